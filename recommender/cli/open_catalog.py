@@ -4,6 +4,7 @@ import os
 import sys
 from dataclasses import replace
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from recommender.catalogs.errors import CatalogError
@@ -37,7 +38,7 @@ class OpenedCatalog:
 def open_catalog(path: str | None) -> OpenedCatalog:
     """The catalog of a path; without one the newest good version, else the shipped snapshot."""
     from recommender.catalogs import MANIFEST
-    from recommender.catalogs.store import CURRENT, VERSIONS, Store, default_root
+    from recommender.catalogs.store import Store, default_root
 
     if path is None:
         return open_store(Store(default_root()))
@@ -49,7 +50,7 @@ def open_catalog(path: str | None) -> OpenedCatalog:
         name = f"{address} ({remote.catalog.version})"
         return OpenedCatalog(remote.catalog, name, remote.notes)
     folder = Path(path)
-    if os.path.isfile(folder / CURRENT) or os.path.isdir(folder / VERSIONS):
+    if _is_store(folder):
         return open_store(Store(folder))
     if os.path.isfile(folder) and folder.name != MANIFEST:
         raise CatalogError(
@@ -60,6 +61,30 @@ def open_catalog(path: str | None) -> OpenedCatalog:
 
     catalog = load(folder)
     return OpenedCatalog(catalog, f"{path} ({catalog.version})", ())
+
+
+def _is_store(folder: Path) -> bool:
+    from recommender.catalogs.store import CURRENT, VERSIONS
+
+    return os.path.isfile(folder / CURRENT) or os.path.isdir(folder / VERSIONS)
+
+
+def catalog_mark(path: str | None) -> str:
+    """What is another word once `load_catalog` would give another catalog; a look at one file.
+
+    An address is not asked: its mark is another one every hour.
+    """
+    from recommender.catalogs import MANIFEST
+
+    if path is not None and "://" in path:
+        return f"{monotonic() // 3600:g}"
+    if path is None or _is_store(Path(path)):
+        return store_at(path).current_or_newest() or ""
+    manifest = Path(path) if Path(path).name == MANIFEST else Path(path, MANIFEST)
+    try:
+        return f"{os.stat(manifest).st_mtime_ns}"
+    except OSError:
+        return ""  # gone: whoever loads it tells
 
 
 def open_store(store: "Store") -> OpenedCatalog:

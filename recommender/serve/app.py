@@ -4,11 +4,12 @@ Starlette is loaded where a server is made, so that nothing else needs it.
 """
 
 import json
-from asyncio import timeout, to_thread
+import logging
+from asyncio import create_task, sleep, timeout, to_thread
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import field
-from functools import lru_cache, partial
+from functools import lru_cache
 from importlib import import_module
 from time import monotonic
 from typing import Any
@@ -21,6 +22,7 @@ from recommender.job.preset_files import presets
 from recommender.report import catalog as catalog_view
 from recommender.report import json_output
 from recommender.serve import metrics, openapi, pages
+from recommender.serve.catalog_source import CHECK_S, CatalogSource
 from recommender.serve.planning import Busy, Planning
 from recommender.serve.question import OfferFilter, filter_of, question_of, question_of_form
 from recommender.serve.workers import Workers
@@ -38,6 +40,8 @@ HEADERS = {
 
 MOST_LISTINGS = 32  # answers about offers that are kept, of 1.4 MB at most
 PAGES = ("/", "/report", "/catalog")  # for people: what is wrong is told there as a page
+
+log = logging.getLogger(__name__)
 
 Handler = Callable[[Any], Awaitable[Any]]
 Listing = Callable[[Catalog, OfferFilter], bytes]
@@ -68,6 +72,7 @@ class Server:
     planning: Planning
     counts: metrics.Metrics = field(default_factory=metrics.Metrics)
     hosts: tuple[str, ...] = LOCAL  # names under which it may be asked for; "*": any
+    source: CatalogSource | None = None  # looked at now and then; None: the catalog stays
 
     def app(self) -> Any:
         """The ASGI application; its processes live as long as it does."""
@@ -79,6 +84,7 @@ class Server:
             "/catalog": ("GET", self._listing(pages.catalog_page, HTML, top=50)),
             "/api/catalog": ("GET", self._listing(_offers_json, JSON, top=20)),
             "/metrics": ("GET", self._metrics),
+            "/healthz": ("GET", self._health),
             **{path: ("GET", _telling(*known)) for path, known in self._known().items()},
         }
         routes = [
@@ -90,11 +96,26 @@ class Server:
 
     @asynccontextmanager
     async def _life(self, _: Any) -> AsyncIterator[None]:
+        renewals = create_task(self._renew_now_and_then())
         try:
             await self.workers.start()
             yield
         finally:
+            renewals.cancel()
             self.workers.end()
+
+    async def _renew_now_and_then(self) -> None:
+        while self.source is not None:
+            await sleep(CHECK_S)
+            await self.renew(self.source)
+
+    async def renew(self, source: CatalogSource) -> None:
+        """Plan with the catalog that holds now; one that cannot be read leaves that before."""
+        try:
+            if await to_thread(source.renewed):
+                self.workers.catalog = source.catalog
+        except RecommendError as error:
+            log.warning("%s; catalog %s stays", error, self.workers.catalog.version)
 
     # What is asked of the planner
 
@@ -114,24 +135,30 @@ class Server:
     def _known(self) -> dict[str, tuple[bytes, str]]:
         """What is the same for all, by its path: made once, as the server starts."""
         jobs = [{"name": name, "title": find_job(name).title} for name in presets()]
-        health = {"status": "ok", "catalog": self.workers.catalog.version}
         return {
             "/": (pages.start_page(presets()), HTML),
             "/api/jobs": (_encoded({"jobs": jobs}), JSON),
             "/openapi.json": (_encoded(openapi.document()), JSON),
-            "/healthz": (_encoded(health), JSON),
         }
 
     def _listing(self, make: Listing, kind: str, top: int) -> Handler:
         """A handler that lists offers, off the event loop, and keeps what was asked lately."""
-        kept = lru_cache(MOST_LISTINGS)(partial(make, self.workers.catalog))
+
+        @lru_cache(MOST_LISTINGS)
+        def kept(_: str, asked: OfferFilter) -> bytes:
+            return make(self.workers.catalog, asked)
 
         async def listed(request: Any) -> Any:
             given = [(name, value) for name, value in request.query_params.multi_items()
                      if value or kind == JSON]  # fmt: skip
-            return _reply(await to_thread(kept, filter_of(given, top)), kind)
+            asked = filter_of(given, top)
+            return _reply(await to_thread(kept, self.workers.edition, asked), kind)
 
         return listed
+
+    async def _health(self, _: Any) -> Any:
+        health = {"status": "ok", "catalog": self.workers.catalog.version}
+        return _reply(_encoded(health), JSON)
 
     async def _metrics(self, _: Any) -> Any:
         kept = sum(map(len, self.planning.kept.values()))

@@ -1,8 +1,8 @@
 """Answers for many callers: each question is planned once, few wait, and the latest are kept.
 
 A question that is being planned is planned once, however many ask it; what was answered lately is
-kept, by its bytes, for the day. Nothing else is kept between questions. Who comes when too many
-wait is sent away at once, and told when those that wait now will be through.
+kept, by its bytes, for the day and the catalog. Nothing else is kept between questions. Who comes
+when too many wait is sent away at once, and told when those that wait now will be through.
 """
 
 import asyncio
@@ -16,7 +16,8 @@ from recommender.catalogs.frozen import dataclass
 from recommender.inputs.units.times import now
 from recommender.serve.question import Kind, Question
 
-Key = tuple[Kind, Question, date]  # the day, since answers tell the age of prices in days
+# The catalog; the day, since answers tell the age of prices in days.
+Key = tuple[Kind, Question, str, date]
 
 MOST_WAITING = 64  # questions, those that are planned among them
 MOST_KEPT_BYTES = 64 * 2**20
@@ -26,6 +27,10 @@ class Asked(Protocol):
     """Who plans: `count` questions at once, each in `mean_s`."""
 
     count: int
+
+    @property
+    def edition(self) -> str:
+        """Which catalog what is asked now is planned with."""
 
     @property
     def mean_s(self) -> float:
@@ -55,7 +60,7 @@ class Planning:
 
     async def answer(self, kind: Kind, question: Question) -> bytes:
         """The answer of a question; raises `Busy`, and what the workers raise."""
-        key = (kind, question, now().date())
+        key = (kind, question, self.workers.edition, now().date())
         if key in self.kept:
             self.kept.move_to_end(key)
             return self.kept[key]

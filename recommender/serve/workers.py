@@ -22,6 +22,7 @@ WORKERS = 2
 TIMEOUT_S = 60.0
 USUAL_S = 3.0  # of a question, before any was answered
 READY = b"ready"
+DIED = "the process that planned this ended; ask again"
 # Asked by every worker of itself as it starts, so that no caller waits for imports and tables.
 FIRST = Question("resnet18-cifar10", Limits(deadline_s=86_400.0, max_machines=1), Choice())
 
@@ -31,7 +32,10 @@ class WorkerDied(RecommendError):
 
 
 def work(catalog: Catalog, line: Connection) -> None:
-    """The life of a worker: answer what comes down the line until it is closed."""
+    """The life of a worker: answer what comes down the line until it is closed.
+
+    A catalog that comes down it takes the place of the one before.
+    """
     from recommender.serve.answers import made
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all; the server ends its workers
@@ -39,9 +43,13 @@ def work(catalog: Catalog, line: Connection) -> None:
     line.send(READY)
     while True:
         try:
-            kind, question = line.recv()
+            said = line.recv()
         except EOFError:
             return
+        if isinstance(said, Catalog):
+            catalog = said
+            continue
+        kind, question = said
         try:
             line.send(made(kind, question, catalog))
         except RecommendError as error:
@@ -58,7 +66,7 @@ class Worker:
         self.process = context.Process(target=work, args=(catalog, theirs), daemon=True)
         self.process.start()
         theirs.close()  # so that the line ends with the process
-        self.ready = False
+        self.catalog, self.ready = catalog, False
 
     async def get_ready(self) -> None:
         """Wait until the process has answered its first question."""
@@ -66,14 +74,23 @@ class Worker:
             await self._hear()
             self.ready = True
 
-    async def ask(self, kind: Kind, question: Question) -> bytes:
+    async def ask(self, kind: Kind, question: Question, catalog: Catalog) -> bytes:
         """The answer of a question; raises what planning raised, or `WorkerDied`."""
         await self.get_ready()
-        self.line.send((kind, question))
+        if catalog is not self.catalog:
+            self.catalog = catalog
+            self._say(catalog)  # 0.9 MB, read at once: it waits for questions
+        self._say((kind, question))
         found = await self._hear()
         if isinstance(found, RecommendError):
             raise found
         return found
+
+    def _say(self, what: Catalog | tuple[Kind, Question]) -> None:
+        try:
+            self.line.send(what)
+        except OSError:
+            raise WorkerDied(DIED) from None
 
     async def _hear(self) -> bytes | RecommendError:
         """What the process says next."""
@@ -83,7 +100,7 @@ class Worker:
             await said.wait()
             found: bytes | RecommendError = self.line.recv()
         except (EOFError, OSError):
-            raise WorkerDied("the process that planned this ended; ask again") from None
+            raise WorkerDied(DIED) from None
         finally:
             loop.remove_reader(self.line.fileno())
         return found
@@ -96,7 +113,10 @@ class Worker:
 
 
 class Workers:
-    """So many processes; who asks waits for the next that is idle, first come first served."""
+    """So many processes; who asks waits for the next that is idle, first come first served.
+
+    Another `catalog` holds for every question that is planned from then on.
+    """
 
     def __init__(
         self, catalog: Catalog, count: int = WORKERS, timeout_s: float = TIMEOUT_S
@@ -105,6 +125,11 @@ class Workers:
         self.all: set[Worker] = set()
         self.idle: asyncio.Queue[Worker] = asyncio.Queue()
         self.took_s: deque[float] = deque([USUAL_S], maxlen=50)
+
+    @property
+    def edition(self) -> str:
+        """Which catalog what is asked now is planned with."""
+        return self.catalog.sha256
 
     @property
     def mean_s(self) -> float:
@@ -133,7 +158,8 @@ class Workers:
         await self.start()
         worker, begun = await self.idle.get(), monotonic()
         try:
-            return await asyncio.wait_for(worker.ask(kind, question), self.timeout_s)
+            asked = worker.ask(kind, question, self.catalog)
+            return await asyncio.wait_for(asked, self.timeout_s)
         except (TimeoutError, WorkerDied, asyncio.CancelledError):
             worker.end()  # in the middle of it
             raise

@@ -1,6 +1,7 @@
 """`recommend serve`: answers and reports over HTTP."""
 
 import sys
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Annotated
@@ -9,7 +10,7 @@ import typer
 
 from recommender.cli.error_collector import ErrorCollector
 from recommender.cli.groups import command_app
-from recommender.cli.open_catalog import load_catalog
+from recommender.cli.open_catalog import catalog_mark, load_catalog
 from recommender.cli.options import Word, Words
 from recommender.cli.screen import write_text
 from recommender.errors import UsageError
@@ -54,12 +55,14 @@ def serve(
     if find_spec("starlette") is None or find_spec("uvicorn") is None:
         raise UsageError(MISSING)
     from recommender.serve.app import LOCAL, Server
+    from recommender.serve.catalog_source import CatalogSource
     from recommender.serve.planning import Planning
     from recommender.serve.workers import Workers
 
     names = (*LOCAL, *(allow_host or ()), *(() if host == "0.0.0.0" else (host,)))
-    pool = Workers(load_catalog(catalog), count)
-    server = Server(pool, Planning(pool), hosts=names)
+    source = CatalogSource(partial(catalog_mark, catalog), partial(load_catalog, catalog))
+    pool = Workers(source.catalog, count)
+    server = Server(pool, Planning(pool), hosts=names, source=source)
     write_text(f"http://{host}:{number}/ (Ctrl-C ends it)\n", sys.stderr)
     import_module("uvicorn").run(
         server.app(), host=host, port=number, log_level="warning", access_log=False,

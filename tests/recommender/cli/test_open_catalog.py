@@ -2,14 +2,25 @@
 
 import os
 from pathlib import Path
+from shutil import copytree
 
 import pytest
 
 from recommender.catalogs.load import SNAPSHOT
+from recommender.cli.open_catalog import catalog_mark
 from recommender.inputs import settings
 from tests.recommender.cli.conftest import Planner, Run
 
 JOB = "resnet50-imagenet"
+
+
+def test_the_mark_of_a_catalog_folder_changes_with_its_manifest(tmp_path: Path) -> None:
+    copytree(SNAPSHOT, tmp_path / "own")
+    mark = catalog_mark(str(tmp_path / "own"))
+    assert catalog_mark(str(tmp_path / "own" / "manifest.json")) == mark
+    os.utime(tmp_path / "own" / "manifest.json", ns=(0, 1))
+    assert catalog_mark(str(tmp_path / "own")) not in ("", mark)
+    assert catalog_mark(str(tmp_path / "none")) == ""
 
 
 @pytest.mark.parametrize(

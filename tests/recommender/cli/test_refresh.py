@@ -16,9 +16,10 @@ from recommender.catalogs.errors import ProviderError
 from recommender.catalogs.providers.contract import Failed, Fetched, Quarantined, UnknownType
 from recommender.catalogs.store import Store, default_root, write_lock
 from recommender.cli import main
-from recommender.cli.open_catalog import load_catalog
+from recommender.cli.open_catalog import catalog_mark, load_catalog
 from recommender.inputs.quota_file import read_quotas
 from recommender.plan.limits import QuotaLimit
+from recommender.serve.catalog_source import CatalogSource
 from tests.recommender.cli import clients
 from tests.recommender.cli.conftest import Run
 
@@ -161,6 +162,21 @@ def test_single_old_prices_are_left_out_by_max_age(
     assert {o.as_of for o in offers} == {"2026-11-30"}
     assert "us-east-1" not in offers.region
     assert "us-east-1" in load_catalog(None).offers.region
+
+
+def test_a_server_notices_the_night_that_was_published(
+    nights: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "data"
+    monkeypatch.setenv("XDG_DATA_HOME", str(root))
+    copytree(nights / "one", root)
+    source = CatalogSource(partial(catalog_mark, None), partial(load_catalog, None))
+    first = source.catalog
+    assert not source.renewed()
+    copytree(nights / "two", root, dirs_exist_ok=True)
+    assert source.renewed()
+    assert source.catalog.version != first.version
+    assert source.catalog.version == load_catalog(None).version
 
 
 def test_a_partial_refresh_ends_with_5_and_says_why(

@@ -5,13 +5,17 @@ Needs Starlette (`pip install 'recommend-gpus[serve]'`).
 
 import asyncio
 import json
+from array import array
 from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import httpx
 import jsonschema
 import pytest
 
+from recommender.catalogs.catalog import Catalog
+from recommender.catalogs.errors import CatalogError
 from recommender.job.jobfile import find_job
 from recommender.plan.limits import Limits
 from recommender.planner.recommend import recommend
@@ -20,6 +24,7 @@ from recommender.report.json_output import document
 from recommender.report.json_schema import schema_text
 from recommender.serve import app
 from recommender.serve.app import MOST_BODY_BYTES, Server
+from recommender.serve.catalog_source import CatalogSource
 from recommender.serve.planning import Planning
 from recommender.serve.workers import Workers
 from tests.recommender.planning import small
@@ -38,7 +43,8 @@ class Client:
     def __init__(self) -> None:
         self.loop = asyncio.new_event_loop()
         self.workers = Workers(small(), 1)
-        transport = httpx.ASGITransport(Server(self.workers, Planning(self.workers)).app())
+        self.server = Server(self.workers, Planning(self.workers))
+        transport = httpx.ASGITransport(self.server.app())
         self.http = httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1")
 
     def get(self, path: str, **given: Any) -> httpx.Response:
@@ -201,6 +207,58 @@ def test_offers_are_filtered(client: Any):
     offers = client.get("/api/catalog", params={"market": "spot", "top": "3"}).json()["offers"]
     assert [offer["market"] for offer in offers] == ["spot"] * 3
     assert client.get("/api/catalog", params={"top": "0"}).status_code == 400
+
+
+def dearer() -> Catalog:
+    """The same machines at twice the price."""
+    offers = small().offers
+    twice = array("d", (2.0 * usd for usd in offers.usd_per_hour))
+    return replace(small(), offers=replace(offers, usd_per_hour=twice), sha256="2" * 64)
+
+
+def test_a_catalog_that_is_published_while_it_runs_answers_the_next_question(client: Any):
+    """Plans, lists and health tell of it; the process that planned with the last one stays."""
+    held = ["first"]
+    catalogs = {"first": small(), "second": dearer()}
+    source = CatalogSource(lambda: held[0], lambda: catalogs[held[0]])
+    renew = client.server.renew
+
+    def usd() -> tuple[float, float, str]:
+        plan = client.post("/api/plan", json=BODY).json()["plans"][0]
+        listed = client.get("/api/catalog", params={"top": "1"}).json()["offers"][0]
+        health = client.get("/healthz").json()
+        return plan["usd_per_hour"], listed["usd_per_hour"], health["catalog"]
+
+    before, processes = usd(), set(client.workers.all)
+    client.loop.run_until_complete(renew(source))
+    assert usd() == before
+    held[0] = "second"
+    client.loop.run_until_complete(renew(source))
+    after = usd()
+    assert after == (
+        pytest.approx(2.0 * before[0]),
+        pytest.approx(2.0 * before[1]),
+        dearer().version,
+    )
+    assert set(client.workers.all) == processes
+    client.workers.catalog = small()
+    assert usd() == before
+
+
+def test_a_catalog_that_cannot_be_read_leaves_the_one_before(
+    client: Any, caplog: pytest.LogCaptureFixture
+):
+    def load() -> Catalog:
+        if marks == ["damaged"]:
+            raise CatalogError("offers.csv.gz: its checksum is another")
+        return small()
+
+    marks = ["whole"]
+    source = CatalogSource(lambda: marks[0], load)
+    marks[0] = "damaged"
+    client.loop.run_until_complete(client.server.renew(source))
+    assert client.get("/healthz").json()["catalog"] == small().version
+    assert "its checksum is another; catalog" in caplog.text
 
 
 def test_metrics_count_requests(client: Any):

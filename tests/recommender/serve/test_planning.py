@@ -16,7 +16,7 @@ def question(hours: int) -> Question:
 class Echo:
     """Answers with the deadline once it may go; counts its calls."""
 
-    count, mean_s = 2, 3.0
+    count, mean_s, edition = 2, 3.0, "yesterday's prices"
 
     def __init__(self) -> None:
         self.calls: list[Question] = []
@@ -40,6 +40,19 @@ def test_a_question_that_many_ask_is_planned_once_and_kept():
     assert asyncio.run(run()) == [b"3600"] * 21
     assert len(echo.calls) == 1
     assert planning.running == {}
+
+
+def test_what_was_answered_with_another_catalog_is_planned_again():
+    echo = Echo()
+    planning = Planning(echo)
+
+    async def run() -> None:
+        await planning.answer("plan", question(1))
+        echo.edition = "today's prices"
+        await planning.answer("plan", question(1))
+
+    asyncio.run(run())
+    assert echo.calls == [question(1)] * 2
 
 
 def test_who_comes_when_too_many_wait_is_told_when_they_are_through():
