@@ -34,6 +34,7 @@ from recommender.optimize.site_bounds import SiteBounds, narrowed
 from recommender.optimize.space import Site, Space, within_quota
 from recommender.optimize.spot_time_bounds import HANDOVER_RATIO
 from recommender.performance.parameter_server import cluster_spread
+from recommender.plan.limits import TOLERANCE
 from recommender.risk.laws import gang_doublings
 
 FASTEST = 1 << 30  # place of a network faster than all, or a larger memory
@@ -96,7 +97,7 @@ def _support_bounds(
     lines = _lines(b, chosen, more, least, top)
     most = reach(b.machines, others(np.ones(len(e))), b.cases.max_machines.astype(np.float64))
     if limits.hourly_usd is not None:
-        hourly = np.full(len(top), limits.hourly_usd + 1e-9)
+        hourly = np.full(len(top), limits.hourly_usd + TOLERANCE)
         most = np.minimum(most, reach(b.price, others(e.usd_per_hour, less=1), hourly))
     low = _least_compute(lines, b.longest_step_s(cutoff))
     # Too slow for the deadline or unaffordable, whatever the least bill of a part of it.

@@ -19,7 +19,7 @@ from recommender.performance.checkpoint import best_interval
 from recommender.performance.clusters import Clusters
 from recommender.performance.parameter_server import cluster_spread, servers_of
 from recommender.performance.strategies import STRATEGY_OF_ROW
-from recommender.plan.limits import MEAN_LIMITS, RUN_LIMITS, Limits, RunFigures
+from recommender.plan.limits import MEAN_LIMITS, RUN_LIMITS, TOLERANCE, Limits, RunFigures
 from recommender.risk.laws import gang_doublings, gang_hazard
 from recommender.risk.on_demand_wait import OnDemandLaw
 from recommender.risk.path_inputs import PathInputs
@@ -435,7 +435,7 @@ def _limits_ok(space: Space, counts: Ints, usd_per_hour: Floats) -> Bools:
     """Limits that hold at every moment: machines and the price per hour."""
     ok: Bools = counts.sum(axis=1) <= space.limits.max_machines
     if space.limits.hourly_usd is not None:
-        ok = ok & (usd_per_hour <= space.limits.hourly_usd + 1e-9)
+        ok = ok & (usd_per_hour <= space.limits.hourly_usd + TOLERANCE)
     return ok
 
 
@@ -443,7 +443,7 @@ def _fallback_ok(space: Space, has: Bools, has_spot: Bools, terms: FallbackTerms
     """Fallbacks that keep the hourly limit, as above; they are there for spot machines only."""
     ok: Bools = ~has | (has_spot & (terms.speed > 0.0))
     if space.limits.hourly_usd is not None:
-        ok = ok & (terms.usd_per_hour <= space.limits.hourly_usd + 1e-9)
+        ok = ok & (terms.usd_per_hour <= space.limits.hourly_usd + TOLERANCE)
     return ok
 
 

@@ -15,7 +15,7 @@ from recommender.catalogs.frozen import dataclass
 from recommender.job.job import Job
 from recommender.performance.clusters import Clusters, MachineColumns, Steps, clusters_of
 from recommender.performance.step import steps
-from recommender.plan.limits import Limits
+from recommender.plan.limits import TOLERANCE, Limits
 from recommender.risk.on_demand_wait import OnDemandLaw
 from recommender.risk.run_statistics import OutcomeCache
 
@@ -249,7 +249,7 @@ def numbers_allowed(space: Space, site: Site, step_s: Floats) -> Bools:
     for use, quota in zip(site.quota_use, site.quota, strict=True):
         allowed &= use[:, None] * n <= quota + 1e-9
     if space.limits.hourly_usd is not None:
-        allowed &= e.max_usd_per_hour[:, None] * n <= space.limits.hourly_usd + 1e-9
+        allowed &= e.max_usd_per_hour[:, None] * n <= space.limits.hourly_usd + TOLERANCE
     return np.asarray(allowed)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
 from recommender.catalogs.frozen import dataclass
-from recommender.plan.limits import Limits
+from recommender.plan.limits import HOURLY, MAX_OVERHEAD, Limits
 from recommender.plan.plan import FollowedPlan, Machines, Spread
 
 Each = TypeVar("Each")
@@ -43,9 +43,10 @@ def chance_of(plan: FollowedPlan, limits: Limits) -> float:
 
     0 where it costs more per hour, at some moment, or loses more to checkpoints than allowed.
     """
-    if limits.hourly_usd is not None and plan.max_usd_per_hour > limits.hourly_usd + 1e-9:
+    hourly_usd, overhead = limits.hourly_usd, limits.max_overhead
+    if hourly_usd is not None and not HOURLY.allows(plan.max_usd_per_hour, hourly_usd):
         return 0.0
-    if limits.max_overhead is not None and plan.overhead > limits.max_overhead:
+    if overhead is not None and not MAX_OVERHEAD.allows(plan.overhead, overhead):
         return 0.0
     due, most = limits.deadline_s, limits.budget_usd
     kept = sum(

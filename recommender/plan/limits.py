@@ -25,6 +25,9 @@ Aim = Literal["auto", "cost", "time"]
 Quantity = Literal["time", "usd", "usd_per_hour", "share"]  # how `inputs/limits` reads and writes
 
 
+TOLERANCE = 1e-9  # 3 × 0.1 USD/h keep a limit of 0.3
+
+
 @dataclass(frozen=True, slots=True)
 class Progress:
     """A job in the middle of its run: what is left is planned."""
@@ -85,6 +88,10 @@ class Limit:
     def flag(self) -> str:
         """As it is typed."""
         return f"--{self.name}"
+
+    def allows(self, value: float, most: float) -> bool:
+        """Whether a figure keeps the limit; sums of prices are as good as their rounding."""
+        return value <= most + TOLERANCE
 
     def spent_of(self, progress: Progress) -> float:
         """What is used up of it."""

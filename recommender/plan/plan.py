@@ -224,6 +224,7 @@ class Plan:
     fallback: Fallback | None
     estimate: Estimate
     usd_per_hour: float  # list price while everything runs
+    max_usd_per_hour: float  # ever paid: at the most expensive place, fees and fallback included
     gpus: int
     flopp: float  # job FLOP per USD at list price
     needs: tuple[Need, ...]
@@ -237,13 +238,6 @@ class Plan:
     # table's goal; None beside the table.
     best_share: float | None = None
     on_demand: OnDemandFacts | None = None  # None: it starts no such machines
-
-    @property
-    def max_usd_per_hour(self) -> float:
-        """List price while everything runs, at the most expensive place of the failover list."""
-        places = [site.usd_per_hour for site in self.sites]
-        more = max(places) - places[0] if places else 0.0
-        return self.usd_per_hour + more * sum(m.count for m in self.machines if m.market == "spot")
 
 
 Role = Literal["sensible", "cheapest", "fastest", "safest"]

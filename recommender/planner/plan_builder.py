@@ -27,7 +27,6 @@ class Evaluated:
     candidate: Candidate
     inputs: PathInputs = field(compare=False)  # one row
     plan: Plan = field(compare=False)
-    max_usd_per_hour: float = field(compare=False)  # fees, fallback, costliest place included
 
     @property
     def cost_usd(self) -> float:
@@ -70,9 +69,7 @@ class PlanBuilder:
         """The whole plan, its figures from the paths behind everything printed."""
         if candidate not in self.built:
             details = self.details(candidate)
-            self.built[candidate] = Evaluated(
-                candidate, details.inputs, details.plan(), details.max_usd_per_hour()
-            )
+            self.built[candidate] = Evaluated(candidate, details.inputs, details.plan())
         return self.built[candidate]
 
     def in_full(self, evaluated: Evaluated) -> Evaluated:
@@ -119,7 +116,7 @@ class PlanBuilder:
 def keeps(plan: Plan, limits: Limits) -> bool:
     """Whether a plan keeps its limits in enough of the paths behind its printed figures."""
     of_all = (*RATE_LIMITS, *MEAN_LIMITS)
-    within = all(limit.of_plan(plan) <= most for limit, most in limits.given(of_all))
+    within = all(limit.allows(limit.of_plan(plan), most) for limit, most in limits.given(of_all))
     return within and plan.estimate.chance >= limits.confidence
 
 

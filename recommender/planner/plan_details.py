@@ -99,6 +99,7 @@ class PlanDetails:
             fallback=self._fallback,
             estimate=self._estimate(),
             usd_per_hour=self.usd_per_hour,
+            max_usd_per_hour=self.max_usd_per_hour,
             gpus=sum(m.count * m.gpus for m in self.machines),
             flopp=flop / max(listed_usd * hours, 1e-12),
             needs=self._needs(),
@@ -114,6 +115,7 @@ class PlanDetails:
         rented = (*self.machines, *self.tier)
         return sum(m.count * m.usd_per_hour for m in rented) + self._servers_usd_per_hour
 
+    @property
     def max_usd_per_hour(self) -> float:
         """Most USD per hour ever paid: at the most expensive place, fees and fallback included."""
         entries, inputs = self.site.entries, self.inputs

@@ -184,7 +184,7 @@ def _least_rate(limit: Limit, limits: Limits, search: PlanSearch) -> float | Non
     best = best_of(search.search(free, budget=QUICK))
     if best is None:
         return None
-    low, high = limits.value(limit) or 0.0, search.builder.build(best).max_usd_per_hour
+    low, high = limits.value(limit) or 0.0, search.builder.build(best).plan.max_usd_per_hour
     for _ in range(WIDENED):
         middle = (low * high) ** 0.5
         if best_of(search.search(free.with_value(limit, middle), budget=QUICK)) is None:

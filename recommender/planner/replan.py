@@ -258,7 +258,7 @@ class _Running:
 def _left(problem: Problem, evaluated: Evaluated, sample: SimulatedRuns, usd: float) -> _Left:
     """What the paths come to, some USD paid once."""
     sample = replace(sample, cost_usd=sample.cost_usd + usd, expected_usd=sample.expected_usd + usd)
-    _, together = kept(sample, problem.limits, evaluated.plan.usd_per_hour)
+    _, together = kept(sample, problem.limits, evaluated.plan.max_usd_per_hour)
     return _Left(
         evaluated, sample.cost_usd, sample.expected_usd, sample.time_s, float(together.mean())
     )
@@ -335,11 +335,8 @@ def _listed(facts: Facts | None, m: Machines, place: tuple[str, str]) -> float |
 def _priced_places(plan: Plan) -> list[tuple[Machines, tuple[str, str], float]]:
     """Every place where the plan asks for machines, with the price it was made with."""
     late = () if plan.fallback is None else plan.fallback.machines
-    listed = [
-        (m, (site.region, site.zone), site.usd_per_hour)
-        for m in plan.machines
-        if m.market == "spot"
-        for site in plan.sites
-    ]
-    fixed = [m for m in (*plan.machines, *late) if m.market != "spot"]
-    return [*listed, *((m, (m.region, m.zone), m.usd_per_hour) for m in fixed)]
+    # The failover list has the prices of the first spot type; others of a mix have their own.
+    first = [m for m in plan.machines if m.market == "spot"][:1]
+    listed = [(m, (s.region, s.zone), s.usd_per_hour) for m in first for s in plan.sites]
+    others = [m for m in (*plan.machines, *late) if m not in first]
+    return [*listed, *((m, (m.region, m.zone), m.usd_per_hour) for m in others)]

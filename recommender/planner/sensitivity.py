@@ -7,7 +7,7 @@ from itertools import islice
 
 from recommender.inputs.limits import as_typed, rounded_up
 from recommender.optimize.search_state import SearchState, ranking_key
-from recommender.plan.limits import DEADLINE, LIMITS, RUN_LIMITS, Limits
+from recommender.plan.limits import DEADLINE, HOURLY, LIMITS, RUN_LIMITS, Limits
 from recommender.plan.plan import SAME_PLAN, Plan, SensitivityStep
 from recommender.planner.plan_builder import (
     Evaluated,
@@ -119,7 +119,8 @@ def _kept_first(search: PlanSearch, tighter: Limits, first: Evaluated) -> Plan |
 
     It is then as good as any there, but for a fallback that has to start earlier.
     """
-    if tighter.hourly_usd is not None and first.max_usd_per_hour > tighter.hourly_usd:
+    usd_per_hour = first.plan.max_usd_per_hour
+    if tighter.hourly_usd is not None and not HOURLY.allows(usd_per_hour, tighter.hourly_usd):
         return None
     over = any(limit.of_plan(first.plan) > most for limit, most in tighter.given(RUN_LIMITS))
     if over and first.plan.fallback is None and tighter.confidence >= 0.95:

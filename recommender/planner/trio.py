@@ -55,7 +55,7 @@ class Three:
         """What is faster still than the third, by the printed figures."""
         told, other = self.third.plan.estimate, self.fastest.plan.estimate
         less_s = told.time.p50 - other.time.p50
-        if less_s <= 0.0:
+        if less_s <= 0.0 or self.fastest not in table:  # nobody asked for speed at any price
             return None
         rank = table.index(self.fastest) + 1
         return Faster(rank, other.cost.mean - told.cost.mean, less_s)
@@ -91,7 +91,9 @@ def _simulated(search: PlanSearch, shown: Sequence[Evaluated]) -> list[Evaluated
     for candidate in (*plain(search), *_slower(search, shown)):
         known.setdefault(candidate, search.builder.build(candidate))
     limits = search.problem.limits
-    return _sooner([each for each in known.values() if keeps(each.plan, limits)])
+    found = [each for each in known.values() if keeps(each.plan, limits)]
+    # Who asks for the least cost alone is told it, however long it takes.
+    return found if limits.objective == "cost" else _sooner(found)
 
 
 def _kinds(search: PlanSearch, plans: Sequence[Evaluated]) -> tuple[Evaluated, ...]:

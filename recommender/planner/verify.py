@@ -25,7 +25,7 @@ def checks(problem: Problem, plans: Sequence[Evaluated]) -> tuple[Check, ...]:
 def _check(problem: Problem, evaluated: Evaluated, rank: int) -> Check:
     limits, seed = problem.limits, problem.seed + OTHER
     sample = simulate(evaluated.inputs, limits.deadline_s, RUNS, seed)
-    _, together = kept(sample, limits, evaluated.plan.usd_per_hour)
+    _, together = kept(sample, limits, evaluated.plan.max_usd_per_hour)
     estimate = evaluated.plan.estimate
     return Check(
         rank,

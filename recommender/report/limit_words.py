@@ -24,7 +24,7 @@ def why_not(plan: Plan, limits: Limits) -> str:
     missed = [
         (limit, limit.missed.format(_ROUNDED[limit.quantity](limit.of_plan(plan))))
         for limit, most in limits.given(LIMITS)
-        if limit.of_plan(plan) > most
+        if not limit.allows(limit.of_plan(plan), most)
     ]
     sure = plan.estimate.chance >= limits.confidence
     # A run that is too slow or over budget is one of the few that may be, where the chance is kept.

@@ -53,7 +53,7 @@ def executor_runs(
         sample = simulate(
             each.inputs, limits.deadline_s, runs, seed, capacity, patience_s=each.patience_s
         )
-        _, together = kept(sample, limits, plan.usd_per_hour)
+        _, together = kept(sample, limits, plan.max_usd_per_hour)
         found.append(
             ExecutorRun(
                 each.name,

@@ -48,7 +48,7 @@ def simulation_of(
         scenario.inputs, limits.deadline_s, options.runs, options.seed, scenario.capacity, tick
     )
     sample = _with_start(sample, scenario.start_s)
-    each, together = kept(sample, limits, plan.usd_per_hour)
+    each, together = kept(sample, limits, plan.max_usd_per_hour)
     chance = float(together.mean())
     time = quantiles(sample.time_s)
     return Simulation(

@@ -38,7 +38,7 @@ def states(sample: SimulatedRuns) -> tuple[State, ...]:
 
 
 def kept(
-    sample: SimulatedRuns, limits: Limits, usd_per_hour: float
+    sample: SimulatedRuns, limits: Limits, max_usd_per_hour: float
 ) -> tuple[tuple[Kept, ...], Floats]:
     """The chance to keep each limit, and in which paths all of them are kept."""
     found, together = [], np.ones(len(sample.time_s), dtype=bool)
@@ -47,7 +47,7 @@ def kept(
         if isinstance(limit, RunLimit):
             good = limit.of_runs(sample) <= most
         else:
-            good = usd_per_hour <= most + 1e-9
+            good = limit.allows(max_usd_per_hour, most)
         found.append(Kept(limit.name, most, float(np.mean(good))))
         together &= good
     return tuple(found), together.astype(np.float64)

@@ -100,6 +100,7 @@ def plan(
         fallback=None,
         estimate=estimate(spread(*cost), spread(*hours, unit=HOUR), chance, split),
         usd_per_hour=rented.usd_per_hour,
+        max_usd_per_hour=rented.usd_per_hour,
         gpus=rented.count * rented.gpus,
         flopp=8.1e17,
         needs=(),

@@ -1,6 +1,10 @@
 """`recommend offers` from the command line."""
 
+import json
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from tests.recommender.cli.conftest import Planner, Run
 
@@ -40,3 +44,37 @@ def test_lines_of_remarks_are_passed_over_and_still_counted(run: Run, tmp_path: 
     assert found.err == (
         "error: o.csv, line 5, column gpu: unknown GPU 'H10'; did you mean H100?\n"
     )
+
+
+def answered(run: Run, folder: Path, offers: str, *words: str) -> Any:
+    """The JSON of an answer on machines of one's own alone."""
+    (folder / "own.csv").write_text(offers)
+    found = run(*words, "--provider", "own", "--offers", "own.csv", "--json")
+    assert (found.code, found.err) == (0, "")
+    return json.loads(found.out)
+
+
+def test_the_cheapest_is_found_where_the_fastest_costs_far_more(
+    run_with_planner: Run, tmp_path: Path
+) -> None:
+    """The fastest at any price, which no row of the table holds, was looked up in it."""
+    offers = (
+        "label,gpu,gpus,usd_per_hour,count\none,H100,1,2,1\neight,H100,8,20,1\nnew,B200,8,300,1\n"
+    )
+    told = answered(
+        run_with_planner, tmp_path, offers, "llama3-8b-sft", "--objective", "cost", "--top", "1"
+    )
+    assert told["plans"][told["best"] - 1]["machines"][0]["instance_type"] == "eight"
+
+
+@pytest.mark.parametrize("usd", ["0.3", "0.3001"])
+def test_three_machines_of_ten_cents_keep_a_limit_of_thirty(
+    run_with_planner: Run, tmp_path: Path, usd: str
+) -> None:
+    """3 × 0.1 is a little more than 0.3 to a computer: the search kept it, the table did not."""
+    offers = "label,gpu,gpus,usd_per_hour,count,network_gbit_per_s\nlab,H100,1,0.1,3,100\n"
+    for words in (("--machines", "3"), ()):
+        told = answered(
+            run_with_planner, tmp_path, offers, "llama3-8b-lora", "--hourly", usd, *words
+        )
+        assert told["plans"][told["best"] - 1]["machines"][0]["count"] == 3

@@ -1,14 +1,17 @@
 """Stay or move, against arithmetic on a small catalog."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from recommender.catalogs.catalog import Catalog
+from recommender.market.offer_facts import Facts
 from recommender.plan.effort import HOUR_USD
 from recommender.plan.limits import Choice, Limits, Progress
 from recommender.plan.plan import Plan
 from recommender.plan.replan import Replan
-from recommender.planner.replan import replan
+from recommender.planner.replan import moved_prices, replan
 from recommender.risk.random_numbers import random_numbers
 from recommender.risk.spot_capacity import RunningCapacity
 from tests.recommender.planning import HOUR, NOW, ask, job, with_prices, written
@@ -69,6 +72,29 @@ def test_a_plan_at_todays_prices_stays_and_at_thrice_the_price_moves(catalog: Ca
     assert other.cheaper > 0.9
     assert [price.change for price in other.prices] == pytest.approx([39.0] * len(other.prices))
     assert other.prices
+
+
+def test_the_second_spot_type_of_a_mix_has_a_price_of_its_own(catalog: Catalog) -> None:
+    """The failover list has those of the first: taken for both, the second seemed to move."""
+    first = ask(catalog, choice=Choice(market="spot"), deadline_s=60 * HOUR).plans[0]
+    o = next(
+        o
+        for o in catalog.offers
+        if o.market == "spot" and o.usd_per_hour != first.machines[0].usd_per_hour
+    )
+    other = replace(
+        first.machines[0],
+        provider=o.provider,
+        instance_type=o.instance_type,
+        region=o.region,
+        zone=o.zone,
+        usd_per_hour=o.usd_per_hour,
+    )
+    mix = replace(first, machines=(*first.machines, other))
+    assert moved_prices(mix, Facts(catalog, Choice(), job(), NOW), None) == ()
+    doubled = with_prices(catalog, o.instance_type, 2.0)
+    (moved,) = moved_prices(mix, Facts(doubled, Choice(), job(), NOW), None)
+    assert moved.instance_type == o.instance_type
 
 
 def test_a_move_does_half_an_interval_again(catalog: Catalog) -> None:
