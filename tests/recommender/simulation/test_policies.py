@@ -13,6 +13,7 @@ from recommender.risk.random_numbers import random_numbers
 from recommender.risk.spot_capacity import CLASS_CAPACITY
 from recommender.simulation.paths import simulate
 from recommender.simulation.policies import policy_runs, simulated_market
+from tests.recommender.optimize.samples import sampled
 from tests.recommender.risk.cases import RESCUE, SPOT, path_inputs
 
 H = 3600.0
@@ -29,15 +30,18 @@ def followed(change=None, wanted="full", runs=2048, plan=RULED, limits=LIMITS, s
     return policy_runs(plan, path_inputs(PLAN | (change or {})), *given)
 
 
-def test_the_net_costs_and_takes_what_the_simulation_of_the_plan_says():
-    for change in ({}, {"sites": 3.0, "correlation": 0.1}, {"speed_sigma": 0.2}):
-        plan = path_inputs(PLAN | change)
-        sample = simulate(plan, LIMITS.deadline_s, 2048, 7)
-        net = followed(change)[0]
-        assert net.name == "fallback rule"
-        # Ticks are paid whole and runs shorter than one are often not seen.
-        assert net.cost.mean == pytest.approx(sample.expected_usd.mean(), rel=0.05)
-        assert net.time.mean == pytest.approx(sample.time_s.mean(), rel=0.05)
+CHANGES = ({"sites": 3.0, "correlation": 0.1}, {}, {"speed_sigma": 0.2})
+
+
+@pytest.mark.parametrize("change", sampled(CHANGES, CHANGES[:1]))
+def test_the_net_costs_and_takes_what_the_simulation_of_the_plan_says(change):
+    plan = path_inputs(PLAN | change)
+    sample = simulate(plan, LIMITS.deadline_s, 2048, 7)
+    net = followed(change)[0]
+    assert net.name == "fallback rule"
+    # Ticks are paid whole and runs shorter than one are often not seen.
+    assert net.cost.mean == pytest.approx(sample.expected_usd.mean(), rel=0.05)
+    assert net.time.mean == pytest.approx(sample.time_s.mean(), rel=0.05)
 
 
 @pytest.mark.parametrize(

@@ -40,6 +40,7 @@ def test_three_numbers_of_machines_teach_the_network_without_beliefs():
     assert spread_for(tuple(run(n) for n in (1, 2, 4, 8))) == MANY_SIZES
 
 
+@pytest.mark.slow
 def test_more_machines_than_were_timed_are_another_kind_than_more_gpus_of_one():
     assert set(scaling.deepvm("g5.xlarge").beyond.kind) == {"network"}
     assert not scaling.deepvm("g5.xlarge").beyond.links.any()
@@ -48,6 +49,7 @@ def test_more_machines_than_were_timed_are_another_kind_than_more_gpus_of_one():
     assert found.links.max() > 0.4 > 0.02 > found.links.min() > 0
 
 
+@pytest.mark.slow
 def test_links_in_use_widen_the_span_and_so_do_runs_that_contradict_each_other():
     calm, torn = scaling.gavel("p100"), scaling.gavel("v100")
     sigma, share = calm.held().sigma, calm.beyond.links
