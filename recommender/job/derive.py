@@ -3,9 +3,7 @@
 FLOP           6·(N − rows only looked up) + 6·L·h·s per token, 12·L·h·s without a causal
                mask (Kaplan et al. 2020, arXiv 2001.08361); adapters pay 4 of the 6, since
                frozen weights need no gradient of their own
-activations    34·s·h·L bytes a sample with flash attention; recomputed 2·s·h·L + one layer
-               (Korthikanti et al. 2022, arXiv 2205.05198, without the score matrix).
-               Logits, s·V·10 bytes, are *not* in here: the memory model adds them
+activations    `activations.py`; logits are *not* in here: the memory model adds them
 checkpoint     weights fp32 4 B + bf16 2 B (language models) + optimiser state per parameter
 post-training  a sample of dpo is a pair, each half also through the frozen reference (F/3 more);
                grpo: a completion, with the reference; ppo: a critic trained and a reward model
@@ -21,6 +19,7 @@ from typing import TypeVar
 from recommender.catalogs.frozen import dataclass
 from recommender.errors import UsageError
 from recommender.inputs.units import format_count
+from recommender.job.activations import LOGIT_BYTES, Layers, score_bytes
 from recommender.job.job import AMOUNTS, SERVED_SHARDINGS, DataSet, Job
 from recommender.job.schema import DataFile, JobFile
 from recommender.job.timings import timing
@@ -35,10 +34,6 @@ _STATE_BYTES = {"adamw": 8.0, "lamb": 8.0, "sgd": 4.0, "adafactor": 0.1}  # a pa
 _ADAPTER_CHECKPOINT_BYTES = 12.0  # fp32 and two moments
 _ADAPTED_PER_HIDDEN = 20.0
 _ADAPTED_TENSORS = 14  # two for each of seven matrices
-_LOGIT_BYTES = 10.0  # per token and word: 16-bit logits, fp32 softmax and gradient
-# Kept of an element of a score matrix where attention is not fused: softmax, its dropout and mask
-# (Korthikanti et al., arXiv 2205.05198, 2022: 5·a·s²).
-_SCORE_BYTES = 5.0
 _FORWARD = 1 / 3  # of the FLOP of full training
 # Of the time of a step; assumed. Reports go from a half to nine tenths: OpenRLHF, arXiv
 # 2405.11143 (2024), and HybridFlow, arXiv 2409.19256 (2024).
@@ -270,6 +265,7 @@ def _assemble(file: JobFile, shape: _Shape, derived: _Derived, fallback_name: st
         checkpoint_bytes=_checkpoint(file, shape, trainable, derived),
         data=_data(file.data, shape, samples, derived),
         method=method,
+        unquantized_parameters=_ends(file, shape) if method == "qlora" else 0.0,
         stack=derived.pick("stack", file.stack, "typical"),
         asynchronous_save=saves,
         setup_s=file.setup,
@@ -376,15 +372,15 @@ def _tensors(file: JobFile, shape: _Shape, derived: _Derived) -> int:
 
 def _activations(file: JobFile, shape: _Shape, derived: _Derived) -> tuple[float, float]:
     if shape.family in TRANSFORMERS:
-        each = shape.longest * shape.hidden
-        logits = _LOGIT_BYTES * shape.vocabulary * max(shape.longest - shape.tokens, 0.0)
+        layers = _layers(file, shape)
+        longer = max(shape.longest - shape.tokens, 0.0)
+        logits = LOGIT_BYTES[layers.method] * shape.vocabulary * longer
         logits *= shape.family in ("decoder", "moe")  # others project few positions, or none
-        kept = 34 * each * shape.layers + logits
         pair = 2.0 if file.post_training == "dpo" else 1.0
-        scores = _SCORE_BYTES * heads_of(shape.hidden) * shape.longest**2 / pair
+        scores = pair * score_bytes(shape.hidden, shape.longest / pair)
         scores *= file.attention == "plain"
-        kept += scores * shape.layers
-        least = 2 * each * shape.layers + 34 * each + logits + scores
+        kept = shape.longest * layers.kept_bytes + logits + scores * shape.layers
+        least = shape.longest * layers.recomputed_bytes + logits + scores
     else:
         kept = _BYTES_PER_FLOP[shape.family] * shape.flop
         least = _RECOMPUTED_SHARE * (file.activation_bytes_per_sample or kept)
@@ -396,9 +392,20 @@ def _activations(file: JobFile, shape: _Shape, derived: _Derived) -> tuple[float
     return wide * full, wide * least
 
 
-def heads_of(hidden: int) -> float:
-    """Attention heads of a transformer: each 64 wide up to 2,048 (GPT-2, OPT), else 128."""
-    return hidden / (64.0 if hidden <= 2048 else 128.0)
+def _layers(file: JobFile, shape: _Shape) -> Layers:
+    passed = shape.active - min(_ends(file, shape), shape.active / 2)
+    width = file.adapted_width or _ADAPTED_PER_HIDDEN * shape.hidden * shape.layers
+    adapted = 1.0
+    if file.trainable_params and file.lora_rank:  # beside fewer matrices than all, if so stated
+        adapted = min(file.trainable_params / (file.lora_rank * width), 1.0)
+    return Layers(shape.hidden, shape.layers, passed / shape.layers, file.method or "full", adapted)
+
+
+def _ends(file: JobFile, shape: _Shape) -> float:
+    """Parameters of embeddings and head; two tables unless a network's own count says one."""
+    head = float(shape.vocabulary) * shape.hidden
+    tied = 0.0 if file.model else head
+    return head + (file.lookup_params or tied)
 
 
 def intensity_ratio(family: str, flop: float, kept_bytes: float | None) -> float:

@@ -131,6 +131,7 @@ class Job:
     data: DataSet = DataSet()
     precision: Precision = "mixed"
     method: Method = "full"
+    unquantized_parameters: float = 0.0  # embeddings and head, under qlora
     post_training: PostTraining | None = None
     other_network_bytes: float = 0.0  # of networks that are held beside the one trained
     optimizer: Literal["adamw", "sgd", "lamb", "adafactor"] = "adamw"

@@ -4,14 +4,17 @@ import numpy as np
 
 from recommender.arrays import Bools, Floats
 from recommender.catalogs.frozen import dataclass
+from recommender.job.activations import LOGIT_BYTES
 from recommender.job.job import Job
 from recommender.performance.priors import Prior
 
 GIB = 2.0**30
 CONTEXT_BYTES = 1.5e9  # CUDA context, NCCL buffers, fragmentation; assumed (2026-11)
-LOGIT_BYTES = 10.0  # per token and vocabulary entry: 16-bit logits, fp32 softmax and gradient
 MOMENT_BYTES = {"adamw": 8.0, "lamb": 8.0, "sgd": 4.0, "adafactor": 0.0}  # fp32, per parameter
-FROZEN_BYTES = {"lora": 2.0, "qlora": 0.55}  # per frozen weight; 4 bits plus scales for qlora
+# Per frozen weight; 4 bits and the fp32 scale of each 64 for qlora (Dettmers et al., arXiv
+# 2305.14314, 2023), whose embeddings, head and norms PEFT holds in fp32
+FROZEN_BYTES = {"lora": 2.0, "qlora": 0.5 + 4 / 64}
+UNQUANTIZED_BYTES = 4.0
 # Per parameter that full training counts as not trainable: rows of embedding tables, updated
 # sparsely in fp32 without state by plain SGD (DLRM, arXiv 1906.00091; DeepLearningExamples)
 TABLE_BYTES = 4.0
@@ -46,10 +49,10 @@ def bytes_of(job: Job, prior: Prior) -> Bytes:
 
     16 B per parameter under AdamW (16-bit weights and gradients, fp32 master weights and two
     moments; in fp32 the same sum), 18 with fp32 gradients under autocast; adapters: 2 B (LoRA)
-    or 0.55 B (QLoRA) per frozen weight and 16 B per adapter weight. Under method full 4 B per
-    parameter that is not trainable: embedding tables, whose sparse gradients are neither kept
-    nor reduced. Post-training holds other networks beside. Counts of activations without the
-    score matrix after Korthikanti et al., arXiv 2205.05198 (2022).
+    or 0.56 B (QLoRA; 4 B of embeddings and head) per frozen weight and 16 B per adapter weight.
+    Under method full 4 B per parameter that is not trainable: embedding tables, whose sparse
+    gradients are neither kept nor reduced. Post-training holds other networks beside.
+    Activations: `job/activations.py`.
     """
     short = job.precision not in ("fp32", "tf32")
     moments = MOMENT_BYTES[job.optimizer]
@@ -58,7 +61,8 @@ def bytes_of(job: Job, prior: Prior) -> Bytes:
     gradient = prior.gradient_bytes if short else 4.0
     if job.method != "full":
         frozen = FROZEN_BYTES[job.method] if short or job.method == "qlora" else 4.0
-        weights = frozen * job.parameters + 4.0 * trained
+        wide = min(job.unquantized_parameters, job.parameters)
+        weights = frozen * (job.parameters - wide) + UNQUANTIZED_BYTES * wide + 4.0 * trained
         gathered, gradient, master = weights, 4.0, 0.0
     elif short:
         autocast = gradient == 4.0
@@ -75,7 +79,7 @@ def bytes_of(job: Job, prior: Prior) -> Bytes:
         context=CONTEXT_BYTES,
         activations=job.activation_bytes_per_sample,
         recomputed=job.recomputed_activation_bytes_per_sample,
-        logits=LOGIT_BYTES * job.tokens_per_sample * job.vocabulary,
+        logits=LOGIT_BYTES[job.method] * job.tokens_per_sample * job.vocabulary,
         gathered=gathered,
         reduced=gradient * trained,
     )

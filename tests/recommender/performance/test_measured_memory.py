@@ -2,26 +2,34 @@
 
 import pytest
 
-from tests.research.measured_memory import PAGE, ROWS, off, page
+from recommender.performance.machines import USABLE
+from tests.research.measured_memory import OVER, PAGE, ROWS, off, page
 
-KNOWN = {"adapters", "4-bit", "scores"}
-
-
-@pytest.mark.parametrize(
-    "row", ROWS, ids=lambda row: f"{row['model']} {row['method']} {row['batch']}"
-)
-def test_memory_is_within_a_tenth_or_the_cause_is_named(row: dict[str, str]) -> None:
-    causes = set(row["cause"].split())
-    assert causes <= KNOWN
-    if causes:
-        assert off(row) < -0.10  # a miss that is mended has no cause any more
-    else:
-        assert off(row) == pytest.approx(0, abs=0.10)
+LEAST, MOST = -0.10, 0.25
 
 
-def test_a_dozen_networks_are_measured() -> None:
-    assert len(ROWS) >= 20
-    assert sum(not row["cause"] for row in ROWS) >= 5
+def named(row: dict[str, str]) -> str:
+    return f"{row['model']} {row['method']} {row['batch']} {row['tokens']} {row['attention']}"
+
+
+@pytest.mark.parametrize("row", ROWS, ids=named)
+def test_no_reading_is_a_tenth_more_than_counted(row: dict[str, str]) -> None:
+    assert off(row) > LEAST
+    assert set(row["cause"].split()) <= set(OVER)
+    assert (off(row) > MOST) == bool(row["cause"])  # and none that is mended has a cause any more
+
+
+def test_what_a_plan_leaves_free_covers_nearly_all_that_is_counted_too_little() -> None:
+    covered = [(1.0 + off(row)) / USABLE >= 1.0 for row in ROWS]
+    assert sum(covered) >= 0.95 * len(ROWS)
+
+
+@pytest.mark.parametrize("held_out", ["0", "1"])
+def test_most_are_within_a_fifth(held_out: str) -> None:
+    """Of the software that is counted; nothing was derived from the readings held out."""
+    asked = [row for row in ROWS if row["held_out"] == held_out and row["software"] != "GPTQ"]
+    assert len(asked) >= 20
+    assert sum(abs(off(row)) <= 0.20 for row in asked) >= 0.8 * len(asked)
 
 
 def test_the_page_holds_the_table_of_today() -> None:

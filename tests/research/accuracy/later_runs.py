@@ -30,7 +30,8 @@ import numpy as np
 
 from recommender.catalogs.schema import InstanceType
 from recommender.errors import RecordError
-from recommender.job.derive import heads_of, intensity_ratio
+from recommender.job.activations import heads_of
+from recommender.job.derive import intensity_ratio
 from recommender.job.job import Job
 from recommender.performance.clusters import Clusters, MachineColumns, clusters_of
 from recommender.performance.machines import machine_columns
