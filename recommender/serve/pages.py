@@ -38,10 +38,10 @@ def catalog_page(catalog: Catalog, asked: OfferFilter) -> bytes:
         frozenset(i for i, column in enumerate(shown.columns) if column.right),
     )
     speeds = catalog_view.speeds(catalog, found[: asked.top])
-    rows = [table.element(id="offers")] if found else [element("p", "No offer is so.")]
+    rows = [table.element(id="offers")] if found else [element("p", "No offer matches.")]
     return _page(
         "What can be rented",
-        f"Catalog {catalog.version}. Prices are those of the day named; nothing is asked anew.",
+        f"Catalog {catalog.version}; each price is as of the date below it.",
         _offer_form(asked),
         *rows,
         *(element("p", line, class_="faint") for line in speeds),

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 
 from recommender.catalogs.frozen import dataclass
 from recommender.plan.plan import Answer, Plan
@@ -60,6 +61,8 @@ class Part:
     part: str
     amount: float
     words: str
+    end: float = 0.0  # of the bar, for its last part,
+    whole: str = ""  # and the printed figure that stands there
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +103,8 @@ def time_parts(label: str, plan: Plan, unit: float) -> list[Part]:
     seconds = (split.work_s, split.start_up_s, split.checkpoint_s, split.restart_s, split.lost_s,
                split.waiting_s)  # fmt: skip
     found = zip(TIME, seconds, strict=True)
-    return [Part(label, name, s / unit, fmt.duration(s)) for name, s in found if s > 0.0]
+    parts = [Part(label, name, s / unit, fmt.duration(s)) for name, s in found if s > 0.0]
+    return _with_whole(parts, fmt.duration(plan.estimate.time.p50))
 
 
 def step_parts(label: str, plan: Plan) -> list[Part]:
@@ -120,7 +124,14 @@ def bill_parts(label: str, plan: Plan) -> list[Part]:
         subject = subject_of(item.item)
         found[subject] = found.get(subject, 0.0) + item.usd
     ordered = ((name, found[name]) for name in BILL if name in found)
-    return [Part(label, name, usd, f"{fmt.usd(usd)} USD") for name, usd in ordered]
+    parts = [Part(label, name, usd, f"{fmt.usd(usd)} USD") for name, usd in ordered]
+    return _with_whole(parts, f"{fmt.usd(plan.estimate.cost.mean)} USD")
+
+
+def _with_whole(parts: list[Part], words: str) -> list[Part]:
+    """The parts of a bar, the last with what stands at its end."""
+    end = sum(part.amount for part in parts)
+    return [*parts[:-1], *(replace(part, end=end, whole=words) for part in parts[-1:])]
 
 
 def subject_of(item: str) -> str:

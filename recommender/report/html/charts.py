@@ -8,12 +8,11 @@ import math
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-from recommender.report.html.page_data import PageData
+from recommender.report.html.page_data import PageData, domain
 from recommender.report.html.palette import BLUE, LINES, SKY, VERMILION, Theme
 
 Spec: TypeAlias = dict[str, Any]
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
-_ROOM = 1.2  # beyond the outermost mark of an axis
 
 
 def base(height: int, **more: Any) -> Spec:
@@ -39,8 +38,8 @@ def frontier(data: PageData) -> Spec:
         datasets={},
         data=named("plans"),
         encoding={
-            "x": _axis("x", f"time, {data.scale.unit}", _domain(data, "x")),
-            "y": _axis("y", "cost, USD", _domain(data, "y")),
+            "x": _axis("x", f"time, {data.scale.unit}", domain(data, "x")),
+            "y": _axis("y", "cost, USD", domain(data, "y")),
         },
         layer=[*_beyond(), _others(), *_bars(), _line(), *_limit_lines(), *_marks(), *_labels()],
         resolve={"scale": {"color": "shared"}},
@@ -58,16 +57,6 @@ def ticks(low: float, high: float) -> list[float]:
     tens = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     found = (float(f"{step}e{ten}") for ten in tens for step in (1, 2, 5))
     return [value for value in found if low <= value <= high]
-
-
-def _domain(data: PageData, axis: str) -> tuple[float, float]:
-    """From the shortest to the longest bar of the answer's plans, all marks and limits within."""
-    barred = [plan for plan in data.plans if plan.kind != "followed"] or list(data.plans)
-    values = [getattr(plan, f"{axis}_{end}") for plan in barred for end in ("low", "high")]
-    values += [getattr(plan, axis) for plan in data.plans]
-    asked = (data.deadline_s or 0.0) / data.scale.unit_s if axis == "x" else data.budget_usd
-    values += [asked] if asked else []
-    return min(values, default=1.0) / _ROOM, max(values, default=10.0) * _ROOM
 
 
 def _beyond() -> list[Spec]:
@@ -206,15 +195,16 @@ def _marks() -> list[Spec]:
 
 
 def _labels() -> list[Spec]:
-    """Names of the plans of the table and of the plain ones."""
-    return [
-        {
-            "transform": [{"filter": "datum.tag"}],
-            "mark": {"type": "text", "align": "left", "dx": 12, "dy": {"expr": "datum.tag_dy"},
-                     "fontSize": 12, "fontWeight": 600, "clip": True},
-            "encoding": {"text": {"field": "tag"}},
-        },
-    ]  # fmt: skip
+    """Names of the plans of the table and of the plain ones, readable on bars and marks."""
+    words: Spec = {"type": "text", "align": "left", "baseline": "middle", "dx": 12,
+                   "dy": {"expr": "datum.label_dy"}, "fontSize": 12, "fontWeight": 600,
+                   "clip": True}  # fmt: skip
+    halo: Spec = {"stroke": "$paper", "strokeWidth": 4, "strokeJoin": "round", "opacity": 0.8}
+    shown: Spec = {
+        "transform": [{"filter": "datum.tag"}],
+        "encoding": {"text": {"field": "tag"}},
+    }
+    return [{**shown, "mark": words | halo}, {**shown, "mark": words}]
 
 
 def distribution(title: str) -> Spec:
@@ -327,9 +317,11 @@ def tornado(rows: int, title: str) -> Spec:
                 },
             },
             {
-                "mark": {"type": "rule", "strokeWidth": 1.2, "color": "$ink", "opacity": 0.5},
-                "encoding": {"x": {"field": "base", "type": "quantitative"}, "y": None},
+                "mark": {"type": "tick", "thickness": 2, "size": 34, "color": "$ink",
+                         "opacity": 1},
+                "encoding": {"x": {"field": "base", "type": "quantitative"}},
             },
+            *_end_words(),
             {
                 "transform": [{"filter": "datum.side === 'less of it'"}],
                 "mark": {"type": "text", "align": "left", "baseline": "bottom", "yOffset": -31,
@@ -341,26 +333,51 @@ def tornado(rows: int, title: str) -> Spec:
     )  # fmt: skip
 
 
+def _end_words() -> list[Spec]:
+    """The figure that each bar of a tornado ends at, beside its end."""
+    return [
+        {
+            "transform": [{"filter": f"datum.end {side} datum.base"}],
+            "mark": {"type": "text", "align": align, "baseline": "middle", "dx": dx,
+                     "fontSize": 12},
+            "encoding": {"x": {"field": "end", "type": "quantitative"},
+                         "text": {"field": "words_at_end"}},
+        }
+        for side, align, dx in (("<", "right", -6), (">=", "left", 6))
+    ]  # fmt: skip
+
+
 def stacked(rows: int, field: str, title: str, colours: dict[str, str], form: str) -> Spec:
     """Parts of a whole, a bar per plan; `colours` has the parts in their order."""
     order = list(colours)
+    upright: Spec = {"field": "plan", "type": "nominal", "sort": None, "title": None,
+                     "axis": {"labelLimit": 170, "domain": False, "ticks": False}}  # fmt: skip
     return base(
         34 * rows + 50,
         data=named("parts"),
         transform=[{"calculate": f"indexof({order!r}, datum.part)", "as": "place"}],
-        mark={"type": "bar", "height": {"band": 0.72}},
-        encoding={
-            "y": {"field": "plan", "type": "nominal", "sort": None, "title": None,
-                  "axis": {"labelLimit": 170, "domain": False, "ticks": False}},
-            "x": {"field": field, "type": "quantitative", "title": title, "stack": "zero",
-                  "axis": {"format": form, "tickCount": 6}, "scale": {"nice": False}},
-            "color": {"field": "part", "type": "nominal", "title": None,
-                      "scale": {"domain": order, "range": list(colours.values())},
-                      "legend": {"orient": "bottom", "columns": 3, "labelLimit": 240}},
-            "order": {"field": "place", "type": "quantitative"},
-            "tooltip": [{"field": "plan"}, {"field": "part"},
-                        {"field": "words", "title": "amount"}],
-        },
+        encoding={"y": upright},
+        layer=[
+            {
+                "mark": {"type": "bar", "height": {"band": 0.72}},
+                "encoding": {
+                    "x": {"field": field, "type": "quantitative", "title": title, "stack": "zero",
+                          "axis": {"format": form, "tickCount": 6}, "scale": {"nice": False}},
+                    "color": {"field": "part", "type": "nominal", "title": None,
+                              "scale": {"domain": order, "range": list(colours.values())},
+                              "legend": {"orient": "bottom", "columns": 3, "labelLimit": 240}},
+                    "order": {"field": "place", "type": "quantitative"},
+                    "tooltip": [{"field": "plan"}, {"field": "part"},
+                                {"field": "words", "title": "amount"}],
+                },
+            },
+            {
+                "transform": [{"filter": "datum.whole !== ''"}],
+                "mark": {"type": "text", "align": "left", "dx": 6, "fontSize": 12},
+                "encoding": {"x": {"field": "end", "type": "quantitative"},
+                             "text": {"field": "whole"}},
+            },
+        ],
     )  # fmt: skip
 
 

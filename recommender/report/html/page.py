@@ -89,7 +89,9 @@ def _pictures(answer: Answer, data: PageData, series: Sequence[PriceSeries]) -> 
         specs["prices"] = charts.prices(series_names(series))
         rows["prices"] = {"prices": plain(price_rows(series))}
     if runs.told(answer):
-        specs["runs"] = charts.runs(charts.axis_title("time", data.scale.unit), runs.COLOURS)
+        specs["runs"] = charts.runs(
+            charts.axis_title("time", data.scale.unit), runs.colours(answer)
+        )
     if tornado.told(answer):
         specs["tornado"] = tornado.spec(answer)
         rows["tornado"] = {"ends": plain(tornado.rows(answer))}

@@ -14,12 +14,15 @@ import base64
 import math
 import struct
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal
 
 from recommender.catalogs.frozen import dataclass
 from recommender.plan.plan import Answer, FollowedPlan, Machines
 from recommender.report import cells
 from recommender.report import formatting as fmt
 from recommender.report.answer_frame import PlanRequest
+from recommender.report.html import label_places
 
 STEPS = 4096  # per factor of e
 _MOST = 32_767
@@ -27,6 +30,7 @@ _DETAILED = 8  # plans of which every printed path travels; of others, every eig
 _FEW = 6  # plans of a table; each one more leaves out some that were merely followed
 _LEFT_OUT = 6  # since a plan of the table takes as much room in a page
 _THINNED = 8
+_ROOM = 1.2  # beyond the outermost mark of an axis
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +53,7 @@ class PlanRow:
     name: str
     where: str
     label: str  # what stands next to its mark
+    label_dy: float  # pixels below it
     plain: str  # the plain plan that it is: "one GPU"
     fallback: str
     x: float
@@ -95,7 +100,7 @@ def page_data(answer: Answer, request: PlanRequest) -> PageData:
     drawn = without_twins(followed)
     rows = tuple(_row(i, plan, answer, scale) for i, plan in enumerate(drawn))
     lead = next((row.id for row in rows if row.kind == "table" and row.number == answer.lead), 0)
-    return PageData(
+    data = PageData(
         goal=answer.goal,
         by_value=answer.by_value,
         deadline_s=limits.deadline_s,
@@ -108,6 +113,31 @@ def page_data(answer: Answer, request: PlanRequest) -> PageData:
         lead=lead,
         plans=rows,
     )
+    return replace(data, plans=_labels_placed(data))
+
+
+def domain(data: PageData, axis: Literal["x", "y"]) -> tuple[float, float]:
+    """From the shortest to the longest bar of the answer's plans, all marks and limits within."""
+    barred = [plan for plan in data.plans if plan.kind != "followed"] or list(data.plans)
+    values = [getattr(plan, f"{axis}_{end}") for plan in barred for end in ("low", "high")]
+    values += [getattr(plan, axis) for plan in data.plans]
+    asked = (data.deadline_s or 0.0) / data.scale.unit_s if axis == "x" else data.budget_usd
+    values += [asked] if asked else []
+    return min(values, default=1.0) / _ROOM, max(values, default=10.0) * _ROOM
+
+
+def _labels_placed(data: PageData) -> tuple[PlanRow, ...]:
+    """The rows with their names where none lies on another."""
+    named = [row for row in data.plans if row.label]
+    shifts = label_places.shifts(
+        [row.label for row in named],
+        [row.x for row in named],
+        [row.y for row in named],
+        domain(data, "x"),
+        domain(data, "y"),
+    )
+    placed = {row.id: dy for row, dy in zip(named, shifts, strict=True)}
+    return tuple(replace(row, label_dy=placed.get(row.id, 0.0)) for row in data.plans)
 
 
 def without_twins(followed: Sequence[FollowedPlan]) -> list[FollowedPlan]:
@@ -148,6 +178,7 @@ def _row(index: int, plan: FollowedPlan, answer: Answer, scale: Scale) -> PlanRo
         name=" + ".join(map(cells.group_line, plan.machines)),
         where=_where(plan),
         label=_label(plan, answer),
+        label_dy=0.0,
         plain=plain_name(plan, answer),
         fallback=_fallback(plan),
         x=_short(time.p50 / unit),
@@ -197,14 +228,16 @@ def _counted(m: Machines) -> str:
 
 
 def _label(plan: FollowedPlan, answer: Answer) -> str:
-    """The number of a plan of the table with its roles; the name of a plain one."""
+    """The number of a plan of the table, its roles and then its GPUs; the name of a plain one."""
     if plan.kind == "baseline":
         return plain_name(plan, answer)
     if plan.kind == "followed":
         return ""
     picks = () if answer.trio is None else answer.trio.picks
     roles = [pick.role for pick in picks if pick.rank == plan.number]
-    return " ".join([str(plan.number), ", ".join(roles)]).strip()
+    if not roles:
+        return str(plan.number)
+    return f"{plan.number} {', '.join(roles)}: {cells.gpus(plan.machines)}"
 
 
 def plain_name(plan: FollowedPlan, answer: Answer) -> str:

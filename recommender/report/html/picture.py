@@ -13,7 +13,7 @@ from recommender.plan.frontier import chance_of, told, unbeaten
 from recommender.plan.limits import Limits
 from recommender.plan.plan import Answer, FollowedPlan
 from recommender.report import formatting as fmt
-from recommender.report.answer_frame import PlanRequest
+from recommender.report.answer_frame import PlanRequest, goal_line
 from recommender.report.html import charts
 from recommender.report.html.page_data import PageData, PlanRow, page_data, without_twins
 from recommender.report.html.palette import LIGHT
@@ -50,12 +50,31 @@ def frontier_spec(answer: Answer, request: PlanRequest) -> charts.Spec:
     return {
         **spec,
         "width": WIDTH,
+        "title": _title(answer, request, data),
         "config": {**config, "background": LIGHT.paper},
         "padding": 12,
         "datasets": {
             "plans": _rows(data, followed, request.limits),
             "limits": limit_rows(request.limits, data.scale.unit_s),
         },
+    }
+
+
+def _title(answer: Answer, request: PlanRequest, data: PageData) -> charts.Spec:
+    """What is drawn, and how to read it: the picture stands without a page around it."""
+    return {
+        "text": f"{fmt.clean(request.job.name)}: {goal_line(answer, request)}",
+        "subtitle": [
+            f"{len(data.plans)} plans, each through hundreds of simulated runs; bars: what 9 in 10 "
+            "runs stay within; line: no plan is both cheaper and faster",
+            "ring: the sensible plan; circles: the answer's plans; diamonds: plain plans; "
+            "the stronger the colour, the likelier all limits are kept; hollow: too unlikely",
+        ],
+        "anchor": "start",
+        "offset": 14,
+        "fontSize": 15,
+        "subtitleFontSize": 12,
+        "subtitlePadding": 6,
     }
 
 
@@ -86,10 +105,13 @@ def _rows(data: PageData, followed: list[FollowedPlan], limits: Limits) -> list[
     chances = [chance_of(plan, limits) for plan in followed]
     keeping = [i for i, chance in enumerate(chances) if chance >= limits.confidence - 1e-12]
     best = frozenset(unbeaten(keeping, lambda i: told(followed[i])))
-    return [_drawn(row, chances[i], i in best, limits) for i, row in enumerate(data.plans)]
+    return [
+        _drawn(row, chances[i], i in best, row.id == data.lead, limits)
+        for i, row in enumerate(data.plans)
+    ]
 
 
-def _drawn(row: PlanRow, chance: float, best: bool, limits: Limits) -> dict[str, Any]:
+def _drawn(row: PlanRow, chance: float, best: bool, chosen: bool, limits: Limits) -> dict[str, Any]:
     """A row with what limits say of its plan."""
     shown = {name: value for name, value in asdict(row).items() if name not in _HIDDEN}
     return {
@@ -98,7 +120,6 @@ def _drawn(row: PlanRow, chance: float, best: bool, limits: Limits) -> dict[str,
         "keeps": chance >= limits.confidence - 1e-12,
         "best": best,
         "barred": row.kind != "followed" or best,
-        "chosen": False,
+        "chosen": chosen,
         "tag": row.label,
-        "tag_dy": -12,
     }

@@ -103,6 +103,13 @@ def _spent(timeline: Timeline, *doing: Doing) -> float:
     return sum(s.end_s - s.start_s for s in timeline.segments if s.doing in doing)
 
 
+def colours(answer: Answer) -> dict[str, str]:
+    """Of what the runs spend time on."""
+    timelines = () if answer.report is None else answer.report.timelines
+    done = {segment.doing for timeline in timelines for segment in timeline.segments}
+    return {doing: colour for doing, colour in COLOURS.items() if doing in done}
+
+
 def rows(answer: Answer, unit_s: float) -> tuple[Strip, ...]:
     """The runs of all plans that are told."""
     timelines = () if answer.report is None else answer.report.timelines

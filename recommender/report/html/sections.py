@@ -101,12 +101,12 @@ def _card(rank: int, picks: list[Pick], answer: Answer, request: PlanRequest) ->
 
 def _cost_span(plan: Plan) -> str:
     cost = plan.estimate.cost
-    return f"9 runs of 10 {fmt.usd_span(cost.p05, cost.p95)}"
+    return f"9 in 10 runs: {fmt.usd_span(cost.p05, cost.p95)}"
 
 
 def _time_span(plan: Plan) -> str:
     time = plan.estimate.time
-    return f"9 runs of 10 {fmt.duration(time.p05)} to {fmt.duration(time.p95)}"
+    return f"9 in 10 runs: {fmt.duration(time.p05)} to {fmt.duration(time.p95)}"
 
 
 def _limits_word(request: PlanRequest) -> str:
@@ -211,7 +211,7 @@ _SHAPES = ("a plan of the table", "a plain plan", "another plan that was followe
 def _key() -> Element:
     """What the marks are; the drawing of each mark says nothing to a screen reader."""
     items = [element("li", _mark(words), words) for words in _SHAPES]
-    items.append(element("li", "bars: 9 runs of 10"))
+    items.append(element("li", "bars: what 9 in 10 runs stay within"))
     items.append(
         element(
             "li",

@@ -19,6 +19,7 @@ class End:
     side: str  # "less of it", "more of it"
     base: float
     end: float
+    words_at_end: str
     factor: str
     cost: str
     time: str
@@ -45,8 +46,8 @@ def parts(answer: Answer) -> list[Element]:
     return [
         element(
             "p",
-            f"Plan {answer.lead}, were one figure otherwise and all else the same: its machines, "
-            "its checkpoints, and the plans beside it.",
+            f"How plan {answer.lead} moves if one input changes and all else stays: its machines, "
+            "its checkpoints and the other plans.",
         ),
         figure("tornado", alt, _sheet(answer).element()),
     ]
@@ -82,6 +83,7 @@ def _ends(answer: Answer) -> Iterator[End]:
                 side=side,
                 base=base,
                 end=end.time_s / unit if in_time else end.cost_usd,
+                words_at_end=fmt.duration(end.time_s) if in_time else fmt.usd(end.cost_usd),
                 factor=factor_words(end.factor),
                 cost=f"{fmt.usd(end.cost_usd)} USD",
                 time=fmt.duration(end.time_s),
@@ -133,7 +135,7 @@ def _sheet(answer: Answer) -> Sheet:
         )
         for swing in _swings(answer)
     )
-    return Sheet(f"Plan {answer.lead}, were one figure otherwise", _COLUMNS, found,
+    return Sheet(f"Plan {answer.lead} if one input changes", _COLUMNS, found,
                  frozenset({1, 2, 3, 4, 5}))  # fmt: skip
 
 

@@ -200,7 +200,7 @@ def test_the_catalog_page_lists_what_the_api_lists(client: Any):
 
 
 def test_a_catalog_page_without_offers_says_so(client: Any):
-    assert "No offer is so." in client.get("/catalog", params={"name": "abacus"}).text
+    assert "No offer matches." in client.get("/catalog", params={"name": "abacus"}).text
 
 
 def test_offers_are_filtered(client: Any):

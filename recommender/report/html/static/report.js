@@ -124,22 +124,8 @@ function colour(tree, names) {
   return tree;
 }
 
-function tagged(rows) {
-  // Names of marks that lie close together stand above and below each other.
-  const placed = [];
-  for (const row of rows.filter((each) => each.tag)) {
-    row.tag_dy = -12;
-    for (const other of placed) {
-      const near = Math.abs(Math.log(row.x / other.x)) < 0.35 && Math.abs(Math.log(row.y / other.y)) < 0.06;
-      if (near && other.tag_dy === row.tag_dy) row.tag_dy += 26;
-    }
-    placed.push(row);
-  }
-  return rows;
-}
-
 function planRows() {
-  const rows = data.plans.map((plan) => ({
+  return data.plans.map((plan) => ({
     ...plan,
     times: null,
     costs: null,
@@ -153,7 +139,6 @@ function planRows() {
     time_words: `${plan.time} (${plan.time_span})`,
     chance_words: share(plan.chance),
   }));
-  return tagged(rows);
 }
 
 function titleOf(plan) {

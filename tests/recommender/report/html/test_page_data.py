@@ -84,6 +84,7 @@ def test_the_plan_that_leads_is_chosen_first_and_named_by_its_role():
     assert (lead.kind, lead.number) == ("table", answer.lead)
     assert answer.trio is not None
     assert answer.trio.picks[0].role in lead.label
+    assert lead.label.endswith(lead.where.partition(" · ")[0])
 
 
 @pytest.mark.parametrize("which", ["deadline", "budget", "frontier"])

@@ -6,6 +6,8 @@ RECOMMEND_UPDATE_GOLDEN=1 the pictures are taken anew: look at them.
 
 import base64
 import os
+import re
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +15,18 @@ import pytest
 
 from recommender.job.jobfile import find_job
 from recommender.plan.limits import Limits
+from recommender.plan.plan import Answer
 from recommender.planner.recommend import recommend
 from recommender.report.answer_frame import PlanRequest
 from recommender.report.html.page import render
+from recommender.report.html.picture import frontier_picture
 from recommender.serve import pages
 from recommender.serve.question import OfferFilter
 from tests.recommender.chromium import chromium
-from tests.recommender.planning import NOW
 from tests.shipped import snapshot
 
 pytestmark = pytest.mark.slow
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)  # of the answer in README.md
 FOLDER = Path(__file__).parents[4] / "docs" / "pictures"
 MOST_APART = 8.0  # of 255, on average over all dots; another scheme of colours is 200 apart
 DIFFERENCE = """async pictures => {
@@ -42,11 +46,27 @@ browser = pytest.fixture(scope="module")(chromium)
 
 
 @pytest.fixture(scope="module")
-def report() -> bytes:
+def answered() -> tuple[Answer, PlanRequest]:
     catalog, job = snapshot(), find_job("resnet50-imagenet")
     limits = Limits(deadline_s=86_400.0)
     answer = recommend(job, limits, catalog=catalog, now=NOW, report=True)
-    return render(answer, PlanRequest(job, limits, catalog=catalog.version)).encode("utf-8")
+    return answer, PlanRequest(job, limits, catalog=catalog.version)
+
+
+@pytest.fixture(scope="module")
+def report(answered: tuple[Answer, PlanRequest]) -> bytes:
+    return render(*answered).encode("utf-8")
+
+
+def test_the_picture_of_the_readme_is_today_s(answered: tuple[Answer, PlanRequest]):
+    """Its title, ticks, limits and names of plans; their lines differ from drawer to drawer."""
+    pytest.importorskip("vl_convert")
+    made, kept = frontier_picture(*answered, ".svg"), FOLDER.parent / "frontier.svg"
+    if os.environ.get("RECOMMEND_UPDATE_GOLDEN"):
+        kept.write_bytes(made)
+    words = re.findall(rb"<text[^>]*>([^<]*)", made)
+    assert len(words) > 20
+    assert words == re.findall(rb"<text[^>]*>([^<]*)", kept.read_bytes())
 
 
 @pytest.fixture(scope="module")
