@@ -121,7 +121,7 @@ def can_keep() -> bool:
 def keep(store: Store) -> tuple[str, ...]:
     """Write the history of every kept version that has none yet; give the versions' names.
 
-    To be called inside `writing`. A version whose writer was stopped between publishing and
+    To be called inside `write_lock`. A version whose writer was stopped between publishing and
     this gets its history at the next call.
 
     Raises:

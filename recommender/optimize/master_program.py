@@ -153,7 +153,7 @@ def _model(space: Space, clusters: Sequence[Cluster], c: Columns, names: Sequenc
     limits = space.limits
     model = Model("which_share_of_the_work_goes_where")
     for name in names:
-        model.real(name, 1.0)
+        model.variable(name, 1.0)
 
     def terms(values: Floats) -> Mapping[str, float]:
         return dict(zip(names, values.tolist(), strict=True))

@@ -230,7 +230,6 @@ class Plan:
     needs: tuple[Need, ...]
     saving: float | None = None  # share saved against the best all-on-demand plan
     labels: tuple[str, ...] = ()  # "knee", "best of aws", "one GPU", "all on-demand", ...
-    also_regions: tuple[str, ...] = ()  # other regions where the same plan is near as good
     notes: tuple[str, ...] = ()
     spot: SpotFacts | None = None
     evidence: Evidence | None = None  # what its figures rest on

@@ -31,7 +31,7 @@ def baselines(search: PlanSearch, shown: Sequence[Evaluated]) -> tuple[Evaluated
     plans = []
     for label, limits, only, rival in rivals(search):
         best = _best_of_kind(only, rival, limits, shown)
-        plan = replace(best.plan, labels=(label,), saving=None, also_regions=())
+        plan = replace(best.plan, labels=(label,), saving=None)
         plans.append(replace(best, plan=plan))
     return tuple(plans)
 

@@ -36,9 +36,8 @@ def program_facts(search: PlanSearch, worth: bool) -> ProgramFacts | None:
         ),
         key=lambda each: -each.share,
     )
-    status = program.solution.status
     return ProgramFacts(
-        status="unknown" if status == "found" else status,
+        status=program.solution.status,
         columns=len(program.names),
         rows=len(program.model.rows),
         spot_share=program.spot_share,

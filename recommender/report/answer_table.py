@@ -176,8 +176,7 @@ def _machines(plan: Plan, all_regions: bool) -> Cell:
     lines = cells.machines_lines(plan)
     if not all_regions:
         return lines
-    sites = [site.region for site in plan.sites[1:]]
-    regions = dict.fromkeys([*sites, *plan.also_regions])
+    regions = dict.fromkeys(site.region for site in plan.sites[1:])
     return (*lines, *([f"also {', '.join(map(fmt.clean, regions))}"] if regions else []))
 
 

@@ -73,10 +73,9 @@ def knee(plan: Plan, first: Plan) -> tuple[str, ...]:
 
 
 def remarks(plan: Plan) -> tuple[str, ...]:
-    """What sets this plan apart from a plain one: labels and prices that were derived."""
-    words = [label for label in plan.labels if label.startswith("needs")]
+    """What sets this plan apart from a plain one: prices that were derived."""
     flags = {m.price_flag or m.price_kind for m in plan.machines if _is_derived(m)}
-    words += [_FLAGS.get(flag, f"price {fmt.clean(flag)}") for flag in sorted(flags)]
+    words = [_FLAGS.get(flag, f"price {fmt.clean(flag)}") for flag in sorted(flags)]
     return (" · ".join(words),) if words else ()
 
 

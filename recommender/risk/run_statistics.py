@@ -113,7 +113,7 @@ def mean_error(values: Floats, work_s: Floats) -> Floats:
 
 
 def trimmed_mean_errors(values: Floats, work_s: Floats) -> Floats:
-    """Standard errors of trimmed means, apart from speed; as in `trimmed_mean_error`."""
+    """Standard errors of trimmed means, apart from speed; as in `mean_error`."""
     rest = _without_work(values, trimmed_mean(values), work_s)
     count = rest.shape[1]
     ordered = np.sort(rest, axis=1)

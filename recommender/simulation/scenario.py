@@ -20,7 +20,7 @@ from recommender.risk.laws import (
 )
 from recommender.risk.path_inputs import PathInputs
 from recommender.risk.spot_capacity import CLASS_CAPACITY, Capacity, OtherRunLaw
-from recommender.simulation.paths import Deflatable, deflated
+from recommender.simulation.deflatable import Deflatable, deflated
 from recommender.simulation.recorded import (
     FOREVER_S,
     RecordedCapacity,
@@ -33,7 +33,7 @@ from recommender.traces.read import chosen
 LAWS = ("weibull:SHAPE", "lognormal:SIGMA", "exponential", "FILE.csv")
 _SHAPES = {"weibull": (0.1, 10.0), "lognormal": (0.01, 4.0)}
 _KEYS = ("pressure", "depth", "episode", "price")
-EPISODE_S = 1800.0  # a episode of pressure, unless said
+EPISODE_S = 1800.0  # an episode of pressure, unless said
 
 
 def parse_law(text: str, name: str = "--run-law") -> RunLaw:

@@ -12,13 +12,10 @@ def least(model: Model) -> float | None:
     """The least objective to the last bit of the solver; None where the rows contradict."""
     solver = highspy.Highs()
     solver.setOptionValue("output_flag", False)
-    solver.setOptionValue("mip_rel_gap", 0.0)
     place = {name: number for number, name in enumerate(model.variables)}
-    for name, variable in model.variables.items():
-        solver.addVar(variable.low, variable.high)
+    for name, high in model.variables.items():
+        solver.addVar(0.0, high)
         solver.changeColCost(place[name], model.objective.get(name, 0.0))
-        if variable.integer:
-            solver.changeColIntegrality(place[name], highspy.HighsVarType.kInteger)
     for row in model.rows.values():
         low, high = (row.limit + bound for bound in SENSES[row.sense])
         columns = np.array([place[name] for name in row.terms], dtype=np.int32)

@@ -5,17 +5,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from recommender.optimize.linear_program import Model, rounded, solve, violated, write
+from recommender.optimize.linear_program import Model, solve, violated, write
 from tests.recommender.optimize.direct_highs import least
 
 
 def cover(seed: int, rows: int = 4, columns: int = 9) -> Model:
-    """Machines in whole numbers that compute enough of several things for the least."""
+    """Shares of machines that compute enough of several things for the least."""
     rng = np.random.default_rng(seed)
     model = Model("cover")
     for j in range(columns):
-        model.whole(f"x_{j}", 0, 6)
-    model.real("more", 10.0)
+        model.variable(f"x_{j}", 6.0)
+    model.variable("more", 10.0)
     for i in range(rows):
         speed = {f"x_{j}": float(v) for j, v in enumerate(rng.uniform(0.0, 2.0, columns))}
         model.row(f"enough_{i}", speed | {"more": 1.0}, ">=", float(rng.uniform(5.0, 20.0)))
@@ -28,10 +28,11 @@ def cover(seed: int, rows: int = 4, columns: int = 9) -> Model:
 @pytest.mark.parametrize("seed", range(24))
 def test_highs_with_and_without_pulp_and_cbc_find_the_same_least(seed: int) -> None:
     model = cover(seed)
-    one, other = (solve(model, 60.0, 0.0, solver) for solver in ("highs", "cbc"))
+    one, other = (solve(model, 60.0, solver) for solver in ("highs", "cbc"))
     alone = least(model)
     assert one.status == other.status == "optimal"
-    assert one.objective == pytest.approx(other.objective, rel=1e-9)
+    # CBC writes ten digits of each value into the file that PuLP reads.
+    assert one.objective == pytest.approx(other.objective, rel=1e-8)
     assert one.objective == pytest.approx(alone, rel=1e-9)
 
 
@@ -52,34 +53,12 @@ def test_every_row_and_variable_is_named_and_in_the_file(tmp_path: Path) -> None
 
 def test_names_may_not_repeat() -> None:
     model = Model("twice")
-    model.whole("x", 0, 1)
+    model.variable("x", 1.0)
     model.row("same", {"x": 1.0}, "<=", 1.0)
     with pytest.raises(ValueError, match="same"):
         model.row("same", {"x": 1.0}, "<=", 1.0)
     with pytest.raises(ValueError, match="x"):
-        model.whole("x", 0, 1)
-
-
-def market_split(rows: int = 5, columns: int = 40) -> Model:
-    """A program that no solver finishes at once (Cornuéjols and Dawande, 1998)."""
-    weights = np.random.default_rng(1).integers(1, 100, (rows, columns))
-    model = Model("market_split")
-    for j in range(columns):
-        model.whole(f"x_{j}", 0, 1)
-    for i in range(rows):
-        model.real(f"more_{i}", 1e4)
-        model.real(f"less_{i}", 1e4)
-        terms = {f"x_{j}": float(weights[i, j]) for j in range(columns)}
-        half = float(weights[i].sum() // 2)
-        model.row(f"half_{i}", terms | {f"more_{i}": -1.0, f"less_{i}": 1.0}, "=", half)
-        model.objective |= {f"more_{i}": 1.0, f"less_{i}": 1.0}
-    return model
-
-
-@pytest.mark.parametrize("solver", ["highs", "cbc"])
-def test_a_solution_at_the_time_limit_is_never_called_optimal(solver: str) -> None:
-    solution = solve(market_split(), seconds=0.3, solver=solver)  # type: ignore[arg-type]
-    assert solution.status in ("found", "unknown")
+        model.variable("x", 1.0)
 
 
 def test_a_corrupted_solution_is_caught() -> None:
@@ -90,13 +69,6 @@ def test_a_corrupted_solution_is_caught() -> None:
     used = [name for name, value in solution.values.items() if name != "more" and value >= 1.0]
     for name in used:
         assert violated(model, {**solution.values, name: solution.values[name] - 1.0}) != ()
-    assert violated(model, {**solution.values, "x_0": 1.5}) == ("x_0",)
+    assert violated(model, {**solution.values, "x_0": 6.5}) == ("x_0",)
     without = {k: v for k, v in solution.values.items() if k != "x_0"}
     assert "x_0" in violated(model, without)
-
-
-def test_whole_numbers_are_rounded_and_others_are_not() -> None:
-    model = Model("mixed")
-    model.whole("x", 0, 5)
-    model.real("v", 5)
-    assert rounded(model, {"x": 2.9999999999, "v": 0.5}) == {"x": 3.0, "v": 0.5}

@@ -9,7 +9,6 @@ import pytest
 
 from recommender.risk.normal_law import normal_quantile
 from recommender.risk.random_numbers import (
-    DIMENSIONS,
     MAX_LISTED_ZONES,
     PATH_COUNT,
     SEED,
@@ -19,6 +18,7 @@ from recommender.risk.random_numbers import (
     stratified,
     uniforms,
 )
+from recommender.risk.sobol import DIMENSIONS
 
 
 def digest(values: np.ndarray) -> str:

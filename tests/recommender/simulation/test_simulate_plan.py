@@ -13,7 +13,7 @@ from recommender.plan.simulation import Simulation
 from recommender.planner.recommend import recommend
 from recommender.planner.simulate_plan import PlanSimulation, simulate_plan
 from recommender.risk.laws import Weibull
-from recommender.simulation.paths import Deflatable
+from recommender.simulation.deflatable import Deflatable
 from recommender.simulation.scenario import WhatIf
 from recommender.simulation.simulate import SimulationOptions
 from tests.shipped import snapshot

@@ -76,7 +76,7 @@ def test_a_plan_that_others_beat_without_the_overhead_limit_is_named() -> None:
 
 def test_solvers_are_compared_on_the_program_and_on_it_without_each_row() -> None:
     model = Model("two")
-    model.real("x", 1.0)
+    model.variable("x", 1.0)
     model.objective["x"] = -1.0
     model.row("half", {"x": 1.0}, "<=", 0.5)
     model.row("none", {"x": 1.0}, ">=", 0.75)

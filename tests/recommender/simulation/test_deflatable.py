@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from recommender.risk.path_inputs import PathInputs
-from recommender.simulation.paths import Deflatable, deflated, simulate
+from recommender.simulation.deflatable import Deflatable, deflated
+from recommender.simulation.paths import simulate
 from tests.recommender.risk.cases import path_inputs
 
 H = 3600.0

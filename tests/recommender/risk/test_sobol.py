@@ -5,14 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
-from recommender.risk.random_numbers import (
-    BITS,
-    DIMENSIONS,
-    PLAIN,
-    sobol_points,
-    stratified,
-    uniforms,
-)
+from recommender.risk.random_numbers import stratified, uniforms
+from recommender.risk.sobol import BITS, DIMENSIONS, PLAIN, sobol_points
 
 SCRAMBLED = tuple((uniforms(3, 77, BITS) * 2.0**BITS).astype(np.uint32).tolist())
 
