@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from recommender.job.job import Job
     from recommender.job.jobfile import find_job, job_from_text
     from recommender.job.preset_files import presets
+    from recommender.plan.answer import Answer, Infeasible
     from recommender.plan.limits import Choice, GpuWish, Limits, Progress, QuotaLimit
-    from recommender.plan.plan import Answer, Infeasible, Plan
+    from recommender.plan.plan import Plan
     from recommender.plan.version import __version__
 
 __all__ = [
@@ -52,7 +53,8 @@ _HOME = {
     "recommender.job.jobfile": ("find_job", "job_from_text"),
     "recommender.job.preset_files": ("presets",),
     "recommender.plan.limits": ("Choice", "GpuWish", "Limits", "Progress", "QuotaLimit"),
-    "recommender.plan.plan": ("Answer", "Infeasible", "Plan"),
+    "recommender.plan.answer": ("Answer", "Infeasible"),
+    "recommender.plan.plan": ("Plan",),
     "recommender.plan.version": ("__version__",),
 }
 

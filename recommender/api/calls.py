@@ -20,8 +20,8 @@ from recommender.inputs.units import deadline_moment, parse_comparison, parse_du
 from recommender.inputs.units.times import now as clock_now
 from recommender.job.job import Job
 from recommender.job.jobfile import find_job
+from recommender.plan.answer import Answer
 from recommender.plan.limits import BUDGET, DEADLINE, HOURLY, Choice, Limits, Progress
-from recommender.plan.plan import Answer
 from recommender.planner.recommend import recommend as answer_of
 from recommender.report.answer_frame import PlanRequest
 

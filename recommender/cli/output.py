@@ -9,7 +9,7 @@ from recommender.cli.options import AnswerFlags, OutputFlags, PageFlags, SheetFl
 from recommender.cli.screen import Screen, screen, write_blocks, write_text
 from recommender.errors import UsageError
 from recommender.inputs import units
-from recommender.plan.plan import Answer
+from recommender.plan.answer import Answer
 from recommender.report.answer_frame import PlanRequest
 from recommender.text import shown
 

@@ -27,8 +27,8 @@ from recommender.cli.search_progress import watched
 from recommender.errors import UsageError
 from recommender.inputs import units
 from recommender.job.job import Job
+from recommender.plan.answer import Answer
 from recommender.plan.limits import LIMITS, Limits
-from recommender.plan.plan import Answer
 from recommender.report.answer_frame import PlanRequest
 from recommender.text import shown
 

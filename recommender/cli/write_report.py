@@ -7,7 +7,7 @@ from recommender.catalogs.files import replace_file
 from recommender.cli.open_catalog import store_at
 from recommender.cli.screen import write_text
 from recommender.errors import UsageError
-from recommender.plan.plan import Answer
+from recommender.plan.answer import Answer
 from recommender.report.answer_frame import PlanRequest
 from recommender.text import shown_path
 

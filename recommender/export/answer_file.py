@@ -13,8 +13,9 @@ from recommender.errors import UsageError
 from recommender.export.description import RunDescription, description_of
 from recommender.inputs.files import read_text
 from recommender.job.job import Job
+from recommender.plan.answer import PriceDate
 from recommender.plan.limits import Choice, Limits, Progress
-from recommender.plan.plan import Plan, PriceDate
+from recommender.plan.plan import Plan
 from recommender.text import shown, shown_path
 
 SCHEMA = "recommend.plan/v1"

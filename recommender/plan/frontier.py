@@ -8,7 +8,8 @@ from typing import TypeVar
 
 from recommender.catalogs.frozen import dataclass
 from recommender.plan.limits import HOURLY, MAX_OVERHEAD, Limits
-from recommender.plan.plan import FollowedPlan, Machines, Spread
+from recommender.plan.plan import Machines, Spread
+from recommender.plan.report_data import FollowedPlan
 
 Each = TypeVar("Each")
 

@@ -6,8 +6,9 @@ from dataclasses import replace
 import numpy as np
 
 from recommender.optimize.search import single_lower_bounds
+from recommender.plan.answer import PriceDate
 from recommender.plan.limits import Limits
-from recommender.plan.plan import Plan, PriceDate
+from recommender.plan.plan import Plan
 from recommender.planner.plan_builder import Evaluated, goal_of, is_on_demand_only, keeps
 from recommender.planner.problem import Problem
 from recommender.planner.search import Only, PlanSearch

@@ -8,8 +8,9 @@ import numpy as np
 from recommender.catalogs.registry import CLOUDS
 from recommender.inputs.limits import amount, as_typed, exact, rounded_up
 from recommender.inputs.units import brief_duration, format_gpu
+from recommender.plan.answer import Infeasible, SensitivityStep
 from recommender.plan.limits import DEADLINE, LIMITS, Choice, Limit, Limits, Progress
-from recommender.plan.plan import Infeasible, Plan, SensitivityStep
+from recommender.plan.plan import Plan
 from recommender.planner.plan_builder import saving
 from recommender.planner.problem import Problem
 from recommender.planner.quota_request import (

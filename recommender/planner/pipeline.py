@@ -10,15 +10,9 @@ from recommender.errors import UsageError
 from recommender.inputs.units import Comparison
 from recommender.optimize.linear_program import write
 from recommender.optimize.search_state import Watch
-from recommender.plan.plan import (
-    Answer,
-    Infeasible,
-    Plan,
-    Proof,
-    ReportData,
-    SensitivityStep,
-    Trio,
-)
+from recommender.plan.answer import Answer, Infeasible, Proof, SensitivityStep, Trio
+from recommender.plan.plan import Plan
+from recommender.plan.report_data import ReportData
 from recommender.planner import assumptions
 from recommender.planner.baselines import baselines, lower_bounds_of, more_regions, price_dates
 from recommender.planner.current_setup import current_setup

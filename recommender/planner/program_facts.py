@@ -5,8 +5,8 @@ from dataclasses import replace
 from recommender.market.quota_rows import one_machine_more
 from recommender.optimize import master_program as rows
 from recommender.optimize.master_program import MasterProgram
+from recommender.plan.answer import LimitWorth, ProgramFacts, ProgramShare
 from recommender.plan.limits import BUDGET, DEADLINE, HOURLY, LIMITS, MAX_OVERHEAD, Limit, Limits
-from recommender.plan.plan import LimitWorth, ProgramFacts, ProgramShare
 from recommender.planner.search import BASELINE, PlanSearch, search_other_offers
 
 SHOWN = 1e-3  # shares below this are what rounding leaves

@@ -10,8 +10,8 @@ from recommender.inputs.units import Comparison
 from recommender.inputs.units.times import now as clock_now
 from recommender.job.job import Job
 from recommender.optimize.search_state import Watch
+from recommender.plan.answer import Answer, PolicyFacts
 from recommender.plan.limits import Choice, Limits, Progress
-from recommender.plan.plan import Answer, PolicyFacts
 from recommender.planner.pipeline import Pipeline
 from recommender.planner.plan_builder import Evaluated
 from recommender.planner.problem import Problem, planning_problem

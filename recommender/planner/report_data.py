@@ -15,7 +15,7 @@ from recommender.catalogs.frozen import dataclass
 from recommender.optimize.search_state import Candidate
 from recommender.performance.checkpoint import CHECKPOINT_PATHS
 from recommender.plan.limits import Limits
-from recommender.plan.plan import FollowedKind, FollowedPlan, ReportData, Timeline
+from recommender.plan.report_data import FollowedKind, FollowedPlan, ReportData, Timeline
 from recommender.planner.plan_builder import Evaluated
 from recommender.planner.plan_details import PlanDetails, spread_of
 from recommender.planner.problem import PRINTED

@@ -32,9 +32,9 @@ from recommender.optimize.search_state import (
     ranking_key,
 )
 from recommender.optimize.space import Entries, Masks, Space
+from recommender.plan.answer import Proof
 from recommender.plan.frontier import unbeaten
 from recommender.plan.limits import Choice, Limits
-from recommender.plan.plan import Proof
 from recommender.planner.plan_builder import Evaluated, PlanBuilder, goal_of, keeps
 from recommender.planner.problem import Problem
 from recommender.planner.ranking import HORIZON_S, KNEE, Ranked, Ranking

@@ -7,8 +7,9 @@ from itertools import islice
 
 from recommender.inputs.limits import as_typed, rounded_up
 from recommender.optimize.search_state import SearchState, ranking_key
+from recommender.plan.answer import SAME_PLAN, SensitivityStep
 from recommender.plan.limits import DEADLINE, HOURLY, LIMITS, RUN_LIMITS, Limits
-from recommender.plan.plan import SAME_PLAN, Plan, SensitivityStep
+from recommender.plan.plan import Plan
 from recommender.planner.plan_builder import (
     Evaluated,
     PlanBuilder,

@@ -9,8 +9,8 @@ from recommender.inputs.units import Comparison
 from recommender.inputs.units.times import now as clock_now
 from recommender.job.job import Job
 from recommender.optimize.search_state import Watch
+from recommender.plan.answer import Answer
 from recommender.plan.limits import Choice, Limits, Progress
-from recommender.plan.plan import Answer
 from recommender.plan.simulation import Simulation
 from recommender.plan.version import __version__
 from recommender.planner.current_setup import current_setup

@@ -16,7 +16,8 @@ import numpy as np
 from recommender.arrays import Floats
 from recommender.catalogs.frozen import dataclass
 from recommender.optimize.evaluate import limits_kept
-from recommender.plan.plan import BreakEven, Machines, Plan, Swing, SwingEnd
+from recommender.plan.plan import Machines, Plan
+from recommender.plan.report_data import BreakEven, Swing, SwingEnd
 from recommender.planner.plan_builder import Evaluated
 from recommender.planner.problem import Problem
 from recommender.risk.monte_carlo import simulate_paths

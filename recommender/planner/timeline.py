@@ -12,7 +12,7 @@ import numpy as np
 
 from recommender.arrays import Floats
 from recommender.catalogs.frozen import dataclass
-from recommender.plan.plan import Doing, Segment, Timeline
+from recommender.plan.report_data import Doing, Segment, Timeline
 from recommender.planner.plan_builder import Evaluated
 from recommender.planner.problem import PRINTED
 from recommender.risk.monte_carlo import Ended, simulate_to_the_end

@@ -9,9 +9,10 @@ from dataclasses import replace
 
 from recommender.catalogs.frozen import dataclass
 from recommender.optimize.search_state import Candidate, ranking_key
+from recommender.plan.answer import Faster, Pick, Role, Trio
 from recommender.plan.effort import HOUR_USD, effort_of, reasons_of, whole_usd
 from recommender.plan.limits import Limits
-from recommender.plan.plan import Faster, Pick, Plan, Role, Trio
+from recommender.plan.plan import Plan
 from recommender.planner.baselines import rivals
 from recommender.planner.plan_builder import Evaluated, goal_of, is_on_demand_only, keeps
 from recommender.planner.ranking import HORIZON_S, Ranked, kind_of

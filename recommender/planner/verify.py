@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from recommender.arrays import Floats
-from recommender.plan.plan import Check, Difference
+from recommender.plan.answer import Check, Difference
 from recommender.planner.plan_builder import Evaluated
 from recommender.planner.problem import PRINTED, Problem
 from recommender.risk.run_statistics import median_error

@@ -22,7 +22,8 @@ import numpy as np
 from recommender.arrays import Bools, Floats
 from recommender.catalogs.frozen import dataclass
 from recommender.errors import UsageError
-from recommender.plan.plan import Fallback, PolicyFacts
+from recommender.plan.answer import PolicyFacts
+from recommender.plan.plan import Fallback
 from recommender.policies.availability import Availability, Chain, chain
 from recommender.policies.availability_fit import POINTS, WEIGHTS, of_class
 from recommender.policies.optimal import expected_usd

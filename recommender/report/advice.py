@@ -4,14 +4,8 @@ import math
 from dataclasses import replace
 
 from recommender.catalogs.registry import CLOUDS
-from recommender.plan.plan import (
-    Answer,
-    Checkpointing,
-    Need,
-    Plan,
-    Site,
-    StepSplit,
-)
+from recommender.plan.answer import Answer
+from recommender.plan.plan import Checkpointing, Need, Plan, Site, StepSplit
 from recommender.report import cells
 from recommender.report import formatting as fmt
 from recommender.report.answer_frame import PlanRequest

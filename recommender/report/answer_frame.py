@@ -5,9 +5,10 @@ from dataclasses import field
 from recommender.catalogs.frozen import dataclass
 from recommender.job.derive import size_of_work
 from recommender.job.job import Job
+from recommender.plan.answer import Answer, PriceDate
 from recommender.plan.effort import HOUR_USD
 from recommender.plan.limits import Choice, Limits, Progress
-from recommender.plan.plan import Answer, Plan, PriceDate
+from recommender.plan.plan import Plan
 from recommender.report import formatting as fmt
 from recommender.report.formatting import age_days
 from recommender.report.limit_words import limits_in_words, why_not

@@ -5,7 +5,8 @@ import io
 import re
 from collections.abc import Iterable, Sequence
 
-from recommender.plan.plan import Answer, Plan
+from recommender.plan.answer import Answer
+from recommender.plan.plan import Plan
 from recommender.report import advice, answer_frame, cells, infeasible
 from recommender.report import formatting as fmt
 from recommender.report.answer_frame import PlanRequest, closing_facts

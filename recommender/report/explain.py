@@ -6,19 +6,8 @@ from collections.abc import Sequence
 from rich.table import Table
 
 from recommender.errors import UsageError
-from recommender.plan.plan import (
-    OWN_TRACE,
-    Answer,
-    Check,
-    Difference,
-    Estimate,
-    LimitWorth,
-    OnDemandFacts,
-    Plan,
-    PolicyFacts,
-    SpotFacts,
-    StepSplit,
-)
+from recommender.plan.answer import Answer, Check, Difference, LimitWorth, PolicyFacts
+from recommender.plan.plan import OWN_TRACE, Estimate, OnDemandFacts, Plan, SpotFacts, StepSplit
 from recommender.report import answer_frame, cells
 from recommender.report import formatting as fmt
 from recommender.report.advice import plan_blocks

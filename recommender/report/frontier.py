@@ -9,8 +9,10 @@ from typing import Any
 from rich.text import Text
 
 from recommender.catalogs.frozen import dataclass
+from recommender.plan.answer import Answer
 from recommender.plan.frontier import Frontier, FrontierPoint
-from recommender.plan.plan import Answer, FollowedPlan, Machines
+from recommender.plan.plan import Machines
+from recommender.plan.report_data import FollowedPlan
 from recommender.report import cells
 from recommender.report import formatting as fmt
 from recommender.report.answer_frame import PlanRequest, job_line

@@ -2,8 +2,9 @@
 
 from rich.table import Table
 
+from recommender.plan.answer import Answer, Infeasible, SensitivityStep
 from recommender.plan.limits import LIMITS
-from recommender.plan.plan import Answer, Infeasible, Plan, SensitivityStep
+from recommender.plan.plan import Plan
 from recommender.report import cells
 from recommender.report import formatting as fmt
 from recommender.report.answer_frame import PlanRequest

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import Field, fields, is_dataclass
 from typing import Any
 
-from recommender.plan.plan import Answer
+from recommender.plan.answer import Answer
 from recommender.plan.version import __version__
 from recommender.report.answer_frame import PlanRequest
 from recommender.report.launch import launch_line

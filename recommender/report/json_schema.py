@@ -8,9 +8,10 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from recommender.job.calibration_section import SCHEMA as CALIBRATION_SECTION
 from recommender.job.job import Job, TimedRun
+from recommender.plan.answer import Check, Faster, PriceDate, ProgramFacts, Proof, Role
 from recommender.plan.frontier import Frontier
 from recommender.plan.limits import Choice, Limits, Progress
-from recommender.plan.plan import Check, Faster, Plan, PriceDate, ProgramFacts, Proof, Role
+from recommender.plan.plan import Plan
 from recommender.plan.replan import Replan
 from recommender.plan.simulation import Simulation
 from recommender.plan.standing import MachineStanding

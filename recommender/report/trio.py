@@ -3,8 +3,9 @@
 from collections import Counter
 from dataclasses import replace
 
+from recommender.plan.answer import Answer, Pick, Trio
 from recommender.plan.effort import effort_of
-from recommender.plan.plan import Answer, Machines, Need, Pick, Plan, Spread, Trio
+from recommender.plan.plan import Machines, Need, Plan, Spread
 from recommender.report import cells
 from recommender.report import formatting as fmt
 

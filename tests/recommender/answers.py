@@ -3,20 +3,16 @@
 from dataclasses import replace
 
 from recommender.job.job import Job
+from recommender.plan.answer import Answer, Infeasible, PriceDate, Proof, SensitivityStep
 from recommender.plan.limits import Choice, Limits
 from recommender.plan.plan import (
-    Answer,
     BillItem,
     Checkpointing,
     Estimate,
     Fallback,
-    Infeasible,
     Machines,
     Need,
     Plan,
-    PriceDate,
-    Proof,
-    SensitivityStep,
     Site,
     SpotFacts,
     Spread,

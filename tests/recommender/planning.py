@@ -14,8 +14,9 @@ from recommender.catalogs.serialize import write_catalog
 from recommender.job.job import Job
 from recommender.job.jobfile import find_job
 from recommender.job.merge_layers import JobFlags
+from recommender.plan.answer import Answer
 from recommender.plan.limits import Choice, Limits
-from recommender.plan.plan import Answer, Machines, Plan
+from recommender.plan.plan import Machines, Plan
 from recommender.planner.recommend import recommend
 from tests.catalogs.small import achieved, gpu, machine, offer, spot, tables
 

@@ -23,8 +23,8 @@ from recommender.job.job import Job
 from recommender.job.jobfile import find_job
 from recommender.optimize.search import search_singles
 from recommender.optimize.search_state import SearchState
+from recommender.plan.answer import Answer
 from recommender.plan.limits import Choice, Limits, Progress, QuotaLimit
-from recommender.plan.plan import Answer
 from recommender.planner.problem import planning_problem
 from recommender.planner.recommend import recommend
 from recommender.planner.search import FULL, PlanSearch

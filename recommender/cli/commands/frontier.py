@@ -25,8 +25,8 @@ from recommender.cli.output import put_json, sheet_format
 from recommender.cli.screen import screen, write_blocks, write_text
 from recommender.cli.strict import PlanCommand, call_problems
 from recommender.errors import UsageError
+from recommender.plan.answer import Answer
 from recommender.plan.frontier import Frontier, frontier_of
-from recommender.plan.plan import Answer
 from recommender.report.answer_frame import PlanRequest
 from recommender.text import shown_path
 

@@ -26,7 +26,7 @@ from recommender.cli.strict import PlanCommand, call_problems, complete_job
 from recommender.cli.write_report import write_report
 from recommender.errors import UsageError
 from recommender.export.start import TARGETS
-from recommender.plan.plan import Answer
+from recommender.plan.answer import Answer
 from recommender.report.answer_frame import PlanRequest
 
 JobWord = Annotated[

@@ -5,7 +5,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from recommender.catalogs.frozen import dataclass
-from recommender.plan.plan import Answer, Plan
+from recommender.plan.answer import Answer
+from recommender.plan.plan import Plan
 from recommender.report import cells
 from recommender.report import formatting as fmt
 from recommender.report.html import charts

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from importlib import resources
 from typing import Any
 
-from recommender.plan.plan import Answer
+from recommender.plan.answer import Answer
 from recommender.plan.version import __version__
 from recommender.report.answer_frame import PlanRequest
 from recommender.report.html import breakdown, charts, runs, sections, tornado

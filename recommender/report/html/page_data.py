@@ -18,7 +18,9 @@ from dataclasses import replace
 from typing import Literal
 
 from recommender.catalogs.frozen import dataclass
-from recommender.plan.plan import Answer, FollowedPlan, Machines
+from recommender.plan.answer import Answer
+from recommender.plan.plan import Machines
+from recommender.plan.report_data import FollowedPlan
 from recommender.report import cells
 from recommender.report import formatting as fmt
 from recommender.report.answer_frame import PlanRequest

@@ -9,9 +9,10 @@ from importlib import import_module
 from typing import Any
 
 from recommender.errors import UsageError
+from recommender.plan.answer import Answer
 from recommender.plan.frontier import chance_of, told, unbeaten
 from recommender.plan.limits import Limits
-from recommender.plan.plan import Answer, FollowedPlan
+from recommender.plan.report_data import FollowedPlan
 from recommender.report import formatting as fmt
 from recommender.report.answer_frame import PlanRequest, goal_line
 from recommender.report.html import charts

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from recommender.catalogs.frozen import dataclass
-from recommender.plan.plan import Answer
+from recommender.plan.answer import Answer
 from recommender.report import formatting as fmt
 from recommender.report.html.elements import Element, Sheet, element, figure, section
 

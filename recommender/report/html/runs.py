@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from recommender.catalogs.frozen import dataclass
-from recommender.plan.plan import Answer, Doing, Timeline
+from recommender.plan.answer import Answer
+from recommender.plan.report_data import Doing, Timeline
 from recommender.report import formatting as fmt
 from recommender.report.html.elements import Element, Sheet, element, figure, section
 from recommender.report.html.palette import (

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Iterator
 
-from recommender.plan.plan import Answer, Infeasible, Pick, Plan, SensitivityStep
+from recommender.plan.answer import Answer, Infeasible, Pick, SensitivityStep
+from recommender.plan.plan import Plan
 from recommender.report import answer_frame, cells, explain
 from recommender.report import formatting as fmt
 from recommender.report.advice import changed, headline, sentences

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Iterator
 
 from recommender.catalogs.frozen import dataclass
-from recommender.plan.plan import Answer, BreakEven, Swing, SwingEnd
+from recommender.plan.answer import Answer
+from recommender.plan.report_data import BreakEven, Swing, SwingEnd
 from recommender.report import cells
 from recommender.report import formatting as fmt
 from recommender.report.html import charts

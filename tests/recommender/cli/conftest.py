@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from recommender.cli import main
-from recommender.plan.plan import Answer
+from recommender.plan.answer import Answer
 from tests.recommender.answers import ANSWER, INFEASIBLE
 
 

@@ -9,8 +9,8 @@ import jsonschema
 import pytest
 
 from recommender.cli import main, planner_inputs
+from recommender.plan.answer import Answer
 from recommender.plan.limits import Limits
-from recommender.plan.plan import Answer
 from recommender.report.json_schema import schema_text
 from tests.recommender.planning import small
 

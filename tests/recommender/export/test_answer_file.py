@@ -8,7 +8,7 @@ import pytest
 
 from recommender.errors import UsageError
 from recommender.export.answer_file import answer_of, read_answer
-from recommender.plan.plan import Pick, Trio
+from recommender.plan.answer import Pick, Trio
 from recommender.report.json_output import document, plain, plan_object
 from tests.recommender import answers
 

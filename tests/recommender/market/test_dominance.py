@@ -12,8 +12,8 @@ from recommender.inputs.offers_file import read_offers
 from recommender.job.jobfile import find_job
 from recommender.market import dominance
 from recommender.market.dominance import undominated
+from recommender.plan.answer import Answer
 from recommender.plan.limits import Choice, Limits
-from recommender.plan.plan import Answer
 from recommender.planner import problem
 from recommender.planner.recommend import recommend
 from tests.recommender.optimize.samples import one_in

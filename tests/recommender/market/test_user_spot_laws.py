@@ -16,8 +16,8 @@ from recommender.market.user_spot_laws import (
     user_law,
     with_user_law,
 )
+from recommender.plan.answer import Answer
 from recommender.plan.limits import Choice, Limits, OfferLaw
-from recommender.plan.plan import Answer
 from tests.catalogs.small import machine
 from tests.recommender import planning
 from tests.recommender.optimize.samples import sampled

@@ -5,7 +5,8 @@ from hypothesis import strategies as st
 
 from recommender.plan.frontier import chance_of, frontier_of
 from recommender.plan.limits import Limits
-from recommender.plan.plan import FollowedPlan, Spread
+from recommender.plan.plan import Spread
+from recommender.plan.report_data import FollowedPlan
 from tests.recommender.answers import machines
 
 FIGURES = st.integers(1, 20).map(float)

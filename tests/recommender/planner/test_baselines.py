@@ -11,8 +11,9 @@ from recommender.catalogs.catalog import Catalog, extended
 from recommender.inputs.offers_file import read_offers
 from recommender.inputs.units import parse_duration
 from recommender.job.jobfile import find_job
+from recommender.plan.answer import Answer
 from recommender.plan.limits import Choice, Limits, QuotaLimit
-from recommender.plan.plan import Answer, Plan
+from recommender.plan.plan import Plan
 from recommender.planner.recommend import recommend
 from tests.recommender.planning import HOUR, NOW
 from tests.shipped import snapshot

@@ -11,8 +11,8 @@ from recommender.errors import UsageError
 from recommender.inputs.units import parse_duration
 from recommender.job.jobfile import find_job
 from recommender.job.merge_layers import JobFlags
+from recommender.plan.answer import Infeasible
 from recommender.plan.limits import Choice, GpuWish, Limits, Progress, QuotaLimit
-from recommender.plan.plan import Infeasible
 from recommender.planner.problem import planning_problem
 from recommender.planner.recommend import recommend
 from recommender.planner.search import PlanSearch

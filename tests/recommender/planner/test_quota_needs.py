@@ -5,8 +5,9 @@ from collections import Counter
 import pytest
 
 from recommender.job.jobfile import find_job
+from recommender.plan.answer import Answer
 from recommender.plan.limits import OTHERS, Choice, Limits, QuotaLimit
-from recommender.plan.plan import Answer, Machines, Plan
+from recommender.plan.plan import Machines, Plan
 from recommender.planner.recommend import recommend
 from tests.recommender.planning import HOUR, NOW
 from tests.shipped import snapshot

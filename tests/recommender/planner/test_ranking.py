@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from recommender.catalogs.catalog import Catalog
+from recommender.plan.answer import Answer
 from recommender.plan.limits import Choice, Limits, Progress
-from recommender.plan.plan import Answer, Plan
+from recommender.plan.plan import Plan
 from recommender.planner import assumptions
 from recommender.planner.problem import PRINTED, Problem, planning_problem
 from recommender.planner.recommend import recommend

@@ -8,7 +8,7 @@ import pytest
 
 from recommender.arrays import Floats
 from recommender.plan.limits import Choice, Limits, Progress
-from recommender.plan.plan import Swing
+from recommender.plan.report_data import Swing
 from recommender.planner.pipeline import Pipeline
 from recommender.planner.problem import PRINTED, planning_problem
 from recommender.planner.swings import POINTS, REACH, _crossing, swings, width

@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from recommender.plan.plan import SAME_PLAN, Fallback, SensitivityStep
+from recommender.plan.answer import SAME_PLAN, SensitivityStep
+from recommender.plan.plan import Fallback
 from recommender.report import advice, answer_frame, answer_table, explain
 from recommender.report.layout import drawn
 from tests.recommender.answers import (

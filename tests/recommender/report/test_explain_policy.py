@@ -2,7 +2,7 @@
 
 import pytest
 
-from recommender.plan.plan import PolicyFacts
+from recommender.plan.answer import PolicyFacts
 from recommender.report.explain import policy_blocks
 from recommender.report.layout import drawn
 

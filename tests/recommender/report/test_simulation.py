@@ -10,8 +10,8 @@ import jsonschema
 import pytest
 
 from recommender.job.jobfile import find_job
+from recommender.plan.answer import Check, Difference
 from recommender.plan.limits import Limits
-from recommender.plan.plan import Check, Difference
 from recommender.plan.simulation import (
     ClosedForm,
     Histogram,

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from recommender.plan.plan import Need, Pick, Plan, Trio
+from recommender.plan.answer import Pick, Trio
+from recommender.plan.plan import Need, Plan
 from recommender.report import answer_table, csv_markdown, json_output
 from recommender.report.layout import drawn
 from recommender.report.trio import spoken, tie_line, trio_parts

@@ -7,7 +7,8 @@ from importlib.resources import files
 from pathlib import Path
 
 from recommender.catalogs.catalog import Catalog
-from recommender.plan.plan import Plan, Trio
+from recommender.plan.answer import Trio
+from recommender.plan.plan import Plan
 from tests.research.first_answers.answers import FirstAnswer, objections, words
 from tests.research.first_answers.published import PublishedRun, Told, published_runs, told
 

@@ -11,8 +11,8 @@ from recommender.job.job import Job
 from recommender.job.jobfile import find_job
 from recommender.market.offer_facts import Pool
 from recommender.optimize.search_state import Candidate
+from recommender.plan.answer import Proof
 from recommender.plan.limits import Choice, Limits, Progress
-from recommender.plan.plan import Proof
 from recommender.planner.problem import planning_problem
 from recommender.planner.search import PlanSearch
 from tests.research.leads import NEW, NOW, SEED, Lead, first_of

@@ -65,7 +65,7 @@ def _series(reference: Path, campaign: str) -> tuple[RecordedSeries, ...]:
 
 
 def _judged(on: str, runs, plan: Evaluated, limits: Limits) -> Judged:  # type: ignore[no-untyped-def]
-    _, together = kept(runs, limits, plan.plan.usd_per_hour)
+    _, together = kept(runs, limits, plan.plan.max_usd_per_hour)
     count, chance = len(together), float(together.mean())
     return Judged(
         on,

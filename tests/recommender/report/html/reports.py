@@ -4,8 +4,8 @@ from functools import cache
 from html.parser import HTMLParser
 from typing import Any
 
+from recommender.plan.answer import Answer
 from recommender.plan.limits import Limits
-from recommender.plan.plan import Answer
 from recommender.planner.recommend import recommend
 from recommender.report.answer_frame import PlanRequest
 from recommender.report.html.page import render

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from recommender.plan.plan import FollowedPlan
+from recommender.plan.report_data import FollowedPlan
 from recommender.report import formatting as fmt
 from recommender.text import duration, three, usd
 from tests.recommender.chromium import DESK, PHONE, chromium

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from recommender.job.jobfile import find_job
+from recommender.plan.answer import Answer
 from recommender.plan.limits import Limits
-from recommender.plan.plan import Answer
 from recommender.planner.recommend import recommend
 from recommender.report.answer_frame import PlanRequest
 from recommender.report.html.page import render

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from recommender.plan.plan import Pick, Trio
+from recommender.plan.answer import Pick, Trio
 from recommender.report.html.elements import written
 from recommender.report.html.prices import moved_offers, offers_of, price_part, price_rows
 from tests.recommender.answers import ANSWER

@@ -1,0 +1,209 @@
+"""An answer: its plans, what leads it, its proof, and what would change it; plain data."""
+
+from dataclasses import field
+from typing import Literal
+
+from recommender.catalogs.frozen import dataclass
+from recommender.plan.plan import Plan
+from recommender.plan.report_data import ReportData
+
+Role = Literal["sensible", "cheapest", "fastest", "safest"]
+
+
+@dataclass(frozen=True, slots=True)
+class Faster:
+    """The fastest plan of all, where it saves time at a price that few pay."""
+
+    rank: int  # its number in the table
+    more_usd: float  # than the fastest of the three, mean cost
+    less_s: float  # than that, median time
+
+
+@dataclass(frozen=True, slots=True)
+class Pick:
+    """One of the three."""
+
+    role: Role
+    rank: int  # its number in the table
+    plan: Plan
+    reasons: tuple[str, ...] = ()  # why, and what it takes to get it going: a few words each
+    effort_h: float = 0.0  # hours of a person's work: quotas to ask for, resuming, several machines
+    faster: Faster | None = None  # of the fastest: what is faster still
+
+
+@dataclass(frozen=True, slots=True)
+class Trio:
+    """What most people would rent, the cheapest, and the fastest or, under a deadline, the safest.
+
+    One plan may stand for several.
+    """
+
+    sensible: Pick
+    cheapest: Pick
+    third: Pick
+    # Whose plan is told first and in full: the sensible one, unless an objective was asked for.
+    asked: Role = "sensible"
+
+    @property
+    def picks(self) -> tuple[Pick, ...]:
+        """All three, the one that leads first."""
+        three = (self.sensible, self.cheapest, self.third)
+        first = next((pick for pick in three if pick.role == self.asked), self.sensible)
+        return (first, *(pick for pick in three if pick is not first))
+
+
+SAME_PLAN = "the same plan"  # what a changed limit does that changes nothing
+
+
+@dataclass(frozen=True, slots=True)
+class SensitivityStep:
+    """What changing one limit is worth, found by planning again."""
+
+    change: str  # "--deadline 9h"
+    effect: str  # one sentence
+    plan: Plan | None
+
+    @property
+    def changes(self) -> bool:
+        """Whether the answer is another then."""
+        return self.effect != SAME_PLAN
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """How sure the ranking is."""
+
+    status: Literal["optimal", "gap"]  # of all plans: "optimal" only where mixes are ruled out too
+    gap: float  # best possible improvement left, as a share, by a plan of any kind
+    method: str  # "search"
+    plans_evaluated: int
+    # Clusters of several types: searched to the end, in part, or ruled out up to `gap` by a bound.
+    mixes: Literal["searched", "in part", "bounded"] = "searched"
+    one_type_gap: float = 0.0  # as `gap`, by clusters of one machine type
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramShare:
+    """What the linear program does with one configuration."""
+
+    configuration: str  # "2x p4d.24xlarge spot"
+    spot: bool
+    share: float  # of the job's work
+
+
+@dataclass(frozen=True, slots=True)
+class LimitWorth:
+    """What a little more of one limit is worth."""
+
+    limit: str  # "deadline", "quota L-417A185B"
+    unit: str  # "hour", "USD", "point", "machine"
+    gain: float  # per unit: USD saved, or hours where time is the goal
+    source: Literal["program", "planned again"]  # the second where the two differ by over 10 %
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramFacts:
+    """The linear program behind an answer: which configuration does which share of the work."""
+
+    status: Literal["optimal", "infeasible", "unknown"]
+    columns: int
+    rows: int
+    spot_share: float
+    on_demand_share: float
+    shares: tuple[ProgramShare, ...]
+    worth: tuple[LimitWorth, ...] = ()
+    conflict: tuple[str, ...] = ()  # rows that cannot be kept together
+
+
+@dataclass(frozen=True, slots=True)
+class Infeasible:
+    """Why no plan keeps the limits, and the nearest that would."""
+
+    binding: tuple[str, ...]  # sentences: which limit, by how much
+    relaxed: tuple[SensitivityStep, ...]
+    fastest: Plan | None = None
+    cheapest: Plan | None = None
+    unexplored: str = ""  # what was not searched, and how to go on; "" where there is no plan
+
+
+@dataclass(frozen=True, slots=True)
+class PriceDate:
+    """How old the prices of one provider and market are."""
+
+    provider: str
+    market: str
+    as_of: str
+    offers: int
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A printed figure against the same figure of other, more simulated runs."""
+
+    figure: str  # "cost_usd", "time_s", "chance"
+    printed: float
+    simulated: float
+    error: float  # standard error of the difference: both figures are sampled
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """How the printed figures of one plan compare with simulated runs of another seed."""
+
+    rank: int
+    runs: int
+    seed: int
+    differences: tuple[Difference, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyFacts:
+    """What to do when spot goes away: the whole policy of a plan, by dynamic programme."""
+
+    why_not: str = ""  # in words, where the programme cannot express the plan; the rest is empty
+    fallback_usd: float = 0.0  # expected cost of the plan's fallback rule under the programme's law
+    rule_usd: float | None = None  # of the two-threshold rule; None where there is none
+    full_usd: float = 0.0  # least expected cost, were age and quality of the zone known
+    tick_s: float = 0.0
+    time_left_s: tuple[float, ...] = ()
+    work_left_s: tuple[float, ...] = ()
+    # By time left and work left: "wait", "spot", "on-demand"; None where it cannot be in time.
+    spot_up: tuple[tuple[str | None, ...], ...] = ()
+    spot_away: tuple[tuple[str | None, ...], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The whole result for one request: plans, proof, sensitivity, warnings."""
+
+    status: Literal["ok", "infeasible", "unknown"]  # unknown: none found, and none ruled out
+    goal: Literal["cost", "time", "frontier"]
+    plans: tuple[Plan, ...]
+    baselines: tuple[Plan, ...]  # one GPU, one big machine, all on-demand, all spot
+    compared: Plan | None  # --compare
+    lower_bound_usd: float
+    lower_bound_s: float
+    sensitivity: tuple[SensitivityStep, ...]
+    proof: Proof
+    infeasible: Infeasible | None
+    prices: tuple[PriceDate, ...]
+    assumptions: tuple[str, ...]
+    warnings: tuple[str, ...]
+    more_plans: int
+    more_regions: int
+    seed: int
+    inputs: dict[str, object] = field(default_factory=dict)  # echoed in JSON, never read
+    checks: tuple[Check, ...] = ()  # --verify
+    policy: PolicyFacts | None = None  # of the plan that --explain names
+    program: ProgramFacts | None = None  # None where no cluster can train the job
+    trio: Trio | None = None  # None where no plan keeps the limits
+    # Number of the best plan by the goal, of which the proof speaks: not the first where plans
+    # stand in the order of what they cost with a person's time.
+    best: int = 1
+    by_value: bool = False
+    report: ReportData | None = None  # where a report is asked for; in no other form of it
+
+    @property
+    def lead(self) -> int:
+        """Number of the plan that the answer leads with: what to rent, unless told otherwise."""
+        return 1 if self.trio is None else self.trio.picks[0].rank

@@ -1,0 +1,112 @@
+"""What only a report holds: every plan followed, runs as time lines, swings; plain data."""
+
+from typing import Literal
+
+from recommender.catalogs.frozen import dataclass
+from recommender.plan.plan import Machines, Spread
+
+FollowedKind = Literal["table", "baseline", "followed"]
+
+
+@dataclass(frozen=True, slots=True)
+class FollowedPlan:
+    """A plan with its simulated runs: cost and time of each, in the order of the paths."""
+
+    kind: FollowedKind
+    number: int  # in the table, or among the baselines, from 1 on; 0 of one merely followed
+    machines: tuple[Machines, ...]  # at the first place of their failover list
+    fallback: tuple[Machines, ...]
+    fallback_due_s: float | None  # the deadline that the fallback is started for
+    regions: int  # of the failover list
+    checkpoint_path: str
+    usd_per_hour: float
+    gpus: int
+    cost: Spread
+    time: Spread
+    max_usd_per_hour: float
+    overhead: float
+    cost_usd: tuple[float, ...]  # of each run
+    time_s: tuple[float, ...]
+
+
+Doing = Literal[
+    "waiting",
+    "start-up",
+    "work",
+    "lost work",
+    "restart",
+    "on-demand part",
+    "fallback",
+    "more of the same",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """What a run does for a while; seconds from the request for machines."""
+
+    doing: Doing
+    start_s: float
+    end_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """One simulated run of a plan of the table, from the request to the last step."""
+
+    number: int  # of the plan
+    luck: str  # "lucky", "typical", "unlucky"
+    share: float  # of the runs that take at most as long
+    segments: tuple[Segment, ...]
+    interruptions_s: tuple[float, ...]
+    saves: int  # checkpoints written
+    cycle_s: float  # from one to the next; NaN where nothing is saved
+    cost_usd: float
+
+    @property
+    def time_s(self) -> float:
+        """When the job is done."""
+        return self.segments[-1].end_s if self.segments else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class SwingEnd:
+    """One end of what may be otherwise, and what the plan that leads does there."""
+
+    factor: float  # of the figure assumed
+    cost_usd: float  # mean
+    time_s: float  # median
+    chance: float  # all limits kept
+
+
+@dataclass(frozen=True, slots=True)
+class BreakEven:
+    """From which factor on the answer is another."""
+
+    factor: float
+    plan: int  # number of the plan that is better there; 0: the plan that leads misses a limit
+
+
+@dataclass(frozen=True, slots=True)
+class Swing:
+    """What the plan that leads would cost and take were one figure otherwise, all else the same."""
+
+    what: str  # "speed of H100", "spot price of a3-highgpu-1g"
+    why: str  # why the ends lie where they do
+    low: SwingEnd
+    high: SwingEnd
+    break_evens: tuple[BreakEven, ...]  # the nearest on either side, if any
+
+
+@dataclass(frozen=True, slots=True)
+class ReportData:
+    """What a report holds besides the answer, gathered only where one is asked for.
+
+    A page can then be asked about other deadlines, budgets and chances without planning again.
+    """
+
+    followed: tuple[FollowedPlan, ...]
+    timelines: tuple[Timeline, ...]
+    swings: tuple[Swing, ...]  # the widest first
+    runs: int  # simulated of each plan of the table
+    seed: int
