@@ -404,8 +404,9 @@ def _layers(file: JobFile, shape: _Shape) -> Layers:
 def _ends(file: JobFile, shape: _Shape) -> float:
     """Parameters of embeddings and head; two tables unless a network's own count says one."""
     head = float(shape.vocabulary) * shape.hidden
-    tied = 0.0 if file.model else head
-    return head + (file.lookup_params or tied)
+    if file.lookup_params or file.model:
+        return head + (file.lookup_params or 0.0)
+    return 2.0 * head
 
 
 def intensity_ratio(family: str, flop: float, kept_bytes: float | None) -> float:

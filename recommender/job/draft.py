@@ -14,7 +14,7 @@ from recommender.job.derive import GENERATION_SHARE, TOKEN_FAMILIES
 from recommender.networks.architectures import count_network
 from recommender.networks.config import Config
 from recommender.networks.find import FoundNetwork, find_network
-from recommender.networks.known_models import find_known
+from recommender.networks.known_models import find_known, find_shape
 
 MODEL = "meta-llama/Llama-3.1-8B"
 _ADAPTERS_FROM = 3e9  # parameters from which on most people train adapters
@@ -136,8 +136,8 @@ def network_of(wanted: Wanted, config: TrainingConfig | None, folder: Path) -> F
 
 
 def _named(model: str, folder: Path) -> FoundNetwork:
-    """A model by its name, also where somebody keeps a copy of it under their own."""
-    known = find_known(model) or find_known(model.rpartition("/")[2])
+    """A model by its name, also where it is a copy under another's, or tuned by its makers."""
+    known = find_known(model) or find_shape(model)
     return find_network(known.name if known else model, folder)
 
 
@@ -148,11 +148,20 @@ def _described(shape: Architecture, tool: str) -> FoundNetwork:
         "num_hidden_layers": shape.layers,
         "num_attention_heads": shape.heads or max(shape.hidden // 128, 1),
         "num_key_value_heads": shape.key_value_heads or None,
+        "head_dim": shape.head or None,
         "intermediate_size": shape.inner or 4 * shape.hidden,
-        "vocab_size": shape.vocabulary or _VOCABULARY,
+        "vocab_size": _vocabulary(shape) or _VOCABULARY,
+        "tie_word_embeddings": shape.tied,
     }
     network = count_network(Config(fields, tool))
     return FoundNetwork(network, "", f"the shape in the {tool} file")
+
+
+def _vocabulary(shape: Architecture) -> int:
+    """What the file says, or the model whose tokenizer it names; 0 without either."""
+    named = find_shape(shape.tokenizer) if "/" in shape.tokenizer else None
+    own = named.config.whole(("vocab_size",), 0) if named else 0
+    return shape.vocabulary or own
 
 
 def draft_job(wanted: Wanted, config: TrainingConfig | None, folder: Path = Path()) -> Draft:
@@ -224,12 +233,13 @@ def _network_lines(draft: _Answers) -> list[DraftLine]:
         word = draft.wanted.model or found.name
         return [DraftLine("model", word, _size_in_words(found))]
     network = found.network
-    if not (draft.config.architecture and draft.config.architecture.vocabulary):
+    if not (draft.config.architecture and _vocabulary(draft.config.architecture)):
         draft.assumed.append(f"vocab {_VOCABULARY:,}: vocab: in the file")
+    rows = network.count.lookup  # none where one table looks up and puts out
     return [
         DraftLine("family", network.family),
         DraftLine("params", str(network.count.parameters), f"counted over {found.source}"),
-        DraftLine("lookup_params", str(network.count.lookup)),
+        *([DraftLine("lookup_params", str(rows))] if rows else []),
         DraftLine("hidden", str(network.hidden)),
         DraftLine("layers", str(network.layers)),
         DraftLine("vocab", str(network.vocabulary)),

@@ -46,6 +46,21 @@ def find_known(word: str) -> KnownModel | None:
     return None
 
 
+# Words in a name that tell how a network was tuned or is stored, and not its shape.
+_TUNED = {"meta", "base", "pt", "hf", "instruct", "chat", "it", "unsloth", "bnb", "4bit"}
+
+
+def find_shape(word: str) -> KnownModel | None:
+    """Find the model whose shape one has that others keep, or that was tuned and stored anew."""
+    wanted = _shape_words(word)
+    return next((each for each in known_models() if _shape_words(each.name) == wanted), None)
+
+
+def _shape_words(name: str) -> list[str]:
+    bare = name.lower().rpartition("/")[2]
+    return [part for part in bare.split("-") if part not in _TUNED]
+
+
 def nearest_known(word: str) -> str | None:
     """Find the model that a misspelt name was probably meant to be."""
     names = [model.name for model in known_models()]

@@ -10,6 +10,7 @@ from recommender.inputs.training_configs.training_config import Keys, Sharding, 
 _PAIRS = ("dpo", "ipo", "orpo", "kto", "simpo")  # of preferences
 _OF_SFT = ("nll", "dft", "chunked_nll")  # losses of SFTConfig
 _NO_REFERENCE = "planned as dpo, whose reference it does without"
+_ALL_ADAPTED = "planned with adapters beside every linear layer"
 _DEFAULT_BATCH, _DEFAULT_EPOCHS = 8, 3.0  # of TrainingArguments
 
 
@@ -18,6 +19,7 @@ def axolotl(keys: Keys) -> TrainingConfig:
     generations = keys.whole("trl.num_generations")
     keys.without("load_in_8bit", "planned with weights of 16 bits")
     keys.without("lora_modules_to_save", "planned without: adapters alone are trained")
+    keys.without("lora_target_modules", _ALL_ADAPTED)
     keys.without("gradient_checkpointing", words.RECOMPUTED)
     return TrainingConfig(
         tool="axolotl",
@@ -98,6 +100,7 @@ def transformers(keys: Keys) -> TrainingConfig:
     """Read `TrainingArguments`, or a TRL configuration."""
     kind = _trl_kind(keys)
     keys.without("load_in_8bit", "planned with weights of 16 bits")
+    keys.without("lora_target_modules", _ALL_ADAPTED)
     keys.without("gradient_checkpointing", words.RECOMPUTED)
     batch = keys.whole("per_device_train_batch_size")
     if not batch:

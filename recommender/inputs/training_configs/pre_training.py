@@ -32,6 +32,7 @@ def torchtitan(keys: Keys) -> TrainingConfig:
     tensor, replicas = degree["tensor_parallel"], max(degree["data_parallel_replicate"], 1)
     cut = max(tensor, 1) * max(pipeline, 1) * max(degree["context_parallel"], 1)
     known = int(shards) if shards.isdecimal() else 0  # -1: as many as there are
+    keys.without("training.enable_cpu_offload", words.NO_OFFLOAD)
     sharded: Sharding = "ddp" if known == 1 else "hsdp" if replicas > 1 else "fsdp"
     return TrainingConfig(
         tool="torchtitan",
@@ -55,6 +56,7 @@ def _titan_precision(keys: Keys) -> str:
     path = "training.mixed_precision_param"
     word = words.precision(keys.text(path), keys, path)
     eight = keys.flag("float8.enable_float8_linear") or keys.has("quantize.linear.float8")
+    eight |= any("float8" in str(each) for each in keys.items("model.converters"))
     return "fp8" if eight else word
 
 
@@ -142,11 +144,20 @@ def _architecture(keys: Keys, inside: str) -> Architecture | None:
         layers=layers,
         heads=keys.whole(f"{inside}num_attention_heads"),
         key_value_heads=keys.whole(f"{inside}num_query_groups"),
+        head=keys.whole(f"{inside}kv_channels"),
         inner=keys.whole(f"{inside}ffn_hidden_size"),
         vocabulary=keys.whole(f"{inside}vocab_size", f"{inside}padded_vocab_size")
         or keys.whole(f"{inside}override_vocab_size"),
         gated="glu" in activation or keys.flag(f"{inside}swiglu"),
+        tied=_tied(keys, inside),
+        tokenizer=keys.text(f"{inside}tokenizer.type", f"{inside}tokenizer_model"),
     )
+
+
+def _tied(keys: Keys, inside: str) -> bool:
+    """Whether one table looks up and puts out, as both tools have it unless told otherwise."""
+    shared = keys.text(f"{inside}share_embeddings_and_output_weights").lower() != "false"
+    return shared and not keys.flag(f"{inside}untie_embeddings_and_output_weights")
 
 
 def llm_foundry(keys: Keys) -> TrainingConfig:
@@ -210,6 +221,7 @@ def _mpt(keys: Keys, inside: str) -> Architecture | None:
         heads=keys.whole(f"{inside}.n_heads"),
         inner=hidden * (keys.whole(f"{inside}.expansion_ratio") or 4),
         vocabulary=keys.whole(f"{inside}.vocab_size"),
+        tied=keys.text(f"{inside}.tie_word_embeddings").lower() != "false",
     )
 
 

@@ -8,6 +8,7 @@ from recommender.inputs.training_configs.training_config import Keys, Sharding, 
 
 _MODEL = ("model_name_or_path", "model_name", "pretrained_model_name_or_path", "model_id")
 _BATCH = ("batch_size", "train_batch_size", "micro_batch_size")
+_OPTIMIZER = tuple(f"{place}optimizer.class_path" for place in ("", "model.init_args.", "model."))
 _LENGTH = ("max_seq_length", "max_length", "block_size", "sequence_length")
 
 
@@ -25,7 +26,7 @@ def lightning(keys: Keys) -> TrainingConfig:
         steps=keys.whole("trainer.max_steps"),
         precision=words.precision(keys.text("trainer.precision"), keys, "trainer.precision"),
         method="",
-        optimizer=words.wanted_optimizer(keys, "optimizer.class_path"),
+        optimizer=words.wanted_optimizer(keys, *_OPTIMIZER),
         sharding=_strategy(keys),
         unread=_classes(keys),
     )

@@ -20,9 +20,12 @@ class Architecture:
     layers: int = 0
     heads: int = 0
     key_value_heads: int = 0
+    head: int = 0  # the width of one, where it is not hidden / heads
     inner: int = 0
     vocabulary: int = 0
     gated: bool = False
+    tied: bool = False  # one table looks up and puts out
+    tokenizer: str = ""  # of a model whose vocabulary it is
 
 
 @dataclass(frozen=True, slots=True)

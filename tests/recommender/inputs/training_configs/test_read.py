@@ -7,6 +7,8 @@ import pytest
 from recommender.errors import UsageError
 from recommender.inputs.training_configs.read import read_training_config
 from recommender.inputs.training_configs.training_config import TrainingConfig
+from recommender.job.draft import Wanted, network_of
+from recommender.networks.known_models import find_shape
 
 HERE = Path(__file__).parent
 
@@ -225,3 +227,115 @@ def test_data_sets_of_a_mixture_are_named(tmp_path: Path) -> None:
         "size of the data set owner/a",
         "size of the data set owner/b",
     ]
+
+
+NEMO = """
+trainer: {devices: 8, precision: bf16, max_steps: 10}
+model:
+  global_batch_size: 8
+  encoder_seq_length: 8192
+  num_layers: 28
+  hidden_size: 3072
+  ffn_hidden_size: 24576
+  num_attention_heads: 16
+  kv_channels: 256
+  activation: geglu
+"""
+
+
+def counted(tmp_path: Path, text: str) -> int:
+    """Parameters of the network that a file describes."""
+    path = tmp_path / "file.yaml"
+    path.write_text(text, "utf-8")
+    return network_of(Wanted(), read_training_config(path), tmp_path).network.count.parameters
+
+
+def test_a_described_network_has_the_heads_and_the_tokenizer_that_its_file_names(
+    tmp_path: Path,
+) -> None:
+    """Gemma 7B in NeMo's words has Google's 8,537,680,896 parameters."""
+    stated = "  share_embeddings_and_output_weights: true\n  vocab_size: 256000\n"
+    assert counted(tmp_path, NEMO + stated) == 8_537_680_896
+    other = counted(tmp_path, NEMO + "  tokenizer: {type: google/gemma-7b-it}\n")
+    assert other == 8_537_680_896  # one table unless told otherwise, and a tuned model's tokenizer
+    two = counted(tmp_path, NEMO + stated.replace("true", "false"))
+    assert two == 8_537_680_896 + 256_000 * 3072
+
+
+def test_an_mpt_of_llm_foundry_has_one_table(tmp_path: Path) -> None:
+    """MPT-7B: 6,649,286,656 parameters, as its card has them."""
+    text = """
+max_seq_len: 2048
+model: {name: mpt_causal_lm, d_model: 4096, n_heads: 32, n_layers: 32, vocab_size: 50432}
+train_loader: {name: text}
+max_duration: 10ba
+global_train_batch_size: 8
+"""
+    assert counted(tmp_path, text) == pytest.approx(6_649_286_656, rel=0.001)
+
+
+def test_eight_bits_by_a_converter_and_states_on_the_host(tmp_path: Path) -> None:
+    path = tmp_path / "titan.toml"
+    path.write_text(
+        """
+[model]
+name = "llama3"
+flavor = "8B"
+converters = ["float8"]
+[training]
+local_batch_size = 1
+seq_len = 8192
+steps = 10
+enable_cpu_offload = true
+""",
+        "utf-8",
+    )
+    found = read_training_config(path)
+    assert found.precision == "fp8"
+    assert any(each.startswith("training.enable_cpu_offload: true") for each in found.unread)
+
+
+def test_an_optimiser_inside_a_lightning_model(tmp_path: Path) -> None:
+    path = tmp_path / "lightning.yaml"
+    path.write_text(
+        """
+trainer: {max_epochs: 2, devices: 4, precision: 32}
+model: {class_path: my.Model, init_args: {optimizer: {class_path: torch.optim.SGD}}}
+data: {class_path: my.Data, init_args: {batch_size: 128}}
+""",
+        "utf-8",
+    )
+    found = read_training_config(path)
+    assert (found.optimizer, found.micro_batch, found.gpus) == ("sgd", 128, 4)
+
+
+def test_adapters_beside_some_matrices_are_told_to_be_beside_all(tmp_path: Path) -> None:
+    path = tmp_path / "axolotl.yaml"
+    path.write_text(
+        "base_model: mistralai/Mistral-7B-v0.1\nadapter: lora\nlora_r: 8\n"
+        "lora_target_modules: [q_proj, v_proj]\nnum_epochs: 1\nsequence_len: 512\n",
+        "utf-8",
+    )
+    unread = read_training_config(path).unread
+    assert any(each.startswith("lora_target_modules: q_proj, v_proj (") for each in unread)
+
+
+@pytest.mark.parametrize(
+    ("name", "known"),
+    [
+        ("meta-llama/Meta-Llama-3.1-8B", "meta-llama/Llama-3.1-8B"),
+        ("deepseek-ai/DeepSeek-V2-Lite-Chat", "deepseek-ai/DeepSeek-V2-Lite"),
+        ("unsloth/mistral-7b-v0.3-bnb-4bit", "mistralai/Mistral-7B-v0.3"),
+        ("mistralai/Mistral-7B-Instruct-v0.3", "mistralai/Mistral-7B-v0.3"),
+        ("meta-llama/Llama-2-7b-chat-hf", "meta-llama/Llama-2-7b-hf"),
+    ],
+)
+def test_a_tuned_model_has_the_shape_of_its_base(name: str, known: str) -> None:
+    found = find_shape(name)
+    assert found is not None
+    assert found.name == known
+
+
+@pytest.mark.parametrize("name", ["Qwen/Qwen2.5-VL-7B", "my/own", "meta-llama/Llama-3.1-9B"])
+def test_other_models_have_the_shape_of_none(name: str) -> None:
+    assert find_shape(name) is None
