@@ -13,9 +13,9 @@ Precision = Literal["mixed", "fp8", "bf16", "fp16", "tf32", "fp32"]
 Stack = Literal["tuned", "typical"]  # vendors' recipes and MLPerf; everybody else's scripts
 Method = Literal["full", "lora", "qlora"]
 # How weights lie on the GPUs; `performance/strategies.py` has the strategy of each word.
-Sharding = Literal["auto", "ddp", "hsdp", "fsdp", "tensor", "pipeline"]
+Sharding = Literal["auto", "ddp", "hsdp", "fsdp", "tensor", "pipeline", "context"]
 SHARDINGS: tuple[Sharding, ...] = get_args(Sharding)
-CUT_SHARDINGS = ("tensor", "pipeline")  # GPUs share the work on a sample
+CUT_SHARDINGS = ("tensor", "pipeline", "context")  # GPUs share the work on a sample
 SERVED_SHARDINGS = ("auto", "ddp")  # that parameter servers leave: every worker holds all states
 Family = Literal["cnn", "vit", "encoder", "decoder", "moe", "encdec", "diffusion", "recsys"]
 

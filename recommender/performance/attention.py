@@ -23,7 +23,7 @@ USUAL_TOKENS = 2048.0
 MOVED_BYTES = 32.0  # of an element of a score matrix, forward and backward, in 16 bits
 
 
-def _sequences(job: Job) -> tuple[float, float]:
+def sequences(job: Job) -> tuple[float, float]:
     """Sequences in a sample, two of preferences, and the tokens of each."""
     count = 2.0 if job.post_training == "dpo" else 1.0
     return count, job.tokens_per_sample / count
@@ -35,7 +35,7 @@ def long_attention_flop(job: Job) -> float:
     F_att·(1 - 2048/s)·(1/0.7 - 1): scores and their softmax reach 0.7 of what the layers' products
     do; sequences of up to 2,048 tokens are in the constants as they are.
     """
-    count, tokens = _sequences(job)
+    count, tokens = sequences(job)
     if job.family not in TOKEN_FAMILIES or tokens <= USUAL_TOKENS:
         return 0.0
     each = 12.0 if job.family == "encoder" else 6.0  # half of the scores under a causal mask
@@ -50,7 +50,7 @@ def plain_attention_s(job: Job, wide: float, per_flop: float, memory: float) -> 
     """
     if job.attention == "fused" or job.family not in TOKEN_FAMILIES:
         return 0.0
-    count, tokens = _sequences(job)
+    count, tokens = sequences(job)
     squares = count * job.layers * tokens**2
     masked = 0.0 if job.family == "encoder" else 6.0 * job.hidden * squares
     return wide * MOVED_BYTES * heads_of(job.hidden) * squares / memory + masked * per_flop

@@ -88,7 +88,9 @@ class Steps:
     micro_batch: Floats
     accumulation: Floats
     tensor: Floats  # GPUs that share a layer
+    context: Floats  # groups of them that share a sequence
     stages: Floats  # of a pipeline
+    sharded: Floats  # 1 where a cut network's weights are divided among all GPUs as well
     again: Floats  # share of the layers that are computed again in the backward pass
 
     def take(self, rows: Ints) -> "Steps":

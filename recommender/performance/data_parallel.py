@@ -107,10 +107,6 @@ class DataParallel(Strategy):
         """b0, where every GPU runs the network."""
         return prior.batch_penalty
 
-    def least_bytes(self, needs: Bytes) -> Bytes:
-        """What a whole network needs."""
-        return needs
-
     def least_inside_bytes(self, job: Job, needs: Bytes) -> float:
         """What one micro-batch sends."""
         return float(self.traffic(job, needs, 1.0).inside_bytes)
@@ -254,8 +250,10 @@ def data_parallel_terms(job: Job, prior: Prior, fleet: Clusters, needs: Bytes) -
         network_share=network,
         micro_batch=np.ceil(batch / rounds),
         accumulation=rounds,
-        tensor=np.ones(step.shape),
-        stages=np.ones(step.shape),
+        tensor=(whole := np.ones(step.shape)),
+        context=whole,
+        stages=whole,
+        sharded=np.zeros(step.shape),
         again=np.broadcast_to(RECOMPUTE[:, None].astype(np.float64), step.shape),
     )
 

@@ -1,7 +1,8 @@
-"""Model parallelism, tensor and pipeline: ways to cut a network, and the step of each.
+"""Model parallelism, tensor, context and pipeline: the step of each cut of `cuts.py`.
 
-A replica of the network lies on t·p GPUs: each layer on t GPUs of one machine, the layers in p
-stages. Weights and gradients are divided by t·p, optimizer states by all GPUs.
+A replica of the network lies on t·c·p GPUs: each layer on t GPUs of one machine, each sequence on
+c such groups, the layers in p stages. Weights and gradients are divided by t·p, optimizer states
+by all GPUs; or everything by all GPUs (FSDP), which then gather each layer in every micro-batch.
 
 A stage needs X seconds for all samples of a replica and Y for each micro-batch, so r
 micro-batches through p stages take (r + p - 1)·(X/r + Y): the bubble is (p - 1)/(r + p - 1) of
@@ -12,11 +13,12 @@ often (arXiv 2104.04473, section 2.2); then a replica has p micro-batches at lea
 1 + (p - 1)/(p·v) times the activations. Where p does not divide the layers, the pipeline runs at
 the pace of the stage that has one more. Of the layers of a stage none, all, or as few are computed
 again as let one sample fit (Megatron-LM's --recompute-num-layers).
+
+GPUs that share a sequence gather the keys and values of the whole of it in each layer, once each
+way, and sum their gradients (Llama 3, arXiv 2407.21783, section 3.3.2); nothing hides that.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
-from functools import lru_cache
 
 import numpy as np
 
@@ -24,6 +26,15 @@ from recommender.arrays import Bools, Floats, Ints
 from recommender.catalogs.frozen import dataclass
 from recommender.job.job import Job, Sharding
 from recommender.performance.clusters import Clusters, Steps
+from recommender.performance.cuts import (
+    MOST_TENSOR,
+    MOST_UNEVEN,
+    WAYS,
+    Splits,
+    most_context,
+    splits_of,
+    splittable,
+)
 from recommender.performance.memory import Bytes, gib_lines
 from recommender.performance.priors import REFERENCE_WIDTH, Prior
 from recommender.performance.strategy import (
@@ -36,54 +47,6 @@ from recommender.performance.strategy import (
     Strategy,
 )
 
-MOST_TENSOR = 8  # GPUs that share a layer: all of a machine, eight at most
-DEGREES = (1, 2, 4, 8)
-# Whether a machine's GPUs share each layer, and stages; 0: all machines are one pipeline. The
-# stages of a pipeline over several machines are then 2, 4, 8, 16 or all of them.
-WAYS: tuple[tuple[bool, int], ...] = (
-    (True, 1),
-    (False, 2),
-    (False, 4),
-    (False, 8),
-    (True, 2),
-    (True, 4),
-    (True, 8),
-    (True, 16),
-    (True, 0),
-)
-STAGES = (1, 2, 4, 8, 16)
-MOST_UNEVEN = 1.04  # layers of the longest stage over the mean: 126 layers in 16 stages are 1.016
-# Below, `auto` looks at data parallelism only: a GPU holds the network, or scripts shard it. From
-# 30 B on scripts take Megatron-LM's layers as well (GPT-NeoX, BLOOM, OPT: 20 to 176 B, 2022).
-LEAST_PARAMETERS = {"tuned": 1e9, "typical": 3e10}
-
-
-@dataclass(frozen=True, slots=True)
-class Splits:
-    """Cuts of the network, each on one cluster; shape (pairs,)."""
-
-    way: Ints  # row of WAYS
-    cluster: Ints
-    tensor: Floats  # t, GPUs that share a layer
-    stages: Floats  # p
-
-    def take(self, rows: Ints | Bools) -> "Splits":
-        """Some of the cuts, in their order."""
-        return Splits(*(getattr(self, name)[rows] for name in self.__slots__))
-
-
-def splittable(job: Job) -> bool:
-    """Whether the network of a job may be cut: a transformer whose software can, or is asked to.
-
-    Under `auto` large networks in a tuned stack (Megatron-LM, NeMo, torchtitan) are, the largest
-    in scripts of the typical stack too, which shard the weights of others.
-    """
-    if job.hidden < 1 or job.layers < 1 or job.sync != "allreduce":
-        return False
-    if job.sharding == "auto":
-        return job.parameters >= LEAST_PARAMETERS[job.stack]
-    return job.sharding in ("tensor", "pipeline")
-
 
 def lost_share(job: Job, tensor: Floats) -> Floats:
     """What of b0, a micro-batch's loss on a GPU with whole layers, is lost on one of t GPUs.
@@ -94,66 +57,20 @@ def lost_share(job: Job, tensor: Floats) -> Floats:
     return np.maximum(1.0 / tensor, min(1.0, REFERENCE_WIDTH / job.hidden))
 
 
-def splits_of(job: Job, fleet: Clusters, held: float = 0.0) -> Splits:
-    """Every way to cut the network on every cluster whose GPUs hold so many bytes together.
-
-    Machines must be of one size and know their network where there are several.
-    """
-    whole = np.floor(fleet.gpus_per_machine)
-    fits = (fleet.gpus == fleet.machines * whole) & (fleet.gpus >= 2) & (fleet.compute_per_s > 0)
-    fits &= (fleet.machines <= 1) | (fleet.network_bytes_per_s > 0)
-    fits &= fleet.memory_bytes * fleet.gpus >= held
-    rows = np.flatnonzero(fits)
-    if not len(rows):
-        return Splits(rows, rows, np.zeros(0), np.zeros(0))
-    n, g = fleet.machines[rows].astype(np.int64), whole[rows].astype(np.int64)
-    possible, tensor, stages = _ways(
-        job.hidden, job.layers, job.sharding, int(n.max()), int(g.max())
-    )
-    way, at = np.nonzero(possible[:, n, g])
-    degrees = (way, n[at], g[at])
-    return Splits(way, rows[at], tensor[degrees], stages[degrees])
-
-
-@lru_cache(maxsize=64)
-def _ways(
-    hidden: int, layers: int, sharding: str, machines: int, gpus: int
-) -> tuple[Bools, Floats, Floats]:
-    """Which ways there are on n machines of g GPUs, with their t and p; (ways, n, g).
-
-    t divides the width and each of p stages has a layer; a replica is part of a machine that
-    divides it, or whole machines that divide the cluster.
-    """
-    shared = np.array([way[0] for way in WAYS])[:, None, None]
-    fixed = np.array([way[1] for way in WAYS])[:, None, None]
-    n, g = np.arange(machines + 1)[None, :, None], np.arange(gpus + 1)[None, None, :]
-    tensor = np.maximum(np.where(shared, np.minimum(g, MOST_TENSOR), 1) + 0 * n, 1)
-    stages = np.maximum(np.where(fixed > 0, fixed, n) + 0 * g, 1)
-    replica, size = tensor * stages, np.maximum(g, 1)
-    inside = (replica <= g) & (g % replica == 0)
-    across = (replica > g) & (replica % size == 0) & (n % np.maximum(replica // size, 1) == 0)
-    good = (inside | across) & (n >= 1) & (g >= 1)
-    good &= (
-        np.isin(tensor, DEGREES)
-        & (hidden % tensor == 0)
-        & (np.ceil(layers / stages) * stages <= MOST_UNEVEN * layers)
-    )
-    # Every cut once: a layer shared by one GPU, or all machines where they are 2, 4, 8 or 16.
-    once = (tensor > 1) | ~shared | ((fixed == max(STAGES)) & (g == 1))
-    good &= np.where(fixed > 0, once, (tensor == g) & ~np.isin(n, STAGES))
-    if sharding == "tensor":
-        good &= stages == 1
-    elif sharding == "pipeline":
-        good &= stages > 1
-    return good, tensor.astype(np.float64), stages.astype(np.float64)
-
-
-def held_bytes(needs: Bytes, gpus: Floats | float, tensor: Floats, stages: Floats) -> Floats:
+def held_bytes(
+    needs: Bytes,
+    gpus: Floats | float,
+    tensor: Floats,
+    stages: Floats,
+    sharded: Floats | float = 0.0,
+) -> Floats:
     """States that a GPU holds: the optimizer's are divided among the replicas as well.
 
-    ZeRO stage 1, as in Megatron-LM's distributed optimizer (arXiv 1910.02054, 2019).
+    ZeRO stage 1, as in Megatron-LM's distributed optimizer (arXiv 1910.02054, 2019). Where they
+    are sharded, all are.
     """
-    return (needs.weights + needs.gradients) / (tensor * stages) + needs.optimizer / gpus
+    weights = (needs.weights + needs.gradients) / np.where(sharded, gpus, tensor * stages)
+    return np.asarray(weights + needs.optimizer / gpus)
 
 
 def kept_bytes(needs: Bytes, again: Floats | float) -> Floats:
@@ -161,12 +78,12 @@ def kept_bytes(needs: Bytes, again: Floats | float) -> Floats:
     return np.asarray((1.0 - again) * needs.activations + again * needs.recomputed)
 
 
-def least_again(needs: Bytes, room: Floats, tensor: Floats, stages: Floats, layers: int) -> Floats:
+def least_again(needs: Bytes, room: Floats, parts: Floats, stages: Floats, layers: int) -> Floats:
     """The least share of its layers that a stage computes again so that one sample fits `room`.
 
     Whole layers; 1 where even that is not enough.
     """
-    all_of_it = room * tensor
+    all_of_it = room * parts
     last = (all_of_it - needs.logits) * stages
     most = np.where(stages > 1, np.minimum(all_of_it, last), all_of_it - needs.logits)
     spared = max(needs.activations - needs.recomputed, 1e-9)
@@ -174,36 +91,60 @@ def least_again(needs: Bytes, room: Floats, tensor: Floats, stages: Floats, laye
     return np.clip(np.ceil((needs.activations - most) / spared * each) / each, 0.0, 1.0)
 
 
-def sample_bytes(needs: Bytes, again: Floats | float, tensor: Floats, stages: Floats) -> Floats:
+def sample_bytes(needs: Bytes, again: Floats | float, parts: Floats, stages: Floats) -> Floats:
     """Bytes that each sample of a micro-batch takes on the GPU that holds most.
 
-    With sequence parallelism all activations are divided by t (arXiv 2205.05198, 2022). The
-    first stage keeps p micro-batches of a p-th of the layers, the last one of them and logits.
-    `again` is the share of the layers that are computed again.
+    With sequence parallelism all activations are divided by t (arXiv 2205.05198, 2022), with
+    context parallelism by c: `parts` is t·c. The first stage keeps p micro-batches of a p-th of
+    the layers, the last one of them and logits. `again` is the share of the layers that are
+    computed again.
     """
     kept = kept_bytes(needs, again)
-    most = np.maximum(kept, kept / stages + needs.logits) / tensor
-    return np.asarray(np.where(stages > 1, most, (kept + needs.logits) / tensor))
+    most = np.maximum(kept, kept / stages + needs.logits) / parts
+    return np.asarray(np.where(stages > 1, most, (kept + needs.logits) / parts))
+
+
+@dataclass(frozen=True, slots=True)
+class Degrees:
+    """The degrees of one cut."""
+
+    tensor: float
+    context: float
+    stages: float
+    sharded: bool
+
+    def label(self, gpus: float) -> str:
+        """For people: "TP 8 × PP 4 × DP 2", "TP 8 × FSDP 4"; "FSDP 8, CP 2": two of the eight."""
+        shares, alike = gpus / self.tensor, gpus / (self.tensor * self.context * self.stages)
+        plain = (("TP", self.tensor), ("CP", self.context), ("PP", self.stages), ("DP", alike))
+        degrees = (plain[0], ("FSDP", shares)) if self.sharded else plain
+        label = " × ".join(f"{name} {degree:.0f}" for name, degree in degrees if degree > 1)
+        return f"{label}, CP {self.context:.0f}" if self.sharded and self.context > 1 else label
 
 
 def cut_parts_gib(
-    needs: Bytes, gpus: float, tensor: float, stages: float, micro_batch: float, again: float
+    needs: Bytes, gpus: float, cut: Degrees, micro_batch: float, again: float
 ) -> tuple[tuple[str, float], ...]:
     """The memory of the GPU that holds most line by line, in GiB."""
-    cut, kept = tensor * stages, float(kept_bytes(needs, again))
-    last = stages == 1 or kept / stages + needs.logits > kept
+    each, kept = cut.tensor * cut.stages, float(kept_bytes(needs, again))
+    shares, parts = gpus if cut.sharded else each, cut.tensor * cut.context
+    last = cut.stages == 1 or kept / cut.stages + needs.logits > kept
     return gib_lines(
-        weights=needs.weights / cut,
-        gradients=needs.gradients / cut,
+        weights=needs.weights / shares,
+        gradients=needs.gradients / shares,
         optimizer=needs.optimizer / gpus,
-        activations=micro_batch * kept / tensor / (stages if last else 1.0),
-        logits=micro_batch * needs.logits / tensor * last,
+        activations=micro_batch * kept / parts / (cut.stages if last else 1.0),
+        logits=micro_batch * needs.logits / parts * last,
         context=needs.context,
     )
 
 
 REDUCED = 4.0  # all-reduces per layer and micro-batch, two each way (Megatron-LM, 1909.08053)
 REDUCED_AGAIN = 6.0  # with the forward pass done twice
+# Exchanges of keys and values in each layer: gathered in both passes, their gradients summed.
+EXCHANGED = 3.0
+# Width of keys and of values at most: eight heads of 128 (Llama 3, Qwen 3, Mistral: config.json).
+KEY_WIDTH = 1024
 # Chunks of layers on each GPU of a pipeline: up to 4, and up to 8 where that is faster. Llama 3.1
 # 405B has 7 in NVIDIA's recipe (NeMo, llama31_405b, 2024), one layer a chunk in Meta's own run
 # (arXiv 2407.21783, section 3.3); GPT-3 has 6 in MLPerf's (v3.1).
@@ -229,7 +170,9 @@ class _Turns:
     inside_s: Floats  # on the links
     feed_s: Floats  # of the input pipeline
     tensor: Floats
+    context: Floats
     stages: Floats
+    sharded: Floats
     waiting: Floats  # turns in which a GPU of the pipeline has nothing to do
 
     def take(self, again: Ints, cut: Ints) -> "_Turns":
@@ -242,8 +185,9 @@ def best_cuts(job: Job, prior: Prior, fleet: Clusters, needs: Bytes) -> StepTerm
     """The fastest cut of the network on each cluster, one row; inf where there is none."""
     splits = splits_of(job, fleet, needs.states)
     memory, gpus = fleet.memory_bytes[splits.cluster], fleet.gpus[splits.cluster]
-    least = sample_bytes(needs, 1.0, splits.tensor, splits.stages) + needs.context
-    splits = splits.take(memory >= least + held_bytes(needs, gpus, splits.tensor, splits.stages))
+    least = sample_bytes(needs, 1.0, splits.parts, splits.stages) + needs.context
+    held = held_bytes(needs, gpus, splits.tensor, splits.stages, splits.sharded)
+    splits = splits.take(memory >= least + held)
     turns = _turns(job, prior, fleet.take(splits.cluster), needs, splits)
     again = turns.step_s.argmin(axis=0)
     number = np.zeros((len(WAYS), len(fleet)), dtype=np.int64)
@@ -279,8 +223,10 @@ def cut_terms(job: Job, prior: Prior, fleet: Clusters, needs: Bytes, splits: Spl
 
     Per stage: arithmetic (b/t + r·b0·φ)·N/R/p, φ of `lost_share`, and r·β·k/p; all-reduces of
     b·s·h bytes in each of L/p layers over the links; activations handed on and gradients back,
-    over the links or the network; after the pipeline the replicas' gradients, hidden only
-    where p = 1. Interleaved where that is faster.
+    over the links or the network; keys and values of sequences that are shared; after the
+    pipeline the replicas' gradients, hidden only
+    where p = 1. Sharded weights are gathered in each micro-batch behind all of the compute.
+    Interleaved where that is faster.
     """
     return _terms(_turns(job, prior, fleet, needs, splits))
 
@@ -307,20 +253,21 @@ def _turns_of(
     job: Job, prior: Prior, fleet: Clusters, needs: Bytes, splits: Splits, chunks: Floats
 ) -> _Turns:
     t, p = splits.tensor, splits.stages
-    batch = np.ceil(job.global_batch * t * p / fleet.gpus)
+    batch = np.ceil(job.global_batch * splits.replica / fleet.gpus)
     parts = p * chunks
     uneven = np.ceil(job.layers / parts) * parts / job.layers  # the longest one sets the pace
     kept = 1.0 + np.where(chunks > 1, (p - 1.0) / (p * chunks), 0.0)
-    room = fleet.memory_bytes - needs.context - held_bytes(needs, fleet.gpus, t, p)
-    some = least_again(needs, room / kept, t, p, job.layers)
+    room = fleet.memory_bytes - needs.context
+    room = room - held_bytes(needs, fleet.gpus, t, p, splits.sharded)
+    some = least_again(needs, room / kept, splits.parts, p, job.layers)
     again = np.stack([np.zeros_like(some), np.ones_like(some), some])
-    sample = sample_bytes(needs, again, t, p) * kept
+    sample = sample_bytes(needs, again, splits.parts, p) * kept
     fits = np.floor(room / np.maximum(sample, 1e-9))
-    runs = (fits >= 1) & (fleet.gpus <= t * p * job.global_batch)
+    runs = (fits >= 1) & (fleet.gpus <= splits.replica * job.global_batch)
     runs &= (chunks <= 1) | (batch >= p)
     least = np.ceil(batch / np.clip(fits, 1.0, batch))
     least = np.minimum(np.where(chunks > 1, np.maximum(least, p), least), batch)
-    sample_s = uneven * fleet.gpus / (fleet.compute_per_s * t * p)
+    sample_s = uneven * fleet.gpus / (fleet.compute_per_s * splits.replica)
     times = 1.0 + RECOMPUTED * again
     launch = prior.tensor_s * job.gradient_tensors / p
     lost = prior.batch_penalty * t * lost_share(job, t)  # samples of a replica
@@ -335,9 +282,10 @@ def _turns_of(
     grown = (batch + rounds * lost) * sample_s
     idle = np.maximum(rounds * started_s - all_s - rounds * each_s, 0.0)  # kernels start too late
     turns = (all_s + rounds * each_s + idle) * late
-    near, far = _gradients(fleet, needs, splits)
     busy = grown * times + rounds * launch
+    near, far = _states(job, fleet, needs, splits, rounds)
     hidden = np.where(p > 1, 0.0, prior.overlap * BACKWARD * busy / rounds)
+    hidden = np.where(splits.sharded, prior.overlap * busy, hidden)
     waits = np.maximum(near + far - hidden, 0.0)
     feed = job.global_batch / np.minimum(fleet.prepare_per_s, fleet.fetch_per_s)
     step = np.maximum(turns * (1.0 + waiting / rounds) + waits, feed)
@@ -354,7 +302,9 @@ def _turns_of(
         inside_s=batch * inside + near,
         feed_s=feed,
         tensor=t,
+        context=splits.context,
         stages=p,
+        sharded=splits.sharded,
         waiting=np.broadcast_to(waiting, rounds.shape),
     )
 
@@ -376,7 +326,9 @@ def _terms(c: _Turns) -> StepTerms:
         micro_batch=np.ceil(c.batch / c.rounds),
         accumulation=c.rounds,
         tensor=c.tensor,
+        context=c.context,
         stages=c.stages,
+        sharded=c.sharded,
         again=c.again,
     )
 
@@ -424,20 +376,63 @@ def _talk(
     """Seconds per sample on the links and on the network, and per micro-batch on the network.
 
     A stage sends each sample's activations on and their gradients back, once for each chunk of
-    its layers and each of its t GPUs a t-th; a machine's network carries them where the replica
-    spans machines.
+    its layers and each of its t·c GPUs its part; a machine's network carries them where the
+    replica spans machines.
     """
-    t, p = splits.tensor, splits.stages
+    t, c, p = splits.tensor, splits.context, splits.stages
     wide = 4.0 if job.precision in ("fp32", "tf32") else 2.0
-    sent = float(job.tokens_per_sample) * job.hidden * wide
-    across = t * p > fleet.gpus_per_machine
+    sent = float(job.tokens_per_sample) * job.hidden * wide / c
+    across = splits.replica > fleet.gpus_per_machine
     handed = 2.0 * sent * (p > 1) * chunks
     reduced = (REDUCED + again * (REDUCED_AGAIN - REDUCED)) * (job.layers * 2.0 * sent)
     local = np.where(across, 0.0, handed / t)
     inside = (reduced * ((t - 1.0) / (t * p)) + local) / fleet.intra_bytes_per_s
     rate = np.where(across, fleet.network_bytes_per_s, np.inf)
     each = 2.0 * chunks * (fleet.network_half_bytes / rate + across * fleet.network_latency_s)
-    return inside, handed / rate, each
+    each = each * (p > 1)
+    shared = _sequences(job, fleet, splits, again, wide)
+    return inside + shared[0], handed / rate + shared[1], each + shared[2]
+
+
+def _sequences(
+    job: Job, fleet: Clusters, splits: Splits, again: Floats, wide: float
+) -> tuple[Floats, Floats, Floats]:
+    """What GPUs that share a sequence add to `_talk`: keys and values of a layer, t-th by t-th.
+
+    Over the links where all of them are in a machine, else over the network, each of a machine's
+    groups its own.
+    """
+    t, c = splits.tensor, splits.context
+    calls = (EXCHANGED + again) * job.layers / splits.stages * (c > 1)
+    keys = 2.0 * wide * job.tokens_per_sample * min(job.hidden, KEY_WIDTH)
+    sent = calls * keys * (c - 1.0) / (c * t)
+    across = t * c > fleet.gpus_per_machine
+    rate = np.where(across, fleet.network_bytes_per_s, np.inf)
+    waits = fleet.network_half_bytes / rate + across * fleet.network_latency_s * np.log2(c)
+    near = np.where(across, 0.0, sent) / fleet.intra_bytes_per_s
+    return near, sent * fleet.gpus_per_machine / rate, calls * waits
+
+
+def _states(
+    job: Job, fleet: Clusters, needs: Bytes, splits: Splits, rounds: Floats
+) -> tuple[Floats, Floats]:
+    """Seconds on the links and on the network for gradients, or for all that is sharded."""
+    near, far = _gradients(fleet, needs, splits)
+    if not splits.sharded.any():
+        return near, far
+    gathered = [rounds * seconds for seconds in _gathers(job, fleet, needs, splits)]
+    return np.where(splits.sharded, gathered[0], near), np.where(splits.sharded, gathered[1], far)
+
+
+def _gathers(job: Job, fleet: Clusters, needs: Bytes, splits: Splits) -> tuple[Floats, Floats]:
+    """Seconds of a micro-batch for sharded weights, two gathers and a reduction, as under FSDP."""
+    n, alike = fleet.machines, np.maximum(fleet.gpus_per_machine / splits.tensor, 1.0)
+    sent = 2.0 * needs.gathered + needs.reduced
+    near = sent / splits.tensor * (1.0 - 1.0 / alike) / fleet.intra_bytes_per_s
+    message = needs.gathered / job.layers
+    rate = fleet.network_bytes_per_s * message / (message + fleet.network_half_bytes)
+    far = sent * (1.0 - 1.0 / n) / np.where(n > 1, rate, 1.0)
+    return near, far + 3.0 * fleet.network_latency_s * np.log2(n)
 
 
 def _gradients(fleet: Clusters, needs: Bytes, splits: Splits) -> tuple[Floats, Floats]:
@@ -460,7 +455,7 @@ def _gradients(fleet: Clusters, needs: Bytes, splits: Splits) -> tuple[Floats, F
 class ModelParallel(Strategy):
     """Tensor and pipeline parallelism; one row, the best cut of each cluster."""
 
-    words = ("tensor", "pipeline")
+    words = ("tensor", "pipeline", "context")
     whole_network = False
     divides_states = True
     hidden_share = 1.0
@@ -471,20 +466,20 @@ class ModelParallel(Strategy):
 
     def layout(self, needs: Bytes, one: Clusters, step: Steps) -> Layout:
         """The degrees of the cut, and the memory of the GPU that holds most."""
-        t, p, gpus = float(step.tensor[0]), float(step.stages[0]), float(one.gpus[0])
-        degrees = (("TP", t), ("PP", p), ("DP", gpus / (t * p)))
-        label = " × ".join(f"{name} {degree:.0f}" for name, degree in degrees if degree > 1)
+        gpus, sharded = float(one.gpus[0]), bool(step.sharded[0])
+        t, c, p = (float(each[0]) for each in (step.tensor, step.context, step.stages))
+        cut = Degrees(t, c, p, sharded)
         micro, again = float(step.micro_batch[0]), float(step.again[0])
-        return Layout(label, cut_parts_gib(needs, gpus, t, p, micro, again))
+        return Layout(cut.label(gpus), cut_parts_gib(needs, gpus, cut, micro, again))
 
     def least_memory_bytes(self, job: Job, needs: Bytes, one: Clusters) -> list[float]:
         """Of every cut, with everything recomputed."""
         if not splittable(job):
             return []
         cuts, gpus = splits_of(job, one), float(one.gpus[0])
-        cuts = cuts.take(gpus <= cuts.tensor * cuts.stages * job.global_batch)
-        held = held_bytes(needs, gpus, cuts.tensor, cuts.stages) + needs.context
-        least: list[float] = (held + sample_bytes(needs, 1.0, cuts.tensor, cuts.stages)).tolist()
+        cuts = cuts.take(gpus <= cuts.replica * job.global_batch)
+        held = held_bytes(needs, gpus, cuts.tensor, cuts.stages, cuts.sharded) + needs.context
+        least: list[float] = (held + sample_bytes(needs, 1.0, cuts.parts, cuts.stages)).tolist()
         return least
 
     def why_none(self, job: Job, one: Clusters) -> str:
@@ -501,20 +496,16 @@ class ModelParallel(Strategy):
 
         p stages run at least p turns, in each of which they lose a p-th.
         """
-        return prior.batch_penalty * float(lost_share(job, np.array([MOST_TENSOR]))[0])
-
-    def least_bytes(self, needs: Bytes) -> Bytes:
-        """Cuts divide a sample's activations by eight at most, and leave logits to one stage."""
-        kept, least = needs.activations / MOST_TENSOR, needs.recomputed / MOST_TENSOR
-        return replace(needs, activations=kept, recomputed=least, logits=0.0)
+        shared = float(lost_share(job, np.array([MOST_TENSOR]))[0])
+        return prior.batch_penalty * shared / most_context(job)
 
     def least_inside_bytes(self, job: Job, needs: Bytes) -> float:
         """Next to nothing: stages of few samples."""
         return 0.0 if splittable(job) else np.inf
 
     def one_gpu_shardings(self, word: Sharding) -> tuple[Sharding, ...]:
-        """Replicas inside a machine send the gradients of a whole network, as without cuts."""
-        return ("ddp",) if word == "tensor" else ("ddp", "pipeline")
+        """What machines of one GPU, each with a replica, a shard or a part of one, send."""
+        return ("ddp", "fsdp") if word == "tensor" else ("ddp", "fsdp", word)
 
 
 MODEL_PARALLEL = ModelParallel()

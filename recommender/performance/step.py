@@ -24,6 +24,7 @@ from recommender.performance.strategy import StepTerms
 from recommender.plan.plan import StepSplit
 
 TIE = 1 + 1e-12
+DEGREES = ("tensor", "context", "stages", "sharded", "again")
 PARTS = (
     "compute_s", "recompute_s", "bubble_s", "input_s", "network_share", "micro_batch",
     "accumulation",
@@ -64,9 +65,7 @@ def _parts(terms: StepTerms, best: Ints, runs: Bools) -> dict[str, Floats]:
     """The terms of the best row of every cluster by name; 0 where none runs."""
     columns = np.arange(len(best))
     part = {name: np.where(runs, getattr(terms, name)[best, columns], 0.0) for name in PARTS}
-    return part | {
-        name: getattr(terms, name)[best, columns] for name in ("tensor", "stages", "again")
-    }
+    return part | {name: getattr(terms, name)[best, columns] for name in DEGREES}
 
 
 def explain(job: Job, columns: MachineColumns, fleet: Clusters, row: int) -> StepSplit:

@@ -71,13 +71,6 @@ def least_penalty(job: Job, prior: Prior) -> float:
     return min(each, default=prior.batch_penalty)
 
 
-def least_bytes(job: Job, needs: Bytes) -> Bytes:
-    """Bytes of which no strategy of the job holds less on N GPUs than states/N and one sample."""
-    each = [strategy.least_bytes(needs) for strategy in allowed(job)] or [needs]
-    names = (field.name for field in fields(Bytes))
-    return Bytes(*(min(getattr(some, name) for some in each) for name in names))
-
-
 def least_inside_bytes(job: Job, needs: Bytes) -> float:
     """What a GPU sends over the links of its machine at least, under any strategy."""
     return min(strategy.least_inside_bytes(job, needs) for strategy in STRATEGIES)

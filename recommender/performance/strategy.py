@@ -37,7 +37,9 @@ class StepTerms:
     micro_batch: Floats
     accumulation: Floats
     tensor: Floats  # GPUs that share a layer
+    context: Floats  # groups of them that share a sequence
     stages: Floats  # of a pipeline
+    sharded: Floats  # 1 where a cut network's weights are divided among all GPUs as well
     again: Floats  # share of the layers that are computed again in the backward pass
 
 
@@ -45,7 +47,7 @@ class StepTerms:
 class Layout:
     """How the network lies on the GPUs, for people, and what one of them holds."""
 
-    label: str  # "fsdp", or degrees: "TP 8 × PP 4 × DP 2"
+    label: str  # "fsdp", or degrees: "TP 8 × PP 4 × DP 2", "TP 8 × FSDP 4"
     memory_parts_gib: tuple[tuple[str, float], ...]
 
 
@@ -78,10 +80,6 @@ class Strategy(ABC):
     @abstractmethod
     def least_penalty(self, job: Job, prior: Prior) -> float:
         """Samples' worth of time that a micro-batch loses at least, per GPU of the cluster."""
-
-    @abstractmethod
-    def least_bytes(self, needs: Bytes) -> Bytes:
-        """Bytes of which N GPUs never hold less than states/N and one sample each."""
 
     @abstractmethod
     def least_inside_bytes(self, job: Job, needs: Bytes) -> float:

@@ -6,8 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from recommender.performance.cuts import Splits
 from recommender.performance.memory import bytes_of
-from recommender.performance.model_parallel import Splits, best_cuts, cut_terms
+from recommender.performance.model_parallel import best_cuts, cut_terms
 from recommender.performance.priors import prior_of
 from recommender.performance.step import explain, steps
 from recommender.performance.strategies import terms_of
@@ -16,11 +17,12 @@ from tests.recommender.performance.parts import P4DE, P5, clusters, columns, lla
 ZERO = np.zeros(1, dtype=np.int64)
 
 
-def one_cut(job, found, machines, tensor, stages, **changes):
+def one_cut(job, found, machines, tensor, stages, context=1, sharded=0, **changes):
     """The terms of one cut, nothing recomputed."""
     prior = replace(prior_of(job), **({"batch_penalty": 0.0, "tensor_s": 0.0} | changes))
     fleet = clusters(found, {0: machines})
-    splits = Splits(ZERO, ZERO, np.array([float(tensor)]), np.array([float(stages)]))
+    degrees = (np.array([float(degree)]) for degree in (tensor, stages, context, sharded))
+    splits = Splits(ZERO, ZERO, *degrees)
     return cut_terms(job, prior, fleet, bytes_of(job, prior), splits)
 
 
@@ -139,3 +141,42 @@ def test_cutting_keeps_its_lead_over_sharding_as_the_batch_per_gpu_shrinks():
         return step["fsdp"] / step["pipeline"]
 
     assert lead(192) > lead(48) > 1.0
+
+
+@pytest.mark.usefixtures("punctual")
+def test_a_shared_sequence_gathers_keys_and_values_three_times_a_layer():
+    """Llama 3 8B at 8,192 tokens on two machines: of K and V, 1,024 wide, half is elsewhere."""
+    job = llama(global_batch=16)
+    found = endless(job, network_bytes_per_s=10e9)
+    terms = one_cut(job, found, 2, 8, 1, context=2, overlap=0.0)
+    gathered = 16 * 3 * 32 * (2 * 8192 * 1024 * 2) / 2 / 10e9
+    summed = 2 * 8.03e9 * 2 / 2 / 10e9  # both hold the same weights
+    assert terms.exposed_s[0, 0] == pytest.approx(gathered + summed)
+    assert terms.compute_s[0, 0] == pytest.approx(16 / found.compute_per_s[0] / 2)
+
+
+@pytest.mark.usefixtures("punctual")
+def test_sharded_weights_are_gathered_twice_and_reduced_in_every_micro_batch():
+    """TP 8 × FSDP 2: each machine sends half of 3 × 2 bytes a parameter."""
+    job = llama(global_batch=16)
+    found = endless(job, network_bytes_per_s=10e9)
+    terms = one_cut(job, found, 2, 8, 1, sharded=1, overlap=0.0)
+    assert terms.accumulation[0, 0] == 1
+    assert terms.exposed_s[0, 0] == pytest.approx(3 * 2 * 8.03e9 / 2 / 10e9)
+
+
+def test_a_sequence_that_fits_no_gpu_is_shared_and_named_with_its_degrees():
+    """Llama 3.1 8B at 262,144 tokens on eight H100, as in torchtitan's table 2 of 2024-12."""
+    tokens = 262_144
+    each = tokens * 4096.0
+    kept = {
+        "activation_bytes_per_sample": 34.0 * each * 32,
+        "recomputed_activation_bytes_per_sample": (2.0 * 32 + 34.0) * each,
+    }
+    long = llama(stack="tuned", tokens_per_sample=tokens, global_batch=4, vocabulary=32_000, **kept)
+    found = columns(long, (P5,))
+    fleet = clusters(found, {0: 4})
+    assert np.isinf(steps(replace(long, sharding="fsdp"), found, fleet).step_s[0])
+    split = explain(long, found, fleet, 0)
+    assert " × CP " in split.sharding or ", CP " in split.sharding
+    assert split.memory_gib <= found.memory_bytes[0] / 2**30

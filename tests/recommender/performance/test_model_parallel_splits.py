@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
+from recommender.performance.cuts import splits_of, splittable
 from recommender.performance.memory import bytes_of
 from recommender.performance.model_parallel import (
+    Degrees,
     cut_parts_gib,
     held_bytes,
     least_again,
     lost_share,
     sample_bytes,
-    splits_of,
-    splittable,
 )
 from recommender.performance.priors import prior_of
 from recommender.performance.step import steps
@@ -19,8 +19,8 @@ from tests.recommender.performance.parts import G6, G6X8, P5, clusters, columns,
 
 
 def degrees(machines, kind=P5, **changes):
-    """(t, p) of every cut of a transformer of 80 layers on some machines."""
-    job = llama(layers=80, hidden=8192, **changes)
+    """(t, p) of every cut of a transformer of 80 layers and short sequences on some machines."""
+    job = llama(layers=80, hidden=8192, tokens_per_sample=4096, **changes)
     found = splits_of(job, clusters(columns(job, (kind,)), {0: machines}))
     return set(zip(found.tensor.tolist(), found.stages.tolist(), strict=True))
 
@@ -106,7 +106,7 @@ def test_the_lines_add_up(stages, again):
     needs = bytes_of(job, prior_of(job))
     t, p = np.array([4.0]), np.array([stages])
     total = held_bytes(needs, 64.0, t, p) + needs.context + 3 * sample_bytes(needs, again, t, p)
-    lines = dict(cut_parts_gib(needs, 64.0, 4.0, stages, 3.0, again))
+    lines = dict(cut_parts_gib(needs, 64.0, Degrees(4.0, 1.0, stages, False), 3.0, again))
     assert sum(lines.values()) == pytest.approx(float(total[0]) / 2**30)
 
 
@@ -145,3 +145,53 @@ def test_llama_8b_fits_eight_small_gpus_only_when_cut():
     cut = held_bytes(needs, 8.0, np.array([8.0]), np.array([1.0])) + needs.context
     cut += sample_bytes(needs, 1.0, np.array([8.0]), np.array([1.0]))
     assert whole > 20.7 * 2**30 > float(cut[0])
+
+
+def contexts(tokens, machines=4, **changes):
+    """(t, c, p, sharded) of the cuts that share sequences."""
+    job = llama(layers=80, hidden=8192, tokens_per_sample=tokens, **changes)
+    found = splits_of(job, clusters(columns(job, (P5,)), {0: machines}))
+    every = zip(*(getattr(found, name).tolist() for name in DEGREES), strict=True)
+    return {cut for cut in every if cut[1] > 1}
+
+
+DEGREES = ("tensor", "context", "stages", "sharded")
+
+
+def test_sequences_are_shared_where_each_gpu_keeps_4096_tokens():
+    assert not contexts(4096)
+    assert {cut[1] for cut in contexts(8192)} == {2}
+    assert {cut[1] for cut in contexts(131_072, machines=16)} == {2, 4, 8, 16}
+    assert not contexts(131_072, family="encoder", sharding="tensor")
+
+
+def test_a_shared_sequence_lies_in_one_machine_or_on_whole_ones():
+    """TP 8 × CP 2 on two of four machines, × PP 2 on all; without TP inside each."""
+    assert contexts(8192) == {
+        (8, 2, 1, 0), (8, 2, 2, 0), (8, 2, 1, 1), (1, 2, 1, 0), (1, 2, 1, 1),
+    }  # fmt: skip
+
+
+def test_weights_are_sharded_under_tp_only_where_somebody_is_left_to_share_with():
+    job = llama(tokens_per_sample=2048)
+
+    def sharded(machines):
+        found = splits_of(job, clusters(columns(job, (P5,)), {0: machines}))
+        return found.tensor[found.sharded > 0].tolist()
+
+    assert (sharded(1), sharded(4)) == ([], [8.0])
+
+
+def test_fsdp_and_tp_hold_all_states_once_on_the_cluster():
+    """70B on 4 × 8 GPUs: 16 B a parameter over 32."""
+    job = llama(parameters=70e9, trainable_parameters=70e9)
+    needs = bytes_of(job, prior_of(job))
+    held = held_bytes(needs, 32.0, np.array([8.0]), np.array([1.0]), np.array([1.0]))
+    assert held == pytest.approx(70e9 * 16 / 32)
+
+
+def test_the_label_names_the_degrees():
+    assert Degrees(8.0, 1.0, 4.0, False).label(64.0) == "TP 8 × PP 4 × DP 2"
+    assert Degrees(8.0, 2.0, 1.0, False).label(16.0) == "TP 8 × CP 2"
+    assert Degrees(8.0, 1.0, 1.0, True).label(32.0) == "TP 8 × FSDP 4"
+    assert Degrees(1.0, 2.0, 1.0, True).label(8.0) == "FSDP 8, CP 2"

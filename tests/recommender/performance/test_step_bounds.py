@@ -59,6 +59,14 @@ def test_no_cluster_that_cuts_the_network_is_faster_than_its_lines(seed, shardin
     check_lines(seed, sharding=sharding, family=family, stack="tuned", **CUT)
 
 
+@pytest.mark.parametrize("sharding", ["auto", "context"])
+@pytest.mark.parametrize("seed", range(12))
+def test_no_cluster_that_shares_sequences_is_faster_than_its_lines(seed, sharding):
+    """Batches of fewer samples than GPUs, which nothing but shared sequences and layers allow."""
+    long = {**CUT, "tokens_per_sample": 65_536}
+    check_lines(seed, sharding=sharding, family="decoder", stack="tuned", batches=(2, 8), **long)
+
+
 @pytest.mark.parametrize("sharding", ["auto", "ddp", "fsdp", "hsdp"])
 @pytest.mark.parametrize("sync", ["allreduce", "parameter_server"])
 @pytest.mark.parametrize("layers", [2, 40, 400])
@@ -108,11 +116,11 @@ def test_gpus_that_share_layers_lose_a_micro_batch_once():
         assert (seconds + samples / 800.0 <= step * (1 + 1e-9)).all()
 
 
-def check_lines(seed, **changes):
+def check_lines(seed, batches=(64, 1000, 8192), **changes):
     """The lines of random boxes against the step of a random cluster in each."""
     rng = np.random.default_rng(seed)
     network = job(
-        global_batch=int(rng.choice([64, 1000, 8192])),
+        global_batch=int(rng.choice(batches)),
         parameter_servers=1 + seed % 3,
         parameters=(size := float(rng.choice([25e6, 1e9]))),
         active_parameters=size,

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from itertools import product
 from math import ceil, floor, inf, log2
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -11,9 +12,9 @@ from hypothesis import strategies as some
 
 from recommender.job.job import Job
 from recommender.performance.clusters import Clusters
+from recommender.performance.cuts import splittable
 from recommender.performance.data_parallel import ROWS
 from recommender.performance.memory import bytes_of, per_sample
-from recommender.performance.model_parallel import splittable
 from recommender.performance.parameter_server import load_constants
 from recommender.performance.priors import Prior, prior_of
 from recommender.performance.strategies import terms_of
@@ -26,6 +27,7 @@ JOBS = (
     llama(method="lora", trainable_parameters=42e6),
     llama(sharding="pipeline", tokens_per_sample=1024, global_batch=6),
     llama(sharding="tensor", precision="fp32"),
+    llama(sharding="context", tokens_per_sample=32768, global_batch=6),
     resnet(),
     resnet(family="vit", sync="parameter_server"),
     resnet(global_batch=100, precision="fp32"),
@@ -210,18 +212,48 @@ def scalar_served(job: Job, prior: Prior, fleet: Clusters, busy: float) -> float
 def best_cut(job: Job, prior: Prior, fleet: Clusters) -> float:
     """The fastest way to cut the network: every degree and every number of micro-batches."""
     n, g = int(fleet.machines[0]), int(fleet.gpus_per_machine[0])
-    every = {1, 2, 4, 8, 16, n}
-    stages = {"auto": every, "tensor": {1}, "pipeline": every - {1}}[job.sharding]
     tried = [inf]
-    for t, p, again in product({1, g}, sorted(stages), (0.0, 1.0, None)):
-        whole = n % (t * p // g) == 0 and t * p % g == 0 if t * p > g else g % (t * p) == 0
-        known = nearly_even(job.layers, p) and (t == g or p in (2, 4, 8))
+    for cut, again in product(every_cut(job, n, g), (0.0, 1.0, None)):
+        p = cut.p
         chunks = [v for v in range(2, 9) if p > 1 and nearly_even(job.layers, p * v)]
         few, many = [v for v in chunks if v <= 4], [v for v in chunks if v > 4]
         interleaved = (few[-1:] + many[-1:]) if job.stack == "tuned" else []
-        if t * p > 1 and known and whole:
-            tried += [scalar_cut(job, prior, fleet, t, p, again, v) for v in (1, *interleaved)]
+        tried += [scalar_cut(job, prior, fleet, cut, again, v) for v in (1, *interleaved)]
     return min(tried)
+
+
+class Cut(NamedTuple):
+    """GPUs that share a layer, groups that share a sequence, stages; are weights sharded too."""
+
+    t: int
+    c: int
+    p: int
+    sharded: bool
+
+
+def every_cut(job: Job, n: int, g: int) -> list[Cut]:
+    """Every way to lay the network on n machines of g GPUs."""
+    every = {1, 2, 4, 8, 16, n}
+    stages = {"auto": every, "tensor": {1}, "pipeline": every - {1}, "context": every}
+    contexts = [c for c in (1, 2, 4, 8, 16) if c * 4096 <= job.tokens_per_sample or c == 1]
+    if job.sharding != "auto":
+        contexts = [c for c in contexts if (c > 1) is (job.sharding == "context")]
+    degrees = product({1, g}, contexts, sorted(stages[job.sharding]), (False, True))
+    return [cut for cut in (Cut(*each) for each in degrees) if is_known(job, n, g, cut)]
+
+
+def is_known(job: Job, n: int, g: int, cut: Cut) -> bool:
+    t, c, p, sharded = cut
+    replica = t * c * p
+    if replica == 1 or (c > 1 and p not in (1, 2, 4, 8, 16)) or not nearly_even(job.layers, p):
+        return False
+    if sharded and (p > 1 or n * g == t or t * c == 1):
+        return False
+    if t < g and (c > g or (p > 1 and (c > 1 or p not in (2, 4, 8)))):
+        return False
+    if replica > g:
+        return replica % g == 0 and n % (replica // g) == 0
+    return g % replica == 0
 
 
 def nearly_even(layers: int, parts: int) -> bool:
@@ -229,26 +261,29 @@ def nearly_even(layers: int, parts: int) -> bool:
 
 
 def scalar_cut(
-    job: Job, prior: Prior, fleet: Clusters, t: int, p: int, again: float | None, chunks: int
+    job: Job, prior: Prior, fleet: Clusters, cut: Cut, again: float | None, chunks: int
 ) -> float:
     """One cut with its best micro-batches, found by trying them all.
 
     `again` is the share of the layers that is computed again; None: of the numbers of layers of a
     stage the least with which one sample fits.
     """
+    t, c, p, sharded = cut
     if again is None:
         each = ceil(job.layers / p)
         shares = [k / each for k in range(each + 1)]
-        found = (scalar_cut(job, prior, fleet, t, p, share, chunks) for share in shares)
+        found = (scalar_cut(job, prior, fleet, cut, share, chunks) for share in shares)
         return next((seconds for seconds in found if seconds < inf), inf)
     needs, gpus = bytes_of(job, prior), float(fleet.gpus[0])
-    replicas = gpus / (t * p)
+    replicas = gpus / (t * c * p)
     if replicas > job.global_batch:
         return inf
-    kept = (again * needs.recomputed + (1 - again) * needs.activations) / t
-    sample = kept + needs.logits / t if p == 1 else max(kept, kept / p + needs.logits / t)
+    kept = (again * needs.recomputed + (1 - again) * needs.activations) / (t * c)
+    logits = needs.logits / (t * c)
+    sample = kept + logits if p == 1 else max(kept, kept / p + logits)
     sample *= 1 + (p - 1) / (p * chunks) if chunks > 1 else 1
-    held = (needs.weights + needs.gradients) / (t * p) + needs.optimizer / gpus + needs.context
+    weights = needs.weights + needs.gradients
+    held = weights / (gpus if sharded else t * p) + needs.optimizer / gpus + needs.context
     fits = floor((float(fleet.memory_bytes[0]) - held) / sample)
     if fits < 1:
         return inf
@@ -257,7 +292,7 @@ def scalar_cut(
     if chunks > 1 and batch < p:
         return inf
     tried = range(max(least, p) if chunks > 1 else least, batch + 1)
-    step = min(cut_step(job, prior, fleet, t, p, again, batch, r, chunks) for r in tried)
+    step = min(cut_step(job, prior, fleet, cut, again, batch, r, chunks) for r in tried)
     return max(step, job.global_batch / float(fleet.prepare_per_s[0]))
 
 
@@ -265,38 +300,59 @@ def cut_step(
     job: Job,
     prior: Prior,
     fleet: Clusters,
-    t: int,
-    p: int,
+    cut: Cut,
     again: float,
     batch: int,
     rounds: int,
     chunks: int,
 ) -> float:
     """r micro-batches through p stages, and then the gradients."""
-    n, g = float(fleet.machines[0]), float(fleet.gpus_per_machine[0])
-    links, half = float(fleet.intra_bytes_per_s[0]), float(fleet.network_half_bytes[0])
+    t, c, p, sharded = cut
+    g, links = float(fleet.gpus_per_machine[0]), float(fleet.intra_bytes_per_s[0])
     rate, latency = float(fleet.network_bytes_per_s[0]), float(fleet.network_latency_s[0])
+    half = float(fleet.network_half_bytes[0])
     gpu_s = float(fleet.gpus[0] / fleet.compute_per_s[0])
     share = max(1 / t, min(1.0, 1024 / job.hidden))
     longest = ceil(job.layers / (p * chunks)) * chunks / job.layers
-    busy = (batch / rounds / t + prior.batch_penalty * share) * gpu_s * longest
+    busy = (batch / rounds / t + prior.batch_penalty * share) / c * gpu_s * longest
     busy *= 1 + again / 3
     busy += prior.tensor_s * job.gradient_tensors / p
-    message = batch / rounds * job.tokens_per_sample * job.hidden
-    message *= 4 if job.precision == "fp32" else 2
+    wide = 4 if job.precision == "fp32" else 2
+    message = batch / rounds * job.tokens_per_sample / c * job.hidden * wide
     turn = busy + (4 + 2 * again) * job.layers / p * 2 * (t - 1) / t * message / links
     if p > 1:
         far = (message + half) / rate + latency
-        turn += 2 * chunks * (far if t * p > g else message / t / links)
+        turn += 2 * chunks * (far if t * c * p > g else message / t / links)
+    if c > 1:
+        calls, keys = (3 + again) * job.layers / p, 2 * wide * min(job.hidden, 1024) / t
+        keys *= batch / rounds * job.tokens_per_sample * (c - 1) / c
+        turn += calls * (keys / links if t * c <= g else (keys * g + half) / rate)
+        turn += calls * latency * log2(c) * (t * c > g)
     turn = max(turn, prior.cut_launch_s / p)
-    needs = bytes_of(job, prior)
-    inside, others = max(g / (t * p), 1.0), n * min(g / (t * p), 1.0)
-    sums = 2 * needs.reduced / (t * p) * (inside - 1) / inside / links
+    sums = scalar_states(job, prior, fleet, cut, rounds)
+    hidden = prior.overlap * 2 / 3 * busy if p == 1 else 0.0
+    hidden = prior.overlap * rounds * busy if sharded else hidden
+    turn *= 1 + 0.005 * log2(float(fleet.gpus[0]))
+    return (rounds + (p - 1) / chunks) * turn + max(sums - hidden, 0.0)
+
+
+def scalar_states(job: Job, prior: Prior, fleet: Clusters, cut: Cut, rounds: int) -> float:
+    """What is sent of gradients at the end, or of sharded weights in every micro-batch."""
+    n, g = float(fleet.machines[0]), float(fleet.gpus_per_machine[0])
+    rate, half = float(fleet.network_bytes_per_s[0]), float(fleet.network_half_bytes[0])
+    links, latency = float(fleet.intra_bytes_per_s[0]), float(fleet.network_latency_s[0])
+    needs, alone = bytes_of(job, prior), cut.t * cut.p
+    inside, others = max(g / alone, 1.0), n * min(g / alone, 1.0)
+    if cut.sharded:
+        sent, layer = 2 * needs.gathered + needs.reduced, needs.gathered / job.layers
+        sums = sent / cut.t * (inside - 1) / inside / links
+        if n > 1:
+            sums += sent * (n - 1) / n / (rate * layer / (layer + half)) + 3 * latency * log2(n)
+        return rounds * sums
+    sums = 2 * needs.reduced / alone * (inside - 1) / inside / links
     if others > 1:
         part = needs.reduced * others / n
         bucket = min(BUCKET_BYTES, part)
         sums += 2 * part * (others - 1) / others / (rate * bucket / (bucket + half))
         sums += latency * log2(others)
-    hidden = prior.overlap * 2 / 3 * busy if p == 1 else 0.0
-    turn *= 1 + 0.005 * log2(float(fleet.gpus[0]))
-    return (rounds + (p - 1) / chunks) * turn + max(sums - hidden, 0.0)
+    return sums

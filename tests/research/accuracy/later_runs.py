@@ -22,7 +22,7 @@ import csv
 import gzip
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -36,9 +36,9 @@ from recommender.job.job import Job
 from recommender.performance.clusters import Clusters, MachineColumns, clusters_of
 from recommender.performance.machines import machine_columns
 from recommender.performance.memory import bytes_of
-from recommender.performance.model_parallel import Splits, cut_terms, held_bytes, sample_bytes
 from recommender.performance.priors import prior_of
 from recommender.performance.step import steps
+from tests.research.accuracy.parallel import one_cut, stated_step_s
 from tests.research.accuracy.published_runs import MIB, SAMPLE_BYTES
 from tests.research.accuracy.tables import table
 from tests.shipped import snapshot
@@ -280,12 +280,5 @@ def predicted(run: LaterRun) -> tuple[float, float]:
 def cut_as_stated(run: LaterRun) -> tuple[float, float]:
     """The same of a run whose tensor and pipeline degrees are stated, with its micro-batch."""
     job, columns, fleet = columns_of(run)
-    prior, needs, zero = prior_of(job), bytes_of(job, prior_of(job)), np.zeros(1, dtype=np.int64)
-    splits = Splits(zero, zero, np.array([float(run.tensor)]), np.array([float(run.stages)]))
-    times = []
-    for again in (False, True):
-        held = held_bytes(needs, fleet.gpus, splits.tensor, splits.stages) + needs.context
-        sample = sample_bytes(needs, float(again), splits.tensor, splits.stages)
-        room = replace(fleet, memory_bytes=held + sample * (run.micro_batch + 1e-6))
-        times.append(float(cut_terms(job, prior, room, needs, splits).step_s[int(again), 0]))
-    return run.batch / min(times), float(columns.speed_sigma_several[0])
+    step_s = stated_step_s(job, fleet, one_cut(run.tensor, run.stages), run.micro_batch)
+    return run.batch / step_s, float(columns.speed_sigma_several[0])

@@ -20,11 +20,12 @@ from pathlib import Path
 
 import numpy as np
 
-from recommender.job.job import Job
-from recommender.performance.clusters import WITHIN, clusters_of
+from recommender.job.job import Job, Stack
+from recommender.performance.clusters import WITHIN, Clusters, clusters_of
+from recommender.performance.cuts import Splits
 from recommender.performance.machines import machine_columns
 from recommender.performance.memory import bytes_of
-from recommender.performance.model_parallel import Splits, cut_terms, held_bytes, sample_bytes
+from recommender.performance.model_parallel import cut_terms, held_bytes, sample_bytes
 from recommender.performance.priors import prior_of
 from recommender.plan.accuracy import Score, Target
 from tests.research.accuracy.study import Held, Study, score
@@ -90,11 +91,17 @@ class Run:
     recompute: bool | None  # None where it is not stated
     samples_per_s: float
     fp8: bool = False
+    stack: Stack = "tuned"
+    context: int = 1
+    sharded: bool = False
+    memory_gb_per_s: float = 0.0  # 0: the catalog's
 
     @property
     def label(self) -> str:
         """What was run, in few words."""
-        return f"{self.network}, TP {self.tensor} × PP {self.stages}, {self.gpus} {self.gpu}"
+        cut = f"TP {self.tensor} × PP {self.stages}"
+        cut += f" × CP {self.context}" if self.context > 1 else ""
+        return f"{self.network}, {cut}, {self.gpus} {self.gpu}"
 
 
 @cache
@@ -104,25 +111,39 @@ def predicted(run: Run) -> float:
     job, catalog, per_machine = job_of(run, network), snapshot(), 8
     machine = catalog.instance_types["aws", MACHINES[run.gpu]]
     machine = replace(machine, network_gbit_per_s=run.network_gbit_per_s)
-    achieved = catalog.achieved
-    if run.fp8:
-        achieved = {**achieved, (run.gpu, "bf16"): achieved[run.gpu, "fp8"]}
-    columns = machine_columns(job, (machine,), catalog.gpus, achieved)
-    prior, fleet = prior_of(job), clusters_of(columns, np.array([[run.gpus // per_machine]]))
-    needs, degrees = bytes_of(job, prior), (np.array([run.tensor]), np.array([run.stages]))
+    gpus = dict(catalog.gpus)
+    if run.memory_gb_per_s:
+        gpus[run.gpu] = replace(gpus[run.gpu], memory_gb_per_s=run.memory_gb_per_s)
+    columns = machine_columns(job, (machine,), gpus, catalog.achieved)
+    fleet = clusters_of(columns, np.array([[run.gpus // per_machine]]))
+    cut = one_cut(run.tensor, run.stages, run.context, run.sharded)
+    return run.batch / stated_step_s(job, fleet, cut, run.micro_batch, run.recompute)
+
+
+def one_cut(tensor: float, stages: float, context: float = 1, sharded: bool = False) -> Splits:
+    """One cut on one cluster."""
     zero = np.zeros(1, dtype=np.int64)
-    splits = Splits(zero, zero, *(degree.astype(np.float64) for degree in degrees))
-    times = []
+    degrees = (tensor, stages, context, sharded)
+    return Splits(zero, zero, *(np.array([float(degree)]) for degree in degrees))
+
+
+def stated_step_s(
+    job: Job, fleet: Clusters, cut: Splits, micro_batch: int, recompute: bool | None = None
+) -> float:
+    """The step of a stated cut with its micro-batch (0: the model's), recomputed as stated."""
+    prior, times = prior_of(job), []
+    needs = bytes_of(job, prior)
+    degrees = cut.tensor, cut.stages, cut.sharded
     for again in (False, True):
-        held = held_bytes(needs, fleet.gpus, splits.tensor, splits.stages) + needs.context
-        sample = sample_bytes(needs, float(again), splits.tensor, splits.stages)
+        held = held_bytes(needs, fleet.gpus, *degrees) + needs.context
+        sample = sample_bytes(needs, float(again), cut.parts, cut.stages)
         # Room for the stated micro-batch; else as much as the network takes, were it too much.
-        least = held + sample * (max(run.micro_batch, 1) + 1e-6)
-        room = least if run.micro_batch else np.maximum(fleet.memory_bytes, least + sample)
-        one = cut_terms(job, prior, replace(fleet, memory_bytes=room), needs, splits)
-        if run.recompute in (None, again):
+        least = held + sample * (max(micro_batch, 1) + 1e-6)
+        room = least if micro_batch else np.maximum(fleet.memory_bytes, least + sample)
+        one = cut_terms(job, prior, replace(fleet, memory_bytes=room), needs, cut)
+        if recompute in (None, again):
             times.append(float(one.step_s[int(again), 0]))
-    return run.batch / min(times)
+    return min(times)
 
 
 def job_of(run: Run, network: Network) -> Job:
@@ -147,7 +168,8 @@ def job_of(run: Run, network: Network) -> Job:
         activation_bytes_per_sample=34.0 * each * network.layers,
         recomputed_activation_bytes_per_sample=(2.0 * network.layers + 34.0) * each,
         checkpoint_bytes=14.0 * network.parameters,
-        stack="tuned",
+        stack=run.stack,
+        precision="fp8" if run.fp8 else "mixed",
     )
 
 

@@ -1,0 +1,167 @@
+"""Ways to cut a network: how many GPUs share a layer, a sequence, and in how many stages.
+
+A replica of the network lies on t·c·p GPUs: each layer on t GPUs of one machine (tensor
+parallelism), each sequence on c groups of them (context parallelism, arXiv 2310.01889; Llama 3,
+arXiv 2407.21783, section 3.3.2), the layers in p stages. Weights are kept once by each of the
+GPUs that share a layer, or, sharded, once by the whole cluster (FSDP + TP: torchtitan, arXiv
+2410.06511).
+"""
+
+from functools import lru_cache
+
+import numpy as np
+
+from recommender.arrays import Bools, Floats, Ints
+from recommender.catalogs.frozen import dataclass
+from recommender.job.derive import TOKEN_FAMILIES
+from recommender.job.job import Job
+from recommender.performance.attention import sequences
+from recommender.performance.clusters import Clusters
+
+MOST_TENSOR = 8  # GPUs that share a layer: all of a machine, eight at most
+DEGREES = (1, 2, 4, 8)
+STAGES = (1, 2, 4, 8, 16)
+CONTEXTS = (2, 4, 8, 16)  # Llama 3 405B: 16 for sequences of 131,072 (arXiv 2407.21783, table 4)
+# Tokens of a sequence that each of c GPUs keeps at least: NVIDIA's recipes share 8,192 among two
+# (Megatron-Bridge, performance summary, Llama 3.1 405B; NeMo 24.07, Llama 3 70B).
+LEAST_TOKENS = 4096
+MOST_UNEVEN = 1.04  # layers of the longest stage over the mean: 126 layers in 16 stages are 1.016
+# Below, `auto` looks at data parallelism only: a GPU holds the network, or scripts shard it. From
+# 30 B on scripts take Megatron-LM's layers as well (GPT-NeoX, BLOOM, OPT: 20 to 176 B, 2022).
+LEAST_PARAMETERS = {"tuned": 1e9, "typical": 3e10}
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One way to cut a network, whatever the machines."""
+
+    shared: bool  # whether all GPUs of a machine share each layer
+    stages: int  # 0: all machines are one pipeline
+    context: int = 1  # groups of GPUs that share a sequence
+    sharded: bool = False  # whether all GPUs of the cluster divide the weights as well
+
+
+# The stages of a pipeline over several machines are 2, 4, 8, 16 or all of them.
+WAYS: tuple[Way, ...] = (
+    Way(True, 1),
+    *(Way(False, stages) for stages in (2, 4, 8)),
+    *(Way(True, stages) for stages in (2, 4, 8, 16, 0)),
+    Way(True, 1, sharded=True),
+    *(Way(True, stages, context) for stages in STAGES for context in CONTEXTS),
+    *(Way(True, 1, context, sharded=True) for context in CONTEXTS),
+    *(Way(False, 1, context, sharded) for sharded in (False, True) for context in CONTEXTS),
+)
+_SHARED, _STAGES, _CONTEXT, _SHARDED = (
+    np.array([getattr(way, name) for way in WAYS])[:, None, None] for name in Way.__slots__
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Splits:
+    """Cuts of the network, each on one cluster; shape (pairs,)."""
+
+    way: Ints  # row of WAYS
+    cluster: Ints
+    tensor: Floats  # t, GPUs that share a layer
+    stages: Floats  # p
+    context: Floats  # c, groups of them that share a sequence
+    sharded: Floats  # 1 where all GPUs of the cluster divide the weights, else 0
+
+    def take(self, rows: Ints | Bools) -> "Splits":
+        """Some of the cuts, in their order."""
+        return Splits(*(getattr(self, name)[rows] for name in self.__slots__))
+
+    @property
+    def replica(self) -> Floats:
+        """GPUs that work on the same samples."""
+        return self.tensor * self.context * self.stages
+
+    @property
+    def parts(self) -> Floats:
+        """GPUs that divide what a layer keeps of a sample."""
+        return self.tensor * self.context
+
+
+def splittable(job: Job) -> bool:
+    """Whether the network of a job may be cut: a transformer whose software can, or is asked to.
+
+    Under `auto` large networks in a tuned stack (Megatron-LM, NeMo, torchtitan) are, the largest
+    in scripts of the typical stack too, which shard the weights of others.
+    """
+    if job.hidden < 1 or job.layers < 1 or job.sync != "allreduce":
+        return False
+    if job.sharding == "auto":
+        return job.parameters >= LEAST_PARAMETERS[job.stack]
+    return job.sharding in ("tensor", "pipeline", "context")
+
+
+def most_context(job: Job) -> int:
+    """The most groups of GPUs that may share a sequence; 1 where it is short."""
+    if job.family not in TOKEN_FAMILIES:
+        return 1
+    _, tokens = sequences(job)
+    return max((c for c in CONTEXTS if tokens >= c * LEAST_TOKENS), default=1)
+
+
+def splits_of(job: Job, fleet: Clusters, held: float = 0.0) -> Splits:
+    """Every way to cut the network on every cluster whose GPUs hold so many bytes together.
+
+    Machines must be of one size and know their network where there are several.
+    """
+    whole = np.floor(fleet.gpus_per_machine)
+    fits = (fleet.gpus == fleet.machines * whole) & (fleet.gpus >= 2) & (fleet.compute_per_s > 0)
+    fits &= (fleet.machines <= 1) | (fleet.network_bytes_per_s > 0)
+    fits &= fleet.memory_bytes * fleet.gpus >= held
+    rows = np.flatnonzero(fits)
+    if not len(rows):
+        return Splits(rows, rows, *(np.zeros(0) for _ in range(4)))
+    n, g = fleet.machines[rows].astype(np.int64), whole[rows].astype(np.int64)
+    limits = job.hidden, job.layers, job.sharding, most_context(job)
+    possible, tensor, stages = _ways(*limits, int(n.max()), int(g.max()))
+    way, at = np.nonzero(possible[:, n, g])
+    degrees = (way, n[at], g[at])
+    context, sharded = (each[way, 0, 0].astype(np.float64) for each in (_CONTEXT, _SHARDED))
+    return Splits(way, rows[at], tensor[degrees], stages[degrees], context, sharded)
+
+
+@lru_cache(maxsize=64)
+def _ways(
+    hidden: int, layers: int, sharding: str, most_context: int, machines: int, gpus: int
+) -> tuple[Bools, Floats, Floats]:
+    """Which ways there are on n machines of g GPUs, with their t and p; (ways, n, g).
+
+    t divides the width and each of p stages has a layer; a replica is part of a machine that
+    divides it, or whole machines that divide the cluster.
+    """
+    n, g = np.arange(machines + 1)[None, :, None], np.arange(gpus + 1)[None, None, :]
+    tensor = np.maximum(np.where(_SHARED, np.minimum(g, MOST_TENSOR), 1) + 0 * n, 1)
+    stages = np.maximum(np.where(_STAGES > 0, _STAGES, n) + 0 * g, 1)
+    replica, size = tensor * stages * _CONTEXT, np.maximum(g, 1)
+    inside = (replica <= g) & (g % replica == 0)
+    across = (replica > g) & (replica % size == 0) & (n % np.maximum(replica // size, 1) == 0)
+    good = (inside | across) & (n >= 1) & (g >= 1) & (most_context >= _CONTEXT)
+    good &= (
+        np.isin(tensor, DEGREES)
+        & (hidden % tensor == 0)
+        & (np.ceil(layers / stages) * stages <= MOST_UNEVEN * layers)
+    )
+    good &= np.where(_STAGES > 0, _once(g), (tensor == g) & ~np.isin(n, STAGES))
+    good &= ~_SHARDED | (n * g > tensor)  # else nobody is left to divide them with
+    good &= _SHARED | (_CONTEXT == 1) | (g >= _CONTEXT) | (g == 1)
+    if sharding == "tensor":
+        good &= (stages == 1) & (_CONTEXT == 1)
+    elif sharding == "pipeline":
+        good &= (stages > 1) & (_CONTEXT == 1)
+    elif sharding == "context":
+        good &= (_CONTEXT > 1) & (n >= 0)
+    return good, tensor.astype(np.float64), stages.astype(np.float64)
+
+
+def _once(g: Ints) -> Bools:
+    """Where a way is no other one's twin: on machines of one GPU no layer is shared.
+
+    There, WAYS that do not share layers have fewer than 16 stages, and one where a sequence is
+    shared.
+    """
+    left = (max(STAGES) == _STAGES) | ((_CONTEXT > 1) & (_STAGES > 1))
+    return np.asarray((g > 1) | ~_SHARED | left)
