@@ -16,6 +16,7 @@ from recommender.inputs.units import parse_duration, parse_gpu, parse_money, par
 from recommender.job.job import Job
 from recommender.job.jobfile import find_job, job_from_text
 from recommender.job.preset_files import presets
+from recommender.job.schema import MOST_STATED
 from recommender.plan.limits import BUDGET, DEADLINE, HOURLY, Choice, Limits, Progress
 from recommender.report.answer_frame import PlanRequest
 from recommender.text import unknown
@@ -34,6 +35,7 @@ def recommend_plan(
     gpus: list[str] | None = None,
     spot: bool = True,
     max_machines: int = 16,
+    machines: int | None = None,
     done: str | None = None,
     elapsed: str | None = None,
     spent: str | None = None,
@@ -43,14 +45,15 @@ def recommend_plan(
 
     job: a name (llama3-8b-lora, resnet50-imagenet, ...) or the YAML text of a job file from init.
     deadline "24h" seeks the cheapest plans in time, budget "200" (USD) or hourly "30" (USD/h) the
-    fastest for the money. done "40%", elapsed "9h" and spent "61" plan the rest of a job. The
-    answer is of schema recommend.plan/v1; `lead` is the number of the plan to rent, `status`
-    "infeasible" says in `infeasible` what is in the way.
+    fastest for the money; machines is a number to run at once, no more and no fewer. done "40%",
+    elapsed "9h" and spent "61" plan the rest of a job. The answer is of schema recommend.plan/v1;
+    `lead` is the number of the plan to rent, `status` "infeasible" says in `infeasible` what is in
+    the way.
     """
     progress = _progress(done, elapsed, spent)
     limits = replace(_limits(None, None, None, confidence), max_machines=max_machines)
     answer = recommend(
-        _job(job), limits, _choice(providers, regions, gpus, spot),
+        _on(_job(job), machines), limits, _choice(providers, regions, gpus, spot),
         deadline=deadline, budget=budget, hourly=hourly, progress=progress, top=top,
     )  # fmt: skip
     return answer.to_dict()
@@ -146,6 +149,15 @@ def _job(word: str) -> Job:
     if word not in presets():
         raise UsageError(unknown("job", word, presets(), "or pass the YAML text of a job file"))
     return find_job(word)
+
+
+def _on(job: Job, machines: int | None) -> Job:
+    """A job on so many machines, or on as many as it states."""
+    if machines is None:
+        return job
+    if not 1 <= machines <= MOST_STATED:
+        raise UsageError(f"machines: {machines} is none of 1 to {MOST_STATED}")
+    return replace(job, machines=machines)
 
 
 def _limits(

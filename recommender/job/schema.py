@@ -55,7 +55,7 @@ def label(field: str, flags: Flags = ()) -> str:
 # More is a slip: the largest runs of 2026 have about 1e13 parameters and tokens, 1e5 GPUs.
 _MOST_PARAMS, _MOST_SAMPLES, _MOST_BATCH, _MOST_WIDTH = 1e15, 1e16, 1e12, 1e8
 _MOST_SETUP_S = 86400.0
-_MOST_MACHINES = 1024  # as --max-machines
+MOST_STATED = 1024  # as --max-machines
 _MOST_SIDE = 1e5  # pixels
 _MOST_GIB = 1e9  # an exbibyte
 _NOT_OF_THE_JOB = (
@@ -264,7 +264,7 @@ class JobFile:
     parameter_servers: int | None = _whole(
         "1", most=1e5, said="on the CPUs of the first machines; they cost nothing more"
     )
-    machines: int | None = _whole("8", most=_MOST_MACHINES, said="at once, no more and no fewer")
+    machines: int | None = _whole("8", most=MOST_STATED, said="at once, no more and no fewer")
     stack: Stack | None = _choice(
         *get_args(Stack),
         said="training software: a vendor's recipe, or scripts as most people run them (default)",

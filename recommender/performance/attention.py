@@ -29,18 +29,24 @@ def sequences(job: Job) -> tuple[float, float]:
     return count, job.tokens_per_sample / count
 
 
+def attention_flop(job: Job) -> float:
+    """FLOP of a sample in scores and their products with the values; 0 but for transformers."""
+    if job.family not in TOKEN_FAMILIES:
+        return 0.0
+    count, tokens = sequences(job)
+    each = 12.0 if job.family == "encoder" else 6.0  # half of the scores under a causal mask
+    return count * each * job.hidden * job.layers * tokens**2
+
+
 def long_attention_flop(job: Job) -> float:
     """FLOP of matrix products that take as long as attention's of long sequences take more.
 
     F_att·(1 - 2048/s)·(1/0.7 - 1): scores and their softmax reach 0.7 of what the layers' products
     do; sequences of up to 2,048 tokens are in the constants as they are.
     """
-    count, tokens = sequences(job)
-    if job.family not in TOKEN_FAMILIES or tokens <= USUAL_TOKENS:
-        return 0.0
-    each = 12.0 if job.family == "encoder" else 6.0  # half of the scores under a causal mask
-    attention = count * each * job.hidden * job.layers * tokens**2
-    return attention * (1.0 - USUAL_TOKENS / tokens) * (1.0 / ATTENTION - 1.0)
+    _, tokens = sequences(job)
+    beyond = max(1.0 - USUAL_TOKENS / tokens, 0.0)
+    return attention_flop(job) * beyond * (1.0 / ATTENTION - 1.0)
 
 
 def plain_attention_s(job: Job, wide: float, per_flop: float, memory: float) -> float:

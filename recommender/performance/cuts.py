@@ -118,7 +118,9 @@ def splits_of(job: Job, fleet: Clusters, held: float = 0.0) -> Splits:
     n, g = fleet.machines[rows].astype(np.int64), whole[rows].astype(np.int64)
     limits = job.hidden, job.layers, job.sharding, most_context(job)
     possible, tensor, stages = _ways(*limits, int(n.max()), int(g.max()))
-    way, at = np.nonzero(possible[:, n, g])
+    tried = np.flatnonzero(_CONTEXT.ravel() <= most_context(job))
+    way, at = np.nonzero(possible[tried][:, n, g])
+    way = tried[way]
     degrees = (way, n[at], g[at])
     context, sharded = (each[way, 0, 0].astype(np.float64) for each in (_CONTEXT, _SHARDED))
     return Splits(way, rows[at], tensor[degrees], stages[degrees], context, sharded)

@@ -5,9 +5,10 @@ part of that back. A stack keeps the share φ of it, counted in logarithms:
 
     A = A16 · (A8 / A16)^φ
 
-Weights, gradients and optimizer states stay as they are, and so does what is kept for the backward
-pass: Llama 3 8B holds 47.65 GB in bf16 and 47.77 GB in float8 (pytorch/ao, torchao/float8,
-README, 8 H100, 2025).
+Attention's scores keep 16 bits (Transformer Engine's `fp8_dpa` is off and torchao's float8 leaves
+them, unless told otherwise). Weights, gradients and optimizer states stay as they are, and so does
+what is kept for the backward pass: Llama 3 8B holds 47.65 GB in bf16 and 47.77 GB in float8
+(pytorch/ao, torchao/float8, README, 8 H100, 2025).
 """
 
 from collections.abc import Mapping
@@ -19,15 +20,15 @@ from recommender.performance.priors import Prior
 FP8 = "fp8"
 # φ of scripts: Llama 3 8B gains 25 % with one scale a tensor and 10 % with one a row on eight H100
 # (pytorch/ao as above, 2025), 70B 50 % on 128 (PyTorch, "Enabling Float8 All-Gather in FSDP2",
-# 2024-10): 0.45, 0.19 and 0.65 of what the formulas give 8-bit products alone; their mean.
-TYPICAL = 0.43
+# 2024-10): 0.55, 0.23 and 0.74 of what the formulas give 8-bit products alone; their mean.
+TYPICAL = 0.51
 # Vendors' recipes (Transformer Engine in NeMo, Megatron-LM, MLPerf) keep all of it: study
 # `parallel-fp8`.
 TUNED = 1.0
 # NVIDIA's BERT of MLPerf runs in 8 bits on Hopper, in the runs that its 16-bit constants were
 # fitted on (v2.1) as well: nothing comes on top (MLPerf Training v3.1, 15 runs).
 FITTED_IN_FP8 = {("encoder", "tuned"): 0.0}
-# Sd of ln speed that φ adds: 0.19 to 0.65 of a gain of 1.6.
+# Sd of ln speed that φ adds: 0.23 to 0.74 of a gain of 1.5.
 SIGMA = 0.10
 
 

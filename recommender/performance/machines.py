@@ -11,7 +11,11 @@ from recommender.catalogs.frozen import dataclass
 from recommender.catalogs.registry import is_confidential
 from recommender.catalogs.schema import Achieved, Gpu, InstanceType, OwnSpeed
 from recommender.job.job import Job, Precision
-from recommender.performance.attention import long_attention_flop, plain_attention_s
+from recommender.performance.attention import (
+    attention_flop,
+    long_attention_flop,
+    plain_attention_s,
+)
 from recommender.performance.checkpoint import object_store_rate
 from recommender.performance.clusters import MachineColumns
 from recommender.performance.fp8 import FP8, wide_row, with_fp8
@@ -188,19 +192,21 @@ def gpu_speed(
     row = achieved.get((name, precision))
     if gpu is None or row is None or row.tflops <= 0:
         return GpuSpeed(0.0, 0.0)
+    scores = None
     if precision == FP8:
-        row = with_fp8(prior, row, wide_row(achieved, name))
+        wide = wide_row(achieved, name)
+        row, scores = with_fp8(prior, row, wide), wide.tflops * 1e12 if wide else None
     key = name, number_format(precision), kind_of(prior.family)
     shipped, factor = gpu.memory_gb_per_s * 1e9, factors.get(key, 1.0)
     if not isinstance(row, OwnSpeed):
-        rate = sample_rate(job, prior, precision, row.tflops * 1e12, shipped)
+        rate = sample_rate(job, prior, precision, row.tflops * 1e12, shipped, scores)
         return GpuSpeed(rate * _expected(prior, name, factor), rate * factor)
     memory = row.memory_gb_per_s * 1e9 if row.memory_gb_per_s else shipped
-    rate = sample_rate(job, prior, precision, row.tflops * 1e12, memory)
+    rate = sample_rate(job, prior, precision, row.tflops * 1e12, memory, scores)
     named = f"{row.tflops:.4g} TFLOP/s {memory / 1e9:.4g} GB/s"
     if row.shipped is None or key not in gpus_with_runs():
         return GpuSpeed(rate, rate * factor, own=named)
-    fitted = sample_rate(job, prior, precision, row.shipped.tflops * 1e12, shipped)
+    fitted = sample_rate(job, prior, precision, row.shipped.tflops * 1e12, shipped, scores)
     own, doubt = adapted(factor, rate / fitted, row.shipped)
     return GpuSpeed(rate, rate * own, doubt, named)
 
@@ -253,14 +259,26 @@ def _gpu_sd(
     return speed_evidence(prior, name, precision, achieved.get((name, precision))).sd
 
 
-def sample_rate(job: Job, prior: Prior, precision: str, matmul: float, memory: float) -> float:
-    """Samples/s at large batches of a GPU of `matmul` FLOP/s and `memory` bytes/s."""
+def sample_rate(
+    job: Job,
+    prior: Prior,
+    precision: str,
+    matmul: float,
+    memory: float,
+    scores: float | None = None,
+) -> float:
+    """Samples/s at large batches of a GPU of `matmul` FLOP/s and `memory` bytes/s.
+
+    `scores` are the FLOP/s of attention where it keeps more bits than the layers.
+    """
     wide = 2.0 if precision in ("fp32", "tf32") else 1.0
     efficiency = prior.efficiency_fp32 if precision == "fp32" else prior.efficiency
-    per_flop = 1.0 / (efficiency * matmul) + wide / (
-        prior.intensity(job.hidden) * job.intensity_ratio * memory
-    )
-    arithmetic = (job.flop_per_sample + long_attention_flop(job)) * per_flop
+    moved = wide / (prior.intensity(job.hidden) * job.intensity_ratio * memory)
+    per_flop = 1.0 / (efficiency * matmul) + moved
+    per_score = 1.0 / (efficiency * (scores or matmul)) + moved
+    attention = min(attention_flop(job), job.flop_per_sample)
+    arithmetic = (job.flop_per_sample - attention) * per_flop
+    arithmetic += (attention + long_attention_flop(job)) * per_score
     return 1.0 / (arithmetic + plain_attention_s(job, wide, per_flop, memory))
 
 

@@ -27,9 +27,9 @@ from recommender.catalogs.frozen import dataclass
 from recommender.job.job import Job, Sharding
 from recommender.performance.clusters import Clusters, Steps
 from recommender.performance.cuts import (
+    LEAST_TOKENS,
     MOST_TENSOR,
     MOST_UNEVEN,
-    WAYS,
     Splits,
     most_context,
     splits_of,
@@ -189,14 +189,11 @@ def best_cuts(job: Job, prior: Prior, fleet: Clusters, needs: Bytes) -> StepTerm
     held = held_bytes(needs, gpus, splits.tensor, splits.stages, splits.sharded)
     splits = splits.take(memory >= least + held)
     turns = _turns(job, prior, fleet.take(splits.cluster), needs, splits)
-    again = turns.step_s.argmin(axis=0)
-    number = np.zeros((len(WAYS), len(fleet)), dtype=np.int64)
-    step = np.full(number.shape, np.inf)
-    number[splits.way, splits.cluster] = np.arange(len(again))
-    step[splits.way, splits.cluster] = turns.step_s.min(axis=0)
-    way = step.argmin(axis=0)
-    cluster = np.flatnonzero(np.isfinite(step.min(axis=0)))
-    cut = number[way[cluster], cluster]
+    again, step_s = turns.step_s.argmin(axis=0), turns.step_s.min(axis=0)
+    order = np.lexsort((splits.way, step_s, splits.cluster))
+    order = order[np.isfinite(step_s[order])]
+    cluster, first = np.unique(splits.cluster[order], return_index=True)
+    cut = order[first]
     found = _terms(turns.take(again[cut], cut))
     rows = {}
     for name in StepTerms.__slots__:
@@ -390,6 +387,8 @@ def _talk(
     rate = np.where(across, fleet.network_bytes_per_s, np.inf)
     each = 2.0 * chunks * (fleet.network_half_bytes / rate + across * fleet.network_latency_s)
     each = each * (p > 1)
+    if not (c > 1).any():
+        return inside, handed / rate, each
     shared = _sequences(job, fleet, splits, again, wide)
     return inside + shared[0], handed / rate + shared[1], each + shared[2]
 
@@ -486,6 +485,9 @@ class ModelParallel(Strategy):
         """No cut is known, or none divides the cluster and the layers."""
         if not splittable(job):
             return f"{job.sharding} parallelism needs a transformer of known width and layers"
+        if job.sharding == "context" and most_context(job) == 1:
+            shared = f"shared from {2 * LEAST_TOKENS:,} tokens on"
+            return f"sequences of {job.tokens_per_sample:,} tokens are too short: {shared}"
         return (
             f"no {job.sharding} parallelism of 2, 4 or 8 divides {int(one.gpus[0])} GPUs on "
             f"{int(one.machines[0])} machines and {job.layers} layers"

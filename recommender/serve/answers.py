@@ -1,5 +1,7 @@
 """What a question is answered with: the planner's answer as a document or a page, in bytes."""
 
+from dataclasses import replace
+
 from recommender.catalogs.catalog import Catalog
 from recommender.job.jobfile import find_job
 from recommender.plan.frontier import frontier_of
@@ -13,7 +15,7 @@ from recommender.serve.question import Kind, Question
 
 def made(kind: Kind, question: Question, catalog: Catalog) -> bytes:
     """The answer of a question, as the page or the JSON that was asked for."""
-    job = find_job(question.job)
+    job = replace(find_job(question.job), machines=question.machines)
     asked = PlanRequest(job, question.limits, question.choice, catalog=catalog.version)
     if kind == "plan":
         return _plan(asked, catalog)

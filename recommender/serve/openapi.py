@@ -70,7 +70,9 @@ def question() -> Schema:
         **{name: {"enum": list(known)} for name, known in WORDS.items()},
         **dict.fromkeys(NAMES, names),
     )
-    body = _closed(job={"enum": list(presets())}, limits=limits, choice=choice)
+    stated = {**machines, "type": ["integer", "null"]}
+    job = {"enum": list(presets())}
+    body = _closed(job=job, limits=limits, choice=choice, machines=stated)
     return {**body, "required": ["job"]}
 
 

@@ -47,6 +47,7 @@ class Question:
     job: str
     limits: Limits
     choice: Choice
+    machines: int = 0  # at once, no more and no fewer; 0: as many as are best
 
 
 def question_of(body: Any) -> Question:
@@ -56,16 +57,18 @@ def question_of(body: Any) -> Question:
         UsageError: with every mistake found.
     """
     problems: list[str] = []
-    asked = _mapping(body, "the body", ("job", "limits", "choice"), problems)
+    asked = _mapping(body, "the body", ("job", "limits", "choice", "machines"), problems)
     limits = _mapping(asked.get("limits", {}), "limits",
                       (*NUMBERS, "max_machines", "objective"), problems)  # fmt: skip
     choice = _mapping(asked.get("choice", {}), "choice",
                       ("providers", *WORDS, *NAMES), problems)  # fmt: skip
     job = _one_of(asked.get("job"), "job", presets(), problems)
     found = _limits(limits, problems), _choice(choice, problems)
+    stated = asked.get("machines")
+    machines = 0 if stated is None else _whole(stated, "machines", problems)
     if problems:
         raise UsageError(*problems)
-    return Question(job, *found)
+    return Question(job, *found, machines)
 
 
 def question_of_form(form: Mapping[str, str]) -> Question:
@@ -155,13 +158,18 @@ def _limits(given: Mapping[str, Any], problems: list[str]) -> Limits:
         for name in NUMBERS
         if given.get(name) is not None
     }
-    machines = given.get("max_machines", 16)
-    number = isinstance(machines, (int, float)) and not isinstance(machines, bool)
-    if not number or machines not in range(1, MOST_MACHINES + 1):  # 3.0 is whole in JSON
-        problems.append(f"max_machines: write a whole number from 1 to {MOST_MACHINES}")
-        machines = 1
+    machines = _whole(given.get("max_machines", 16), "max_machines", problems)
     objective = _one_of(given.get("objective", "auto"), "objective", OBJECTIVES, problems)
-    return Limits(**numbers, max_machines=int(machines), objective=objective)  # type: ignore[arg-type]
+    return Limits(**numbers, max_machines=machines, objective=objective)  # type: ignore[arg-type]
+
+
+def _whole(value: Any, name: str, problems: list[str]) -> int:
+    """A number of machines."""
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if number and value in range(1, MOST_MACHINES + 1):  # 3.0 is whole in JSON
+        return int(value)
+    problems.append(f"{name}: write a whole number from 1 to {MOST_MACHINES}")
+    return 1
 
 
 def _number(value: Any, name: str, least: float, most: float, problems: list[str]) -> float:

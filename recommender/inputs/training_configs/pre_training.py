@@ -30,7 +30,8 @@ def torchtitan(keys: Keys) -> TrainingConfig:
     shards = keys.text("parallelism.data_parallel_shard_degree")
     pipeline = keys.whole("parallelism.pipeline_parallel_degree")
     tensor, replicas = degree["tensor_parallel"], max(degree["data_parallel_replicate"], 1)
-    cut = max(tensor, 1) * max(pipeline, 1) * max(degree["context_parallel"], 1)
+    context = degree["context_parallel"]
+    cut = max(tensor, 1) * max(pipeline, 1) * max(context, 1)
     known = int(shards) if shards.isdecimal() else 0  # -1: as many as there are
     keys.without("training.enable_cpu_offload", words.NO_OFFLOAD)
     sharded: Sharding = "ddp" if known == 1 else "hsdp" if replicas > 1 else "fsdp"
@@ -48,7 +49,7 @@ def torchtitan(keys: Keys) -> TrainingConfig:
         precision=_titan_precision(keys),
         method="full",
         optimizer=words.wanted_optimizer(keys, "optimizer.name"),
-        sharding=words.cuts(tensor, pipeline) or sharded,
+        sharding=words.cuts(tensor, pipeline, context) or sharded,
     )
 
 
@@ -74,6 +75,7 @@ def nemo(keys: Keys) -> TrainingConfig:
     """Read a NeMo file of a Megatron model."""
     tensor = keys.whole("model.tensor_model_parallel_size")
     pipeline = keys.whole("model.pipeline_model_parallel_size")
+    context = keys.whole("model.context_parallel_size")
     parallel = ("tensor_model_parallel", "pipeline_model_parallel", "context_parallel")
     adapted = keys.text("model.peft.peft_scheme").lower()
     keys.without("model.expert_model_parallel_size", "planned without: experts on every GPU")
@@ -95,7 +97,7 @@ def nemo(keys: Keys) -> TrainingConfig:
         method="lora" if adapted == "lora" else "full",
         lora_rank=keys.whole("model.peft.lora_tuning.adapter_dim"),
         optimizer=words.wanted_optimizer(keys, "model.optim.name"),
-        sharding=words.cuts(tensor, pipeline),
+        sharding=words.cuts(tensor, pipeline, context),
     )
 
 
@@ -111,6 +113,7 @@ def megatron(keys: Keys) -> TrainingConfig:
     flat = Keys({str(key).replace("-", "_"): value for key, value in keys.tree.items()})
     tensor = flat.whole("tensor_model_parallel_size")
     pipeline = flat.whole("pipeline_model_parallel_size")
+    context = flat.whole("context_parallel_size")
     found = TrainingConfig(
         tool="Megatron-LM",
         architecture=_architecture(flat, ""),
@@ -119,7 +122,7 @@ def megatron(keys: Keys) -> TrainingConfig:
         micro_batch=flat.whole("micro_batch_size"),
         batch=flat.whole("global_batch_size"),
         gpus=flat.whole("world_size"),
-        cut=max(tensor, 1) * max(pipeline, 1) * max(flat.whole("context_parallel_size"), 1),
+        cut=max(tensor, 1) * max(pipeline, 1) * max(context, 1),
         steps=flat.whole("train_iters"),
         samples=flat.whole("train_samples"),
         precision=words.switched(
@@ -127,7 +130,7 @@ def megatron(keys: Keys) -> TrainingConfig:
         ),
         method="full",
         optimizer=words.wanted_optimizer(flat, "optimizer"),
-        sharding=words.cuts(tensor, pipeline),
+        sharding=words.cuts(tensor, pipeline, context),
     )
     keys.unread += flat.unread
     keys.asked |= {key for key in keys.tree if str(key).replace("-", "_") in flat.asked}

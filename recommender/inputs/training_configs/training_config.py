@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from recommender.catalogs.frozen import dataclass
 
-Sharding = Literal["", "ddp", "hsdp", "fsdp", "tensor", "pipeline"]
+Sharding = Literal["", "ddp", "hsdp", "fsdp", "tensor", "pipeline", "context"]
 _MOST = 1e18
 _OFF = ("false", "no", "off", "none", "null", "0", "1")  # 1: a degree of parallelism
 

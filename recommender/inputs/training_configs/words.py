@@ -78,8 +78,10 @@ def fsdp_strategy(word: str) -> Sharding:
     return "hsdp" if "HYBRID" in upper else "ddp" if "NO_SHARD" in upper else "fsdp"
 
 
-def cuts(tensor: int, pipeline: int) -> Sharding:
+def cuts(tensor: int, pipeline: int, context: int) -> Sharding:
     """Give the sharding of a network that is cut, "" where it is not."""
+    if context > 1:
+        return "context"
     return "pipeline" if pipeline > 1 else "tensor" if tensor > 1 else ""
 
 

@@ -57,12 +57,13 @@ def test_from_a_model_to_files_that_run_a_plan() -> None:
     }))  # fmt: skip
     assert "90M tokens" in drafted.structured_content["work"]
     ask = {"job": drafted.structured_content["text"], "deadline": "24h", "providers": ["gcp"],
-           "gpus": ["L4"], "top": 2}  # fmt: skip
+           "gpus": ["L4"], "machines": 2, "top": 2}  # fmt: skip
     (planned,) = asked(("recommend_plan", ask))
     answer = planned.structured_content
     jsonschema.validate(answer, SCHEMA)
     assert answer["status"] == "ok"
     assert answer["inputs"]["limits"]["deadline_s"] == 86_400
+    assert {sum(m["count"] for m in plan["machines"]) for plan in answer["plans"]} == {2}
     exported, status = asked(
         ("export_plan", {"answer": answer, "to": "gcloud"}), ("catalog_status", {})
     )
@@ -85,6 +86,7 @@ def test_a_machine_is_explained() -> None:
         ("recommend_plan", {"job": "resnet50-imagenett"}, "did you mean resnet50-imagenet"),
         ("recommend_plan", {"job": "/etc/passwd"}, "unknown job"),
         ("recommend_plan", {"job": "gpt2-xl", "deadline": "soonish"}, "deadline"),
+        ("recommend_plan", {"job": "gpt2-xl", "machines": 0}, "none of 1 to 1024"),
         ("export_plan", {"answer": {}, "to": "skypilot"}, "has no inputs"),
         ("init_job", {"model": "/etc/passwd", "examples": "5k"}, "passwd"),
     ],

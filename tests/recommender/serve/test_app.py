@@ -97,6 +97,13 @@ def test_an_answer_is_the_planners(client: Any):
     assert told == json.loads(json.dumps(document(answer, request)))
 
 
+def test_exactly_as_many_machines_as_are_stated_are_planned(client: Any):
+    told = client.post("/api/plan", json={**BODY, "machines": 2}).json()
+    counts = [sum(m["count"] for m in plan["machines"]) for plan in told["plans"]]
+    assert counts
+    assert set(counts) == {2}
+
+
 def test_a_frontier_has_its_schema(client: Any):
     told = client.post("/api/frontier", json=BODY).json()
     jsonschema.validate(told, json.loads(schema_text()))

@@ -41,6 +41,7 @@ BODIES = st.fixed_dictionaries(
                 "objective": st.sampled_from(["auto", "cost", "time"]) | ANY_JSON,
             },
         ),
+        "machines": st.integers(-1, 70) | ANY_JSON,
         "choice": ANY_JSON
         | st.fixed_dictionaries(
             {},
@@ -144,3 +145,12 @@ def references(tree: Any) -> list[str]:
         own = [tree["$ref"]] if "$ref" in tree else []
         return own + [each for value in tree.values() for each in references(value)]
     return [each for value in tree for each in references(value)] if isinstance(tree, list) else []
+
+
+def test_a_number_of_machines_may_be_stated():
+    assert question_of({"job": JOB, "machines": 8.0}).machines == 8
+    assert question_of({"job": JOB, "machines": None}).machines == 0
+    assert question_of({"job": JOB}).machines == 0
+    for wrong in (0, 65, 2.5, True, "8"):
+        said = "machines: write a whole number from 1 to 64"
+        assert refusals({"job": JOB, "machines": wrong}) == (said,)

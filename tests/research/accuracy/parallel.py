@@ -332,7 +332,7 @@ STUDIES: tuple[Study, ...] = (
     ),
     Study(
         key="parallel-fp8",
-        subject="speed of cut networks in FP8, which is not planned with, nothing measured",
+        subject="speed of cut networks in FP8, nothing measured",
         split="constants of data-parallel runs in 16 bits, FP8 matrix rate of the catalog",
         target=SEVERAL,
         published=ROOFLINE,

@@ -1,11 +1,11 @@
 """Shared sequences (context parallelism), and shared layers under sharded weights (FSDP + TP).
 
-Which runs count was fixed before any was predicted (`data/shared_sequences.csv`, 2026-11-23): every
-row with CP > 1, or with TP under FSDP, of torchtitan's tables on H100 (2024-12; its clocks are those
-of 500 W, its memory has 2.4 TB/s, and its constants those of typical scripts), of NeMo 24.07 and
-Megatron-Bridge on H100, and the long sequences of Llama 3.1 405B. All but the last are in FP8. Where
-torchtitan shards the weights of each stage of a pipeline, the stages hold them whole here. Nothing
-is fitted on them: no fit holds a run with CP, or with TP.
+Which runs count was fixed before any was predicted (`data/shared_sequences.csv`, 2026-11-23):
+every row with CP > 1, or with TP under FSDP, of torchtitan's tables on H100 (2024-12; clocks of
+500 W, memory of 2.4 TB/s, constants of typical scripts), of NeMo 24.07 and Megatron-Bridge on
+H100, and the long sequences of Llama 3.1 405B. All but the last are in FP8. Where torchtitan
+shards the weights of each stage of a pipeline, the stages hold them whole here. Nothing is fitted
+on them: no fit holds a run with CP, or with TP.
 """
 
 from collections.abc import Mapping

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from recommender.errors import UsageError
+from recommender.inputs.training_configs import words
 from recommender.inputs.training_configs.read import read_training_config
 from recommender.inputs.training_configs.training_config import TrainingConfig
 from recommender.job.draft import Wanted, network_of
@@ -339,3 +340,9 @@ def test_a_tuned_model_has_the_shape_of_its_base(name: str, known: str) -> None:
 @pytest.mark.parametrize("name", ["Qwen/Qwen2.5-VL-7B", "my/own", "meta-llama/Llama-3.1-9B"])
 def test_other_models_have_the_shape_of_none(name: str) -> None:
     assert find_shape(name) is None
+
+
+def test_a_run_that_shares_sequences_says_so() -> None:
+    assert words.cuts(8, 4, 2) == "context"
+    assert words.cuts(8, 4, 0) == "pipeline"
+    assert words.cuts(8, 0, 1) == "tensor"
