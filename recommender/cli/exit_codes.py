@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from textwrap import shorten
+from typing import Any
 
 from recommender.catalogs.errors import CatalogError, RecommendError
 from recommender.cli.screen import OutputClosed, flush, write_text
@@ -46,8 +47,7 @@ def run_guarded(run: Callable[[Sequence[str]], int], words: Sequence[str]) -> in
         return report_errors(words, "IO", INTERNAL, [_system(error)])
     except Exception as error:
         if hasattr(error, "format_message"):  # Typer's own refusals of a call
-            said = shorten(str(error.format_message()), _USAGE_CHARS, placeholder=" …")
-            return report_errors(words, "USAGE", USAGE, [said])
+            return report_errors(words, "USAGE", USAGE, [_refused_call(error)])
         if os.environ.get("RECOMMEND_DEBUG"):
             raise
         return report_errors(words, "INTERNAL", INTERNAL, [_internal(error)])
@@ -105,6 +105,13 @@ def _problems(error: RecommendError) -> list[str]:
 def _internal(error: Exception) -> str:
     said = f"{type(error).__name__}: {shown(error)}"
     return f"internal error, please report it ({said}); RECOMMEND_DEBUG=1 shows where"
+
+
+def _refused_call(error: Any) -> str:
+    """What Typer says of a call; where a word is missing, also where the words are listed."""
+    said = shorten(str(error.format_message()), _USAGE_CHARS, placeholder=" …")
+    call = getattr(getattr(error, "ctx", None), "command_path", "")
+    return f"{said.rstrip('.')}; {call} --help" if call and said.startswith("Missing") else said
 
 
 def _system(error: OSError) -> str:

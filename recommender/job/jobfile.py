@@ -25,6 +25,7 @@ from recommender.job.merge_layers import (
 from recommender.job.model_layer import over
 from recommender.job.preset_files import presets
 from recommender.job.schema import JobFile, label, read
+from recommender.networks.known_models import find_known
 from recommender.text import nearest, shown, unknown
 
 OTHER_FILE = "job.yaml"  # the usual name of a Kubernetes manifest: ours only with our schema line
@@ -33,7 +34,8 @@ SUFFIXES = (".yaml", ".yml", ".json")
 
 def find_job(word: str | None = None, folder: Path = Path(), flags: JobFlags | None = None) -> Job:
     """Find the job that a word names: a preset, a YAML file, or recommend.yaml of the folder."""
-    return _job(_find(word, folder), (flags or JobFlags()).raw())
+    flags = flags or JobFlags()
+    return _job(_find(word, folder, flags.model), flags.raw())
 
 
 def job_from_text(text: str, where: str = "job", name: str = "job", folder: Path = Path()) -> Job:
@@ -51,24 +53,38 @@ class _Stated:
     folder: Path  # that paths in it start from
 
 
-def _find(word: str | None, folder: Path) -> _Stated:
+def _find(word: str | None, folder: Path, model: str | None) -> _Stated:
     if word is None:
-        path = _default_file(folder)
+        path = _default_file(folder, model)
         return _Stated(_parsed(read_text(path), path.name), path.name, _file_name(path), folder)
     if word in presets():
         return _Stated({"like": word}, word, word, folder)
     if word.endswith(SUFFIXES) or "/" in word:
         path = folder / word
+        if not word.endswith(SUFFIXES) and not path.exists():
+            raise UsageError(f"{shown(word)}: no such file; {_if_model(word)}")
         raw = _parsed(read_text(path), shown(word))
         return _Stated(raw, shown(word), _file_name(path), path.parent)
     if not word.strip():
         raise UsageError("the name of the job is empty; recommend jobs list names them")
     if not nearest(word, presets()) and os.path.isfile(folder / word):
         raise UsageError(f"unknown job '{shown(word)}'; to read that file, write ./{shown(word)}")
+    if find_known(word) is not None:
+        raise UsageError(f"{shown(word)} is no job; {_if_model(word)}")
     raise UsageError(unknown("job", word, presets(), "recommend jobs list names them"))
 
 
-def _default_file(folder: Path) -> Path:
+def _if_model(word: str) -> str:
+    """How a model becomes a job: it needs a data set."""
+    known = find_known(word)
+    called = f"{shown(word)} --fetch" if known is None else known.name
+    return (
+        "to train a model of the Hugging Face hub, say on what: "
+        f"recommend init --model {called} --examples 50k --tokens-per-example 600"
+    )
+
+
+def _default_file(folder: Path, model: str | None) -> Path:
     if (folder / FILE).is_file():
         return folder / FILE
     other, note = folder / OTHER_FILE, ""
@@ -76,6 +92,8 @@ def _default_file(folder: Path) -> Path:
         if _has_schema(other):
             return other
         note = f" ({OTHER_FILE} is ignored: it has no line 'schema: recommend.job/v1')"
+    if model is not None:
+        raise UsageError(f"no job given and no {FILE} here{note}; {_if_model(model)}")
     raise UsageError(
         f"no job given and no {FILE} here{note}; recommend jobs list names those that come with "
         f"the tool, recommend jobs new --like llama3-8b-sft > {FILE} writes your own"

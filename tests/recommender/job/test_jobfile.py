@@ -1,5 +1,6 @@
 """Job files: what is stated is kept, what is not is derived and named, what is wrong is said."""
 
+import re
 from dataclasses import fields
 from pathlib import Path
 
@@ -205,6 +206,23 @@ def test_a_file_must_look_like_one(tmp_path: Path) -> None:
     assert find_job("./zzz", tmp_path).parameters == 8e9
     with pytest.raises(UsageError, match="no such file"):
         find_job("none.yaml", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("word", "called"),
+    [
+        ("mistralai/Mistral-7B-v0.1", "mistralai/Mistral-7B-v0.1 --examples"),
+        ("llama-3.1-8b", "meta-llama/Llama-3.1-8B --examples"),
+        ("someone/own-model", "someone/own-model --fetch --examples"),
+    ],
+)
+def test_a_model_in_the_place_of_a_job_is_told_how_to_become_one(
+    word: str, called: str, tmp_path: Path
+) -> None:
+    with pytest.raises(UsageError, match=re.escape(f"recommend init --model {called}")):
+        find_job(word, tmp_path)
+    with pytest.raises(UsageError, match=re.escape(f"recommend init --model {called}")):
+        find_job(None, tmp_path, JobFlags(model=word))
 
 
 def test_the_json_schema_accepts_every_preset_and_refuses_a_typo() -> None:
