@@ -239,6 +239,7 @@ def test_every_field_of_a_job_has_a_key() -> None:
         "trainable_parameters": "trainable_params", "tokens_per_sample": "seq_len",
         "global_batch": "batch", "setup_s": "setup", "timings": "measured",
         "examples": "data", "other_network_bytes": "post_training",
+        "unquantized_parameters": "method",
         "intensity_ratio": "activation_bytes_per_sample",
     }  # fmt: skip
     names = {renamed.get(field.name, field.name) for field in fields(Job)} - {"remarks"}
