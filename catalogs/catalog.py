@@ -1,7 +1,7 @@
 """A catalog in memory: offers as columns, the rest as small rows, own machines added."""
 
 from array import array
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import cached_property
 from itertools import compress
@@ -137,16 +137,12 @@ OWN_BENCH_SOURCE = Source(
 )
 
 
-def extended(catalog: Catalog, machines: Sequence[tuple[InstanceType, Offer]]) -> Catalog:
+def extended(catalog: Catalog, machines: Iterable[InstanceType], offers: Offers) -> Catalog:
     """The catalog with more instance types and offers; their source is number 0."""
-    if not machines:
-        return catalog
-    types: dict[tuple[str, str], InstanceType] = {
-        (t.provider, t.instance_type): t for t, _ in machines
-    }
+    types = {(t.provider, t.instance_type): t for t in machines}
     return replace(
         catalog,
-        offers=_appended(catalog.offers, [offer for _, offer in machines]),
+        offers=_appended(catalog.offers, offers),
         instance_types={**catalog.instance_types, **types},
         sources=(OWN_SOURCE, *catalog.sources),
     )
@@ -198,11 +194,10 @@ def _with_rows(catalog: Catalog, keep: Sequence[bool]) -> Catalog:
     return replace(catalog, offers=Offers(**left))
 
 
-def _appended(columns: Offers, offers: Sequence[Offer]) -> Offers:
+def _appended(columns: Offers, offers: Offers) -> Offers:
     grown: dict[str, Any] = {}
     for each in fields(Offers):
-        more = [getattr(offer, each.name) for offer in offers]
-        column = getattr(columns, each.name)
+        column, more = getattr(columns, each.name), getattr(offers, each.name)
         is_array = isinstance(column, array)
         grown[each.name] = array("d", [*column, *more]) if is_array else (*column, *more)
     return Offers(**grown)

@@ -109,7 +109,7 @@ def _is_plain(text: str) -> bool:
 
 
 def _says_something(cells: list[str]) -> bool:
-    return any(cell.strip() for cell in cells) and not cells[0].lstrip().startswith("#")
+    return bool("".join(cells).strip()) and not cells[0].lstrip().startswith("#")
 
 
 def refuse_all(problems: Iterable[str], stopped: bool = False) -> None:

@@ -1,13 +1,15 @@
 """Machines and prices outside the catalog that users hand in as a CSV file: `--offers FILE`."""
 
-from collections.abc import Collection, Mapping
+from array import array
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from datetime import date
 from pathlib import Path
 from typing import cast
 
+from recommender.catalogs.catalog import Offers
 from recommender.catalogs.frozen import dataclass
-from recommender.catalogs.schema import InstanceType, Market, Offer, OwnMachine
+from recommender.catalogs.schema import InstanceType, Market, OwnMachine
 from recommender.errors import UsageError
 from recommender.inputs.csv_text import (
     MARKETS,
@@ -48,7 +50,8 @@ _Words = tuple[str | None, ...]  # the cells of a row that describe hardware
 class OwnMachines:
     """Machines outside the catalog, and how many of them there are."""
 
-    rows: tuple[tuple[OwnMachine, Offer], ...]
+    machines: tuple[OwnMachine, ...]  # behind each offer
+    offers: Offers
     limits: tuple[QuotaLimit, ...]
 
 
@@ -61,10 +64,11 @@ def read_offers(
     of the `known` with the same GPU.
     """
     rows = read_csv(path, _REQUIRED, _OPTIONAL, _SYNONYMS)
-    machines = read_each(rows, _Reader(memory_mib, known, today.isoformat(), {}, {}).row)
-    limits = read_each([row for row in rows if "count" in row.cells], _own_limit)
+    reader = _Reader(memory_mib, known, today.isoformat(), {}, {}, {})
+    machines, *places = zip(*read_each(rows, reader.row), strict=True)
+    limits = read_each([row for row in rows if "count" in row.cells], reader.limit)
     _refuse_twins(machines, shown(path.name))
-    return OwnMachines(machines, limits)
+    return OwnMachines(machines, _own_offers(machines, *places), limits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +80,10 @@ class _Reader:
     today: str
     hardware: dict[_Words, dict[str, object]]
     machines: dict[tuple[str, _Words], OwnMachine]
+    counts: dict[str, int]
 
-    def row(self, row: CsvRow) -> tuple[OwnMachine, Offer]:
+    def row(self, row: CsvRow) -> tuple[OwnMachine, str, Market, float]:
+        """The machine of a row, its region, market and USD per hour."""
         name, words = _name(row), tuple(map(row.cells.get, _HARDWARE))
         machine = self.machines.get((name, words))
         if machine is None:
@@ -86,7 +92,17 @@ class _Reader:
             named = {"instance_type": name, "family": name, "quota_family": name}
             machine = OwnMachine(**self.hardware[words], **named)  # type: ignore[arg-type]
             self.machines[name, words] = machine
-        return machine, _own_offer(row, machine)
+        market = chosen_cell(row, "market", _SOLD_IN, "on-demand")
+        usd = parse_money(needed_cell(row, "usd_per_hour"), row.where("usd_per_hour"))
+        return machine, row.cells.get("region", "own"), market, usd
+
+    def limit(self, row: CsvRow) -> QuotaLimit:
+        """How many there are of a machine."""
+        text = row.cells["count"]
+        if text not in self.counts:
+            self.counts[text] = _COUNT(text, row.where("count"))
+        region = row.cells.get("region", "own")
+        return QuotaLimit("own", _name(row), "any", region, "machine", self.counts[text])
 
     def _hardware(self, row: CsvRow) -> dict[str, object]:
         """All of a machine but its name."""
@@ -138,27 +154,28 @@ def _links(row: CsvRow) -> Links:
     return Links(kind, _optional(row, "intra_gb_per_s"))
 
 
-def _own_offer(row: CsvRow, machine: InstanceType) -> Offer:
-    return Offer(
-        provider="own",
-        instance_type=machine.instance_type,
-        region=row.cells.get("region", "own"),
-        zone="",
-        market=chosen_cell(row, "market", _SOLD_IN, "on-demand"),
-        usd_per_hour=parse_money(needed_cell(row, "usd_per_hour"), row.where("usd_per_hour")),
-        obtainable="open",
-        kind="quote",
-        flag="imported",
-        uncertainty=0.0,
-        interruption_range=None,
-        source=0,
-        as_of=machine.as_of,
+def _own_offers(
+    machines: Sequence[OwnMachine],
+    regions: Sequence[str],
+    markets: Sequence[Market],
+    usd_per_hour: Sequence[float],
+) -> Offers:
+    rows = len(machines)
+    return Offers(
+        provider=("own",) * rows,
+        instance_type=[machine.instance_type for machine in machines],
+        region=regions,
+        zone=("",) * rows,
+        market=markets,
+        usd_per_hour=array("d", usd_per_hour),
+        obtainable=("open",) * rows,
+        kind=("quote",) * rows,
+        flag=("imported",) * rows,
+        uncertainty=array("d", bytes(8 * rows)),
+        interruption_range=(None,) * rows,
+        source=(0,) * rows,
+        as_of=[machine.as_of for machine in machines],
     )
-
-
-def _own_limit(row: CsvRow) -> QuotaLimit:
-    count = _COUNT(row.cells["count"], row.where("count"))
-    return QuotaLimit("own", _name(row), "any", row.cells.get("region", "own"), "machine", count)
 
 
 def _name(row: CsvRow) -> str:
@@ -188,9 +205,9 @@ def _date(row: CsvRow, today: str) -> str:
         raise UsageError(f"{where} {shown(text)} is not a date; write 2026-11-20") from None
 
 
-def _refuse_twins(machines: tuple[tuple[OwnMachine, Offer], ...], name: str) -> None:
+def _refuse_twins(machines: Iterable[OwnMachine], name: str) -> None:
     seen: dict[str, InstanceType] = {}
-    for machine, _ in machines:
+    for machine in machines:
         known = seen.setdefault(machine.instance_type, machine)
         if known is not machine and known != machine:
             raise UsageError(

@@ -60,8 +60,12 @@ class AccountQuotas:
         """Most machines of a type that the quotas of a region allow on their own."""
         if not self.limits:
             return float("inf")
-        found = ((each.amount, quota_use(t, each.unit)) for each in self.of(t, market, region))
-        return min((amount / use for amount, use in found if use > 0), default=float("inf")) + 1e-9
+        most = float("inf")
+        for each in self.of(t, market, region):
+            use = quota_use(t, each.unit)
+            if use > 0:
+                most = min(most, each.amount / use)
+        return most + 1e-9
 
 
 def quota_names(t: InstanceType, quota: Quota | None) -> tuple[str, ...]:
@@ -81,4 +85,6 @@ def quota_names(t: InstanceType, quota: Quota | None) -> tuple[str, ...]:
 
 def quota_use(t: InstanceType, unit: str) -> float:
     """What one machine takes of a quota."""
-    return {"vcpu": float(t.vcpus), "gpu": float(t.gpus), "machine": 1.0}[unit]
+    if unit == "machine":
+        return 1.0
+    return float(t.vcpus if unit == "vcpu" else t.gpus)

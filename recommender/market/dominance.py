@@ -7,6 +7,7 @@ same machine in thirty regions. What differs is the price and little besides.
 import math
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Mapping, Sequence
+from operator import ge
 
 from recommender.catalogs.registry import OWN
 from recommender.market.offer_entries import OfferEntries
@@ -39,7 +40,7 @@ def undominated(
 
 
 def _matches(some: tuple[float, ...], others: tuple[float, ...]) -> bool:
-    return all(mine >= theirs for mine, theirs in zip(some, others, strict=True))
+    return all(map(ge, some, others))
 
 
 def undominated_rows(

@@ -21,9 +21,10 @@ class QuotaIndex:
             if known is None or limit.amount < known.amount:
                 least[key] = limit
         self._limits = tuple(least.values())
-        self._found: dict[tuple[str, str, str, str], list[int]] = {}
+        self._found: dict[tuple[str, str], dict[tuple[str, str], list[int]]] = {}
         for number, (provider, family, market, region, _) in enumerate(least):
-            self._found.setdefault((provider, family, market, region), []).append(number)
+            places = self._found.setdefault((provider, family), {})
+            places.setdefault((market, region), []).append(number)
 
     def __bool__(self) -> bool:
         return bool(self._limits)
@@ -32,13 +33,10 @@ class QuotaIndex:
         self, provider: str, market: str, region: str, names: Sequence[str]
     ) -> tuple[QuotaLimit, ...]:
         """The quotas of a place that bear one of some names, in the order they were given."""
-        if not self._limits:
-            return ()
-        numbers = {
-            number
-            for name in {name.casefold() for name in names}
-            for each in ("any", market)
-            for where in ("", region)
-            for number in self._found.get((provider, name, each, where), ())
-        }
+        numbers: set[int] = set()
+        for name in names:
+            places = self._found.get((provider, name.casefold()))
+            if places is not None:
+                for place in (("any", ""), ("any", region), (market, ""), (market, region)):
+                    numbers.update(places.get(place, ()))
         return tuple(self._limits[number] for number in sorted(numbers))

@@ -81,9 +81,18 @@ def groups_of(site: Site, speed: Floats) -> Groups:
 
 
 def curves(
-    bill: Floats, speed: Floats, groups: Groups, weights: Floats, spot: Bools, most: int = 0
+    bill: Floats,
+    speed: Floats,
+    groups: Groups,
+    weights: Floats,
+    spot: Bools,
+    machines: int,
+    types: int = 0,
 ) -> Curves:
     """One curve for each weight; `bill`, `speed` and `spot` have shape (entries,).
+
+    Left out are pieces that begin where so many `machines` do not reach: of two hundred machines
+    with a number each, nine in ten.
 
     On a piece of slope λ every type in use costs at least bill + μ - min(λ, β_g)·speed next to the
     line: its reduced cost, as groups cheaper than λ are full.
@@ -97,12 +106,12 @@ def curves(
     start = np.concatenate([np.zeros((len(weights), 1)), end[:, :-1]], axis=1)
     spent = np.where(np.isfinite(room), room, 0.0) * slope
     price = np.where(np.isfinite(start), np.cumsum(spent, axis=1) - spent, np.inf)
-    last = int(np.isfinite(start).any(axis=0).sum())
+    last = int((start < machines * speed.max()).any(axis=0).sum())
     start = np.where(np.isfinite(start), start, 0.0)
     start, end, price, slope = (c[:, :last] for c in (start, end, price, slope))
     paid = np.minimum(slope[:, :, None], least[:, None, groups.of]) * speed
     beyond = np.where(spot, weighed[:, None, :] - paid, np.inf)
-    return Curves(weights, start, end, price, slope, sums_from(np.moveaxis(beyond, 2, 0), most))
+    return Curves(weights, start, end, price, slope, sums_from(np.moveaxis(beyond, 2, 0), types))
 
 
 def sums_from(values: Floats, most: int) -> Floats:

@@ -20,7 +20,7 @@ OFFERS = "label,gpu,gpus,usd_per_hour\n"
 
 def test_own_machines(tmp_path: Path) -> None:
     own = _offers(tmp_path, OFFERS + "lab,h100,8,12.50\n")
-    ((machine, offer),) = own.rows
+    (machine,), (offer,) = own.machines, own.offers
     assert (machine.provider, machine.instance_type, machine.gpu) == ("own", "lab", "H100")
     assert (machine.gpus, machine.gpu_memory_mib) == (8, 81559)
     assert (machine.like, machine.vcpus, machine.intra_kind) == (
@@ -41,7 +41,7 @@ def test_own_machines_in_full(tmp_path: Path) -> None:
         "network,intra,gpu_memory_gib,count,as_of\n"
         "lambda,8x,A100-80GB,8,$14.32,us-west-1,spot,124,1800,100,InfiniBand,nvswitch,80,4,2026-11-01\n",
     )
-    ((machine, offer),) = own.rows
+    (machine,), (offer,) = own.machines, own.offers
     assert machine.instance_type == offer.instance_type == "lambda/8x"
     assert (machine.network_gbit_per_s, machine.network_kind) == (100, "rdma")
     assert (machine.intra_kind, machine.memory_gib, machine.vcpus) == ("nvswitch", 1800, 124)
@@ -88,7 +88,7 @@ def test_any_text_is_read_or_refused(tmp_path: Path, text: str) -> None:
             own = _offers(tmp_path, body)
         except UsageError:
             continue
-        assert own.rows
+        assert own.machines
 
 
 def _offers(folder: Path, text: str) -> OwnMachines:
@@ -104,10 +104,11 @@ def test_what_is_wrong_with_every_row_is_counted_up_to_a_thousand(tmp_path: Path
 
 def test_rows_of_one_machine_share_it(tmp_path: Path) -> None:
     body = "lab,H100,8,12,a\nlab,H100,8,13,b\nlab,h100,8,14,c\n"
-    first, second, third = _offers(tmp_path, OFFERS.strip() + ",region\n" + body).rows
-    assert first[0] is second[0]
-    assert first[0] == third[0]  # written in other words
-    assert [offer.region for _, offer in (first, second, third)] == ["a", "b", "c"]
+    own = _offers(tmp_path, OFFERS.strip() + ",region\n" + body)
+    first, second, third = own.machines
+    assert first is second
+    assert first == third  # written in other words
+    assert [offer.region for offer in own.offers] == ["a", "b", "c"]
 
 
 @pytest.mark.parametrize("odd", ['"=1+1"', "  =cmd()", "@x", "a\x1bb", '"a\nb"', "x" * 1001])

@@ -1,5 +1,6 @@
 """Measured speeds named by GPU or instance type, completed from the catalog."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -23,10 +24,10 @@ GPUS = {
 
 
 @pytest.fixture
-def types(tmp_path: Path) -> list[InstanceType]:
+def types(tmp_path: Path) -> Sequence[InstanceType]:
     (tmp_path / "o.csv").write_text("label,gpu,gpus,usd_per_hour\np4d.24xlarge,A100-40GB,8,22\n")
     own = read_offers(tmp_path / "o.csv", MEMORY, (), date(2026, 11, 20))
-    return [machine for machine, _ in own.rows]
+    return own.machines
 
 
 def _job(*measured: str) -> Job:

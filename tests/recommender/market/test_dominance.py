@@ -93,7 +93,8 @@ def _random_offers(folder: Path, seed: int) -> tuple[Catalog, Choice]:
     memory = {name: gpu.memory_mib for name, gpu in shipped.gpus.items()}
     known = shipped.instance_types.values()
     own = read_offers(folder / "o.csv", memory, known, date(2026, 11, 20))
-    return extended(shipped, own.rows), Choice(providers=("own",), quotas=own.limits)
+    grown = extended(shipped, own.machines, own.offers)
+    return grown, Choice(providers=("own",), quotas=own.limits)
 
 
 def _without_twins(lines: list[str]) -> list[str]:

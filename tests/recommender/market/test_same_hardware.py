@@ -1,5 +1,6 @@
 """Own machines that differ by name only are one kind."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -37,9 +38,9 @@ def test_types_of_clouds_are_kinds_of_their_own() -> None:
     assert hardware_kinds(types, ()).types == tuple(types)
 
 
-def _machines(folder: Path, column: str, rows: list[str]) -> list[InstanceType]:
+def _machines(folder: Path, column: str, rows: list[str]) -> Sequence[InstanceType]:
     (folder / "o.csv").write_text(f"label,gpu,gpus,usd_per_hour,{column}\n" + "\n".join(rows))
     shipped = snapshot()
     memory = {name: gpu.memory_mib for name, gpu in shipped.gpus.items()}
     known = shipped.instance_types.values()
-    return [m for m, _ in read_offers(folder / "o.csv", memory, known, NOW.date()).rows]
+    return read_offers(folder / "o.csv", memory, known, NOW.date()).machines

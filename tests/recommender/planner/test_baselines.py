@@ -190,7 +190,8 @@ def own_catalog(folder: Path, rows: str) -> Catalog:
     (folder / "offers.csv").write_text(f"label,gpu,gpus,usd_per_hour,intra\n{rows}\n")
     memory = {name: gpu.memory_mib for name, gpu in snapshot().gpus.items()}
     known = snapshot().instance_types.values()
-    return extended(snapshot(), read_offers(folder / "offers.csv", memory, known, NOW.date()).rows)
+    own = read_offers(folder / "offers.csv", memory, known, NOW.date())
+    return extended(snapshot(), own.machines, own.offers)
 
 
 def test_what_stands_for_hardware_that_an_offers_file_does_not_tell_is_reported(
