@@ -50,7 +50,7 @@ def unknown(what: str, word: str, choices: Iterable[str], listing: str = "") -> 
     return f"unknown {what} '{shown(word)}'; {hint}"
 
 
-def three(x: float) -> str:
+def number(x: float) -> str:
     """Three significant digits: 0.0475, 4.87, 97, 1,230."""
     if not math.isfinite(x):
         return "unknown"
@@ -64,7 +64,7 @@ def three(x: float) -> str:
 
 def usd(x: float) -> str:
     """Money for a whole job: whole dollars from 10 on, three digits below."""
-    return three(float(round(x))) if 10 <= abs(x) < 1000 else three(x)
+    return number(float(round(x))) if 10 <= abs(x) < 1000 else number(x)
 
 
 def duration(seconds: float) -> str:
@@ -72,7 +72,7 @@ def duration(seconds: float) -> str:
     if not math.isfinite(seconds):
         return "unknown"
     if 0 < seconds < 1:
-        return f"{three(seconds * 1e3)} ms"
+        return f"{number(seconds * 1e3)} ms"
     for limit, unit, name in ((90, 1, "s"), (5400, 60, "min"), (360_000, 3600, "h")):
         if seconds < limit:
             return f"{_short(seconds / unit)} {name}"
@@ -81,4 +81,4 @@ def duration(seconds: float) -> str:
 
 def _short(x: float) -> str:
     """One decimal below 10, none from 10 on."""
-    return f"{x:,.0f}" if x >= 9.95 else three(round(x, 1))
+    return f"{x:,.0f}" if x >= 9.95 else number(round(x, 1))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from recommender.export.description import USUAL_DISK_GB, RunDescription
 from recommender.plan.plan import Machines, Need, Spread
-from recommender.text import duration, has_control, three, usd
+from recommender.text import duration, has_control, number, usd
 
 WIDTH = 96
 _AS_IS = "  "  # begins a line that can be copied whole
@@ -64,8 +64,8 @@ def estimate_words(run: RunDescription) -> list[str]:
         lines.append(f"Kept with {_chance(found.chance)} chance: {kept}.")
     if run.spot:
         lines.append(
-            f"Spot is interrupted about {three(round(found.interruptions, 1))} times; list price "
-            f"{three(run.plan.usd_per_hour)} USD/h while everything runs."
+            f"Spot is interrupted about {number(round(found.interruptions, 1))} times; list price "
+            f"{number(run.plan.usd_per_hour)} USD/h while everything runs."
         )
     return lines
 
@@ -78,7 +78,7 @@ def _limits(run: RunDescription) -> str:
     if limits.budget_usd is not None:
         found.append(f"at most {usd(limits.budget_usd)} USD")
     if limits.hourly_usd is not None:
-        found.append(f"at most {three(limits.hourly_usd)} USD/h")
+        found.append(f"at most {number(limits.hourly_usd)} USD/h")
     return ", ".join(found)
 
 
@@ -108,12 +108,12 @@ def _granted(need: Need) -> bool:
 def _need(need: Need) -> str:
     purpose = ", for the fallback" if need.fallback else ""
     new = need.new_accounts
-    known = "" if new is None else f" (new accounts have {three(new)})"
+    known = "" if new is None else f" (new accounts have {number(new)})"
     if need.yours is not None and math.isfinite(need.yours):
-        known = f" (yours is {three(need.yours)})"
+        known = f" (yours is {number(need.yours)})"
     unit = _UNITS.get(need.unit, "")
     many = "s" if need.amount != 1 and unit not in ("", "vCPU") else ""
-    amount = f"{three(need.amount)} {unit}{many}".rstrip()
+    amount = f"{number(need.amount)} {unit}{many}".rstrip()
     return f'"{need.name}" of {amount} in {need.region}{purpose}{known}'
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from recommender.catalogs.frozen import dataclass
 from recommender.catalogs.schema import InstanceType
 from recommender.errors import UsageError
-from recommender.text import three
+from recommender.text import number
 
 _SWITCHED = ("nvlink", "nvswitch")  # people call the links of an HGX board by either name
 # An all-reduce over PCIe by a host's copy rate: 10 of 13.5 GB/s on A10G, L4 and L40S, 40 of 55.6
@@ -118,17 +118,17 @@ def assumed(machine: InstanceType, given: Collection[str]) -> tuple[str, ...]:
     """What of a machine's hardware was not given, in words; `given` names columns of its file."""
     links = _KINDS[machine.intra_kind] if "intra" not in given else "links"
     if machine.intra_gb_per_s is not None:
-        links = f"{links} {three(machine.intra_gb_per_s)} GB/s"
+        links = f"{links} {number(machine.intra_gb_per_s)} GB/s"
     net, disk = machine.network_gbit_per_s, machine.local_disk_mb_per_s
-    network = [f"{three(net)} Gbit/s"] if net and "network_gbit_per_s" not in given else []
+    network = [f"{number(net)} Gbit/s"] if net and "network_gbit_per_s" not in given else []
     network += [_KINDS[machine.network_kind]] if net and "network" not in given else []
     words = {
         "vcpus": f"{machine.vcpus} vCPU",
-        "memory_gib": f"{three(machine.memory_gib)} GiB",
+        "memory_gib": f"{number(machine.memory_gib)} GiB",
         "network": " ".join(network),
         "intra_gb_per_s": links if machine.gpus > 1 else "",
-        "host_gb_per_s": f"{three(machine.host_gb_per_s)} GB/s to the host",
-        "disk_mb_per_s": f"local disk {three(disk)} MB/s" if disk else "no local disk",
+        "host_gb_per_s": f"{number(machine.host_gb_per_s)} GB/s to the host",
+        "disk_mb_per_s": f"local disk {number(disk)} MB/s" if disk else "no local disk",
     }
     always = {"network"} if network else set()  # of its two columns one may be given
     return tuple(word for name, word in words.items() if word and name not in {*given} - always)

@@ -60,7 +60,7 @@ class Layers:
 
     @property
     def recomputed_bytes(self) -> float:
-        """The same where each layer is computed again: the inputs of all, and one whole layer."""
+        """Bytes a sample keeps where layers are recomputed: inputs of all, and one whole layer."""
         return _STREAM_BYTES[self.method] * self.hidden * self.number + self.layer_bytes
 
     def _adapted_inputs(self, outputs: float) -> float:

@@ -61,12 +61,12 @@ def frontier_of(plans: Sequence[FollowedPlan], limits: Limits) -> Frontier:
     """The plans that no other beats in both cost and time, of those that keep the limits."""
     chances = [chance_of(plan, limits) for plan in plans]
     keeping = [i for i, chance in enumerate(chances) if chance >= limits.confidence - 1e-12]
-    best = unbeaten(keeping, lambda i: told(plans[i]))
+    best = unbeaten(keeping, lambda i: cost_and_time(plans[i]))
     points = tuple(_point(plans[i], chances[i]) for i in best)
     return Frontier(points, len(plans), len(keeping))
 
 
-def told(plan: FollowedPlan) -> tuple[float, float]:
+def cost_and_time(plan: FollowedPlan) -> tuple[float, float]:
     """The figures by which plans of a frontier are compared: mean cost and median time."""
     return plan.cost.mean, plan.time.p50
 

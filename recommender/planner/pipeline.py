@@ -23,7 +23,7 @@ from recommender.planner.ranking import Ranked
 from recommender.planner.search import PlanSearch
 from recommender.planner.sensitivity import sensitivity, tail_cut
 from recommender.planner.ties import best_shares
-from recommender.planner.trio import Three, plain, table_of, three
+from recommender.planner.trio import TrioPlans, choose_trio, reference_candidates, table_of
 from recommender.text import shown_path
 
 
@@ -50,17 +50,17 @@ class Pipeline:
     def ranked(self) -> Ranked:
         """The best plans by the goal; none where no plan keeps the limits."""
         curve = self.problem.limits.goal == "frontier"
-        return self.search.ranked(self.top, plain(self.search) if curve else ())
+        return self.search.ranked(self.top, reference_candidates(self.search) if curve else ())
 
     @cached_property
-    def three(self) -> Three | None:
+    def trio_plans(self) -> TrioPlans | None:
         """The plans that the answer leads with; None where no plan keeps the limits."""
-        return three(self.search, self.ranked) if self.ranked.plans else None
+        return choose_trio(self.search, self.ranked) if self.ranked.plans else None
 
     @cached_property
     def table(self) -> tuple[Evaluated, ...]:
         """The plans that are shown, as they are numbered."""
-        shown = table_of(self.three, self.ranked, self.problem.limits)
+        shown = table_of(self.trio_plans, self.ranked, self.problem.limits)
         return tuple(map(self.search.builder.in_full, shown))
 
     @property
@@ -76,7 +76,8 @@ class Pipeline:
     @cached_property
     def trio(self) -> Trio | None:
         """The three by their numbers in the table."""
-        return None if self.three is None else self.three.led(self.table, self.problem.limits)
+        found = self.trio_plans
+        return None if found is None else found.numbered(self.table, self.problem.limits)
 
     def answer(self) -> Answer:
         """Search, then gather what a reader wants next to the best plan."""

@@ -85,7 +85,7 @@ class _Left:
     time_s: Floats
     chance: float
 
-    def told(self) -> Remaining:
+    def remaining(self) -> Remaining:
         return Remaining(
             self.evaluated.plan,
             spread_of(self.cost_usd, float(self.expected_usd.mean())),
@@ -211,10 +211,10 @@ class _Running:
         prices = moved_prices(self.plan, facts, then)
         if move is None:
             return Replan(
-                "stay", self._keeps(stay), stay.told(), None, None, 0.0, 0.0, 0.0, 0.0, 0.0,
+                "stay", self._keeps(stay), stay.remaining(), None, None, 0.0, 0.0, 0.0, 0.0, 0.0,
                 prices, binding,
             )  # fmt: skip
-        told, other = stay.told(), move.told()
+        told, other = stay.remaining(), move.remaining()
         moving = self._moving(move, lost_s)
         saved_usd = told.cost.mean - other.cost.mean
         saved_s = told.time.p50 - other.time.p50

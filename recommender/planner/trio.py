@@ -30,7 +30,7 @@ AS_SURE = 0.02  # chances told are right to a point, each of two (docs/research/
 
 
 @dataclass(frozen=True, slots=True)
-class Three:
+class TrioPlans:
     """The plans of the three roles; one may hold several."""
 
     sensible: Evaluated
@@ -40,7 +40,7 @@ class Three:
     fastest: Evaluated  # at any price
     kinds: tuple[Evaluated, ...]  # the best of each kind by value, the best first
 
-    def led(self, table: Sequence[Evaluated], limits: Limits) -> Trio:
+    def numbered(self, table: Sequence[Evaluated], limits: Limits) -> Trio:
         """The trio by the numbers of a table that holds all three."""
         return Trio(
             sensible=_pick("sensible", self.sensible, table),
@@ -62,8 +62,8 @@ class Three:
         return Faster(rank, other.cost.mean - told.cost.mean, less_s)
 
 
-def three(search: PlanSearch, ranked: Ranked) -> Three | None:
-    """Three plans that keep the limits; None where none does."""
+def choose_trio(search: PlanSearch, ranked: Ranked) -> TrioPlans | None:
+    """TrioPlans plans that keep the limits; None where none does."""
     limits, shown = search.problem.limits, ranked.plans
     plans = list(shown) if limits.goal == "frontier" else _simulated(search, shown)
     if not plans:
@@ -71,7 +71,7 @@ def three(search: PlanSearch, ranked: Ranked) -> Three | None:
     best = shown[0] if shown and shown[0] in plans else None
     fastest = best if best and limits.goal == "time" else _fastest(plans)
     sensible, third_role = _sensible(plans, limits), _third_role(limits)
-    return Three(
+    return TrioPlans(
         sensible=sensible,
         cheapest=best if best and limits.goal == "cost" else _cheapest(plans),
         third=_third(plans, sensible, fastest, limits),
@@ -81,7 +81,7 @@ def three(search: PlanSearch, ranked: Ranked) -> Three | None:
     )
 
 
-def plain(search: PlanSearch) -> list[Candidate]:
+def reference_candidates(search: PlanSearch) -> list[Candidate]:
     """Plans that are looked at beside those of the search: the baselines, one machine on demand."""
     return [*_simple(search), *(rival.candidate for *_, rival in rivals(search))]
 
@@ -89,7 +89,7 @@ def plain(search: PlanSearch) -> list[Candidate]:
 def _simulated(search: PlanSearch, shown: Sequence[Evaluated]) -> list[Evaluated]:
     """All plans that were simulated and keep the limits; those of the table have labels."""
     known = dict(search.builder.built) | {each.candidate: each for each in shown}
-    for candidate in (*plain(search), *_slower(search, shown)):
+    for candidate in (*reference_candidates(search), *_slower(search, shown)):
         known.setdefault(candidate, search.builder.build(candidate))
     limits = search.problem.limits
     found = [each for each in known.values() if keeps(each.plan, limits)]
@@ -111,7 +111,7 @@ def _pressed(each: Evaluated) -> float:
     return whole_usd(each.plan, pressed=True)
 
 
-def table_of(found: Three | None, ranked: Ranked, limits: Limits) -> tuple[Evaluated, ...]:
+def table_of(found: TrioPlans | None, ranked: Ranked, limits: Limits) -> tuple[Evaluated, ...]:
     """The ranked plans and the three by their goal; by value the best of their kinds instead."""
     if found is None:
         return ranked.plans

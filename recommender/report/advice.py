@@ -71,7 +71,7 @@ def _against_today(first: Plan, today: Plan) -> str:
 
 
 def _times_more(saving: float) -> str:
-    return f"{fmt.percent(-saving)} more than" if saving > -0.5 else f"{fmt.three(1.0 - saving)}×"
+    return f"{fmt.percent(-saving)} more than" if saving > -0.5 else f"{fmt.number(1.0 - saving)}×"
 
 
 def _against_on_demand(answer: Answer, request: PlanRequest, saving: float) -> str:
@@ -231,7 +231,7 @@ def late_sentence(plan: Plan) -> str:
     share = f", does {fmt.percent(late.work_share)} of the work" if late.work_share else ""
     return (
         f"when the time left is down to the work left{reserve}: {machines} "
-        f"({fmt.three(late.usd_per_hour)} USD/h) until the end; "
+        f"({fmt.number(late.usd_per_hour)} USD/h) until the end; "
         f"needed in {fmt.percent(late.probability)} of runs{share}"
     )
 
@@ -262,16 +262,16 @@ def needs_sentence(plan: Plan, request: PlanRequest) -> str:
 
 def _need(need: Need, places: str, known: bool) -> str:
     unit = {"vcpu": " vCPU", "gpu": " GPUs", "machine": " machines"}.get(need.unit, "")
-    text = f'"{fmt.clean(need.name)}" ≥ {fmt.three(need.amount)}{unit} in {fmt.clean(places)}'
+    text = f'"{fmt.clean(need.name)}" ≥ {fmt.number(need.amount)}{unit} in {fmt.clean(places)}'
     if need.fallback:
         text = f"for the fallback {text}"
     if need.yours is not None:
-        yours = fmt.three(need.yours) if math.isfinite(need.yours) else "unlimited"
+        yours = fmt.number(need.yours) if math.isfinite(need.yours) else "unlimited"
         return f"{text} (yours: {yours})"
     if known:
         return f"{text} (not among the quotas you gave)"
     new = need.new_accounts
-    started = "" if new is None else f"; new accounts have {fmt.three(new)}"
+    started = "" if new is None else f"; new accounts have {fmt.number(new)}"
     return f"{text} (yours is unknown{started})"
 
 

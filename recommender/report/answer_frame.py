@@ -165,7 +165,7 @@ def _baselines(answer: Answer, request: PlanRequest) -> list[str]:
 
 def _identity(plan: Plan) -> tuple[object, ...]:
     """What makes two plans the same: machines, places in their order, and what they cost."""
-    return plan.machines, plan.sites, fmt.three(plan.estimate.cost.mean)
+    return plan.machines, plan.sites, fmt.number(plan.estimate.cost.mean)
 
 
 def _against(plan: Plan, answer: Answer, request: PlanRequest) -> str:
@@ -181,6 +181,6 @@ def _against(plan: Plan, answer: Answer, request: PlanRequest) -> str:
     else:
         factor, what = plan.estimate.cost.mean / best.cost.mean, "cost"
         price = fmt.duration(plan.estimate.time.p50)
-    times = fmt.three(round(factor, 1 if factor >= 2 else 2))
+    times = fmt.number(round(factor, 1 if factor >= 2 else 2))
     but = f", but {price}" if factor < 1.0 else ""  # why it does not lead
     return f"{name}: {times}× the {what} of plan {answer.best}{but}"

@@ -217,7 +217,7 @@ def _second_half(plans: Sequence[Plan]) -> Figures:
         ),
         (
             Column("interr."),
-            [(fmt.three(round(p.estimate.interruptions, 1)),) for p in plans],
+            [(fmt.number(round(p.estimate.interruptions, 1)),) for p in plans],
         ),
         (Column("FLOP/USD"), [(fmt.scientific(p.flopp),) for p in plans]),
     ]

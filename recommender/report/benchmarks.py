@@ -38,8 +38,8 @@ def speeds_page(speeds: Sequence[Pooled], title: str, below: tuple[str, ...] = (
         (
             fmt.clean(s.gpu),
             s.precision,
-            fmt.three(s.tflops),
-            f"{fmt.three(s.low)}-{fmt.three(s.high)}",
+            fmt.number(s.tflops),
+            f"{fmt.number(s.low)}-{fmt.number(s.high)}",
             fmt.percent(s.share) if s.share is not None else "unknown",
             f"{s.machines}{f', {s.outliers} off' if s.outliers else ''}",
             s.as_of,
@@ -61,7 +61,7 @@ def rates_page(rates: Sequence[Rate]) -> Page:
         (
             fmt.clean(r.machine),
             f"{fmt.clean(r.name)}{' (disturbed)' if r.doubtful else ''}",
-            f"{fmt.three(r.value)} {r.unit}",
+            f"{fmt.number(r.value)} {r.unit}",
             r.as_of,
         )
         for r in rates
@@ -96,7 +96,7 @@ def _offer(rank: int, each: OfferFlopp) -> tuple[str, ...]:
         f"{each.provider} {where}",
         fmt.market(each.market),
         f"{each.usd_per_hour:,.4g}",
-        fmt.three(each.gpus * each.tflops),
+        fmt.number(each.gpus * each.tflops),
         fmt.scientific(each.flop_per_usd),
         _SOURCES[each.kind],
     )
@@ -146,7 +146,7 @@ def _link_line(each: Links) -> str:
         "between machines": each.network_gb_per_s,
         "to the host": each.host_gb_per_s,
     }
-    text = ", ".join(f"{fmt.three(x)} GB/s {where}" for where, x in rates.items() if x)
+    text = ", ".join(f"{fmt.number(x)} GB/s {where}" for where, x in rates.items() if x)
     return f"links of {fmt.clean(each.provider)}/{fmt.clean(each.instance_type)}: {text}"
 
 
@@ -161,19 +161,19 @@ def stalls_page(found: StallVector, written: str) -> Page:
     rows = tuple(
         (
             each.name,
-            fmt.three(1e3 * each.seconds),
-            f"{fmt.three(1e3 * each.low)} to {fmt.three(1e3 * each.high)}",
+            fmt.number(1e3 * each.seconds),
+            f"{fmt.number(1e3 * each.low)} to {fmt.number(1e3 * each.high)}",
             fmt.percent(each.share),
         )
         for each in found.stalls
     )
-    then = (f"with {change}: {fmt.three(1e3 * s)} ms a step" for change, s in found.what_ifs)
+    then = (f"with {change}: {fmt.number(1e3 * s)} ms a step" for change, s in found.what_ifs)
     unknown = (f"not known, {line}" for line in found.missing)
     kept = (f"written to {fmt.clean(written)}; recommend calibrate JOB reads it",)
     gpus = f"{found.gpus} {fmt.clean(found.device)}"
     where = gpus if found.machines == 1 else f"{gpus} on {found.machines} machines"
     name = fmt.clean(found.training) or "a training"
-    title = f"Stalls of {name}, {where}: {fmt.three(1e3 * found.step_s)} ms a step"
+    title = f"Stalls of {name}, {where}: {fmt.number(1e3 * found.step_s)} ms a step"
     below = (*then, *unknown, *(kept if written else ()))
     return Page(title, columns, rows, 0, below, asdict(found))
 
@@ -192,8 +192,8 @@ def compare_page(found: Sequence[Compared], first: str, second: str) -> Page:
         (
             fmt.clean(c.name),
             c.unit,
-            fmt.three(c.first),
-            fmt.three(c.second),
+            fmt.number(c.first),
+            fmt.number(c.second),
             f"{c.ratio:.2f}",
             "" if c.beyond_noise else "noise",
         )

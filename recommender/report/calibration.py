@@ -37,8 +37,8 @@ def constants_page(own: Calibration, efficiency: float, tensor_s: float, written
         ("links", "bandwidth inside a machine", *_factor(own.links)),
         *([("servers", "time of an update", *_factor(own.service))] if own.service else ()),
         *([("workers", "CPU time of an update", *_factor(own.worker))] if own.worker else ()),
-        ("overlap", "share overlapped; 0 until runs show it", "", fmt.three(round(own.overlap, 4)),
-         f"± {fmt.three(own.overlap_sd)}"),
+        ("overlap", "share overlapped; 0 until runs show it", "", fmt.number(round(own.overlap, 4)),
+         f"± {fmt.number(own.overlap_sd)}"),
         *((f"samples/s, {feed.machine}", "prepared, fetched", "",
            f"{_rate(feed.prepare_per_s)}, {_rate(feed.fetch_per_s)}", "")
           for feed in own.feeds),
@@ -176,26 +176,26 @@ def _title(own: Calibration) -> str:
 
 
 def _value(fitted: Fitted, shipped: float) -> tuple[str, str, str]:
-    return fmt.three(shipped), fmt.three(shipped * fitted.factor), _known(fitted)
+    return fmt.number(shipped), fmt.number(shipped * fitted.factor), _known(fitted)
 
 
 def _slow(gpu: str, fitted: Fitted) -> str:
     return (
-        f"Your runs on {gpu} are {fmt.three(1.0 / fitted.factor)} times slower than expected: is "
+        f"Your runs on {gpu} are {fmt.number(1.0 / fitted.factor)} times slower than expected: is "
         "step_s in seconds, and batch that of all GPUs?"
     )
 
 
 def _fast(gpu: str, share: float) -> str:
     return (
-        f"Your runs on {gpu} reach {fmt.three(share)} times what matrix multiplication does "
+        f"Your runs on {gpu} reach {fmt.number(share)} times what matrix multiplication does "
         "there: is batch that of all GPUs, and are the job's FLOP per sample right?"
     )
 
 
 def _far(name: str, factor: float) -> str:
     return (
-        f"{name} × {fmt.three(factor)}: no such network is known; the runs rather waited for "
+        f"{name} × {fmt.number(factor)}: no such network is known; the runs rather waited for "
         "something else (data, stragglers, start-up), or a unit is wrong."
     )
 
@@ -204,20 +204,20 @@ def _factor(fitted: Fitted) -> tuple[str, str, str]:
     """A factor of what is shipped; runs may show that there is a cost without telling which."""
     if fitted.sd > UNTOLD:
         return "× 1", "no limit seen" if fitted.factor > 1.0 else "none seen", ""
-    return "× 1", f"× {fmt.three(fitted.factor)}", _known(fitted)
+    return "× 1", f"× {fmt.number(fitted.factor)}", _known(fitted)
 
 
 def _known(fitted: Fitted) -> str:
     """A small sd in per cent, a large one as a factor."""
     if fitted.sd < 0.5:
         return f"± {fmt.percent(fitted.sd)}"
-    return f"×/÷ {fmt.three(min(2.718281828**fitted.sd, 1e6))}"
+    return f"×/÷ {fmt.number(min(2.718281828**fitted.sd, 1e6))}"
 
 
 def _seconds(step_s: float) -> str:
     """Three digits: 22 s would hide what the fit is about."""
-    return f"{fmt.three(step_s)} s" if step_s >= 1 else f"{fmt.three(step_s * 1e3)} ms"
+    return f"{fmt.number(step_s)} s" if step_s >= 1 else f"{fmt.number(step_s * 1e3)} ms"
 
 
 def _rate(per_s: float) -> str:
-    return fmt.three(per_s) if per_s < float("inf") else "no limit seen"
+    return fmt.number(per_s) if per_s < float("inf") else "no limit seen"

@@ -101,7 +101,7 @@ def _drift(catalog: "Catalog", date: "PriceDate") -> str:
     nearest = min(known, key=lambda d: abs(math.log(max(d.age_days, 0.1) / age)))
     if nearest.sigma < _MOVED:
         return ""
-    return f"moves {fmt.percent(nearest.sigma)} in {fmt.three(nearest.age_days)} d"
+    return f"moves {fmt.percent(nearest.sigma)} in {fmt.number(nearest.age_days)} d"
 
 
 def _left_out(catalog: "Catalog") -> str:
@@ -190,8 +190,8 @@ def speeds(catalog: "Catalog", found: Sequence["Offer"]) -> list[str]:
     lines = []
     for gpu in gpus:
         parts = [
-            f"{a.precision} {fmt.three(a.tflops)} "
-            f"({fmt.three(a.low_tflops)}-{fmt.three(a.high_tflops)}){_MARK.get(a.kind, '')}"
+            f"{a.precision} {fmt.number(a.tflops)} "
+            f"({fmt.number(a.low_tflops)}-{fmt.number(a.high_tflops)}){_MARK.get(a.kind, '')}"
             for a in catalog.achieved.values()
             if a.gpu == gpu
         ]

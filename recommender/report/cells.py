@@ -171,7 +171,7 @@ def price_cells(plans: Sequence[Plan]) -> list[tuple[str, ...]]:
 
 def interval(seconds: float) -> str:
     """An interval as people set it: 1 min, 10 min, 2 h."""
-    return fmt.duration(seconds) if seconds >= 3600.0 else f"{fmt.three(seconds / 60.0)} min"
+    return fmt.duration(seconds) if seconds >= 3600.0 else f"{fmt.number(seconds / 60.0)} min"
 
 
 def intervals(checkpointing: Checkpointing) -> str:
@@ -202,4 +202,4 @@ def more_expensive(saving: float) -> str:
     """A negative saving in words: 12 % more, 11× the cost."""
     if saving > -0.5:
         return f"{fmt.percent(-saving)} more"
-    return f"{fmt.three(1.0 - saving)}× the cost"
+    return f"{fmt.number(1.0 - saving)}× the cost"

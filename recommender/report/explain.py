@@ -140,7 +140,7 @@ def _words(d: Difference) -> str:
 
 
 def _usd(x: float) -> str:
-    return f"{fmt.three(x)} USD"
+    return f"{fmt.number(x)} USD"
 
 
 _MACHINES = re.compile(r"^\d+x \S+ (spot|on-demand)$")
@@ -177,7 +177,7 @@ def sections(plan: Plan, request: PlanRequest) -> list[tuple[str, Sequence[Term]
             f"One step: {fmt.duration(step.step_s)}, {fmt.large(rate)} {unit}/s",
             _step(step),
         ),
-        (f"Memory of one GPU: {fmt.three(step.memory_gib)} GiB", _memory(step)),
+        (f"Memory of one GPU: {fmt.number(step.memory_gib)} GiB", _memory(step)),
         (
             f"Time: half of the runs take {fmt.duration(time.p50)} or less, 9 in 10 "
             f"{fmt.duration(time.p05)} to {fmt.duration(time.p95)}; a usual run",
@@ -214,7 +214,7 @@ def _step(step: StepSplit) -> list[Term]:
 
 def _memory(step: StepSplit) -> list[Term]:
     parts = step.memory_parts_gib
-    return [(fmt.clean(n), f"{fmt.three(x)} GiB", _of(x, step.memory_gib)) for n, x in parts]
+    return [(fmt.clean(n), f"{fmt.number(x)} GiB", _of(x, step.memory_gib)) for n, x in parts]
 
 
 def _time(plan: Plan) -> list[Term]:

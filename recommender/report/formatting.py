@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime
 from recommender.catalogs.registry import CLOUDS
 from recommender.inputs.units.times import now
 from recommender.text import duration as duration
-from recommender.text import three as three
+from recommender.text import number as number
 from recommender.text import usd as usd
 
 _ESCAPE = re.compile(r"\x1b(?:\[[0-9;:?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-_])")
@@ -56,7 +56,7 @@ def percent(x: float) -> str:
     """A share in per cent, rounded: 74 %, 0.4 %."""
     if 0 < abs(x) < 0.0005:
         return "<0.1 %"
-    return f"{three(round(100 * x, 1) if abs(x) < 0.1 else round(100 * x))} %"
+    return f"{number(round(100 * x, 1) if abs(x) < 0.1 else round(100 * x))} %"
 
 
 def large(x: float) -> str:
@@ -64,7 +64,7 @@ def large(x: float) -> str:
     for scale, name in _LARGE:
         if x >= 0.9995 * scale:
             return f"{_two(x / scale)} {name}"
-    return three(x)
+    return number(x)
 
 
 def size(n_bytes: float) -> str:
@@ -72,7 +72,7 @@ def size(n_bytes: float) -> str:
     for scale, name in _BYTES:
         if n_bytes >= 0.9995 * scale:
             return f"{_two(n_bytes / scale)} {name}"
-    return f"{three(n_bytes)} B"
+    return f"{number(n_bytes)} B"
 
 
 def _two(x: float) -> str:
@@ -105,7 +105,7 @@ def listing(words: Sequence[str], last: str = "and") -> str:
 
 def plural(n: float, word: str) -> str:
     """A count and its noun: 1 run, 2 runs."""
-    return f"{three(n)} {word}" if n == 1 else f"{three(n)} {word}s"
+    return f"{number(n)} {word}" if n == 1 else f"{number(n)} {word}s"
 
 
 def age_days(as_of: str) -> int | None:

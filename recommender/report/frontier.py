@@ -44,7 +44,7 @@ def frontier_page(found: Frontier, answer: Answer, request: PlanRequest) -> Page
             "\n".join(cost),
             "\n".join(time),
             fmt.share(point.chance),
-            fmt.three(point.usd_per_hour),
+            fmt.number(point.usd_per_hour),
         )
         for point, cost, time in zip(found.points, costs, times, strict=True)
     )
@@ -168,7 +168,7 @@ def plot(
         f"{sides.get(row, 'USD' if row == _ROWS - 2 else ''):>{label - 1}}│{''.join(grid[row])}"
         for row in reversed(range(_ROWS))
     ]
-    low, high = (f"{fmt.three(value / unit)} {name}" for value in (x.low, x.high))
+    low, high = (f"{fmt.number(value / unit)} {name}" for value in (x.low, x.high))
     space = " " * max(columns - len(low) - len(high), 1)
     return [*lines, f"{'':>{label - 1}}└{'─' * columns}", f"{'':>{label}}{low}{space}{high}"]
 

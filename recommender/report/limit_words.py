@@ -49,7 +49,7 @@ def _time(seconds: float) -> str:
 
 def _money(usd: float) -> str:
     """An amount as it was typed: 1,234.5."""
-    return f"{usd:,.2f}".rstrip("0").rstrip(".") if usd >= 1.0 else fmt.three(usd)
+    return f"{usd:,.2f}".rstrip("0").rstrip(".") if usd >= 1.0 else fmt.number(usd)
 
 
 _AS_TYPED: Mapping[Quantity, Callable[[float], str]] = {
@@ -61,10 +61,10 @@ _AS_TYPED: Mapping[Quantity, Callable[[float], str]] = {
 _ROUNDED: Mapping[Quantity, Callable[[float], str]] = {
     "time": fmt.duration,
     "usd": lambda usd: f"{fmt.usd(usd)} USD",
-    "usd_per_hour": lambda usd: f"{fmt.three(usd)} USD/h",
+    "usd_per_hour": lambda usd: f"{fmt.number(usd)} USD/h",
     "share": fmt.percent,
 }
 _THREE: Mapping[Quantity, Callable[[float], str]] = {
     **_ROUNDED,
-    "usd": lambda usd: f"{fmt.three(usd)} USD",
+    "usd": lambda usd: f"{fmt.number(usd)} USD",
 }

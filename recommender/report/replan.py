@@ -113,9 +113,9 @@ def _price(moved: PriceMove) -> str:
     where = " ".join(fmt.clean(each) for each in (moved.region, moved.zone) if each)
     name = f"{fmt.clean(moved.instance_type)} {fmt.market(moved.market)} in {where}"
     if moved.now_usd is None or moved.change is None:
-        return f"Price: {name} is no longer offered (was {fmt.three(moved.before_usd)} USD/h)."
+        return f"Price: {name} is no longer offered (was {fmt.number(moved.before_usd)} USD/h)."
     return (
-        f"Price: {name} {fmt.three(moved.before_usd)} → {fmt.three(moved.now_usd)} USD/h "
+        f"Price: {name} {fmt.number(moved.before_usd)} → {fmt.number(moved.now_usd)} USD/h "
         f"({100.0 * moved.change:+.0f} %)."
     )
 

@@ -82,7 +82,7 @@ def figure_rows(found: Simulation) -> list[tuple[str, Quantiles, float, str]]:
     form = found.closed_form
     return [
         ("cost USD", found.cost, 1.0, fmt.usd(form.cost_usd)),
-        (f"time {name}", found.time, unit, fmt.three(form.time_s / unit)),
+        (f"time {name}", found.time, unit, fmt.number(form.time_s / unit)),
         ("interruptions", found.interruptions, 1.0, ""),
         ("lost work h", found.lost, 3600.0, ""),
     ]
@@ -118,7 +118,7 @@ def _cells(name: str, q: Quantiles, unit: float, form: str) -> list[str]:
 
 def _figure(x: float) -> str:
     """Three digits; nothing below a thousandth."""
-    return fmt.three(round(x, 3))
+    return fmt.number(round(x, 3))
 
 
 POLICY_TITLES = ("policy", "mean USD", "±", "95 %", "time h", "in time", "on-demand h")

@@ -82,12 +82,12 @@ def _wins(found: MachineStanding) -> list[str]:
     said = ["No price makes it the best."]
     if price is not None:
         said = [
-            f"It is the best below {fmt.three(price.after)} USD/h instead of "
-            f"{fmt.three(price.before)} ({100.0 * (price.factor - 1.0):+.0f} %){_checked(price)}."
+            f"It is the best below {fmt.number(price.after)} USD/h instead of "
+            f"{fmt.number(price.before)} ({100.0 * (price.factor - 1.0):+.0f} %){_checked(price)}."
         ]
     if speed is not None:
         said.append(
-            f"Or if it trained {fmt.three(speed.factor)} times as fast, at its price"
+            f"Or if it trained {fmt.number(speed.factor)} times as fast, at its price"
             f"{_checked(speed)}."
         )
     return said

@@ -76,8 +76,8 @@ def _about(s: Watched) -> list[str]:
 
 def _price(prices: PriceStatistics) -> str:
     if prices.least_usd == prices.most_usd:
-        return fmt.three(prices.mean_usd.value)
-    return f"{fmt.three(prices.least_usd)}-{fmt.three(prices.most_usd)}"
+        return fmt.number(prices.mean_usd.value)
+    return f"{fmt.number(prices.least_usd)}-{fmt.number(prices.most_usd)}"
 
 
 def _legend(found: TraceFit) -> tuple[str, ...]:
@@ -196,7 +196,7 @@ def _rows(found: TraceFit) -> Iterator[_Row]:
 
 
 def _row(
-    figure: str, value: Value, note: str = "", written: Callable[[float], str] = fmt.three
+    figure: str, value: Value, note: str = "", written: Callable[[float], str] = fmt.number
 ) -> _Row:
     limits = ""
     if value.low is not None and value.high is not None:
@@ -212,9 +212,9 @@ def _fit_row(law: LawFit) -> _Row:
     shape, s = "", law.shape
     if s.low is not None and s.high is not None:
         name = "σ" if law.family == "lognormal" else "k"
-        shape = f", {name} {fmt.three(s.value)} ({fmt.three(s.low)} to {fmt.three(s.high)})"
+        shape = f", {name} {fmt.number(s.value)} ({fmt.number(s.low)} to {fmt.number(s.high)})"
     counted = f"{law.seen:,} observed, {law.unfinished} censored"
-    note = f"mean {_hours(law.mean_h.value)}{shape}, AIC {fmt.three(law.aic)}"
+    note = f"mean {_hours(law.mean_h.value)}{shape}, AIC {fmt.number(law.aic)}"
     best = "; best" if law.best else ""
     return _row(
         f"{law.what}: {law.family} median", law.median_h, f"{note}{best}; {counted}", _hours
@@ -264,8 +264,8 @@ def _price_rows(series: Watched) -> Iterator[_Row]:
         for days, move in ((1, p.moves_1d), (7, p.moves_7d))
         if move is not None
     )
-    span = f"{fmt.three(p.least_usd)} to {fmt.three(p.most_usd)}"
-    note = f"USD/h, {span}; {fmt.three(p.changes_per_day.value)} changes a day{moves}"
+    span = f"{fmt.number(p.least_usd)} to {fmt.number(p.most_usd)}"
+    note = f"USD/h, {span}; {fmt.number(p.changes_per_day.value)} changes a day{moves}"
     yield _row(f"price {fmt.clean(series.name)}", p.mean_usd, note)
 
 

@@ -51,7 +51,7 @@ def _changes(found: "Difference") -> list[str]:
     lines = [
         fmt.clean(
             f"{c.offer.instance_type} {c.offer.zone or c.offer.region} "
-            f"{fmt.market(c.offer.market)}: {fmt.three(c.before)} to {fmt.three(c.after)} USD/h "
+            f"{fmt.market(c.offer.market)}: {fmt.number(c.before)} to {fmt.number(c.after)} USD/h "
             f"({c.ratio - 1:+.0%})"
         )
         for c in found.changed[:_SHOWN]
@@ -135,9 +135,9 @@ def _series_row(market: str, zone: str, held: Sequence["PricePoint"]) -> tuple[s
         fmt.market(market),
         fmt.clean(zone),
         str(len(prices)),
-        fmt.three(min(prices)),
-        fmt.three(max(prices)),
-        fmt.three(prices[-1]),
+        fmt.number(min(prices)),
+        fmt.number(max(prices)),
+        fmt.number(prices[-1]),
         sparkline(prices[-_SPARKS:]),
     )
 

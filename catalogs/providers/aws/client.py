@@ -102,7 +102,7 @@ class Caller:
         try:
             return call()
         except _errors() as error:
-            raise told(action, error) from None
+            raise provider_error(action, error) from None
 
     def pages(self, action: str, listing: Iterable[T]) -> Iterator[T]:
         """Go through the pages of a listing, each call as in `one`."""
@@ -145,7 +145,7 @@ class Caller:
             try:
                 return make()
             except _errors() as error:
-                raise told("making a client", error) from None
+                raise provider_error("making a client", error) from None
 
     def _began(self, **_: Any) -> None:
         with self._lock:
@@ -171,7 +171,7 @@ def _errors() -> tuple[type[Exception], ...]:
     return (BotoCoreError, ClientError, ResponseParserError, ProviderError, *kinds)
 
 
-def told(action: str, error: Exception) -> ProviderError:
+def provider_error(action: str, error: Exception) -> ProviderError:
     """Say what an error of a call means, in words without secrets."""
     from botocore import exceptions as known
 
@@ -270,5 +270,5 @@ def _error(future: "Future[T]") -> ProviderError | None:
     if error is None or isinstance(error, ProviderError):
         return error
     if isinstance(error, Exception):
-        return told("reading", error)
+        return provider_error("reading", error)
     raise error

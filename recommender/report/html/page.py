@@ -88,11 +88,11 @@ def _pictures(answer: Answer, data: PageData, series: Sequence[PriceSeries]) -> 
     if series:
         specs["prices"] = charts.prices(series_names(series))
         rows["prices"] = {"prices": plain(price_rows(series))}
-    if runs.told(answer):
+    if runs.has_timelines(answer):
         specs["runs"] = charts.runs(
             charts.axis_title("time", data.scale.unit), runs.colours(answer)
         )
-    if tornado.told(answer):
+    if tornado.has_tornado(answer):
         specs["tornado"] = tornado.spec(answer)
         rows["tornado"] = {"ends": plain(tornado.rows(answer))}
     return {

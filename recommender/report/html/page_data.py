@@ -195,7 +195,7 @@ def _row(index: int, plan: FollowedPlan, answer: Answer, scale: Scale) -> PlanRo
         cost_span=f"{fmt.usd_span(cost.p05, cost.p95)} USD",
         time=fmt.duration(time.p50),
         time_span=f"{fmt.duration(time.p05)} to {fmt.duration(time.p95)}",
-        price=f"{fmt.three(plan.usd_per_hour)} USD/h",
+        price=f"{fmt.number(plan.usd_per_hour)} USD/h",
         max_usd_per_hour=plan.max_usd_per_hour,
         overhead=plan.overhead,
         runs=len(plan.time_s[::thin]),

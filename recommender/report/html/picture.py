@@ -10,7 +10,7 @@ from typing import Any
 
 from recommender.errors import UsageError
 from recommender.plan.answer import Answer
-from recommender.plan.frontier import chance_of, told, unbeaten
+from recommender.plan.frontier import chance_of, cost_and_time, unbeaten
 from recommender.plan.limits import Limits
 from recommender.plan.report_data import FollowedPlan
 from recommender.report import formatting as fmt
@@ -105,7 +105,7 @@ def limit_rows(limits: Limits, unit_s: float) -> list[dict[str, Any]]:
 def _rows(data: PageData, followed: list[FollowedPlan], limits: Limits) -> list[dict[str, Any]]:
     chances = [chance_of(plan, limits) for plan in followed]
     keeping = [i for i, chance in enumerate(chances) if chance >= limits.confidence - 1e-12]
-    best = frozenset(unbeaten(keeping, lambda i: told(followed[i])))
+    best = frozenset(unbeaten(keeping, lambda i: cost_and_time(followed[i])))
     return [
         _drawn(row, chances[i], i in best, row.id == data.lead, limits)
         for i, row in enumerate(data.plans)

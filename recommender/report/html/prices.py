@@ -60,7 +60,7 @@ def series_names(series: Sequence[PriceSeries]) -> list[str]:
 def price_rows(series: Sequence[PriceSeries]) -> tuple[PriceRow, ...]:
     """Every price that is drawn."""
     return tuple(
-        PriceRow(each.offer, day, usd, f"{fmt.three(usd)} USD/h")
+        PriceRow(each.offer, day, usd, f"{fmt.number(usd)} USD/h")
         for each in series
         for day, usd in each.points
     )
@@ -81,4 +81,4 @@ def price_part(series: Sequence[PriceSeries]) -> list[Element]:
 
 
 def _on(prices: Mapping[str, float], day: str) -> str:
-    return fmt.three(prices[day]) if day in prices else ""
+    return fmt.number(prices[day]) if day in prices else ""

@@ -41,7 +41,7 @@ class Strip:
     interruptions: tuple[float, ...]
 
 
-def told(answer: Answer) -> bool:
+def has_timelines(answer: Answer) -> bool:
     """Whether there are runs to tell."""
     return answer.report is not None and bool(answer.report.timelines)
 

@@ -78,7 +78,7 @@ def _card(rank: int, picks: list[Pick], answer: Answer, request: PlanRequest) ->
         ("cost", element("strong", f"{fmt.usd(estimate.cost.mean)} USD"), _cost_span(plan)),
         ("time", element("strong", fmt.duration(estimate.time.p50)), _time_span(plan)),
         ("chance", element("strong", fmt.share(estimate.chance)), _limits_word(request)),
-        ("price", f"{fmt.three(plan.usd_per_hour)} USD/h", ""),
+        ("price", f"{fmt.number(plan.usd_per_hour)} USD/h", ""),
     ]
     terms: list[Element] = []
     for name, much, rest in facts:

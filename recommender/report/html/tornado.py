@@ -27,7 +27,7 @@ class End:
     chance: str
 
 
-def told(answer: Answer) -> bool:
+def has_tornado(answer: Answer) -> bool:
     """Whether there is anything to draw."""
     return answer.report is not None and bool(answer.report.swings)
 
@@ -38,7 +38,7 @@ def _swings(answer: Answer) -> tuple[Swing, ...]:
 
 def parts(answer: Answer) -> list[Element]:
     """The picture under its heading, with its figures."""
-    if not told(answer):
+    if not has_tornado(answer):
         return []
     alt = (
         f"How the cost or the time of plan {answer.lead} moves with each figure it rests on, the "
@@ -104,7 +104,7 @@ def factor_words(factor: float) -> str:
     if abs(factor - 0.5) < 1e-9:
         return "half"
     if factor >= 1.995:
-        return f"×{fmt.three(round(factor, 1))}"
+        return f"×{fmt.number(round(factor, 1))}"
     sign = "+" if factor >= 1.0 else "−"
     return f"{sign}{fmt.percent(abs(factor - 1.0))}"
 

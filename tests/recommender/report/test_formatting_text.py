@@ -17,7 +17,7 @@ from recommender.report import formatting as fmt
     ],
 )  # fmt: skip
 def test_three_digits(x: float, said: str) -> None:
-    assert fmt.three(x) == said
+    assert fmt.number(x) == said
 
 
 @pytest.mark.parametrize(
@@ -63,4 +63,4 @@ def test_clean_text_is_one_printable_line(foreign: str) -> None:
 
 @given(st.floats(min_value=1e-9, max_value=1e15))
 def test_three_digits_are_close(x: float) -> None:
-    assert float(fmt.three(x).replace(",", "")) == pytest.approx(x, rel=0.006)
+    assert float(fmt.number(x).replace(",", "")) == pytest.approx(x, rel=0.006)

@@ -14,7 +14,7 @@ import pytest
 
 from recommender.plan.report_data import FollowedPlan
 from recommender.report import formatting as fmt
-from recommender.text import duration, three, usd
+from recommender.text import duration, number, usd
 from tests.recommender.chromium import DESK, PHONE, chromium
 from tests.recommender.report.html.reports import asked, page
 
@@ -92,7 +92,7 @@ def test_axe_finds_nothing(open_page: Open, which: str, scheme: str, size: dict[
 def test_the_numbers_of_the_script_are_written_as_those_of_the_command_line(open_page: Open):
     made = open_page()
     numbers = [x * 10.0**e for e in range(-3, 6) for x in (1.0, 1.25, 3.337, 5.5, 9.4, 9.96)]
-    pairs = ((three, "three"), (usd, "usd"), (duration, "duration"))
+    pairs = ((number, "three"), (usd, "usd"), (duration, "duration"))
     for write, name in pairs:
         assert made.evaluate(f"xs => xs.map({name})", numbers) == [write(x) for x in numbers]
     shares = [0.0, 0.004, 0.01, 0.3, 0.9499, 0.95, 0.951, 0.9949, 0.995, 1.0]
@@ -116,9 +116,9 @@ def test_moved_limits_count_runs_as_the_figures_have_them(open_page: Open):
         chances = made.evaluate("data.plans.map(p => [p.kind, p.number, p.name, p.chance])")
         exact = {(p.kind, p.number): p for p in answer.report.followed if p.kind != "followed"}
         seen = 0
-        for kind, number, _, chance in chances:
-            if (kind, number) in exact:
-                plan, seen = exact[kind, number], seen + 1
+        for kind, rank, _, chance in chances:
+            if (kind, rank) in exact:
+                plan, seen = exact[kind, rank], seen + 1
                 assert chance == pytest.approx(
                     kept(plan, moved["deadline"], moved["budget"]), abs=2 / len(plan.time_s)
                 )

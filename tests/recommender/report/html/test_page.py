@@ -83,7 +83,7 @@ def test_figures_are_those_of_the_json_to_the_printed_digit(which: str):
         assert row["cost_span"] == f"{fmt.usd_span(cost['p05'], cost['p95'])} USD"
         assert row["time"] == duration(time["median"])
         assert row["time_span"] == f"{duration(time['p05'])} to {duration(time['p95'])}"
-        assert row["price"] == f"{fmt.three(plans[row['number'] - 1]['usd_per_hour'])} USD/h"
+        assert row["price"] == f"{fmt.number(plans[row['number'] - 1]['usd_per_hour'])} USD/h"
 
 
 @pytest.mark.parametrize("which", ANSWERED)
