@@ -40,6 +40,14 @@ _RANKS = RankVariables(
     gpus="$SKYPILOT_NUM_GPUS_PER_NODE",
 )
 _MOUNT = "/checkpoints"
+_CARDS_OF_AWS = (
+    "network_tier: best turns on one EFA card of each machine; all of them, which the estimate "
+    "counts on, with aws: use_internal_ips: true in ~/.sky/config.yaml."
+)
+_CARDS = (
+    "Fast network cards of several machines (GPUDirect, InfiniBand), which the estimate counts on "
+    "where the type has them, are as SkyPilot's image has them: look at its network_tier."
+)
 _STORES = {"aws": "s3", "gcp": "gcs", "azure": "azure"}
 
 
@@ -156,11 +164,14 @@ def _entries(machines: Machines, location: Location) -> list[str]:
     """One line of resources for each place; AWS regions stand without zones."""
     cloud = CLOUDS[machines.provider].sky_name
     places = [f"{location.region}/{zone}" for zone in location.zones] or [location.region]
+    # EFA on the types that have it; elsewhere the word means other images, or is refused.
+    cards = {"network_tier": "best"} if machines.provider == "aws" and machines.count > 1 else {}
     return [
         inline({
             "infra": f"{cloud}/{place}",
             "instance_type": machines.instance_type,
             "use_spot": machines.market == "spot",
+            **cards,
         })
         for place in places
     ]  # fmt: skip
@@ -219,6 +230,8 @@ def _remarks(run: RunDescription) -> tuple[str, ...]:
         found.append(
             "AWS names zones anew in every account; SkyPilot tries all zones of each region."
         )
+    if run.nodes > 1:
+        found.append(_CARDS_OF_AWS if run.machines.provider == "aws" else _CARDS)
     if run.plan.checkpointing.path in ("anchor", "memory_tier"):
         found.append(
             "The plan saves to machines of its own (see recommend --explain); this job saves to "

@@ -106,3 +106,14 @@ def test_hostile_names_stay_text(name: str):
     )
     for place in job(run)["resources"]["ordered"]:
         assert place["instance_type"] == name
+
+
+def test_several_machines_of_aws_have_their_fast_card_turned_on():
+    """SkyPilot 0.14.1, sky/clouds/aws.py: EFA where network_tier is best and the type has it."""
+    two = tuple(replace(each, count=2) for each in AWS.plan.machines)
+    several = described(replace(AWS.plan, machines=two))
+    tiers = {place.get("network_tier") for place in job(several)["resources"]["ordered"]}
+    assert tiers == {"best"}
+    assert "network_tier" not in str(job(AWS)["resources"])
+    text = export_files(several, "skypilot", "run")[0].text
+    assert "use_internal_ips" in text
