@@ -27,7 +27,7 @@ CALL = re.compile(r"```console\n\$ recommend ([^\n]*)\n(.*?)```", re.DOTALL)
 ROWS_OF_OTHERS = (
     "training-one-unstated", "training-laboratory", "scaling-several", "scaling-fsdp", "one-row-",
     "gavel-k80-links", "gavel-p100-links", "gavel-v100-links", "cmdare-cluster-k80-own",
-    "cmdare-cluster-p100-2ps-placed",
+    "cmdare-cluster-p100-2ps-placed", "layout-order",
 )  # fmt: skip
 LEFT_OUT = "…"  # a line of a page that stands for those before or after an excerpt
 
