@@ -7,6 +7,7 @@ checkpoint that is half written: only one with the file that is written last cou
 """
 
 import math
+import re
 
 from recommender.catalogs.frozen import dataclass
 from recommender.export.description import RunDescription
@@ -83,8 +84,8 @@ def changed_by_fallback(run: RunDescription) -> tuple[Variable, ...]:
 
 
 def _sharding(step: StepSplit) -> str:
-    """A word that a script can compare: "fsdp", or degrees: "tp8-pp2"."""
-    return step.sharding.replace(" × ", "-").replace(" ", "").lower()
+    """A word that a script can compare: "fsdp", or degrees: "tp8-pp2", "fsdp16-cp8"."""
+    return re.sub(" × |, ", "-", step.sharding).replace(" ", "").lower()
 
 
 def run_lines(run: RunDescription, ranks: RankVariables) -> list[str]:

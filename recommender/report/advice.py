@@ -165,10 +165,10 @@ def layout_sentence(step: StepSplit) -> str:
     """That the training code must cut the network, where the plan counts on it."""
     if not step.cuts_network:
         return ""
-    return (
-        f"{fmt.clean(step.sharding)}: needs model-parallel code (Megatron-LM, NeMo, "
-        "torchtitan); --sharding fsdp plans without it"
-    )
+    code = f"{fmt.clean(step.sharding)}: needs model-parallel code (Megatron-LM, NeMo, torchtitan)"
+    if "CP " in step.sharding:  # whole sequences of that length may fit no GPU
+        return f"{code} that shares each sequence among GPUs"
+    return f"{code}; --sharding fsdp plans without it"
 
 
 def _next_in_line(plan: Plan) -> list[str]:

@@ -140,6 +140,9 @@ def test_a_cut_network_is_told_in_words_that_can_be_compared():
     assert (told["MICRO_BATCH"].value, told["ACCUMULATION"].value) == ("7", "19")
     assert "copy of the network" in told["MICRO_BATCH"].meaning
     assert told["USD_PER_HOUR"].value == f"{GCP.plan.usd_per_hour:.4g}"
+    shared = replace(step, sharding="FSDP 16, CP 8")
+    told = {each.name: each for each in variables(with_step(GCP, shared), "")}
+    assert told["SHARDING"].value == "fsdp16-cp8"
 
 
 def with_step(run: RunDescription, step: StepSplit) -> RunDescription:

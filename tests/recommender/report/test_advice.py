@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from recommender.plan.plan import BillItem, Plan, Spread
-from recommender.report.advice import bill_sentence, save_sentence, time_sentence
+from recommender.report.advice import bill_sentence, layout_sentence, save_sentence, time_sentence
 from tests.recommender.answers import GCP
 
 HOUR = 3600.0
@@ -43,3 +43,11 @@ def test_what_is_no_machine_is_told_where_it_is_a_good_part_of_the_bill() -> Non
     )
     cheap = replace(dear, bill=(dear.bill[0], replace(moved, usd=4.0)))
     assert bill_sentence(replace(GCP, estimate=cheap)) == ""
+
+
+def test_code_that_cuts_is_asked_for_and_sharding_offered_where_sequences_are_whole():
+    step = GCP.estimate.step
+    cut, shared = (replace(step, sharding=word) for word in ("TP 8 × FSDP 4", "FSDP 16, CP 8"))
+    assert layout_sentence(replace(step, sharding="fsdp")) == ""
+    assert layout_sentence(cut).endswith("; --sharding fsdp plans without it")
+    assert layout_sentence(shared).endswith("that shares each sequence among GPUs")

@@ -6,6 +6,7 @@ chief's writer in `checkpoint.py`, by the functions that fitted the shipped ones
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -25,6 +26,7 @@ from recommender.performance.parameter_server import (
 from recommender.plan.accuracy import Score, Target
 from tests.research.accuracy.cmdare_data import Written, checkpoints, networks, speeds
 from tests.research.accuracy.study import Held, Study, score
+from tests.research.accuracy.tables import table
 from tests.research.fits.fit_parameter_server import (
     Speed,
     fit_servers,
@@ -36,6 +38,7 @@ from tests.research.fits.fit_parameter_server import (
     update_s,
     without,
 )
+from tests.shipped import snapshot
 
 SOURCE = "Li et al. 2020 (arXiv 2004.03072), github.com/cake-lab/CM-DARE"
 UNSEEN = "leave one network out"
@@ -54,6 +57,28 @@ def steps_held(gpu: str) -> Held:
         labels=tuple(row.network for row in tried),
         predicted=np.array(predicted),
         measured=np.array([1.0 / row.updates_per_s for row in tried]),
+    )
+
+
+def fast_gpu_held() -> Held:
+    """Seconds per update of one V100 worker with one server: a GPU that no fit holds.
+
+    Its arithmetic runs at the share of the catalog's matrix rate that K80 and P100 reach in the
+    fit of all their networks, its CPU work as theirs, on eight vCPUs.
+    """
+    known, achieved = networks(), snapshot().achieved
+    rates = fit_workers(single(speeds()), known)
+    shares = [
+        flop / (1e12 * achieved[gpu, "fp32"].tflops)
+        for gpu, flop in zip(rates.gpus, rates.flop_per_s, strict=True)
+    ]
+    rate = float(np.mean(shares)) * 1e12 * achieved["V100", "fp32"].tflops
+    like = replace(rates, gpus=("P100",), flop_per_s=(rate,))
+    rows = table("cmdare_v100")
+    return Held(
+        labels=tuple(row["network"] for row in rows),
+        predicted=np.array([update_s("P100", known[row["network"]], like) for row in rows]),
+        measured=np.array([1.0 / float(row["updates_per_s"]) for row in rows]),
     )
 
 
@@ -194,6 +219,15 @@ STUDIES: tuple[Study, ...] = (
         "15.0 %",
         SOURCE,
         partial(_steps, "P100"),
+    ),
+    Study(
+        "cmdare-step-v100",
+        "step time of a CNN on one V100 with one server, a GPU that no fit holds",
+        "fitted on K80 and P100 alone",
+        Target(),
+        "none known",
+        SOURCE,
+        lambda _: score(fast_gpu_held()),
     ),
     _cluster_study(
         "cmdare-cluster-k80",
