@@ -32,11 +32,11 @@ def constants_page(own: Calibration, efficiency: float, tensor_s: float, written
           for gpu, value in own.gpus),
         ("efficiency, others", "of GPUs not timed", *_value(own.compute, efficiency)),
         ("tensor_s", "µs per gradient tensor", *_value(own.tensor, tensor_s * 1e6)),
-        ("latency", "of the network", *_factor(own.latency)),
+        ("latency", "of the network", *_time(own.latency)),
         ("network", "sustained bandwidth", *_factor(own.network)),
         ("links", "bandwidth inside a machine", *_factor(own.links)),
-        *([("servers", "time of an update", *_factor(own.service))] if own.service else ()),
-        *([("workers", "CPU time of an update", *_factor(own.worker))] if own.worker else ()),
+        *([("servers", "time of an update", *_time(own.service))] if own.service else ()),
+        *([("workers", "CPU time of an update", *_time(own.worker))] if own.worker else ()),
         ("overlap", "share overlapped; 0 until runs show it", "", fmt.number(round(own.overlap, 4)),
          f"± {fmt.number(own.overlap_sd)}"),
         *((f"samples/s, {feed.machine}", "prepared, fetched", "",
@@ -57,7 +57,8 @@ def constants_page(own: Calibration, efficiency: float, tensor_s: float, written
                 ("network", own.network),
                 ("links", own.links),
             )
-            if fitted.sd <= UNTOLD and not 1.0 / FAR <= fitted.factor <= FAR
+            if not 1.0 / FAR <= fitted.factor <= FAR
+            if fitted.sd <= UNTOLD or (name == "latency" and fitted.factor > FAR)
         ),
         f"Speed of one machine whose GPU was timed: ± {fmt.percent(own.sigma)}; of several: "
         f"± {fmt.percent(own.sigma_several)}{_larger(own)}; of other GPUs: "
@@ -201,9 +202,16 @@ def _far(name: str, factor: float) -> str:
 
 
 def _factor(fitted: Fitted) -> tuple[str, str, str]:
-    """A factor of what is shipped; runs may show that there is a cost without telling which."""
-    if fitted.sd > UNTOLD:
-        return "× 1", "no limit seen" if fitted.factor > 1.0 else "none seen", ""
+    """A factor of the rate that is shipped; runs may show no bound of it."""
+    if fitted.sd > UNTOLD and fitted.factor > 1.0:
+        return "× 1", "no limit seen", ""
+    return "× 1", f"× {fmt.number(fitted.factor)}", _known(fitted)
+
+
+def _time(fitted: Fitted) -> tuple[str, str, str]:
+    """A factor of the time that is shipped; runs may show none."""
+    if fitted.sd > UNTOLD and fitted.factor < 1.0:
+        return "× 1", "none seen", ""
     return "× 1", f"× {fmt.number(fitted.factor)}", _known(fitted)
 
 

@@ -239,6 +239,17 @@ def test_a_bandwidth_that_runs_do_not_show_is_not_a_number(run: Run) -> None:
     assert "no limit seen" in network
 
 
+def test_a_latency_that_no_network_has_is_told_however_little_is_known_of_it(run: Run) -> None:
+    """Rings of two to eight machines wait seconds longer for each: no law of a network fits."""
+    steps = {1: 0.35, 2: 9.1, 4: 19.1, 8: 40.1}
+    rows = [f"p3.2xlarge,{n},{64 * n},{step}" for n, step in steps.items()]
+    Path("t.csv").write_text("\n".join(["instance,machines,batch,step_s", *rows]), "utf-8")
+    printed = run("calibrate", "resnet152-imagenet", "t.csv").out
+    latency = next(line for line in printed.splitlines() if line.strip().startswith("latency"))
+    assert float(latency.split("×")[2].split()[0].replace(",", "")) > 100
+    assert "no such network is known" in " ".join(printed.split())
+
+
 def test_a_stall_vector_that_contradicts_itself_is_named_and_has_no_shares(run: Run) -> None:
     rows = "1,p3.8xlarge,4,256,0.12,synthetic\n1,p3.8xlarge,4,256,0.40,cached\n"
     text = f"machines,instance,gpus,batch,step_s,data\n{rows}1,p3.8xlarge,4,256,0.20,cold\n"
