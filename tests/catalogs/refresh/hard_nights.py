@@ -1,9 +1,10 @@
 """A program that refreshes from a server again and again, and is killed, starved or set back.
 
-Called with the address, the folder of the store, the number of nights and a seed. Each refresh is a
-fork of this program, which reads the store after each: prints one JSON object of what happened and
-of every reading that was wrong. Where the store lies on a disk of its own, as a small tmpfs of
-root's, the disk is filled up, and another user tries as well.
+Called with the address, the folder of the store, a number of kills and a seed. Each refresh is a
+fork of this program, which reads the store after each, until so many were killed while they ran:
+prints one JSON object of what happened and of every reading that was wrong. Where the store lies
+on a disk of its own, as a small tmpfs of root's, the disk is filled up, and another user tries as
+well.
 """
 
 import json
@@ -30,6 +31,7 @@ NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 KINDS = ("kill",) * 5 + ("small files", "two at once", "clock")
 OWN_DISK = ("full disk", "other user")
 NOBODY, REFUSED = 65534, 4 << 8  # what `os.waitpid` says of a refusal
+KILLED = f"kill: {int(signal.SIGKILL)}"  # one that had ended before the signal came is "kill: 0"
 EVERY = 20  # nights between two readings of all versions; a new one is read at once
 
 
@@ -155,9 +157,9 @@ class Nights:
 
 def main() -> None:
     """Print what came of the nights."""
-    address, folder, nights, seed = sys.argv[1:]
+    address, folder, kills, seed = sys.argv[1:]
     made = Nights(address, Store(Path(folder)), int(seed))
-    for _ in range(int(nights)):
+    while made.happened[KILLED] < int(kills):
         made.one()
     left = [path.name for path in made.store.folder.iterdir() if path.name.startswith(".new-")]
     os.waitpid(forked(lambda: night(address, made.store, NOON)), 0)
