@@ -39,6 +39,7 @@ class Way:
     stages: int  # 0: all machines are one pipeline
     context: int = 1  # groups of GPUs that share a sequence
     sharded: bool = False  # whether all GPUs of the cluster divide the weights as well
+    experts: bool = False  # whether the GPUs of a machine divide the experts of each layer
 
 
 # The stages of a pipeline over several machines are 2, 4, 8, 16 or all of them.
@@ -50,8 +51,9 @@ WAYS: tuple[Way, ...] = (
     *(Way(True, stages, context) for stages in STAGES for context in CONTEXTS),
     *(Way(True, 1, context, sharded=True) for context in CONTEXTS),
     *(Way(False, 1, context, sharded) for sharded in (False, True) for context in CONTEXTS),
+    *(Way(False, stages, experts=True) for stages in STAGES),
 )
-_SHARED, _STAGES, _CONTEXT, _SHARDED = (
+_SHARED, _STAGES, _CONTEXT, _SHARDED, _EXPERTS = (
     np.array([getattr(way, name) for way in WAYS])[:, None, None] for name in Way.__slots__
 )
 
@@ -66,6 +68,7 @@ class Splits:
     stages: Floats  # p
     context: Floats  # c, groups of them that share a sequence
     sharded: Floats  # 1 where all GPUs of the cluster divide the weights, else 0
+    experts: Floats  # GPUs that divide the experts of a layer
 
     def take(self, rows: Ints | Bools) -> "Splits":
         """Some of the cuts, in their order."""
@@ -114,16 +117,18 @@ def splits_of(job: Job, fleet: Clusters, held: float = 0.0) -> Splits:
     fits &= fleet.memory_bytes * fleet.gpus >= held
     rows = np.flatnonzero(fits)
     if not len(rows):
-        return Splits(rows, rows, *(np.zeros(0) for _ in range(4)))
+        return Splits(rows, rows, *(np.zeros(0) for _ in range(5)))
     n, g = fleet.machines[rows].astype(np.int64), whole[rows].astype(np.int64)
     limits = job.hidden, job.layers, job.sharding, most_context(job)
     possible, tensor, stages = _ways(*limits, int(n.max()), int(g.max()))
-    tried = np.flatnonzero(_CONTEXT.ravel() <= most_context(job))
+    may = (most_context(job) >= _CONTEXT) & (~_EXPERTS | (job.family == "moe"))
+    tried = np.flatnonzero(may)
     way, at = np.nonzero(possible[tried][:, n, g])
     way = tried[way]
     degrees = (way, n[at], g[at])
     context, sharded = (each[way, 0, 0].astype(np.float64) for each in (_CONTEXT, _SHARDED))
-    return Splits(way, rows[at], tensor[degrees], stages[degrees], context, sharded)
+    experts = np.where(_EXPERTS[way, 0, 0], fleet.gpus_per_machine[rows[at]], 1.0)
+    return Splits(way, rows[at], tensor[degrees], stages[degrees], context, sharded, experts)
 
 
 @lru_cache(maxsize=64)
@@ -141,7 +146,9 @@ def _ways(
     replica, size = tensor * stages * _CONTEXT, np.maximum(g, 1)
     inside = (replica <= g) & (g % replica == 0)
     across = (replica > g) & (replica % size == 0) & (n % np.maximum(replica // size, 1) == 0)
-    good = (inside | across) & (n >= 1) & (g >= 1) & (most_context >= _CONTEXT)
+    divided = np.isin(g, DEGREES[1:]) & (n % stages == 0)
+    placed = np.where(_EXPERTS, divided, inside | across)
+    good = placed & (n >= 1) & (g >= 1) & (most_context >= _CONTEXT)
     good &= (
         np.isin(tensor, DEGREES)
         & (hidden % tensor == 0)
@@ -151,7 +158,7 @@ def _ways(
     good &= ~_SHARDED | (n * g > tensor)  # else nobody is left to divide them with
     good &= _SHARED | (_CONTEXT == 1) | (g >= _CONTEXT) | (g == 1)
     if sharding == "tensor":
-        good &= (stages == 1) & (_CONTEXT == 1)
+        good &= (stages == 1) & (tensor > 1) & (_CONTEXT == 1)
     elif sharding == "pipeline":
         good &= (stages > 1) & (_CONTEXT == 1)
     elif sharding == "context":

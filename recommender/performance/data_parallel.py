@@ -254,6 +254,7 @@ def data_parallel_terms(job: Job, prior: Prior, fleet: Clusters, needs: Bytes) -
         context=whole,
         stages=whole,
         sharded=np.zeros(step.shape),
+        experts=whole,
         again=np.broadcast_to(RECOMPUTE[:, None].astype(np.float64), step.shape),
     )
 

@@ -14,6 +14,7 @@ often (arXiv 2104.04473, section 2.2); then a replica has p micro-batches at lea
 the pace of the stage that has one more. Of the layers of a stage none, all, or as few are computed
 again as let one sample fit (Megatron-LM's --recompute-num-layers).
 
+GPUs that divide experts hold the rest of a layer each, and send each token to its experts and back.
 GPUs that share a sequence gather the keys and values of the whole of it in each layer, once each
 way, and sum their gradients (Llama 3, arXiv 2407.21783, section 3.3.2); nothing hides that.
 """
@@ -63,14 +64,20 @@ def held_bytes(
     tensor: Floats,
     stages: Floats,
     sharded: Floats | float = 0.0,
+    experts: Floats | float = 1.0,
 ) -> Floats:
     """States that a GPU holds: the optimizer's are divided among the replicas as well.
 
     ZeRO stage 1, as in Megatron-LM's distributed optimizer (arXiv 1910.02054, 2019). Where they
-    are sharded, all are.
+    are sharded, all are; each of `experts` GPUs holds its part of the experts.
     """
-    weights = (needs.weights + needs.gradients) / np.where(sharded, gpus, tensor * stages)
-    return np.asarray(weights + needs.optimizer / gpus)
+    part = held_share(needs, experts) / np.where(sharded, gpus, tensor * stages)
+    return np.asarray((needs.weights + needs.gradients) * part + needs.optimizer / gpus)
+
+
+def held_share(needs: Bytes, experts: Floats | float) -> Floats:
+    """The share of its layers' weights that a GPU holds which divides the experts with others."""
+    return np.asarray(1.0 - needs.routed + needs.routed / experts)
 
 
 def kept_bytes(needs: Bytes, again: Floats | float) -> Floats:
@@ -112,6 +119,7 @@ class Degrees:
     context: float
     stages: float
     sharded: bool
+    experts: float = 1.0
 
     def label(self, gpus: float) -> str:
         """For people: "TP 8 × PP 4 × DP 2", "TP 8 × FSDP 4"; "FSDP 8, CP 2": two of the eight."""
@@ -119,6 +127,8 @@ class Degrees:
         plain = (("TP", self.tensor), ("CP", self.context), ("PP", self.stages), ("DP", alike))
         degrees = (plain[0], ("FSDP", shares)) if self.sharded else plain
         label = " × ".join(f"{name} {degree:.0f}" for name, degree in degrees if degree > 1)
+        if self.experts > 1:
+            return f"{label}, EP {self.experts:.0f}"
         return f"{label}, CP {self.context:.0f}" if self.sharded and self.context > 1 else label
 
 
@@ -128,10 +138,11 @@ def cut_parts_gib(
     """The memory of the GPU that holds most line by line, in GiB."""
     each, kept = cut.tensor * cut.stages, float(kept_bytes(needs, again))
     shares, parts = gpus if cut.sharded else each, cut.tensor * cut.context
+    part = float(held_share(needs, cut.experts))
     last = cut.stages == 1 or kept / cut.stages + needs.logits > kept
     return gib_lines(
-        weights=needs.weights / shares,
-        gradients=needs.gradients / shares,
+        weights=needs.weights * part / shares,
+        gradients=needs.gradients * part / shares,
         optimizer=needs.optimizer / gpus,
         activations=micro_batch * kept / parts / (cut.stages if last else 1.0),
         logits=micro_batch * needs.logits / parts * last,
@@ -145,6 +156,8 @@ REDUCED_AGAIN = 6.0  # with the forward pass done twice
 EXCHANGED = 3.0
 # Width of keys and of values at most: eight heads of 128 (Llama 3, Qwen 3, Mistral: config.json).
 KEY_WIDTH = 1024
+# Experts of each token: Qwen3, DeepSeek-V3, Kimi K2 (config.json); GPT-OSS has 4, Mixtral 2.
+TOKEN_EXPERTS = 8.0
 # Chunks of layers on each GPU of a pipeline: up to 4, and up to 8 where that is faster. Llama 3.1
 # 405B has 7 in NVIDIA's recipe (NeMo, llama31_405b, 2024), one layer a chunk in Meta's own run
 # (arXiv 2407.21783, section 3.3); GPT-3 has 6 in MLPerf's (v3.1).
@@ -173,6 +186,7 @@ class _Turns:
     context: Floats
     stages: Floats
     sharded: Floats
+    experts: Floats
     waiting: Floats  # turns in which a GPU of the pipeline has nothing to do
 
     def take(self, again: Ints, cut: Ints) -> "_Turns":
@@ -186,7 +200,7 @@ def best_cuts(job: Job, prior: Prior, fleet: Clusters, needs: Bytes) -> StepTerm
     splits = splits_of(job, fleet, needs.states)
     memory, gpus = fleet.memory_bytes[splits.cluster], fleet.gpus[splits.cluster]
     least = sample_bytes(needs, 1.0, splits.parts, splits.stages) + needs.context
-    held = held_bytes(needs, gpus, splits.tensor, splits.stages, splits.sharded)
+    held = held_bytes(needs, gpus, splits.tensor, splits.stages, splits.sharded, splits.experts)
     splits = splits.take(memory >= least + held)
     turns = _turns(job, prior, fleet.take(splits.cluster), needs, splits)
     again, step_s = turns.step_s.argmin(axis=0), turns.step_s.min(axis=0)
@@ -255,7 +269,7 @@ def _turns_of(
     uneven = np.ceil(job.layers / parts) * parts / job.layers  # the longest one sets the pace
     kept = 1.0 + np.where(chunks > 1, (p - 1.0) / (p * chunks), 0.0)
     room = fleet.memory_bytes - needs.context
-    room = room - held_bytes(needs, fleet.gpus, t, p, splits.sharded)
+    room = room - held_bytes(needs, fleet.gpus, t, p, splits.sharded, splits.experts)
     some = least_again(needs, room / kept, splits.parts, p, job.layers)
     again = np.stack([np.zeros_like(some), np.ones_like(some), some])
     sample = sample_bytes(needs, again, splits.parts, p) * kept
@@ -302,6 +316,7 @@ def _turns_of(
         context=splits.context,
         stages=p,
         sharded=splits.sharded,
+        experts=splits.experts,
         waiting=np.broadcast_to(waiting, rounds.shape),
     )
 
@@ -326,6 +341,7 @@ def _terms(c: _Turns) -> StepTerms:
         context=c.context,
         stages=c.stages,
         sharded=c.sharded,
+        experts=c.experts,
         again=c.again,
     )
 
@@ -379,7 +395,8 @@ def _talk(
     t, c, p = splits.tensor, splits.context, splits.stages
     wide = 4.0 if job.precision in ("fp32", "tf32") else 2.0
     sent = float(job.tokens_per_sample) * job.hidden * wide / c
-    across = splits.replica > fleet.gpus_per_machine
+    divided = splits.experts > 1
+    across = (splits.replica > fleet.gpus_per_machine) | divided
     handed = 2.0 * sent * (p > 1) * chunks
     reduced = (REDUCED + again * (REDUCED_AGAIN - REDUCED)) * (job.layers * 2.0 * sent)
     local = np.where(across, 0.0, handed / t)
@@ -387,10 +404,20 @@ def _talk(
     rate = np.where(across, fleet.network_bytes_per_s, np.inf)
     each = 2.0 * chunks * (fleet.network_half_bytes / rate + across * fleet.network_latency_s)
     each = each * (p > 1)
+    if divided.any():  # all GPUs of a machine are one stage, of as many pipelines
+        handed = np.where(divided, fleet.gpus_per_machine, 1.0) * handed
+        inside = inside + _to_experts(job, fleet, splits, again, sent)
     if not (c > 1).any():
         return inside, handed / rate, each
     shared = _sequences(job, fleet, splits, again, wide)
     return inside + shared[0], handed / rate + shared[1], each + shared[2]
+
+
+def _to_experts(job: Job, fleet: Clusters, splits: Splits, again: Floats, sent: Floats) -> Floats:
+    """Seconds per sample in which tokens go to their experts and back, each way in each layer."""
+    e, trips = splits.experts, 4.0 + 2.0 * again
+    moved = TOKEN_EXPERTS * sent * ((e - 1.0) / e) * (job.layers / splits.stages)
+    return np.asarray(trips * moved / fleet.intra_bytes_per_s)
 
 
 def _sequences(
@@ -436,12 +463,14 @@ def _gathers(job: Job, fleet: Clusters, needs: Bytes, splits: Splits) -> tuple[F
 
 def _gradients(fleet: Clusters, needs: Bytes, splits: Splits) -> tuple[Floats, Floats]:
     """Seconds in which the replicas sum their gradients, on the links and on the network."""
-    replica = splits.tensor * splits.stages
+    replica = splits.tensor * splits.stages * splits.experts
     g, n = fleet.gpus_per_machine, fleet.machines
     alike = np.maximum(g / replica, 1.0)  # replicas of one machine
     share = np.minimum(g / replica, 1.0)  # of the network that a machine holds
     others = n * share  # machines that hold the same part
     near = 2.0 * needs.reduced / replica * (1.0 - 1.0 / alike) / fleet.intra_bytes_per_s
+    shared = 2.0 * (1.0 - needs.routed) * needs.reduced / splits.stages * (1.0 - 1.0 / g)
+    near = near + np.where(splits.experts > 1, shared / fleet.intra_bytes_per_s, 0.0)
     message = np.minimum(BUCKET_BYTES, needs.reduced * share)
     alone = others <= 1.0
     rate = fleet.network_bytes_per_s * message / (message + fleet.network_half_bytes)
@@ -467,7 +496,7 @@ class ModelParallel(Strategy):
         """The degrees of the cut, and the memory of the GPU that holds most."""
         gpus, sharded = float(one.gpus[0]), bool(step.sharded[0])
         t, c, p = (float(each[0]) for each in (step.tensor, step.context, step.stages))
-        cut = Degrees(t, c, p, sharded)
+        cut = Degrees(t, c, p, sharded, float(step.experts[0]))
         micro, again = float(step.micro_batch[0]), float(step.again[0])
         return Layout(cut.label(gpus), cut_parts_gib(needs, gpus, cut, micro, again))
 
@@ -477,8 +506,9 @@ class ModelParallel(Strategy):
             return []
         cuts, gpus = splits_of(job, one), float(one.gpus[0])
         cuts = cuts.take(gpus <= cuts.replica * job.global_batch)
-        held = held_bytes(needs, gpus, cuts.tensor, cuts.stages, cuts.sharded) + needs.context
-        least: list[float] = (held + sample_bytes(needs, 1.0, cuts.parts, cuts.stages)).tolist()
+        held = held_bytes(needs, gpus, cuts.tensor, cuts.stages, cuts.sharded, cuts.experts)
+        held = held + needs.context + sample_bytes(needs, 1.0, cuts.parts, cuts.stages)
+        least: list[float] = held.tolist()
         return least
 
     def why_none(self, job: Job, one: Clusters) -> str:

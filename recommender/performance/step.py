@@ -24,7 +24,7 @@ from recommender.performance.strategy import StepTerms
 from recommender.plan.plan import StepSplit
 
 TIE = 1 + 1e-12
-DEGREES = ("tensor", "context", "stages", "sharded", "again")
+DEGREES = ("tensor", "context", "stages", "sharded", "experts", "again")
 PARTS = (
     "compute_s", "recompute_s", "bubble_s", "input_s", "network_share", "micro_batch",
     "accumulation",

@@ -78,7 +78,9 @@ def nemo(keys: Keys) -> TrainingConfig:
     context = keys.whole("model.context_parallel_size")
     parallel = ("tensor_model_parallel", "pipeline_model_parallel", "context_parallel")
     adapted = keys.text("model.peft.peft_scheme").lower()
-    keys.without("model.expert_model_parallel_size", "planned without: experts on every GPU")
+    keys.without(
+        "model.expert_model_parallel_size", "planned with experts divided where that is best"
+    )
     return TrainingConfig(
         tool="NeMo",
         model=_restored(keys),

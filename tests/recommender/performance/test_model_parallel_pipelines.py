@@ -17,11 +17,12 @@ from tests.recommender.performance.parts import P4DE, P5, clusters, columns, lla
 ZERO = np.zeros(1, dtype=np.int64)
 
 
-def one_cut(job, found, machines, tensor, stages, context=1, sharded=0, **changes):
+def one_cut(job, found, machines, tensor, stages, context=1, sharded=0, experts=1, **changes):
     """The terms of one cut, nothing recomputed."""
     prior = replace(prior_of(job), **({"batch_penalty": 0.0, "tensor_s": 0.0} | changes))
     fleet = clusters(found, {0: machines})
-    degrees = (np.array([float(degree)]) for degree in (tensor, stages, context, sharded))
+    cut = tensor, stages, context, sharded, experts
+    degrees = (np.array([float(degree)]) for degree in cut)
     splits = Splits(ZERO, ZERO, *degrees)
     return cut_terms(job, prior, fleet, bytes_of(job, prior), splits)
 
@@ -180,3 +181,16 @@ def test_a_sequence_that_fits_no_gpu_is_shared_and_named_with_its_degrees():
     split = explain(long, found, fleet, 0)
     assert " × CP " in split.sharding or ", CP " in split.sharding
     assert split.memory_gib <= found.memory_bytes[0] / 2**30
+
+
+@pytest.mark.usefixtures("punctual")
+def test_tokens_go_to_eight_experts_and_back_in_both_passes():
+    """Each GPU sends 7/8 of its own two samples' tokens, 4 × 8 times a layer, over its links."""
+    job = llama(family="moe", global_batch=16)
+    found = endless(job, intra_bytes_per_s=440e9)
+    needs = bytes_of(job, prior_of(job))
+    terms = one_cut(job, found, 1, 1, 1, experts=8, overlap=0.0)
+    moved = 2 * 32 * 4 * 8 * (7 / 8) * 8192 * 4096 * 2 / 440e9
+    summed = 2 * (1 - needs.routed) * needs.reduced * (7 / 8) / 440e9  # of what all eight hold
+    assert terms.exposed_s[0, 0] == pytest.approx(moved + summed)
+    assert terms.compute_s[0, 0] == pytest.approx(16 / found.compute_per_s[0])

@@ -195,3 +195,31 @@ def test_the_label_names_the_degrees():
     assert Degrees(8.0, 2.0, 1.0, False).label(16.0) == "TP 8 × CP 2"
     assert Degrees(8.0, 1.0, 1.0, True).label(32.0) == "TP 8 × FSDP 4"
     assert Degrees(1.0, 2.0, 1.0, True).label(8.0) == "FSDP 8, CP 2"
+
+
+def test_experts_are_divided_among_the_gpus_of_a_machine_and_stages_are_machines():
+    """On four machines of eight: one, two or four stages; no other family has experts."""
+    job = llama(family="moe", tokens_per_sample=2048)
+
+    def divided(job):
+        found = splits_of(job, clusters(columns(job, (P5,)), {0: 4}))
+        chosen = found.take(found.experts > 1)
+        every = (chosen.tensor, chosen.stages, chosen.experts)
+        return sorted(zip(*(part.tolist() for part in every), strict=True))
+
+    assert divided(job) == [(1, 1, 8), (1, 2, 8), (1, 4, 8)]
+    assert not divided(llama(tokens_per_sample=2048))
+
+
+def test_a_gpu_holds_an_eighth_of_the_experts_and_all_of_the_rest():
+    """Mixtral 8x7B: of 46.7 B parameters 2.4 B in attention, 4·h² a layer, and two tables."""
+    size = {"parameters": 46.7e9, "trainable_parameters": 46.7e9, "vocabulary": 32_000}
+    needs = bytes_of(job := llama(family="moe", stack="tuned", **size), prior_of(job))
+    rest = 4 * 32 * 4096**2 + 2 * 32_000 * 4096
+    assert needs.routed == pytest.approx(1 - rest / 46.7e9)
+    held = held_bytes(needs, 16.0, np.array([1.0]), np.array([2.0]), 0.0, np.array([8.0]))
+    assert held == pytest.approx(4 * (rest + (46.7e9 - rest) / 8) / 2 + 12 * 46.7e9 / 16)
+    lines = dict(cut_parts_gib(needs, 16.0, Degrees(1.0, 1.0, 2.0, False, 8.0), 1.0, 0.0))
+    states = lines["weights"] + lines["gradients"] + lines["optimizer"]
+    assert states == pytest.approx(float(held[0]) / 2**30)
+    assert Degrees(1.0, 1.0, 4.0, False, 8.0).label(64.0) == "PP 4 × DP 16, EP 8"

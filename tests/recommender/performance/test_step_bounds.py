@@ -59,6 +59,12 @@ def test_no_cluster_that_cuts_the_network_is_faster_than_its_lines(seed, shardin
     check_lines(seed, sharding=sharding, family=family, stack="tuned", **CUT)
 
 
+@pytest.mark.parametrize("sharding", ["auto", "pipeline"])
+@pytest.mark.parametrize("seed", range(12))
+def test_no_cluster_that_divides_experts_is_faster_than_its_lines(seed, sharding):
+    check_lines(seed, sharding=sharding, family="moe", stack="tuned", **CUT)
+
+
 @pytest.mark.parametrize("sharding", ["auto", "context"])
 @pytest.mark.parametrize("seed", range(12))
 def test_no_cluster_that_shares_sequences_is_faster_than_its_lines(seed, sharding):

@@ -27,6 +27,7 @@ JOBS = (
     llama(method="lora", trainable_parameters=42e6),
     llama(sharding="pipeline", tokens_per_sample=1024, global_batch=6),
     llama(sharding="tensor", precision="fp32"),
+    llama(family="moe", stack="tuned", parameters=47e9, trainable_parameters=47e9),
     llama(sharding="context", tokens_per_sample=32768, global_batch=6),
     resnet(),
     resnet(family="vit", sync="parameter_server"),
@@ -229,6 +230,7 @@ class Cut(NamedTuple):
     c: int
     p: int
     sharded: bool
+    e: int = 1  # GPUs that divide the experts
 
 
 def every_cut(job: Job, n: int, g: int) -> list[Cut]:
@@ -239,11 +241,15 @@ def every_cut(job: Job, n: int, g: int) -> list[Cut]:
     if job.sharding != "auto":
         contexts = [c for c in contexts if (c > 1) is (job.sharding == "context")]
     degrees = product({1, g}, contexts, sorted(stages[job.sharding]), (False, True))
-    return [cut for cut in (Cut(*each) for each in degrees) if is_known(job, n, g, cut)]
+    found = [cut for cut in (Cut(*each) for each in degrees) if is_known(job, n, g, cut)]
+    if job.family != "moe" or g == 1:
+        return found
+    most = [p for p in (1, 2, 4, 8, 16) if n % p == 0 and nearly_even(job.layers, p)]
+    return found + [Cut(1, 1, p, False, g) for p in most]
 
 
 def is_known(job: Job, n: int, g: int, cut: Cut) -> bool:
-    t, c, p, sharded = cut
+    t, c, p, sharded, e = cut
     replica = t * c * p
     if replica == 1 or (c > 1 and p not in (1, 2, 4, 8, 16)) or not nearly_even(job.layers, p):
         return False
@@ -268,7 +274,7 @@ def scalar_cut(
     `again` is the share of the layers that is computed again; None: of the numbers of layers of a
     stage the least with which one sample fits.
     """
-    t, c, p, sharded = cut
+    t, c, p, sharded, e = cut
     if again is None:
         each = ceil(job.layers / p)
         shares = [k / each for k in range(each + 1)]
@@ -282,7 +288,7 @@ def scalar_cut(
     logits = needs.logits / (t * c)
     sample = kept + logits if p == 1 else max(kept, kept / p + logits)
     sample *= 1 + (p - 1) / (p * chunks) if chunks > 1 else 1
-    weights = needs.weights + needs.gradients
+    weights = (needs.weights + needs.gradients) * (1 - needs.routed * (1 - 1 / e))
     held = weights / (gpus if sharded else t * p) + needs.optimizer / gpus + needs.context
     fits = floor((float(fleet.memory_bytes[0]) - held) / sample)
     if fits < 1:
@@ -307,7 +313,7 @@ def cut_step(
     chunks: int,
 ) -> float:
     """r micro-batches through p stages, and then the gradients."""
-    t, c, p, sharded = cut
+    t, c, p, sharded, e = cut
     g, links = float(fleet.gpus_per_machine[0]), float(fleet.intra_bytes_per_s[0])
     rate, latency = float(fleet.network_bytes_per_s[0]), float(fleet.network_latency_s[0])
     half = float(fleet.network_half_bytes[0])
@@ -322,7 +328,10 @@ def cut_step(
     turn = busy + (4 + 2 * again) * job.layers / p * 2 * (t - 1) / t * message / links
     if p > 1:
         far = (message + half) / rate + latency
-        turn += 2 * chunks * (far if t * c * p > g else message / t / links)
+        if e > 1:
+            far = (g * message + half) / rate + latency
+        turn += 2 * chunks * (far if t * c * p > g or e > 1 else message / t / links)
+    turn += (4 + 2 * again) * job.layers / p * 8 * message * (e - 1) / e / links
     if c > 1:
         calls, keys = (3 + again) * job.layers / p, 2 * wide * min(job.hidden, 1024) / t
         keys *= batch / rounds * job.tokens_per_sample * (c - 1) / c
@@ -341,7 +350,7 @@ def scalar_states(job: Job, prior: Prior, fleet: Clusters, cut: Cut, rounds: int
     n, g = float(fleet.machines[0]), float(fleet.gpus_per_machine[0])
     rate, half = float(fleet.network_bytes_per_s[0]), float(fleet.network_half_bytes[0])
     links, latency = float(fleet.intra_bytes_per_s[0]), float(fleet.network_latency_s[0])
-    needs, alone = bytes_of(job, prior), cut.t * cut.p
+    needs, alone = bytes_of(job, prior), cut.t * cut.p * cut.e
     inside, others = max(g / alone, 1.0), n * min(g / alone, 1.0)
     if cut.sharded:
         sent, layer = 2 * needs.gathered + needs.reduced, needs.gathered / job.layers
@@ -350,6 +359,8 @@ def scalar_states(job: Job, prior: Prior, fleet: Clusters, cut: Cut, rounds: int
             sums += sent * (n - 1) / n / (rate * layer / (layer + half)) + 3 * latency * log2(n)
         return rounds * sums
     sums = 2 * needs.reduced / alone * (inside - 1) / inside / links
+    if cut.e > 1:
+        sums += 2 * (1 - needs.routed) * needs.reduced / cut.p * (g - 1) / g / links
     if others > 1:
         part = needs.reduced * others / n
         bucket = min(BUCKET_BYTES, part)

@@ -120,10 +120,12 @@ def predicted(run: Run) -> float:
     return run.batch / stated_step_s(job, fleet, cut, run.micro_batch, run.recompute)
 
 
-def one_cut(tensor: float, stages: float, context: float = 1, sharded: bool = False) -> Splits:
+def one_cut(
+    tensor: float, stages: float, context: float = 1, sharded: bool = False, experts: float = 1
+) -> Splits:
     """One cut on one cluster."""
     zero = np.zeros(1, dtype=np.int64)
-    degrees = (tensor, stages, context, sharded)
+    degrees = (tensor, stages, context, sharded, experts)
     return Splits(zero, zero, *(np.array([float(degree)]) for degree in degrees))
 
 
@@ -133,7 +135,7 @@ def stated_step_s(
     """The step of a stated cut with its micro-batch (0: the model's), recomputed as stated."""
     prior, times = prior_of(job), []
     needs = bytes_of(job, prior)
-    degrees = cut.tensor, cut.stages, cut.sharded
+    degrees = cut.tensor, cut.stages, cut.sharded, cut.experts
     for again in (False, True):
         held = held_bytes(needs, fleet.gpus, *degrees) + needs.context
         sample = sample_bytes(needs, float(again), cut.parts, cut.stages)
