@@ -9,7 +9,13 @@ import shlex
 from recommender.catalogs.frozen import dataclass
 from recommender.export.description import Location, RunDescription, locations_of
 from recommender.export.files import ExportFile
-from recommender.export.header import cap_words, disk_words, fallback_words, header
+from recommender.export.header import (
+    cap_words,
+    disk_words,
+    fallback_words,
+    header,
+    patience_words,
+)
 from recommender.export.machine_script import MACHINE, MachineSteps, machine_script
 from recommender.export.start import start_line
 from recommender.export.storage import progress_line
@@ -44,6 +50,7 @@ def cloud_files(
     """The script of a cloud, and what its machines run."""
     remarks = (
         *fallback_words(run, f"{SCRIPT} makes the switch."),
+        *patience_words(run, f"{SCRIPT} does so."),
         f"{SCRIPT} runs on a machine that stays on, and may be killed and started again; run it "
         "in the folder of your training script, or name that in CODE_DIR.",
         *cloud.remarks,
@@ -87,9 +94,11 @@ def _steps(run: RunDescription, cloud: CloudSteps) -> Steps:
     late = run.fallback
     keep = (
         *_keep("plan", run.machines, run.nodes, ()),
+        *(_GONE if run.plan.move_after_s else ()),
         'for place in "${PLACES[@]}"; do',
         '  read -r region zone <<< "$place"',
-        *(f"  {line}" for line in _TRY),
+        *(("  if is_too_early; then continue; fi",) if run.plan.move_after_s else ()),
+        *(f"  {line}" for line in (_TRY_AND_NOTE if run.plan.move_after_s else _TRY)),
         "done",
         "return 1",
     )
@@ -134,6 +143,25 @@ _TRY = (
     'stop_machines "$run_tag" || true  # some of them may have started',
 )
 
+_TRY_AND_NOTE = (
+    _TRY[0],
+    'if start_machines; then echo "$region" > "$held"; return 0; fi',
+    _TRY[2],
+)
+
+# Of the region that holds the checkpoints: its name, and since when its machines are gone.
+_GONE = (
+    'if [ -s "$held" ] && [ "$(wc -w < "$held")" -eq 1 ]; then',
+    '  echo "$(< "$held") $(date +%s)" > "$held"',
+    "fi",
+)
+_TOO_EARLY = (
+    "local last since",
+    '[ -s "$held" ] || return 1',
+    'read -r last since < "$held"',
+    '[ "$region" != "$last" ] && [ $(( $(date +%s) - since )) -lt "$MOVE_AFTER_S" ]',
+)
+
 _STATE = (
     "local ended tag=$NAME-$began-$phase machines",
     'ended=$(show "$NAME/ended-$began" || true)',
@@ -158,11 +186,25 @@ def _setup(run: RunDescription) -> tuple[str, ...]:
         "boot_file=$(mktemp)",
         "trap 'rm -f \"$boot_file\"' EXIT",
         assignment("DISK_GB", run.disk_gb),
+        *_patience(run),
         "# Asked for in this order, at every start.",
         "PLACES=(",
         *(f"  {shlex.quote(place)}" for place in places_of(run)),
         ")",
         nodes,
+    )
+
+
+def _patience(run: RunDescription) -> tuple[str, ...]:
+    """How long the region that holds the checkpoints is asked alone, where that is worth it."""
+    patience_s = run.plan.move_after_s
+    if not patience_s:
+        return ()
+    return (
+        f"{assignment('MOVE_AFTER_S', f'{patience_s:.0f}')}  # in the region of the checkpoints "
+        "before they move",
+        'held="${STATE_DIR:-.}/.$NAME.region"',
+        *shell_function("is_too_early", _TOO_EARLY)[:-1],
     )
 
 

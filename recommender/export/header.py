@@ -134,6 +134,17 @@ def fallback_words(run: RunDescription, who: str) -> list[str]:
     ]
 
 
+def patience_words(run: RunDescription, who: str) -> list[str]:
+    """How long spot is asked for where the checkpoints lie before they move, and who sees to it."""
+    patience_s = run.plan.move_after_s
+    if not patience_s:
+        return []
+    return [
+        f"Where spot goes away it is asked for in the same region for {duration(patience_s)} "
+        f"before the checkpoint moves to the next, which is counted in the estimate. {who}"
+    ]
+
+
 def unswitched_words(run: RunDescription) -> str:
     """What is left where nobody makes the switch, as a sentence; nothing where it is not known."""
     late = run.fallback

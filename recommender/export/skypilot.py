@@ -21,6 +21,7 @@ from recommender.export.header import (
     fallback_words,
     group_words,
     header,
+    patience_words,
     share_words,
     unswitched_words,
 )
@@ -224,6 +225,11 @@ def _remarks(run: RunDescription) -> tuple[str, ...]:
         f"Started without it, this job waits for spot.{unswitched_words(run)}"
     )
     found = fallback_words(run, who)
+    found += patience_words(
+        run,
+        "SkyPilot asks the next region at once: it is sooner back and pays for more moves "
+        "(recommend --failover zone plans for one region).",
+    )
     found += _at_first_outage(run)
     zones = any(location.zone_ids for location in run.locations)
     if zones:

@@ -5,10 +5,15 @@ from dataclasses import replace
 
 from recommender.catalogs.frozen import dataclass
 from recommender.catalogs.schema import InstanceType
-from recommender.market.offer_facts import Facts, Pool
+from recommender.market.offer_facts import Facts, Pool, move_usd
+from recommender.plan.effort import WAIT_USD
 from recommender.risk.random_numbers import MAX_LISTED_ZONES
 
 LIST_LENGTHS = (1, 2, MAX_LISTED_ZONES)  # lengths of failover lists that are tried
+# For how long people ask for the same place again before a checkpoint that is dear to move goes to
+# another: those of these for which waiting costs no more than the move (`risk/move_after.py`). Half
+# an hour spares half of the moves and hardly lengthens the tail, four hours spare three quarters.
+PATIENCE_S = (0.5 * 3600.0, 4 * 3600.0)
 LIST_PRICE_RANGE = 1.6  # a failover list holds no zone more expensive than this times its first
 
 
@@ -34,10 +39,33 @@ class FailoverLists:
                 groups = list(self.facts.by(mine, "region").values())
             elif failover == "none":
                 groups = [[row] for row in mine]
-            parts = (part for group in groups for part in self._by_quota(group))
-            lists = (pool for part in parts for pool in self._prefixes(self.of(part)))
-            pools += dict.fromkeys(lists)
+            parts = [part for group in groups for part in self._by_quota(group)]
+            lists = [pool for part in parts for pool in self._prefixes(self.of(part))]
+            patient = [each for pool in lists for each in self._patient(pool)]
+            if patient:
+                patient += self._staying(mine)
+            pools += dict.fromkeys((*lists, *patient))
         return pools
+
+    def _patient(self, pool: Pool) -> list[Pool]:
+        """The list with patience before its checkpoint moves, where a move is worth it."""
+        worth_s = 3600.0 * move_usd(self.facts, pool) / WAIT_USD
+        return [replace(pool, move_after_s=each) for each in PATIENCE_S if each <= worth_s]
+
+    def _staying(self, rows: list[int]) -> list[Pool]:
+        """Lists inside one region, none with a cheaper one of as many zones: nothing moves far."""
+        pools = [
+            pool
+            for local in self.facts.by(rows, "region").values()
+            for part in self._by_quota(local)
+            for pool in self._prefixes(self.of(part))
+        ]
+        price = self.facts.planning_price
+        kept: dict[int, Pool] = {}
+        for pool in sorted(pools, key=lambda each: sum(map(price, each.rows)) / len(each.rows)):
+            if not any(length >= len(pool.rows) for length in kept):
+                kept[len(pool.rows)] = pool
+        return list(kept.values())
 
     def _by_quota(self, rows: list[int]) -> list[list[int]]:
         """The places of a type that may hold as many machines, for each such number.

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from recommender.catalogs.frozen import dataclass
-from recommender.market.offer_facts import Facts, Pool, copies_usd_per_gb, migration_usd_per_gb
+from recommender.market.offer_facts import Facts, Pool, copies_usd_per_gb, move_usd
 from recommender.optimize.space import Entries
 from recommender.performance.checkpoint import object_store_rate
 from recommender.performance.machines import disk_bytes_per_s, network_of
@@ -96,7 +96,8 @@ class OfferEntries:
             self.max_usd(pool),
             self.max_machines,
             self.fixed_usd(pool),
-            self._move_usd(pool),
+            move_usd(self.facts, pool),
+            pool.move_after_s,
             self.start_s(pool),
         )
         capacity = (1e9, 1.0, 1.0, 40.0, slope, 0.0, 0.0, 1.0, 0.0, True)
@@ -155,13 +156,6 @@ class OfferEntries:
             return 0.0
         provider, regions = self._places(pool)
         return data.gib * GIB / GB * copies_usd_per_gb(self.facts, provider, regions, data.at)
-
-    def _move_usd(self, pool: Pool) -> float:
-        """Egress of one checkpoint where a list spans regions."""
-        if len(pool.rows) < 2:
-            return 0.0
-        gb = self.facts.job.checkpoint_bytes / GB
-        return gb * migration_usd_per_gb(self.facts, *self._places(pool))
 
     def _places(self, pool: Pool) -> tuple[str, tuple[str, ...]]:
         """Provider and regions of a pool, in the order tried."""

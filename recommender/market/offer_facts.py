@@ -43,6 +43,7 @@ class Pool:
     spot: bool
     kind: int
     type: InstanceType
+    move_after_s: float = 0.0  # for which the place left last is asked alone before the others
 
 
 @dataclass(frozen=True)
@@ -387,6 +388,15 @@ def migration_usd_per_gb(facts: Facts, provider: str, regions: Sequence[str]) ->
         return 0.0
     prices = [usd_per_gb(facts, provider, *pair) for pair in permutations(regions, 2)]
     return sum(prices) / len(prices)
+
+
+def move_usd(facts: Facts, pool: Pool) -> float:
+    """Egress of one checkpoint to another place of a list that spans regions."""
+    if len(pool.rows) < 2:
+        return 0.0
+    o, gb = facts.catalog.offers, facts.job.checkpoint_bytes / 1e9
+    regions = tuple(o.region[row] for row in pool.rows)
+    return gb * migration_usd_per_gb(facts, o.provider[pool.rows[0]], regions)
 
 
 def copies_usd_per_gb(facts: Facts, provider: str, regions: Sequence[str], at: str) -> float:

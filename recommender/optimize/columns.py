@@ -100,14 +100,30 @@ def promising_clusters(space: Space, step_s: Floats, masks: Masks | None = None)
             kept[rows[np.argsort(score, kind="stable")[:KEPT]]] = True
         kept[rows[np.argsort(goal[rows], kind="stable")[:KEPT_BY_GOAL]]] = True
     return [
-        Cluster(int(index[i]), (int(entry[i]),), (int(machines[i]),)) for i in np.flatnonzero(kept)
+        Cluster(int(index[i]), (row,), (int(machines[i]),))
+        for i in np.flatnonzero(kept)
+        for row in _moving_otherwise(space.sites[index[i]], int(entry[i]), masks, int(index[i]))
     ]
 
 
-def clusters_by_estimate(space: Space, step_s: Floats, masks: Masks | None = None) -> list[Cluster]:
+def _moving_otherwise(site: Site, entry: int, masks: Masks | None, index: int) -> list[int]:
+    """An entry, and lists as long of its type that wait before they move, or stay in a region."""
+    e = site.entries
+    alike = (e.kind == e.kind[entry]) & (e.sites == e.sites[entry]) & e.spot & e.spot[entry]
+    alike &= (e.move_after_s > 0.0) | ((e.usd_per_move <= 0.0) & (e.sites > 1.0))
+    alike &= bool(e.usd_per_move[entry] > 0.0)
+    if masks is not None:
+        alike &= masks[index]
+    return [entry, *(row for row in np.flatnonzero(alike).tolist() if row != entry)]
+
+
+def clusters_by_estimate(
+    space: Space, step_s: Floats, masks: Masks | None = None
+) -> list[list[Cluster]]:
     """Promising clusters that may keep the limits, the best by their estimates first.
 
-    The best of on-demand machines lead, the surest to keep limits that estimates think kept.
+    The best of on-demand machines lead, the surest to keep limits that estimates think kept. Each
+    with those that differ from it in when and how far they move only.
     """
     clusters = promising_clusters(space, step_s, masks)
     if not clusters:
@@ -120,7 +136,17 @@ def clusters_by_estimate(space: Space, step_s: Floats, masks: Masks | None = Non
     order = np.argsort(goal, kind="stable")[: np.isfinite(goal).sum()]
     surest = order[~spot[order]][:SUREST]
     numbers = dict.fromkeys(cluster[np.append(surest, order)].tolist())
-    return [clusters[number] for number in numbers]
+    return _alike(space, [clusters[number] for number in numbers])
+
+
+def _alike(space: Space, clusters: Sequence[Cluster]) -> list[list[Cluster]]:
+    """Clusters that differ in when and how far they move only, together."""
+    found: dict[tuple[int, ...], list[Cluster]] = {}
+    for each in clusters:
+        e, row = space.sites[each.site].entries, each.entries[0]
+        alike = each.site, e.kind[row], e.spot[row], e.offer[row], e.sites[row], *each.counts
+        found.setdefault(tuple(map(int, alike)), []).append(each)
+    return list(found.values())
 
 
 def _rough(
@@ -155,9 +181,9 @@ def _rough_goal(space: Space, usd: Floats, time: Floats) -> Floats:
 
 
 def _cheapest_of_alike(site: Site) -> Ints:
-    """Of each type, market and length of list the cheapest entry."""
+    """Of each type, market and length of list the cheapest entry that waits for no move."""
     e = site.entries
-    order = np.lexsort((e.usd_per_hour, e.sites, e.spot, e.kind))
+    order = np.lexsort((e.usd_per_hour, e.move_after_s, e.sites, e.spot, e.kind))
     key = np.stack([e.kind, e.spot, e.sites], axis=1)[order]
     first = np.ones(len(order), dtype=bool)
     first[1:] = (key[1:] != key[:-1]).any(axis=1)

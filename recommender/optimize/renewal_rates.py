@@ -26,6 +26,7 @@ import numpy as np
 from recommender.arrays import Floats, Ints
 from recommender.catalogs.frozen import dataclass
 from recommender.risk.laws import OUTAGE_FAMILY, RUN_FAMILY, logistic
+from recommender.risk.move_after import stay_law
 from recommender.risk.normal_law import normal_quantile
 from recommender.risk.on_demand_wait import wait_s
 from recommender.risk.path_inputs import PathInputs
@@ -115,6 +116,7 @@ class _Capacity:
     weight: Floats  # of the zone and of being up at the request
     wait_s: Floats  # before a later run
     first_s: Floats  # before the first
+    moved: Floats  # share of the interruptions after which the checkpoint moves
 
     def at_each_speed(self, speeds: int) -> "_Capacity":
         """These figures at every speed; shape (plans, states × speeds)."""
@@ -149,7 +151,7 @@ def _worked_out(
     billed = np.where(left > 0.0, up_s * (1.0 - free), 0.0)
     # Nobody pays for the queue before on-demand machines are there.
     paid_s = np.where(p.spot_usd_per_hour[:, None] > 0.0, time, up_s)
-    usd = p.usd_per_interruption[:, None] * count + p.fixed_usd[:, None]
+    usd = p.usd_per_move[:, None] * count * capacity.moved + p.fixed_usd[:, None]
     usd += (p.base_usd_per_hour[:, None] * paid_s + p.spot_usd_per_hour[:, None] * billed) / 3600.0
     stalls = left / pace - left
     lost = (stalls + count * cycle.lost_s[:, None]) / np.maximum(work, 1e-9)
@@ -218,6 +220,12 @@ def _capacity(p: PathInputs, s: Scenarios) -> _Capacity:
     outage = p.run_mean_s[:, None] * (1.0 - up) / up / p.sites[:, None]
     typical = logistic(p.availability_logit) * (1.0 - p.correlation)
     nowhere = ((1.0 - typical) ** (p.sites - 1.0))[:, None]
+    wait = outage * nowhere
+    moved = np.ones_like(outage)
+    if np.any(p.move_after_s > 0.0):
+        one_s = outage * p.sites[:, None]
+        patience = stay_law(p)
+        wait, moved = patience.wait_s(one_s, nowhere), patience.moved(one_s)
     down = (1.0 - up) * nowhere
     late = s.residue > 0.0
     alone = p.spot_usd_per_hour <= 0.0
@@ -230,7 +238,7 @@ def _capacity(p: PathInputs, s: Scenarios) -> _Capacity:
     down = np.where(alone[:, None], 1.0 - p.at_once[:, None], down)
     first = np.where(late[None], first, 0.0)
     weight = np.where(late[None], down, 1.0 - down) * s.share[None]
-    return _Capacity(weight, outage * nowhere, first)
+    return _Capacity(weight, wait, first, moved)
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,7 @@ class Entries:
     cap: Ints  # most machines of it
     fixed_usd: Floats  # paid once: egress of the data
     usd_per_move: Floats  # egress of one checkpoint to the next zone of the list
+    move_after_s: Floats  # for which spot is asked for where it lies before; 0: not at all
     boot_s: Floats  # request to a running container, data staged
     run_mean_s: Floats  # spot: of one machine
     run_sigma: Floats

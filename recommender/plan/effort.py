@@ -17,11 +17,16 @@ from recommender.plan.plan import Plan
 # Occupational Employment and Wage Statistics, May 2023).
 HOUR_USD = 64.0
 IDLE = 1.0 / 8.0  # an hour of waiting for a job that runs by itself, as a share of one of work
+WAIT_USD = HOUR_USD * IDLE  # what an hour of waiting is worth
 WATCHED_H = 2.0  # for which who pays for speed does nothing else
 COFFEE_H = 0.5  # below which nobody counts the minutes
 SURPRISE = 0.25  # of what one in twenty pays above the mean and waits above what is usual
 ASK_H = 0.25  # to ask for a quota that a new account lacks
-ASK_PER_GPU_H = 1.0 / 16.0  # a large request is argued for, split, or refused
+ASK_PER_GPU_H = 1.0 / 16.0  # of a first machine of eight: more is asked for with a reason
+# Of the GPUs beyond it: such requests are not granted by themselves but argued for with the
+# provider, split, cut or refused, and capacity for all at once is looked for besides.
+ARGUE_PER_GPU_H = 1.0 / 4.0
+ONE_MACHINE = 8  # GPUs of the largest machines that clouds rent
 RESUME_H = 0.5  # to see that the job resumes from its checkpoints
 CLUSTER_H = 0.5  # to start several machines that find each other
 LOOK_H = 1.0 / 30.0  # at each interruption
@@ -47,11 +52,17 @@ def effort_of(plan: Plan) -> Effort:
     spot = any(m.market == "spot" for m in plan.machines)
     asks = any(need.yours is None and need.amount > (need.new_accounts or 0) for need in plan.needs)
     return Effort(
-        quota_h=ASK_H + ASK_PER_GPU_H * plan.gpus if asks else 0.0,
+        quota_h=_quota_h(plan.gpus) if asks else 0.0,
         resume_h=RESUME_H if spot else 0.0,
         cluster_h=CLUSTER_H if sum(m.count for m in plan.machines) > 1 else 0.0,
         look_h=LOOK_H * plan.estimate.interruptions,
     )
+
+
+def _quota_h(gpus: int) -> float:
+    """Hours that a quota for so many GPUs takes."""
+    few = min(gpus, ONE_MACHINE)
+    return ASK_H + ASK_PER_GPU_H * few + ARGUE_PER_GPU_H * (gpus - few)
 
 
 def whole_usd(plan: Plan, pressed: bool) -> float:

@@ -236,3 +236,5 @@ class Plan:
     # table's goal; None beside the table.
     best_share: float | None = None
     on_demand: OnDemandFacts | None = None  # None: it starts no such machines
+    # For which spot is asked for in the region of the checkpoint alone before the list goes on.
+    move_after_s: float = 0.0

@@ -95,6 +95,7 @@ class PlanDetails:
         return Plan(
             machines=self.machines,
             sites=self.places,
+            move_after_s=float(self.inputs.move_after_s[0]),
             checkpointing=self._checkpointing(),
             fallback=self._fallback,
             estimate=self._estimate(),
@@ -254,7 +255,7 @@ class PlanDetails:
                 BillItem("on-demand fallback", fall_h * float(inputs.fallback_usd_per_hour[0]))
             )
         items.append(BillItem("data: egress to the region", float(inputs.fixed_usd[0])))
-        moves = float(paths.interruptions.mean()) * float(inputs.usd_per_interruption[0])
+        moves = float(paths.moves.mean()) * float(inputs.usd_per_move[0])
         items.append(BillItem("checkpoints moved between regions", moves))
         if self.candidate.checkpoint_path != 0:
             items.append(BillItem("checkpoint storage", self.site.store_usd_per_hour * all_h))

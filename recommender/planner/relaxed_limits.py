@@ -1,7 +1,7 @@
 """Limits loosened one at a time, by as little as leaves a plan."""
 
 from dataclasses import replace
-from itertools import islice
+from itertools import chain, islice
 
 from recommender.catalogs.frozen import dataclass
 from recommender.inputs.limits import as_typed, rounded_up
@@ -150,7 +150,7 @@ def _judged(limits: Limits, search: PlanSearch) -> SearchState:
     problem = search.problem
     space = replace(problem.space(problem.single_type_sites), limits=limits)
     state = SearchState(slack=0.0, max_plans=QUICK.plans)
-    judge_first(space, clusters_by_estimate(space, problem.step_s)[:JUDGED], state)
+    judge_first(space, [*chain(*clusters_by_estimate(space, problem.step_s)[:JUDGED])], state)
     return state
 
 

@@ -25,7 +25,7 @@ from recommender.optimize.search_state import Candidate, Watch
 from recommender.performance.checkpoint import CHECKPOINT_PATHS
 from recommender.plan.effort import HOUR_USD, IDLE, effort_of
 from recommender.plan.limits import RATE_LIMITS, Choice, Limits, Progress
-from recommender.plan.plan import Machines, Plan, Site
+from recommender.plan.plan import Machines, Plan
 from recommender.plan.replan import MovingCost, PriceMove, Remaining, Replan
 from recommender.planner.pipeline import Pipeline
 from recommender.planner.plan_builder import Evaluated, PlanBuilder, goal_of
@@ -161,9 +161,10 @@ class _Running:
     def _sites(self) -> SitePools:
         """The places of the plan as the catalog has them now, its fallback among them."""
         plan = self.plan
-        pools = [_pool(self.problem, m, plan.sites) for m in plan.machines]
+        pools = [_pool(self.problem, m, plan) for m in plan.machines]
         late = () if plan.fallback is None else plan.fallback.machines
-        return self.problem.site_builder.site_of(pools, [_pool(self.problem, m, ()) for m in late])
+        fallback = [_pool(self.problem, m, plan) for m in late]
+        return self.problem.site_builder.site_of(pools, fallback)
 
     def _fallback_row(self, sites: SitePools) -> int:
         """The fallback of the plan, or the nearest in size; -1 where it has none."""
@@ -291,10 +292,10 @@ def _rented(plan: Plan) -> tuple[tuple[str, str, str, str, int], ...]:
     )
 
 
-def _pool(problem: Problem, m: Machines, sites: tuple[Site, ...]) -> Pool:
+def _pool(problem: Problem, m: Machines, plan: Plan) -> Pool:
     """The offers of a plan's machines in the catalog of today, in the plan's order."""
-    spot = m.market == "spot"
-    places = [(s.region, s.zone) for s in sites] if spot and sites else [(m.region, m.zone)]
+    listed = plan.sites if m.market == "spot" else ()
+    places = [(s.region, s.zone) for s in listed] or [(m.region, m.zone)]
     rows = tuple(row for place in places if (row := _row(problem.catalog, m, place)) is not None)
     if not rows:
         raise UsageError(
@@ -304,7 +305,9 @@ def _pool(problem: Problem, m: Machines, sites: tuple[Site, ...]) -> Pool:
     key = (m.provider, m.instance_type)
     if key not in problem.kinds.of:
         raise UsageError(f"{m.instance_type} is none of the machines that the answer was allowed")
-    return Pool(rows, spot, problem.kinds.of[key], problem.catalog.instance_types[key])
+    patience_s = plan.move_after_s if len(rows) > 1 else 0.0
+    kind, machine = problem.kinds.of[key], problem.catalog.instance_types[key]
+    return Pool(rows, m.market == "spot", kind, machine, patience_s)
 
 
 def _row(catalog: Catalog, m: Machines, place: tuple[str, str]) -> int | None:

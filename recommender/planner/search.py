@@ -7,6 +7,7 @@ limit and the reasons of an infeasible problem. What was searched once is kept.
 from collections.abc import Callable, Iterable
 from dataclasses import field, replace
 from functools import cached_property
+from itertools import chain
 from typing import Literal
 
 import numpy as np
@@ -214,10 +215,13 @@ class PlanSearch:
         """Judge the clusters of the best estimates; more of them while no plan keeps the limits."""
         step_s = self.problem.step_s[:, : space.limits.max_machines]
         first = clusters_by_estimate(space, step_s, masks)
+        best, next_best = (
+            list(chain(*some)) for some in (first[:JUDGED], first[JUDGED:JUDGED_MOST])
+        )
         state.max_plans += GLANCE.plans
-        judge_first(space, first[:JUDGED], state)
+        judge_first(space, best, state)
         if not state.incumbents:
-            judge_first(space, first[JUDGED:JUDGED_MOST], state)
+            judge_first(space, next_best, state)
 
     @cached_property
     def program(self) -> MasterProgram | None:

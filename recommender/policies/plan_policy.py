@@ -72,6 +72,8 @@ def why_no_policy(j: PathInputs, deadline_s: float | None) -> str | None:
         return "the plan rents no spot"
     if float(j.elastic_share[0]) > 0.0:
         return "the plan trains on while its spot machines are down, which the model cannot express"
+    if float(j.move_after_s[0]) > 0.0:
+        return "the plan waits before its checkpoint moves, which the model cannot express"
     speed = float(j.fallback_speed[0])
     if speed <= 0.0:
         return "the plan waits for spot and has no on-demand fallback"

@@ -242,12 +242,15 @@ def _account(
     up = end.stop_s - waiting
     on_spot = billed + np.where(again > 0.0, billed * again, used)
     interruptions = end.run * (1.0 + again)
+    moves = interruptions
+    if runs.moves is not None:
+        moves = at(runs.moves, place) * (1.0 + again)
     spot_usd = p.spot_usd_per_hour[:, None] * on_spot / 3600.0
     cost = (
         p.fixed_usd[:, None]
         + p.base_usd_per_hour[:, None] * time / 3600.0
         + p.fallback_usd_per_hour[:, None] * end.rest_s / 3600.0
-        + p.usd_per_interruption[:, None] * interruptions
+        + p.usd_per_move[:, None] * moves
     )
     paths = Paths(
         time_s=time + queued,
@@ -261,6 +264,7 @@ def _account(
         queued_s=queued,
         fallback_queued_s=end.delay_s,
         interruptions=interruptions,
+        moves=moves,
         restarts_s=np.minimum(interruptions * p.changeover_s[:, None], up),
         trained_s=end.done_s + (work - end.done_s) / np.maximum(p.fallback_speed[:, None], 1e-9),
         alone_s=np.zeros_like(work),

@@ -24,7 +24,8 @@ class PathInputs:
     spot_usd_per_hour: Floats
     spot_price_sigma: Floats
     fixed_usd: Floats
-    usd_per_interruption: Floats
+    usd_per_move: Floats  # egress of a checkpoint that goes to another place of the list
+    move_after_s: Floats  # patience before it goes there (`move_after.py`); 0: at once
     run_mean_s: Floats  # of the gang
     run_sigma: Floats
     outage_sigma: Floats
@@ -99,6 +100,7 @@ class Paths:
     queued_s: Floats  # of it, before the cluster's on-demand machines were there: unpaid
     fallback_queued_s: Floats  # of it, before those of the fallback were
     interruptions: Floats
+    moves: Floats  # of the checkpoint to another listed place
     restarts_s: Floats  # changeovers after the first, changes of size
     trained_s: Floats  # useful training on any machines
     alone_s: Floats  # of it, by the on-demand part of an elastic cluster

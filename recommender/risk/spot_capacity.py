@@ -13,6 +13,7 @@ from recommender.arrays import Bools, Floats, Ints, Singles
 from recommender.catalogs.frozen import dataclass
 from recommender.risk.elastic import Alone, train_alone
 from recommender.risk.laws import OUTAGE_FAMILY, RUN_FAMILY, RunLaw, logistic
+from recommender.risk.move_after import moves_until, stays
 from recommender.risk.on_demand_wait import wait_s
 from recommender.risk.path_inputs import PathInputs
 from recommender.risk.planes import before, places, row, until
@@ -96,10 +97,13 @@ def zones_of(p: PathInputs, sample: RandomNumbers) -> Zones:
 
 
 def _waits(p: PathInputs, sample: RandomNumbers, zones: Zones) -> Singles:
-    """An outage where no other listed zone is up; the first is what is left of one."""
+    """An outage where no other listed zone is up, or patience; the first is what is left of one."""
     outages = _factors(p.outage_sigma, sample, "outage")
     waits = zones.outage_s.astype(np.float32)[None] * outages
+    away = waits * row(p.sites) if np.any(p.move_after_s > 0.0) else None
     waits *= sample.by_cycle("moved")[:, None] < zones.others_down.astype(np.float32)[None]
+    if away is not None:
+        waits = stays(p, away, waits)
     left = OUTAGE_FAMILY.residual_factors(outages[0], p.outage_sigma[:, None], sample.residue[None])
     waits[0] = np.where(zones.is_down, zones.outage_s * outages[0] * left, 0.0)
     if np.any(p.replaced_wait_s > 0.0):
@@ -149,6 +153,7 @@ class Runs:
     most_work: Singles  # most work that the run can do, saved or not
     waits: Singles
     waited: Singles  # before the run and all earlier ones
+    moves: Singles | None  # to other places until then; None: at every interruption
     alone: Alone | None  # None: no cluster of the batch is elastic
     billed_before: Singles  # spot time charged for the runs before it
     billed_if_interrupted: Singles  # and for it, if it is interrupted
@@ -181,8 +186,9 @@ def simulate_runs(
         durable += until(alone.work)
     bill = _bill(p, lengths)
     return Runs(
-        cluster, plan, starts, lengths, usable, durable, live, waits, waited, alone,
-        before(bill), bill,
+        cluster, plan, starts, lengths, usable, durable, live, waits, waited,
+        moves_until(p, waits) if np.any(p.move_after_s > 0.0) else None,
+        alone, before(bill), bill,
     )  # fmt: skip
 
 

@@ -22,11 +22,12 @@ from recommender.arrays import Floats
 from recommender.catalogs.frozen import dataclass
 from recommender.plan.simulation import ClosedForm
 from recommender.risk.laws import OUTAGE_FAMILY, RunLaw
+from recommender.risk.move_after import stay_law
 from recommender.risk.normal_law import mills_ratio, normal_cdf
 from recommender.risk.on_demand_wait import wait_s
 from recommender.risk.path_inputs import PathInputs
 from recommender.risk.random_numbers import random_numbers, time_factors
-from recommender.risk.spot_capacity import zones_of
+from recommender.risk.spot_capacity import Zones, zones_of
 
 SAMPLE = 1024  # zones and speeds that the law is averaged over
 _LOGITS = np.linspace(-20.0, 20.0, 2001)
@@ -40,16 +41,16 @@ class Cycle:
     drift: Floats
     variance: Floats  # of progress, per second
     billed: Floats  # share of the time that spot is paid
+    moved: Floats  # share of the interruptions after which the checkpoint moves
 
 
 def closed_form(p: PathInputs, deadline_s: float | None, law: RunLaw, seed: int) -> ClosedForm:
     """The first-order law of one plan; `p` holds one row, `law` the shape of its runs."""
     sample = random_numbers(SAMPLE, 8, seed)
     zones = zones_of(p, sample)
-    wait = zones.outage_s[0] * zones.others_down[0]
-    spread = OUTAGE_FAMILY.mean_square(p.outage_sigma)[0]
-    square = zones.outage_s[0] ** 2 * spread * zones.others_down[0]
-    cycle = _cycle(p, law, wait, square - wait**2)
+    wait, variance = _waits(p, zones)
+    moved = stay_law(p).moved(zones.outage_s * p.sites[0])[0]
+    cycle = _cycle(p, law, wait, variance, moved)
     work = p.work_s[0] * time_factors(float(p.speed_sigma[0]), sample.speed)
     if deadline_s is None or p.fallback_speed[0] <= 0.0:
         queue = wait_s(p.at_once, p.wait_s, sample.supply)
@@ -58,7 +59,22 @@ def closed_form(p: PathInputs, deadline_s: float | None, law: RunLaw, seed: int)
     return _net(p, deadline_s, cycle, work, delay)
 
 
-def _cycle(p: PathInputs, law: RunLaw, wait_s: Floats, wait_variance: Floats) -> Cycle:
+def _waits(p: PathInputs, zones: Zones) -> tuple[Floats, Floats]:
+    """Mean and variance of the wait in each zone.
+
+    With patience the outages that end within it are those of one place, the others' squares are
+    taken as they are of the wait without and what the patience adds at most.
+    """
+    outage, nowhere = zones.outage_s[0], zones.others_down[0]
+    wait = stay_law(p).wait_s(zones.outage_s * p.sites[0], zones.others_down)[0]
+    square = outage**2 * OUTAGE_FAMILY.mean_square(p.outage_sigma)[0] * nowhere
+    square += p.move_after_s[0] * np.maximum(wait - outage * nowhere, 0.0)
+    return wait, np.maximum(square - wait**2, 0.0)
+
+
+def _cycle(
+    p: PathInputs, law: RunLaw, wait_s: Floats, wait_variance: Floats, moved: Floats
+) -> Cycle:
     """Moments over the quantiles of the run law, weighed by their width."""
     level = 1.0 / (1.0 + np.exp(-_LOGITS))
     weight = level * (1.0 - level)
@@ -81,7 +97,7 @@ def _cycle(p: PathInputs, law: RunLaw, wait_s: Floats, wait_variance: Floats) ->
     drift = np.maximum((mean_kept + p.elastic_share[0] * away) / length, 1e-9)
     spread = weight @ (kept[:, None] - mean_kept - drift * (runs - mean_run)[:, None]) ** 2
     variance = (spread + (drift - p.elastic_share[0]) ** 2 * wait_variance) / length
-    return Cycle(length, drift, variance, float(weight @ bill) / length)
+    return Cycle(length, drift, variance, float(weight @ bill) / length, moved)
 
 
 def _waiting(
@@ -134,7 +150,7 @@ def _net(
 def _spent(p: PathInputs, cycle: Cycle, time_s: Floats) -> Floats:
     """Bill of the first cluster: what runs all the time, spot as far as it is charged, moves."""
     hourly = p.base_usd_per_hour[0] + p.spot_usd_per_hour[0] * cycle.billed
-    moves = p.usd_per_interruption[0] * time_s / cycle.length_s
+    moves = p.usd_per_move[0] * cycle.moved * time_s / cycle.length_s
     return np.asarray(p.fixed_usd[0] + hourly * time_s / 3600.0 + moves)
 
 

@@ -163,7 +163,7 @@ def _summary(
     column = _Column(parts)
     interruptions = np.concatenate([part.interruptions for part in parts])
     expected = column.of("cost_usd") + problem.fixed_usd
-    expected = expected + interruptions * float(inputs.usd_per_interruption[0])
+    expected = expected + interruptions * float(inputs.usd_per_move[0])
     spot_usd = column.of("spot_s") / 3600.0 * float(inputs.spot_usd_per_hour[0])
     time_s = column.of("finish_s")
     in_time = time_s <= (limits.deadline_s or np.inf) + 1e-3

@@ -46,7 +46,7 @@ JOB = RESCUE | {
     "changeover_s": 600.0,
     "interval_s": 1500.0,
     "free_s": 3600.0,
-    "usd_per_interruption": 0.1,
+    "usd_per_move": 0.1,
 }
 
 

@@ -1,6 +1,7 @@
 """A made-up `aws`, `gcloud` or `az`: notes its calls, and answers from a few files of its folder.
 
-`full` lists words of places without capacity; `ends` the moment from which the run has ended well.
+`full` lists words of places without capacity, from a moment on if one follows; `ends` the moment
+from which the run has ended well.
 A machine is a line of `machines`; one of `lost` is gone an hour after its start.
 """
 
@@ -24,8 +25,9 @@ def kept(name: str) -> list[str]:
 def start() -> None:
     """A machine, where there is capacity."""
     line = " ".join(WORDS)
-    if any(word in line for word in kept("full")):
-        sys.exit("no capacity")
+    for word, *since in map(str.split, kept("full")):
+        if word in line and int(*since or "0") <= CLOCK:
+            sys.exit("no capacity")
     (HERE / "machines").write_text("\n".join([*kept("machines"), f"i-{CLOCK}"]), encoding="utf-8")
 
 

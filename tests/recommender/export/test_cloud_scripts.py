@@ -96,6 +96,20 @@ def test_a_lost_machine_is_asked_for_again(tmp_path: Path, target: str):
     assert len(starts(calls)) == 3  # at 0, 2 and 4 of 5 hours
 
 
+def test_the_region_of_the_checkpoints_is_asked_alone_for_as_long_as_a_move_is_worth(
+    tmp_path: Path,
+) -> None:
+    """Its machines are lost after an hour and it has no others; four later the next has."""
+    run = replace(GCP, plan=replace(GCP.plan, fallback=None, move_after_s=4 * 3600.0))
+    first, second = (site.region for site in run.plan.sites[:2])
+    full, ends = f"{first} {START + 60}", f"{START + 6 * 3600}"
+    done, calls = played(tmp_path, "gcloud", run, full=full, lost="3600", ends=ends)
+    assert done.returncode == 0, done.stderr
+    asked = [first if first in each else second for each in starts(calls)]
+    assert asked == [first] * (len(asked) - 1) + [second]
+    assert len(asked) == 1 + 5 + 1  # at the start, from hour 1 to 5 of the made-up clock, moved
+
+
 @pytest.mark.slow
 def test_on_demand_takes_over_when_no_place_has_spot(tmp_path: Path):
     ends = f"{START + 22 * 3600}"

@@ -184,6 +184,8 @@ def _site(rng: np.random.Generator, columns: MachineColumns, entries: int, most:
     free = rng.choice([0.0, 3600.0])
     quota = rng.random() < 0.5
     ones = np.ones(entries)
+    sites = float(rng.choice([1, 3]))
+    patience = np.resize([0.0, 3600.0], entries)
     return Site(
         provider="own",
         region="here",
@@ -198,6 +200,7 @@ def _site(rng: np.random.Generator, columns: MachineColumns, entries: int, most:
             cap=rng.integers(1, 4, entries) if quota else np.full(entries, most),
             fixed_usd=ones * float(rng.choice([0.0, 2.0])),
             usd_per_move=np.where(spot, 0.1, 0.0),
+            move_after_s=np.where(spot & (sites > 1.0), patience, 0.0),
             boot_s=np.full(entries, float(rng.choice([60.0, 420.0]))),
             run_mean_s=law[:, 0] * 3600,
             run_sigma=law[:, 1],
@@ -206,7 +209,7 @@ def _site(rng: np.random.Generator, columns: MachineColumns, entries: int, most:
             availability_slope=ones * 0.2,
             zone_sd=law[:, 3],
             co_interruption=law[:, 4],
-            sites=ones * float(rng.choice([1, 3])),
+            sites=ones * sites,
             correlation=ones * 0.2,
             held=np.zeros(entries, dtype=bool),
             price_sigma=ones * 0.1,

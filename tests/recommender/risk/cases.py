@@ -14,7 +14,8 @@ PLAIN: dict[str, float] = {
     "spot_usd_per_hour": 10.0,
     "spot_price_sigma": 0.0,
     "fixed_usd": 0.0,
-    "usd_per_interruption": 0.0,
+    "usd_per_move": 0.0,
+    "move_after_s": 0.0,
     "run_mean_s": NEVER_ENDS,
     "run_sigma": 1.0,
     "outage_sigma": 1.0,
@@ -84,7 +85,7 @@ def random_plan(rng: np.random.Generator) -> tuple[dict[str, float], float | Non
         "spot_usd_per_hour": float(rng.uniform(1.0, 30.0)),
         "spot_price_sigma": float(rng.choice([0.0, 0.3])),
         "fixed_usd": float(rng.choice([0.0, 5.0])),
-        "usd_per_interruption": float(rng.choice([0.0, 0.3])),
+        "usd_per_move": float(rng.choice([0.0, 0.3])),
         "run_mean_s": run,
         "run_sigma": float(rng.uniform(0.3, 1.6)),
         "outage_sigma": float(rng.uniform(0.3, 1.6)),
@@ -116,5 +117,8 @@ def random_plan(rng: np.random.Generator) -> tuple[dict[str, float], float | Non
             "fallback_wait_s": 3600.0,
             "reserve_s": float(rng.choice([120.0, 3720.0])),
         }
+    if plan["sites"] > 1.0 and not plan["elastic_share"]:
+        plan["replaced_wait_s"] = 0.0  # nothing replaces spot machines
+        plan["move_after_s"] = float(rng.choice([0.0, 1800.0, 14_400.0]))
     deadline = work * float(rng.uniform(0.2, 5.0)) + 600.0 if rng.random() < 0.8 else None
     return plan, deadline

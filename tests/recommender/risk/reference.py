@@ -25,6 +25,7 @@ class Told:
     waiting_s: float = 0.0
     running_s: float = 0.0
     interruptions: float = 0.0
+    moves: float = 0.0
     work_s: float = 0.0
     lost_work_s: float = 0.0
     alone_s: float = 0.0
@@ -59,8 +60,8 @@ def queue(at_once: float, median: float, supply: float) -> float:
     return median * (longer ** (-1 / 1.1) - 1.0) / (2.0 ** (1 / 1.1) - 1.0)
 
 
-def capacity(p: Plan, luck: RandomNumbers, path: int) -> Iterator[tuple[float, float]]:
-    """The wait before each run, and the run's length."""
+def capacity(p: Plan, luck: RandomNumbers, path: int) -> Iterator[tuple[float, float, bool]]:
+    """The wait before each run, the run's length, and whether the checkpoint moved before it."""
     up = up_share(p.availability_logit + p.zone_sd * luck.zone_at(0)[path])
     nowhere = 1.0
     for place in range(1, int(p.sites)):
@@ -75,11 +76,15 @@ def capacity(p: Plan, luck: RandomNumbers, path: int) -> Iterator[tuple[float, f
             wait *= math.exp(p.outage_sigma**2) * luck.residue[path] if down else 0.0
             if not down and not p.held:
                 run *= math.exp(p.run_sigma**2) * luck.residue[path]
-        elif luck.moved[path, k] >= nowhere:
+        away, moved = p.sites * wait, k > 0
+        if k > 0 and luck.moved[path, k] >= nowhere:
             wait = 0.0
+        if k > 0 and p.move_after_s:  # the place left is asked alone, for so long at most
+            wait = max(wait, min(p.move_after_s, away))
+            moved = away >= p.move_after_s
         if k > 0 and p.replaced_wait_s:
             wait += queue(p.replaced_at_once, p.replaced_wait_s, luck.replaced[path, k])
-        yield wait, run
+        yield wait, run, moved
 
 
 class SafetyNet:
@@ -110,7 +115,8 @@ def tell(p: Plan, luck: RandomNumbers, path: int, deadline_s: float | None) -> T
     told = Told(work_s=work)
     clock = durable = 0.0
     begun = p.changeover_s  # when the on-demand part of an elastic cluster can train
-    for wait, run in capacity(p, luck, path):
+    for wait, run, moved in capacity(p, luck, path):
+        told.moves += moved
         began, end = clock + wait, clock + wait + run
         ready = min(began + p.changeover_s, end)
         since = clock
@@ -223,7 +229,7 @@ def _closed(p: Plan, luck: RandomNumbers, path: int, told: Told, end: float) -> 
     queued = queue(p.at_once, p.wait_s, luck.supply[path])
     told.time_s = end + queued
     told.waiting_s += queued
-    bill = p.fixed_usd + p.usd_per_interruption * told.interruptions
+    bill = p.fixed_usd + p.usd_per_move * told.moves
     bill += p.base_usd_per_hour * end / 3600.0
     bill += p.fallback_usd_per_hour * told.fallback_s / 3600.0
     spot = p.spot_usd_per_hour * told.spot_s / 3600.0

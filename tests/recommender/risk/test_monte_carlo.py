@@ -130,7 +130,7 @@ def test_an_interrupted_run_is_charged_the_minimum_unless_it_was_free() -> None:
 
 
 def test_every_move_to_another_zone_costs_its_egress() -> None:
-    h = one(**STEADY, work_s=10_000, usd_per_interruption=0.5, spot_usd_per_hour=0.0)
+    h = one(**STEADY, work_s=10_000, usd_per_move=0.5, spot_usd_per_hour=0.0)
     assert mean(h.expected_usd) == pytest.approx(1.0)
 
 

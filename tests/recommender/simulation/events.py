@@ -27,6 +27,7 @@ class Told:
     time_s: float = 0.0
     cost_usd: float = 0.0
     interruptions: float = 0.0
+    moves: float = 0.0  # of the checkpoint
     spot_s: float = 0.0  # paid
     fallback_s: float = 0.0
     waiting_s: float = 0.0
@@ -103,7 +104,7 @@ class History:
         p, told = self.plan, self.told
         price = p.spot_usd_per_hour * mean_one(self.luck, p.spot_price_sigma)
         hourly = price * told.spot_s + p.base_usd_per_hour * (self.env.now + self.tail_s)
-        return p.fixed_usd + p.usd_per_interruption * told.interruptions + hourly / 3600.0
+        return p.fixed_usd + p.usd_per_move * told.moves + hourly / 3600.0
 
     # Capacity -----------------------------------------------------------------------------
 
@@ -123,8 +124,8 @@ class History:
                 wait = self.left_of(outage, p.outage_sigma)
             elif first and not p.held:
                 run = self.left_of(p.run_mean_s, p.run_sigma)
-            elif not first and luck.random() < nowhere:
-                wait = outage * mean_one(luck, p.outage_sigma)
+            elif not first:
+                wait = self.between(outage, nowhere)
             if not first and p.replaced_wait_s:
                 wait += self.queued(p.replaced_at_once, p.replaced_wait_s, self.shortage())
             first = False
@@ -137,6 +138,20 @@ class History:
             self.told.interruptions += 1.0
             self.up_since, self.down_since = None, self.env.now
             self.trainer.interrupt("taken")
+
+    def between(self, outage: float, nowhere: float) -> float:
+        """The wait between two runs; a patient cluster asks in the place it had for a while."""
+        p, luck = self.plan, self.luck
+        others = luck.random() >= nowhere
+        if not p.move_after_s:
+            self.told.moves += 1.0
+            return 0.0 if others else outage * mean_one(luck, p.outage_sigma)
+        soonest = outage * mean_one(luck, p.outage_sigma)  # of the listed places
+        here = p.sites * soonest
+        if here < p.move_after_s:
+            return max(here, 0.0 if others else soonest)
+        self.told.moves += 1.0
+        return max(p.move_after_s, 0.0 if others else soonest)
 
     def left_of(self, mean: float, sigma: float) -> float:
         """What is left of the spell that a random moment falls into."""

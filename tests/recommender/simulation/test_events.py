@@ -27,8 +27,18 @@ GRID: dict[str, tuple[dict[str, float], float | None]] = {
     "three zones, an anchor, paid moves": (
         MILD
         | {"sites": 3.0, "correlation": 0.3, "base_usd_per_hour": 4.0}
-        | {"usd_per_interruption": 0.5, "fixed_usd": 3.0},
+        | {"usd_per_move": 0.5, "fixed_usd": 3.0},
         None,
+    ),
+    "three zones, patience before a paid move": (
+        MILD
+        | {"sites": 3.0, "correlation": 0.3, "usd_per_move": 20.0, "move_after_s": 1.5 * H}
+        | {"availability_logit": 0.3},
+        None,
+    ),
+    "patience with a fallback": (
+        MILD | RESCUE | {"sites": 2.0, "usd_per_move": 20.0, "move_after_s": H},
+        24 * H,
     ),
     "long saves": (MILD | {"stall_s": 300.0, "interval_s": 2000.0}, None),
     "elastic beside on-demand machines": (
