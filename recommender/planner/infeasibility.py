@@ -8,6 +8,7 @@ import numpy as np
 from recommender.catalogs.registry import CLOUDS
 from recommender.inputs.limits import amount, as_typed, exact, rounded_up
 from recommender.inputs.units import brief_duration, format_gpu
+from recommender.performance.cuts import LEAST_TOKENS, most_context
 from recommender.plan.answer import Infeasible, SensitivityStep
 from recommender.plan.limits import DEADLINE, LIMITS, Choice, Limit, Limits, Progress
 from recommender.plan.plan import Plan
@@ -74,6 +75,8 @@ def _sharding(problem: Problem) -> str:
     if job.sharding == "auto" or not fits(replace(problem, job=replace(job, sharding="auto"))):
         return ""
     why = "needs a transformer, whose layers it splits" if not job.layers else "does not fit"
+    if job.layers and job.sharding == "context" and most_context(job) == 1:
+        why = f"shares sequences of {2 * LEAST_TOKENS:,} tokens and more"
     return f"--sharding {job.sharding} {why}; --sharding auto leaves machines that can"
 
 

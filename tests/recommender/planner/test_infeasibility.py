@@ -41,6 +41,8 @@ def why(
          "--sharding pipeline needs a transformer, whose layers it splits; --sharding auto leaves"),
         ("llama3-70b-sft", {"sharding": "ddp"}, HERE, 16,
          "--sharding ddp does not fit; --sharding auto leaves machines that can"),
+        ("llama3-8b-sft", {"sharding": "context"}, HERE, 4,
+         "--sharding context shares sequences of 8,192 tokens and more; --sharding auto leaves"),
         ("llama3-70b-sft", {}, HERE, 2, "--max-machines 2 is too few; 4 are enough"),
         ("llama3-8b-lora", {"precision": "bf16"}, Choice(gpus=(GpuWish("T4"),)), 4,
          "--precision bf16 is in the way; --precision mixed leaves machines that can"),
