@@ -73,9 +73,11 @@ def knee(plan: Plan, first: Plan) -> tuple[str, ...]:
 
 
 def remarks(plan: Plan) -> tuple[str, ...]:
-    """What sets this plan apart from a plain one: prices that were derived."""
+    """What sets this plan apart from a plain one: derived prices, patience before it moves."""
     flags = {m.price_flag or m.price_kind for m in plan.machines if _is_derived(m)}
     words = [_FLAGS.get(flag, f"price {fmt.clean(flag)}") for flag in sorted(flags)]
+    if plan.move_after_s:
+        words.append(f"moves after {fmt.duration(plan.move_after_s)} without spot")
     return (" · ".join(words),) if words else ()
 
 

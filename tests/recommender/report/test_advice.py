@@ -3,7 +3,14 @@
 from dataclasses import replace
 
 from recommender.plan.plan import BillItem, Plan, Spread
-from recommender.report.advice import bill_sentence, layout_sentence, save_sentence, time_sentence
+from recommender.report import cells
+from recommender.report.advice import (
+    bill_sentence,
+    layout_sentence,
+    save_sentence,
+    spot_sentence,
+    time_sentence,
+)
 from tests.recommender.answers import GCP
 
 HOUR = 3600.0
@@ -51,3 +58,11 @@ def test_code_that_cuts_is_asked_for_and_sharding_offered_where_sequences_are_wh
     assert layout_sentence(replace(step, sharding="fsdp")) == ""
     assert layout_sentence(cut).endswith("; --sharding fsdp plans without it")
     assert layout_sentence(shared).endswith("that shares each sequence among GPUs")
+
+
+def test_patience_before_a_move_is_told_only_where_there_is_some() -> None:
+    patient = replace(GCP, move_after_s=1800.0)
+    assert "after 30 min without spot where it was failover to" in spot_sentence(patient)
+    assert "moves after 30 min without spot" in cells.remarks(patient)
+    assert "without spot" not in spot_sentence(GCP)
+    assert not cells.remarks(GCP)
