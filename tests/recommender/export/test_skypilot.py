@@ -109,7 +109,7 @@ def test_hostile_names_stay_text(name: str):
 
 
 def test_several_machines_of_aws_have_their_fast_card_turned_on():
-    """SkyPilot 0.14.1, sky/clouds/aws.py: EFA where network_tier is best and the type has it."""
+    """SkyPilot 0.14.1, sky.clouds.aws: EFA where network_tier is best and the type has it."""
     two = tuple(replace(each, count=2) for each in AWS.plan.machines)
     several = described(replace(AWS.plan, machines=two))
     tiers = {place.get("network_tier") for place in job(several)["resources"]["ordered"]}
