@@ -35,6 +35,7 @@ SUREST = 3  # configurations without spot that are judged before the others
 RESTORE_S = 60.0  # of a checkpoint, in the rough estimate
 # Scenarios are few: a plan whose estimated chance is short by less than this is judged first too.
 BLUR = 0.03
+SHORT = 0.1  # and one that is short by less than this after all that seem to keep the limits
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,24 +119,26 @@ def _moving_otherwise(site: Site, entry: int, masks: Masks | None, index: int) -
 
 
 def clusters_by_estimate(
-    space: Space, step_s: Floats, masks: Masks | None = None
+    space: Space, step_s: Floats, masks: Masks | None = None, surest: bool = False
 ) -> list[list[Cluster]]:
     """Promising clusters that may keep the limits, the best by their estimates first.
 
     The best of on-demand machines lead, the surest to keep limits that estimates think kept. Each
-    with those that differ from it in when and how far they move only.
+    with those that differ from it in when and how far they move only. With `surest` all stand in the
+    order of their chance: the question is whether any plan keeps them.
     """
     clusters = promising_clusters(space, step_s, masks)
     if not clusters:
         return []
     found = _by_site(space, clusters)
-    cluster, spot, goal = (
+    cluster, spot, goal, chance = (
         np.concatenate(each)
-        for each in zip(*((f.cluster, f.spot, f.goal) for f in found), strict=True)
+        for each in zip(*((f.cluster, f.spot, f.goal, f.chance) for f in found), strict=True)
     )
-    order = np.argsort(goal, kind="stable")[: np.isfinite(goal).sum()]
-    surest = order[~spot[order]][:SUREST]
-    numbers = dict.fromkeys(cluster[np.append(surest, order)].tolist())
+    short = np.where(np.isfinite(goal), 0.0, space.limits.confidence - chance)
+    order = np.lexsort((goal, -chance if surest else short))[: (short < SHORT).sum()]
+    first = order[~spot[order]][:SUREST]
+    numbers = dict.fromkeys(cluster[np.append(first, order)].tolist())
     return _alike(space, [clusters[number] for number in numbers])
 
 
@@ -232,6 +235,7 @@ class Configurations:
     spot: Bools
     alone: Rates  # without fallbacks
     goal: Floats  # as in `Columns`
+    chance: Floats  # that the limits are kept, with the surest of its fallbacks
 
 
 def _by_site(space: Space, clusters: Sequence[Cluster]) -> list[Configurations]:
@@ -252,37 +256,40 @@ def _of_site(space: Space, clusters: Sequence[Cluster], numbers: Ints) -> Config
     found = reduced(space, site, plans)
     ok = np.flatnonzero(found.allowed)
     alone = rates(found.inputs.take(ok))
-    helped = _goal_with_fallback(space, site, found, ok, alone)
+    own, helped = _goal(space.limits, alone), _goal_with_fallback(space, site, found, ok, alone)
     return Configurations(
         cluster=numbers[line[ok]],
         checkpoint_path=plans.checkpoint_path[ok],
         spot=found.gang.has_spot[ok],
         alone=alone,
-        goal=np.minimum(_goal(space.limits, alone), helped),
+        goal=np.minimum(own[0], helped[0]),
+        chance=np.maximum(own[1], helped[1]),
     )
 
 
-def _goal(limits: Limits, found: Rates) -> Floats:
-    """Estimate of what is minimised; inf where the limits are not kept often enough."""
+def _goal(limits: Limits, found: Rates) -> tuple[Floats, Floats]:
+    """What is minimised, inf where the limits are not kept often enough, and how often they are."""
     kept = np.ones(found.usd.shape, dtype=bool)
     if limits.deadline_s is not None:
         kept &= found.time_s <= limits.deadline_s
     if limits.budget_usd is not None:
         kept &= found.usd <= limits.budget_usd
-    good = found.mean(kept) >= limits.confidence - BLUR
+    chance = found.mean(kept)
     if limits.max_overhead is not None:
-        good &= found.mean(found.lost) <= limits.max_overhead + BLUR
+        chance = np.where(found.mean(found.lost) <= limits.max_overhead + BLUR, chance, 0.0)
     by_time = limits.goal == "time"
     aim = found.ordered(found.time_s).trimmed() if by_time else found.mean(found.usd)
-    return np.where(good, aim, np.inf)
+    return np.where(chance >= limits.confidence - BLUR, aim, np.inf), chance
 
 
-def _goal_with_fallback(space: Space, site: Site, found: Reduced, ok: Ints, alone: Rates) -> Floats:
-    """The least with a fallback that a plan of the site may have."""
+def _goal_with_fallback(
+    space: Space, site: Site, found: Reduced, ok: Ints, alone: Rates
+) -> tuple[Floats, Floats]:
+    """The same with the fallbacks that a plan of the site may have: the least, and the surest."""
     fall, due_s = site.fallbacks, space.limits.deadline_s
-    goal = np.full(len(ok), np.inf)
+    goal, chance = np.full(len(ok), np.inf), np.zeros(len(ok))
     if due_s is None or not len(fall):
-        return goal
+        return goal, chance
     step = found.inputs.work_s[ok] / space.steps_left
     reserved_s = fall.law.reserve_s(space.limits.confidence)
     for choice in fallback_choices(fall, step, space.steps_left)[:, 1:].T:
@@ -296,6 +303,7 @@ def _goal_with_fallback(space: Space, site: Site, found: Reduced, ok: Ints, alon
             latest_s=due_s - reserve,
             wait_s=np.where(reserved_s[row] > 0.0, reserve, 0.0),
         )
-        helped = _goal(space.limits, with_fallback(alone.take(mine), terms))
-        goal[mine] = np.minimum(goal[mine], helped)
-    return goal
+        least, sure = _goal(space.limits, with_fallback(alone.take(mine), terms))
+        goal[mine] = np.minimum(goal[mine], least)
+        chance[mine] = np.maximum(chance[mine], sure)
+    return goal, chance

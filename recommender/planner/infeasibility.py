@@ -128,7 +128,7 @@ def _typed(flag: str, name: str, choice: Choice) -> str:
 # A deadline that is so many times as long, and beyond a week, is no advice to who asked for one
 # and something else: the other limit is what to change.
 FAR, WEEK_S = 4.0, 7 * 86400.0
-WAIT, WORTH_IT = 1.2, 0.8  # a deadline so much longer is named where it costs so much less
+WAIT, WORTH_IT = 1.24, 0.8  # a deadline so much longer is named where it costs so much less
 WIDE = 3.0  # a span whose end is so many times its beginning is told next to the mean
 
 
@@ -320,7 +320,7 @@ def _in_turn(given: list[tuple[Limit, float]], search: PlanSearch) -> tuple[list
         now = now.with_value(limit, value)
         if plan_keeping(now, search) is not None:
             continue
-        looser = relaxed(limit, now, search, found[-1].plan if found else None)
+        looser = relaxed(limit, now, search, found[-1] if found else None)
         if looser is None:
             return found, False
         now = looser.limits

@@ -1,22 +1,33 @@
-"""Limits loosened one at a time, by as little as leaves a plan."""
+"""Limits loosened one at a time, by as little as leaves a plan.
 
+Plans without a fallback go the same way under every limit, so what is met without a limit tells how
+little of it would do: no search is made that only finds again that nothing keeps the limits.
+"""
+
+from collections.abc import Sequence
 from dataclasses import replace
-from itertools import chain, islice
+from itertools import islice
 
+import numpy as np
+
+from recommender.arrays import Floats
 from recommender.catalogs.frozen import dataclass
 from recommender.inputs.limits import as_typed, rounded_up
-from recommender.optimize.columns import clusters_by_estimate
-from recommender.optimize.search import judge_first
+from recommender.optimize.columns import Cluster, counts_table
+from recommender.optimize.evaluate import Plans, limits_kept, path_inputs_of
+from recommender.optimize.fallback_bounds import as_followed
 from recommender.optimize.search_state import Candidate, SearchState, ranking_key
-from recommender.plan.limits import LIMITS, Aim, Limit, Limits, RateLimit, RunLimit
+from recommender.optimize.space import Space
+from recommender.plan.limits import LIMITS, Aim, Limit, Limits, MeanLimit, RunLimit
 from recommender.plan.plan import Plan
-from recommender.planner.search import GLANCE, JUDGED, QUICK, Only, PlanSearch
-from recommender.planner.sensitivity import TRIES
+from recommender.planner.plan_builder import Evaluated
+from recommender.planner.search import GLANCE, QUICK, Only, PlanSearch
+from recommender.risk.run_statistics import quantiles
 
 MARGIN = 1.03  # a suggested limit is this much wider than what its plan needs on the day
 WIDER = 1.15  # and is widened by this factor while no plan keeps it
 WIDENED = 6  # times at most
-NARROWER, CLOSE, FEW = 3.0, 1.08, 3  # then halved from a third, until so close, on few plans
+NARROWER, CLOSE, FEW = 3.0, 1.08, 3  # then tightened to a third at most, so much at a time
 EITHER: tuple[Only, ...] = ("any", "on_demand")
 LEAST_SURE, SURE_STEP = 50, 5  # per cent: the chances tried where a surer one leaves no plan
 
@@ -29,6 +40,7 @@ class Relaxed:
     typed: str  # "--deadline 9h40m"
     limits: Limits
     plan: Plan
+    candidate: Candidate | None = None  # what the plan was built of
 
 
 def each_relaxed(limits: Limits, search: PlanSearch) -> list[Relaxed]:
@@ -39,59 +51,67 @@ def each_relaxed(limits: Limits, search: PlanSearch) -> list[Relaxed]:
 
 
 def relaxed(
-    limit: Limit, limits: Limits, search: PlanSearch, known: Plan | None = None
+    limit: Limit, limits: Limits, search: PlanSearch, known: "Relaxed | None" = None
 ) -> Relaxed | None:
     """The least value of one limit that leaves a plan, checked by planning again.
 
     A plan that is known to keep the other limits tells where to begin if a short search meets none.
     """
-    value = (_least_rate if isinstance(limit, RateLimit) else _needed)(limit, limits, search)
-    if value is None and known is not None:
-        value = limit.of_plan(known) * MARGIN
+    met: list[Candidate] = []
+    if isinstance(limit, RunLimit | MeanLimit):
+        value, met = _needed(limit, limits, search)
+    else:
+        value = _least_rate(limit, limits, search)
+    if value is None and known is not None and known.candidate is not None:
+        value, met = limit.of_plan(known.plan) * MARGIN, [known.candidate]
     if value is None:
         return None
-    found = _widened(limit, value, limits, search)
+    found = _widened(limit, value, limits, search, met)
     if found is None:
         return None
-    low, value, plan = found
+    low, value, first = found
     if isinstance(limit, RunLimit):
         low = max(low, value / NARROWER)
-        value, plan = _narrowed_again(limit, low, value, plan, limits, search)
+        value, first = _narrowed_again(limit, low, value, first, limits, search)
+    value, first = _as_needed(limit, value, first, limits, search)
     progress = search.problem.progress
     value = rounded_up(limit, value, progress)
-    return Relaxed(limit, as_typed(limit, value, progress), limits.with_value(limit, value), plan)
+    typed, looser = as_typed(limit, value, progress), limits.with_value(limit, value)
+    return Relaxed(limit, typed, looser, first.plan, first.candidate)
 
 
 def _widened(
-    limit: Limit, value: float, limits: Limits, search: PlanSearch
-) -> tuple[float, float, Plan] | None:
-    """A value of one limit that leaves none, one that leaves a plan, from one that may, and it."""
+    limit: Limit, value: float, limits: Limits, search: PlanSearch, met: Sequence[Candidate]
+) -> tuple[float, float, Evaluated] | None:
+    """A value of one limit that leaves none, one that leaves a plan, from one that may, and it.
+
+    `met` are plans that need least of it.
+    """
     low = limits.value(limit) or 0.0
     for _ in range(WIDENED):
         tried = limits.with_value(limit, value)
-        plan = _likely_plan(tried, search) or _plan_within(limit, tried, search)
-        plan = plan or plan_keeping(tried, search)
+        plan = _plan_within(limit, tried, search) or _first(met, tried, search)
         if plan is not None:
             return low, value, plan
         low, value = value, value * WIDER
     return None
 
 
-def _plan_within(limit: Limit, limits: Limits, search: PlanSearch) -> Plan | None:
-    """A plan that keeps the limits; where it is the only one, of those that use least of it."""
-    if _alone(limit, search):
+def _plan_within(limit: Limit, limits: Limits, search: PlanSearch) -> Evaluated | None:
+    """A plan that keeps the limits; where it is the only one, of those that use least of it too."""
+    plan = plan_keeping(limits, search, surest=not _first_of_several(limit, limits, search))
+    if plan is None and _alone(limit, search):
         return _extreme_plan(limit, limits, search)
-    return plan_keeping(limits, search)
+    return plan
 
 
 def _narrowed_again(
-    limit: Limit, low: float, value: float, plan: Plan, limits: Limits, search: PlanSearch
-) -> tuple[float, Plan]:
+    limit: Limit, low: float, value: float, plan: Evaluated, limits: Limits, search: PlanSearch
+) -> tuple[float, Evaluated]:
     """What one plan needs is enough; others may need less, if not as little as `low`."""
     while value > CLOSE * low:
         middle = (low * value) ** 0.5
-        tried = limits.with_value(limit, middle)
-        tighter = _likely_plan(tried, search) or _plan_within(limit, tried, search)
+        tighter = _plan_within(limit, limits.with_value(limit, middle), search)
         low, value = (middle, value) if tighter is None else (low, middle)
         plan = tighter or plan
     return value, plan
@@ -112,23 +132,22 @@ def _less_sure(limits: Limits, search: PlanSearch) -> Relaxed | None:
         low, wider, best = middle + 1, tried, plan
     if best is None:
         return None
-    return Relaxed(None, f"--confidence {wider.confidence:g}", wider, best)
+    return Relaxed(None, f"--confidence {wider.confidence:g}", wider, best.plan)
 
 
-def plan_keeping(limits: Limits, search: PlanSearch) -> Plan | None:
-    """A plan that keeps the limits; the fastest are met first, and may all be over the budget."""
+def plan_keeping(limits: Limits, search: PlanSearch, surest: bool = True) -> Evaluated | None:
+    """A plan that keeps the limits; the fastest are met first, and may all be over the budget.
+
+    It is one of the surest by their estimates, or of the best; more of them are followed where none
+    of the first does.
+    """
     too_fast = limits.budget_usd is not None and limits.goal == "time"
     aims = (replace(limits, objective="cost"), limits) if too_fast else (limits,)
     for aim in aims:
-        found = _first_keeping(search.search(aim, budget=QUICK), aim, search, TRIES)
+        found = _first_keeping(search.by_estimate(aim, surest), aim, search)
         if found is not None:
             return found
     return None
-
-
-def _likely_plan(limits: Limits, search: PlanSearch) -> Plan | None:
-    """A plan that keeps the limits, of those of the best estimates: quick, and may miss one."""
-    return _first_keeping(_judged(limits, search), limits, search, FEW)
 
 
 def _alone(limit: Limit, search: PlanSearch) -> bool:
@@ -136,61 +155,114 @@ def _alone(limit: Limit, search: PlanSearch) -> bool:
     return [each for each, _ in search.problem.limits.given(LIMITS)] == [limit]
 
 
-def _extreme_plan(limit: Limit, limits: Limits, search: PlanSearch) -> Plan | None:
+def _as_needed(
+    limit: Limit, value: float, plan: Evaluated, limits: Limits, search: PlanSearch
+) -> tuple[float, Evaluated]:
+    """What the plan that was found needs of a limit itself, if that is less."""
+    margin = MARGIN if isinstance(limit, RunLimit) else 1.0
+    need = max(limit.of_plan(plan.plan) * margin, limits.value(limit) or 0.0)
+    tighter = None
+    if need < value:
+        tighter = _first([plan.candidate], limits.with_value(limit, need), search)
+    return (value, plan) if tighter is None else (need, tighter)
+
+
+def _first_of_several(limit: Limit, limits: Limits, search: PlanSearch) -> bool:
+    """Whether others are loosened after it: the least of it alone would ask for most of them."""
+    return [each for each, _ in limits.given(LIMITS)] == [limit] and not _alone(limit, search)
+
+
+def _extreme_plan(limit: Limit, limits: Limits, search: PlanSearch) -> Evaluated | None:
     """A plan that keeps a limit, of those that use least of it: right where no other binds.
 
     The cheapest plans are mostly late where the deadline is the question.
     """
     aim = replace(limits, objective=limit.aim)
-    return _first_keeping(search.search(aim, budget=GLANCE), aim, search, FEW)
-
-
-def _judged(limits: Limits, search: PlanSearch) -> SearchState:
-    """The clusters that the closed-form estimates put first, simulated."""
-    problem = search.problem
-    space = replace(problem.space(problem.single_type_sites), limits=limits)
-    state = SearchState(slack=0.0, max_plans=QUICK.plans)
-    judge_first(space, [*chain(*clusters_by_estimate(space, problem.step_s)[:JUDGED])], state)
-    return state
+    found = search.search(aim, budget=GLANCE).incumbents.values()
+    return _first(sorted(found, key=ranking_key), aim, search)
 
 
 def _first_keeping(
-    state: SearchState, limits: Limits, search: PlanSearch, tries: int
-) -> Plan | None:
-    ordered = islice(sorted(state.incumbents.values(), key=ranking_key), tries)
-    evaluated = next(search.builder.under(limits).keeping(ordered), None)
-    return None if evaluated is None else evaluated.plan
+    found: Sequence[Candidate], limits: Limits, search: PlanSearch
+) -> Evaluated | None:
+    """A plan that keeps the limits: the surest on the paths of a search are tried."""
+    ordered = sorted(found, key=lambda each: (-each.chance, ranking_key(each)))
+    return _first(ordered, limits, search)
 
 
-def _needed(limit: Limit, limits: Limits, search: PlanSearch) -> float | None:
-    """What a limit would have to be for the plan found without it."""
+def _first(candidates: Sequence[Candidate], limits: Limits, search: PlanSearch) -> Evaluated | None:
+    """The first of a few plans that keeps the limits in the printed figures."""
+    return next(search.builder.under(limits).keeping(islice(candidates, FEW)), None)
+
+
+def _needed(
+    limit: RunLimit | MeanLimit, limits: Limits, search: PlanSearch
+) -> tuple[float | None, list[Candidate]]:
+    """The least that a limit would have to be for plans met without it; those that need least."""
     free = limits.with_value(limit, None)
     # The fastest may all be over the budget, as in `plan_keeping`.
     aims: tuple[Aim, ...] = (limit.aim,) if free.budget_usd is None else (limit.aim, "cost")
-    # The fastest and cheapest as a rule may be spot plans of a wide span; others are surer.
-    found = [
-        best_of(search.search(replace(free, objective=aim), only, QUICK))
-        for aim in dict.fromkeys(aims)
-        for only in EITHER
-    ]
-    builder = search.builder.under(free)
-    plans = [builder.build(best).plan for best in found if best is not None]
-    return min((limit.of_plan(plan) * MARGIN for plan in plans), default=None)
+    tried = [replace(free, objective=aim) for aim in dict.fromkeys(aims)]
+    if next(free.given(LIMITS), None) is None:  # made for the fastest and the cheapest as well
+        # The fastest and cheapest as a rule may be spot plans of a wide span; others are surer.
+        best = (best_of(search.search(aim, only, QUICK)) for aim in tried for only in EITHER)
+        met = [each for each in best if each is not None]
+    else:
+        met = [each for aim in tried for each in search.by_estimate(aim)]
+    if not met:
+        return None, []
+    need = _needs(limit, free, met, search)
+    order = np.argsort(need, kind="stable").tolist()
+    least = float(need[order[0]]) * MARGIN
+    return (least if np.isfinite(least) else None), [met[number] for number in order]
+
+
+def _needs(
+    limit: RunLimit | MeanLimit, free: Limits, met: Sequence[Candidate], search: PlanSearch
+) -> Floats:
+    """What plans need of a limit to keep it and the others as often as asked; inf: never."""
+    problem = search.problem
+    space = replace(problem.space(problem.single_type_sites), limits=free)
+    need = np.full(len(met), np.inf)
+    for index in sorted({each.site for each in met}):
+        mine = [number for number, each in enumerate(met) if each.site == index]
+        need[mine] = _needs_at(space, index, [met[number] for number in mine], limit)
+    return need
+
+
+def _needs_at(
+    space: Space, index: int, met: Sequence[Candidate], limit: RunLimit | MeanLimit
+) -> Floats:
+    """The same of plans at one site; they have been followed, so nothing is simulated again."""
+    rows, counts = counts_table([Cluster(c.site, c.entries, c.counts) for c in met])
+    paths, fallbacks = np.array([(c.checkpoint_path, c.fallback) for c in met]).T
+    plans = Plans(counts, paths, fallbacks)
+    inputs, _ = path_inputs_of(space, space.sites[index].only(rows), plans)
+    inputs = as_followed(space, inputs)
+    alone = np.where(fallbacks < 0, inputs.best_fallback_usd_per_hour, np.inf)
+    followed = replace(inputs, best_fallback_usd_per_hour=alone)
+    found = space.cache.outcomes(followed, space.limits.deadline_s)
+    kept, sure = limits_kept(space.limits, found), space.limits.confidence
+    if isinstance(limit, RunLimit):
+        figures = np.where(kept, limit.of_runs(found), np.inf)
+        return np.array([quantiles(each, sure)[0] for each in figures])
+    return np.where(kept.mean(axis=1) >= sure - 1e-12, limit.of_means(found), np.inf)
 
 
 def _least_rate(limit: Limit, limits: Limits, search: PlanSearch) -> float | None:
     """The least price per hour that leaves a plan, by bisection."""
     free = replace(limits.with_value(limit, None), objective=limit.aim)
-    best = best_of(search.search(free, budget=QUICK))
-    if best is None:
+    found = search.by_estimate(free)
+    if not found:
         return None
+    best = min(found, key=ranking_key)
     low, high = limits.value(limit) or 0.0, search.builder.build(best).plan.max_usd_per_hour
     for _ in range(WIDENED):
         middle = (low * high) ** 0.5
-        if best_of(search.search(free.with_value(limit, middle), budget=QUICK)) is None:
-            low = middle
-        else:
+        if search.by_estimate(free.with_value(limit, middle)):
             high = middle
+        else:
+            low = middle
     return high
 
 

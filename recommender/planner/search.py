@@ -211,17 +211,30 @@ class PlanSearch:
         space = replace(self.problem.space(sites), limits=limits)
         return replace(space, printed=None) if budget.beside else space
 
-    def _judge_by_estimate(self, space: Space, masks: Masks | None, state: SearchState) -> None:
+    def _judge_by_estimate(
+        self, space: Space, masks: Masks | None, state: SearchState, surest: bool = False
+    ) -> None:
         """Judge the clusters of the best estimates; more of them while no plan keeps the limits."""
         step_s = self.problem.step_s[:, : space.limits.max_machines]
-        first = clusters_by_estimate(space, step_s, masks)
+        first = clusters_by_estimate(space, step_s, masks, surest)
         best, next_best = (
             list(chain(*some)) for some in (first[:JUDGED], first[JUDGED:JUDGED_MOST])
         )
         state.max_plans += GLANCE.plans
         judge_first(space, best, state)
-        if not state.incumbents:
+        if not state.incumbents and not any(each.kept for each in state.waiting):
             judge_first(space, next_best, state)
+
+    def by_estimate(self, limits: Limits, surest: bool = False) -> list[Candidate]:
+        """Plans of the clusters of the best or surest estimates that may keep other limits.
+
+        They may by the paths of a search, within their error: those printed decide.
+        """
+        quick = QUICK.plans
+        state = SearchState(slack=0.0, max_plans=quick, plans_followed=quick)  # none on the printed
+        space = replace(self.problem.space(self.problem.single_type_sites), limits=limits)
+        self._judge_by_estimate(space, None, state, surest)
+        return [each.candidate for each in state.waiting if not each.beaten]
 
     @cached_property
     def program(self) -> MasterProgram | None:
