@@ -124,8 +124,8 @@ def clusters_by_estimate(
     """Promising clusters that may keep the limits, the best by their estimates first.
 
     The best of on-demand machines lead, the surest to keep limits that estimates think kept. Each
-    with those that differ from it in when and how far they move only. With `surest` all stand in the
-    order of their chance: the question is whether any plan keeps them.
+    with those that differ from it in when and how far they move only. With `surest` all stand in
+    the order of their chance: the question is whether any plan keeps the limits.
     """
     clusters = promising_clusters(space, step_s, masks)
     if not clusters:
@@ -285,7 +285,7 @@ def _goal(limits: Limits, found: Rates) -> tuple[Floats, Floats]:
 def _goal_with_fallback(
     space: Space, site: Site, found: Reduced, ok: Ints, alone: Rates
 ) -> tuple[Floats, Floats]:
-    """The same with the fallbacks that a plan of the site may have: the least, and the surest."""
+    """The least goal with a fallback that a plan of the site may have, and the most chance."""
     fall, due_s = site.fallbacks, space.limits.deadline_s
     goal, chance = np.full(len(ok), np.inf), np.zeros(len(ok))
     if due_s is None or not len(fall):

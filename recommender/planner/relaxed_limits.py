@@ -18,10 +18,11 @@ from recommender.optimize.evaluate import Plans, limits_kept, path_inputs_of
 from recommender.optimize.fallback_bounds import as_followed
 from recommender.optimize.search_state import Candidate, SearchState, ranking_key
 from recommender.optimize.space import Space
-from recommender.plan.limits import LIMITS, Aim, Limit, Limits, MeanLimit, RunLimit
+from recommender.plan.limits import DEADLINE, LIMITS, Aim, Limit, Limits, MeanLimit, RunLimit
 from recommender.plan.plan import Plan
 from recommender.planner.plan_builder import Evaluated
 from recommender.planner.search import GLANCE, QUICK, Only, PlanSearch
+from recommender.planner.sensitivity import TRIES
 from recommender.risk.run_statistics import quantiles
 
 MARGIN = 1.03  # a suggested limit is this much wider than what its plan needs on the day
@@ -66,6 +67,8 @@ def relaxed(
         value, met = limit.of_plan(known.plan) * MARGIN, [known.candidate]
     if value is None:
         return None
+    if _first_of_several(limit, limits, search):
+        met = []
     found = _widened(limit, value, limits, search, met)
     if found is None:
         return None
@@ -88,9 +91,11 @@ def _widened(
     `met` are plans that need least of it.
     """
     low = limits.value(limit) or 0.0
-    for _ in range(WIDENED):
+    for number in range(WIDENED):
         tried = limits.with_value(limit, value)
         plan = _plan_within(limit, tried, search) or _first(met, tried, search)
+        if plan is None and not number:
+            plan = _searched(tried, search)
         if plan is not None:
             return low, value, plan
         low, value = value, value * WIDER
@@ -167,9 +172,16 @@ def _as_needed(
     return (value, plan) if tighter is None else (need, tighter)
 
 
+def _searched(limits: Limits, search: PlanSearch) -> Evaluated | None:
+    """A plan that keeps the limits, by their bounds: where the estimates find none."""
+    found = search.search(limits, budget=QUICK).incumbents.values()
+    return _first(sorted(found, key=ranking_key), limits, search, TRIES)
+
+
 def _first_of_several(limit: Limit, limits: Limits, search: PlanSearch) -> bool:
-    """Whether others are loosened after it: the least of it alone would ask for most of them."""
-    return [each for each, _ in limits.given(LIMITS)] == [limit] and not _alone(limit, search)
+    """Whether others are loosened after a deadline: the very least of it asks for most of them."""
+    alone = [each for each, _ in limits.given(LIMITS)] == [limit] == [DEADLINE]
+    return alone and not _alone(limit, search)
 
 
 def _extreme_plan(limit: Limit, limits: Limits, search: PlanSearch) -> Evaluated | None:
@@ -190,15 +202,17 @@ def _first_keeping(
     return _first(ordered, limits, search)
 
 
-def _first(candidates: Sequence[Candidate], limits: Limits, search: PlanSearch) -> Evaluated | None:
+def _first(
+    candidates: Sequence[Candidate], limits: Limits, search: PlanSearch, tries: int = FEW
+) -> Evaluated | None:
     """The first of a few plans that keeps the limits in the printed figures."""
-    return next(search.builder.under(limits).keeping(islice(candidates, FEW)), None)
+    return next(search.builder.under(limits).keeping(islice(candidates, tries)), None)
 
 
 def _needed(
     limit: RunLimit | MeanLimit, limits: Limits, search: PlanSearch
 ) -> tuple[float | None, list[Candidate]]:
-    """The least that a limit would have to be for plans met without it; those that need least."""
+    """What the plan that needs least of a limit, of those met without it, needs; and this plan."""
     free = limits.with_value(limit, None)
     # The fastest may all be over the budget, as in `plan_keeping`.
     aims: tuple[Aim, ...] = (limit.aim,) if free.budget_usd is None else (limit.aim, "cost")
@@ -212,9 +226,10 @@ def _needed(
     if not met:
         return None, []
     need = _needs(limit, free, met, search)
-    order = np.argsort(need, kind="stable").tolist()
-    least = float(need[order[0]]) * MARGIN
-    return (least if np.isfinite(least) else None), [met[number] for number in order]
+    ordered = [met[i] for i in np.argsort(need, kind="stable").tolist() if np.isfinite(need[i])]
+    # What keeps the other limits on the paths of a search may miss them on those printed.
+    sure = _first(ordered, free, search, TRIES)
+    return (None, []) if sure is None else (limit.of_plan(sure.plan) * MARGIN, [sure.candidate])
 
 
 def _needs(
@@ -233,7 +248,7 @@ def _needs(
 def _needs_at(
     space: Space, index: int, met: Sequence[Candidate], limit: RunLimit | MeanLimit
 ) -> Floats:
-    """The same of plans at one site; they have been followed, so nothing is simulated again."""
+    """Needs of plans at one site, shape (plans,); followed before, so not simulated again."""
     rows, counts = counts_table([Cluster(c.site, c.entries, c.counts) for c in met])
     paths, fallbacks = np.array([(c.checkpoint_path, c.fallback) for c in met]).T
     plans = Plans(counts, paths, fallbacks)
