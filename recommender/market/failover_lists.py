@@ -34,6 +34,9 @@ class FailoverLists:
         pools: list[Pool] = []
         failover = self.facts.choice.failover
         for mine in self._spot_by_type(rows).values():
+            if len(mine) == 1:  # most of a hundred thousand own machines
+                pools.append(Pool((mine[0],), True, *self._type(mine[0])))
+                continue
             groups: list[list[int]] = [mine]
             if failover == "zone":
                 groups = list(self.facts.by(mine, "region").values())
