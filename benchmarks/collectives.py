@@ -30,6 +30,12 @@ from .subject import Bench, Case, Trial
 
 GOOD = 0.95  # share of the variance that a line must explain to be used
 _LEAST = 3  # sizes of a line
+KIB = 2**10
+LOCAL_PROCESSES = 4
+# Gloo's times break at 32 MiB (`fit.py`): three sizes and more on either side.
+_LARGE = (16384, 24576, 32768, 49152, 65536)
+_START_S = 0.7  # four processes that import numpy
+SUSTAINED_S = 10.0  # of one repetition; credits of small machines last 5 to 60 minutes (AWS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,15 +113,9 @@ def _explained(t: NDArray[np.float64], fitted: NDArray[np.float64]) -> float:
     return float(1 - unexplained / all_of_it) if all_of_it > 0 else 0.0
 
 
-KIB = 2**10
-LOCAL_PROCESSES = 4
-# Gloo's times break at 32 MiB (`fit.py`): three sizes and more on either side.
-_LARGE = (16384, 24576, 32768, 49152, 65536)
 _SIZES = {"quick": (4, 64, 512, 2048, 8192), "full": (4, 16, 64, 256, 1024, 4096, *_LARGE)}
 _GPU_SIZES = {"quick": (4, 256, 16384, 262144), "full": (4, 64, 1024, 16384, 262144, 1048576)}
-_START_S = 0.7  # four processes that import numpy
 _REPEATS = {"quick": 7, "full": 15}
-SUSTAINED_S = 10.0  # of one repetition; credits of small machines last 5 to 60 minutes (AWS)
 _LIMIT = timedelta(minutes=5)  # of one collective: all processes are there when it begins
 
 

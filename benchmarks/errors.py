@@ -7,6 +7,8 @@ change names, arguments and exceptions between versions, and a user's own code m
 from collections.abc import Callable
 from typing import TypeVar
 
+_MOST = 160  # letters of a reason
+
 
 class BenchError(Exception):
     """A measurement or a record cannot be used; the message says why and what to do."""
@@ -25,7 +27,6 @@ class BadRecord(BenchError):
 
 
 T = TypeVar("T")
-_MOST = 160  # letters of a reason
 
 
 def guard(run: Callable[[], T], what: str) -> T | Skipped:

@@ -29,6 +29,10 @@ from .subject import Bench, Case, Trial
 BLOCK_MIB = 64  # of random data, over and over in larger files
 CHUNK = 2**20  # handed to the kernel at once: larger blocks gain nothing on ext4 and XFS
 CAN_FORGET = hasattr(os, "posix_fadvise")
+AHEAD = 2  # batches per worker that wait to be used, as in PyTorch's DataLoader
+MIB = 2**20
+BATCH = 16
+_NOISE = 6  # grey levels: makes a JPEG of about 100 kB
 
 
 def forget(path: Path) -> bool:
@@ -87,7 +91,6 @@ def holds(path: Path, block: bytes, times: int) -> bool:
 
 R = TypeVar("R")
 B = TypeVar("B")
-AHEAD = 2  # batches per worker that wait to be used, as in PyTorch's DataLoader
 
 
 class Loader(Generic[R, B]):
@@ -130,14 +133,11 @@ class Loader(Generic[R, B]):
             number += stride
 
 
-MIB = 2**20
 HEIGHT, WIDTH, CROP = 375, 500, 224  # mean size of ImageNet's pictures, usual crop
-BATCH = 16
 _FILE_MIB = {"quick": 64, "full": 512}
 # Means and standard deviations of ImageNet's three colours.
 _MEAN = np.array([0.485, 0.456, 0.406], np.float32)
 _SD = np.array([0.229, 0.224, 0.225], np.float32)
-_NOISE = 6  # grey levels: makes a JPEG of about 100 kB
 
 Decoder = Callable[[bytes], NDArray[np.uint8]]
 

@@ -24,6 +24,11 @@ from .stalls import KINDS, Profile, Run, profile, what_ifs
 SCHEMA = "recommend.bench/v2"
 OLD_SCHEMA = "recommend.bench/v1"  # until November 2026: processors only
 CONFIDENCE = 0.95
+MOST_BYTES = 10 * 2**20
+MOST_WORD = 200
+_LEAST_REPEATS = 3
+_OVER = 1.02  # clocks are read to a per cent or so
+_MARKETS = ("", "spot", "on_demand")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,12 +102,7 @@ def _profile(found: Profile) -> dict[str, Any]:
     }
 
 
-MOST_BYTES = 10 * 2**20
-MOST_WORD = 200
-_LEAST_REPEATS = 3
-_OVER = 1.02  # clocks are read to a per cent or so
 _UNITS = {"GFLOP/s": 1e-3, "TFLOP/s": 1.0, "GB/s": 1.0, "samples/s": 1.0}
-_MARKETS = ("", "spot", "on_demand")
 
 
 def read_record(path: Path) -> Record:

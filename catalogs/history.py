@@ -23,6 +23,12 @@ from recommender.catalogs.store import Store
 
 Key = tuple[str, str, str, str, str]  # provider, instance type, region, zone, market
 _SAME = 1e-6  # prices of one type differ in the 8th digit between sources
+HISTORY = "history"
+MISSING = "no history is kept: pip install 'recommend-gpus[history]' adds it (pyarrow)"
+_COLUMNS = (
+    "provider", "instance_type", "region", "zone", "market", "usd_per_hour", "obtainable", "kind",
+    "flag",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,13 +94,6 @@ def _key(offer: Offer) -> Key:
 
 
 Say = Callable[[str], None]
-
-HISTORY = "history"
-MISSING = "no history is kept: pip install 'recommend-gpus[history]' adds it (pyarrow)"
-_COLUMNS = (
-    "provider", "instance_type", "region", "zone", "market", "usd_per_hour", "obtainable", "kind",
-    "flag",
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

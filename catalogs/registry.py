@@ -10,6 +10,8 @@ from typing import Literal
 
 from recommender.catalogs.frozen import dataclass
 
+OWN = "own"  # machines outside the clouds, which no refresh renews
+
 
 @dataclass(frozen=True, slots=True)
 class SpotBounds:
@@ -136,7 +138,6 @@ AZURE = ProviderInfo(
 CLOUDS: Mapping[str, ProviderInfo] = MappingProxyType(
     {info.name: info for info in (AWS, GCP, AZURE)}
 )
-OWN = "own"  # machines outside the clouds, which no refresh renews
 NAMES = (*CLOUDS, OWN)
 SPOT_AUCTIONS = frozenset(
     info.name for info in CLOUDS.values() if info.bounds.spot and info.bounds.spot.auction

@@ -19,6 +19,9 @@ Provider = str  # a name of `registry.NAMES`; tables with another are refused
 Market = Literal["on_demand", "spot", "reserved_block"]
 Obtainable = Literal["open", "spot_only", "reservation_only", "retired", "unknown"]
 Kind = Literal["quote", "composed", "derived", "measured", "fallback"]
+# Machines of a gang until its availability has fallen by one slope. Mean over eight H100 zones
+# at n = 1…16 (SkyNomad, October 2025): a knee of 8 misses by 0.4 points, of 1 by 1.6.
+GANG_KNEE = 8.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,11 +171,6 @@ class BillingRule:
     notice_s: float  # warning before an interruption
     source: int
     as_of: str
-
-
-# Machines of a gang until its availability has fallen by one slope. Mean over eight H100 zones
-# at n = 1…16 (SkyNomad, October 2025): a knee of 8 misses by 0.4 points, of 1 by 1.6.
-GANG_KNEE = 8.0
 
 
 @dataclass(frozen=True, slots=True)

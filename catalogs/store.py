@@ -52,6 +52,8 @@ LAST_ATTEMPT = "last_attempt.json"
 GENERATIONS = 14
 _NAME = re.compile(r"\d{6,}-\d{8}T\d{6}Z-[0-9a-f]{8}")
 _READS = 3  # a reader that loses its version to the pruning looks again
+LOCK = "lock"
+_ASIDE = ".new-"
 
 
 def default_root() -> Path:
@@ -229,10 +231,6 @@ def _json(path: Path) -> dict[str, Any]:
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}
-
-
-LOCK = "lock"
-_ASIDE = ".new-"
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,6 +42,9 @@ Row = (
     | SpotClass
     | StartUp
 )
+_OFFER_KEY = ("provider", "instance_type", "region", "zone", "market")
+# A catalog of somebody's own machines needs these; the rest comes from the shipped snapshot.
+REQUIRED = ("offers", "instance_types", "gpus", "achieved")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +74,6 @@ class Table:
         return attrgetter(*self.key)
 
 
-_OFFER_KEY = ("provider", "instance_type", "region", "zone", "market")
-
 TABLES = MappingProxyType(
     {
         table.name: table
@@ -93,9 +94,6 @@ TABLES = MappingProxyType(
         )
     }
 )
-
-# A catalog of somebody's own machines needs these; the rest comes from the shipped snapshot.
-REQUIRED = ("offers", "instance_types", "gpus", "achieved")
 
 
 @dataclass(frozen=True, slots=True)

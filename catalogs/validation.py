@@ -22,6 +22,11 @@ from recommender.catalogs.frozen import dataclass
 from recommender.catalogs.registry import CLOUDS
 from recommender.catalogs.schema import InstanceType
 
+_BETWEEN_CLOUDS = 2.5  # USD per GPU, cheapest machine of each; at most 1.9 in 2026
+_CANARY = 0.10
+_MOST_LOST = 0.5  # of a provider's offers, in one version
+_MOST_CHARACTERS = 1_000_000  # of a table of canaries; ours has 2,000
+
 
 def hard_problems(catalog: "Catalog") -> list[str]:
     """List what makes a catalog unusable; empty for a good one."""
@@ -121,11 +126,6 @@ def _name(catalog: "Catalog", index: int) -> str:
 
 CANARIES = Path(__file__).parent / "canaries.csv"
 
-
-_BETWEEN_CLOUDS = 2.5  # USD per GPU, cheapest machine of each; at most 1.9 in 2026
-_CANARY = 0.10
-_MOST_LOST = 0.5  # of a provider's offers, in one version
-_MOST_CHARACTERS = 1_000_000  # of a table of canaries; ours has 2,000
 
 Prices = dict[tuple[str, str, str], float]  # on-demand USD by (provider, type, region)
 

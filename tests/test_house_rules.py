@@ -187,3 +187,15 @@ def test_links_between_pages_lead_somewhere():
         if "://" not in target and not (page.parent / target).exists()
     ]
     assert dead == []
+
+
+def test_constants_stand_before_functions():
+    late = [
+        f"{module}:{node.lineno}"
+        for module, tree in TREES.items()
+        for place, node in enumerate(tree.body)
+        if isinstance(node, ast.Assign)
+        and isinstance(node.value, ast.Constant)
+        and any(isinstance(before, Function | ast.ClassDef) for before in tree.body[:place])
+    ]
+    assert late == []

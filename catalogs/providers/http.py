@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 
 VALIDATORS = MappingProxyType({"ETag": "If-None-Match", "Last-Modified": "If-Modified-Since"})
+_MOST_BYTES = 64_000_000  # of one answer; the largest real one, all machine types, has 10 MB
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,6 @@ class Copies:
             return
 
 
-_MOST_BYTES = 64_000_000  # of one answer; the largest real one, all machine types, has 10 MB
 _AGAIN = frozenset({429, 500, 502, 503, 504})
 
 

@@ -25,6 +25,7 @@ from recommender.catalogs.tables import REQUIRED, TABLES, Row
 from recommender.catalogs.validation import on_demand_prices
 
 OWN_SOURCES = 1000  # sources of a refresh are numbered above; those of the snapshot below
+_WRITTEN = ("offers", "instance_types", "sources")
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,7 +258,6 @@ def _words(source: Source) -> tuple[str, ...]:
 # How long a version may be served under a signature (`pin.py`): as long as a team may want to live
 # with a refresh that fails every night. apt's security lists hold for 7 days, TUF says a day.
 SIGNED_FOR = timedelta(days=30)
-_WRITTEN = ("offers", "instance_types", "sources")
 
 
 def serialize_version(

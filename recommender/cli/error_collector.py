@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 D = TypeVar("D")
 Parser = Callable[[str, str], T]
+_FEW = 12  # names that fit into one message
 
 
 @dataclass(slots=True)
@@ -81,7 +82,6 @@ def name_of(word: str, name: str) -> str:
     return word.strip()
 
 
-_FEW = 12  # names that fit into one message
 _AWS_LETTER = re.compile(r"[a-z]{2}(-[a-z]+)+-\d[a-f]")  # what it names differs between accounts
 
 

@@ -22,6 +22,7 @@ from recommender.text import shown_path
 if TYPE_CHECKING:
     from recommender.catalogs.catalog import Catalog
     from recommender.catalogs.store import Store
+NEWCOMER = "default-new"
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +108,6 @@ def warn(notes: tuple[str, ...]) -> None:
     """Say on standard error what had to be passed over."""
     for note in notes:
         write_text(f"warning: {fmt.clean(note)}\n", sys.stderr)
-
-
-NEWCOMER = "default-new"
 
 
 def load_catalog(path: str | None) -> "Catalog":

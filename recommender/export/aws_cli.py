@@ -34,6 +34,14 @@ _ALIVE = '[{"Name":"tag:%s","Values":["%s"]},{"Name":"instance-state-name","Valu
 _TAGS = (
     '[{"ResourceType":"instance","Tags":[{"Key":"Name","Value":"%s"},{"Key":"%s","Value":"%s"}]}]'
 )
+_REMARKS = (
+    "Have first: the bucket; an instance profile that may read and write it, named in "
+    "INSTANCE_PROFILE; default subnets in the regions above, which new accounts have.",
+    "The image is AWS's newest of IMAGE, a public parameter: look whether it has the PyTorch you "
+    "want, or name an AMI in IMAGE (AMIs are of one region).",
+    "A machine ends itself: its shutdown terminates it.",
+)
+_METADATA = "http://169.254.169.254/latest"
 
 
 def files(run: RunDescription, folder: str) -> tuple[ExportFile, ...]:
@@ -49,14 +57,6 @@ def why_not(run: RunDescription) -> str:
 def _compact(value: object) -> str:
     return json.dumps(value, separators=(",", ":"))
 
-
-_REMARKS = (
-    "Have first: the bucket; an instance profile that may read and write it, named in "
-    "INSTANCE_PROFILE; default subnets in the regions above, which new accounts have.",
-    "The image is AWS's newest of IMAGE, a public parameter: look whether it has the PyTorch you "
-    "want, or name an AMI in IMAGE (AMIs are of one region).",
-    "A machine ends itself: its shutdown terminates it.",
-)
 
 _START = (
     "local subnet market_options=()",
@@ -141,7 +141,6 @@ def _cloud(run: RunDescription) -> CloudSteps:
     )
 
 
-_METADATA = "http://169.254.169.254/latest"
 MACHINE_STEPS = MachineSteps(
     itself=(
         f"token=$(curl -sf -X PUT {_METADATA}/api/token \\",

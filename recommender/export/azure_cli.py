@@ -15,6 +15,11 @@ from recommender.export.description import RunDescription
 from recommender.export.files import ExportFile
 from recommender.export.machine_script import ROOT, MachineSteps
 
+_BLOB = "az storage blob"
+_QUIET = "--only-show-errors --output none"
+_METADATA = "http://169.254.169.254/metadata/instance/compute"
+_INSTALLER = "https://aka.ms/InstallAzureCLIDeb"  # Microsoft's own, for Debian and Ubuntu
+
 
 def files(run: RunDescription, folder: str) -> tuple[ExportFile, ...]:
     """`launch.sh` and what the machines run."""
@@ -29,8 +34,6 @@ def why_not(run: RunDescription) -> str:
 
 
 _TAGGED = f"[?tags.\\\"{RUN_KEY}\\\"=='$run_tag']"
-_BLOB = "az storage blob"
-_QUIET = "--only-show-errors --output none"
 _SHOW = (
     f'{_BLOB} download --container-name "$CHECKPOINT_BUCKET" --name "$1" --no-progress \\',
     "  --only-show-errors 2> /dev/null",
@@ -105,8 +108,6 @@ _CLOUD = CloudSteps(
     pass_on=("CHECKPOINT_BUCKET", "AZURE_STORAGE_ACCOUNT"),
 )
 
-_METADATA = "http://169.254.169.254/metadata/instance/compute"
-_INSTALLER = "https://aka.ms/InstallAzureCLIDeb"  # Microsoft's own, for Debian and Ubuntu
 MACHINE_STEPS = MachineSteps(
     itself=(
         "metadata() {",

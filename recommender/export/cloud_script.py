@@ -25,6 +25,23 @@ from recommender.plan.plan import Machines
 
 SCRIPT = "launch.sh"
 RUN_KEY = "recommend-run"  # tag or label by which the machines of a run are found
+_TRY = (
+    'echo "$NAME: asking for $count x $machine_type $market in $region $zone"',
+    "if start_machines; then return 0; fi",
+    'stop_machines "$run_tag" || true  # some of them may have started',
+)
+# Of the region that holds the checkpoints: its name, and since when its machines are gone.
+_GONE = (
+    'if [ -s "$held" ] && [ "$(wc -w < "$held")" -eq 1 ]; then',
+    '  echo "$(< "$held") $(date +%s)" > "$held"',
+    "fi",
+)
+_TOO_EARLY = (
+    "local last since",
+    '[ -s "$held" ] || return 1',
+    'read -r last since < "$held"',
+    '[ "$region" != "$last" ] && [ $(( $(date +%s) - since )) -lt "$MOVE_AFTER_S" ]',
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,30 +154,12 @@ def _keep(phase: str, machines: Machines, count: int, changed: tuple[str, ...]) 
     )
 
 
-_TRY = (
-    'echo "$NAME: asking for $count x $machine_type $market in $region $zone"',
-    "if start_machines; then return 0; fi",
-    'stop_machines "$run_tag" || true  # some of them may have started',
-)
-
 _TRY_AND_NOTE = (
     _TRY[0],
     'if start_machines; then echo "$region" > "$held"; return 0; fi',
     _TRY[2],
 )
 
-# Of the region that holds the checkpoints: its name, and since when its machines are gone.
-_GONE = (
-    'if [ -s "$held" ] && [ "$(wc -w < "$held")" -eq 1 ]; then',
-    '  echo "$(< "$held") $(date +%s)" > "$held"',
-    "fi",
-)
-_TOO_EARLY = (
-    "local last since",
-    '[ -s "$held" ] || return 1',
-    'read -r last since < "$held"',
-    '[ "$region" != "$last" ] && [ $(( $(date +%s) - since )) -lt "$MOVE_AFTER_S" ]',
-)
 
 _STATE = (
     "local ended tag=$NAME-$began-$phase machines",

@@ -16,6 +16,12 @@ from recommender.export.description import RunDescription
 from recommender.export.files import ExportFile
 from recommender.export.machine_script import ROOT, MachineSteps
 
+IMAGE_FAMILY = "pytorch-2-7-cu128-ubuntu-2204-nvidia-570"
+IMAGE_PROJECT = "deeplearning-platform-release"
+_LIST = 'gcloud compute instances list --filter="$filter"'
+_METADATA = "http://metadata.google.internal/computeMetadata/v1/instance"
+_SYNC = "gcloud storage rsync --recursive --no-user-output-enabled"
+
 
 def files(run: RunDescription, folder: str) -> tuple[ExportFile, ...]:
     """`launch.sh` and what the machines run."""
@@ -35,10 +41,7 @@ def _no_type(run: RunDescription) -> str:
     return ""
 
 
-IMAGE_FAMILY = "pytorch-2-7-cu128-ubuntu-2204-nvidia-570"
-IMAGE_PROJECT = "deeplearning-platform-release"
 _FILTER = (f'local filter="labels.{RUN_KEY}=$run_tag AND status:(PROVISIONING STAGING RUNNING)"',)
-_LIST = 'gcloud compute instances list --filter="$filter"'
 _CLOUD = CloudSteps(
     remarks=(
         "Have first: the bucket; a project in gcloud config; a default network. The machines' "
@@ -96,8 +99,6 @@ _CLOUD = CloudSteps(
     show=('gcloud storage cat "gs://$CHECKPOINT_BUCKET/$1" 2> /dev/null',),
 )
 
-_METADATA = "http://metadata.google.internal/computeMetadata/v1/instance"
-_SYNC = "gcloud storage rsync --recursive --no-user-output-enabled"
 MACHINE_STEPS = MachineSteps(
     itself=(
         "metadata() {",

@@ -20,6 +20,14 @@ from recommender.export.watch_script import assignment, shell_function
 MACHINE = "machine.sh"
 ROOT = "/checkpoints"  # keys of the bucket are paths below it
 _RANKS = RankVariables("$NNODES", "$NODE_RANK", "$MASTER_ADDR", "$GPUS_PER_NODE")
+# After a crash of the script each machine has other new checkpoints on its disk.
+_RESTORE_AGAIN = (
+    "# Once nobody uploads any more, the newest that all have uploaded is the newest for all.",
+    'until [ "$(newest_saved)" = "$last" ]; do last=$(newest_saved); sleep 120; done',
+    'find "$CHECKPOINT_DIR" -maxdepth 1 -name "checkpoint-*" ! -name "${last:-none}" \\',
+    "  -exec rm -rf {} +",
+    '[ -z "$last" ] || get_folder "$NAME/$last"',
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,16 +149,6 @@ _SAVE_NEW = (
     "# Keep two: another machine may have got no further than the one before.",
     'if [ -n "${older:-}" ]; then drop_folder "$NAME/$older"; fi',
     "older=$before",
-)
-
-
-# After a crash of the script each machine has other new checkpoints on its disk.
-_RESTORE_AGAIN = (
-    "# Once nobody uploads any more, the newest that all have uploaded is the newest for all.",
-    'until [ "$(newest_saved)" = "$last" ]; do last=$(newest_saved); sleep 120; done',
-    'find "$CHECKPOINT_DIR" -maxdepth 1 -name "checkpoint-*" ! -name "${last:-none}" \\',
-    "  -exec rm -rf {} +",
-    '[ -z "$last" ] || get_folder "$NAME/$last"',
 )
 
 

@@ -50,6 +50,21 @@ _CARDS = (
     "where the type has them, are as SkyPilot's image has them: look at its network_tier."
 )
 _STORES = {"aws": "s3", "gcp": "gcs", "azure": "azure"}
+_JOB_STATE = """
+here=$(dirname "$0")
+: "${CHECKPOINT_BUCKET:?export CHECKPOINT_BUCKET=your-bucket first}"
+export CHECKPOINT_BUCKET
+job_state() {  # of the newest managed job of this name
+  sky jobs queue --all -o json | python3 -c '
+import json, sys
+jobs = [job for job in json.load(sys.stdin) if job["job_name"] == sys.argv[1]]
+newest = max(jobs, key=lambda job: job["job_id"], default={})
+print(str(newest.get("status", "NONE")).rpartition(".")[2])' "$1"
+}
+start_job() {
+  sky jobs launch --yes --detach-run --name "$1" --env CHECKPOINT_BUCKET "$2"
+}
+"""
 
 
 def files(run: RunDescription, folder: str) -> tuple[ExportFile, ...]:
@@ -115,23 +130,6 @@ def _script_head(run: RunDescription, folder: str) -> list[str]:
         "It may be killed and started again. Progress is the share of the work that is done, "
         "which the training script writes to $CHECKPOINT_DIR/progress (0.4 for 40 %).",
     ]
-
-
-_JOB_STATE = """
-here=$(dirname "$0")
-: "${CHECKPOINT_BUCKET:?export CHECKPOINT_BUCKET=your-bucket first}"
-export CHECKPOINT_BUCKET
-job_state() {  # of the newest managed job of this name
-  sky jobs queue --all -o json | python3 -c '
-import json, sys
-jobs = [job for job in json.load(sys.stdin) if job["job_name"] == sys.argv[1]]
-newest = max(jobs, key=lambda job: job["job_id"], default={})
-print(str(newest.get("status", "NONE")).rpartition(".")[2])' "$1"
-}
-start_job() {
-  sky jobs launch --yes --detach-run --name "$1" --env CHECKPOINT_BUCKET "$2"
-}
-"""
 
 
 def _steps(run: RunDescription) -> Steps:

@@ -12,6 +12,8 @@ from recommender.catalogs.frozen import dataclass
 from recommender.export.description import RunDescription
 from recommender.export.header import commented
 
+_KEEP_PLAN = 'keep_plan || echo "$NAME: not started, tried again" >&2'
+
 
 @dataclass(frozen=True, slots=True)
 class Steps:
@@ -116,7 +118,6 @@ def _loop(run: RunDescription) -> list[str]:
     ]
 
 
-_KEEP_PLAN = 'keep_plan || echo "$NAME: not started, tried again" >&2'
 _SWITCH = [
     '  if [ "$phase" = plan ] && time_is_short; then',
     '    echo "$NAME: time is short, on-demand machines take over"',

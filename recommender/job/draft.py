@@ -20,6 +20,13 @@ MODEL = "meta-llama/Llama-3.1-8B"
 _ADAPTERS_FROM = 3e9  # parameters from which on most people train adapters
 _RANK = 16
 _VOCABULARY = 50_304  # GPT-2's words, rounded up as Megatron-LM does
+_MORE = (
+    "# data: {at: aws:us-east-1, gib: 150}    # where the data is: egress and staging",
+    '# measured: ["8xH100: 3.1 s/step"]       # your own timing; it replaces our estimate',
+    "# stack: tuned                           # a vendor's recipe, not scripts of your own",
+    "# image: prebuilt                        # machines start with the container installed",
+    "# elastic: no                            # all machines or none; auto: where it can",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,15 +74,6 @@ class Draft:
             for left, each in zip(written, self.lines, strict=True)
         ]
         return "\n".join(["schema: recommend.job/v1", *rows, *_MORE]) + "\n"
-
-
-_MORE = (
-    "# data: {at: aws:us-east-1, gib: 150}    # where the data is: egress and staging",
-    '# measured: ["8xH100: 3.1 s/step"]       # your own timing; it replaces our estimate',
-    "# stack: tuned                           # a vendor's recipe, not scripts of your own",
-    "# image: prebuilt                        # machines start with the container installed",
-    "# elastic: no                            # all machines or none; auto: where it can",
-)
 
 
 @dataclass(frozen=True, slots=True)

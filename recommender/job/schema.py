@@ -35,6 +35,11 @@ _BOOLEANS = {
     **dict.fromkeys(("yes", "true", "on", "y", "t", "1"), True),
     **dict.fromkeys(("no", "false", "off", "n", "f", "0"), False),
 }
+_MOST_SETUP_S = 86400.0
+MOST_STATED = 1024  # as --max-machines
+_MOST_SIDE = 1e5  # pixels
+_MOST_GIB = 1e9  # an exbibyte
+_NUMBERS = ("params", "parameters", "flop", "samples", "images")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,15 +59,10 @@ def label(field: str, flags: Flags = ()) -> str:
 
 # More is a slip: the largest runs of 2026 have about 1e13 parameters and tokens, 1e5 GPUs.
 _MOST_PARAMS, _MOST_SAMPLES, _MOST_BATCH, _MOST_WIDTH = 1e15, 1e16, 1e12, 1e8
-_MOST_SETUP_S = 86400.0
-MOST_STATED = 1024  # as --max-machines
-_MOST_SIDE = 1e5  # pixels
-_MOST_GIB = 1e9  # an exbibyte
 _NOT_OF_THE_JOB = (
     *(limit.name.replace("-", "_") for limit in LIMITS), "confidence", "provider", "region", "zone",
     "gpu", "market", "instance", "quota", "max_machines", "mix",
 )  # fmt: skip
-_NUMBERS = ("params", "parameters", "flop", "samples", "images")
 
 
 def _bytes(text: str, name: str) -> float:

@@ -31,6 +31,12 @@ _SAMPLES = (
     "clip", "clips", "example", "examples",
 )  # fmt: skip
 _INSTEAD = 'write it like "8xH100: 3.1 s/step" or "2x8xA100: 52k tokens/s" (machines x GPUs each)'
+_DATA = ("synthetic", "cached", "cold")
+_REQUIRED = ("machines",)
+_OPTIONAL = ("instance", "gpu", "gpus", "batch", "step_s", "samples_per_s", "data", "servers")
+MOST_RUNS = 1000  # a handful is enough; more is a log, not a table of runs
+_EITHER = (("instance", "gpu"), ("step_s", "samples_per_s"))
+MOST_OF_PEAK = 2.0  # FLOP of a sample are an estimate
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,15 +116,10 @@ def timing(measured: Measured, global_batch: int, tokens_per_sample: int) -> Tim
 
 
 Data = Literal["", "synthetic", "cached", "cold"]
-_DATA = ("synthetic", "cached", "cold")
-_REQUIRED = ("machines",)
-_OPTIONAL = ("instance", "gpu", "gpus", "batch", "step_s", "samples_per_s", "data", "servers")
 _SYNONYMS = {
     "instance_type": "instance", "nodes": "machines", "global_batch": "batch",
     "seconds_per_step": "step_s", "s_per_step": "step_s",
 }  # fmt: skip
-MOST_RUNS = 1000  # a handful is enough; more is a log, not a table of runs
-_EITHER = (("instance", "gpu"), ("step_s", "samples_per_s"))
 
 
 def read_runs(
@@ -243,9 +244,6 @@ def _data(row: CsvRow) -> Data:
     if word.lower() not in ("", *_DATA):
         raise UsageError(f"{row.where('data')} {unknown('value', shown(word), _DATA)}")
     return cast(Data, word.lower())
-
-
-MOST_OF_PEAK = 2.0  # FLOP of a sample are an estimate
 
 
 def on_catalog(job: Job, known: Mapping[str, Gpu], types: Iterable[InstanceType]) -> Job:

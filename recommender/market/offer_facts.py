@@ -33,6 +33,8 @@ CARRIED_GPU_SD, CARRIED_COUNT_SD = 1.1, 0.6
 # planned at its type's median (954 zones of AWS, mid 2026; docs/research/quotes.md).
 FLOOR_SD = 0.38
 MEDIAN_ERROR = 0.6745  # of a normal law, in sd: a catalog states the median error of derived prices
+# A price that the market has made: as quoted, as somebody else's version quoted it, after a jump.
+_MARKET_FLAGS = ("", "imported", "jump")
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,8 +321,6 @@ class Facts:
         return o.usd_per_hour[row] * (1.0 - given.get(o.provider[row], 0.0))
 
 
-# A price that the market has made: as quoted, as somebody else's version quoted it, after a jump.
-_MARKET_FLAGS = ("", "imported", "jump")
 _POSTED_FLAGS = (*_MARKET_FLAGS, "floor")  # a list price is charged wherever it stands
 
 

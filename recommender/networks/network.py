@@ -3,6 +3,8 @@
 from recommender.catalogs.frozen import dataclass
 from recommender.networks.count import Count
 
+BACKWARD = 3  # forward and backward together over forward alone (Kaplan et al. 2020, 2001.08361)
+
 
 @dataclass(frozen=True, slots=True)
 class Network:
@@ -19,9 +21,6 @@ class Network:
     activation_bytes: float = 0.0  # kept of a sample for the backward pass, in 16 bits; 0 unknown
     sample_unit: str = ""
     note: str = ""  # what was taken for granted, for the user
-
-
-BACKWARD = 3  # forward and backward together over forward alone (Kaplan et al. 2020, 2001.08361)
 
 
 def flop(multiply_adds: float) -> float:

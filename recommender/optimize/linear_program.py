@@ -21,6 +21,8 @@ Sense = Literal["<=", ">=", "="]
 Status = Literal["optimal", "infeasible", "unknown"]
 
 TOLERANCE = 1e-6  # solvers keep rows to 1e-7 of their scaled size
+SECONDS = 2.0  # for one program
+SEED = 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +93,6 @@ def _satisfied(row: Row, values: Mapping[str, Fraction]) -> bool:
     above, below = excess <= slack, excess >= -slack
     return {"<=": above, ">=": below, "=": above and below}[row.sense]
 
-
-SECONDS = 2.0  # for one program
-SEED = 7
 
 Solver = Literal["highs", "cbc"]
 pulp: Any = untyped  # half of its functions have no types

@@ -43,6 +43,11 @@ from recommender.risk.on_demand_wait import OnDemandLaw
 
 BATCH = 12  # clusters of one pair simulated at once
 MOST_QUEUED = 2_000_000  # sets of entries that wait, about 500 MB; then the worse half is given up
+CLUSTERS = 64  # clusters expanded into plans at once
+PLANS_EACH = 3  # plans of a cluster, about: where few are allowed, fewer clusters at once
+LEAVES = 256  # clusters of one set of entries expanded at once
+LOOKED_AT = 1000  # so many clusters to look at are as much work as one more set of entries
+TIGHTEN = 200  # plans simulated before lower bounds from tables, slow to make, are worth it
 
 
 def anchors_only(space: Space) -> bool:
@@ -73,13 +78,6 @@ def _pairs(site: Site) -> list[Ints]:
     e = site.entries
     on_demand, spot = np.flatnonzero(~e.spot), np.flatnonzero(e.spot)
     return [np.array([i, j]) for i in on_demand for j in spot if e.kind[i] == e.kind[j]]
-
-
-CLUSTERS = 64  # clusters expanded into plans at once
-PLANS_EACH = 3  # plans of a cluster, about: where few are allowed, fewer clusters at once
-LEAVES = 256  # clusters of one set of entries expanded at once
-LOOKED_AT = 1000  # so many clusters to look at are as much work as one more set of entries
-TIGHTEN = 200  # plans simulated before lower bounds from tables, slow to make, are worth it
 
 
 def search(

@@ -26,16 +26,15 @@ from recommender.optimize.waiting_bounds import UNBOUNDED, Waiting, waiting_of
 from recommender.performance.clusters import several_spreads_of
 from recommender.performance.step_bounds import Shortest, shortest
 
+STEPWISE = 4  # up to this many machines every number is bounded by itself
+WIDER = 1.35  # then ranges of them get wider by this factor
+TYPES = (2, 3, 5, 8)  # most spot types of a case, where that decides how much of spot is charged
+
 
 def may_train_in_part(space: Space, site: Site) -> bool:
     """Whether on-demand machines may work alone while others are away."""
     spot = site.entries.spot
     return space.job.resizes and bool(spot.any()) and not bool(spot.all())
-
-
-STEPWISE = 4  # up to this many machines every number is bounded by itself
-WIDER = 1.35  # then ranges of them get wider by this factor
-TYPES = (2, 3, 5, 8)  # most spot types of a case, where that decides how much of spot is charged
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ from recommender.performance.clusters import WITHIN, MachineColumns
 NEXT_SIZE = 2.0  # times the GPUs that more machines are away at least: a network is new
 USUAL_ROWS = 4.0  # as many runs as the usual error counts
 FILE = "calibration_spreads.csv"
+DOUBLINGS = 7  # of the most machines that were timed, up to which spans are worked out
 
 
 @cache
@@ -122,9 +123,6 @@ def spans(model: StepModel, fit: lsq.PosteriorFit, to: StepModel) -> Floats:
 def _freedom(model: StepModel, fit: lsq.PosteriorFit) -> float:
     """Runs behind the residuals' spread that the priors, not the runs, determine of the fit."""
     return USUAL_ROWS + max(len(fit.residual) - fit.taught(model.spread.noise), 0.0)
-
-
-DOUBLINGS = 7  # of the most machines that were timed, up to which spans are worked out
 
 
 def machine_bands(runs: tuple[TimedRun, ...]) -> tuple[tuple[int, tuple[int, ...]], ...]:

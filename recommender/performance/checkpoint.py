@@ -17,6 +17,19 @@ STORE_SHARE = 0.6  # of a sustained NIC that object-store transfers reach
 STORE_PART_BYTES_PER_S = 80e6  # one connection to S3 or GCS
 STORE_PARTS = 64  # parallel connections of one machine
 UNKNOWN_NIC_BYTES_PER_S = 1.25e9  # assumed where the catalog does not know: 10 Gbit/s
+# Where checkpoints go; the plan space holds the index.
+CHECKPOINT_PATHS = ("none", "object_store", "anchor", "memory_tier")
+STORE_LATENCY_S = 0.2  # of a write in many parallel parts
+NOTICE_SHARE = 0.6  # of the notice that a save may take and still be trusted; assumed
+NOTICE_CHANCE = 0.95  # that such a save is complete; assumed (2026-11)
+TIER_BUFFERS = 2.0  # checkpoints held in memory at once; DeepVM's ancestor code (2024)
+EXACT = 5  # intervals of a run summed one by one
+AS_GOOD = 0.001  # of the progress, that another usual interval may lose and be as good
+# Trainers that one receiver takes before incast, by min(NIC) in Gbit/s: DeepVM
+# `solution/run.py`, lass-lab/DeepVM 73feab9 (2024-04)
+FAN_IN_GBIT = (0.3, 1.7, 5.0, 10.0, 12.5, 15.0, 25.0, 30.0)
+FAN_IN = (2.0, 12.0, 16.0, 20.0, 24.0, 24.0, 28.0, 32.0)
+GBIT = 1e9 / 8
 
 
 def object_store_rate(network_bytes_per_s: Floats) -> Floats:
@@ -28,24 +41,10 @@ def object_store_rate(network_bytes_per_s: Floats) -> Floats:
     return np.minimum(STORE_SHARE * nic, STORE_PART_BYTES_PER_S * STORE_PARTS)
 
 
-# Where checkpoints go; the plan space holds the index.
-CHECKPOINT_PATHS = ("none", "object_store", "anchor", "memory_tier")
-
-STORE_LATENCY_S = 0.2  # of a write in many parallel parts
-NOTICE_SHARE = 0.6  # of the notice that a save may take and still be trusted; assumed
-NOTICE_CHANCE = 0.95  # that such a save is complete; assumed (2026-11)
-TIER_BUFFERS = 2.0  # checkpoints held in memory at once; DeepVM's ancestor code (2024)
-EXACT = 5  # intervals of a run summed one by one
 # Intervals that people set, in seconds; none below a minute, which no training script is run with.
 USUAL_S = 60.0 * np.array(
     [1, 2, 3, 5, 10, 15, 20, 30, 60, 120, 180, 240, 360, 480, 720, 1440], dtype=np.float64
 )
-AS_GOOD = 0.001  # of the progress, that another usual interval may lose and be as good
-# Trainers that one receiver takes before incast, by min(NIC) in Gbit/s: DeepVM
-# `solution/run.py`, lass-lab/DeepVM 73feab9 (2024-04)
-FAN_IN_GBIT = (0.3, 1.7, 5.0, 10.0, 12.5, 15.0, 25.0, 30.0)
-FAN_IN = (2.0, 12.0, 16.0, 20.0, 24.0, 24.0, 28.0, 32.0)
-GBIT = 1e9 / 8
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,9 @@ import numpy as np
 from recommender.arrays import Floats, Ints
 from recommender.catalogs.frozen import dataclass
 
+WITHIN = 1.6449  # standard deviations on either side that hold 90 % of a normal law
+SPREAD_STEP = 0.01  # with parameter servers, spreads of several machines are multiples of this
+
 
 @dataclass(frozen=True, slots=True)
 class MachineColumns:
@@ -97,10 +100,6 @@ class Steps:
     def take(self, rows: Ints) -> "Steps":
         """The steps of some rows, in their order."""
         return Steps(*(getattr(self, name)[rows] for name in self.__slots__))
-
-
-WITHIN = 1.6449  # standard deviations on either side that hold 90 % of a normal law
-SPREAD_STEP = 0.01  # with parameter servers, spreads of several machines are multiples of this
 
 
 def spreads_of(columns: MachineColumns, kind: Ints) -> Floats:

@@ -37,6 +37,24 @@ _Z90 = 1.645  # a published range is taken to hold nine of ten figures
 # Sd of ln speed between machines and library versions of one GPU. Stated, not fitted: boards of
 # one H100 fleet differ by 3 % at 95 % (2025), cuBLAS releases by a few per cent.
 BETWEEN_MACHINES = 0.05
+MIB = 2.0**20
+USABLE = 0.92  # of device memory; assumed: the rest is lost to fragmentation (2026-11)
+GBIT = 1e9 / 8
+TCP_SHARE = 0.85  # of the baseline rate, NCCL: allreduce.md, BinhangYuan/tc_cluster_setting (2022)
+# A gp3 volume's baseline (EBS user guide, 2026-08); others are assumed to be alike.
+VOLUME_MB_PER_S = 125.0
+TCP_LATENCY_S = 5e-4  # per doubling of machines; fitted on the same
+RDMA_LATENCY_S = 1e-4  # 70 us (p5) to 160 us (p4de), nccl-tests as below
+# Half-performance message by listed rate of the machine, from all-reduce at 16 MiB and at large
+# messages on p4de (400 Gb/s) and p5 (3,200): micro-benchmarks/nccl-tests, awslabs/
+# awsome-distributed-training (2026-05), and p6-b200 (3,200, twice per GPU): network/README.md,
+# stas00/ml-engineering (2026-08).
+RDMA_HALF_GBIT = (100.0, 400.0, 3200.0, 6400.0)
+RDMA_HALF_MIB = (20.0, 32.0, 58.0, 79.0)
+# Share of its training throughput that a GPU keeps in confidential mode: 18 to 32 % were lost on
+# Hopper and Blackwell under Intel TDX (NeMo AutoModel; Tinfoil, "How does NVIDIA Confidential
+# Computing impact inference and training performance?", 2026-06-23). The ends hold 90 %.
+CONFIDENTIAL = (1.0 - 0.32, 1.0 - 0.18)
 
 
 def adapted(factor: float, ratio: float, shipped: Achieved) -> tuple[float, float]:
@@ -57,28 +75,6 @@ def adapted(factor: float, ratio: float, shipped: Achieved) -> tuple[float, floa
     share = error**2 / (error**2 + BETWEEN_MACHINES**2)
     apart = math.log(ratio)
     return factor * math.exp(-share * apart), abs(apart) * math.sqrt(share * (1.0 - share))
-
-
-MIB = 2.0**20
-USABLE = 0.92  # of device memory; assumed: the rest is lost to fragmentation (2026-11)
-GBIT = 1e9 / 8
-TCP_SHARE = 0.85  # of the baseline rate, NCCL: allreduce.md, BinhangYuan/tc_cluster_setting (2022)
-# A gp3 volume's baseline (EBS user guide, 2026-08); others are assumed to be alike.
-VOLUME_MB_PER_S = 125.0
-TCP_LATENCY_S = 5e-4  # per doubling of machines; fitted on the same
-RDMA_LATENCY_S = 1e-4  # 70 us (p5) to 160 us (p4de), nccl-tests as below
-# Half-performance message by listed rate of the machine, from all-reduce at 16 MiB and at large
-# messages on p4de (400 Gb/s) and p5 (3,200): micro-benchmarks/nccl-tests, awslabs/
-# awsome-distributed-training (2026-05), and p6-b200 (3,200, twice per GPU): network/README.md,
-# stas00/ml-engineering (2026-08).
-RDMA_HALF_GBIT = (100.0, 400.0, 3200.0, 6400.0)
-RDMA_HALF_MIB = (20.0, 32.0, 58.0, 79.0)
-
-
-# Share of its training throughput that a GPU keeps in confidential mode: 18 to 32 % were lost on
-# Hopper and Blackwell under Intel TDX (NeMo AutoModel; Tinfoil, "How does NVIDIA Confidential
-# Computing impact inference and training performance?", 2026-06-23). The ends hold 90 %.
-CONFIDENTIAL = (1.0 - 0.32, 1.0 - 0.18)
 
 
 def machine_columns(

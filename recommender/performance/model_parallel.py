@@ -48,6 +48,19 @@ from recommender.performance.strategy import (
     Strategy,
 )
 
+REDUCED = 4.0  # all-reduces per layer and micro-batch, two each way (Megatron-LM, 1909.08053)
+REDUCED_AGAIN = 6.0  # with the forward pass done twice
+# Exchanges of keys and values in each layer: gathered in both passes, their gradients summed.
+EXCHANGED = 3.0
+# Width of keys and of values at most: eight heads of 128 (Llama 3, Qwen 3, Mistral: config.json).
+KEY_WIDTH = 1024
+# Experts of each token: Qwen3, DeepSeek-V3, Kimi K2 (config.json); GPT-OSS has 4, Mixtral 2.
+TOKEN_EXPERTS = 8.0
+# Chunks of layers on each GPU of a pipeline: up to 4, and up to 8 where that is faster. Llama 3.1
+# 405B has 7 in NVIDIA's recipe (NeMo, llama31_405b, 2024), one layer a chunk in Meta's own run
+# (arXiv 2407.21783, section 3.3); GPT-3 has 6 in MLPerf's (v3.1).
+CHUNKS = ((2.0, 3.0, 4.0), (5.0, 6.0, 7.0, 8.0))
+
 
 def lost_share(job: Job, tensor: Floats) -> Floats:
     """What of b0, a micro-batch's loss on a GPU with whole layers, is lost on one of t GPUs.
@@ -148,20 +161,6 @@ def cut_parts_gib(
         logits=micro_batch * needs.logits / parts * last,
         context=needs.context,
     )
-
-
-REDUCED = 4.0  # all-reduces per layer and micro-batch, two each way (Megatron-LM, 1909.08053)
-REDUCED_AGAIN = 6.0  # with the forward pass done twice
-# Exchanges of keys and values in each layer: gathered in both passes, their gradients summed.
-EXCHANGED = 3.0
-# Width of keys and of values at most: eight heads of 128 (Llama 3, Qwen 3, Mistral: config.json).
-KEY_WIDTH = 1024
-# Experts of each token: Qwen3, DeepSeek-V3, Kimi K2 (config.json); GPT-OSS has 4, Mixtral 2.
-TOKEN_EXPERTS = 8.0
-# Chunks of layers on each GPU of a pipeline: up to 4, and up to 8 where that is faster. Llama 3.1
-# 405B has 7 in NVIDIA's recipe (NeMo, llama31_405b, 2024), one layer a chunk in Meta's own run
-# (arXiv 2407.21783, section 3.3); GPT-3 has 6 in MLPerf's (v3.1).
-CHUNKS = ((2.0, 3.0, 4.0), (5.0, 6.0, 7.0, 8.0))
 
 
 @dataclass(frozen=True, slots=True)

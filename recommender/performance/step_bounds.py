@@ -42,6 +42,7 @@ from recommender.performance.strategies import (
 
 ENDLESS = 1e30  # samples/s, bytes: of a GPU that takes no time and holds everything
 TABLED = 1024  # GPUs up to which A is looked up instead of bounded by B + b0·N
+ENTRY_FIELDS = ("gpus", "memory", "network", "start", "inside_s")
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,9 +125,6 @@ class Shortest:
             return np.asarray(self.batch + self.penalty * first, dtype=np.float64)
         place = np.minimum(memory, len(self.arithmetic) - 1)
         return np.asarray(self.arithmetic[place, first - 1, last - 1])
-
-
-ENTRY_FIELDS = ("gpus", "memory", "network", "start", "inside_s")
 
 
 def _best(place: Ints, low: Ints, high: Ints, top: int) -> Ints:

@@ -8,6 +8,7 @@ from recommender.plan.plan import Plan
 from recommender.plan.report_data import ReportData
 
 Role = Literal["sensible", "cheapest", "fastest", "safest"]
+SAME_PLAN = "the same plan"  # what a changed limit does that changes nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +51,6 @@ class Trio:
         three = (self.sensible, self.cheapest, self.third)
         first = next((pick for pick in three if pick.role == self.asked), self.sensible)
         return (first, *(pick for pick in three if pick is not first))
-
-
-SAME_PLAN = "the same plan"  # what a changed limit does that changes nothing
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,8 @@ Quantity = Literal["time", "usd", "usd_per_hour", "share"]  # how `inputs/limits
 
 
 TOLERANCE = 1e-9  # 3 × 0.1 USD/h keep a limit of 0.3
+OTHERS = "others"  # as a quota's family: all that the provider's other quotas do not name
+SHORT_RUN_S = 1200.0  # a run of spot capacity of that length or less is short
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,9 +241,6 @@ class GpuWish:
     memory_gib: float = 0.0
 
 
-OTHERS = "others"  # as a quota's family: all that the provider's other quotas do not name
-
-
 @dataclass(frozen=True, slots=True)
 class QuotaLimit:
     """What an account may run at once of a family, in a market and region."""
@@ -253,9 +252,6 @@ class QuotaLimit:
     unit: Literal["vcpu", "gpu", "machine"]
     amount: float  # inf: unlimited
     place: str = field(default="", compare=False)  # "quotas.csv, line 3": where its user wrote it
-
-
-SHORT_RUN_S = 1200.0  # a run of spot capacity of that length or less is short
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,6 +41,7 @@ NARROWED = (
     ("--confidential", "confidential"),
 )  # fmt: skip
 HARDER = (("--checkpoint-to", "checkpoint_to"), ("--failover", "failover"))  # keep plans away only
+WIDE = 3.0  # a span whose end is so many times its beginning is told next to the mean
 
 
 def fits(problem: Problem) -> bool:
@@ -129,7 +130,6 @@ def _typed(flag: str, name: str, choice: Choice) -> str:
 # and something else: the other limit is what to change.
 FAR, WEEK_S = 4.0, 7 * 86400.0
 WAIT, WORTH_IT = 1.24, 0.8  # a deadline so much longer is named where it costs so much less
-WIDE = 3.0  # a span whose end is so many times its beginning is told next to the mean
 
 
 def infeasible(search: PlanSearch) -> Infeasible:

@@ -40,6 +40,18 @@ from recommender.planner.plan_builder import Evaluated, PlanBuilder, goal_of, ke
 from recommender.planner.problem import Problem
 from recommender.planner.ranking import HORIZON_S, KNEE, Ranked, Ranking
 
+JUDGED = 12  # clusters that the master program puts first, judged before the exact search
+HARD = 600  # plans followed for the answer itself, beyond which those next to it are hard too
+BESIDE_HARD = 200  # plans followed for each of these
+JUDGED_MOST = 40  # where none of them keeps the limits
+MIX_REGIONS = 4  # regions in which mixes are tried, unless a proof is asked for
+MIX_PAIRS = 500_000  # of offers in the regions tried under quotas: all three clouds have 400,000
+NEAR = 0.25  # above the best goal: what quoted prices may still make the first of a table
+BLUR = 0.05  # as above, by the error of the paths of a search
+FEW = 8  # plans within the horizon built until one proves to be
+PATHS_ERROR = 0.02  # share by which a goal on the paths of a search may be off, about
+LADDER = 8  # deadlines tried between the fastest and the cheapest plan for the frontier
+
 
 @dataclass(frozen=True, slots=True)
 class Budget:
@@ -61,17 +73,6 @@ PROOF = Budget(10**9, 10**9)  # until the proof is done, or who waits for it has
 MIXES_LAST = Budget(100, 60)  # where no cluster of one type keeps the limits, a mix seldom does
 MIXES_LAST_QUOTAS = Budget(100, 400)  # but under quotas; those found were among the first 40
 
-JUDGED = 12  # clusters that the master program puts first, judged before the exact search
-HARD = 600  # plans followed for the answer itself, beyond which those next to it are hard too
-BESIDE_HARD = 200  # plans followed for each of these
-JUDGED_MOST = 40  # where none of them keeps the limits
-MIX_REGIONS = 4  # regions in which mixes are tried, unless a proof is asked for
-MIX_PAIRS = 500_000  # of offers in the regions tried under quotas: all three clouds have 400,000
-NEAR = 0.25  # above the best goal: what quoted prices may still make the first of a table
-BLUR = 0.05  # as above, by the error of the paths of a search
-FEW = 8  # plans within the horizon built until one proves to be
-PATHS_ERROR = 0.02  # share by which a goal on the paths of a search may be off, about
-LADDER = 8  # deadlines tried between the fastest and the cheapest plan for the frontier
 
 Only = Literal["any", "on_demand", "spot", "one GPU", "one GPU on demand", "big"]
 # Which entries a search may use, by entries and GPUs per machine.

@@ -25,6 +25,7 @@ from recommender.policies.rules import Greedy, SpotOnly
 from recommender.policies.state import ModePrices, Policy, Task
 
 EVERY_S = 4 * 3600.0  # between start moments
+RETRIES = 3  # times a piece of work is tried again after an error of its worker
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,9 +313,6 @@ def _each(work: Sequence[Work], workers: Workers) -> Iterator[tuple[BacktestRow,
             # Work of a worker that dies is done again by another one.
             for future in client.map(judged, work, pure=False, retries=RETRIES):
                 yield future.result()
-
-
-RETRIES = 3  # times a piece of work is tried again after an error of its worker
 
 
 @contextmanager

@@ -50,6 +50,11 @@ from recommender.policies.state import (
 )
 
 GRACE = 0.25  # how much later than the deadline a run that may be late must end, as a share
+# Chosen on first halves of the traces only (fitted on one quarter, judged on another).
+MOST_ZONES = 5  # that the programme sees at once
+MOST_UPS = 3  # lumps of runs per zone
+GRID_S = 600.0  # of the table, where the ticks of the record are finer
+MOST_CELLS = 40_000_000  # of the table: 160 MB
 
 
 @dataclass(frozen=True)
@@ -154,13 +159,6 @@ def expected_usd(table: PolicyTable, law: Chain, task: Task) -> float:
         usd = [table.at(table.ticks, m, belief, s) for m, s in zip(modes, after, strict=True)]
         total += share * float(np.min(usd))
     return total
-
-
-# Chosen on first halves of the traces only (fitted on one quarter, judged on another).
-MOST_ZONES = 5  # that the programme sees at once
-MOST_UPS = 3  # lumps of runs per zone
-GRID_S = 600.0  # of the table, where the ticks of the record are finer
-MOST_CELLS = 40_000_000  # of the table: 160 MB
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,9 @@ from recommender.risk.random_numbers import MAX_LISTED_ZONES
 
 TICKS = 360  # of a table, from the start to the deadline
 LEAST_TICK_S = 120.0
+NAMES = ("wait", "spot", "on-demand")
+STEPS = 24  # of time left, and of work left
+_RUNNING = ("none", "spot", "on-demand")
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +143,6 @@ def _law(j: PathInputs) -> Availability:
     return replace(listed, elsewhere=1.0 - down ** (sites - 1))
 
 
-NAMES = ("wait", "spot", "on-demand")
 ROWS, COLUMNS = 8, 5  # of the grid shown: time left (squares of eighths), work left
 LATE_USD = 0.5 * float(NEVER)  # a cost to go above it is that of a deadline missed
 
@@ -236,8 +238,6 @@ CSV_COLUMNS = (
     "decision",  # wait, spot, on-demand
     "usd_to_go",
 )
-STEPS = 24  # of time left, and of work left
-_RUNNING = ("none", "spot", "on-demand")
 
 
 def policy_csv(problem: PolicyProblem, said: str) -> str:

@@ -41,6 +41,8 @@ from recommender.policies.state import (
 
 DONE_S = 1e-3  # work left that counts as none
 _PATIENCE = 1.5  # deadlines after which a run that waits past the end of the series is given up
+_BATCH_CELLS = 1 << 15  # windows × levels per batch: three modes of them stay in the cache
+_MOST_LEVELS = 200_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,10 +213,6 @@ def replay_simulated(
     more = run.finish_on_demand((ticks + 1) * tick_s)
     run.cost -= np.minimum(queued, more * tick_s) * queue_usd
     return SimulatedReplays(run.result(), interruptions)
-
-
-_BATCH_CELLS = 1 << 15  # windows × levels per batch: three modes of them stay in the cache
-_MOST_LEVELS = 200_000
 
 
 def optimum(

@@ -42,6 +42,7 @@ from recommender.policies.state import (
 )
 
 _WORK_SHARES = (0.25, 0.5, 0.75, 1.0)  # of the work at which the borders are read off
+AXES = ("work_h", "deadline_ratio", "changeover_h", "price_ratio")
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,9 +187,6 @@ def _wanted(
     safe = (want == ON_DEMAND) | (after >= whole - 1e-9)
     done = work <= 0.0
     return np.where(done, NONE, np.where(safe, want, ON_DEMAND)).astype(np.int64)
-
-
-AXES = ("work_h", "deadline_ratio", "changeover_h", "price_ratio")
 
 
 def shipped_rule(spot_class: str, task: Task, prices: ModePrices) -> TwoThresholds | None:

@@ -18,6 +18,8 @@ _WHERE = {"object_store": "the bucket", "anchor": "the anchor", "memory_tier": "
 _NARROW = 60
 _SAME = 1e-9
 _SMALL = 0.005  # parts of the time below this share are left out
+_WEIGHTY = 3  # assumptions shown; the planner says the weightiest first
+_HEAVY = 0.2  # of the bill, from which on what is no machine is told
 
 
 def advice(answer: Answer, request: PlanRequest, width: int) -> list[Block]:
@@ -30,9 +32,6 @@ def advice(answer: Answer, request: PlanRequest, width: int) -> list[Block]:
     if steps:
         blocks += [BLANK, text(changed(answer), STRONG), inset(grid(steps))]
     return [*blocks, *_assumed(answer)]
-
-
-_WEIGHTY = 3  # assumptions shown; the planner says the weightiest first
 
 
 def _assumed(answer: Answer) -> list[Block]:
@@ -130,9 +129,6 @@ def time_sentence(plan: Plan) -> str:
     time = plan.estimate.time
     span = f"{fmt.duration(time.p50)}, 1 run in 20 over {fmt.duration(time.p95)}"
     return f"{span}; a usual run: {', '.join(phrases)}"
-
-
-_HEAVY = 0.2  # of the bill, from which on what is no machine is told
 
 
 def bill_sentence(plan: Plan) -> str:

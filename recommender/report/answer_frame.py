@@ -13,6 +13,10 @@ from recommender.report import formatting as fmt
 from recommender.report.formatting import age_days
 from recommender.report.limit_words import limits_in_words, why_not
 
+_TIME_ORDER = "; in the order of mean time"
+VAGUE = 0.75  # a bound that leaves so much open says nothing
+_MOST_TOP = 1000  # plans that may be asked for
+
 
 @dataclass(frozen=True, slots=True)
 class PlanRequest:
@@ -85,7 +89,6 @@ def _age(as_of: str) -> str:
     return "unknown" if days is None else str(days)
 
 
-_TIME_ORDER = "; in the order of mean time"
 _VALUE_ORDER = (
     f"; in the order of cost with your time at {HOUR_USD:.0f} USD/h: waiting, quotas to ask for, "
     "interruptions, several machines"
@@ -96,10 +99,6 @@ def legend(answer: Answer) -> str:
     """What the figures of the table are, and their order where it is not that of the cost."""
     order = _VALUE_ORDER if answer.by_value else _TIME_ORDER if answer.goal == "time" else ""
     return f"Mean cost and median time, below them what 9 in 10 runs stay within{order}."
-
-
-VAGUE = 0.75  # a bound that leaves so much open says nothing
-_MOST_TOP = 1000  # plans that may be asked for
 
 
 def closing_facts(answer: Answer, request: PlanRequest) -> list[str]:

@@ -21,6 +21,8 @@ _WORDS = (
 )
 _MARK = {"fallback": "*"}  # an achieved speed that rests on the vendor's peak
 _MOVED = 0.05  # a drift below this is not worth a note
+_TAKEN = ("<5 %", "5-10 %", "10-15 %", "15-20 %", ">20 %")  # AWS advisor: interrupted a month
+_MATRIX = ("bf16", "fp16", "fp32")  # precisions, the one that most trainings use first
 
 
 def status(catalog: "Catalog", name: str) -> Page:
@@ -114,8 +116,6 @@ def _checksum(catalog: "Catalog") -> str:
     return f"sha256 {catalog.sha256[:16]}…, {len(catalog.sources)} sources: recommend sources"
 
 
-_TAKEN = ("<5 %", "5-10 %", "10-15 %", "15-20 %", ">20 %")  # AWS advisor: interrupted a month
-_MATRIX = ("bf16", "fp16", "fp32")  # precisions, the one that most trainings use first
 Trend = Sequence[tuple[str, float]]  # day and price, oldest first
 OfferKey = tuple[str, str, str, str, str]
 NO_TREND: Mapping[OfferKey, Trend] = {}

@@ -42,6 +42,8 @@ COLUMNS = (
     "labels",
     "launch",
 )
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_BLOCK = 80  # columns of a code block
 
 
 def rows(answer: Answer) -> list[tuple[str, ...]]:
@@ -87,7 +89,6 @@ def _number(x: float) -> str:
     return f"{x:.6g}" if x == x and abs(x) != float("inf") else ""
 
 
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _NUMBER = re.compile(r"-?[0-9.]+(?:e[+-]?[0-9]+)?")
 
 
@@ -111,7 +112,6 @@ def safe(cell: str) -> str:
     return f"'{cell}" if formula else cell
 
 
-_BLOCK = 80  # columns of a code block
 _SPECIAL = str.maketrans({c: f"\\{c}" for c in "\\`*_[]<>|#"})
 
 

@@ -28,6 +28,8 @@ from recommender.report.layout import (
 )
 
 _SHORT = {"on-demand": "od", None: "late"}
+_ERRORS = 3.0  # standard errors beyond which a difference is no accident
+_NONE = 1e-6  # parts of the time below this share are what rounding leaves
 
 
 def policy_blocks(facts: PolicyFacts | None, width: int) -> list[Block]:
@@ -107,9 +109,6 @@ def _worth(each: LimitWorth, goal: str) -> str:
     return f"one more {fmt.clean(each.unit)} {saved} ({each.source})"
 
 
-_ERRORS = 3.0  # standard errors beyond which a difference is no accident
-
-
 def check_blocks(answer: Answer) -> list[Block]:
     """One paragraph per plan; nothing where nothing was verified."""
     if not answer.checks:
@@ -144,7 +143,6 @@ def _usd(x: float) -> str:
 
 
 _MACHINES = re.compile(r"^\d+x \S+ (spot|on-demand)$")
-_NONE = 1e-6  # parts of the time below this share are what rounding leaves
 Term = tuple[str, str, str]  # what, how much, remark
 
 

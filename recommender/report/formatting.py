@@ -23,6 +23,7 @@ _UNITS = re.compile(
     r"|(?<=[≥≤±+×]) (?=\w)| (?=\+\d)"
 )
 _LONGEST = 400  # of a foreign string in a table
+_LEVELS = "▁▂▃▄▅▆▇"
 
 
 def clean(foreign: str) -> str:
@@ -127,9 +128,6 @@ def age_hours(fetched_at: str) -> tuple[float, bool]:
         moment = moment.replace(tzinfo=UTC)
     hours = (now() - moment).total_seconds() / 3600
     return max(0.0, hours), hours < 0
-
-
-_LEVELS = "▁▂▃▄▅▆▇"
 
 
 def sparkline(values: Sequence[float]) -> str:

@@ -11,6 +11,10 @@ from recommender.report.answer_frame import PlanRequest
 from recommender.report.cells import first_region
 from recommender.report.formatting import clean
 
+FOLDER = "run"  # for the files, in what is printed
+# The image of confidential VMs with a GPU (Azure, "Create a confidential VM with a GPU", 2026-08).
+_CONFIDENTIAL_IMAGE = "Canonical:0001-com-ubuntu-confidential-vm-jammy:22_04-lts-cvm:latest"
+
 
 def launch_words(plan: Plan) -> tuple[str, ...]:
     """The words of the launch line, quoted; empty where one line cannot rent the plan."""
@@ -47,9 +51,6 @@ def run_of(plan: Plan, request: PlanRequest, which: str = "plan 1") -> RunDescri
     )
 
 
-FOLDER = "run"  # for the files, in what is printed
-
-
 def write_sentence(plan: Plan, request: PlanRequest) -> str:
     """How the files that run a plan are started, and written where this call does not."""
     run = run_of(plan, request)
@@ -73,10 +74,6 @@ def _sky(machines: Machines, infra: str, nodes: int) -> list[str]:
         *(["--num-nodes", str(nodes)] if nodes > 1 else []),
         "train.yaml",
     ]
-
-
-# The image of confidential VMs with a GPU (Azure, "Create a confidential VM with a GPU", 2026-08).
-_CONFIDENTIAL_IMAGE = "Canonical:0001-com-ubuntu-confidential-vm-jammy:22_04-lts-cvm:latest"
 
 
 def _azure_confidential(machines: Machines, region: str, nodes: int) -> list[str]:

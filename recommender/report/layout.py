@@ -26,6 +26,9 @@ MARKETS = {
     "on demand": "magenta",
 }  # told apart by colour and by word
 _ANY_WIDTH = 100_000  # a console as wide as any block asks for
+_LABEL = 8  # characters of the longest usual label
+_NARROW = 60
+_LONGEST_BAR = 60
 
 
 def drawn(blocks: Iterable[Block], width: int, colour: bool = False) -> str:
@@ -145,9 +148,6 @@ class Framed:
         return Panel(self.block, expand=False, border_style=FAINT)
 
 
-_LABEL = 8  # characters of the longest usual label
-
-
 def labelled(parts: Sequence[tuple[str, str]], markets: bool = False) -> Padding:
     """Paragraphs behind their labels, hanging: the form of the lines under a plan."""
     table = grid(parts, gap=1, markets=markets)
@@ -189,9 +189,6 @@ def add_row(table: Table, cells: Sequence[Sequence[str]], first: str = "") -> No
     table.add_row(*made)
 
 
-_NARROW = 60
-
-
 @dataclass(frozen=True, slots=True)
 class Page:
     """A table with words above and below, and the same facts for programs."""
@@ -229,9 +226,6 @@ def _stacked(columns: Sequence[Column], row: Sequence[str]) -> list[Block]:
         if cell
     ]
     return [text(row[0]), inset(text(" · ".join(named)))]
-
-
-_LONGEST_BAR = 60
 
 
 def bars(rows: Sequence[tuple[str, float]]) -> Padding:

@@ -29,6 +29,10 @@ from recommender.report.layout import (
 from recommender.report.limit_words import limit_words
 
 _UNITS = ((5400.0, 60.0, "min"), (360_000.0, 3600.0, "h"), (float("inf"), 86_400.0, "d"))
+FIGURES = ("", "50 %", "5 %", "95 %", "99 %", "mean", "±", "first order")
+POLICY_TITLES = ("policy", "mean USD", "±", "95 %", "time h", "in time", "on-demand h")
+EXECUTOR_TITLES = ("run by", "mean USD", "95 %", "time h", "limits", "on-demand")
+_COLUMNS = ("figure", "unit", "mean", "error", "p05", "p25", "p50", "p75", "p95", "p99", "form")
 
 
 def time_unit(seconds: float) -> tuple[float, str]:
@@ -88,9 +92,6 @@ def figure_rows(found: Simulation) -> list[tuple[str, Quantiles, float, str]]:
     ]
 
 
-FIGURES = ("", "50 %", "5 %", "95 %", "99 %", "mean", "±", "first order")
-
-
 def figures(found: Simulation, width: int) -> Table:
     """The table of means and quantiles."""
     return _chosen(FIGURES, [_cells(*row) for row in figure_rows(found)], (0, 1, 2, 3), width)
@@ -121,9 +122,6 @@ def _figure(x: float) -> str:
     return fmt.number(round(x, 3))
 
 
-POLICY_TITLES = ("policy", "mean USD", "±", "95 %", "time h", "in time", "on-demand h")
-
-
 def _policy_blocks(found: Simulation, width: int) -> list[Block]:
     """The policies that were simulated next to the plan's own rule."""
     if not found.policies:
@@ -134,9 +132,6 @@ def _policy_blocks(found: Simulation, width: int) -> list[Block]:
         _chosen(POLICY_TITLES, rows, (0, 1, 5), width),
         BLANK,
     ]
-
-
-EXECUTOR_TITLES = ("run by", "mean USD", "95 %", "time h", "limits", "on-demand")
 
 
 def _executor_blocks(found: Simulation, width: int) -> list[Block]:
@@ -211,7 +206,6 @@ def closed_words(form: ClosedForm) -> str:
     return f"{text}; spot delivers {fmt.percent(form.drift)} of an hour's work per hour"
 
 
-_COLUMNS = ("figure", "unit", "mean", "error", "p05", "p25", "p50", "p75", "p95", "p99", "form")
 _SPECIAL = str.maketrans({c: f"\\{c}" for c in "\\`*_[]<>|#"})
 
 

@@ -16,6 +16,9 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 60, 180, 40, 40
 _COLOURS = (
     "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999933",
 )  # fmt: skip
+_PLOT_LEFT = (60, 530)
+_FONT = "font-family='Helvetica, Arial, sans-serif'"
+_TICKS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,12 +95,9 @@ def _curve(index: int, curve: Curve, scale: _Scale) -> Iterator[str]:
 
 _PLOT_WIDTH, _PLOT_HEIGHT = 960, 430
 _PANEL_W, _PANEL_H, _PLOT_TOP = 390, 230, 110
-_PLOT_LEFT = (60, 530)
-_FONT = "font-family='Helvetica, Arial, sans-serif'"
 _INK, _FAINT, _BAR, _MARK, _LIMIT, _FORM = (
     "#1f2933", "#6b7785", "#8fb8de", "#12507b", "#b3261e", "#5f6b2d",
 )  # fmt: skip
-_TICKS = 4
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,10 @@ from recommender.traces.fit_result import (
 
 SHOW_SCHEMA = "recommend.traces/v1"
 _BARS = "▁▂▃▄▅▆▇█"
+FIT_SCHEMA = "recommend.trace-fit/v1"
+COLUMNS = ("part", "of", "figure", "value", "low", "high", "unit")
+_FEW_WEEKS_H = 3 * 7 * 24.0  # below it a law predicted worse than its class (docs/traces.md)
+_MOST_PRICES = 6  # series whose prices are printed
 
 
 def sparkline(shares: Sequence[float]) -> str:
@@ -119,10 +123,6 @@ def _law_row(law: OfferLaw) -> tuple[str, ...]:
     )
 
 
-FIT_SCHEMA = "recommend.trace-fit/v1"
-COLUMNS = ("part", "of", "figure", "value", "low", "high", "unit")
-_FEW_WEEKS_H = 3 * 7 * 24.0  # below it a law predicted worse than its class (docs/traces.md)
-_MOST_PRICES = 6  # series whose prices are printed
 _Row = tuple[str, str, str, str]  # figure, value, limits, note
 _Cells = tuple[str, str, str, Value, str]  # part, of, figure, value, unit
 

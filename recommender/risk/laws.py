@@ -22,6 +22,9 @@ from recommender.catalogs.frozen import dataclass
 from recommender.catalogs.schema import GANG_KNEE
 from recommender.risk.normal_law import normal_cdf, normal_cdf_lower_bound, normal_quantile
 
+_GRID = 4001  # points of the table of a law's residue
+_REACH = 20.0  # logits of the outermost points: one run in 5e8 lies beyond
+
 
 class IntervalFamily(Protocol):
     """Laws of positive lengths, one for each mean and shape; arguments broadcast."""
@@ -138,10 +141,6 @@ def gang_hazard(machines: Ints | Floats | int, co_interruption: Floats) -> Float
 def gang_doublings(machines: Ints | Floats) -> Floats:
     """log2(1 + (n - 1)/8): a gang of n machines is there with so many slopes of logit less."""
     return np.asarray(np.log2(1.0 + (machines - 1.0) / GANG_KNEE))
-
-
-_GRID = 4001  # points of the table of a law's residue
-_REACH = 20.0  # logits of the outermost points: one run in 5e8 lies beyond
 
 
 class RunLaw(Protocol):

@@ -16,6 +16,9 @@ _TAIL_BOTTOM = (7.784695709041462e-03, 3.224671290700398e-01, 2.445134137142996e
                 3.754408661907416e00, 1.0)  # fmt: skip
 _TAIL = 0.02425
 _CHUNK = 16_384  # values at a time: temporaries stay in the second-level cache
+# Abramowitz and Stegun 7.1.26 (1964): erfc within 1.5e-7
+_P = 0.3275911
+_COEFFICIENTS = (1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592)
 
 
 def normal_quantile(uniform: Floats) -> Floats:
@@ -48,11 +51,6 @@ def _polynomial(coefficients: tuple[float, ...], at: Floats) -> Floats:
         value *= at
         value += coefficient
     return value
-
-
-# Abramowitz and Stegun 7.1.26 (1964): erfc within 1.5e-7
-_P = 0.3275911
-_COEFFICIENTS = (1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592)
 
 
 def normal_cdf(x: Floats) -> Floats:

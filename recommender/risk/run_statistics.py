@@ -25,6 +25,7 @@ Outcome = tuple[Floats, ...]  # one value per field of `Outcomes`
 
 ROUNDING = 1e-9  # what sums of seconds leave of an overhead of nothing
 MAX_REMEMBERED = 5000  # plans remembered: 4 kB each
+ONE_IN = 20  # the fastest and the slowest of so many runs are left out: the span is 5 to 95 %
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,9 +159,6 @@ def _keys(inputs: PathInputs, deadline_s: float | None) -> list[bytes]:
     due_s = np.where(inputs.fallback_speed > 0.0, due, np.inf)
     columns = [np.asarray(getattr(inputs, name), dtype=float) for name in inputs.__slots__]
     return [row.tobytes() for row in np.stack([*columns, due_s], axis=1)]
-
-
-ONE_IN = 20  # the fastest and the slowest of so many runs are left out: the span is 5 to 95 %
 
 
 def trimmed_mean(values: Floats) -> Floats:

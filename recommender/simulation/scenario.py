@@ -34,6 +34,7 @@ LAWS = ("weibull:SHAPE", "lognormal:SIGMA", "exponential", "FILE.csv")
 _SHAPES = {"weibull": (0.1, 10.0), "lognormal": (0.01, 4.0)}
 _KEYS = ("pressure", "depth", "episode", "price")
 EPISODE_S = 1800.0  # an episode of pressure, unless said
+_CURVE = 400  # points of a recording's survival curve
 
 
 def parse_law(text: str, name: str = "--run-law") -> RunLaw:
@@ -101,7 +102,6 @@ def parse_deflatable(text: str, name: str = "--deflatable") -> Deflatable:
 
 
 HOUR_S, DAY_S = 3600.0, 86_400.0
-_CURVE = 400  # points of a recording's survival curve
 
 
 @dataclass(frozen=True, slots=True)

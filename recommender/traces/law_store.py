@@ -26,6 +26,10 @@ ANYWHERE = "*"
 _INSTEAD = "write PROVIDER:PLACE:MACHINE such as gcp:us-central1-a:a3-highgpu-8g or aws:*:H100:8"
 _AWS_ZONE_NAME = re.compile(r"[a-z]{2}(?:-[a-z]+)+-\d[a-z]")
 _MOST, _LEAST = 0.9999, 1e-4  # a share seen as 1 or 0 in a trace is neither for ever
+SCHEMA = "recommend.spot-laws/v2"
+_OLDER = "recommend.spot-laws/v1"  # slopes per log2(n)
+_INSTEAD_OF_STORE = "correct it, or remove it and fit again with recommend trace fit --store"
+_OPTIONAL = ("zone_sd", "availability_slope", "co_interruption", "short_runs")
 
 
 def parse_offer(text: str, name: str) -> tuple[str, str, str]:
@@ -156,9 +160,6 @@ def level_sd(law: "MarketLaw") -> float | None:
     return math.hypot(law.zone_sd.value, unsure)
 
 
-SCHEMA = "recommend.spot-laws/v2"
-_OLDER = "recommend.spot-laws/v1"  # slopes per log2(n)
-_INSTEAD_OF_STORE = "correct it, or remove it and fit again with recommend trace fit --store"
 # What a number of a law may be, ends included.
 _RANGES = {
     "run_mean_s": (1.0, 1e9),
@@ -171,7 +172,6 @@ _RANGES = {
     "short_runs": (0.0, 1.0),
     "hours": (0.0, 1e9),
 }
-_OPTIONAL = ("zone_sd", "availability_slope", "co_interruption", "short_runs")
 
 
 def store_path() -> Path:

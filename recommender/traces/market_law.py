@@ -38,6 +38,10 @@ LEVEL_SDS = np.arange(0.0, 4.01, 0.25)
 DAY_H = 24.0
 _LEVELS, _DAYS, _SEED = 100, 12, 7
 _MOST_INTERVALS = 4000
+LEAST_INTERRUPTIONS = 5
+LEAST_OUTAGES = 5
+COARSEST_S = 600.0  # a look every ten minutes tells runs of 20 minutes from longer ones
+_SHAPE_REPLICATES = 200
 
 
 def fitted_shape(family: IntervalFamily, lengths: Floats, mean: float) -> float:
@@ -131,10 +135,6 @@ def level_sd_of(day_sd: float, table: Floats) -> float:
     return float(np.interp(day_sd, table, LEVEL_SDS))
 
 
-LEAST_INTERRUPTIONS = 5
-LEAST_OUTAGES = 5
-COARSEST_S = 600.0  # a look every ten minutes tells runs of 20 minutes from longer ones
-_SHAPE_REPLICATES = 200
 _LOCATIONS = np.linspace(-15.0, 15.0, 601)
 
 

@@ -38,6 +38,9 @@ from recommender.traces.trace import (
 _AWS_ZONE = re.compile(r"[a-z]{2}(?:-[a-z]+)+-\d[a-z]")
 _GCP_ZONE = re.compile(r"[a-z]+-[a-z]+\d+-[a-z]")
 _NAMED = re.compile(r"([a-z0-9-]+)_([a-z0-9-]+)_(\d+)")
+_GCP_ADD = ("insert", "start", "resume")
+_GCP_TAKEN = "compute.instances.preempted"
+_GCP_GIVEN_BACK = ("stop", "delete", "suspend", "compute.instances.guestTerminate")
 
 
 def place_of_zone(zone: str, **more: Any) -> Place:
@@ -155,11 +158,6 @@ def kind_of(path: Path) -> Kind:
     """spot-traces keeps probed and held machines in folders of these names."""
     folders = path.resolve().parent.parts
     return "hold" if "preemption" in folders else "probe" if "availability" in folders else ""
-
-
-_GCP_ADD = ("insert", "start", "resume")
-_GCP_TAKEN = "compute.instances.preempted"
-_GCP_GIVEN_BACK = ("stop", "delete", "suspend", "compute.instances.guestTerminate")
 
 
 def bamboo(text: str, path: Path) -> tuple[Trace, ...]:

@@ -45,6 +45,9 @@ FORMATS = {
     "bamboo": bamboo,
     "gcp-operations": gcp_operations,
 }
+MOST_BYTES = 256 * 2**20  # unpacked
+_GZIP = b"\x1f\x8b"
+_HEAD = 10_000  # characters that a first line may have
 
 
 def recognised(text: str, path: Path) -> str:
@@ -92,11 +95,6 @@ def named_format(word: str) -> str:
     if word not in known:
         raise UsageError(f"--format: {unknown('format', word, known)}")
     return word
-
-
-MOST_BYTES = 256 * 2**20  # unpacked
-_GZIP = b"\x1f\x8b"
-_HEAD = 10_000  # characters that a first line may have
 
 
 def read_trace(path: Path | str, series: str = "", form: str = "") -> Trace:

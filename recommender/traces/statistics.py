@@ -26,6 +26,8 @@ Statistic = Callable[[Floats], Floats]  # totals (n, figures) to values (n,)
 
 LEAST_BLOCKS = 5  # without which there are no limits
 _RHOS = np.arange(0.0, 1.0001, 0.005)
+TOGETHER_S = 60.0  # named machines taken less than this apart went together
+_DAY_H = 24.0
 
 
 @dataclass(frozen=True)
@@ -120,10 +122,6 @@ def slope(locations: Floats, sizes: Sequence[int]) -> float:
     doublings = gang_doublings(np.array(sizes, dtype=np.float64))
     centred = doublings - doublings.mean()
     return float((centred * (locations[0] - locations)).sum() / (centred**2).sum())
-
-
-TOGETHER_S = 60.0  # named machines taken less than this apart went together
-_DAY_H = 24.0
 
 
 def losses(trace: Trace) -> tuple[Floats, Ints]:

@@ -35,6 +35,9 @@ _OTHER_USAGE = frozenset(
 _OTHER_MARKET = frozenset({"CapacityBlock", "FutureCapacity", "Spot"})
 _OTHER_OPERATION = re.compile(r"RunInstances:(CB|[0-9a-fA-F]{4}(:SV\d+)?)")
 _SAME = 1e-6  # prices of one type differ in the eighth digit between lists
+_ACTION = "pricing:GetProducts"
+_VALUE_CHARS = 1000  # a filter's value may hold 1,024
+_LISTINGS = 3  # a page's token may expire, and the listing starts again
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +223,6 @@ def positive(text: str) -> float | None:
     return float(value) if usable and float(value) > 0 else None
 
 
-_ACTION = "pricing:GetProducts"
 _FILTERS = (
     ("operatingSystem", "Linux"),
     ("tenancy", "Shared"),
@@ -230,8 +232,6 @@ _FILTERS = (
     ("marketoption", "OnDemand"),
     ("locationType", "AWS Region"),
 )
-_VALUE_CHARS = 1000  # a filter's value may hold 1,024
-_LISTINGS = 3  # a page's token may expire, and the listing starts again
 
 
 def list_prices(caller: Caller, machines: Mapping[str, InstanceType | None]) -> Listing:

@@ -30,6 +30,10 @@ _MOST_LINE = 1 << 20
 FIRST_LINES = 20  # the header of a price list follows five lines about the file
 _NOT_MODIFIED = 304
 _PASSING = (429, 500, 502, 503, 504)
+_INDEX = "/offers/v1.0/aws/AmazonEC2/current/region_index.json"
+_MOST_INDEX = 4 << 20
+_MOST_BYTES = 64 << 20  # some 3 MB in 2026
+_RANGES = ("<5%", "5-10%", "10-15%", "15-20%", ">20%")  # interruptions a month, index 0 to 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,9 +211,7 @@ def _name(url: str) -> str:
     return f"{parts.netloc}{parts.path}"
 
 
-_INDEX = "/offers/v1.0/aws/AmazonEC2/current/region_index.json"
 _VERSION = re.compile(r"/offers/v1\.0/aws/AmazonEC2/[\w.-]+/[a-z0-9-]+/index\.json")
-_MOST_INDEX = 4 << 20
 # The columns that are read, by the field that each fills.
 _COLUMNS = (
     ("instance_type", "Instance Type"),
@@ -312,9 +314,6 @@ def _likely(lines: Iterable[bytes]) -> Iterator[str]:
 def _is_likely(line: bytes) -> bool:
     return b'"OnDemand"' in line and b'"Linux"' in line and b'"Shared"' in line
 
-
-_MOST_BYTES = 64 << 20  # some 3 MB in 2026
-_RANGES = ("<5%", "5-10%", "10-15%", "15-20%", ">20%")  # interruptions a month, index 0 to 4
 
 Ranges = dict[tuple[str, str], int]  # index of the range by (instance type, region)
 

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 
 
 _ON_DEMAND, _SPOT = re.compile(r"Running On-Demand .+"), re.compile(r"All .+ Spot .+")
+SETTING = "RECOMMEND_AWS_SCORES"
+_QUESTIONS = 10
+_TYPES = 3
+_REGIONS = 10  # a question may name no more
 
 
 def quota_names(quotas: tuple[Quota, ...]) -> dict[str, str]:
@@ -60,12 +64,6 @@ def _values(region: str, found: Mapping[str, float]) -> Iterator[QuotaValue]:
 
 def _folded(name: str) -> str:
     return " ".join(name.casefold().split())
-
-
-SETTING = "RECOMMEND_AWS_SCORES"
-_QUESTIONS = 10
-_TYPES = 3
-_REGIONS = 10  # a question may name no more
 
 
 def scores_wanted() -> bool:

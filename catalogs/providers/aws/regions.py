@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 _PRODUCTS = ("Linux/UNIX", "Linux/UNIX (Amazon VPC)")
 _TYPES_PER_CALL = 100
+# Families with accelerators; machines of other families are asked for by name.
+_FAMILIES = ("p*", "g*", "trn*", "inf*", "dl*")
+_VALUES = 190  # a filter may hold 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,9 +162,6 @@ class _QuoteReader:
         self.quarantined.append(Quarantined("aws", what, reason, rule))
 
 
-# Families with accelerators; machines of other families are asked for by name.
-_FAMILIES = ("p*", "g*", "trn*", "inf*", "dl*")
-_VALUES = 190  # a filter may hold 200
 _ZONE = re.compile(r"[a-z]+\d-az\d+")  # not the ids of local zones: use1-atl2-az1
 
 

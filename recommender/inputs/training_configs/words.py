@@ -3,6 +3,8 @@
 from recommender.inputs.training_configs.training_config import Keys, Sharding
 
 _OPTIMIZERS = (("adafactor", "adafactor"), ("lamb", "lamb"), ("sgd", "sgd"), ("adam", "adamw"))
+NO_OFFLOAD = "planned without: all states on the GPUs"
+RECOMPUTED = "planned with or without, as memory and speed ask for"
 
 
 def optimizer(word: str, keys: Keys, path: str) -> str:
@@ -66,10 +68,6 @@ def deepspeed_file(word: str, keys: Keys) -> Sharding:
     if word:
         keys.unread.append(f"deepspeed: {word} (another file; read it with --from as well)")
     return ""
-
-
-NO_OFFLOAD = "planned without: all states on the GPUs"
-RECOMPUTED = "planned with or without, as memory and speed ask for"
 
 
 def fsdp_strategy(word: str) -> Sharding:

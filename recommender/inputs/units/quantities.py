@@ -15,6 +15,8 @@ _SHARE_INSTEAD = "write a share such as 5% or 0.05"
 
 _COUNT = rf"({NUMBER})\s*([kKmMbBgGtT]?)(?:\s*([A-Za-z][A-Za-z/ ]*))?"
 _SHARE = rf"({NUMBER})\s*(%?)"
+MOST_USD = 1e9
+_HOUR = r"\s*(?:/|per|an)\s*(?:h|hr|hour)\s*$"
 
 
 def refusal(name: str, text: str, why: str, instead: str) -> UsageError:
@@ -155,9 +157,7 @@ def format_share(value: float) -> str:
     return f"{digits}%" if float(digits) / 100 == value else repr(value)
 
 
-MOST_USD = 1e9
 _PLAIN = re.compile(r"[0-9]+(?:\.[0-9]+)?")  # every price of most files, and quickly read
-_HOUR = r"\s*(?:/|per|an)\s*(?:h|hr|hour)\s*$"
 _MONEY = rf"(?:US)?(\$?)\s*({NUMBER})\s*([kKmM]?)\s*(\$|USD)?"
 _BYTES = rf"({NUMBER})\s*([kKMGTPE]?)(i?)B"
 _POWER = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5, "e": 6}

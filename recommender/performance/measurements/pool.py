@@ -13,6 +13,15 @@ from recommender.catalogs.schema import Gpu, InstanceType
 from recommender.errors import RecordError
 from recommender.text import shown, unknown
 
+FAR = 0.1  # two machines of one type differ by less (H100 fleets: 3 % at 95 %, 2025)
+_OVER_PEAK = 1.05  # boards of one name differ in their boost clock
+_LEAST_MEMORY = 0.85  # of the listed: drivers keep some, 9 % of a T4's with ECC
+# Of the vendor's bandwidth, by which plans reckon, what a copy reaches: median of published
+# STREAM-like figures on V100, A100 (40 and 80 GB), H100 PCIe, H200 and L40: 0.74 to 0.98.
+COPY_SHARE = 0.95
+DEVICE_COPY = "device copy"
+_FROM_GPU = "from GPU pinned"
+
 
 @dataclass(frozen=True, slots=True)
 class Pooled:
@@ -174,15 +183,6 @@ def _words(name: str) -> list[str]:
     return [word for word in re.split(r"[\s_-]+", name.lower()) if word]
 
 
-FAR = 0.1  # two machines of one type differ by less (H100 fleets: 3 % at 95 %, 2025)
-_OVER_PEAK = 1.05  # boards of one name differ in their boost clock
-_LEAST_MEMORY = 0.85  # of the listed: drivers keep some, 9 % of a T4's with ECC
-# Of the vendor's bandwidth, by which plans reckon, what a copy reaches: median of published
-# STREAM-like figures on V100, A100 (40 and 80 GB), H100 PCIe, H200 and L40: 0.74 to 0.98.
-COPY_SHARE = 0.95
-DEVICE_COPY = "device copy"
-
-
 @dataclass(frozen=True, slots=True)
 class StoredRecord:
     """A record that was imported, with the catalog's name of its GPU ("" for a processor)."""
@@ -303,7 +303,6 @@ def compared(first: Record, second: Record) -> tuple[Compared, ...]:
     return tuple(found)
 
 
-_FROM_GPU = "from GPU pinned"
 Found = dict[str, float]
 
 

@@ -40,6 +40,8 @@ _MEMORY = "memory_gb_per_s"
 _LINK_COLUMNS = ("provider", "instance_type", "as_of")
 _LINK_RATES = ("intra_gb_per_s", "network_gb_per_s", "host_gb_per_s")
 _PRECISIONS = ("fp32", "tf32", "fp16", "bf16", "fp8")  # that plans know
+_FAR = 0.25  # from the shipped range: worth a word
+_MOST_BYTES = 10 * 2**20
 
 
 def file_name(gpu: str, text: str) -> str:
@@ -160,10 +162,6 @@ def _machine(row: CsvRow, catalog: Catalog) -> InstanceType | None:
 
 def _maybe(row: CsvRow, name: str) -> float | None:
     return parse_count(row.cells[name], row.where(name)) if name in row.cells else None
-
-
-_FAR = 0.25  # from the shipped range: worth a word
-_MOST_BYTES = 10 * 2**20
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,8 @@ COLOURS: dict[str, str] = {
     "fallback": ORANGE,
     "more of the same": YELLOW,
 }
+_COLUMNS = ("run", "time", "cost USD", "interruptions", "checkpoints", "start-up and restarts",
+            "lost work", "waiting", "on the fallback")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +78,6 @@ def part(answer: Answer) -> list[Element]:
             figure("runs", alt, sheet.element()),
         )
     ]
-
-
-_COLUMNS = ("run", "time", "cost USD", "interruptions", "checkpoints", "start-up and restarts",
-            "lost work", "waiting", "on the fallback")  # fmt: skip
 
 
 def _sheet(timelines: tuple[Timeline, ...]) -> Sheet:

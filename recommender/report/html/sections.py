@@ -24,6 +24,8 @@ from recommender.report.limit_words import why_not
 from recommender.report.trio import faster_still, instead, tie_line
 
 DETAILED = 16  # plans of the table that are told term by term
+_SHAPES = ("a plan of the table", "a plain plan", "another plan that was followed")
+_COLUMNS = ("plan", "machines", "cost", "time", "chance", "price")
 
 
 def job_name(request: PlanRequest) -> str:
@@ -206,9 +208,6 @@ def _reset() -> Element:
     return element("button", "as asked", type="button", id="as-asked", hidden="")
 
 
-_SHAPES = ("a plan of the table", "a plain plan", "another plan that was followed")
-
-
 def _key() -> Element:
     """What the marks are; the drawing of each mark says nothing to a screen reader."""
     items = [element("li", _mark(words), words) for words in _SHAPES]
@@ -231,9 +230,6 @@ def _mark(words: str) -> Element:
     else:
         svg.append(element("circle", cx="8", cy="8", r="6" if "table" in words else "2.5"))
     return svg
-
-
-_COLUMNS = ("plan", "machines", "cost", "time", "chance", "price")
 
 
 def _plan_table(data: PageData) -> Element:

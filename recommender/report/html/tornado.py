@@ -10,6 +10,8 @@ from recommender.report import formatting as fmt
 from recommender.report.html import charts
 from recommender.report.html.elements import Element, Sheet, element, figure
 
+_COLUMNS = ("figure", "from", "to", "cost USD", "time", "chance", "the answer is another")
+
 
 @dataclass(frozen=True, slots=True)
 class End:
@@ -118,9 +120,6 @@ def break_even_words(evens: tuple[BreakEven, ...], answer: Answer) -> str:
         else f"plan {each.plan} is {better} from {factor_words(each.factor)} on"
         for each in evens
     )
-
-
-_COLUMNS = ("figure", "from", "to", "cost USD", "time", "chance", "the answer is another")
 
 
 def _sheet(answer: Answer) -> Sheet:
