@@ -8,7 +8,8 @@ from recommender.market.offer_facts import Facts, Pool, move_usd
 from recommender.plan.effort import WAIT_USD
 from recommender.plan.limits import Choice, Limits, Progress
 from recommender.planner.problem import Problem, planning_problem
-from tests.recommender.planning import NOW, snapshot
+from tests.recommender.planning import NOW
+from tests.shipped import snapshot
 
 
 def problem(checkpoint_gb: float, **chosen: object) -> Problem:

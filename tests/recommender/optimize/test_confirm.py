@@ -18,7 +18,7 @@ from tests.recommender.optimize.test_search import ENOUGH, reevaluated
 FEW, MANY = 64, 512
 TOLERANCE = 2e-3
 # Of the seeds 4, 9, ... these are answered dearer where nothing is followed on the printed paths.
-DEARER = (184, 204, 279, 339)
+DEARER = (184, 279, 339)
 # Of 269 a plan seemed, on the paths of the search alone, to be beaten by its own fallback.
 SEEDS = (*range(4, 64, 5), 269, *DEARER)
 
