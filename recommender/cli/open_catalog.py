@@ -22,6 +22,7 @@ from recommender.text import shown_path
 if TYPE_CHECKING:
     from recommender.catalogs.catalog import Catalog
     from recommender.catalogs.store import Store
+
 NEWCOMER = "default-new"
 
 

@@ -18,6 +18,7 @@ _MARKETS = {"any": "any", "spot": "spot", "on-demand": "on_demand", "on_demand":
 _PATHS = ("auto", "object_store", "anchor", "memory_tier", "none")
 MOST_MACHINES = 1024  # a bigger cluster is no spot gang, and the search has no bound for it
 LEAST_CONFIDENCE = 0.05  # below it somebody has written 0.95% for 95%
+LEAST_MTBF_H, MOST_MTBF_H = 0.1, 8760.0  # six minutes, a year
 
 
 def limits_of(flags: LimitFlags, errors: ErrorCollector) -> Limits:
@@ -142,9 +143,6 @@ def _field(word: str, name: str) -> None:
     from recommender.job.schema import check_flag
 
     check_flag(name, word)
-
-
-LEAST_MTBF_H, MOST_MTBF_H = 0.1, 8760.0  # six minutes, a year
 
 
 def _machines(word: str, name: str) -> int:

@@ -42,8 +42,7 @@ class FailoverLists:
                 groups = list(self.facts.by(mine, "region").values())
             elif failover == "none":
                 groups = [[row] for row in mine]
-            parts = [part for group in groups for part in self._by_quota(group)]
-            lists = [pool for part in parts for pool in self._prefixes(self.of(part))]
+            lists = self._lists(groups)
             patient = [each for pool in lists for each in self._patient(pool)]
             if patient:
                 patient += self._staying(mine)
@@ -57,18 +56,18 @@ class FailoverLists:
 
     def _staying(self, rows: list[int]) -> list[Pool]:
         """Lists inside one region, none with a cheaper one of as many zones: nothing moves far."""
-        pools = [
-            pool
-            for local in self.facts.by(rows, "region").values()
-            for part in self._by_quota(local)
-            for pool in self._prefixes(self.of(part))
-        ]
+        pools = self._lists(self.facts.by(rows, "region").values())
         price = self.facts.planning_price
         kept: dict[int, Pool] = {}
         for pool in sorted(pools, key=lambda each: sum(map(price, each.rows)) / len(each.rows)):
             if not any(length >= len(pool.rows) for length in kept):
                 kept[len(pool.rows)] = pool
         return list(kept.values())
+
+    def _lists(self, groups: Iterable[list[int]]) -> list[Pool]:
+        """The lists of each group of places, by its quotas and of each length."""
+        parts = [part for group in groups for part in self._by_quota(group)]
+        return [pool for part in parts for pool in self._prefixes(self.of(part))]
 
     def _by_quota(self, rows: list[int]) -> list[list[int]]:
         """The places of a type that may hold as many machines, for each such number.

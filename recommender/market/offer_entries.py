@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 
 from recommender.catalogs.frozen import dataclass
-from recommender.market.offer_facts import Facts, Pool, copies_usd_per_gb, move_usd
+from recommender.market.offer_facts import GB, Facts, Pool, copies_usd_per_gb, move_usd, places_of
 from recommender.optimize.space import Entries
 from recommender.performance.checkpoint import object_store_rate
 from recommender.performance.machines import disk_bytes_per_s, network_of
 
 GIB = 2.0**30
-GB = 1e9
 CORRELATION_ACROSS = 0.07  # of two regions' spot states; AWS and GCP traces 2022-2025
 
 _TYPES: dict[str, np.dtype[Any]] = {
@@ -143,7 +142,7 @@ class OfferEntries:
 
     def _correlation(self, pool: Pool, inside: float) -> float:
         """Mean correlation of the listed zones: high inside a region, low across."""
-        regions = self._places(pool)[1]
+        regions = places_of(self.facts, pool)[1]
         pairs = [(a, b) for i, a in enumerate(regions) for b in regions[i + 1 :]]
         if not pairs:
             return 0.0
@@ -154,13 +153,8 @@ class OfferEntries:
         data = self.facts.job.data
         if not data.at:
             return 0.0
-        provider, regions = self._places(pool)
+        provider, regions = places_of(self.facts, pool)
         return data.gib * GIB / GB * copies_usd_per_gb(self.facts, provider, regions, data.at)
-
-    def _places(self, pool: Pool) -> tuple[str, tuple[str, ...]]:
-        """Provider and regions of a pool, in the order tried."""
-        o = self.facts.catalog.offers
-        return o.provider[pool.rows[0]], tuple(o.region[row] for row in pool.rows)
 
     def start_s(self, pool: Pool) -> float:
         """Seconds from the request of a machine until its program has all that it reads first."""

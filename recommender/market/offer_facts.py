@@ -35,6 +35,8 @@ FLOOR_SD = 0.38
 MEDIAN_ERROR = 0.6745  # of a normal law, in sd: a catalog states the median error of derived prices
 # A price that the market has made: as quoted, as somebody else's version quoted it, after a jump.
 _MARKET_FLAGS = ("", "imported", "jump")
+_POSTED_FLAGS = (*_MARKET_FLAGS, "floor")  # a list price is charged wherever it stands
+GB = 1e9
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,9 +323,6 @@ class Facts:
         return o.usd_per_hour[row] * (1.0 - given.get(o.provider[row], 0.0))
 
 
-_POSTED_FLAGS = (*_MARKET_FLAGS, "floor")  # a list price is charged wherever it stands
-
-
 def _odds(share: float) -> float:
     return share / (1.0 - share)
 
@@ -394,9 +393,14 @@ def move_usd(facts: Facts, pool: Pool) -> float:
     """Egress of one checkpoint to another place of a list that spans regions."""
     if len(pool.rows) < 2:
         return 0.0
-    o, gb = facts.catalog.offers, facts.job.checkpoint_bytes / 1e9
-    regions = tuple(o.region[row] for row in pool.rows)
-    return gb * migration_usd_per_gb(facts, o.provider[pool.rows[0]], regions)
+    gb = facts.job.checkpoint_bytes / GB
+    return gb * migration_usd_per_gb(facts, *places_of(facts, pool))
+
+
+def places_of(facts: Facts, pool: Pool) -> tuple[str, tuple[str, ...]]:
+    """Provider and regions of a pool, in the order tried."""
+    o = facts.catalog.offers
+    return o.provider[pool.rows[0]], tuple(o.region[row] for row in pool.rows)
 
 
 def copies_usd_per_gb(facts: Facts, provider: str, regions: Sequence[str], at: str) -> float:

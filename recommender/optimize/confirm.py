@@ -107,8 +107,7 @@ def _confirm(space: Space, each: Screened, state: SearchState) -> None:
     state.plans_followed += 1
     if not each.kept and _falls_short(space, each):
         return
-    # What another fallback could save is asked by the search alone.
-    one = replace(each.inputs, best_fallback_usd_per_hour=np.full(1, np.inf))
+    one = each.inputs.without_fallback_bound()
     values = values_of(space.on_printed_paths(), one, np.ones(1, dtype=bool))
     best = state.best_goal if each.beaten else np.inf  # a plan that its fallback beats is none
     if values.goal[0] < best:

@@ -84,7 +84,7 @@ class PlanDetails:
     @cached_property
     def one_plan(self) -> PathInputs:
         """The path inputs without what another fallback could save: the search alone asks that."""
-        return replace(self.inputs, best_fallback_usd_per_hour=np.full(1, np.inf))
+        return self.inputs.without_fallback_bound()
 
     def plan(self) -> Plan:
         """The whole plan."""

@@ -109,7 +109,7 @@ def simulate_with_known_speed(
 ) -> tuple[Paths, Paths]:
     """Simulate one plan, and again as if its predicted speed were true: on the same runs."""
     sample = random_numbers(paths, int(cycles_needed(plan, deadline_s)[0]), seed)
-    plan = _without_bound(plan)
+    plan = plan.without_fallback_bound()
     runs = simulate_runs(plan, sample)
     sure = replace(plan, speed_sigma=np.zeros(1))
     return (
@@ -130,18 +130,13 @@ def simulate_other_rules(
     And again, on the same runs, as if nobody ever started it.
     """
     sample = random_numbers(paths, int(cycles_needed(plan, deadline_s)[0]), seed)
-    plan = _without_bound(plan)
+    plan = plan.without_fallback_bound()
     runs = simulate_runs(plan, sample)
     never = replace(plan, fallback_speed=np.zeros(1))
     return (
         _followed(plan, deadline_s, sample, runs, patience_s)[0],
         _followed(never, deadline_s, sample, runs)[0],
     )
-
-
-def _without_bound(plan: PathInputs) -> PathInputs:
-    """A plan that is printed: what another fallback could save is asked by searches alone."""
-    return replace(plan, best_fallback_usd_per_hour=np.full(1, np.inf))
 
 
 @dataclass(frozen=True, slots=True)

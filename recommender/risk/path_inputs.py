@@ -1,6 +1,7 @@
 """What a simulation needs of plans, and what it gives of each path: plain columns."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -64,6 +65,10 @@ class PathInputs:
     def take(self, rows: Ints | Bools) -> "PathInputs":
         """The inputs of some rows."""
         return PathInputs(*(getattr(self, name)[rows] for name in self.__slots__))
+
+    def without_fallback_bound(self) -> "PathInputs":
+        """Plans that are printed: what another fallback could save is asked by searches alone."""
+        return replace(self, best_fallback_usd_per_hour=np.full(len(self), np.inf))
 
     def clusters(self) -> tuple[Ints, Ints]:
         """A row of each cluster, and the cluster of each row: rows may differ in fallbacks only."""

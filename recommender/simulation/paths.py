@@ -1,7 +1,7 @@
 """Many Monte Carlo paths of one plan, by the engine that the search uses (`recommender/risk`)."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
 
 import numpy as np
 
@@ -52,9 +52,7 @@ def simulate(
     They are those of `simulate_paths`, block by block. Few paths need all the runs that are drawn
     for them: all are first simulated through two thirds, and the rest of some blocks together.
     """
-    inputs = replace(
-        inputs, best_fallback_usd_per_hour=np.full(1, np.inf)
-    )  # a bound that nobody reads here
+    inputs = inputs.without_fallback_bound()
     blocks = blocks_of(runs, seed)
     parts, done = [], 0
     for begin in range(0, len(blocks), _TOGETHER):
