@@ -43,8 +43,8 @@ GUESSES = 8  # roundings tried per round
 EVALUATED_AT_ONCE = 4  # clusters evaluated at once
 MOST_BOXES = 200_000  # then the search stops with the gap that is left
 PER_SUPPORT = 500  # boxes that take as long as one set of entries of `entry_sets.py`
-LISTED = 16  # machines up to which the clusters of a set of entries are soon listed
-CLUSTERS = 500_000  # clusters of a site up to which boxes are not worth it
+LISTED_MACHINES = 16  # machines up to which the clusters of a set of entries are soon listed
+ENUMERATED = 500_000  # clusters of a site up to which boxes are not worth it
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ def boxes_apply(space: Space, site: Site) -> bool:
     ):
         return False
     caps = np.minimum(site.entries.cap, limits.max_machines) + 1.0
-    return limits.max_machines > LISTED and bool(np.prod(caps) > CLUSTERS)
+    return limits.max_machines > LISTED_MACHINES and bool(np.prod(caps) > ENUMERATED)
 
 
 def search_boxes(space: Space, index: int, state: SearchState) -> None:

@@ -33,7 +33,7 @@ from recommender.risk.monte_carlo import simulate_paths
 from recommender.risk.path_inputs import PathInputs
 from recommender.risk.run_statistics import difference_error
 
-GLANCE = 512  # printed paths looked at first where a chance is short on those of the search
+FIRST_PRINTED = 512  # printed paths looked at first where a chance is short on those of the search
 # Standard errors by which a difference of costs may be off: over twelve questions the two sets of
 # paths differed by 0.4-1.2 of them (sd; at most 2.1 in 1 %; November 2026).
 PAIR_ERRORS = 2.0
@@ -126,7 +126,7 @@ def _confirm(space: Space, each: Screened, state: SearchState) -> None:
 def _falls_short(space: Space, each: Screened) -> bool:
     """Whether the first of the printed paths show that a plan keeps the limits too seldom."""
     limits, decides = space.limits, space.on_printed_paths().cache
-    first = min(GLANCE, decides.path_count)
+    first = min(FIRST_PRINTED, decides.path_count)
     begun = simulate_paths(
         each.inputs, limits.deadline_s, decides.path_count, decides.seed, first=first
     )

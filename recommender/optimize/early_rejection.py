@@ -14,7 +14,7 @@ from recommender.plan.limits import RUN_LIMITS
 from recommender.risk.monte_carlo import cycles_needed, simulate_paths
 from recommender.risk.path_inputs import PathInputs
 
-GLANCE = 32  # runs looked at first
+FIRST_PATHS = 32  # runs looked at first
 LONG = 24  # cycles drawn from which on that pays: shorter plans take no longer in full
 
 
@@ -23,7 +23,7 @@ def hopeless(space: Space, inputs: PathInputs) -> Bools:
     limits, cache = space.limits, space.cache
     found = np.zeros(len(inputs), dtype=bool)
     broken_at_most = (1.0 - space.least_chance) * cache.path_count
-    if broken_at_most >= GLANCE or next(limits.given(RUN_LIMITS), None) is None:
+    if broken_at_most >= FIRST_PATHS or next(limits.given(RUN_LIMITS), None) is None:
         return found
     # What a fallback could save has to be known of all runs; with one, most deadlines are kept.
     rows = np.isinf(inputs.best_fallback_usd_per_hour)
@@ -37,7 +37,7 @@ def hopeless(space: Space, inputs: PathInputs) -> Bools:
             limits.deadline_s,
             cache.path_count,
             cache.seed,
-            first=GLANCE,
+            first=FIRST_PATHS,
         )
         found[rows] = (~limits_kept(limits, begun)).sum(axis=1) > broken_at_most + 1e-6
     return found

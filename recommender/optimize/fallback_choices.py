@@ -16,7 +16,7 @@ from recommender.optimize.space import Fallbacks
 # How much faster than the spot cluster a fallback may be asked to be. One that is slower does where
 # there is no other at its price: it is started earlier, and most of the work is done by then.
 SPEEDUPS = (0.5, 1.0, 2.0, 4.0)
-FEW = 8  # of so many each is tried
+ALL_TRIED = 8  # of so many each is tried
 LITTLE = 0.1  # of the work: what may be left when it takes over
 # Chances to be there at once of those that are compared with each other; at 95 % confidence nothing
 # is reserved for a wait from 0.8 on.
@@ -25,7 +25,7 @@ LIKELY, SURE = 0.8, 0.95
 
 def fallback_choices(fall: Fallbacks, step_s: Floats, steps_left: float) -> Ints:
     """Fallbacks worth trying for clusters of these step times; (plans, 1 + choices), -1 none."""
-    if len(fall) <= FEW:
+    if len(fall) <= ALL_TRIED:
         return np.tile(np.arange(-1, len(fall)), (len(step_s), 1))
     columns = [np.full(len(step_s), -1)]
     usd = _bill(fall.step_s, fall.usd_per_hour, fall.boot_s, steps_left)
@@ -48,7 +48,7 @@ def worth_trying(
     every = [
         rows[_least_from(usd[rows])] for rows in _compared(at_once, LIKELY, SURE) for usd in bills
     ]
-    if len(_union(every)) <= FEW:
+    if len(_union(every)) <= ALL_TRIED:
         return _union(every)
     return _union([rows[_least_from(bills[0][rows])] for rows in _compared(at_once, LIKELY)])
 

@@ -16,7 +16,7 @@ EPSILON = 1e-4  # a plan must be better by this share to matter
 FOLLOWED = 8  # plans simulated in a search may take as long as one that is followed
 # Of 70 questions under quotas the gap closed in 600 sets where it was below this after 100; what
 # was judged before, the program's mixes among it, was the best in all.
-FAR = 0.5
+WIDE_GAP = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class SearchState:
     slack: float  # keep plans up to this share above the best
     max_plans: int  # plans to simulate at most
     max_supports: int = 100_000  # sets of entries to look at, at most
-    patience: int = 10**9  # and where they leave a gap that is still `FAR`
+    patience: int = 10**9  # and where they leave a gap that is still `WIDE_GAP`
     best_goal: float = np.inf
     lead: Screened | None = None  # the same plan on the paths of the search
     plans_evaluated: int = 0
@@ -112,7 +112,7 @@ class SearchState:
     @property
     def exhausted(self) -> bool:
         """Whether the search must end: the plans or supports allowed are used up, or stopped."""
-        far = self.bound < self.best_goal * (1.0 - FAR)
+        far = self.bound < self.best_goal * (1.0 - WIDE_GAP)
         most = min(self.patience, self.max_supports) if far else self.max_supports
         used_up = self.supports_expanded >= most
         return self.stopped or used_up or self.plans_evaluated >= self.max_plans

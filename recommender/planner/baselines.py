@@ -11,7 +11,8 @@ from recommender.plan.limits import Limits
 from recommender.plan.plan import Plan
 from recommender.planner.plan_builder import Evaluated, goal_of, is_on_demand_only, keeps
 from recommender.planner.problem import Problem
-from recommender.planner.search import Only, PlanSearch
+from recommender.planner.search import PlanSearch
+from recommender.planner.single_type_search import Only
 
 # Which plans of a table are of a kind that a search can be restricted to.
 IS_KIND: dict[Only, Callable[[Plan], bool]] = {
@@ -40,7 +41,7 @@ def baselines(search: PlanSearch, shown: Sequence[Evaluated]) -> tuple[Evaluated
 def rivals(search: PlanSearch) -> Iterator[tuple[str, Limits, Only, Evaluated]]:
     """The best plan of each kind by its own search, with its label and its limits."""
     for label, limits, only in _kinds(search.problem.limits):
-        state = search.search_or_relaxed(limits, only)
+        state = search.single_type.search_or_relaxed(limits, only)
         if state.incumbents:
             yield label, limits, only, search.builder.build(state.best_candidate())
 

@@ -20,7 +20,8 @@ from recommender.plan.plan import Plan
 from recommender.plan.standing import BreakEven
 from recommender.planner.plan_builder import Evaluated, goal_of
 from recommender.planner.problem import Problem
-from recommender.planner.search import BASELINE, PlanSearch
+from recommender.planner.search import PlanSearch
+from recommender.planner.single_type_search import BASELINE
 
 Figure = Literal["price", "speed"]
 MOST = 16.0  # a machine so many times as cheap or as fast is not looked for
@@ -99,7 +100,7 @@ class MachineChange:
 def best_kept(problem: Problem) -> Evaluated | None:
     """The best plan of one machine type that keeps the limits, by its printed figures."""
     search = PlanSearch(problem)
-    state = search.search(problem.limits, "any", BASELINE)
+    state = search.single_type.search(problem.limits, "any", BASELINE)
     ordered = sorted(state.incumbents.values(), key=ranking_key)
     kept = search.builder.keeping(ordered[:BUILT])
     return min(kept, key=lambda each: goal_of(each.plan, problem.limits), default=None)

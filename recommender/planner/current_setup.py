@@ -15,7 +15,7 @@ from recommender.planner.plan_builder import Evaluated, PlanBuilder
 from recommender.planner.problem import Problem
 from recommender.text import shown, unknown
 
-FEW = 6  # regions that fit into one message
+REGIONS_NAMED = 6  # regions that fit into one message
 # What the user knows better than the catalog holds for these machines as well.
 _KNOWN_BETTER = ("prices_as_quoted", "mtbf_h", "discounts", "on_demand_obtainable", "spot_laws")
 
@@ -87,7 +87,9 @@ def _why_none(problem: Problem, machines: Comparison) -> str:
     places = [region for market, region in sold if market == wanted]
     if not places:
         return f"no {wanted} offer of it is known; write {sold[0][0]}"
-    where = ", ".join(places[:FEW]) + (f" and {len(places) - FEW} more" if places[FEW:] else "")
+    where = ", ".join(places[:REGIONS_NAMED]) + (
+        f" and {len(places) - REGIONS_NAMED} more" if places[REGIONS_NAMED:] else ""
+    )
     return f"it has no {wanted} offer in {machines.region}; name one of its regions: {where}"
 
 

@@ -28,8 +28,9 @@ from recommender.planner.relaxed_limits import (
     plan_keeping,
     relaxed,
 )
-from recommender.planner.search import QUICK, PlanSearch, search_other_offers
+from recommender.planner.search import PlanSearch, search_other_offers
 from recommender.planner.sensitivity import alike
+from recommender.planner.single_type_search import QUICK
 from recommender.text import duration, usd
 
 MOST_MACHINES = 128  # looked at for a job that does not fit
@@ -128,7 +129,7 @@ def _typed(flag: str, name: str, choice: Choice) -> str:
 
 # A deadline that is so many times as long, and beyond a week, is no advice to who asked for one
 # and something else: the other limit is what to change.
-FAR, WEEK_S = 4.0, 7 * 86400.0
+FAR_DEADLINE, WEEK_S = 4.0, 7 * 86400.0
 WAIT, WORTH_IT = 1.24, 0.8  # a deadline so much longer is named where it costs so much less
 
 
@@ -174,9 +175,9 @@ def _unexplored(search: PlanSearch) -> str:
 
     Clusters of one type are left out only where their search used its plans up.
     """
-    if search.proven_infeasible:
+    if search.mixes.proven_infeasible:
         return ""
-    single = search.single_type
+    single = search.single_type.own
     if np.isfinite(single.open_bound):
         return (
             f"{single.plans_evaluated:,} plans of one machine type were simulated and none keeps "
@@ -193,7 +194,7 @@ def _cheapest_on_demand(search: PlanSearch) -> Plan | None:
     """The cheapest plan without spot, limits or not: what the others save against."""
     most = search.problem.limits.max_machines
     free = Limits(max_machines=most, confidence=0.0, objective="cost")
-    best = best_of(search.search(free, "on_demand", QUICK))
+    best = best_of(search.single_type.search(free, "on_demand", QUICK))
     return None if best is None else search.builder.build(best).plan
 
 
@@ -371,7 +372,7 @@ def _is_far(looser: Relaxed, limits: Limits) -> bool:
 
 def _horizon_s(limits: Limits) -> float:
     """The longest deadline that is told as advice beside other limits."""
-    return max(FAR * (limits.deadline_s or 0.0), WEEK_S)
+    return max(FAR_DEADLINE * (limits.deadline_s or 0.0), WEEK_S)
 
 
 def _binding(looser: Relaxed, limits: Limits) -> str:

@@ -19,8 +19,10 @@ from recommender.planner.current_setup import current_setup
 from recommender.planner.plan_builder import Evaluated
 from recommender.planner.problem import Problem
 from recommender.planner.program_facts import program_facts
+from recommender.planner.proof import proof_of
 from recommender.planner.ranking import Ranked
 from recommender.planner.search import PlanSearch
+from recommender.planner.selection import ranked_plans
 from recommender.planner.sensitivity import sensitivity, tail_cut
 from recommender.planner.ties import best_shares
 from recommender.planner.trio import TrioPlans, choose_trio, reference_candidates, table_of
@@ -50,7 +52,9 @@ class Pipeline:
     def ranked(self) -> Ranked:
         """The best plans by the goal; none where no plan keeps the limits."""
         curve = self.problem.limits.goal == "frontier"
-        return self.search.ranked(self.top, reference_candidates(self.search) if curve else ())
+        return ranked_plans(
+            self.search, self.top, reference_candidates(self.search) if curve else ()
+        )
 
     @cached_property
     def trio_plans(self) -> TrioPlans | None:
@@ -126,7 +130,7 @@ class Pipeline:
     def _proof(self) -> Proof:
         """How sure the first place is: without limits, that of the cheapest plan of the curve."""
         curve = self.problem.limits.goal == "frontier" and self.ranked.plans
-        return self.search.proof(self.ranked.plans[0] if curve else None)
+        return proof_of(self.search, self.ranked.plans[0] if curve else None)
 
     def _changes(self) -> tuple[SensitivityStep, ...]:
         """What other limits are worth: of the plan best by the goal, and of the one that leads."""
@@ -162,7 +166,7 @@ def status_of(failed: Infeasible | None) -> Literal["ok", "infeasible", "unknown
 def save_program(search: PlanSearch, path: Path) -> None:
     """Write the linear program of the question; raises UsageError where that cannot be done."""
     typed = f"--save-lp {shown_path(path)}"
-    program = search.program
+    program = search.single_type.program
     if program is None:
         raise UsageError(f"{typed}: no machine can train the job, so there is no program to write")
     try:

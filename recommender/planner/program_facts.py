@@ -7,7 +7,8 @@ from recommender.optimize import master_program as rows
 from recommender.optimize.master_program import MasterProgram
 from recommender.plan.answer import LimitWorth, ProgramFacts, ProgramShare
 from recommender.plan.limits import BUDGET, DEADLINE, HOURLY, LIMITS, MAX_OVERHEAD, Limit, Limits
-from recommender.planner.search import BASELINE, PlanSearch, search_other_offers
+from recommender.planner.search import PlanSearch, search_other_offers
+from recommender.planner.single_type_search import BASELINE
 
 SHOWN = 1e-3  # shares below this are what rounding leaves
 DIFFERS = 0.10  # by more than this the figure planned again is told
@@ -23,7 +24,7 @@ STEP = 0.05  # of a limit: how much more of it is planned with again, one unit a
 
 def program_facts(search: PlanSearch, worth: bool) -> ProgramFacts | None:
     """The program of a question; `worth` plans again to check what each limit is worth."""
-    program = search.program
+    program = search.single_type.program
     if program is None:
         return None
     shares = sorted(
@@ -80,7 +81,9 @@ def _limit_worth(
     more = max(size, STEP * value)
     limits = search.problem.limits.with_value(limit, value + more)
     # Next to a mix, what planning with one machine type gains says nothing.
-    looser = search.again(limits) if _mixed(search) else search.search(limits, budget=BASELINE)
+    looser = (
+        search.again(limits) if _mixed(search) else search.single_type.search(limits, cap=BASELINE)
+    )
     gained = max(search.best.best_goal - looser.best_goal, 0.0)
     planned = _in_goal_units(search.problem.limits, gained) * size / more
     if abs(told - planned) <= DIFFERS * max(abs(planned), abs(told), 1e-9):

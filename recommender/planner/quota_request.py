@@ -18,7 +18,7 @@ from recommender.plan.plan import Need, Plan
 from recommender.planner.plan_builder import PlanBuilder, goal_of
 from recommender.planner.problem import Problem
 
-TRIES = 40  # plans simulated for one provider; amounts that bounds exclude do not count
+PROVIDER_PLANS = 40  # plans simulated for one provider; amounts that bounds exclude do not count
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ def _by_amount(draft: _Draft) -> tuple[float, float]:
 
 def _smallest(builder: PlanBuilder, drafts: list[_Draft]) -> Plan | None:
     """The best plan of the least amount that leaves any."""
-    for _, alike in groupby(drafts[:TRIES], key=lambda draft: draft.amount):
+    for _, alike in groupby(drafts[:PROVIDER_PLANS], key=lambda draft: draft.amount):
         kept = builder.keeping(draft.candidate for draft in alike)
         plans = [evaluated.plan for evaluated in kept]
         if plans:

@@ -20,7 +20,7 @@ from recommender.planner.plan_builder import (
 )
 
 SIMULATED = 12  # kinds of plans built, however few are shown
-TRIES = 4  # plans of one kind that are built until one keeps the limits
+KIND_PLANS = 4  # plans of one kind that are built until one keeps the limits
 TIE = 0.002  # goals closer than this are a tie: fewer machines win
 CURVE = 8  # plans of a curve that are told at most, unless a longer table is asked for
 TWINS = 0.02  # nobody chooses between plans of a frontier that are closer than this in cost or time
@@ -62,7 +62,7 @@ class Ranking:
         for alike in islice(kinds.values(), max(self.top, SIMULATED)):
             first = lead if lead in alike else _simplest(alike)
             rest = sorted((c for c in alike if c != first), key=ranking_key)
-            built += islice(self.builder.keeping([first, *rest][:TRIES]), 1)
+            built += islice(self.builder.keeping([first, *rest][:KIND_PLANS]), 1)
         plans, wanted = self._led(built), {kind_of(self.builder, other) for other in others}
         first_shown = [
             each for each in plans[1:] if kind_of(self.builder, each.candidate) in wanted
@@ -83,7 +83,7 @@ class Ranking:
         most = self._quoted_below(lead)
         quoted = [each for each in ordered if most > 0.0 and not self._is_derived(each)]
         quoted.sort(key=lambda each: not each.printed)
-        kept = next(self.builder.keeping(quoted[:TRIES]), None)
+        kept = next(self.builder.keeping(quoted[:KIND_PLANS]), None)
         return lead if kept is None or self._goal(kept) > most else kept.candidate
 
     def quoted_below(self, state: SearchState) -> float:

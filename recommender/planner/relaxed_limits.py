@@ -21,14 +21,15 @@ from recommender.optimize.space import Space
 from recommender.plan.limits import DEADLINE, LIMITS, Aim, Limit, Limits, MeanLimit, RunLimit
 from recommender.plan.plan import Plan
 from recommender.planner.plan_builder import Evaluated
-from recommender.planner.search import GLANCE, QUICK, Only, PlanSearch
+from recommender.planner.search import PlanSearch
 from recommender.planner.sensitivity import TRIES
+from recommender.planner.single_type_search import QUICK, SHORT, Only
 from recommender.risk.run_statistics import quantiles
 
-MARGIN = 1.03  # a suggested limit is this much wider than what its plan needs on the day
-WIDER = 1.15  # and is widened by this factor while no plan keeps it
-WIDENED = 6  # times at most
-NARROWER, CLOSE, FEW = 3.0, 1.08, 3  # then tightened to a third at most, so much at a time
+SUGGESTED_MARGIN = 1.03  # a suggested limit is this much wider than what its plan needs on the day
+WIDENED_BY = 1.15  # and is widened by this factor while no plan keeps it
+WIDENED_MOST = 6  # times at most
+NARROWER, CLOSE, CHECKED = 3.0, 1.08, 3  # then tightened to a third at most, so much at a time
 EITHER: tuple[Only, ...] = ("any", "on_demand")
 LEAST_SURE, SURE_STEP = 50, 5  # per cent: the chances tried where a surer one leaves no plan
 
@@ -64,7 +65,7 @@ def relaxed(
     else:
         value = _least_rate(limit, limits, search)
     if value is None and known is not None and known.candidate is not None:
-        value, met = limit.of_plan(known.plan) * MARGIN, [known.candidate]
+        value, met = limit.of_plan(known.plan) * SUGGESTED_MARGIN, [known.candidate]
     if value is None:
         return None
     if _first_of_several(limit, limits, search):
@@ -91,14 +92,14 @@ def _widened(
     `met` are plans that need least of it.
     """
     low = limits.value(limit) or 0.0
-    for number in range(WIDENED):
+    for number in range(WIDENED_MOST):
         tried = limits.with_value(limit, value)
         plan = _plan_within(limit, tried, search) or _first(met, tried, search)
         if plan is None and not number:
             plan = _searched(tried, search)
         if plan is not None:
             return low, value, plan
-        low, value = value, value * WIDER
+        low, value = value, value * WIDENED_BY
     return None
 
 
@@ -149,7 +150,7 @@ def plan_keeping(limits: Limits, search: PlanSearch, surest: bool = True) -> Eva
     too_fast = limits.budget_usd is not None and limits.goal == "time"
     aims = (replace(limits, objective="cost"), limits) if too_fast else (limits,)
     for aim in aims:
-        found = _first_keeping(search.by_estimate(aim, surest), aim, search)
+        found = _first_keeping(search.single_type.by_estimate(aim, surest), aim, search)
         if found is not None:
             return found
     return None
@@ -164,7 +165,7 @@ def _as_needed(
     limit: Limit, value: float, plan: Evaluated, limits: Limits, search: PlanSearch
 ) -> tuple[float, Evaluated]:
     """What the plan that was found needs of a limit itself, if that is less."""
-    margin = MARGIN if isinstance(limit, RunLimit) else 1.0
+    margin = SUGGESTED_MARGIN if isinstance(limit, RunLimit) else 1.0
     need = max(limit.of_plan(plan.plan) * margin, limits.value(limit) or 0.0)
     tighter = None
     if need < value:
@@ -174,7 +175,7 @@ def _as_needed(
 
 def _searched(limits: Limits, search: PlanSearch) -> Evaluated | None:
     """A plan that keeps the limits, by their bounds: where the estimates find none."""
-    found = search.search(limits, budget=QUICK).incumbents.values()
+    found = search.single_type.search(limits, cap=QUICK).incumbents.values()
     return _first(sorted(found, key=ranking_key), limits, search, TRIES)
 
 
@@ -190,7 +191,7 @@ def _extreme_plan(limit: Limit, limits: Limits, search: PlanSearch) -> Evaluated
     The cheapest plans are mostly late where the deadline is the question.
     """
     aim = replace(limits, objective=limit.aim)
-    found = search.search(aim, budget=GLANCE).incumbents.values()
+    found = search.single_type.search(aim, cap=SHORT).incumbents.values()
     return _first(sorted(found, key=ranking_key), aim, search)
 
 
@@ -203,7 +204,7 @@ def _first_keeping(
 
 
 def _first(
-    candidates: Sequence[Candidate], limits: Limits, search: PlanSearch, tries: int = FEW
+    candidates: Sequence[Candidate], limits: Limits, search: PlanSearch, tries: int = CHECKED
 ) -> Evaluated | None:
     """The first of a few plans that keeps the limits in the printed figures."""
     return next(search.builder.under(limits).keeping(islice(candidates, tries)), None)
@@ -219,17 +220,23 @@ def _needed(
     tried = [replace(free, objective=aim) for aim in dict.fromkeys(aims)]
     if next(free.given(LIMITS), None) is None:  # made for the fastest and the cheapest as well
         # The fastest and cheapest as a rule may be spot plans of a wide span; others are surer.
-        best = (best_of(search.search(aim, only, QUICK)) for aim in tried for only in EITHER)
+        best = (
+            best_of(search.single_type.search(aim, only, QUICK)) for aim in tried for only in EITHER
+        )
         met = [each for each in best if each is not None]
     else:
-        met = [each for aim in tried for each in search.by_estimate(aim)]
+        met = [each for aim in tried for each in search.single_type.by_estimate(aim)]
     if not met:
         return None, []
     need = _needs(limit, free, met, search)
     ordered = [met[i] for i in np.argsort(need, kind="stable").tolist() if np.isfinite(need[i])]
     # What keeps the other limits on the paths of a search may miss them on those printed.
     sure = _first(ordered, free, search, TRIES)
-    return (None, []) if sure is None else (limit.of_plan(sure.plan) * MARGIN, [sure.candidate])
+    return (
+        (None, [])
+        if sure is None
+        else (limit.of_plan(sure.plan) * SUGGESTED_MARGIN, [sure.candidate])
+    )
 
 
 def _needs(
@@ -267,14 +274,14 @@ def _needs_at(
 def _least_rate(limit: Limit, limits: Limits, search: PlanSearch) -> float | None:
     """The least price per hour that leaves a plan, by bisection."""
     free = replace(limits.with_value(limit, None), objective=limit.aim)
-    found = search.by_estimate(free)
+    found = search.single_type.by_estimate(free)
     if not found:
         return None
     best = min(found, key=ranking_key)
     low, high = limits.value(limit) or 0.0, search.builder.build(best).plan.max_usd_per_hour
-    for _ in range(WIDENED):
+    for _ in range(WIDENED_MOST):
         middle = (low * high) ** 0.5
-        if search.by_estimate(free.with_value(limit, middle)):
+        if search.single_type.by_estimate(free.with_value(limit, middle)):
             high = middle
         else:
             low = middle

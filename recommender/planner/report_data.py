@@ -19,7 +19,8 @@ from recommender.plan.report_data import FollowedKind, FollowedPlan, ReportData,
 from recommender.planner.plan_builder import Evaluated
 from recommender.planner.plan_details import PlanDetails, spread_of
 from recommender.planner.problem import PRINTED
-from recommender.planner.search import BASELINE, PlanSearch
+from recommender.planner.search import PlanSearch
+from recommender.planner.single_type_search import BASELINE
 from recommender.planner.swings import swings
 from recommender.planner.timeline import timelines
 from recommender.risk.monte_carlo import simulate_paths
@@ -28,9 +29,9 @@ from recommender.risk.run_statistics import Outcomes
 
 MOST_FOLLOWED = 150  # plans next to those of the table: 1.4 kB each in a page
 TOLD = 12  # plans whose single runs are told
-COMPARED = 8  # plans that what may be otherwise is tried on
+SWUNG = 8  # plans that what may be otherwise is tried on
 OTHER_DEADLINES = (0.5, 0.7, 1.5, 2.5)  # of the deadline asked
-RUNGS = 5  # deadlines between the fastest and the cheapest plan, where none is asked
+BETWEEN = 5  # deadlines between the fastest and the cheapest plan, where none is asked
 
 Key = tuple[object, ...]
 
@@ -77,7 +78,7 @@ def report_data(
     return ReportData(
         followed=(*shown, *followed),
         timelines=_timelines(search, table, shown) if told else (),
-        swings=swings(search.problem, table[:COMPARED], lead) if told and lead <= COMPARED else (),
+        swings=swings(search.problem, table[:SWUNG], lead) if told and lead <= SWUNG else (),
         runs=PRINTED,
         seed=search.problem.seed,
     )
@@ -100,9 +101,9 @@ def _search_other_limits(search: PlanSearch) -> None:
     limits = search.problem.limits
     free = replace(limits, deadline_s=None, budget_usd=None)
     for aim in ("time", "cost"):
-        search.search(replace(free, objective=aim), budget=BASELINE)
+        search.single_type.search(replace(free, objective=aim), cap=BASELINE)
     for due_s in _other_deadlines(search):
-        search.search(replace(free, deadline_s=due_s, objective="cost"), budget=BASELINE)
+        search.single_type.search(replace(free, deadline_s=due_s, objective="cost"), cap=BASELINE)
 
 
 def _other_deadlines(search: PlanSearch) -> list[float]:
@@ -112,7 +113,7 @@ def _other_deadlines(search: PlanSearch) -> list[float]:
     times = [met.candidate.time_s for met in _met(search)]
     if not times:
         return []
-    rungs: list[float] = np.geomspace(min(times), max(times), RUNGS + 2)[1:-1].tolist()
+    rungs: list[float] = np.geomspace(min(times), max(times), BETWEEN + 2)[1:-1].tolist()
     return rungs
 
 
@@ -120,7 +121,7 @@ def _met(search: PlanSearch) -> Iterator[Met]:
     """All plans that the searches kept, each once."""
     found: dict[Key, Met] = {}
     states = [(search.problem.limits, search.best)]
-    states += [(limits, kept.state) for (limits, _), kept in search.searched.items()]
+    states += [(limits, kept.state) for (limits, _), kept in search.single_type.kept.items()]
     for limits, state in states:
         for candidate in state.incumbents.values():
             met = Met(candidate, limits)

@@ -18,7 +18,8 @@ from recommender.planner.plan_builder import (
     keeps,
 )
 from recommender.planner.problem import Problem
-from recommender.planner.search import BASELINE, PlanSearch, search_other_offers
+from recommender.planner.search import PlanSearch, search_other_offers
+from recommender.planner.single_type_search import BASELINE
 from recommender.text import duration, usd
 
 TIGHTER, LOOSER = 0.6, 1.5
@@ -84,7 +85,7 @@ def _looser(
     search: PlanSearch, words: str, limits: Limits, first: Evaluated
 ) -> list[SensitivityStep]:
     """What a looser limit gains: the plan at hand remains."""
-    state = search.search(limits, budget=BASELINE)
+    state = search.single_type.search(limits, cap=BASELINE)
     builder = search.builder.under(limits)
     best = _lead(state, builder, first.plan, cutoff=first.candidate.goal)
     return [_gain(words, best, first.plan, limits)]
@@ -103,7 +104,7 @@ def _tighter(
     mine = _kept_first(search, limits, first)
     if mine is not None and alike(mine, first.plan):
         return [SensitivityStep(words, SAME_PLAN, None)]
-    state = _with_own(search, search.search(limits, budget=BASELINE), limits)
+    state = _with_own(search, search.single_type.search(limits, cap=BASELINE), limits)
     best = _lead(state, search.builder.under(limits), first.plan)
     if mine is not None and (best is None or not _better(best, mine, limits)):
         best = mine
@@ -138,7 +139,7 @@ def _with_own(search: PlanSearch, state: SearchState, tighter: Limits) -> Search
     budget = tighter.budget_usd
     if budget is None:
         return state
-    own = search.single_type.incumbents
+    own = search.single_type.own.incumbents
     also = {k: c for k, c in own.items() if c.fallback < 0 and c.cost_usd < budget}
     return replace(state, incumbents=also | state.incumbents)
 

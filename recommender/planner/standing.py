@@ -23,11 +23,13 @@ from recommender.planner.plan_builder import goal_of
 from recommender.planner.problem import Problem, planning_problem
 from recommender.planner.ranking import Ranked
 from recommender.planner.search import PlanSearch
+from recommender.planner.selection import ranked_plans
 from recommender.risk.random_numbers import SEED
 from recommender.text import unknown
 
-COMPARED = 40  # plans among which the machine's rank is looked for
-FEW = 8  # regions that fit into one message
+RANKED_AMONG = 40  # plans among which the machine's rank is looked for
+REGIONS_NAMED = 8  # regions that fit into one message
+REASONS = 8  # why offers are left out, told at most
 
 
 def standing(
@@ -80,8 +82,10 @@ def _not_offered(name: str, regions: tuple[str, ...], catalog: Catalog) -> str:
         return ""
     if not sold:
         return "nobody offers it in this catalog"
-    more = f" and {len(sold) - FEW} more" if len(sold) > FEW else ""
-    return f"it is not offered in {', '.join(regions)}, but in {', '.join(sold[:FEW])}{more}"
+    more = f" and {len(sold) - REGIONS_NAMED} more" if len(sold) > REGIONS_NAMED else ""
+    return (
+        f"it is not offered in {', '.join(regions)}, but in {', '.join(sold[:REGIONS_NAMED])}{more}"
+    )
 
 
 def _not_allowed(own: Problem) -> tuple[str, ...]:
@@ -96,7 +100,7 @@ def _not_allowed(own: Problem) -> tuple[str, ...]:
         for reason, count in own.allowed.left_out
         if reason != "not among --instance"
     ]
-    return tuple(flags or counts[:FEW])
+    return tuple(flags or counts[:REASONS])
 
 
 def _unable(own: Problem) -> str:
@@ -113,7 +117,7 @@ def _unable(own: Problem) -> str:
 
 def _among_all(problem: Problem, own: Problem, name: str, watch: Watch) -> MachineStanding:
     """Its best plan against all plans, and what would make it win."""
-    ranked = PlanSearch(problem, watch=watch).ranked(COMPARED)
+    ranked = ranked_plans(PlanSearch(problem, watch=watch), RANKED_AMONG)
     mine, reasons, rank = best_kept(own), tuple[str, ...](), None
     if mine is None:
         failed = infeasible(PlanSearch(own))

@@ -16,13 +16,14 @@ from recommender.plan.plan import Plan
 from recommender.planner.baselines import rivals
 from recommender.planner.plan_builder import Evaluated, goal_of, is_on_demand_only, keeps
 from recommender.planner.ranking import HORIZON_S, Ranked, kind_of
-from recommender.planner.search import BASELINE, Budget, Only, PlanSearch, within_horizon
+from recommender.planner.search import PlanSearch, within_horizon
+from recommender.planner.single_type_search import BASELINE, Only, SearchCap
 
-RUNGS = (2.5, 8.0, 25.0)  # times the fastest: the cheapest plan within each is looked at
-RUNG = Budget(100)  # plans followed for each
+TIMES_FASTEST = (2.5, 8.0, 25.0)  # times the fastest: the cheapest plan within each is looked at
+CHEAPEST_WITHIN = SearchCap(100)  # plans followed for each
 SOME = 4  # kinds looked at for the cheapest
 ALIKE = 0.05  # plans that cost so much more at most, all counted, are as sensible
-FAR = 3.0  # a plan that costs so many times the least, all counted, is no choice by value
+TIMES_LEAST = 3.0  # a plan that costs so many times the least, all counted, is no choice by value
 SAME_MONEY = 0.10  # and of those none that costs so much more in money alone
 # What an hour sooner is worth at most, where nobody says: two people who do nothing but wait.
 HASTE_USD = 2.0 * HOUR_USD
@@ -102,7 +103,7 @@ def _kinds(search: PlanSearch, plans: Sequence[Evaluated]) -> tuple[Evaluated, .
     ordered = sorted(plans, key=_pressed)
     found: dict[object, Evaluated] = {}
     for each in ordered:
-        if _pressed(each) <= FAR * _pressed(ordered[0]):
+        if _pressed(each) <= TIMES_LEAST * _pressed(ordered[0]):
             found.setdefault(kind_of(search.builder, each.candidate), each)
     return tuple(found.values())
 
@@ -223,7 +224,7 @@ def _simple(search: PlanSearch) -> list[Candidate]:
     """One machine on demand: the cheapest of one GPU, and of any number."""
     limits = replace(search.problem.limits, max_machines=1, objective="cost")
     kinds: tuple[Only, ...] = ("one GPU on demand", "on_demand")
-    found = [search.search(limits, only, BASELINE) for only in kinds]
+    found = [search.single_type.search(limits, only, BASELINE) for only in kinds]
     return [state.best_candidate() for state in found if state.incumbents]
 
 
@@ -233,7 +234,7 @@ def _slower(search: PlanSearch, shown: Sequence[Evaluated]) -> list[Candidate]:
     if limits.goal != "time" or not shown:
         return []
     found = []
-    for times in RUNGS:
+    for times in TIMES_FASTEST:
         due_s = shown[0].time_s * times
         if limits.deadline_s is None or due_s < limits.deadline_s:
             found.append(_within(search, limits, due_s))
@@ -242,7 +243,7 @@ def _slower(search: PlanSearch, shown: Sequence[Evaluated]) -> list[Candidate]:
 
 def _lasting(search: PlanSearch, limits: Limits) -> list[Candidate]:
     """The cheapest of some kinds within the horizon: the cheapest of all may take a year."""
-    state = search.without_fallbacks(within_horizon(limits), budget=RUNG)
+    state = search.single_type.without_fallbacks(within_horizon(limits), cap=CHEAPEST_WITHIN)
     ordered = sorted(state.incumbents.values(), key=ranking_key)
     firsts = {kind_of(search.builder, each): each for each in reversed(ordered)}
     return sorted(firsts.values(), key=ranking_key)[:SOME]
@@ -250,5 +251,5 @@ def _lasting(search: PlanSearch, limits: Limits) -> list[Candidate]:
 
 def _within(search: PlanSearch, limits: Limits, due_s: float) -> Candidate | None:
     under = replace(limits, deadline_s=due_s, objective="cost")
-    state = search.without_fallbacks(under, budget=RUNG)
+    state = search.single_type.without_fallbacks(under, cap=CHEAPEST_WITHIN)
     return state.best_candidate() if state.incumbents else None

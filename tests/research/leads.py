@@ -9,7 +9,9 @@ from recommender.plan.limits import Choice, Limits, Progress
 from recommender.plan.plan import Plan
 from recommender.planner.plan_builder import goal_of, has_derived_price
 from recommender.planner.problem import planning_problem
+from recommender.planner.proof import proof_of
 from recommender.planner.search import PlanSearch
+from recommender.planner.selection import ranked_plans
 
 NOW = datetime(2026, 11, 23, tzinfo=UTC)
 SEED = 7
@@ -52,7 +54,7 @@ def lead_of(
 
 def first_of(search: PlanSearch) -> Lead | None:
     """The plan that leads the answer of a search."""
-    ranked = search.ranked(1).plans
+    ranked = ranked_plans(search, 1).plans
     if not ranked:
         return None
     plan, limits = ranked[0].plan, search.problem.limits
@@ -70,7 +72,7 @@ def first_of(search: PlanSearch) -> Lead | None:
         fallback=plan.fallback is not None,
         mixed=len(plan.machines) > 1,
         derived=has_derived_price(plan),
-        proven=search.proof().one_type_gap == 0.0,
+        proven=proof_of(search).one_type_gap == 0.0,
     )
 
 

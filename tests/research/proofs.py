@@ -87,7 +87,7 @@ def row_of(question: Question, catalog: Catalog, seconds: float) -> Row:
         question.limits,
         question.quotas,
         bool(state.incumbents),
-        answer.single_type.gap(),
+        answer.single_type.own.gap(),
         answer.best.gap(),
         round(answer_s, 2),
         state.gap(),

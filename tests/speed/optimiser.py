@@ -27,7 +27,8 @@ from recommender.plan.answer import Answer
 from recommender.plan.limits import Choice, Limits, Progress, QuotaLimit
 from recommender.planner.problem import planning_problem
 from recommender.planner.recommend import recommend
-from recommender.planner.search import FULL, PlanSearch
+from recommender.planner.search import PlanSearch
+from recommender.planner.single_type_search import FULL
 from tests.shipped import snapshot
 
 HOUR = 3600.0

@@ -7,7 +7,7 @@ import pytest
 
 from recommender.arrays import Floats
 from recommender.optimize.fallback_choices import (
-    FEW,
+    ALL_TRIED,
     LIKELY,
     SPEEDUPS,
     fallback_choices,
@@ -59,8 +59,8 @@ def fallbacks(step_s: Floats, usd: Floats, at_once: Floats) -> Fallbacks:
 
 
 def test_of_few_each_is_tried() -> None:
-    some = fallbacks(np.arange(FEW, 0.0, -1.0), np.ones(FEW), np.ones(FEW))
-    assert fallback_choices(some, np.ones(3), STEPS).tolist() == [[-1, *range(FEW)]] * 3
+    some = fallbacks(np.arange(ALL_TRIED, 0.0, -1.0), np.ones(ALL_TRIED), np.ones(ALL_TRIED))
+    assert fallback_choices(some, np.ones(3), STEPS).tolist() == [[-1, *range(ALL_TRIED)]] * 3
 
 
 def test_of_many_the_cheapest_of_each_speed_are_tried_and_no_one_twice() -> None:

@@ -12,7 +12,9 @@ from recommender.inputs.offers_file import read_offers
 from recommender.job.jobfile import find_job
 from recommender.plan.limits import Choice, Limits, Progress
 from recommender.planner.problem import Problem, planning_problem
+from recommender.planner.proof import proof_of
 from recommender.planner.search import PlanSearch
+from recommender.planner.selection import ranked_plans
 from tests.recommender.optimize.brute_force import Followed, every_plan
 from tests.recommender.planning import HOUR
 from tests.shipped import snapshot
@@ -81,7 +83,7 @@ def wrong(seed: int, catalog: Catalog, path: Path) -> str:
     problem = problem_of(seed, catalog, path)
     best = min(every_plan(problem), key=lambda plan: plan.goal, default=None)
     search = PlanSearch(problem)
-    first = next(iter(search.ranked(1).plans), None)
+    first = next(iter(ranked_plans(search, 1).plans), None)
     if first is None or best is None:
         if first is None and best is None:
             return ""
@@ -89,7 +91,7 @@ def wrong(seed: int, catalog: Catalog, path: Path) -> str:
     goal = first.time_s if problem.limits.goal == "time" else first.cost_usd
     if goal < best.goal * (1.0 - 1e-9):
         return f"{goal:.6g} is better than every plan: {best.goal:.6g}, {best.words}"
-    if goal > best.goal * (1.0 + TOLERANCE) and search.proof().one_type_gap == 0.0:
+    if goal > best.goal * (1.0 + TOLERANCE) and proof_of(search).one_type_gap == 0.0:
         return f"{goal:.6g} is said to be the best, but {best.goal:.6g}: {best.words}"
     return ""
 

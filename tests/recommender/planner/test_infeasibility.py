@@ -247,4 +247,4 @@ def test_a_budget_that_pays_neither_spot_nor_a_fallback_rules_mixes_out() -> Non
     problem = planning_problem(
         find_job("llama3-70b-sft"), limits, Choice(), snapshot(), Progress(), when, 7
     )
-    assert PlanSearch(problem).proven_infeasible
+    assert PlanSearch(problem).mixes.proven_infeasible

@@ -14,6 +14,7 @@ from recommender.planner import assumptions
 from recommender.planner.problem import PRINTED, Problem, planning_problem
 from recommender.planner.recommend import recommend
 from recommender.planner.search import PlanSearch
+from recommender.planner.selection import ranked_plans
 from recommender.risk.monte_carlo import simulate_paths
 from recommender.text import duration, usd
 from tests.recommender.planning import HOUR, NOW, ask, everything, job, written
@@ -108,7 +109,7 @@ def test_savings_stand_in_every_kind_of_answer(catalog: Catalog) -> None:
 
 def test_the_waiting_reported_is_that_of_the_plans_own_paths() -> None:
     search = PlanSearch(problem_under(ASKED["budget"], snapshot()))
-    for evaluated in search.ranked(3).plans:
+    for evaluated in ranked_plans(search, 3).plans:
         plan = evaluated.plan
         waits = simulate_paths(evaluated.inputs, None, PRINTED, 7).waiting_s[0]
         assert plan.spot is not None

@@ -17,6 +17,7 @@ from recommender.job.jobfile import find_job
 from recommender.plan.limits import Choice, Limits, Progress
 from recommender.planner.problem import PRINTED, SEARCHED, planning_problem
 from recommender.planner.search import PlanSearch
+from recommender.planner.selection import ranked_plans
 from recommender.risk.monte_carlo import simulate_paths
 from recommender.risk.path_inputs import PathInputs
 from recommender.risk.random_numbers import SEED
@@ -54,7 +55,7 @@ def plans_of(name: str, limits: Limits) -> list[tuple[str, PathInputs]]:
     problem = planning_problem(
         find_job(name), limits, Choice(), snapshot(), Progress(), parse_instant(NOW), SEED
     )
-    plans = PlanSearch(problem).ranked(5).plans
+    plans = ranked_plans(PlanSearch(problem), 5).plans
     return [(f"{name} plan {i}", evaluated.inputs) for i, evaluated in enumerate(plans, 1)]
 
 

@@ -6,6 +6,7 @@ from random import Random
 from typing import Literal
 
 from recommender.catalogs.catalog import Catalog
+from recommender.planner.selection import ranked_plans
 from tests.research.leads import Lead
 from tests.research.metamorphic.questions import Asking, random_question
 from tests.research.metamorphic.relations import RELATIONS, Pair
@@ -58,7 +59,7 @@ def shorter_table(number: int, asked: Asking, few: int, many: int) -> Row:
     No prefix: the best plan without spot machines and that of each provider stand in both.
     """
     short, long = (
-        [(each.plan.machines, each.cost_usd) for each in asked.search.ranked(top).plans]
+        [(each.plan.machines, each.cost_usd) for each in ranked_plans(asked.search, top).plans]
         for top in (few, many)
     )
     within = [plan for plan in long if plan in short] == short and short[:1] == long[:1]

@@ -14,6 +14,7 @@ from recommender.optimize.search_state import Candidate
 from recommender.plan.answer import Proof
 from recommender.plan.limits import Choice, Limits, Progress
 from recommender.planner.problem import planning_problem
+from recommender.planner.proof import proof_of
 from recommender.planner.search import PlanSearch
 from tests.research.leads import NEW, NOW, SEED, Lead, first_of
 from tests.research.mixes.questions import anchors
@@ -75,8 +76,8 @@ class Asking:
 
     def _says(self, gap: Callable[[Proof], float]) -> bool:
         if self.lead is None:
-            return self.search.proven_infeasible
-        return gap(self.search.proof()) == 0.0
+            return self.search.mixes.proven_infeasible
+        return gap(proof_of(self.search)) == 0.0
 
     @property
     def words(self) -> str:
@@ -106,7 +107,7 @@ def random_question(random: Random, catalog: Catalog) -> Asking:
     """A question that clusters of one type answer, or the last of a few that had no such answer."""
     asked = _drawn(random, catalog)
     for _ in range(TRIES):
-        if asked.search.single_type.incumbents:
+        if asked.search.single_type.own.incumbents:
             break
         asked = _drawn(random, catalog)
     return asked

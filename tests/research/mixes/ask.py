@@ -16,6 +16,7 @@ from recommender.planner.pipeline import Pipeline
 from recommender.planner.plan_builder import Evaluated, goal_of, keeps
 from recommender.planner.problem import Problem, planning_problem
 from recommender.planner.search import PlanSearch
+from recommender.planner.selection import ranked_plans
 from tests.recommender.optimize.direct_highs import least
 from tests.research.mixes.judge import fresh, recorded
 from tests.research.mixes.overhead import beaten
@@ -58,7 +59,7 @@ def ask(
     Quick: a first plan that mixes nothing is taken for the best that mixes nothing.
     """
     asked, pipeline = answered(question, catalog)
-    program = pipeline.search.program
+    program = pipeline.search.single_type.program
     if program is not None:
         asked = replace(asked, spot_share=program.spot_share, solvers=_disagreements(program.model))
     problem = pipeline.problem
@@ -106,7 +107,7 @@ def _disagreement(model: Model) -> str:
 
 def _without_mixes(question: Question, catalog: Catalog, choice: Choice) -> Evaluated | None:
     problem = problem_of(question, catalog, replace(choice, mix="no"))
-    return next(iter(PlanSearch(problem).ranked(1).plans), None)
+    return next(iter(ranked_plans(PlanSearch(problem), 1).plans), None)
 
 
 def _judged(plan: Evaluated | None, limits: Limits, reference: Path | None) -> tuple[Judged, ...]:
@@ -142,7 +143,7 @@ def found_again(search: PlanSearch, before: PlanRecord) -> Evaluated | None:
     if not search.best.incumbents:
         return None
     template = search.best.best_candidate()
-    for number, pools in enumerate(search.sites.pools):
+    for number, pools in enumerate(search.mixes.sites.pools):
         entries = [_entry(search, pools, machines) for machines in before.machines]
         fallback = _fallback(search, number, before)
         if None in entries or fallback is None:
@@ -172,7 +173,7 @@ def _fallback(search: PlanSearch, site: int, before: PlanRecord) -> int | None:
     if not before.fallback:
         return -1
     offers, wanted = search.problem.catalog.offers, before.fallback[0]
-    fallbacks = search.sites.sites[site].fallbacks
+    fallbacks = search.mixes.sites.sites[site].fallbacks
     for number, (offer, count) in enumerate(zip(fallbacks.offer, fallbacks.count, strict=True)):
         named = (offers.instance_type[offer], offers.region[offer], int(count))
         if named == (wanted.instance_type, wanted.places[0][0], wanted.count):
@@ -200,7 +201,7 @@ def _refusal(question: Question, catalog: Catalog, choice: Choice) -> str:
 def _best(question: Question, catalog: Catalog, choice: Choice) -> PlanRecord | None:
     try:
         problem = problem_of(question, catalog, choice)
-        plans = PlanSearch(problem).ranked(1).plans
+        plans = ranked_plans(PlanSearch(problem), 1).plans
     except RecommendError:
         return None
     kept = [plan for plan in plans if keeps(plan.plan, problem.limits)]

@@ -11,6 +11,7 @@ from recommender.optimize.dominated import fallbacks_alone
 from recommender.planner.plan_builder import Evaluated, keeps
 from recommender.planner.problem import PRINTED
 from recommender.planner.search import PlanSearch
+from recommender.planner.selection import ranked_plans
 from recommender.risk.run_statistics import OutcomeCache
 
 BEATS = 1e-3  # share by which both figures must be less
@@ -39,11 +40,11 @@ def _words(plan: Evaluated) -> str:
 
 def _by_own_fallback(search: PlanSearch, plans: Sequence[Evaluated]) -> Iterator[str]:
     printed = OutcomeCache(PRINTED, search.problem.seed)
-    space = replace(search.problem.space(search.sites), cache=printed)
+    space = replace(search.problem.space(search.mixes.sites), cache=printed)
     for plan in plans:
         fallback = plan.candidate.fallback
         if fallback >= 0:
-            usd, seconds = fallbacks_alone(space, search.sites.sites[plan.candidate.site])
+            usd, seconds = fallbacks_alone(space, search.mixes.sites.sites[plan.candidate.site])
             if _beats(float(usd[fallback]), float(seconds[fallback]), plan):
                 yield f"{_words(plan)} by its fallback alone, {usd[fallback]:.6g} USD"
 
@@ -51,7 +52,7 @@ def _by_own_fallback(search: PlanSearch, plans: Sequence[Evaluated]) -> Iterator
 def _by_plans_without_the_limit(search: PlanSearch, plans: Sequence[Evaluated]) -> Iterator[str]:
     asked = search.problem.limits
     free = PlanSearch(search.problem.under(replace(asked, max_overhead=None)))
-    others = list(free.ranked(ASKED).plans)
+    others = list(ranked_plans(free, ASKED).plans)
     slowest = max((plan.time_s for plan in plans), default=0.0)
     dearest = max((plan.cost_usd for plan in plans), default=0.0)
     promising = [

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from recommender.optimize.linear_program import Model
 from recommender.planner.search import PlanSearch
+from recommender.planner.selection import ranked_plans
 from tests.research.mixes.ask import _disagreements, ask, problem_of
 from tests.research.mixes.overhead import beaten
 from tests.research.mixes.questions import (
@@ -62,7 +63,7 @@ def test_a_plan_that_others_beat_without_the_overhead_limit_is_named() -> None:
     question = Question("dlrm", "24h, overhead 5%", "none", "default")
     catalog = snapshot()
     search = PlanSearch(problem_of(question, catalog, choice_of(question, catalog)))
-    first = search.ranked(1).plans[0]
+    first = ranked_plans(search, 1).plans[0]
     assert beaten(search, [first]) == ""
     estimate = first.plan.estimate
     worse = replace(

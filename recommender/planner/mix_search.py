@@ -1,0 +1,114 @@
+"""The search over clusters of several machine types, after that over clusters of one."""
+
+from dataclasses import replace
+from functools import cached_property
+
+import numpy as np
+
+from recommender.catalogs.frozen import dataclass
+from recommender.market.sites import SitePools
+from recommender.optimize.search import search_mixes
+from recommender.optimize.search_state import SearchState
+from recommender.optimize.space import Space
+from recommender.planner.problem import Problem
+from recommender.planner.single_type_search import PROOF, SearchCap, SingleTypeSearch
+
+MIX_REGIONS = 4  # regions in which mixes are tried, unless a proof is asked for
+MIX_PAIRS = 500_000  # of offers in the regions tried under quotas: all three clouds have 400,000
+MIXES = SearchCap(600, 200)
+MIXES_QUOTAS = SearchCap(600, 600, 100)  # on 12 problems, 1,500 sets found nothing better
+MIXES_LAST = SearchCap(100, 60)  # where no cluster of one type keeps the limits, a mix seldom does
+MIXES_LAST_QUOTAS = SearchCap(100, 400)  # but under quotas; those found were in the first 40
+
+
+@dataclass(frozen=True)
+class MixSearch:
+    """Searches mixes where they may pay: what they have to beat are clusters of one type."""
+
+    single_type: SingleTypeSearch
+
+    @property
+    def problem(self) -> Problem:
+        """The problem that is searched."""
+        return self.single_type.problem
+
+    @property
+    def made(self) -> bool:
+        """Whether mixes are searched at all: they seldom pay without quotas."""
+        mix = self.problem.choice.mix
+        if not self.problem.rows:
+            return False
+        if not self.single_type.own.incumbents:
+            return mix != "no" and bool(self._able)
+        pays = self._in_full or self.problem.job.elastic or self._anchored
+        return mix == "yes" or (mix == "auto" and pays)
+
+    @property
+    def _in_full(self) -> bool:
+        """Whether mixes are searched as far as they go: quotas bind, or a proof is asked for."""
+        return self.single_type.prove or bool(self.problem.choice.quotas)
+
+    @property
+    def _anchored(self) -> bool:
+        """Whether spot machines may save to an on-demand machine of their cluster only."""
+        return self.problem.choice.checkpoint_to == "anchor"
+
+    @cached_property
+    def _able(self) -> frozenset[str]:
+        """Providers whose mixes could keep the limits, where no cluster of one type does."""
+        from recommender.planner.mix_feasibility import able_providers  # most answers need none
+
+        return able_providers(self.problem.space(self.problem.single_type_sites))
+
+    @property
+    def _cap(self) -> SearchCap:
+        if self.single_type.prove:
+            return PROOF
+        return MIXES_QUOTAS if self.problem.choice.quotas else MIXES
+
+    @cached_property
+    def _regions(self) -> tuple[SitePools, float]:
+        """Regions searched for mixes, and the lower bound of those that are not."""
+        if not self.made:
+            return SitePools((), ()), float("inf")
+        most = None if self._in_full or self._anchored else MIX_REGIONS
+        able = None if self.single_type.own.incumbents else self._able
+        pairs = MIX_PAIRS if most is None and not self.single_type.prove else None
+        return self.problem.mix_regions(self.single_type.own.cutoff, most, able, pairs)
+
+    @cached_property
+    def sites(self) -> SitePools:
+        """All sites: those of single types first, then the regions where a mix may be better."""
+        return self.problem.single_type_sites + self._regions[0]
+
+    @cached_property
+    def best(self) -> SearchState:
+        """The search over clusters of one type and, where they may pay, of several."""
+        single, watch, cap = self.single_type.own, self.single_type.watch, self._cap
+        state = replace(single, incumbents=dict(single.incumbents), waiting=[])
+        if not self.made:
+            return state
+        state.max_plans, state.max_supports = state.plans_evaluated + cap.plans, cap.supports
+        state.patience = cap.patience
+        state.open_bound = min(state.open_bound, self._regions[1])
+        space, start = self.problem.space(self.sites), len(self.problem.single_type_sites.sites)
+        complete = bool(state.incumbents) or self._find_any(space, start, state)
+        watch.show(state, may_stop=cap is PROOF)
+        if state.incumbents or (self.single_type.prove and not complete):
+            search_mixes(space, state, first=start)
+        elif not complete:
+            state.open_bound = 0.0
+        watch.close()
+        return state
+
+    def _find_any(self, space: Space, start: int, state: SearchState) -> bool:
+        """Find a mix where no plan is known; whether all were looked at."""
+        from recommender.planner.mix_feasibility import find_any  # most answers need none
+
+        last = MIXES_LAST_QUOTAS if self.problem.choice.quotas else MIXES_LAST
+        return find_any(space, start, state, last.plans, last.supports)
+
+    @property
+    def proven_infeasible(self) -> bool:
+        """Where no plan was found: whether nothing that could keep the limits was left out."""
+        return not np.isfinite(self.best.open_bound)

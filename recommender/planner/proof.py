@@ -1,0 +1,60 @@
+"""How sure the first place of an answer is: optimal, or a gap that bounds leave."""
+
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+
+from recommender.optimize.search_state import EPSILON
+from recommender.plan.answer import Proof
+from recommender.planner.plan_builder import Evaluated
+from recommender.planner.search import PlanSearch
+
+
+def proof_of(search: PlanSearch, lead: Evaluated | None = None) -> Proof:
+    """How far below the best plan the goal of a plan that was not found could lie.
+
+    Where the answer's best plan `lead` is not the one that was found, but dearer (the curve
+    without limits holds nothing that takes months), how far below that.
+    """
+    state, single = search.best, search.single_type.own.gap()
+    gap = _gap(search)
+    mixes = _mixes_searched(search, gap)
+    if lead is not None and state.incumbents:
+        found = search.builder.build(state.best_candidate())
+        left = min(1.0, found.cost_usd / lead.cost_usd)
+        single, gap = 1.0 - left * (1.0 - single), 1.0 - left * (1.0 - gap)
+    return Proof(
+        status="gap" if gap > 0 else "optimal",
+        gap=gap,
+        one_type_gap=min(single, gap),
+        method="search",
+        plans_evaluated=state.plans_evaluated,
+        mixes=mixes,
+    )
+
+
+def _mixes_searched(search: PlanSearch, gap: float) -> Literal["searched", "in part", "bounded"]:
+    if not search.mixes.made:
+        return "bounded" if gap > search.single_type.own.gap() else "searched"
+    return "in part" if gap > search.single_type.own.gap() else "searched"
+
+
+def _gap(search: PlanSearch) -> float:
+    """How much better a plan could be than the best one, by the search and a quick bound."""
+    state = search.best
+    of_one = replace(state, open_bound=search.single_type.own.open_bound).gap()
+    if not search.mixes.made:
+        return max(state.gap(), _mix_gap(search))
+    if state.gap() <= of_one or search.problem.choice.quotas:  # which the quick bound leaves out
+        return state.gap()
+    return max(of_one, min(state.gap(), _mix_gap(search)))
+
+
+def _mix_gap(search: PlanSearch) -> float:
+    """How much better a mix could be than the best plan, by a bound that is quick."""
+    best = search.best.best_goal
+    if not np.isfinite(best):
+        return 0.0
+    least = search.problem.mix_lower_bound(best * (1.0 - EPSILON), search.thorough)
+    return 0.0 if least >= best * (1.0 - EPSILON) else 1.0 - least / best

@@ -1,0 +1,85 @@
+"""Which of the plans that searches find are ranked: those of a table, or of a cost-time curve."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+
+from recommender.optimize.search_state import Candidate, SearchState
+from recommender.plan.frontier import unbeaten
+from recommender.planner.ranking import HORIZON_S, Ranked, Ranking
+from recommender.planner.search import PlanSearch, within_horizon
+from recommender.planner.single_type_search import BASELINE, FULL, QUICK
+
+CURVE_DEADLINES = 8  # tried between the fastest and the cheapest plan of a curve
+
+
+def ranked_plans(search: PlanSearch, top: int, others: Iterable[Candidate] = ()) -> Ranked:
+    """The best plans of a table of `top`; none where no plan keeps the limits.
+
+    Without limits the cost-time curve through what the search finds and `others`.
+    """
+    if not search.best.incumbents:
+        return Ranked((), 0)
+    limits = search.problem.limits
+    on_demand = search.single_type.search_or_relaxed(limits, "on_demand")
+    ranking = Ranking(
+        search.builder, top, on_demand.best_candidate() if on_demand.incumbents else None
+    )
+    if limits.goal == "frontier":
+        return ranking.frontier([search.best.best_candidate(), *_curve(search), *others])
+    return ranking.ranked(_with_quoted(search, ranking), _best_of_each(search))
+
+
+def _with_quoted(search: PlanSearch, ranking: Ranking) -> SearchState:
+    """The best plans, with the best at quoted prices where one nobody quoted may not lead.
+
+    The search for the best of all meets few of those that cost a little more.
+    """
+    state, below = search.best, ranking.quoted_below(search.best)
+    if below <= 0.0:
+        return state
+    problem = search.problem
+    pools = problem.single_type_sites.pools
+    masks = tuple(np.array([not problem.is_derived(p) for p in site]) for site in pools)
+    quoted = search.single_type.among(masks, FULL, below)
+    printed = {key: each for key, each in quoted.incumbents.items() if each.printed}
+    return replace(state, incumbents=state.incumbents | printed)
+
+
+def _best_of_each(search: PlanSearch) -> list[Candidate]:
+    """The best plan without spot, and the best of each provider."""
+    limits, sites = search.problem.limits, search.problem.single_type_sites.sites
+    single_type = search.single_type
+    found = [single_type.search(limits, "on_demand", BASELINE)]
+    for index in range(len(sites)):
+        if single_type.own.incumbents and single_type.own.best_candidate().site == index:
+            continue  # the best plan of all is the best of its provider
+        masks = tuple(np.full(len(s.entries), i == index) for i, s in enumerate(sites))
+        found.append(single_type.among(masks, BASELINE))
+    return [state.best_candidate() for state in found if state.incumbents]
+
+
+def _curve(search: PlanSearch) -> list[Candidate]:
+    """What no other plan beats in both cost and time, of those met on the way.
+
+    Searched are the cheapest plan, the fastest, and the cheapest under deadlines between them,
+    kept by half of the runs and by as many as a limit asks for: what waits seldom and long is
+    on the curve of medians as well.
+    """
+    limits, without_fallbacks = search.problem.limits, search.single_type.without_fallbacks
+    aims = (replace(limits, objective="time"), replace(limits, objective="cost"))
+    found = [without_fallbacks(aim, cap=BASELINE) for aim in aims]
+    times = [state.best_candidate().time_s for state in found if state.incumbents]
+    if len(times) > 1:
+        most_s = min(max(times), HORIZON_S)
+        # Medians lie below the trimmed means by which the fastest is known.
+        least_s = 0.7 * min(times)
+        for due_s in np.geomspace(least_s, most_s, CURVE_DEADLINES + 2)[1:-1].tolist():
+            for due, chance in ((due_s, 0.5), (due_s * 1.3, limits.confidence)):
+                under = replace(limits, deadline_s=due, objective="cost", confidence=chance)
+                found.append(without_fallbacks(under, cap=QUICK))
+        if max(times) > HORIZON_S:  # the cheapest of all may take a year
+            found.append(without_fallbacks(within_horizon(limits), cap=QUICK))
+    met = {key: each for state in found for key, each in state.incumbents.items()}
+    return list(unbeaten(met.values(), lambda each: (each.cost_usd, each.time_s)))

@@ -1,0 +1,291 @@
+"""Searches over clusters of one machine type: a problem's own, and those under other limits.
+
+What was searched once is kept. The problem's own search comes first, whatever is asked: it tells
+how far those under other limits go, so no answer depends on what was asked before.
+"""
+
+from collections.abc import Callable
+from dataclasses import field, replace
+from functools import cached_property
+from itertools import chain
+from typing import Literal
+
+import numpy as np
+
+from recommender.arrays import Bools, Floats
+from recommender.catalogs.frozen import dataclass
+from recommender.market.sites import SitePools
+from recommender.optimize.columns import clusters_by_estimate, promising_clusters
+from recommender.optimize.master_program import MasterProgram, master_program
+from recommender.optimize.search import SingleQueue, judge_first, search_singles, single_queue
+from recommender.optimize.search_state import Candidate, SearchState, Watch
+from recommender.optimize.space import Entries, Masks, Space
+from recommender.plan.limits import Limits
+from recommender.planner.problem import Problem
+from recommender.planner.ranking import KNEE
+
+JUDGED = 12  # clusters that the master program puts first, judged before the exact search
+JUDGED_MOST = 40  # where none of them keeps the limits
+HARD = 600  # plans followed for the answer itself, beyond which searches under other limits are cut
+HARD_PLANS = 200  # to so many plans each
+
+
+@dataclass(frozen=True, slots=True)
+class SearchCap:
+    """How far a search goes before it stops with a gap."""
+
+    plans: int  # simulated at most
+    supports: int = 100_000  # sets of entries tried at most, for mixes
+    patience: int = 10**9  # and while the gap they leave is wide
+    secondary: bool = False  # for plans told next to the answer: nothing is proven of them
+
+
+FULL = SearchCap(3000)
+BASELINE = SearchCap(1000, secondary=True)  # most need fewer than 100
+SHORT = SearchCap(48, secondary=True)  # of these, before they go by estimates
+QUICK = SearchCap(200, secondary=True)  # for limits that are only tried
+PROOF = SearchCap(10**9, 10**9)  # until the proof is done, or who waits for it has enough
+
+Only = Literal["any", "on_demand", "spot", "one GPU", "one GPU on demand", "big"]
+# Which entries a search may use, by entries and GPUs per machine.
+ALLOWED: dict[Only, Callable[[Entries, Floats], Bools]] = {
+    "any": lambda entries, gpus: gpus > 0,
+    "on_demand": lambda entries, gpus: ~entries.spot,
+    "spot": lambda entries, gpus: entries.spot,
+    "one GPU": lambda entries, gpus: gpus == 1,
+    "one GPU on demand": lambda entries, gpus: (gpus == 1) & ~entries.spot,
+    "big": lambda entries, gpus: gpus >= 8,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A search that was made, and how far it went: it serves who asks for no more."""
+
+    state: SearchState
+    plans: int
+    slack: float
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One search: under which limits, among which entries, and how far."""
+
+    limits: Limits
+    masks: Masks
+    cap: SearchCap
+    max_plans: int  # those of the cap, or fewer
+    slack: float = 0.0  # plans slower than the fastest by up to this share are kept as well
+    below: float = np.inf  # only plans whose goal is less matter
+
+    def short(self) -> "Request":
+        """A short search for the best alone, before one goes by estimates."""
+        most = min(self.max_plans, SHORT.plans)
+        return Request(self.limits, self.masks, SHORT, most)
+
+
+@dataclass(frozen=True)
+class SingleTypeSearch:
+    """Searches clusters of one type for one problem, and for it under other limits."""
+
+    problem: Problem
+    prove: bool = False  # search as far as it goes
+    watch: Watch = field(default_factory=Watch)  # the search that runs now
+    kept: dict[tuple[Limits, Only], Kept] = field(default_factory=dict)
+    queues: dict[Limits, SingleQueue] = field(default_factory=dict)
+
+    @cached_property
+    def own(self) -> SearchState:
+        """The search under the problem's limits."""
+        cap = PROOF if self.prove else FULL
+        masks = self._masks("any")
+        request = Request(self.problem.limits, masks, cap, cap.plans, slack=KNEE)
+        return self._kept_search(request, "any")
+
+    def search(
+        self, limits: Limits, only: Only = "any", cap: SearchCap = FULL, slack: float = 0.0
+    ) -> SearchState:
+        """Clusters of one type under other limits, or of some entries only (`ALLOWED`).
+
+        Where the best plan of the problem itself is one of those asked for, it is the best of them.
+        """
+        own, masks = self.own, self._masks(only)
+        asked_again = limits == self.problem.limits and bool(own.incumbents)
+        if asked_again and own.best_candidate().allowed_by(masks):
+            kept = {k: c for k, c in own.incumbents.items() if c.allowed_by(masks)}
+            return replace(own, incumbents=kept)
+        known = self.kept.get((limits, only))
+        if known is not None and known.plans >= cap.plans and known.slack >= slack:
+            return known.state
+        request = Request(limits, masks, cap, self._max_plans(cap), slack)
+        return self._kept_search(request, only)
+
+    def search_or_relaxed(self, limits: Limits, only: Only = "any") -> SearchState:
+        """Plans under the limits; where none keeps them, the fastest or cheapest without limits."""
+        found = self.search(limits, only, BASELINE)
+        if found.incumbents:
+            return found
+        aim: Literal["time", "cost"] = "time" if limits.deadline_s is not None else "cost"
+        free = Limits(objective=aim, max_machines=limits.max_machines, confidence=0.0)
+        return self.search(free, only, BASELINE)
+
+    def among(self, masks: Masks, cap: SearchCap, below: float = np.inf) -> SearchState:
+        """Clusters of some entries by site under the problem's limits; only goals below matter."""
+        limits, most = self.problem.limits, self._max_plans(cap)
+        return self._clusters(Request(limits, masks, cap, most, below=below))
+
+    def without_fallbacks(
+        self,
+        limits: Limits,
+        masks: Masks | None = None,
+        cap: SearchCap = FULL,
+        slack: float = 0.0,
+    ) -> SearchState:
+        """Clusters of one type that no fallback helps: fewer plans, and quicker to go through."""
+        state = SearchState(slack=slack if limits.goal == "time" else 0.0, max_plans=cap.plans)
+        space = self._space(limits, cap, fallbacks=False)
+        if cap.secondary:
+            self._judge_by_estimate(space, masks, state)
+        if not state.incumbents:
+            step_s = self.problem.step_s[:, : limits.max_machines]
+            search_singles(space, state, masks, single_queue(space, step_s))
+        return state
+
+    def by_estimate(self, limits: Limits, surest: bool = False) -> list[Candidate]:
+        """Plans of the clusters of the best or surest estimates that may keep other limits.
+
+        They may by the paths of a search, within their error: those printed decide.
+        """
+        quick = QUICK.plans
+        state = SearchState(slack=0.0, max_plans=quick, plans_followed=quick)  # none on the printed
+        space = replace(self.problem.space(self.problem.single_type_sites), limits=limits)
+        self._judge_by_estimate(space, None, state, surest)
+        return [each.candidate for each in state.waiting if not each.beaten]
+
+    @cached_property
+    def program(self) -> MasterProgram | None:
+        """The master program of the question; None where no cluster can train the job."""
+        space = self.problem.space(self.problem.single_type_sites)
+        step_s = self.problem.step_s[:, : space.limits.max_machines]
+        return master_program(space, promising_clusters(space, step_s))
+
+    def _max_plans(self, cap: SearchCap) -> int:
+        """Where the problem's own search had to follow many plans, those next to it do less."""
+        hard = self.own.plans_evaluated > HARD
+        return min(cap.plans, HARD_PLANS) if hard else cap.plans
+
+    def _masks(self, only: Only) -> Masks:
+        gpus = self.problem.columns.gpus
+        sites = self.problem.single_type_sites.sites
+        return tuple(ALLOWED[only](site.entries, gpus[site.entries.kind]) for site in sites)
+
+    def _kept_search(self, request: Request, only: Only) -> SearchState:
+        """A search that is made and kept."""
+        found = self._clusters(request)
+        if only == "any" and found.exhausted and not found.incumbents:
+            # Cheap spot plans used the cap up: on-demand ones cost more and may still do.
+            reliable = self._clusters(replace(request, masks=self._masks("on_demand")))
+            found = replace(
+                reliable,
+                open_bound=min(found.open_bound, reliable.open_bound),
+                plans_evaluated=found.plans_evaluated + reliable.plans_evaluated,
+                max_plans=found.max_plans + reliable.max_plans,
+            )
+        self.kept[request.limits, only] = Kept(found, request.cap.plans, request.slack)
+        return found
+
+    def _clusters(self, request: Request) -> SearchState:
+        """A search; next to the answer it goes by estimates where bounds would take long."""
+        if request.cap != BASELINE:
+            return self._exactly(request)
+        state = SearchState(slack=0.0, max_plans=0)
+        if request.limits.deadline_s is None or not self._any_spot(request.masks):
+            state = self._exactly(request.short())
+            if not state.exhausted:
+                return state
+        space = self._space(request.limits, BASELINE)
+        self._judge_by_estimate(space, request.masks, state)
+        return state if state.incumbents else self._exactly(request)
+
+    def _any_spot(self, masks: Masks) -> bool:
+        """Whether spot may be used: with fallbacks under a deadline lower bounds are wide."""
+        sites = self.problem.single_type_sites.sites
+        both = zip(masks, sites, strict=True)
+        return any(bool((mask & site.entries.spot).any()) for mask, site in both)
+
+    def _exactly(self, request: Request) -> SearchState:
+        """Clusters by their lower bounds, until none is left that could be better."""
+        limits, cap, slack = request.limits, request.cap, request.slack
+        state = SearchState(
+            slack=slack if limits.goal == "time" else 0.0,
+            max_plans=request.max_plans,
+            best_goal=request.below,
+        )
+        if limits.goal == "time" and limits.deadline_s is not None:
+            # Fallbacks make many plans of a cluster and few of them faster: first those without.
+            third = replace(cap, plans=cap.plans // 3)
+            first = self.without_fallbacks(limits, request.masks, third, slack)
+            state.best_goal, state.lead = min(request.below, first.best_goal), first.lead
+            state.incumbents = dict(first.incumbents)
+        space, main = self._space(limits, cap), limits == self.problem.limits and not cap.secondary
+        if main:
+            self.watch.show(state, may_stop=cap is PROOF)
+        queue = self._queue(space)
+        if main and self.program is not None:
+            queue = queue.without(self._judged_first(space, self.program, request.masks, state))
+        search_singles(space, state, request.masks, queue)
+        self.watch.close()
+        return state
+
+    def _space(self, limits: Limits, cap: SearchCap, fallbacks: bool = True) -> Space:
+        """Clusters of one type; next to the answer plans are compared on the paths of a search."""
+        sites = self.problem.single_type_sites if fallbacks else self._sites_without_fallbacks
+        space = replace(self.problem.space(sites), limits=limits)
+        return replace(space, printed=None) if cap.secondary else space
+
+    def _judge_by_estimate(
+        self, space: Space, masks: Masks | None, state: SearchState, surest: bool = False
+    ) -> None:
+        """Judge the clusters of the best estimates; more of them while no plan keeps the limits."""
+        step_s = self.problem.step_s[:, : space.limits.max_machines]
+        first = clusters_by_estimate(space, step_s, masks, surest)
+        best, next_best = (
+            list(chain(*some)) for some in (first[:JUDGED], first[JUDGED:JUDGED_MOST])
+        )
+        state.max_plans += SHORT.plans
+        judge_first(space, best, state)
+        if not state.incumbents and not any(each.kept for each in state.waiting):
+            judge_first(space, next_best, state)
+
+    def _judged_first(
+        self, space: Space, program: MasterProgram, masks: Masks, state: SearchState
+    ) -> list[tuple[int, int, int]]:
+        """Judge what the program puts first; more of it while no plan keeps the limits."""
+        allowed = [c for c in program.first if masks[c.site][list(c.entries)].all()]
+        judge_first(space, allowed[:JUDGED], state)
+        done = JUDGED if state.incumbents else JUDGED_MOST
+        judge_first(space, allowed[JUDGED:done], state)
+        singles = [c for c in allowed[:done] if len(c.entries) == 1]
+        return [(c.site, c.entries[0], c.counts[0]) for c in singles]
+
+    @cached_property
+    def _sites_without_fallbacks(self) -> SitePools:
+        all_sites = self.problem.single_type_sites
+        sites = tuple(replace(site, fallbacks=site.fallbacks.none()) for site in all_sites.sites)
+        return SitePools(sites, all_sites.pools)
+
+    def _queue(self, space: Space) -> SingleQueue:
+        """All clusters of one entry, made once for searches under the same limits.
+
+        A tighter limit only raises lower bounds, so the problem's own queue does for it as well:
+        clusters that cannot keep it are met, and dropped.
+        """
+        own, most = self.problem.limits, space.limits.max_machines
+        as_many = replace(space.limits, max_machines=own.max_machines)
+        if own in self.queues and most <= own.max_machines and as_many.tighter_than(own):
+            known = self.queues[own]
+            return known if most == own.max_machines else known.up_to(most)
+        if space.limits not in self.queues:
+            step_s = self.problem.step_s[:, : space.limits.max_machines]
+            self.queues[space.limits] = single_queue(space, step_s)
+        return self.queues[space.limits]
