@@ -90,7 +90,7 @@ def more_regions(plans: tuple[Plan, ...]) -> int:
 def price_dates(problem: Problem) -> tuple[PriceDate, ...]:
     """The newest price of each provider and market of which something may be rented."""
     offers = problem.catalog.offers
-    rows = problem.allowed.rows or range(len(offers))
+    rows = problem.offers.allowed.rows or range(len(offers))
     used = {(offers.provider[row], offers.market[row]) for row in rows}
     return tuple(
         PriceDate(d.provider, d.market, d.newest, d.offers)

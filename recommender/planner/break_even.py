@@ -80,12 +80,12 @@ class MachineChange:
     def _cheaper(self, problem: Problem, times: float) -> Problem:
         """The problem with the machine's offers at a fraction of their price, in these places."""
         offers = problem.catalog.offers
-        rows = set(self.own.allowed.rows)
+        rows = set(self.own.offers.allowed.rows)
         usd = [
             price / times if row in rows else price for row, price in enumerate(offers.usd_per_hour)
         ]
         catalog = replace(problem.catalog, offers=replace(offers, usd_per_hour=array("d", usd)))
-        return replace(problem, catalog=catalog)
+        return problem.with_catalog(catalog)
 
     def _faster(self, problem: Problem, times: float) -> Problem:
         """The problem with the machine's GPUs, links and input that many times as fast."""
@@ -94,7 +94,7 @@ class MachineChange:
         factor = np.where(mine, times, 1.0)
         rates = {name: getattr(columns, name) * factor for name in _RATES}
         latency_s = columns.network_latency_s / factor
-        return problem.with_columns(replace(columns, **rates, network_latency_s=latency_s))
+        return problem.with_speeds(replace(columns, **rates, network_latency_s=latency_s))
 
 
 def best_kept(problem: Problem) -> Evaluated | None:

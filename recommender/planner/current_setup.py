@@ -27,18 +27,16 @@ def current_setup(problem: Problem, machines: Comparison, flag: str = "--compare
     or they cannot train the job.
     """
     limits = problem.limits
-    everything = replace(
-        problem,
-        job=replace(problem.job, machines=0),
-        choice=Choice(
-            accelerator="any",
-            arch="any",
-            failover="none",
-            instances=(machines.instance_type,),
-            **{name: getattr(problem.choice, name) for name in _KNOWN_BETTER},
-        ),
-        limits=replace(limits, max_machines=max(machines.count, limits.max_machines)),
+    choice = Choice(
+        accelerator="any",
+        arch="any",
+        failover="none",
+        instances=(machines.instance_type,),
+        **{name: getattr(problem.choice, name) for name in _KNOWN_BETTER},
     )
+    limits = replace(limits, max_machines=max(machines.count, limits.max_machines))
+    job = replace(problem.job, machines=0)
+    everything = problem.under(limits).among(choice).with_job(job)
     there = everything
     if machines.region:  # else a cheaper region would stand for it
         there = everything.among(replace(everything.choice, regions=(machines.region,)))
@@ -80,7 +78,9 @@ def _why_none(problem: Problem, machines: Comparison) -> str:
     unable = [reason for reason in problem.columns.reasons if reason]
     if unable:
         return f"cannot train this job: {unable[0]}; name other machines"
-    sold = sorted({(o.market[r].replace("_", "-"), o.region[r]) for r in problem.allowed.rows})
+    sold = sorted(
+        {(o.market[r].replace("_", "-"), o.region[r]) for r in problem.offers.allowed.rows}
+    )
     if not sold:
         return "nobody offers it any more; name machines that can be rented"
     wanted = machines.market.replace("_", "-")

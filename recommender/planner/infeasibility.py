@@ -60,21 +60,23 @@ def blocking_flags(problem: Problem) -> tuple[str, ...]:
     up_to = "no machine" if most == 1 else f"no cluster of up to {most} machines"
     if problem.job.machines:
         up_to = f"no cluster of exactly {most} machine{'s' * (most > 1)}"
-    first = (f"{up_to} among those allowed can train this job",) if problem.allowed.rows else ()
+    first = (
+        (f"{up_to} among those allowed can train this job",) if problem.offers.allowed.rows else ()
+    )
     return (*first, *(found or ("more than one flag rules machines out: leave several out",)))
 
 
 def _count(problem: Problem) -> str:
     job, limits = problem.job, problem.limits
     most = replace(limits, max_machines=max(limits.max_machines, Limits().max_machines))
-    if not job.machines or not fits(replace(problem, job=replace(job, machines=0), limits=most)):
+    if not job.machines or not fits(problem.under(most).with_job(replace(job, machines=0))):
         return ""
     return f"--machines {job.machines} is in the way; other numbers of machines can"
 
 
 def _sharding(problem: Problem) -> str:
     job = problem.job
-    if job.sharding == "auto" or not fits(replace(problem, job=replace(job, sharding="auto"))):
+    if job.sharding == "auto" or not fits(problem.with_job(replace(job, sharding="auto"))):
         return ""
     why = "needs a transformer, whose layers it splits" if not job.layers else "does not fit"
     if job.layers and job.sharding == "context" and most_context(job) == 1:
@@ -84,7 +86,7 @@ def _sharding(problem: Problem) -> str:
 
 def _precision(problem: Problem) -> str:
     job = problem.job
-    if job.precision == "mixed" or not fits(replace(problem, job=replace(job, precision="mixed"))):
+    if job.precision == "mixed" or not fits(problem.with_job(replace(job, precision="mixed"))):
         return ""
     return f"--precision {job.precision} is in the way; --precision mixed leaves machines that can"
 
@@ -93,7 +95,7 @@ def _machines(problem: Problem) -> str:
     limits, most = problem.limits, problem.limits.max_machines
     while most < MOST_MACHINES:
         most = min(2 * most, MOST_MACHINES)
-        if fits(replace(problem, limits=replace(limits, max_machines=most))):
+        if fits(problem.under(replace(limits, max_machines=most))):
             return f"--max-machines {limits.max_machines} is too few; {most} are enough"
     return ""
 
@@ -102,7 +104,7 @@ def _choices(problem: Problem) -> list[str]:
     return [
         f"{typed} leaves no machine that can"
         for typed, _, wider in wider_choices(problem.choice, NARROWED)
-        if fits(replace(problem, choice=wider))
+        if fits(problem.among(wider))
     ]
 
 
@@ -140,7 +142,7 @@ def infeasible(search: PlanSearch) -> Infeasible:
     """
     problem = search.problem
     if not fits(problem):
-        nothing = () if problem.allowed.rows else (_no_offers(problem),)
+        nothing = () if problem.offers.allowed.rows else (_no_offers(problem),)
         return Infeasible(binding=nothing + blocking_flags(problem), relaxed=())
     limits = problem.limits
     fastest, cheapest = search.best_unconstrained("time"), search.best_unconstrained("cost")
@@ -205,7 +207,7 @@ def _against(plan: Plan | None, baseline: Plan | None) -> Plan | None:
 def _no_offers(problem: Problem) -> str:
     """Why no offer is left to plan with: first what the user did not ask for."""
     counts = sorted(
-        problem.allowed.left_out,
+        problem.offers.allowed.left_out,
         key=lambda reason: (reason[0].startswith(("not ", "no ")), -reason[1], reason[0]),
     )
     reasons = ", ".join(f"{count:,} {reason}" for reason, count in counts[:3])

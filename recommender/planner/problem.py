@@ -1,10 +1,9 @@
-"""One problem made ready: catalog, allowed offers, machine speeds and the plan space."""
+"""One problem made ready: its limits, what may be rented for it, and the plan space."""
 
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime
-from functools import cached_property
 
 import numpy as np
 
@@ -16,25 +15,20 @@ from recommender.errors import UsageError
 from recommender.inputs.limits import exact
 from recommender.job.job import Job
 from recommender.job.timings import on_catalog
-from recommender.market.allowed import Allowed, allowed_offers
-from recommender.market.dominance import undominated_rows
 from recommender.market.offer_facts import Facts, Pool
 from recommender.market.quota_rows import refuse_unknown_quotas
-from recommender.market.same_hardware import HardwareKinds, hardware_kinds, named_machines
-from recommender.market.sites import SiteBuilder, SitePools
+from recommender.market.sites import SitePools
 from recommender.optimize.lower_bounds import least_seconds, offer_lower_bounds, paid_share
 from recommender.optimize.space import (
     ANCHOR,
     MEMORY_TIER,
     NONE,
     OBJECT_STORE,
-    SingleClusters,
     Space,
-    single_clusters,
 )
 from recommender.performance.clusters import MachineColumns
-from recommender.performance.machines import machine_columns
 from recommender.plan.limits import LIMITS, Choice, Limits, Progress
+from recommender.planner.offer_space import OfferSpace, SiteSpace
 from recommender.risk.laws import gang_hazard
 from recommender.risk.run_statistics import OutcomeCache
 
@@ -42,13 +36,6 @@ SEARCHED = 256  # paths that plans are compared on
 PRINTED = 2048  # paths behind every printed figure
 MERGED_SETS = 100  # sets of types whose bounds say what a mix could gain, at 1 ms each
 FOLLOWED_MOST = 1000  # plans remembered on these paths: 33 kB each
-# Of a problem: what only the most machines and the hourly limit among the limits decide.
-SHARED = frozenset({
-    "facts", "allowed", "kinds", "columns", "singles", "rows", "site_builder", "single_type_sites",
-    "outcome_cache", "printed_cache",
-})  # fmt: skip
-# The same where only the quotas change: what is there, but not how much of it.
-SHARED_OFFERS = frozenset({"allowed", "kinds", "columns", "singles", "rows", "outcome_cache"})
 PATHS_OF = {
     "auto": (NONE, OBJECT_STORE, ANCHOR, MEMORY_TIER),
     "none": (NONE,),
@@ -62,105 +49,100 @@ PATHS_OF = {
 class Problem:
     """A job, its limits and everything that may be rented for it."""
 
-    job: Job
     limits: Limits  # what is left of them, when the job has begun
     choice: Choice
-    catalog: Catalog
-    now: datetime
-    steps_left: float
+    sites: SiteSpace  # and the offers and the job behind it
     seed: int
-    progress: Progress = Progress()  # what of the job and of its limits is gone
-
-    @cached_property
-    def facts(self) -> Facts:
-        """Look-ups by offer."""
-        return Facts(self.catalog, self.choice, self.job, self.now)
-
-    @cached_property
-    def allowed(self) -> Allowed:
-        """Offers that may be used."""
-        return allowed_offers(self.catalog, self.choice)
+    progress: Progress  # what of the job and of its limits is gone
+    outcome_cache: OutcomeCache  # the plans simulated so far, by all searches of this problem
+    printed_cache: OutcomeCache  # those of them that were followed on the printed paths
 
     @property
-    def types(self) -> tuple[InstanceType, ...]:
-        """Instance types of the allowed offers, in order of name, one of each kind of hardware."""
-        return self.kinds.types
+    def offers(self) -> OfferSpace:
+        """What may be rented."""
+        return self.sites.offers
 
-    @cached_property
-    def kinds(self) -> HardwareKinds:
-        """Instance types of the allowed offers by their hardware."""
-        o = self.catalog.offers
-        keys = sorted({(o.provider[r], o.instance_type[r]) for r in self.allowed.rows})
-        types = (self.catalog.instance_types[key] for key in keys)
-        return hardware_kinds(types, named_machines(self.job, self.choice))
+    @property
+    def facts(self) -> Facts:
+        """Look-ups by offer."""
+        return self.sites.facts
 
-    @cached_property
+    @property
+    def job(self) -> Job:
+        """The job that is planned."""
+        return self.offers.job
+
+    @property
+    def catalog(self) -> Catalog:
+        """The catalog whose offers may be rented."""
+        return self.offers.catalog
+
+    @property
+    def steps_left(self) -> float:
+        """Optimizer steps still to be made."""
+        return self.sites.steps_left
+
+    @property
     def columns(self) -> MachineColumns:
         """What a machine of each type brings to the job."""
-        return machine_columns(self.job, self.types, self.catalog.gpus, self.catalog.achieved)
-
-    @cached_property
-    def singles(self) -> SingleClusters:
-        """Clusters of one type and how long their steps take."""
-        return single_clusters(self.job, self.columns, self.limits.max_machines)
+        return self.offers.columns
 
     @property
     def step_s(self) -> Floats:
         """Step seconds by (type, number of machines)."""
-        return self.singles.step_s
+        return self.offers.step_s
 
-    @cached_property
+    @property
     def rows(self) -> tuple[int, ...]:
         """Allowed offers whose machines can train the job, and that no other beats in all."""
-        able = self.columns.compute_per_s > 0
-        o, kinds = self.catalog.offers, self.kinds.of
-        rows = [r for r in self.allowed.rows if able[kinds[o.provider[r], o.instance_type[r]]]]
-        return tuple(undominated_rows(self.facts, kinds, rows, self.limits.max_machines))
+        return self.offers.rows
 
-    @cached_property
-    def site_builder(self) -> SiteBuilder:
-        """Makes sites out of offers."""
-        kinds = self.kinds.of
-        return SiteBuilder(self.facts, self.limits, kinds, self.step_s, self.steps_left)
-
-    @cached_property
+    @property
     def single_type_sites(self) -> SitePools:
-        """A site per provider, for clusters of one type in a region or along a failover list."""
-        return self.site_builder.provider_sites(self.rows)
-
-    @cached_property
-    def outcome_cache(self) -> OutcomeCache:
-        """The plans simulated so far, by all searches of this problem."""
-        return OutcomeCache(SEARCHED, self.seed)
-
-    @cached_property
-    def printed_cache(self) -> OutcomeCache:
-        """Those of them that were followed on the printed paths."""
-        return OutcomeCache(PRINTED, self.seed, FOLLOWED_MOST)
+        """A site per provider, for clusters of one type."""
+        return self.sites.single_type
 
     def under(self, limits: Limits) -> "Problem":
         """This problem under other limits, with what does not depend on those that changed."""
-        other = replace(self, limits=limits)
-        mine = self.limits
-        if (limits.max_machines, limits.hourly_usd) == (mine.max_machines, mine.hourly_usd):
-            other.__dict__.update({k: v for k, v in self.__dict__.items() if k in SHARED})
-        return other
+        if self.sites.serves(self.choice, limits):
+            return replace(self, limits=limits)
+        return self._with_sites(limits, self.choice, _caches(self.seed))
 
     def among(self, choice: Choice) -> "Problem":
         """This problem with other offers, mixes or quotas, and what does not depend on these."""
-        other = replace(self, choice=choice)
-        quotas, mix = self.choice.quotas, self.choice.mix
-        shared = frozenset({"outcome_cache"})
-        if replace(choice, quotas=quotas, mix=mix) == self.choice:
-            shared = SHARED if choice.quotas == quotas else SHARED_OFFERS
-        other.__dict__.update({k: v for k, v in self.__dict__.items() if k in shared})
-        return other
+        if self.sites.serves(choice, self.limits):
+            return replace(self, choice=choice)
+        _, printed_cache = _caches(self.seed)
+        return self._with_sites(self.limits, choice, (self.outcome_cache, printed_cache))
 
-    def with_columns(self, columns: MachineColumns) -> "Problem":
+    def with_speeds(self, columns: MachineColumns) -> "Problem":
         """This problem with machines of other speeds; nothing that rests on them is kept."""
-        other = replace(self)
-        other.__dict__["columns"] = columns
-        return other
+        return self._with_offers(replace(self.offers, speeds=columns))
+
+    def with_job(self, job: Job) -> "Problem":
+        """This problem with another job, of as many steps."""
+        return self._with_offers(replace(self.offers, facts=replace(self.facts, job=job)))
+
+    def with_catalog(self, catalog: Catalog) -> "Problem":
+        """This problem with the offers of another catalog."""
+        return self._with_offers(replace(self.offers, facts=replace(self.facts, catalog=catalog)))
+
+    def _with_offers(self, offers: OfferSpace) -> "Problem":
+        """This problem with other offers, and nothing simulated so far."""
+        outcome_cache, printed_cache = _caches(self.seed)
+        sites = replace(self.sites, offers=offers, facts=offers.facts)
+        return replace(self, sites=sites, outcome_cache=outcome_cache, printed_cache=printed_cache)
+
+    def _with_sites(
+        self, limits: Limits, choice: Choice, caches: tuple[OutcomeCache, OutcomeCache]
+    ) -> "Problem":
+        """This problem with other sites, of the same offers where these remain."""
+        offers, most = self.offers, limits.max_machines
+        facts = self.facts if choice == self.facts.choice else replace(self.facts, choice=choice)
+        if not offers.serves(choice, most):
+            offers = OfferSpace(facts, most, offers.speeds)
+        sites = SiteSpace(offers, facts, limits, self.steps_left)
+        return Problem(limits, choice, sites, self.seed, self.progress, *caches)
 
     def space(self, sites: SitePools) -> Space:
         """The plan space of some sites."""
@@ -175,7 +157,7 @@ class Problem:
             trust_notice=self.choice.trust_notice,
             cache=self.outcome_cache,
             printed=self.printed_cache,
-            singles=self.singles,
+            singles=self.offers.singles,
         )
 
     def is_derived(self, pool: Pool) -> bool:
@@ -213,7 +195,7 @@ class Problem:
         bound_of_rest = promising[most][0] if most is not None and len(promising) > most else np.inf
         chosen = {key for _, key in promising[:most]}
         rows = [r for r in self.rows if (o.provider[r], o.region[r]) in chosen]
-        return self.site_builder.region_sites(rows, self.single_type_sites), bound_of_rest
+        return self.sites.builder.region_sites(rows, self.single_type_sites), bound_of_rest
 
     def mix_lower_bound(self, cutoff: float, thorough: bool) -> float:
         """Least goal of any cluster of several types, the cutoff if none is below it.
@@ -232,12 +214,12 @@ class Problem:
             return scaled
         from recommender.optimize.merged_regions import least_mix_goal  # most answers need none
 
-        sites = self.site_builder.regions_of_providers(self.rows, self.single_type_sites)
+        sites = self.sites.builder.regions_of_providers(self.rows, self.single_type_sites)
         return max(scaled, least_mix_goal(space, sites, cutoff, MERGED_SETS))
 
     def _row_lower_bounds(self) -> Floats:
         """Least goal of each allowed offer at perfect scaling, shape (rows,)."""
-        o, kinds = self.catalog.offers, self.kinds.of
+        o, kinds = self.catalog.offers, self.offers.kinds.of
         names = [(o.provider[r], o.instance_type[r]) for r in self.rows]
         kind = np.array([kinds[name] for name in names], dtype=np.int64)
         spot = np.array([o.market[r] == "spot" for r in self.rows], dtype=np.bool_)
@@ -247,7 +229,7 @@ class Problem:
 
     def _least_shares(self) -> Floats:
         """Least share of spot time that is charged, by instance type."""
-        return np.array([self._least_share(t) for t in self.types])
+        return np.array([self._least_share(t) for t in self.offers.types])
 
     def _least_share(self, t: InstanceType) -> float:
         """Of all laws that a machine may follow: the shortest run with every shape."""
@@ -280,8 +262,15 @@ def planning_problem(
     job = on_catalog(job, catalog.gpus, catalog.instance_types.values())
     if job.machines:
         limits = replace(limits, max_machines=job.machines)
-    steps = job.steps * (1.0 - progress.done_share)
-    return Problem(job, limits.left_after(progress), choice, catalog, now, steps, seed, progress)
+    facts, left = Facts(catalog, choice, job, now), limits.left_after(progress)
+    offers = OfferSpace(facts, left.max_machines)
+    sites = SiteSpace(offers, facts, left, job.steps * (1.0 - progress.done_share))
+    return Problem(left, choice, sites, seed, progress, *_caches(seed))
+
+
+def _caches(seed: int) -> tuple[OutcomeCache, OutcomeCache]:
+    """Nothing simulated so far, on the paths of a search and on those printed."""
+    return OutcomeCache(SEARCHED, seed), OutcomeCache(PRINTED, seed, FOLLOWED_MOST)
 
 
 def _refuse_used_up(limits: Limits, progress: Progress) -> None:

@@ -164,7 +164,7 @@ class _Running:
         pools = [_pool(self.problem, m, plan) for m in plan.machines]
         late = () if plan.fallback is None else plan.fallback.machines
         fallback = [_pool(self.problem, m, plan) for m in late]
-        return self.problem.site_builder.site_of(pools, fallback)
+        return self.problem.sites.builder.site_of(pools, fallback)
 
     def _fallback_row(self, sites: SitePools) -> int:
         """The fallback of the plan, or the nearest in size; -1 where it has none."""
@@ -303,10 +303,10 @@ def _pool(problem: Problem, m: Machines, plan: Plan) -> Pool:
             "today; name the one that the plan was made with: --catalog PATH"
         )
     key = (m.provider, m.instance_type)
-    if key not in problem.kinds.of:
+    if key not in problem.offers.kinds.of:
         raise UsageError(f"{m.instance_type} is none of the machines that the answer was allowed")
     patience_s = plan.move_after_s if len(rows) > 1 else 0.0
-    kind, machine = problem.kinds.of[key], problem.catalog.instance_types[key]
+    kind, machine = problem.offers.kinds.of[key], problem.catalog.instance_types[key]
     return Pool(rows, m.market == "spot", kind, machine, patience_s)
 
 

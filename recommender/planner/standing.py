@@ -56,7 +56,7 @@ def standing(
     why = _not_offered(name, regions, catalog)
     if why:
         return MachineStanding(name, "not offered", (why,))
-    if not own.allowed.rows:
+    if not own.offers.allowed.rows:
         return MachineStanding(name, "not allowed", _not_allowed(own))
     unable = _unable(own)
     if unable:
@@ -93,11 +93,11 @@ def _not_allowed(own: Problem) -> tuple[str, ...]:
     flags = [
         f"{typed} leaves it out"
         for typed, flag, wider in wider_choices(own.choice, NARROWED)
-        if flag not in ("--instance", "--region") and own.among(wider).allowed.rows
+        if flag not in ("--instance", "--region") and own.among(wider).offers.allowed.rows
     ]
     counts = [
         f"{count} offer{'s' * (count > 1)} of it left out: {reason}"
-        for reason, count in own.allowed.left_out
+        for reason, count in own.offers.allowed.left_out
         if reason != "not among --instance"
     ]
     return tuple(flags or counts[:REASONS])
@@ -145,7 +145,7 @@ def _change(problem: Problem, own: Problem, name: str, ranked: Ranked) -> Machin
         return None
     regions = own.choice.regions
     if regions:
-        problem = replace(problem, catalog=in_regions(problem.catalog, name, regions))
+        problem = problem.with_catalog(in_regions(problem.catalog, name, regions))
     own = problem.among(replace(problem.choice, instances=(name,)))
     goal = min(goal_of(plan, problem.limits) for plan in others)
     return MachineChange(problem, name, own, goal)

@@ -101,13 +101,13 @@ def risky(tmp_path_factory: pytest.TempPathFactory) -> Catalog:
 def deepvm_seconds(job: Job, known: Catalog) -> float:
     """Time of DeepVM's 17 g4dn.xlarge on the measured scaling, between its sizes as we do."""
     asked = problem(job, FASTEST, known)
-    kind = [t.instance_type for t in asked.types].index("g4dn.xlarge")
+    kind = [t.instance_type for t in asked.offers.types].index("g4dn.xlarge")
     return float(asked.step_s[kind, 17 - 1]) * job.steps
 
 
 def test_the_timings_are_the_planner_s_speeds(calm):
     asked = problem(figure5(1), FASTEST, calm)
-    for kind, t in enumerate(asked.types):
+    for kind, t in enumerate(asked.offers.types):
         if t.gpu:
             seconds = asked.step_s[kind, np.array(SIZES) - 1] * asked.job.steps
             assert seconds.tolist() == pytest.approx(FIG5_S[t.instance_type], rel=1e-6)
@@ -126,7 +126,7 @@ def test_no_cluster_of_one_type_is_faster_under_the_price(calm):
     price = {vm.name: vm.spot for vm in REAL}
     seconds = min(
         float(asked.step_s[kind, n - 1]) * asked.job.steps
-        for kind, t in enumerate(asked.types)
+        for kind, t in enumerate(asked.offers.types)
         if t.gpu
         for n in range(1, SIZES[-1] + 1)
         if n * price[t.instance_type] <= WILLING

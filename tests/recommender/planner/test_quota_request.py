@@ -86,7 +86,7 @@ def test_where_more_quota_would_not_help_none_is_asked_for() -> None:
     problem = planning_problem(job(), hopeless, NEW, CATALOG, Progress(), NOW, 7)
     assert smallest_requests(problem) == ()
     enough = tuple(replace(q, amount=1e6) for q in NEWCOMER)
-    rich = replace(problem, choice=replace(NEW, quotas=enough), limits=LIMITS["deadline"])
+    rich = problem.among(replace(NEW, quotas=enough)).under(LIMITS["deadline"])
     assert smallest_requests(rich) == ()
 
 

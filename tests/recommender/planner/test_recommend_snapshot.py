@@ -117,7 +117,7 @@ def test_other_accelerators_enter_only_when_asked_for(choice: Choice, allowed: s
     problem = planning_problem(
         find_job("resnet50-imagenet"), limits, choice, snapshot(), Progress(), NOW, 7
     )
-    assert {problem.catalog.gpus[t.gpu].vendor for t in problem.types} <= allowed
+    assert {problem.catalog.gpus[t.gpu].vendor for t in problem.offers.types} <= allowed
 
 
 @pytest.mark.parametrize("name", ["resnet50-imagenet", "llama3-8b-lora"])

@@ -1,0 +1,126 @@
+"""What may be rented for a job: the allowed offers, their machines' speeds, and their sites.
+
+Problems that differ in their limits or quotas alone share what these do not decide: an `OfferSpace`
+hangs on no quota of a cloud and on no limit but the most machines, a `SiteSpace` on the quotas and
+the limit by hour besides. Each part is computed once, when it is first asked for.
+"""
+
+from dataclasses import replace
+from functools import cached_property
+
+from recommender.arrays import Floats
+from recommender.catalogs.catalog import Catalog
+from recommender.catalogs.frozen import dataclass
+from recommender.catalogs.registry import OWN
+from recommender.catalogs.schema import InstanceType
+from recommender.job.job import Job
+from recommender.market.allowed import Allowed, allowed_offers
+from recommender.market.dominance import undominated_rows
+from recommender.market.offer_facts import Facts
+from recommender.market.same_hardware import HardwareKinds, hardware_kinds, named_machines
+from recommender.market.sites import SiteBuilder, SitePools
+from recommender.optimize.space import SingleClusters, single_clusters
+from recommender.performance.clusters import MachineColumns
+from recommender.performance.machines import machine_columns
+from recommender.plan.limits import Choice, Limits
+
+
+@dataclass(frozen=True)
+class OfferSpace:
+    """The offers that a job may use, and what clusters of one type of their machines do."""
+
+    facts: Facts  # of the job, the catalog and the choice
+    max_machines: int
+    speeds: MachineColumns | None = None  # other than the job's on these machines
+
+    @property
+    def job(self) -> Job:
+        """The job that is planned."""
+        return self.facts.job
+
+    @property
+    def catalog(self) -> Catalog:
+        """The catalog whose offers may be rented."""
+        return self.facts.catalog
+
+    def serves(self, choice: Choice, max_machines: int) -> bool:
+        """Whether another choice, and so many machines at most, leave all of this as it is."""
+        same_offers = _offers_of(choice) == _offers_of(self.facts.choice)
+        return same_offers and max_machines == self.max_machines
+
+    @cached_property
+    def allowed(self) -> Allowed:
+        """Offers that may be used."""
+        return allowed_offers(self.catalog, self.facts.choice)
+
+    @cached_property
+    def kinds(self) -> HardwareKinds:
+        """Instance types of the allowed offers by their hardware."""
+        o = self.catalog.offers
+        keys = sorted({(o.provider[r], o.instance_type[r]) for r in self.allowed.rows})
+        types = (self.catalog.instance_types[key] for key in keys)
+        return hardware_kinds(types, named_machines(self.job, self.facts.choice))
+
+    @property
+    def types(self) -> tuple[InstanceType, ...]:
+        """Instance types of the allowed offers, in order of name, one of each kind of hardware."""
+        return self.kinds.types
+
+    @cached_property
+    def columns(self) -> MachineColumns:
+        """What a machine of each type brings to the job."""
+        if self.speeds is not None:
+            return self.speeds
+        return machine_columns(self.job, self.types, self.catalog.gpus, self.catalog.achieved)
+
+    @cached_property
+    def singles(self) -> SingleClusters:
+        """Clusters of one type and how long their steps take."""
+        return single_clusters(self.job, self.columns, self.max_machines)
+
+    @property
+    def step_s(self) -> Floats:
+        """Step seconds by (type, number of machines)."""
+        return self.singles.step_s
+
+    @cached_property
+    def rows(self) -> tuple[int, ...]:
+        """Allowed offers whose machines can train the job, and that no other beats in all."""
+        able = self.columns.compute_per_s > 0
+        o, kinds = self.catalog.offers, self.kinds.of
+        rows = [r for r in self.allowed.rows if able[kinds[o.provider[r], o.instance_type[r]]]]
+        return tuple(undominated_rows(self.facts, kinds, rows, self.max_machines))
+
+
+def _offers_of(choice: Choice) -> Choice:
+    """What of a choice decides on offers: its mixes and the quotas of clouds do not."""
+    own = tuple(quota for quota in choice.quotas if quota.provider == OWN)
+    return replace(choice, mix="auto", quotas=own)
+
+
+@dataclass(frozen=True)
+class SiteSpace:
+    """Where the machines may be rented: sites, and the pools behind their entries."""
+
+    offers: OfferSpace
+    facts: Facts  # with the quotas that hold
+    limits: Limits  # of which the most machines and the limit by hour count
+    steps_left: float
+
+    def serves(self, choice: Choice, limits: Limits) -> bool:
+        """Whether another choice and other limits leave the sites as they are."""
+        choice = replace(choice, mix=self.facts.choice.mix)
+        same_rate = limits.hourly_usd == self.limits.hourly_usd
+        same_most = limits.max_machines == self.limits.max_machines
+        return choice == self.facts.choice and same_rate and same_most
+
+    @cached_property
+    def builder(self) -> SiteBuilder:
+        """Makes sites out of offers."""
+        offers = self.offers
+        return SiteBuilder(self.facts, self.limits, offers.kinds.of, offers.step_s, self.steps_left)
+
+    @cached_property
+    def single_type(self) -> SitePools:
+        """A site per provider, for clusters of one type in a region or along a failover list."""
+        return self.builder.provider_sites(self.offers.rows)
