@@ -89,6 +89,7 @@ def init_job(
     tokens_per_example: str | None = None,
     epochs: str | None = None,
     batch: str | None = None,
+    batch_per_gpu: str | None = None,
     method: str | None = None,
     image_size: str | None = None,
     post_training: str | None = None,
@@ -103,7 +104,8 @@ def init_job(
 
     wanted = Wanted(
         model=model, examples=examples, tokens_per_example=tokens_per_example, epochs=epochs,
-        batch=batch, method=method, image_size=image_size, post_training=post_training,
+        batch=batch, batch_per_gpu=batch_per_gpu, method=method, image_size=image_size,
+        post_training=post_training,
     )  # fmt: skip
     draft = draft_job(wanted, None, _NOWHERE)
     job = job_from_text(draft.text, "the job", "my-job")

@@ -194,6 +194,12 @@ class JobFlags:
     epochs: Annotated[Word, _job("Passes over the data set.", metavar="N")] = None
     steps: Annotated[Word, _job("Optimiser steps.", metavar="N")] = None
     batch: Annotated[Word, _job('Samples (or "4M tokens") per optimiser step.', metavar="N")] = None
+    batch_per_gpu: Annotated[
+        Word, _job("Samples per step of each GPU; the global batch grows with them.", metavar="N")
+    ] = None
+    max_global_batch: Annotated[
+        Word, _job("Largest global batch, with --batch-per-gpu.", metavar="N")
+    ] = None
     params: Annotated[Word, _job("Parameters of the network: 8B.", metavar="N")] = None
     seq_len: Annotated[Word, _job("Mean tokens in a sequence.", metavar="N")] = None
     image_size: Annotated[Word, _job("Side of a picture, in pixels: 384.", metavar="N")] = None

@@ -91,7 +91,8 @@ class RunDescription:
         step = self.plan.estimate.step
         if step.cuts_network:
             return step
-        each = self.job.global_batch / sum(m.count * m.gpus for m in late.machines)
+        gpus = sum(m.count * m.gpus for m in late.machines)
+        each = float(self.job.batch_on(gpus)) / gpus
         passes = math.ceil(each / step.micro_batch)
         return replace(step, micro_batch=math.ceil(each / passes), accumulation=passes)
 
@@ -116,8 +117,8 @@ class RunDescription:
     @property
     def work_s(self) -> float:
         """Training time of the whole job on the plan's cluster, nothing lost."""
-        step_s = self.plan.estimate.step.step_s * self.job.steps
-        return max(step_s, self.plan.estimate.split.work_s)
+        work_s = self.job.seconds_on(self.plan.gpus, self.plan.estimate.step.step_s)
+        return max(work_s, self.plan.estimate.split.work_s)
 
     @property
     def longest_s(self) -> float:

@@ -42,9 +42,10 @@ def variables(run: RunDescription, checkpoint_dir: str) -> tuple[Variable, ...]:
     """The plan's choices for the training script."""
     step, job = run.plan.estimate.step, run.job
     copy = "copy of the network" if step.cuts_network else "GPU"
+    batch = float(job.batch_on(sum(m.count * m.gpus for m in run.plan.machines)))
     fixed = [
         Variable("TRAIN_SCRIPT", "train.py", "your training script; its flags: see the last line"),
-        Variable("GLOBAL_BATCH", str(job.global_batch), "samples per optimiser step, on all GPUs"),
+        Variable("GLOBAL_BATCH", f"{batch:.0f}", "samples per optimiser step, on all GPUs"),
         Variable("MICRO_BATCH", str(step.micro_batch), f"samples per {copy} and pass, at most"),
         Variable("ACCUMULATION", str(step.accumulation), "passes per optimiser step"),
         Variable("SHARDING", _sharding(step), "of weights and states over the GPUs"),

@@ -21,7 +21,7 @@ from recommender.errors import UsageError
 from recommender.inputs.units import format_count
 from recommender.job.activations import LOGIT_BYTES, Layers, score_bytes
 from recommender.job.job import AMOUNTS, SERVED_SHARDINGS, DataSet, Job
-from recommender.job.schema import DataFile, JobFile
+from recommender.job.schema import Batch, DataFile, JobFile
 from recommender.job.timings import timing
 
 T = TypeVar("T")
@@ -94,8 +94,10 @@ class _Shape:
 def job_of(file: JobFile, fallback_name: str) -> Job:
     """Turn a checked job file into a job; every problem found is reported at once."""
     gone = [key for key in _NEEDED if getattr(file, key) is None]
+    gone = [key for key in gone if key != "batch" or file.batch_per_gpu is None]
     problems = [f"{key}: is missing; say {_NEEDED[key]}" for key in gone]
-    problems += _amount_problems(file) + _kind_problems(file) + _sync_problems(file)
+    problems += _amount_problems(file) + _batch_problems(file)
+    problems += _kind_problems(file) + _sync_problems(file)
     if problems:
         raise UsageError(*problems)
     derived = _Derived(list(file.assumed))
@@ -118,12 +120,28 @@ def _amount_problems(file: JobFile) -> list[str]:
     if file.epochs is not None and file.data.samples is None:
         said = "needs the size of one epoch, data: {samples: …} in a job file; or say steps"
         return [f"epochs: {said}"]
-    in_tokens = file.batch is not None and file.batch.in_tokens
+    in_tokens = {
+        key: batch is not None and batch.in_tokens
+        for key, batch in (("batch", file.batch), ("batch_per_gpu", file.batch_per_gpu))
+    }
     timed = any(each.unit == "tokens/s" for each in file.measured)
-    stated = {"tokens": file.tokens is not None, "batch": in_tokens, "measured": timed}
+    stated = {"tokens": file.tokens is not None, **in_tokens, "measured": timed}
     for key, counted in stated.items():
         if counted and file.family is not None and not is_sequence(file):
             return [f"{key}: {_counted(file)} counts samples, not tokens; say how many samples"]
+    return []
+
+
+def _batch_problems(file: JobFile) -> list[str]:
+    """What cannot be said beside a batch that each GPU has for itself."""
+    if file.batch_per_gpu is None:
+        gone = file.max_global_batch is not None
+        return ["max_global_batch: needs batch_per_gpu; leave it out"] if gone else []
+    if file.batch is not None:
+        return ["batch, batch_per_gpu: say only one of them"]
+    if file.steps is not None:
+        said = "depends on the number of GPUs with batch_per_gpu; say samples, tokens or epochs"
+        return [f"steps: what {file.steps:g} steps train on {said}"]
     return []
 
 
@@ -223,7 +241,7 @@ def _flop_per_token(file: JobFile, active: float, width: int, tokens: int) -> fl
 
 def _assemble(file: JobFile, shape: _Shape, derived: _Derived, fallback_name: str) -> Job:
     method = file.method or "full"
-    batch = _batch(file, shape)
+    batch = _batch(file.batch or file.batch_per_gpu, shape)
     samples = _samples(file, shape, batch, derived)
     _refuse_too_little(file, samples, batch)
     name = file.name or fallback_name
@@ -254,6 +272,8 @@ def _assemble(file: JobFile, shape: _Shape, derived: _Derived, fallback_name: st
         other_network_bytes=_other_networks(file) * shape.params,
         samples=samples,
         global_batch=batch,
+        batch_per_gpu=file.batch_per_gpu is not None,
+        max_global_batch=_most(file, shape, samples, batch),
         examples=file.data.samples or 0.0,
         gradient_tensors=_tensors(file, shape, derived),
         hidden=shape.hidden,
@@ -269,7 +289,9 @@ def _assemble(file: JobFile, shape: _Shape, derived: _Derived, fallback_name: st
         stack=derived.pick("stack", file.stack, "typical"),
         asynchronous_save=saves,
         setup_s=file.setup,
-        timings=tuple(timing(m, batch, shape.tokens) for m in file.measured),
+        timings=tuple(
+            timing(m, batch, shape.tokens, file.batch_per_gpu is not None) for m in file.measured
+        ),
         calibration=file.calibration,
         memory_gib_at_batch=tuple(sorted(file.memory_gib_at_batch.items())),
         assumed=tuple(dict.fromkeys(derived.assumed)),
@@ -309,11 +331,23 @@ def _refuse_too_little(file: JobFile, samples: float, batch: int) -> None:
         raise UsageError(f"{key}: is less than one step of {batch:,} samples; write more")
 
 
-def _batch(file: JobFile, shape: _Shape) -> int:
-    if file.batch is None:
+def _batch(stated: Batch | None, shape: _Shape) -> int:
+    if stated is None:
         raise UsageError("batch: is missing")
-    count = file.batch.count / (shape.tokens if file.batch.in_tokens else 1)
+    count = stated.count / (shape.tokens if stated.in_tokens else 1)
     return max(round(count), 1)
+
+
+def _most(file: JobFile, shape: _Shape, samples: float, batch: int) -> float:
+    """The largest global batch: as stated, else all the samples in one step."""
+    if file.batch_per_gpu is None:
+        return math.inf
+    if file.max_global_batch is None:
+        return samples
+    most = _batch(file.max_global_batch, shape)
+    if most < batch:
+        raise UsageError(f"max_global_batch: {most:,} is less than the {batch:,} of one GPU")
+    return most
 
 
 def _samples(file: JobFile, shape: _Shape, batch: int, derived: _Derived) -> float:

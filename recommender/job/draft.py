@@ -41,6 +41,7 @@ class Wanted:
     image_size: str | None = None
     epochs: str | None = None
     batch: str | None = None
+    batch_per_gpu: str | None = None
     gpus: str | None = None
     post_training: str | None = None
 
@@ -340,6 +341,11 @@ def _image_lines(draft: _Answers) -> list[DraftLine]:
 
 def _batch_line(draft: _Answers) -> DraftLine:
     config, said = draft.config, "samples per step, all GPUs together"
+    if draft.wanted.batch_per_gpu:
+        if draft.wanted.batch:
+            raise UsageError("--batch, --batch-per-gpu: say only one of them")
+        grows = "samples per step of each GPU: the global batch grows with them"
+        return DraftLine("batch_per_gpu", draft.wanted.batch_per_gpu, grows)
     if draft.wanted.batch or not (config.batch or config.micro_batch):
         return DraftLine("batch", draft.usual("batch", draft.wanted.batch), said)
     if config.batch:

@@ -5,9 +5,13 @@ or a preset becomes a `Job` once, at the border (`jobfile.py`); inside nothing i
 that a model needs. Units: seconds, bytes, FLOP, samples.
 """
 
-from typing import Literal, get_args
+import math
+from typing import TYPE_CHECKING, Literal, get_args
 
 from recommender.catalogs.frozen import dataclass
+
+if TYPE_CHECKING:
+    from recommender.arrays import Bools, Floats
 
 Precision = Literal["mixed", "fp8", "bf16", "fp16", "tf32", "fp32"]
 Stack = Literal["tuned", "typical"]  # vendors' recipes and MLPerf; everybody else's scripts
@@ -33,6 +37,7 @@ class Timing:
     machines: int
     samples_per_s: float
     instance_type: str = ""
+    each_gpu: bool = False  # the speed is one GPU's, until the catalog says how many there are
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +123,7 @@ class Job:
     tokens_per_sample: int  # 1 for images and the like
     flop_per_sample: float  # forward and backward, no recomputation
     samples: float  # to train on, epochs included
-    global_batch: int  # samples per optimiser step
+    global_batch: int  # samples per optimiser step; with one GPU, where `batch_per_gpu`
     gradient_tensors: int
     hidden: int  # width h and layers L of a transformer; 0 where unknown
     layers: int
@@ -138,6 +143,8 @@ class Job:
     attention: Literal["fused", "plain"] = "fused"  # plain: score matrices go through memory
     sharding: Sharding = "auto"
     sync: Literal["allreduce", "parameter_server"] = "allreduce"
+    batch_per_gpu: bool = False  # each GPU's batch is fixed: the global batch grows with them
+    max_global_batch: float = math.inf  # no cluster's is larger
     parameter_servers: int = 1  # on the CPUs of the first machines; for sync parameter_server
     stack: Stack = "typical"
     machines: int = 0  # at once, no more and no fewer; 0: as many as are best
@@ -155,8 +162,28 @@ class Job:
 
     @property
     def steps(self) -> float:
-        """Optimiser steps to the end."""
+        """Optimiser steps of `global_batch` samples to the end."""
         return self.samples / self.global_batch
+
+    def batch_growth(self, gpus: "Floats | float") -> "Floats | float":
+        """How many times `global_batch` one step of so many GPUs counts: N, or 1 as it is fixed."""
+        return gpus if self.batch_per_gpu else 1.0
+
+    def batch_on(self, gpus: "Floats | float") -> "Floats | float":
+        """Samples per optimiser step of so many GPUs."""
+        return self.global_batch * self.batch_growth(gpus)
+
+    def may_have(self, gpus: "Floats", replica: "Floats | float" = 1.0) -> "Bools":
+        """Whether each copy of the network has a sample, and the global batch is allowed.
+
+        `replica`: GPUs that share a copy. Arguments broadcast.
+        """
+        batch = self.batch_on(gpus)
+        return (gpus <= replica * batch) & (batch <= self.max_global_batch)
+
+    def seconds_on(self, gpus: float, step_s: float) -> float:
+        """Training time of the whole job in steps of so many GPUs, nothing lost."""
+        return step_s * self.samples / float(self.batch_on(gpus))
 
     @property
     def epochs(self) -> float:

@@ -211,6 +211,7 @@ def template(like: str) -> str:
         (f"{amount}: {raw[amount]}", "how much to train on: tokens, samples, epochs or steps"),
         (f"batch: {raw['batch']}", "samples per optimiser step, or such as 4M tokens"),
         (f"# method: {raw.get('method', 'full')}", "full, lora or qlora"),
+        ("# batch_per_gpu: 8", "instead of batch: the global batch grows with the GPUs"),
         ("# data: {at: aws:us-east-1, gib: 150}", "where the data is: egress and staging"),
         ('# measured: ["8xH100: 3.1 s/step"]', "your own timing; it replaces our estimate"),
         ("# image: prebuilt", "machines start with the container installed"),

@@ -32,6 +32,8 @@ _STALE: dict[str, tuple[str, ...]] = {
     **{key: (*AMOUNTS, "title") for key in AMOUNTS},
     "family": (*_NETWORK, "params", "vocab", "seq_len", "max_seq_len", "sample_unit"),
     "params": _NETWORK,
+    "batch": ("batch_per_gpu", "max_global_batch"),
+    "batch_per_gpu": ("batch",),
     "lora_rank": ("trainable_params", "checkpoint_bytes", "title"),
     "active_params": _FLOP,
     "hidden": (*_FLOP, *_ACTIVATIONS),
@@ -107,8 +109,9 @@ def _stale(lower: Raw, upper: Raw) -> dict[str, tuple[str, ...]]:
     stale = {key: _STALE.get(key, ()) for key in changed}
     if "method" in stale and upper["method"] == "full":
         stale["method"] += ("lora_rank",)
-    if "batch" in stale and _PER_STEP.search(str(lower.get("measured", ""))):
-        stale["batch"] = ("measured",)  # of other steps
+    for key in stale.keys() & {"batch", "batch_per_gpu"}:
+        if _PER_STEP.search(str(lower.get("measured", ""))):
+            stale[key] += ("measured",)  # of other steps
     if _examples(upper) not in (None, _examples(lower)):
         stale["data"] = ("tokens", "samples", "steps", "title")  # epochs are of any data set
     return stale
@@ -121,7 +124,7 @@ def _examples(raw: Raw) -> Any:
 
 def _restated(assumed: str, upper: Raw) -> bool:
     outer, _, inner = SYNONYMS.get(assumed, assumed).partition(".")
-    value = upper.get(outer)
+    value = upper.get(outer, upper.get("batch_per_gpu") if outer == "batch" else None)
     return value is not None and (not inner or (isinstance(value, dict) and inner in value))
 
 
@@ -137,6 +140,8 @@ class JobFlags:
     model: str | None = None
     image_size: str | None = None
     batch: str | None = None
+    batch_per_gpu: str | None = None
+    max_global_batch: str | None = None
     params: str | None = None
     seq_len: str | None = None
     precision: str | None = None

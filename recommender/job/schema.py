@@ -239,6 +239,12 @@ class JobFile:
     batch: Batch | None = _typed(
         _batch, "256", "4M tokens", said="samples (or tokens) per optimiser step"
     )
+    batch_per_gpu: Batch | None = _typed(
+        _batch, "8", said="samples per optimiser step and GPU; the global batch grows with GPUs"
+    )
+    max_global_batch: Batch | None = _typed(
+        _batch, "4096", said="of all GPUs together; with batch_per_gpu"
+    )
     flop_per_sample: float | None = _counted(
         "24.5G", most=1e24, said="of full training; lora pays 2/3"
     )

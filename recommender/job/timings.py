@@ -33,7 +33,10 @@ _SAMPLES = (
 _INSTEAD = 'write it like "8xH100: 3.1 s/step" or "2x8xA100: 52k tokens/s" (machines x GPUs each)'
 _DATA = ("synthetic", "cached", "cold")
 _REQUIRED = ("machines",)
-_OPTIONAL = ("instance", "gpu", "gpus", "batch", "step_s", "samples_per_s", "data", "servers")
+_OPTIONAL = (
+    "instance", "gpu", "gpus", "batch", "batch_per_gpu", "step_s", "samples_per_s", "data",
+    "servers",
+)  # fmt: skip
 MOST_RUNS = 1000  # a handful is enough; more is a log, not a table of runs
 _EITHER = (("instance", "gpu"), ("step_s", "samples_per_s"))
 MOST_OF_PEAK = 2.0  # FLOP of a sample are an estimate
@@ -103,16 +106,19 @@ def format_measured(measured: Measured) -> str:
     return f"{measured.machines}x{each}{measured.name}: {speed}"
 
 
-def timing(measured: Measured, global_batch: int, tokens_per_sample: int) -> Timing:
-    """Turn a measured speed into samples per second of a job."""
+def timing(
+    measured: Measured, batch: int, tokens_per_sample: int, batch_per_gpu: bool = False
+) -> Timing:
+    """Turn a measured speed into samples per second of a job; the batch of a step, or of a GPU."""
+    each = batch_per_gpu and measured.unit == "s/step"
     rate = {
-        "s/step": global_batch / measured.value,
+        "s/step": batch * (measured.gpus or 1 if each else 1) / measured.value,
         "samples/s": measured.value,
         "tokens/s": measured.value / tokens_per_sample,
     }[measured.unit]
     if measured.gpus:
         return Timing(measured.name, measured.gpus, measured.machines, rate)
-    return Timing("", 0, measured.machines, rate, measured.name)
+    return Timing("", 0, measured.machines, rate, measured.name, each_gpu=each)
 
 
 Data = Literal["", "synthetic", "cached", "cold"]
@@ -123,17 +129,22 @@ _SYNONYMS = {
 
 
 def read_runs(
-    path: Path, types: Iterable[InstanceType], batch: int, servers: int = 0
+    path: Path,
+    types: Iterable[InstanceType],
+    batch: int,
+    servers: int = 0,
+    batch_per_gpu: bool = False,
 ) -> tuple[TimedRun, ...]:
     """Read timed runs; every bad row is reported at once.
 
     Columns: machines; instance or gpu; step_s (seconds) or samples_per_s; optional gpus (in all;
-    of whole machines where an instance is named), batch (samples of one step, of all GPUs; else
-    the job's), data (synthetic, cached or cold) and servers (parameter servers that ran, beside
-    one worker as well; else `servers`, the job's; 0 of a worker that ran without). A row with
-    data on some GPUs of a machine and no batch had the share of the job's batch that these GPUs
-    have in a whole one: stalls are differences at one batch per GPU. A GPU without an instance is
-    taken for the catalog's machine with the nearest number of them.
+    of whole machines where an instance is named), batch (samples of one step, of all GPUs) or
+    batch_per_gpu (of each; else the job's `batch`, which is either), data (synthetic, cached or
+    cold) and servers (parameter servers that ran, beside one worker as well; else `servers`, the
+    job's; 0 of a worker that ran without). A row with data on some GPUs of a machine and no batch
+    had the share of the job's batch that these GPUs have in a whole one: stalls are differences
+    at one batch per GPU. A GPU without an instance is taken for the catalog's machine with the
+    nearest number of them.
     """
     rows = read_csv(path, _REQUIRED, _OPTIONAL, _SYNONYMS)
     if len(rows) > MOST_RUNS:
@@ -141,10 +152,16 @@ def read_runs(
             f"{shown(path.name)}: {len(rows)} runs; at most {MOST_RUNS}, one row for each set-up"
         )
     machines = tuple(sorted((t for t in types if t.gpus), key=lambda t: (t.provider, t.gpus)))
-    return read_each(rows, lambda row: _run(row, machines, batch, servers))
+    return read_each(rows, lambda row: _run(row, machines, batch, servers, batch_per_gpu))
 
 
-def _run(row: CsvRow, machines: tuple[InstanceType, ...], batch: int, servers: int) -> TimedRun:
+def _run(
+    row: CsvRow,
+    machines: tuple[InstanceType, ...],
+    batch: int,
+    servers: int,
+    batch_per_gpu: bool,
+) -> TimedRun:
     problems = [
         f"{row.place}: has neither {one} nor {other}; write one of them"
         if one not in row.cells
@@ -154,13 +171,18 @@ def _run(row: CsvRow, machines: tuple[InstanceType, ...], batch: int, servers: i
     ]
     if "machines" not in row.cells:
         problems.append(f"{row.where('machines')} is empty")
+    if "batch" in row.cells and "batch_per_gpu" in row.cells:
+        problems.append(f"{row.place}: has both batch and batch_per_gpu; keep one of them")
     refuse_all(problems)
     count = parse_whole(row.cells["machines"], row.where("machines"))
     gpus = _whole(row, "gpus", 0)
     machine = _machine(row, machines, count, gpus)
     gpus = gpus or count * machine.gpus
     share = gpus / (count * machine.gpus) if "data" in row.cells else 1.0
-    size = _whole(row, "batch", max(round(batch * share), gpus) if share < 1.0 else batch)
+    usual = max(round(batch * share), gpus) if share < 1.0 else batch
+    if batch_per_gpu or "batch_per_gpu" in row.cells:
+        usual = gpus * _whole(row, "batch_per_gpu", batch)
+    size = _whole(row, "batch", usual)
     _refuse_shape(row, machine, count, gpus, size)
     return TimedRun(
         place=row.place,
@@ -259,7 +281,9 @@ def on_catalog(job: Job, known: Mapping[str, Gpu], types: Iterable[InstanceType]
         if timing.instance_type and machine:
             gpus_in_all = timing.machines * machine.gpus
             name = machine.instance_type
-            found.append(replace(timing, gpu=machine.gpu, gpus=gpus_in_all, instance_type=name))
+            known_now = replace(timing, gpu=machine.gpu, gpus=gpus_in_all, instance_type=name)
+            rate = timing.samples_per_s * (gpus_in_all if timing.each_gpu else 1)
+            found.append(replace(known_now, samples_per_s=rate, each_gpu=False))
         elif not timing.instance_type and timing.gpu.lower() in names:
             found.append(replace(timing, gpu=names[timing.gpu.lower()]))
         else:

@@ -204,7 +204,7 @@ def _served(
     )
     asked = replace(job, calibration=found, machines=0)
     sizes = tuple(n for _, band in machine_bands(model.runs)[1:SERVED] for n in band)
-    runs = whole(model.runs, columns, sizes, job.global_batch)
+    runs = whole(model.runs, columns, sizes, job)
     own = with_calibration(asked, columns, gpu_of)
     fleet = clusters(runs, own)
     counts = np.zeros((len(runs), len(own.names)), dtype=np.int64)

@@ -151,7 +151,8 @@ def as_timed(job: Job, batch: int, servers: int) -> Job:
     0 servers: those that it asks for.
     """
     servers = servers or job.parameter_servers
-    return replace(job, global_batch=batch, parameter_servers=servers, machines=0)
+    run = replace(job, global_batch=batch, batch_per_gpu=False)
+    return replace(run, parameter_servers=servers, machines=0)
 
 
 def _network_kind(fleet: Clusters) -> Literal["", "tcp", "rdma"]:

@@ -161,7 +161,7 @@ def _rms_span(
     sizes: tuple[int, ...],
 ) -> float | None:
     """Root mean square of the spans of the timed machines in some numbers; None if none can run."""
-    runs = whole(model.runs, columns, sizes, job.global_batch)
+    runs = whole(model.runs, columns, sizes, job)
     with np.errstate(divide="ignore"):
         steps = [StepModel(job, (run,), columns, model.gpus)(fit.value)[0] for run in runs]
     fine = tuple(run for run, step in zip(runs, steps, strict=True) if np.isfinite(step))
@@ -176,11 +176,11 @@ def rms(values: Floats) -> float:
 
 
 def whole(
-    runs: tuple[TimedRun, ...], columns: MachineColumns, sizes: tuple[int, ...], batch: int
+    runs: tuple[TimedRun, ...], columns: MachineColumns, sizes: tuple[int, ...], job: Job
 ) -> tuple[TimedRun, ...]:
     """Clusters of some numbers of each timed machine, whole ones, on the job's batch."""
     return tuple(
-        replace(run, gpus=n * each, machines=n, batch=batch)
+        replace(run, gpus=n * each, machines=n, batch=round(float(job.batch_on(n * each))))
         for run in {run.machine: run for run in runs}.values()
         for each in [round(float(columns.gpus[columns.names.index(run.machine)]))]
         for n in sizes

@@ -78,7 +78,10 @@ class Clusters:
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """One optimiser step of each cluster; shape (clusters,); step_s is inf where it cannot run."""
+    """One optimiser step of each cluster; shape (clusters,); step_s is inf where it cannot run.
+
+    Seconds are those of `Job.global_batch` samples: a part of a step where batches grow with GPUs.
+    """
 
     step_s: Floats
     compute_s: Floats  # without recomputation

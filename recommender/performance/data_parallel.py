@@ -93,14 +93,17 @@ class DataParallel(Strategy):
 
     def least_memory_bytes(self, job: Job, needs: Bytes, one: Clusters) -> list[float]:
         """With everything kept, and with everything recomputed."""
-        if not self.allowed(job) or one.gpus[0] > job.global_batch:
+        if not self.allowed(job) or not job.may_have(one.gpus)[0]:
             return []
         held = float(self.held_bytes(needs, one)[0])
         return [needs.context + held + per_sample(needs, again) for again in (False, True)]
 
     def why_none(self, job: Job, one: Clusters) -> str:
-        """Only a batch of fewer samples than GPUs is in the way."""
+        """Only a batch of fewer samples than GPUs is in the way, or a larger one than allowed."""
         gpus = int(one.gpus[0])
+        if job.batch_per_gpu:
+            has, most = float(job.batch_on(gpus)), job.max_global_batch
+            return f"{gpus} GPUs make a global batch of {has:,.0f}; it may be {most:,.0f} at most"
         return f"{gpus} GPUs share a batch of {job.global_batch}: less than one sample each"
 
     def least_penalty(self, job: Job, prior: Prior) -> float:
@@ -225,7 +228,7 @@ def data_parallel_terms(job: Job, prior: Prior, fleet: Clusters, needs: Bytes) -
     """
     held = np.repeat(np.stack([s.held_bytes(needs, fleet) for s in DATA_PARALLEL]), 2, axis=0)
     micro = largest_micro_batch(needs, fleet.memory_bytes, held, RECOMPUTE)
-    batch = np.ceil(job.global_batch / np.maximum(fleet.gpus, 1.0))
+    batch = np.ceil(job.batch_on(fleet.gpus) / np.maximum(fleet.gpus, 1.0))
     possible = (micro >= 1) & _runnable(job, fleet)
     micro = np.clip(micro, 1.0, batch)
     rounds = np.ceil(batch / micro)
@@ -237,7 +240,7 @@ def data_parallel_terms(job: Job, prior: Prior, fleet: Clusters, needs: Bytes) -
         again = np.where(RECOMPUTE[:, None], RECOMPUTED * arithmetic, 0.0)
         busy = compute + again
         exposed, network = _exposed(job, prior, fleet, needs, rounds, busy)
-        feed = job.global_batch / np.minimum(fleet.prepare_per_s, fleet.fetch_per_s)
+        feed = job.batch_on(fleet.gpus) / np.minimum(fleet.prepare_per_s, fleet.fetch_per_s)
         waiting = np.maximum(feed - busy - exposed, 0.0)
         step = np.where(possible, busy + exposed + waiting, np.inf)
     return StepTerms(
@@ -261,7 +264,7 @@ def data_parallel_terms(job: Job, prior: Prior, fleet: Clusters, needs: Bytes) -
 
 def _runnable(job: Job, fleet: Clusters) -> Bools:
     """Where a strategy makes sense at all, memory aside; (rows, clusters)."""
-    enough = (fleet.gpus >= 1) & (fleet.gpus <= job.global_batch) & (fleet.compute_per_s > 0)
+    enough = (fleet.gpus >= 1) & job.may_have(fleet.gpus) & (fleet.compute_per_s > 0)
     linked = (fleet.machines <= 1) | (fleet.network_bytes_per_s > 0)
     fitting = np.repeat(np.stack([s.suits(fleet) for s in DATA_PARALLEL]), 2, axis=0)
     return np.asarray((enough & linked) & ALLOWED[job.sharding][:, None] & fitting)

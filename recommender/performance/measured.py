@@ -244,7 +244,7 @@ def _scaled(fleet: Clusters, scale: Floats, what: str) -> Clusters:
 def _rates(job: Job, fleet: Clusters) -> Floats:
     """Samples/s of the model; 0 where it cannot run."""
     step = terms_of(job, prior_of(job), fleet).step_s.min(axis=0)
-    return np.where(np.isfinite(step), job.global_batch / step, 0.0)
+    return np.where(np.isfinite(step), job.batch_on(fleet.gpus) / step, 0.0)
 
 
 def _readings(columns: MachineColumns, kind: int, gpu: str, timed: list[Timing]) -> Readings:

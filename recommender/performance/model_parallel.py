@@ -263,7 +263,7 @@ def _turns_of(
     job: Job, prior: Prior, fleet: Clusters, needs: Bytes, splits: Splits, chunks: Floats
 ) -> _Turns:
     t, p = splits.tensor, splits.stages
-    batch = np.ceil(job.global_batch * splits.replica / fleet.gpus)
+    batch = np.ceil(job.batch_on(fleet.gpus) * splits.replica / fleet.gpus)
     parts = p * chunks
     uneven = np.ceil(job.layers / parts) * parts / job.layers  # the longest one sets the pace
     kept = 1.0 + np.where(chunks > 1, (p - 1.0) / (p * chunks), 0.0)
@@ -273,7 +273,7 @@ def _turns_of(
     again = np.stack([np.zeros_like(some), np.ones_like(some), some])
     sample = sample_bytes(needs, again, splits.parts, p) * kept
     fits = np.floor(room / np.maximum(sample, 1e-9))
-    runs = (fits >= 1) & (fleet.gpus <= splits.replica * job.global_batch)
+    runs = (fits >= 1) & job.may_have(fleet.gpus, splits.replica)
     runs &= (chunks <= 1) | (batch >= p)
     least = np.ceil(batch / np.clip(fits, 1.0, batch))
     least = np.minimum(np.where(chunks > 1, np.maximum(least, p), least), batch)
@@ -297,7 +297,7 @@ def _turns_of(
     hidden = np.where(p > 1, 0.0, prior.overlap * BACKWARD * busy / rounds)
     hidden = np.where(splits.sharded, prior.overlap * busy, hidden)
     waits = np.maximum(near + far - hidden, 0.0)
-    feed = job.global_batch / np.minimum(fleet.prepare_per_s, fleet.fetch_per_s)
+    feed = job.batch_on(fleet.gpus) / np.minimum(fleet.prepare_per_s, fleet.fetch_per_s)
     step = np.maximum(turns * (1.0 + waiting / rounds) + waits, feed)
     return _Turns(
         step_s=np.where(runs, step, np.inf),
@@ -504,7 +504,7 @@ class ModelParallel(Strategy):
         if not splittable(job):
             return []
         cuts, gpus = splits_of(job, one), float(one.gpus[0])
-        cuts = cuts.take(gpus <= cuts.replica * job.global_batch)
+        cuts = cuts.take(job.may_have(one.gpus, cuts.replica))
         held = held_bytes(needs, gpus, cuts.tensor, cuts.stages, cuts.sharded, cuts.experts)
         held = held + needs.context + sample_bytes(needs, 1.0, cuts.parts, cuts.stages)
         least: list[float] = held.tolist()

@@ -218,7 +218,7 @@ def cluster_spread(
     )
     service = service_of(job, prior_of(job), fleet)
     sd = service.spread(server, placed)
-    local = found.step_s - found.exposed_network_s
+    local = (found.step_s - found.exposed_network_s) * job.batch_growth(fleet.gpus)
     both = spread(worker, sd, shares_of(job, service, fleet, local, sd))
     rounded = np.ceil(both / SPREAD_STEP - 1e-9) * SPREAD_STEP
     return np.where(counts.sum(axis=1) == 1, worker, rounded)

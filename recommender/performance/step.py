@@ -3,6 +3,9 @@
 Contract with the optimiser's bounds (property-tested), for a fixed number of machines and
 GPUs and everything else equal: `step_s` does not rise when compute, memory, network or links
 inside the machine grow, and is never below global batch / `compute_per_s`.
+
+Where the batch of each GPU is fixed, N GPUs train on N times `job.global_batch` in one optimiser
+step. Plans need the time of one amount of work whatever their size: `steps` gives the N-th part.
 """
 
 import numpy as np
@@ -25,14 +28,12 @@ from recommender.plan.plan import StepSplit
 
 TIE = 1 + 1e-12
 DEGREES = ("tensor", "context", "stages", "sharded", "experts", "again")
-PARTS = (
-    "compute_s", "recompute_s", "bubble_s", "input_s", "network_share", "micro_batch",
-    "accumulation",
-)  # fmt: skip
+SECONDS = ("compute_s", "recompute_s", "bubble_s", "input_s")
+PARTS = (*SECONDS, "network_share", "micro_batch", "accumulation")
 
 
 def steps(job: Job, columns: MachineColumns, fleet: Clusters, prior: Prior | None = None) -> Steps:
-    """The fastest feasible step of every cluster; (clusters,), seconds.
+    """The fastest feasible step of every cluster; (clusters,), seconds per `job.global_batch`.
 
     Under the speed constants of the job, or others; only clusters of as many machines as it states.
 
@@ -52,6 +53,9 @@ def steps(job: Job, columns: MachineColumns, fleet: Clusters, prior: Prior | Non
     known = part["compute_s"] + part["recompute_s"] + part["bubble_s"] + part["input_s"]
     exposed = np.maximum(np.where(runs, np.where(runs, step, 0.0) - known, 0.0), 0.0)
     network = np.where(fleet.machines > 1, part.pop("network_share"), 0.0)
+    growth = job.batch_growth(np.maximum(fleet.gpus, 1.0))
+    part |= {name: part[name] / growth for name in SECONDS}
+    step, exposed = step / growth, exposed / growth
     return Steps(
         step_s=step,
         exposed_network_s=exposed * network,
@@ -76,14 +80,15 @@ def explain(job: Job, columns: MachineColumns, fleet: Clusters, row: int) -> Ste
         raise ValueError(why_infeasible(job, columns, fleet, row))
     strategy = STRATEGY_OF_ROW[int(found.row[0])]
     layout = strategy.layout(bytes_of(job, prior_of(job)), linked(job, one), found)
+    growth = float(job.batch_growth(float(one.gpus[0])))
     return StepSplit(
-        step_s=float(found.step_s[0]),
-        compute_s=float(found.compute_s[0]),
-        recompute_s=float(found.recompute_s[0]),
-        exposed_network_s=float(found.exposed_network_s[0]),
-        exposed_intra_s=float(found.exposed_intra_s[0]),
-        bubble_s=float(found.bubble_s[0]),
-        input_s=float(found.input_s[0]),
+        step_s=growth * float(found.step_s[0]),
+        compute_s=growth * float(found.compute_s[0]),
+        recompute_s=growth * float(found.recompute_s[0]),
+        exposed_network_s=growth * float(found.exposed_network_s[0]),
+        exposed_intra_s=growth * float(found.exposed_intra_s[0]),
+        bubble_s=growth * float(found.bubble_s[0]),
+        input_s=growth * float(found.input_s[0]),
         micro_batch=int(found.micro_batch[0]),
         accumulation=int(found.accumulation[0]),
         sharding=layout.label,

@@ -15,6 +15,10 @@ network may send next to nothing inside machines; between them it sends what mac
 GPU would: the gradients of the part that a machine holds, and activations where stages part.
 Machines that share their links (`link_domain.py`) may send nothing between them.
 
+Where each GPU has its own batch b of `job.global_batch` samples, a step is that of b·N samples and
+the lines are those of its N-th part: A counts b + b0 and so on, which no N changes, and what takes
+its time once a step, tau, c and lambda, is divided by the most GPUs of the box.
+
 lambda is the least time of a micro-batch of an eager program, of which each step has one (0 where
 the network may be cut). A micro-batch takes the longer of it and its arithmetic, so A and c are
 found as if lambda were 0: with it they would count what the third line counts, and add it.
@@ -64,6 +68,7 @@ class Shortest:
     traffic_s: Floats  # (networks, starts, machines + 1): between machines
     served: bool  # by parameter servers
     launch_s: float = 0.0  # least of a micro-batch
+    per_gpu: bool = False  # each GPU's batch is fixed
 
     def lines(self, low: Ints, high: Ints, least: Ints) -> tuple[tuple[Floats, Floats], ...]:
         """(seconds, samples) of the lines for boxes low <= x <= high; (boxes, entries).
@@ -93,16 +98,17 @@ class Shortest:
         `network` and `memory` are the best that the worst of their machines can have, `start`
         and `inside_s` the worst that they surely have, and `size` the fewest machines.
         """
-        gpus = (np.clip(number, 1, self.most_gpus) for number in (first, last))
-        work = self._arithmetic(memory, *gpus)
+        fewest, most = (np.clip(number, 1, self.most_gpus) for number in (first, last))
+        work = self._arithmetic(memory, fewest, most)
         traffic = self.traffic_s[network, start, np.clip(size, 1, self.most)]
         if not self.served:
             traffic = traffic + inside_s
-        tau = np.full(work.shape, self.tau_s)
-        both = (tau, work), (traffic + self.shown * tau, self.shown * work)
+        part = 1.0 / most if self.per_gpu else 1.0
+        tau = part * np.full(work.shape, self.tau_s)
+        both = (tau, work), (part * traffic + self.shown * tau, self.shown * work)
         if not self.launch_s:
             return both
-        return (*both, (tau + self.launch_s, np.zeros(work.shape)))
+        return (*both, (tau + part * self.launch_s, np.zeros(work.shape)))
 
     def take(self, rows: Ints) -> "Shortest":
         """The bounds of some entries only."""
@@ -122,7 +128,8 @@ class Shortest:
 
     def _arithmetic(self, memory: Ints, first: Ints, last: Ints) -> Floats:
         if not len(self.arithmetic):
-            return np.asarray(self.batch + self.penalty * first, dtype=np.float64)
+            gpus = np.ones_like(first) if self.per_gpu else first
+            return np.asarray(self.batch + self.penalty * gpus, dtype=np.float64)
         place = np.minimum(memory, len(self.arithmetic) - 1)
         return np.asarray(self.arithmetic[place, first - 1, last - 1])
 
@@ -144,7 +151,7 @@ def shortest(job: Job, columns: MachineColumns, kind: Ints, most: int) -> Shorte
     memory, place = np.unique(columns.memory_bytes[kind], return_inverse=True)
     most_gpus = int(most * gpus.max())
     if served or cuts_network(job):
-        least = _least_arithmetic(job.global_batch, prior.batch_penalty, penalty, most_gpus)
+        least = _least_arithmetic(job, prior.batch_penalty, penalty, most_gpus)
     else:
         least = _held_arithmetic(job, columns, memory, most_gpus)
     return Shortest(
@@ -163,21 +170,24 @@ def shortest(job: Job, columns: MachineColumns, kind: Ints, most: int) -> Shorte
         traffic_s=_traffic(job, columns, kind, most),
         served=served,
         launch_s=0.0 if cuts_network(job) else prior.launch_s,
+        per_gpu=job.batch_per_gpu,
     )
 
 
-def _least_arithmetic(batch: int, penalty: float, least_penalty: float, most: int) -> Floats:
+def _least_arithmetic(job: Job, penalty: float, least_penalty: float, most: int) -> Floats:
     """Least N·(ceil(B/N) + b0) for N from a row's number of GPUs to a column's.
 
-    B + b0'·N where that is less: with b0' < b0 the network may be cut.
+    B + b0'·N where that is less: with b0' < b0 the network may be cut. The N-th part of it where
+    the batch of a GPU is fixed: B is then the N-fold.
     """
     if most > TABLED:
         return np.zeros((0, 0, 0))
     gpus = np.arange(1.0, most + 1.0)
+    batch = job.batch_on(gpus)
     each = gpus * (np.ceil(batch / gpus) + penalty)
     if least_penalty < penalty:
         each = np.minimum(each, batch + least_penalty * gpus)
-    return _least_of_ranges(each[None])
+    return _least_of_ranges((each / job.batch_growth(gpus))[None])
 
 
 def _held_arithmetic(job: Job, columns: MachineColumns, memory: Floats, most: int) -> Floats:
@@ -268,6 +278,6 @@ def _traffic(job: Job, columns: MachineColumns, kind: Ints, sizes: int) -> Float
     bare = [replace(any_size, sharding=way) for way in one_gpu_shardings(job)]
     prior = _never_eager(job)
     table = np.min([steps(each, columns, fleet, prior).step_s for each in bare], axis=0)
-    table = table.reshape(shape)
+    table = np.minimum(table * job.batch_growth(n), ENDLESS).reshape(shape)
     table = np.minimum.accumulate(table[..., ::-1], axis=2)[..., ::-1]
     return np.concatenate([table[..., :1], table], axis=2)

@@ -24,6 +24,7 @@ def of(problem: Problem, plans: tuple[Plan, ...]) -> tuple[str, ...]:
     capacity = [*spots, on_demand] if _on_spot(plans[:1]) else [on_demand, *spots]
     speed = [*_calibrated(problem, plans), *_unmeasured(problem, plans), *_stack(problem)]
     said = [*_quotas(problem, plans), *_rented_elsewhere(problem, plans[:1])]
+    said += _convergence(problem)
     said += [*capacity[:1], *speed[:1], *capacity[1:], *speed[1:]]
     if not job.data.at:
         said.append("data location unknown, egress and staging not included (--data-at)")
@@ -40,6 +41,16 @@ def of(problem: Problem, plans: tuple[Plan, ...]) -> tuple[str, ...]:
 
 def _on_spot(plans: tuple[Plan, ...]) -> bool:
     return any(plan.spot is not None for plan in plans)
+
+
+def _convergence(problem: Problem) -> list[str]:
+    """That a batch which grows with the GPUs is another optimisation on each plan."""
+    if not problem.job.batch_per_gpu:
+        return []
+    return [
+        "as many samples train as well at any global batch, which grows with the GPUs "
+        "(batch_per_gpu): large ones need another learning rate, often more samples"
+    ]
 
 
 def _stack(problem: Problem) -> list[str]:

@@ -60,7 +60,8 @@ def calibrate_file(
             f"{shown_path(target)} exists; write --force to replace its calibration, or --to FILE"
         )
     served = job.parameter_servers if job.sync == "parameter_server" else 0
-    runs = read_runs(timings, catalog.instance_types.values(), job.global_batch, served)
+    types_known = catalog.instance_types.values()
+    runs = read_runs(timings, types_known, job.global_batch, served, job.batch_per_gpu)
     types = tuple(
         catalog.instance_types[provider, name]
         for provider, _, name in (m.partition("/") for m in sorted({r.machine for r in runs}))

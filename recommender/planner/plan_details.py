@@ -304,10 +304,18 @@ class PlanDetails:
         chance = float(limits_kept(self.space.limits, self.paths).mean())
         return (
             *_hangs_on_demand(self._on_demand_facts, chance),
+            *self._global_batch(),
             *self._served(),
             *_trained_alone(self.inputs, self.paths),
             *_unpaid(self.inputs, self.paths),
         )
+
+    def _global_batch(self) -> tuple[str, ...]:
+        """How large the batch of all GPUs is, where it grows with them."""
+        job, gpus = self.problem.job, sum(m.count * m.gpus for m in self.machines)
+        if not job.batch_per_gpu:
+            return ()
+        return (f"global batch {job.batch_on(gpus):,.0f}: {job.global_batch:,} on each GPU",)
 
     def _served(self) -> tuple[str, ...]:
         """That parameter servers are machines that somebody has to start."""

@@ -109,7 +109,7 @@ class _Running:
 
     def compared(self, lost_s: float, before: Catalog | None) -> Replan:
         """The whole comparison; `lost_s` of training would be done again after a move."""
-        work_s = self.plan.estimate.step.step_s * self.job.steps
+        work_s = self.job.seconds_on(self.plan.gpus, self.plan.estimate.step.step_s)
         share = min(lost_s / work_s, self.progress.done_share)  # no more than was ever done
         stay = self._stay()
         pipeline = Pipeline(
@@ -241,7 +241,8 @@ class _Running:
         plan, inputs = move.evaluated.plan, move.evaluated.inputs
         wait_s = _first_wait_s(inputs, self.problem.limits.deadline_s)
         start_s, usd_per_s = float(inputs.changeover_s[0]), plan.usd_per_hour / _HOUR_S
-        speed = self.plan.estimate.step.step_s / plan.estimate.step.step_s
+        now_s = self.job.seconds_on(self.plan.gpus, self.plan.estimate.step.step_s)
+        speed = now_s / self.job.seconds_on(plan.gpus, plan.estimate.step.step_s)
         effort_h = effort_of(plan).total_h
         return MovingCost(
             lost_work_s=lost_s,

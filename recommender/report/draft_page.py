@@ -12,7 +12,8 @@ _SHOWN = 6  # keys of a tool's file that say nothing of time or memory
 def draft_page(draft: Draft, job: Job, written: str, command: str) -> Page:
     """One row for each thing understood, and the command of the first answer."""
     rows = [("network", draft.network), ("work", size_of_work(job)), ("trained", _trained(job))]
-    rows += [("step", f"batch {job.global_batch:,}, {_steps(job)}")]
+    each = " per GPU" if job.batch_per_gpu else ""
+    rows += [("step", f"batch {job.global_batch:,}{each}, {_steps(job)}")]
     rows += [("read from", draft.tool)] if draft.tool else []
     rows += [("assumed", each) for each in draft.assumed]
     rows += [("not read", each) for each in draft.unread]
@@ -40,7 +41,7 @@ def _trained(job: Job) -> str:
 
 
 def _steps(job: Job) -> str:
-    return f"{fmt.large(job.steps)} steps"
+    return f"{fmt.large(job.steps)} steps{' on one GPU' if job.batch_per_gpu else ''}"
 
 
 def _unused(keys: tuple[str, ...]) -> str:

@@ -169,7 +169,7 @@ def sections(plan: Plan, request: PlanRequest) -> list[tuple[str, Sequence[Term]
     estimate = plan.estimate
     step, cost, time = estimate.step, estimate.cost, estimate.time
     unit = "tokens" if request.job.tokens_per_sample > 1 else f"{request.job.sample_unit}s"
-    rate = request.job.global_batch * request.job.tokens_per_sample / step.step_s
+    rate = float(request.job.batch_on(plan.gpus)) * request.job.tokens_per_sample / step.step_s
     sections: list[tuple[str, Sequence[Term]]] = [
         (
             f"One step: {fmt.duration(step.step_s)}, {fmt.large(rate)} {unit}/s",

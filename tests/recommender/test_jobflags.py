@@ -32,13 +32,19 @@ FAMILIES = (
 )
 VALUES: dict[str, tuple[str | bool, ...]] = {
     "tokens": ("1M",), "samples": ("12345",), "epochs": ("7",), "steps": ("77",),
-    "batch": ("8", "48"), "params": ("1.1B",), "seq_len": ("777",), "precision": ("fp32",),
+    "batch": ("8", "48"), "batch_per_gpu": ("4",), "max_global_batch": ("64",),
+    "params": ("1.1B",), "seq_len": ("777",), "precision": ("fp32",),
     "method": ("full", "lora"), "lora_rank": ("64",), "optimizer": ("sgd", "adafactor"),
     "sharding": ("ddp", "hsdp", "fsdp"), "elastic": (True,), "stack": ("tuned",),
     "image": ("prebuilt",), "setup": ("17m",), "examples": ("23456",),
     "model": ("Qwen/Qwen2.5-0.5B",), "image_size": ("384",), "machines": ("3",),
 }  # fmt: skip
-TYPED = {"seq_len": "--seq-len", "lora_rank": "--lora-rank", "image_size": "--image-size"}
+TYPED = {
+    "seq_len": "--seq-len",
+    "lora_rank": "--lora-rank",
+    "max_global_batch": "--max-global-batch",
+    "image_size": "--image-size",
+}
 MINE = "schema: recommend.job/v1\nlike: resnet50-imagenet\n"
 
 
@@ -97,6 +103,9 @@ def test_another_rank_is_another_number_of_adapter_weights() -> None:
         ("resnet50-imagenet", {"params": "9M"}, "--params: another size needs another flop_per"),
         ("resnet50-imagenet", {"tokens": "9M"}, "--tokens: an image job counts samples, not"),
         ("resnet50-imagenet", {"batch": "9 tokens"}, "--batch: an image job counts samples, not"),
+        ("gpt2-xl", {"batch": "8", "batch_per_gpu": "8"}, "--batch, --batch-per-gpu: say only one"),
+        ("gpt2-xl", {"batch_per_gpu": "8", "steps": "9"}, "--steps: what 9 steps train on depends"),
+        ("gpt2-xl", {"max_global_batch": "8"}, "--max-global-batch: needs batch_per_gpu"),
         ("gpt2-xl", {"epochs": "2"}, "--epochs: needs the size of one epoch"),
         ("gpt2-xl", {"epochs": "2", "steps": "9"}, "--epochs, --steps: say only one"),
     ],
@@ -108,6 +117,20 @@ def test_a_flag_that_the_job_cannot_use_is_refused_with_what_to_do(
         find_job(kind, flags=JobFlags(**flags))  # type: ignore[arg-type]
     assert len(error.value.problems) == 1
     assert said in error.value.problems[0]
+
+
+def test_a_batch_per_gpu_takes_the_place_of_a_presets_batch_and_the_other_way_round(
+    tmp_path: Path,
+) -> None:
+    grows = find_job("llama3-8b-pretrain", flags=JobFlags(batch_per_gpu="16k tokens"))
+    assert (grows.global_batch, grows.batch_per_gpu) == (2, True)
+    assert float(grows.batch_on(64)) == 128.0
+    assert "global_batch" not in grows.assumed
+    assert grows.samples == find_job("llama3-8b-pretrain").samples
+    name = mine(tmp_path, "batch_per_gpu: 32\nmax_global_batch: 512\n")
+    assert find_job(name, tmp_path).max_global_batch == 512
+    fixed = find_job(name, tmp_path, JobFlags(batch="256"))
+    assert (fixed.global_batch, fixed.batch_per_gpu) == (256, False)
 
 
 def test_an_image_beside_a_known_setup_is_named_as_without_effect() -> None:

@@ -43,6 +43,9 @@ class InitFlags:
     image_size: Annotated[Word, _job("Side of an image, in pixels.", "N")] = None
     epochs: Annotated[Word, _job("Passes over the data set.", "N")] = None
     batch: Annotated[Word, _job("Examples per optimiser step, all GPUs together.", "N")] = None
+    batch_per_gpu: Annotated[
+        Word, _job("Instead: examples per step of each GPU, however many there are.", "N")
+    ] = None
     gpus: Annotated[Word, _job("GPUs that the file of --from is started on.", "N")] = None
     post_training: Annotated[Word, _job("Of preferences or rewards.", "dpo|grpo|ppo")] = None
 
@@ -120,7 +123,7 @@ def _asked(wanted: "Wanted", config: "TrainingConfig | None", folder: Path) -> "
     if wanted.model is None and (config is None or not (config.model or config.architecture)):
         text = "Model: a name on the Hugging Face hub, or the path of a config.json"
         wanted = replace(wanted, model=typer.prompt(text, default=MODEL, err=True))
-    said = _said(config)
+    said = _said(config) | ({"batch"} if wanted.batch_per_gpu else set())
     for each in questions(network_of(wanted, config, folder)):
         if getattr(wanted, each.field) is None and each.field not in said:
             answer = typer.prompt(each.text, default=each.usual, err=True)

@@ -97,7 +97,7 @@ def calibrate(
         str,
         typer.Argument(
             help="CSV file of your runs: machines; instance or gpu; step_s or samples_per_s; "
-            "gpus, batch, data (synthetic, cached, cold), servers where they apply.",
+            "gpus, batch or batch_per_gpu, data (synthetic, cached, cold), servers, as they apply.",
             metavar="TIMINGS.csv",
         ),
     ],

@@ -79,6 +79,17 @@ def test_questions_are_asked_at_a_terminal_and_the_usual_answer_is_a_return(
     assert (job.epochs, job.tokens_per_sample, job.global_batch) == (3, 600, 64)
 
 
+def test_a_batch_of_each_gpu_is_written_and_not_asked_for_again(
+    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(sys, "stdin", Terminal("gpt2\n\n20k\n\n\n"))
+    found = run("init", "--batch-per-gpu", "8")
+    assert found.code == 0
+    assert "all GPUs together" not in found.err
+    job = find_job(str(tmp_path / "recommend.yaml"))
+    assert (job.global_batch, job.batch_per_gpu) == (8, True)
+
+
 def test_nothing_is_asked_with_yes(
     run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -53,6 +53,17 @@ def test_a_rate_becomes_a_step(tmp_path):
     assert (run.step_s, run.batch, run.data) == (0.5, 64, "cached")
 
 
+def test_the_batch_of_each_gpu_is_that_of_a_row_or_of_the_job(tmp_path):
+    text = "instance,machines,step_s,batch_per_gpu\np5.48xlarge,2,0.5,4\n"
+    assert read(tmp_path, text)[0].batch == 64
+    path = tmp_path / "timings.csv"
+    table = "instance,machines,step_s,batch\np5.48xlarge,2,1,\np5.48xlarge,2,1,80\n"
+    path.write_text(table, "utf-8")
+    assert [run.batch for run in read_runs(path, TYPES, 8, batch_per_gpu=True)] == [128, 80]
+    both = "instance,machines,step_s,batch,batch_per_gpu\np5.48xlarge,2,0.5,64,4\n"
+    assert "has both batch and batch_per_gpu" in problems(tmp_path, both)[0]
+
+
 def test_a_gpu_is_taken_for_the_machine_that_holds_as_many(tmp_path):
     text = "gpu,gpus,machines,step_s\nl4,1,1,1\nL4,8,1,1\nL4,6,1,1\nL4,4,4,1\n"
     machines = [run.machine for run in read(tmp_path, text)]

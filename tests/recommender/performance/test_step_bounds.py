@@ -52,6 +52,25 @@ def test_no_cluster_of_a_box_is_faster_than_its_lines(seed, sharding, sync):
     check_lines(seed, sharding=sharding, sync=sync)
 
 
+@pytest.mark.parametrize("sharding", ["auto", "ddp", "fsdp"])
+@pytest.mark.parametrize("sync", ["allreduce", "parameter_server"])
+@pytest.mark.parametrize("seed", range(6))
+def test_no_cluster_whose_gpus_keep_their_batch_is_faster_than_its_lines(seed, sync, sharding):
+    kept = {"batch_per_gpu": True, "batches": (1, 32, 700)}
+    check_lines(seed, sharding=sharding, sync=sync, **kept)
+    check_lines(
+        seed, sharding=sharding, sync=sync, family="decoder", stack="typical", **kept, **CUT
+    )
+    check_lines(seed, sync=sync, max_global_batch=4096.0, **kept)
+
+
+@pytest.mark.parametrize("sharding", ["auto", "tensor", "pipeline"])
+@pytest.mark.parametrize("seed", range(6))
+def test_no_cut_network_with_a_batch_per_gpu_is_faster_than_its_lines(seed, sharding):
+    kept = {"batch_per_gpu": True, "batches": (1, 32)}
+    check_lines(seed, sharding=sharding, family="decoder", stack="tuned", **kept, **CUT)
+
+
 @pytest.mark.parametrize("sharding", ["auto", "tensor", "pipeline", "fsdp"])
 @pytest.mark.parametrize("family", ["decoder", "encoder"])
 @pytest.mark.parametrize("seed", range(12))
