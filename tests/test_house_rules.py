@@ -4,6 +4,7 @@ import ast
 import re
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -30,12 +31,15 @@ def name_of(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
-TREES = {name_of(path): ast.parse(path.read_text("utf-8")) for path in MODULES}
+@cache
+def trees() -> dict[str, ast.Module]:
+    """Every module as its syntax tree, by name."""
+    return {name_of(path): ast.parse(path.read_text("utf-8")) for path in MODULES}
 
 
 def functions() -> Iterator[tuple[str, Function]]:
     """Every function, nested ones as well, as "module:function"."""
-    for module, tree in TREES.items():
+    for module, tree in trees().items():
         for node in ast.walk(tree):
             if isinstance(node, Function):
                 yield f"{module}:{node.name}", node
@@ -60,13 +64,13 @@ def texts() -> Iterator[Path]:
 
 
 def test_a_module_says_what_it_is_for():
-    assert [name for name, tree in TREES.items() if not ast.get_docstring(tree)] == []
+    assert [name for name, tree in trees().items() if not ast.get_docstring(tree)] == []
 
 
 def test_everything_public_has_a_docstring():
     bare = [
         f"{module}:{node.name}"
-        for module, tree in TREES.items()
+        for module, tree in trees().items()
         for node in public(tree.body)
         if not ast.get_docstring(node)
     ]
@@ -96,7 +100,7 @@ def test_most_functions_are_very_short_and_modules_are_neither_crumbs_nor_lumps(
 def test_a_docstring_stands_on_its_own():
     leaning = [
         f"{module}:{node.name}"
-        for module, tree in TREES.items()
+        for module, tree in trees().items()
         for node in ast.walk(tree)
         if isinstance(node, Function | ast.ClassDef)
         and (ast.get_docstring(node) or "").startswith("The same")
@@ -107,7 +111,7 @@ def test_a_docstring_stands_on_its_own():
 def test_only_the_edge_catches_everything():
     broad = {
         module
-        for module, tree in TREES.items()
+        for module, tree in trees().items()
         for node in ast.walk(tree)
         if isinstance(node, ast.ExceptHandler)
         and (node.type is None or ast.unparse(node.type) in ("Exception", "BaseException"))
@@ -118,7 +122,7 @@ def test_only_the_edge_catches_everything():
 def test_the_solver_stays_in_one_module():
     users = {
         module
-        for module, tree in TREES.items()
+        for module, tree in trees().items()
         for node in ast.walk(tree)
         if isinstance(node, ast.Import | ast.ImportFrom)
         and re.search(r"\b(pulp|highspy)\b", ast.unparse(node))
@@ -192,7 +196,7 @@ def test_links_between_pages_lead_somewhere():
 def test_constants_stand_before_functions():
     late = [
         f"{module}:{node.lineno}"
-        for module, tree in TREES.items()
+        for module, tree in trees().items()
         for place, node in enumerate(tree.body)
         if isinstance(node, ast.Assign)
         and isinstance(node.value, ast.Constant)

@@ -8,15 +8,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recommender.optimize.search_state import Candidate
+from recommender.plan.answer import Answer
 from recommender.plan.limits import Limits
+from recommender.plan.report_data import ReportData
 from recommender.planner.recommend import recommend
 from recommender.planner.report_data import Met, nearest_to_frontier
 from tests.recommender.planning import NOW, job, small
 
 LIMITS = Limits(deadline_s=24 * 3600.0)
-ANSWER = recommend(job(), LIMITS, catalog=small(), now=NOW, report=True)
-assert ANSWER.report is not None
-REPORT = ANSWER.report
+
+
+@pytest.fixture(scope="module")
+def answer() -> Answer:
+    return recommend(job(), LIMITS, catalog=small(), now=NOW, report=True)
+
+
+@pytest.fixture(scope="module")
+def report(answer: Answer) -> ReportData:
+    assert answer.report is not None
+    return answer.report
 
 
 def candidate(cost: float, time: float) -> Met:
@@ -24,37 +34,37 @@ def candidate(cost: float, time: float) -> Met:
     return Met(replace(made, counts=(int(cost * 100 + time),)), LIMITS)
 
 
-def test_an_answer_without_a_report_is_the_same_answer():
+def test_an_answer_without_a_report_is_the_same_answer(answer):
     plain = recommend(job(), LIMITS, catalog=small(), now=NOW, worth=True)
     assert plain.report is None
-    assert replace(ANSWER, report=None) == plain
+    assert replace(answer, report=None) == plain
 
 
-def test_the_plans_of_the_table_come_with_the_runs_behind_their_figures():
-    table = [each for each in REPORT.followed if each.kind == "table"]
-    assert [each.machines for each in table] == [plan.machines for plan in ANSWER.plans]
-    for each, plan in zip(table, ANSWER.plans, strict=True):
-        assert len(each.time_s) == len(each.cost_usd) == REPORT.runs
+def test_the_plans_of_the_table_come_with_the_runs_behind_their_figures(answer, report):
+    table = [each for each in report.followed if each.kind == "table"]
+    assert [each.machines for each in table] == [plan.machines for plan in answer.plans]
+    for each, plan in zip(table, answer.plans, strict=True):
+        assert len(each.time_s) == len(each.cost_usd) == report.runs
         assert np.mean(np.array(each.time_s) <= LIMITS.deadline_s) == plan.estimate.chance
         assert np.mean(each.time_s) == pytest.approx(plan.estimate.time.mean)
-        assert sorted(each.cost_usd)[REPORT.runs // 2 - 1] == plan.estimate.cost.p50
+        assert sorted(each.cost_usd)[report.runs // 2 - 1] == plan.estimate.cost.p50
 
 
-def test_plain_plans_come_as_the_answer_has_them():
-    plain = [each for each in REPORT.followed if each.kind == "baseline"]
-    assert [each.machines for each in plain] == [plan.machines for plan in ANSWER.baselines]
-    assert [each.cost for each in plain] == [plan.estimate.cost for plan in ANSWER.baselines]
+def test_plain_plans_come_as_the_answer_has_them(answer, report):
+    plain = [each for each in report.followed if each.kind == "baseline"]
+    assert [each.machines for each in plain] == [plan.machines for plan in answer.baselines]
+    assert [each.cost for each in plain] == [plan.estimate.cost for plan in answer.baselines]
 
 
-def test_other_plans_are_neither_twins_of_the_table_nor_of_each_other():
-    others = [each for each in REPORT.followed if each.kind == "followed"]
+def test_other_plans_are_neither_twins_of_the_table_nor_of_each_other(report):
+    others = [each for each in report.followed if each.kind == "followed"]
     assert others
     shape = [(e.machines, e.checkpoint_path, e.fallback, e.fallback_due_s) for e in others]
     assert len(set(shape)) == len(shape)
 
 
-def test_plans_of_other_deadlines_have_fallbacks_for_these():
-    due = {each.fallback_due_s for each in REPORT.followed if each.fallback}
+def test_plans_of_other_deadlines_have_fallbacks_for_these(report):
+    due = {each.fallback_due_s for each in report.followed if each.fallback}
     assert due - {LIMITS.deadline_s}
 
 
