@@ -88,13 +88,20 @@ class RunDescription:
 
     def _step_on(self, late: Fallback) -> StepSplit:
         """The step with its batch divided among the fallback's GPUs, in passes no larger."""
+        return self._in_even_passes(sum(m.count * m.gpus for m in late.machines))
+
+    @property
+    def step(self) -> StepSplit:
+        """The step as a script is told to make it, with passes of one size."""
+        return self._in_even_passes(sum(m.count * m.gpus for m in self.plan.machines))
+
+    def _in_even_passes(self, gpus: int) -> StepSplit:
         step = self.plan.estimate.step
         if step.cuts_network:
             return step
-        gpus = sum(m.count * m.gpus for m in late.machines)
-        each = float(self.job.batch_on(gpus)) / gpus
-        passes = math.ceil(each / step.micro_batch)
-        return replace(step, micro_batch=math.ceil(each / passes), accumulation=passes)
+        samples = math.ceil(float(self.job.batch_on(gpus)) / gpus)
+        passes = even_passes(samples, step.micro_batch)
+        return replace(step, micro_batch=math.ceil(samples / passes), accumulation=passes)
 
     @property
     def disk_gb(self) -> int:
@@ -173,3 +180,13 @@ def _location(provider: str, region: str, zones: tuple[str, ...], usd: float) ->
     listed = tuple(zone for zone in zones if zone)
     ids = provider in CLOUDS and CLOUDS[provider].zones == "id"
     return Location(region, () if ids else listed, listed if ids else (), usd)
+
+
+def even_passes(samples: int, most: int) -> int:
+    """The fewest passes of equal size, none of more than `most`, that make so many samples.
+
+    Trainers know one size: of 64 samples 5 passes of 13 would make a batch of 65, 8 of 8 make 64.
+    Where that takes more than twice as many passes, the last one is smaller than the others.
+    """
+    fewest = math.ceil(samples / most)
+    return next((n for n in range(fewest, 2 * fewest + 1) if samples % n == 0), fewest)

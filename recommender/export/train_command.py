@@ -40,7 +40,7 @@ class RankVariables:
 
 def variables(run: RunDescription, checkpoint_dir: str) -> tuple[Variable, ...]:
     """The plan's choices for the training script."""
-    step, job = run.plan.estimate.step, run.job
+    step, job = run.step, run.job
     copy = "copy of the network" if step.cuts_network else "GPU"
     batch = float(job.batch_on(sum(m.count * m.gpus for m in run.plan.machines)))
     fixed = [

@@ -4,8 +4,10 @@ import math
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from recommender.export.description import safe_name
+from recommender.export.description import even_passes, safe_name
 from recommender.plan.limits import Limits
 from tests.recommender import answers
 from tests.recommender.export.runs import AWS, GCP, HOUR, MIXED, ON_DEMAND, described
@@ -58,3 +60,21 @@ def test_a_run_lasts_until_one_in_a_hundred_is_longer_or_the_deadline_if_that_is
 )
 def test_a_name_is_safe_everywhere(name: str, safe: str):
     assert safe_name(name) == safe
+
+
+@given(st.integers(1, 4096), st.integers(1, 512))
+def test_passes_of_one_size_make_the_batch_where_twice_as_many_can(samples: int, most: int):
+    passes = even_passes(samples, most)
+    fewest = -(-samples // most)
+    assert fewest <= passes <= 2 * fewest
+    sizes = [n for n in range(1, most + 1) if samples % n == 0 and samples // n <= 2 * fewest]
+    assert passes == (samples // max(sizes) if sizes else fewest)
+
+
+def test_a_script_is_told_passes_that_make_its_batch():
+    step = replace(GCP.plan.estimate.step, micro_batch=13, accumulation=5)
+    alone = replace(GCP.plan.machines[0], count=1, gpus=1)
+    found = replace(GCP.plan.estimate, step=step)
+    run = described(replace(GCP.plan, machines=(alone,), estimate=found))
+    assert run.job.global_batch == 64
+    assert (run.step.micro_batch, run.step.accumulation) == (8, 8)
