@@ -20,17 +20,17 @@ import numpy as np
 
 from recommender.arrays import Bools, Floats, Ints, distinct
 from recommender.catalogs.frozen import dataclass
-from recommender.optimize.entry_sets import counts_lower_bounds
-from recommender.optimize.evaluate import RENDEZVOUS_S
-from recommender.optimize.expand import expand_clusters
-from recommender.optimize.lower_bounds import (
+from recommender.optimize.bounds.cluster import (
     ROUNDING,
     least_speed_factor,
     paid_share,
     speed_quantile,
 )
+from recommender.optimize.bounds.site import may_train_in_part
+from recommender.optimize.entry_sets import counts_lower_bounds
+from recommender.optimize.evaluate import RENDEZVOUS_S
+from recommender.optimize.expand import expand_clusters
 from recommender.optimize.search_state import EPSILON, SearchState
-from recommender.optimize.site_bounds import may_train_in_part
 from recommender.optimize.space import Site, Space, within_quota
 from recommender.performance.clusters import spreads_of
 from recommender.performance.step_bounds import Shortest, shortest

@@ -11,7 +11,7 @@ R0 is what the deadline needs, and R1 what limits of price, machines and quotas 
 of bill F may do what a cluster is too slow for: it does a share of at least 1 - D/W, so that
 W > D/(1 - cutoff/F) costs more than the cutoff. On every piece of a curve the price is a line
 p + b·R, and (p + b·R)·(t + a/R) is least at R = √(p·a/(b·t)) or an end. Spot prices count by the
-least share billed under any run law that a cluster of the site can have (`spot_time_bounds.py`);
+least share billed under any run law that a cluster of the site can have (`bounds/spot_time.py`);
 what a fallback, or the on-demand machines of an elastic cluster, do of the work is handed over at
 κ = HANDOVER_RATIO per second of it, and costs at least F, or the least bill of these machines.
 
@@ -27,12 +27,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recommender.arrays import Bools, Floats, Ints
+from recommender.optimize.bounds.cluster import (
+    ROUNDING,
+    ClusterFigures,
+    cluster_lower_bounds,
+    sums_of,
+)
+from recommender.optimize.bounds.site import SiteBounds, narrowed
+from recommender.optimize.bounds.spot_time import HANDOVER_RATIO
 from recommender.optimize.evaluate import elastic_share, gang_of
-from recommender.optimize.lower_bounds import ROUNDING, cluster_lower_bounds, sums_of
 from recommender.optimize.price_curves import Lines, OtherMachines, least_product, reach, within
-from recommender.optimize.site_bounds import SiteBounds, narrowed
 from recommender.optimize.space import Site, Space, within_quota
-from recommender.optimize.spot_time_bounds import HANDOVER_RATIO
 from recommender.performance.parameter_server import cluster_spread
 from recommender.plan.limits import TOLERANCE
 from recommender.risk.laws import gang_doublings
@@ -329,19 +334,22 @@ def counts_lower_bounds(space: Space, site: Site, counts: Ints, tight: bool = Fa
     runs = np.isfinite(step)
     used = counts > 0
     gang = gang_of(space, e, counts)
-    sums = sums_of(
-        space,
-        site,
-        np.where(runs, step, 1.0),
-        counts[:, ~e.spot] @ e.usd_per_hour[~e.spot],
-        counts[:, e.spot] @ e.usd_per_hour[e.spot],
-        cluster_spread(space.job, space.columns, fleet, found, e.kind, counts),
-        np.where(used, e.boot_s[None], 0.0).max(axis=1),
-        np.where(used, e.fixed_usd[None], 0.0).max(axis=1),
-        (gang.run_mean_s, gang.run_sigma, gang.free_s),
-        gang.price_sigma,
-        elastic_share(space, site, counts, step, gang),
+    figures = ClusterFigures(
+        step_s=np.where(runs, step, 1.0),
+        speed_sigma=cluster_spread(space.job, space.columns, fleet, found, e.kind, counts),
+        base_usd_per_hour=counts[:, ~e.spot] @ e.usd_per_hour[~e.spot],
+        spot_usd_per_hour=counts[:, e.spot] @ e.usd_per_hour[e.spot],
+        spot_price_sigma=gang.price_sigma,
+        fixed_usd=np.where(used, e.fixed_usd[None], 0.0).max(axis=1),
+        boot_s=np.where(used, e.boot_s[None], 0.0).max(axis=1),
+        run_mean_s=gang.run_mean_s,
+        run_sigma=gang.run_sigma,
+        free_s=gang.free_s,
+        elastic_share=elastic_share(space, site, counts, step, gang),
+        at_once=np.ones(len(counts)),  # queues of mixes are not counted
+        wait_s=np.zeros(len(counts)),
     )
+    sums = sums_of(space, site, figures)
     return np.where(runs, cluster_lower_bounds(space, sums, tight), np.inf)
 
 

@@ -5,6 +5,13 @@ from dataclasses import replace
 import numpy as np
 
 from recommender.arrays import Floats, Ints
+from recommender.optimize.bounds.fallback import (
+    as_followed,
+    bounds_with_own_fallbacks,
+    drafts_and_bounds,
+    helped,
+    least_times,
+)
 from recommender.optimize.confirm import admit
 from recommender.optimize.dominated import dominated, fallbacks_alone, may_be_dominated
 from recommender.optimize.early_rejection import hopeless
@@ -14,13 +21,6 @@ from recommender.optimize.evaluate import (
     plans_without_fallback,
     values_of,
     with_best_interval,
-)
-from recommender.optimize.fallback_bounds import (
-    as_followed,
-    bounds_with_own_fallbacks,
-    drafts_and_bounds,
-    helped,
-    least_times,
 )
 from recommender.optimize.search_state import Candidate, Screened, SearchState
 from recommender.optimize.space import Space

@@ -13,8 +13,8 @@ from dataclasses import replace
 import numpy as np
 
 from recommender.arrays import Floats, Ints
+from recommender.optimize.bounds.site import SiteBounds, lines_of, site_bounds_of
 from recommender.optimize.entry_sets import first, grown, least_of_set
-from recommender.optimize.site_bounds import SiteBounds, lines_of, site_bounds_of
 from recommender.optimize.space import Entries, Site, Space
 
 LOOK = 20  # sets after which those left are given up if at this pace they would not rule mixes out

@@ -19,12 +19,12 @@ import numpy as np
 
 from recommender.arrays import Bools, Floats, Ints
 from recommender.catalogs.frozen import dataclass
+from recommender.optimize.bounds.cluster import ClusterFigures, sums_of
+from recommender.optimize.bounds.fallback import bounds_by_queue
 from recommender.optimize.columns import Cluster, counts_table
 from recommender.optimize.confirm import confirm_open
 from recommender.optimize.entry_sets import counts_lower_bounds
 from recommender.optimize.expand import expand_clusters
-from recommender.optimize.fallback_bounds import bounds_by_queue
-from recommender.optimize.lower_bounds import sums_of
 from recommender.optimize.search_state import SearchState
 from recommender.optimize.space import (
     ANCHOR,
@@ -100,13 +100,13 @@ def search_mixes(space: Space, state: SearchState, first: int = 0) -> None:
     Sets of entries of all sites stand in one queue, best bound first; a site with too many
     clusters to list is searched by boxes of counts.
     """
+    from recommender.optimize.bounds.site import SiteBounds, lines_of, site_bounds_of
     from recommender.optimize.branch_and_bound import (
         boxes_apply,  # most answers need no mixes
         search_boxes,
     )
     from recommender.optimize.entry_sets import first as entries_of
     from recommender.optimize.entry_sets import grown, leaves
-    from recommender.optimize.site_bounds import SiteBounds, lines_of, site_bounds_of
 
     if not any(site.region for site in space.sites[first:]):
         return
@@ -292,7 +292,7 @@ def single_lower_bounds(space: Space, site: Site, step_s: Floats) -> Floats:
 def _single_bounds(
     space: Space, site: Site, step_s: Floats, entry: Ints, machines: Ints, tight: bool
 ) -> Floats:
-    """Floor of clusters of one entry; `entry` and `machines` have shape (clusters,)."""
+    """Lower bounds of clusters of one entry; `entry` and `machines` have shape (clusters,)."""
     e = site.entries
     kind, spot = e.kind[entry], e.spot[entry]
     price = e.usd_per_hour[entry] * machines
@@ -300,20 +300,22 @@ def _single_bounds(
     step = step_s[kind, machines - 1]
     one = OnDemandLaw(e.at_once[entry], e.wait_s[entry])
     queue = one.of_gang(machines, e.availability_slope[entry])
-    sums = sums_of(
-        space,
-        site,
-        step,
-        np.where(spot, 0.0, price),
-        np.where(spot, price, 0.0),
-        _spread(space, site, entry, machines),
-        e.boot_s[entry],
-        e.fixed_usd[entry],
-        (e.run_mean_s[entry] / gang, e.run_sigma[entry], e.free_s[entry]),
-        np.where(spot, e.price_sigma[entry], 0.0),
-        queue=(np.where(spot, 1.0, queue.at_once), np.where(spot, 0.0, queue.wait_s)),
+    figures = ClusterFigures(
+        step_s=step,
+        speed_sigma=_spread(space, site, entry, machines),
+        base_usd_per_hour=np.where(spot, 0.0, price),
+        spot_usd_per_hour=np.where(spot, price, 0.0),
+        spot_price_sigma=np.where(spot, e.price_sigma[entry], 0.0),
+        fixed_usd=e.fixed_usd[entry],
+        boot_s=e.boot_s[entry],
+        run_mean_s=e.run_mean_s[entry] / gang,
+        run_sigma=e.run_sigma[entry],
+        free_s=e.free_s[entry],
+        elastic_share=np.zeros_like(step),
+        at_once=np.where(spot, 1.0, queue.at_once),
+        wait_s=np.where(spot, 0.0, queue.wait_s),
     )
-    return bounds_by_queue(space, site, sums, step, tight)
+    return bounds_by_queue(space, site, sums_of(space, site, figures), step, tight)
 
 
 def _spread(space: Space, site: Site, entry: Ints, machines: Ints) -> Floats:

@@ -10,11 +10,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from recommender.optimize.bounds.site import lines_of, site_bounds_of
 from recommender.optimize.entry_sets import first
 from recommender.optimize.merged_regions import of_all_regions
 from recommender.optimize.search import judge_first, search_mixes
 from recommender.optimize.search_state import SearchState, key_of
-from recommender.optimize.site_bounds import lines_of, site_bounds_of
 from recommender.optimize.space import Site, Space
 from recommender.optimize.surest_mixes import surest_mixes
 from recommender.plan.limits import Aim

@@ -18,7 +18,7 @@ from recommender.job.timings import on_catalog
 from recommender.market.offer_facts import Facts, Pool
 from recommender.market.quota_rows import refuse_unknown_quotas
 from recommender.market.sites import SitePools
-from recommender.optimize.lower_bounds import least_seconds, offer_lower_bounds, paid_share
+from recommender.optimize.bounds.cluster import least_seconds, offer_lower_bounds, paid_share
 from recommender.optimize.space import (
     ANCHOR,
     MEMORY_TIER,

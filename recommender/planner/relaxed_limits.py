@@ -13,9 +13,9 @@ import numpy as np
 from recommender.arrays import Floats
 from recommender.catalogs.frozen import dataclass
 from recommender.inputs.limits import as_typed, rounded_up
+from recommender.optimize.bounds.fallback import as_followed
 from recommender.optimize.columns import Cluster, counts_table
 from recommender.optimize.evaluate import Plans, limits_kept, path_inputs_of
-from recommender.optimize.fallback_bounds import as_followed
 from recommender.optimize.search_state import Candidate, SearchState, ranking_key
 from recommender.optimize.space import Space
 from recommender.plan.limits import DEADLINE, LIMITS, Aim, Limit, Limits, MeanLimit, RunLimit

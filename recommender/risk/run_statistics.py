@@ -8,7 +8,7 @@ off by a third, and may lie above the 95 % quantile. They are no forecast either
 from recordings of weeks. The mean of the middle nine tenths is a figure of those runs that the
 printed span holds; it lies inside the span, and 2,048 paths tell it to a few per cent.
 
-It grows with every single path, so a bound on each path bounds it (`optimize/lower_bounds.py`).
+It grows with every single path, so a bound on each path bounds it (`optimize/bounds/cluster.py`).
 """
 
 from dataclasses import field

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from recommender.job.job import Calibration, Fitted, Job, Timing
+from recommender.optimize.bounds.cluster import joint_quantile
+from recommender.optimize.bounds.site import least_quantile
 from recommender.optimize.branch_and_bound import search_boxes
 from recommender.optimize.evaluate import drafts_of
-from recommender.optimize.lower_bounds import joint_quantile
 from recommender.optimize.search import _spread, search
 from recommender.optimize.search_state import EPSILON, SearchState
-from recommender.optimize.site_bounds import least_quantile
 from recommender.optimize.space import Space, single_steps
 from recommender.performance.calibration import name_of, with_calibration
 from recommender.performance.clusters import MachineColumns, spreads_of

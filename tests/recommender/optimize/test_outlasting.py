@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from recommender.optimize.bounds.cluster import plan_lower_bounds
 from recommender.optimize.evaluate import Plans, drafts_of, with_best_interval
-from recommender.optimize.lower_bounds import plan_lower_bounds
 from recommender.optimize.space import Space, single_steps
 from recommender.plan.limits import Limits
 from recommender.risk.monte_carlo import cycles_needed, simulate_paths

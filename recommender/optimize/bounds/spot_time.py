@@ -19,6 +19,7 @@ from recommender.arrays import Bools, Floats, Ints
 from recommender.risk.monte_carlo import simulate_paths
 from recommender.risk.path_inputs import PathInputs
 from recommender.risk.random_numbers import random_numbers
+from recommender.risk.run_statistics import checkpoint_overhead
 
 HANDOVER_RATIO = 1.5
 FIRST_S, RATIO = 56.25, 2.0  # the grid of W: 1 min, ... 15 min, 30 min, 1 h, ...
@@ -28,6 +29,7 @@ BEYOND = 0.97  # the same for longer work, where S/W is flat
 CHANGEOVER_GRID_S = 120.0
 # What a path pays is not quite monotone in its runs and losses: ranks and share that may be lost.
 SURE, COUNTED = 0.95, 0.9
+OVERHEAD_MARGIN = 0.95  # the overhead bends between grid points
 COUNTED_POINTS = 10  # of the grid of W: up to 8 h; of longer work runs pay more alike
 RUN_GRID = 1.6  # runs are taken up to this factor longer, to share tables
 
@@ -143,6 +145,39 @@ def counted_share(
     price = np.exp(price_sigma * random_numbers(paths, 8, seed).price - 0.5 * price_sigma**2)
     paid = simulate_paths(inputs, None, paths, seed).spot_s * np.minimum(price, 1.0)
     return COUNTED * float((np.sort(paid, axis=1)[:, must - 1] / works).min())
+
+
+def least_overhead(
+    paths: int,
+    seed: int,
+    run_mean_s: Floats,
+    run_sigma: Floats,
+    changeover_s: Floats,
+    work_s: Floats,
+) -> Floats:
+    """Least work lost per work done by spot clusters without a fallback; all arguments (clusters,).
+
+    Every run but the first begins with a changeover in which nothing trains. With saves that are
+    free and immediate nothing else is lost, so that is the least of any checkpoint path. Zones and
+    outages only decide whether the first run is met at random or from its start: both are tried.
+    """
+    power, away, point = grid_of(run_mean_s, changeover_s, work_s)
+    keys, where = np.unique(
+        np.stack([power, run_sigma, away, point], axis=1), axis=0, return_inverse=True
+    )
+    least = [_overhead_around(paths, seed, *map(float, key)) for key in keys]
+    return np.where(work_s >= FIRST_S, OVERHEAD_MARGIN * np.array(least)[where.ravel()], 0.0)
+
+
+@lru_cache(maxsize=20000)
+def _overhead_around(
+    paths: int, seed: int, power: float, run_sigma: float, changeover_s: float, point: float
+) -> float:
+    """The least at the ends of a piece of the grid of work, from either first run."""
+    ends = FIRST_S * RATIO ** np.array([point, point + 1.0, point, point + 1.0])
+    law = (RUN_GRID**power, run_sigma, changeover_s)
+    inputs = lossless(ends, *law, held=np.array([False, False, True, True]))
+    return float(checkpoint_overhead(simulate_paths(inputs, None, paths, seed)).min())
 
 
 def lossless(

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from recommender.optimize.spot_time_bounds import counted_share, lossless, points_of
-from recommender.optimize.waiting_bounds import RATIOS, Waiting, waiting_of
+from recommender.optimize.bounds.spot_time import counted_share, lossless, points_of
+from recommender.optimize.bounds.waiting import RATIOS, Waiting, waiting_of
 from recommender.plan.limits import Limits
 from recommender.risk.monte_carlo import simulate_paths
 from recommender.risk.path_inputs import Paths

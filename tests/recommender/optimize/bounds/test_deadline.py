@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from recommender.optimize.deadline_bounds import Completion, max_paths_in_time
+from recommender.optimize.bounds.deadline import Completion, max_paths_in_time
 from recommender.risk.random_numbers import random_numbers
 
 PATHS, SEED = 64, 7

@@ -14,17 +14,20 @@ import numpy as np
 
 from recommender.arrays import Bools, Floats, Ints, distinct
 from recommender.catalogs.frozen import dataclass
-from recommender.optimize.deadline_bounds import (
+from recommender.optimize.bounds.deadline import (
     Completion,
     least_fallback_start,
     least_queue_s,
     max_paths_in_time,
     max_reserve_s,
 )
+from recommender.optimize.bounds.spot_time import (
+    HANDOVER_RATIO,
+    least_overhead,
+    least_spot_time_ratio,
+)
 from recommender.optimize.evaluate import RENDEZVOUS_S
-from recommender.optimize.overhead_bounds import least_overhead
 from recommender.optimize.space import Site, Space
-from recommender.optimize.spot_time_bounds import HANDOVER_RATIO, least_spot_time_ratio
 from recommender.performance.clusters import spreads_of
 from recommender.risk.laws import RUN_FAMILY
 from recommender.risk.path_inputs import PathInputs
@@ -304,7 +307,7 @@ def lower_bounds_of(
 
         cost >= fixed + base·(d + W) + spot·S(W),     time >= d + W
 
-    S is the least spot time billed (`spot_time_bounds.py`), the paid share alone unless `tight`.
+    S is the least spot time billed (`bounds/spot_time.py`), the paid share alone unless `tight`.
     The on-demand machines of an elastic cluster may do any part of W alone (`_least_in_part`).
     """
     work = c.work_s * least_speed_factor(space, c.speed_sigma)
@@ -399,44 +402,48 @@ def _least_in_part(
     return np.asarray(np.min(found, axis=0))
 
 
-def sums_of(
-    space: Space,
-    site: Site,
-    step_s: Floats,
-    base: Floats,
-    spot: Floats,
-    sigma: Floats,
-    boot_s: Floats,
-    fixed_usd: Floats,
-    run: tuple[Floats, Floats, Floats],
-    price_sigma: Floats,
-    elastic_share: Floats | None = None,
-    queue: tuple[Floats, Floats] | None = None,
-) -> ClusterSums:
-    """The sums of clusters of a site; `run` is mean, sigma and free seconds of the best runs.
+@dataclass(frozen=True, slots=True)
+class ClusterFigures:
+    """What clusters of a site are, before their fallbacks; shape (clusters,)."""
 
-    `queue` is the chance that on-demand machines are there at once, and how long else.
-    """
+    step_s: Floats
+    speed_sigma: Floats
+    base_usd_per_hour: Floats  # of the on-demand machines
+    spot_usd_per_hour: Floats
+    spot_price_sigma: Floats
+    fixed_usd: Floats
+    boot_s: Floats
+    run_mean_s: Floats  # of the best runs, as are the next two
+    run_sigma: Floats
+    free_s: Floats
+    elastic_share: Floats  # speed of the on-demand part alone; 0 for a gang
+    at_once: Floats  # chance that the on-demand machines are there at once
+    wait_s: Floats  # for them, else
+
+
+def sums_of(space: Space, site: Site, figures: ClusterFigures) -> ClusterSums:
+    """The sums of clusters of a site, with the best of all its fallbacks."""
     fall = site.fallbacks
     has_fallback = len(fall) > 0 and space.limits.deadline_s is not None
+    step_s = figures.step_s
     best = float((fall.usd_per_hour * fall.step_s).min()) if has_fallback else np.inf
     fastest = float(fall.step_s.min()) if has_fallback else np.inf
     return ClusterSums(
         work_s=step_s * space.steps_left,
-        speed_sigma=sigma,
-        base_usd_per_hour=base,
-        spot_usd_per_hour=spot,
-        spot_price_sigma=price_sigma,
-        fixed_usd=fixed_usd,
-        changeover_s=boot_s + RENDEZVOUS_S,
-        run_mean_s=run[0],
-        run_sigma=run[1],
-        free_s=run[2],
+        speed_sigma=figures.speed_sigma,
+        base_usd_per_hour=figures.base_usd_per_hour,
+        spot_usd_per_hour=figures.spot_usd_per_hour,
+        spot_price_sigma=figures.spot_price_sigma,
+        fixed_usd=figures.fixed_usd,
+        changeover_s=figures.boot_s + RENDEZVOUS_S,
+        run_mean_s=figures.run_mean_s,
+        run_sigma=figures.run_sigma,
+        free_s=figures.free_s,
         best_fallback_usd_per_hour=best / step_s,
         best_fallback_speed=step_s / fastest if has_fallback else np.ones_like(step_s),
-        elastic_share=np.zeros_like(step_s) if elastic_share is None else elastic_share,
-        at_once=np.ones_like(step_s) if queue is None else queue[0],
-        wait_s=np.zeros_like(step_s) if queue is None else queue[1],
+        elastic_share=figures.elastic_share,
+        at_once=figures.at_once,
+        wait_s=figures.wait_s,
         fallback_start_s=np.full_like(step_s, least_fallback_start(space.sites).seconds),
         fallback_at_once=np.ones_like(step_s),
         fallback_wait_s=np.zeros_like(step_s),

@@ -4,14 +4,15 @@ import numpy as np
 
 from recommender.arrays import Bools, Floats, Ints, distinct
 from recommender.catalogs.frozen import dataclass
-from recommender.optimize.billed_share import BilledShare, billed_share_of, least_quantile
-from recommender.optimize.deadline_bounds import least_fallback_start
-from recommender.optimize.evaluate import RENDEZVOUS_S
-from recommender.optimize.lower_bounds import (
+from recommender.optimize.bounds.billed_share import BilledShare, billed_share_of, least_quantile
+from recommender.optimize.bounds.cluster import (
     ROUNDING,
     least_speed_factor,
     speed_quantile,
 )
+from recommender.optimize.bounds.deadline import least_fallback_start
+from recommender.optimize.bounds.waiting import UNBOUNDED, Waiting, waiting_of
+from recommender.optimize.evaluate import RENDEZVOUS_S
 from recommender.optimize.price_curves import (
     Curves,
     Groups,
@@ -22,7 +23,6 @@ from recommender.optimize.price_curves import (
     weights_of,
 )
 from recommender.optimize.space import Entries, Site, Space
-from recommender.optimize.waiting_bounds import UNBOUNDED, Waiting, waiting_of
 from recommender.performance.clusters import several_spreads_of
 from recommender.performance.step_bounds import Shortest, shortest
 

@@ -11,15 +11,15 @@ import numpy as np
 
 from recommender.arrays import Floats, Ints, distinct
 from recommender.catalogs.frozen import dataclass
-from recommender.optimize.evaluate import RENDEZVOUS_S
-from recommender.optimize.lower_bounds import joint_quantile, paid_share
-from recommender.optimize.space import Entries, Site, Space
-from recommender.optimize.spot_time_bounds import (
+from recommender.optimize.bounds.cluster import joint_quantile, paid_share
+from recommender.optimize.bounds.spot_time import (
     RUN_GRID,
     counted_share,
     least_spot_time_ratio,
     points_of,
 )
+from recommender.optimize.evaluate import RENDEZVOUS_S
+from recommender.optimize.space import Entries, Site, Space
 from recommender.performance.clusters import several_spreads_of
 from recommender.risk.laws import further_hazard
 

@@ -12,10 +12,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from recommender.optimize.entry_sets import _support_bounds, counts_lower_bounds, leaves
-from recommender.optimize.evaluate import Plans, Values, drafts_of, path_inputs_of
-from recommender.optimize.fallback_bounds import bounds_with_own_fallbacks
-from recommender.optimize.lower_bounds import (
+from recommender.optimize.bounds.cluster import (
     ClusterSums,
     _least_in_part,
     cluster_lower_bounds,
@@ -25,10 +22,13 @@ from recommender.optimize.lower_bounds import (
     paid_share,
     plan_lower_bounds,
 )
+from recommender.optimize.bounds.fallback import bounds_with_own_fallbacks
+from recommender.optimize.bounds.site import SiteBounds, site_bounds_of
+from recommender.optimize.bounds.spot_time import HANDOVER_RATIO
+from recommender.optimize.entry_sets import _support_bounds, counts_lower_bounds, leaves
+from recommender.optimize.evaluate import Plans, Values, drafts_of, path_inputs_of
 from recommender.optimize.search import single_lower_bounds
-from recommender.optimize.site_bounds import SiteBounds, site_bounds_of
 from recommender.optimize.space import Space, single_steps
-from recommender.optimize.spot_time_bounds import HANDOVER_RATIO
 from recommender.performance.step import steps
 from recommender.plan.limits import Limits
 from recommender.risk.random_numbers import random_numbers

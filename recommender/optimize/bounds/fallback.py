@@ -1,6 +1,6 @@
 """Lower bounds of clusters that need a fallback to meet the deadline, by the fallbacks on offer.
 
-The bound of a cluster (`lower_bounds.py`) joins the quickest fallback of its site with the price
+The bound of a cluster (`bounds/cluster.py`) joins the quickest fallback of its site with the price
 of the cheapest. Under a short deadline that lets pass what no single fallback can save: the quick
 ones queue, the others are slow.
 """
@@ -11,7 +11,16 @@ import numpy as np
 
 from recommender.arrays import Bools, Floats, Ints, distinct
 from recommender.catalogs.frozen import dataclass
-from recommender.optimize.deadline_bounds import max_reserve_besides_s
+from recommender.optimize.bounds.cluster import (
+    ROUNDING,
+    ClusterSums,
+    cluster_lower_bounds,
+    enough_in_time,
+    plan_lower_bounds,
+    sums_of_plans,
+    too_lossy,
+)
+from recommender.optimize.bounds.deadline import max_reserve_besides_s
 from recommender.optimize.evaluate import (
     RENDEZVOUS_S,
     Plans,
@@ -21,15 +30,6 @@ from recommender.optimize.evaluate import (
     goal_error,
     with_best_interval,
     with_fallbacks,
-)
-from recommender.optimize.lower_bounds import (
-    ROUNDING,
-    ClusterSums,
-    cluster_lower_bounds,
-    enough_in_time,
-    plan_lower_bounds,
-    sums_of_plans,
-    too_lossy,
 )
 from recommender.optimize.space import Site, Space
 from recommender.risk.on_demand_wait import wait_s

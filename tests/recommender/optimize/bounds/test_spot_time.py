@@ -1,13 +1,13 @@
-"""No plan on spot loses less than the bound on its overhead says."""
+"""No plan on spot loses less than the bound from its run law says."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from recommender.optimize.bounds.cluster import least_speed_factor, plan_lower_bounds, too_lossy
+from recommender.optimize.bounds.spot_time import least_overhead
 from recommender.optimize.evaluate import path_inputs_of
-from recommender.optimize.lower_bounds import least_speed_factor, plan_lower_bounds, too_lossy
-from recommender.optimize.overhead_bounds import least_overhead
 from recommender.optimize.search import search
 from recommender.optimize.space import Space
 from tests.recommender.optimize.palette import oracle, space

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from recommender.optimize.bounds.fallback import drafts_and_bounds, helped, least_times
 from recommender.optimize.evaluate import plans_without_fallback, with_best_interval
-from recommender.optimize.fallback_bounds import drafts_and_bounds, helped, least_times
 from recommender.optimize.space import Space
 from recommender.risk.run_statistics import trimmed_mean
 from tests.recommender.optimize.palette import every_cluster, space
