@@ -1,15 +1,51 @@
 """What an account may run of a machine: its quotas by machine, market and region."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 
 from recommender.catalogs.catalog import Catalog
 from recommender.catalogs.frozen import dataclass
 from recommender.catalogs.registry import CLOUDS
 from recommender.catalogs.schema import InstanceType, Quota
-from recommender.market.quota_index import QuotaIndex
 from recommender.plan.limits import OTHERS, QuotaLimit
+
+
+class QuotaIndex:
+    """The user's quotas by provider, name, market and region, found without asking each of them.
+
+    An account has thousands of quotas (families, regions, markets), a catalog as many pools: asked
+    one by one, 10,000 of them took longer than the search. Of two on the same the lesser one holds.
+    """
+
+    def __init__(self, limits: Iterable[QuotaLimit]) -> None:
+        least: dict[tuple[str, str, str, str, str], QuotaLimit] = {}
+        for limit in limits:
+            family = limit.quota_family.casefold()
+            key = (limit.provider, family, limit.market, limit.region, limit.unit)
+            known = least.get(key)
+            if known is None or limit.amount < known.amount:
+                least[key] = limit
+        self._limits = tuple(least.values())
+        self._found: dict[tuple[str, str], dict[tuple[str, str], list[int]]] = {}
+        for number, (provider, family, market, region, _) in enumerate(least):
+            places = self._found.setdefault((provider, family), {})
+            places.setdefault((market, region), []).append(number)
+
+    def __bool__(self) -> bool:
+        return bool(self._limits)
+
+    def of(
+        self, provider: str, market: str, region: str, names: Sequence[str]
+    ) -> tuple[QuotaLimit, ...]:
+        """The quotas of a place that bear one of some names, in the order they were given."""
+        numbers: set[int] = set()
+        for name in names:
+            places = self._found.get((provider, name.casefold()))
+            if places is not None:
+                for place in (("any", ""), ("any", region), (market, ""), (market, region)):
+                    numbers.update(places.get(place, ()))
+        return tuple(self._limits[number] for number in sorted(numbers))
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from recommender.plan.report_data import ReportData
 from recommender.planner import assumptions
 from recommender.planner.baselines import baselines, lower_bounds_of, more_regions, price_dates
 from recommender.planner.current_setup import current_setup
-from recommender.planner.plan_builder import Evaluated
+from recommender.planner.plan_builder import Evaluated, ranks_in
 from recommender.planner.problem import Problem
 from recommender.planner.program_facts import program_facts
 from recommender.planner.proof import proof_of
@@ -70,7 +70,8 @@ class Pipeline:
     @property
     def best(self) -> int:
         """Number of the plan that is the best by the goal."""
-        return self.table.index(self.ranked.plans[0]) + 1 if self.ranked.plans else 1
+        plans = self.ranked.plans
+        return ranks_in(self.table)[plans[0].candidate] if plans else 1
 
     @property
     def lead(self) -> int:

@@ -1,6 +1,6 @@
 """From a candidate of the search to a plan that can be printed: simulated again, and itemised."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field, replace
 from functools import cached_property
 
@@ -45,6 +45,11 @@ class Evaluated:
     def against(self, baseline: Plan | None) -> "Evaluated":
         """The plan with what it saves against one without spot."""
         return replace(self, plan=replace(self.plan, saving=saving(self.plan, baseline)))
+
+
+def ranks_in(table: Sequence[Evaluated]) -> dict[Candidate, int]:
+    """The number of each plan of a table, from 1."""
+    return {each.candidate: rank for rank, each in enumerate(table, 1)}
 
 
 @dataclass(frozen=True)

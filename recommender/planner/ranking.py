@@ -64,12 +64,13 @@ class Ranking:
             rest = sorted((c for c in alike if c != first), key=ranking_key)
             built += islice(self.builder.keeping([first, *rest][:KIND_PLANS]), 1)
         plans, wanted = self._led(built), {kind_of(self.builder, other) for other in others}
-        first_shown = [
-            each for each in plans[1:] if kind_of(self.builder, each.candidate) in wanted
-        ]
-        rest_shown = [each for each in plans[1:] if each not in first_shown]
-        shown = [*plans[:1], *first_shown, *rest_shown][: self.top]
-        labelled = self._labelled([each for each in plans if each in shown], built)
+
+        def order(rank: int) -> tuple[bool, bool, int]:
+            unwanted = kind_of(self.builder, plans[rank].candidate) not in wanted
+            return rank > 0, unwanted, rank
+
+        shown = sorted(sorted(range(len(plans)), key=order)[: self.top])
+        labelled = self._labelled([plans[rank] for rank in shown], built)
         tried = min(len(kinds), max(self.top, SIMULATED))
         more = len(kinds) - tried + len(built) - len(shown)
         return Ranked(labelled, more, self._cheapest_on_demand(built))
@@ -111,7 +112,7 @@ class Ranking:
         better = self._goal(best) < self._goal(lead) * (1.0 - TIE)
         if better and (not has_derived_price(best.plan) or has_derived_price(lead.plan)):
             return ordered
-        return [lead, *(each for each in ordered if each != lead)]
+        return [lead, *(each for each in ordered if each.candidate != lead.candidate)]
 
     def frontier(self, candidates: Iterable[Candidate]) -> Ranked:
         """Plans that no other beats in both cost and time, cheapest first."""
@@ -148,10 +149,11 @@ class Ranking:
             providers.add(provider)
             result.append(each.labelled(*each.plan.labels, *labels).against(baseline))
         if self.builder.limits.goal == "time" and result:
-            near = [each for each in result if each.time_s <= result[0].time_s * (1.0 + KNEE)]
-            knee = min(near, key=lambda each: each.cost_usd)
-            if knee != result[0]:
-                result[result.index(knee)] = knee.labelled(*knee.plan.labels, "knee")
+            most_s = result[0].time_s * (1.0 + KNEE)
+            near = [rank for rank, each in enumerate(result) if each.time_s <= most_s]
+            knee = min(near, key=lambda rank: result[rank].cost_usd)
+            if knee > 0:
+                result[knee] = result[knee].labelled(*result[knee].plan.labels, "knee")
         return tuple(result)
 
     def _cheapest_on_demand(self, simulated: Iterable[Evaluated]) -> Plan | None:

@@ -14,7 +14,7 @@ from recommender.plan.effort import HOUR_USD, effort_of, reasons_of, whole_usd
 from recommender.plan.limits import Limits
 from recommender.plan.plan import Plan
 from recommender.planner.baselines import rivals
-from recommender.planner.plan_builder import Evaluated, goal_of, is_on_demand_only, keeps
+from recommender.planner.plan_builder import Evaluated, goal_of, is_on_demand_only, keeps, ranks_in
 from recommender.planner.ranking import HORIZON_S, Ranked, kind_of
 from recommender.planner.search import PlanSearch, within_horizon
 from recommender.planner.single_type_search import BASELINE, Only, SearchCap
@@ -43,33 +43,37 @@ class TrioPlans:
 
     def numbered(self, table: Sequence[Evaluated], limits: Limits) -> Trio:
         """The trio by the numbers of a table that holds all three."""
+        ranks = ranks_in(table)
+
+        def pick(role: Role, chosen: Evaluated) -> Pick:
+            rank = ranks[chosen.candidate]
+            plan = table[rank - 1].plan
+            return Pick(role, rank, plan, reasons_of(plan), effort_of(plan).total_h)
+
+        rank = ranks.get(self.fastest.candidate)  # of none, nobody asked for speed at any price
+        faster = None if rank is None or self.third_role != "fastest" else self._faster(rank)
         return Trio(
-            sensible=_pick("sensible", self.sensible, table),
-            cheapest=_pick("cheapest", self.cheapest, table),
-            third=replace(
-                _pick(self.third_role, self.third, table),
-                faster=self._faster(table) if self.third_role == "fastest" else None,
-            ),
+            sensible=pick("sensible", self.sensible),
+            cheapest=pick("cheapest", self.cheapest),
+            third=replace(pick(self.third_role, self.third), faster=faster),
             asked=_asked(limits),
         )
 
-    def _faster(self, table: Sequence[Evaluated]) -> Faster | None:
+    def _faster(self, rank: int) -> Faster | None:
         """What is faster still than the third, by the printed figures."""
         told, other = self.third.plan.estimate, self.fastest.plan.estimate
         less_s = told.time.p50 - other.time.p50
-        if less_s <= 0.0 or self.fastest not in table:  # nobody asked for speed at any price
-            return None
-        rank = table.index(self.fastest) + 1
-        return Faster(rank, other.cost.mean - told.cost.mean, less_s)
+        return Faster(rank, other.cost.mean - told.cost.mean, less_s) if less_s > 0.0 else None
 
 
 def choose_trio(search: PlanSearch, ranked: Ranked) -> TrioPlans | None:
-    """TrioPlans plans that keep the limits; None where none does."""
+    """The trio of the plans that keep the limits; None where none does."""
     limits, shown = search.problem.limits, ranked.plans
     plans = list(shown) if limits.goal == "frontier" else _simulated(search, shown)
     if not plans:
         return None
-    best = shown[0] if shown and shown[0] in plans else None
+    keeping = ranks_in(plans)
+    best = shown[0] if shown and shown[0].candidate in keeping else None
     fastest = best if best and limits.goal == "time" else _fastest(plans)
     sensible, third_role = _sensible(plans, limits), _third_role(limits)
     return TrioPlans(
@@ -117,21 +121,15 @@ def table_of(found: TrioPlans | None, ranked: Ranked, limits: Limits) -> tuple[E
     if found is None:
         return ranked.plans
     chosen = found.kinds[: len(ranked.plans)] if limits.by_value else ranked.plans
-    # Where they stand among the ranked plans they have labels.
-    plans = [next((r for r in ranked.plans if r == each), each) for each in chosen]
-    for each in (*ranked.plans[:1], found.sensible, found.cheapest, found.third):
-        if each not in plans:
-            plans.append(each)
-    told = [p if p in ranked.plans else p.against(ranked.on_demand) for p in plans]
+    labelled = {each.candidate: each for each in ranked.plans}
+    plans: dict[Candidate, Evaluated] = {}
+    for each in (*chosen, *ranked.plans[:1], found.sensible, found.cheapest, found.third):
+        known = labelled.get(each.candidate)
+        plans.setdefault(each.candidate, known or each.against(ranked.on_demand))
+    told = list(plans.values())
     if limits.by_value:
         return tuple(sorted(told, key=_pressed))
     return (*told[:1], *sorted(told[1:], key=lambda each: goal_of(each.plan, limits)))
-
-
-def _pick(role: Role, chosen: Evaluated, table: Sequence[Evaluated]) -> Pick:
-    rank = table.index(chosen) + 1
-    plan = table[rank - 1].plan
-    return Pick(role, rank, plan, reasons_of(plan), effort_of(plan).total_h)
 
 
 def _asked(limits: Limits) -> Role:

@@ -7,7 +7,7 @@ import pytest
 from recommender.catalogs.catalog import Catalog
 from recommender.catalogs.registry import CLOUDS
 from recommender.errors import UsageError
-from recommender.market.quota_index import QuotaIndex
+from recommender.market.account_quotas import QuotaIndex
 from recommender.market.quota_rows import refuse_unknown_quotas
 from recommender.plan.limits import QuotaLimit
 from tests.shipped import snapshot
