@@ -91,8 +91,10 @@ def why_not_one_cloud(run: RunDescription, provider: str, target: str) -> str:
             "the script starts machines of one type and market, and this plan mixes them; export "
             "--to torchrun, or plan with --no-mix"
         )
-    late = run.fallback
-    if late is not None and (len(late.machines) > 1 or late.machines[0].provider != provider):
+    fallback = run.fallback
+    if fallback is not None and (
+        len(fallback.machines) > 1 or fallback.machines[0].provider != provider
+    ):
         return f"the fallback is not of one kind of machine of {provider}; export --to torchrun"
     return ""
 
@@ -108,7 +110,7 @@ def _several(run: RunDescription) -> tuple[str, ...]:
 
 
 def _steps(run: RunDescription, cloud: CloudSteps) -> Steps:
-    late = run.fallback
+    fallback = run.fallback
     keep = (
         *_keep("plan", run.machines, run.nodes, ()),
         *(_GONE if run.plan.move_after_s else ()),
@@ -125,7 +127,7 @@ def _steps(run: RunDescription, cloud: CloudSteps) -> Steps:
         stop_plan=('stop_machines "$NAME-$began-plan" || true',),
         state=_STATE,
         progress=(progress_line(run),),
-        keep_fallback=() if late is None else _keep_fallback(run, late.machines[0]),
+        keep_fallback=() if fallback is None else _keep_fallback(run, fallback.machines[0]),
         stop_fallback=('stop_machines "$NAME-$began-fallback" || true',),
     )
 
@@ -173,10 +175,10 @@ _STATE = (
 
 
 def _setup(run: RunDescription) -> tuple[str, ...]:
-    late = run.fallback
+    fallback = run.fallback
     nodes = f"nodes() {{ echo {run.nodes}; }}"
-    if late is not None:
-        either = f"echo {run.nodes}; else echo {late.machines[0].count}; fi"
+    if fallback is not None:
+        either = f"echo {run.nodes}; else echo {fallback.machines[0].count}; fi"
         nodes = f'nodes() {{ if [ "$phase" = plan ]; then {either}; }}'
     return (
         'here=$(cd "$(dirname "$0")" && pwd)',

@@ -72,23 +72,23 @@ class RunDescription:
     @property
     def on_fallback(self) -> "RunDescription | None":
         """The job on the machines that take over; None where nothing does."""
-        late = self.plan.fallback
-        if late is None:
+        fallback = self.plan.fallback
+        if fallback is None:
             return None
         found = self.plan.estimate
         plan = replace(
             self.plan,
-            machines=late.machines,
+            machines=fallback.machines,
             sites=(),
             fallback=None,
-            usd_per_hour=late.usd_per_hour,
-            estimate=replace(found, step=self._step_on(late)),
+            usd_per_hour=fallback.usd_per_hour,
+            estimate=replace(found, step=self._step_on(fallback)),
         )
         return replace(self, plan=plan)
 
-    def _step_on(self, late: Fallback) -> StepSplit:
+    def _step_on(self, fallback: Fallback) -> StepSplit:
         """The step with its batch divided among the fallback's GPUs, in passes no larger."""
-        return self._in_even_passes(sum(m.count * m.gpus for m in late.machines))
+        return self._in_even_passes(sum(m.count * m.gpus for m in fallback.machines))
 
     @property
     def step(self) -> StepSplit:
@@ -137,8 +137,8 @@ class RunDescription:
     @property
     def price_date(self) -> str:
         """The oldest quote among the machines of the plan."""
-        late = () if self.fallback is None else self.fallback.machines
-        return min(m.as_of for m in (*self.plan.machines, *late))
+        fallback = () if self.fallback is None else self.fallback.machines
+        return min(m.as_of for m in (*self.plan.machines, *fallback))
 
 
 def description_of(

@@ -34,8 +34,8 @@ def why_not(run: RunDescription) -> str:
 
 
 def _no_type(run: RunDescription) -> str:
-    late = () if run.fallback is None else run.fallback.machines
-    for each in (*run.plan.machines, *late):
+    fallback_machines = () if run.fallback is None else run.fallback.machines
+    for each in (*run.plan.machines, *fallback_machines):
         if not re.fullmatch(r"[a-z][a-z0-9-]*", each.instance_type):
             return f"{each.instance_type} is no machine type of its own; export --to skypilot"
     return ""

@@ -119,18 +119,19 @@ def _need(need: Need) -> str:
 
 def fallback_words(run: RunDescription, who: str) -> list[str]:
     """When on-demand machines take over, and who sees to it."""
-    late = run.fallback
-    if late is None:
+    fallback = run.fallback
+    if fallback is None:
         return (
             ["No fallback to on-demand: the plan waits for spot, and so does this file."]
             if run.spot
             else []
         )
-    groups = " + ".join(group_words(m) for m in late.machines)
-    where = late.machines[0].region
+    groups = " + ".join(group_words(m) for m in fallback.machines)
+    where = fallback.machines[0].region
     return [
         f"Fallback: {groups} in {where}, when the time left is down to the work left on them + "
-        f"{duration(late.reserve_s)}; needed in {share_words(late.probability)} of the runs. {who}"
+        f"{duration(fallback.reserve_s)}; needed in {share_words(fallback.probability)} "
+        f"of the runs. {who}"
     ]
 
 
@@ -147,10 +148,10 @@ def patience_words(run: RunDescription, who: str) -> list[str]:
 
 def unswitched_words(run: RunDescription) -> str:
     """What is left where nobody makes the switch, as a sentence; nothing where it is not known."""
-    late = run.fallback
-    if late is None or math.isnan(late.chance_without):
+    fallback = run.fallback
+    if fallback is None or math.isnan(fallback.chance_without):
         return ""
-    chance = share_words(late.chance_without)
+    chance = share_words(fallback.chance_without)
     return f" Without the switch the limits are kept with {chance} chance."
 
 

@@ -178,10 +178,10 @@ def _entries(machines: Machines, location: Location) -> list[str]:
 
 def _last_resort(run: RunDescription) -> list[str]:
     """On-demand machines at the end of the list, as a comment that can be undone."""
-    late = run.fallback
-    if late is None or not ends_list(run):
+    fallback = run.fallback
+    if fallback is None or not ends_list(run):
         return []
-    first = late.machines[0]
+    first = fallback.machines[0]
     entries = _entries(first, Location(first.region))
     words = (
         f"Instead of {SCRIPT}: as the end of this list, on-demand machines are rented as soon as "
@@ -195,18 +195,18 @@ def _last_resort(run: RunDescription) -> list[str]:
 
 def ends_list(run: RunDescription) -> bool:
     """Whether on-demand machines can end the list: all of its entries have as many nodes."""
-    late = run.fallback
-    return late is not None and late.machines[0].count == run.nodes
+    fallback = run.fallback
+    return fallback is not None and fallback.machines[0].count == run.nodes
 
 
 def _at_first_outage(run: RunDescription) -> list[str]:
     """What the plan comes to where SkyPilot is left alone with on-demand machines in its list."""
-    late = run.fallback
-    if late is None or late.at_first_outage is None or not ends_list(run):
+    fallback = run.fallback
+    if fallback is None or fallback.at_first_outage is None or not ends_list(run):
         return []
     return [
         f"With the on-demand machines at the end of the list below, without {SCRIPT}: "
-        f"{_figures(late.at_first_outage)}."
+        f"{_figures(fallback.at_first_outage)}."
     ]
 
 

@@ -124,7 +124,7 @@ def _variables(run: RunDescription) -> list[str]:
 
 def _locals(run: RunDescription) -> list[str]:
     """What the plan decides."""
-    late = None if run.fallback is None else run.fallback.machines[0]
+    fallback = None if run.fallback is None else run.fallback.machines[0]
     lines = [
         "locals {",
         f"  name          = {quoted(run.name)}",
@@ -135,7 +135,7 @@ def _locals(run: RunDescription) -> list[str]:
         *(f"    {_place(place)}," for place in places_of(run)),
         "  ]",
     ]
-    lines += [*_of_machines(run.machines, run.nodes, late)]
+    lines += [*_of_machines(run.machines, run.nodes, fallback)]
     lines += [
         "  # Without caches, checkpoints and Terraform's own files.",
         "  code = toset([",
@@ -162,23 +162,23 @@ def _changed(run: RunDescription) -> list[str]:
     return [f'    var.on_demand ? {quoted(f"export {found}")} : "",'] if found else []
 
 
-def _of_machines(first: Machines, nodes: int, late: Machines | None) -> list[str]:
+def _of_machines(first: Machines, nodes: int, fallback: Machines | None) -> list[str]:
     """Type, number and market of what runs, the plan's or the fallback's."""
     spot = "true" if first.market == "spot" else "false"
-    if late is None:
+    if fallback is None:
         return [
             "  place        = local.places[var.place]",
             f"  machine_type = {quoted(first.instance_type)}",
             f"  nodes        = {nodes}",
             f"  spot         = {spot}",
         ]
-    there = _place(" ".join(each for each in (late.region, late.zone) if each))
+    there = _place(" ".join(each for each in (fallback.region, fallback.zone) if each))
     return [
         f"  fallback     = {there}",
         "  place        = var.on_demand ? local.fallback : local.places[var.place]",
-        f"  machine_type = var.on_demand ? {quoted(late.instance_type)} : "
+        f"  machine_type = var.on_demand ? {quoted(fallback.instance_type)} : "
         f"{quoted(first.instance_type)}",
-        f"  nodes        = var.on_demand ? {late.count} : {nodes}",
+        f"  nodes        = var.on_demand ? {fallback.count} : {nodes}",
         f"  spot         = var.on_demand ? false : {spot}",
     ]
 

@@ -55,15 +55,15 @@ def _figures(run: RunDescription) -> list[str]:
         f"{assignment('LONGEST_RUN_S', f'{run.longest_s:.0f}')}  # since the first start",
         "POLL_S=${POLL_S:-60}",
     ]
-    late, deadline_s = run.fallback, run.limits.deadline_s
-    if late is None or deadline_s is None:
+    fallback, deadline_s = run.fallback, run.limits.deadline_s
+    if fallback is None or deadline_s is None:
         return found
-    work_s = math.ceil(run.work_s / late.speed)
+    work_s = math.ceil(run.work_s / fallback.speed)
     return [
         *found,
         f"{assignment('DEADLINE_S', f'{deadline_s:.0f}')}  # since the first start",
         f"{assignment('FALLBACK_WORK_S', work_s)}  # the whole job on the fallback",
-        f"{assignment('RESERVE_S', math.ceil(late.reserve_s))}  # its start, and a reserve",
+        f"{assignment('RESERVE_S', math.ceil(fallback.reserve_s))}  # its start, and a reserve",
     ]
 
 
@@ -88,7 +88,7 @@ _TIME_IS_SHORT = [
 
 
 def _loop(run: RunDescription) -> list[str]:
-    late = run.fallback is not None
+    has_fallback = run.fallback is not None
     memory = ['memory="${STATE_DIR:-.}/.$NAME.state"  # first start and phase, for a new start']
     phase = "plan"
     return [
@@ -96,7 +96,7 @@ def _loop(run: RunDescription) -> list[str]:
         f'[ -s "$memory" ] || echo "$(date +%s) {phase}" > "$memory"',
         'read -r began phase < "$memory"',
         "stop_all() {",
-        *(['  if [ "$phase" = fallback ]; then stop_fallback; return; fi'] if late else []),
+        *(['  if [ "$phase" = fallback ]; then stop_fallback; return; fi'] if has_fallback else []),
         "  stop_plan",
         "}",
         "while :; do",
@@ -109,9 +109,9 @@ def _loop(run: RunDescription) -> list[str]:
         '    echo "$NAME: stopped for good after $LONGEST_RUN_S s" >&2',
         '    stop_all; rm -f "$memory"; exit 124',
         "  fi",
-        *(_SWITCH if late else []),
+        *(_SWITCH if has_fallback else []),
         '  if [ "$current" = missing ]; then',
-        *(_KEEP_EITHER if late else [f"    {_KEEP_PLAN}"]),
+        *(_KEEP_EITHER if has_fallback else [f"    {_KEEP_PLAN}"]),
         "  fi",
         '  sleep "$POLL_S"',
         "done",

@@ -110,8 +110,10 @@ def promising_clusters(space: Space, step_s: Floats, masks: Masks | None = None)
 def _moving_otherwise(site: Site, entry: int, masks: Masks | None, index: int) -> list[int]:
     """An entry, and lists as long of its type that wait before they move, or stay in a region."""
     e = site.entries
-    alike = (e.kind == e.kind[entry]) & (e.sites == e.sites[entry]) & e.spot & e.spot[entry]
-    alike &= (e.move_after_s > 0.0) | ((e.usd_per_move <= 0.0) & (e.sites > 1.0))
+    alike = (
+        (e.kind == e.kind[entry]) & (e.zone_count == e.zone_count[entry]) & e.spot & e.spot[entry]
+    )
+    alike &= (e.move_after_s > 0.0) | ((e.usd_per_move <= 0.0) & (e.zone_count > 1.0))
     alike &= bool(e.usd_per_move[entry] > 0.0)
     if masks is not None:
         alike &= masks[index]
@@ -147,7 +149,7 @@ def _alike(space: Space, clusters: Sequence[Cluster]) -> list[list[Cluster]]:
     found: dict[tuple[int, ...], list[Cluster]] = {}
     for each in clusters:
         e, row = space.sites[each.site].entries, each.entries[0]
-        alike = each.site, e.kind[row], e.spot[row], e.offer[row], e.sites[row], *each.counts
+        alike = each.site, e.kind[row], e.spot[row], e.offer[row], e.zone_count[row], *each.counts
         found.setdefault(tuple(map(int, alike)), []).append(each)
     return list(found.values())
 
@@ -165,7 +167,7 @@ def _rough(
     away = e.boot_s[row] + RENDEZVOUS_S + RESTORE_S
     useful = np.maximum(RUN_FAMILY.excess(away, run, e.run_sigma[row]) / run, 1e-3)
     up = logistic(e.availability_logit[row] - e.availability_slope[row] * gang_doublings(n))
-    idle = (1.0 - up) ** e.sites[row] / up
+    idle = (1.0 - up) ** e.zone_count[row] / up
     spot, work = e.spot[row], step * space.steps_left
     free = e.free_s[row]
     charged = RUN_FAMILY.least_long_share(np.maximum(free, 1.0), run, e.run_sigma[row])
@@ -186,8 +188,8 @@ def _rough_goal(space: Space, usd: Floats, time: Floats) -> Floats:
 def _cheapest_of_alike(site: Site) -> Ints:
     """Of each type, market and length of list the cheapest entry that waits for no move."""
     e = site.entries
-    order = np.lexsort((e.usd_per_hour, e.move_after_s, e.sites, e.spot, e.kind))
-    key = np.stack([e.kind, e.spot, e.sites], axis=1)[order]
+    order = np.lexsort((e.usd_per_hour, e.move_after_s, e.zone_count, e.spot, e.kind))
+    key = np.stack([e.kind, e.spot, e.zone_count], axis=1)[order]
     first = np.ones(len(order), dtype=bool)
     first[1:] = (key[1:] != key[:-1]).any(axis=1)
     return order[first]

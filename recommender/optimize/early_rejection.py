@@ -10,7 +10,7 @@ import numpy as np
 from recommender.arrays import Bools
 from recommender.optimize.evaluate import limits_kept
 from recommender.optimize.space import Space
-from recommender.plan.limits import RUN_LIMITS
+from recommender.plan.limits import PATH_LIMITS
 from recommender.risk.monte_carlo import cycles_needed, simulate_paths
 from recommender.risk.path_inputs import PathInputs
 
@@ -23,7 +23,7 @@ def hopeless(space: Space, inputs: PathInputs) -> Bools:
     limits, cache = space.limits, space.cache
     found = np.zeros(len(inputs), dtype=bool)
     broken_at_most = (1.0 - space.least_chance) * cache.path_count
-    if broken_at_most >= FIRST_PATHS or next(limits.given(RUN_LIMITS), None) is None:
+    if broken_at_most >= FIRST_PATHS or next(limits.given(PATH_LIMITS), None) is None:
         return found
     # What a fallback could save has to be known of all runs; with one, most deadlines are kept.
     rows = np.isinf(inputs.best_fallback_usd_per_hour)

@@ -19,7 +19,7 @@ from recommender.performance.checkpoint import best_interval
 from recommender.performance.clusters import Clusters
 from recommender.performance.parameter_server import cluster_spread, servers_of
 from recommender.performance.strategies import STRATEGY_OF_ROW
-from recommender.plan.limits import MEAN_LIMITS, RUN_LIMITS, TOLERANCE, Limits, RunFigures
+from recommender.plan.limits import MEAN_LIMITS, PATH_LIMITS, TOLERANCE, Limits, PathFigures
 from recommender.risk.laws import gang_doublings, gang_hazard
 from recommender.risk.on_demand_wait import OnDemandLaw
 from recommender.risk.path_inputs import PathInputs
@@ -96,7 +96,7 @@ class Gang:
     outage_sigma: Floats
     availability_logit: Floats
     zone_sd: Floats
-    sites: Floats
+    zone_count: Floats
     correlation: Floats
     held: Bools
     price_sigma: Floats
@@ -151,11 +151,11 @@ def goal_error(space: Space, inputs: PathInputs, found: Outcomes) -> Floats:
     return TIME_ERRORS * trimmed_mean_errors(found.time_s, work_s)
 
 
-def limits_kept(limits: Limits, runs: RunFigures) -> Bools:
+def limits_kept(limits: Limits, runs: PathFigures) -> Bools:
     """In which runs every limit on a run is kept; (plans, paths)."""
     ok = np.ones(runs.time_s.shape, dtype=bool)
-    for limit, most in limits.given(RUN_LIMITS):
-        ok &= limit.of_runs(runs) <= most
+    for limit, most in limits.given(PATH_LIMITS):
+        ok &= limit.of_paths(runs) <= most
     return ok
 
 
@@ -228,7 +228,7 @@ def drafts_of(space: Space, site: Site, plans: Plans) -> Reduced:
         outage_sigma=gang.outage_sigma,
         availability_logit=gang.availability_logit,
         zone_sd=gang.zone_sd,
-        sites=gang.sites,
+        zone_count=gang.zone_count,
         correlation=gang.correlation,
         held=gang.held,
         changeover_s=changeover,
@@ -332,8 +332,8 @@ def gang_of(space: Space, entries: Entries, counts: Ints) -> Gang:
             has_spot, np.log(up / np.maximum(1.0 - up, 1e-12)), ALWAYS_UP_LOGIT
         ),
         zone_sd=np.where(used, entries.zone_sd, 0.0).max(axis=1),
-        sites=np.where(
-            has_spot, least_used(np.where(entries.spot, entries.sites, 9.0), counts), 1.0
+        zone_count=np.where(
+            has_spot, least_used(np.where(entries.spot, entries.zone_count, 9.0), counts), 1.0
         ),
         correlation=np.where(used, entries.correlation, 0.0).max(axis=1),
         held=np.where(has_spot, entries.held[lead], True),

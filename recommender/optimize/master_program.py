@@ -142,7 +142,7 @@ def configuration(space: Space, cluster: Cluster) -> str:
     e = space.sites[cluster.site].entries
     words = []
     for entry, count in zip(cluster.entries, cluster.counts, strict=True):
-        zones = int(e.sites[entry])
+        zones = int(e.zone_count[entry])
         listed = f"spot in {zones} zone{'s' if zones > 1 else ''}"
         kind = space.columns.names[e.kind[entry]].split("/")[-1]
         words.append(f"{count}x {kind} {listed if e.spot[entry] else 'on-demand'}")

@@ -57,7 +57,7 @@ def _best_spot(space: Space, clusters: Sequence[Cluster], columns: Columns) -> l
 def _in_one_region(site: Site, entry: int) -> int:
     """The cheapest entry of the same spot type that lives in a single place."""
     e = site.entries
-    alike = np.flatnonzero(e.spot & (e.kind == e.kind[entry]) & (e.sites <= 1.0))
+    alike = np.flatnonzero(e.spot & (e.kind == e.kind[entry]) & (e.zone_count <= 1.0))
     return int(alike[e.usd_per_hour[alike].argmin()]) if len(alike) else entry
 
 
@@ -94,7 +94,7 @@ def _under_quotas(space: Space, index: int) -> list[Cluster]:
         return []
     e, most = site.entries, most_machines(space, site)
     speed = space.columns.compute_per_s[e.kind]
-    usable = (most >= 1) & (~e.spot | (e.sites <= 1.0))
+    usable = (most >= 1) & (~e.spot | (e.zone_count <= 1.0))
     found: dict[Cluster, None] = {}
     for rank in (-speed * np.minimum(most, space.limits.max_machines), e.usd_per_hour / speed):
         places = _best_places(e.region * 2 + e.spot, usable, rank)

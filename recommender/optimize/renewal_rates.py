@@ -217,13 +217,13 @@ def _chance_to_last(p: PathInputs, needed_s: Floats) -> Floats:
 
 def _capacity(p: PathInputs, s: Scenarios) -> _Capacity:
     up = logistic(p.availability_logit[:, None] + p.zone_sd[:, None] * s.zone[None])
-    outage = p.run_mean_s[:, None] * (1.0 - up) / up / p.sites[:, None]
+    outage = p.run_mean_s[:, None] * (1.0 - up) / up / p.zone_count[:, None]
     typical = logistic(p.availability_logit) * (1.0 - p.correlation)
-    nowhere = ((1.0 - typical) ** (p.sites - 1.0))[:, None]
+    nowhere = ((1.0 - typical) ** (p.zone_count - 1.0))[:, None]
     wait = outage * nowhere
     moved = np.ones_like(outage)
     if np.any(p.move_after_s > 0.0):
-        one_s = outage * p.sites[:, None]
+        one_s = outage * p.zone_count[:, None]
         patience = stay_law(p)
         wait, moved = patience.wait_s(one_s, nowhere), patience.moved(one_s)
     down = (1.0 - up) * nowhere

@@ -47,7 +47,7 @@ class Entries:
     availability_slope: Floats  # logits lost per log2(1 + (n-1)/8) of a gang; at_once as well
     zone_sd: Floats
     co_interruption: Floats  # rho
-    sites: Floats
+    zone_count: Floats
     correlation: Floats
     held: Bools
     price_sigma: Floats

@@ -65,11 +65,11 @@ def _quota_h(gpus: int) -> float:
     return ASK_H + ASK_PER_GPU_H * few + ARGUE_PER_GPU_H * (gpus - few)
 
 
-def whole_usd(plan: Plan, pressed: bool) -> float:
+def generalised_cost_usd(plan: Plan, in_a_hurry: bool) -> float:
     """Money, effort, waiting and surprises of a plan together."""
     cost, time = plan.estimate.cost, plan.estimate.time
-    usual_h = _waiting_h(time.typical / 3600.0, pressed)
-    unlucky_h = max(_waiting_h(time.p95 / 3600.0, pressed) - usual_h, 0.0)
+    usual_h = _waiting_h(time.trimmed_mean / 3600.0, in_a_hurry)
+    unlucky_h = max(_waiting_h(time.p95 / 3600.0, in_a_hurry) - usual_h, 0.0)
     return (
         cost.mean
         + SURPRISE * max(cost.p95 - cost.mean, 0.0)
@@ -77,10 +77,10 @@ def whole_usd(plan: Plan, pressed: bool) -> float:
     )
 
 
-def _waiting_h(hours: float, pressed: bool) -> float:
+def _waiting_h(hours: float, in_a_hurry: bool) -> float:
     """Hours of work that waiting is worth."""
     hours = max(hours, COFFEE_H)
-    watched = min(hours, WATCHED_H) if pressed else 0.0
+    watched = min(hours, WATCHED_H) if in_a_hurry else 0.0
     return watched + IDLE * (hours - watched)
 
 

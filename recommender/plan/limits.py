@@ -39,7 +39,7 @@ class Progress:
     spent_usd: float = 0.0
 
 
-class RunFigures(Protocol):
+class PathFigures(Protocol):
     """What limits may bound of each simulated run."""
 
     @property
@@ -101,10 +101,10 @@ class Limit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunLimit(Limit):
+class PathLimit(Limit):
     """Bounds a figure of each run: kept in a share `confidence` of them."""
 
-    of_runs: "Callable[[RunFigures], Floats]"
+    of_paths: "Callable[[PathFigures], Floats]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,26 +119,26 @@ class MeanLimit(Limit):
     of_means: "Callable[[MeanFigures], Floats]"
 
 
-DEADLINE = RunLimit(
+DEADLINE = PathLimit(
     name="deadline",
     field="deadline_s",
     quantity="time",
     goal="cost",
     aim="time",
     spent=Spent("--elapsed", lambda progress: progress.elapsed_s),
-    of_runs=lambda runs: runs.time_s,
+    of_paths=lambda paths: paths.time_s,
     of_plan=lambda plan: plan.estimate.time.p95,
     promise=("finish within", ""),
     missed="takes up to {}: misses the deadline",
 )
-BUDGET = RunLimit(
+BUDGET = PathLimit(
     name="budget",
     field="budget_usd",
     quantity="usd",
     goal="time",
     aim="cost",
     spent=Spent("--spent", lambda progress: progress.spent_usd),
-    of_runs=lambda runs: runs.cost_usd,
+    of_paths=lambda paths: paths.cost_usd,
     of_plan=lambda plan: plan.estimate.cost.p95,
     promise=("cost at most", " in total"),
     missed="costs up to {}: over budget",
@@ -164,7 +164,7 @@ MAX_OVERHEAD = MeanLimit(
     missed="loses {} of the work to checkpoints and restarts: too high an overhead",
 )
 LIMITS: tuple[Limit, ...] = (DEADLINE, BUDGET, HOURLY, MAX_OVERHEAD)
-RUN_LIMITS = tuple(limit for limit in LIMITS if isinstance(limit, RunLimit))
+PATH_LIMITS = tuple(limit for limit in LIMITS if isinstance(limit, PathLimit))
 RATE_LIMITS = tuple(limit for limit in LIMITS if isinstance(limit, RateLimit))
 MEAN_LIMITS = tuple(limit for limit in LIMITS if isinstance(limit, MeanLimit))
 

@@ -102,7 +102,7 @@ class Spread:
     p50: float = field(metadata={"json": "median"})
     p95: float
     # Mean of the runs from p05 to p95: where time is the goal, plans are ordered by it.
-    typical: float = field(metadata={"json": "mean_of_middle_90"})
+    trimmed_mean: float = field(metadata={"json": "mean_of_middle_90"})
     p99: float = math.nan  # 1 run in 100 is beyond it
 
     @property

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def with_rules(fallback: Fallback, d: PlanDetails) -> Fallback:
     """A plan's fallback with its thresholds, and what it does at the first outage or never."""
     limits, rule = d.space.limits, _thresholds(d)
-    patience_s = patience_of(int(d.inputs.sites[0]))
+    patience_s = patience_of(int(d.inputs.zone_count[0]))
     early, never = simulate_other_rules(
         d.one_plan, limits.deadline_s, PRINTED, patience_s, d.space.seed
     )

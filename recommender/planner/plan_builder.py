@@ -36,7 +36,7 @@ class Evaluated:
     @property
     def time_s(self) -> float:
         """The time that is printed: a trimmed mean."""
-        return self.plan.estimate.time.typical
+        return self.plan.estimate.time.trimmed_mean
 
     def labelled(self, *labels: str) -> "Evaluated":
         """The plan under these labels."""
@@ -128,7 +128,7 @@ def keeps(plan: Plan, limits: Limits) -> bool:
 def goal_of(plan: Plan, limits: Limits) -> float:
     """The printed figure that is minimised under the limits: time, or else cost."""
     estimate = plan.estimate
-    return estimate.time.typical if limits.goal == "time" else estimate.cost.mean
+    return estimate.time.trimmed_mean if limits.goal == "time" else estimate.cost.mean
 
 
 def has_derived_price(plan: Plan) -> bool:

@@ -16,7 +16,7 @@ from recommender.optimize.space import Site, Space
 from recommender.performance.checkpoint import CHECKPOINT_PATHS, as_good_intervals
 from recommender.performance.parameter_server import servers_of
 from recommender.performance.step import explain
-from recommender.plan.limits import RUN_LIMITS
+from recommender.plan.limits import PATH_LIMITS
 from recommender.plan.plan import (
     BillItem,
     Checkpointing,
@@ -76,7 +76,7 @@ class PlanDetails:
     def _simulated(self) -> tuple[Paths, Paths]:
         """The plan, and as if its speed were known; without limits on runs that is not asked."""
         asked = (self.one_plan, self.space.limits.deadline_s, PRINTED, self.space.seed)
-        if any(self.space.limits.given(RUN_LIMITS)):
+        if any(self.space.limits.given(PATH_LIMITS)):
             return simulate_with_known_speed(*asked)
         paths = simulate_paths(*asked)
         return paths, paths

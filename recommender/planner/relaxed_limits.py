@@ -18,7 +18,7 @@ from recommender.optimize.columns import Cluster, counts_table
 from recommender.optimize.evaluate import Plans, limits_kept, path_inputs_of
 from recommender.optimize.search_state import Candidate, SearchState, ranking_key
 from recommender.optimize.space import Space
-from recommender.plan.limits import DEADLINE, LIMITS, Aim, Limit, Limits, MeanLimit, RunLimit
+from recommender.plan.limits import DEADLINE, LIMITS, Aim, Limit, Limits, MeanLimit, PathLimit
 from recommender.plan.plan import Plan
 from recommender.planner.plan_builder import Evaluated
 from recommender.planner.search import PlanSearch
@@ -60,7 +60,7 @@ def relaxed(
     A plan that is known to keep the other limits tells where to begin if a short search meets none.
     """
     met: list[Candidate] = []
-    if isinstance(limit, RunLimit | MeanLimit):
+    if isinstance(limit, PathLimit | MeanLimit):
         value, met = _needed(limit, limits, search)
     else:
         value = _least_rate(limit, limits, search)
@@ -74,7 +74,7 @@ def relaxed(
     if found is None:
         return None
     low, value, first = found
-    if isinstance(limit, RunLimit):
+    if isinstance(limit, PathLimit):
         low = max(low, value / NARROWER)
         value, first = _narrowed_again(limit, low, value, first, limits, search)
     value, first = _as_needed(limit, value, first, limits, search)
@@ -165,7 +165,7 @@ def _as_needed(
     limit: Limit, value: float, plan: Evaluated, limits: Limits, search: PlanSearch
 ) -> tuple[float, Evaluated]:
     """What the plan that was found needs of a limit itself, if that is less."""
-    margin = SUGGESTED_MARGIN if isinstance(limit, RunLimit) else 1.0
+    margin = SUGGESTED_MARGIN if isinstance(limit, PathLimit) else 1.0
     need = max(limit.of_plan(plan.plan) * margin, limits.value(limit) or 0.0)
     tighter = None
     if need < value:
@@ -211,7 +211,7 @@ def _first(
 
 
 def _needed(
-    limit: RunLimit | MeanLimit, limits: Limits, search: PlanSearch
+    limit: PathLimit | MeanLimit, limits: Limits, search: PlanSearch
 ) -> tuple[float | None, list[Candidate]]:
     """What the plan that needs least of a limit, of those met without it, needs; and this plan."""
     free = limits.with_value(limit, None)
@@ -240,7 +240,7 @@ def _needed(
 
 
 def _needs(
-    limit: RunLimit | MeanLimit, free: Limits, met: Sequence[Candidate], search: PlanSearch
+    limit: PathLimit | MeanLimit, free: Limits, met: Sequence[Candidate], search: PlanSearch
 ) -> Floats:
     """What plans need of a limit to keep it and the others as often as asked; inf: never."""
     problem = search.problem
@@ -253,7 +253,7 @@ def _needs(
 
 
 def _needs_at(
-    space: Space, index: int, met: Sequence[Candidate], limit: RunLimit | MeanLimit
+    space: Space, index: int, met: Sequence[Candidate], limit: PathLimit | MeanLimit
 ) -> Floats:
     """Needs of plans at one site, shape (plans,); followed before, so not simulated again."""
     rows, counts = counts_table([Cluster(c.site, c.entries, c.counts) for c in met])
@@ -265,8 +265,8 @@ def _needs_at(
     followed = replace(inputs, best_fallback_usd_per_hour=alone)
     found = space.cache.outcomes(followed, space.limits.deadline_s)
     kept, sure = limits_kept(space.limits, found), space.limits.confidence
-    if isinstance(limit, RunLimit):
-        figures = np.where(kept, limit.of_runs(found), np.inf)
+    if isinstance(limit, PathLimit):
+        figures = np.where(kept, limit.of_paths(found), np.inf)
         return np.array([quantiles(each, sure)[0] for each in figures])
     return np.where(kept.mean(axis=1) >= sure - 1e-12, limit.of_means(found), np.inf)
 

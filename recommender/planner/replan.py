@@ -162,16 +162,16 @@ class _Running:
         """The places of the plan as the catalog has them now, its fallback among them."""
         plan = self.plan
         pools = [_pool(self.problem, m, plan) for m in plan.machines]
-        late = () if plan.fallback is None else plan.fallback.machines
-        fallback = [_pool(self.problem, m, plan) for m in late]
+        machines = () if plan.fallback is None else plan.fallback.machines
+        fallback = [_pool(self.problem, m, plan) for m in machines]
         return self.problem.sites.builder.site_of(pools, fallback)
 
     def _fallback_row(self, sites: SitePools) -> int:
         """The fallback of the plan, or the nearest in size; -1 where it has none."""
-        found, late = sites.sites[0].fallbacks, self.plan.fallback
-        if late is None or not len(found):
+        found, fallback = sites.sites[0].fallbacks, self.plan.fallback
+        if fallback is None or not len(found):
             return -1
-        return int(np.abs(found.count - late.machines[0].count).argmin())
+        return int(np.abs(found.count - fallback.machines[0].count).argmin())
 
     def _move(self, pipeline: Pipeline) -> _Left | None:
         """The best plan on other machines, its checkpoint brought there."""
@@ -338,9 +338,9 @@ def _listed(facts: Facts | None, m: Machines, place: tuple[str, str]) -> float |
 
 def _priced_places(plan: Plan) -> list[tuple[Machines, tuple[str, str], float]]:
     """Every place where the plan asks for machines, with the price it was made with."""
-    late = () if plan.fallback is None else plan.fallback.machines
+    fallback = () if plan.fallback is None else plan.fallback.machines
     # The failover list has the prices of the first spot type; others of a mix have their own.
     first = [m for m in plan.machines if m.market == "spot"][:1]
     listed = [(m, (s.region, s.zone), s.usd_per_hour) for m in first for s in plan.sites]
-    others = [m for m in (*plan.machines, *late) if m not in first]
+    others = [m for m in (*plan.machines, *fallback) if m not in first]
     return [*listed, *((m, (m.region, m.zone), m.usd_per_hour) for m in others)]

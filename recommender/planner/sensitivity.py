@@ -8,7 +8,7 @@ from itertools import islice
 from recommender.inputs.limits import as_typed, rounded_up
 from recommender.optimize.search_state import SearchState, ranking_key
 from recommender.plan.answer import SAME_PLAN, SensitivityStep
-from recommender.plan.limits import DEADLINE, HOURLY, LIMITS, RUN_LIMITS, Limits
+from recommender.plan.limits import DEADLINE, HOURLY, LIMITS, PATH_LIMITS, Limits
 from recommender.plan.plan import Plan
 from recommender.planner.plan_builder import (
     Evaluated,
@@ -124,7 +124,7 @@ def _kept_first(search: PlanSearch, tighter: Limits, first: Evaluated) -> Plan |
     usd_per_hour = first.plan.max_usd_per_hour
     if tighter.hourly_usd is not None and not HOURLY.allows(usd_per_hour, tighter.hourly_usd):
         return None
-    over = any(limit.of_plan(first.plan) > most for limit, most in tighter.given(RUN_LIMITS))
+    over = any(limit.of_plan(first.plan) > most for limit, most in tighter.given(PATH_LIMITS))
     if over and first.plan.fallback is None and tighter.confidence >= 0.95:
         return None  # seen without simulating again
     plan = search.builder.under(tighter).build(first.candidate).plan

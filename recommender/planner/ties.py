@@ -33,7 +33,7 @@ def _goal(plan: Plan, limits: Limits, seed: int) -> Floats:
     """Cost, or time where that is the goal, in each draw."""
     slower = np.exp(_of_machines(plan, [_speed(plan, m, seed) for m in plan.machines]))
     if limits.goal == "time":
-        return plan.estimate.time.typical * slower
+        return plan.estimate.time.trimmed_mean * slower
     price = _of_machines(plan, [np.exp(_price(plan, m, seed)) for m in plan.machines])
     return plan.estimate.cost.mean * slower * price
 

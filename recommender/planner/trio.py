@@ -10,7 +10,7 @@ from dataclasses import replace
 from recommender.catalogs.frozen import dataclass
 from recommender.optimize.search_state import Candidate, ranking_key
 from recommender.plan.answer import Faster, Pick, Role, Trio
-from recommender.plan.effort import HOUR_USD, effort_of, reasons_of, whole_usd
+from recommender.plan.effort import HOUR_USD, effort_of, generalised_cost_usd, reasons_of
 from recommender.plan.limits import Limits
 from recommender.plan.plan import Plan
 from recommender.planner.baselines import rivals
@@ -104,16 +104,16 @@ def _simulated(search: PlanSearch, shown: Sequence[Evaluated]) -> list[Evaluated
 
 def _kinds(search: PlanSearch, plans: Sequence[Evaluated]) -> tuple[Evaluated, ...]:
     """The plan of each kind that is worth most; none that nobody would take beside the first."""
-    ordered = sorted(plans, key=_pressed)
+    ordered = sorted(plans, key=_cost_in_a_hurry)
     found: dict[object, Evaluated] = {}
     for each in ordered:
-        if _pressed(each) <= TIMES_LEAST * _pressed(ordered[0]):
+        if _cost_in_a_hurry(each) <= TIMES_LEAST * _cost_in_a_hurry(ordered[0]):
             found.setdefault(kind_of(search.builder, each.candidate), each)
     return tuple(found.values())
 
 
-def _pressed(each: Evaluated) -> float:
-    return whole_usd(each.plan, pressed=True)
+def _cost_in_a_hurry(each: Evaluated) -> float:
+    return generalised_cost_usd(each.plan, in_a_hurry=True)
 
 
 def table_of(found: TrioPlans | None, ranked: Ranked, limits: Limits) -> tuple[Evaluated, ...]:
@@ -128,7 +128,7 @@ def table_of(found: TrioPlans | None, ranked: Ranked, limits: Limits) -> tuple[E
         plans.setdefault(each.candidate, known or each.against(ranked.on_demand))
     told = list(plans.values())
     if limits.by_value:
-        return tuple(sorted(told, key=_pressed))
+        return tuple(sorted(told, key=_cost_in_a_hurry))
     return (*told[:1], *sorted(told[1:], key=lambda each: goal_of(each.plan, limits)))
 
 
@@ -141,14 +141,14 @@ def _asked(limits: Limits) -> Role:
 
 def _sooner(plans: list[Evaluated]) -> list[Evaluated]:
     """None beyond the horizon where there are others."""
-    return [each for each in plans if each.plan.estimate.time.typical <= HORIZON_S] or plans
+    return [each for each in plans if each.plan.estimate.time.trimmed_mean <= HORIZON_S] or plans
 
 
 def _sensible(plans: Sequence[Evaluated], limits: Limits) -> Evaluated:
     """The least of money, effort and waiting; of near-ties one well founded and cheap."""
 
     def whole(each: Evaluated) -> float:
-        return whole_usd(each.plan, pressed=limits.goal == "time")
+        return generalised_cost_usd(each.plan, in_a_hurry=limits.goal == "time")
 
     most = min(map(whole, plans)) * (1.0 + ALIKE)
     near = [each for each in plans if whole(each) <= most]
@@ -201,7 +201,7 @@ def _sooner_than(one: Evaluated, other: Evaluated) -> bool:
 
 def _fastest(plans: Sequence[Evaluated]) -> Evaluated:
     def order(each: Evaluated) -> tuple[float, float]:
-        return each.plan.estimate.time.typical, each.plan.estimate.cost.mean
+        return each.plan.estimate.time.trimmed_mean, each.plan.estimate.cost.mean
 
     return min(plans, key=order)
 

@@ -153,15 +153,15 @@ def of_class(
     outage_sigma: float,
     availability: float,
     zone_sd: float,
-    sites: float = 1.0,
+    zone_count: float = 1.0,
 ) -> Availability:
     """Poor, usual and good zones of a class: logit availability ± √3 sd with weights 1, 4, 1.
 
     Runs have the class's mean everywhere; outages are as long as a zone's availability asks, or
-    as much shorter as there are `sites` to wait for.
+    as much shorter as there are zones to wait for.
     """
     level = np.log(availability / (1.0 - availability)) + zone_sd * POINTS
-    outage_mean_s = run_mean_s * np.exp(-level) / sites
+    outage_mean_s = run_mean_s * np.exp(-level) / zone_count
     up = exit_rates(RUN_FAMILY, run_mean_s / 3600.0, run_sigma)
     laws = [
         Availability(

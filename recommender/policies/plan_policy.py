@@ -129,7 +129,7 @@ def _law(j: PathInputs) -> Availability:
     Each other zone of the list is down with 1 - up·(1 - correlation), its level averaged.
     """
     logit, zone_sd = float(j.availability_logit[0]), float(j.zone_sd[0])
-    sites = min(int(j.sites[0]), MAX_LISTED_ZONES)
+    zone_count = min(int(j.zone_count[0]), MAX_LISTED_ZONES)
     levels = logistic(logit + zone_sd * np.asarray(POINTS))
     down = 1.0 - float(WEIGHTS @ levels) * (1.0 - float(j.correlation[0]))
     listed = of_class(
@@ -138,9 +138,9 @@ def _law(j: PathInputs) -> Availability:
         max(float(j.outage_sigma[0]), 1e-3),
         float(logistic(np.array(logit))),
         zone_sd,
-        float(j.sites[0]),
+        float(j.zone_count[0]),
     )
-    return replace(listed, elsewhere=1.0 - down ** (sites - 1))
+    return replace(listed, elsewhere=1.0 - down ** (zone_count - 1))
 
 
 ROWS, COLUMNS = 8, 5  # of the grid shown: time left (squares of eighths), work left

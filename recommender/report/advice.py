@@ -221,30 +221,32 @@ def _notice(provider: str, saving: Checkpointing) -> str:
 
 def late_sentence(plan: Plan) -> str:
     """When the fallback starts, what it is and how often it is needed."""
-    late = plan.fallback
-    if late is None:
+    fallback = plan.fallback
+    if fallback is None:
         return ""
-    machines = " + ".join(cells.group_line(m) for m in late.machines)
-    reserve = f" + {fmt.duration(late.reserve_s)}" if late.reserve_s else ""
-    share = f", does {fmt.percent(late.work_share)} of the work" if late.work_share else ""
+    machines = " + ".join(cells.group_line(m) for m in fallback.machines)
+    reserve = f" + {fmt.duration(fallback.reserve_s)}" if fallback.reserve_s else ""
+    share = f", does {fmt.percent(fallback.work_share)} of the work" if fallback.work_share else ""
     return (
         f"when the time left is down to the work left{reserve}: {machines} "
-        f"({fmt.number(late.usd_per_hour)} USD/h) until the end; "
-        f"needed in {fmt.percent(late.probability)} of runs{share}"
+        f"({fmt.number(fallback.usd_per_hour)} USD/h) until the end; "
+        f"needed in {fmt.percent(fallback.probability)} of runs{share}"
     )
 
 
 def rule_sentence(plan: Plan) -> str:
     """A cheaper rule than the one behind the figures: when to wait, and when to go back."""
-    late = plan.fallback
-    if late is None or late.wait_above is None or late.back_above is None:
+    fallback = plan.fallback
+    if fallback is None or fallback.wait_above is None or fallback.back_above is None:
         return ""
     work_s = plan.estimate.split.work_s
-    wait, back = (fmt.duration(share * work_s) for share in (late.wait_above, late.back_above))
+    wait, back = (
+        fmt.duration(share * work_s) for share in (fallback.wait_above, fallback.back_above)
+    )
     return (
         f"cheaper on recorded markets, not in the figures: wait for spot while there is more than "
-        f"{wait} of slack ({fmt.percent(late.wait_above)} of the work left), else go "
-        f"on-demand; return to spot above {back} ({fmt.percent(late.back_above)})"
+        f"{wait} of slack ({fmt.percent(fallback.wait_above)} of the work left), else go "
+        f"on-demand; return to spot above {back} ({fmt.percent(fallback.back_above)})"
     )
 
 

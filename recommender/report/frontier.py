@@ -76,8 +76,8 @@ def _given(request: PlanRequest) -> Iterable[float | None]:
 def _machines(point: FrontierPoint) -> list[str]:
     lines = [" + ".join(map(cells.group_line, point.machines)), _where(point)]
     if point.fallback and point.fallback_due_s is not None:
-        late = " + ".join(map(_counted, point.fallback))
-        lines.append(f"then {late} on demand, in time for {fmt.duration(point.fallback_due_s)}")
+        fallback = " + ".join(map(_counted, point.fallback))
+        lines.append(f"then {fallback} on demand, in time for {fmt.duration(point.fallback_due_s)}")
     return lines
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from recommender.inputs.units import brief_duration
-from recommender.plan.limits import LIMITS, Limits, Quantity, RunLimit
+from recommender.plan.limits import LIMITS, Limits, PathLimit, Quantity
 from recommender.plan.plan import Plan
 from recommender.plan.simulation import Kept
 from recommender.report import formatting as fmt
@@ -28,8 +28,8 @@ def why_not(plan: Plan, limits: Limits) -> str:
     ]
     sure = plan.estimate.chance >= limits.confidence
     # A run that is too slow or over budget is one of the few that may be, where the chance is kept.
-    parts = [words for limit, words in missed if not isinstance(limit, RunLimit)]
-    parts += [words for limit, words in missed if isinstance(limit, RunLimit) and not sure]
+    parts = [words for limit, words in missed if not isinstance(limit, PathLimit)]
+    parts += [words for limit, words in missed if isinstance(limit, PathLimit) and not sure]
     if parts or sure:
         return next(iter(parts), "")
     return f"meets the limits in only {fmt.share(plan.estimate.chance)} of runs"

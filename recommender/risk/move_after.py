@@ -40,7 +40,7 @@ class StayLaw:
 
     move_after_s: Floats
     outage_sigma: Floats
-    sites: Floats
+    zone_count: Floats
 
     def wait_s(self, outage_s: Floats, nowhere: Floats) -> Floats:
         """Mean wait, for outages of one place of mean `outage_s`; none other is up by `nowhere`.
@@ -49,8 +49,10 @@ class StayLaw:
         """
         outage_s = np.maximum(outage_s, 1e-9)
         here = OUTAGE_FAMILY.excess(self.move_after_s, outage_s, self.outage_sigma)
-        beyond = OUTAGE_FAMILY.excess(self.sites * self.move_after_s, outage_s, self.outage_sigma)
-        return np.asarray(outage_s - here + nowhere * beyond / self.sites)
+        beyond = OUTAGE_FAMILY.excess(
+            self.zone_count * self.move_after_s, outage_s, self.outage_sigma
+        )
+        return np.asarray(outage_s - here + nowhere * beyond / self.zone_count)
 
     def moved(self, outage_s: Floats) -> Floats:
         """Share of the interruptions after which the checkpoint moves."""
@@ -61,4 +63,4 @@ class StayLaw:
 
 def stay_law(p: PathInputs) -> StayLaw:
     """The patience of plans, against states; (plans, 1)."""
-    return StayLaw(p.move_after_s[:, None], p.outage_sigma[:, None], p.sites[:, None])
+    return StayLaw(p.move_after_s[:, None], p.outage_sigma[:, None], p.zone_count[:, None])

@@ -32,7 +32,7 @@ class PathInputs:
     outage_sigma: Floats
     availability_logit: Floats  # of the gang in a typical zone
     zone_sd: Floats
-    sites: Floats  # length of the failover list
+    zone_count: Floats  # length of the failover list
     correlation: Floats  # of two listed zones being down together
     held: Bools  # runs are counted from the machine's start
     changeover_s: Floats

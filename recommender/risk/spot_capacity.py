@@ -92,7 +92,7 @@ def zones_of(p: PathInputs, sample: RandomNumbers) -> Zones:
     up = logistic(p.availability_logit[:, None] + p.zone_sd[:, None] * sample.zone_at(0))
     nowhere = _others_down(p, sample)
     run_s = p.run_mean_s[:, None] * np.ones_like(up)
-    outage_s = run_s * (1.0 - up) / up / p.sites[:, None]
+    outage_s = run_s * (1.0 - up) / up / p.zone_count[:, None]
     return Zones(run_s, outage_s, nowhere, sample.start[None] < (1.0 - up) * nowhere)
 
 
@@ -100,7 +100,7 @@ def _waits(p: PathInputs, sample: RandomNumbers, zones: Zones) -> Singles:
     """An outage where no other listed zone is up, or patience; the first is what is left of one."""
     outages = _factors(p.outage_sigma, sample, "outage")
     waits = zones.outage_s.astype(np.float32)[None] * outages
-    away = waits * row(p.sites) if np.any(p.move_after_s > 0.0) else None
+    away = waits * row(p.zone_count) if np.any(p.move_after_s > 0.0) else None
     waits *= sample.by_cycle("moved")[:, None] < zones.others_down.astype(np.float32)[None]
     if away is not None:
         waits = stays(p, away, waits)
@@ -130,10 +130,10 @@ def _others_down(p: PathInputs, sample: RandomNumbers) -> Floats:
     For two zones of equal availability a and correlation c, P(up | other down) = a(1 - c).
     """
     share = np.ones((len(p), sample.key[0]))
-    for site in range(1, min(MAX_LISTED_ZONES, int(p.sites.max()))):
+    for site in range(1, min(MAX_LISTED_ZONES, int(p.zone_count.max()))):
         level = p.availability_logit[:, None] + p.zone_sd[:, None] * sample.zone_at(site)
         down = 1.0 - logistic(level) * (1.0 - p.correlation[:, None])
-        share = np.where(p.sites[:, None] > site, share * down, share)
+        share = np.where(p.zone_count[:, None] > site, share * down, share)
     return share
 
 

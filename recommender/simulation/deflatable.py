@@ -58,7 +58,7 @@ def deflated(p: PathInputs, market: Deflatable, machines: int, co_pressure: floa
         outage_sigma=np.ones(1),
         availability_logit=np.array([np.log(whole / (1.0 - whole))]),
         zone_sd=zero,
-        sites=np.ones(1),
+        zone_count=np.ones(1),
         correlation=zero,
         held=np.zeros(1, dtype=bool),
         changeover_s=zero,

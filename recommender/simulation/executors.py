@@ -73,12 +73,12 @@ def _behaviours(executor: str, plan: Plan, inputs: PathInputs) -> list[_Behaviou
     alone = replace(inputs, fallback_speed=np.zeros(1))
     if executor == "dstack":
         here = sum(site.region == plan.sites[0].region for site in plan.sites)
-        alone = replace(alone, sites=np.array([float(max(here, 1))]))
+        alone = replace(alone, zone_count=np.array([float(max(here, 1))]))
         return [own, _Behaviour("dstack, one region, nobody switches", alone)]
     if late is None:
         return [own]
     rows = [own, _Behaviour(f"{executor}, nobody switches", alone)]
     if executor == "skypilot" and late.machines[0].count == sum(m.count for m in plan.machines):
-        patience_s = patience_of(int(inputs.sites[0]))
+        patience_s = patience_of(int(inputs.zone_count[0]))
         rows.append(_Behaviour("skypilot, on-demand ends its list", inputs, patience_s))
     return rows

@@ -216,7 +216,7 @@ def _as_recorded(inputs: PathInputs, recorded: RecordedCapacity) -> PathInputs:
         outage_sigma=np.array([OUTAGE_FAMILY.shape_of_variation(varied)]),
         availability_logit=np.array([np.log(up / (1.0 - up))]),
         zone_sd=np.zeros(1),
-        sites=np.ones(1),
+        zone_count=np.ones(1),
     )
 
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from recommender.arrays import Bools, Floats
-from recommender.plan.limits import HOURLY, RUN_LIMITS, Limits, RunLimit
+from recommender.plan.limits import HOURLY, PATH_LIMITS, Limits, PathLimit
 from recommender.plan.simulation import Histogram, Kept, Quantiles, State
 from recommender.simulation.paths import SimulatedRuns
 
@@ -43,9 +43,9 @@ def kept(
     """The chance to keep each limit, and in which paths all of them are kept."""
     found, together = [], np.ones(len(sample.time_s), dtype=bool)
     good: Bools | bool
-    for limit, most in limits.given((*RUN_LIMITS, HOURLY)):
-        if isinstance(limit, RunLimit):
-            good = limit.of_runs(sample) <= most
+    for limit, most in limits.given((*PATH_LIMITS, HOURLY)):
+        if isinstance(limit, PathLimit):
+            good = limit.of_paths(sample) <= most
         else:
             good = limit.allows(max_usd_per_hour, most)
         found.append(Kept(limit.name, most, float(np.mean(good))))

@@ -64,7 +64,7 @@ def first_of(search: PlanSearch) -> Lead | None:
         instances=tuple(sorted({m.instance_type for m in plan.machines})),
         regions=tuple(sorted({m.region for m in plan.machines} | {s.region for s in plan.sites})),
         usd=estimate.cost.mean,
-        time_s=estimate.time.typical,
+        time_s=estimate.time.trimmed_mean,
         p95_s=estimate.time.p95,
         p95_usd=estimate.cost.p95,
         goal=goal_of(plan, limits),

@@ -39,7 +39,7 @@ JOB = RESCUE | {
     "outage_sigma": 1.3,
     "availability_logit": 1.7,
     "zone_sd": 1.0,
-    "sites": 2.0,
+    "zone_count": 2.0,
     "correlation": 0.3,
     "held": 0.0,
     "spot_price_sigma": 0.2,

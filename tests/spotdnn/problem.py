@@ -96,7 +96,7 @@ def _site(types: tuple[str, ...], quota: int) -> Site:
             availability_slope=0.0 * ones,
             zone_sd=0.0 * ones,
             co_interruption=ones,
-            sites=ones,
+            zone_count=ones,
             correlation=0.0 * ones,
             held=np.ones(count, dtype=bool),
             price_sigma=0.0 * ones,

@@ -179,7 +179,7 @@ def _bounds_of_rows(
     groups, weights = groups_of(site, speed), weights_of(e.usd_per_hour, speed)
     cases = cases_of(space, site) if cases is None else cases
 
-    spot_usd = np.where(e.spot, _whole_usd(space, e, speed, seconds), np.inf)
+    spot_usd = np.where(e.spot, _whole_job_usd(space, e, speed, seconds), np.inf)
     max_spend = _most_spent(space, e.price_sigma, spreads)
     types = int(cases.min_types.max(initial=0))
     return SiteBounds(
@@ -311,10 +311,12 @@ def _alone_usd(space: Space, site: Site, speed: Floats, seconds: float) -> Float
     e = site.entries
     if not may_train_in_part(space, site):
         return np.full(len(e), np.inf)
-    return np.where(e.spot, np.inf, float(e.fixed_usd.min()) + _whole_usd(space, e, speed, seconds))
+    return np.where(
+        e.spot, np.inf, float(e.fixed_usd.min()) + _whole_job_usd(space, e, speed, seconds)
+    )
 
 
-def _whole_usd(space: Space, e: Entries, speed: Floats, seconds: float) -> Floats:
+def _whole_job_usd(space: Space, e: Entries, speed: Floats, seconds: float) -> Floats:
     """Least bill of the whole work on machines of each entry."""
     return e.usd_per_hour / speed * space.job.global_batch * seconds / 3600.0
 

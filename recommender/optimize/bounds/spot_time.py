@@ -190,7 +190,7 @@ def lossless(
         "run_sigma": run_sigma,
         "outage_sigma": 1.0,
         "availability_logit": 40.0,
-        "sites": 1.0,
+        "zone_count": 1.0,
         "changeover_s": changeover_s,
         "interval_s": 1.0,
         "fallback_at_once": 1.0,

@@ -1,10 +1,10 @@
 """How much of the time spot capacity can be there, and so how soon it can do so much work.
 
-In zones of level z one of which is up with chance u(z), of `sites` zones that fail together as
-`correlation` says, runs of mean M are followed by outages of mean M·(1 - u)/u/sites where no
+In zones of level z one of which is up with chance u(z), of `zone_count` zones that fail together as
+`correlation` says, runs of mean M are followed by outages of mean M·(1 - u)/u/zone_count where no
 other zone is up. By Wald's identity a path is up for a share
 
-    a(z) <= max(1/(1 + (1 - u)/u·down/sites), 1 - (1 - u)·down)
+    a(z) <= max(1/(1 + (1 - u)/u·down/zone_count), 1 - (1 - u)·down)
 
 of any time in the mean, whatever the length of the runs: by Markov's inequality it has done work W
 by t in at most min(1, a(z)·t/W) of its runs and outages, and before W in none. The mean over the
@@ -73,12 +73,12 @@ def waiting_of(space: Space, laws: Entries, kept: float = 0.0) -> Waiting:
     if not len(e):
         return UNBOUNDED
     # A share is least and most at the ends of both spreads: what lies between is less than ERRORS.
-    several = e.sites > 1.0
+    several = e.zone_count > 1.0
     correlation = float(e.correlation[several].min()) if several.any() else 0.0
     sigmas = several_spreads_of(space.columns, laws.kind)
     # Ends are put outwards on a grid, so that regions share their tables.
     levels = _ends(e.zone_sd, ZONE_SD_GRID)
-    zones = (levels, float(e.sites.max()), _down(correlation, CORRELATION_GRID))
+    zones = (levels, float(e.zone_count.max()), _down(correlation, CORRELATION_GRID))
     kept = float(np.ceil(kept / KEPT_GRID) * KEPT_GRID)
     missed = 1.0 - space.limits.confidence if kept > 0.0 else 0.0
     spreads = _ends(sigmas, SIGMA_GRID)
@@ -117,16 +117,18 @@ def _tables(
     return Waiting(np.max(shares, axis=0), np.min(times, axis=0))
 
 
-def _up_shares(paths: int, seed: int, zone_sd: float, sites: float, correlation: float) -> Floats:
+def _up_shares(
+    paths: int, seed: int, zone_sd: float, zone_count: float, correlation: float
+) -> Floats:
     """Most of the time that each path is up in the mean; (logits + 1, paths)."""
     sample = random_numbers(paths, 8, seed)
     level = LOGITS[:, None]
     up = logistic(level + zone_sd * sample.zone_at(0))
     down = np.ones_like(up)
-    for site in range(1, min(MAX_LISTED_ZONES, int(sites))):
+    for site in range(1, min(MAX_LISTED_ZONES, int(zone_count))):
         other = logistic(level + zone_sd * sample.zone_at(site))
         down *= 1.0 - other * (1.0 - correlation)
-    later = 1.0 / (1.0 + (1.0 - up) / up * down / sites)
+    later = 1.0 / (1.0 + (1.0 - up) / up * down / zone_count)
     return np.append(np.maximum(later, 1.0 - (1.0 - up) * down), np.ones((1, paths)), axis=0)
 
 

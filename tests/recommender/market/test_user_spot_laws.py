@@ -213,4 +213,4 @@ def test_the_search_stays_exact_under_own_laws(
 def goal(answer: Answer, deadline: float | None) -> float:
     """What is minimised, of the best plan by it: cost under a deadline, else time."""
     plan = answer.plans[answer.best - 1]
-    return plan.estimate.time.typical if deadline is None else plan.estimate.cost.mean
+    return plan.estimate.time.trimmed_mean if deadline is None else plan.estimate.cost.mean

@@ -209,7 +209,7 @@ def _site(rng: np.random.Generator, columns: MachineColumns, entries: int, most:
             availability_slope=ones * 0.2,
             zone_sd=law[:, 3],
             co_interruption=law[:, 4],
-            sites=ones * sites,
+            zone_count=ones * sites,
             correlation=ones * 0.2,
             held=np.zeros(entries, dtype=bool),
             price_sigma=ones * 0.1,

@@ -62,7 +62,7 @@ def test_nothing_is_refused_where_any_chance_will_do() -> None:
 def test_the_first_runs_go_as_they_do_among_all(cycles_of_work: float) -> None:
     p = path_inputs(
         {
-            "work_s": 3_600.0 * cycles_of_work, "run_mean_s": 3_600.0, "sites": 3.0,
+            "work_s": 3_600.0 * cycles_of_work, "run_mean_s": 3_600.0, "zone_count": 3.0,
             "zone_sd": 1.0, "availability_logit": 0.5, "price_sigma": 0.1, "notice_saves": 0.5,
         }
     )  # fmt: skip

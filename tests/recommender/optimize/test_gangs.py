@@ -53,7 +53,7 @@ def mixed_gang():
         availability_slope=three(0.3, 0.0, 9.0),
         zone_sd=three(1.0, 0.5, 9.0),
         co_interruption=three(0.9, 0.8, 0.0),
-        sites=three(3.0, 2.0, 1.0),
+        zone_count=three(3.0, 2.0, 1.0),
         correlation=three(0.1, 0.3, 9.0),
         price_sigma=three(0.5, 0.1, 9.0),
         minimum_s=three(60.0, 90.0, 9e9),
@@ -75,7 +75,7 @@ def test_pools_add_their_interruptions_and_all_must_be_there():
 def test_a_mix_has_the_shape_of_its_worst_pool_and_the_terms_of_the_least_kind_one():
     _, gang = mixed_gang()
     assert (gang.run_sigma[0], gang.outage_sigma[0]) == (1.9, 1.4)  # of the most interrupted
-    assert (gang.zone_sd[0], gang.correlation[0], gang.sites[0]) == (1.0, 0.3, 2.0)
+    assert (gang.zone_sd[0], gang.correlation[0], gang.zone_count[0]) == (1.0, 0.3, 2.0)
     assert (gang.notice_s[0], gang.free_s[0], gang.minimum_s[0]) == (30.0, 60.0, 90.0)
     # Spreads of prices weigh the bill of each pool: 2 × 1 and 3 × 4 USD/h.
     assert gang.price_sigma[0] == pytest.approx((2 * 0.5 + 12 * 0.1) / 14)

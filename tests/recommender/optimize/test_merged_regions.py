@@ -36,7 +36,7 @@ def regions(asked: Space, seed: int) -> list[Site]:
         drawn = {
             "usd_per_hour": e.usd_per_hour * rng.uniform(0.7, 1.4, len(e)),
             "boot_s": np.full(len(e), float(rng.choice([60.0, 420.0]))),
-            "sites": np.full(len(e), float(rng.choice([1.0, 2.0, 4.0]))),
+            "zone_count": np.full(len(e), float(rng.choice([1.0, 2.0, 4.0]))),
             "correlation": np.full(len(e), float(rng.choice([0.1, 0.5]))),
         }
         laws = ("run_mean_s", "run_sigma", "outage_sigma", "availability_logit", "zone_sd")

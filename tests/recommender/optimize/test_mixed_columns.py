@@ -20,7 +20,9 @@ def in_one_region(site: Site, spot: np.ndarray) -> Site:
     """The site with every entry in one region and one zone, spot where it is said."""
     count = len(site.entries)
     one = np.ones(count)
-    entries = replace(site.entries, region=np.zeros(count, dtype=np.int64), sites=one, spot=spot)
+    entries = replace(
+        site.entries, region=np.zeros(count, dtype=np.int64), zone_count=one, spot=spot
+    )
     return replace(site, entries=entries)
 
 

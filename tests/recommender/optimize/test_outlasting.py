@@ -50,7 +50,7 @@ def weeks_of_short_runs(deadline_days: float, availability_logit: float) -> Spac
         availability_logit=np.full(2, availability_logit),
         zone_sd=np.full(2, 0.8),
         co_interruption=np.full(2, 0.9),
-        sites=np.full(2, 3.0),
+        zone_count=np.full(2, 3.0),
         free_s=np.zeros(2),
         notice_s=np.full(2, 30.0),
         at_once=np.array([1.0, 0.9]),

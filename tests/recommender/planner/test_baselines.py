@@ -55,7 +55,7 @@ def test_a_tighter_budget_shows_the_plan_that_asking_for_it_gives() -> None:
     assert step.change == "--budget 120"
     assert step.plan is not None
     then = asked("resnet50-imagenet", Limits(budget_usd=120.0)).plans[0]
-    assert step.plan.estimate.time.typical <= then.estimate.time.typical * 1.02
+    assert step.plan.estimate.time.trimmed_mean <= then.estimate.time.trimmed_mean * 1.02
 
 
 def test_savings_count_against_the_best_on_demand_plan_that_is_named() -> None:
@@ -164,9 +164,9 @@ def test_prices_reported_are_those_of_what_may_be_rented() -> None:
 
 def test_of_two_plans_as_fast_the_one_a_third_cheaper_leads() -> None:
     first, *others = asked("resnet50-imagenet", Limits(hourly_usd=0.2)).plans
-    time, cost = first.estimate.time.typical, first.estimate.cost.mean
+    time, cost = first.estimate.time.trimmed_mean, first.estimate.cost.mean
     for plan in others:
-        faster = plan.estimate.time.typical <= time
+        faster = plan.estimate.time.trimmed_mean <= time
         assert not (faster and plan.estimate.cost.mean < cost * 0.95)
 
 

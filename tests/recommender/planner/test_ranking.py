@@ -55,7 +55,7 @@ def test_a_plan_that_is_ranked_keeps_the_limits_as_often_as_asked(
 def test_every_time_lies_inside_its_span(shipped: tuple[Limits, Answer]) -> None:
     for plan in everything(shipped[1]):
         time = plan.estimate.time
-        assert time.p05 <= time.typical <= time.p95
+        assert time.p05 <= time.trimmed_mean <= time.p95
 
 
 def test_a_longer_table_holds_what_was_announced_and_no_more() -> None:

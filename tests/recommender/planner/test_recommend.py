@@ -86,7 +86,7 @@ def test_every_limit_is_kept(answered: tuple[Limits, Answer]) -> None:
             assert e.time.p50 <= limits.deadline_s
         assert e.cost.p05 <= e.cost.p50 <= e.cost.p95
         assert e.time.p05 <= e.time.p50 <= e.time.p95
-        assert e.time.p05 <= e.time.typical <= e.time.p95
+        assert e.time.p05 <= e.time.trimmed_mean <= e.time.p95
         assert 0.0 <= e.chance <= 1.0
         assert 0.0 <= e.overhead < 1.0
 
@@ -94,13 +94,13 @@ def test_every_limit_is_kept(answered: tuple[Limits, Answer]) -> None:
 def test_no_plan_is_below_the_floors(answered: tuple[Limits, Answer]) -> None:
     for plan in everything(answered[1]):
         assert plan.estimate.cost.mean >= answered[1].lower_bound_usd * 0.99
-        assert plan.estimate.time.typical >= answered[1].lower_bound_s * 0.99
+        assert plan.estimate.time.trimmed_mean >= answered[1].lower_bound_s * 0.99
 
 
 def test_plans_come_in_the_order_of_the_goal(answered: tuple[Limits, Answer]) -> None:
     limits, answer = answered
     costs = [p.estimate.cost.mean for p in answer.plans]
-    times = [p.estimate.time.typical for p in answer.plans]
+    times = [p.estimate.time.trimmed_mean for p in answer.plans]
     if answer.goal == "cost":
         assert costs[0] <= min(costs) * 1.02
     if answer.goal == "time" and limits.objective == "time":  # else in the order of value

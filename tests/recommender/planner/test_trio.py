@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from recommender.job.jobfile import find_job
-from recommender.plan.effort import HOUR_USD, effort_of, whole_usd
+from recommender.plan.effort import HOUR_USD, effort_of, generalised_cost_usd
 from recommender.plan.limits import Choice
 from recommender.plan.plan import Estimate, Need
 from recommender.planner.plan_builder import is_on_demand_only
@@ -63,21 +63,25 @@ def test_who_is_pressed_pays_more_for_time():
 
     Nobody counts the minutes of a job that takes less than half an hour.
     """
-    apart = whole_usd(one(), pressed=True) - whole_usd(one(), pressed=False)
+    apart = generalised_cost_usd(one(), in_a_hurry=True) - generalised_cost_usd(
+        one(), in_a_hurry=False
+    )
     assert apart == pytest.approx(HOUR_USD * 2.0 * 7 / 8)
     short, shorter = (
         replace(one(), estimate=replace(one().estimate, time=spread(*minutes, unit=60.0)))
         for minutes in ((20.0, 18.0, 25.0), (10.0, 9.0, 12.0))
     )
-    assert whole_usd(short, pressed=True) == whole_usd(shorter, pressed=True)
+    assert generalised_cost_usd(short, in_a_hurry=True) == generalised_cost_usd(
+        shorter, in_a_hurry=True
+    )
 
 
 def test_a_run_in_twenty_that_waits_for_weeks_counts_against_a_plan():
     """By hand: 480 h more for one run in twenty count a quarter, at an eighth of 64 USD."""
     usual = replace(one(), estimate=replace(one().estimate, time=spread(5.0, 4.0, 24.0, unit=HOUR)))
     late = replace(one(), estimate=replace(one().estimate, time=spread(5.0, 4.0, 504.0, unit=HOUR)))
-    for pressed in (True, False):
-        apart = whole_usd(late, pressed) - whole_usd(usual, pressed)
+    for in_a_hurry in (True, False):
+        apart = generalised_cost_usd(late, in_a_hurry) - generalised_cost_usd(usual, in_a_hurry)
         assert apart == pytest.approx(480.0 / 4 * HOUR_USD / 8)
 
 
@@ -89,8 +93,10 @@ def test_a_student_with_200_dollars_is_not_sent_to_a_cluster_for_minutes(job):
     sensible, fastest = answer.trio.sensible.plan, answer.trio.third.plan
     assert sensible.gpus <= 8
     assert sensible.estimate.split.start_up_s <= max(sensible.estimate.split.work_s, 600.0)
-    assert whole_usd(sensible, pressed=True) <= whole_usd(fastest, pressed=True)
-    assert fastest.estimate.time.typical <= sensible.estimate.time.typical
+    assert generalised_cost_usd(sensible, in_a_hurry=True) <= generalised_cost_usd(
+        fastest, in_a_hurry=True
+    )
+    assert fastest.estimate.time.trimmed_mean <= sensible.estimate.time.trimmed_mean
     assert answer.trio.cheapest.plan.estimate.cost.mean <= sensible.estimate.cost.mean
 
 
@@ -117,14 +123,14 @@ def test_the_safest_is_on_demand_where_spot_with_a_fallback_is_hardly_surer():
 def test_plans_for_a_budget_stand_in_the_order_of_what_they_are_worth():
     """The first is the sensible one or as sensible; the fastest stands where it belongs."""
     answer = ask(snapshot(), find_job("resnet50-imagenet"), max_machines=16, budget_usd=200.0)
-    whole = [whole_usd(plan, pressed=True) for plan in answer.plans]
+    whole = [generalised_cost_usd(plan, in_a_hurry=True) for plan in answer.plans]
     assert whole == sorted(whole)
     assert answer.by_value
     assert answer.trio is not None
     faster = answer.trio.third.faster
     assert answer.best == (answer.trio.third.rank if faster is None else faster.rank) > 1
-    least = min(plan.estimate.time.typical for plan in answer.plans)
-    assert answer.plans[answer.best - 1].estimate.time.typical == least
+    least = min(plan.estimate.time.trimmed_mean for plan in answer.plans)
+    assert answer.plans[answer.best - 1].estimate.time.trimmed_mean == least
     assert whole[answer.lead - 1] <= whole[0] * (1.0 + ALIKE)
 
 
@@ -183,7 +189,7 @@ def test_the_cheapest_under_a_price_per_hour_is_as_cheap_as_without_where_it_cos
 def test_the_cheapest_does_not_take_months_where_others_do_not():
     answer = ask(snapshot(), find_job("vit-l-imagenet"), max_machines=16)
     assert answer.trio is not None
-    assert answer.trio.cheapest.plan.estimate.time.typical <= 30 * 24 * HOUR
+    assert answer.trio.cheapest.plan.estimate.time.trimmed_mean <= 30 * 24 * HOUR
 
 
 @pytest.mark.parametrize("job", ["t5-3b", "dlrm", "llama3-8b-lora"])
@@ -194,11 +200,11 @@ def test_an_hour_that_the_fastest_saves_costs_less_than_people_pay(job):
     fastest = answer.trio.third.plan.estimate
 
     def hasty(estimate: Estimate) -> float:
-        return estimate.cost.mean + HASTE_USD * estimate.time.typical / HOUR
+        return estimate.cost.mean + HASTE_USD * estimate.time.trimmed_mean / HOUR
 
     least = min(hasty(plan.estimate) for plan in answer.plans)
     assert hasty(fastest) <= least * (1.0 + ALIKE)
-    assert fastest.time.typical <= answer.trio.sensible.plan.estimate.time.typical
+    assert fastest.time.trimmed_mean <= answer.trio.sensible.plan.estimate.time.trimmed_mean
     faster = answer.trio.third.faster
     assert faster is not None
     beyond = answer.plans[faster.rank - 1].estimate
@@ -211,5 +217,5 @@ def test_whoever_asks_for_time_gets_the_fastest_at_any_price():
     answer = ask(snapshot(), find_job("dlrm"), max_machines=16, objective="time")
     assert answer.trio is not None
     assert answer.trio.third.faster is None
-    least = min(plan.estimate.time.typical for plan in answer.plans)
-    assert answer.trio.third.plan.estimate.time.typical == least
+    least = min(plan.estimate.time.trimmed_mean for plan in answer.plans)
+    assert answer.trio.third.plan.estimate.time.trimmed_mean == least

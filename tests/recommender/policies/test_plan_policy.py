@@ -51,7 +51,9 @@ def test_spot_is_there_as_often_as_the_law_of_a_zone_says():
 
 def test_a_failover_list_shortens_outages_and_skips_some():
     one, three = (
-        problem_of(path_inputs(EVEN | {"zone_sd": 0.0, "sites": s, "correlation": 0.1}), DEADLINE)
+        problem_of(
+            path_inputs(EVEN | {"zone_sd": 0.0, "zone_count": s, "correlation": 0.1}), DEADLINE
+        )
         for s in (1, 3)
     )
     up = 1 / (1 + np.exp(-0.7))

@@ -21,7 +21,7 @@ PLAIN: dict[str, float] = {
     "outage_sigma": 1.0,
     "availability_logit": ALWAYS,
     "zone_sd": 0.0,
-    "sites": 1.0,
+    "zone_count": 1.0,
     "correlation": 0.0,
     "held": 1.0,
     "changeover_s": 300.0,
@@ -91,7 +91,7 @@ def random_plan(rng: np.random.Generator) -> tuple[dict[str, float], float | Non
         "outage_sigma": float(rng.uniform(0.3, 1.6)),
         "availability_logit": float(rng.uniform(-1.0, 4.0)),
         "zone_sd": float(rng.uniform(0.0, 1.3)),
-        "sites": float(rng.integers(1, 5)),
+        "zone_count": float(rng.integers(1, 5)),
         "correlation": float(rng.choice([0.0, 0.2, 0.8])),
         "held": float(rng.random() < 0.3),
         "changeover_s": float(rng.uniform(30.0, 1500.0)),
@@ -117,7 +117,7 @@ def random_plan(rng: np.random.Generator) -> tuple[dict[str, float], float | Non
             "fallback_wait_s": 3600.0,
             "reserve_s": float(rng.choice([120.0, 3720.0])),
         }
-    if plan["sites"] > 1.0 and not plan["elastic_share"]:
+    if plan["zone_count"] > 1.0 and not plan["elastic_share"]:
         plan["replaced_wait_s"] = 0.0  # nothing replaces spot machines
         plan["move_after_s"] = float(rng.choice([0.0, 1800.0, 14_400.0]))
     deadline = work * float(rng.uniform(0.2, 5.0)) + 600.0 if rng.random() < 0.8 else None

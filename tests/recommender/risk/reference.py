@@ -64,10 +64,10 @@ def capacity(p: Plan, luck: RandomNumbers, path: int) -> Iterator[tuple[float, f
     """The wait before each run, the run's length, and whether the checkpoint moved before it."""
     up = up_share(p.availability_logit + p.zone_sd * luck.zone_at(0)[path])
     nowhere = 1.0
-    for place in range(1, int(p.sites)):
+    for place in range(1, int(p.zone_count)):
         other = up_share(p.availability_logit + p.zone_sd * luck.zone_at(place)[path])
         nowhere *= 1.0 - other * (1.0 - p.correlation)
-    outage = p.run_mean_s * (1.0 - up) / up / p.sites
+    outage = p.run_mean_s * (1.0 - up) / up / p.zone_count
     for k in range(luck.run.shape[1]):
         run = p.run_mean_s * mean_one(p.run_sigma, luck.run[path, k])
         wait = outage * mean_one(p.outage_sigma, luck.outage[path, k])
@@ -76,7 +76,7 @@ def capacity(p: Plan, luck: RandomNumbers, path: int) -> Iterator[tuple[float, f
             wait *= math.exp(p.outage_sigma**2) * luck.residue[path] if down else 0.0
             if not down and not p.held:
                 run *= math.exp(p.run_sigma**2) * luck.residue[path]
-        away, moved = p.sites * wait, k > 0
+        away, moved = p.zone_count * wait, k > 0
         if k > 0 and luck.moved[path, k] >= nowhere:
             wait = 0.0
         if k > 0 and p.move_after_s:  # the place left is asked alone, for so long at most

@@ -54,7 +54,11 @@ def test_at_the_request_capacity_is_there_with_its_share() -> None:
 
 
 def test_a_second_zone_is_down_with_the_first_as_often_as_their_correlation_says() -> None:
-    row = SPOT | {"zone_sd": 0.0, "availability_logit": 0.0, "work_s": 60.0, "sites": 2.0} | STEADY
+    row = (
+        SPOT
+        | {"zone_sd": 0.0, "availability_logit": 0.0, "work_s": 60.0, "zone_count": 2.0}
+        | STEADY
+    )
     h = simulate_paths(path_inputs(row | {"correlation": 0.4}), None, 1000)
     assert (h.waiting_s[0] > 0).mean() == pytest.approx(0.5 * (1 - 0.5 * 0.6), abs=2e-3)
 

@@ -10,7 +10,7 @@ from recommender.risk.move_after import stay_law
 from tests.recommender.risk.cases import SPOT, path_inputs
 
 H = 3600.0
-LISTED = SPOT | {"sites": 3.0, "correlation": 0.2, "usd_per_move": 20.0, "work_s": 40 * H}
+LISTED = SPOT | {"zone_count": 3.0, "correlation": 0.2, "usd_per_move": 20.0, "work_s": 40 * H}
 
 
 def test_the_mean_wait_and_the_share_moved_are_those_of_drawn_outages() -> None:
@@ -20,7 +20,7 @@ def test_the_mean_wait_and_the_share_moved_are_those_of_drawn_outages() -> None:
     outage = mean * np.exp(sigma * rng.standard_normal(1_000_000) - sigma**2 / 2)
     elsewhere = np.where(rng.random(len(outage)) < nowhere, outage / k, 0.0)
     wait = np.maximum(elsewhere, np.minimum(outage, patience))
-    row = {"sites": float(k), "move_after_s": patience, "outage_sigma": sigma}
+    row = {"zone_count": float(k), "move_after_s": patience, "outage_sigma": sigma}
     plan, law = path_inputs(row), np.full((1, 1), mean)
     told = stay_law(plan).wait_s(law, np.full((1, 1), nowhere))
     assert told[0, 0] == pytest.approx(wait.mean(), rel=5e-3)

@@ -84,7 +84,7 @@ def test_2048_histories_tell_the_time_of_a_plan_that_waits(law: str) -> None:
         "speed_sigma": 0.3,
         "outage_sigma": 1.33,
         "availability_logit": float(np.log(up / (1 - up))),
-        "sites": 2.0,
+        "zone_count": 2.0,
         "correlation": 0.07,
         "held": 0.0,
     }

@@ -113,10 +113,10 @@ class History:
         p, luck = self.plan, self.luck
         up = share(p.availability_logit + p.zone_sd * self.zone)
         nowhere = 1.0
-        for _ in range(int(p.sites) - 1):
+        for _ in range(int(p.zone_count) - 1):
             other = share(p.availability_logit + luck.gauss(0.0, p.zone_sd))
             nowhere *= 1.0 - other * (1.0 - p.correlation)
-        outage = p.run_mean_s * (1.0 - up) / up / p.sites
+        outage = p.run_mean_s * (1.0 - up) / up / p.zone_count
         first = True
         while True:
             wait, run = 0.0, p.run_mean_s * mean_one(luck, p.run_sigma)
@@ -147,7 +147,7 @@ class History:
             self.told.moves += 1.0
             return 0.0 if others else outage * mean_one(luck, p.outage_sigma)
         soonest = outage * mean_one(luck, p.outage_sigma)  # of the listed places
-        here = p.sites * soonest
+        here = p.zone_count * soonest
         if here < p.move_after_s:
             return max(here, 0.0 if others else soonest)
         self.told.moves += 1.0

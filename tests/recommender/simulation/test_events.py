@@ -26,18 +26,18 @@ GRID: dict[str, tuple[dict[str, float], float | None]] = {
     "billing minimum and free first hour": (MILD | BILLS, None),
     "three zones, an anchor, paid moves": (
         MILD
-        | {"sites": 3.0, "correlation": 0.3, "base_usd_per_hour": 4.0}
+        | {"zone_count": 3.0, "correlation": 0.3, "base_usd_per_hour": 4.0}
         | {"usd_per_move": 0.5, "fixed_usd": 3.0},
         None,
     ),
     "three zones, patience before a paid move": (
         MILD
-        | {"sites": 3.0, "correlation": 0.3, "usd_per_move": 20.0, "move_after_s": 1.5 * H}
+        | {"zone_count": 3.0, "correlation": 0.3, "usd_per_move": 20.0, "move_after_s": 1.5 * H}
         | {"availability_logit": 0.3},
         None,
     ),
     "patience with a fallback": (
-        MILD | RESCUE | {"sites": 2.0, "usd_per_move": 20.0, "move_after_s": H},
+        MILD | RESCUE | {"zone_count": 2.0, "usd_per_move": 20.0, "move_after_s": H},
         24 * H,
     ),
     "long saves": (MILD | {"stall_s": 300.0, "interval_s": 2000.0}, None),
@@ -71,7 +71,7 @@ GRID: dict[str, tuple[dict[str, float], float | None]] = {
     "fallback, tight deadline": (MILD | RESCUE, 13 * H),
     "fallback, loose deadline": (MILD | RESCUE | BILLS, 24 * H),
     "fallback no faster, two zones": (
-        MILD | RESCUE | {"fallback_speed": 1.0, "sites": 2.0, "correlation": 0.2},
+        MILD | RESCUE | {"fallback_speed": 1.0, "zone_count": 2.0, "correlation": 0.2},
         20 * H,
     ),
     "elastic with a fallback": (

@@ -30,7 +30,7 @@ def followed(change=None, wanted="full", runs=2048, plan=RULED, limits=LIMITS, s
     return policy_runs(plan, path_inputs(PLAN | (change or {})), *given)
 
 
-CHANGES = ({"sites": 3.0, "correlation": 0.1}, {}, {"speed_sigma": 0.2})
+CHANGES = ({"zone_count": 3.0, "correlation": 0.1}, {}, {"speed_sigma": 0.2})
 
 
 @pytest.mark.parametrize("change", sampled(CHANGES, CHANGES[:1]))
@@ -46,7 +46,7 @@ def test_the_net_costs_and_takes_what_the_simulation_of_the_plan_says(change):
 
 @pytest.mark.parametrize(
     "change",
-    [{"sites": 2.0, "correlation": 0.2}, pytest.param({}, marks=pytest.mark.slow)],
+    [{"zone_count": 2.0, "correlation": 0.2}, pytest.param({}, marks=pytest.mark.slow)],
 )
 def test_followed_it_costs_what_the_programme_expects_where_the_laws_are_the_same(change):
     # Zones alike, and runs and outages that are long against a step of 36 minutes.

@@ -79,7 +79,7 @@ def journey(
         "outage_sigma": law.outage_sigma,
         "availability_logit": law.level(machines),
         "zone_sd": law.zone_sd,
-        "sites": 1.0,
+        "zone_count": 1.0,
         "changeover_s": changeover_h * HOUR,
         "interval_s": 1.0,
         "notice_saves": 1.0,

@@ -127,7 +127,7 @@ def record(evaluated: Evaluated, limits: Limits) -> PlanRecord:
         fallback=() if fallback is None else tuple(_rented(m, ()) for m in fallback.machines),
         fallback_share=0.0 if fallback is None else fallback.probability,
         cost_usd=plan.estimate.cost.mean,
-        time_s=plan.estimate.time.typical,
+        time_s=plan.estimate.time.trimmed_mean,
         chance=plan.estimate.chance,
         goal=goal_of(plan, limits),
     )

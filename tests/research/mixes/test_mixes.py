@@ -69,7 +69,7 @@ def test_a_plan_that_others_beat_without_the_overhead_limit_is_named() -> None:
     worse = replace(
         estimate,
         cost=replace(estimate.cost, mean=2.0 * estimate.cost.mean),
-        time=replace(estimate.time, typical=2.0 * estimate.time.typical),
+        time=replace(estimate.time, trimmed_mean=2.0 * estimate.time.trimmed_mean),
     )
     made = replace(first, plan=replace(first.plan, estimate=worse))
     assert " by " in beaten(search, [made])

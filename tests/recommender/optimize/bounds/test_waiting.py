@@ -19,7 +19,7 @@ LOGITS = (-2.5, -0.8, 0.7, 2.2)
 SIGMAS = (0.1, 0.25)
 
 
-def waits(paths: int, zone_sd: float, sites: float, kept: float = 0.0) -> Waiting:
+def waits(paths: int, zone_sd: float, zone_count: float, kept: float = 0.0) -> Waiting:
     """The bounds for machines of one kind of zone."""
     asked = replace(space(0), cache=OutcomeCache(paths, 7), limits=Limits(confidence=0.95))
     e = asked.sites[0].entries
@@ -28,14 +28,14 @@ def waits(paths: int, zone_sd: float, sites: float, kept: float = 0.0) -> Waitin
         e,
         spot=ones.astype(bool),
         zone_sd=ones * zone_sd,
-        sites=ones * sites,
+        zone_count=ones * zone_count,
         correlation=ones * 0.3,
     )
     return waiting_of(asked, laws, kept)
 
 
-def simulated(paths: int, run_h: float, logit: float, zone_sd: float, sites: float, work_h: float,
-              sigma: float) -> Paths:  # fmt: skip
+def simulated(paths: int, run_h: float, logit: float, zone_sd: float, zone_count: float,
+              work_h: float, sigma: float) -> Paths:  # fmt: skip
     """Work on such machines, nothing lost but changeovers."""
     work = np.array([work_h * HOUR])
     plan = lossless(work, run_h * HOUR, 1.2, 120.0, np.zeros(1, dtype=bool))
@@ -44,7 +44,7 @@ def simulated(paths: int, run_h: float, logit: float, zone_sd: float, sites: flo
         availability_logit=np.array([logit]),
         zone_sd=np.array([zone_sd]),
         outage_sigma=np.array([1.3]),
-        sites=np.array([sites]),
+        zone_count=np.array([zone_count]),
         correlation=np.array([0.3]),
         speed_sigma=np.array([sigma]),
     )
@@ -52,19 +52,21 @@ def simulated(paths: int, run_h: float, logit: float, zone_sd: float, sites: flo
 
 
 @pytest.mark.parametrize("paths", [64, 256])
-@pytest.mark.parametrize("sites", [1.0, 2.0, 4.0])
+@pytest.mark.parametrize("zone_count", [1.0, 2.0, 4.0])
 @pytest.mark.parametrize("zone_sd", [0.0, 1.0, 2.0])
 def test_no_paths_are_done_sooner_than_the_bounds_say(
-    paths: int, sites: float, zone_sd: float
+    paths: int, zone_count: float, zone_sd: float
 ) -> None:
-    bounds = waits(paths, zone_sd, sites)
+    bounds = waits(paths, zone_sd, zone_count)
     over, sharp = [], 0
     for logit in LOGITS:
         log_up = np.array([-np.log1p(np.exp(-logit))])
         for run_h in (0.3, 1.5, 8.0, 60.0):
             for work_h in (0.5, 4.0, 30.0):
                 for sigma in SIGMAS:
-                    times = simulated(paths, run_h, logit, zone_sd, sites, work_h, sigma).time_s[0]
+                    times = simulated(
+                        paths, run_h, logit, zone_sd, zone_count, work_h, sigma
+                    ).time_s[0]
                     least = float(bounds.time_of(log_up)[0]) * work_h * HOUR
                     found = float(trimmed_mean(times))
                     sharp += least > 0.6 * found
