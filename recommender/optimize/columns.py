@@ -59,7 +59,7 @@ class Columns:
     time_s: Floats  # trimmed mean
     time_quantile_s: Floats
     overhead: Floats
-    goal: Floats  # least estimate with any of its fallbacks; inf: no limit is kept
+    goal_value: Floats  # least estimate with any of its fallbacks; inf: no limit is kept
 
     def __len__(self) -> int:
         return len(self.cluster)
@@ -93,13 +93,13 @@ def promising_clusters(space: Space, step_s: Floats, masks: Masks | None = None)
         return []
     index, entry, machines, spot, usd, time = (np.concatenate(c) for c in zip(*parts, strict=True))
     kept = np.zeros(len(usd), dtype=bool)
-    goal = _rough_goal(space, usd, time)
+    goal_value = _rough_goal(space, usd, time)
     for market in (False, True):
         rows = np.flatnonzero(spot == market)
         for exponent in EXPONENTS:
             score = np.log(usd[rows]) + exponent * np.log(time[rows])
             kept[rows[np.argsort(score, kind="stable")[:KEPT]]] = True
-        kept[rows[np.argsort(goal[rows], kind="stable")[:KEPT_BY_GOAL]]] = True
+        kept[rows[np.argsort(goal_value[rows], kind="stable")[:KEPT_BY_GOAL]]] = True
     return [
         Cluster(int(index[i]), (row,), (int(machines[i]),))
         for i in np.flatnonzero(kept)
@@ -133,12 +133,12 @@ def clusters_by_estimate(
     if not clusters:
         return []
     found = _by_site(space, clusters)
-    cluster, spot, goal, chance = (
+    cluster, spot, goal_value, chance = (
         np.concatenate(each)
-        for each in zip(*((f.cluster, f.spot, f.goal, f.chance) for f in found), strict=True)
+        for each in zip(*((f.cluster, f.spot, f.goal_value, f.chance) for f in found), strict=True)
     )
-    short = np.where(np.isfinite(goal), 0.0, space.limits.confidence - chance)
-    order = np.lexsort((goal, -chance if surest else short))[: (short < SHORT).sum()]
+    short = np.where(np.isfinite(goal_value), 0.0, space.limits.confidence - chance)
+    order = np.lexsort((goal_value, -chance if surest else short))[: (short < SHORT).sum()]
     first = order[~spot[order]][:SUREST]
     numbers = dict.fromkeys(cluster[np.append(first, order)].tolist())
     return _alike(space, [clusters[number] for number in numbers])
@@ -211,7 +211,7 @@ def columns_of(space: Space, clusters: Sequence[Cluster]) -> Columns:
                 time_s=time.trimmed(),
                 time_quantile_s=time.quantile(limits.confidence),
                 overhead=alone.mean(alone.lost),
-                goal=found.goal,
+                goal_value=found.goal_value,
             )
         )
     return Columns.joined(parts)
@@ -236,7 +236,7 @@ class Configurations:
     checkpoint_path: Ints
     spot: Bools
     alone: Rates  # without fallbacks
-    goal: Floats  # as in `Columns`
+    goal_value: Floats  # as in `Columns`
     chance: Floats  # that the limits are kept, with the surest of its fallbacks
 
 
@@ -264,7 +264,7 @@ def _of_site(space: Space, clusters: Sequence[Cluster], numbers: Ints) -> Config
         checkpoint_path=plans.checkpoint_path[ok],
         spot=found.gang.has_spot[ok],
         alone=alone,
-        goal=np.minimum(own[0], helped[0]),
+        goal_value=np.minimum(own[0], helped[0]),
         chance=np.maximum(own[1], helped[1]),
     )
 
@@ -289,9 +289,9 @@ def _goal_with_fallback(
 ) -> tuple[Floats, Floats]:
     """The least goal with a fallback that a plan of the site may have, and the most chance."""
     fall, due_s = site.fallbacks, space.limits.deadline_s
-    goal, chance = np.full(len(ok), np.inf), np.zeros(len(ok))
+    goal_value, chance = np.full(len(ok), np.inf), np.zeros(len(ok))
     if due_s is None or not len(fall):
-        return goal, chance
+        return goal_value, chance
     step = found.inputs.work_s[ok] / space.steps_left
     reserved_s = fall.law.reserve_s(space.limits.confidence)
     for choice in fallback_choices(fall, step, space.steps_left)[:, 1:].T:
@@ -306,6 +306,6 @@ def _goal_with_fallback(
             wait_s=np.where(reserved_s[row] > 0.0, reserve, 0.0),
         )
         least, sure = _goal(space.limits, with_fallback(alone.take(mine), terms))
-        goal[mine] = np.minimum(goal[mine], least)
+        goal_value[mine] = np.minimum(goal_value[mine], least)
         chance[mine] = np.maximum(chance[mine], sure)
-    return goal, chance
+    return goal_value, chance

@@ -46,8 +46,8 @@ def admit(space: Space, found: list[Screened], state: SearchState) -> None:
             _lead(replace(each.candidate, printed=True), each, state)
         return
     # What keeps the limits on these paths as well is the surest to cut others off.
-    for each in sorted(found, key=lambda one: (not one.kept, one.candidate.goal)):
-        better = each.candidate.goal < state.screened_goal * (1.0 - EPSILON)
+    for each in sorted(found, key=lambda one: (not one.kept, one.candidate.goal_value)):
+        better = each.candidate.goal_value < state.screened_goal * (1.0 - EPSILON)
         if better and not each.beaten and state.may_follow:
             _confirm(space, each, state)
         else:
@@ -59,7 +59,7 @@ def confirm_open(space: Space, state: SearchState) -> None:
     waiting, state.waiting = sorted(state.waiting, key=_order), []
     done: set[float] = set()
     for each in waiting:
-        goal = each.candidate.goal
+        goal = each.candidate.goal_value
         # The same machines in another region take as long to the second: the cheapest is enough.
         if each.least_goal >= state.open_below or goal in done or _is_worse(space, each, state):
             _stand_by(each, state)
@@ -71,7 +71,7 @@ def confirm_open(space: Space, state: SearchState) -> None:
 
 
 def _order(each: Screened) -> tuple[float, float, float]:
-    return each.least_goal, each.candidate.goal, each.candidate.cost_usd
+    return each.least_goal, each.candidate.goal_value, each.candidate.cost_usd
 
 
 def _is_worse(space: Space, each: Screened, state: SearchState) -> bool:
@@ -85,7 +85,7 @@ def _is_worse(space: Space, each: Screened, state: SearchState) -> bool:
     both = PathInputs.joined([each.inputs, state.lead.inputs])
     usd = space.cache.outcomes(both, space.limits.deadline_s).cost_usd
     error = PAIR_ERRORS * difference_error(usd[0] - usd[1], space.seed)
-    return each.candidate.goal - error >= state.lead.candidate.goal * (1.0 - EPSILON)
+    return each.candidate.goal_value - error >= state.lead.candidate.goal_value * (1.0 - EPSILON)
 
 
 def _wait(each: Screened, state: SearchState) -> None:
@@ -110,10 +110,10 @@ def _confirm(space: Space, each: Screened, state: SearchState) -> None:
     one = each.inputs.without_fallback_bound()
     values = values_of(space.on_printed_paths(), one, np.ones(1, dtype=bool))
     best = state.best_goal if each.beaten else np.inf  # a plan that its fallback beats is none
-    if values.goal[0] < best:
+    if values.goal_value[0] < best:
         printed = replace(
             each.candidate,
-            goal=float(values.goal[0]),
+            goal_value=float(values.goal_value[0]),
             cost_usd=float(values.cost_usd[0]),
             time_s=float(values.time_s[0]),
             chance=float(values.chance[0]),
@@ -137,8 +137,8 @@ def _falls_short(space: Space, each: Screened) -> bool:
 def _lead(candidate: Candidate, screened: Screened, state: SearchState) -> None:
     """A plan that keeps the limits on the paths that decide cuts others off."""
     _take(candidate, state)
-    if candidate.goal < state.best_goal:
-        state.best_goal, state.lead = candidate.goal, screened
+    if candidate.goal_value < state.best_goal:
+        state.best_goal, state.lead = candidate.goal_value, screened
 
 
 def _take(candidate: Candidate, state: SearchState) -> None:
@@ -149,4 +149,4 @@ def _take(candidate: Candidate, state: SearchState) -> None:
 
 
 def _rank(candidate: Candidate) -> tuple[bool, float]:
-    return not candidate.printed, candidate.goal
+    return not candidate.printed, candidate.goal_value

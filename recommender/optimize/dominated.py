@@ -45,9 +45,9 @@ def fallbacks_alone(space: Space, site: Site) -> Alone:
         return np.full(len(fall), np.inf), np.full(len(fall), np.inf)
     values = values_of(space, *path_inputs_of(space, own, plans))
     which = plans.counts.argmax(axis=1)
-    best = np.lexsort((values.goal, which))
+    best = np.lexsort((values.goal_value, which))
     first = best[np.searchsorted(which[best], np.arange(len(fall)))]
-    keeps = np.isfinite(values.goal[first])
+    keeps = np.isfinite(values.goal_value[first])
     cost, time = values.cost_usd[first], values.time_s[first]
     return np.where(keeps, cost, np.inf), np.where(keeps, time, np.inf)
 

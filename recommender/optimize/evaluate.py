@@ -59,9 +59,9 @@ class Plans:
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """What plans are worth; shape (plans,). `goal` is inf where a limit cannot be kept."""
+    """What plans are worth; shape (plans,). `goal_value` is inf where a limit cannot be kept."""
 
-    goal: Floats
+    goal_value: Floats
     least_goal: Floats  # less the error of the paths that it was simulated on
     cost_usd: Floats  # expected
     time_s: Floats  # trimmed mean
@@ -75,10 +75,10 @@ class Values:
     @staticmethod
     def blank(plans: int) -> "Values":
         """Plans that are not allowed."""
-        goal, least, cost, time, with_any = np.full((5, plans), np.inf)
+        goal_value, least, cost, time, with_any = np.full((5, plans), np.inf)
         chance, overhead = np.zeros(plans), np.ones(plans)
         kept = np.zeros(plans, dtype=bool)
-        return Values(goal, least, cost, time, with_any, chance, overhead, kept)
+        return Values(goal_value, least, cost, time, with_any, chance, overhead, kept)
 
     def put(self, rows: Ints, values: "Values") -> None:
         """Set what some of the plans are worth."""
@@ -123,12 +123,12 @@ def values_of(space: Space, inputs: PathInputs, allowed: Bools) -> Values:
     for limit, most in limits.given(MEAN_LIMITS):
         possible &= limit.of_means(least) <= most
         kept &= limit.of_means(found) <= most
-    goal = np.where(possible, time if limits.goal == "time" else found.expected_usd, np.inf)
+    goal_value = np.where(possible, time if limits.goal == "time" else found.expected_usd, np.inf)
     values.put(
         rows,
         Values(
-            goal=goal,
-            least_goal=goal - error,
+            goal_value=goal_value,
+            least_goal=goal_value - error,
             cost_usd=found.expected_usd,
             time_s=time,
             usd_with_any_fallback=found.usd_with_any_fallback - error,

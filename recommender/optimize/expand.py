@@ -101,7 +101,7 @@ def _screened(
     state: SearchState,
 ) -> list[Screened]:
     """The plans that may keep the limits, but those that their own fallback surely beats."""
-    keeps = np.isfinite(values.goal)
+    keeps = np.isfinite(values.goal_value)
     beaten = np.zeros(len(plans), dtype=bool)
     if (keeps & may_be_dominated(space, space.sites[index], plans, values)).any():
         if index not in state.alone:
@@ -137,7 +137,7 @@ def _candidate(index: int, rows: Ints, plans: Plans, values: Values, i: int) -> 
         counts=tuple(int(plans.counts[i, k]) for k in used),
         checkpoint_path=int(plans.checkpoint_path[i]),
         fallback=int(plans.fallback[i]),
-        goal=float(values.goal[i]),
+        goal_value=float(values.goal_value[i]),
         cost_usd=float(values.cost_usd[i]),
         time_s=float(values.time_s[i]),
         chance=float(values.chance[i]),

@@ -86,7 +86,7 @@ def master_program(space: Space, clusters: Sequence[Cluster]) -> MasterProgram |
         found = found.with_more(columns_of(space, mixes), len(clusters))
         clusters = [*clusters, *mixes]
     kept = found.take(_undominated(space, found))
-    kept = kept.take(np.argsort(kept.goal, kind="stable")[:MOST_COLUMNS])
+    kept = kept.take(np.argsort(kept.goal_value, kind="stable")[:MOST_COLUMNS])
     names = tuple(_name(space, clusters[c], path) for c, path in _pairs(kept))
     model = _model(space, clusters, kept, names)
     solution = solve(model)
@@ -102,8 +102,8 @@ def _order(found: Columns, kept: Columns, share: Sequence[float]) -> list[int]:
     may have: a reduced cost says little of plans that use their spot machines for no time.
     """
     basic = sorted((-y, c) for y, c in zip(share, kept.cluster.tolist(), strict=True) if y > 1e-9)
-    by_goal = np.argsort(found.goal, kind="stable")
-    near = found.cluster[by_goal[np.isfinite(found.goal[by_goal])]]
+    by_goal = np.argsort(found.goal_value, kind="stable")
+    near = found.cluster[by_goal[np.isfinite(found.goal_value[by_goal])]]
     return list(dict.fromkeys([*(cluster for _, cluster in basic), *near.tolist()]))
 
 

@@ -43,7 +43,7 @@ def mixed_clusters(space: Space, clusters: Sequence[Cluster], columns: Columns) 
 def _best_spot(space: Space, clusters: Sequence[Cluster], columns: Columns) -> list[Cluster]:
     """The best cluster of each of the best spot types."""
     by_kind: dict[tuple[int, int], Cluster] = {}
-    for number in columns.cluster[np.argsort(columns.goal, kind="stable")].tolist():
+    for number in columns.cluster[np.argsort(columns.goal_value, kind="stable")].tolist():
         cluster = clusters[number]
         entries = space.sites[cluster.site].entries
         if entries.spot[cluster.entries[0]]:

@@ -28,7 +28,7 @@ class Candidate:
     counts: tuple[int, ...]
     checkpoint_path: int
     fallback: int
-    goal: float
+    goal_value: float
     cost_usd: float
     time_s: float
     chance: float
@@ -46,7 +46,7 @@ def ranking_key(candidate: Candidate) -> tuple[float, int, int, float, tuple[int
     Where time is the goal, the same machines take as long in every region.
     """
     c = candidate
-    return (c.goal, sum(c.counts), len(c.entries), c.cost_usd, c.entries)
+    return (c.goal_value, sum(c.counts), len(c.entries), c.cost_usd, c.entries)
 
 
 def key_of(candidate: Candidate) -> Shape:
@@ -107,7 +107,7 @@ class SearchState:
     @property
     def screened_goal(self) -> float:
         """The goal of the best plan on the paths of the search."""
-        return self.best_goal if self.lead is None else self.lead.candidate.goal
+        return self.best_goal if self.lead is None else self.lead.candidate.goal_value
 
     @property
     def exhausted(self) -> bool:

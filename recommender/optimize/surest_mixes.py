@@ -37,7 +37,9 @@ def surest_mixes(space: Space, first: int) -> list[Cluster]:
     found = columns_of(space, clusters)
     excess = _excess(space, found)
     # Those that seem sure enough, the cheapest first, and the surest of all take turns.
-    orders = np.stack([np.lexsort((excess, found.goal)), np.argsort(excess, kind="stable")], axis=1)
+    orders = np.stack(
+        [np.lexsort((excess, found.goal_value)), np.argsort(excess, kind="stable")], axis=1
+    )
     ordered = dict.fromkeys(found.cluster[orders.ravel()].tolist())
     return _in_few_places(space, [clusters[number] for number in ordered])
 

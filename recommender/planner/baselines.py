@@ -9,7 +9,7 @@ from recommender.optimize.search import single_lower_bounds
 from recommender.plan.answer import PriceDate
 from recommender.plan.limits import Limits
 from recommender.plan.plan import Plan
-from recommender.planner.plan_builder import Evaluated, goal_of, is_on_demand_only, keeps
+from recommender.planner.plan_builder import Evaluated, goal_value_of, is_on_demand_only, keeps
 from recommender.planner.problem import Problem
 from recommender.planner.search import PlanSearch
 from recommender.planner.single_type_search import Only
@@ -63,7 +63,7 @@ def _best_of_kind(
     """The best of a plan and those of the table that are of its kind."""
     found = [each for each in shown if IS_KIND[only](each.plan) and keeps(each.plan, limits)]
     found += [rival] if keeps(rival.plan, limits) or not found else []
-    return min(found, key=lambda each: goal_of(each.plan, limits))
+    return min(found, key=lambda each: goal_value_of(each.plan, limits))
 
 
 def lower_bounds_of(problem: Problem) -> tuple[float, float]:

@@ -18,7 +18,7 @@ from recommender.catalogs.frozen import dataclass
 from recommender.optimize.search_state import ranking_key
 from recommender.plan.plan import Plan
 from recommender.plan.standing import BreakEven
-from recommender.planner.plan_builder import Evaluated, goal_of
+from recommender.planner.plan_builder import Evaluated, goal_value_of
 from recommender.planner.problem import Problem
 from recommender.planner.search import PlanSearch
 from recommender.planner.single_type_search import BASELINE
@@ -40,7 +40,7 @@ class MachineChange:
     problem: Problem  # with all machines, this one in the places asked for
     machine: str
     own: Problem  # the same with this machine alone, in the places asked for
-    goal: float  # of the best plan on other machines
+    goal_value: float  # of the best plan on other machines
 
     def break_even(self, figure: Figure, plan: Plan) -> BreakEven | None:
         """The least change of a figure; None where even `MOST` of it is not enough."""
@@ -70,7 +70,7 @@ class MachineChange:
 
     def _reaches(self, change: Callable[[Problem, float], Problem], times: float) -> bool:
         found = best_kept(change(self.own, times))
-        return found is not None and goal_of(found.plan, self.own.limits) <= self.goal
+        return found is not None and goal_value_of(found.plan, self.own.limits) <= self.goal_value
 
     def _leads(self, change: Callable[[Problem, float], Problem], times: float) -> bool:
         """Whether the best of all plans is on this machine, when everything is planned again."""
@@ -103,7 +103,7 @@ def best_kept(problem: Problem) -> Evaluated | None:
     state = search.single_type.search(problem.limits, "any", BASELINE)
     ordered = sorted(state.incumbents.values(), key=ranking_key)
     kept = search.builder.keeping(ordered[:BUILT])
-    return min(kept, key=lambda each: goal_of(each.plan, problem.limits), default=None)
+    return min(kept, key=lambda each: goal_value_of(each.plan, problem.limits), default=None)
 
 
 def is_on(plan: Plan, machine: str) -> bool:

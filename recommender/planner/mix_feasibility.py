@@ -70,6 +70,6 @@ def _adopt(found: SearchState, space: Space, state: SearchState) -> None:
     state.max_plans += found.plans_evaluated
     for candidate in found.incumbents.values():
         by_time = space.limits.goal == "time"
-        goal = candidate.time_s if by_time else candidate.cost_usd
-        state.incumbents[key_of(candidate)] = replace(candidate, goal=goal)
-        state.best_goal = min(state.best_goal, goal)
+        goal_value = candidate.time_s if by_time else candidate.cost_usd
+        state.incumbents[key_of(candidate)] = replace(candidate, goal_value=goal_value)
+        state.best_goal = min(state.best_goal, goal_value)

@@ -125,7 +125,7 @@ def keeps(plan: Plan, limits: Limits) -> bool:
     return within and plan.estimate.chance >= limits.confidence
 
 
-def goal_of(plan: Plan, limits: Limits) -> float:
+def goal_value_of(plan: Plan, limits: Limits) -> float:
     """The printed figure that is minimised under the limits: time, or else cost."""
     estimate = plan.estimate
     return estimate.time.trimmed_mean if limits.goal == "time" else estimate.cost.mean

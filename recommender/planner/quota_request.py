@@ -15,7 +15,7 @@ from recommender.optimize.search_state import Candidate
 from recommender.optimize.space import NONE, OBJECT_STORE, Site
 from recommender.plan.limits import Choice
 from recommender.plan.plan import Need, Plan
-from recommender.planner.plan_builder import PlanBuilder, goal_of
+from recommender.planner.plan_builder import PlanBuilder, goal_value_of
 from recommender.planner.problem import Problem
 
 PROVIDER_PLANS = 40  # plans simulated for one provider; amounts that bounds exclude do not count
@@ -42,7 +42,7 @@ def smallest_requests(problem: Problem) -> tuple[Plan, ...]:
         if site.provider in problem.facts.quotas.given:
             plan = _smallest(builder, sorted(_drafts(problem, free, place), key=_by_amount))
             found += [] if plan is None else [plan]
-    return tuple(sorted(found, key=lambda plan: goal_of(plan, problem.limits)))
+    return tuple(sorted(found, key=lambda plan: goal_value_of(plan, problem.limits)))
 
 
 def without_quotas(choice: Choice) -> Choice:
@@ -82,7 +82,7 @@ def _smallest(builder: PlanBuilder, drafts: list[_Draft]) -> Plan | None:
         kept = builder.keeping(draft.candidate for draft in alike)
         plans = [evaluated.plan for evaluated in kept]
         if plans:
-            return min(plans, key=lambda plan: goal_of(plan, builder.limits))
+            return min(plans, key=lambda plan: goal_value_of(plan, builder.limits))
     return None
 
 

@@ -13,7 +13,7 @@ from recommender.plan.plan import Plan
 from recommender.planner.plan_builder import (
     Evaluated,
     PlanBuilder,
-    goal_of,
+    goal_value_of,
     has_derived_price,
     is_on_demand_only,
     keeps,
@@ -127,7 +127,7 @@ class Ranking:
         return Ranked(self._labelled(told, built), 0, self._cheapest_on_demand(built))
 
     def _goal(self, evaluated: Evaluated) -> float:
-        return goal_of(evaluated.plan, self.builder.limits)
+        return goal_value_of(evaluated.plan, self.builder.limits)
 
     def _by_kind(self, candidates: Iterable[Candidate]) -> dict[Kind, list[Candidate]]:
         """Candidates of the same GPUs, markets and size, in the order of their first."""
@@ -162,7 +162,9 @@ class Ranking:
         plans += [] if self.on_demand is None else [self.builder.build(self.on_demand).plan]
         keeping = [plan for plan in plans if keeps(plan, self.builder.limits)]
         return min(
-            keeping or plans, key=lambda plan: goal_of(plan, self.builder.limits), default=None
+            keeping or plans,
+            key=lambda plan: goal_value_of(plan, self.builder.limits),
+            default=None,
         )
 
     def _is_derived(self, candidate: Candidate) -> bool:
@@ -213,8 +215,8 @@ def _most_apart(curve: list[Evaluated], most: int) -> list[Evaluated]:
 
 def _simplest(alike: list[Candidate]) -> Candidate:
     """Among near-ties the cheapest of the fewest machines, none of them just for checkpoints."""
-    best = min(candidate.goal for candidate in alike)
-    ties = [c for c in alike if c.goal <= best * (1.0 + TIE)]
+    best = min(candidate.goal_value for candidate in alike)
+    ties = [c for c in alike if c.goal_value <= best * (1.0 + TIE)]
     return min(
         ties,
         key=lambda c: (c.checkpoint_path == MEMORY_TIER, sum(c.counts), c.cost_usd, ranking_key(c)),
@@ -223,9 +225,11 @@ def _simplest(alike: list[Candidate]) -> Candidate:
 
 def _simplest_of_best(candidates: list[Candidate]) -> Candidate:
     """The simplest of near-ties that no other of them beats in the other figure."""
-    best = min(candidate.goal for candidate in candidates)
-    ties = [c for c in candidates if c.goal <= best * (1.0 + TIE)]
-    fair = [c for c in ties if not any(o.goal <= c.goal and _dominates(o, c) for o in ties)]
+    best = min(candidate.goal_value for candidate in candidates)
+    ties = [c for c in candidates if c.goal_value <= best * (1.0 + TIE)]
+    fair = [
+        c for c in ties if not any(o.goal_value <= c.goal_value and _dominates(o, c) for o in ties)
+    ]
     return _simplest(fair)
 
 

@@ -28,7 +28,7 @@ from recommender.plan.limits import RATE_LIMITS, Choice, Limits, Progress
 from recommender.plan.plan import Machines, Plan
 from recommender.plan.replan import MovingCost, PriceMove, Remaining, Replan
 from recommender.planner.pipeline import Pipeline
-from recommender.planner.plan_builder import Evaluated, PlanBuilder, goal_of
+from recommender.planner.plan_builder import Evaluated, PlanBuilder, goal_value_of
 from recommender.planner.plan_details import spread_of
 from recommender.planner.problem import PRINTED, Problem, planning_problem
 from recommender.risk.fallback import queue_s
@@ -178,7 +178,7 @@ class _Running:
         others = [each for each in pipeline.table if _rented(each.plan) != _rented(self.plan)]
         if not others:
             return None
-        best = min(others, key=lambda each: goal_of(each.plan, pipeline.problem.limits))
+        best = min(others, key=lambda each: goal_value_of(each.plan, pipeline.problem.limits))
         sample = simulate(
             best.inputs, pipeline.problem.limits.deadline_s, PRINTED, pipeline.problem.seed
         )

@@ -13,7 +13,7 @@ from recommender.optimize.search import search_singles
 from recommender.optimize.search_state import SearchState, Watch, key_of, ranking_key
 from recommender.plan.limits import Choice, Limits
 from recommender.planner.mix_search import MixSearch
-from recommender.planner.plan_builder import Evaluated, PlanBuilder, goal_of, keeps
+from recommender.planner.plan_builder import Evaluated, PlanBuilder, goal_value_of, keeps
 from recommender.planner.problem import Problem
 from recommender.planner.ranking import HORIZON_S, Ranking
 from recommender.planner.single_type_search import BASELINE, SingleTypeSearch
@@ -67,7 +67,7 @@ class PlanSearch:
         if not state.incumbents:
             return None
         most = state.best_goal * (1.0 + NEAR_BEST)
-        near = {k: c for k, c in state.incumbents.items() if c.goal <= most}
+        near = {k: c for k, c in state.incumbents.items() if c.goal_value <= most}
         ranking = Ranking(self.builder.under(limits), 1, None)
         first = ranking.ranked(replace(state, incumbents=near), []).plans[0]
         if aim == "cost" and first.time_s > HORIZON_S:
@@ -100,12 +100,12 @@ def within_horizon(limits: Limits) -> Limits:
 def _as_printed(state: SearchState, builder: PlanBuilder) -> SearchState:
     """A search on few paths, what may be its best with the figures that are printed."""
     near = sorted(state.incumbents.values(), key=ranking_key)[:BUILT_MOST]
-    near = [each for each in near if each.goal <= state.best_goal * (1.0 + PATHS_ERROR)]
+    near = [each for each in near if each.goal_value <= state.best_goal * (1.0 + PATHS_ERROR)]
     built = [builder.build(each) for each in near]
     printed = {
         key_of(each.candidate): replace(
             each.candidate,
-            goal=goal_of(each.plan, builder.limits),
+            goal_value=goal_value_of(each.plan, builder.limits),
             cost_usd=each.cost_usd,
             time_s=each.time_s,
         )

@@ -13,7 +13,7 @@ from recommender.plan.plan import Plan
 from recommender.planner.plan_builder import (
     Evaluated,
     PlanBuilder,
-    goal_of,
+    goal_value_of,
     has_derived_price,
     keeps,
 )
@@ -87,7 +87,7 @@ def _looser(
     """What a looser limit gains: the plan at hand remains."""
     state = search.single_type.search(limits, cap=BASELINE)
     builder = search.builder.under(limits)
-    best = _lead(state, builder, first.plan, cutoff=first.candidate.goal)
+    best = _lead(state, builder, first.plan, cutoff=first.candidate.goal_value)
     return [_gain(words, best, first.plan, limits)]
 
 
@@ -164,7 +164,9 @@ def _lead(
 
     Only plans whose goal lies below `cutoff` are simulated again.
     """
-    ordered = (c for c in sorted(state.incumbents.values(), key=ranking_key) if c.goal < cutoff)
+    ordered = (
+        c for c in sorted(state.incumbents.values(), key=ranking_key) if c.goal_value < cutoff
+    )
     kept = (each.plan for each in builder.keeping(islice(ordered, TRIES)))
     return next((p for p in kept if has_derived_price(first) or not has_derived_price(p)), None)
 
@@ -178,7 +180,7 @@ def alike(plan: Plan, first: Plan) -> bool:
 
 def _better(plan: Plan, first: Plan, limits: Limits) -> bool:
     """Whether the goal gains enough to be worth a line."""
-    return goal_of(plan, limits) < goal_of(first, limits) * (1.0 - WORTH)
+    return goal_value_of(plan, limits) < goal_value_of(first, limits) * (1.0 - WORTH)
 
 
 def _effect(plan: Plan, first: Plan) -> str:

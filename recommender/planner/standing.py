@@ -19,7 +19,7 @@ from recommender.plan.plan import Plan
 from recommender.plan.standing import MachineStanding
 from recommender.planner.break_even import MachineChange, best_kept, is_on
 from recommender.planner.infeasibility import NARROWED, infeasible, wider_choices
-from recommender.planner.plan_builder import goal_of
+from recommender.planner.plan_builder import goal_value_of
 from recommender.planner.problem import Problem, planning_problem
 from recommender.planner.ranking import Ranked
 from recommender.planner.search import PlanSearch
@@ -147,13 +147,13 @@ def _change(problem: Problem, own: Problem, name: str, ranked: Ranked) -> Machin
     if regions:
         problem = problem.with_catalog(in_regions(problem.catalog, name, regions))
     own = problem.among(replace(problem.choice, instances=(name,)))
-    goal = min(goal_of(plan, problem.limits) for plan in others)
-    return MachineChange(problem, name, own, goal)
+    least = min(goal_value_of(plan, problem.limits) for plan in others)
+    return MachineChange(problem, name, own, least)
 
 
 def _rank(ranked: Ranked, mine: Plan, name: str, limits: Limits) -> int | None:
     """How many plans are better, and one; None where all that were looked at are."""
-    goal = goal_of(mine, limits)
-    better = [p for p in ranked.plans if goal_of(p.plan, limits) < goal * (1.0 - 1e-9)]
+    value = goal_value_of(mine, limits)
+    better = [p for p in ranked.plans if goal_value_of(p.plan, limits) < value * (1.0 - 1e-9)]
     whole = len(better) == len(ranked.plans) and ranked.more > 0
     return None if whole and not is_on(ranked.plans[0].plan, name) else len(better) + 1

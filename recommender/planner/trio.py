@@ -14,7 +14,13 @@ from recommender.plan.effort import HOUR_USD, effort_of, generalised_cost_usd, r
 from recommender.plan.limits import Limits
 from recommender.plan.plan import Plan
 from recommender.planner.baselines import rivals
-from recommender.planner.plan_builder import Evaluated, goal_of, is_on_demand_only, keeps, ranks_in
+from recommender.planner.plan_builder import (
+    Evaluated,
+    goal_value_of,
+    is_on_demand_only,
+    keeps,
+    ranks_in,
+)
 from recommender.planner.ranking import HORIZON_S, Ranked, kind_of
 from recommender.planner.search import PlanSearch, within_horizon
 from recommender.planner.single_type_search import BASELINE, Only, SearchCap
@@ -129,7 +135,7 @@ def table_of(found: TrioPlans | None, ranked: Ranked, limits: Limits) -> tuple[E
     told = list(plans.values())
     if limits.by_value:
         return tuple(sorted(told, key=_cost_in_a_hurry))
-    return (*told[:1], *sorted(told[1:], key=lambda each: goal_of(each.plan, limits)))
+    return (*told[:1], *sorted(told[1:], key=lambda each: goal_value_of(each.plan, limits)))
 
 
 def _asked(limits: Limits) -> Role:

@@ -7,7 +7,7 @@ from recommender.catalogs.catalog import Catalog
 from recommender.job.jobfile import find_job
 from recommender.plan.limits import Choice, Limits, Progress
 from recommender.plan.plan import Plan
-from recommender.planner.plan_builder import goal_of, has_derived_price
+from recommender.planner.plan_builder import goal_value_of, has_derived_price
 from recommender.planner.problem import planning_problem
 from recommender.planner.proof import proof_of
 from recommender.planner.search import PlanSearch
@@ -67,7 +67,7 @@ def first_of(search: PlanSearch) -> Lead | None:
         time_s=estimate.time.trimmed_mean,
         p95_s=estimate.time.p95,
         p95_usd=estimate.cost.p95,
-        goal=goal_of(plan, limits),
+        goal=goal_value_of(plan, limits),
         chance=estimate.chance,
         fallback=plan.fallback is not None,
         mixed=len(plan.machines) > 1,

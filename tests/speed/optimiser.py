@@ -95,7 +95,7 @@ def mixed(
         found = PlanSearch(problem).best
         seconds, gap = process_time() - start, found.gap()
         many = max(
-            (len(c.entries) for c in found.incumbents.values() if c.goal <= found.best_goal),
+            (len(c.entries) for c in found.incumbents.values() if c.goal_value <= found.best_goal),
             default=0,
         )
         print(

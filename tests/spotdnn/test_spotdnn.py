@@ -42,7 +42,7 @@ WHOLE = (
 
 def counts(space: Space, found: SearchState) -> np.ndarray:
     """Machines of each type in the best plan."""
-    best = min(found.incumbents.values(), key=lambda candidate: candidate.goal)
+    best = min(found.incumbents.values(), key=lambda candidate: candidate.goal_value)
     machines = np.zeros(len(space.sites[0].entries), dtype=np.int64)
     machines[list(best.entries)] = best.counts
     return machines
@@ -60,7 +60,7 @@ def others(space: Space, best: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("sync", ["allreduce", "parameter_server"])
 def test_a_small_quota_is_solved_as_by_exhaustive_search(limits, sync):
     space = problem(limits, SMALL_QUOTA, SMALL, sync=sync)
-    best = oracle(space)[1].goal.min()
+    best = oracle(space)[1].goal_value.min()
     found = SearchState(slack=0.0, max_plans=10**6)
     search_boxes(space, 0, found)
     assert found.gap() == 0.0
@@ -87,7 +87,7 @@ def test_what_a_cluster_is_left_out_for_is_its_goal_but_for_restores(limits):
     _add_clusters(ready, reached, tried, SearchState(slack=0.0, max_plans=10**6))
     clusters = np.array(reached.counts)
     plans = Plans(clusters, np.full(len(clusters), OBJECT_STORE), np.full(len(clusters), -1))
-    goals = evaluate(space, space.sites[0], plans).goal
+    goals = evaluate(space, space.sites[0], plans).goal_value
     kept = np.isfinite(goals)
     assert kept.sum() >= 3
     extra = goals[kept] / np.array(reached.bounds)[kept] - 1.0

@@ -288,7 +288,7 @@ def evaluate(space: Space, site: Site, plans: Plans) -> Values:
     """Expected cost and trimmed mean time of plans and the chance that they keep every limit."""
     values = values_of(space, *path_inputs_of(space, site, plans))
     beaten = dominated(plans, values, fallbacks_alone(space, site))
-    return replace(values, goal=np.where(beaten, np.inf, values.goal))
+    return replace(values, goal_value=np.where(beaten, np.inf, values.goal_value))
 
 
 def every_plan(space: Space, site: Site, counts: np.ndarray) -> Plans:

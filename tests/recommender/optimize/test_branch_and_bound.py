@@ -35,7 +35,7 @@ def alone(seed: int) -> Space:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_boxes_find_the_best_plan(seed):
     asked = alone(seed)
-    best = oracle(asked)[1].goal.min()
+    best = oracle(asked)[1].goal_value.min()
     state = SearchState(slack=0.0, max_plans=10**6)
     search_boxes(asked, 0, state)
     assert state.gap() == 0.0
@@ -52,11 +52,13 @@ def test_a_cluster_called_too_late_never_keeps_its_limits(seed):
     counts = every_cluster(site, asked.limits.max_machines)
     late = counts[~np.isfinite(counts_lower_bounds(asked, site, counts))]
     if len(late):
-        assert not np.isfinite(evaluate(asked, site, every_plan(asked, site, late)).goal).any()
+        assert not np.isfinite(
+            evaluate(asked, site, every_plan(asked, site, late)).goal_value
+        ).any()
 
 
 def test_what_was_not_looked_at_is_a_gap():
-    asked = next(one for one in map(alone, SEEDS) if np.isfinite(oracle(one)[1].goal.min()))
+    asked = next(one for one in map(alone, SEEDS) if np.isfinite(oracle(one)[1].goal_value.min()))
     state = SearchState(slack=0.0, max_plans=10**6, max_supports=0)
     search_boxes(asked, 0, state)
     assert state.gap() > 0.0

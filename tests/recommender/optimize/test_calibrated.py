@@ -128,7 +128,7 @@ def test_floors_of_one_entry_have_the_spread_of_its_plans(seed: int) -> None:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_search_equals_looking_at_every_plan(seed: int) -> None:
     asked = question(seed)
-    best = oracle(asked)[1].goal.min()
+    best = oracle(asked)[1].goal_value.min()
     state = search(asked, most=EVERY)
     assert np.isfinite(best) == np.isfinite(state.best_goal)
     if np.isfinite(best):
@@ -138,7 +138,7 @@ def test_the_search_equals_looking_at_every_plan(seed: int) -> None:
 @pytest.mark.parametrize("seed", SEEDS[1::2])
 def test_boxes_find_the_best_plan(seed: int) -> None:
     asked = question(seed)
-    best = oracle(asked)[1].goal.min()
+    best = oracle(asked)[1].goal_value.min()
     state = SearchState(slack=0.0, max_plans=EVERY)
     search_boxes(asked, 0, state)
     assert state.gap() == 0.0

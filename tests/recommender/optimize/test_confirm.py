@@ -34,13 +34,13 @@ def edge(seed: int) -> Space:
 def printed_goal(q: Space, found: Candidate) -> float:
     """The goal of a plan on the printed paths; inf where it misses a limit there."""
     worth = evaluate(q.on_printed_paths(), q.sites[0], reevaluated(q, found))
-    return float(worth.goal[0])
+    return float(worth.goal_value[0])
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_best_plan_is_the_best_on_the_printed_paths(seed: int) -> None:
     q = edge(seed)
-    best = float(oracle(q.on_printed_paths())[1].goal.min(initial=np.inf))
+    best = float(oracle(q.on_printed_paths())[1].goal_value.min(initial=np.inf))
     state = search(q, most=ENOUGH)
     assert state.gap() == 0.0
     assert bool(state.incumbents) >= np.isfinite(best)
@@ -55,7 +55,7 @@ def test_without_them_none_is_found_or_a_dearer_one_or_one_that_misses_the_limit
     seed: int,
 ) -> None:
     q = edge(seed)
-    best = float(oracle(q.on_printed_paths())[1].goal.min())
+    best = float(oracle(q.on_printed_paths())[1].goal_value.min())
     state = search(replace(q, printed=None), most=ENOUGH)
     found = [printed_goal(q, state.best_candidate())] if state.incumbents else []
     assert min(found, default=np.inf) > best * (1.0 + TOLERANCE)
@@ -67,7 +67,7 @@ def screened(q: Space) -> list[Screened]:
     inputs, allowed = path_inputs_of(q, site, plans)
     values = values_of(q, inputs, allowed)
     found = []
-    for i in np.flatnonzero(np.isfinite(values.goal)):
+    for i in np.flatnonzero(np.isfinite(values.goal_value)):
         used = np.flatnonzero(plans.counts[i])
         candidate = Candidate(
             site=0,
@@ -75,7 +75,7 @@ def screened(q: Space) -> list[Screened]:
             counts=tuple(plans.counts[i, used].tolist()),
             checkpoint_path=int(plans.checkpoint_path[i]),
             fallback=int(plans.fallback[i]),
-            goal=float(values.goal[i]),
+            goal_value=float(values.goal_value[i]),
             cost_usd=float(values.cost_usd[i]),
             time_s=float(values.time_s[i]),
             chance=float(values.chance[i]),
@@ -100,7 +100,7 @@ def test_a_plan_leads_if_and_only_if_it_keeps_the_limits_on_the_printed_paths(se
     for each in screened(q):
         worth = values_of(q.on_printed_paths(), each.inputs, np.ones(1, dtype=bool))
         state = confirmed(q, [each])
-        assert np.isfinite(state.best_goal) == np.isfinite(worth.goal[0])
+        assert np.isfinite(state.best_goal) == np.isfinite(worth.goal_value[0])
         assert state.plans_followed == 1
 
 
@@ -114,7 +114,7 @@ def test_some_plans_fall_short_on_few_paths_and_keep_the_limits_on_the_printed()
 @pytest.mark.parametrize("most", [0, 8, 16])
 def test_what_may_not_be_followed_any_more_is_part_of_the_gap(seed: int, most: int) -> None:
     q = edge(seed)
-    best = float(oracle(q.on_printed_paths())[1].goal.min())
+    best = float(oracle(q.on_printed_paths())[1].goal_value.min())
     state = confirmed(q, screened(q), most)
     assert state.plans_followed <= most / 8
     bound = state.best_goal * (1.0 - state.gap()) if np.isfinite(state.best_goal) else 0.0
@@ -135,7 +135,7 @@ def test_a_search_that_is_stopped_follows_nothing_more(seed: int) -> None:
 
 def test_of_the_same_machines_in_other_regions_one_is_followed() -> None:
     q = next(q for q in map(edge, SEEDS) if q.limits.goal == "time" and screened(q))
-    one = min(screened(q), key=lambda each: each.candidate.goal)
+    one = min(screened(q), key=lambda each: each.candidate.goal_value)
     there = replace(one, candidate=replace(one.candidate, entries=(9,)))
     state = SearchState(slack=0.0, max_plans=ENOUGH, waiting=[one, there])
     confirm_open(q, state)

@@ -27,25 +27,28 @@ def test_a_plan_is_left_out_exactly_where_its_fallback_among_all_plans_beats_it(
         left_out = dominated(plans, values, fallbacks_alone(q, site))
         assert not left_out[~may_be_dominated(q, site, plans, values)].any(), seed
         offers = site.entries.offer
-        for i in np.flatnonzero(np.isfinite(values.goal)):
+        for i in np.flatnonzero(np.isfinite(values.goal_value)):
             row = plans.fallback[i]
             if row < 0:
                 assert not left_out[i], seed
                 continue
             wanted = np.where(offers == site.fallbacks.offer[row], site.fallbacks.count[row], 0)
             same = (plans.counts == wanted).all(axis=1) & (plans.fallback < 0)
-            alone = np.flatnonzero(same & np.isfinite(values.goal))
+            alone = np.flatnonzero(same & np.isfinite(values.goal_value))
             if not len(alone):
                 assert not left_out[i], seed
                 continue
-            best = alone[values.goal[alone].argmin()]
+            best = alone[values.goal_value[alone].argmin()]
             more = 1.0 / (1.0 - TOLERANCE)
             cost, time = values.cost_usd[i] * more, values.time_s[i] * more
             beats = values.cost_usd[best] <= cost and values.time_s[best] <= time
             assert left_out[i] == beats, seed
             beaten += beats
         # What keeps the limits is never left without another that does, no dearer or slower.
-        assert not np.isfinite(values.goal).any() or np.isfinite(values.goal[~left_out]).any()
+        assert (
+            not np.isfinite(values.goal_value).any()
+            or np.isfinite(values.goal_value[~left_out]).any()
+        )
     assert beaten > 0
 
 

@@ -43,7 +43,7 @@ def test_no_plan_that_keeps_the_limits_is_refused(confidence: float) -> None:
         plans, _ = oracle(q)
         inputs, _ = path_inputs_of(q, q.sites[0], plans)
         lost = hopeless(replace(q, cache=OutcomeCache(128, 7)), with_its_own_only(inputs))
-        assert not np.isfinite(values.goal[lost]).any(), seed
+        assert not np.isfinite(values.goal_value[lost]).any(), seed
         refused += int(lost.sum())
         with_fallback += int((lost & (plans.fallback >= 0)).sum())
     assert refused > 50

@@ -105,10 +105,10 @@ def test_a_limit_on_overhead_leaves_out_what_exceeds_it() -> None:
     site = question.sites[0]
     inputs, allowed = path_inputs_of(question, site, plans)
     free = values_of(question, inputs, allowed)
-    good = np.isfinite(free.goal)
+    good = np.isfinite(free.goal_value)
     middle = float(np.median(free.overhead[good]))
     strict = replace(question, limits=replace(question.limits, max_overhead=middle))
-    kept = np.isfinite(values_of(strict, inputs, allowed).goal)
+    kept = np.isfinite(values_of(strict, inputs, allowed).goal_value)
     assert kept.any()
     assert (kept == (good & (free.overhead <= middle))).all()
     assert not kept[good].all()

@@ -67,7 +67,7 @@ def best_mix(asked: Space, local: list[Site]) -> float:
         if len(counts):
             here = replace(asked, sites=(site,))
             plans = every_plan(here, site, counts)
-            best = min(best, float(evaluate(here, site, plans).goal.min(initial=np.inf)))
+            best = min(best, float(evaluate(here, site, plans).goal_value.min(initial=np.inf)))
     return best
 
 

@@ -28,12 +28,12 @@ def found(q: Space) -> SearchState:
 
 
 def best(q: Space) -> Candidate | None:
-    return min(found(q).incumbents.values(), key=lambda c: c.goal, default=None)
+    return min(found(q).incumbents.values(), key=lambda c: c.goal_value, default=None)
 
 
 def goal(q: Space) -> float:
     plan = best(q)
-    return np.inf if plan is None else plan.goal
+    return np.inf if plan is None else plan.goal_value
 
 
 def under(q: Space, **limits: object) -> Space:
@@ -132,7 +132,7 @@ def test_an_entry_that_was_not_chosen_can_go(q: Space) -> None:
     plan = best(q)
     if plan is None:
         return
-    assert goal(with_entries(q, sorted(plan.entries))) == pytest.approx(plan.goal, rel=SAME)
+    assert goal(with_entries(q, sorted(plan.entries))) == pytest.approx(plan.goal_value, rel=SAME)
 
 
 @given(questions, st.randoms(use_true_random=False))
@@ -289,4 +289,8 @@ def test_an_entry_dearer_in_everything_is_never_needed(q: Space, which: int) -> 
     fair = changed(q, free_s=np.zeros(len(q.sites[0].entries)))
     assert goal(worse) == pytest.approx(goal(fair), rel=SAME)
     plan = best(worse)
-    assert plan is None or len(e) - 1 not in plan.entries or plan.goal == pytest.approx(goal(fair))
+    assert (
+        plan is None
+        or len(e) - 1 not in plan.entries
+        or plan.goal_value == pytest.approx(goal(fair))
+    )

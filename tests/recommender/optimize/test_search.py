@@ -31,7 +31,7 @@ def question(seed: int) -> Space:
 def problem(q: Space) -> str:
     """What is wrong with the search's answer to a question, if anything."""
     _, values = oracle(q)
-    best = float(values.goal.min())
+    best = float(values.goal_value.min())
     state = search(q, most=ENOUGH)
     if state.gap() > 0.0:
         return f"gap {state.gap():.3g}"
@@ -92,7 +92,9 @@ def test_the_random_questions_cover_every_kind_of_limit_and_answer() -> None:
         seen["quota"] += bool((q.sites[0].quota < 1e9).any())
         seen["overhead"] += limits.max_overhead is not None
         seen["at the edge"] += seed % 5 == 4 and limits.goal != "frontier"
-        best = min(search(q, most=ENOUGH).incumbents.values(), key=lambda c: c.goal, default=None)
+        best = min(
+            search(q, most=ENOUGH).incumbents.values(), key=lambda c: c.goal_value, default=None
+        )
         seen["infeasible"] += best is None
         if best is not None:
             spot = q.sites[0].entries.spot[list(best.entries)]
@@ -123,7 +125,7 @@ def test_every_plan_kept_is_worth_what_the_full_model_says_and_keeps_every_limit
     for found in search(q, slack=0.3, most=ENOUGH).incumbents.values():
         plan = reevaluated(q, found)
         worth = evaluate(q, site, plan)
-        assert found.goal == pytest.approx(worth.goal[0], rel=1e-9)
+        assert found.goal_value == pytest.approx(worth.goal_value[0], rel=1e-9)
         assert found.cost_usd == pytest.approx(worth.cost_usd[0], rel=1e-9)
         assert found.time_s == pytest.approx(worth.time_s[0], rel=1e-9)
         assert found.chance == worth.chance[0] >= q.limits.confidence - 1e-12
@@ -143,7 +145,7 @@ def test_slack_keeps_near_best_plans_and_the_same_best(seed: int) -> None:
     assert loose.best_goal <= exact.best_goal * (1 + 1e-4) or not exact.incumbents
     assert loose.plans_evaluated >= exact.plans_evaluated
     plans, values = oracle(q)
-    near = np.isfinite(values.goal) & (values.goal < 1.1 * values.goal.min())
+    near = np.isfinite(values.goal_value) & (values.goal_value < 1.1 * values.goal_value.min())
     clusters = {tuple(c) for c in plans.counts[near].tolist()}
     kept = {tuple(reevaluated(q, c).counts[0].tolist()) for c in loose.incumbents.values()}
     shapes = {(tuple(np.flatnonzero(c)), sum(c)) for c in clusters}
@@ -155,7 +157,7 @@ def test_slack_keeps_near_best_plans_and_the_same_best(seed: int) -> None:
 def test_a_search_cut_short_says_how_much_better_a_plan_could_be(seed: int) -> None:
     q = question(seed)
     _, values = oracle(q)
-    best = float(values.goal.min())
+    best = float(values.goal_value.min())
     for most in (1, 3, 10):
         state = search(q, most=most)
         if np.isfinite(best):
@@ -166,7 +168,7 @@ def test_a_search_cut_short_says_how_much_better_a_plan_could_be(seed: int) -> N
 @pytest.mark.parametrize("seed", range(24))
 def test_a_search_that_is_stopped_says_how_much_better_a_plan_could_be(seed: int) -> None:
     q = question(seed)
-    best = float(oracle(q)[1].goal.min())
+    best = float(oracle(q)[1].goal_value.min())
     state = SearchState(slack=0.0, max_plans=ENOUGH)
     search_singles(q, state)
     state.stopped = True
@@ -181,7 +183,7 @@ def test_sets_of_entries_that_are_given_up_for_memory_count_in_the_gap(
 ) -> None:
     monkeypatch.setattr("recommender.optimize.search.MOST_QUEUED", 1)
     q = question(seed)
-    best = float(oracle(q)[1].goal.min())
+    best = float(oracle(q)[1].goal_value.min())
     state = search(q, most=ENOUGH)
     bound = state.best_goal * (1 - state.gap()) if state.incumbents else 0.0
     assert bound <= best * (1 + TOLERANCE)
@@ -204,7 +206,7 @@ def test_without_mixes_only_clusters_of_one_entry_are_found() -> None:
         q = replace(question(seed), mix=False)
         plans, values = oracle(q)
         alone = (plans.counts > 0).sum(axis=1) == 1
-        best = float(np.where(alone, values.goal, np.inf).min())
+        best = float(np.where(alone, values.goal_value, np.inf).min())
         state = search(q, most=ENOUGH)
         assert all(len(c.entries) == 1 for c in state.incumbents.values())
         assert state.best_goal == best or abs(state.best_goal / best - 1) < TOLERANCE

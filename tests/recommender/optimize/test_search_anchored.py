@@ -27,7 +27,7 @@ def test_the_best_of_these_clusters_is_that_of_the_oracle() -> None:
         pair = (steady.sum(axis=1) == 1) & (spot.sum(axis=1) == 1)
         pair &= (plans.counts * ~e.spot).sum(axis=1) == 1
         pair &= e.kind[steady.argmax(axis=1)] == e.kind[spot.argmax(axis=1)]
-        best = float(values.goal[pair].min(initial=np.inf))
+        best = float(values.goal_value[pair].min(initial=np.inf))
         state = SearchState(slack=0.0, max_plans=10_000)
         search_anchored(q, state)
         if np.isfinite(best):

@@ -51,7 +51,9 @@ def a_mix_keeps_them(asked: Space) -> bool:
     counts = counts[(counts > 0).sum(axis=1) > 1]
     if not len(counts):
         return False
-    return bool(np.isfinite(evaluate(asked, site, every_plan(asked, site, counts)).goal).any())
+    return bool(
+        np.isfinite(evaluate(asked, site, every_plan(asked, site, counts)).goal_value).any()
+    )
 
 
 @pytest.mark.parametrize("chunk", one_in(4, CHUNKS))

@@ -65,7 +65,7 @@ def search_of(name: str) -> PlanSearch:
 def test_the_best_plans_of_every_preset_can_be_rented_and_used(name: str) -> None:
     search = search_of(name)
     best: list[Candidate] = sorted(
-        search.single_type.own.incumbents.values(), key=lambda c: c.goal
+        search.single_type.own.incumbents.values(), key=lambda c: c.goal_value
     )[:6]
     assert best, "no plan"
     for candidate in best:

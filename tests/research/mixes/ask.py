@@ -13,7 +13,7 @@ from recommender.optimize.linear_program import Model, solve
 from recommender.plan.limits import Choice, Limits, Progress
 from recommender.plan.plan import Machines
 from recommender.planner.pipeline import Pipeline
-from recommender.planner.plan_builder import Evaluated, goal_of, keeps
+from recommender.planner.plan_builder import Evaluated, goal_value_of, keeps
 from recommender.planner.problem import Problem, planning_problem
 from recommender.planner.search import PlanSearch
 from recommender.planner.selection import ranked_plans
@@ -129,7 +129,7 @@ def record(evaluated: Evaluated, limits: Limits) -> PlanRecord:
         cost_usd=plan.estimate.cost.mean,
         time_s=plan.estimate.time.trimmed_mean,
         chance=plan.estimate.chance,
-        goal=goal_of(plan, limits),
+        goal=goal_value_of(plan, limits),
     )
 
 

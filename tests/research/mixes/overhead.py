@@ -61,7 +61,7 @@ def _by_plans_without_the_limit(search: PlanSearch, plans: Sequence[Evaluated]) 
         if candidate.cost_usd < dearest and candidate.time_s < slowest
         if candidate.overhead <= (asked.max_overhead or 0.0)
     ]
-    promising.sort(key=lambda candidate: candidate.goal)
+    promising.sort(key=lambda candidate: candidate.goal_value)
     others += map(free.builder.build, promising[:TRIED])
     for plan in plans:
         for other in others:

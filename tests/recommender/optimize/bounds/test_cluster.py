@@ -57,7 +57,7 @@ def looked_at(seed: int, paths: int = PATHS) -> tuple[Space, Plans, Values, np.n
     plans, values = oracle(q)
     worth = values.time_s if q.limits.goal == "time" else values.cost_usd
     if q.limits.deadline_s is not None and q.limits.goal != "time":
-        worth = np.where((plans.fallback >= 0) | np.isfinite(values.goal), worth, np.inf)
+        worth = np.where((plans.fallback >= 0) | np.isfinite(values.goal_value), worth, np.inf)
     return q, plans, values, worth
 
 
@@ -98,7 +98,7 @@ def test_no_floor_of_a_cluster_is_above_any_of_its_plans(chunk: int) -> None:
             "counts, tight": counts_lower_bounds(q, site, clusters, tight=True)[row],
         }
         for name, bound in bounds.items():
-            over[seed, name] = excess(bound, worth, values.goal)
+            over[seed, name] = excess(bound, worth, values.goal_value)
     assert not {key: share for key, share in over.items() if share > ROUNDING}
 
 
@@ -117,12 +117,12 @@ def test_floors_hold_for_jobs_that_are_shorter_than_their_start(share: float, go
         plans, values = oracle(q)
         sites = path_inputs_of(q, q.sites[0], plans)
         by_time = limits.goal == "time"
-        finite = np.isfinite(values.goal)
+        finite = np.isfinite(values.goal_value)
         worth = np.where(finite, values.time_s if by_time else values.cost_usd, np.inf)
         for tight in (False, True):
             sums = ClusterSums(*(getattr(sites[0], name) for name in ClusterSums.__slots__))
             bound = np.where(sites[1], cluster_lower_bounds(q, sums, tight=tight), 0.0)
-            over[seed, tight] = excess(bound, worth, values.goal)
+            over[seed, tight] = excess(bound, worth, values.goal_value)
     assert not {key: share for key, share in over.items() if share > ROUNDING}
 
 
@@ -179,7 +179,7 @@ def test_no_bound_of_a_support_is_above_any_plan_that_uses_it(chunk: int, cutoff
     over = {}
     for seed in seeds_of(chunk):
         q, plans, values, _ = looked_at(seed)
-        found = support_excess(q, plans, values.goal, cutoffs)
+        found = support_excess(q, plans, values.goal_value, cutoffs)
         over |= {(seed, *key): share for key, share in found.items()}
     assert not {key: share for key, share in over.items() if share > SUPPORT_EXCESS}
 
@@ -190,7 +190,7 @@ def test_the_leaves_of_a_support_hold_every_cluster_that_is_good_enough(chunk: i
         q, plans, values, _ = looked_at(seed)
         bounds = site_bounds_of(q, q.sites[0])
         best: dict[tuple[int, ...], float] = defaultdict(lambda: np.inf)
-        for counts, goal in zip(plans.counts, values.goal, strict=True):
+        for counts, goal in zip(plans.counts, values.goal_value, strict=True):
             best[tuple(counts.tolist())] = min(best[tuple(counts.tolist())], float(goal))
         for counts, goal in best.items():
             used = tuple(i for i, n in enumerate(counts) if n)
@@ -213,7 +213,7 @@ def test_no_floor_of_a_single_entry_is_above_any_of_its_plans(chunk: int) -> Non
         alone = (plans.counts > 0).sum(axis=1) == 1
         bound = lower_bounds[plans.counts.argmax(axis=1), plans.counts.max(axis=1) - 1][alone]
         # inf: over a limit that holds at every moment; such plans have no goal either.
-        assert excess(bound, worth[alone], values.goal[alone]) <= ROUNDING, seed
+        assert excess(bound, worth[alone], values.goal_value[alone]) <= ROUNDING, seed
 
 
 @pytest.mark.parametrize("share", [0.2, 0.4, 0.7])
@@ -229,7 +229,10 @@ def test_floors_of_single_entries_hold_under_short_deadlines(share: float) -> No
         )
         alone = (plans.counts > 0).sum(axis=1) == 1
         bound = lower_bounds[plans.counts.argmax(axis=1), plans.counts.max(axis=1) - 1][alone]
-        assert excess(np.minimum(bound, 1e300), values.goal[alone], values.goal[alone]) <= ROUNDING
+        assert (
+            excess(np.minimum(bound, 1e300), values.goal_value[alone], values.goal_value[alone])
+            <= ROUNDING
+        )
         lost += int(np.isinf(bound).sum())
     assert lost > 0
 
@@ -250,7 +253,7 @@ def test_no_fallback_of_a_plan_is_cheaper_than_its_least_net_bill(chunk: int) ->
         keys = zip(plans.counts.tolist(), plans.checkpoint_path, strict=True)
         bound = np.array([lone[tuple(counts), path] for counts, path in keys])
         bound = np.where(np.isfinite(bound), bound, 0.0)
-        assert excess(bound, values.cost_usd, values.goal) <= ROUNDING, seed
+        assert excess(bound, values.cost_usd, values.goal_value) <= ROUNDING, seed
 
 
 @pytest.mark.parametrize("share", [0.3, 0.6, 1.0])
@@ -264,7 +267,7 @@ def test_a_plan_is_left_out_only_where_neither_it_nor_its_fallbacks_are_good(sha
         lone = plans.take(plans.fallback < 0)
         key = {(*counts, path): row for row, (counts, path) in enumerate(_rows(lone))}
         least = np.full(len(lone), np.inf)
-        for goal, (counts, path) in zip(values.goal, _rows(plans), strict=True):
+        for goal, (counts, path) in zip(values.goal_value, _rows(plans), strict=True):
             at = key[*counts, path]
             least[at] = min(least[at], goal)
         drafts = drafts_of(q, site, lone)
@@ -291,7 +294,7 @@ def test_no_offer_floor_is_above_every_plan_whose_entries_have_it(chunk: int) ->
             share = np.minimum(share, np.where(e.spot, paid_share(run, sigma, e.free_s), 1.0))
         lower_bounds = offer_lower_bounds(q, e.kind, e.usd_per_hour * share)
         bound = np.where(plans.counts > 0, lower_bounds[None], np.inf).min(axis=1)
-        assert excess(bound, worth, values.goal) <= ROUNDING, seed
+        assert excess(bound, worth, values.goal_value) <= ROUNDING, seed
 
 
 def speed_excess(q: Space, plans: Plans) -> float:
@@ -315,8 +318,8 @@ def test_floors_and_supports_hold_on_the_histories_that_searches_use(chunk: int)
         q, plans, values, worth = looked_at(seed, 256)
         clusters, row = np.unique(plans.counts, axis=0, return_inverse=True)
         tight = counts_lower_bounds(q, q.sites[0], clusters, tight=True)[row.ravel()]
-        assert excess(tight, worth, values.goal) <= ROUNDING, seed
-        over = support_excess(q, plans, values.goal, 1.0 + 1e-9)
+        assert excess(tight, worth, values.goal_value) <= ROUNDING, seed
+        over = support_excess(q, plans, values.goal_value, 1.0 + 1e-9)
         assert max(over.values(), default=0.0) <= SUPPORT_EXCESS, seed
 
 

@@ -36,7 +36,7 @@ def test_no_plan_without_a_fallback_loses_less_than_the_bound(chunk: int) -> Non
         law = (own.run_mean_s, own.run_sigma, own.changeover_s, work_s)
         bound = least_overhead(q.path_count, q.seed, *law) if len(rows) else np.zeros(0)
         assert (bound <= values.overhead[rows] + 1e-6).all(), seed
-        assert not np.isfinite(values.goal[rows][bound > q.limits.max_overhead]).any()
+        assert not np.isfinite(values.goal_value[rows][bound > q.limits.max_overhead]).any()
         compared += len(rows)
     assert compared > 100
 
@@ -48,8 +48,8 @@ def test_searches_under_an_overhead_limit_equal_looking_at_every_plan(chunk: int
         plans, values = oracle(q)
         inputs, allowed = path_inputs_of(q, q.sites[0], plans)
         bound = np.where(allowed, plan_lower_bounds(q, inputs), 0.0)
-        assert (bound <= values.goal * (1 + 1e-3)).all(), seed
-        best, found = float(values.goal.min()), search(q, most=10**6)
+        assert (bound <= values.goal_value * (1 + 1e-3)).all(), seed
+        best, found = float(values.goal_value.min()), search(q, most=10**6)
         assert found.best_goal <= best * (1 + 1e-3) or not found.incumbents, seed
         assert np.isfinite(best) == bool(found.incumbents), seed
 
