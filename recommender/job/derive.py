@@ -338,12 +338,12 @@ def _batch(stated: Batch | None, shape: _Shape) -> int:
     return max(round(count), 1)
 
 
-def _most(file: JobFile, shape: _Shape, samples: float, batch: int) -> float:
+def _most(file: JobFile, shape: _Shape, samples: float, batch: int) -> int | None:
     """The largest global batch: as stated, else all the samples in one step."""
     if file.batch_per_gpu is None:
-        return math.inf
+        return None
     if file.max_global_batch is None:
-        return samples
+        return max(int(samples), batch)
     most = _batch(file.max_global_batch, shape)
     if most < batch:
         raise UsageError(f"max_global_batch: {most:,} is less than the {batch:,} of one GPU")

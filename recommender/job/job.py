@@ -144,7 +144,7 @@ class Job:
     sharding: Sharding = "auto"
     sync: Literal["allreduce", "parameter_server"] = "allreduce"
     batch_per_gpu: bool = False  # each GPU's batch is fixed: the global batch grows with them
-    max_global_batch: float = math.inf  # no cluster's is larger
+    max_global_batch: int | None = None  # no cluster's is larger; None: any
     parameter_servers: int = 1  # on the CPUs of the first machines; for sync parameter_server
     stack: Stack = "typical"
     machines: int = 0  # at once, no more and no fewer; 0: as many as are best
@@ -179,7 +179,8 @@ class Job:
         `replica`: GPUs that share a copy. Arguments broadcast.
         """
         batch = self.batch_on(gpus)
-        return (gpus <= replica * batch) & (batch <= self.max_global_batch)
+        most = math.inf if self.max_global_batch is None else self.max_global_batch
+        return (gpus <= replica * batch) & (batch <= most)
 
     def seconds_on(self, gpus: float, step_s: float) -> float:
         """Training time of the whole job in steps of so many GPUs, nothing lost."""

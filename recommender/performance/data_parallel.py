@@ -6,6 +6,7 @@ two rows of every array of shape (rows, clusters): nothing recomputed, then ever
 `docs/models.md`, "Throughput", derives the formulas.
 """
 
+import math
 from abc import abstractmethod
 from typing import ClassVar
 
@@ -102,7 +103,7 @@ class DataParallel(Strategy):
         """Only a batch of fewer samples than GPUs is in the way, or a larger one than allowed."""
         gpus = int(one.gpus[0])
         if job.batch_per_gpu:
-            has, most = float(job.batch_on(gpus)), job.max_global_batch
+            has, most = float(job.batch_on(gpus)), job.max_global_batch or math.inf
             return f"{gpus} GPUs make a global batch of {has:,.0f}; it may be {most:,.0f} at most"
         return f"{gpus} GPUs share a batch of {job.global_batch}: less than one sample each"
 

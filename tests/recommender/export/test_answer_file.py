@@ -9,7 +9,7 @@ import pytest
 from recommender.errors import UsageError
 from recommender.export.answer_file import answer_of, read_answer
 from recommender.plan.answer import Pick, Trio
-from recommender.report.json_output import document, plain, plan_object
+from recommender.report.json_output import document, plan_object
 from tests.recommender import answers
 
 
@@ -27,7 +27,7 @@ def test_every_plan_comes_back_as_it_was():
     found = answer_of(made)
     again = [{"rank": each.rank, **plan_object(each.plan)} for each in found.plans]
     assert again == made["plans"]
-    assert plain(found.job) == plain(answers.JOB)
+    assert found.job == answers.JOB
     assert found.limits == answers.QUESTION.limits
     assert found.catalog == "2026-11"
 

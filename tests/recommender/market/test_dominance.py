@@ -14,7 +14,7 @@ from recommender.market import dominance
 from recommender.market.dominance import undominated
 from recommender.plan.answer import Answer
 from recommender.plan.limits import Choice, Limits
-from recommender.planner import problem
+from recommender.planner import offer_space
 from recommender.planner.recommend import recommend
 from tests.recommender.optimize.samples import one_in
 from tests.shipped import snapshot
@@ -51,7 +51,7 @@ def all_offers(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Every offer enters plans, also one that another of the same hardware beats."""
     with monkeypatch.context() as patch:
         patch.setattr(dominance, "undominated", lambda alike, *rest, **more: [*range(len(alike))])
-        patch.setattr(problem, "undominated_rows", lambda facts, kinds, rows, most: rows)
+        patch.setattr(offer_space, "undominated_rows", lambda facts, kinds, rows, most: rows)
         yield
 
 
