@@ -21,7 +21,7 @@ def with_time(made: Plan, time: Spread) -> Plan:
 
 
 def test_the_time_is_the_median_and_what_one_run_in_twenty_exceeds() -> None:
-    times = Spread(mean=90 * HOUR, p05=HOUR, p50=2 * HOUR, p95=15 * HOUR, typical=4 * HOUR)
+    times = Spread(mean=90 * HOUR, p05=HOUR, p50=2 * HOUR, p95=15 * HOUR, trimmed_mean=4 * HOUR)
     said = time_sentence(with_time(GCP, times))
     assert said.startswith("2 h, 1 run in 20 over 15 h; a usual run: ")
     assert "90" not in said.partition(";")[0]
