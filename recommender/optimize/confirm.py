@@ -117,7 +117,6 @@ def _confirm(space: Space, each: Screened, state: SearchState) -> None:
             cost_usd=float(values.cost_usd[0]),
             time_s=float(values.time_s[0]),
             chance=float(values.chance[0]),
-            overhead=float(values.overhead[0]),
             printed=True,
         )
         _lead(printed, each, state)

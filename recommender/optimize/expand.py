@@ -48,8 +48,7 @@ def expand_clusters(space: Space, index: int, rows: Ints, counts: Ints, state: S
     promising = np.flatnonzero(bounds < state.cutoff)
     if has_fallback and len(promising):
         found = helped(space, site, alone, drafts, promising)
-        without = np.full(len(found.of), np.inf)  # what another fallback would save is not needed
-        own = replace(found.drafts, best_fallback_usd_per_hour=without)
+        own = found.drafts.without_fallback_bound()
         least = found.lower_bounds
         if space.limits.goal == "time":
             least = np.maximum(least, least_times(space, drafts.inputs, promising, found))
@@ -141,5 +140,4 @@ def _candidate(index: int, rows: Ints, plans: Plans, values: Values, i: int) -> 
         cost_usd=float(values.cost_usd[i]),
         time_s=float(values.time_s[i]),
         chance=float(values.chance[i]),
-        overhead=float(values.overhead[i]),
     )

@@ -28,11 +28,11 @@ class Candidate:
     counts: tuple[int, ...]
     checkpoint_path: int
     fallback: int
-    goal_value: float
-    cost_usd: float
-    time_s: float
-    chance: float
-    overhead: float
+    # By the paths of a search, or those printed; 0 where no search has found it.
+    goal_value: float = 0.0
+    cost_usd: float = 0.0
+    time_s: float = 0.0
+    chance: float = 0.0
     printed: bool = False  # whether these are figures of the printed paths
 
     def allowed_by(self, masks: tuple[Bools, ...]) -> bool:

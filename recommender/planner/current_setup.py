@@ -45,7 +45,7 @@ def current_setup(problem: Problem, machines: Comparison, flag: str = "--compare
         raise UsageError(f"{flag} {format_comparison(machines)}: {_why_none(everything, machines)}")
     site, entry = place
     _refuse_unable(there, machines, site, entry, flag)
-    candidate = Candidate(site, (entry,), (machines.count,), OBJECT_STORE, -1, 0, 0, 0, 0, 0)
+    candidate = Candidate(site, (entry,), (machines.count,), OBJECT_STORE, -1)
     return PlanBuilder(there, there.single_type_sites).build(candidate).labelled("today")
 
 

@@ -6,9 +6,11 @@ from functools import cached_property
 
 import numpy as np
 
+from recommender.arrays import Ints
 from recommender.catalogs.frozen import dataclass
 from recommender.market.offer_facts import Pool
 from recommender.market.sites import SitePools
+from recommender.optimize.columns import Cluster, counts_table
 from recommender.optimize.evaluate import Plans, reduced
 from recommender.optimize.search_state import Candidate
 from recommender.optimize.space import Space
@@ -101,12 +103,8 @@ class PlanBuilder:
 
     def details(self, candidate: Candidate) -> PlanDetails:
         """The parts of a candidate's plan, each computed when it is asked for."""
-        site = self.sites.sites[candidate.site].only(np.array(candidate.entries))
-        row = Plans(
-            np.array([candidate.counts]),
-            np.array([candidate.checkpoint_path]),
-            np.array([candidate.fallback]),
-        )
+        entries, row = plans_of([candidate])
+        site = self.sites.sites[candidate.site].only(entries)
         return PlanDetails(
             problem=self.problem,
             space=self._space,
@@ -116,6 +114,13 @@ class PlanBuilder:
             row=row,
             reduced=reduced(self._space, site, row),
         )
+
+
+def plans_of(candidates: Sequence[Candidate]) -> tuple[Ints, Plans]:
+    """The entries that candidates of one site use, and the candidates as plans of these."""
+    entries, counts = counts_table([Cluster(c.site, c.entries, c.counts) for c in candidates])
+    paths, fallbacks = np.array([(c.checkpoint_path, c.fallback) for c in candidates]).T
+    return entries, Plans(counts, paths, fallbacks)
 
 
 def keeps(plan: Plan, limits: Limits) -> bool:

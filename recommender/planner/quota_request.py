@@ -99,7 +99,7 @@ def _drafts(problem: Problem, free: Problem, place: int) -> Iterator[_Draft]:
             amount = _asked(problem, pools[entry], n)
             if amount and _may_keep(free, site, entry, n, step_s):
                 path = OBJECT_STORE if spot else NONE
-                candidate = Candidate(place, (entry,), (n,), path, -1, 0, 0, 0, 0, 0)
+                candidate = Candidate(place, (entry,), (n,), path, -1)
                 yield _Draft(amount, n * float(site.entries.usd_per_hour[entry]), candidate)
 
 

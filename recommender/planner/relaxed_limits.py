@@ -14,13 +14,12 @@ from recommender.arrays import Floats
 from recommender.catalogs.frozen import dataclass
 from recommender.inputs.limits import as_typed, rounded_up
 from recommender.optimize.bounds.fallback import as_followed
-from recommender.optimize.columns import Cluster, counts_table
-from recommender.optimize.evaluate import Plans, limits_kept, path_inputs_of
+from recommender.optimize.evaluate import limits_kept, path_inputs_of
 from recommender.optimize.search_state import Candidate, SearchState, ranking_key
 from recommender.optimize.space import Space
 from recommender.plan.limits import DEADLINE, LIMITS, Aim, Limit, Limits, MeanLimit, PathLimit
 from recommender.plan.plan import Plan
-from recommender.planner.plan_builder import Evaluated
+from recommender.planner.plan_builder import Evaluated, plans_of
 from recommender.planner.search import PlanSearch
 from recommender.planner.sensitivity import TRIES
 from recommender.planner.single_type_search import QUICK, SHORT, Only
@@ -256,13 +255,9 @@ def _needs_at(
     space: Space, index: int, met: Sequence[Candidate], limit: PathLimit | MeanLimit
 ) -> Floats:
     """Needs of plans at one site, shape (plans,); followed before, so not simulated again."""
-    rows, counts = counts_table([Cluster(c.site, c.entries, c.counts) for c in met])
-    paths, fallbacks = np.array([(c.checkpoint_path, c.fallback) for c in met]).T
-    plans = Plans(counts, paths, fallbacks)
+    rows, plans = plans_of(met)
     inputs, _ = path_inputs_of(space, space.sites[index].only(rows), plans)
-    inputs = as_followed(space, inputs)
-    alone = np.where(fallbacks < 0, inputs.best_fallback_usd_per_hour, np.inf)
-    followed = replace(inputs, best_fallback_usd_per_hour=alone)
+    followed = as_followed(space, inputs).without_fallback_bound(plans.fallback >= 0)
     found = space.cache.outcomes(followed, space.limits.deadline_s)
     kept, sure = limits_kept(space.limits, found), space.limits.confidence
     if isinstance(limit, PathLimit):

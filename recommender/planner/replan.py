@@ -146,8 +146,7 @@ class _Running:
             tuple(m.count for m in plan.machines),
             CHECKPOINT_PATHS.index(plan.checkpointing.path),
             self._fallback_row(sites),
-            0, 0, 0, 0, 0,
-        )  # fmt: skip
+        )
         evaluated = PlanBuilder(problem, sites).build(candidate)
         one, deadline_s = np.ones(1), problem.limits.deadline_s
         inputs = replace(

@@ -66,9 +66,14 @@ class PathInputs:
         """The inputs of some rows."""
         return PathInputs(*(getattr(self, name)[rows] for name in self.__slots__))
 
-    def without_fallback_bound(self) -> "PathInputs":
-        """Plans that are printed: what another fallback could save is asked by searches alone."""
-        return replace(self, best_fallback_usd_per_hour=np.full(len(self), np.inf))
+    def without_fallback_bound(self, rows: Bools | None = None) -> "PathInputs":
+        """Plans, or some of them, of which it is not asked what any fallback could save.
+
+        Searches ask it of plans without a fallback alone, and of none that is printed.
+        """
+        asked = False if rows is None else ~rows
+        usd = np.where(asked, self.best_fallback_usd_per_hour, np.inf)
+        return replace(self, best_fallback_usd_per_hour=usd)
 
     def clusters(self) -> tuple[Ints, Ints]:
         """A row of each cluster, and the cluster of each row: rows may differ in fallbacks only."""

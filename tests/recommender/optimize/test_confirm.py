@@ -79,7 +79,6 @@ def screened(q: Space) -> list[Screened]:
             cost_usd=float(values.cost_usd[i]),
             time_s=float(values.time_s[i]),
             chance=float(values.chance[i]),
-            overhead=float(values.overhead[i]),
         )
         least, kept = float(values.least_goal[i]), bool(values.kept[i])
         found.append(Screened(candidate, inputs, int(i), least, kept))

@@ -30,7 +30,7 @@ def report(answer: Answer) -> ReportData:
 
 
 def candidate(cost: float, time: float) -> Met:
-    made = Candidate(0, (0,), (1,), 1, -1, cost, cost, time, 1.0, 0.0)
+    made = Candidate(0, (0,), (1,), 1, -1, cost, cost, time, 1.0)
     return Met(replace(made, counts=(int(cost * 100 + time),)), LIMITS)
 
 

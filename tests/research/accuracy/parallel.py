@@ -198,26 +198,31 @@ def published_runs() -> tuple[Run, ...]:
 
 def _published(row: Mapping[str, str]) -> Run:
     network, gpus, batch = networks()[row["network"]], int(row["gpus"]), int(row["global_batch"])
-    figure, tokens, again = float(row["figure"]), int(row["tokens"]), row["recompute"] == "1"
+    figure, tokens = float(row["figure"]), int(row["tokens"])
     rate = {
         "s/step": batch / figure,
         "TFLOP/s": figure * 1e12 * gpus / network.flop(tokens),
         "TFLOP/s with recomputation": figure * 1e12 * gpus / network.paper_flop(tokens, True),
         "% MFU": figure / 100.0 * PEAK * gpus / network.paper_flop(tokens, False),
     }[row["unit"]]
+    return run_of(row, rate)
+
+
+def run_of(row: Mapping[str, str], samples_per_s: float) -> Run:
+    """A run by the columns that tables of cut networks share."""
     return Run(
         source=row["source"].split(",")[0],
         network=row["network"],
         gpu=row["gpu"],
         network_gbit_per_s=float(row["network_gbit_per_s"]),
-        gpus=gpus,
+        gpus=int(row["gpus"]),
         tensor=int(row["tensor"]),
         stages=int(row["stages"]),
-        batch=batch,
-        tokens=tokens,
+        batch=int(row["global_batch"]),
+        tokens=int(row["tokens"]),
         micro_batch=int(row["micro_batch"]),
-        recompute=again,
-        samples_per_s=rate,
+        recompute=row["recompute"] == "1" if row["recompute"] else None,
+        samples_per_s=samples_per_s,
     )
 
 

@@ -9,10 +9,11 @@ on them: no fit holds a run with CP, or with TP.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 
 from recommender.plan.accuracy import Score, Target
-from tests.research.accuracy.parallel import Run, held, networks
+from tests.research.accuracy.parallel import Run, held, networks, run_of
 from tests.research.accuracy.study import Study, score
 from tests.research.accuracy.tables import table
 
@@ -28,19 +29,8 @@ def _run(row: Mapping[str, str]) -> Run:
     rate = float(row["tokens_per_s"] or 0.0) / tokens
     if not rate:  # Llama 3 states 380 TFLOP/s of each GPU
         rate = LLAMA_3_FLOP_PER_S * gpus / network.flop(tokens)
-    return Run(
-        source=row["source"].split(",")[0],
-        network=row["network"],
-        gpu=row["gpu"],
-        network_gbit_per_s=float(row["network_gbit_per_s"]),
-        gpus=gpus,
-        tensor=int(row["tensor"]),
-        stages=int(row["stages"]),
-        batch=int(row["global_batch"]),
-        tokens=tokens,
-        micro_batch=int(row["micro_batch"]),
-        recompute=row["recompute"] == "1" if row["recompute"] else None,
-        samples_per_s=rate,
+    return replace(
+        run_of(row, rate),
         fp8=row["fp8"] == "1",
         stack="tuned" if row["stack"] == "tuned" else "typical",
         context=int(row["context"]),

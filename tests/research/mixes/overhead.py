@@ -6,6 +6,7 @@ the limit (the others are the best of their kind, which the first may well beat)
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 
 from recommender.optimize.dominated import fallbacks_alone
 from recommender.planner.plan_builder import Evaluated, keeps
@@ -59,10 +60,10 @@ def _by_plans_without_the_limit(search: PlanSearch, plans: Sequence[Evaluated]) 
         candidate
         for candidate in free.best.incumbents.values()
         if candidate.cost_usd < dearest and candidate.time_s < slowest
-        if candidate.overhead <= (asked.max_overhead or 0.0)
     ]
     promising.sort(key=lambda candidate: candidate.goal_value)
-    others += map(free.builder.build, promising[:TRIED])
+    built = map(free.builder.build, promising)
+    others += islice((each for each in built if keeps(each.plan, asked)), TRIED)
     for plan in plans:
         for other in others:
             if _beats(other.cost_usd, other.time_s, plan) and keeps(other.plan, asked):
