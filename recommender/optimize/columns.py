@@ -31,7 +31,7 @@ from recommender.risk.laws import RUN_FAMILY, gang_doublings, gang_hazard, logis
 EXPONENTS = (0.0, 0.15, 0.4, 1.0, 3.0, 10.0)
 KEPT = 8
 KEPT_BY_GOAL = 60
-SUREST = 3  # configurations without spot that are judged before the others
+ON_DEMAND_FIRST = 3  # configurations without spot that are judged before the others
 RESTORE_S = 60.0  # of a checkpoint, in the rough estimate
 # Scenarios are few: a plan whose estimated chance is short by less than this is judged first too.
 BLUR = 0.03
@@ -139,7 +139,7 @@ def clusters_by_estimate(
     )
     short = np.where(np.isfinite(goal_value), 0.0, space.limits.confidence - chance)
     order = np.lexsort((goal_value, -chance if surest else short))[: (short < SHORT).sum()]
-    first = order[~spot[order]][:SUREST]
+    first = order[~spot[order]][:ON_DEMAND_FIRST]
     numbers = dict.fromkeys(cluster[np.append(first, order)].tolist())
     return _alike(space, [clusters[number] for number in numbers])
 

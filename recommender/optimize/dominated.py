@@ -17,7 +17,7 @@ from recommender.optimize.evaluate import (
 )
 from recommender.optimize.space import Site, Space
 
-TOLERANCE = 1e-4  # share by which costs or times differ without meaning anything
+SAME_SHARE = 1e-4  # share by which costs or times differ without meaning anything
 
 # Of the price of the work at the median speed: what a fallback alone costs at least. The mean over
 # speeds is higher than the median, start-up and faults come on top.
@@ -62,6 +62,6 @@ def may_be_dominated(space: Space, site: Site, plans: Plans, values: Values) -> 
 
 def dominated(plans: Plans, values: Values, alone: Alone) -> Bools:
     """Which plans their own fallback beats in cost and in time."""
-    cost, time = (np.append(f, np.inf)[plans.fallback] * (1.0 - TOLERANCE) for f in alone)
+    cost, time = (np.append(f, np.inf)[plans.fallback] * (1.0 - SAME_SHARE) for f in alone)
     beaten: Bools = (cost <= values.cost_usd) & (time <= values.time_s) & np.isfinite(cost)
     return beaten

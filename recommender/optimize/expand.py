@@ -27,7 +27,7 @@ from recommender.optimize.space import Space
 from recommender.risk.path_inputs import PathInputs
 
 OVERRUN = 2  # no batch starts beyond so many times the plans allowed
-BATCH = 16  # plans simulated before the cutoff is applied again
+PLANS_AT_ONCE = 16  # plans simulated before the cutoff is applied again
 
 
 def expand_clusters(space: Space, index: int, rows: Ints, counts: Ints, state: SearchState) -> None:
@@ -68,7 +68,9 @@ def _simulate_by_bound(
     bounds = np.full(len(plans), np.inf)
     if not len(plans):
         return bounds
-    for batch in np.array_split(np.argsort(lower_bounds, kind="stable"), -(-len(plans) // BATCH)):
+    for batch in np.array_split(
+        np.argsort(lower_bounds, kind="stable"), -(-len(plans) // PLANS_AT_ONCE)
+    ):
         keep = batch[lower_bounds[batch] < state.cutoff]
         if not len(keep):
             break

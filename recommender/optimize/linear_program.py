@@ -20,7 +20,7 @@ from recommender.catalogs.frozen import dataclass
 Sense = Literal["<=", ">=", "="]
 Status = Literal["optimal", "infeasible", "unknown"]
 
-TOLERANCE = 1e-6  # solvers keep rows to 1e-7 of their scaled size
+ROW_TOLERANCE = 1e-6  # solvers keep rows to 1e-7 of their scaled size
 SECONDS = 2.0  # for one program
 SEED = 7
 
@@ -80,7 +80,7 @@ def violated(model: Model, values: Mapping[str, float]) -> tuple[str, ...]:
 
 
 def _in_range(high: float, value: Fraction | None) -> bool:
-    slack = Fraction(TOLERANCE * max(1.0, abs(high)))
+    slack = Fraction(ROW_TOLERANCE * max(1.0, abs(high)))
     return value is not None and -slack <= value <= Fraction(high) + slack
 
 
@@ -89,7 +89,7 @@ def _satisfied(row: Row, values: Mapping[str, Fraction]) -> bool:
     limit = Fraction(row.limit)
     size = max([abs(part) for part in parts] + [abs(limit), Fraction(1)])
     excess = sum(parts, Fraction(0)) - limit
-    slack = Fraction(TOLERANCE) * size
+    slack = Fraction(ROW_TOLERANCE) * size
     above, below = excess <= slack, excess >= -slack
     return {"<=": above, ">=": below, "=": above and below}[row.sense]
 

@@ -19,10 +19,10 @@ from recommender.optimize.columns import Cluster, Columns
 from recommender.optimize.space import Site, Space, within_quota
 
 SPOT_TYPES = 3  # types of the best spot clusters around which mixes are tried
-CORES = (1, 2, 4)  # on-demand machines of a core
+CORE_SIZES = (1, 2, 4)  # on-demand machines of a core
 SPOT_SHARES = (0.5, 1.0, 1.5)  # of the machines of the best spot cluster
-TYPES = 4  # of a mix under quotas, at most
-PLACES = 8  # regions and markets in which these are tried, by each order
+QUOTA_TYPES = 4  # of a mix under quotas, at most
+TRIED_PLACES = 8  # regions and markets in which these are tried, by each order
 
 
 def mixed_clusters(space: Space, clusters: Sequence[Cluster], columns: Columns) -> list[Cluster]:
@@ -76,7 +76,7 @@ def _around(space: Space, best: Cluster, spot: int, core: int) -> list[Cluster]:
     """Cores of several sizes, each with more or fewer spot machines than the best cluster has."""
     site, most = space.sites[best.site], space.limits.max_machines
     sizes = sorted({max(round(best.counts[0] * share), 1) for share in SPOT_SHARES})
-    pairs = [(n, k) for n, k in product(CORES, sizes) if n + k <= most]
+    pairs = [(n, k) for n, k in product(CORE_SIZES, sizes) if n + k <= most]
     if not pairs:
         return []
     order = sorted((core, spot))
@@ -119,8 +119,8 @@ def _best_places(place: Ints, usable: Bools, rank: Floats) -> list[Ints]:
     by_place: dict[int, list[int]] = {}
     for row in order.tolist():
         by_place.setdefault(int(place[row]), []).append(row)
-    rows = [np.array(mine[:TYPES]) for mine in by_place.values() if len(mine) > 1]
-    return sorted(rows, key=lambda mine: float(rank[mine].sum()))[:PLACES]
+    rows = [np.array(mine[:QUOTA_TYPES]) for mine in by_place.values() if len(mine) > 1]
+    return sorted(rows, key=lambda mine: float(rank[mine].sum()))[:TRIED_PLACES]
 
 
 def _filled(space: Space, index: int, rows: Ints, most: Ints) -> Cluster | None:

@@ -41,9 +41,9 @@ from recommender.performance.parameter_server import cluster_spread
 from recommender.risk.laws import gang_hazard
 from recommender.risk.on_demand_wait import OnDemandLaw
 
-BATCH = 12  # clusters of one pair simulated at once
+PAIR_CLUSTERS_AT_ONCE = 12  # clusters of one pair simulated at once
 MOST_QUEUED = 2_000_000  # sets of entries that wait, about 500 MB; then the worse half is given up
-CLUSTERS = 64  # clusters expanded into plans at once
+CLUSTERS_AT_ONCE = 64  # clusters expanded into plans at once
 PLANS_EACH = 3  # plans of a cluster, about: where few are allowed, fewer clusters at once
 LEAVES = 256  # clusters of one set of entries expanded at once
 LOOKED_AT = 1000  # so many clusters to look at are as much work as one more set of entries
@@ -64,8 +64,8 @@ def search_anchored(space: Space, state: SearchState, first: int = 0) -> None:
             counts = np.stack([np.ones_like(n), n], axis=1)
             counts = counts[within_quota(part, counts)]
             lower_bounds = counts_lower_bounds(space, part, counts)
-            for start in range(0, len(counts), BATCH):
-                some = slice(start, start + BATCH)
+            for start in range(0, len(counts), PAIR_CLUSTERS_AT_ONCE):
+                some = slice(start, start + PAIR_CLUSTERS_AT_ONCE)
                 queue.append((float(lower_bounds[some].min()), index, pair, counts[some]))
     for lower_bound, index, pair, counts in sorted(queue, key=lambda item: item[:2]):
         if lower_bound >= state.cutoff or state.exhausted:
@@ -162,8 +162,8 @@ def _expand_leaves(
 
 def judge_first(space: Space, clusters: Sequence[Cluster], state: SearchState) -> None:
     """Simulate the plans of clusters that the master program puts first."""
-    for start in range(0, len(clusters), BATCH):
-        some = clusters[start : start + BATCH]
+    for start in range(0, len(clusters), PAIR_CLUSTERS_AT_ONCE):
+        some = clusters[start : start + PAIR_CLUSTERS_AT_ONCE]
         for index in sorted({cluster.site for cluster in some}):
             mine = [cluster for cluster in some if cluster.site == index]
             rows, counts = counts_table(mine)
@@ -178,7 +178,7 @@ def search_singles(
         step_s = single_steps(space.job, space.columns, space.limits.max_machines)
         queue = single_queue(space, step_s)
     queue = queue if masks is None else queue.masked(masks)
-    most = max(1, min(CLUSTERS, state.max_plans // PLANS_EACH))
+    most = max(1, min(CLUSTERS_AT_ONCE, state.max_plans // PLANS_EACH))
     at, clusters = 0, most
     while at < len(queue.bound) and queue.bound[at] < state.cutoff and not state.exhausted:
         state.bound = float(queue.bound[at])

@@ -17,10 +17,10 @@ from recommender.optimize.columns import Cluster, Columns, columns_of
 from recommender.optimize.mixed_columns import most_machines
 from recommender.optimize.space import Space, single_steps, within_quota
 
-TYPES = 4  # of each market, the fastest of a region
+FASTEST_TYPES = 4  # of each market, the fastest of a region
 TOGETHER = 2  # any of them in one cluster, or all
-CORES = (1.0, 0.5)  # of the on-demand machines allowed: half where all leave no room for spot
-PLACES = 2  # regions in which the same machines are tried
+CORE_SHARES = (1.0, 0.5)  # of the on-demand machines allowed: half where all leave no room for spot
+LIKE_PLACES = 2  # regions in which the same machines are tried
 REGIONS = 12  # those with the most compute, of both markets and on demand alone
 
 
@@ -52,7 +52,7 @@ def _in_few_places(space: Space, clusters: Iterable[Cluster]) -> list[Cluster]:
         e, rows = space.sites[cluster.site].entries, list(cluster.entries)
         alike = (e.kind[rows].tobytes(), e.spot[rows].tobytes(), cluster.counts)
         seen[alike] += 1
-        if seen[alike] <= PLACES:
+        if seen[alike] <= LIKE_PLACES:
             kept.append(cluster)
     return kept
 
@@ -77,7 +77,7 @@ def _speed(space: Space, index: int) -> Floats:
 def _fastest(space: Space, index: int, spot: bool) -> Ints:
     rows = np.flatnonzero(space.sites[index].entries.spot == spot)
     speed = _speed(space, index)[rows]
-    return rows[np.argsort(-speed, kind="stable")][: int(min(TYPES, (speed > 0.0).sum()))]
+    return rows[np.argsort(-speed, kind="stable")][: int(min(FASTEST_TYPES, (speed > 0.0).sum()))]
 
 
 def _mixes(space: Space, useful: Ints, index: int) -> Iterator[Cluster]:
@@ -90,7 +90,7 @@ def _mixes(space: Space, useful: Ints, index: int) -> Iterator[Cluster]:
         room = int(useful[list(rows)].max(initial=0))
         filled = (
             _filled(space, index, rows, [*_part(most[list(core)], share), *most[list(other)]], room)
-            for share in CORES
+            for share in CORE_SHARES
         )
         mix = next((mix for mix in filled if mix is not None), None) if len(rows) > 1 else None
         if mix is not None:

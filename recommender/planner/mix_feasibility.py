@@ -19,7 +19,7 @@ from recommender.optimize.space import Site, Space
 from recommender.optimize.surest_mixes import surest_mixes
 from recommender.plan.limits import Aim
 
-SUREST = 24  # clusters simulated, those of the best estimates
+SURE_MIXES = 24  # clusters simulated, those of the best estimates
 
 
 def able_providers(space: Space) -> frozenset[str]:
@@ -48,7 +48,7 @@ def find_any(space: Space, start: int, state: SearchState, plans: int, sets: int
     end: where nothing was found, there is nothing then.
     """
     if space.limits.deadline_s is not None:
-        judge_first(space, surest_mixes(space, start)[:SUREST], state)
+        judge_first(space, surest_mixes(space, start)[:SURE_MIXES], state)
     if state.incumbents:
         return False
     found = _quickest(space, start, plans, sets)

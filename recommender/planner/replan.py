@@ -41,7 +41,7 @@ from recommender.simulation.paths import SimulatedRuns, simulate
 from recommender.simulation.summary import kept
 
 MOVED = 0.05  # relative change from which on a price has moved
-TABLE = 20  # plans among which the one to move to is looked for
+MOVE_AMONG = 20  # plans among which the one to move to is looked for
 _GB, _HOUR_S = 1e9, 3600.0
 _NOT_ALL = 1.0 - 1e-6  # a job of which all is done needs no plan
 
@@ -114,7 +114,7 @@ class _Running:
         stay = self._stay()
         pipeline = Pipeline(
             self._problem(replace(self.progress, done_share=self.progress.done_share - share)),
-            TABLE,
+            MOVE_AMONG,
             watch=self.watch,
         )
         move = self._move(pipeline)

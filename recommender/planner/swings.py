@@ -26,7 +26,7 @@ from recommender.risk.run_statistics import quantiles, trimmed_mean
 
 PATHS = 512
 WITHIN = 1.645  # standard deviations on either side of nine tenths of a normal law
-REACH, POINTS = 3.0, 9  # factors tried from 1/3 to 3; an odd number, so that 1 is one of them
+REACH, FACTORS = 3.0, 9  # factors tried from 1/3 to 3; an odd number, so that 1 is one of them
 LEAST = 1e-3  # a swing of the cost and the time below this is none
 
 Change = Callable[[PathInputs, Floats], PathInputs]  # path inputs under a factor each
@@ -162,17 +162,17 @@ class Tried:
 def _swing(
     problem: Problem, table: Sequence[Evaluated], base: Tried, lead: int, figure: Figure
 ) -> Swing:
-    grid = np.geomspace(1.0 / REACH, REACH, POINTS)
-    grid[POINTS // 2] = 1.0
+    grid = np.geomspace(1.0 / REACH, REACH, FACTORS)
+    grid[FACTORS // 2] = 1.0
     factors = np.concatenate([grid, [figure.low, figure.high]])
     concerned = [column for column, each in enumerate(table) if figure.concerns(each.plan)]
     moved = _tried(problem, [table[column] for column in concerned], factors, figure.change)
     found = base.with_columns(concerned, moved)
     ends = [
         _end(table[lead - 1].plan, found, lead - 1, row, float(factors[row]))
-        for row in (POINTS, POINTS + 1)
+        for row in (FACTORS, FACTORS + 1)
     ]
-    evens = _break_evens(problem, grid, _first(found, POINTS), lead - 1)
+    evens = _break_evens(problem, grid, _first(found, FACTORS), lead - 1)
     return Swing(figure.what, figure.why, ends[0], ends[1], tuple(evens))
 
 
@@ -199,7 +199,7 @@ def _first(found: Tried, rows: int) -> Tried:
 
 def _end(plan: Plan, found: Tried, column: int, row: int, factor: float) -> SwingEnd:
     """The printed figures of a plan, moved as they move on these paths."""
-    middle, estimate = POINTS // 2, plan.estimate
+    middle, estimate = FACTORS // 2, plan.estimate
 
     def moved(values: Floats) -> float:
         return float(values[row, column] / values[middle, column])
@@ -223,7 +223,7 @@ def _break_evens(problem: Problem, grid: Floats, found: Tried, lead: int) -> Ite
         for other in range(goal.shape[1]):
             lost = np.log(goal[:, lead] / goal[:, other])
             lost = np.where(short[:, other] > 0.0, -1.0, lost)
-            if other != lead and lost[POINTS // 2] < 0.0:
+            if other != lead and lost[FACTORS // 2] < 0.0:
                 crossed.append((_crossing(grid, lost, step), other + 1))
         within = [(abs(np.log(at)), at, plan) for at, plan in crossed if at is not None]
         if within:
@@ -233,10 +233,10 @@ def _break_evens(problem: Problem, grid: Floats, found: Tried, lead: int) -> Ite
 
 def _crossing(grid: Floats, values: Floats, step: int) -> float | None:
     """The first factor from 1 on, in steps of one direction, at which values rise above 0."""
-    here = POINTS // 2
+    here = FACTORS // 2
     if values[here] > 0.0:
         return None  # it is so already
-    while 0 <= here + step < POINTS:
+    while 0 <= here + step < FACTORS:
         before, after = float(values[here]), float(values[here + step])
         if after > 0.0:
             share = before / (before - after)

@@ -23,7 +23,7 @@ from recommender.optimize.space import Entries, Site, Space
 from recommender.performance.clusters import several_spreads_of
 from recommender.risk.laws import further_hazard
 
-LIKELY = 0.8  # the least chance at which a budget counts spot time that may be free
+BUDGET_CHANCE = 0.8  # the least chance at which a budget counts spot time that may be free
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ def _counted_share(space: Space, laws: Entries, works: Floats, power: float, fre
     Next to the least quantile of speed and price, which `_most_spent` allows for.
     """
     e, limits = laws.take(laws.spot), space.limits
-    if limits.confidence < LIKELY:
+    if limits.confidence < BUDGET_CHANCE:
         return 0.0
     # Above the median slower paths of a larger spread pay more: the least spread pays least.
     spreads = several_spreads_of(space.columns, e.kind)

@@ -27,8 +27,13 @@ from recommender.performance.clusters import several_spreads_of
 from recommender.performance.step_bounds import Shortest, shortest
 
 STEPWISE = 4  # up to this many machines every number is bounded by itself
-WIDER = 1.35  # then ranges of them get wider by this factor
-TYPES = (2, 3, 5, 8)  # most spot types of a case, where that decides how much of spot is charged
+RANGE_GROWTH = 1.35  # then ranges of them get wider by this factor
+CASE_TYPES = (
+    2,
+    3,
+    5,
+    8,
+)  # most spot types of a case, where that decides how much of spot is charged
 
 
 def may_train_in_part(space: Space, site: Site) -> bool:
@@ -250,7 +255,7 @@ def cases_of(space: Space, site: Site) -> Cases:
     types = most_types(site)
     decides = space.limits.goal != "time" or space.limits.budget_usd is not None
     free = decides and bool((e.free_s[e.spot] > 60.0).any())
-    tops = [top for top in TYPES if top < min(most, types)] if free else []
+    tops = [top for top in CASE_TYPES if top < min(most, types)] if free else []
     bands = list(zip([0, *(top + 1 for top in tops)], [*tops, min(most, types)], strict=True))
     rows = [
         (*machines, fewest, min(top, machines[1]))
@@ -280,7 +285,7 @@ def machine_ranges(most: int) -> tuple[tuple[int, int], ...]:
     """Ranges of the number of machines, finer where there are few."""
     ranges, least = [], 2
     while least <= most:
-        top = least if least <= STEPWISE else min(int(least * WIDER), most)
+        top = least if least <= STEPWISE else min(int(least * RANGE_GROWTH), most)
         ranges.append((least, top))
         least = top + 1
     return tuple(ranges)

@@ -28,7 +28,7 @@ MARGIN = 0.98  # S/W bends between grid points, and its sampling error is not qu
 BEYOND = 0.97  # the same for longer work, where S/W is flat
 CHANGEOVER_GRID_S = 120.0
 # What a path pays is not quite monotone in its runs and losses: ranks and share that may be lost.
-SURE, COUNTED = 0.95, 0.9
+RANK_SHARE, COUNTED = 0.95, 0.9
 OVERHEAD_MARGIN = 0.95  # the overhead bends between grid points
 COUNTED_POINTS = 10  # of the grid of W: up to 8 h; of longer work runs pay more alike
 RUN_GRID = 1.6  # runs are taken up to this factor longer, to share tables
@@ -131,7 +131,7 @@ def counted_share(
     At least ceil(confidence·K) paths keep it, so one of them pays that order statistic of the
     times charged, each at the price then over the price now where that has fallen.
     """
-    must = math.ceil((confidence - 1e-12) * paths * SURE)
+    must = math.ceil((confidence - 1e-12) * paths * RANK_SHARE)
     if must < 1:
         return 0.0
     works = FIRST_S * RATIO ** np.array(points, dtype=np.float64)

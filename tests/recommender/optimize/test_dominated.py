@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from recommender.optimize.dominated import TOLERANCE, dominated, fallbacks_alone, may_be_dominated
+from recommender.optimize.dominated import SAME_SHARE, dominated, fallbacks_alone, may_be_dominated
 from recommender.optimize.evaluate import path_inputs_of, values_of
 from recommender.optimize.search import search
 from recommender.optimize.space import Space
@@ -39,7 +39,7 @@ def test_a_plan_is_left_out_exactly_where_its_fallback_among_all_plans_beats_it(
                 assert not left_out[i], seed
                 continue
             best = alone[values.goal_value[alone].argmin()]
-            more = 1.0 / (1.0 - TOLERANCE)
+            more = 1.0 / (1.0 - SAME_SHARE)
             cost, time = values.cost_usd[i] * more, values.time_s[i] * more
             beats = values.cost_usd[best] <= cost and values.time_s[best] <= time
             assert left_out[i] == beats, seed

@@ -11,13 +11,13 @@ from recommender.plan.limits import Choice, Limits, Progress
 from recommender.plan.report_data import Swing
 from recommender.planner.pipeline import Pipeline
 from recommender.planner.problem import PRINTED, planning_problem
-from recommender.planner.swings import POINTS, REACH, _crossing, swings, width
+from recommender.planner.swings import FACTORS, REACH, _crossing, swings, width
 from recommender.risk.monte_carlo import simulate_paths
 from recommender.risk.random_numbers import SEED
 from tests.recommender.planning import NOW, job, small
 
 LIMITS = Limits(deadline_s=12 * 3600.0, max_machines=6)
-GRID = np.geomspace(1.0 / REACH, REACH, POINTS)
+GRID = np.geomspace(1.0 / REACH, REACH, FACTORS)
 
 
 @cache
