@@ -51,7 +51,7 @@ class Problem:
 
     limits: Limits  # what is left of them, when the job has begun
     choice: Choice
-    sites: SiteSpace  # and the offers and the job behind it
+    site_space: SiteSpace  # and the offers and the job behind it
     seed: int
     progress: Progress  # what of the job and of its limits is gone
     outcome_cache: OutcomeCache  # the plans simulated so far, by all searches of this problem
@@ -60,12 +60,12 @@ class Problem:
     @property
     def offers(self) -> OfferSpace:
         """What may be rented."""
-        return self.sites.offers
+        return self.site_space.offers
 
     @property
     def facts(self) -> Facts:
         """Look-ups by offer."""
-        return self.sites.facts
+        return self.site_space.facts
 
     @property
     def job(self) -> Job:
@@ -80,7 +80,7 @@ class Problem:
     @property
     def steps_left(self) -> float:
         """Optimizer steps still to be made."""
-        return self.sites.steps_left
+        return self.site_space.steps_left
 
     @property
     def columns(self) -> MachineColumns:
@@ -100,17 +100,17 @@ class Problem:
     @property
     def single_type_sites(self) -> SitePools:
         """A site per provider, for clusters of one type."""
-        return self.sites.single_type
+        return self.site_space.single_type
 
     def under(self, limits: Limits) -> "Problem":
         """This problem under other limits, with what does not depend on those that changed."""
-        if self.sites.serves(self.choice, limits):
+        if self.site_space.serves(self.choice, limits):
             return replace(self, limits=limits)
         return self._with_sites(limits, self.choice, _caches(self.seed))
 
     def among(self, choice: Choice) -> "Problem":
         """This problem with other offers, mixes or quotas, and what does not depend on these."""
-        if self.sites.serves(choice, self.limits):
+        if self.site_space.serves(choice, self.limits):
             return replace(self, choice=choice)
         _, printed_cache = _caches(self.seed)
         return self._with_sites(self.limits, choice, (self.outcome_cache, printed_cache))
@@ -130,8 +130,10 @@ class Problem:
     def _with_offers(self, offers: OfferSpace) -> "Problem":
         """This problem with other offers, and nothing simulated so far."""
         outcome_cache, printed_cache = _caches(self.seed)
-        sites = replace(self.sites, offers=offers, facts=offers.facts)
-        return replace(self, sites=sites, outcome_cache=outcome_cache, printed_cache=printed_cache)
+        site_space = replace(self.site_space, offers=offers, facts=offers.facts)
+        return replace(
+            self, site_space=site_space, outcome_cache=outcome_cache, printed_cache=printed_cache
+        )
 
     def _with_sites(
         self, limits: Limits, choice: Choice, caches: tuple[OutcomeCache, OutcomeCache]
@@ -141,8 +143,8 @@ class Problem:
         facts = self.facts if choice == self.facts.choice else replace(self.facts, choice=choice)
         if not offers.serves(choice, most):
             offers = OfferSpace(facts, most, offers.speeds)
-        sites = SiteSpace(offers, facts, limits, self.steps_left)
-        return Problem(limits, choice, sites, self.seed, self.progress, *caches)
+        site_space = SiteSpace(offers, facts, limits, self.steps_left)
+        return Problem(limits, choice, site_space, self.seed, self.progress, *caches)
 
     def space(self, sites: SitePools) -> Space:
         """The plan space of some sites."""
@@ -195,7 +197,7 @@ class Problem:
         bound_of_rest = promising[most][0] if most is not None and len(promising) > most else np.inf
         chosen = {key for _, key in promising[:most]}
         rows = [r for r in self.rows if (o.provider[r], o.region[r]) in chosen]
-        return self.sites.builder.region_sites(rows, self.single_type_sites), bound_of_rest
+        return self.site_space.builder.region_sites(rows, self.single_type_sites), bound_of_rest
 
     def mix_lower_bound(self, cutoff: float, thorough: bool) -> float:
         """Least goal of any cluster of several types, the cutoff if none is below it.
@@ -214,7 +216,7 @@ class Problem:
             return scaled
         from recommender.optimize.merged_regions import least_mix_goal  # most answers need none
 
-        sites = self.sites.builder.regions_of_providers(self.rows, self.single_type_sites)
+        sites = self.site_space.builder.regions_of_providers(self.rows, self.single_type_sites)
         return max(scaled, least_mix_goal(space, sites, cutoff, MERGED_SETS))
 
     def _row_lower_bounds(self) -> Floats:
@@ -264,8 +266,8 @@ def planning_problem(
         limits = replace(limits, max_machines=job.machines)
     facts, left = Facts(catalog, choice, job, now), limits.left_after(progress)
     offers = OfferSpace(facts, left.max_machines)
-    sites = SiteSpace(offers, facts, left, job.steps * (1.0 - progress.done_share))
-    return Problem(left, choice, sites, seed, progress, *_caches(seed))
+    site_space = SiteSpace(offers, facts, left, job.steps * (1.0 - progress.done_share))
+    return Problem(left, choice, site_space, seed, progress, *_caches(seed))
 
 
 def _caches(seed: int) -> tuple[OutcomeCache, OutcomeCache]:

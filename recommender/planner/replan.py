@@ -163,7 +163,7 @@ class _Running:
         pools = [_pool(self.problem, m, plan) for m in plan.machines]
         machines = () if plan.fallback is None else plan.fallback.machines
         fallback = [_pool(self.problem, m, plan) for m in machines]
-        return self.problem.sites.builder.site_of(pools, fallback)
+        return self.problem.site_space.builder.site_of(pools, fallback)
 
     def _fallback_row(self, sites: SitePools) -> int:
         """The fallback of the plan, or the nearest in size; -1 where it has none."""

@@ -1,0 +1,39 @@
+"""A proof says no more than the search knows."""
+
+from pathlib import Path
+
+import pytest
+
+from recommender.plan.limits import Choice, Limits, Progress
+from recommender.planner.problem import planning_problem
+from recommender.planner.proof import proof_of
+from recommender.planner.search import PlanSearch
+from recommender.planner.selection import ranked_plans
+from tests.recommender.planning import HOUR, NOW, job, written
+
+DAY = Limits(deadline_s=24 * HOUR, max_machines=6)
+
+
+@pytest.fixture(scope="module")
+def search(tmp_path_factory: pytest.TempPathFactory) -> PlanSearch:
+    catalog = written(Path(tmp_path_factory.mktemp("catalog")))
+    return PlanSearch(planning_problem(job(), DAY, Choice(mix="no"), catalog, Progress(), NOW, 7))
+
+
+def test_a_search_that_left_nothing_open_leaves_no_gap_of_one_type(search: PlanSearch) -> None:
+    assert search.best.gap() == 0.0
+    proof = proof_of(search)
+    assert proof.one_type_gap == 0.0
+    assert proof.mixes in ("searched", "bounded")
+    assert proof.status == ("gap" if proof.gap else "optimal")
+
+
+def test_of_a_dearer_plan_than_the_one_found_the_gap_is_what_it_costs_more(
+    search: PlanSearch,
+) -> None:
+    found = search.builder.build(search.best.best_candidate())
+    dearer = max(ranked_plans(search, 5).plans, key=lambda each: each.cost_usd)
+    assert dearer.cost_usd > found.cost_usd
+    plain, gap = proof_of(search), proof_of(search, dearer).one_type_gap
+    assert plain.one_type_gap == 0.0
+    assert gap == pytest.approx(1.0 - found.cost_usd / dearer.cost_usd)
