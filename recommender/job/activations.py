@@ -1,37 +1,53 @@
 """What a transformer keeps of a sample for the backward pass, in 16-bit training.
 
 Bytes of each position and layer, h the width, E the parameters of a layer over h (the widths of
-what its matrices put out, residual stream apart), A the widths of what adapters take in:
+what its matrices put out, residual stream apart), F that of the feed-forward network, A the widths
+of what adapters take in:
 
-full     34·h                       Korthikanti et al. 2022, arXiv 2205.05198, without scores
+full     8·h + 2·E                  gated, kernels fused (`stack: tuned`): what norms and matrices
+                                    take in, queries to output, both halves of the product
+         16·h + 2·E + 2·F           gated, as plain scripts run it: two norms each keep a 32-bit
+                                    copy and its 16-bit quotient; the gate before and behind its
+                                    function, the other half, their product. Llama 3 8B: 49·h
+         34·h                       not gated: Korthikanti et al. 2022, arXiv 2205.05198,
+                                    without scores
 lora     8·h + 2·E + 3·A            the frozen matrices keep no input for a gradient of their own;
-                                    norms keep 32-bit copies of the stream, and every output before
-                                    a nonlinear function or a product 16 bits; each adapter its
-                                    input behind dropout, 2, and the mask of it, 1
+                                    norms keep 32-bit copies of the stream (LayerNorm 16 bits, 4),
+                                    and every output before a nonlinear function or a product 16
+                                    bits; each adapter its input behind dropout, 2, and its mask, 1
 qlora    8·h + 4·E + 3·A            the stream is in 32 bits, as embeddings are, and 4-bit matrices
                                     give back what width they are given
 
-The last two as PEFT 0.19 and bitsandbytes 0.50 run them on the layers of transformers 5
-(`prepare_model_for_kbit_training`, `Linear4bit.forward`; read 2026-11-23). The loss holds the
-logits, a 32-bit copy, its softmax and the gradient. Readings: docs/research/memory.md.
+The plain script as `LlamaDecoderLayer` of transformers 5.23 (PyTorch 2.13) runs, whose saved
+tensors were counted (2026-11-23: 49.1·h, with every layer recomputed 2·h). A mixture keeps 4·h
+more for each expert that a token passes (85.5·h of Mixtral, counted). Adapters as PEFT 0.19 and
+bitsandbytes 0.50 run them there (`prepare_model_for_kbit_training`, `Linear4bit.forward`; read
+2026-11-23). The loss holds the logits, a 32-bit copy, its softmax and the gradient.
+Readings: docs/research/memory.md.
 """
 
 from recommender.catalogs.frozen import dataclass
-from recommender.job.job import Method
+from recommender.job.job import Method, Stack
 
-# Per token and word: 16-bit logits, fp32 softmax and gradient; under adapters as the loss of
-# transformers holds them: logits (2 bytes, 4 in qlora's 32-bit stream), copy, softmax, gradient.
-LOGIT_BYTES = {"full": 10.0, "lora": 14.0, "qlora": 16.0}
+# Per token and word. Full training: softmax, its gradient and that of the logits, 32 bits each, at
+# the peak of a loss that `transformers` takes (counted, 2026-11-23; its trainer has let go of the
+# logits); 10 where kernels are fused: 16-bit logits, fp32 softmax and gradient. Adapters as their
+# readings were taken: logits (2 bytes, 4 in qlora's 32-bit stream), copy, softmax, gradient.
+_FULL_LOGIT_BYTES = {"tuned": 10.0, "typical": 12.0}
+_ADAPTER_LOGIT_BYTES = {"lora": 14.0, "qlora": 16.0}
 # Kept of an element of a score matrix where attention is not fused: softmax, its dropout and mask
 # (Korthikanti et al., arXiv 2205.05198, 2022: 5·a·s²).
 SCORE_BYTES = 5.0
-_FULL_BYTES = 34.0
+_PLAIN_BYTES = 34.0  # of h, where the feed-forward network is not gated
 _NORM_BYTES = 8.0  # two norms of a layer
-_OUTPUT_BYTES = {"lora": 2.0, "qlora": 4.0}
+_UNFUSED_NORM_BYTES = 16.0
+_ROUTED_BYTES = 4.0  # what an expert takes in, gathered, and what it gives back, to be weighted
+_OUTPUT_BYTES = {"full": 2.0, "lora": 2.0, "qlora": 4.0}
 _ADAPTER_BYTES = 3.0
 _STREAM_BYTES = {"full": 2.0, "lora": 2.0, "qlora": 4.0}  # a layer's input, kept to compute again
-_ATTENTION_WIDTHS = 2.0  # of E: queries, and what the heads give back
-_STREAM_INPUTS = 6.0  # of A: queries, keys, values, both halves of a gated product, output
+_ATTENTION_MATRICES = 4
+_ATTENTION_WIDTHS = {True: 2.0, False: 4.0}  # of E: queries, output; older ones' keys and values
+_MATRICES = {True: 7, False: 6}  # of a layer whose feed-forward network is gated, or is not
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,16 +58,25 @@ class Layers:
     number: int
     parameters: float  # of one layer, that a position passes
     method: Method
+    stack: Stack
+    gated: bool  # the feed-forward network has three matrices
+    experts: int = 0  # that a position passes and whose copies of it are kept
     adapted: float = 1.0  # the share of the matrices that adapters stand beside
 
     @property
     def layer_bytes(self) -> float:
         """Bytes that one layer keeps of a position."""
-        if self.method == "full":
-            return _FULL_BYTES * self.hidden
-        outputs = self.parameters / self.hidden
-        adapters = _ADAPTER_BYTES * self.adapted * self._adapted_inputs(outputs)
-        return _NORM_BYTES * self.hidden + _OUTPUT_BYTES[self.method] * outputs + adapters
+        outputs = _OUTPUT_BYTES[self.method] * self._outputs
+        if self.method != "full":
+            halved = self.method == "lora" and not self.gated  # LayerNorm keeps 16 bits
+            norms = _NORM_BYTES * self.hidden / (2.0 if halved else 1.0)
+            return norms + outputs + _ADAPTER_BYTES * self.adapted * self._adapted_inputs
+        if not self.gated:
+            return _PLAIN_BYTES * self.hidden
+        routed = _ROUTED_BYTES * self.experts
+        if self.stack == "tuned":
+            return (_NORM_BYTES + routed) * self.hidden + outputs
+        return (_UNFUSED_NORM_BYTES + routed) * self.hidden + outputs + 2.0 * self._middle
 
     @property
     def kept_bytes(self) -> float:
@@ -63,10 +88,26 @@ class Layers:
         """Bytes a sample keeps where layers are recomputed: inputs of all, and one whole layer."""
         return _STREAM_BYTES[self.method] * self.hidden * self.number + self.layer_bytes
 
-    def _adapted_inputs(self, outputs: float) -> float:
-        """Widths of all adapters' inputs: the stream's, and the middle of a gated network."""
-        middle = max(outputs - _ATTENTION_WIDTHS * self.hidden, 0.0) / 3.0
-        return _STREAM_INPUTS * self.hidden + middle
+    @property
+    def _outputs(self) -> float:
+        """E: widths of what the matrices put out."""
+        return self.parameters / self.hidden
+
+    @property
+    def _middle(self) -> float:
+        """F: the width of the feed-forward network, with a part of the keys'."""
+        feed_forward = max(self._outputs - _ATTENTION_WIDTHS[self.gated] * self.hidden, 0.0)
+        return feed_forward / (_MATRICES[self.gated] - _ATTENTION_MATRICES)
+
+    @property
+    def _adapted_inputs(self) -> float:
+        """A: widths of all adapters' inputs, the stream's of all matrices but the last."""
+        return (_MATRICES[self.gated] - 1) * self.hidden + self._middle
+
+
+def logit_bytes(method: Method, stack: Stack) -> float:
+    """Bytes that the loss holds of a token and word of the vocabulary."""
+    return _FULL_LOGIT_BYTES[stack] if method == "full" else _ADAPTER_LOGIT_BYTES[method]
 
 
 def heads_of(hidden: int) -> float:

@@ -19,7 +19,7 @@ from typing import TypeVar
 from recommender.catalogs.frozen import dataclass
 from recommender.errors import UsageError
 from recommender.inputs.units import format_count
-from recommender.job.activations import LOGIT_BYTES, Layers, score_bytes
+from recommender.job.activations import Layers, logit_bytes, score_bytes
 from recommender.job.job import AMOUNTS, SERVED_SHARDINGS, DataSet, Job
 from recommender.job.schema import Batch, DataFile, JobFile
 from recommender.job.timings import timing
@@ -49,6 +49,7 @@ _VIT_WIDTH_PER_LAYER = 50  # of ViT-B 64, L 43, H 40 (arXiv 2010.11929, table 1)
 _PATCH = 16  # the usual patch of a vision transformer
 _CPU_S_PER_IMAGE = 0.008  # 125 images/s and vCPU, decode, crop, flip: assumed, no source
 _IMAGE_BYTES = 115_440.0  # ILSVRC2012_img_train.tar 147.9 GB / 1,281,167
+_EXPERTS = 2  # that a token passes: Mixtral; others route to more, smaller ones
 _SEQ_LEN = {"encoder": 512, "encdec": 512, "decoder": 2048, "moe": 2048}
 _VOCABULARY = {"encoder": 30_522, "encdec": 32_128, "decoder": 128_256, "moe": 32_000}
 _TENSORS = {  # per layer, besides
@@ -408,7 +409,7 @@ def _activations(file: JobFile, shape: _Shape, derived: _Derived) -> tuple[float
     if shape.family in TRANSFORMERS:
         layers = _layers(file, shape)
         longer = max(shape.longest - shape.tokens, 0.0)
-        logits = LOGIT_BYTES[layers.method] * shape.vocabulary * longer
+        logits = logit_bytes(layers.method, layers.stack) * shape.vocabulary * longer
         logits *= shape.family in ("decoder", "moe")  # others project few positions, or none
         pair = 2.0 if file.post_training == "dpo" else 1.0
         scores = pair * score_bytes(shape.hidden, shape.longest / pair)
@@ -432,7 +433,17 @@ def _layers(file: JobFile, shape: _Shape) -> Layers:
     adapted = 1.0
     if file.trainable_params and file.lora_rank:  # beside fewer matrices than all, if so stated
         adapted = min(file.trainable_params / (file.lora_rank * width), 1.0)
-    return Layers(shape.hidden, shape.layers, passed / shape.layers, file.method or "full", adapted)
+    gated = shape.family in ("decoder", "moe") if file.gated is None else file.gated
+    return Layers(
+        hidden=shape.hidden,
+        number=shape.layers,
+        parameters=passed / shape.layers,
+        method=file.method or "full",
+        stack=file.stack or "typical",
+        gated=gated,
+        experts=_EXPERTS if shape.family == "moe" else 0,
+        adapted=adapted,
+    )
 
 
 def _ends(file: JobFile, shape: _Shape) -> float:

@@ -173,8 +173,8 @@ def _boolean_or_auto(value: Any, name: str) -> bool | None:
         raise UsageError(f"{name} {shown(value)} is neither yes, no nor auto") from None
 
 
-def _flag() -> Any:
-    return _field(_boolean, {"type": ["boolean", "null"]}, "")
+def _flag(said: str = "") -> Any:
+    return _field(_boolean, {"type": ["boolean", "null"]}, said)
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,6 +225,7 @@ class JobFile:
     adapted_width: float | None = _counted(
         "2.62M", most=_MOST_PARAMS, said="in + out of all matrices that adapters stand beside"
     )
+    gated: bool | None = _flag("whether the feed-forward network has three matrices, as in Llama")
     image_size: int | None = _whole("224", most=_MOST_SIDE, said="side of a picture in pixels")
     patch_size: int | None = _whole("16", most=_MOST_SIDE, said="side of a patch in pixels")
     seq_len: int | None = _whole("2048", most=_MOST_WIDTH, said="mean tokens in a sequence")

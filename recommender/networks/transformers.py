@@ -45,6 +45,7 @@ def transformer(config: Config, convention: Convention) -> Network:
         layers=layers,
         vocabulary=config.whole(("vocab_size",)),
         attention_width=_attention_width(config, heads),
+        gated=None if convention.family == "encoder" else convention.gated,
         most_tokens=config.whole(names.POSITIONS, 0),
     )
 

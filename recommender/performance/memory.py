@@ -4,7 +4,7 @@ import numpy as np
 
 from recommender.arrays import Bools, Floats
 from recommender.catalogs.frozen import dataclass
-from recommender.job.activations import LOGIT_BYTES
+from recommender.job.activations import logit_bytes
 from recommender.job.job import Job
 from recommender.performance.priors import Prior
 
@@ -80,7 +80,7 @@ def bytes_of(job: Job, prior: Prior) -> Bytes:
         context=CONTEXT_BYTES,
         activations=job.activation_bytes_per_sample,
         recomputed=job.recomputed_activation_bytes_per_sample,
-        logits=LOGIT_BYTES[job.method] * job.tokens_per_sample * job.vocabulary,
+        logits=logit_bytes(job.method, job.stack) * job.tokens_per_sample * job.vocabulary,
         gathered=gathered,
         reduced=gradient * trained,
         routed=_routed(job),

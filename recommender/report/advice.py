@@ -160,9 +160,14 @@ def spot_sentence(plan: Plan) -> str:
 
 
 def layout_sentence(step: StepSplit) -> str:
-    """That the training code must cut the network, where the plan counts on it."""
-    if not step.cuts_network:
-        return ""
+    """What the training code must do, where the plan counts on it: cut the network, recompute."""
+    parts = [_cut_phrase(step)] if step.cuts_network else []
+    if step.recompute_s > 0:
+        parts.append("counts on activation checkpointing (gradient_checkpointing of transformers)")
+    return "; ".join(parts)
+
+
+def _cut_phrase(step: StepSplit) -> str:
     code = f"{fmt.clean(step.sharding)}: needs model-parallel code (Megatron-LM, NeMo, torchtitan)"
     if "CP " in step.sharding:  # whole sequences of that length may fit no GPU
         return f"{code} that shares each sequence among GPUs"

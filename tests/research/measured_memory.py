@@ -29,7 +29,7 @@ Row = dict[str, str]
 OVER = {  # why some readings are a quarter less than is counted
     "context": "1.5 GB are counted for the context, buffers and fragmentation",
     "GPTQ": "matrices of GPTQ give back 16 bits, embeddings stay in 16, and so does the loss",
-    "gated": "a network that is not gated keeps two outputs less of a layer",
+    "parallel": "one norm for both halves of a layer, one adapter input for three matrices",
 }
 
 

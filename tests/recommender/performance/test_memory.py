@@ -11,7 +11,7 @@ GB = 1e9
 
 
 def needs(**changes):
-    job = llama(**changes)
+    job = llama(**{"stack": "tuned", **changes})  # its activations are those of fused kernels
     return bytes_of(job, prior_of(job))
 
 
@@ -32,6 +32,11 @@ def test_8b_on_eight_gpus_without_recomputation_takes_63_gb():
 
 def test_8b_on_two_gpus_takes_78_gb():
     assert needs().states / 2 + per_sample(needs(), True) == pytest.approx(78.0 * GB, rel=0.01)
+
+
+def test_a_loss_in_plain_scripts_holds_three_times_32_bits_of_each_word():
+    """Peak of a causal model's loss, transformers 5.23 on a CPU: 12.1 B (2026-11-23)."""
+    assert needs(stack="typical").logits == 12 * 8192 * 128_256
 
 
 def test_lora_of_8b_fits_one_gpu_of_24_to_48_gb():

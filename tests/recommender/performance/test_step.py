@@ -148,9 +148,9 @@ def test_too_little_memory_is_named_in_gib():
     fleet = clusters(found, {0: 1})
     assert np.isinf(steps(job, found, fleet).step_s[0])
     assert why_infeasible(job, found, fleet, 0) == (
-        "needs 29.2 GiB per GPU, aws/g6.48xlarge has 20.7 usable"
+        "needs 31.2 GiB per GPU, aws/g6.48xlarge has 20.7 usable"
     )
-    with pytest.raises(ValueError, match="29.2 GiB"):
+    with pytest.raises(ValueError, match="31.2 GiB"):
         explain(job, found, fleet, 0)
 
 

@@ -76,7 +76,7 @@ def test_the_lines_of_the_memory_add_up():
     total = needs.states / shards + needs.context
     total += split.micro_batch * per_sample(needs, split.recompute_s > 0)
     assert sum(lines.values()) == pytest.approx(total / GIB)
-    assert lines["logits"] == pytest.approx(split.micro_batch * 8192 * 128_256 * 10 / GIB)
+    assert lines["logits"] == pytest.approx(split.micro_batch * 8192 * 128_256 * 12 / GIB)
 
 
 def test_a_job_without_any_strategy_keeps_the_plain_bounds():

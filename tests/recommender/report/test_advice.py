@@ -53,11 +53,17 @@ def test_what_is_no_machine_is_told_where_it_is_a_good_part_of_the_bill() -> Non
 
 
 def test_code_that_cuts_is_asked_for_and_sharding_offered_where_sequences_are_whole():
-    step = GCP.estimate.step
+    step = replace(GCP.estimate.step, recompute_s=0.0)
     cut, shared = (replace(step, sharding=word) for word in ("TP 8 × FSDP 4", "FSDP 16, CP 8"))
     assert layout_sentence(replace(step, sharding="fsdp")) == ""
     assert layout_sentence(cut).endswith("; --sharding fsdp plans without it")
     assert layout_sentence(shared).endswith("that shares each sequence among GPUs")
+
+
+def test_a_script_that_must_compute_activations_again_is_told_so() -> None:
+    kept = replace(GCP.estimate.step, sharding="fsdp", recompute_s=0.0)
+    assert layout_sentence(kept) == ""
+    assert "activation checkpointing" in layout_sentence(replace(kept, recompute_s=1.0))
 
 
 def test_patience_before_a_move_is_told_only_where_there_is_some() -> None:
