@@ -188,7 +188,7 @@ def test_a_list_is_charged_by_the_zone_that_is_up(catalog: Catalog) -> None:
     assert facts.spot_class(t, rows).basis == "your trace, 1 of 2 zones"
 
 
-@pytest.mark.parametrize("deadline_h", [None, 30.0])
+@pytest.mark.parametrize("deadline_h", sampled((None, 30.0), (30.0,)))
 @pytest.mark.parametrize("run_h", sampled((0.3, 3.0, 40.0), (3.0,)))
 def test_the_search_stays_exact_under_own_laws(
     catalog: Catalog, deadline_h: float | None, run_h: float

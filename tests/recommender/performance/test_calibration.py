@@ -382,7 +382,7 @@ def test_fsdp_runs_of_a_language_model_calibrate():
     assert step == pytest.approx(1.4 * truth[2], rel=0.15)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=15)
 @given(
     some.floats(0.2, 5.0), some.floats(0.1, 10.0), some.floats(0.05, 20.0), some.floats(0.0, 0.6)
 )

@@ -56,7 +56,7 @@ def a_mix_keeps_them(asked: Space) -> bool:
     )
 
 
-@pytest.mark.parametrize("chunk", one_in(4, CHUNKS))
+@pytest.mark.parametrize("chunk", one_in(CHUNKS, CHUNKS))
 def test_a_mix_is_found_where_one_keeps_the_limits_and_denied_only_where_none_does(
     chunk: int,
 ) -> None:

@@ -10,6 +10,7 @@ from recommender.risk.laws import RUN_FAMILY
 from recommender.risk.monte_carlo import cycles_needed, simulate_paths
 from recommender.risk.path_inputs import PathInputs, Paths
 from recommender.risk.random_numbers import random_numbers
+from tests.recommender.optimize.samples import sampled
 from tests.recommender.risk.cases import RESCUE, SPOT, path_inputs, random_plan
 from tests.recommender.risk.reference import Plan, tell
 
@@ -268,7 +269,7 @@ def test_histories_longer_than_the_draws_go_on_at_their_own_pace() -> None:
         assert np.median(getattr(h, name)[0] / expected) == pytest.approx(1.0, abs=0.05), name
 
 
-@pytest.mark.parametrize("deadline_h", [5_000.0, 6_000.0])
+@pytest.mark.parametrize("deadline_h", sampled((5_000.0, 6_000.0), (5_000.0,)))
 def test_a_safety_net_that_rings_after_the_last_drawn_run_rings_as_with_more_draws(
     deadline_h: float,
 ) -> None:
