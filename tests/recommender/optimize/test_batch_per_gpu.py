@@ -37,7 +37,7 @@ def growing(seed: int) -> Space:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_search_equals_looking_at_every_plan(seed: int) -> None:
     asked = growing(seed)
-    best = oracle(asked)[1].goal.min()
+    best = oracle(asked)[1].goal_value.min()
     state = search(asked, most=EVERY)
     assert np.isfinite(best) == np.isfinite(state.best_goal)
     if np.isfinite(best):
@@ -47,7 +47,7 @@ def test_the_search_equals_looking_at_every_plan(seed: int) -> None:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_boxes_find_the_best_plan(seed: int) -> None:
     asked = growing(seed)
-    best = oracle(asked)[1].goal.min()
+    best = oracle(asked)[1].goal_value.min()
     state = SearchState(slack=0.0, max_plans=EVERY)
     search_boxes(asked, 0, state)
     assert state.gap() == 0.0

@@ -135,7 +135,7 @@ def test_every_plan_kept_is_worth_what_the_full_model_says_and_keeps_every_limit
             listed = plan.counts[0] @ site.entries.usd_per_hour
             assert listed <= q.limits.hourly_usd + 1e-9
         if q.limits.max_overhead is not None:
-            assert found.overhead <= q.limits.max_overhead
+            assert worth.overhead[0] <= q.limits.max_overhead
 
 
 @pytest.mark.parametrize("seed", range(30))
