@@ -10,6 +10,7 @@ from recommender.market.sites import SitePools
 from recommender.optimize.search import search_mixes
 from recommender.optimize.search_state import SearchState
 from recommender.optimize.space import Space
+from recommender.planner.mix_bounds import mix_regions
 from recommender.planner.problem import Problem
 from recommender.planner.single_type_search import PROOF, SearchCap, SingleTypeSearch
 
@@ -74,7 +75,7 @@ class MixSearch:
         most = None if self._in_full or self._anchored else MIX_REGIONS
         able = None if self.single_type.own.incumbents else self._able
         pairs = MIX_PAIRS if most is None and not self.single_type.prove else None
-        return self.problem.mix_regions(self.single_type.own.cutoff, most, able, pairs)
+        return mix_regions(self.problem, self.single_type.own.cutoff, most, able, pairs)
 
     @cached_property
     def sites(self) -> SitePools:

@@ -1,16 +1,11 @@
 """One problem made ready: its limits, what may be rented for it, and the plan space."""
 
-from collections import Counter
-from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime
-
-import numpy as np
 
 from recommender.arrays import Floats
 from recommender.catalogs.catalog import Catalog
 from recommender.catalogs.frozen import dataclass
-from recommender.catalogs.schema import InstanceType
 from recommender.errors import UsageError
 from recommender.inputs.limits import exact
 from recommender.job.job import Job
@@ -18,7 +13,6 @@ from recommender.job.timings import on_catalog
 from recommender.market.offer_facts import Facts, Pool
 from recommender.market.quota_rows import refuse_unknown_quotas
 from recommender.market.sites import SitePools
-from recommender.optimize.bounds.cluster import least_seconds, offer_lower_bounds, paid_share
 from recommender.optimize.space import (
     ANCHOR,
     MEMORY_TIER,
@@ -29,12 +23,10 @@ from recommender.optimize.space import (
 from recommender.performance.clusters import MachineColumns
 from recommender.plan.limits import LIMITS, Choice, Limits, Progress
 from recommender.planner.offer_space import OfferSpace, SiteSpace
-from recommender.risk.laws import gang_hazard
 from recommender.risk.run_statistics import OutcomeCache
 
 SEARCHED = 256  # paths that plans are compared on
 PRINTED = 2048  # paths behind every printed figure
-MERGED_SETS = 100  # sets of types whose bounds say what a mix could gain, at 1 ms each
 FOLLOWED_MOST = 1000  # plans remembered on these paths: 33 kB each
 PATHS_OF = {
     "auto": (NONE, OBJECT_STORE, ANCHOR, MEMORY_TIER),
@@ -165,84 +157,6 @@ class Problem:
     def is_derived(self, pool: Pool) -> bool:
         """Whether nobody quoted the price of the place tried first."""
         return self.catalog.offers.kind[pool.rows[0]] == "derived"
-
-    def mix_regions(
-        self,
-        cutoff: float,
-        most: int | None,
-        providers: Collection[str] | None = None,
-        pairs: int | None = None,
-    ) -> tuple[SitePools, float]:
-        """Sites of the regions where some entry could be part of a better mix, best first.
-
-        A mix costs at least what its best entry would at perfect scaling (mediant inequality).
-        With `most`, only so many regions, with `pairs` as many as hold so many pairs of offers
-        together, one at least; the second value is the lower bound of the rest. With `providers`,
-        only theirs.
-        """
-        if not self.rows:
-            return SitePools((), ()), float("inf")
-        o = self.catalog.offers
-        bounds: dict[tuple[str, str], float] = {}
-        offers: Counter[tuple[str, str]] = Counter()
-        for row, bound in zip(self.rows, self._row_lower_bounds().tolist(), strict=True):
-            key = (o.provider[row], o.region[row])
-            if providers is None or key[0] in providers:
-                bounds[key] = min(bound, bounds.get(key, np.inf))
-                offers[key] += 1
-        promising = sorted((bound, key) for key, bound in bounds.items() if bound < cutoff)
-        if pairs is not None:
-            sums = np.cumsum([offers[key] ** 2 for _, key in promising])
-            most = max(1, int((sums <= pairs).sum()))
-        bound_of_rest = promising[most][0] if most is not None and len(promising) > most else np.inf
-        chosen = {key for _, key in promising[:most]}
-        rows = [r for r in self.rows if (o.provider[r], o.region[r]) in chosen]
-        return self.site_space.builder.region_sites(rows, self.single_type_sites), bound_of_rest
-
-    def mix_lower_bound(self, cutoff: float, thorough: bool) -> float:
-        """Least goal of any cluster of several types, the cutoff if none is below it.
-
-        Of its best entry at perfect scaling; if thorough, of all regions as one where that is more,
-        which takes as long as half an answer.
-        """
-        space = self.space(self.single_type_sites)
-        if self.limits.goal == "time":
-            scaled = least_seconds(space)
-        else:
-            scaled = float(self._row_lower_bounds().min(initial=np.inf))
-        if scaled >= cutoff:
-            return cutoff
-        if not thorough:
-            return scaled
-        from recommender.optimize.merged_regions import least_mix_goal  # most answers need none
-
-        sites = self.site_space.builder.regions_of_providers(self.rows, self.single_type_sites)
-        return max(scaled, least_mix_goal(space, sites, cutoff, MERGED_SETS))
-
-    def _row_lower_bounds(self) -> Floats:
-        """Least goal of each allowed offer at perfect scaling, shape (rows,)."""
-        o, kinds = self.catalog.offers, self.offers.kinds.of
-        names = [(o.provider[r], o.instance_type[r]) for r in self.rows]
-        kind = np.array([kinds[name] for name in names], dtype=np.int64)
-        spot = np.array([o.market[r] == "spot" for r in self.rows], dtype=np.bool_)
-        price = np.array([self.facts.planning_price(r) for r in self.rows], dtype=np.float64)
-        share = np.where(spot, self._least_shares()[kind], 1.0)
-        return offer_lower_bounds(self.space(self.single_type_sites), kind, price * share)
-
-    def _least_shares(self) -> Floats:
-        """Least share of spot time that is charged, by instance type."""
-        return np.array([self._least_share(t) for t in self.offers.types])
-
-    def _least_share(self, t: InstanceType) -> float:
-        """Of all laws that a machine may follow: the shortest run with every shape."""
-        laws, rule = self.facts.spot_classes(t), self.facts.billing(t.provider, "spot")
-        together = np.array([c.co_interruption for c in laws])
-        hazard = gang_hazard(self.limits.max_machines + 1, together)
-        runs = [c.run_mean_s / factor for c, factor in zip(laws, hazard.tolist(), strict=True)]
-        sigma = np.array([c.run_sigma for c in laws] or [1.0])
-        free = 0.0 if rule is None else rule.free_if_interrupted_within_s
-        run = np.full(len(sigma), min(runs, default=1e9))
-        return float(paid_share(run, sigma, np.full(len(sigma), free)).min())
 
 
 def planning_problem(

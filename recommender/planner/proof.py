@@ -7,6 +7,7 @@ import numpy as np
 
 from recommender.optimize.search_state import EPSILON
 from recommender.plan.answer import Proof
+from recommender.planner.mix_bounds import mix_lower_bound
 from recommender.planner.plan_builder import Evaluated
 from recommender.planner.search import PlanSearch
 
@@ -56,5 +57,5 @@ def _mix_gap(search: PlanSearch) -> float:
     best = search.best.best_goal
     if not np.isfinite(best):
         return 0.0
-    least = search.problem.mix_lower_bound(best * (1.0 - EPSILON), search.thorough)
+    least = mix_lower_bound(search.problem, best * (1.0 - EPSILON), search.thorough)
     return 0.0 if least >= best * (1.0 - EPSILON) else 1.0 - least / best

@@ -57,17 +57,3 @@ def test_the_best_plan_without_limits_is_no_worse_than_any_under_them(
             assert best.time_s <= each.time_s * 1.01
         else:
             assert best.cost_usd <= each.cost_usd * 1.01
-
-
-def test_of_many_regions_those_are_mixed_first_whose_bound_is_best(search: PlanSearch) -> None:
-    inf = float("inf")
-    everywhere, rest = search.problem.mix_regions(inf, None)
-    regions = [site.region for site in everywhere.sites]
-    assert len(regions) > 1
-    assert rest == inf
-    one, rest = search.problem.mix_regions(inf, None, pairs=1)
-    assert [site.region for site in one.sites] == [
-        site.region for site in search.problem.mix_regions(inf, 1)[0].sites
-    ]
-    assert rest == search.problem.mix_regions(inf, 1)[1] < inf
-    assert len(search.problem.mix_regions(inf, None, pairs=10**9)[0].sites) == len(regions)

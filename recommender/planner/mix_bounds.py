@@ -1,0 +1,101 @@
+"""What clusters of several types could gain at most, and where: bounds made before any is searched.
+
+A mix costs at least what its best entry would at perfect scaling (mediant inequality).
+"""
+
+from collections import Counter
+from collections.abc import Collection
+
+import numpy as np
+
+from recommender.arrays import Floats
+from recommender.catalogs.schema import InstanceType
+from recommender.market.sites import SitePools
+from recommender.optimize.bounds.cluster import least_seconds, offer_lower_bounds, paid_share
+from recommender.planner.problem import Problem
+from recommender.risk.laws import gang_hazard
+
+MERGED_SETS = 100  # sets of types whose bounds say what a mix could gain, at 1 ms each
+
+
+def mix_regions(
+    problem: Problem,
+    cutoff: float,
+    most: int | None,
+    providers: Collection[str] | None = None,
+    pairs: int | None = None,
+) -> tuple[SitePools, float]:
+    """Sites of the regions where some entry could be part of a better mix, best first.
+
+    A mix costs at least what its best entry would at perfect scaling (mediant inequality).
+    With `most`, only so many regions, with `pairs` as many as hold so many pairs of offers
+    together, one at least; the second value is the lower bound of the rest. With `providers`,
+    only theirs.
+    """
+    if not problem.rows:
+        return SitePools((), ()), float("inf")
+    o = problem.catalog.offers
+    bounds: dict[tuple[str, str], float] = {}
+    offers: Counter[tuple[str, str]] = Counter()
+    for row, bound in zip(problem.rows, _row_lower_bounds(problem).tolist(), strict=True):
+        key = (o.provider[row], o.region[row])
+        if providers is None or key[0] in providers:
+            bounds[key] = min(bound, bounds.get(key, np.inf))
+            offers[key] += 1
+    promising = sorted((bound, key) for key, bound in bounds.items() if bound < cutoff)
+    if pairs is not None:
+        sums = np.cumsum([offers[key] ** 2 for _, key in promising])
+        most = max(1, int((sums <= pairs).sum()))
+    bound_of_rest = promising[most][0] if most is not None and len(promising) > most else np.inf
+    chosen = {key for _, key in promising[:most]}
+    rows = [r for r in problem.rows if (o.provider[r], o.region[r]) in chosen]
+    return problem.site_space.builder.region_sites(rows, problem.single_type_sites), bound_of_rest
+
+
+def mix_lower_bound(problem: Problem, cutoff: float, thorough: bool) -> float:
+    """Least goal of any cluster of several types, the cutoff if none is below it.
+
+    Of its best entry at perfect scaling; if thorough, of all regions as one where that is more,
+    which takes as long as half an answer.
+    """
+    space = problem.space(problem.single_type_sites)
+    if problem.limits.goal == "time":
+        scaled = least_seconds(space)
+    else:
+        scaled = float(_row_lower_bounds(problem).min(initial=np.inf))
+    if scaled >= cutoff:
+        return cutoff
+    if not thorough:
+        return scaled
+    from recommender.optimize.merged_regions import least_mix_goal  # most answers need none
+
+    sites = problem.site_space.builder.regions_of_providers(problem.rows, problem.single_type_sites)
+    return max(scaled, least_mix_goal(space, sites, cutoff, MERGED_SETS))
+
+
+def _row_lower_bounds(problem: Problem) -> Floats:
+    """Least goal of each allowed offer at perfect scaling, shape (rows,)."""
+    o, kinds = problem.catalog.offers, problem.offers.kinds.of
+    names = [(o.provider[r], o.instance_type[r]) for r in problem.rows]
+    kind = np.array([kinds[name] for name in names], dtype=np.int64)
+    spot = np.array([o.market[r] == "spot" for r in problem.rows], dtype=np.bool_)
+    price = np.array([problem.facts.planning_price(r) for r in problem.rows], dtype=np.float64)
+    share = np.where(spot, _least_shares(problem)[kind], 1.0)
+    return offer_lower_bounds(problem.space(problem.single_type_sites), kind, price * share)
+
+
+def _least_shares(problem: Problem) -> Floats:
+    """Least share of spot time that is charged, by instance type."""
+    return np.array([_least_share(problem, t) for t in problem.offers.types])
+
+
+def _least_share(problem: Problem, t: InstanceType) -> float:
+    """Of all laws that a machine may follow: the shortest run with every shape."""
+    laws, rule = problem.facts.spot_classes(t), problem.facts.billing(t.provider, "spot")
+    together = np.array([c.co_interruption for c in laws])
+    hazard = gang_hazard(problem.limits.max_machines + 1, together)
+    runs = [c.run_mean_s / factor for c, factor in zip(laws, hazard.tolist(), strict=True)]
+    sigma = np.array([c.run_sigma for c in laws] or [1.0])
+    free = 0.0 if rule is None else rule.free_if_interrupted_within_s
+    run = np.full(len(sigma), min(runs, default=1e9))
+    return float(paid_share(run, sigma, np.full(len(sigma), free)).min())
