@@ -39,14 +39,16 @@ class Pipeline:
     prove: bool = False
     save_lp: Path | None = None
     watch: Watch = field(default_factory=Watch)  # what it shows of its search
-    worth: bool = False  # whether to plan again for what a little more of each limit is worth
+    shadow_prices: bool = (
+        False  # whether to plan again for what a little more of each limit is worth
+    )
     followed: bool = False  # whether to gather every plan worth a look, with its runs
     report: bool = False  # and what else only a report holds
 
     @cached_property
     def search(self) -> PlanSearch:
         """The search that every part of the answer asks."""
-        return PlanSearch(self.problem, self.prove, self.watch, self.worth or self.prove)
+        return PlanSearch(self.problem, self.prove, self.watch, self.shadow_prices or self.prove)
 
     @cached_property
     def ranked(self) -> Ranked:
@@ -120,7 +122,7 @@ class Pipeline:
             more_plans=ranked.more,
             more_regions=more_regions(plans),
             seed=problem.seed,
-            program=program_facts(self.search, self.worth),
+            program=program_facts(self.search, self.shadow_prices),
             trio=None if failed else self.trio,
             best=self.best,
             by_value=problem.limits.by_value,

@@ -2,31 +2,45 @@
 
 from dataclasses import replace
 
+from recommender.catalogs.frozen import dataclass
 from recommender.market.quota_rows import one_machine_more
 from recommender.optimize import master_program as rows
 from recommender.optimize.master_program import MasterProgram
 from recommender.plan.answer import LimitWorth, ProgramFacts, ProgramShare
-from recommender.plan.limits import BUDGET, DEADLINE, HOURLY, LIMITS, MAX_OVERHEAD, Limit, Limits
+from recommender.plan.limits import BUDGET, DEADLINE, HOURLY, MAX_OVERHEAD, Limit, Limits
 from recommender.planner.search import PlanSearch, search_other_offers
 from recommender.planner.single_type_search import BASELINE
 
 SHOWN = 1e-3  # shares below this are what rounding leaves
 DIFFERS = 0.10  # by more than this the figure planned again is told
-# What one unit of a limit is in its own quantity, and the row of the program.
-UNITS: tuple[tuple[Limit, str, float, str], ...] = (
-    (DEADLINE, "hour", 3600.0, rows.DEADLINE),
-    (BUDGET, "USD", 1.0, rows.BUDGET),
-    (HOURLY, "USD/h", 1.0, rows.HOURLY),
-    (MAX_OVERHEAD, "point", 0.01, rows.OVERHEAD),
-)
 STEP = 0.05  # of a limit: how much more of it is planned with again, one unit at least
 
 
-def program_facts(search: PlanSearch, worth: bool) -> ProgramFacts | None:
-    """The program of a question; `worth` plans again to check what each limit is worth."""
+@dataclass(frozen=True, slots=True)
+class PricedLimit:
+    """A limit with a row in the program, and the unit by which its shadow price is told."""
+
+    limit: Limit
+    unit: str
+    size: float  # of the unit, in the limit's own quantity
+    row: str
+    dual_of_unit: float = 1.0  # the program's rows are in hours, USD and shares
+
+
+PRICED_LIMITS = (
+    PricedLimit(DEADLINE, "hour", 3600.0, rows.DEADLINE),
+    PricedLimit(BUDGET, "USD", 1.0, rows.BUDGET),
+    PricedLimit(HOURLY, "USD/h", 1.0, rows.HOURLY),
+    PricedLimit(MAX_OVERHEAD, "point", 0.01, rows.OVERHEAD, dual_of_unit=0.01),
+)
+
+
+def program_facts(search: PlanSearch, shadow_prices: bool) -> ProgramFacts | None:
+    """The program of a question; with `shadow_prices`, those of its limits, planned again."""
     program = search.single_type.program
     if program is None:
         return None
+    feasible = bool(search.best.incumbents)
     shares = sorted(
         (
             ProgramShare(words, bool(spot), float(share))
@@ -44,21 +58,21 @@ def program_facts(search: PlanSearch, worth: bool) -> ProgramFacts | None:
         spot_share=program.spot_share,
         on_demand_share=sum(each.share for each in shares if not each.spot),
         shares=tuple(shares),
-        worth=_worth(search, program) if worth and search.best.incumbents else (),
-        conflict=() if search.best.incumbents else program.conflict(),
+        worth=_shadow_prices(search, program) if shadow_prices and feasible else (),
+        conflict=() if feasible else program.conflict(),
     )
 
 
-def _worth(search: PlanSearch, program: MasterProgram) -> tuple[LimitWorth, ...]:
+def _shadow_prices(search: PlanSearch, program: MasterProgram) -> tuple[LimitWorth, ...]:
+    """What a unit more of each limit is worth, and of each quota that the best plan uses."""
     limits = search.problem.limits
-    units = {limit: (unit, size, row) for limit, unit, size, row in UNITS}
     found = [
-        _limit_worth(search, program, limit, value, *units[limit])
-        for limit, value in limits.given(LIMITS)
-        if limits.goal != "frontier"
+        _shadow_price(search, program, priced, value)
+        for priced in PRICED_LIMITS
+        if (value := limits.value(priced.limit)) is not None and limits.goal != "frontier"
     ]
     if not _mixed(search):
-        return (*found, *_quota_worth(search))
+        return (*found, *_quota_shadow_prices(search))
     return tuple(each for each in found if each.gain > 0.0)  # its search was cut off
 
 
@@ -66,36 +80,29 @@ def _mixed(search: PlanSearch) -> bool:
     return len(search.best.best_candidate().entries) > 1
 
 
-def _limit_worth(
-    search: PlanSearch,
-    program: MasterProgram,
-    limit: Limit,
-    value: float,
-    unit: str,
-    size: float,
-    row: str,
+def _shadow_price(
+    search: PlanSearch, program: MasterProgram, priced: PricedLimit, value: float
 ) -> LimitWorth:
     """The dual of a limit's row, or what planning again gains where that differs."""
-    by_row = {rows.DEADLINE: 1.0, rows.OVERHEAD: 0.01}.get(row, 1.0)
-    told = -program.solution.duals.get(row, 0.0) * by_row
-    more = max(size, STEP * value)
-    limits = search.problem.limits.with_value(limit, value + more)
+    dual = -program.solution.duals.get(priced.row, 0.0) * priced.dual_of_unit
+    more = max(priced.size, STEP * value)
+    limits = search.problem.limits.with_value(priced.limit, value + more)
     # Next to a mix, what planning with one machine type gains says nothing.
     looser = (
         search.again(limits) if _mixed(search) else search.single_type.search(limits, cap=BASELINE)
     )
     gained = max(search.best.best_goal - looser.best_goal, 0.0)
-    planned = _in_goal_units(search.problem.limits, gained) * size / more
-    if abs(told - planned) <= DIFFERS * max(abs(planned), abs(told), 1e-9):
-        return LimitWorth(limit.name, unit, told, "program")
-    return LimitWorth(limit.name, unit, planned, "planned again")
+    planned = _in_goal_units(search.problem.limits, gained) * priced.size / more
+    if abs(dual - planned) <= DIFFERS * max(abs(planned), abs(dual), 1e-9):
+        return LimitWorth(priced.limit.name, priced.unit, dual, "program")
+    return LimitWorth(priced.limit.name, priced.unit, planned, "planned again")
 
 
 def _in_goal_units(limits: Limits, gained: float) -> float:
     return gained / 3600.0 if limits.goal == "time" else gained
 
 
-def _quota_worth(search: PlanSearch) -> tuple[LimitWorth, ...]:
+def _quota_shadow_prices(search: PlanSearch) -> tuple[LimitWorth, ...]:
     """One more machine's worth of every quota that the best plan uses, planned again."""
     problem, best = search.problem, search.best
     found = []
