@@ -58,15 +58,15 @@ def recommend(
     moment = clock_now() if now is None else now
     problem = planning_problem(job, limits, choice, catalog, progress, moment, seed)
     pipeline = Pipeline(
-        problem,
-        top,
-        compare,
-        prove,
-        save_lp,
-        watch or Watch(),
-        worth or report or explain > 0,
-        followed,
-        report,
+        problem=problem,
+        top=top,
+        compare=compare,
+        prove=prove,
+        save_lp=save_lp,
+        watch=watch or Watch(),
+        shadow_prices=worth or report or explain > 0,
+        followed=followed,
+        report=report,
     )
     answer = pipeline.answer()
     answer = replace(answer, warnings=(*passed_over, *answer.warnings))
