@@ -18,7 +18,7 @@ CORRELATION_ACROSS = 0.07  # of two regions' spot states; AWS and GCP traces 202
 
 _TYPES: dict[str, np.dtype[Any]] = {
     **dict.fromkeys(("kind", "offer", "region", "cap"), np.dtype(np.int64)),
-    **dict.fromkeys(("spot", "held"), np.dtype(np.bool_)),
+    **dict.fromkeys(("spot", "runs_from_start"), np.dtype(np.bool_)),
 }
 
 

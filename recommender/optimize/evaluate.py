@@ -98,7 +98,7 @@ class Gang:
     zone_sd: Floats
     zone_count: Floats
     correlation: Floats
-    held: Bools
+    runs_from_start: Bools
     price_sigma: Floats
     minimum_s: Floats
     free_s: Floats
@@ -230,7 +230,7 @@ def drafts_of(space: Space, site: Site, plans: Plans) -> Reduced:
         zone_sd=gang.zone_sd,
         zone_count=gang.zone_count,
         correlation=gang.correlation,
-        held=gang.held,
+        runs_from_start=gang.runs_from_start,
         changeover_s=changeover,
         interval_s=saves.interval_min_s,
         stall_s=saves.stall_s,
@@ -336,7 +336,7 @@ def gang_of(space: Space, entries: Entries, counts: Ints) -> Gang:
             has_spot, least_used(np.where(entries.spot, entries.zone_count, 9.0), counts), 1.0
         ),
         correlation=np.where(used, entries.correlation, 0.0).max(axis=1),
-        held=np.where(has_spot, entries.held[lead], True),
+        runs_from_start=np.where(has_spot, entries.runs_from_start[lead], True),
         price_sigma=(bill * entries.price_sigma).sum(axis=1) / np.maximum(bill.sum(axis=1), 1e-9),
         minimum_s=np.where(used, entries.minimum_s, 0.0).max(axis=1),
         free_s=np.where(

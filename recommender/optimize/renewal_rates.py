@@ -206,10 +206,10 @@ def _interruptions(p: PathInputs, cycle: _Cycle, capacity: _Capacity, left: Floa
 
 
 def _chance_to_last(p: PathInputs, needed_s: Floats) -> Floats:
-    """The chance that a run lasts so long, from its start where it is held, else from now on."""
+    """The chance that a run lasts so long, from its start or else from now on."""
     found = np.empty_like(needed_s)
     mean, sigma = p.run_mean_s[:, None], p.run_sigma[:, None]
-    new, met = np.flatnonzero(p.held), np.flatnonzero(~p.held)
+    new, met = np.flatnonzero(p.runs_from_start), np.flatnonzero(~p.runs_from_start)
     found[new] = RUN_FAMILY.survival(needed_s[new], mean[new], sigma[new])
     found[met] = RUN_FAMILY.excess(needed_s[met], mean[met], sigma[met]) / mean[met]
     return found

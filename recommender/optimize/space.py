@@ -49,7 +49,7 @@ class Entries:
     co_interruption: Floats  # rho
     zone_count: Floats
     correlation: Floats
-    held: Bools
+    runs_from_start: Bools
     price_sigma: Floats
     minimum_s: Floats
     free_s: Floats

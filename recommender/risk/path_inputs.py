@@ -34,7 +34,7 @@ class PathInputs:
     zone_sd: Floats
     zone_count: Floats  # length of the failover list
     correlation: Floats  # of two listed zones being down together
-    held: Bools  # runs are counted from the machine's start
+    runs_from_start: Bools  # runs are counted from the machine's start
     changeover_s: Floats
     interval_s: Floats
     stall_s: Floats

@@ -37,7 +37,7 @@ class ClassCapacity:
         waits = _waits(p, sample, zones)
         # The job asks at a random moment, when part of a run is over.
         left = RUN_FAMILY.residual_factors(lengths[0], p.run_sigma[:, None], sample.residue[None])
-        lengths[0] *= np.where(zones.is_down | p.held[:, None], 1.0, left)
+        lengths[0] *= np.where(zones.is_down | p.runs_from_start[:, None], 1.0, left)
         return lengths, waits
 
 
@@ -70,7 +70,7 @@ class OtherRunLaw:
         shape = self.law.lengths(run_uniforms(sample)).T.astype(np.float32)
         lengths = zones.run_s.astype(np.float32)[None] * shape[:, None]
         left = zones.run_s * self.law.residues(sample.residue)[None]
-        lengths[0] = np.where(zones.is_down | p.held[:, None], lengths[0], left)
+        lengths[0] = np.where(zones.is_down | p.runs_from_start[:, None], lengths[0], left)
         return lengths, _waits(p, sample, zones)
 
 

@@ -60,7 +60,7 @@ def deflated(p: PathInputs, market: Deflatable, machines: int, co_pressure: floa
         zone_sd=zero,
         zone_count=np.ones(1),
         correlation=zero,
-        held=np.zeros(1, dtype=bool),
+        runs_from_start=np.zeros(1, dtype=bool),
         changeover_s=zero,
         notice_saves=np.ones(1),
         elastic_share=np.array([1.0 - market.depth]),

@@ -41,7 +41,7 @@ JOB = RESCUE | {
     "zone_sd": 1.0,
     "zone_count": 2.0,
     "correlation": 0.3,
-    "held": 0.0,
+    "runs_from_start": 0.0,
     "spot_price_sigma": 0.2,
     "changeover_s": 600.0,
     "interval_s": 1500.0,

@@ -98,7 +98,7 @@ def _site(types: tuple[str, ...], quota: int) -> Site:
             co_interruption=ones,
             zone_count=ones,
             correlation=0.0 * ones,
-            held=np.ones(count, dtype=bool),
+            runs_from_start=np.ones(count, dtype=bool),
             price_sigma=0.0 * ones,
             minimum_s=60.0 * ones,
             free_s=0.0 * ones,

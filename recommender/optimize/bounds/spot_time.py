@@ -176,12 +176,12 @@ def _overhead_around(
     """The least at the ends of a piece of the grid of work, from either first run."""
     ends = FIRST_S * RATIO ** np.array([point, point + 1.0, point, point + 1.0])
     law = (RUN_GRID**power, run_sigma, changeover_s)
-    inputs = lossless(ends, *law, held=np.array([False, False, True, True]))
+    inputs = lossless(ends, *law, runs_from_start=np.array([False, False, True, True]))
     return float(checkpoint_overhead(simulate_paths(inputs, None, paths, seed)).min())
 
 
 def lossless(
-    work_s: Floats, run_mean_s: float, run_sigma: float, changeover_s: float, held: Bools
+    work_s: Floats, run_mean_s: float, run_sigma: float, changeover_s: float, runs_from_start: Bools
 ) -> PathInputs:
     """Work on spot machines that are always there again, with free and immediate saves."""
     values = dict.fromkeys(PathInputs.__slots__, 0.0)
@@ -200,4 +200,4 @@ def lossless(
         "best_fallback_speed": 1.0,
     }
     columns: dict[str, Any] = {name: np.full(len(work_s), v) for name, v in values.items()}
-    return PathInputs(**columns | {"work_s": work_s, "held": held})
+    return PathInputs(**columns | {"work_s": work_s, "runs_from_start": runs_from_start})

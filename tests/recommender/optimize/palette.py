@@ -211,7 +211,7 @@ def _site(rng: np.random.Generator, columns: MachineColumns, entries: int, most:
             co_interruption=law[:, 4],
             zone_count=ones * sites,
             correlation=ones * 0.2,
-            held=np.zeros(entries, dtype=bool),
+            runs_from_start=np.zeros(entries, dtype=bool),
             price_sigma=ones * 0.1,
             minimum_s=ones * 60,
             free_s=np.where(spot, free, 0.0),

@@ -23,7 +23,7 @@ PLAIN: dict[str, float] = {
     "zone_sd": 0.0,
     "zone_count": 1.0,
     "correlation": 0.0,
-    "held": 1.0,
+    "runs_from_start": 1.0,
     "changeover_s": 300.0,
     "interval_s": 1_000.0,
     "stall_s": 20.0,
@@ -53,7 +53,7 @@ SPOT = {
     "outage_sigma": 1.3,
     "availability_logit": 0.7,
     "zone_sd": 1.0,
-    "held": 0.0,
+    "runs_from_start": 0.0,
 }
 # On demand, twice as fast, four times the price.
 RESCUE = {
@@ -70,7 +70,7 @@ def path_inputs(*rows: dict[str, float]) -> PathInputs:
     """Columns of plans, each given by what differs from the plain one."""
     plans = [PLAIN | row for row in (rows or ({},))]
     columns = {name: np.array([float(p[name]) for p in plans]) for name in PathInputs.__slots__}
-    columns["held"] = columns["held"] > 0  # type: ignore[assignment]
+    columns["runs_from_start"] = columns["runs_from_start"] > 0  # type: ignore[assignment]
     return PathInputs(**columns)  # type: ignore[arg-type]
 
 
@@ -93,7 +93,7 @@ def random_plan(rng: np.random.Generator) -> tuple[dict[str, float], float | Non
         "zone_sd": float(rng.uniform(0.0, 1.3)),
         "zone_count": float(rng.integers(1, 5)),
         "correlation": float(rng.choice([0.0, 0.2, 0.8])),
-        "held": float(rng.random() < 0.3),
+        "runs_from_start": float(rng.random() < 0.3),
         "changeover_s": float(rng.uniform(30.0, 1500.0)),
         "interval_s": float(10 ** rng.uniform(2.3, 4.0)),
         "stall_s": float(rng.choice([0.0, 5.0, 150.0])),

@@ -74,7 +74,7 @@ def capacity(p: Plan, luck: RandomNumbers, path: int) -> Iterator[tuple[float, f
         if k == 0:
             down = luck.start[path] < (1.0 - up) * nowhere
             wait *= math.exp(p.outage_sigma**2) * luck.residue[path] if down else 0.0
-            if not down and not p.held:
+            if not down and not p.runs_from_start:
                 run *= math.exp(p.run_sigma**2) * luck.residue[path]
         away, moved = p.zone_count * wait, k > 0
         if k > 0 and luck.moved[path, k] >= nowhere:

@@ -25,15 +25,22 @@ def near(sample: np.ndarray, expected: float, sigmas: float = 4.0, slack: float 
 
 
 @pytest.mark.parametrize("hours", [1.0, 3.0, 8.0])
-@pytest.mark.parametrize("held", [0.0, 1.0])
-def test_the_chance_of_no_interruption_is_that_of_the_run_met(hours: float, held: float) -> None:
-    row = {"run_mean_s": 4 * HOUR, "run_sigma": 1.2, "held": held, "work_s": hours * HOUR}
+@pytest.mark.parametrize("runs_from_start", [0.0, 1.0])
+def test_the_chance_of_no_interruption_is_that_of_the_run_met(
+    hours: float, runs_from_start: float
+) -> None:
+    row = {
+        "run_mean_s": 4 * HOUR,
+        "run_sigma": 1.2,
+        "runs_from_start": runs_from_start,
+        "work_s": hours * HOUR,
+    }
     h = simulate_paths(path_inputs(row | {"interval_s": 1e9, "stall_s": 0.0}), None, PATHS)
     need, run, sigma = (np.array(v) for v in (hours * HOUR + 300, 4 * HOUR, 1.2))
     # A run met at random has a residue longer than t with chance E[(X - t)+]/E[X].
     fresh = RUN_FAMILY.survival(need, run, sigma)
     met = RUN_FAMILY.excess(need, run, sigma) / run
-    assert near(h.interruptions[0] == 0, float(fresh if held else met), slack=1e-3)
+    assert near(h.interruptions[0] == 0, float(fresh if runs_from_start else met), slack=1e-3)
 
 
 @pytest.mark.parametrize("logit", [-0.5, 0.7, 2.0])
@@ -45,7 +52,7 @@ def test_over_a_long_time_capacity_is_there_for_its_share(logit: float) -> None:
     assert up == pytest.approx(1 / (1 + math.exp(-logit)), abs=0.015)
 
 
-STEADY = {"run_mean_s": 1e7, "run_sigma": 0.1, "held": 1.0}
+STEADY = {"run_mean_s": 1e7, "run_sigma": 0.1, "runs_from_start": 1.0}
 
 
 def test_at_the_request_capacity_is_there_with_its_share() -> None:
@@ -128,7 +135,7 @@ def test_an_own_simulation_agrees_in_the_mean(
         "run_sigma": 0.9,
         "outage_sigma": 0.8,
         "availability_logit": 0.8,
-        "held": 0.0,
+        "runs_from_start": 0.0,
         "spot_usd_per_hour": 10.0,
         "changeover_s": 300.0,
         "interval_s": 900.0,
@@ -203,10 +210,14 @@ def hazards(changed: dict[str, float]) -> Paths:
     return simulate_paths(path_inputs(*rows), None, 2048)
 
 
-@pytest.mark.parametrize("held", [0.0, 1.0])
+@pytest.mark.parametrize("runs_from_start", [0.0, 1.0])
 @pytest.mark.parametrize("changeover", [60.0, 600.0])
-def test_the_makespan_never_falls_when_the_hazard_rises(held: float, changeover: float) -> None:
-    times = hazards({"held": held, "changeover_s": changeover}).time_s.mean(axis=1)
+def test_the_makespan_never_falls_when_the_hazard_rises(
+    runs_from_start: float, changeover: float
+) -> None:
+    times = hazards({"runs_from_start": runs_from_start, "changeover_s": changeover}).time_s.mean(
+        axis=1
+    )
     assert (np.diff(times) > -0.005 * times[:-1]).all()
     assert times[-1] > 1.2 * times[0]
 

@@ -84,7 +84,12 @@ def test_where_spot_is_gone_on_demand_is_short_too() -> None:
 def test_a_chance_never_falls_when_on_demand_is_likelier_there(deadline_h: float) -> None:
     """Of a spot plan with a fallback, and of the same machines rented on demand."""
     law = {"zone_sd": 2.0, "availability_logit": 1.0}
-    rented = {"spot_usd_per_hour": 0.0, "base_usd_per_hour": 30.0, "run_mean_s": 1e7, "held": 1.0}
+    rented = {
+        "spot_usd_per_hour": 0.0,
+        "base_usd_per_hour": 30.0,
+        "run_mean_s": 1e7,
+        "runs_from_start": 1.0,
+    }
     sure, kept = path_inputs(SPOT | RESCUE | law), []
     for at_once in (0.0, 0.05, 0.3, 0.7, 0.9, 1.0):
         median = 3.0 * HOUR

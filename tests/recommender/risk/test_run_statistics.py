@@ -86,7 +86,7 @@ def test_2048_histories_tell_the_time_of_a_plan_that_waits(law: str) -> None:
         "availability_logit": float(np.log(up / (1 - up))),
         "zone_count": 2.0,
         "correlation": 0.07,
-        "held": 0.0,
+        "runs_from_start": 0.0,
     }
     inputs = path_inputs(waits | facts)
     many = np.concatenate(

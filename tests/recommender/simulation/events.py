@@ -122,7 +122,7 @@ class History:
             wait, run = 0.0, p.run_mean_s * mean_one(luck, p.run_sigma)
             if first and luck.random() < (1.0 - up) * nowhere:
                 wait = self.left_of(outage, p.outage_sigma)
-            elif first and not p.held:
+            elif first and not p.runs_from_start:
                 run = self.left_of(p.run_mean_s, p.run_sigma)
             elif not first:
                 wait = self.between(outage, nowhere)

@@ -13,7 +13,7 @@ H = 3600.0
 # checkpoints of 30 s at Young's interval sqrt(2·30 s·5 h).
 SPOT = {
     "work_s": 500 * H, "run_mean_s": 5 * H, "run_sigma": 0.99, "changeover_s": 600.0,
-    "interval_s": 1039.0, "stall_s": 30.0, "held": 1.0, "spot_usd_per_hour": 10.0,
+    "interval_s": 1039.0, "stall_s": 30.0, "runs_from_start": 1.0, "spot_usd_per_hour": 10.0,
 }  # fmt: skip
 FREE = SPOT | {"stall_s": 0.0}  # a machine that is never taken needs no checkpoints
 

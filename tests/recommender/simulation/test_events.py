@@ -22,7 +22,10 @@ SCARCE = MILD | RESCUE | {"fallback_at_once": 0.6, "fallback_wait_s": 2 * H, "zo
 LATE = {"wait_s", "fallback_wait_s", "replaced_wait_s"}
 GRID: dict[str, tuple[dict[str, float], float | None]] = {
     "spot, waits": (MILD, None),
-    "held machines, notice covers a save": (MILD | {"held": 1.0, "notice_saves": 0.9}, None),
+    "held machines, notice covers a save": (
+        MILD | {"runs_from_start": 1.0, "notice_saves": 0.9},
+        None,
+    ),
     "billing minimum and free first hour": (MILD | BILLS, None),
     "three zones, an anchor, paid moves": (
         MILD
@@ -52,14 +55,20 @@ GRID: dict[str, tuple[dict[str, float], float | None]] = {
         None,
     ),
     "on-demand with faults and a queue": (
-        {"run_mean_s": 60 * H, "held": 1.0, "at_once": 0.7, "wait_s": H, "base_usd_per_hour": 30.0}
+        {
+            "run_mean_s": 60 * H,
+            "runs_from_start": 1.0,
+            "at_once": 0.7,
+            "wait_s": H,
+            "base_usd_per_hour": 30.0,
+        }
         | {"spot_usd_per_hour": 0.0},
         None,
     ),
     "on-demand machines replaced late": (
         {
             "run_mean_s": 6 * H,
-            "held": 1.0,
+            "runs_from_start": 1.0,
             "at_once": 0.6,
             "wait_s": 2 * H,
             "base_usd_per_hour": 3.0,

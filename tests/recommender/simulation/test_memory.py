@@ -13,11 +13,12 @@ RUNS = 20_480
 # (docs/research/risk-facts.md); AWS does not charge a run that it ends within the first hour.
 SPOT = {
     "work_s": 40 * H, "run_mean_s": 0.91 * H, "run_sigma": 1.68, "outage_sigma": 1.36,
-    "availability_logit": -0.45, "zone_sd": 0.0, "held": 1.0, "free_s": 3600.0,
+    "availability_logit": -0.45, "zone_sd": 0.0, "runs_from_start": 1.0, "free_s": 3600.0,
     "changeover_s": 1080.0, "interval_s": 900.0, "stall_s": 20.0, "spot_usd_per_hour": 8.0,
 }  # fmt: skip
 ON_DEMAND = {
-    "work_s": 40 * H, "run_mean_s": 1e9, "held": 1.0, "changeover_s": 400.0, "stall_s": 0.0,
+    "work_s": 40 * H, "run_mean_s": 1e9, "runs_from_start": 1.0, "changeover_s": 400.0,
+    "stall_s": 0.0,
     "spot_usd_per_hour": 0.0, "base_usd_per_hour": 8.95,
 }  # fmt: skip
 

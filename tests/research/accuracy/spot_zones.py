@@ -89,7 +89,7 @@ def journey(
         "best_fallback_speed": 1.0,
     }
     columns: dict[str, Any] = {name: np.full(1, value) for name, value in values.items()}
-    columns["held"] = np.zeros(1, dtype=np.bool_)
+    columns["runs_from_start"] = np.zeros(1, dtype=np.bool_)
     return PathInputs(**columns)
 
 
