@@ -63,8 +63,14 @@ def number(x: float) -> str:
 
 
 def usd(x: float) -> str:
-    """Money for a whole job: whole dollars from 10 on, three digits below."""
-    return number(float(round(x))) if 10 <= abs(x) < 1000 else number(x)
+    """Money for a whole job, as sure as estimates are: whole dollars from 10 on, two digits below.
+
+    4.1, 0.81, 0.047, 97, 361.
+    """
+    if x == 0 or abs(x) >= 1000 or not math.isfinite(x):
+        return number(x)
+    digits = 0 if abs(x) >= 9.95 else 1 - math.floor(math.log10(abs(x)))
+    return number(float(round(x, digits)))
 
 
 def duration(seconds: float) -> str:

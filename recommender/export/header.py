@@ -76,7 +76,7 @@ def _limits(run: RunDescription) -> str:
     if limits.deadline_s is not None:
         found.append(f"done within {duration(limits.deadline_s)}")
     if limits.budget_usd is not None:
-        found.append(f"at most {usd(limits.budget_usd)} USD")
+        found.append(f"at most {number(limits.budget_usd)} USD")
     if limits.hourly_usd is not None:
         found.append(f"at most {number(limits.hourly_usd)} USD/h")
     return ", ".join(found)

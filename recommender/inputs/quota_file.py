@@ -86,26 +86,52 @@ def _entry(item: object, place: str) -> tuple[list[str], dict[str, str]]:
 
 
 def _quota(row: CsvRow) -> QuotaLimit:
-    provider = chosen_cell(row, "provider", {p: p for p in PROVIDERS}, needed_cell(row, "provider"))
-    amount = needed_cell(row, "amount").lower()
-    market = chosen_cell(row, "market", MARKETS, "any")
+    _refuse_cells(row)
     region = row.cells.get("region", "")
     return QuotaLimit(
-        provider=provider,
-        quota_family=needed_cell(row, "family"),
-        market=cast("Literal['on_demand', 'spot', 'any']", market),
+        provider=_provider(row),
+        quota_family=_family(row),
+        market=_market(row),
         region="" if region.lower() in ("*", "any", "all") else region,
-        unit=chosen_cell(row, "unit", _UNITS, _USUAL_UNIT[provider]),
-        amount=_amount(row, amount),
+        unit=_unit(row),
+        amount=_amount(row),
         place=row.place,
     )
 
 
-def _amount(row: CsvRow, word: str) -> float:
+def _refuse_cells(row: CsvRow) -> None:
+    """Refuse a row with every cell that is wrong, not with the first."""
+    problems: list[str] = []
+    for read in (_provider, _family, _market, _unit, _amount):
+        try:
+            read(row)
+        except UsageError as error:
+            problems += error.problems
+    refuse_all(dict.fromkeys(problems))
+
+
+def _provider(row: CsvRow) -> str:
+    return chosen_cell(row, "provider", {p: p for p in PROVIDERS}, needed_cell(row, "provider"))
+
+
+def _family(row: CsvRow) -> str:
+    return needed_cell(row, "family")
+
+
+def _market(row: CsvRow) -> "Literal['on_demand', 'spot', 'any']":
+    return cast("Literal['on_demand', 'spot', 'any']", chosen_cell(row, "market", MARKETS, "any"))
+
+
+def _unit(row: CsvRow) -> QuotaUnit:
+    return chosen_cell(row, "unit", _UNITS, _USUAL_UNIT[_provider(row)])
+
+
+def _amount(row: CsvRow) -> float:
+    word = needed_cell(row, "amount").lower()
     if word in ("0", "0.0"):  # the usual state of a new account, and no mistake
         return 0.0
     if word == _UNLIMITED:
         return math.inf
-    if row.cells["family"].lower() == OTHERS:
+    if row.cells.get("family", "").lower() == OTHERS:
         raise UsageError(f"{row.where('amount')} {shown(word)} of all others; write unlimited or 0")
     return _AMOUNT(word, row.where("amount"))

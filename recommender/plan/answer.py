@@ -30,6 +30,7 @@ class Pick:
     reasons: tuple[str, ...] = ()  # why, and what it takes to get it going: a few words each
     effort_h: float = 0.0  # hours of a person's work: quotas to ask for, resuming, several machines
     faster: Faster | None = None  # of the fastest: what is faster still
+    ties: tuple[int, ...] = ()  # of the sensible one: numbers of plans that are as sensible
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,10 +59,26 @@ class TrioPlans:
         rank = ranks.get(self.fastest.candidate)  # of none, nobody asked for speed at any price
         faster = None if rank is None or self.third_role != "fastest" else self._faster(rank)
         return Trio(
-            sensible=pick("sensible", self.sensible),
+            sensible=replace(
+                pick("sensible", self.sensible), ties=self._as_sensible(table, limits)
+            ),
             cheapest=pick("cheapest", self.cheapest),
             third=replace(pick(self.third_role, self.third), faster=faster),
             asked=_asked(limits),
+        )
+
+    def _as_sensible(self, table: Sequence[Evaluated], limits: Limits) -> tuple[int, ...]:
+        """Plans that differ from the sensible one by less than other draws would change.
+
+        Well founded and no dearer all counted: with another seed they might stand in its place.
+        """
+        most = _near(self.sensible, limits)
+        return tuple(
+            rank
+            for rank, each in enumerate(table, 1)
+            if each.candidate != self.sensible.candidate
+            and _founded(each.plan)
+            and _whole(each, limits) <= most
         )
 
     def _faster(self, rank: int) -> Faster | None:
@@ -153,14 +169,22 @@ def _sooner(plans: list[Evaluated]) -> list[Evaluated]:
 def _sensible(plans: Sequence[Evaluated], limits: Limits) -> Evaluated:
     """The least of money, effort and waiting; of near-ties one well founded and cheap."""
 
-    def whole(each: Evaluated) -> float:
-        return generalised_cost_usd(each.plan, in_a_hurry=limits.goal == "time")
-
-    most = min(map(whole, plans)) * (1.0 + ALIKE)
-    near = [each for each in plans if whole(each) <= most]
+    most = min(_near(each, limits) for each in plans)
+    near = [each for each in plans if _whole(each, limits) <= most]
     near = [each for each in near if _founded(each.plan)] or near
     money = _cheapest(near).cost_usd * (1.0 + SAME_MONEY)
-    return min((each for each in near if each.cost_usd <= money), key=whole)
+    cheap = (each for each in near if each.cost_usd <= money)
+    return min(cheap, key=lambda each: _whole(each, limits))
+
+
+def _whole(each: Evaluated, limits: Limits) -> float:
+    """Money, effort and waiting together, in USD."""
+    return generalised_cost_usd(each.plan, in_a_hurry=limits.goal == "time")
+
+
+def _near(each: Evaluated, limits: Limits) -> float:
+    """What a plan may cost, all counted, that is as sensible as this one."""
+    return _whole(each, limits) * (1.0 + ALIKE)
 
 
 def _founded(plan: Plan) -> bool:

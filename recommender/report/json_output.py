@@ -107,6 +107,7 @@ def _trio(trio: Any) -> Any:
             "reasons": list(pick.reasons),
             "effort_h": plain(pick.effort_h),
             "faster": plain(pick.faster),
+            "ties": list(pick.ties),
         }
         for pick in trio.picks
     ]

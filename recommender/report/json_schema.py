@@ -166,6 +166,7 @@ def _pick(definitions: dict[str, Any]) -> dict[str, Any]:
             "reasons": {"type": "array", "items": {"type": "string"}},
             "effort_h": _PLAIN[float],
             "faster": _nullable(_of(Faster, definitions)),
+            "ties": {"type": "array", "items": {"type": "integer", "minimum": 1}},
         }
     )
 

@@ -170,11 +170,18 @@ def policy_cells(run: PolicyRun) -> tuple[str, ...]:
 def sentences(found: Simulation) -> list[tuple[str, str]]:
     """The sentences under the figures, by label."""
     return [
+        ("as answered", _told(found)),
         ("limits", _limits(found)),
         *([("fallback", _fallback(found))] if found.plan.fallback else []),
         ("first order", closed_words(found.closed_form)),
         ("capacity", fmt.clean(found.capacity)),
     ]
+
+
+def _told(found: Simulation) -> str:
+    """Cost and time as an answer tells them."""
+    cost, time = fmt.usd(found.cost.mean), fmt.duration(found.time.p50)
+    return f"{cost} USD on average, half of the runs within {time}"
 
 
 def _limits(found: Simulation) -> str:
@@ -198,7 +205,7 @@ def _fallback(found: Simulation) -> str:
 
 def closed_words(form: ClosedForm) -> str:
     """The closed form in one sentence."""
-    text = f"{form.law}: {fmt.duration(form.time_s)} and {fmt.usd(form.cost_usd)} USD expected"
+    text = f"{form.law}: {fmt.duration(form.time_s)} and {fmt.usd(form.cost_usd)} USD on average"
     if form.time_p95_s is not None:
         text += f", 95 % of runs within {fmt.duration(form.time_p95_s)}"
     if form.chance is not None:

@@ -27,10 +27,18 @@ def trio_parts(trio: Trio | None) -> list[tuple[str, str]]:
     why = fmt.listing([each for each in trio.picks[0].reasons if each not in _SAID])
     parts: list[tuple[str, str]] = []
     for rank, picks in roles.items():
-        words = [f"{spoken(picks[0].plan)} (plan {rank})", *map(faster_still, picks)]
+        tie = _tie(picks)
+        words = [f"{spoken(picks[0].plan)} (plan {rank}{tie})", *map(faster_still, picks)]
         words.insert(1, why if not parts else "")
         parts.append((", ".join(pick.role for pick in picks), "; ".join(filter(None, words))))
     return parts
+
+
+def _tie(picks: list[Pick]) -> str:
+    """That plans are as sensible as the one of these roles; "" where none is."""
+    ranks = [str(rank) for pick in picks for rank in pick.ties]
+    plans = "plan" if len(ranks) == 1 else "plans"
+    return f"; a tie with {plans} {fmt.listing(ranks)}" if ranks else ""
 
 
 def faster_still(pick: Pick) -> str:

@@ -97,7 +97,7 @@ def limit_rows(limits: Limits, unit_s: float) -> list[dict[str, Any]]:
         name = f"deadline {fmt.duration(limits.deadline_s)}"
         rows.append({"axis": "x", "at": limits.deadline_s / unit_s, "name": name})
     if limits.budget_usd is not None:
-        name = f"budget {fmt.usd(limits.budget_usd)} USD"
+        name = f"budget {fmt.number(limits.budget_usd)} USD"
         rows.append({"axis": "y", "at": limits.budget_usd, "name": name})
     return rows
 

@@ -99,6 +99,13 @@ def test_all_mistakes_are_named_with_their_lines(tmp_path: Path) -> None:
     assert error.value.problems[-1] == "and 30 more"
 
 
+def test_every_wrong_cell_of_a_row_is_named_at_once(tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as error:
+        _quotas(tmp_path, "provider,family,amount,market,unit\naws,,abc,spott,core\nawz,P,,,\n")
+    columns = [p.split("column ")[1].split()[0].strip(":") for p in error.value.problems]
+    assert columns == ["family", "market", "unit", "amount", "provider", "amount"]
+
+
 def _quotas(folder: Path, text: str, name: str = "q.csv") -> tuple[QuotaLimit, ...]:
     (folder / name).write_text(text)
     return read_quotas(folder / name)

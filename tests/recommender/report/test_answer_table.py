@@ -178,6 +178,20 @@ def test_an_unproven_answer_says_how_far_it_may_be_off() -> None:
     assert "best found; a mixed cluster up to 3 % better is not ruled out" in text
 
 
+def test_a_lower_bound_of_time_never_stands_above_the_median_that_is_printed() -> None:
+    """It bounds the mean of nine of ten runs, so it is told as a share of that one."""
+    told = ANSWER.plans[0].estimate
+    skew = replace(told, time=replace(told.time, p50=told.time.typical / 1.5))
+    bound = replace(
+        ANSWER,
+        goal="time",
+        lower_bound_s=told.time.typical / 1.25,
+        plans=(replace(ANSWER.plans[0], estimate=skew), *ANSWER.plans[1:]),
+    )
+    page = " ".join(drawn(answer_table.render(bound, QUESTION, 80), 80).split())
+    assert "plan 1 takes 25 % more than the lower bound" in page
+
+
 def test_a_proven_answer_says_what_was_searched() -> None:
     text = drawn(answer_table.render(ANSWER, QUESTION, 160), 160)
     assert "plan 1 proven best, mixed clusters included" in text

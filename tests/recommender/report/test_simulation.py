@@ -122,6 +122,12 @@ def test_the_median_leads_and_the_mean_is_that_of_all_runs() -> None:
     assert time.split()[2:] == ["8.8", "5.2", "15.3", "20.2", "9.1", "0.05", "8.2"]
 
 
+def test_cost_and_time_are_told_as_the_answer_tells_them_as_well() -> None:
+    """Mean cost and median time, so that both pages say one figure."""
+    page = " ".join(drawn(simulation.render(FOUND, ASKED, 80), 80).split())
+    assert "as answered 61 USD on average, half of the runs within 8.8 h" in page
+
+
 def test_the_picture_is_well_formed_and_always_the_same() -> None:
     text = svg(FOUND)
     check("simulation.svg", text)

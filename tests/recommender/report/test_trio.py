@@ -85,6 +85,31 @@ def test_each_role_has_a_line_and_a_plan_of_several_roles_one() -> None:
     assert [role for role, _ in trio_parts(asked)] == ["cheapest", "sensible", "safest"]
 
 
+def test_plans_that_are_as_sensible_are_told_as_a_tie() -> None:
+    trio = three(SMALL, GCP, ON_DEMAND)
+    tied = replace(trio, sensible=replace(trio.sensible, ties=(1, 3)))
+    assert "(plan 4; a tie with plans 1 and 3); no interruptions" in trio_parts(tied)[0][1]
+    assert "tie" not in trio_parts(trio)[0][1]
+    made = json_output.document(replace(ANSWER, trio=tied), QUESTION)
+    assert made["trio"][0]["ties"] == [1, 3]
+
+
+@pytest.mark.parametrize(
+    ("usd", "told"),
+    [
+        (0.806, "0.81"),
+        (4.0817, "4.1"),
+        (9.96, "10"),
+        (12.6, "13"),
+        (361.4, "361"),
+        (1234.0, "1,230"),
+    ],
+)
+def test_no_estimate_is_told_to_the_cent(usd: float, told: str) -> None:
+    cheap = replace(SMALL.estimate, cost=spread(usd, usd / 2, 2 * usd))
+    assert f"about {told} USD" in spoken(replace(SMALL, estimate=cheap))
+
+
 def test_what_is_told_in_full_is_the_plan_that_leads() -> None:
     """Its launch line, its quota and its number, in text, in Markdown and in JSON."""
     plans = (GCP, AWS_A100, AWS_A100, asking(4.0, new_accounts=0.0), ON_DEMAND)

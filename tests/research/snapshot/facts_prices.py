@@ -20,8 +20,10 @@ from recommender.catalogs.schema import Kind, Market, PriceDrift, Provider
 from tests.research.snapshot.sources import SourceBook
 
 AGES = (1.0, 7.0, 28.0, 91.0, 113.0, 180.0, 365.0)
-# Weekly observations of GCP prices begin here; before, gaps are months long.
-GCP_FROM = date(2024, 5, 17)
+# Weekly observations of GCP prices begin here; before, gaps are months long. On-demand prices
+# move by rare steps (four in 100 within half a year), which so short a time holds too few of: they
+# are followed from the first list on, where a step is dated within months.
+GCP_FROM: Mapping[Market, date] = {"spot": date(2024, 5, 17), "on_demand": date(2022, 2, 9)}
 # Azure is observed for 48 days; beyond a month its spread grows with the root of the age.
 AZURE_LONGEST = 28.0
 # Azure's prices are set once a month; what returns within days was an error of the list.
@@ -88,7 +90,7 @@ def tables(reference: Path, sources: SourceBook) -> dict[str, list[PriceDrift]]:
 
 
 def gcp_rows(reference: Path, sources: SourceBook) -> list[PriceDrift]:
-    """Drift of GCP prices, from weekly observations since May 2024."""
+    """Drift of GCP prices: of spot from weekly observations, on demand from all since 2022."""
     source = _gcp_source(sources)
     rows = []
     for market, sigmas in _gcp(reference).items():
@@ -186,13 +188,11 @@ def _history(path: Path, ages: Sequence[float]) -> list[float]:
 
 
 def _gcp(reference: Path) -> dict[Market, list[float]]:
-    start = float(GCP_FROM.toordinal())
     result: dict[Market, list[float]] = {}
     for market, column in _COLUMNS.items():
-        prices = [
-            _steps(p) for p in _read(reference / "prices/gcp_history.csv.gz", column).values()
-        ]
-        end = max(p.days[-1] for p in prices)
+        read = _read(reference / "prices/gcp_history.csv.gz", column).values()
+        prices = [without_spikes(_steps(p)) for p in read]
+        start, end = float(GCP_FROM[market].toordinal()), max(p.days[-1] for p in prices)
         result[market] = drift(prices, np.arange(start, end, 7.0), end, AGES)
     return result
 
