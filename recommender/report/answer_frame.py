@@ -132,7 +132,7 @@ def _proof(answer: Answer) -> str:
 def _floor(answer: Answer) -> str:
     if answer.goal == "time" and answer.lower_bound_s > 0.0:
         # It bounds what plans are ordered by, a trimmed mean; the median may be less.
-        best_s = answer.plans[answer.best - 1].estimate.time.typical
+        best_s = answer.plans[answer.best - 1].estimate.time.trimmed_mean
         above = max(best_s / answer.lower_bound_s - 1.0, 0.0)
         return f"plan {answer.best} takes {fmt.percent(above)} more than the lower bound"
     return f"lower bound {fmt.usd(answer.lower_bound_usd)} USD"

@@ -181,11 +181,11 @@ def test_an_unproven_answer_says_how_far_it_may_be_off() -> None:
 def test_a_lower_bound_of_time_never_stands_above_the_median_that_is_printed() -> None:
     """It bounds the mean of nine of ten runs, so it is told as a share of that one."""
     told = ANSWER.plans[0].estimate
-    skew = replace(told, time=replace(told.time, p50=told.time.typical / 1.5))
+    skew = replace(told, time=replace(told.time, p50=told.time.trimmed_mean / 1.5))
     bound = replace(
         ANSWER,
         goal="time",
-        lower_bound_s=told.time.typical / 1.25,
+        lower_bound_s=told.time.trimmed_mean / 1.25,
         plans=(replace(ANSWER.plans[0], estimate=skew), *ANSWER.plans[1:]),
     )
     page = " ".join(drawn(answer_table.render(bound, QUESTION, 80), 80).split())
