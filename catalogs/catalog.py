@@ -1,13 +1,14 @@
 """A catalog in memory: offers as columns, the rest as small rows, own machines added."""
 
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import cached_property
 from itertools import compress
 from typing import Any, cast
 
 from recommender.catalogs.frozen import dataclass
+from recommender.catalogs.instance_types import InstanceTypes
 from recommender.catalogs.schema import (
     Achieved,
     BillingRule,
@@ -20,6 +21,7 @@ from recommender.catalogs.schema import (
     Obtainability,
     Obtainable,
     Offer,
+    OwnMachine,
     OwnSpeed,
     PriceDrift,
     Quota,
@@ -114,6 +116,11 @@ class Catalog:
         """Give the hardware behind an offer."""
         return self.instance_types[offer.provider, offer.instance_type]
 
+    def like(self, key: tuple[str, str]) -> tuple[str, str]:
+        """The machine with the hardware of one: the same for own ones that differ by name alone."""
+        types = self.instance_types
+        return types.like(key) if isinstance(types, InstanceTypes) else key
+
     def price_dates(self) -> tuple[PriceDate, ...]:
         """List how old the prices are, by provider and market."""
         held: dict[tuple[str, str], list[str]] = {}
@@ -137,13 +144,15 @@ OWN_BENCH_SOURCE = Source(
 )
 
 
-def extended(catalog: Catalog, machines: Iterable[InstanceType], offers: Offers) -> Catalog:
-    """The catalog with more instance types and offers; their source is number 0."""
-    types = {(t.provider, t.instance_type): t for t in machines}
+def extended(catalog: Catalog, own: Mapping[str, OwnMachine], offers: Offers) -> Catalog:
+    """The catalog with own machines and more offers, whose source is number 0.
+
+    `own` gives for each name a machine with its hardware.
+    """
     return replace(
         catalog,
         offers=_appended(catalog.offers, offers),
-        instance_types={**catalog.instance_types, **types},
+        instance_types=InstanceTypes(catalog.instance_types, own),
         sources=(OWN_SOURCE, *catalog.sources),
     )
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from recommender.cli.exit_codes import run_guarded
 
 # A run makes many small objects and hardly any garbage: looking for it costs 8 % (2026-11).
-COLLECT_AFTER = 100_000
+COLLECT_AFTER = 1_000_000
 KEPT_BYTES = 8 << 20  # arrays up to this size stay in the process, up to twice as much unused
 
 

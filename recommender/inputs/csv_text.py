@@ -3,8 +3,8 @@
 import csv
 import io
 import re
-from collections.abc import Callable, Iterable, Mapping
-from itertools import islice
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice, zip_longest
 from pathlib import Path
 from typing import TypeVar
 
@@ -44,9 +44,44 @@ class CsvRow:
         return f"{self.place}, column {column}:"
 
 
+@dataclass(frozen=True, slots=True)
+class CsvTable:
+    """The rows of a CSV file as columns of text; "" where a cell is empty or missing."""
+
+    name: str  # "offers.csv"
+    lines: Sequence[int]  # the line of each row
+    columns: Mapping[str, Sequence[str]]
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    def __getitem__(self, index: int) -> CsvRow:
+        cells = {column: cells[index] for column, cells in self.columns.items() if cells[index]}
+        return CsvRow(f"{self.name}, line {self.lines[index]}", cells)
+
+    def __iter__(self) -> Iterator[CsvRow]:
+        return map(self.__getitem__, range(len(self)))
+
+    def column(self, name: str) -> Sequence[str]:
+        """The cells of a column; all empty where the file has none of that name."""
+        return self.columns.get(name) or ("",) * len(self)
+
+    def read(self, columns: Iterable[str], read: Callable[[CsvRow], T]) -> list[T]:
+        """What `read` makes of some columns of each row; rows that say the same are read once.
+
+        Raises the `UsageError` of the first that cannot be read.
+        """
+        cells = list(zip(*map(self.column, columns), strict=True))
+        values: dict[tuple[str, ...], T] = {}
+        for index, words in enumerate(cells):
+            if words not in values:
+                values[words] = read(self[index])
+        return [values[words] for words in cells]
+
+
 def read_csv(
     path: Path, required: Iterable[str], optional: Iterable[str], synonyms: Mapping[str, str]
-) -> list[CsvRow]:
+) -> CsvTable:
     """Read a CSV file whose header names known columns; every problem is reported at once."""
     return parse_csv(read_text(path, MOST_BYTES), shown(path.name), required, optional, synonyms)
 
@@ -58,33 +93,41 @@ def parse_csv(
     optional: Iterable[str],
     synonyms: Mapping[str, str],
     most_rows: int = MOST_ROWS,
-) -> list[CsvRow]:
+) -> CsvTable:
     """Read CSV text whose header names known columns; `name` stands before each problem.
 
     Lines that are empty or begin with # are passed over.
     """
     refuse_bomb(text, name)
-    lines = csv.reader(io.StringIO(text, newline=""), strict=True)
-    rows: list[CsvRow] = []
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    rows: list[list[str]] = []
+    lines: list[int] = []
     header: list[str] = []
     try:
-        for cells in filter(_says_something, lines):
-            place = f"{name}, line {lines.line_num}"
-            if header:
-                rows.append(_row(cells, header, place))
-            else:
+        for cells in filter(_says_something, reader):
+            place = f"{name}, line {reader.line_num}"
+            if not header:
                 header = _header(cells, place, tuple(required), tuple(optional), synonyms)
+                continue
+            if len(cells) > len(header):
+                raise UsageError(f"{place}: {len(cells)} cells under {len(header)} columns")
+            rows.append(cells)
+            lines.append(reader.line_num)
             if len(rows) > most_rows:
                 raise UsageError(f"{name}: more than {most_rows} rows; is it the right file?")
     except csv.Error as error:
-        raise UsageError(f"{name}, line {lines.line_num}: not CSV ({shown(error)})") from None
+        raise UsageError(f"{name}, line {reader.line_num}: not CSV ({shown(error)})") from None
     if not header:
         _header([], f"{name}, line 1", tuple(required), tuple(optional), synonyms)
-    if not _is_plain(text):
-        refuse_all(problem for row in rows for problem in _problems(row))
     if not rows:
         raise UsageError(f"{name}: holds no rows")
-    return rows
+    filled = zip_longest(*rows, fillvalue="")
+    table = CsvTable(
+        name, lines, {c: [*map(str.strip, cells)] for c, cells in zip(header, filled, strict=False)}
+    )
+    if not _is_plain(text):
+        refuse_all(problem for row in table for problem in _problems(row))
+    return table
 
 
 def refuse_bomb(text: str, name: str) -> None:
@@ -109,7 +152,8 @@ def _is_plain(text: str) -> bool:
 
 
 def _says_something(cells: list[str]) -> bool:
-    return bool("".join(cells).strip()) and not cells[0].lstrip().startswith("#")
+    first = cells[0].lstrip() if cells else ""
+    return first[0] != "#" if first else any(map(str.strip, cells))
 
 
 def refuse_all(problems: Iterable[str], stopped: bool = False) -> None:
@@ -123,7 +167,7 @@ def refuse_all(problems: Iterable[str], stopped: bool = False) -> None:
         raise UsageError(*found)
 
 
-def read_each(rows: list[CsvRow], read: Callable[[CsvRow], T]) -> tuple[T, ...]:
+def read_each(rows: Iterable[CsvRow], read: Callable[[CsvRow], T]) -> tuple[T, ...]:
     """Read every row; what is wrong with any is reported at once."""
     values: list[T] = []
     problems: list[str] = []
@@ -178,13 +222,6 @@ def _header(
         problems.append(f"{place}: a column stands twice")
     refuse_all(problems)
     return columns
-
-
-def _row(cells: list[str], header: list[str], place: str) -> CsvRow:
-    if len(cells) > len(header):
-        raise UsageError(f"{place}: {len(cells)} cells under {len(header)} columns")
-    filled = zip(header, map(str.strip, cells), strict=False)
-    return CsvRow(place, {column: cell for column, cell in filled if cell})
 
 
 def _problems(row: CsvRow) -> list[str]:

@@ -4,16 +4,19 @@ from array import array
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from datetime import date
+from operator import attrgetter
 from pathlib import Path
 from typing import cast
 
 from recommender.catalogs.catalog import Offers
 from recommender.catalogs.frozen import dataclass
+from recommender.catalogs.registry import OWN
 from recommender.catalogs.schema import InstanceType, Market, OwnMachine
 from recommender.errors import UsageError
 from recommender.inputs.csv_text import (
     MARKETS,
     CsvRow,
+    CsvTable,
     chosen_cell,
     needed_cell,
     read_csv,
@@ -31,9 +34,11 @@ _OPTIONAL = (
     "as_of",
 )  # fmt: skip
 COLUMNS = (*_REQUIRED, *_OPTIONAL)
-_NOT_HARDWARE = ("label", "instance_type", "usd_per_hour", "count", "market", "region")
+_NAMED_BY = ("label", "instance_type")
+_NOT_HARDWARE = (*_NAMED_BY, "usd_per_hour", "count", "market", "region")
 _HARDWARE = tuple(name for name in COLUMNS if name not in _NOT_HARDWARE)
 _NAMES = ("instance_type", "family", "quota_family")
+_BUT_NAMES = attrgetter(*(each.name for each in fields(OwnMachine) if each.name not in _NAMES))
 _SOLD_IN = {word: cast(Market, market) for word, market in MARKETS.items() if market != "any"}
 _SYNONYMS = {"provider": "label", "price": "usd_per_hour", "machines": "count"}
 _NETWORKS = {"tcp": "tcp", "ethernet": "tcp", "rdma": "rdma", "infiniband": "rdma", "efa": "rdma"}
@@ -43,14 +48,11 @@ _COUNT = whole_of("4", most=100_000)
 _SIZE = count_of("64", most=1e6)  # vCPUs, GiB, Gbit/s, GB/s, MB/s
 
 
-_Words = tuple[str | None, ...]  # the cells of a row that describe hardware
-
-
 @dataclass(frozen=True, slots=True)
 class OwnMachines:
     """Machines outside the catalog, and how many of them there are."""
 
-    machines: tuple[OwnMachine, ...]  # behind each offer
+    hardware: Mapping[str, OwnMachine]  # of each name a machine with its hardware
     offers: Offers
     limits: tuple[QuotaLimit, ...]
 
@@ -63,49 +65,47 @@ def read_offers(
     Columns: `COLUMNS` (docs/own-machines.md). What a row leaves out of a machine is taken of one
     of the `known` with the same GPU.
     """
-    rows = read_csv(path, _REQUIRED, _OPTIONAL, _SYNONYMS)
-    reader = _Reader(memory_mib, known, today.isoformat(), {}, {}, {})
-    machines, *places = zip(*read_each(rows, reader.row), strict=True)
-    limits = read_each([row for row in rows if "count" in row.cells], reader.limit)
-    _refuse_twins(machines, shown(path.name))
-    return OwnMachines(machines, _own_offers(machines, *places), limits)
+    table = read_csv(path, _REQUIRED, _OPTIONAL, _SYNONYMS)
+    reader = _Reader(memory_mib, known, today.isoformat(), {})
+    try:
+        names = _names(table)
+        machines = table.read(_HARDWARE, reader.machine)
+        markets = table.read(("market",), _market)
+        usd_per_hour = table.read(("usd_per_hour",), _usd_per_hour)
+    except UsageError:
+        read_each(table, reader.refuse)  # tells what is wrong with every row
+        raise
+    try:
+        counts = table.read(("count",), _count)
+    except UsageError:
+        read_each(table, _count)
+        raise
+    regions = [region or "own" for region in table.column("region")]
+    return OwnMachines(
+        _by_name(names, machines, table.name),
+        _own_offers(names, machines, regions, markets, usd_per_hour),
+        _limits(names, regions, counts),
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """Reads rows; hardware that many of them describe in the same words is worked out once."""
+    """Reads the machines of rows, each kind of hardware as one."""
 
     memory_mib: Mapping[str, int]
     known: Collection[InstanceType]
     today: str
-    hardware: dict[_Words, dict[str, object]]
-    machines: dict[tuple[str, _Words], OwnMachine]
-    counts: dict[str, int]
+    made: dict[object, OwnMachine]
 
-    def row(self, row: CsvRow) -> tuple[OwnMachine, str, Market, float]:
-        """The machine of a row, its region, market and USD per hour."""
-        name, words = _name(row), tuple(map(row.cells.get, _HARDWARE))
-        machine = self.machines.get((name, words))
-        if machine is None:
-            if words not in self.hardware:
-                self.hardware[words] = self._hardware(row)
-            named = {"instance_type": name, "family": name, "quota_family": name}
-            machine = OwnMachine(**self.hardware[words], **named)  # type: ignore[arg-type]
-            self.machines[name, words] = machine
-        market = chosen_cell(row, "market", _SOLD_IN, "on-demand")
-        usd = parse_money(needed_cell(row, "usd_per_hour"), row.where("usd_per_hour"))
-        return machine, row.cells.get("region", "own"), market, usd
+    def refuse(self, row: CsvRow) -> None:
+        """Raise `UsageError` for the first thing that is wrong with a row."""
+        needed_cell(row, "label")
+        self.machine(row)
+        _market(row)
+        _usd_per_hour(row)
 
-    def limit(self, row: CsvRow) -> QuotaLimit:
-        """How many there are of a machine."""
-        text = row.cells["count"]
-        if text not in self.counts:
-            self.counts[text] = _COUNT(text, row.where("count"))
-        region = row.cells.get("region", "own")
-        return QuotaLimit("own", _name(row), "any", region, "machine", self.counts[text])
-
-    def _hardware(self, row: CsvRow) -> dict[str, object]:
-        """All of a machine but its name."""
+    def machine(self, row: CsvRow) -> OwnMachine:
+        """The machine of a row, or one before it that differs by name alone."""
         gpu, gpus = _gpu(row, self.memory_mib), _GPUS(needed_cell(row, "gpus"), row.where("gpus"))
         memory_gib = _optional(row, "gpu_memory_gib") or self.memory_mib[gpu] / 1024
         like = reference(gpu, gpus, self.known)
@@ -116,23 +116,39 @@ class _Reader:
         )
         between = links(given, _links(row), self.known, row.where("intra"))
         whole = replace(given, intra_kind=between.kind, intra_gb_per_s=between.gb_per_s)
-        return {
-            **{n.name: getattr(whole, n.name) for n in fields(whole) if n.name not in _NAMES},
-            "like": f"{like.provider} {like.instance_type}" if like else "",
-            "assumed": assumed(whole, row.cells),
-        }
+        machine = OwnMachine(
+            **{each.name: getattr(whole, each.name) for each in fields(whole)},
+            like=f"{like.provider} {like.instance_type}" if like else "",
+            assumed=assumed(whole, row.cells),
+        )
+        return self.made.setdefault(_BUT_NAMES(machine), machine)
+
+
+def _market(row: CsvRow) -> Market:
+    return chosen_cell(row, "market", _SOLD_IN, "on-demand")
+
+
+def _usd_per_hour(row: CsvRow) -> float:
+    return parse_money(needed_cell(row, "usd_per_hour"), row.where("usd_per_hour"))
+
+
+def _count(row: CsvRow) -> int | None:
+    """How many there are of a machine; None where its row does not say."""
+    text = row.cells.get("count")
+    return None if text is None else _COUNT(text, row.where("count"))
 
 
 def _hardware(row: CsvRow, like: InstanceType) -> InstanceType:
     """A machine as its row tells it, its links aside; the rest as another machine has it."""
+    name = _name(needed_cell(row, "label"), row.cells.get("instance_type", ""))
     network = _optional(row, "network_gbit_per_s")
     basis = "documented" if network else "scaled" if like.network_gbit_per_s else "unknown"
     network = network or like.network_gbit_per_s
     return replace(
         like,
         provider="own",
-        instance_type=_name(row),
-        family=_name(row),
+        instance_type=name,
+        family=name,
         vcpus=round(_optional(row, "vcpus") or like.vcpus),
         memory_gib=_optional(row, "memory_gib") or like.memory_gib,
         arch="x86_64",
@@ -142,7 +158,7 @@ def _hardware(row: CsvRow, like: InstanceType) -> InstanceType:
         network_basis=basis,
         host_gb_per_s=_optional(row, "host_gb_per_s") or like.host_gb_per_s,
         local_disk_mb_per_s=_optional(row, "disk_mb_per_s") or like.local_disk_mb_per_s,
-        quota_family=_name(row),
+        quota_family=name,
         status="open",
         kind="quote",
         source=0,
@@ -155,15 +171,16 @@ def _links(row: CsvRow) -> Links:
 
 
 def _own_offers(
+    names: Sequence[str],
     machines: Sequence[OwnMachine],
     regions: Sequence[str],
     markets: Sequence[Market],
     usd_per_hour: Sequence[float],
 ) -> Offers:
-    rows = len(machines)
+    rows = len(names)
     return Offers(
-        provider=("own",) * rows,
-        instance_type=[machine.instance_type for machine in machines],
+        provider=(OWN,) * rows,
+        instance_type=names,
         region=regions,
         zone=("",) * rows,
         market=markets,
@@ -178,8 +195,26 @@ def _own_offers(
     )
 
 
-def _name(row: CsvRow) -> str:
-    label, kind = needed_cell(row, "label"), row.cells.get("instance_type")
+def _limits(
+    names: Iterable[str], regions: Iterable[str], counts: Iterable[int | None]
+) -> tuple[QuotaLimit, ...]:
+    """How many there are of each machine, where that is told."""
+    rows = zip(names, regions, counts, strict=True)
+    return tuple(
+        QuotaLimit(OWN, name, "any", region, "machine", count)
+        for name, region, count in rows
+        if count is not None
+    )
+
+
+def _names(table: CsvTable) -> list[str]:
+    labels, kinds = table.column("label"), table.column("instance_type")
+    if "" in labels:
+        needed_cell(table[labels.index("")], "label")
+    return list(map(_name, labels, kinds))
+
+
+def _name(label: str, kind: str) -> str:
     return f"{label}/{kind}" if kind else label
 
 
@@ -205,12 +240,14 @@ def _date(row: CsvRow, today: str) -> str:
         raise UsageError(f"{where} {shown(text)} is not a date; write 2026-11-20") from None
 
 
-def _refuse_twins(machines: Iterable[OwnMachine], name: str) -> None:
-    seen: dict[str, InstanceType] = {}
-    for machine in machines:
-        known = seen.setdefault(machine.instance_type, machine)
-        if known is not machine and known != machine:
+def _by_name(
+    names: Iterable[str], machines: Iterable[OwnMachine], file: str
+) -> dict[str, OwnMachine]:
+    """The hardware of each name; refuses a name of two kinds."""
+    found: dict[str, OwnMachine] = {}
+    for name, machine in zip(names, machines, strict=True):
+        if found.setdefault(name, machine) is not machine:
             raise UsageError(
-                f"{name}: '{machine.instance_type}' describes two different machines; "
-                "give them different labels"
+                f"{file}: '{name}' describes two different machines; give them different labels"
             )
+    return found

@@ -50,10 +50,8 @@ def read_quotas(path: Path) -> tuple[QuotaLimit, ...]:
     family "others" says "unlimited".
     """
     if path.suffix.lower() in (".yaml", ".yml", ".json"):
-        rows = _yaml_rows(path)
-    else:
-        rows = read_csv(path, _REQUIRED, _OPTIONAL, _SYNONYMS)
-    return read_each(rows, _quota)
+        return read_each(_yaml_rows(path), _quota)
+    return read_each(read_csv(path, _REQUIRED, _OPTIONAL, _SYNONYMS), _quota)
 
 
 def _yaml_rows(path: Path) -> list[CsvRow]:

@@ -6,7 +6,7 @@ from functools import cached_property
 
 from recommender.catalogs.catalog import Catalog
 from recommender.catalogs.frozen import dataclass
-from recommender.catalogs.registry import CLOUDS
+from recommender.catalogs.registry import CLOUDS, OWN
 from recommender.catalogs.schema import InstanceType, Quota
 from recommender.plan.limits import OTHERS, QuotaLimit
 
@@ -27,10 +27,9 @@ class QuotaIndex:
             if known is None or limit.amount < known.amount:
                 least[key] = limit
         self._limits = tuple(least.values())
-        self._found: dict[tuple[str, str], dict[tuple[str, str], list[int]]] = {}
-        for number, (provider, family, market, region, _) in enumerate(least):
-            places = self._found.setdefault((provider, family), {})
-            places.setdefault((market, region), []).append(number)
+        self._found: dict[tuple[str, str, str], list[int]] = {}
+        for number, (provider, family, _, region, _) in enumerate(least):
+            self._found.setdefault((provider, family, region), []).append(number)
 
     def __bool__(self) -> bool:
         return bool(self._limits)
@@ -39,13 +38,12 @@ class QuotaIndex:
         self, provider: str, market: str, region: str, names: Sequence[str]
     ) -> tuple[QuotaLimit, ...]:
         """The quotas of a place that bear one of some names, in the order they were given."""
-        numbers: set[int] = set()
+        numbers: list[int] = []
         for name in names:
-            places = self._found.get((provider, name.casefold()))
-            if places is not None:
-                for place in (("any", ""), ("any", region), (market, ""), (market, region)):
-                    numbers.update(places.get(place, ()))
-        return tuple(self._limits[number] for number in sorted(numbers))
+            for where in ("", region):
+                numbers += self._found.get((provider, name.casefold(), where), ())
+        found = [self._limits[number] for number in sorted({*numbers})]
+        return tuple([limit for limit in found if limit.market in ("any", market)])
 
 
 @dataclass(frozen=True)
@@ -96,12 +94,29 @@ class AccountQuotas:
         """Most machines of a type that the quotas of a region allow on their own."""
         if not self.limits:
             return float("inf")
-        most = float("inf")
-        for each in self.of(t, market, region):
-            use = quota_use(t, each.unit)
-            if use > 0:
-                most = min(most, each.amount / use)
-        return most + 1e-9
+        return _most(t, self.of(t, market, region))
+
+    def most_own(self, name: str, like: InstanceType, market: str, region: str) -> float:
+        """Most machines of the user's own under a name; `like` is one with their hardware."""
+        key = (name, market, region)
+        if key not in self._own:
+            of = self._index.of
+            limits = of(OWN, market, region, (name,)) or of(OWN, market, region, (OTHERS,))
+            self._own[key] = _most(like, limits)
+        return self._own[key]
+
+    @cached_property
+    def _own(self) -> dict[tuple[str, str, str], float]:
+        return {}
+
+
+def _most(t: InstanceType, limits: Iterable[QuotaLimit]) -> float:
+    most = float("inf")
+    for each in limits:
+        use = quota_use(t, each.unit)
+        if use > 0:
+            most = min(most, each.amount / use)
+    return most + 1e-9
 
 
 def quota_names(t: InstanceType, quota: Quota | None) -> tuple[str, ...]:

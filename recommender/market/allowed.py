@@ -24,17 +24,29 @@ class Allowed:
 
 def allowed_offers(catalog: Catalog, choice: Choice) -> Allowed:
     """Offers that somebody can rent and that the user did not exclude."""
-    types = {key: _type_exclusion(t, catalog, choice) for key, t in catalog.instance_types.items()}
+    types, o = _type_exclusions(catalog, choice), catalog.offers
+    places = list(zip(o.provider, o.region, o.zone, o.market, o.obtainable, o.kind, strict=True))
+    some = {place: row for row, place in enumerate(places)}
+    there = {place: _offer_exclusion(catalog, row, choice) for place, row in some.items()}
     rows: list[int] = []
     reasons: Counter[str] = Counter()
-    for row in range(len(catalog.offers)):
-        key = (catalog.offers.provider[row], catalog.offers.instance_type[row])
-        reason = types.get(key, "no hardware facts") or _offer_exclusion(catalog, row, choice)
+    for row, key in enumerate(zip(o.provider, o.instance_type, strict=True)):
+        reason = types.get(key, "no hardware facts") or there[places[row]]
         if reason:
             reasons[reason] += 1
         else:
             rows.append(row)
     return Allowed(tuple(rows), tuple(sorted(reasons.items())))
+
+
+def _type_exclusions(catalog: Catalog, choice: Choice) -> dict[tuple[str, str], str]:
+    """Why each instance type is left out; "" if it is not."""
+    types = catalog.instance_types
+    if choice.instances or choice.deny:
+        return {key: _type_exclusion(t, catalog, choice) for key, t in types.items()}
+    like = {key: catalog.like(key) for key in types}
+    alike = {key: _type_exclusion(types[key], catalog, choice) for key in {*like.values()}}
+    return {key: alike[first] for key, first in like.items()}
 
 
 def _type_exclusion(t: InstanceType, catalog: Catalog, choice: Choice) -> str:

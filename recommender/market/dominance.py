@@ -6,9 +6,10 @@ same machine in thirty regions. What differs is the price and little besides.
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from operator import ge
 
+from recommender.catalogs.frozen import dataclass
 from recommender.catalogs.registry import OWN
 from recommender.market.offer_entries import OfferEntries
 from recommender.market.offer_facts import Facts, Pool
@@ -28,14 +29,18 @@ def undominated(
     that have more of something, `besides` being what is better if there is more of it.
     """
     kept: list[int] = []
-    known: dict[Hashable, list[tuple[float, ...]]] = defaultdict(list)
-    total: dict[Hashable, float] = defaultdict(float)
+    first: dict[Hashable, int] = {}  # of each kind
+    known: dict[int, list[tuple[float, ...]]] = defaultdict(list)  # what none before has more of
+    total = [0.0] * len(usd)
     for place in sorted(range(len(usd)), key=usd.__getitem__):
-        kind, has = alike[place], besides[place]
-        if total[kind] < most or not any(_matches(other, has) for other in known[kind]):
-            kept.append(place)
-            known[kind].append(has)
-            total[kind] += min(machines[place], most)
+        kind, has = first.setdefault(alike[place], place), besides[place]
+        beaten = any([_matches(other, has) for other in known[kind]])
+        if beaten and total[kind] >= most:
+            continue
+        kept.append(place)
+        total[kind] += min(machines[place], most)
+        if not beaten:
+            known[kind] = [each for each in known[kind] if not _matches(has, each)] + [has]
     return sorted(kept)
 
 
@@ -43,31 +48,97 @@ def _matches(some: tuple[float, ...], others: tuple[float, ...]) -> bool:
     return all(map(ge, some, others))
 
 
-def undominated_rows(
-    facts: Facts, kinds: Mapping[tuple[str, str], int], rows: Sequence[int], most: int
-) -> list[int]:
-    """Offers without those of the user's own that the same hardware beats in the same region.
+@dataclass(frozen=True)
+class OwnOffers:
+    """The user's own offers, compared row by row: no machine is made for a name that is beaten."""
 
-    Spot machines of one name in several places stay, since they stand in for each other.
-    """
-    o, types = facts.catalog.offers, facts.catalog.instance_types
-    own = [row for row in rows if o.provider[row] == OWN]
-    in_places = Counter(o.instance_type[row] for row in own if o.market[row] == "spot")
-    alike: list[Hashable] = []
-    for row in own:
-        name, market = o.instance_type[row], o.market[row]
-        several = name if market == "spot" and in_places[name] > 1 else ""
-        law = facts.there(types[OWN, name], market, (row,))
-        alike.append((kinds[OWN, name], market, o.region[row], law, several))
-    usd = [facts.planning_price(row) for row in own]
-    quotas = any(quota.provider == OWN for quota in facts.choice.quotas)
-    machines = [math.inf] * len(own)
-    if quotas:
-        places = ((types[OWN, o.instance_type[r]], o.market[r], o.region[r]) for r in own)
-        machines = [facts.quotas.most_machines(*place) for place in places]
-    besides = [(min(each, most),) for each in machines]
-    kept = {own[place] for place in undominated(alike, usd, besides, machines, most)}
-    return [row for row in rows if o.provider[row] != OWN or row in kept]
+    facts: Facts
+    kinds: Mapping[tuple[str, str], int]
+    max_machines: int
+
+    def undominated(self, rows: Sequence[int]) -> list[int]:
+        """Rows without own offers that the same hardware beats in the same region.
+
+        Spot machines of one name in several places stay, since they stand in for each other.
+        """
+        o = self.facts.catalog.offers
+        own = [row for row in rows if o.provider[row] == OWN]
+        places = Counter(o.instance_type[row] for row in own if o.market[row] == "spot")
+        names = (o.instance_type[row] for row in own)
+        several = (name if places[name] > 1 else "" for name in names)
+        apart = zip((o.region[row] for row in own), several, strict=True)
+        usd = [self.facts.planning_price(row) for row in own]
+        kept = self._kept(own, usd, apart)
+        return [row for row in rows if o.provider[row] != OWN or row in kept]
+
+    def undominated_anywhere(self, rows: Sequence[int]) -> list[int]:
+        """Rows without own machines of a single place that the same hardware beats in another.
+
+        As `undominated_pools` has it, before there are pools.
+        """
+        o, fees = self.facts.catalog.offers, self.facts.running_fees
+        own = [row for row in rows if o.provider[row] == OWN]
+        places = Counter(o.instance_type[row] for row in own if o.market[row] == "spot")
+        spot = [r for r in own if o.market[r] == "spot" and places[o.instance_type[r]] == 1]
+        spot.sort(key=o.instance_type.__getitem__)
+        single = [*(row for row in own if o.market[row] == "on_demand"), *spot]
+        usd = [self.facts.planning_price(row) + fees(OWN, o.market[row]) for row in single]
+        beaten = {*single} - self._kept(single, usd, ((),) * len(single))
+        return [row for row in rows if row not in beaten]
+
+    def _kept(
+        self, rows: Sequence[int], usd: Sequence[float], apart: Iterable[Hashable]
+    ) -> set[int]:
+        """The own offers that none beats of the same hardware, market and capacity."""
+        o = self.facts.catalog.offers
+        names, markets = [o.instance_type[row] for row in rows], [o.market[row] for row in rows]
+        kinds = [self.kinds[OWN, name] for name in names]
+        laws = self._laws(rows, names, markets, kinds)
+        alike = list(zip(kinds, markets, laws, apart, strict=True))
+        machines = self._most_machines(rows, names, markets, kinds)
+        besides = [(min(each, self.max_machines),) for each in machines]
+        kept = undominated(alike, usd, besides, machines, self.max_machines)
+        return {rows[place] for place in kept}
+
+    def _laws(
+        self,
+        rows: Sequence[int],
+        names: Sequence[str],
+        markets: Sequence[str],
+        kinds: Sequence[int],
+    ) -> list[object]:
+        """How the capacity of each offer comes and goes, worked out once for all alike."""
+        facts, types, counted = self.facts, self.facts.catalog.instance_types, self.facts.counted
+        traced = "spot" if facts.choice.spot_laws else ""  # where each place may have its own law
+        places = (row if market == traced else 0 for row, market in zip(rows, markets, strict=True))
+        of_counts = (name in counted for name in names)
+        alike = list(zip(kinds, markets, of_counts, places, strict=True))
+        some = dict(zip(alike, zip(names, markets, rows, strict=True), strict=True))
+        laws = {
+            key: facts.there(types[OWN, name], market, (row,))
+            for key, (name, market, row) in some.items()
+        }
+        return [laws[key] for key in alike]
+
+    def _most_machines(
+        self,
+        rows: Sequence[int],
+        names: Sequence[str],
+        markets: Sequence[str],
+        kinds: Sequence[int],
+    ) -> list[float]:
+        """How many machines of each offer the quotas allow."""
+        facts, types = self.facts, self.facts.catalog.instance_types
+        if not any(quota.provider == OWN for quota in facts.choice.quotas):
+            return [math.inf] * len(rows)
+        like = {
+            kind: types[OWN, name] for kind, name in dict(zip(kinds, names, strict=True)).items()
+        }
+        region, most = facts.catalog.offers.region, facts.quotas.most_own
+        return [
+            most(name, like[kind], market, region[row])
+            for row, name, market, kind in zip(rows, names, markets, kinds, strict=True)
+        ]
 
 
 def undominated_pools(entries: OfferEntries, pools: list[Pool]) -> list[Pool]:

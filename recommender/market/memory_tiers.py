@@ -42,7 +42,8 @@ class MemoryTiers:
         """The cheapest CPU machines of each region."""
         catalog, found = self.entries.facts.catalog, defaultdict(list)
         o = catalog.offers
-        cpu = {key for key, t in catalog.instance_types.items() if not t.gpu}
+        types, like = catalog.instance_types, catalog.like
+        cpu = {key for key in types if not types[like(key)].gpu}
         for row in range(len(o)):
             key = (o.provider[row], o.instance_type[row])
             if key not in cpu or is_confidential(*key) != self.entries.facts.choice.confidential:

@@ -231,7 +231,7 @@ class Facts:
         slope is what more machines lose (`on_demand_wait.OnDemandLaw`). Own machines that are
         counted are there.
         """
-        if t.instance_type in self._counted and t.provider == OWN:
+        if t.provider == OWN and t.instance_type in self.counted:
             return 1.0, 0.0, 0.0
         share, wait_s = self._waits.get(t.gpu, (1.0, 0.0))
         if self.choice.on_demand_obtainable is not None:
@@ -250,7 +250,7 @@ class Facts:
         return self.spot_class(t, rows) if self.choice.spot_laws else None
 
     @cached_property
-    def _counted(self) -> frozenset[str]:
+    def counted(self) -> frozenset[str]:
         """The user's own machines that they said the number of."""
         return frozenset(q.quota_family for q in self.choice.quotas if q.provider == OWN)
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from recommender.arrays import Floats
 from recommender.catalogs.catalog import Catalog
+from recommender.catalogs.registry import OWN
 from recommender.catalogs.schema import InstanceType
 from recommender.inputs.csv_text import refuse_all
 from recommender.market.account_quotas import quota_names, quota_use
@@ -86,8 +87,11 @@ def refuse_unknown_quotas(limits: Sequence[QuotaLimit], catalog: Catalog) -> Non
 def _quota_names(catalog: Catalog) -> dict[str, set[str]]:
     """What quotas may be called, by provider."""
     known: dict[str, set[str]] = {}
-    for t in catalog.instance_types.values():
-        known.setdefault(t.provider, {OTHERS}).update(quota_names(t, None))
+    types = catalog.instance_types
+    for provider, name in types:
+        own = provider == OWN  # has no other names: a hundred thousand machines are not made here
+        names = (name,) if own else quota_names(types[provider, name], None)
+        known.setdefault(provider, {OTHERS}).update(names)
     for q in catalog.quotas:
         known.setdefault(q.provider, {OTHERS}).add(q.name)
     return known

@@ -6,6 +6,7 @@ A list of quotes has a hundred thousand rows and a few dozen kinds of machines.
 from collections.abc import Collection, Hashable, Iterable
 from operator import attrgetter
 
+from recommender.catalogs.catalog import Catalog
 from recommender.catalogs.frozen import dataclass
 from recommender.catalogs.registry import OWN
 from recommender.catalogs.schema import InstanceType
@@ -24,22 +25,31 @@ class HardwareKinds:
     of: dict[tuple[str, str], int]
 
 
-def hardware_kinds(types: Iterable[InstanceType], apart: Collection[str]) -> HardwareKinds:
+def hardware_kinds(
+    catalog: Catalog, keys: Iterable[tuple[str, str]], apart: Collection[str]
+) -> HardwareKinds:
     """Number instance types by their hardware; a cloud's are each a kind of their own.
 
     So are the user's own that are named in `apart`.
     """
+    types = catalog.instance_types
     kinds: dict[Hashable, int] = {}
+    alike: dict[tuple[str, str], int] = {}  # by the machine that others are like
     firsts: list[InstanceType] = []
     of: dict[tuple[str, str], int] = {}
-    for t in types:
-        key = (t.provider, t.instance_type)
-        alike = t.provider == OWN and t.instance_type not in apart
-        hardware = _HARDWARE(t) if alike else key
+    for key in keys:
+        own = key[0] == OWN and key[1] not in apart
+        like = catalog.like(key) if own else key
+        if own and like in alike:
+            of[key] = alike[like]
+            continue
+        hardware = _HARDWARE(types[like]) if own else key
         if hardware not in kinds:
             kinds[hardware] = len(firsts)
-            firsts.append(t)
+            firsts.append(types[key])
         of[key] = kinds[hardware]
+        if own:
+            alike[like] = of[key]
     return HardwareKinds(tuple(firsts), of)
 
 

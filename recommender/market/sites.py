@@ -7,7 +7,7 @@ from functools import cached_property
 from recommender.arrays import Floats
 from recommender.catalogs.frozen import dataclass
 from recommender.catalogs.registry import OWN
-from recommender.market.dominance import regions_worth_renting, undominated_pools
+from recommender.market.dominance import OwnOffers, regions_worth_renting, undominated_pools
 from recommender.market.failover_lists import FailoverLists
 from recommender.market.fallbacks import fallbacks_of
 from recommender.market.memory_tiers import MemoryTiers
@@ -58,6 +58,9 @@ class SiteBuilder:
     def provider_sites(self, rows: Sequence[int]) -> SitePools:
         """A site per provider whose entries are single regions and failover lists."""
         sites, pools = [], []
+        rows = OwnOffers(self.facts, self.kinds, self.limits.max_machines).undominated_anywhere(
+            rows
+        )
         for provider, mine in self.facts.by(rows, "provider").items():
             on_demand = self._on_demand(mine)
             some = regions_worth_renting(self.entries, on_demand)

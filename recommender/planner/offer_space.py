@@ -15,7 +15,7 @@ from recommender.catalogs.registry import OWN
 from recommender.catalogs.schema import InstanceType
 from recommender.job.job import Job
 from recommender.market.allowed import Allowed, allowed_offers
-from recommender.market.dominance import undominated_rows
+from recommender.market.dominance import OwnOffers
 from recommender.market.offer_facts import Facts
 from recommender.market.same_hardware import HardwareKinds, hardware_kinds, named_machines
 from recommender.market.sites import SiteBuilder, SitePools
@@ -58,8 +58,7 @@ class OfferSpace:
         """Instance types of the allowed offers by their hardware."""
         o = self.catalog.offers
         keys = sorted({(o.provider[r], o.instance_type[r]) for r in self.allowed.rows})
-        types = (self.catalog.instance_types[key] for key in keys)
-        return hardware_kinds(types, named_machines(self.job, self.facts.choice))
+        return hardware_kinds(self.catalog, keys, named_machines(self.job, self.facts.choice))
 
     @property
     def types(self) -> tuple[InstanceType, ...]:
@@ -89,7 +88,7 @@ class OfferSpace:
         able = self.columns.compute_per_s > 0
         o, kinds = self.catalog.offers, self.kinds.of
         rows = [r for r in self.allowed.rows if able[kinds[o.provider[r], o.instance_type[r]]]]
-        return tuple(undominated_rows(self.facts, kinds, rows, self.max_machines))
+        return tuple(OwnOffers(self.facts, kinds, self.max_machines).undominated(rows))
 
 
 def _offers_of(choice: Choice) -> Choice:

@@ -1,5 +1,6 @@
 """Own machines from files: typed rows, or every mistake with its line."""
 
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from recommender.catalogs.catalog import extended
 from recommender.errors import UsageError
 from recommender.inputs.offers_file import OwnMachines, read_offers
 from recommender.plan.limits import QuotaLimit
@@ -20,7 +22,7 @@ OFFERS = "label,gpu,gpus,usd_per_hour\n"
 
 def test_own_machines(tmp_path: Path) -> None:
     own = _offers(tmp_path, OFFERS + "lab,h100,8,12.50\n")
-    (machine,), (offer,) = own.machines, own.offers
+    (machine,), (offer,) = own.hardware.values(), own.offers
     assert (machine.provider, machine.instance_type, machine.gpu) == ("own", "lab", "H100")
     assert (machine.gpus, machine.gpu_memory_mib) == (8, 81559)
     assert (machine.like, machine.vcpus, machine.intra_kind) == (
@@ -41,7 +43,7 @@ def test_own_machines_in_full(tmp_path: Path) -> None:
         "network,intra,gpu_memory_gib,count,as_of\n"
         "lambda,8x,A100-80GB,8,$14.32,us-west-1,spot,124,1800,100,InfiniBand,nvswitch,80,4,2026-11-01\n",
     )
-    (machine,), (offer,) = own.machines, own.offers
+    (machine,), (offer,) = own.hardware.values(), own.offers
     assert machine.instance_type == offer.instance_type == "lambda/8x"
     assert (machine.network_gbit_per_s, machine.network_kind) == (100, "rdma")
     assert (machine.intra_kind, machine.memory_gib, machine.vcpus) == ("nvswitch", 1800, 124)
@@ -88,7 +90,7 @@ def test_any_text_is_read_or_refused(tmp_path: Path, text: str) -> None:
             own = _offers(tmp_path, body)
         except UsageError:
             continue
-        assert own.machines
+        assert own.hardware
 
 
 def _offers(folder: Path, text: str) -> OwnMachines:
@@ -103,12 +105,55 @@ def test_what_is_wrong_with_every_row_is_counted_up_to_a_thousand(tmp_path: Path
 
 
 def test_rows_of_one_machine_share_it(tmp_path: Path) -> None:
-    body = "lab,H100,8,12,a\nlab,H100,8,13,b\nlab,h100,8,14,c\n"
+    body = "lab,H100,8,12,a\nlab,H100,8,13,b\nlab,h100,8,14,c\n"  # written in other words, too
     own = _offers(tmp_path, OFFERS.strip() + ",region\n" + body)
-    first, second, third = own.machines
-    assert first is second
-    assert first == third  # written in other words
-    assert [offer.region for offer in own.offers] == ["a", "b", "c"]
+    assert list(own.hardware) == ["lab"]
+    assert [(offer.instance_type, offer.region) for offer in own.offers] == [
+        ("lab", "a"),
+        ("lab", "b"),
+        ("lab", "c"),
+    ]
+
+
+def test_machines_that_differ_by_name_alone_are_told_by_one_of_them(tmp_path: Path) -> None:
+    own = _offers(tmp_path, OFFERS + "a,H100,8,12\nb,h100,8,13\nc,H100,4,14\n")
+    assert own.hardware["a"] is own.hardware["b"]
+    catalog = extended(snapshot(), own.hardware, own.offers)
+    a, b, c = (catalog.instance_types["own", name] for name in "abc")
+    assert (a.instance_type, b.instance_type, c.instance_type) == ("a", "b", "c")
+    assert b == replace(a, instance_type="b", family="b", quota_family="b")
+    assert b.gpus != c.gpus
+    assert [catalog.like(key) for key in (("own", "b"), ("own", "c"), ("aws", "p5.48xlarge"))] == [
+        ("own", "a"),
+        ("own", "c"),
+        ("aws", "p5.48xlarge"),
+    ]
+    assert {*catalog.instance_types} - {*snapshot().instance_types} == {
+        ("own", name) for name in "abc"
+    }
+    assert ("own", "d") not in catalog.instance_types
+
+
+def test_every_line_tells_the_first_thing_that_is_wrong_with_it(tmp_path: Path) -> None:
+    rows = ["a,H1000,8,free", "b,L4,1,0.7", ",H100,8,12", "c,L4,1,free", "a,L4,x,0.7", "d,L4,1,1"]
+    with pytest.raises(UsageError) as error:
+        _offers(tmp_path, OFFERS + "\n".join(rows) + "\n")
+    lines = [problem.partition(":")[0] for problem in error.value.problems]
+    assert lines == [
+        "o.csv, line 2, column gpu",
+        "o.csv, line 4, column label",
+        "o.csv, line 5, column usd_per_hour",
+        "o.csv, line 6, column gpus",
+    ]
+
+
+def test_every_count_that_is_wrong_is_told_with_its_line(tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as error:
+        _offers(tmp_path, OFFERS.strip() + ",count\na,L4,1,1,0\n\nb,L4,1,1,2\nc,L4,1,1,many\n")
+    assert [problem.partition(":")[0] for problem in error.value.problems] == [
+        "o.csv, line 2, column count",
+        "o.csv, line 5, column count",
+    ]
 
 
 @pytest.mark.parametrize("odd", ['"=1+1"', "  =cmd()", "@x", "a\x1bb", '"a\nb"', "x" * 1001])

@@ -16,7 +16,7 @@ def test_the_file_can_be_read_as_it_stands(tmp_path: Path) -> None:
     path.write_text(offers_template(CATALOG.gpus), encoding="utf-8")
     memory = {name: gpu.memory_mib for name, gpu in CATALOG.gpus.items()}
     own = read_offers(path, memory, CATALOG.instance_types.values(), date(2026, 11, 20))
-    assert [(m.instance_type, m.gpu, m.gpus) for m in own.machines] == [
+    assert [(m.instance_type, m.gpu, m.gpus) for m in own.hardware.values()] == [
         ("lab", "H100", 8),
         ("workstation", "L40S", 4),
     ]
@@ -44,4 +44,4 @@ def test_the_example_of_the_documentation_can_be_read(tmp_path: Path) -> None:
     own = read_offers(
         tmp_path / "o.csv", memory, CATALOG.instance_types.values(), date(2026, 11, 20)
     )
-    assert [machine.instance_type for machine in own.machines] == ["lab", "lambda"]
+    assert list(own.hardware) == ["lab", "lambda"]

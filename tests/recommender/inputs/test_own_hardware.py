@@ -24,8 +24,7 @@ def own(folder: Path, **cells: object) -> OwnMachine:
     row = {"label": "lab", "usd_per_hour": 9} | cells
     header, values = ",".join(row), ",".join(str(each) for each in row.values())
     (folder / "o.csv").write_text(f"{header}\n{values}\n")
-    (machine,) = read_offers(folder / "o.csv", MEMORY, KNOWN, date(2026, 11, 20)).machines
-    return machine
+    return read_offers(folder / "o.csv", MEMORY, KNOWN, date(2026, 11, 20)).hardware["lab"]
 
 
 def sold(gpu: str, gpus: int) -> list[InstanceType]:
@@ -96,6 +95,6 @@ def test_links_are_those_of_the_kind_that_is_given(tmp_path: Path) -> None:
 
 def test_of_a_gpu_that_no_cloud_sells_the_least_is_assumed(tmp_path: Path) -> None:
     (tmp_path / "o.csv").write_text("label,gpu,gpus,usd_per_hour\nlab,H100,4,9\n")
-    (machine,) = read_offers(tmp_path / "o.csv", MEMORY, (), date(2026, 11, 20)).machines
+    machine = read_offers(tmp_path / "o.csv", MEMORY, (), date(2026, 11, 20)).hardware["lab"]
     assert (machine.like, machine.vcpus, machine.network_gbit_per_s) == ("", 32, None)
     assert machine.intra_gb_per_s == pytest.approx(8.9, abs=0.1)  # PCIe 3.0

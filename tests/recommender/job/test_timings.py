@@ -27,7 +27,7 @@ GPUS = {
 def types(tmp_path: Path) -> Sequence[InstanceType]:
     (tmp_path / "o.csv").write_text("label,gpu,gpus,usd_per_hour\np4d.24xlarge,A100-40GB,8,22\n")
     own = read_offers(tmp_path / "o.csv", MEMORY, (), date(2026, 11, 20))
-    return own.machines
+    return list(own.hardware.values())
 
 
 def _job(*measured: str) -> Job:

@@ -11,10 +11,10 @@ from recommender.catalogs.catalog import Catalog, extended
 from recommender.inputs.offers_file import read_offers
 from recommender.job.jobfile import find_job
 from recommender.market import dominance
-from recommender.market.dominance import undominated
+from recommender.market.dominance import OwnOffers, undominated
 from recommender.plan.answer import Answer
-from recommender.plan.limits import Choice, Limits
-from recommender.planner import offer_space
+from recommender.plan.limits import Choice, Limits, Progress
+from recommender.planner.problem import planning_problem
 from recommender.planner.recommend import recommend
 from tests.recommender.optimize.samples import one_in
 from tests.shipped import snapshot
@@ -51,7 +51,6 @@ def all_offers(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Every offer enters plans, also one that another of the same hardware beats."""
     with monkeypatch.context() as patch:
         patch.setattr(dominance, "undominated", lambda alike, *rest, **more: [*range(len(alike))])
-        patch.setattr(offer_space, "undominated_rows", lambda facts, kinds, rows, most: rows)
         yield
 
 
@@ -93,7 +92,7 @@ def _random_offers(folder: Path, seed: int) -> tuple[Catalog, Choice]:
     memory = {name: gpu.memory_mib for name, gpu in shipped.gpus.items()}
     known = shipped.instance_types.values()
     own = read_offers(folder / "o.csv", memory, known, date(2026, 11, 20))
-    grown = extended(shipped, own.machines, own.offers)
+    grown = extended(shipped, own.hardware, own.offers)
     return grown, Choice(providers=("own",), quotas=own.limits)
 
 
@@ -105,3 +104,20 @@ def _without_twins(lines: list[str]) -> list[str]:
         if named.setdefault(label, (gpu, gpus)) == (gpu, gpus):
             kept.append(line)
     return kept
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_own_offers_beaten_anywhere_are_those_whose_pools_are_beaten(
+    tmp_path: Path, seed: int
+) -> None:
+    catalog, choice = _random_offers(tmp_path, seed)
+    asked = planning_problem(
+        find_job("resnet50-imagenet"), Limits(max_machines=8), choice, catalog, Progress(), NOW, 7
+    )
+    rows, builder = list(asked.rows), asked.site_space.builder
+    few = OwnOffers(asked.facts, asked.offers.kinds.of, 8).undominated_anywhere(rows)
+    assert len(few) < len(rows)
+    found = builder.provider_sites(rows).pools
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(OwnOffers, "undominated_anywhere", lambda self, given: given)
+        assert builder.provider_sites(rows).pools == found

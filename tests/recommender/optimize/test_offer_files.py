@@ -56,7 +56,7 @@ def problem_of(seed: int, catalog: Catalog, path: Path) -> Problem:
     own = read_offers(path, memory, catalog.instance_types.values(), NOW.date())
     choice = Choice(providers=("own",), quotas=own.limits, mix="no")
     limits = Limits(max_machines=random.randint(1, 4), confidence=random.choice((0.8, 0.95, 0.99)))
-    job, grown = find_job(random.choice(JOBS)), extended(catalog, own.machines, own.offers)
+    job, grown = find_job(random.choice(JOBS)), extended(catalog, own.hardware, own.offers)
     free = planning_problem(job, limits, choice, grown, Progress(), NOW, 7)
     return replace(free, limits=_limited(random, limits, list(every_plan(free))))
 

@@ -192,7 +192,7 @@ def own_catalog(folder: Path, rows: str) -> Catalog:
     memory = {name: gpu.memory_mib for name, gpu in snapshot().gpus.items()}
     known = snapshot().instance_types.values()
     own = read_offers(folder / "offers.csv", memory, known, NOW.date())
-    return extended(snapshot(), own.machines, own.offers)
+    return extended(snapshot(), own.hardware, own.offers)
 
 
 def test_what_stands_for_hardware_that_an_offers_file_does_not_tell_is_reported(

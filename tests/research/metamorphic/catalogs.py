@@ -54,7 +54,7 @@ def repriced(catalog: Catalog, row: int, usd_per_hour: float) -> Catalog:
 def with_offer(catalog: Catalog, offer: Offer) -> Catalog:
     """The catalog with one more offer of a machine that it knows."""
     columns = {each.name: (getattr(offer, each.name),) for each in fields(Offers)}
-    return extended(catalog, [catalog.type_of(offer)], Offers(**columns))
+    return extended(catalog, {}, Offers(**columns))
 
 
 def own_twin(catalog: Catalog, machine: InstanceType, usd_per_hour: float) -> OwnMachines:

@@ -150,7 +150,7 @@ def own_instance(asked: Asking, random: Random) -> Iterator[Pair]:
     usd = facts.planning_price(row) + facts.running_fees(o.provider[row], "on_demand")
     machine = asked.catalog.instance_types[o.provider[row], name]
     own = own_twin(asked.catalog, machine, usd)
-    catalog = extended(asked.catalog, own.machines, own.offers)
+    catalog = extended(asked.catalog, own.hardware, own.offers)
     twin = replace(there, catalog=catalog, choice=replace(plain, providers=("own",)))
     one = replace(there, choice=replace(plain, instances=(name,)))
     yield Pair(name, twin, one)
