@@ -116,7 +116,7 @@ def backtest(
     Policies are fitted to the first part of each trace and evaluated on the rest.
 
     \b
-    recommend backtest sample
+    recommend backtest sample --job 24h/36h/6m --every 48h
     recommend backtest us-west-2a.json us-west-2b.json --job 24h/36h/6m
     """
     from recommender.policies.backtest import run
