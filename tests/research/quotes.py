@@ -60,7 +60,7 @@ def histories(reference: Path, provider: str) -> tuple[Series, Floats]:
     if provider == "gcp":
         points = prices._read(folder / "gcp_history.csv.gz", "spot_usd_per_hour")
         found = {key: prices._steps(each) for key, each in points.items()}
-        first = float(prices.GCP_FROM.toordinal())
+        first = float(prices.GCP_FROM["spot"].toordinal())
     elif provider == "azure":
         keys = prices._read(folder / "azure_history.csv.gz", "spot_usd_per_hour")
         found = dict(zip(keys, prices.read_azure_spot(reference), strict=True))
