@@ -75,30 +75,25 @@ class RunDescription:
         fallback = self.plan.fallback
         if fallback is None:
             return None
-        found = self.plan.estimate
         plan = replace(
             self.plan,
             machines=fallback.machines,
             sites=(),
             fallback=None,
             usd_per_hour=fallback.usd_per_hour,
-            estimate=replace(found, step=self._step_on(fallback)),
         )
         return replace(self, plan=plan)
 
-    def _step_on(self, fallback: Fallback) -> StepSplit:
-        """The step with its batch divided among the fallback's GPUs, in passes no larger."""
-        return self._in_even_passes(sum(m.count * m.gpus for m in fallback.machines))
-
     @property
     def step(self) -> StepSplit:
-        """The step as a script is told to make it, with passes of one size."""
-        return self._in_even_passes(sum(m.count * m.gpus for m in self.plan.machines))
+        """The step as a script is told to make it: the machines' batch in passes of one size.
 
-    def _in_even_passes(self, gpus: int) -> StepSplit:
+        None is larger than the plan's own, on its fallback's machines as well.
+        """
         step = self.plan.estimate.step
         if step.cuts_network:
             return step
+        gpus = sum(m.count * m.gpus for m in self.plan.machines)
         samples = math.ceil(float(self.job.batch_on(gpus)) / gpus)
         passes = even_passes(samples, step.micro_batch)
         return replace(step, micro_batch=math.ceil(samples / passes), accumulation=passes)

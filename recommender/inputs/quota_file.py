@@ -84,7 +84,14 @@ def _entry(item: object, place: str) -> tuple[list[str], dict[str, str]]:
 
 
 def _quota(row: CsvRow) -> QuotaLimit:
-    _refuse_cells(row)
+    try:
+        return _read_quota(row)
+    except UsageError:
+        _refuse_cells(row)
+        raise
+
+
+def _read_quota(row: CsvRow) -> QuotaLimit:
     region = row.cells.get("region", "")
     return QuotaLimit(
         provider=_provider(row),

@@ -15,13 +15,16 @@ from recommender.job.job import Job
 from recommender.job.jobfile import find_job
 from recommender.job.merge_layers import JobFlags
 from recommender.plan.answer import Answer
-from recommender.plan.limits import Choice, Limits
+from recommender.plan.limits import Choice, Limits, Progress
 from recommender.plan.plan import Machines, Plan
+from recommender.planner.problem import planning_problem
 from recommender.planner.recommend import recommend
+from recommender.planner.search import PlanSearch
 from tests.catalogs.small import achieved, gpu, machine, offer, spot, tables
 
 NOW = datetime(2026, 9, 1, tzinfo=UTC)
 HOUR = 3600.0
+DAY = Limits(deadline_s=24 * HOUR, max_machines=6)
 
 # name: GPUs, vCPUs, memory GiB, network Gbit/s, USD per hour on demand, quota family
 AWS = {
@@ -99,6 +102,11 @@ def small() -> Catalog:
 def job(epochs: str = "60", name: str = "resnet50-imagenet") -> Job:
     """A job of some hours on these machines."""
     return find_job(name, flags=JobFlags(epochs=epochs))
+
+
+def search_of_day(choice: Choice = Choice()) -> PlanSearch:  # noqa: B008 (frozen)
+    """The searches of that job on the small catalog, when it has a day."""
+    return PlanSearch(planning_problem(job(), DAY, choice, small(), Progress(), NOW, 7))
 
 
 def ask(

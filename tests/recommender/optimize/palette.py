@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from recommender.job.job import DataSet, Job
+from recommender.optimize.branch_and_bound import search_boxes
 from recommender.optimize.dominated import dominated, fallbacks_alone
 from recommender.optimize.evaluate import (
     Plans,
@@ -15,6 +16,8 @@ from recommender.optimize.evaluate import (
     values_of,
     with_fallbacks,
 )
+from recommender.optimize.search import search
+from recommender.optimize.search_state import EPSILON, SearchState
 from recommender.optimize.space import (
     Entries,
     Fallbacks,
@@ -29,6 +32,7 @@ from recommender.plan.limits import Limits
 from recommender.risk.run_statistics import OutcomeCache
 
 PATHS = 64
+EVERY = 10**6  # plans: more than there are
 # run hours, sigma, logit availability, zone sd, rho: V100, H100, an 8-GPU machine, a calm zone
 LAWS = (
     (3.35, 1.48, 0.7, 1.0, 0.98),
@@ -307,3 +311,23 @@ def oracle(question: Space) -> tuple[Plans, Values]:
     site = question.sites[0]
     plans = every_plan(question, site, every_cluster(site, question.limits.max_machines))
     return plans, evaluate(question, site, plans)
+
+
+def assert_search_is_exact(question: Space) -> None:
+    """The search finds what is the best of every plan, or that there is none."""
+    _assert_best_found(question, search(question, most=EVERY))
+
+
+def assert_boxes_are_exact(question: Space) -> None:
+    """Boxes of counts, cut until nothing is open, hold what is the best of every plan."""
+    state = SearchState(slack=0.0, max_plans=EVERY)
+    search_boxes(question, 0, state)
+    assert state.gap() == 0.0
+    _assert_best_found(question, state)
+
+
+def _assert_best_found(question: Space, state: SearchState) -> None:
+    best = oracle(question)[1].goal_value.min()
+    assert np.isfinite(best) == np.isfinite(state.best_goal)
+    if np.isfinite(best):
+        assert best * (1 - 1e-9) <= state.best_goal <= best * (1 + 1.01 * EPSILON)

@@ -2,16 +2,15 @@
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
-from recommender.optimize.branch_and_bound import search_boxes
-from recommender.optimize.search import search
-from recommender.optimize.search_state import EPSILON, SearchState
 from recommender.optimize.space import Space
-from tests.recommender.optimize.palette import oracle, space
+from tests.recommender.optimize.palette import (
+    assert_boxes_are_exact,
+    assert_search_is_exact,
+    space,
+)
 
-EVERY = 10**6
 SEEDS = range(500, 508)
 
 
@@ -27,7 +26,7 @@ def growing(seed: int) -> Space:
         sync="parameter_server" if seed % 4 == 3 else "allreduce",
         global_batch=batch,
         batch_per_gpu=True,
-        max_global_batch=4.0 * batch if seed % 5 == 0 else np.inf,
+        max_global_batch=4 * batch if seed % 5 == 0 else None,
         elastic=seed % 2 == 0,
     )
     steps_left = found.steps_left * found.job.global_batch / batch
@@ -36,20 +35,9 @@ def growing(seed: int) -> Space:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_search_equals_looking_at_every_plan(seed: int) -> None:
-    asked = growing(seed)
-    best = oracle(asked)[1].goal_value.min()
-    state = search(asked, most=EVERY)
-    assert np.isfinite(best) == np.isfinite(state.best_goal)
-    if np.isfinite(best):
-        assert best * (1 - 1e-9) <= state.best_goal <= best * (1 + 1.01 * EPSILON)
+    assert_search_is_exact(growing(seed))
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_boxes_find_the_best_plan(seed: int) -> None:
-    asked = growing(seed)
-    best = oracle(asked)[1].goal_value.min()
-    state = SearchState(slack=0.0, max_plans=EVERY)
-    search_boxes(asked, 0, state)
-    assert state.gap() == 0.0
-    if np.isfinite(best):
-        assert best * (1 - 1e-9) <= state.best_goal <= best * (1 + 1.01 * EPSILON)
+    assert_boxes_are_exact(growing(seed))

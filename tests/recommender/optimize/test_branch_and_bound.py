@@ -7,9 +7,10 @@ import pytest
 
 from recommender.optimize.branch_and_bound import boxes_apply, search_boxes
 from recommender.optimize.entry_sets import counts_lower_bounds
-from recommender.optimize.search_state import EPSILON, SearchState
+from recommender.optimize.search_state import SearchState
 from recommender.optimize.space import Space
 from tests.recommender.optimize.palette import (
+    assert_boxes_are_exact,
     evaluate,
     every_cluster,
     every_plan,
@@ -34,15 +35,7 @@ def alone(seed: int) -> Space:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_boxes_find_the_best_plan(seed):
-    asked = alone(seed)
-    best = oracle(asked)[1].goal_value.min()
-    state = SearchState(slack=0.0, max_plans=10**6)
-    search_boxes(asked, 0, state)
-    assert state.gap() == 0.0
-    if np.isfinite(best):
-        assert best * (1 - 1e-9) <= state.best_goal <= best * (1 + 1.01 * EPSILON)
-    else:
-        assert not np.isfinite(state.best_goal)
+    assert_boxes_are_exact(alone(seed))
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -8,19 +8,23 @@ import pytest
 from recommender.job.job import Calibration, Fitted, Job, Timing
 from recommender.optimize.bounds.cluster import joint_quantile
 from recommender.optimize.bounds.site import least_quantile
-from recommender.optimize.branch_and_bound import search_boxes
 from recommender.optimize.evaluate import drafts_of
-from recommender.optimize.search import _spread, search
-from recommender.optimize.search_state import EPSILON, SearchState
+from recommender.optimize.search import _spread
 from recommender.optimize.space import Space, single_steps
 from recommender.performance.calibration import name_of, with_calibration
 from recommender.performance.clusters import MachineColumns, spreads_of
 from recommender.performance.measured import with_readings
 from recommender.performance.priors import load_priors
-from tests.recommender.optimize.palette import every_cluster, fallbacks_of, oracle, space
+from tests.recommender.optimize.palette import (
+    assert_boxes_are_exact,
+    assert_search_is_exact,
+    every_cluster,
+    fallbacks_of,
+    oracle,
+    space,
+)
 from tests.recommender.optimize.test_parameter_server import served
 
-EVERY = 10**6
 SEEDS = range(400, 424)
 TIMED = "G0"  # the GPU of the first type
 
@@ -127,23 +131,12 @@ def test_floors_of_one_entry_have_the_spread_of_its_plans(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_search_equals_looking_at_every_plan(seed: int) -> None:
-    asked = question(seed)
-    best = oracle(asked)[1].goal_value.min()
-    state = search(asked, most=EVERY)
-    assert np.isfinite(best) == np.isfinite(state.best_goal)
-    if np.isfinite(best):
-        assert best * (1 - 1e-9) <= state.best_goal <= best * (1 + 1.01 * EPSILON)
+    assert_search_is_exact(question(seed))
 
 
 @pytest.mark.parametrize("seed", SEEDS[1::2])
 def test_boxes_find_the_best_plan(seed: int) -> None:
-    asked = question(seed)
-    best = oracle(asked)[1].goal_value.min()
-    state = SearchState(slack=0.0, max_plans=EVERY)
-    search_boxes(asked, 0, state)
-    assert state.gap() == 0.0
-    if np.isfinite(best):
-        assert best * (1 - 1e-9) <= state.best_goal <= best * (1 + 1.01 * EPSILON)
+    assert_boxes_are_exact(question(seed))
 
 
 def test_the_least_quantile_may_lie_between_the_ends_of_the_spreads() -> None:

@@ -5,16 +5,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from recommender.optimize.branch_and_bound import search_boxes
-from recommender.optimize.search import search
-from recommender.optimize.search_state import EPSILON, SearchState
 from recommender.optimize.space import Space
 from recommender.performance.clusters import spreads_of
 from recommender.performance.parameter_server import cluster_spread, placement_sd
 from recommender.performance.step import steps
-from tests.recommender.optimize.palette import every_cluster, no_fallbacks, oracle, space
+from tests.recommender.optimize.palette import (
+    assert_boxes_are_exact,
+    assert_search_is_exact,
+    every_cluster,
+    no_fallbacks,
+    space,
+)
 
-EVERY = 10**6
 SEEDS = range(300, 324)
 
 
@@ -78,20 +80,9 @@ def test_bounds_know_every_spread_that_a_cluster_has() -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_search_equals_looking_at_every_plan(seed: int) -> None:
-    asked = served(seed)
-    best = oracle(asked)[1].goal_value.min()
-    state = search(asked, most=EVERY)
-    assert np.isfinite(best) == np.isfinite(state.best_goal)
-    if np.isfinite(best):
-        assert best * (1 - 1e-9) <= state.best_goal <= best * (1 + 1.01 * EPSILON)
+    assert_search_is_exact(served(seed))
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_boxes_find_the_best_plan(seed: int) -> None:
-    asked = served(seed)
-    best = oracle(asked)[1].goal_value.min()
-    state = SearchState(slack=0.0, max_plans=EVERY)
-    search_boxes(asked, 0, state)
-    assert state.gap() == 0.0
-    if np.isfinite(best):
-        assert best * (1 - 1e-9) <= state.best_goal <= best * (1 + 1.01 * EPSILON)
+    assert_boxes_are_exact(served(seed))

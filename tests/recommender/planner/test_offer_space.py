@@ -1,7 +1,6 @@
 """A problem derived of another is the one that is stated anew, and shares what it may."""
 
 from dataclasses import fields, replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,9 +9,8 @@ from recommender.catalogs.catalog import Catalog
 from recommender.market.sites import SitePools
 from recommender.plan.limits import Choice, Limits, Progress, QuotaLimit
 from recommender.planner.problem import Problem, planning_problem
-from tests.recommender.planning import HOUR, NOW, job, written
+from tests.recommender.planning import DAY, HOUR, NOW, job, small
 
-DAY = Limits(deadline_s=24 * HOUR, max_machines=6)
 FEW = (QuotaLimit("aws", "g", "any", "", "vcpu", 12.0),)
 OTHER_LIMITS = (
     replace(DAY, deadline_s=12 * HOUR),
@@ -28,8 +26,8 @@ OTHER_CHOICES = (
 
 
 @pytest.fixture(scope="module")
-def catalog(tmp_path_factory: pytest.TempPathFactory) -> Catalog:
-    return written(Path(tmp_path_factory.mktemp("catalog")))
+def catalog() -> Catalog:
+    return small()
 
 
 def stated(catalog: Catalog, limits: Limits = DAY, choice: Choice = Choice()) -> Problem:  # noqa: B008

@@ -1,23 +1,17 @@
 """A proof says no more than the search knows."""
 
-from pathlib import Path
-
 import pytest
 
-from recommender.plan.limits import Choice, Limits, Progress
-from recommender.planner.problem import planning_problem
+from recommender.plan.limits import Choice
 from recommender.planner.proof import proof_of
 from recommender.planner.search import PlanSearch
 from recommender.planner.selection import ranked_plans
-from tests.recommender.planning import HOUR, NOW, job, written
-
-DAY = Limits(deadline_s=24 * HOUR, max_machines=6)
+from tests.recommender.planning import search_of_day
 
 
 @pytest.fixture(scope="module")
-def search(tmp_path_factory: pytest.TempPathFactory) -> PlanSearch:
-    catalog = written(Path(tmp_path_factory.mktemp("catalog")))
-    return PlanSearch(planning_problem(job(), DAY, Choice(mix="no"), catalog, Progress(), NOW, 7))
+def search() -> PlanSearch:
+    return search_of_day(Choice(mix="no"))
 
 
 def test_a_search_that_left_nothing_open_leaves_no_gap_of_one_type(search: PlanSearch) -> None:

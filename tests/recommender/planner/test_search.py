@@ -1,29 +1,19 @@
 """The search of a problem answers the same problem under other limits, and keeps what it found."""
 
-from pathlib import Path
-
 import pytest
 
-from recommender.catalogs.catalog import Catalog
-from recommender.plan.limits import Choice, Limits, Progress
+from recommender.plan.limits import Limits
 from recommender.planner.plan_builder import keeps
-from recommender.planner.problem import PRINTED, planning_problem
+from recommender.planner.problem import PRINTED
 from recommender.planner.search import PlanSearch
 from recommender.planner.selection import ranked_plans
 from recommender.risk.monte_carlo import simulate_paths
-from tests.recommender.planning import HOUR, NOW, ask, job, written
-
-DAY = Limits(deadline_s=24 * HOUR, max_machines=6)
-
-
-@pytest.fixture(scope="module")
-def catalog(tmp_path_factory: pytest.TempPathFactory) -> Catalog:
-    return written(Path(tmp_path_factory.mktemp("catalog")))
+from tests.recommender.planning import DAY, HOUR, ask, search_of_day, small
 
 
 @pytest.fixture
-def search(catalog: Catalog) -> PlanSearch:
-    return PlanSearch(planning_problem(job(), DAY, Choice(), catalog, Progress(), NOW, 7))
+def search() -> PlanSearch:
+    return search_of_day()
 
 
 def test_a_candidate_is_built_once_and_carries_what_it_was_simulated_with(
@@ -37,11 +27,11 @@ def test_a_candidate_is_built_once_and_carries_what_it_was_simulated_with(
 
 
 def test_replanning_leads_to_the_plan_that_one_gets_who_asks_for_it(
-    search: PlanSearch, catalog: Catalog
+    search: PlanSearch,
 ) -> None:
     tighter = Limits(deadline_s=14 * HOUR, max_machines=6)
     replanned = search.replan(tighter)
-    asked = ask(catalog, deadline_s=14 * HOUR)
+    asked = ask(small(), deadline_s=14 * HOUR)
     assert replanned is not None
     assert replanned.plan.machines == asked.plans[0].machines
 

@@ -1,7 +1,6 @@
 """Of what the searches find, what a reader may choose between is ranked."""
 
 from itertools import combinations
-from pathlib import Path
 
 import pytest
 
@@ -11,15 +10,14 @@ from recommender.planner.plan_builder import is_on_demand_only
 from recommender.planner.problem import planning_problem
 from recommender.planner.search import PlanSearch
 from recommender.planner.selection import ranked_plans
-from tests.recommender.planning import HOUR, NOW, job, written
+from tests.recommender.planning import DAY, NOW, job, small
 
-DAY = Limits(deadline_s=24 * HOUR, max_machines=6)
 NO_LIMITS = Limits(max_machines=6)
 
 
 @pytest.fixture(scope="module")
-def catalog(tmp_path_factory: pytest.TempPathFactory) -> Catalog:
-    return written(Path(tmp_path_factory.mktemp("catalog")))
+def catalog() -> Catalog:
+    return small()
 
 
 def search_of(catalog: Catalog, limits: Limits) -> PlanSearch:

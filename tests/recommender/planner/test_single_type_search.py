@@ -1,29 +1,19 @@
 """Searches over clusters of one machine type: kept, capped, and the same in any order."""
 
-from pathlib import Path
-
 import pytest
 
-from recommender.catalogs.catalog import Catalog
 from recommender.plan.limits import Choice, Limits, Progress
 from recommender.planner import single_type_search
 from recommender.planner.plan_builder import is_on_demand_only
 from recommender.planner.problem import planning_problem
 from recommender.planner.search import PlanSearch
 from recommender.planner.single_type_search import BASELINE, FULL, HARD_PLANS, QUICK
-from tests.recommender.planning import HOUR, NOW, job, written
-
-DAY = Limits(deadline_s=24 * HOUR, max_machines=6)
-
-
-@pytest.fixture(scope="module")
-def catalog(tmp_path_factory: pytest.TempPathFactory) -> Catalog:
-    return written(Path(tmp_path_factory.mktemp("catalog")))
+from tests.recommender.planning import DAY, HOUR, NOW, job, search_of_day, small
 
 
 @pytest.fixture
-def search(catalog: Catalog) -> PlanSearch:
-    return PlanSearch(planning_problem(job(), DAY, Choice(), catalog, Progress(), NOW, 7))
+def search() -> PlanSearch:
+    return search_of_day()
 
 
 def test_what_was_searched_once_is_not_searched_again(search: PlanSearch) -> None:
@@ -60,10 +50,10 @@ def test_where_no_plan_keeps_the_limits_the_fastest_is_found(search: PlanSearch)
 
 
 def test_an_answer_does_not_hang_on_what_was_asked_before(
-    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(single_type_search, "HARD", 0)  # every problem counts as a hard one
-    problem = planning_problem(job(), DAY, Choice(), catalog, Progress(), NOW, 7)
+    problem = planning_problem(job(), DAY, Choice(), small(), Progress(), NOW, 7)
     other = Limits(budget_usd=1e6, max_machines=6)
     first = PlanSearch(problem).single_type.search(other, cap=FULL)
     asked = PlanSearch(problem)
