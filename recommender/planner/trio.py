@@ -104,7 +104,7 @@ def choose_trio(search: PlanSearch, ranked: Ranked) -> TrioPlans | None:
         third=_third(plans, sensible, fastest, limits),
         third_role=third_role,
         fastest=fastest,
-        kinds=_kinds(search, plans) if limits.by_value else (),
+        kinds=_kinds(search, plans, limits) if limits.by_value else (),
     )
 
 
@@ -124,18 +124,15 @@ def _simulated(search: PlanSearch, shown: Sequence[Evaluated]) -> list[Evaluated
     return found if limits.objective == "cost" else _sooner(found)
 
 
-def _kinds(search: PlanSearch, plans: Sequence[Evaluated]) -> tuple[Evaluated, ...]:
+def _kinds(search: PlanSearch, plans: Sequence[Evaluated], limits: Limits) -> tuple[Evaluated, ...]:
     """The plan of each kind that is worth most; none that nobody would take beside the first."""
-    ordered = sorted(plans, key=_cost_in_a_hurry)
+    ordered = sorted(plans, key=lambda each: _whole(each, limits))
+    most = TIMES_LEAST * _whole(ordered[0], limits)
     found: dict[object, Evaluated] = {}
     for each in ordered:
-        if _cost_in_a_hurry(each) <= TIMES_LEAST * _cost_in_a_hurry(ordered[0]):
+        if _whole(each, limits) <= most:
             found.setdefault(kind_of(search.builder, each.candidate), each)
     return tuple(found.values())
-
-
-def _cost_in_a_hurry(each: Evaluated) -> float:
-    return generalised_cost_usd(each.plan, in_a_hurry=True)
 
 
 def table_of(found: TrioPlans | None, ranked: Ranked, limits: Limits) -> tuple[Evaluated, ...]:
@@ -150,7 +147,7 @@ def table_of(found: TrioPlans | None, ranked: Ranked, limits: Limits) -> tuple[E
         plans.setdefault(each.candidate, known or each.against(ranked.on_demand))
     told = list(plans.values())
     if limits.by_value:
-        return tuple(sorted(told, key=_cost_in_a_hurry))
+        return tuple(sorted(told, key=lambda each: _whole(each, limits)))
     return (*told[:1], *sorted(told[1:], key=lambda each: goal_value_of(each.plan, limits)))
 
 
