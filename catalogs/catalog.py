@@ -1,6 +1,7 @@
 """A catalog in memory: offers as columns, the rest as small rows, own machines added."""
 
 from array import array
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import cached_property
@@ -123,13 +124,13 @@ class Catalog:
 
     def price_dates(self) -> tuple[PriceDate, ...]:
         """List how old the prices are, by provider and market."""
-        held: dict[tuple[str, str], list[str]] = {}
-        columns = self.offers
-        for *key, as_of in zip(columns.provider, columns.market, columns.as_of, strict=True):
-            held.setdefault((key[0], key[1]), []).append(as_of)
+        o, held = self.offers, defaultdict[tuple[str, str], list[tuple[str, int]]](list)
+        quotes = Counter(zip(o.provider, o.market, o.as_of, strict=True))
+        for (provider, market, as_of), count in quotes.items():
+            held[provider, market].append((as_of, count))
         return tuple(
-            PriceDate(provider, market, min(dates), max(dates), len(dates))
-            for (provider, market), dates in sorted(held.items())
+            PriceDate(provider, market, min(days)[0], max(days)[0], sum(n for _, n in days))
+            for (provider, market), days in sorted(held.items())
         )
 
     @cached_property

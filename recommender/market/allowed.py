@@ -28,15 +28,14 @@ def allowed_offers(catalog: Catalog, choice: Choice) -> Allowed:
     places = list(zip(o.provider, o.region, o.zone, o.market, o.obtainable, o.kind, strict=True))
     some = {place: row for row, place in enumerate(places)}
     there = {place: _offer_exclusion(catalog, row, choice) for place, row in some.items()}
-    rows: list[int] = []
-    reasons: Counter[str] = Counter()
-    for row, key in enumerate(zip(o.provider, o.instance_type, strict=True)):
-        reason = types.get(key, "no hardware facts") or there[places[row]]
-        if reason:
-            reasons[reason] += 1
-        else:
-            rows.append(row)
-    return Allowed(tuple(rows), tuple(sorted(reasons.items())))
+    kinds = zip(o.provider, o.instance_type, strict=True)
+    why = [
+        types.get(kind, "no hardware facts") or there[place]
+        for kind, place in zip(kinds, places, strict=True)
+    ]
+    reasons = Counter(filter(None, why))
+    rows = tuple(row for row, reason in enumerate(why) if not reason)
+    return Allowed(rows, tuple(sorted(reasons.items())))
 
 
 def _type_exclusions(catalog: Catalog, choice: Choice) -> dict[tuple[str, str], str]:

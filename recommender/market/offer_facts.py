@@ -299,7 +299,14 @@ class Facts:
             return max(usd, level)
         if usd >= level or self.choice.prices_as_quoted:
             return usd
-        return expected_quote(usd, level, persistence(provider, self.age_days(o.as_of[row])))
+        key = (provider, o.as_of[row])
+        if key not in self._persistences:
+            self._persistences[key] = persistence(provider, self.age_days(o.as_of[row]))
+        return expected_quote(usd, level, self._persistences[key])
+
+    @cached_property
+    def _persistences(self) -> dict[tuple[str, str], float]:
+        return {}
 
     @cached_property
     def _typical_spot(self) -> dict[tuple[str, str], float]:

@@ -20,6 +20,7 @@ from recommender.optimize.search_state import EPSILON, SearchState
 from recommender.optimize.space import OBJECT_STORE, Space
 from recommender.plan.limits import Limits
 from tests.recommender.optimize.palette import evaluate, oracle
+from tests.recommender.optimize.samples import sampled
 from tests.speed.spotdnn import exhaustive
 from tests.spotdnn.problem import HOUR, SPOT_USD, least_goals, problem
 
@@ -56,7 +57,7 @@ def others(space: Space, best: np.ndarray) -> np.ndarray:
     return tried[tried.sum(axis=1) > 0]
 
 
-@pytest.mark.parametrize("limits", SMALL_LIMITS)
+@pytest.mark.parametrize("limits", sampled(SMALL_LIMITS, SMALL_LIMITS[::2]))
 @pytest.mark.parametrize("sync", ["allreduce", "parameter_server"])
 def test_a_small_quota_is_solved_as_by_exhaustive_search(limits, sync):
     space = problem(limits, SMALL_QUOTA, SMALL, sync=sync)

@@ -11,6 +11,7 @@ from recommender.planner.problem import planning_problem
 from recommender.planner.quota_request import smallest_requests
 from recommender.planner.recommend import recommend
 from recommender.text import duration
+from tests.recommender.optimize.samples import sampled
 from tests.recommender.planning import HOUR, NOW, job
 from tests.shipped import snapshot
 
@@ -33,7 +34,7 @@ LIMITS = {
 
 
 @pytest.mark.parametrize("provider", CLOUDS)
-@pytest.mark.parametrize("name", LIMITS)
+@pytest.mark.parametrize("name", sampled(LIMITS, ("deadline", "budget")))
 def test_what_is_asked_for_is_enough_and_less_is_not(name: str, provider: str) -> None:
     """Asked again with that quota alone there is a plan on demand, and with a bit less none."""
     limits, choice = LIMITS[name], replace(NEW, providers=(provider,))

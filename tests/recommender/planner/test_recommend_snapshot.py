@@ -14,6 +14,7 @@ from recommender.planner.problem import Problem, planning_problem
 from recommender.planner.ranking import CURVE
 from recommender.planner.recommend import recommend
 from recommender.planner.search import PlanSearch
+from tests.recommender.optimize.samples import sampled
 from tests.recommender.planning import HOUR, NOW, everything, machines_of
 from tests.shipped import snapshot
 
@@ -61,7 +62,7 @@ def search_of(name: str) -> PlanSearch:
     return PlanSearch(problem)
 
 
-@pytest.mark.parametrize("name", presets())
+@pytest.mark.parametrize("name", sampled(presets(), presets()[::3]))
 def test_the_best_plans_of_every_preset_can_be_rented_and_used(name: str) -> None:
     search = search_of(name)
     best: list[Candidate] = sorted(

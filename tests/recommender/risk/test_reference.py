@@ -5,6 +5,7 @@ import pytest
 
 from recommender.risk.monte_carlo import cycles_needed, simulate_paths
 from recommender.risk.random_numbers import RandomNumbers, random_numbers
+from tests.recommender.optimize.samples import one_in
 from tests.recommender.risk.cases import RESCUE, SPOT, path_inputs, random_plan
 from tests.recommender.risk.reference import DRAWN, Plan, Told, tell
 
@@ -36,7 +37,7 @@ def differences(
     return wrong, compared, beyond
 
 
-@pytest.mark.parametrize("chunk", range(CHUNKS))
+@pytest.mark.parametrize("chunk", one_in(2, CHUNKS))
 def test_every_history_of_random_plans_is_that_of_the_reference(chunk: int) -> None:
     luck = random_numbers(PATHS, DRAWN)
     compared = beyond = 0

@@ -196,7 +196,10 @@ def judged(name: str) -> list[Judged]:
 
 @pytest.mark.parametrize(
     ("name", "gpu_class", "zones"),
-    [("skynomad-gcp-2025-10", "h100", 7), ("cbl-aws-02-15-2023", "v100", 6)],
+    [
+        pytest.param("skynomad-gcp-2025-10", "h100", 7, marks=pytest.mark.slow),
+        ("cbl-aws-02-15-2023", "v100", 6),
+    ],
 )
 def test_levels_move_between_halves_as_zones_differ(name: str, gpu_class: str, zones: int) -> None:
     """Why a kept law has at least its class's spread: with its own it would be far too sure."""

@@ -61,6 +61,7 @@ def test_links_in_use_widen_the_span_and_so_do_runs_that_contradict_each_other()
     assert torn.held().sigma[at] > 2 * idle
 
 
+@pytest.mark.slow
 def test_gavel_predicts_four_and_eight_workers_of_every_series():
     held = scaling.gavel("k80").held()
     many = [
