@@ -6,16 +6,17 @@ who can change both.
 """
 
 import bz2
+import gzip
 import hashlib
 import io
 import json
 import lzma
+import os
 import shutil
 import tarfile
 import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from itertools import islice
@@ -23,8 +24,10 @@ from pathlib import Path
 from typing import Any
 
 from recommender.catalogs import MANIFEST
+from recommender.catalogs.bounds import read_at_most
 from recommender.catalogs.catalog import Catalog
 from recommender.catalogs.errors import CatalogError, StoreError
+from recommender.catalogs.files import replace_file
 from recommender.catalogs.load import load
 from recommender.catalogs.refresh.draft import Draft, serialize_version, start_draft
 from recommender.catalogs.registry import NAMES
@@ -68,33 +71,48 @@ def export(store: Store, name: str, out: Path) -> Path:
     files[SUMS] = "".join(
         f"{hashlib.sha256(files[each]).hexdigest()}  {each}\n" for each in sorted(files)
     ).encode()
-    if out.exists():
+    if os.path.lexists(out):  # a link as well, wherever it leads
         raise StoreError(f"{out}: exists already; name another file or remove it")
     try:
-        _write(files, name, out)
+        if out.suffix == ".zip":
+            replace_file(out, _zip(files, name))
+        elif out.name.endswith((".tar", ".tar.gz", ".tgz")):
+            packed = _tar(files, name)
+            replace_file(out, packed if out.suffix == ".tar" else gzip.compress(packed, mtime=0))
+        else:
+            _write_folder(files, out)
     except OSError as error:
-        shutil.rmtree(out, ignore_errors=True)  # half a catalog would be in the way of the next
-        with suppress(OSError):
-            out.unlink()
         raise StoreError(f"{out}: cannot be written: {error.strerror}") from error
     return out
 
 
-def _write(files: Mapping[str, bytes], name: str, out: Path) -> None:
-    if out.suffix == ".zip":
-        with zipfile.ZipFile(out, "x", zipfile.ZIP_DEFLATED) as archive:
-            for each in sorted(files):
-                archive.writestr(zipfile.ZipInfo(f"{name}/{each}"), files[each])
-    elif out.name.endswith((".tar", ".tar.gz", ".tgz")):
-        with tarfile.open(out, "x:" if out.suffix == ".tar" else "x:gz") as archive:
-            for each in sorted(files):
-                entry = tarfile.TarInfo(f"{name}/{each}")
-                entry.size = len(files[each])
-                archive.addfile(entry, io.BytesIO(files[each]))
-    else:
-        out.mkdir(parents=True)
+def _zip(files: Mapping[str, bytes], name: str) -> bytes:
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as archive:
+        for each in sorted(files):
+            archive.writestr(zipfile.ZipInfo(f"{name}/{each}"), files[each])
+    return made.getvalue()
+
+
+def _tar(files: Mapping[str, bytes], name: str) -> bytes:
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w:") as archive:
+        for each in sorted(files):
+            entry = tarfile.TarInfo(f"{name}/{each}")
+            entry.size = len(files[each])
+            archive.addfile(entry, io.BytesIO(files[each]))
+    return made.getvalue()
+
+
+def _write_folder(files: Mapping[str, bytes], out: Path) -> None:
+    """Write a new folder, or none: half a catalog would be in the way of the next."""
+    out.mkdir(parents=True)
+    try:
         for each in sorted(files, key=lambda file: (file == MANIFEST, file)):
             (out / each).write_bytes(files[each])
+    except OSError:
+        shutil.rmtree(out, ignore_errors=True)
+        raise
 
 
 def import_into(store: Store, source: Path, base: Path, now: datetime) -> tuple[str, list[str]]:
@@ -184,11 +202,7 @@ def _content_of(source: Path) -> io.BytesIO:
     """The bytes of a plain file; a device would never end."""
     if not source.is_file():
         raise CatalogError(f"{source}: no plain file; {_NAME}")
-    with source.open("rb") as file:
-        content = file.read(MOST_BYTES + 1)
-    if len(content) > MOST_BYTES:
-        raise CatalogError(f"{source}: larger than {MOST_BYTES:,} bytes; {_NAME}")
-    return io.BytesIO(content)
+    return io.BytesIO(read_at_most(source, MOST_BYTES))
 
 
 def _plain_files(folder: Path) -> list[Path]:

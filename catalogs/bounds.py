@@ -5,11 +5,27 @@ a list. Texts are counted before they are split; counting takes a millisecond fo
 """
 
 import re
+from pathlib import Path
 
 _LONG, _LONG_BYTES = re.compile("[0-9]{301}"), re.compile(b"[0-9]{301}")
 MOST_VALUES = 5_000_000  # of a JSON text: 0.4 GB at worst; a page of a provider has 200,000
 MOST_CELLS = 8_000_000  # of a table: 0.6 GB at worst; 100,000 offers have 1,300,000
 MOST_LINE = 100_000  # characters; a row of a table has 1,000 at most
+MOST_MANIFEST = 1_000_000  # bytes; that of a catalog has 10,000
+
+
+def read_at_most(path: Path, most: int) -> bytes:
+    """Read a file that may be larger than a program can hold, or a device that never ends.
+
+    Raises:
+        ValueError: it holds more bytes.
+        OSError: it cannot be read.
+    """
+    with path.open("rb") as file:
+        content = file.read(most + 1)
+    if len(content) > most:
+        raise ValueError(f"larger than {most:,} bytes")
+    return content
 
 
 def check_json(text: str | bytes) -> None:

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from concurrent.futures import wait
 from http.client import HTTPException
 from threading import Thread
 from typing import Any
@@ -12,53 +13,71 @@ from recommender.catalogs.errors import CatalogError
 from recommender.catalogs.providers.contract import ThreadResult
 
 Get = Callable[[str, int], bytes]  # from an address, at most so many bytes
-_TIMEOUT_S = 30.0  # without a byte
+Say = Callable[[str], None]
+_LOOK_S = 5.0  # between two looks at how much has come, each told
+_LOOKS = 3  # a server may be slow for so long
+_SLOW = 2_000.0  # bytes a second; a catalog, 1 MB, would take eight minutes
+_PIECE = 65_536
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
-def get_within(total_s: float) -> Get:
+def silent(message: str) -> None:
+    """Progress that nobody reads."""
+
+
+def get_within(total_s: float, say: Say = silent) -> Get:
     """A function that gets files, all of them together within a time."""
     stop_at = time.monotonic() + total_s
-    return lambda address, most: fetch(address, most, stop_at - time.monotonic())
+    return lambda address, most: fetch(address, most, stop_at - time.monotonic(), say)
 
 
-def fetch(address: str, most: int, within_s: float) -> bytes:
-    """Get what an address serves.
+def fetch(
+    address: str, most: int, within_s: float, say: Say = silent, look_s: float = _LOOK_S
+) -> bytes:
+    """Get what an address serves, telling how much has come where that takes long.
 
-    A server that answers a byte at a time, head or content, is left behind when time is over.
+    A server that answers a byte at a time, head or content, is left behind.
 
     Raises:
         OSError: it does not answer, or not in time.
         CatalogError: the address is not allowed, or it answers too much.
     """
     answer: ThreadResult[bytes] = ThreadResult()
+    content = bytearray()
     # A daemon: a server that never ends its answer does not keep the program from ending.
-    Thread(target=_ask, args=(address, most, answer), daemon=True).start()
-    try:
-        return answer.future.result(timeout=max(0.0, within_s))
-    except TimeoutError:
+    Thread(target=_ask, args=(address, most, content, answer), daemon=True).start()
+    began, counts = time.monotonic(), [0]
+    while True:
+        left_s = began + within_s - time.monotonic()
+        wait((answer.future,), timeout=max(0.0, min(look_s, left_s)))
         if answer.future.done():
-            raise
-        raise TimeoutError("it did not end its answer in time") from None
+            return answer.future.result()
+        if left_s <= look_s:
+            raise TimeoutError("it did not end its answer in time")
+        counts.append(len(content))
+        if len(counts) > _LOOKS and counts[-1] - counts[-1 - _LOOKS] < _SLOW * _LOOKS * look_s:
+            raise TimeoutError(f"it sends less than {_SLOW / 1000:g} kB a second")
+        say(f"{shown_address(address)}: {counts[-1]:,} bytes in {time.monotonic() - began:.0f} s")
 
 
-def _ask(address: str, most: int, answer: ThreadResult[bytes]) -> None:
+def _ask(address: str, most: int, content: bytearray, answer: ThreadResult[bytes]) -> None:
     with answer as future:
         try:
-            future.set_result(_fetch(address, most))
+            _fetch(address, most, content)
+            future.set_result(bytes(content))
         except (HTTPException, ValueError) as error:  # no answer in HTTP, or no usable address
             said = f"no usable answer ({type(error).__name__})"
             raise CatalogError(f"{shown_address(address)}: {said}") from error
 
 
-def _fetch(address: str, most: int) -> bytes:
+def _fetch(address: str, most: int, content: bytearray) -> None:
     check_address(address)
     request = Request(address, headers={"User-Agent": "recommend", "Accept-Encoding": "identity"})
-    with build_opener(_SameScheme()).open(request, timeout=_TIMEOUT_S) as answer:
-        content: bytes = answer.read(most + 1)
-    if len(content) > most:
-        raise CatalogError(f"{shown_address(address)}: more than {most:,} bytes")
-    return content
+    with build_opener(_SameScheme()).open(request, timeout=_LOOKS * _LOOK_S) as answer:
+        while piece := answer.read1(_PIECE):
+            content += piece
+            if len(content) > most:
+                raise CatalogError(f"{shown_address(address)}: more than {most:,} bytes")
 
 
 class _SameScheme(HTTPRedirectHandler):
@@ -85,7 +104,8 @@ def check_address(address: str) -> None:
         CatalogError: it is so.
     """
     if not address.isprintable() or " " in address:
-        raise CatalogError(f"{shown_address(address)}: an address holds no space")
+        why = "an address holds no space, nor what cannot be seen"
+        raise CatalogError(f"{shown_address(address)}: {why}")
     try:
         parts = urlsplit(address)
         host, _ = parts.hostname, parts.port

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from recommender.catalogs import MANIFEST
-from recommender.catalogs.bounds import check_table
+from recommender.catalogs.bounds import MOST_MANIFEST, check_table, read_at_most
 from recommender.catalogs.catalog import Catalog, Offers
 from recommender.catalogs.errors import CatalogError
 from recommender.catalogs.files import parse_json
@@ -22,7 +22,7 @@ from recommender.catalogs.tables import REQUIRED, SCHEMA_VERSION, TABLES, Table,
 from recommender.catalogs.validation import hard_problems
 
 SNAPSHOT = Path(__file__).parent / "snapshot"
-MOST_BYTES = 64_000_000  # of one table; the largest real one has 1 MB (2026-11)
+MOST_BYTES = 64_000_000  # of one file; the largest real one has 1 MB (2026-11)
 _SHOWN = 5  # problems named in one message
 
 Columns = dict[str, Sequence[Any]]
@@ -115,7 +115,7 @@ def _joined(table: Table, parts: Sequence[Columns]) -> Columns:
 def _manifest(folder: Path) -> dict[str, Any]:
     path = folder / MANIFEST
     try:
-        manifest: dict[str, Any] = parse_json(path.read_text(encoding="utf-8"))
+        manifest: dict[str, Any] = parse_json(read_at_most(path, MOST_MANIFEST))
     except FileNotFoundError:
         raise CatalogError(f"{folder}: no catalog here ({MANIFEST} is missing)") from None
     except (OSError, ValueError) as error:
@@ -134,9 +134,10 @@ def _manifest(folder: Path) -> dict[str, Any]:
 
 def _content(path: Path, entry: Mapping[str, Any]) -> str:
     try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise CatalogError(f"{path}: cannot be read: {error.strerror}") from error
+        data = read_at_most(path, MOST_BYTES)
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        raise CatalogError(f"{path}: cannot be read: {why}") from error
     if hashlib.sha256(data).hexdigest() != entry.get("sha256"):
         raise CatalogError(
             f"{path}: sha256 differs from the manifest: truncated, changed or half-written. "

@@ -23,9 +23,10 @@ from urllib.parse import urljoin, urlsplit
 
 from recommender.catalogs import MANIFEST
 from recommender.catalogs.archive import FILES, MOST_BYTES
+from recommender.catalogs.bounds import MOST_MANIFEST, read_at_most
 from recommender.catalogs.catalog import Catalog
 from recommender.catalogs.errors import CatalogError
-from recommender.catalogs.fetch import Get, check_address, get_within, shown_address
+from recommender.catalogs.fetch import Get, Say, check_address, get_within, shown_address, silent
 from recommender.catalogs.files import parse_json, replace_file, write_new
 from recommender.catalogs.frozen import dataclass
 from recommender.catalogs.load import load
@@ -42,7 +43,6 @@ from recommender.catalogs.pin import (
 from recommender.catalogs.tables import TABLES
 
 TOTAL_S = 120.0  # for all files of a catalog, 1 MB together (2026-11)
-_MOST_MANIFEST = 1_000_000
 _MOST_SIGNATURE = 10_000
 _LAST = "LAST"
 _CHECKSUM = re.compile("[0-9a-f]{64}")
@@ -82,8 +82,9 @@ def load_remote(
     get: Get | None = None,
     signers: Path | None = None,
     now: datetime | None = None,
+    say: Say = silent,
 ) -> Remote:
-    """Load the catalog of https://…/manifest.json.
+    """Load the catalog of https://…/manifest.json, telling how much has come where that is slow.
 
     Raises:
         CatalogError: the address is not allowed, what it serves is no catalog or not the one
@@ -93,7 +94,7 @@ def load_remote(
     plain, pin = pinned(address)
     if not urlsplit(plain).path.endswith(f"/{MANIFEST}"):
         raise CatalogError(f"{shown_address(plain)}: name the manifest: https://…/{MANIFEST}")
-    get = get or get_within(TOTAL_S)
+    get = get or get_within(TOTAL_S, say)
     # A copy that was read without a checksum or key is none for an address with one.
     kept = cache / hashlib.sha256(address.encode()).hexdigest()[:16]
     known = Signers(signers or default_signers())
@@ -111,7 +112,7 @@ def load_remote(
 
 
 def _served(address: str, pin: Pin, get: Get) -> Served:
-    manifest = get(address, _MOST_MANIFEST)
+    manifest = get(address, MOST_MANIFEST)
     if not pin.ed25519:
         return Served(manifest)
     signature = get(_beside(address, SIGNATURE), _MOST_SIGNATURE)
@@ -126,9 +127,11 @@ def _read_copy(folder: Path) -> Served:
     """The manifest that is kept, and what proves whose it is."""
 
     def beside(name: str) -> bytes:
-        return (folder / name).read_bytes() if (folder / name).is_file() else b""
+        return read_at_most(folder / name, _MOST_SIGNATURE) if (folder / name).is_file() else b""
 
-    served = Served((folder / MANIFEST).read_bytes(), beside(SIGNATURE), beside(SUCCESSORS))
+    served = Served(
+        read_at_most(folder / MANIFEST, MOST_MANIFEST), beside(SIGNATURE), beside(SUCCESSORS)
+    )
     if served.sha256 != folder.name:
         raise CatalogError(f"{folder}: its manifest has been changed")
     return served

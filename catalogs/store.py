@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from recommender.catalogs import MANIFEST
+from recommender.catalogs.bounds import MOST_MANIFEST, read_at_most
 from recommender.catalogs.errors import CatalogError, StoreError
 from recommender.catalogs.files import (
     Step,
@@ -133,7 +134,7 @@ class Store:
         """
         path = self.path(name) / MANIFEST
         try:
-            content = path.read_bytes()
+            content = read_at_most(path, MOST_MANIFEST)
             manifest = parse_json(content)
         except (OSError, ValueError) as error:
             raise StoreError(f"{path}: not a manifest: {error}") from error

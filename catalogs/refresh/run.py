@@ -11,6 +11,7 @@ from typing import Any
 from recommender.catalogs import files, history
 from recommender.catalogs.catalog import Catalog
 from recommender.catalogs.errors import CatalogError, StoreError
+from recommender.catalogs.fetch import Say, silent
 from recommender.catalogs.files import Step, no_step
 from recommender.catalogs.load import SNAPSHOT, load
 from recommender.catalogs.providers.clients import Maker
@@ -55,16 +56,11 @@ _BEHIND = timedelta(minutes=5)
 COPIES = "copies"  # of public files, in the store's folder
 
 Clock = Callable[[], datetime]
-Say = Callable[[str], None]
 
 
 def utc_now() -> datetime:
     """The present moment."""
     return datetime.now(UTC)
-
-
-def silent(message: str) -> None:
-    """Progress that nobody reads."""
 
 
 @dataclass(frozen=True, slots=True)

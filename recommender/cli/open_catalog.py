@@ -47,7 +47,7 @@ def open_catalog(path: str | None) -> OpenedCatalog:
     if "://" in path:
         from recommender.catalogs.remote import default_cache, load_remote
 
-        remote = load_remote(path, default_cache())
+        remote = load_remote(path, default_cache(), say=_say)
         address = path.partition("#")[0].partition("?")[0]
         name = f"{address} ({remote.catalog.version})"
         return OpenedCatalog(remote.catalog, name, remote.notes)
@@ -63,6 +63,10 @@ def open_catalog(path: str | None) -> OpenedCatalog:
 
     catalog = load(folder)
     return OpenedCatalog(catalog, f"{path} ({catalog.version})", ())
+
+
+def _say(progress: str) -> None:
+    write_text(f"{fmt.clean(progress)}\n", sys.stderr)
 
 
 def _is_store(folder: Path) -> bool:

@@ -213,6 +213,8 @@ def _from_file(path: Path) -> dict[str, Setting]:
             found[key] = Setting(key, _from_toml(key, value, str(path)), str(path))
         except UsageError as error:
             problems += error.problems
+        except ValueError:  # 0xfff…: TOML bounds the digits of decimal numbers alone
+            problems.append(f"{key}: holds a number of thousands of digits")
     if problems:
         raise UsageError(*(f"{shown(path.name)}: {problem}" for problem in problems))
     return found

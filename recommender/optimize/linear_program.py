@@ -11,10 +11,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 from fractions import Fraction
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
 import pulp as untyped
 
+from recommender.catalogs.files import replace_file
 from recommender.catalogs.frozen import dataclass
 
 Sense = Literal["<=", ">=", "="]
@@ -124,10 +126,11 @@ def solve(model: Model, seconds: float = SECONDS, solver: Solver = "highs") -> S
 
 def write(model: Model, path: Path, conflict: Sequence[str] = ()) -> None:
     """Save a program as an .lp file with its names; rows in conflict are named at its top."""
-    _problem(model)[0].writeLP(str(path))
-    if conflict:
-        head = f"\\ These rows cannot be kept together: {', '.join(conflict)}\n"
-        path.write_text(head + path.read_text("utf-8"), "utf-8")
+    head = f"\\ These rows cannot be kept together: {', '.join(conflict)}\n" if conflict else ""
+    with TemporaryDirectory() as folder:  # PuLP writes files only, and half of one on a full disk
+        aside = Path(folder, "program.lp")
+        _problem(model)[0].writeLP(str(aside))
+        replace_file(path, head.encode() + aside.read_bytes())
 
 
 def _problem(model: Model) -> tuple[Any, dict[str, Any]]:

@@ -164,10 +164,9 @@ def text_of(path: Path) -> str:
     """The text of a file, unpacked if it is gzip; refuses what is too large or no text."""
     try:
         refuse_no_file(path)
-        with path.open("rb") as file:
-            packed = file.read(2) == _GZIP
-        with gzip.open(path) if packed else path.open("rb") as file:
-            data = file.read(MOST_BYTES + 1)
+        with path.open("rb") as file:  # once: what a pipe has handed over is gone
+            packed = file.peek(2)[:2] == _GZIP
+            data = (gzip.GzipFile(fileobj=file) if packed else file).read(MOST_BYTES + 1)
     except (OSError, EOFError, zlib.error) as error:
         raise UsageError(f"{shown_path(path)}: cannot be read ({shown(error)})") from None
     if len(data) > MOST_BYTES:

@@ -18,6 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from recommender.catalogs.bounds import read_at_most
 from recommender.catalogs.files import parse_json, replace_file
 from recommender.catalogs.frozen import dataclass
 from recommender.errors import UsageError
@@ -25,6 +26,7 @@ from recommender.text import shown_path
 
 SCHEMA = "recommend.progress.v1"
 FILE = "progress.json"
+_MOST_BYTES = 1_000_000  # one has 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +90,7 @@ def read_progress(path: Path) -> TrainingProgress:
         UsageError: it is missing, or no progress file.
     """
     try:
-        return _progress(parse_json(path.read_bytes()))
+        return _progress(parse_json(read_at_most(path, _MOST_BYTES)))
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise UsageError(
             f"progress file {shown_path(path)}: {error}: give the progress.json that the "

@@ -52,9 +52,9 @@ def test_a_full_disk_leaves_no_half_export_in_the_way(
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr("tarfile.TarFile.addfile", full)
+        patched.setattr("os.fsync", full)
         patched.setattr("pathlib.Path.write_bytes", full)
-        for name in ("c.tar.gz", "folder"):
+        for name in ("c.tar.gz", "c.zip", "folder"):
             with pytest.raises(StoreError, match="No space left"):
                 exported(world, tmp_path / name)
     assert list(tmp_path.iterdir()) == []
@@ -68,6 +68,26 @@ def test_the_checksums_are_those_of_sha256sum(world: World, tmp_path: Path) -> N
     for line in lines:
         digest, name = line.split("  ")
         assert hashlib.sha256((folder / name).read_bytes()).hexdigest() == digest
+
+
+@pytest.mark.parametrize("name", ["c.tar.gz", "c.tar", "c.zip"])
+def test_the_same_version_is_the_same_bytes_at_any_time(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    now = exported(world, tmp_path / name).read_bytes()
+    monkeypatch.setattr("time.time", lambda: 2e9)
+    (tmp_path / "later").mkdir()
+    assert exported(world, tmp_path / "later" / name).read_bytes() == now
+
+
+@pytest.mark.parametrize("name", ["c.tar.gz", "c.zip", "folder"])
+def test_a_link_that_leads_nowhere_is_in_the_way_and_stays(
+    world: World, tmp_path: Path, name: str
+) -> None:
+    (tmp_path / name).symlink_to(tmp_path / "nowhere" / name)
+    with pytest.raises(StoreError, match="exists already"):
+        exported(world, tmp_path / name)
+    assert (tmp_path / name).is_symlink()
 
 
 def test_nothing_is_overwritten(world: World, tmp_path: Path) -> None:

@@ -9,20 +9,24 @@ import lzma
 import random
 import tarfile
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from recommender.benchmarks.errors import BenchError
+from recommender.benchmarks.record import read_record
 from recommender.catalogs import bounds
 from recommender.catalogs.archive import read_files
 from recommender.catalogs.bounds import MOST_LINE, MOST_VALUES, check_json, check_table
-from recommender.catalogs.errors import CatalogError
+from recommender.catalogs.errors import CatalogError, RecommendError
 from recommender.catalogs.files import parse_json
 from recommender.catalogs.load import load
 from recommender.catalogs.validation import read_canaries
 from recommender.errors import UsageError
 from recommender.inputs.csv_text import parse_csv, refuse_all
 from recommender.traces.read import read_traces
+from recommender.train.progress_file import read_progress
 from tests.catalogs import small
 
 
@@ -60,6 +64,25 @@ def test_lines_are_found_as_splitting_finds_them(monkeypatch: pytest.MonkeyPatch
             assert longest <= 5
         except ValueError:
             assert longest > 5
+
+
+@pytest.mark.parametrize("read", [read_progress, read_record, read_canaries, read_traces])
+def test_a_file_that_never_ends_is_left_after_what_can_be_held(
+    read: Callable[[Path], object], tmp_path: Path
+) -> None:
+    endless = tmp_path / "endless.json"
+    endless.symlink_to("/dev/zero")
+    with pytest.raises((RecommendError, BenchError), match="larger than|more than"):
+        read(endless)
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "offers.csv.gz"])
+def test_a_catalog_folder_with_a_file_that_never_ends_is_refused(name: str, tmp_path: Path) -> None:
+    folder = small.written(tmp_path)
+    (folder / name).unlink()
+    (folder / name).symlink_to("/dev/zero")
+    with pytest.raises(CatalogError, match="larger than"):
+        load(folder)
 
 
 def test_too_many_cells_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from recommender.catalogs.errors import CatalogError
+from recommender.catalogs.fetch import fetch
 from recommender.catalogs.remote import load_remote
 from tests.catalogs import small
 
@@ -89,6 +90,15 @@ def test_programs_that_read_a_new_catalog_at_once_do_not_disturb_each_other(
     assert said == [("0.526 ()\n", "")] * 4
     (kept,) = (tmp_path / "cache").iterdir()
     assert len(list(kept.iterdir())) == 2  # the copy, and its name
+
+
+def test_an_answer_of_many_pieces_is_read_whole(served: tuple[Path, str]) -> None:
+    content = bytes(range(256)) * 1000
+    (served[0] / "large").write_bytes(content)
+    address = served[1].replace("manifest.json", "large")
+    assert fetch(address, len(content), 60.0) == content
+    with pytest.raises(CatalogError, match="more than 255,999 bytes"):
+        fetch(address, len(content) - 1, 60.0)
 
 
 def test_a_damaged_copy_is_got_again(served: tuple[Path, str], tmp_path: Path) -> None:

@@ -69,6 +69,16 @@ def test_a_setting_of_five_thousand_digits_is_refused(tmp_path: Path, key: str) 
         settings.save(key, ("0.5" if key == "confidence" else "5",), tmp_path / "config.toml")
 
 
+@pytest.mark.parametrize("value", [f"0x{LONG}", f"[[0x{LONG}]]", f"{{aws = 0x{LONG}}}"])
+@pytest.mark.parametrize("key", ["max_machines", "discount"])
+def test_a_setting_of_five_thousand_digits_to_another_base_is_refused(
+    tmp_path: Path, key: str, value: str
+) -> None:
+    (tmp_path / "config.toml").write_text(f"{key} = {value}\n")
+    with pytest.raises(UsageError, match=f"config.toml: {key}: holds a number of thousands"):
+        settings.load({}, tmp_path, {}, tmp_path / "config.toml")
+
+
 @pytest.mark.parametrize(
     ("name", "text"),
     [

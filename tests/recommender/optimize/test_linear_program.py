@@ -1,6 +1,9 @@
 """Linear programs: named, solved alike by every solver, and never believed unchecked."""
 
+import os
+from concurrent.futures import Future
 from pathlib import Path
+from threading import Thread
 
 import numpy as np
 import pytest
@@ -49,6 +52,16 @@ def test_every_row_and_variable_is_named_and_in_the_file(tmp_path: Path) -> None
     assert all(f"{name}:" in text for name in model.rows)
     assert all(name in text for name in model.variables)
     assert text.rstrip().endswith("End")
+
+
+def test_a_program_goes_through_a_pipe_with_the_rows_in_conflict_at_its_top(
+    tmp_path: Path,
+) -> None:
+    pipe, taken = tmp_path / "program.lp", Future[str]()
+    os.mkfifo(pipe)
+    Thread(target=lambda: taken.set_result(pipe.read_text()), daemon=True).start()
+    write(cover(3), pipe, ["time", "money"])
+    assert taken.result(timeout=60).startswith("\\ These rows cannot be kept together: time, money")
 
 
 def test_names_may_not_repeat() -> None:

@@ -1,7 +1,9 @@
 """The tool's own format: what is written is read back; every mistake is named."""
 
 import gzip
+import os
 from pathlib import Path
+from threading import Thread
 
 import numpy as np
 import pytest
@@ -101,6 +103,15 @@ def test_files_may_be_packed(tmp_path: Path) -> None:
     write_file(traces, tmp_path / "x.csv.gz")
     assert (tmp_path / "x.csv.gz").read_bytes() == packed
     assert len(list(tmp_path.iterdir())) == 2
+
+
+@pytest.mark.parametrize("name", ["x.csv", "x.csv.gz"])
+def test_files_may_come_through_a_pipe(tmp_path: Path, name: str) -> None:
+    write_file(parse(ZONE, "x.csv"), tmp_path / name)
+    pipe = tmp_path / f"pipe-{name}"
+    os.mkfifo(pipe)
+    Thread(target=lambda: pipe.write_bytes((tmp_path / name).read_bytes()), daemon=True).start()
+    assert [t.name for t in read_traces(pipe)] == ["a", "b"]
 
 
 def test_one_series_is_asked_for_by_name(tmp_path: Path) -> None:
