@@ -1,17 +1,16 @@
 """Why no plan keeps the limits: which of them bind, by how much, and the plans nearest to them."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 
 from recommender.catalogs.registry import CLOUDS
 from recommender.inputs.limits import amount, as_typed, exact, rounded_up
-from recommender.inputs.units import brief_duration, format_gpu
-from recommender.performance.cuts import LEAST_TOKENS, most_context
+from recommender.inputs.units import brief_duration
 from recommender.plan.answer import Infeasible, SensitivityStep
 from recommender.plan.limits import DEADLINE, LIMITS, Choice, Limit, Limits, Progress
 from recommender.plan.plan import Plan
+from recommender.planner.blocking_flags import blocking_flags, fits, no_offers, wider_choices
 from recommender.planner.plan_builder import saving
 from recommender.planner.problem import Problem
 from recommender.planner.quota_request import (
@@ -33,102 +32,7 @@ from recommender.planner.sensitivity import alike
 from recommender.planner.single_type_search import QUICK
 from recommender.text import duration, usd
 
-MOST_MACHINES = 128  # looked at for a job that does not fit
-# What a user may have narrowed: the flag, and the field of `Choice` behind it.
-NARROWED = (
-    ("--gpu", "gpus"), ("--instance", "instances"), ("--provider", "providers"),
-    ("--region", "regions"), ("--zone", "zones"), ("--deny", "deny"), ("--market", "market"),
-    ("--accelerator", "accelerator"), ("--arch", "arch"), ("--quoted-only", "quoted_only"),
-    ("--confidential", "confidential"),
-)  # fmt: skip
-HARDER = (("--checkpoint-to", "checkpoint_to"), ("--failover", "failover"))  # keep plans away only
 WIDE = 3.0  # a span whose end is so many times its beginning is told next to the mean
-
-
-def fits(problem: Problem) -> bool:
-    """Whether some cluster of one type can train the job: computes so, and has the memory."""
-    return bool(problem.rows) and bool(np.isfinite(problem.step_s).any())
-
-
-def blocking_flags(problem: Problem) -> tuple[str, ...]:
-    """Which flag alone keeps the job from being trained; the first sentence says that it does."""
-    of_the_job = (_count(problem), _sharding(problem), _precision(problem))
-    found = tuple(each for each in of_the_job if each)
-    if not found:
-        found = tuple(each for each in (_machines(problem), *_choices(problem)) if each)
-    most = problem.limits.max_machines
-    up_to = "no machine" if most == 1 else f"no cluster of up to {most} machines"
-    if problem.job.machines:
-        up_to = f"no cluster of exactly {most} machine{'s' * (most > 1)}"
-    first = (
-        (f"{up_to} among those allowed can train this job",) if problem.offers.allowed.rows else ()
-    )
-    return (*first, *(found or ("more than one flag rules machines out: leave several out",)))
-
-
-def _count(problem: Problem) -> str:
-    job, limits = problem.job, problem.limits
-    most = replace(limits, max_machines=max(limits.max_machines, Limits().max_machines))
-    if not job.machines or not fits(problem.under(most).with_job(replace(job, machines=0))):
-        return ""
-    return f"--machines {job.machines} is in the way; other numbers of machines can"
-
-
-def _sharding(problem: Problem) -> str:
-    job = problem.job
-    if job.sharding == "auto" or not fits(problem.with_job(replace(job, sharding="auto"))):
-        return ""
-    why = "needs a transformer, whose layers it splits" if not job.layers else "does not fit"
-    if job.layers and job.sharding == "context" and most_context(job) == 1:
-        why = f"shares sequences of {2 * LEAST_TOKENS:,} tokens and more"
-    return f"--sharding {job.sharding} {why}; --sharding auto leaves machines that can"
-
-
-def _precision(problem: Problem) -> str:
-    job = problem.job
-    if job.precision == "mixed" or not fits(problem.with_job(replace(job, precision="mixed"))):
-        return ""
-    return f"--precision {job.precision} is in the way; --precision mixed leaves machines that can"
-
-
-def _machines(problem: Problem) -> str:
-    limits, most = problem.limits, problem.limits.max_machines
-    while most < MOST_MACHINES:
-        most = min(2 * most, MOST_MACHINES)
-        if fits(problem.under(replace(limits, max_machines=most))):
-            return f"--max-machines {limits.max_machines} is too few; {most} are enough"
-    return ""
-
-
-def _choices(problem: Problem) -> list[str]:
-    return [
-        f"{typed} leaves no machine that can"
-        for typed, _, wider in wider_choices(problem.choice, NARROWED)
-        if fits(problem.among(wider))
-    ]
-
-
-def wider_choices(
-    choice: Choice, flags: tuple[tuple[str, str], ...] = (*NARROWED, *HARDER)
-) -> Iterator[tuple[str, str, Choice]]:
-    """Each flag that narrows a choice, as typed and by its name, with the choice without it."""
-    usual = Choice()
-    for flag, name in flags:
-        if getattr(choice, name) != getattr(usual, name):
-            wider = replace(choice, **{name: getattr(usual, name)})
-            yield _typed(flag, name, choice), flag, wider
-
-
-def _typed(flag: str, name: str, choice: Choice) -> str:
-    value = getattr(choice, name)
-    if name == "gpus":
-        return f"{flag} {', '.join(format_gpu(wish) for wish in value)}"
-    if isinstance(value, bool):
-        return flag
-    words = value if isinstance(value, str) else ", ".join(value)
-    return f"{flag} {words.replace('on_demand', 'on-demand')}"
-
-
 # A deadline that is so many times as long, and beyond a week, is no advice to who asked for one
 # and something else: the other limit is what to change.
 FAR_DEADLINE, WEEK_S = 4.0, 7 * 86400.0
@@ -142,7 +46,7 @@ def infeasible(search: PlanSearch) -> Infeasible:
     """
     problem = search.problem
     if not fits(problem):
-        nothing = () if problem.offers.allowed.rows else (_no_offers(problem),)
+        nothing = () if problem.offers.allowed.rows else (no_offers(problem),)
         return Infeasible(binding=nothing + blocking_flags(problem), relaxed=())
     limits = problem.limits
     fastest, cheapest = search.best_unconstrained("time"), search.best_unconstrained("cost")
@@ -202,16 +106,6 @@ def _cheapest_on_demand(search: PlanSearch) -> Plan | None:
 
 def _against(plan: Plan | None, baseline: Plan | None) -> Plan | None:
     return None if plan is None else replace(plan, saving=saving(plan, baseline))
-
-
-def _no_offers(problem: Problem) -> str:
-    """Why no offer is left to plan with: first what the user did not ask for."""
-    counts = sorted(
-        problem.offers.allowed.left_out,
-        key=lambda reason: (reason[0].startswith(("not ", "no ")), -reason[1], reason[0]),
-    )
-    reasons = ", ".join(f"{count:,} {reason}" for reason, count in counts[:3])
-    return f"no offer is left that can train this job ({reasons} left out)"
 
 
 def _quotas(problem: Problem) -> tuple[list[SensitivityStep], list[str]]:

@@ -25,7 +25,8 @@ from recommender.planner.search import PlanSearch
 from recommender.planner.selection import ranked_plans
 from recommender.planner.sensitivity import sensitivity, tail_cut
 from recommender.planner.ties import best_shares
-from recommender.planner.trio import TrioPlans, choose_trio, reference_candidates, table_of
+from recommender.planner.trio import TrioPlans, choose_trio, table_of
+from recommender.planner.trio_candidates import reference_candidates
 from recommender.text import shown_path
 
 

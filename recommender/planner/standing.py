@@ -17,8 +17,9 @@ from recommender.optimize.search_state import Watch
 from recommender.plan.limits import Choice, Limits, Progress
 from recommender.plan.plan import Plan
 from recommender.plan.standing import MachineStanding
+from recommender.planner.blocking_flags import NARROWED, wider_choices
 from recommender.planner.break_even import MachineChange, best_kept, is_on
-from recommender.planner.infeasibility import NARROWED, infeasible, wider_choices
+from recommender.planner.infeasibility import infeasible
 from recommender.planner.plan_builder import goal_value_of
 from recommender.planner.problem import Problem, planning_problem
 from recommender.planner.ranking import Ranked

@@ -8,26 +8,21 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from recommender.catalogs.frozen import dataclass
-from recommender.optimize.search_state import Candidate, ranking_key
+from recommender.optimize.search_state import Candidate
 from recommender.plan.answer import Faster, Pick, Role, Trio
 from recommender.plan.effort import HOUR_USD, effort_of, generalised_cost_usd, reasons_of
 from recommender.plan.limits import Limits
 from recommender.plan.plan import Plan
-from recommender.planner.baselines import rivals
 from recommender.planner.plan_builder import (
     Evaluated,
     goal_value_of,
     is_on_demand_only,
-    keeps,
     ranks_in,
 )
-from recommender.planner.ranking import HORIZON_S, Ranked, kind_of
-from recommender.planner.search import PlanSearch, within_horizon
-from recommender.planner.single_type_search import BASELINE, Only, SearchCap
+from recommender.planner.ranking import Ranked, kind_of
+from recommender.planner.search import PlanSearch
+from recommender.planner.trio_candidates import plans_to_choose
 
-TIMES_FASTEST = (2.5, 8.0, 25.0)  # times the fastest: the cheapest plan within each is looked at
-CHEAPEST_WITHIN = SearchCap(100)  # plans followed for each
-SOME = 4  # kinds looked at for the cheapest
 ALIKE = 0.05  # plans that cost so much more at most, all counted, are as sensible
 TIMES_LEAST = 3.0  # a plan that costs so many times the least, all counted, is no choice by value
 SAME_MONEY = 0.10  # and of those none that costs so much more in money alone
@@ -91,7 +86,7 @@ class TrioPlans:
 def choose_trio(search: PlanSearch, ranked: Ranked) -> TrioPlans | None:
     """The trio of the plans that keep the limits; None where none does."""
     limits, shown = search.problem.limits, ranked.plans
-    plans = list(shown) if limits.goal == "frontier" else _simulated(search, shown)
+    plans = list(shown) if limits.goal == "frontier" else plans_to_choose(search, shown)
     if not plans:
         return None
     keeping = ranks_in(plans)
@@ -106,22 +101,6 @@ def choose_trio(search: PlanSearch, ranked: Ranked) -> TrioPlans | None:
         fastest=fastest,
         kinds=_kinds(search, plans, limits) if limits.by_value else (),
     )
-
-
-def reference_candidates(search: PlanSearch) -> list[Candidate]:
-    """Plans that are looked at beside those of the search: the baselines, one machine on demand."""
-    return [*_simple(search), *(rival.candidate for *_, rival in rivals(search))]
-
-
-def _simulated(search: PlanSearch, shown: Sequence[Evaluated]) -> list[Evaluated]:
-    """All plans that were simulated and keep the limits; those of the table have labels."""
-    known = dict(search.builder.built) | {each.candidate: each for each in shown}
-    for candidate in (*reference_candidates(search), *_slower(search, shown)):
-        known.setdefault(candidate, search.builder.build(candidate))
-    limits = search.problem.limits
-    found = [each for each in known.values() if keeps(each.plan, limits)]
-    # Who asks for the least cost alone is told it, however long it takes.
-    return found if limits.objective == "cost" else _sooner(found)
 
 
 def _kinds(search: PlanSearch, plans: Sequence[Evaluated], limits: Limits) -> tuple[Evaluated, ...]:
@@ -156,11 +135,6 @@ def _asked(limits: Limits) -> Role:
     if limits.objective == "time":
         return "fastest"
     return "cheapest" if limits.objective == "cost" else "sensible"
-
-
-def _sooner(plans: list[Evaluated]) -> list[Evaluated]:
-    """None beyond the horizon where there are others."""
-    return [each for each in plans if each.plan.estimate.time.trimmed_mean <= HORIZON_S] or plans
 
 
 def _sensible(plans: Sequence[Evaluated], limits: Limits) -> Evaluated:
@@ -243,38 +217,3 @@ def _safest(plans: Sequence[Evaluated]) -> Evaluated:
         return not is_on_demand_only(plan), not _founded(plan), plan.estimate.cost.mean
 
     return min(sure, key=order)
-
-
-def _simple(search: PlanSearch) -> list[Candidate]:
-    """One machine on demand: the cheapest of one GPU, and of any number."""
-    limits = replace(search.problem.limits, max_machines=1, objective="cost")
-    kinds: tuple[Only, ...] = ("one GPU on demand", "on_demand")
-    found = [search.single_type.search(limits, only, BASELINE) for only in kinds]
-    return [state.best_candidate() for state in found if state.incumbents]
-
-
-def _slower(search: PlanSearch, shown: Sequence[Evaluated]) -> list[Candidate]:
-    """Where speed is asked for: the cheapest plans that take so many times the fastest."""
-    limits = search.problem.limits
-    if limits.goal != "time" or not shown:
-        return []
-    found = []
-    for times in TIMES_FASTEST:
-        due_s = shown[0].time_s * times
-        if limits.deadline_s is None or due_s < limits.deadline_s:
-            found.append(_within(search, limits, due_s))
-    return [*(each for each in found if each is not None), *_lasting(search, limits)]
-
-
-def _lasting(search: PlanSearch, limits: Limits) -> list[Candidate]:
-    """The cheapest of some kinds within the horizon: the cheapest of all may take a year."""
-    state = search.single_type.without_fallbacks(within_horizon(limits), cap=CHEAPEST_WITHIN)
-    ordered = sorted(state.incumbents.values(), key=ranking_key)
-    firsts = {kind_of(search.builder, each): each for each in reversed(ordered)}
-    return sorted(firsts.values(), key=ranking_key)[:SOME]
-
-
-def _within(search: PlanSearch, limits: Limits, due_s: float) -> Candidate | None:
-    under = replace(limits, deadline_s=due_s, objective="cost")
-    state = search.single_type.without_fallbacks(under, cap=CHEAPEST_WITHIN)
-    return state.best_candidate() if state.incumbents else None

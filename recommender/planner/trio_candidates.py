@@ -1,0 +1,72 @@
+"""Plans that an answer's first three are chosen of, beside those that its search ranked."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from recommender.optimize.search_state import Candidate, ranking_key
+from recommender.plan.limits import Limits
+from recommender.planner.baselines import rivals
+from recommender.planner.plan_builder import Evaluated, keeps
+from recommender.planner.ranking import HORIZON_S, kind_of
+from recommender.planner.search import PlanSearch, within_horizon
+from recommender.planner.single_type_search import BASELINE, Only, SearchCap
+
+TIMES_FASTEST = (2.5, 8.0, 25.0)  # times the fastest: the cheapest plan within each is looked at
+CHEAPEST_WITHIN = SearchCap(100)  # plans followed for each
+SOME = 4  # kinds looked at for the cheapest
+
+
+def plans_to_choose(search: PlanSearch, shown: Sequence[Evaluated]) -> list[Evaluated]:
+    """All plans that were simulated and keep the limits; those of the table have labels."""
+    known = dict(search.builder.built) | {each.candidate: each for each in shown}
+    for candidate in (*reference_candidates(search), *_slower(search, shown)):
+        known.setdefault(candidate, search.builder.build(candidate))
+    limits = search.problem.limits
+    found = [each for each in known.values() if keeps(each.plan, limits)]
+    # Who asks for the least cost alone is told it, however long it takes.
+    return found if limits.objective == "cost" else _sooner(found)
+
+
+def reference_candidates(search: PlanSearch) -> list[Candidate]:
+    """Plans that are looked at beside those of the search: the baselines, one machine on demand."""
+    return [*_simple(search), *(rival.candidate for *_, rival in rivals(search))]
+
+
+def _sooner(plans: list[Evaluated]) -> list[Evaluated]:
+    """None beyond the horizon where there are others."""
+    return [each for each in plans if each.plan.estimate.time.trimmed_mean <= HORIZON_S] or plans
+
+
+def _simple(search: PlanSearch) -> list[Candidate]:
+    """One machine on demand: the cheapest of one GPU, and of any number."""
+    limits = replace(search.problem.limits, max_machines=1, objective="cost")
+    kinds: tuple[Only, ...] = ("one GPU on demand", "on_demand")
+    found = [search.single_type.search(limits, only, BASELINE) for only in kinds]
+    return [state.best_candidate() for state in found if state.incumbents]
+
+
+def _slower(search: PlanSearch, shown: Sequence[Evaluated]) -> list[Candidate]:
+    """Where speed is asked for: the cheapest plans that take so many times the fastest."""
+    limits = search.problem.limits
+    if limits.goal != "time" or not shown:
+        return []
+    found = []
+    for times in TIMES_FASTEST:
+        due_s = shown[0].time_s * times
+        if limits.deadline_s is None or due_s < limits.deadline_s:
+            found.append(_within(search, limits, due_s))
+    return [*(each for each in found if each is not None), *_lasting(search, limits)]
+
+
+def _lasting(search: PlanSearch, limits: Limits) -> list[Candidate]:
+    """The cheapest of some kinds within the horizon: the cheapest of all may take a year."""
+    state = search.single_type.without_fallbacks(within_horizon(limits), cap=CHEAPEST_WITHIN)
+    ordered = sorted(state.incumbents.values(), key=ranking_key)
+    firsts = {kind_of(search.builder, each): each for each in reversed(ordered)}
+    return sorted(firsts.values(), key=ranking_key)[:SOME]
+
+
+def _within(search: PlanSearch, limits: Limits, due_s: float) -> Candidate | None:
+    under = replace(limits, deadline_s=due_s, objective="cost")
+    state = search.single_type.without_fallbacks(under, cap=CHEAPEST_WITHIN)
+    return state.best_candidate() if state.incumbents else None
