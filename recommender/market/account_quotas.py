@@ -1,7 +1,7 @@
 """What an account may run of a machine: its quotas by machine, market and region."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 
 from recommender.catalogs.catalog import Catalog
@@ -44,6 +44,23 @@ class QuotaIndex:
                 numbers += self._found.get((provider, name.casefold(), where), ())
         found = [self._limits[number] for number in sorted({*numbers})]
         return tuple([limit for limit in found if limit.market in ("any", market)])
+
+    def of_each(
+        self,
+        provider: str,
+        names: Iterable[str],
+        markets: Iterable[str],
+        regions: Iterable[str],
+    ) -> Iterator[Sequence[QuotaLimit]]:
+        """The quotas of places by one name each; a hundred thousand take as long as an answer."""
+        found, all_limits = self._found, self._limits
+        for name, market, region in zip(names, markets, regions, strict=True):
+            name = name.casefold()
+            numbers = found.get((provider, name, region), ())
+            if region:
+                numbers = (*numbers, *found.get((provider, name, ""), ()))
+            limits = [all_limits[number] for number in numbers]
+            yield [limit for limit in limits if limit.market in ("any", market)]
 
 
 @dataclass(frozen=True)
@@ -96,18 +113,21 @@ class AccountQuotas:
             return float("inf")
         return _most(t, self.of(t, market, region))
 
-    def most_own(self, name: str, like: InstanceType, market: str, region: str) -> float:
-        """Most machines of the user's own under a name; `like` is one with their hardware."""
-        key = (name, market, region)
-        if key not in self._own:
-            of = self._index.of
-            limits = of(OWN, market, region, (name,)) or of(OWN, market, region, (OTHERS,))
-            self._own[key] = _most(like, limits)
-        return self._own[key]
-
-    @cached_property
-    def _own(self) -> dict[tuple[str, str, str], float]:
-        return {}
+    def most_own(
+        self,
+        names: Sequence[str],
+        like: Iterable[InstanceType],
+        markets: Sequence[str],
+        regions: Sequence[str],
+    ) -> list[float]:
+        """Most machines of each of the user's own; `like` are machines with their hardware."""
+        index = self._index
+        named = index.of_each(OWN, names, markets, regions)
+        places = zip(named, like, markets, regions, strict=True)
+        return [
+            _most(t, limits or index.of(OWN, market, region, (OTHERS,)))
+            for limits, t, market, region in places
+        ]
 
 
 def _most(t: InstanceType, limits: Iterable[QuotaLimit]) -> float:

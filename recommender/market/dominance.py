@@ -9,6 +9,8 @@ from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from operator import ge
 
+import numpy as np
+
 from recommender.catalogs.frozen import dataclass
 from recommender.catalogs.registry import OWN
 from recommender.market.offer_entries import OfferEntries
@@ -42,6 +44,32 @@ def undominated(
         if not beaten:
             known[kind] = [each for each in known[kind] if not _matches(has, each)] + [has]
     return sorted(kept)
+
+
+def undominated_by_count(
+    alike: Sequence[Hashable], usd: Sequence[float], machines: Sequence[float], most: int
+) -> list[int]:
+    """As `undominated` where offers have nothing besides but how many machines there are.
+
+    A hundred thousand offers are compared at once: of each kind in order of price, the most
+    machines of a single cheaper offer and the sum of all of them.
+    """
+    if not len(usd):
+        return []
+    numbers: dict[Hashable, int] = {}
+    kinds = np.array([numbers.setdefault(kind, len(numbers)) for kind in alike])
+    order = np.lexsort((np.asarray(usd), kinds))
+    kind = kinds[order]
+    # No part of a machine can be rented; a limit of 4 is 4 and a little more.
+    whole = np.minimum(np.asarray(machines)[order] + 1e-6, most).astype(np.int64)
+    cheapest = np.flatnonzero(np.diff(kind, prepend=-1))[kind]
+    sums = np.cumsum(whole) - whole
+    together = sums - sums[cheapest]
+    steps = kind * (most + 1)  # kinds on different levels: none reaches into the next
+    largest = np.maximum.accumulate(whole + steps)
+    largest = np.concatenate(([-1], largest[:-1])) - steps  # below 0 where no offer is cheaper
+    kept = (whole > largest) | (together < most)
+    return sorted(order[kept].tolist())
 
 
 def _matches(some: tuple[float, ...], others: tuple[float, ...]) -> bool:
@@ -96,8 +124,7 @@ class OwnOffers:
         laws = self._laws(rows, names, markets, kinds)
         alike = list(zip(kinds, markets, laws, apart, strict=True))
         machines = self._most_machines(rows, names, markets, kinds)
-        besides = [(min(each, self.max_machines),) for each in machines]
-        kept = undominated(alike, usd, besides, machines, self.max_machines)
+        kept = undominated_by_count(alike, usd, machines, self.max_machines)
         return {rows[place] for place in kept}
 
     def _laws(
@@ -134,11 +161,8 @@ class OwnOffers:
         like = {
             kind: types[OWN, name] for kind, name in dict(zip(kinds, names, strict=True)).items()
         }
-        region, most = facts.catalog.offers.region, facts.quotas.most_own
-        return [
-            most(name, like[kind], market, region[row])
-            for row, name, market, kind in zip(rows, names, markets, kinds, strict=True)
-        ]
+        regions = [facts.catalog.offers.region[row] for row in rows]
+        return facts.quotas.most_own(names, [like[kind] for kind in kinds], markets, regions)
 
 
 def undominated_pools(entries: OfferEntries, pools: list[Pool]) -> list[Pool]:

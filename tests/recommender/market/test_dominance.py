@@ -11,7 +11,7 @@ from recommender.catalogs.catalog import Catalog, extended
 from recommender.inputs.offers_file import read_offers
 from recommender.job.jobfile import find_job
 from recommender.market import dominance
-from recommender.market.dominance import OwnOffers, undominated
+from recommender.market.dominance import OwnOffers, undominated, undominated_by_count
 from recommender.plan.answer import Answer
 from recommender.plan.limits import Choice, Limits, Progress
 from recommender.planner.problem import planning_problem
@@ -46,11 +46,24 @@ def test_one_that_has_the_most_of_nothing_stays_if_none_matches_it_in_all() -> N
     assert undominated("aaaa", [1.0, 2.0, 3.0, 4.0], besides, [INF] * 4, 0) == [0, 1, 2]
 
 
+@pytest.mark.parametrize("seed", range(30))
+def test_offers_that_differ_in_their_number_are_compared_at_once_as_one_by_one(seed: int) -> None:
+    draw, most = random.Random(seed), 16
+    rows = draw.randrange(60)
+    alike = [draw.choice("abc") for _ in range(rows)]
+    usd = [float(draw.randrange(1, 6)) for _ in range(rows)]  # with ties
+    machines = [draw.choice((INF, *(n + 1e-9 for n in range(20)))) for _ in range(rows)]
+    besides = [(min(each, most),) for each in machines]
+    one_by_one = undominated(alike, usd, besides, machines, most)
+    assert undominated_by_count(alike, usd, machines, most) == one_by_one
+
+
 @pytest.fixture
 def all_offers(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Every offer enters plans, also one that another of the same hardware beats."""
     with monkeypatch.context() as patch:
-        patch.setattr(dominance, "undominated", lambda alike, *rest, **more: [*range(len(alike))])
+        for name in ("undominated", "undominated_by_count"):
+            patch.setattr(dominance, name, lambda alike, *rest, **more: [*range(len(alike))])
         yield
 
 
