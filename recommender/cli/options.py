@@ -107,7 +107,10 @@ class OfferFlags:
     no_spot: Annotated[bool, _offer("Same as --market on-demand.", "--no-spot")] = False
     failover: Annotated[
         Word,
-        _offer("Where to request spot after an interruption (region).", metavar="none|zone|region"),
+        _offer(
+            "Where to ask next for spot that is gone, for on-demand that is short (region).",
+            metavar="none|zone|region",
+        ),
     ] = None
     mix: Annotated[
         bool | None,

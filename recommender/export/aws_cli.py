@@ -84,8 +84,8 @@ _START = (
 
 
 def _setup(run: RunDescription) -> tuple[str, ...]:
-    fallback_regions = () if run.fallback is None else (run.fallback.machines[0].region,)
-    regions = dict.fromkeys((*(location.region for location in run.locations), *fallback_regions))
+    later = () if run.on_fallback is None else run.on_fallback.locations
+    regions = dict.fromkeys(location.region for location in (*run.locations, *later))
     return (
         ': "${INSTANCE_PROFILE:?export INSTANCE_PROFILE=name of an instance profile first}"',
         f"IMAGE=${{IMAGE:-{IMAGE}}}",

@@ -21,7 +21,7 @@ from recommender.export.start import start_line
 from recommender.export.storage import progress_line
 from recommender.export.train_command import changed_by_fallback
 from recommender.export.watch_script import Steps, assignment, shell_function, watch_script
-from recommender.plan.plan import Machines
+from recommender.plan.plan import Fallback, Machines
 
 SCRIPT = "launch.sh"
 RUN_KEY = "recommend-run"  # tag or label by which the machines of a run are found
@@ -114,7 +114,7 @@ def _steps(run: RunDescription, cloud: CloudSteps) -> Steps:
     keep = (
         *_keep("plan", run.machines, run.nodes, ()),
         *(_GONE if run.plan.move_after_s else ()),
-        'for place in "${PLACES[@]}"; do',
+        _EACH_PLACE % "PLACES",
         '  read -r region zone <<< "$place"',
         *(("  if is_too_early; then continue; fi",) if run.plan.move_after_s else ()),
         *(f"  {line}" for line in (_TRY_AND_NOTE if run.plan.move_after_s else _TRY)),
@@ -127,18 +127,20 @@ def _steps(run: RunDescription, cloud: CloudSteps) -> Steps:
         stop_plan=('stop_machines "$NAME-$began-plan" || true',),
         state=_STATE,
         progress=(progress_line(run),),
-        keep_fallback=() if fallback is None else _keep_fallback(run, fallback.machines[0]),
+        keep_fallback=() if fallback is None else _keep_fallback(run, fallback),
         stop_fallback=('stop_machines "$NAME-$began-fallback" || true',),
     )
 
 
-def _keep_fallback(run: RunDescription, machines: Machines) -> tuple[str, ...]:
-    zones = () if machines.zone == "" else (machines.zone,)
+def _keep_fallback(run: RunDescription, fallback: Fallback) -> tuple[str, ...]:
+    machines = fallback.machines[0]
     changed = tuple(f"{each.name}={each.value}" for each in changed_by_fallback(run))
     return (
         *_keep("fallback", machines, machines.count, changed),
-        f"{assignment('region', machines.region)} {assignment('zone', ' '.join(zones))}",
-        *_TRY,
+        _EACH_PLACE % "FALLBACK_PLACES",
+        '  read -r region zone <<< "$place"',
+        *(f"  {line}" for line in _TRY),
+        "done",
         "return 1",
     )
 
@@ -156,6 +158,7 @@ def _keep(phase: str, machines: Machines, count: int, changed: tuple[str, ...]) 
     )
 
 
+_EACH_PLACE = 'for place in "${%s[@]}"; do'
 _TRY_AND_NOTE = (
     _TRY[0],
     'if start_machines; then echo "$region" > "$held"; return 0; fi',
@@ -189,11 +192,15 @@ def _setup(run: RunDescription) -> tuple[str, ...]:
         assignment("DISK_GB", run.disk_gb),
         *_patience(run),
         "# Asked for in this order, at every start.",
-        "PLACES=(",
-        *(f"  {shlex.quote(place)}" for place in places_of(run)),
-        ")",
+        *_places_named("PLACES", run),
+        *(() if run.on_fallback is None else _places_named("FALLBACK_PLACES", run.on_fallback)),
         nodes,
     )
+
+
+def _places_named(name: str, run: RunDescription) -> tuple[str, ...]:
+    """An array of the places where a plan's machines are asked for."""
+    return (f"{name}=(", *(f"  {shlex.quote(place)}" for place in places_of(run)), ")")
 
 
 def _patience(run: RunDescription) -> tuple[str, ...]:

@@ -78,7 +78,7 @@ class RunDescription:
         plan = replace(
             self.plan,
             machines=fallback.machines,
-            sites=(),
+            sites=fallback.sites,
             fallback=None,
             usd_per_hour=fallback.usd_per_hour,
         )
@@ -156,14 +156,13 @@ def safe_name(name: str) -> str:
 
 
 def locations_of(plan: Plan) -> tuple[Location, ...]:
-    """The failover list by region; where nothing is on spot, the one region."""
+    """The failover list by region; where there is none, the one region."""
     if not plan.sites:
         return tuple(
             _location(first.provider, first.region, (first.zone,), first.usd_per_hour)
             for first in plan.machines[:1]
         )
-    provider = next(m.provider for m in plan.machines if m.market == "spot")
-    found = []
+    provider, found = plan.machines[0].provider, []
     for region, sites in groupby(plan.sites, key=lambda site: site.region):
         listed = tuple(sites)
         zones = tuple(site.zone for site in listed)

@@ -114,9 +114,9 @@ def _remarks(run: RunDescription, folder: str) -> tuple[str, ...]:
             f"Make the volume of the checkpoints first ({VOLUME}), and dstack init in your folder:",
             f"  dstack apply -f {in_folder(folder, VOLUME)}",
         ]
-    if run.saves and run.spot:
+    if run.saves and (run.spot or len(run.locations) > 1):
         found.append(
             "A volume is of one zone: this run stays in the first place of the plan's list and "
-            "waits longer for spot than the estimate counts."
+            f"waits longer for {'spot' if run.spot else 'machines'} than the estimate counts."
         )
     return (*found, cap_words(run))

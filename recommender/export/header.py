@@ -47,9 +47,12 @@ def group_words(m: Machines) -> str:
 def machines_words(run: RunDescription) -> str:
     """What is rented and where."""
     groups = " + ".join(group_words(m) for m in run.plan.machines)
-    first, *others = dict.fromkeys(location.region for location in run.locations)
-    more = f", then {', then '.join(others)}" if others else ""
-    return f"{groups} in {run.machines.provider} {first}{more}"
+    return f"{groups} in {run.machines.provider} {_regions_words(run)}"
+
+
+def _regions_words(run: RunDescription) -> str:
+    """The regions in which machines are asked for, in order."""
+    return ", then ".join(dict.fromkeys(location.region for location in run.locations))
 
 
 def estimate_words(run: RunDescription) -> list[str]:
@@ -119,19 +122,18 @@ def _need(need: Need) -> str:
 
 def fallback_words(run: RunDescription, who: str) -> list[str]:
     """When on-demand machines take over, and who sees to it."""
-    fallback = run.fallback
-    if fallback is None:
+    fallback, on_fallback = run.fallback, run.on_fallback
+    if fallback is None or on_fallback is None:
         return (
             ["No fallback to on-demand: the plan waits for spot, and so does this file."]
             if run.spot
             else []
         )
     groups = " + ".join(group_words(m) for m in fallback.machines)
-    where = fallback.machines[0].region
     return [
-        f"Fallback: {groups} in {where}, when the time left is down to the work left on them + "
-        f"{duration(fallback.reserve_s)}; needed in {share_words(fallback.probability)} "
-        f"of the runs. {who}"
+        f"Fallback: {groups} in {_regions_words(on_fallback)}, when the time left is down to the "
+        f"work left on them + {duration(fallback.reserve_s)}; needed in "
+        f"{share_words(fallback.probability)} of the runs. {who}"
     ]
 
 

@@ -19,8 +19,8 @@ from recommender.export.header import (
     commented,
     disk_words,
     fallback_words,
-    group_words,
     header,
+    machines_words,
     patience_words,
     share_words,
     unswitched_words,
@@ -112,12 +112,12 @@ def _on_demand_job(run: RunDescription) -> str:
     assert run.on_fallback is not None
     first = run.on_fallback.machines
     lines = commented([
-        f"{run.name}: the fallback of {JOB}, {group_words(first)} in {first.region}.",
+        f"{run.name}: the fallback of {JOB}, {machines_words(run.on_fallback)}.",
         f"{SCRIPT} starts it when the time left is down to the work left; it resumes from the "
         "checkpoints of the first job.",
     ])  # fmt: skip
     resources = ["resources:", *_recovery(run), "  ordered:"]
-    resources += [f"    - {entry}" for entry in _entries(first, Location(first.region))]
+    resources += [f"    - {entry}" for entry in _fallback_entries(run.on_fallback)]
     return _text(run.on_fallback, f"{run.name}-on-demand", first.count, lines, resources)
 
 
@@ -176,13 +176,19 @@ def _entries(machines: Machines, location: Location) -> list[str]:
     ]  # fmt: skip
 
 
+def _fallback_entries(on_fallback: RunDescription) -> list[str]:
+    """A line of resources for each region of the fallback, any zone of it."""
+    regions = (Location(location.region) for location in on_fallback.locations)
+    return [each for region in regions for each in _entries(on_fallback.machines, region)]
+
+
 def _last_resort(run: RunDescription) -> list[str]:
     """On-demand machines at the end of the list, as a comment that can be undone."""
     fallback = run.fallback
     if fallback is None or not ends_list(run):
         return []
-    first = fallback.machines[0]
-    entries = _entries(first, Location(first.region))
+    assert run.on_fallback is not None
+    entries = _fallback_entries(run.on_fallback)
     words = (
         f"Instead of {SCRIPT}: as the end of this list, on-demand machines are rented as soon as "
         "no place has spot, and kept."

@@ -22,7 +22,6 @@ from recommender.export.header import (
 from recommender.export.machine_script import MACHINE, machine_script
 from recommender.export.start import start_line
 from recommender.export.train_command import changed_by_fallback
-from recommender.plan.plan import Machines
 
 MAIN = "main.tf"
 _AWS_STEPS = replace(
@@ -86,7 +85,8 @@ def _remarks(run: RunDescription) -> tuple[str, ...]:
 
 
 def _variables(run: RunDescription) -> list[str]:
-    most = len(places_of(run)) - 1
+    lists = [run] if run.on_fallback is None else [run, run.on_fallback]
+    most = max(len(places_of(each)) for each in lists) - 1
     lines = [
         'variable "checkpoint_bucket" {',
         '  description = "Your bucket for checkpoints, which exists"',
@@ -124,18 +124,15 @@ def _variables(run: RunDescription) -> list[str]:
 
 def _locals(run: RunDescription) -> list[str]:
     """What the plan decides."""
-    fallback = None if run.fallback is None else run.fallback.machines[0]
     lines = [
         "locals {",
         f"  name          = {quoted(run.name)}",
         f"  longest_run_s = {run.longest_s:.0f} # since the first start",
         f"  disk_gb       = {run.disk_gb}",
         "  # Where the machines are asked for, in this order.",
-        "  places = [",
-        *(f"    {_place(place)}," for place in places_of(run)),
-        "  ]",
+        *_places("places", run),
     ]
-    lines += [*_of_machines(run.machines, run.nodes, fallback)]
+    lines += _of_machines(run)
     lines += [
         "  # Without caches, checkpoints and Terraform's own files.",
         "  code = toset([",
@@ -162,20 +159,28 @@ def _changed(run: RunDescription) -> list[str]:
     return [f'    var.on_demand ? {quoted(f"export {found}")} : "",'] if found else []
 
 
-def _of_machines(first: Machines, nodes: int, fallback: Machines | None) -> list[str]:
+def _places(name: str, run: RunDescription) -> list[str]:
+    """The places where a plan's machines are asked for, as a list of that name."""
+    return [f"  {name} = [", *(f"    {_place(place)}," for place in places_of(run)), "  ]"]
+
+
+def _of_machines(run: RunDescription) -> list[str]:
     """Type, number and market of what runs, the plan's or the fallback's."""
+    first, nodes, later = run.machines, run.nodes, run.on_fallback
     spot = "true" if first.market == "spot" else "false"
-    if fallback is None:
+    if later is None:
         return [
             "  place        = local.places[var.place]",
             f"  machine_type = {quoted(first.instance_type)}",
             f"  nodes        = {nodes}",
             f"  spot         = {spot}",
         ]
-    there = _place(" ".join(each for each in (fallback.region, fallback.zone) if each))
+    fallback = later.machines
     return [
-        f"  fallback     = {there}",
-        "  place        = var.on_demand ? local.fallback : local.places[var.place]",
+        *_places("fallback_places", later),
+        "  # Of a shorter list the places begin anew.",
+        "  place        = var.on_demand ? element(local.fallback_places, var.place) : "
+        "element(local.places, var.place)",
         f"  machine_type = var.on_demand ? {quoted(fallback.instance_type)} : "
         f"{quoted(first.instance_type)}",
         f"  nodes        = var.on_demand ? {fallback.count} : {nodes}",

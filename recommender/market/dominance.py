@@ -14,7 +14,7 @@ import numpy as np
 from recommender.catalogs.frozen import dataclass
 from recommender.catalogs.registry import OWN
 from recommender.market.offer_entries import OfferEntries
-from recommender.market.offer_facts import Facts, Pool
+from recommender.market.offer_facts import Facts, Pool, copies_usd
 from recommender.market.quota_rows import max_machines_by_quota
 
 
@@ -199,7 +199,7 @@ def regions_worth_renting(entries: OfferEntries, pools: Sequence[Pool]) -> list[
     ordered = sorted(pools, key=lambda pool: (pool.kind, price(pool.rows[0])))
     machines = [max_machines_by_quota(entries.facts, pool) for pool in ordered]
     besides = [
-        (each, -entries.fixed_usd(pool), float(offers.kind[pool.rows[0]] != "derived"))
+        (each, -copies_usd(entries.facts, pool), float(offers.kind[pool.rows[0]] != "derived"))
         for each, pool in zip(machines, ordered, strict=True)
     ]
     kinds, usd = [pool.kind for pool in ordered], [price(pool.rows[0]) for pool in ordered]

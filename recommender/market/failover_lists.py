@@ -1,12 +1,17 @@
-"""Failover lists: the cheapest zones of a spot type, in the order in which they are tried."""
+"""Failover lists: where machines of a type are asked for, in order.
+
+Of a spot type the cheapest zones; on demand the regions of one price, for types that may be short.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from recommender.catalogs.frozen import dataclass
+from recommender.catalogs.registry import OWN
 from recommender.catalogs.schema import InstanceType
-from recommender.market.offer_facts import Facts, Pool, move_usd
+from recommender.market.offer_facts import Facts, Pool, copies_usd, move_usd
 from recommender.plan.effort import WAIT_USD
+from recommender.plan.limits import Limits
 from recommender.risk.random_numbers import MAX_LISTED_ZONES
 
 LIST_LENGTHS = (1, 2, MAX_LISTED_ZONES)  # lengths of failover lists that are tried
@@ -15,6 +20,11 @@ LIST_LENGTHS = (1, 2, MAX_LISTED_ZONES)  # lengths of failover lists that are tr
 # an hour spares half of the moves and hardly lengthens the tail, four hours spare three quarters.
 PATIENCE_S = (0.5 * 3600.0, 4 * 3600.0)
 LIST_PRICE_RANGE = 1.6  # a failover list holds no zone more expensive than this times its first
+# And one of on-demand machines no region that is dearer or cheaper by more: a tie of the table, so
+# that no plan is dearer for its list.
+ONE_PRICE = 1.002
+# Of machines that are there at once so often one region is enough: each further one is a quota.
+SELDOM_SHORT = 0.98
 
 
 @dataclass(frozen=True)
@@ -22,7 +32,7 @@ class FailoverLists:
     """Makes failover lists of one problem; `kinds` numbers instance types."""
 
     facts: Facts
-    max_machines: int
+    limits: Limits  # of which the most machines and the limit by hour count
     kinds: dict[tuple[str, str], int]
 
     def _spot_by_type(self, rows: Iterable[int]) -> dict[str, list[int]]:
@@ -76,7 +86,7 @@ class FailoverLists:
         """
         if not self.facts.choice.quotas:
             return [rows]
-        most = [min(int(self._most(row)), self.max_machines) for row in rows]
+        most = [min(int(self._most(row)), self.limits.max_machines) for row in rows]
         levels = sorted({n for n in most if n > 0}) or [0]
         return [[r for r, n in zip(rows, most, strict=True) if n >= level] for level in levels]
 
@@ -98,6 +108,67 @@ class FailoverLists:
         for mine in self._spot_by_type(rows).values():
             pools.append(self.of(mine[:1] if alone else mine))
         return pools
+
+    def of_one_price(self, firsts: Sequence[Pool], pools: Sequence[Pool]) -> list[Pool]:
+        """Lists of on-demand machines: each begins with one of some pools.
+
+        What has machines first is rented, so all regions of one price are tried: fewer only where
+        data would be copied to the others.
+        """
+        if self.facts.choice.failover != "region":
+            return list(firsts)
+        alike = self.facts.by((pool.rows[0] for pool in pools), "instance_type")
+        found = [
+            each
+            for first in firsts
+            for each in self._of_one_price(first, alike[first.type.instance_type])
+        ]
+        return list(dict.fromkeys(found))
+
+    def _of_one_price(self, first: Pool, rows: Sequence[int]) -> list[Pool]:
+        """The lists that begin with a pool: one for each number of machines that quotas allow."""
+        at_once, wait_s, _ = self.facts.on_demand_wait(first.type)
+        if at_once >= SELDOM_SHORT or wait_s <= 0.0 or first.type.provider == OWN:
+            return [first]
+        start, listed = first.rows[0], self._others_of_one_price(first.rows[0], rows)
+        parts = [part for part in self._by_quota([start, *listed]) if part[0] == start]
+        found = []
+        for part in parts:
+            pool = replace(first, rows=tuple(part[:MAX_LISTED_ZONES]))
+            found += [each for each in self._prefixes(pool) if self._is_worth_it(each, pool)]
+        return found
+
+    def _others_of_one_price(self, start: int, rows: Sequence[int]) -> list[int]:
+        """A place in each other region at the price of an offer, where data lie or cheapest first.
+
+        Nobody's quote is no other's price: derived ones stand with derived ones.
+        """
+        o, price = self.facts.catalog.offers, self.facts.planning_price
+        near = [
+            row
+            for row in rows
+            if max(price(row), price(start)) <= ONE_PRICE * min(price(row), price(start))
+            and (o.kind[row] == "derived") == (o.kind[start] == "derived")
+        ]
+        near.sort(key=lambda row: (self._copies_usd(row), price(row), o.region[row]))
+        regions: dict[str, int] = {}
+        for row in near:
+            regions.setdefault(o.region[row], row)
+        return [row for region, row in regions.items() if region != o.region[start]]
+
+    def _copies_usd(self, row: int) -> float:
+        return copies_usd(self.facts, Pool((row,), False, *self._type(row)))
+
+    def _is_worth_it(self, some: Pool, whole: Pool) -> bool:
+        """Whether a beginning of a list spares copies of the data, or cents under a price per hour.
+
+        Or is the whole of it.
+        """
+        spares = copies_usd(self.facts, some) < copies_usd(self.facts, whole)
+        if self.limits.hourly_usd is not None:
+            most = [max(map(self.facts.planning_price, pool.rows)) for pool in (some, whole)]
+            spares |= most[0] < most[1]
+        return spares or some == whole
 
     def of(self, rows: Sequence[int]) -> Pool:
         """The list of some places: the cheapest first, none of them much dearer."""

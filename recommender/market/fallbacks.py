@@ -44,18 +44,18 @@ def fallbacks_of(
     step_s: Floats,
     steps_left: float,
     pools: Sequence[Pool],
-) -> Fallbacks:
+) -> tuple[Fallbacks, tuple[Pool, ...]]:
     """Clusters of one pool that may be the best fallback of some cluster, slowest first.
 
-    `step_s` has shape (kinds, machines).
+    And the pool of each. `step_s` has shape (kinds, machines).
     """
     every = _clusters(entries, limits, step_s, pools)
     once = every.law.at_once
     kept = every.take(
         worth_trying(every.step_s, every.usd_per_hour, every.boot_s, once, steps_left)
     )
-    mine = [pools[place] for place in kept.place.tolist()]
-    return Fallbacks(
+    mine = tuple(pools[place] for place in kept.place.tolist())
+    found = Fallbacks(
         kind=np.array([pool.kind for pool in mine], dtype=np.int64),
         count=kept.count,
         offer=np.array([pool.rows[0] for pool in mine], dtype=np.int64),
@@ -66,6 +66,7 @@ def fallbacks_of(
         wait_s=kept.law.wait_s,
         entries=entries.of(mine),
     )
+    return found, mine
 
 
 def _clusters(
@@ -83,7 +84,9 @@ def _clusters(
         allowed &= n * usd[:, None] <= limits.hourly_usd + 1e-9
     place, column = np.nonzero(allowed)
     count = n[column]
+    places = np.array([len(pool.rows) for pool in pools], dtype=np.float64)
     law = OnDemandLaw(one[0][place], one[1][place]).of_gang(count, one[2][place])
+    law = law.of_list(places[place])
     boot = np.array([entries.start_s(pool) for pool in pools])
     seconds, hourly = step_s[kind[place], column], count * usd[place]
     found = _Clusters(place, count, seconds, hourly, boot[place], law)

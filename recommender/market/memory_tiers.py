@@ -8,8 +8,8 @@ import numpy as np
 
 from recommender.catalogs.frozen import dataclass
 from recommender.catalogs.registry import is_confidential
-from recommender.market.offer_entries import GIB, OfferEntries
-from recommender.market.offer_facts import GB
+from recommender.market.offer_entries import OfferEntries
+from recommender.market.offer_facts import GB, GIB
 from recommender.optimize.space import Tier
 
 TIER_TYPES = 3  # CPU types per region that are tried as a memory tier

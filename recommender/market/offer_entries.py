@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 
 from recommender.catalogs.frozen import dataclass
-from recommender.market.offer_facts import GB, Facts, Pool, copies_usd_per_gb, move_usd, places_of
+from recommender.market.offer_facts import GIB, Facts, Pool, copies_usd, move_usd, places_of
 from recommender.optimize.space import Entries
 from recommender.performance.checkpoint import object_store_rate
 from recommender.performance.machines import disk_bytes_per_s, network_of
 
-GIB = 2.0**30
 CORRELATION_ACROSS = 0.07  # of two regions' spot states; AWS and GCP traces 2022-2025
 
 _TYPES: dict[str, np.dtype[Any]] = {
@@ -44,12 +43,13 @@ class OfferEntries:
     def machine_usd(self, pool: Pool) -> float:
         """Expected USD per hour of one machine while it runs, fees included.
 
-        The share of a zone in a list is the chance that it is the first one up.
+        The share of a zone in a spot list is the chance that it is the first one up; regions of an
+        on-demand list have one price.
         """
         o, fees = self.facts.catalog.offers, self.facts.running_fees
-        market = "spot" if pool.spot else "on_demand"
-        if len(pool.rows) == 1:
-            return self.facts.planning_price(pool.rows[0]) + fees(o.provider[pool.rows[0]], market)
+        if len(pool.rows) == 1 or not pool.spot:
+            return self.max_usd(pool)
+        market = "spot"
         law = self.facts.spot_class(pool.type)
         weights, down = [], 1.0
         for row in pool.rows:
@@ -94,12 +94,12 @@ class OfferEntries:
             self.machine_usd(pool),
             self.max_usd(pool),
             self.max_machines,
-            self.fixed_usd(pool),
+            copies_usd(self.facts, pool),
             move_usd(self.facts, pool),
             pool.move_after_s,
             self.start_s(pool),
         )
-        capacity = (1e9, 1.0, 1.0, 40.0, slope, 0.0, 0.0, 1.0, 0.0, True)
+        capacity = (1e9, 1.0, 1.0, 40.0, slope, 0.0, 0.0, float(len(pool.rows)), 0.0, True)
         if pool.spot and law is not None:
             run = law.run_mean_s if facts.choice.mtbf_h is None else facts.choice.mtbf_h * 3600.0
             zone_sd, correlation = widened(
@@ -147,14 +147,6 @@ class OfferEntries:
         if not pairs:
             return 0.0
         return sum(inside if a == b else CORRELATION_ACROSS for a, b in pairs) / len(pairs)
-
-    def fixed_usd(self, pool: Pool) -> float:
-        """Egress of the data to the regions of a pool that do not hold them already."""
-        data = self.facts.job.data
-        if not data.at:
-            return 0.0
-        provider, regions = places_of(self.facts, pool)
-        return data.gib * GIB / GB * copies_usd_per_gb(self.facts, provider, regions, data.at)
 
     def start_s(self, pool: Pool) -> float:
         """Seconds from the request of a machine until its program has all that it reads first."""

@@ -37,11 +37,12 @@ MEDIAN_ERROR = 0.6745  # of a normal law, in sd: a catalog states the median err
 _MARKET_FLAGS = ("", "imported", "jump")
 _POSTED_FLAGS = (*_MARKET_FLAGS, "floor")  # a list price is charged wherever it stands
 GB = 1e9
+GIB = 2.0**30
 
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """Spot machines of one type in the zones of a failover list, or on-demand ones in a region."""
+    """Machines of one type at the places of a failover list: zones on spot, regions on demand."""
 
     rows: tuple[int, ...]  # catalog rows in the order tried
     spot: bool
@@ -397,11 +398,22 @@ def migration_usd_per_gb(facts: Facts, provider: str, regions: Sequence[str]) ->
 
 
 def move_usd(facts: Facts, pool: Pool) -> float:
-    """Egress of one checkpoint to another place of a list that spans regions."""
-    if len(pool.rows) < 2:
+    """Egress of one checkpoint to another place of a list that spans regions.
+
+    On-demand machines stay in the first region that has them.
+    """
+    if len(pool.rows) < 2 or not pool.spot:
         return 0.0
     gb = facts.job.checkpoint_bytes / GB
     return gb * migration_usd_per_gb(facts, *places_of(facts, pool))
+
+
+def copies_usd(facts: Facts, pool: Pool) -> float:
+    """Egress of the data to the regions of a pool that do not hold them already."""
+    data = facts.job.data
+    if not data.at:
+        return 0.0
+    return data.gib * GIB / GB * copies_usd_per_gb(facts, *places_of(facts, pool), data.at)
 
 
 def places_of(facts: Facts, pool: Pool) -> tuple[str, tuple[str, ...]]:

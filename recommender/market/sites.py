@@ -11,8 +11,8 @@ from recommender.market.dominance import OwnOffers, regions_worth_renting, undom
 from recommender.market.failover_lists import FailoverLists
 from recommender.market.fallbacks import fallbacks_of
 from recommender.market.memory_tiers import MemoryTiers
-from recommender.market.offer_entries import GIB, OfferEntries
-from recommender.market.offer_facts import HOURS_PER_MONTH, Facts, Pool
+from recommender.market.offer_entries import OfferEntries
+from recommender.market.offer_facts import GIB, HOURS_PER_MONTH, Facts, Pool
 from recommender.market.quota_rows import quota_rows
 from recommender.optimize.space import Fallbacks, Site
 from recommender.plan.limits import Limits
@@ -22,13 +22,16 @@ KEPT_CHECKPOINTS = 2.0  # the newest complete one and the one being written
 
 @dataclass(frozen=True, slots=True)
 class SitePools:
-    """Sites and, for each, the pool behind every entry."""
+    """Sites and, for each, the pool behind every entry, and that behind every fallback."""
 
-    sites: tuple[Site, ...]
-    pools: tuple[tuple[Pool, ...], ...]
+    sites: tuple[Site, ...] = ()
+    pools: tuple[tuple[Pool, ...], ...] = ()
+    fallbacks: tuple[tuple[Pool, ...], ...] = ()
 
     def __add__(self, other: "SitePools") -> "SitePools":
-        return SitePools(self.sites + other.sites, self.pools + other.pools)
+        return SitePools(
+            self.sites + other.sites, self.pools + other.pools, self.fallbacks + other.fallbacks
+        )
 
 
 @dataclass(frozen=True)
@@ -48,8 +51,8 @@ class SiteBuilder:
 
     @cached_property
     def lists(self) -> FailoverLists:
-        """Failover lists of spot types."""
-        return FailoverLists(self.facts, self.limits.max_machines, self.kinds)
+        """Failover lists of instance types."""
+        return FailoverLists(self.facts, self.limits, self.kinds)
 
     @cached_property
     def _tiers(self) -> MemoryTiers:
@@ -57,38 +60,39 @@ class SiteBuilder:
 
     def provider_sites(self, rows: Sequence[int]) -> SitePools:
         """A site per provider whose entries are single regions and failover lists."""
-        sites, pools = [], []
+        found = SitePools()
         rows = OwnOffers(self.facts, self.kinds, self.limits.max_machines).undominated_anywhere(
             rows
         )
         for provider, mine in self.facts.by(rows, "provider").items():
             on_demand = self._on_demand(mine)
             some = regions_worth_renting(self.entries, on_demand)
+            some = self.lists.of_one_price(some, on_demand)
             lists = self._undominated(self.lists.across_regions(mine))
             singles = [*(on_demand if provider == OWN else some), *lists]
-            sites.append(self._site(provider, "", singles, self.fallbacks(some)))
-            pools.append(tuple(singles))
-        return SitePools(tuple(sites), tuple(pools))
+            found += self._site(provider, "", singles, self.fallbacks(some))
+        return found
 
     def region_sites(self, rows: Sequence[int], providers: SitePools) -> SitePools:
         """A site per region, for clusters that mix entries."""
-        fallbacks = {site.provider: site.fallbacks for site in providers.sites}
-        sites, pools = [], []
+        fallbacks = {
+            site.provider: (site.fallbacks, pools)
+            for site, pools in zip(providers.sites, providers.fallbacks, strict=True)
+        }
+        found = SitePools()
         for provider, mine in self.facts.by(rows, "provider").items():
             for region, local in self.facts.by(mine, "region").items():
                 lists = self.lists.inside_region(local)
                 here = [*self._on_demand(local), *self._undominated(lists)]
                 if len(here) > 1:
-                    sites.append(self._site(provider, region, here, fallbacks[provider]))
-                    pools.append(tuple(here))
-        return SitePools(tuple(sites), tuple(pools))
+                    found += self._site(provider, region, here, fallbacks[provider])
+        return found
 
     def site_of(self, pools: Sequence[Pool], fallback: Sequence[Pool]) -> SitePools:
         """One site with these pools of a provider as its entries, and no other fallbacks."""
         o, first = self.facts.catalog.offers, pools[0].rows[0]
         region = o.region[first] if len(pools) > 1 else ""
-        site = self._site(o.provider[first], region, pools, self.fallbacks(fallback))
-        return SitePools((site,), (tuple(pools),))
+        return self._site(o.provider[first], region, pools, self.fallbacks(fallback))
 
     def regions_of_providers(self, rows: Sequence[int], providers: SitePools) -> tuple[Site, ...]:
         """A site per provider with the entries of all its regions, for what bounds all of them."""
@@ -114,27 +118,32 @@ class SiteBuilder:
     def _undominated(self, pools: list[Pool]) -> list[Pool]:
         return undominated_pools(self.entries, pools)
 
-    def fallbacks(self, pools: Sequence[Pool]) -> Fallbacks:
-        """On-demand clusters of these pools that can finish the job."""
+    def fallbacks(self, pools: Sequence[Pool]) -> tuple[Fallbacks, tuple[Pool, ...]]:
+        """On-demand clusters of these pools that can finish the job, and the pool of each."""
         return fallbacks_of(self.entries, self.limits, self.step_s, self.steps_left, pools)
 
     def _site(
-        self, provider: str, region: str, pools: Sequence[Pool], fallbacks: Fallbacks
-    ) -> Site:
+        self,
+        provider: str,
+        region: str,
+        pools: Sequence[Pool],
+        fallbacks: tuple[Fallbacks, tuple[Pool, ...]],
+    ) -> SitePools:
         entries = self.entries.of(pools)
         use, quota = quota_rows(self.facts, pools)
         job = self.facts.job
         kept_gib = KEPT_CHECKPOINTS * job.checkpoint_bytes / GIB
         store = kept_gib * self.facts.fee(provider, "storage_gib_month") / HOURS_PER_MONTH
         regions = {self.facts.catalog.offers.region[p.rows[0]] for p in pools}
-        return Site(
+        site = Site(
             provider=provider,
             region=region,
             singles=not region,
             entries=entries,
-            fallbacks=fallbacks,
+            fallbacks=fallbacks[0],
             tier=self._tiers.of(provider, sorted(regions)),
             quota_use=use,
             quota=quota,
             store_usd_per_hour=store,
         )
+        return SitePools((site,), (tuple(pools),), (fallbacks[1],))

@@ -23,7 +23,7 @@ from recommender.plan.limits import MEAN_LIMITS, PATH_LIMITS, TOLERANCE, Limits,
 from recommender.risk.laws import gang_doublings, gang_hazard
 from recommender.risk.on_demand_wait import OnDemandLaw
 from recommender.risk.path_inputs import PathInputs
-from recommender.risk.random_numbers import random_numbers, time_factors
+from recommender.risk.random_numbers import MAX_LISTED_ZONES, random_numbers, time_factors
 from recommender.risk.run_statistics import Outcomes, trimmed_mean, trimmed_mean_errors
 
 # Seconds of a changeover besides boot, image and restore: rendezvous of the ranks 20 s and the
@@ -274,7 +274,9 @@ class OnDemandTerms:
 def _on_demand_terms(entries: Entries, counts: Ints) -> OnDemandTerms:
     """Machines of several entries are all there when the scarcest are.
 
-    Failed machines of a cluster with spot ones are replaced while it waits for spot.
+    A cluster starts in the first region of its list that has them, and stays there: a machine that
+    failed is replaced where the others are. Those of a cluster with spot ones are replaced while it
+    waits for spot.
     """
     used = np.where(entries.spot, 0, counts)
     with_spot = np.asarray((counts[:, entries.spot] > 0).any(axis=1))
@@ -286,7 +288,8 @@ def _on_demand_terms(entries: Entries, counts: Ints) -> OnDemandTerms:
         at_once = np.minimum(least_used(law.at_once, counts), 1.0)
         return OnDemandLaw(at_once, largest_used(law.wait_s, counts))
 
-    return OnDemandTerms(scarcest(gang, used), scarcest(one, alone))
+    regions = np.minimum(least_used(entries.zone_count, used), MAX_LISTED_ZONES)
+    return OnDemandTerms(scarcest(gang, used).of_list(regions), scarcest(one, alone))
 
 
 def largest_used(values: Floats, counts: Ints) -> Floats:

@@ -299,7 +299,7 @@ def _single_bounds(
     gang = gang_hazard(machines, e.co_interruption[entry])
     step = step_s[kind, machines - 1]
     one = OnDemandLaw(e.at_once[entry], e.wait_s[entry])
-    queue = one.of_gang(machines, e.availability_slope[entry])
+    queue = one.of_gang(machines, e.availability_slope[entry]).of_list(e.zone_count[entry])
     figures = ClusterFigures(
         step_s=step,
         speed_sigma=_spread(space, site, entry, machines),

@@ -1,7 +1,7 @@
 """The plan space: what may be combined into a plan, as columns.
 
 An *entry* is an instance type in one market at one site; a *site* is where a cluster lives: a
-region, or the failover list of one spot type across regions. A plan is a count per entry, a
+region, or the failover list of one type across regions. A plan is a count per entry, a
 checkpoint path and a fallback, so everything below is arrays over entries or over fallbacks.
 """
 
@@ -47,7 +47,7 @@ class Entries:
     availability_slope: Floats  # logits lost per log2(1 + (n-1)/8) of a gang; at_once as well
     zone_sd: Floats
     co_interruption: Floats  # rho
-    zone_count: Floats
+    zone_count: Floats  # places of its failover list; on demand: regions that are asked in turn
     correlation: Floats
     runs_from_start: Bools
     price_sigma: Floats

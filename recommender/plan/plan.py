@@ -33,7 +33,7 @@ class Machines:
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """One entry of a failover list: where the spot machines are asked for, in order."""
+    """One entry of a failover list: where machines are asked for, in order."""
 
     region: str
     zone: str
@@ -79,6 +79,7 @@ class Fallback:
     reserve_s: float  # start when time left = time to finish on the fallback + this
     probability: float  # share of runs that need it
     work_share: float = 0.0  # of the job's work that it does, on average
+    sites: tuple[Site, ...] = ()  # its failover list; empty where it has one region
     # What other rules would make of it, of the plans that are shown in a table. A cheaper one, not
     # in the figures: slack per second of work left above which to wait for spot, and above which
     # to go back to it; None where the tables have none.
@@ -218,7 +219,9 @@ class Plan:
     """What to rent, where, and what to do when spot goes away."""
 
     machines: tuple[Machines, ...]
-    sites: tuple[Site, ...]  # failover list of the spot machines; empty without spot
+    # Failover list of the spot machines or, without any, of the on-demand ones: those begin in the
+    # first region that has them. Empty where these are asked for in one region alone.
+    sites: tuple[Site, ...]
     checkpointing: Checkpointing
     fallback: Fallback | None
     estimate: Estimate

@@ -33,7 +33,7 @@ def mix_regions(
     only theirs.
     """
     if not problem.rows:
-        return SitePools((), ()), float("inf")
+        return SitePools(), float("inf")
     o = problem.catalog.offers
     bounds: dict[tuple[str, str], float] = {}
     offers: Counter[tuple[str, str]] = Counter()

@@ -71,7 +71,7 @@ class MixSearch:
     def _regions(self) -> tuple[SitePools, float]:
         """Regions searched for mixes, and the lower bound of those that are not."""
         if not self.made:
-            return SitePools((), ()), float("inf")
+            return SitePools(), float("inf")
         most = None if self._in_full or self._anchored else MIX_REGIONS
         able = None if self.single_type.own.incumbents else self._able
         pairs = MIX_PAIRS if most is None and not self.single_type.prove else None

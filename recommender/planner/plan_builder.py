@@ -97,6 +97,11 @@ class PlanBuilder:
         pools = self.sites.pools[candidate.site]
         return tuple(pools[entry] for entry in candidate.entries)
 
+    def _fallback_of(self, candidate: Candidate) -> tuple[Pool, ...]:
+        """The pool behind the fallback of a candidate, if it has one."""
+        row = candidate.fallback
+        return () if row < 0 else (self.sites.fallbacks[candidate.site][row],)
+
     @cached_property
     def _space(self) -> Space:
         return replace(self.problem.space(self.sites), limits=self.limits)
@@ -111,6 +116,7 @@ class PlanBuilder:
             candidate=candidate,
             site=site,
             pools=self.pools_of(candidate),
+            fallback_pools=self._fallback_of(candidate),
             row=row,
             reduced=reduced(self._space, site, row),
         )

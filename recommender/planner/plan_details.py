@@ -59,6 +59,7 @@ class PlanDetails:
     candidate: Candidate
     site: Site  # with the candidate's entries only
     pools: tuple[Pool, ...]  # behind each of these entries
+    fallback_pools: tuple[Pool, ...]  # behind its fallback; none without one
     row: Plans  # the candidate as a plan of the site: one row
     reduced: Reduced  # its path inputs, gang and checkpoints: one row
 
@@ -94,7 +95,7 @@ class PlanDetails:
         flop *= self.problem.job.flop_per_sample
         return Plan(
             machines=self.machines,
-            sites=self.places,
+            sites=self.sites,
             move_after_s=float(self.inputs.move_after_s[0]),
             checkpointing=self._checkpointing(),
             fallback=self._fallback,
@@ -164,13 +165,16 @@ class PlanDetails:
         return next((pool for pool in self.pools if pool.spot), None)
 
     @property
-    def places(self) -> tuple[Place, ...]:
-        """The failover list of the spot machines."""
-        if self._spot_pool is None:
+    def sites(self) -> tuple[Place, ...]:
+        """The failover list of the spot machines, or of machines that are all on demand."""
+        return self._listed(self._spot_pool or self.pools[0])
+
+    def _listed(self, pool: Pool) -> tuple[Place, ...]:
+        """The failover list of a pool; nothing where on-demand machines have one region."""
+        if not pool.spot and len(pool.rows) == 1:
             return ()
-        o = self.problem.catalog.offers
-        rows = self._spot_pool.rows
-        return tuple(Place(o.region[r], o.zone[r], o.usd_per_hour[r], o.flag[r]) for r in rows)
+        o, usd = self.problem.catalog.offers, self.problem.facts.listed_usd
+        return tuple(Place(o.region[r], o.zone[r], usd(r), o.flag[r]) for r in pool.rows)
 
     def _checkpointing(self) -> Checkpointing:
         saves, path = self.reduced.saves, self.candidate.checkpoint_path
@@ -196,10 +200,8 @@ class PlanDetails:
     @property
     def fallback_machines(self) -> tuple[Machines, ...]:
         """What takes over when spot stays away; nothing without a fallback."""
-        row, fallbacks = self.candidate.fallback, self.site.fallbacks
-        if row < 0:
-            return ()
-        return (self._machine(int(fallbacks.offer[row]), int(fallbacks.count[row])),)
+        row, counts = self.candidate.fallback, self.site.fallbacks.count
+        return tuple(self._machine(pool.rows[0], int(counts[row])) for pool in self.fallback_pools)
 
     @cached_property
     def _fallback(self) -> Fallback | None:
@@ -208,6 +210,7 @@ class PlanDetails:
             return None
         return Fallback(
             machines=self.fallback_machines,
+            sites=self._listed(self.fallback_pools[0]),
             usd_per_hour=float(fallbacks.usd_per_hour[row]),
             speed=float(inputs.fallback_speed[0]),
             reserve_s=float(inputs.reserve_s[0] + inputs.fallback_start_s[0]),
@@ -294,10 +297,11 @@ class PlanDetails:
         return items, fees, zones, risen
 
     def _needs(self) -> tuple[Need, ...]:
-        facts, fallback = self.problem.facts, self._fallback
+        facts = self.problem.facts
         cluster = rented_of(facts, self.pools, self.candidate.counts)
-        late = () if fallback is None else fallback.machines
-        return needs_of(facts, cluster + rented_as(facts, self.tier), rented_as(facts, late))
+        counts = [m.count for m in self.fallback_machines]
+        late = rented_of(facts, self.fallback_pools, counts)
+        return needs_of(facts, cluster + rented_as(facts, self.tier), late)
 
     def _notes(self) -> tuple[str, ...]:
         """What to know of the plan besides its figures."""

@@ -35,7 +35,8 @@ def smallest_requests(problem: Problem) -> tuple[Plan, ...]:
 
     Clusters of one type, without spot unless that is asked for: its fallback needs a second quota.
     """
-    free = problem.among(without_quotas(problem.choice))
+    # A list across regions would need a quota in each.
+    free = problem.among(replace(without_quotas(problem.choice), failover="zone"))
     builder = PlanBuilder(free, free.single_type_sites)
     found = []
     for place, site in enumerate(free.single_type_sites.sites):

@@ -7,6 +7,7 @@ Moving pays where it saves more than the hours that it takes a person are worth 
 or where it keeps limits that staying does not.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
@@ -25,7 +26,7 @@ from recommender.optimize.search_state import Candidate, Watch
 from recommender.performance.checkpoint import CHECKPOINT_PATHS
 from recommender.plan.effort import HOUR_USD, IDLE, effort_of
 from recommender.plan.limits import RATE_LIMITS, Choice, Limits, Progress
-from recommender.plan.plan import Machines, Plan
+from recommender.plan.plan import Machines, Plan, Site
 from recommender.plan.replan import MovingCost, PriceMove, Remaining, Replan
 from recommender.planner.pipeline import Pipeline
 from recommender.planner.plan_builder import Evaluated, PlanBuilder, goal_value_of
@@ -160,9 +161,13 @@ class _Running:
     def _sites(self) -> SitePools:
         """The places of the plan as the catalog has them now, its fallback among them."""
         plan = self.plan
-        pools = [_pool(self.problem, m, plan) for m in plan.machines]
-        machines = () if plan.fallback is None else plan.fallback.machines
-        fallback = [_pool(self.problem, m, plan) for m in machines]
+        pools = [
+            _pool(self.problem, m, _spot_sites(plan, m), plan.move_after_s) for m in plan.machines
+        ]
+        late = plan.fallback
+        fallback = (
+            [] if late is None else [_pool(self.problem, m, late.sites) for m in late.machines]
+        )
         return self.problem.site_space.builder.site_of(pools, fallback)
 
     def _fallback_row(self, sites: SitePools) -> int:
@@ -292,9 +297,13 @@ def _rented(plan: Plan) -> tuple[tuple[str, str, str, str, int], ...]:
     )
 
 
-def _pool(problem: Problem, m: Machines, plan: Plan) -> Pool:
-    """The offers of a plan's machines in the catalog of today, in the plan's order."""
-    listed = plan.sites if m.market == "spot" else ()
+def _spot_sites(plan: Plan, m: Machines) -> tuple[Site, ...]:
+    """Where machines that run may go: those on demand stay where they are."""
+    return plan.sites if m.market == "spot" else ()
+
+
+def _pool(problem: Problem, m: Machines, listed: Sequence[Site], move_after_s: float = 0.0) -> Pool:
+    """The offers of machines in the catalog of today, at the listed places in their order."""
     places = [(s.region, s.zone) for s in listed] or [(m.region, m.zone)]
     rows = tuple(row for place in places if (row := _row(problem.catalog, m, place)) is not None)
     if not rows:
@@ -305,7 +314,7 @@ def _pool(problem: Problem, m: Machines, plan: Plan) -> Pool:
     key = (m.provider, m.instance_type)
     if key not in problem.offers.kinds.of:
         raise UsageError(f"{m.instance_type} is none of the machines that the answer was allowed")
-    patience_s = plan.move_after_s if len(rows) > 1 else 0.0
+    patience_s = move_after_s if len(rows) > 1 else 0.0
     kind, machine = problem.offers.kinds.of[key], problem.catalog.instance_types[key]
     return Pool(rows, m.market == "spot", kind, machine, patience_s)
 
@@ -337,9 +346,16 @@ def _listed(facts: Facts | None, m: Machines, place: tuple[str, str]) -> float |
 
 def _priced_places(plan: Plan) -> list[tuple[Machines, tuple[str, str], float]]:
     """Every place where the plan asks for machines, with the price it was made with."""
-    fallback = () if plan.fallback is None else plan.fallback.machines
-    # The failover list has the prices of the first spot type; others of a mix have their own.
-    first = [m for m in plan.machines if m.market == "spot"][:1]
-    listed = [(m, (s.region, s.zone), s.usd_per_hour) for m in first for s in plan.sites]
-    others = [m for m in (*plan.machines, *fallback) if m not in first]
-    return [*listed, *((m, (m.region, m.zone), m.usd_per_hour) for m in others)]
+    # A failover list has the prices of the first type; others of a mix have their own.
+    first = next((m for m in plan.machines if m.market == "spot"), plan.machines[0])
+    listed: list[tuple[Machines, tuple[Site, ...]]] = [(first, plan.sites)]
+    listed += [(m, ()) for m in plan.machines if m is not first]
+    if plan.fallback is not None:
+        listed += [(m, plan.fallback.sites) for m in plan.fallback.machines]
+    return [(m, *place) for m, sites in listed for place in _priced(m, sites)]
+
+
+def _priced(m: Machines, sites: Sequence[Site]) -> list[tuple[tuple[str, str], float]]:
+    """The places of a list with their prices; without one that of the machines."""
+    found = [((site.region, site.zone), site.usd_per_hour) for site in sites]
+    return found or [((m.region, m.zone), m.usd_per_hour)]

@@ -222,4 +222,4 @@ def _followed_plan(met: Met, details: PlanDetails, found: Outcomes, row: int) ->
 
 
 def _regions(details: PlanDetails) -> int:
-    return len({site.region for site in details.places})
+    return len({site.region for site in details.sites})

@@ -272,7 +272,7 @@ class SingleTypeSearch:
     def _sites_without_fallbacks(self) -> SitePools:
         all_sites = self.problem.single_type_sites
         sites = tuple(replace(site, fallbacks=site.fallbacks.none()) for site in all_sites.sites)
-        return SitePools(sites, all_sites.pools)
+        return replace(all_sites, sites=sites)
 
     def _queue(self, space: Space) -> SingleQueue:
         """All clusters of one entry, made once for searches under the same limits.

@@ -104,6 +104,7 @@ def sentences(plan: Plan, request: PlanRequest) -> list[tuple[str, str]]:
         ("time", time_sentence(plan)),
         ("bill", bill_sentence(plan)),
         ("spot", spot_sentence(plan)),
+        ("asked in", regions_sentence(plan)),
         ("save", save_sentence(plan)),
         ("fallback", late_sentence(plan)),
         ("rule", rule_sentence(plan)),
@@ -157,6 +158,14 @@ def spot_sentence(plan: Plan) -> str:
     after = f"; {wait}failover to {', then '.join(others[:3])}" if others else ""
     more = f" and {len(others) - 3} more" if len(others) > 3 else ""
     return f"interrupted {_times(plan.estimate.interruptions)}{after}{more}"
+
+
+def regions_sentence(plan: Plan) -> str:
+    """Where on-demand machines are asked for in turn; "" where there is one region."""
+    if not plan.sites or any(m.market == "spot" for m in plan.machines):
+        return ""
+    regions = [fmt.clean(site.region) for site in plan.sites]
+    return f"{', then '.join(regions)}: rented in the first that has the machines"
 
 
 def layout_sentence(step: StepSplit) -> str:
@@ -230,6 +239,8 @@ def late_sentence(plan: Plan) -> str:
     if fallback is None:
         return ""
     machines = " + ".join(cells.group_line(m) for m in fallback.machines)
+    regions = ", then ".join(fmt.clean(site.region) for site in fallback.sites)
+    machines += f" in {regions}" if regions else ""
     reserve = f" + {fmt.duration(fallback.reserve_s)}" if fallback.reserve_s else ""
     share = f", does {fmt.percent(fallback.work_share)} of the work" if fallback.work_share else ""
     return (

@@ -54,7 +54,7 @@ def first_region(plan: Plan) -> str:
 
 
 def place(plan: Plan) -> str:
-    """Where the cluster starts, and in how many other regions spot is asked for."""
+    """Where the cluster starts, and in how many other regions it is asked for."""
     first, region = plan.machines[0], first_region(plan)
     others = {site.region for site in plan.sites} - {region}
     more = f" +{len(others)}" if others else ""

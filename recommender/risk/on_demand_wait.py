@@ -13,7 +13,17 @@ demand for the same hardware on demand. All plans and all starts of a path share
     W = (m/k)·max(((1 - p)/supply)^(1/α) - 1, 0)
 
 falls with p and grows with m in every single path.
+
+A failover list asks region after region of one price and takes the first that has machines: it
+waits the least of their waits. With normal scores of supply that are correlated alike,
+
+    P(all of L regions short) = E[Φ((q - √c·κ)/√(1 - c))^L]      Φ(q) = 1 - p of one, κ normal
+
+and a list is told as the p and the m of that least wait. Beyond its median its tail is taken to be
+that of one region, which is longer than the least's own: what is short everywhere stays so.
 """
+
+from functools import lru_cache
 
 import numpy as np
 
@@ -28,6 +38,11 @@ from recommender.risk.normal_law import normal_cdf, normal_quantile
 TAIL = 1.1
 # Correlation of the normal scores of supply and of the zone's level; assumed.
 SHARED_WITH_SPOT = 0.5
+# Correlation of the normal scores of supply of two regions of a provider; assumed. 0.07 between the
+# spot states of regions (AWS and GCP traces 2022-2025) is 0.11 between scores, and a level that
+# nobody measured may lie elsewhere in all regions alike, by the 1.1 logits (0.65 of a score) of
+# spot laws that are carried over: (0.11 + 0.65²)/(1 + 0.65²) = 0.37.
+SHARED_BY_REGIONS = 0.4
 _AT_MEDIAN = 2.0 ** (1.0 / TAIL) - 1.0
 # Of the runs a plan may miss its limits in, a fallback's reserve leaves four times as many requests
 # waiting: few runs need it. On eight questions about scarce GPUs (2026-11-23) the best plan cost
@@ -47,9 +62,43 @@ class OnDemandLaw:
         harder = np.exp(slope * gang_doublings(machines))
         return OnDemandLaw(harder_at_once(self.at_once, harder), self.wait_s * harder)
 
+    def of_list(self, regions: Floats) -> "OnDemandLaw":
+        """The law of the least wait over so many regions, each of which has this one."""
+        at_once, wait = (np.array(part, dtype=np.float64) for part in (self.at_once, self.wait_s))
+        for count in range(2, int(regions.max(initial=1.0)) + 1):
+            rows = (regions == count) & (at_once < 1.0)
+            if rows.any():
+                law = _least_of(count, at_once[rows], wait[rows])
+                at_once[rows], wait[rows] = law.at_once, law.wait_s
+        return OnDemandLaw(at_once, wait)
+
     def reserve_s(self, confidence: float) -> Floats:
         """What a fallback's start is brought forward by, for a plan of this confidence."""
         return quantile_s(self.at_once, self.wait_s, 1.0 - RESERVE_MISSES * (1.0 - confidence))
+
+
+def _least_of(regions: int, at_once: Floats, median_s: Floats) -> OnDemandLaw:
+    """The least of the waits in so many regions: its chance of none, and its median otherwise.
+
+    The median is that of one region on a path whose supply half of such shortages lie below.
+    """
+    one, every = _shortages(regions)
+    short = np.interp(1.0 - at_once, one, every)
+    supply = np.interp(0.5 * short, every, one)
+    return OnDemandLaw(1.0 - short, wait_s(at_once, median_s, supply))
+
+
+@lru_cache(maxsize=4)
+def _shortages(regions: int) -> tuple[Floats, Floats]:
+    """Chances that one region is short, and that so many are all short; both rise from 0 to 1."""
+    score, common = np.linspace(-6.0, 6.0, 241), np.linspace(-6.0, 6.0, 61)
+    own = score[:, None] - np.sqrt(SHARED_BY_REGIONS) * common
+    every = normal_cdf(own / np.sqrt(1.0 - SHARED_BY_REGIONS)) ** regions
+    weight = np.exp(-0.5 * common**2)
+    of_all = every @ (weight / weight.sum())
+    ends = ([0.0], [1.0])
+    one = np.concatenate([ends[0], normal_cdf(score), ends[1]])
+    return one, np.concatenate([ends[0], of_all, ends[1]])
 
 
 def harder_at_once(at_once: Floats, harder: Floats | float) -> Floats:

@@ -43,6 +43,9 @@ PLACES=(
   'europe-west9 europe-west9-a'
   'asia-south2 asia-south2-a'
 )
+FALLBACK_PLACES=(
+  'europe-north1 europe-north1-a'
+)
 nodes() { if [ "$phase" = plan ]; then echo 1; else echo 1; fi; }
 IMAGE_FAMILY=${IMAGE_FAMILY:-pytorch-2-7-cu128-ubuntu-2204-nvidia-570}
 IMAGE_PROJECT=${IMAGE_PROJECT:-deeplearning-platform-release}
@@ -151,10 +154,12 @@ keep_fallback() {
   stop_machines "$run_tag" || return 1  # what is left of a cluster that lost a machine
   upload_code || return 1
   write_boot_file "$count" USD_PER_HOUR=97
-  region=europe-north1 zone=europe-north1-a
-  echo "$NAME: asking for $count x $machine_type $market in $region $zone"
-  if start_machines; then return 0; fi
-  stop_machines "$run_tag" || true  # some of them may have started
+  for place in "${FALLBACK_PLACES[@]}"; do
+    read -r region zone <<< "$place"
+    echo "$NAME: asking for $count x $machine_type $market in $region $zone"
+    if start_machines; then return 0; fi
+    stop_machines "$run_tag" || true  # some of them may have started
+  done
   return 1
 }
 

@@ -32,7 +32,7 @@ variable "code_dir" {
 }
 
 variable "place" {
-  description = "Which place of the failover list, from 0 on"
+  description = "Which place of the failover list, from 0 on; of the fallback as well"
   type        = number
   default     = 0
   validation {
@@ -57,8 +57,11 @@ locals {
     { region = "europe-west9", zone = "europe-west9-a" },
     { region = "asia-south2", zone = "asia-south2-a" },
   ]
-  fallback     = { region = "europe-north1", zone = "europe-north1-a" }
-  place        = var.on_demand ? local.fallback : local.places[var.place]
+  fallback_places = [
+    { region = "europe-north1", zone = "europe-north1-a" },
+  ]
+  # Of a shorter list the places begin anew.
+  place        = var.on_demand ? element(local.fallback_places, var.place) : element(local.places, var.place)
   machine_type = var.on_demand ? "a3-highgpu-8g" : "a3-highgpu-8g"
   nodes        = var.on_demand ? 1 : 1
   spot         = var.on_demand ? false : true

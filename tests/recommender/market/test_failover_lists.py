@@ -6,7 +6,7 @@ from recommender.job.jobfile import find_job
 from recommender.market.failover_lists import PATIENCE_S
 from recommender.market.offer_facts import Facts, Pool, move_usd
 from recommender.plan.effort import WAIT_USD
-from recommender.plan.limits import Choice, Limits, Progress
+from recommender.plan.limits import Choice, Limits, Progress, QuotaLimit
 from recommender.planner.problem import Problem, planning_problem
 from tests.recommender.planning import NOW
 from tests.shipped import snapshot
@@ -61,6 +61,76 @@ def test_a_list_inside_the_cheapest_region_stands_beside_those_across_regions() 
     for pool in here:
         same = [p for p in narrower if (p.kind, len(p.rows)) == (pool.kind, len(pool.rows))]
         assert _mean_usd(facts, pool) <= min(_mean_usd(facts, p) for p in same) + 1e-9
+
+
+def on_demand(asked: Problem, instance_type: str) -> list[list[str]]:
+    """The regions of each list of a type on demand."""
+    region = asked.catalog.offers.region
+    return [
+        [region[row] for row in pool.rows]
+        for pools in asked.single_type_sites.pools
+        for pool in pools
+        if not pool.spot and pool.type.instance_type == instance_type
+    ]
+
+
+THREE = ["us-east-1", "us-east-2", "us-west-2"]  # where AWS asks 55.04 USD/h for p5.48xlarge
+
+
+def test_scarce_machines_are_asked_for_on_demand_in_all_regions_of_one_price() -> None:
+    asked = problem(5.0)
+    assert on_demand(asked, "p5.48xlarge") == [THREE]
+    price, o = asked.facts.planning_price, asked.catalog.offers
+    several = 0
+    for pools in asked.single_type_sites.pools:
+        for pool in pools:
+            if pool.spot:
+                continue
+            regions, usd = [o.region[row] for row in pool.rows], list(map(price, pool.rows))
+            assert len(set(regions)) == len(regions) <= 4
+            assert max(usd) <= 1.002 * min(usd)
+            several += len(regions) > 1
+    assert several >= 5
+
+
+def test_what_is_nearly_always_there_has_one_region() -> None:
+    asked = problem(5.0)
+    assert {len(each) for each in on_demand(asked, "g6e.xlarge")} == {1}
+    unsure = problem(5.0, on_demand_obtainable=0.5)
+    assert on_demand(unsure, "g6e.xlarge") == [THREE]
+    sure = problem(5.0, on_demand_obtainable=1.0)
+    assert on_demand(sure, "p5.48xlarge") == [["us-east-1"]]
+
+
+def test_who_stays_in_a_region_has_no_list_on_demand() -> None:
+    for failover in ("none", "zone"):
+        assert on_demand(problem(5.0, failover=failover), "p5.48xlarge") == [["us-east-1"]]
+
+
+def test_a_list_on_demand_holds_the_regions_whose_quota_is_as_large() -> None:
+    vcpus = {"us-east-1": 384.0, "us-east-2": 192.0, "us-west-2": 96.0}
+    quotas = tuple(
+        QuotaLimit("aws", "P", "on_demand", region, "vcpu", each) for region, each in vcpus.items()
+    )
+    found = on_demand(problem(5.0, quotas=quotas, quotas_known=True), "p5.48xlarge")
+    assert found == [["us-east-1", "us-east-2"], ["us-east-1"]]
+
+
+def test_data_that_would_be_copied_shorten_a_list_on_demand() -> None:
+    asked = problem(5.0)
+    data = replace(asked.job.data, at="aws:us-west-2", gib=1000.0)
+    found = on_demand(asked.with_job(replace(asked.job, data=data)), "p5.48xlarge")
+    home = [each for each in found if each[0] == "us-west-2"]
+    assert home == [["us-west-2"], ["us-west-2", "us-east-1"], ["us-west-2", *THREE[:2]]]
+
+
+def test_a_list_on_demand_moves_no_checkpoint() -> None:
+    asked = problem(1_000.0)
+    e = asked.single_type_sites.sites[0].entries
+    several = ~e.spot & (e.zone_count > 1.0)
+    assert several.any()
+    assert not e.usd_per_move[several].any()
+    assert not e.move_after_s[several].any()
 
 
 def _mean_usd(facts: Facts, pool: Pool) -> float:

@@ -16,7 +16,6 @@ from recommender.optimize.space import Fallbacks
 from recommender.plan.limits import Choice, Limits
 from tests.catalogs.small import machine
 from tests.recommender import planning
-from tests.recommender.optimize.palette import no_fallbacks
 from tests.shipped import snapshot
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -176,7 +175,7 @@ def test_one_gpu_is_there_sooner_than_the_machine_of_eight_that_the_catalog_stat
 def test_two_checkpoints_are_kept_in_the_store() -> None:
     found = facts(replace(planning.job(), checkpoint_bytes=2**30 * 10.0))
     row = rows(found.catalog, "gcp", "g2-standard-4", "on_demand")[:1]
-    site = builder(found)._site("gcp", "", [pool(found.catalog, row)], no_fallbacks())
+    site = builder(found).site_of([pool(found.catalog, row)], ()).sites[0]
     assert site.store_usd_per_hour == pytest.approx(2 * 10 * 0.020 / 730)
 
 
@@ -193,7 +192,7 @@ def test_a_fallback_queues_as_long_as_its_gpus_are_waited_for() -> None:
     kinds = {("aws", name): kind for kind, name in enumerate(names)}
     step_s = np.array([[1.0, 0.6], [9.0, 5.0]])  # the slow machine is cheaper for the work
     pools = [replace(pool(found.catalog, [row]), kind=kind) for kind, row in enumerate(both)]
-    fall = SiteBuilder(found, Limits(max_machines=2), kinds, step_s, 1e5).fallbacks(pools)
+    fall, _ = SiteBuilder(found, Limits(max_machines=2), kinds, step_s, 1e5).fallbacks(pools)
     first = queues(fall, 0)
     assert first[1] == (0.7, 3600.0)
     # Two of them: odds against them of (9/8)^(1.4/ln 2) = 1.27 times those of one machine.

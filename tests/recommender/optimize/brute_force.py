@@ -31,9 +31,12 @@ class Followed:
     time_s: float
 
 
-def every_plan(problem: Problem) -> Iterator[Followed]:
-    """The plans of one offer each that keep the limits, with every fallback there is."""
-    for site in problem.single_type_sites.sites:
+def every_plan(problem: Problem, sites: tuple[Site, ...] | None = None) -> Iterator[Followed]:
+    """The plans of one entry each that keep the limits, with every fallback there is.
+
+    Of the problem's own sites, or of others.
+    """
+    for site in problem.single_type_sites.sites if sites is None else sites:
         whole = replace(site, fallbacks=_every_fallback(problem, site))
         for entry in range(len(site.entries)):
             for count in range(1, problem.limits.max_machines + 1):
@@ -102,7 +105,7 @@ def _every_fallback(problem: Problem, site: Site) -> Fallbacks:
     ]
     entry, count = np.array(every, dtype=np.int64).reshape(-1, 2).T
     law = OnDemandLaw(e.at_once[entry], e.wait_s[entry])
-    law = law.of_gang(count, e.availability_slope[entry])
+    law = law.of_gang(count, e.availability_slope[entry]).of_list(e.zone_count[entry])
     return Fallbacks(
         kind=e.kind[entry],
         count=count,

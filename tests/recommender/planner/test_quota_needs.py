@@ -7,7 +7,7 @@ import pytest
 from recommender.job.jobfile import find_job
 from recommender.plan.answer import Answer
 from recommender.plan.limits import OTHERS, Choice, Limits, QuotaLimit
-from recommender.plan.plan import Machines, Plan
+from recommender.plan.plan import Machines, Site
 from recommender.planner.recommend import recommend
 from tests.recommender.planning import HOUR, NOW
 from tests.shipped import snapshot
@@ -24,8 +24,10 @@ def asked(choice: Choice, limits: Limits = Limits(deadline_s=12 * HOUR)) -> Answ
     return recommend(job, limits, choice, catalog=CATALOG, now=NOW)
 
 
-def used(machines: tuple[Machines, ...], plan: Plan) -> Counter[tuple[str, str]]:
-    """What machines take of each quota in each region, counted by hand."""
+def used(machines: tuple[Machines, ...], sites: tuple[Site, ...]) -> Counter[tuple[str, str]]:
+    """What machines take of each quota in each region of their list, counted by hand."""
+    markets = {m.market for m in machines}
+    listed = "spot" if "spot" in markets else "on_demand"
     found: Counter[tuple[str, str]] = Counter()
     for m in machines:
         t = CATALOG.instance_types[m.provider, m.instance_type]
@@ -33,7 +35,7 @@ def used(machines: tuple[Machines, ...], plan: Plan) -> Counter[tuple[str, str]]
             q for q in CATALOG.quotas
             if (q.provider, q.quota_family, q.market) == (m.provider, t.quota_family, m.market)
         )  # fmt: skip
-        places = {s.region for s in plan.sites} if m.market == "spot" else {m.region}
+        places = {s.region for s in sites} if sites and m.market == listed else {m.region}
         for region in places:
             found[quota.name, region] += m.count * (t.vcpus if quota.unit == "vcpu" else t.gpus)
     return found
@@ -48,8 +50,9 @@ def test_needs_are_what_the_machines_of_the_cluster_and_of_its_fallback_take(
     choice: Choice,
 ) -> None:
     for plan in asked(choice).plans:
-        now = used((*plan.machines, *plan.checkpointing.machines), plan)
-        fallback = used(plan.fallback.machines if plan.fallback else (), plan)
+        now = used(plan.machines, plan.sites) + used(plan.checkpointing.machines, ())
+        late = plan.fallback
+        fallback = used(late.machines, late.sites) if late else Counter()
         beyond = {key: amount for key, amount in fallback.items() if amount > now[key]}
         told = {(n.name, n.region): n.amount for n in plan.needs if not n.fallback}
         told_late = {(n.name, n.region): n.amount for n in plan.needs if n.fallback}

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from recommender.risk.monte_carlo import simulate_paths
+from recommender.risk.normal_law import normal_cdf
 from recommender.risk.on_demand_wait import OnDemandLaw, quantile_s, supply_of, wait_s
 from recommender.risk.random_numbers import random_numbers
 from tests.recommender.risk.cases import RESCUE, SPOT, path_inputs
@@ -50,6 +51,45 @@ def test_larger_clusters_are_there_less_often_and_waited_for_longer() -> None:
     # Five machines lose 1.4·log2(1.5) logits.
     odds = (1.0 - found.at_once[2]) / found.at_once[2]
     assert np.log(odds / (0.3 / 0.7)) == pytest.approx(1.4 * np.log2(1.5))
+
+
+def listed(at_once: float, median_h: float, regions: int) -> OnDemandLaw:
+    one = OnDemandLaw(np.array([at_once]), np.array([median_h * HOUR]))
+    return one.of_list(np.array([float(regions)]))
+
+
+@pytest.mark.parametrize(("at_once", "median_h"), [(0.9, 1.0), (0.7, 1.0), (0.22, 8.4)])
+@pytest.mark.parametrize("regions", [2, 3, 4])
+def test_a_list_waits_the_least_of_the_waits_of_its_regions(
+    at_once: float, median_h: float, regions: int
+) -> None:
+    """Against regions drawn one by one, their scores correlated by 0.4 as stated."""
+    draw = np.random.default_rng(5)
+    common, own = draw.standard_normal((200_000, 1)), draw.standard_normal((200_000, regions))
+    supply = normal_cdf(np.sqrt(0.4) * common + np.sqrt(0.6) * own)
+    least = wait_s(np.array(at_once), np.array(median_h * HOUR), supply).min(axis=1)
+    law = listed(at_once, median_h, regions)
+    assert law.at_once[0] == pytest.approx((least == 0.0).mean(), abs=0.003)
+    assert law.wait_s[0] == pytest.approx(np.median(least[least > 0.0]), rel=0.06)
+    # Of hours it promises no less: the tail is that of one region, and so a little too long.
+    for hours in (4.0, 12.0, 48.0):
+        told = (waits(law.at_once[0], law.wait_s[0] / HOUR) > hours).mean()
+        assert -0.003 < told - (least > hours * HOUR).mean() < 0.03
+
+
+def test_no_list_is_waited_for_longer_than_a_shorter_one() -> None:
+    for at_once in (0.05, 0.3, 0.7, 0.97):
+        laws = [listed(at_once, 2.0, regions) for regions in (1, 2, 3, 4)]
+        found = [waits(law.at_once[0], law.wait_s[0] / HOUR) for law in laws]
+        assert (found[0] == waits(at_once, 2.0)).all()
+        for shorter, longer in zip(found, found[1:], strict=False):
+            assert (longer <= shorter).all()
+            assert longer.sum() < shorter.sum()
+
+
+def test_what_is_always_there_needs_no_list() -> None:
+    law = listed(1.0, 2.0, 4)
+    assert (law.at_once[0], law.wait_s[0]) == (1.0, 2.0 * HOUR)
 
 
 def test_supply_is_uniform_and_leans_on_the_zone_as_stated() -> None:
