@@ -17,7 +17,8 @@ from botocore.validate import ParamValidator
 from recommender.errors import UsageError
 from recommender.export.description import RunDescription
 from recommender.export.targets import export_files
-from tests.recommender import golden
+from recommender.plan.plan import Site
+from tests.recommender import answers, golden
 from tests.recommender.export.runs import AWS, AZURE, GCP, MIXED, TWO_MACHINES, described
 from tests.recommender.export.test_watch_script import DATE, SLEEP, START
 
@@ -85,6 +86,41 @@ def test_places_are_asked_in_the_order_of_the_plan(tmp_path: Path, target: str):
     words = {word for call in calls for word in call}
     assert words & {"terminate-instances", "delete"}
     assert not (tmp_path / "tools" / "machines").exists()
+
+
+def test_on_demand_machines_are_asked_for_in_the_regions_of_their_list(tmp_path: Path) -> None:
+    first, second = (Site(region, "", 1.2, "") for region in ("us-east-1", "us-west-2"))
+    run = described(replace(answers.ON_DEMAND, sites=(first, second)))
+    done, calls = played(
+        tmp_path, "aws-cli", run, full=first.region, home=second.region, ends=f"{START + 3600}"
+    )
+    assert done.returncode == 0, done.stderr
+    asked = starts(calls)
+    assert [first.region in asked[0], second.region in asked[1], len(asked)] == [True, True, 2]
+    assert not any("spot" in each for each in asked)
+
+
+@pytest.mark.parametrize("target", ["gcloud", "skypilot", "terraform"])
+def test_a_fallback_is_asked_for_in_the_regions_of_its_list(target: str) -> None:
+    regions = ("us-central1", "us-west1", "us-east4")
+    assert GCP.plan.fallback is not None
+    listed = replace(
+        GCP.plan.fallback, sites=tuple(Site(each, f"{each}-a", 88.5, "") for each in regions)
+    )
+    files = export_files(described(replace(GCP.plan, fallback=listed)), target, "run")
+    texts = [each.text.partition(_FALLBACK[target])[2] for each in files]
+    (text,) = (each for each in texts if each)
+    places = [text.index(f"{each}-a" if target != "skypilot" else each) for each in regions]
+    assert places == sorted(places)
+    head = " ".join(files[0].text.replace("#", "").split())
+    assert "on-demand in us-central1, then us-west1, then us-east4, when the time left" in head
+
+
+_FALLBACK = {
+    "gcloud": "FALLBACK_PLACES=(",
+    "skypilot": "-on-demand\n",
+    "terraform": "fallback_places = [",
+}
 
 
 @pytest.mark.parametrize("target", CASES)

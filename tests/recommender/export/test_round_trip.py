@@ -32,7 +32,7 @@ def answered(provider: str, gpu: str, market: str = "any") -> Plan:
 PLANS = {
     "aws spot": ("aws", "A10G", "spot"),
     "gcp spot": ("gcp", "L4", "spot"),
-    "azure on demand": ("azure", "T4", "on_demand"),
+    "azure on demand": ("azure", "H100-NVL", "on_demand"),  # a list of regions
 }
 
 
