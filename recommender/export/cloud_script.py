@@ -25,6 +25,7 @@ from recommender.plan.plan import Fallback, Machines
 
 SCRIPT = "launch.sh"
 RUN_KEY = "recommend-run"  # tag or label by which the machines of a run are found
+_EACH_PLACE = 'for place in "${%s[@]}"; do'
 _TRY = (
     'echo "$NAME: asking for $count x $machine_type $market in $region $zone"',
     "if start_machines; then return 0; fi",
@@ -158,7 +159,6 @@ def _keep(phase: str, machines: Machines, count: int, changed: tuple[str, ...]) 
     )
 
 
-_EACH_PLACE = 'for place in "${%s[@]}"; do'
 _TRY_AND_NOTE = (
     _TRY[0],
     'if start_machines; then echo "$region" > "$held"; return 0; fi',

@@ -174,7 +174,9 @@ def test_two_limits_too_tight_together_come_with_a_longer_and_much_cheaper_way()
     least, longer = answer.infeasible.relaxed[:2]
     assert least.plan is not None
     assert longer.plan is not None
-    assert longer.plan.estimate.cost.mean < 0.5 * least.plan.estimate.cost.mean
+    # On demand both, two machines instead of four: what is lost by scaling is saved.
+    assert longer.plan.machines[0].count < least.plan.machines[0].count
+    assert longer.plan.estimate.cost.mean < 0.65 * least.plan.estimate.cost.mean
     due_s, budgets = (
         [parse(step.change.split()[place]) for step in (least, longer)]
         for place, parse in ((1, parse_duration), (3, float))
