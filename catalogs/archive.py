@@ -6,7 +6,6 @@ who can change both.
 """
 
 import bz2
-import gzip
 import hashlib
 import io
 import json
@@ -27,7 +26,7 @@ from recommender.catalogs import MANIFEST
 from recommender.catalogs.bounds import read_at_most
 from recommender.catalogs.catalog import Catalog
 from recommender.catalogs.errors import CatalogError, StoreError
-from recommender.catalogs.files import replace_file
+from recommender.catalogs.files import gzipped, replace_file
 from recommender.catalogs.load import load
 from recommender.catalogs.refresh.draft import Draft, serialize_version, start_draft
 from recommender.catalogs.registry import NAMES
@@ -78,7 +77,7 @@ def export(store: Store, name: str, out: Path) -> Path:
             replace_file(out, _zip(files, name))
         elif out.name.endswith((".tar", ".tar.gz", ".tgz")):
             packed = _tar(files, name)
-            replace_file(out, packed if out.suffix == ".tar" else gzip.compress(packed, mtime=0))
+            replace_file(out, packed if out.suffix == ".tar" else gzipped(packed))
         else:
             _write_folder(files, out)
     except OSError as error:

@@ -8,6 +8,7 @@ import errno
 import json
 import os
 import stat
+import zlib
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -17,6 +18,7 @@ from recommender.catalogs.bounds import check_json
 
 Step = Callable[[str], None]  # told before each step; tests stop the program there
 _NEW_FILE = 0o666  # less the umask
+_SYSTEM, _UNIX = 9, b"\x03"  # place and value in a gzip header (RFC 1952)
 _ASIDE = ".recommend-"  # a name that nobody else has, however long that of the file is
 
 
@@ -115,6 +117,16 @@ def sync_folder(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def gzipped(content: bytes) -> bytes:
+    """Pack bytes as gzip without a date.
+
+    Python 3.13 writes an unknown system into the header, those before it Unix, and so do we.
+    """
+    packer = zlib.compressobj(9, wbits=31)
+    packed = packer.compress(content) + packer.flush()
+    return packed[:_SYSTEM] + _UNIX + packed[_SYSTEM + 1 :]
 
 
 def parse_json(text: str | bytes) -> Any:

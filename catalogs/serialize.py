@@ -1,7 +1,6 @@
 """Writes a catalog folder: sorted rows, the same bytes each time, the manifest last."""
 
 import csv
-import gzip
 import hashlib
 import io
 import json
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from recommender.catalogs import MANIFEST
+from recommender.catalogs.files import gzipped
 from recommender.catalogs.schema import Offer
 from recommender.catalogs.tables import SCHEMA_VERSION, TABLES, Row, Table, cell
 
@@ -27,7 +27,7 @@ def csv_of_table(table: Table, rows: Iterable[Row]) -> str:
 def bytes_of_table(table: Table, rows: Iterable[Row]) -> bytes:
     """Give the content of a table's file; gzip without a date, so that it repeats."""
     content = csv_of_table(table, rows).encode()
-    return gzip.compress(content, compresslevel=9, mtime=0) if _zipped(table) else content
+    return gzipped(content) if _zipped(table) else content
 
 
 def write_catalog(folder: Path, tables: Mapping[str, Sequence[Row]]) -> Path:

@@ -197,7 +197,8 @@ def regions_worth_renting(entries: OfferEntries, pools: Sequence[Pool]) -> list[
     """
     offers, price = entries.facts.catalog.offers, entries.facts.planning_price
     ordered = sorted(pools, key=lambda pool: (pool.kind, price(pool.rows[0])))
-    machines = [max_machines_by_quota(entries.facts, pool) for pool in ordered]
+    most = entries.max_machines
+    machines = [min(max_machines_by_quota(entries.facts, pool), most) for pool in ordered]
     besides = [
         (each, -copies_usd(entries.facts, pool), float(offers.kind[pool.rows[0]] != "derived"))
         for each, pool in zip(machines, ordered, strict=True)

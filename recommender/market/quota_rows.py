@@ -16,10 +16,11 @@ from recommender.plan.limits import OTHERS, QuotaLimit
 from recommender.text import unknown
 
 
-def quota_rows(facts: Facts, pools: Sequence[Pool]) -> tuple[Floats, Floats]:
+def quota_rows(facts: Facts, pools: Sequence[Pool], max_machines: int) -> tuple[Floats, Floats]:
     """What one machine of each pool uses of each quota, and the quotas; (rows, pools), (rows,).
 
-    All quotas of 0 make one row; of those that count the same machines alike the least can bind.
+    All quotas of 0 make one row; of those that count the same machines alike the least can bind,
+    and one that has room for `max_machines` of the largest cannot.
     """
     rows: dict[QuotaLimit | None, list[float]] = {}
     for column, pool in enumerate(pools):
@@ -29,6 +30,7 @@ def quota_rows(facts: Facts, pools: Sequence[Pool]) -> tuple[Floats, Floats]:
     for binding, row in rows.items():
         amount = 0.0 if binding is None else binding.amount
         least[tuple(row)] = min(amount, least.get(tuple(row), amount))
+    least = {row: most for row, most in least.items() if most < max_machines * max(row)}
     use_of_rows = np.array(list(least), dtype=np.float64).reshape(-1, len(pools))
     return use_of_rows, np.array(list(least.values()))
 

@@ -103,7 +103,7 @@ class SiteBuilder:
             pools = self._on_demand(mine)
             for local in self.facts.by(mine, "region").values():
                 pools += self._undominated(self.lists.inside_region(local))
-            use, quota = quota_rows(self.facts, pools)
+            use, quota = quota_rows(self.facts, pools, self.limits.max_machines)
             entries = self.entries.of(pools)
             sites.append(replace(site, entries=entries, quota_use=use, quota=quota))
         return tuple(sites)
@@ -130,7 +130,7 @@ class SiteBuilder:
         fallbacks: tuple[Fallbacks, tuple[Pool, ...]],
     ) -> SitePools:
         entries = self.entries.of(pools)
-        use, quota = quota_rows(self.facts, pools)
+        use, quota = quota_rows(self.facts, pools, self.limits.max_machines)
         job = self.facts.job
         kept_gib = KEPT_CHECKPOINTS * job.checkpoint_bytes / GIB
         store = kept_gib * self.facts.fee(provider, "storage_gib_month") / HOURS_PER_MONTH

@@ -47,7 +47,7 @@ class MixSearch:
     @property
     def _in_full(self) -> bool:
         """Whether mixes are searched as far as they go: quotas bind, or a proof is asked for."""
-        return self.single_type.prove or bool(self.problem.choice.quotas)
+        return self.single_type.prove or self.problem.quotas_bind
 
     @property
     def _anchored(self) -> bool:
@@ -65,7 +65,7 @@ class MixSearch:
     def _cap(self) -> SearchCap:
         if self.single_type.prove:
             return PROOF
-        return MIXES_QUOTAS if self.problem.choice.quotas else MIXES
+        return MIXES_QUOTAS if self.problem.quotas_bind else MIXES
 
     @cached_property
     def _regions(self) -> tuple[SitePools, float]:
@@ -106,7 +106,7 @@ class MixSearch:
         """Find a mix where no plan is known; whether all were looked at."""
         from recommender.planner.mix_feasibility import find_any  # most answers need none
 
-        last = MIXES_LAST_QUOTAS if self.problem.choice.quotas else MIXES_LAST
+        last = MIXES_LAST_QUOTAS if self.problem.quotas_bind else MIXES_LAST
         return find_any(space, start, state, last.plans, last.supports)
 
     @property

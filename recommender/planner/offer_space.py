@@ -120,6 +120,23 @@ class SiteSpace:
         return SiteBuilder(self.facts, self.limits, offers.kinds.of, offers.step_s, self.steps_left)
 
     @cached_property
+    def quotas_bind(self) -> bool:
+        """Whether some offer falls under a quota without room for the most machines."""
+        quotas, most = self.facts.quotas, self.limits.max_machines
+        if any(quota.provider == OWN for quota in self.facts.choice.quotas):
+            return True
+        o, types = self.facts.catalog.offers, self.facts.catalog.instance_types
+        places = {
+            (o.provider[row], o.instance_type[row], o.market[row], o.region[row])
+            for row in self.offers.rows
+            if o.provider[row] != OWN
+        }
+        return any(
+            quotas.most_machines(types[provider, name], market, region) < most
+            for provider, name, market, region in places
+        )
+
+    @cached_property
     def single_type(self) -> SitePools:
         """A site per provider, for clusters of one type in a region or along a failover list."""
         return self.builder.provider_sites(self.offers.rows)

@@ -94,6 +94,11 @@ class Problem:
         """A site per provider, for clusters of one type."""
         return self.site_space.single_type
 
+    @property
+    def quotas_bind(self) -> bool:
+        """Whether the quotas leave no room for the largest cluster of some offer."""
+        return bool(self.choice.quotas) and self.site_space.quotas_bind
+
     def under(self, limits: Limits) -> "Problem":
         """This problem under other limits, with what does not depend on those that changed."""
         if self.site_space.serves(self.choice, limits):

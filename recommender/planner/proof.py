@@ -47,7 +47,7 @@ def _gap(search: PlanSearch) -> float:
     of_one = replace(state, open_bound=search.single_type.own.open_bound).gap()
     if not search.mixes.made:
         return max(state.gap(), _mix_gap(search))
-    if state.gap() <= of_one or search.problem.choice.quotas:  # which the quick bound leaves out
+    if state.gap() <= of_one or search.problem.quotas_bind:  # which the quick bound leaves out
         return state.gap()
     return max(of_one, min(state.gap(), _mix_gap(search)))
 

@@ -147,7 +147,7 @@ def _with_own(search: PlanSearch, state: SearchState, tighter: Limits) -> Search
 def _wider_quotas(problem: Problem, first: Plan) -> list[SensitivityStep]:
     """What half as much again of every quota is worth; own machines are as many as there are."""
     given = problem.choice.quotas
-    if all(q.provider == "own" for q in given):
+    if not problem.quotas_bind or all(q.provider == "own" for q in given):
         return []
     quotas = tuple(
         q if q.provider == "own" else replace(q, amount=q.amount * LOOSER) for q in given

@@ -14,7 +14,6 @@ row of every series is its end: until then it was watched.
 """
 
 import csv
-import gzip
 import io
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -25,7 +24,7 @@ from typing import Literal, cast
 
 import numpy as np
 
-from recommender.catalogs.files import replace_file
+from recommender.catalogs.files import gzipped, replace_file
 from recommender.catalogs.frozen import dataclass
 from recommender.errors import UsageError
 from recommender.inputs.csv_text import CsvRow, parse_csv, refuse_all
@@ -328,7 +327,7 @@ def write_file(traces: Sequence[Trace], path: Path) -> None:
     """Write a trace file in one step; the same traces give the same bytes."""
     data = write(traces).encode()
     if path.suffix == ".gz":
-        data = gzip.compress(data, mtime=0)
+        data = gzipped(data)
     try:
         replace_file(path, data)
     except OSError as error:

@@ -1,5 +1,6 @@
 """What stands where a file is to be written: kept, followed or written to, never swept away."""
 
+import gzip
 import os
 import stat
 import subprocess
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from recommender.catalogs import files
-from recommender.catalogs.files import prepare, remove_left_overs, replace_file, write_new
+from recommender.catalogs.files import gzipped, prepare, remove_left_overs, replace_file, write_new
 
 ROOT = Path(__file__).parents[2]
 
@@ -177,3 +178,9 @@ def test_the_program_makes_nothing_that_all_may_write(tmp_path: Path) -> None:
     (made,) = tmp_path.rglob("config.toml")
     for path in (made, made.parent):
         assert not path.stat().st_mode & stat.S_IWOTH
+
+
+def test_what_is_packed_tells_neither_its_date_nor_the_version_of_python() -> None:
+    packed = gzipped(b"x" * 1000)
+    assert packed[:10].hex() == "1f8b0800000000000203"
+    assert gzip.decompress(packed) == b"x" * 1000

@@ -99,6 +99,9 @@ def test_the_index_finds_what_asking_every_quota_finds() -> None:
         for place in PLACES:
             names = draw.sample(["p5", "g", "ALL G", ""], 2)
             found = index.of(*place, names)
+            provider, market, region = place
+            (alone,) = index.of_each(provider, names[:1], [market], [region])
+            assert set(alone) == set(index.of(*place, names[:1]))
             covering = [limit for limit in limits if falls_under(limit, place, names)]
             assert set(found) <= set(covering)
             for unit in ("vcpu", "gpu"):

@@ -2,14 +2,29 @@
 
 import pytest
 
+from recommender.catalogs.registry import CLOUDS
 from recommender.job.jobfile import find_job
-from recommender.plan.limits import Choice, Limits, Progress, QuotaLimit
+from recommender.plan.limits import OTHERS, Choice, Limits, Progress, QuotaLimit
 from recommender.planner.problem import Problem, planning_problem
 from tests.recommender.planning import NOW
 from tests.shipped import snapshot
 
 HERE = QuotaLimit("aws", "P", "on_demand", "us-east-2", "vcpu", 96.0)
 ELSEWHERE = QuotaLimit("aws", "P", "on_demand", "eu-west-2", "vcpu", 192.0)
+
+MOST = Limits().max_machines
+
+
+def of_everything(amount: float) -> tuple[QuotaLimit, ...]:
+    """Quotas of so many machines of any kind, more in some regions."""
+    o = snapshot().offers
+    regions = sorted(set(zip(o.provider, o.region, strict=True)))
+    everywhere = [QuotaLimit(p, OTHERS, "any", "", "machine", amount) for p in CLOUDS]
+    more = [
+        QuotaLimit(p, OTHERS, "any", region, "machine", amount + n)
+        for n, (p, region) in enumerate(regions)
+    ]
+    return (*everywhere, *more)
 
 
 def problem(*quotas: QuotaLimit) -> Problem:
@@ -27,7 +42,7 @@ def test_no_region_that_is_left_out_on_demand_has_anything_to_offer(
 
     def offered(row: int) -> tuple[float, float, bool]:
         machine = asked.catalog.instance_types[o.provider[row], o.instance_type[row]]
-        most = facts.quotas.most_machines(machine, "on_demand", o.region[row])
+        most = min(facts.quotas.most_machines(machine, "on_demand", o.region[row]), MOST)
         return facts.planning_price(row), most, o.kind[row] != "derived"
 
     for pools in sites.pools:
@@ -42,6 +57,28 @@ def test_no_region_that_is_left_out_on_demand_has_anything_to_offer(
             for k_usd, k_most, k_quoted in kept[o.instance_type[row]]
         )
     assert sum(map(len, kept.values())) < 0.5 * len(rows)
+
+
+def test_quotas_with_room_for_the_largest_cluster_leave_a_problem_as_it_is_without_any() -> None:
+    asked, free = problem(*of_everything(MOST)), problem()
+    assert asked.single_type_sites.pools == free.single_type_sites.pools
+    assert [site.quota.tolist() for site in asked.single_type_sites.sites] == [[]] * len(CLOUDS)
+    assert not asked.quotas_bind
+    assert not free.quotas_bind
+
+
+def test_quotas_without_that_room_bind() -> None:
+    asked = problem(*of_everything(MOST - 1))
+    assert asked.quotas_bind
+    assert all((site.quota == MOST - 1).any() for site in asked.single_type_sites.sites)
+
+
+def test_a_quota_of_one_cloud_binds_where_those_of_the_others_do_not() -> None:
+    asked = problem(HERE, *(q for q in of_everything(MOST) if q.provider != "aws"))
+    assert asked.quotas_bind
+    assert [len(site.quota) > 0 for site in asked.single_type_sites.sites] == [
+        site.provider == "aws" for site in asked.single_type_sites.sites
+    ]
 
 
 def test_a_dearer_region_stands_where_its_quota_allows_more_machines() -> None:
