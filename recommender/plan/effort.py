@@ -77,6 +77,17 @@ def generalised_cost_usd(plan: Plan, in_a_hurry: bool) -> float:
     )
 
 
+def screened_cost_usd(
+    cost_usd: float, time_s: float, gpus: int, machines: int, spot: bool, in_a_hurry: bool
+) -> float:
+    """Money, waiting and the least effort of a plan that was not looked at in full.
+
+    Every quota is asked for; interruptions and what one in twenty pays are left out.
+    """
+    effort_h = _quota_h(gpus) + RESUME_H * spot + CLUSTER_H * (machines > 1)
+    return cost_usd + HOUR_USD * (effort_h + _waiting_h(time_s / 3600.0, in_a_hurry))
+
+
 def _waiting_h(hours: float, in_a_hurry: bool) -> float:
     """Hours of work that waiting is worth."""
     hours = max(hours, COFFEE_H)

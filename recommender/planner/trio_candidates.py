@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from recommender.optimize.search_state import Candidate, ranking_key
+from recommender.optimize.search_state import Candidate, SearchState, ranking_key
+from recommender.plan.effort import screened_cost_usd
 from recommender.plan.limits import Limits
 from recommender.planner.baselines import rivals
 from recommender.planner.plan_builder import Evaluated, keeps
@@ -14,6 +15,7 @@ from recommender.planner.single_type_search import BASELINE, Only, SearchCap
 TIMES_FASTEST = (2.5, 8.0, 25.0)  # times the fastest: the cheapest plan within each is looked at
 CHEAPEST_WITHIN = SearchCap(100)  # plans followed for each
 SOME = 4  # kinds looked at for the cheapest
+ONE_ON_DEMAND: tuple[Only, ...] = ("one GPU on demand", "on_demand")
 
 
 def plans_to_choose(search: PlanSearch, shown: Sequence[Evaluated]) -> list[Evaluated]:
@@ -28,21 +30,41 @@ def plans_to_choose(search: PlanSearch, shown: Sequence[Evaluated]) -> list[Eval
 
 
 def reference_candidates(search: PlanSearch) -> list[Candidate]:
-    """Plans that are looked at beside those of the search: the baselines, one machine on demand."""
-    return [*_simple(search), *(rival.candidate for *_, rival in rivals(search))]
+    """Plans that are looked at beside those of the search: the baselines, one machine on demand.
+
+    And of each search what is worth most: the cheapest of its kind may take twice as long for cents
+    less.
+    """
+    limits = search.problem.limits
+    one = replace(limits, max_machines=1, objective="cost")
+    single = [search.single_type.search(one, only, BASELINE) for only in ONE_ON_DEMAND]
+    on_demand = search.single_type.search_or_relaxed(limits, "on_demand")
+    searched = [state for state in (*single, on_demand, search.single_type.own) if state.incumbents]
+    return [
+        *(state.best_candidate() for state in single if state.incumbents),
+        *(rival.candidate for *_, rival in rivals(search)),
+        *(_best_by_value(search, state) for state in searched),
+    ]
+
+
+def _best_by_value(search: PlanSearch, state: SearchState) -> Candidate:
+    """The plan of a search that costs least with a person's work and waiting."""
+    in_a_hurry = search.problem.limits.goal == "time"
+
+    def whole_usd(candidate: Candidate) -> float:
+        pools, machines = search.builder.pools_of(candidate), sum(candidate.counts)
+        gpus = sum(n * p.type.gpus for n, p in zip(candidate.counts, pools, strict=True))
+        spot = any(pool.spot for pool in pools)
+        return screened_cost_usd(
+            candidate.cost_usd, candidate.time_s, gpus, machines, spot, in_a_hurry
+        )
+
+    return min(state.incumbents.values(), key=whole_usd)
 
 
 def _sooner(plans: list[Evaluated]) -> list[Evaluated]:
     """None beyond the horizon where there are others."""
     return [each for each in plans if each.plan.estimate.time.trimmed_mean <= HORIZON_S] or plans
-
-
-def _simple(search: PlanSearch) -> list[Candidate]:
-    """One machine on demand: the cheapest of one GPU, and of any number."""
-    limits = replace(search.problem.limits, max_machines=1, objective="cost")
-    kinds: tuple[Only, ...] = ("one GPU on demand", "on_demand")
-    found = [search.single_type.search(limits, only, BASELINE) for only in kinds]
-    return [state.best_candidate() for state in found if state.incumbents]
 
 
 def _slower(search: PlanSearch, shown: Sequence[Evaluated]) -> list[Candidate]:
