@@ -23,7 +23,10 @@ tensors were counted (2026-11-23: 49.1·h, with every layer recomputed 2·h). A 
 more for each expert that a token passes (85.5·h of Mixtral, counted). Adapters as PEFT 0.19 and
 bitsandbytes 0.50 run them there (`prepare_model_for_kbit_training`, `Linear4bit.forward`; read
 2026-11-23). The loss holds the logits, a 32-bit copy, its softmax and the gradient.
-Readings: docs/research/memory.md.
+
+Where layers are computed again, the loss has given its memory back before the first of them is:
+what is held is the layers' inputs, and the larger of the loss and of one whole layer (with the
+logits, where the loop holds on to them). Readings: docs/research/memory.md.
 """
 
 from recommender.catalogs.frozen import dataclass
@@ -35,9 +38,7 @@ from recommender.job.job import Method, Stack
 # readings were taken: logits (2 bytes, 4 in qlora's 32-bit stream), copy, softmax, gradient.
 _FULL_LOGIT_BYTES = {"tuned": 10.0, "typical": 12.0}
 _ADAPTER_LOGIT_BYTES = {"lora": 14.0, "qlora": 16.0}
-# Kept of an element of a score matrix where attention is not fused: softmax, its dropout and mask
-# (Korthikanti et al., arXiv 2205.05198, 2022: 5·a·s²).
-SCORE_BYTES = 5.0
+_HELD_LOGIT_BYTES = {"full": 0.0, "lora": 2.0, "qlora": 4.0}  # of them through the backward pass
 _PLAIN_BYTES = 34.0  # of h, where the feed-forward network is not gated
 _NORM_BYTES = 8.0  # two norms of a layer
 _UNFUSED_NORM_BYTES = 16.0
@@ -84,9 +85,9 @@ class Layers:
         return self.number * self.layer_bytes
 
     @property
-    def recomputed_bytes(self) -> float:
-        """Bytes a sample keeps where layers are recomputed: inputs of all, and one whole layer."""
-        return _STREAM_BYTES[self.method] * self.hidden * self.number + self.layer_bytes
+    def input_bytes(self) -> float:
+        """Bytes of a position that all layers keep where they are computed again."""
+        return _STREAM_BYTES[self.method] * self.hidden * self.number
 
     @property
     def _outputs(self) -> float:
@@ -105,16 +106,39 @@ class Layers:
         return (_MATRICES[self.gated] - 1) * self.hidden + self._middle
 
 
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """Bytes of an element of a layer's score matrices where attention is not fused.
+
+    Each layer keeps `kept`: the softmax, dropout's mask and what it puts out (5 in 16 bits:
+    Korthikanti et al., arXiv 2205.05198, 2022; twice in 32). Llama and its kin take the softmax in
+    32 bits and cast it, without dropout: 6, or 4 where the stream has 32 bits (counted as above,
+    2026-11-24). A layer on its way backward has `held`, four copies: the softmax, its gradient,
+    their product (`softmax_backward_cuda_out` of PyTorch makes one, read 2026-11-24) and the
+    gradient of the scores.
+    """
+
+    kept: float
+    held: float
+
+
+def scores_of(gated: bool, method: Method, short: bool) -> Scores:
+    """Of networks whose feed-forward network is `gated`, or is not; `short`: trained in 16 bits."""
+    if gated:
+        return Scores(kept=6.0 if short and method != "qlora" else 4.0, held=16.0)
+    return Scores(kept=5.0, held=8.0) if short else Scores(kept=10.0, held=16.0)
+
+
 def logit_bytes(method: Method, stack: Stack) -> float:
     """Bytes that the loss holds of a token and word of the vocabulary."""
     return _FULL_LOGIT_BYTES[stack] if method == "full" else _ADAPTER_LOGIT_BYTES[method]
 
 
+def held_logit_bytes(method: Method) -> float:
+    """Bytes of them that are still there while the layers go backward."""
+    return _HELD_LOGIT_BYTES[method]
+
+
 def heads_of(hidden: int) -> float:
     """Attention heads of a transformer: each 64 wide up to 2,048 (GPT-2, OPT), else 128."""
     return hidden / (64.0 if hidden <= 2048 else 128.0)
-
-
-def score_bytes(hidden: int, positions: float) -> float:
-    """Bytes of a layer's score matrices of one sequence, where attention is not fused."""
-    return SCORE_BYTES * heads_of(hidden) * positions**2

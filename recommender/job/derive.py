@@ -19,7 +19,13 @@ from typing import TypeVar
 from recommender.catalogs.frozen import dataclass
 from recommender.errors import UsageError
 from recommender.inputs.units import format_count
-from recommender.job.activations import Layers, logit_bytes, score_bytes
+from recommender.job.activations import (
+    Layers,
+    heads_of,
+    held_logit_bytes,
+    logit_bytes,
+    scores_of,
+)
 from recommender.job.job import AMOUNTS, SERVED_SHARDINGS, DataSet, Job
 from recommender.job.schema import Batch, DataFile, JobFile
 from recommender.job.timings import timing
@@ -247,7 +253,7 @@ def _assemble(file: JobFile, shape: _Shape, derived: _Derived, fallback_name: st
     _refuse_too_little(file, samples, batch)
     name = file.name or fallback_name
     trainable = _trainable(file, shape, derived)
-    kept, recomputed = _activations(file, shape, derived)
+    kept = _activations(file, shape, derived)
     optional = {
         key: getattr(file, key)
         for key in (
@@ -280,8 +286,9 @@ def _assemble(file: JobFile, shape: _Shape, derived: _Derived, fallback_name: st
         hidden=shape.hidden,
         layers=shape.layers,
         vocabulary=shape.vocabulary,
-        activation_bytes_per_sample=kept,
-        recomputed_activation_bytes_per_sample=recomputed,
+        activation_bytes_per_sample=kept.all,
+        recomputed_activation_bytes_per_sample=kept.recomputed,
+        layer_bytes_per_sample=kept.layer,
         intensity_ratio=intensity_ratio(shape.family, shape.flop, file.activation_bytes_per_sample),
         checkpoint_bytes=_checkpoint(file, shape, trainable, derived),
         data=_data(file.data, shape, samples, derived),
@@ -405,26 +412,49 @@ def _tensors(file: JobFile, shape: _Shape, derived: _Derived) -> int:
     return derived.pick("gradient_tensors", file.gradient_tensors, each * shape.layers + besides)
 
 
-def _activations(file: JobFile, shape: _Shape, derived: _Derived) -> tuple[float, float]:
-    if shape.family in TRANSFORMERS:
-        layers = _layers(file, shape)
-        longer = max(shape.longest - shape.tokens, 0.0)
-        logits = logit_bytes(layers.method, layers.stack) * shape.vocabulary * longer
-        logits *= shape.family in ("decoder", "moe")  # others project few positions, or none
-        pair = 2.0 if file.post_training == "dpo" else 1.0
-        scores = pair * score_bytes(shape.hidden, shape.longest / pair)
-        scores *= file.attention == "plain"
-        kept = shape.longest * layers.kept_bytes + logits + scores * shape.layers
-        least = shape.longest * layers.recomputed_bytes + logits + scores
-    else:
-        kept = _BYTES_PER_FLOP[shape.family] * shape.flop
-        least = _RECOMPUTED_SHARE * (file.activation_bytes_per_sample or kept)
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """Bytes of a sample: all that is kept; with every layer recomputed, and of that one layer."""
+
+    all: float
+    recomputed: float
+    layer: float
+
+
+def _activations(file: JobFile, shape: _Shape, derived: _Derived) -> _Kept:
     wide = 2 if file.precision in ("fp32", "tf32") else 1
+    if shape.family in TRANSFORMERS:
+        found = _of_transformer(file, shape, wide)
+    else:
+        kept = wide * _BYTES_PER_FLOP[shape.family] * shape.flop
+        stated = file.activation_bytes_per_sample
+        least = _RECOMPUTED_SHARE * (wide * stated if stated else kept)
+        found = _Kept(kept, least, 0.0)
     key = "activation_bytes_per_sample"
-    full = derived.pick(key, file.activation_bytes_per_sample, kept)
-    stated = file.recomputed_activation_bytes_per_sample
-    least = derived.pick(f"recomputed_{key}", stated, min(least, full))
-    return wide * full, wide * least
+    full = derived.pick(key, _times(wide, file.activation_bytes_per_sample), found.all)
+    stated = _times(wide, file.recomputed_activation_bytes_per_sample)
+    least = derived.pick(f"recomputed_{key}", stated, min(found.recomputed, full))
+    return _Kept(full, least, found.layer if least == found.recomputed else 0.0)
+
+
+def _times(wide: int, stated: float | None) -> float | None:
+    return None if stated is None else wide * stated
+
+
+def _of_transformer(file: JobFile, shape: _Shape, wide: int) -> _Kept:
+    layers = _layers(file, shape)
+    words = shape.vocabulary * (shape.family in ("decoder", "moe"))  # others project few or none
+    longer = max(shape.longest - shape.tokens, 0.0)
+    logits = logit_bytes(layers.method, layers.stack) * words * longer
+    pair = 2.0 if file.post_training == "dpo" else 1.0
+    entries = pair * heads_of(shape.hidden) * (shape.longest / pair) ** 2
+    entries *= file.attention == "plain"
+    scores = scores_of(layers.gated, layers.method, wide == 1)
+    layer = wide * shape.longest * layers.layer_bytes + scores.held * entries
+    layer += held_logit_bytes(layers.method) * words * shape.longest
+    kept = wide * shape.longest * layers.kept_bytes + scores.kept * entries * shape.layers
+    inputs = wide * shape.longest * layers.input_bytes
+    return _Kept(kept + logits, inputs + logits + layer, layer)
 
 
 def _layers(file: JobFile, shape: _Shape) -> Layers:

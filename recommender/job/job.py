@@ -131,6 +131,7 @@ class Job:
     activation_bytes_per_sample: float  # kept for the backward pass
     recomputed_activation_bytes_per_sample: float  # the same with full recomputation
     checkpoint_bytes: float
+    layer_bytes_per_sample: float = 0.0  # of those, one layer's: gone while the loss is taken
     intensity_ratio: float = 1.0  # FLOP per byte moved, over those of the family's networks
     examples: float = 0.0  # of the data set, one epoch; 0 where the job is told by its amount
     data: DataSet = DataSet()

@@ -8,8 +8,8 @@ mask throws away:
 
 Of the 32 bytes of an element 13 are of the forward pass (scores out; softmax in and out; dropout
 in, out and its mask; in again for the values) and 19 of the backward pass. Megatron-DeepSpeed and
-scripts of before 2023 run so unless told otherwise (`--use-flash-attn`). Kept are 5 bytes of each
-element (Korthikanti et al., arXiv 2205.05198, 2022): `job/activations.py`.
+scripts of before 2023 run so unless told otherwise (`--use-flash-attn`). What is kept of each
+element: `Scores` of `job/activations.py`.
 """
 
 from recommender.job.activations import heads_of

@@ -18,7 +18,9 @@ from recommender.job.job import SHARDINGS, Job, Sharding
 from recommender.performance.clusters import Clusters, Steps
 from recommender.performance.memory import (
     Bytes,
+    beside_logits,
     gib_lines,
+    in_one_piece,
     largest_micro_batch,
     per_sample,
 )
@@ -67,13 +69,15 @@ class DataParallel(Strategy):
         """
 
     def held_bytes(self, needs: Bytes, fleet: Clusters) -> Floats:
-        """States that a GPU holds; (clusters,)."""
-        return needs.states / np.maximum(self.shards(fleet), 1.0)
+        """States that a GPU holds, with what it gathers of them; (clusters,)."""
+        shards = np.maximum(self.shards(fleet), 1.0)
+        return needs.states / shards + in_one_piece(needs, shards)
 
     def held_parts(self, needs: Bytes, fleet: Clusters) -> tuple[Floats, Floats, Floats]:
         """Weights, gradients and optimizer states that a GPU holds; (clusters,) each."""
         shards = np.maximum(self.shards(fleet), 1.0)
-        return needs.weights / shards, needs.gradients / shards, needs.optimizer / shards
+        weights = needs.weights / shards + in_one_piece(needs, shards)
+        return weights, needs.gradients / shards, needs.optimizer / shards
 
     def suits(self, fleet: Clusters) -> Bools:
         """Clusters on which it makes sense at all; (clusters,)."""
@@ -87,7 +91,7 @@ class DataParallel(Strategy):
         """The strategy's name, and the memory of a GPU."""
         weights, gradients, optimizer = (float(part[0]) for part in self.held_parts(needs, one))
         micro, again = float(step.micro_batch[0]), bool(step.recompute_s[0] > 0)
-        kept = needs.recomputed if again else needs.activations
+        kept = needs.inputs + beside_logits(needs) if again else needs.activations
         activations, logits = micro * kept, micro * needs.logits
         held = weights, gradients, optimizer, activations, logits, needs.context
         return Layout(self.name, gib_lines(*held))

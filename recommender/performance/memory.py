@@ -33,11 +33,18 @@ class Bytes:
     optimizer: float
     context: float
     activations: float  # per sample of a micro-batch, everything kept
-    recomputed: float  # per sample, with full recomputation
+    recomputed: float  # per sample, with full recomputation: all inputs, and one whole layer
     logits: float  # per sample
     gathered: float
     reduced: float
     routed: float = 0.0  # share of weights and gradients that lies in experts
+    layer: float = 0.0  # of `recomputed`, what one layer holds: not at once with the logits
+    whole: float = 0.0  # weights and gradients that are in one piece where the states are divided
+
+    @property
+    def inputs(self) -> float:
+        """Bytes per sample that stay where every layer is recomputed."""
+        return self.recomputed - self.layer
 
     @property
     def states(self) -> float:
@@ -84,6 +91,8 @@ def bytes_of(job: Job, prior: Prior) -> Bytes:
         gathered=gathered,
         reduced=gradient * trained,
         routed=_routed(job),
+        layer=min(job.layer_bytes_per_sample, job.recomputed_activation_bytes_per_sample),
+        whole=_whole(job, gathered, gradient * trained),
     )
     return _as_measured(job, plain)
 
@@ -99,9 +108,38 @@ def _routed(job: Job) -> float:
     return max(1.0 - shared / job.parameters, 0.0)
 
 
+def _whole(job: Job, gathered: float, reduced: float) -> float:
+    """Weights of two layers and gradients of one, and the two tables at the ends.
+
+    FSDP gathers the next layer while one is computed, and the last one's gradients wait to be
+    reduced (`BackwardPrefetch.BACKWARD_PRE`, the default); what lies outside of the layers is
+    not given back between the passes (`reshard_after_forward` of the outermost module). PyTorch's
+    documentation of FSDP, read 2026-11-24.
+    """
+    if not job.layers:
+        return 0.0
+    tables = min(2.0 * job.vocabulary * job.hidden / job.parameters, 0.5) * gathered
+    layer = (gathered - tables) / job.layers
+    return tables + 2.0 * layer + min(layer, reduced / job.layers)
+
+
+def in_one_piece(needs: Bytes, shards: Floats | float) -> Floats | float:
+    """Bytes beside a GPU's share of the states that are gathered from the others."""
+    return needs.whole * (1.0 - 1.0 / shards)
+
+
 def per_sample(needs: Bytes, recompute: bool) -> float:
-    """Bytes that each further sample of a micro-batch takes."""
-    return (needs.recomputed if recompute else needs.activations) + needs.logits
+    """Bytes that each further sample of a micro-batch takes.
+
+    The loss gives its memory back before the first layer is computed again.
+    """
+    kept = needs.inputs + beside_logits(needs) if recompute else needs.activations
+    return kept + needs.logits
+
+
+def beside_logits(needs: Bytes) -> float:
+    """Bytes by which one layer, computed again, takes more than the loss."""
+    return max(needs.layer - needs.logits, 0.0)
 
 
 def largest_micro_batch(
@@ -169,4 +207,5 @@ def _as_measured(job: Job, plain: Bytes) -> Bytes:
         gathered=plain.gathered,
         reduced=plain.reduced,
         routed=plain.routed,
+        whole=plain.whole,
     )

@@ -36,7 +36,7 @@ from recommender.performance.cuts import (
     splits_of,
     splittable,
 )
-from recommender.performance.memory import Bytes, gib_lines
+from recommender.performance.memory import Bytes, gib_lines, in_one_piece
 from recommender.performance.priors import REFERENCE_WIDTH, Prior
 from recommender.performance.strategy import (
     BACKWARD,
@@ -82,10 +82,19 @@ def held_bytes(
     """States that a GPU holds: the optimizer's are divided among the replicas as well.
 
     ZeRO stage 1, as in Megatron-LM's distributed optimizer (arXiv 1910.02054, 2019). Where they
-    are sharded, all are; each of `experts` GPUs holds its part of the experts.
+    are sharded, all are, and gathered by layers; each of `experts` GPUs holds its part of the
+    experts.
     """
     part = held_share(needs, experts) / np.where(sharded, gpus, tensor * stages)
-    return np.asarray((needs.weights + needs.gradients) * part + needs.optimizer / gpus)
+    held = (needs.weights + needs.gradients) * part + needs.optimizer / gpus
+    return np.asarray(held + np.where(sharded, _gathered(needs, gpus, tensor, experts), 0.0))
+
+
+def _gathered(
+    needs: Bytes, gpus: Floats | float, tensor: Floats | float, experts: Floats | float
+) -> Floats:
+    each = in_one_piece(needs, np.maximum(gpus / tensor, 1.0))
+    return np.asarray(each / tensor * held_share(needs, experts))
 
 
 def held_share(needs: Bytes, experts: Floats | float) -> Floats:
@@ -94,8 +103,8 @@ def held_share(needs: Bytes, experts: Floats | float) -> Floats:
 
 
 def kept_bytes(needs: Bytes, again: Floats | float) -> Floats:
-    """Activations of a sample where a share of the layers is computed again."""
-    return np.asarray((1.0 - again) * needs.activations + again * needs.recomputed)
+    """Activations of a sample that stay where a share of the layers is computed again."""
+    return np.asarray((1.0 - again) * needs.activations + again * needs.inputs)
 
 
 def least_again(needs: Bytes, room: Floats, parts: Floats, stages: Floats, layers: int) -> Floats:
@@ -103,12 +112,18 @@ def least_again(needs: Bytes, room: Floats, parts: Floats, stages: Floats, layer
 
     Whole layers; 1 where even that is not enough.
     """
-    all_of_it = room * parts
-    last = (all_of_it - needs.logits) * stages
-    most = np.where(stages > 1, np.minimum(all_of_it, last), all_of_it - needs.logits)
-    spared = max(needs.activations - needs.recomputed, 1e-9)
     each = np.ceil(layers / stages)
-    return np.clip(np.ceil((needs.activations - most) / spared * each) / each, 0.0, 1.0)
+    none = _most_kept(needs, room * parts, stages, 0.0) >= needs.activations
+    most = _most_kept(needs, room * parts, stages, needs.layer)
+    spared = max(needs.activations - needs.inputs, 1e-9)
+    share = np.clip(np.ceil((needs.activations - most) / spared * each) / each, 1.0 / each, 1.0)
+    return np.where(none, 0.0, share)
+
+
+def _most_kept(needs: Bytes, room: Floats, stages: Floats, layer: float) -> Floats:
+    """What may stay of a sample beside `layer` bytes of one that is computed again."""
+    last = (room - max(layer, needs.logits)) * stages
+    return np.where(stages > 1, np.minimum(room - layer, last), last)
 
 
 def sample_bytes(needs: Bytes, again: Floats | float, parts: Floats, stages: Floats) -> Floats:
@@ -117,11 +132,12 @@ def sample_bytes(needs: Bytes, again: Floats | float, parts: Floats, stages: Flo
     With sequence parallelism all activations are divided by t (arXiv 2205.05198, 2022), with
     context parallelism by c: `parts` is t·c. The first stage keeps p micro-batches of a p-th of
     the layers, the last one of them and logits. `again` is the share of the layers that are
-    computed again.
+    computed again, one at a time.
     """
-    kept = kept_bytes(needs, again)
-    most = np.maximum(kept, kept / stages + needs.logits) / parts
-    return np.asarray(np.where(stages > 1, most, (kept + needs.logits) / parts))
+    kept, layer = kept_bytes(needs, again), np.where(np.asarray(again) > 0, needs.layer, 0.0)
+    last = kept / stages + np.maximum(layer, needs.logits)
+    most = np.where(stages > 1, np.maximum(kept + layer, last), last)
+    return np.asarray(most / parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,14 +166,17 @@ def cut_parts_gib(
 ) -> tuple[tuple[str, float], ...]:
     """The memory of the GPU that holds most line by line, in GiB."""
     each, kept = cut.tensor * cut.stages, float(kept_bytes(needs, again))
+    layer = needs.layer if again > 0 else 0.0
     shares, parts = gpus if cut.sharded else each, cut.tensor * cut.context
     part = float(held_share(needs, cut.experts))
-    last = cut.stages == 1 or kept / cut.stages + needs.logits > kept
+    after = kept / cut.stages + max(layer - needs.logits, 0.0)
+    last = cut.stages == 1 or after + needs.logits > kept + layer
+    gathered = float(_gathered(needs, gpus, cut.tensor, cut.experts)) if cut.sharded else 0.0
     return gib_lines(
-        weights=needs.weights * part / shares,
+        weights=needs.weights * part / shares + gathered,
         gradients=needs.gradients * part / shares,
         optimizer=needs.optimizer / gpus,
-        activations=micro_batch * kept / parts / (cut.stages if last else 1.0),
+        activations=micro_batch * (after if last else kept + layer) / parts,
         logits=micro_batch * needs.logits / parts * last,
         context=needs.context,
     )

@@ -2,16 +2,18 @@
 
     python -P tests/run.py tests.research.measured_memory
 
-writes them. The figures are others' readings of one GPU: what PyTorch had allocated at its peak, or
-what the GPU had occupied, which holds the CUDA context and what PyTorch reserved as well.
+writes them. The figures are others' readings of one GPU: what PyTorch had allocated at its peak
+and, or only, what the GPU had occupied: the CUDA context and what PyTorch reserved as well.
 """
 
 import csv
+from dataclasses import replace
 from pathlib import Path
 
 from recommender.job.job import Job
 from recommender.job.jobfile import job_from_text
-from recommender.performance.memory import bytes_of
+from recommender.performance.machines import USABLE
+from recommender.performance.memory import Bytes, bytes_of, per_sample
 from recommender.performance.priors import load_priors
 
 ROOT = Path(__file__).parents[2]
@@ -27,7 +29,6 @@ TITLES = (
 )
 Row = dict[str, str]
 OVER = {  # why some readings are a quarter less than is counted
-    "context": "1.5 GB are counted for the context, buffers and fragmentation",
     "GPTQ": "matrices of GPTQ give back 16 bits, embeddings stay in 16, and so does the loss",
     "parallel": "one norm for both halves of a layer, one adapter input for three matrices",
 }
@@ -43,20 +44,36 @@ def job_of(row: Row) -> Job:
     return job_from_text("\n".join(layers))
 
 
-def counted_gb(row: Row) -> float:
-    """What a plan counts for the same training on one GPU."""
+def needs_of(row: Row) -> Bytes:
+    """What a plan counts for the same training."""
     job = job_of(row)
     needs = bytes_of(job, load_priors()[job.family, job.stack])
-    kept = needs.recomputed if row["recompute"] == "1" else needs.activations
     language = job.family in ("decoder", "moe")  # the other readings are of a classifier
-    each = kept + (needs.logits if language else 0.0)
-    context = needs.context if row["reading"] == "occupied" else 0.0
-    return (needs.states + context + int(row["batch"]) * each) / 1e9
+    return needs if language else replace(needs, logits=0.0)
+
+
+def planned_gb(row: Row) -> float:
+    """What a plan counts on one GPU, with the context."""
+    needs = needs_of(row)
+    each = per_sample(needs, row["recompute"] == "1")
+    return (needs.states + needs.context + int(row["batch"]) * each) / 1e9
+
+
+def counted_gb(row: Row) -> float:
+    """What a plan counts of what was read."""
+    occupied = row["reading"] == "occupied"
+    return planned_gb(row) - (0.0 if occupied else needs_of(row).context / 1e9)
 
 
 def off(row: Row) -> float:
     """The relative error of what is counted."""
     return counted_gb(row) / float(row["measured_gb"]) - 1.0
+
+
+def room(row: Row) -> float:
+    """The memory of the smallest GPU that a plan would take, over what the reading occupied."""
+    occupied = float(row["occupied_gb"] or row["measured_gb"])
+    return planned_gb(row) / USABLE / occupied
 
 
 def table(held_out: str) -> str:

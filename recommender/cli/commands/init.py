@@ -117,18 +117,37 @@ def _fetched(wanted: "Wanted", folder: Path) -> "Wanted":
 
 
 def _asked(wanted: "Wanted", config: "TrainingConfig | None", folder: Path) -> "Wanted":
-    """Ask what neither the flags nor the file say."""
-    from recommender.job.draft import MODEL, network_of, questions
+    """Ask what neither the flags nor the file say; a wrong answer is asked for again."""
+    from recommender.job.draft import MODEL, Question, network_of, questions
+
+    def answered(each: Question) -> "Wanted":
+        while True:
+            answer = typer.prompt(each.text, default=each.usual, err=True)
+            found = replace(wanted, **{each.field: answer})
+            try:
+                _checked(found, config, folder)
+            except UsageError as error:
+                typer.echo(f"{error}", err=True)
+            else:
+                return found
 
     if wanted.model is None and (config is None or not (config.model or config.architecture)):
         text = "Model: a name on the Hugging Face hub, or the path of a config.json"
-        wanted = replace(wanted, model=typer.prompt(text, default=MODEL, err=True))
+        wanted = answered(Question("model", text, MODEL))
+    _checked(wanted, config, folder)
     said = _said(config) | ({"batch"} if wanted.batch_per_gpu else set())
     for each in questions(network_of(wanted, config, folder)):
         if getattr(wanted, each.field) is None and each.field not in said:
-            answer = typer.prompt(each.text, default=each.usual, err=True)
-            wanted = replace(wanted, **{each.field: answer})
+            wanted = answered(each)
     return wanted
+
+
+def _checked(wanted: "Wanted", config: "TrainingConfig | None", folder: Path) -> None:
+    """Refuse what cannot become a job, with usual values for what is still to be asked."""
+    from recommender.job.draft import draft_job
+    from recommender.job.jobfile import job_from_text
+
+    job_from_text(draft_job(wanted, config, folder).text, "answers", "answers", folder)
 
 
 def _said(config: "TrainingConfig | None") -> frozenset[str]:

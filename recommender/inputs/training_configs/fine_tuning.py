@@ -21,6 +21,7 @@ def axolotl(keys: Keys) -> TrainingConfig:
     keys.without("lora_modules_to_save", "planned without: adapters alone are trained")
     keys.without("lora_target_modules", _ALL_ADAPTED)
     keys.without("gradient_checkpointing", words.RECOMPUTED)
+    _engine(keys, "trl.")
     return TrainingConfig(
         tool="axolotl",
         model=keys.text("base_model"),
@@ -135,6 +136,7 @@ def _prompt_and_completion(keys: Keys) -> int:
 def _trl_kind(keys: Keys) -> str:
     """TRL's files do not name their trainer; these fields belong to one each, or to a few."""
     if keys.has("num_generations", "max_completion_length", "reward_weights", "use_vllm"):
+        _engine(keys, "")
         return "grpo"
     if keys.has("num_ppo_epochs", "cliprange", "kl_coef"):
         return "ppo"
@@ -143,6 +145,17 @@ def _trl_kind(keys: Keys) -> str:
     if keys.has("beta") and not keys.has("loss_type"):
         keys.unread.append("beta: of DPO, ORPO, KTO and others; planned as dpo, with a reference")
     return "dpo"
+
+
+def _engine(keys: Keys, prefix: str) -> None:
+    """What vLLM takes beside the training: by TRL's usual values (1.16) 0.3 of each GPU."""
+    if not keys.flag(f"{prefix}use_vllm"):
+        return
+    taken = "its GPUs come beside those of the plan"
+    if keys.text(f"{prefix}vllm_mode") != "server":
+        share = keys.number(f"{prefix}vllm_gpu_memory_utilization") or 0.3
+        taken = f"its {share:.0%} of each GPU's memory are not counted"
+    keys.unread.append(f"{prefix}use_vllm: {taken}")
 
 
 def _peft(keys: Keys) -> str:

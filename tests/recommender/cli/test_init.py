@@ -79,6 +79,18 @@ def test_questions_are_asked_at_a_terminal_and_the_usual_answer_is_a_return(
     assert (job.epochs, job.tokens_per_sample, job.global_batch) == (3, 600, 64)
 
 
+def test_a_wrong_answer_is_asked_for_again(
+    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(sys, "stdin", Terminal("gpt2-tiny-mine\ngpt2\npeft\n\nmany\n20k\n\n\n\n"))
+    found = run("init")
+    assert found.code == 0
+    assert "known: full, lora, qlora" in found.err
+    assert found.err.count("Examples in the data set") == 2
+    job = find_job(str(tmp_path / "recommend.yaml"))
+    assert (job.parameters, job.method, job.examples) == (124_439_808, "full", 20_000)
+
+
 def test_a_batch_of_each_gpu_is_written_and_not_asked_for_again(
     run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

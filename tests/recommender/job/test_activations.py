@@ -2,7 +2,7 @@
 
 import pytest
 
-from recommender.job.activations import Layers
+from recommender.job.activations import Layers, scores_of
 from recommender.job.job import Job, Method, Stack
 from recommender.job.jobfile import job_from_text
 
@@ -25,7 +25,7 @@ def test_full_training_keeps_what_autograd_was_seen_to_save(experts: int, counte
     passed = 2 * H * H + 2 * H * KV + 3 * H * F * max(experts, 1)
     layer = Layers(H, 1, passed, "full", "typical", gated=True, experts=experts)
     assert layer.layer_bytes / H == pytest.approx(counted, rel=0.01)
-    assert layer.recomputed_bytes - layer.layer_bytes == 2.0 * H
+    assert layer.input_bytes == 2.0 * H
 
 
 def test_fused_kernels_keep_two_thirds() -> None:
@@ -42,8 +42,44 @@ def test_frozen_matrices_keep_what_comes_out_of_them_and_adapters_what_goes_in()
 def test_four_bit_matrices_give_back_the_32_bits_of_the_stream() -> None:
     more = layers("qlora").layer_bytes - layers("lora").layer_bytes
     assert more == 2 * (2 * H + 2 * KV + 3 * F)
-    kept = layers("qlora").recomputed_bytes - layers("qlora").layer_bytes
-    assert kept == 4 * H * 32
+    assert layers("qlora").input_bytes == 4 * H * 32
+
+
+# Bytes of an element of a score matrix that autograd saved in a layer, and at the peak of three
+# layers that are recomputed: eager attention of transformers 5.23, PyTorch 2.13, on a CPU
+# (2026-11-24). A GPU's backward pass of the softmax makes a product of 4 bytes more, 2 in 16 bits
+# (`softmax_backward_cuda_out`), and dropout's mask, as wide as its output here, is 1 there.
+@pytest.mark.parametrize(
+    ("gated", "short", "saved", "peak"),
+    [(True, True, 6.0, 12.1), (True, False, 4.0, 12.3), (False, True, 6.0, 8.1)],
+    ids=["Llama bf16", "Llama fp32", "GPT-2 and BERT bf16"],
+)
+def test_scores_are_kept_as_autograd_was_seen_to_save_them(
+    gated: bool, short: bool, saved: float, peak: float
+) -> None:
+    wide, mask = (4.0, 0.0) if gated else (2.0, 1.0)
+    counted = scores_of(gated, "full", short)
+    assert counted.kept == saved - mask
+    assert counted.held == pytest.approx(peak + wide - 2.0 * mask, abs=0.5)
+
+
+def test_a_step_of_recomputed_layers_holds_the_scores_of_one() -> None:
+    """TinyLlama in 4 bits on a T4, 8 × 1,024 tokens, eager attention: 8,018 MiB (FitCheck)."""
+    model = "model: TinyLlama/TinyLlama-1.1B-Chat-v1.0\nmethod: qlora\nseq_len: 1024\n"
+    text = f"schema: recommend.job/v1\nbatch: 8\nsamples: 64\n{model}attention: "
+    plain, fused = (job_from_text(text + word) for word in ("plain", "fused"))
+    entries = 32 * 1024**2
+    held = plain.layer_bytes_per_sample - fused.layer_bytes_per_sample
+    assert held == pytest.approx(16 * entries)
+    kept = plain.activation_bytes_per_sample - fused.activation_bytes_per_sample
+    assert kept == pytest.approx(22 * 4 * entries)
+
+
+def test_a_loop_of_adapters_holds_its_logits_until_the_last_layer() -> None:
+    full, adapters = (job(f"method: {method}\n") for method in ("full", "lora"))
+    assert full.layer_bytes_per_sample == pytest.approx(49 * H * 4096, rel=0.01)
+    lora = layers("lora").layer_bytes + 2 * 128_256
+    assert adapters.layer_bytes_per_sample == pytest.approx(lora * 4096, rel=0.01)
 
 
 def job(text: str) -> Job:

@@ -97,6 +97,7 @@ def llama(**changes: Any) -> Job:
         "activation_bytes_per_sample": 34.0 * tokens * width * layers,
         "recomputed_activation_bytes_per_sample": 2.0 * tokens * width * layers
         + 34.0 * tokens * width,
+        "layer_bytes_per_sample": 34.0 * tokens * width,
         "checkpoint_bytes": 112e9,
     }
     return Job(**(facts | changes))

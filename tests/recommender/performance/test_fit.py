@@ -10,6 +10,7 @@ import pytest
 
 from recommender.performance.clusters import WITHIN
 from recommender.performance.data_parallel import ROWS
+from recommender.performance.memory import bytes_of
 from recommender.performance.priors import load_priors, prior_of
 from recommender.performance.strategies import terms_of
 from tests.recommender.performance.parts import P5, clusters, columns, llama
@@ -58,7 +59,8 @@ def test_a_run_is_predicted_as_the_recommender_would(index):
     prior = prior_of(job)
     machine = replace(P5, intra_gb_per_s=450.0)
     found = columns(job, (machine,))
-    states = 16 * run.parameters / gpus
+    gathered = bytes_of(job, prior).whole * (1 - 1 / gpus)
+    states = 16 * run.parameters / gpus + gathered
     scale = run.memory / 3350e9
     assert scale in (1.0, pytest.approx(2400 / 3350))
     per_flop = 1 / (prior.efficiency * run.matmul)

@@ -147,6 +147,7 @@ def scalar(job: Job, prior: Prior, fleet: Clusters, sharding: str, recompute: bo
     needs = bytes_of(job, prior)
     shards = {"ddp": 1.0, "hsdp": g, "fsdp": gpus}[sharding]
     room = float(fleet.memory_bytes[0]) - needs.context - needs.states / shards
+    room -= needs.whole * (1 - 1 / shards)
     most = floor(room / per_sample(needs, recompute))
     if room <= 0 or most < 1:
         return inf
@@ -284,12 +285,15 @@ def scalar_cut(
     replicas = gpus / (t * c * p)
     if replicas > job.global_batch:
         return inf
-    kept = (again * needs.recomputed + (1 - again) * needs.activations) / (t * c)
-    logits = needs.logits / (t * c)
-    sample = kept + logits if p == 1 else max(kept, kept / p + logits)
+    inputs, layer = needs.recomputed - needs.layer, needs.layer / (t * c) if again else 0.0
+    kept = (again * inputs + (1 - again) * needs.activations) / (t * c)
+    last = max(needs.logits / (t * c), layer)  # the loss is over before a layer is computed again
+    sample = kept + last if p == 1 else max(kept + layer, kept / p + last)
     sample *= 1 + (p - 1) / (p * chunks) if chunks > 1 else 1
     weights = (needs.weights + needs.gradients) * (1 - needs.routed * (1 - 1 / e))
     held = weights / (gpus if sharded else t * p) + needs.optimizer / gpus + needs.context
+    routed = 1 - needs.routed * (1 - 1 / e)
+    held += needs.whole * (1 - t / gpus) / t * routed if sharded else 0.0
     fits = floor((float(fleet.memory_bytes[0]) - held) / sample)
     if fits < 1:
         return inf

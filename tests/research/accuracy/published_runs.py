@@ -14,7 +14,7 @@ from recommender.performance.machines import (
     RDMA_LATENCY_S,
     sample_rate,
 )
-from recommender.performance.memory import bytes_of
+from recommender.performance.memory import bytes_of, in_one_piece
 from recommender.performance.priors import prior_of
 from tests.research.fits.model import KEY, USUAL_BATCH
 
@@ -100,7 +100,10 @@ def columns_of(job: Job, rows: Sequence[Any]) -> MachineColumns:
         names=tuple(f"own/{i}" for i in range(len(rows))),
         gpus=per,
         compute_per_s=np.array(rate) * per,
-        memory_bytes=needs.context + needs.states / shards + (micro + 0.5) * SAMPLE_BYTES,
+        memory_bytes=needs.context
+        + needs.states / shards
+        + in_one_piece(needs, shards)
+        + (micro + 0.5) * SAMPLE_BYTES,
         network_bytes_per_s=network,
         network_half_bytes=np.interp(network * 8e-9, RDMA_HALF_GBIT, RDMA_HALF_MIB) * MIB,
         network_latency_s=np.full(len(rows), RDMA_LATENCY_S),

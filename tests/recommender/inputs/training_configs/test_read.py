@@ -216,6 +216,24 @@ def test_trainers_of_trl_are_told_by_their_own_fields(tmp_path: Path, text: str,
     assert any("of DPO, ORPO" in each for each in found.unread) == (text == "beta: 0.05")
 
 
+AXOLOTL = "base_model: owner/network\nrl: grpo\ntrl: {num_generations: 8, use_vllm: true"
+
+
+@pytest.mark.parametrize(("text", "told"), [
+    ("output_dir: out\nuse_vllm: true", "use_vllm: its 30% of each GPU's memory are not counted"),
+    ("output_dir: out\nuse_vllm: true\nvllm_mode: server",
+     "use_vllm: its GPUs come beside those of the plan"),
+    (AXOLOTL + ", vllm_gpu_memory_utilization: 0.5}",
+     "trl.use_vllm: its 50% of each GPU's memory are not counted"),
+    ("output_dir: out\nnum_generations: 8", ""),
+])  # fmt: skip
+def test_what_an_engine_takes_beside_the_training_is_told(
+    tmp_path: Path, text: str, told: str
+) -> None:
+    unread = of(tmp_path, text + "\n").unread
+    assert [each for each in unread if "vllm" in each] == ([told] if told else [])
+
+
 def test_data_sets_of_a_mixture_are_named(tmp_path: Path) -> None:
     found = of(tmp_path, """
         output_dir: out
