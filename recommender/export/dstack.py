@@ -2,8 +2,9 @@
 
 dstack's rules, as its configuration of version 0.22 has them (read 2026-11): offers are tried from
 the cheapest on, `retry` starts a run again after an interruption for so long, `max_duration` ends
-it. It knows no order of regions but the price, and no deadline. A network volume, of AWS or Google
-Cloud, lies in one zone and is attached to one machine.
+it. After errors it would do so without end, renting anew for a script that cannot run: crashes are
+counted by the commands. It knows no order of regions but the price, and no deadline. A network
+volume, of AWS or Google Cloud, lies in one zone and is attached to one machine.
 """
 
 import math
@@ -12,7 +13,7 @@ from recommender.export.description import RunDescription
 from recommender.export.files import ExportFile
 from recommender.export.header import cap_words, commented, fallback_words, header, unswitched_words
 from recommender.export.start import in_folder, start_line
-from recommender.export.train_command import RankVariables, run_lines, variables
+from recommender.export.train_command import SCRIPT, RankVariables, script_lines, variables
 from recommender.export.yaml_text import block, scalar, sequence
 
 TASK, VOLUME = "train.dstack.yml", "volume.dstack.yml"
@@ -67,7 +68,7 @@ def _task(run: RunDescription, folder: str) -> str:
         f"  gpu: {first.gpus}",
         "# Started again after interruptions, and when there is no capacity.",
         "retry:",
-        "  on_events: [no-capacity, interruption, error]",
+        "  on_events: [no-capacity, interruption]",
         f"  duration: {hours}h",
         f"max_duration: {hours}h",
         "# The folder with your training script.",
@@ -83,8 +84,19 @@ def _task(run: RunDescription, folder: str) -> str:
     lines += ["env:"]
     for each in variables(run, f"{_MOUNT}/{run.name}"):
         lines.append(f"  - {scalar(f'{each.name}={each.value}')}  # {each.meaning}")
-    lines += ["commands:", "  - |", *block(run_lines(run, _RANKS), "    ")]
+    lines += ["commands:", "  - |", *block(_commands(run), "    ")]
     return "\n".join(lines) + "\n"
+
+
+def _commands(run: RunDescription) -> list[str]:
+    return [
+        *script_lines(run, _RANKS),
+        f"  if bash {SCRIPT}; then exit 0; else ended=$?; fi",
+        '  [ "$ended" -ne 124 ] || break  # its time is over',
+        "  sleep 60",
+        "done",
+        'exit "$ended"',
+    ]
 
 
 def why_not(run: RunDescription) -> str:

@@ -9,10 +9,11 @@ from recommender.catalogs.frozen import dataclass
 from recommender.export.description import RunDescription
 from recommender.export.header import commented
 from recommender.export.train_command import (
+    SCRIPT,
     RankVariables,
     changed_by_fallback,
     newest_complete,
-    run_lines,
+    script_lines,
     variables,
 )
 from recommender.export.watch_script import assignment, shell_function
@@ -155,12 +156,8 @@ _SAVE_NEW = (
 def _training_lines(run: RunDescription) -> list[str]:
     again = run.saves and run.nodes > 1
     return [
-        "cat > /tmp/train.sh <<'EOF'",
-        *run_lines(run, _RANKS),
-        "EOF",
-        "# A crash of the script is tried again, as often as three times.",
-        "for _ in 1 2 3 4; do",
-        "  if bash /tmp/train.sh; then ended='done'; break; fi",
+        *script_lines(run, _RANKS),
+        f"  if bash {SCRIPT}; then ended='done'; break; fi",
         "  sleep 60",
         *(["  restore_again"] if again else []),
         "done",

@@ -13,6 +13,7 @@ from recommender.catalogs.frozen import dataclass
 from recommender.export.description import RunDescription
 from recommender.plan.plan import StepSplit
 
+SCRIPT = "/tmp/train.sh"  # where a machine has the commands to start again
 MASTER_PORT = 29500  # of torchrun (PyTorch 2 documentation)
 # What is written last: by the Trainer (trainer.py, `_save_checkpoint`), by accelerate as scripts of
 # diffusers use it (checkpointing.py, `save_accelerator_state`), by recommender.train.
@@ -100,6 +101,17 @@ def run_lines(run: RunDescription, ranks: RankVariables) -> list[str]:
         f'  --node-rank "{ranks.rank}" --master-addr "{ranks.master}" \\',
         f"  --master-port {MASTER_PORT} \\",
         f'  "$TRAIN_SCRIPT"{_resume_flag(run)}',
+    ]
+
+
+def script_lines(run: RunDescription, ranks: RankVariables) -> list[str]:
+    """The same as a script of its own that can be started several times."""
+    return [
+        f"cat > {SCRIPT} <<'EOF'",
+        *run_lines(run, ranks),
+        "EOF",
+        "# A crash of the script is tried again, as often as three times.",
+        "for _ in 1 2 3 4; do",
     ]
 
 

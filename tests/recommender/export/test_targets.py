@@ -12,7 +12,7 @@ from recommender.errors import UsageError
 from recommender.export.description import RunDescription
 from recommender.export.start import TARGETS, start_line, usual_target
 from recommender.export.targets import export_files, target_of
-from recommender.export.train_command import variables
+from recommender.export.train_command import SCRIPT, variables
 from recommender.plan.plan import StepSplit
 from tests.recommender import golden
 from tests.recommender.export.runs import ALL, AWS, AZURE, GCP, MIXED, ON_DEMAND, TWO_MACHINES
@@ -170,6 +170,25 @@ def test_dstack_keeps_checkpoints_on_a_volume_where_one_machine_can_have_it():
     assert volume["type"] == "volume"
     for run in (TWO_MACHINES, AZURE):
         assert "export --to skypilot" in target_of("dstack").why_not(run)
+
+
+@pytest.mark.parametrize(("ends", "starts"), [(3, 4), (124, 1), (0, 1)])
+def test_dstack_starts_a_script_that_crashes_four_times_and_rents_no_more_for_it(
+    tmp_path: Path, ends: int, starts: int
+):
+    """Retried by dstack itself, a script that cannot run would be rented for without end."""
+    made = yaml.safe_load(export_files(AWS, "dstack", "run")[0].text)
+    assert "error" not in made["retry"]["on_events"]
+    for name, text in {"torchrun": f"echo >> starts; exit {ends}", "sleep": "exit 0"}.items():
+        (tmp_path / name).write_text(f"#!/usr/bin/env bash\n{text}\n", encoding="utf-8")
+        (tmp_path / name).chmod(0o755)
+    ranks = ("NODES_NUM", "NODE_RANK", "MASTER_NODE_IP", "GPUS_PER_NODE")
+    given = dict(each.split("=", 1) for each in made["env"]) | {f"DSTACK_{r}": "1" for r in ranks}
+    given |= {"CHECKPOINT_DIR": str(tmp_path), "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    commands = made["commands"][0].replace(SCRIPT, str(tmp_path / "train.sh"))
+    done = subprocess.run(["sh", "-c", commands], env=given, cwd=tmp_path, capture_output=True)
+    assert done.returncode == ends
+    assert len((tmp_path / "starts").read_text("utf-8").splitlines()) == starts
 
 
 def test_dstack_stays_where_the_checkpoints_lie():
