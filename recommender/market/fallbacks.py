@@ -9,7 +9,7 @@ from recommender.catalogs.frozen import dataclass
 from recommender.market.offer_entries import OfferEntries
 from recommender.market.offer_facts import Pool
 from recommender.market.quota_rows import max_machines_by_quota
-from recommender.optimize.fallback_choices import worth_trying
+from recommender.optimize.fallback_choices import of_each_speed, worth_trying
 from recommender.optimize.space import Fallbacks
 from recommender.plan.limits import Limits
 from recommender.risk.on_demand_wait import OnDemandLaw
@@ -47,13 +47,15 @@ def fallbacks_of(
 ) -> tuple[Fallbacks, tuple[Pool, ...]]:
     """Clusters of one pool that may be the best fallback of some cluster, slowest first.
 
-    And the pool of each. `step_s` has shape (kinds, machines).
+    And the pool of each. Under an overhead limit slower ones may be, at each speed: less is lost
+    while they start. `step_s` has shape (kinds, machines).
     """
     every = _clusters(entries, limits, step_s, pools)
-    once = every.law.at_once
-    kept = every.take(
-        worth_trying(every.step_s, every.usd_per_hour, every.boot_s, once, steps_left)
-    )
+    figures = (every.step_s, every.usd_per_hour, every.boot_s, every.law.at_once, steps_left)
+    rows = worth_trying(*figures)
+    if limits.max_overhead is not None:
+        rows = np.flatnonzero(np.bincount(np.concatenate([rows, of_each_speed(*figures)])))
+    kept = every.take(rows)
     mine = tuple(pools[place] for place in kept.place.tolist())
     found = Fallbacks(
         kind=np.array([pool.kind for pool in mine], dtype=np.int64),

@@ -21,6 +21,7 @@ from dataclasses import replace
 import numpy as np
 
 from recommender.optimize.evaluate import limits_kept, values_of
+from recommender.optimize.overhead_limit import switched_in_time
 from recommender.optimize.search_state import (
     EPSILON,
     Candidate,
@@ -97,8 +98,12 @@ def _wait(each: Screened, state: SearchState) -> None:
 
 
 def _stand_by(each: Screened, state: SearchState) -> None:
-    """A plan that cannot be the best may stand beside it if it keeps the limits."""
-    if each.kept and not each.beaten:
+    """A plan that cannot be the best may stand beside it if it keeps the limits.
+
+    One that switches early has yet to find its moment on the printed paths: it seems too cheap.
+    """
+    seems = each.candidate.early_s > 0.0 and each.candidate.goal_value < state.best_goal
+    if each.kept and not each.beaten and not seems:
         _take(each.candidate, state)
 
 
@@ -107,8 +112,10 @@ def _confirm(space: Space, each: Screened, state: SearchState) -> None:
     state.plans_followed += 1
     if not each.kept and _falls_short(space, each):
         return
-    one = each.inputs.without_fallback_bound()
-    values = values_of(space.on_printed_paths(), one, np.ones(1, dtype=bool))
+    last = each.inputs.earlier(np.array([-each.candidate.early_s])).without_fallback_bound()
+    decides = space.on_printed_paths()
+    found = switched_in_time(decides, last, values_of(decides, last, np.ones(1, dtype=bool)))
+    values = found.values
     best = state.best_goal if each.beaten else np.inf  # a plan that its fallback beats is none
     if values.goal_value[0] < best:
         printed = replace(
@@ -118,6 +125,7 @@ def _confirm(space: Space, each: Screened, state: SearchState) -> None:
             time_s=float(values.time_s[0]),
             chance=float(values.chance[0]),
             printed=True,
+            early_s=float(found.early_s[0]),
         )
         _lead(printed, each, state)
 

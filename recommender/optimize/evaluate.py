@@ -13,7 +13,6 @@ import numpy as np
 from recommender.arrays import Bools, Floats, Ints
 from recommender.catalogs.frozen import dataclass
 from recommender.optimize.checkpoint_paths import Saves, saves_of
-from recommender.optimize.fallback_choices import fallback_choices
 from recommender.optimize.space import NONE, OBJECT_STORE, Entries, Site, Space
 from recommender.performance.checkpoint import best_interval
 from recommender.performance.clusters import Clusters
@@ -84,6 +83,12 @@ class Values:
         """Set what some of the plans are worth."""
         for name in self.__slots__:
             getattr(self, name)[rows] = getattr(values, name)
+
+    def with_rows(self, rows: Ints, values: "Values") -> "Values":
+        """These values with others for some of the plans."""
+        changed = Values(*(getattr(self, name).copy() for name in self.__slots__))
+        changed.put(rows, values)
+        return changed
 
 
 @dataclass(frozen=True, slots=True)
@@ -466,9 +471,11 @@ def plans_without_fallback(space: Space, site: Site, counts: Ints) -> Plans:
     return Plans(counts[row[order]], np.concatenate(paths)[order], np.full(len(row), -1))
 
 
-def with_fallbacks(space: Space, site: Site, plans: Plans, step_s: Floats) -> tuple[Plans, Ints]:
-    """Each plan with each fallback worth trying, and which plan each of them was."""
-    choices = fallback_choices(site.fallbacks, step_s, space.steps_left)[:, 1:]
+def with_fallbacks(space: Space, site: Site, plans: Plans, choices: Ints) -> tuple[Plans, Ints]:
+    """Each plan with each fallback of its choices, and which plan each of them was.
+
+    `choices` has shape (plans, choices); -1 is none.
+    """
     has_spot = np.asarray((plans.counts[:, site.entries.spot] > 0).any(axis=1))
     possible = (choices >= 0) & has_spot[:, None] & (space.limits.deadline_s is not None)
     row, column = np.nonzero(possible)

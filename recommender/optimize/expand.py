@@ -4,8 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from recommender.arrays import Floats, Ints
+from recommender.arrays import Bools, Floats, Ints
+from recommender.catalogs.frozen import dataclass
 from recommender.optimize.bounds.fallback import (
+    Helped,
     as_followed,
     bounds_with_own_fallbacks,
     drafts_and_bounds,
@@ -17,13 +19,16 @@ from recommender.optimize.dominated import dominated, fallbacks_alone, may_be_do
 from recommender.optimize.early_rejection import hopeless
 from recommender.optimize.evaluate import (
     Plans,
+    Reduced,
     Values,
     plans_without_fallback,
     values_of,
     with_best_interval,
 )
+from recommender.optimize.fallback_choices import slower_choices
+from recommender.optimize.overhead_limit import ROUGHLY, Switched, switched_in_time
 from recommender.optimize.search_state import Candidate, Screened, SearchState
-from recommender.optimize.space import Space
+from recommender.optimize.space import Site, Space
 from recommender.risk.path_inputs import PathInputs
 
 OVERRUN = 2  # no batch starts beyond so many times the plans allowed
@@ -44,15 +49,51 @@ def expand_clusters(space: Space, index: int, rows: Ints, counts: Ints, state: S
         lower_bounds = bounds_with_own_fallbacks(
             space, site, alone, drafts, lower_bounds, state.cutoff
         )
-    bounds = _simulate_by_bound(space, index, rows, alone, drafts.inputs, lower_bounds, state)
-    promising = np.flatnonzero(bounds < state.cutoff)
+    run = _simulate_by_bound(space, index, rows, alone, drafts.inputs, lower_bounds, state)
+    promising = np.flatnonzero(run.bounds < state.cutoff)
     if has_fallback and len(promising):
         found = helped(space, site, alone, drafts, promising)
-        own = found.drafts.without_fallback_bound()
-        least = found.lower_bounds
-        if space.limits.goal == "time":
-            least = np.maximum(least, least_times(space, drafts.inputs, promising, found))
-        _simulate_by_bound(space, index, rows, found.plans, own, least, state)
+        lossy = _simulate_helped(space, index, rows, drafts, promising, found, state)
+        if lossy.any():
+            slower = _helped_by_slower(space, site, alone, drafts, found, lossy)
+            _simulate_helped(space, index, rows, drafts, promising, slower, state)
+
+
+def _simulate_helped(
+    space: Space,
+    index: int,
+    rows: Ints,
+    drafts: Reduced,
+    promising: Ints,
+    found: Helped,
+    state: SearchState,
+) -> Bools:
+    """Simulate plans with fallbacks, and tell of which the overhead alone is not kept."""
+    own, least = found.drafts.without_fallback_bound(), found.lower_bounds
+    if space.limits.goal == "time":
+        least = np.maximum(least, least_times(space, drafts.inputs, promising, found))
+    return _simulate_by_bound(space, index, rows, found.plans, own, least, state).lossy
+
+
+def _helped_by_slower(
+    space: Space, site: Site, alone: Plans, drafts: Reduced, found: Helped, lossy: Bools
+) -> Helped:
+    """The lossy plans with slower fallbacks: less of a cluster's work is lost while they start."""
+    which = np.flatnonzero(np.bincount(found.of[lossy]))
+    fastest_s = np.full(len(alone), np.inf)
+    np.minimum.at(fastest_s, found.of[lossy], site.fallbacks.step_s[found.plans.fallback[lossy]])
+    tried = np.zeros((len(alone), len(site.fallbacks)), dtype=bool)
+    tried[found.of, found.plans.fallback] = True
+    choices = slower_choices(site.fallbacks, drafts.step_s[which], fastest_s[which], tried[which])
+    return helped(space, site, alone, drafts, which, choices)
+
+
+@dataclass(frozen=True, slots=True)
+class _Simulated:
+    """What a simulation of plans tells besides the candidates; shape (plans,)."""
+
+    bounds: Floats  # the least cost with any fallback; inf where a plan was not simulated
+    lossy: Bools  # whether the overhead alone is not kept at the last moment for a fallback
 
 
 def _simulate_by_bound(
@@ -63,11 +104,11 @@ def _simulate_by_bound(
     drafts: PathInputs,
     lower_bounds: Floats,
     state: SearchState,
-) -> Floats:
-    """Simulate plans, least bound first; returns the least cost of each with any fallback."""
-    bounds = np.full(len(plans), np.inf)
+) -> _Simulated:
+    """Simulate plans that may be the best, least bound first."""
+    bounds, lossy = np.full(len(plans), np.inf), np.zeros(len(plans), dtype=bool)
     if not len(plans):
-        return bounds
+        return _Simulated(bounds, lossy)
     for batch in np.array_split(
         np.argsort(lower_bounds, kind="stable"), -(-len(plans) // PLANS_AT_ONCE)
     ):
@@ -87,9 +128,10 @@ def _simulate_by_bound(
         bounds[keep] = (
             values.usd_with_any_fallback if space.limits.goal != "time" else lower_bounds[keep]
         )
-        found = _screened(space, index, rows, plans.take(keep), inputs, values, state)
-        admit(space, found, state)
-    return bounds
+        found = switched_in_time(space, inputs, values, state.open_below, ROUGHLY)
+        lossy[keep] = found.lossy
+        admit(space, _screened(space, index, rows, plans.take(keep), found, state), state)
+    return _Simulated(bounds, lossy)
 
 
 def _screened(
@@ -97,11 +139,11 @@ def _screened(
     index: int,
     rows: Ints,
     plans: Plans,
-    inputs: PathInputs,
-    values: Values,
+    found: Switched,
     state: SearchState,
 ) -> list[Screened]:
     """The plans that may keep the limits, but those that their own fallback surely beats."""
+    values = found.values
     keeps = np.isfinite(values.goal_value)
     beaten = np.zeros(len(plans), dtype=bool)
     if (keeps & may_be_dominated(space, space.sites[index], plans, values)).any():
@@ -112,8 +154,8 @@ def _screened(
         keeps &= ~dominated(plans, _less_error(space, values), alone)
     return [
         Screened(
-            _candidate(index, rows, plans, values, int(i)),
-            inputs,
+            _candidate(index, rows, plans, found, int(i)),
+            found.inputs,
             int(i),
             float(values.least_goal[i]),
             bool(values.kept[i]),
@@ -130,8 +172,8 @@ def _less_error(space: Space, values: Values) -> Values:
     return replace(values, cost_usd=values.least_goal)
 
 
-def _candidate(index: int, rows: Ints, plans: Plans, values: Values, i: int) -> Candidate:
-    used = np.flatnonzero(plans.counts[i])
+def _candidate(index: int, rows: Ints, plans: Plans, found: Switched, i: int) -> Candidate:
+    used, values = np.flatnonzero(plans.counts[i]), found.values
     return Candidate(
         site=index,
         entries=tuple(int(rows[k]) for k in used),
@@ -142,4 +184,5 @@ def _candidate(index: int, rows: Ints, plans: Plans, values: Values, i: int) -> 
         cost_usd=float(values.cost_usd[i]),
         time_s=float(values.time_s[i]),
         chance=float(values.chance[i]),
+        early_s=float(found.early_s[i]),
     )

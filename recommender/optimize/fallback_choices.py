@@ -10,13 +10,15 @@ or surely there are tried as well: for jobs of minutes they may save half.
 
 import numpy as np
 
-from recommender.arrays import Floats, Ints
+from recommender.arrays import Bools, Floats, Ints
 from recommender.optimize.space import Fallbacks
 
 # How much faster than the spot cluster a fallback may be asked to be. One that is slower does where
 # there is no other at its price: it is started earlier, and most of the work is done by then.
 SPEEDUPS = (0.5, 1.0, 2.0, 4.0)
 ALL_TRIED = 8  # of so many each is tried
+SLOWEST = 0.25  # of a cluster's speed, where slower ones may do
+SPEED_STEP = 1.1  # fallbacks are of one speed within this factor, where slower ones may do
 LITTLE = 0.1  # of the work: what may be left when it takes over
 # Chances to be there at once of those that are compared with each other; at 95 % confidence nothing
 # is reserved for a wait from 0.8 on.
@@ -40,6 +42,19 @@ def fallback_choices(fall: Fallbacks, step_s: Floats, steps_left: float) -> Ints
     return np.stack([columns[0], *used], axis=1)
 
 
+def slower_choices(fall: Fallbacks, step_s: Floats, than_s: Floats, tried: Bools) -> Ints:
+    """Fallbacks slower than `than_s` a step that clusters may have instead; -1 none.
+
+    At least `SLOWEST` times as fast as the cluster, but those `tried`; shape (plans, most of any).
+    `tried` has shape (plans, fallbacks), the others (plans,).
+    """
+    steps = fall.step_s[None]
+    fits = (steps > than_s[:, None]) & (steps <= step_s[:, None] / SLOWEST * (1 + 1e-9))
+    fits &= ~tried
+    rows = np.where(fits, np.arange(len(fall)), -1)
+    return np.asarray(np.sort(rows, axis=1)[:, len(fall) - int(fits.sum(axis=1).max(initial=0)) :])
+
+
 def worth_trying(
     step_s: Floats, usd_per_hour: Floats, boot_s: Floats, at_once: Floats, steps_left: float
 ) -> Ints:
@@ -51,6 +66,31 @@ def worth_trying(
     if len(_union(every)) <= ALL_TRIED:
         return _union(every)
     return _union([rows[_least_from(bills[0][rows])] for rows in _compared(at_once, LIKELY)])
+
+
+def of_each_speed(
+    step_s: Floats, usd_per_hour: Floats, boot_s: Floats, at_once: Floats, steps_left: float
+) -> Ints:
+    """Of on-demand clusters the cheapest of each speed, by the same measures.
+
+    Speeds in steps of a tenth, the same for all questions.
+    """
+    speed = np.floor(np.log(step_s) / np.log(SPEED_STEP)).astype(np.int64)
+    bills = [_bill(step_s, usd_per_hour, boot_s, share * steps_left) for share in (1.0, LITTLE)]
+    return _union(
+        [
+            rows[_first_of_each(speed[rows], usd[rows])]
+            for rows in _compared(at_once, LIKELY)
+            for usd in bills
+        ]
+    )
+
+
+def _first_of_each(group: Ints, usd: Floats) -> Ints:
+    """The least of each group."""
+    order = np.lexsort((usd, group))
+    changes = np.append(True, np.diff(group[order]) != 0)
+    return np.asarray(order[changes])
 
 
 def _union(parts: list[Ints]) -> Ints:

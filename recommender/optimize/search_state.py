@@ -34,6 +34,8 @@ class Candidate:
     time_s: float = 0.0
     chance: float = 0.0
     printed: bool = False  # whether these are figures of the printed paths
+    # By how much the fallback takes over before the last moment (`overhead_limit.py`).
+    early_s: float = 0.0
 
     def allowed_by(self, masks: tuple[Bools, ...]) -> bool:
         """Whether all its entries may be used; `masks` has one row per site."""

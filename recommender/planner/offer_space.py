@@ -111,7 +111,8 @@ class SiteSpace:
         choice = replace(choice, mix=self.facts.choice.mix)
         same_rate = limits.hourly_usd == self.limits.hourly_usd
         same_most = limits.max_machines == self.limits.max_machines
-        return choice == self.facts.choice and same_rate and same_most
+        slower = limits.max_overhead is None or self.limits.max_overhead is not None
+        return choice == self.facts.choice and same_rate and same_most and slower
 
     @cached_property
     def builder(self) -> SiteBuilder:

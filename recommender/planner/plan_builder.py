@@ -11,7 +11,8 @@ from recommender.catalogs.frozen import dataclass
 from recommender.market.offer_facts import Pool
 from recommender.market.sites import SitePools
 from recommender.optimize.columns import Cluster, counts_table
-from recommender.optimize.evaluate import Plans, reduced
+from recommender.optimize.evaluate import Plans, reduced, values_of
+from recommender.optimize.overhead_limit import switched_in_time
 from recommender.optimize.search_state import Candidate
 from recommender.optimize.space import Space
 from recommender.plan.limits import MEAN_LIMITS, RATE_LIMITS, Limits
@@ -62,6 +63,7 @@ class PlanBuilder:
     sites: SitePools
     other: Limits | None = None  # than the problem's limits
     built: dict[Candidate, Evaluated] = field(default_factory=dict)
+    early_s: dict[Candidate, float] = field(default_factory=dict)  # of those that were asked for
 
     def under(self, limits: Limits) -> "PlanBuilder":
         """A builder for other limits: their deadline decides when a fallback starts."""
@@ -110,6 +112,7 @@ class PlanBuilder:
         """The parts of a candidate's plan, each computed when it is asked for."""
         entries, row = plans_of([candidate])
         site = self.sites.sites[candidate.site].only(entries)
+        found = reduced(self._space, site, row)
         return PlanDetails(
             problem=self.problem,
             space=self._space,
@@ -118,8 +121,18 @@ class PlanBuilder:
             pools=self.pools_of(candidate),
             fallback_pools=self._fallback_of(candidate),
             row=row,
-            reduced=reduced(self._space, site, row),
+            reduced=replace(found, inputs=self._in_time(candidate, found.inputs)),
         )
+
+    def _in_time(self, candidate: Candidate, last: PathInputs) -> PathInputs:
+        """A plan whose fallback takes over when the overhead limit asks, on the printed paths."""
+        if self.limits.max_overhead is None or candidate.fallback < 0:
+            return last
+        if candidate not in self.early_s:
+            space, one = self._space.on_printed_paths(), last.without_fallback_bound()
+            values = values_of(space, one, np.ones(1, dtype=bool))
+            self.early_s[candidate] = float(switched_in_time(space, one, values).early_s[0])
+        return last.earlier(np.array([self.early_s[candidate]]))
 
 
 def plans_of(candidates: Sequence[Candidate]) -> tuple[Ints, Plans]:

@@ -213,7 +213,7 @@ class PlanDetails:
             sites=self._listed(self.fallback_pools[0]),
             usd_per_hour=float(fallbacks.usd_per_hour[row]),
             speed=float(inputs.fallback_speed[0]),
-            reserve_s=float(inputs.reserve_s[0] + inputs.fallback_start_s[0]),
+            reserve_s=float(inputs.handover_s[0]),
             probability=float((self.paths.fallback_s > 0).mean()),
             work_share=self._fallback_work_share(),
         )

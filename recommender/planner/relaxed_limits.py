@@ -257,6 +257,7 @@ def _needs_at(
     """Needs of plans at one site, shape (plans,); followed before, so not simulated again."""
     rows, plans = plans_of(met)
     inputs, _ = path_inputs_of(space, space.sites[index].only(rows), plans)
+    inputs = inputs.earlier(np.array([each.early_s for each in met]))
     followed = as_followed(space, inputs).without_fallback_bound(plans.fallback >= 0)
     found = space.cache.outcomes(followed, space.limits.deadline_s)
     kept, sure = limits_kept(space.limits, found), space.limits.confidence

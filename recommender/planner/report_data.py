@@ -52,7 +52,7 @@ class Met:
     def key(self) -> Key:
         """What makes two of them the same plan."""
         c = self.candidate
-        return (c.site, c.entries, c.counts, c.checkpoint_path, c.fallback, self.due_s)
+        return (c.site, c.entries, c.counts, c.checkpoint_path, c.fallback, self.due_s, c.early_s)
 
 
 def report_data(

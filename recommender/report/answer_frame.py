@@ -108,16 +108,12 @@ def closing_facts(answer: Answer, request: PlanRequest) -> list[str]:
         *_baselines(answer, request),
         *_more(answer),
         *_regions(answer),
-        _proof(answer, request),
+        _proof(answer),
     ]
 
 
-def _proof(answer: Answer, request: PlanRequest) -> str:
-    """How sure the first place is, and whether clusters of several types were looked at.
-
-    Under an overhead limit a slower fallback that starts earlier may keep it where those tried,
-    that none beats in speed and by its bill, do not.
-    """
+def _proof(answer: Answer) -> str:
+    """How sure the first place is, and whether clusters of several types were looked at."""
     proof, left = answer.proof, fmt.percent(answer.proof.gap)
     if proof.mixes == "in part":
         return f"best found; a mixed cluster up to {left} better is not ruled out"
@@ -125,11 +121,9 @@ def _proof(answer: Answer, request: PlanRequest) -> str:
         of_one = fmt.percent(proof.one_type_gap)
         return f"best found; up to {of_one} better is not ruled out"
     best = f"plan {answer.best} proven {'the fastest' if answer.by_value else 'best'}"
-    of_some = request.limits.max_overhead is not None
     if proof.mixes == "searched":
-        return f"{best}, mixed clusters included" + (", of the fallbacks tried" if of_some else "")
+        return f"{best}, mixed clusters included"
     first = f"{best} among clusters of one machine type"
-    first += " and the fallbacks tried" if of_some else ""
     if proof.gap >= VAGUE:
         return f"{first}; mixed clusters: --mix"
     return f"{first}; no mix is better by more than {left} (--mix searches them)"

@@ -109,7 +109,7 @@ def _crossing(
     Returns run, its start, moment (before the start: while waiting), durable progress, a.
     """
     speed = p.fallback_speed[:, None]
-    latest = due_s - (p.reserve_s + p.fallback_start_s)[:, None]
+    latest = due_s - p.handover_s[:, None]
     mark = speed * latest - work
     cycle = (p.interval_s + p.stall_s)[:, None]
     pace = (p.interval_s / (p.interval_s + p.stall_s))[:, None]

@@ -66,6 +66,15 @@ class PathInputs:
         """The inputs of some rows."""
         return PathInputs(*(getattr(self, name)[rows] for name in self.__slots__))
 
+    @property
+    def handover_s(self) -> Floats:
+        """What has to be left at a handover, besides the time to finish on the fallback."""
+        return self.reserve_s + self.fallback_start_s
+
+    def earlier(self, early_s: Floats) -> "PathInputs":
+        """Plans whose fallbacks take over so many seconds earlier."""
+        return replace(self, reserve_s=self.reserve_s + early_s)
+
     def without_fallback_bound(self, rows: Bools | None = None) -> "PathInputs":
         """Plans, or some of them, of which it is not asked what any fallback could save.
 

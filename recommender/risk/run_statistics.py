@@ -98,7 +98,7 @@ def _ends(h: Paths) -> Outcome:
         h.usd_with_any_fallback.mean(axis=1),
         checkpoint_overhead(h),
         mean_error(h.expected_usd, h.work_s),
-        mean_error(h.lost_work_s, h.work_s) / np.maximum(h.work_s.mean(axis=1), 1.0),
+        overhead_error(h),
     )
 
 
@@ -151,6 +151,12 @@ def checkpoint_overhead(h: Paths) -> Floats:
     """
     lost: Floats = h.lost_work_s.mean(axis=1) / np.maximum(h.work_s.mean(axis=1), 1.0)
     return np.where(lost < ROUNDING, 0.0, lost)
+
+
+def overhead_error(h: Paths) -> Floats:
+    """Standard error of `checkpoint_overhead`; (plans,)."""
+    error: Floats = mean_error(h.lost_work_s, h.work_s) / np.maximum(h.work_s.mean(axis=1), 1.0)
+    return error
 
 
 def _keys(inputs: PathInputs, deadline_s: float | None) -> list[bytes]:

@@ -31,6 +31,7 @@ from recommender.optimize.evaluate import (
     with_best_interval,
     with_fallbacks,
 )
+from recommender.optimize.fallback_choices import fallback_choices
 from recommender.optimize.space import Site, Space
 from recommender.risk.on_demand_wait import wait_s
 from recommender.risk.path_inputs import PathInputs
@@ -103,9 +104,21 @@ class Helped:
     lower_bounds: Floats
 
 
-def helped(space: Space, site: Site, plans: Plans, drafts: Reduced, rows: Ints) -> Helped:
-    """Some of the plans with fallbacks; what no fallback changes is not worked out again."""
-    found, of = with_fallbacks(space, site, plans.take(rows), drafts.step_s[rows])
+def helped(
+    space: Space,
+    site: Site,
+    plans: Plans,
+    drafts: Reduced,
+    rows: Ints,
+    choices: Ints | None = None,
+) -> Helped:
+    """Some of the plans with fallbacks; what no fallback changes is not worked out again.
+
+    With those worth trying, or with `choices`: shape (rows, choices), -1 none.
+    """
+    if choices is None:
+        choices = fallback_choices(site.fallbacks, drafts.step_s[rows], space.steps_left)
+    found, of = with_fallbacks(space, site, plans.take(rows), choices)
     of = rows[of]
     inputs, allowed = fallback_drafts_of(space, site, found.fallback, of, drafts)
     return Helped(found, of, inputs, _bounds(space, inputs, allowed))

@@ -16,6 +16,7 @@ from recommender.optimize.evaluate import (
     values_of,
     with_fallbacks,
 )
+from recommender.optimize.fallback_choices import ALL_TRIED, SLOWEST, fallback_choices
 from recommender.optimize.search import search
 from recommender.optimize.search_state import EPSILON, SearchState
 from recommender.optimize.space import (
@@ -29,9 +30,13 @@ from recommender.optimize.space import (
 )
 from recommender.performance.clusters import MachineColumns
 from recommender.plan.limits import Limits
+from recommender.risk.path_inputs import PathInputs
 from recommender.risk.run_statistics import OutcomeCache
 
 PATHS = 64
+STEPS = 96  # of the moments at which a fallback may take over
+LAST_SHARE = 0.75  # of the room that is tried
+STEP_WORTH = 0.05  # share of a cost that one of them may be worth
 EVERY = 10**6  # plans: more than there are
 # run hours, sigma, logit availability, zone sd, rho: V100, H100, an 8-GPU machine, a calm zone
 LAWS = (
@@ -121,7 +126,9 @@ def space(seed: int, entries: int = 3, most: int = 4, paths: int = PATHS) -> Spa
         max_machines=most,
     )
     site = replace(site, fallbacks=fallbacks)
-    return replace(base, limits=limits, sites=(site,))
+    found = replace(base, limits=limits, sites=(site,))
+    # Moments of a switch are sought closely on the paths that decide: here the same ones.
+    return found if limits.max_overhead is None else replace(found, printed=found.cache)
 
 
 def at_the_edge(question: Space, seed: int) -> Space:
@@ -288,9 +295,18 @@ def every_cluster(site: Site, most: int) -> np.ndarray:
     return counts[within_quota(site, counts)]
 
 
-def evaluate(space: Space, site: Site, plans: Plans) -> Values:
-    """Expected cost and trimmed mean time of plans and the chance that they keep every limit."""
-    values = values_of(space, *path_inputs_of(space, site, plans))
+def evaluate(space: Space, site: Site, plans: Plans, early_s: float = 0.0) -> Values:
+    """Expected cost and trimmed mean time of plans and the chance that they keep every limit.
+
+    Their fallbacks take over so much earlier than at the last moment.
+    """
+    inputs, allowed = path_inputs_of(space, site, plans)
+    inputs = inputs.earlier(np.where(plans.fallback >= 0, early_s, 0.0))
+    return less_beaten(space, site, plans, values_of(space, inputs, allowed))
+
+
+def less_beaten(space: Space, site: Site, plans: Plans, values: Values) -> Values:
+    """Values of plans, of those that their own fallback beats an infinite goal."""
     beaten = dominated(plans, values, fallbacks_alone(space, site))
     return replace(values, goal_value=np.where(beaten, np.inf, values.goal_value))
 
@@ -298,7 +314,13 @@ def evaluate(space: Space, site: Site, plans: Plans) -> Values:
 def every_plan(space: Space, site: Site, counts: np.ndarray) -> Plans:
     """Every plan of these clusters: all checkpoint paths, without and with fallbacks."""
     alone = plans_without_fallback(space, site, counts)
-    others, _ = with_fallbacks(space, site, alone, space.timed(site, alone.counts)[1].step_s)
+    step_s = space.timed(site, alone.counts)[1].step_s
+    choices = fallback_choices(site.fallbacks, step_s, space.steps_left)
+    if space.limits.max_overhead is not None and len(site.fallbacks) > ALL_TRIED:
+        slowest_s = step_s[:, None] / SLOWEST
+        every = np.arange(len(site.fallbacks))
+        choices = np.where(site.fallbacks.step_s[None] <= slowest_s, every, -1)
+    others, _ = with_fallbacks(space, site, alone, choices)
     return Plans(
         np.concatenate([alone.counts, others.counts]),
         np.concatenate([alone.checkpoint_path, others.checkpoint_path]),
@@ -307,10 +329,36 @@ def every_plan(space: Space, site: Site, counts: np.ndarray) -> Plans:
 
 
 def oracle(question: Space) -> tuple[Plans, Values]:
-    """Every plan of the only site, evaluated with the full model."""
-    site = question.sites[0]
+    """Every plan of the only site, evaluated with the full model on the paths that decide."""
+    site, question = question.sites[0], question.on_printed_paths()
     plans = every_plan(question, site, every_cluster(site, question.limits.max_machines))
-    return plans, evaluate(question, site, plans)
+    inputs, allowed = path_inputs_of(question, site, plans)
+    values = at_the_last_moment(question, inputs, values_of(question, inputs, allowed))
+    return plans, less_beaten(question, site, plans, values)
+
+
+def at_the_last_moment(q: Space, inputs: PathInputs, values: Values) -> Values:
+    """Values of plans; those that but for their overhead are possible switch ever earlier.
+
+    By the same steps for all plans, until the limit is kept.
+    """
+    most = q.limits.max_overhead
+    if most is None or q.limits.deadline_s is None:
+        return values
+    lossy = (inputs.fallback_speed > 0.0) & np.isfinite(values.cost_usd)
+    lossy &= (values.overhead > most) & (values.chance >= q.limits.confidence - 1e-12)
+    room_s = np.maximum(q.limits.deadline_s - inputs.handover_s, 0.0)
+    for share in np.arange(1, LAST_SHARE * STEPS) / STEPS:
+        rows = np.flatnonzero(lossy)
+        if not len(rows):
+            break
+        earlier = inputs.take(rows).earlier(share * room_s[rows])
+        found = values_of(q, earlier, np.ones(len(rows), dtype=bool))
+        kept = found.overhead <= most
+        own = Values(*(getattr(found, name)[kept] for name in Values.__slots__))
+        values = values.with_rows(rows[kept], own)
+        lossy[rows[kept]] = False
+    return values
 
 
 def assert_search_is_exact(question: Space) -> None:
@@ -330,4 +378,5 @@ def _assert_best_found(question: Space, state: SearchState) -> None:
     best = oracle(question)[1].goal_value.min()
     assert np.isfinite(best) == np.isfinite(state.best_goal)
     if np.isfinite(best):
-        assert best * (1 - 1e-9) <= state.best_goal <= best * (1 + 1.01 * EPSILON)
+        finer = STEP_WORTH if question.limits.max_overhead is not None else 1e-9
+        assert best * (1 - finer) <= state.best_goal <= best * (1 + 1.01 * EPSILON)

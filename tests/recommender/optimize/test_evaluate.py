@@ -14,6 +14,7 @@ from recommender.optimize.evaluate import (
     values_of,
     with_fallbacks,
 )
+from recommender.optimize.fallback_choices import fallback_choices
 from recommender.optimize.space import (
     MEMORY_TIER,
     NONE,
@@ -121,7 +122,9 @@ def test_plans_with_a_fallback_are_drafted_of_those_without_as_they_are_at_once(
     question, plans = netted(0.8, **({} if hourly_usd is None else {"hourly_usd": hourly_usd}))
     site, alone = question.sites[0], plans.take(plans.fallback < 0)
     drafts = drafts_of(question, site, alone)
-    having, of = with_fallbacks(question, site, alone, drafts.step_s)
+    having, of = with_fallbacks(
+        question, site, alone, fallback_choices(site.fallbacks, drafts.step_s, question.steps_left)
+    )
     inputs, allowed = fallback_drafts_of(question, site, having.fallback, of, drafts)
     at_once = drafts_of(question, site, having)
     assert allowed.any()

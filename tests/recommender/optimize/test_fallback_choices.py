@@ -11,6 +11,8 @@ from recommender.optimize.fallback_choices import (
     LIKELY,
     SPEEDUPS,
     fallback_choices,
+    of_each_speed,
+    slower_choices,
     worth_trying,
 )
 from recommender.optimize.space import Fallbacks
@@ -76,3 +78,20 @@ def test_of_many_the_cheapest_of_each_speed_are_tried_and_no_one_twice() -> None
             able = np.flatnonzero((at_once >= least) & (step_s <= cluster / times))
             wanted.add(int(able[bill[able].argmin()]))
     assert sorted(row for row in found.tolist() if row >= 0) == sorted(wanted)
+
+
+def test_slower_ones_are_a_quarter_as_fast_as_the_cluster_at_least() -> None:
+    steps = np.array([9.0, 8.0, 5.0, 3.0, 2.0, 1.0, 0.5])
+    some = fallbacks(steps, np.ones(7), np.ones(7))
+    tried = np.zeros((2, 7), dtype=bool)
+    tried[0, 3] = True
+    found = slower_choices(some, np.array([2.0, 1.0]), np.array([1.0, 3.0]), tried)
+    assert [sorted(row for row in each.tolist() if row >= 0) for each in found] == [[1, 2, 4], []]
+
+
+def test_of_each_speed_the_cheapest_are_kept_though_faster_ones_cost_less() -> None:
+    # Steps of 2 s: 20 and 30 USD/h; of 1 s: 8 USD/h, less for all of the work.
+    step_s, usd = np.array([2.01, 2.0, 1.0]), np.array([20.0, 30.0, 8.0])
+    rows = of_each_speed(step_s, usd, np.full(3, 60.0), np.ones(3), STEPS)
+    assert rows.tolist() == [0, 2]
+    assert worth_trying(step_s, usd, np.full(3, 60.0), np.ones(3), STEPS).tolist() == [2]

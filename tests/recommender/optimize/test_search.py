@@ -124,7 +124,7 @@ def test_every_plan_kept_is_worth_what_the_full_model_says_and_keeps_every_limit
     site = q.sites[0]
     for found in search(q, slack=0.3, most=ENOUGH).incumbents.values():
         plan = reevaluated(q, found)
-        worth = evaluate(q, site, plan)
+        worth = evaluate(q.on_printed_paths(), site, plan, found.early_s)
         assert found.goal_value == pytest.approx(worth.goal_value[0], rel=1e-9)
         assert found.cost_usd == pytest.approx(worth.cost_usd[0], rel=1e-9)
         assert found.time_s == pytest.approx(worth.time_s[0], rel=1e-9)

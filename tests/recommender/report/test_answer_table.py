@@ -204,16 +204,6 @@ def test_a_proven_answer_says_what_was_searched() -> None:
     assert said in " ".join(text.split())
 
 
-def test_under_an_overhead_limit_a_proof_says_that_it_is_of_the_fallbacks_tried() -> None:
-    asked = replace(QUESTION, limits=replace(QUESTION.limits, max_overhead=0.05))
-    text = " ".join(drawn(answer_table.render(ANSWER, asked, 160), 160).split())
-    assert "plan 1 proven best, mixed clusters included, of the fallbacks tried" in text
-    vague = replace(ANSWER.proof, status="gap", gap=0.97, mixes="bounded")
-    text = drawn(answer_table.render(replace(ANSWER, proof=vague), asked, 160), 160)
-    said = "proven best among clusters of one machine type and the fallbacks tried; mixed clusters"
-    assert said in " ".join(text.split())
-
-
 def test_a_change_that_changes_nothing_is_not_told() -> None:
     same = SensitivityStep("--deadline 36h", SAME_PLAN, None)
     other = SensitivityStep("--deadline 9h", "costs 5 USD more", None)

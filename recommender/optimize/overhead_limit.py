@@ -1,0 +1,171 @@
+"""Fallbacks that take over before the last moment, where that is what keeps an overhead limit.
+
+A plan that waits for spot as long as its deadline allows may lose more work on the way than
+`--max-overhead` allows. The sooner its fallback takes over, the less of the work is done on
+machines that are taken back, and the less of it is lost; spot being the cheaper, the more it costs.
+So of all moments the last one that keeps the limit is sought: by how much the reserve of the
+fallback rule has to grow. What keeps it at the last moment that the deadline allows stays as it is.
+
+With earlier switches the overhead falls until so many paths are handed over that their restarts
+count more: moments are tried from the latest on, and the first that keeps the limit is narrowed
+down. Only plans that would be the best but for their overhead are tried earlier.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from recommender.arrays import Bools, Floats, Ints
+from recommender.catalogs.frozen import dataclass
+from recommender.optimize.evaluate import OVERHEAD_ERRORS, Values, goal_error, values_of
+from recommender.optimize.space import Space
+from recommender.risk.monte_carlo import simulate_paths
+from recommender.risk.path_inputs import PathInputs
+from recommender.risk.run_statistics import checkpoint_overhead, overhead_error
+
+# Of the time until which a fallback could take over if nothing were done before it: shares by which
+# it comes earlier that are tried one after the other.
+SHARES = tuple(np.arange(0.125, 0.8, 0.125).tolist())
+NEAR = 0.002  # below the limit, as a share of it: near enough
+ROUGHLY, CLOSELY = 1, 8  # how often the piece between two of them is narrowed at most
+
+
+@dataclass(frozen=True, slots=True)
+class Switched:
+    """Plans whose fallbacks take over when the overhead limit asks; shape (plans,)."""
+
+    inputs: PathInputs
+    values: Values
+    early_s: Floats  # before the last moment that the deadline allows
+    lossy: Bools  # whether at that moment the overhead alone is not kept
+
+
+def switched_in_time(
+    space: Space, inputs: PathInputs, values: Values, below: float = np.inf, rounds: int = CLOSELY
+) -> Switched:
+    """Plans with a fallback that would be better than `below` but for their overhead, switched.
+
+    `values` are those of the last moment that the deadline allows. On the paths of a search a limit
+    may be broken within their error: there `ROUGHLY` will do, since on those printed the moment is
+    sought again.
+    """
+    early_s, lossy = np.zeros(len(inputs)), _lossy(space, inputs, values, below)
+    rows = np.flatnonzero(lossy)
+    if not len(rows):
+        return Switched(inputs, values, early_s, lossy)
+    found_s = _last_moments(space, inputs.take(rows), below, rounds)
+    rows, found_s = rows[np.isfinite(found_s)], found_s[np.isfinite(found_s)]
+    early_s[rows] = found_s
+    inputs = inputs.earlier(early_s)
+    own = values_of(space, inputs.take(rows), np.ones(len(rows), dtype=bool))
+    sure = own.chance >= space.limits.confidence - 1e-12
+    own = replace(own, kept=np.where(found_s > 0.0, sure, own.kept))
+    return Switched(inputs, values.with_rows(rows, own), early_s, lossy)
+
+
+def _lossy(space: Space, inputs: PathInputs, values: Values, below: float) -> Bools:
+    """Plans with a fallback that may be possible, and better than `below`, but for their overhead.
+
+    On the paths of a search: within the error of their goal.
+    """
+    limits = space.limits
+    lossy = np.zeros(len(inputs), dtype=bool)
+    if limits.max_overhead is None or limits.deadline_s is None:
+        return lossy
+    goal_value = values.time_s if limits.goal == "time" else values.cost_usd
+    lossy |= (inputs.fallback_speed > 0.0) & (values.overhead > limits.max_overhead)
+    lossy &= np.isfinite(goal_value) & (values.chance >= space.least_chance - 1e-12)
+    rows = np.flatnonzero(lossy)
+    if len(rows):
+        some = inputs.take(rows)
+        error = goal_error(space, some, space.cache.outcomes(some, limits.deadline_s))
+        lossy[rows] = goal_value[rows] - error < below
+    return lossy
+
+
+@dataclass(slots=True)
+class _Search:
+    """Between which moments plans begin to keep the limit; shape (plans,), shares of the room."""
+
+    space: Space
+    plans: PathInputs
+    room_s: Floats  # until a fallback could take over if nothing were done before
+    below: Floats  # what a goal has to be less than, on the paths of a search with its error
+    late: Floats  # a moment at which the limit is broken,
+    late_excess: Floats  # and by how much,
+    early: Floats  # and an earlier one at which it is kept; inf if none was found
+    early_excess: Floats
+
+    def at(self, rows: Ints, shares: Floats) -> tuple[Floats, Floats]:
+        """By how much plans exceed the limit if they switch earlier by shares, and their cost."""
+        cache, early_s = self.space.cache, self.room_s[rows] * shares
+        plans = self.plans.take(rows).earlier(early_s).without_fallback_bound()
+        paths = simulate_paths(plans, self.space.limits.deadline_s, cache.path_count, cache.seed)
+        excess = self.excess(checkpoint_overhead(paths), overhead_error(paths))
+        return excess, paths.expected_usd.mean(axis=1)
+
+    def excess(self, overhead: Floats, error: Floats) -> Floats:
+        """By how much an overhead exceeds the limit; on the paths of a search beyond its error."""
+        errors = 0.0 if self.space.printed is None else OVERHEAD_ERRORS
+        return overhead - errors * error - self.limit
+
+    @property
+    def limit(self) -> float:
+        """The overhead allowed."""
+        return self.space.limits.max_overhead or 0.0
+
+
+def _last_moments(space: Space, plans: PathInputs, below: float, rounds: int) -> Floats:
+    """By how many seconds fallbacks have to take over earlier, at least; inf if none tried will do.
+
+    Of the moments tried the last that keeps the limit, then one between it and the next. What costs
+    too much, and is too lossy yet, is given up: the earlier the dearer.
+    """
+    s = _begun(space, plans, below)
+    open_ = np.flatnonzero(np.isinf(s.early))
+    for share in SHARES:
+        if not len(open_):
+            break
+        excess, usd = s.at(open_, np.full(len(open_), share))
+        kept, cheap = excess <= 0.0, usd < s.below[open_]
+        s.early[open_[kept]], s.early_excess[open_[kept]] = share, excess[kept]
+        open_, excess = open_[~kept & cheap], excess[~kept & cheap]
+        s.late[open_], s.late_excess[open_] = share, excess
+    _narrow(s, rounds)
+    return s.room_s * s.early
+
+
+def _begun(space: Space, plans: PathInputs, below: float) -> _Search:
+    """What is known of the last moment that the deadline allows."""
+    limits, none = space.limits, np.zeros(len(plans))
+    found = space.cache.outcomes(plans, limits.deadline_s)
+    s = _Search(
+        space=space,
+        plans=plans,
+        room_s=np.maximum((limits.deadline_s or 0.0) - plans.handover_s, 0.0),
+        below=np.inf + none if limits.goal == "time" else below + goal_error(space, plans, found),
+        late=none,
+        late_excess=none.copy(),
+        early=np.full(len(plans), np.inf),
+        early_excess=none.copy(),
+    )
+    s.late_excess = s.excess(found.overhead, found.overhead_error)
+    s.early[s.late_excess <= 0.0] = 0.0
+    return s
+
+
+def _narrow(s: _Search, rounds: int) -> None:
+    """Bring the moments that keep the limit near to it, by false position."""
+    for _ in range(rounds):
+        near = s.early_excess >= -NEAR * s.limit
+        rows = np.flatnonzero(np.isfinite(s.early) & (s.early > 0.0) & ~near)
+        if not len(rows):
+            break
+        late, early = s.late[rows], s.early[rows]
+        aim = s.late_excess[rows] + 0.5 * NEAR * s.limit
+        share = late + (early - late) * aim / (s.late_excess[rows] - s.early_excess[rows])
+        share = np.clip(share, 0.9 * late + 0.1 * early, 0.1 * late + 0.9 * early)
+        excess, _ = s.at(rows, share)
+        kept = excess <= 0.0
+        s.early[rows[kept]], s.early_excess[rows[kept]] = share[kept], excess[kept]
+        s.late[rows[~kept]], s.late_excess[rows[~kept]] = share[~kept], excess[~kept]

@@ -1,0 +1,75 @@
+"""Under an overhead limit fallbacks take over as late as keeps it, and slower ones are tried."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from recommender.optimize.evaluate import Plans, path_inputs_of, values_of
+from recommender.optimize.overhead_limit import NEAR, switched_in_time
+from recommender.optimize.search import search
+from recommender.optimize.space import Space
+from recommender.risk.path_inputs import PathInputs
+from tests.recommender.optimize.palette import EVERY, assert_search_is_exact, oracle, space
+
+LIMITS = (0.01, 0.02, 0.05, 0.1, 0.2)
+# Questions whose best plan switches earlier than its deadline asks.
+EARLIER = (15, 24, 35, 75, 81)
+
+
+def question(seed: int, most: int = 3) -> Space:
+    """A random question with a deadline and an overhead limit."""
+    q = space(seed, 3, most)
+    limit = float(np.random.default_rng([seed, 9]).choice(LIMITS))
+    return replace(q, limits=replace(q.limits, max_overhead=limit), printed=q.cache)
+
+
+def has_fallbacks(q: Space) -> bool:
+    return q.limits.deadline_s is not None and len(q.sites[0].fallbacks) > 0
+
+
+@pytest.mark.parametrize("seed", EARLIER)
+def test_no_fallback_at_any_moment_makes_a_cheaper_plan(seed: int) -> None:
+    assert_search_is_exact(question(seed))
+
+
+@pytest.mark.slow
+def test_of_many_random_questions_no_fallback_at_any_moment_makes_a_cheaper_plan() -> None:
+    asked = [q for q in map(question, range(200)) if has_fallbacks(q)]
+    for q in asked:
+        assert_search_is_exact(q)
+    states = [search(q, most=EVERY) for q in asked]
+    assert sum(s.best_candidate().early_s > 0.0 for s in states if s.incumbents) >= 10
+
+
+def best_plan(q: Space) -> PathInputs:
+    """The best plan of a question, as what its paths are simulated with at the last moment."""
+    found = search(q, most=EVERY).best_candidate()
+    counts = np.zeros((1, len(q.sites[0].entries)), dtype=np.int64)
+    counts[0, list(found.entries)] = found.counts
+    plans = Plans(counts, np.array([found.checkpoint_path]), np.array([found.fallback]))
+    return path_inputs_of(q, q.sites[0], plans)[0]
+
+
+@pytest.mark.parametrize("seed", EARLIER[:3])
+def test_the_switch_comes_at_the_last_moment_that_keeps_the_limit(seed: int) -> None:
+    q, one = question(seed).on_printed_paths(), np.ones(1, dtype=bool)
+    last = best_plan(question(seed))
+    found = switched_in_time(q, last, values_of(q, last, one))
+    most = q.limits.max_overhead
+    assert most is not None
+    assert found.lossy.all()
+    assert found.early_s[0] > 0.0
+    assert found.inputs.reserve_s == last.reserve_s + found.early_s
+    assert found.values.overhead[0] <= most
+    later = values_of(q, last.earlier(0.9 * found.early_s), one)
+    assert later.overhead[0] > most * (1.0 - 2 * NEAR)
+    assert later.cost_usd[0] < found.values.cost_usd[0]
+
+
+@pytest.mark.parametrize("seed", EARLIER)
+def test_without_the_limit_no_fallback_takes_over_early(seed: int) -> None:
+    q = question(seed)
+    free = replace(q, limits=replace(q.limits, max_overhead=None))
+    assert {c.early_s for c in search(free, most=EVERY).incumbents.values()} == {0.0}
+    assert oracle(free)[1].goal_value.min() <= oracle(q)[1].goal_value.min()
