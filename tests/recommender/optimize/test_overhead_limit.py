@@ -14,6 +14,7 @@ from tests.recommender.optimize.palette import EVERY, assert_search_is_exact, or
 
 LIMITS = (0.01, 0.02, 0.05, 0.1, 0.2)
 # Questions whose best plan switches earlier than its deadline asks.
+SAME = 1e-3  # share by which costs differ without meaning anything
 EARLIER = (15, 24, 35, 75, 81)
 
 
@@ -64,7 +65,7 @@ def test_the_switch_comes_at_the_last_moment_that_keeps_the_limit(seed: int) -> 
     assert found.values.overhead[0] <= most
     later = values_of(q, last.earlier(0.9 * found.early_s), one)
     assert later.overhead[0] > most * (1.0 - 2 * NEAR)
-    assert later.cost_usd[0] < found.values.cost_usd[0]
+    assert later.cost_usd[0] < found.values.cost_usd[0] * (1.0 + SAME)
 
 
 @pytest.mark.parametrize("seed", EARLIER)
