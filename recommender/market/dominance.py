@@ -7,6 +7,7 @@ same machine in thirty regions. What differs is the price and little besides.
 import math
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from operator import ge
 
 import numpy as np
@@ -190,18 +191,29 @@ def undominated_pools(entries: OfferEntries, pools: list[Pool]) -> list[Pool]:
 
 
 def regions_worth_renting(entries: OfferEntries, pools: Sequence[Pool]) -> list[Pool]:
-    """Of each type the cheapest region, and dearer ones that have more of something.
+    """Of each type the cheapest region or list, and dearer ones that have more of something.
 
-    On demand the machines of a type differ by region in nothing but their price, whether
-    anybody quoted it, what the quotas leave, and where the data are. A cluster has one region.
+    On demand the machines of a type differ by region in nothing but their price, whether anybody
+    quoted it, what the quotas leave, where the data are, and how many regions have that price.
     """
     offers, price = entries.facts.catalog.offers, entries.facts.planning_price
-    ordered = sorted(pools, key=lambda pool: (pool.kind, price(pool.rows[0])))
+
+    def by_price(pool: Pool) -> tuple[float, int, float, float]:
+        first = replace(pool, rows=pool.rows[:1])
+        copies = copies_usd(entries.facts, first)
+        return max(map(price, pool.rows)), -len(pool.rows), copies, price(first.rows[0])
+
+    ordered = sorted(pools, key=lambda pool: (pool.kind, *by_price(pool)))
     most = entries.max_machines
     machines = [min(max_machines_by_quota(entries.facts, pool), most) for pool in ordered]
     besides = [
-        (each, -copies_usd(entries.facts, pool), float(offers.kind[pool.rows[0]] != "derived"))
+        (
+            each,
+            -copies_usd(entries.facts, pool),
+            float(offers.kind[pool.rows[0]] != "derived"),
+            float(len(pool.rows)) if each >= 1.0 else 0.0,
+        )
         for each, pool in zip(machines, ordered, strict=True)
     ]
-    kinds, usd = [pool.kind for pool in ordered], [price(pool.rows[0]) for pool in ordered]
+    kinds, usd = [pool.kind for pool in ordered], [by_price(pool)[0] for pool in ordered]
     return [ordered[place] for place in undominated(kinds, usd, besides, machines, most=0)]

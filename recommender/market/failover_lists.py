@@ -109,21 +109,20 @@ class FailoverLists:
             pools.append(self.of(mine[:1] if alone else mine))
         return pools
 
-    def of_one_price(self, firsts: Sequence[Pool], pools: Sequence[Pool]) -> list[Pool]:
-        """Lists of on-demand machines: each begins with one of some pools.
+    def of_one_price(self, pools: Sequence[Pool]) -> list[Pool]:
+        """Lists of on-demand machines: each begins with one of some pools of one region.
 
         What has machines first is rented, so all regions of one price are tried: fewer only where
         data would be copied to the others.
         """
         if self.facts.choice.failover != "region":
-            return list(firsts)
+            return list(pools)
         alike = self.facts.by((pool.rows[0] for pool in pools), "instance_type")
-        found = [
+        return [
             each
-            for first in firsts
+            for first in pools
             for each in self._of_one_price(first, alike[first.type.instance_type])
         ]
-        return list(dict.fromkeys(found))
 
     def _of_one_price(self, first: Pool, rows: Sequence[int]) -> list[Pool]:
         """The lists that begin with a pool: one for each number of machines that quotas allow."""

@@ -77,8 +77,8 @@ def _on_demand(given: float | None) -> str:
     )
     whose = "" if given is None else " (--assume-on-demand)"
     return (
-        f"on-demand machines of eight GPUs there at once: {share}{whose}, else after a median of "
-        "an hour, some far later; larger clusters seldomer and later"
+        f"on-demand machines of eight GPUs there at once in a region: {share}{whose}, else after a "
+        "median of an hour, some far later; larger clusters seldomer and later"
     )
 
 

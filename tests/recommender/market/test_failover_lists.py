@@ -1,5 +1,6 @@
 """Failover lists of checkpoints that are cheap and dear to move."""
 
+from array import array
 from dataclasses import replace
 
 from recommender.job.jobfile import find_job
@@ -93,6 +94,17 @@ def test_scarce_machines_are_asked_for_on_demand_in_all_regions_of_one_price() -
     assert several >= 5
 
 
+def test_a_cheaper_region_hides_no_list_of_more() -> None:
+    asked = problem(5.0)
+    o = asked.catalog.offers
+    usd = array("d", o.usd_per_hour)
+    for row in range(len(o)):
+        if (o.instance_type[row], o.region[row]) == ("p5.48xlarge", "eu-north-1"):
+            usd[row] = 54.0 if o.market[row] == "on_demand" else usd[row]
+    cheaper = asked.with_catalog(replace(asked.catalog, offers=replace(o, usd_per_hour=usd)))
+    assert on_demand(cheaper, "p5.48xlarge") == [["eu-north-1"], THREE]
+
+
 def test_what_is_nearly_always_there_has_one_region() -> None:
     asked = problem(5.0)
     assert {len(each) for each in on_demand(asked, "g6e.xlarge")} == {1}
@@ -120,7 +132,7 @@ def test_data_that_would_be_copied_shorten_a_list_on_demand() -> None:
     asked = problem(5.0)
     data = replace(asked.job.data, at="aws:us-west-2", gib=1000.0)
     found = on_demand(asked.with_job(replace(asked.job, data=data)), "p5.48xlarge")
-    home = [each for each in found if each[0] == "us-west-2"]
+    home = sorted((each for each in found if each[0] == "us-west-2"), key=len)
     assert home == [["us-west-2"], ["us-west-2", "us-east-1"], ["us-west-2", *THREE[:2]]]
 
 

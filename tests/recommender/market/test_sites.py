@@ -42,7 +42,8 @@ def test_no_region_that_is_left_out_on_demand_has_anything_to_offer(
 
     def offered(row: int) -> tuple[float, float, bool]:
         machine = asked.catalog.instance_types[o.provider[row], o.instance_type[row]]
-        most = min(facts.quotas.most_machines(machine, "on_demand", o.region[row]), MOST)
+        # No part of a machine can be rented.
+        most = min(facts.quotas.most_machines(machine, "on_demand", o.region[row]), MOST) // 1.0
         return facts.planning_price(row), most, o.kind[row] != "derived"
 
     for pools in sites.pools:

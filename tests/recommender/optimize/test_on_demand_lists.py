@@ -16,7 +16,7 @@ from recommender.planner.proof import proof_of
 from recommender.planner.search import PlanSearch
 from recommender.planner.selection import ranked_plans
 from tests.recommender.optimize.brute_force import every_plan
-from tests.recommender.planning import HOUR, NOW, job, small
+from tests.recommender.planning import AWS, HOUR, NOW, job, small
 
 REGIONS = ("us-east-1", "us-west-2", "eu-west-1")
 TOLERANCE = 2e-3  # near-ties go to the simplest plan
@@ -27,8 +27,10 @@ def problem_of(random: Random) -> Problem:
     catalog = small()
     o = catalog.offers
     usd = [
-        price * random.choice((1.0, 1.0, 1.0015, 1.03)) if market == "on_demand" else price
-        for price, market in zip(o.usd_per_hour, o.market, strict=True)
+        AWS[name][4] * random.choice((1.0, 1.0, 1.0015, 1.03, 1.03))
+        if market == "on_demand" and name in AWS
+        else price
+        for name, price, market in zip(o.instance_type, o.usd_per_hour, o.market, strict=True)
     ]
     catalog = replace(catalog, offers=replace(o, usd_per_hour=array("d", usd)))
     quotas = tuple(
