@@ -133,9 +133,9 @@ def test_a_whole_answer_of_the_snapshot_adds_up(name: str) -> None:
 
 
 def test_the_wait_for_on_demand_machines_costs_nothing() -> None:
-    """Nearly half of all paths wait; machines are paid from their start, at list price."""
+    """In one region nearly half of all paths wait; machines are paid from their start."""
     limits = Limits(budget_usd=300.0)
-    choice = Choice(market="on_demand", on_demand_obtainable=0.55)
+    choice = Choice(market="on_demand", on_demand_obtainable=0.55, failover="none")
     answer = recommend(find_job("gpt2-124m"), limits, choice, catalog=snapshot(), now=NOW)
     assert answer.plans
     for plan in answer.plans:
