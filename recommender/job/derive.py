@@ -48,7 +48,8 @@ _LORA_RANK = 16  # the rank of MLPerf's Llama 2 70B LoRA task, 2024
 # Bytes kept for each training FLOP: ResNet-50 45 MB / 24.5 GFLOP, SD-XL 7 GB / 20.3 TFLOP,
 # DLRM 32 kB / 14.8 MFLOP; counted over the architectures of our presets.
 _BYTES_PER_FLOP = {"cnn": 1.8e-3, "diffusion": 3.5e-4, "recsys": 2.2e-3}
-_RESNET_50 = 45e6 / 24.535e9  # bytes kept for each training FLOP, of the preset
+# Of the presets that the constants stand for, ResNet-50 and DLRM
+_FLOP_PER_KEPT_BYTE = {"cnn": 24.535e9 / 45e6, "recsys": 14.757e6 / 32e3}
 _RECOMPUTED_SHARE = 1 / 3  # block outputs and one block, ResNet-50: 16 of 45 MB
 _WIDTH_PER_LAYER = 128  # hidden / layers of the Llama and GPT-3 shapes
 _VIT_WIDTH_PER_LAYER = 50  # of ViT-B 64, L 43, H 40 (arXiv 2010.11929, table 1)
@@ -485,14 +486,16 @@ def _ends(file: JobFile, shape: _Shape) -> float:
 
 
 def intensity_ratio(family: str, flop: float, kept_bytes: float | None) -> float:
-    """FLOP per byte that a convolutional network moves, over those of ResNet-50.
+    """FLOP per byte that a network moves, over those of the one its family's constants are of.
 
-    What is kept for the backward pass is part of what kernels read and write: its share counts by
-    its root, the best of 0, 1/2 and 1 on networks with other shares (docs/research/fits.md).
+    What is kept for the backward pass is what most kernels read and write: of recommenders bytes
+    follow it, of convolutional networks its root, the best of 0, 1/2 and 1 on networks with other
+    shares (docs/research/fits.md).
     """
-    if family != "cnn" or not kept_bytes:
+    if not kept_bytes or family not in _FLOP_PER_KEPT_BYTE:
         return 1.0
-    return math.sqrt(_RESNET_50 * flop / kept_bytes)
+    ratio = flop / kept_bytes / _FLOP_PER_KEPT_BYTE[family]
+    return math.sqrt(ratio) if family == "cnn" else ratio
 
 
 def _checkpoint(file: JobFile, shape: _Shape, trainable: float, derived: _Derived) -> float:

@@ -1,0 +1,48 @@
+"""What a job that counts its network's bytes is told, beside what was published of the network."""
+
+import numpy as np
+import pytest
+
+from recommender.job.derive import intensity_ratio
+from recommender.job.jobfile import find_job, job_from_text
+from recommender.performance.clusters import clusters_of
+from recommender.performance.machines import machine_columns
+from recommender.performance.step import steps
+from tests.shipped import snapshot
+
+P5 = snapshot().instance_types["aws", "p5.48xlarge"]
+
+
+@pytest.mark.parametrize("name", ["resnet50-imagenet", "dlrm"])
+def test_constants_are_those_of_two_presets(name):
+    assert find_job(name).intensity_ratio == pytest.approx(1.0)
+
+
+def test_kept_bytes_say_nothing_where_they_are_not_stated_or_the_family_has_none():
+    assert intensity_ratio("cnn", 1e12, None) == intensity_ratio("decoder", 1e12, 1e9) == 1.0
+
+
+# MLPerf Training v3.1, NVIDIA, eight H100: samples per second and GPU. The stem and the first stage
+# of both detectors do not train, norms are frozen (counted in tests/research/accuracy/data).
+PUBLISHED = (
+    ("cnn", "1.173e12", "336MB", "37.9M", 220, 32, 290.0, 0.3),  # RetinaNet
+    ("cnn", "1.365e12", "417MB", "44.2M", 220, 12, 178.0, 0.1),  # Mask R-CNN
+    ("recsys", "9.7e7", "118kB", "16M", 22, 6912, 1.69e6, 0.15),  # DLRM-DCNv2
+)
+
+
+@pytest.mark.parametrize(
+    ("family", "flop", "kept", "params", "tensors", "batch", "rate", "error"), PUBLISHED
+)
+def test_networks_that_keep_little_run_as_they_did_in_mlperf(
+    family, flop, kept, params, tensors, batch, rate, error
+):
+    counted = f"flop_per_sample: {flop}\nactivation_bytes_per_sample: {kept}\nparams: {params}\n"
+    job = job_from_text(
+        f"schema: recommend.job/v1\nfamily: {family}\nstack: tuned\nsamples: 1e9\n{counted}"
+        f"gradient_tensors: {tensors}\nbatch: {8 * batch}\n"
+        "data: {cpu_s_per_sample: 1e-9, bytes_per_sample: 1}\n"
+    )
+    columns = machine_columns(job, (P5,), snapshot().gpus, snapshot().achieved)
+    step = steps(job, columns, clusters_of(columns, np.array([[1]]))).step_s[0]
+    assert batch / step == pytest.approx(rate, rel=error)
