@@ -207,7 +207,11 @@ class JobFlags:
     seq_len: Annotated[Word, _job("Mean tokens in a sequence.", metavar="N")] = None
     image_size: Annotated[Word, _job("Side of a picture, in pixels: 384.", metavar="N")] = None
     precision: Annotated[
-        Word, _job("Numeric precision of the training.", metavar="mixed|fp8|bf16|fp16|tf32|fp32")
+        Word,
+        _job(
+            "Numeric precision of the training.",
+            metavar="mixed|fp8|mxfp8|nvfp4|bf16|fp16|tf32|fp32",
+        ),
     ] = None
     method: Annotated[Word, _job("Train all weights or adapters.", metavar="full|lora|qlora")] = (
         None

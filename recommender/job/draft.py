@@ -364,7 +364,7 @@ def _batch_line(draft: _Answers) -> DraftLine:
 
 def _setting_lines(config: TrainingConfig) -> list[DraftLine]:
     named = (
-        ("precision", config.precision, "mixed, fp8, bf16, fp16, tf32 or fp32"),
+        ("precision", config.precision, "mixed, fp8, mxfp8, nvfp4, bf16, fp16, tf32 or fp32"),
         ("optimizer", config.optimizer, "its states take memory"),
         ("sharding", config.sharding, "as the file says; auto: the fastest that fits"),
     )

@@ -13,7 +13,7 @@ from recommender.catalogs.frozen import dataclass
 if TYPE_CHECKING:
     from recommender.arrays import Bools, Floats
 
-Precision = Literal["mixed", "fp8", "bf16", "fp16", "tf32", "fp32"]
+Precision = Literal["mixed", "fp8", "mxfp8", "nvfp4", "bf16", "fp16", "tf32", "fp32"]
 Stack = Literal["tuned", "typical"]  # vendors' recipes and MLPerf; everybody else's scripts
 Method = Literal["full", "lora", "qlora"]
 # How weights lie on the GPUs; `performance/strategies.py` has the strategy of each word.

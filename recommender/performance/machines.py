@@ -18,8 +18,8 @@ from recommender.performance.attention import (
 )
 from recommender.performance.checkpoint import object_store_rate
 from recommender.performance.clusters import MachineColumns
-from recommender.performance.fp8 import FP8, wide_row, with_fp8
 from recommender.performance.link_domain import link_gpus
+from recommender.performance.low_precision import FP8, OVER_FP8, runs_in, trained_rate, wide_row
 from recommender.performance.measured import with_readings
 from recommender.performance.parameter_server import load_constants, placement_sd
 from recommender.performance.priors import (
@@ -146,10 +146,12 @@ def precision_on(wanted: Precision, gpu: Gpu) -> str:
     """The number format a job trains in on a GPU; "" where the GPU lacks it.
 
     `mixed` is bf16 where the GPU has it, else fp16; `tf32` allows tf32 and is fp32 on GPUs
-    without; `fp8`, `bf16` and `fp16` are never emulated, and `fp32` is never rounded to tf32.
+    without; `bf16`, `fp16` and 8 and 4 bits are never emulated, and `fp32` is never rounded to
+    tf32. Formats of 8 and 4 bits stand under "fp8", whose products theirs are reckoned from.
     """
+    if wanted in OVER_FP8:
+        return FP8 if gpu.peak_fp8_tflops and runs_in(wanted, gpu.gpu) else ""
     peaks = {
-        "fp8": gpu.peak_fp8_tflops,
         "bf16": gpu.peak_bf16_tflops,
         "fp16": gpu.peak_fp16_tflops,
         "tf32": gpu.peak_tf32_tflops,
@@ -191,7 +193,8 @@ def gpu_speed(
     scores = None
     if precision == FP8:
         wide = wide_row(achieved, name)
-        row, scores = with_fp8(prior, row, wide), wide.tflops * 1e12 if wide else None
+        row = trained_rate(prior, job.precision, row, wide)
+        scores = wide.tflops * 1e12 if wide else None
     key = name, number_format(precision), kind_of(prior.family)
     shipped, factor = gpu.memory_gb_per_s * 1e9, factors.get(key, 1.0)
     if not isinstance(row, OwnSpeed):

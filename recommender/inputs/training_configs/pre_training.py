@@ -110,6 +110,15 @@ def _restored(keys: Keys) -> str:
     return ""
 
 
+def _megatron_precision(keys: Keys) -> str:
+    """Give the precision of Megatron-LM's switches; MXFP8 is a recipe of its 8-bit formats."""
+    if keys.text("fp4_format"):
+        return "nvfp4"
+    eight = bool(keys.text("fp8_format", "fp8"))
+    word = words.switched(keys.flag("bf16"), keys.flag("fp16"), False, eight)
+    return "mxfp8" if keys.text("fp8_recipe") == "mxfp8" and eight else word
+
+
 def megatron(keys: Keys) -> TrainingConfig:
     """Read the arguments of Megatron-LM, one key each, with dashes or underscores."""
     flat = Keys({str(key).replace("-", "_"): value for key, value in keys.tree.items()})
@@ -127,9 +136,7 @@ def megatron(keys: Keys) -> TrainingConfig:
         cut=max(tensor, 1) * max(pipeline, 1) * max(context, 1),
         steps=flat.whole("train_iters"),
         samples=flat.whole("train_samples"),
-        precision=words.switched(
-            flat.flag("bf16"), flat.flag("fp16"), False, bool(flat.text("fp8_format", "fp8"))
-        ),
+        precision=_megatron_precision(flat),
         method="full",
         optimizer=words.wanted_optimizer(flat, "optimizer"),
         sharding=words.cuts(tensor, pipeline, context),

@@ -25,8 +25,10 @@ def precision(word: str, keys: Keys, path: str) -> str:
     bare = word.lower().replace("_", "-")
     if not bare:
         return ""
-    if "fp8" in bare or "float8" in bare:  # mxfp8, transformer-engine's words, torchao's
-        return "fp8"
+    if "fp4" in bare:
+        return "nvfp4"
+    if "fp8" in bare or "float8" in bare:  # transformer-engine's words, torchao's
+        return "mxfp8" if "mx" in bare else "fp8"
     if bare in ("bf16-true", "bfloat16", "fp16-true", "16-true"):
         return "bf16" if bare.startswith("b") else "fp16"
     if "bf16" in bare or "fp16" in bare or bare in ("16", "16-mixed", "float16"):

@@ -364,3 +364,17 @@ def test_a_run_that_shares_sequences_says_so() -> None:
     assert words.cuts(8, 4, 2) == "context"
     assert words.cuts(8, 4, 0) == "pipeline"
     assert words.cuts(8, 0, 1) == "tensor"
+
+
+@pytest.mark.parametrize(
+    ("switches", "precision"),
+    [
+        ("bf16: true\nfp8-format: hybrid", "fp8"),
+        ("bf16: true\nfp8-format: e4m3\nfp8-recipe: mxfp8", "mxfp8"),
+        ("bf16: true\nfp4-format: e2m1\nfp4-recipe: nvfp4", "nvfp4"),
+    ],
+)
+def test_megatrons_switches_of_8_and_4_bits(tmp_path, switches, precision):
+    path = tmp_path / "args.yaml"
+    path.write_text(f"train-iters: 9\nseq-length: 4096\n{switches}\n", "utf-8")
+    assert read_training_config(path).precision == precision

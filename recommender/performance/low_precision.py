@@ -1,4 +1,4 @@
-"""8-bit training (FP8): which share of the faster products each stack turns into speed.
+"""Training in 8 and 4 bits: which share of the faster products each stack turns into speed.
 
 Matrix products in 8 bits run twice as fast as in 16; casts, scales and what stays in 16 bits take
 part of that back. A stack keeps the share φ of it, counted in logarithms:
@@ -9,6 +9,12 @@ Attention's scores keep 16 bits (Transformer Engine's `fp8_dpa` is off and torch
 them, unless told otherwise). Weights, gradients and optimizer states stay as they are, and so does
 what is kept for the backward pass: Llama 3 8B holds 47.65 GB in bf16 and 47.77 GB in float8
 (pytorch/ao, torchao/float8, README, 8 H100, 2025).
+
+GPUs that scale blocks of numbers in their tensor cores also train in MXFP8 (a scale for 32 numbers)
+and NVFP4 (for 16, 4 bits each), whose rates follow from that of FP8 by what NVIDIA's tables say of
+one network on one cluster in all three (Megatron-Bridge, performance summary, 25.11 to 26.04):
+Llama 3 70B and 3.1 405B on 8 to 256 GB200 and GB300 run at 0.88 to 0.99 of FP8 in MXFP8 (twelve
+pairs), and at 1.15 to 1.39 in NVFP4 (four).
 """
 
 from collections.abc import Mapping
@@ -18,6 +24,11 @@ from recommender.catalogs.schema import Achieved
 from recommender.performance.priors import Prior
 
 FP8 = "fp8"
+# Rate of products over FP8's, so that 405B on 256 GB200 gains what was published: 0.93 and 1.37 of
+# the step's speed, which holds attention in 16 bits and communication as well.
+OVER_FP8 = {FP8: 1.0, "mxfp8": 0.91, "nvfp4": 1.55}
+# "B200", "GB200" and Ultra: NVIDIA Blackwell architecture, technical brief, 2024-03
+SCALING_BLOCKS = frozenset({"B200", "B300", "GB200", "GB300"})
 # φ of scripts: Llama 3 8B gains 25 % with one scale a tensor and 10 % with one a row on eight H100
 # (pytorch/ao as above, 2025), 70B 50 % on 128 (PyTorch, "Enabling Float8 All-Gather in FSDP2",
 # 2024-10): 0.55, 0.23 and 0.74 of what the formulas give 8-bit products alone; their mean.
@@ -38,12 +49,18 @@ def kept_share(prior: Prior) -> float:
     return FITTED_IN_FP8.get((prior.family, prior.stack), plain)
 
 
-def with_fp8(prior: Prior, row: Achieved, wide: Achieved | None) -> Achieved:
-    """The matrix rate that trainings in 8 bits reach, from those of 8-bit and 16-bit products."""
+def runs_in(wanted: str, gpu: str) -> bool:
+    """Whether a GPU that multiplies 8-bit numbers trains in a format of 8 or 4 bits."""
+    return wanted == FP8 or (wanted in OVER_FP8 and gpu in SCALING_BLOCKS)
+
+
+def trained_rate(prior: Prior, wanted: str, row: Achieved, wide: Achieved | None) -> Achieved:
+    """The matrix rate that trainings in 8 or 4 bits reach, from 8-bit and 16-bit products."""
     if wide is None or min(wide.tflops, row.tflops) <= 0:
         return row
-    kept: float = (row.tflops / wide.tflops) ** (kept_share(prior) - 1.0)
-    return replace(row, tflops=row.tflops * kept)
+    products = row.tflops * OVER_FP8[wanted]
+    kept: float = (products / wide.tflops) ** (kept_share(prior) - 1.0)
+    return replace(row, tflops=products * kept)
 
 
 def wide_row(achieved: Mapping[tuple[str, str], Achieved], name: str) -> Achieved | None:
