@@ -54,7 +54,7 @@ def timed(runs, compute=1.0, latency=1.0, network=1.0, links=1.0, tensor=1.0, ov
         intra_bytes_per_s=found.intra_bytes_per_s * links,
     )
     prior = prior_of(JOB)
-    prior = replace(prior, tensor_s=prior.tensor_s * tensor, overlap=overlap)
+    prior = replace(prior, tensor_s=prior.tensor_s * tensor, overlap=overlap, launch_s=0.0)
     fleet = clusters(tuple(runs), truth)
     took = [
         terms_of(replace(JOB, global_batch=r.batch), prior, fleet.take(np.array([i]))).step_s.min()

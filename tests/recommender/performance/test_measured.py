@@ -1,5 +1,7 @@
 """A user's timings: reproduced exactly where they were taken, carried over elsewhere."""
 
+from dataclasses import replace
+
 import pytest
 
 from recommender.job.job import Timing
@@ -106,7 +108,6 @@ def test_a_timing_that_the_model_cannot_place_does_no_harm():
 
 def test_a_timing_on_too_many_gpus_for_the_batch_leaves_the_step_of_fewer():
     """Sixteen GPUs cannot share a batch of eight; there is no reading to interpolate."""
-    job = resnet(global_batch=8, timings=(Timing("A10G", 16, 2, 50.0),))
-    assert rates(job, (G5X8,), {0: 1}) == pytest.approx(
-        rates(resnet(global_batch=8), (G5X8,), {0: 1})
-    )
+    job = resnet(global_batch=8, stack="tuned")  # scripts start kernels in a time that is timed
+    timed = replace(job, timings=(Timing("A10G", 16, 2, 50.0),))
+    assert rates(timed, (G5X8,), {0: 1}) == pytest.approx(rates(job, (G5X8,), {0: 1}))
