@@ -45,8 +45,12 @@ def long_attention_flop(job: Job) -> float:
     do; sequences of up to 2,048 tokens are in the constants as they are.
     """
     _, tokens = sequences(job)
-    beyond = max(1.0 - USUAL_TOKENS / tokens, 0.0)
-    return attention_flop(job) * beyond * (1.0 / ATTENTION - 1.0)
+    return attention_flop(job) * long_share(tokens)
+
+
+def long_share(tokens: float) -> float:
+    """By how much attention of sequences of so many tokens counts more than its FLOP."""
+    return max(1.0 - USUAL_TOKENS / tokens, 0.0) * (1.0 / ATTENTION - 1.0)
 
 
 def plain_attention_s(job: Job, wide: float, per_flop: float, memory: float) -> float:

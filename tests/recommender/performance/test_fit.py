@@ -10,6 +10,7 @@ import pytest
 
 from recommender.performance.clusters import WITHIN
 from recommender.performance.data_parallel import ROWS
+from recommender.performance.machines import sample_rate
 from recommender.performance.memory import bytes_of
 from recommender.performance.priors import load_priors, prior_of
 from recommender.performance.strategies import terms_of
@@ -32,12 +33,8 @@ from tests.research.fits.held_out import (
 from tests.research.fits.model import Constants, columns_of, errors, per_gpu_rate
 
 NETWORKS = pd.read_csv(HERE / "networks.csv", index_col=0)
-H100 = pd.DataFrame(
-    [
-        h100_run(item, NETWORKS.loc[item.model])
-        for item in pd.read_csv(HERE / "runs.csv", index_col=0).itertuples()
-    ]
-)
+LISTED = pd.read_csv(HERE / "runs.csv", index_col=0)
+H100 = pd.DataFrame([h100_run(item, NETWORKS.loc[item.model]) for item in LISTED.itertuples()])
 
 
 @pytest.mark.parametrize("index", range(len(H100)))
@@ -46,6 +43,7 @@ def test_a_run_is_predicted_as_the_recommender_would(index):
     gpus = int(run.nodes * run.per_node)
     job = llama(
         flop_per_sample=run.flop,
+        tokens_per_sample=int(LISTED.tokens.iloc[index]),
         parameters=run.parameters,
         trainable_parameters=run.parameters,
         hidden=int(run.hidden),
@@ -63,12 +61,10 @@ def test_a_run_is_predicted_as_the_recommender_would(index):
     states = 16 * run.parameters / gpus + gathered
     scale = run.memory / 3350e9
     assert scale in (1.0, pytest.approx(2400 / 3350))
-    per_flop = 1 / (prior.efficiency * run.matmul)
-    per_flop += 1 / (prior.intensity(job.hidden) * run.memory)
     found = replace(
         found,
         memory_bytes=np.array([1.5e9 + states + 1e9 * (run.batch + 0.5)]),
-        compute_per_s=np.array([8 / (run.flop * per_flop)]),
+        compute_per_s=np.array([8 * sample_rate(job, prior, "bf16", run.matmul, run.memory)]),
     )
     terms = terms_of(job, prior, clusters(found, {0: int(run.nodes)}))
     row = ROWS.index(("fsdp", bool(run.recompute)))

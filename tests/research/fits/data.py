@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from recommender.catalogs.schema import Achieved
+from recommender.performance.attention import long_share
 from recommender.performance.speed_evidence import achieved_sd
 from tests.research.fits.lambda_runs import share_run
 from tests.shipped import snapshot
@@ -132,9 +133,11 @@ def h100_run(item: Any, network: Any) -> dict[str, object]:
 
 
 def _network_numbers(network: Any, tokens: float) -> dict[str, object]:
+    attention = network.attention_flop * tokens * tokens
     return {
         "family": network.family,
-        "flop": network.flop_per_token * tokens + network.attention_flop * tokens * tokens,
+        "flop": network.flop_per_token * tokens + attention,
+        "long_flop": long_share(tokens) * attention,
         "parameters": float(network.parameters),
         "layers": int(network.layers),
         "hidden": int(network.hidden),

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from recommender.performance.priors import KINDS, Prior, kind_of
+from recommender.performance.priors import KINDS, Prior, kind_of, load_priors
 from tests.research import SOURCES
 from tests.research.fits.data import HERE, runs, table
 from tests.research.fits.held_out import (
@@ -31,7 +31,7 @@ from tests.research.fits.model import TENSOR_S, best_overlap, errors, scaling_er
 from tests.research.fits.transfer import LABORATORY, Readings, fitted, predicted, readings
 from tests.shipped import snapshot
 
-AS_OF = "2026-11-21"
+AS_OF = "2026-11-24"
 SHIPPED = SOURCES / "performance"
 TRANSFER_SIGMA = 0.36
 NOTHING = frozenset[Left]()
@@ -61,6 +61,7 @@ def main() -> None:
     priors = pd.concat([rows, transferred_rows(rows)], ignore_index=True)
     priors = with_unstated_spread(priors)
     priors = priors.sort_values(["family", "stack"])[list(rows.columns)]
+    priors = priors.assign(as_of=[_date(row) for row in priors.to_dict("records")])
     factors = gpu_factor_rows(readings(chosen.reference), priors)
     if chosen.write:
         factors.to_csv(SHIPPED / "gpu_factors.csv", index=False)
@@ -130,6 +131,13 @@ def gpu_factor_rows(found: Readings, priors: pd.DataFrame) -> pd.DataFrame:
             written.append((*line, LABORATORY, AS_OF))
     columns = ["gpu", "precision", "kind", "factor", "basis", "runs", "source", "as_of"]
     return pd.DataFrame(written, columns=columns)
+
+
+def _date(row: Mapping[Hashable, Any]) -> str:
+    """The day of a row: of the last fit that changed its constants, as calibrations name it."""
+    known = load_priors().get((row["family"], row["stack"]))
+    same = known is not None and all(getattr(known, name) == row[name] for name in OWN)
+    return known.as_of if known is not None and same else AS_OF
 
 
 def _prior(row: Mapping[Hashable, Any]) -> Prior:

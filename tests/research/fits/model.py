@@ -33,7 +33,7 @@ class Constants:
 class Columns:
     """The numbers of published runs that a prediction needs; shape (runs,), SI units."""
 
-    flop: Floats
+    flop: Floats  # what attention of long sequences takes longer included
     matmul: Floats
     memory: Floats
     links: Floats
@@ -65,7 +65,7 @@ def columns_of(rows: pd.DataFrame) -> Columns:
     usual = _floats(rows.family.map(USUAL_BATCH))
     batch = _floats(rows.batch)
     return Columns(
-        flop=_floats(rows.flop),
+        flop=_floats(rows.flop) + _floats(rows.long_flop),
         matmul=_floats(rows.matmul),
         memory=_floats(rows.memory),
         links=_floats(rows.links),
