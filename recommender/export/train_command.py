@@ -105,7 +105,7 @@ def run_lines(run: RunDescription, ranks: RankVariables) -> list[str]:
 
 
 def script_lines(run: RunDescription, ranks: RankVariables) -> list[str]:
-    """The same as a script of its own that can be started several times."""
+    """The commands of one machine in a file, and the head of a loop that starts it four times."""
     return [
         f"cat > {SCRIPT} <<'EOF'",
         *run_lines(run, ranks),
