@@ -8,6 +8,7 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
+from recommender.catalogs.files import parse_json
 from recommender.catalogs.frozen import dataclass
 from recommender.errors import UsageError
 from recommender.export.description import RunDescription, description_of
@@ -73,9 +74,10 @@ def read_answer(path: Path) -> AnswerFile:
     """Read an answer; raises `UsageError` that says which value cannot be read."""
     name = shown_path(path)
     try:
-        made = json.loads(read_text(path, _MOST_BYTES))
-    except (json.JSONDecodeError, RecursionError):
-        raise UsageError(f"{name}: is no JSON; {_HINT}") from None
+        made = parse_json(read_text(path, _MOST_BYTES))
+    except ValueError as error:
+        why = "" if isinstance(error, json.JSONDecodeError) else f" ({error})"
+        raise UsageError(f"{name}: is no JSON{why}; {_HINT}") from None
     if not isinstance(made, dict) or made.get("schema") != SCHEMA:
         said = made.get("schema") if isinstance(made, dict) else None
         raise UsageError(f"{name}: its schema is {shown(said)}, not {SCHEMA}; {_HINT}")

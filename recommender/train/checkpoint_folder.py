@@ -18,7 +18,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from recommender.catalogs.files import remove_left_overs, replace_file, sync_folder
+from recommender.catalogs.files import parse_json, remove_left_overs, replace_file, sync_folder
 from recommender.catalogs.frozen import dataclass
 
 MANIFEST, UNFINISHED = "complete.json", "unfinished"
@@ -127,8 +127,8 @@ def _agrees(path: Path, expected: FileSum) -> bool:
 
 def _read(folder: Path) -> Checkpoint | None:
     try:
-        found = json.loads((folder / MANIFEST).read_bytes())
+        found = parse_json((folder / MANIFEST).read_bytes())
         files = tuple(FileSum(*row) for row in found["files"])
         return Checkpoint(folder, int(found["step"]), files)
-    except (OSError, ValueError, TypeError, KeyError):
+    except (OSError, ValueError, OverflowError, TypeError, KeyError):
         return None

@@ -91,7 +91,7 @@ def read_progress(path: Path) -> TrainingProgress:
     """
     try:
         return _progress(parse_json(read_at_most(path, _MOST_BYTES)))
-    except (OSError, ValueError, TypeError, KeyError) as error:
+    except (OSError, ValueError, OverflowError, TypeError, KeyError) as error:
         raise UsageError(
             f"progress file {shown_path(path)}: {error}: give the progress.json that the "
             "checkpoint helper writes into CHECKPOINT_DIR"

@@ -8,6 +8,7 @@ import hashlib
 import io
 import json
 import resource
+import shutil
 import string
 import tarfile
 import time
@@ -24,22 +25,29 @@ from recommender.benchmarks.errors import BenchError
 from recommender.benchmarks.record import dumps, parse_record
 from recommender.catalogs.archive import read_files
 from recommender.catalogs.errors import RecommendError
-from recommender.catalogs.load import load, load_snapshot
+from recommender.catalogs.load import SNAPSHOT, load, load_snapshot
 from recommender.catalogs.remote import load_remote
 from recommender.catalogs.validation import CANARIES, read_canaries
 from recommender.cli import main
+from recommender.export.answer_file import read_answer
 from recommender.inputs import settings
 from recommender.inputs.offers_file import read_offers
 from recommender.inputs.quota_file import read_quotas
+from recommender.inputs.training_configs.read import read_training_config
 from recommender.job.jobfile import find_job, template
+from recommender.job.timings import read_runs
+from recommender.networks.find import find_network
 from recommender.traces.law_store import stored
 from recommender.traces.read import read_traces
+from recommender.train.progress_file import read_progress
 from tests.attack.mutations import TOKENS, mutated
 from tests.benchmarks.machines import record
 from tests.catalogs import small
 
 MOST_S, MOST_KIB = 5.0, 2**20
 SAMPLE, WHOLE = 25, 1_200
+PRINTED = Path(__file__).parents[1] / "golden_answers" / "printed"
+TRAINERS = Path(__file__).parents[1] / "recommender" / "inputs" / "training_configs"
 MACHINES = tuple(load_snapshot().instance_types.values())
 TODAY = date(2026, 11, 23)
 MEMORY = {"T4": 16384, "H100": 81559}
@@ -73,6 +81,21 @@ AWS_PRICES = json.dumps({"SpotPriceHistory": [
      "ProductDescription": "Linux/UNIX", "Timestamp": f"2026-01-0{n}T00:00:00+00:00"}
     for n in range(1, 9)
 ]})  # fmt: skip
+TIMINGS = """instance,machines,batch,step_s
+p3.2xlarge,1,64,0.35
+p3.2xlarge,4,256,0.61
+"""
+PROGRESS = json.dumps({
+    "schema": "recommend.progress.v1", "step": 400, "total_steps": 1000, "done_share": 0.4,
+    "checkpoint": "step-400", "began_at": "2026-11-20T03:00:00+00:00",
+    "at": "2026-11-20T12:00:00+00:00", "elapsed_s": 32400.0, "uptime_s": 30000.0,
+    "interruptions": 2, "interval_s": 600.0, "spent_usd": 61.0,
+})  # fmt: skip
+NETWORK = json.dumps({
+    "model_type": "llama", "vocab_size": 32000, "hidden_size": 4096, "num_hidden_layers": 32,
+    "num_attention_heads": 32, "num_key_value_heads": 8, "intermediate_size": 14336,
+    "max_position_embeddings": 8192, "tie_word_embeddings": False, "torch_dtype": "bfloat16",
+})  # fmt: skip
 LAWS = json.dumps({"schema": "recommend.spot-laws/v2", "laws": []})
 
 Read = Callable[[Path], object]
@@ -107,6 +130,15 @@ def read_table(path: Path) -> object:
     return load(folder)
 
 
+def read_manifest(path: Path) -> object:
+    """A catalog whose manifest is this file."""
+    folder = path.parent / "catalog"
+    if not folder.exists():
+        shutil.copytree(SNAPSHOT, folder)
+    shutil.copy(path, folder / "manifest.json")
+    return load(folder)
+
+
 def table() -> bytes:
     """The offers of a small catalog."""
     rows = "provider,instance_type,region,zone,market,usd_per_hour,obtainable,kind,flag,uncertainty"
@@ -130,6 +162,15 @@ KINDS: dict[str, tuple[str, bytes, Read]] = {
     "benchmark record": (".json", dumps(record()).encode(),
                          lambda p: parse_record(p.read_text("utf-8", "replace"), p.name)),
     "catalog table": (".csv", table(), read_table),
+    "catalog manifest": (".json", (SNAPSHOT / "manifest.json").read_bytes(), read_manifest),
+    "timings": (".csv", TIMINGS.encode(), lambda p: read_runs(p, MACHINES, 256)),
+    "answer": (".json", (PRINTED / "infeasible-deadline.json").read_bytes(), read_answer),
+    "progress": (".json", PROGRESS.encode(), read_progress),
+    "network": (".json", NETWORK.encode(), lambda p: find_network(str(p))),
+    "training file": (".yaml", (TRAINERS / "axolotl_qlora.yaml").read_bytes(),
+                      read_training_config),
+    "training file in TOML": (".toml", (TRAINERS / "torchtitan.toml").read_bytes(),
+                              read_training_config),
     "canaries": (".csv", CANARIES.read_bytes(), read_canaries),
     "tar.gz": (".tar.gz", tarred(b"{}" * 500, "gz"), read_files),
     "tar.xz": (".tar.xz", tarred(b"{}" * 500, "xz"), read_files),
@@ -156,7 +197,7 @@ def attacked(name: str, folder: Path, tries: int) -> list[str]:
     ending, valid, read = KINDS[name]
     draw, path, bad = Random(f"{name} 20261123"), folder / f"file{ending}", []
     path.write_bytes(valid)
-    assert tried(lambda: read(path)) == "", "the seed is valid"
+    read(path)  # it is valid: else the same refusal would be met each time
     for number in range(tries):
         path.write_bytes(mutated(valid, draw))
         if problem := tried(lambda: read(path)):

@@ -71,7 +71,9 @@ def test_what_is_missing_is_named():
         answer_of(made)
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"schema": "recommend.error/v1"}', "[" * 9999])
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", '{"schema": "recommend.error/v1"}', "[" * 9999, "[" + "9" * 5000 + "]"]
+)
 def test_a_file_that_is_no_answer_is_refused(tmp_path: Path, text: str):
     path = tmp_path / "answer.json"
     path.write_text(text, encoding="utf-8")

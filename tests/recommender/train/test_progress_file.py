@@ -70,6 +70,7 @@ def test_hours_are_paid_at_the_price_of_each_start():
         ("schema", "recommend.progress.v2"),
         ("step", 1001),
         ("step", "many"),
+        ("step", float("inf")),
         ("total_steps", 0),
         ("uptime_s", -1),
         ("spent_usd", -1),
