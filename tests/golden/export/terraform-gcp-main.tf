@@ -32,7 +32,7 @@ variable "code_dir" {
 }
 
 variable "place" {
-  description = "Which place of the failover list, from 0 on; of the fallback as well"
+  description = "Which place of the failover list, from 0 on"
   type        = number
   default     = 0
   validation {
