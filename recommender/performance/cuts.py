@@ -89,12 +89,14 @@ def splittable(job: Job) -> bool:
     """Whether the network of a job may be cut: a transformer whose software can, or is asked to.
 
     Under `auto` large networks in a tuned stack (Megatron-LM, NeMo, torchtitan) are, the largest
-    in scripts of the typical stack too, which shard the weights of others.
+    in scripts of the typical stack too, which shard the weights of others. Typical scripts that
+    train adapters (PEFT) shard them whatever the size.
     """
     if job.hidden < 1 or job.layers < 1 or job.sync != "allreduce":
         return False
     if job.sharding == "auto":
-        return job.parameters >= LEAST_PARAMETERS[job.stack]
+        adapters = job.stack == "typical" and job.method != "full"
+        return not adapters and job.parameters >= LEAST_PARAMETERS[job.stack]
     return job.sharding in ("tensor", "pipeline", "context")
 
 

@@ -63,6 +63,8 @@ def test_small_networks_and_others_are_cut_only_if_asked_and_possible():
     assert not splittable(llama(stack="typical"))
     assert not splittable(llama(stack="tuned", parameters=0.4e9))
     assert splittable(llama(stack="typical", parameters=70e9))
+    assert not splittable(llama(stack="typical", parameters=70e9, method="lora"))
+    assert splittable(llama(stack="tuned", parameters=70e9, method="lora"))
     assert splittable(llama(parameters=0.4e9, sharding="pipeline"))
     assert not splittable(llama(sharding="fsdp"))
     assert not splittable(resnet(sharding="tensor"))
