@@ -5,7 +5,6 @@ One JSON line per question; what a file holds already is not asked again. One pr
     --only WORD          questions whose name holds every such word ("none", "gang", a preset)
     --sample N           so many of them, as many of each class in turn
     --answers-only       no comparison: what an earlier version is asked
-    --quick              a plan that mixes nothing is not compared with the best such plan
     --before FILE        answers of an earlier version, evaluated again under today's law
     --table              no questions; print what the file holds, by class
     --anchors            no questions; print what presets need under the quotas, for anchors.csv:
@@ -45,7 +44,6 @@ class Sweep:
     catalog: Catalog
     before: dict[str, PlanRecord | None]
     answers_only: bool
-    quick: bool
     reference: Path | None
 
     def asked(self, question: Question) -> Asked:
@@ -55,7 +53,7 @@ class Sweep:
             if self.answers_only:
                 return answered(question, self.catalog)[0]
             before = self.before.get(gang)
-            return ask(question, self.catalog, before, self.reference, self.quick)
+            return ask(question, self.catalog, before, self.reference)
         except RecommendError as error:
             return Asked(question, 0.0, "failed", 0.0, "", None, failed=str(error))
 
@@ -75,7 +73,6 @@ def main() -> None:
         snapshot(),
         {asked.question.key: asked.first for asked in before},
         given.answers_only,
-        given.quick,
         Path(given.reference) if given.reference else None,
     )
     asked = questions(tuple(given.only))
@@ -85,7 +82,10 @@ def main() -> None:
                 found = sweep.asked(question)
                 file.write(line(found) + "\n")
             words = found.first.words if found.first else found.failed or found.status
-            print(f"{question.key:60}{found.seconds:7.2f} s  gap {found.gap:5.1%}  {words}")
+            print(
+                f"{question.key:60}{found.seconds:7.2f} s  gap {found.gap:5.1%}  {words}",
+                flush=True,
+            )
 
 
 def _arguments() -> argparse.Namespace:
@@ -97,7 +97,6 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--sample", type=int, default=0)
     parser.add_argument("--before", type=Path)
     parser.add_argument("--answers-only", action="store_true")
-    parser.add_argument("--quick", action="store_true")
     parser.add_argument("--table", action="store_true")
     parser.add_argument("--anchors", action="store_true")
     parser.add_argument("--reference", default=os.environ.get("RECOMMEND_REFERENCE_DATA"))

@@ -12,9 +12,10 @@ from recommender.errors import RecommendError
 from recommender.optimize.linear_program import Model, solve
 from recommender.plan.limits import Choice, Limits, Progress
 from recommender.plan.plan import Machines
-from recommender.planner.pipeline import Pipeline
+from recommender.planner.blocking_flags import fits
 from recommender.planner.plan_builder import Evaluated, goal_value_of, keeps
 from recommender.planner.problem import Problem, planning_problem
+from recommender.planner.proof import proof_of
 from recommender.planner.search import PlanSearch
 from recommender.planner.selection import ranked_plans
 from tests.recommender.optimize.direct_highs import least
@@ -25,6 +26,7 @@ from tests.research.mixes.records import Asked, Judged, PlanRecord, Rented
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 SEED = 7
+TABLE = 5  # plans of a table
 REGIONS = 4  # in which a refusal is checked alone: those with the most offers
 
 
@@ -34,53 +36,63 @@ def problem_of(question: Question, catalog: Catalog, choice: Choice) -> Problem:
     return planning_problem(job_of(question), limits, choice, catalog, Progress(), NOW, SEED)
 
 
-def answered(question: Question, catalog: Catalog) -> tuple[Asked, Pipeline]:
-    """The answer alone, and its seconds of the process."""
+def answered(
+    question: Question, catalog: Catalog
+) -> tuple[Asked, PlanSearch, tuple[Evaluated, ...]]:
+    """The first plan and how sure it is, without what an answer tells next to its table.
+
+    The seconds are the processor's, of the search alone.
+    """
     start = process_time()
-    pipeline = Pipeline(problem_of(question, catalog, choice_of(question, catalog)))
-    answer = pipeline.answer()
-    seconds = process_time() - start
-    plans = pipeline.ranked.plans if answer.status == "ok" else ()
-    first = record(plans[0], pipeline.problem.limits) if plans else None
-    proof = answer.proof
-    asked = Asked(question, round(seconds, 3), answer.status, proof.gap, proof.mixes, first)
-    return replace(asked, one_type_gap=proof.one_type_gap), pipeline
+    search = PlanSearch(problem_of(question, catalog, choice_of(question, catalog)))
+    table = ranked_plans(search, TABLE).plans
+    proof, found = proof_of(search), search.best.incumbents.values()
+    asked = Asked(
+        question,
+        round(process_time() - start, 3),
+        "ok" if table else "infeasible" if _none_is_proven(search) else "unknown",
+        proof.gap,
+        proof.mixes,
+        record(table[0], search.problem.limits) if table else None,
+        one_type_gap=proof.one_type_gap,
+        least=min((c.goal_value for c in found if c.printed), default=0.0),
+    )
+    return asked, search, table
+
+
+def _none_is_proven(search: PlanSearch) -> bool:
+    return not fits(search.problem) or search.mixes.proven_infeasible
 
 
 def ask(
-    question: Question,
-    catalog: Catalog,
-    before: PlanRecord | None,
-    reference: Path | None,
-    quick: bool = False,
+    question: Question, catalog: Catalog, before: PlanRecord | None, reference: Path | None
 ) -> Asked:
-    """The answer with all that it is compared with.
+    """The first plan with all that it is compared with.
 
-    Quick: a first plan that mixes nothing is taken for the best that mixes nothing.
+    One that mixes nothing is the best that mixes nothing, and is not judged again.
     """
-    asked, pipeline = answered(question, catalog)
-    program = pipeline.search.single_type.program
+    asked, search, table = answered(question, catalog)
+    program = search.single_type.program
     if program is not None:
         asked = replace(asked, spot_share=program.spot_share, solvers=_disagreements(program.model))
-    problem = pipeline.problem
-    choice = problem.choice
+    choice = search.problem.choice
     if asked.first is None:
         return replace(asked, refusal=_refusal(question, catalog, choice))
-    first = pipeline.ranked.plans[0]
-    asked = replace(asked, beaten=beaten(pipeline.search, pipeline.ranked.plans))
-    pure = not (asked.first.mixes_markets or asked.first.mixes_types)
-    unmixed = first if quick and pure else _without_mixes(question, catalog, choice)
-    again = None if before is None else found_again(pipeline.search, before)
-    limits = problem.limits
-    judged = _judged(first, limits, reference)
-    other = None if unmixed is None else record(unmixed, limits)
-    same = other == asked.first
+    again = None if before is None else found_again(search, before)
+    limits = search.problem.limits
+    asked = replace(
+        asked,
+        beaten=beaten(search, table),
+        before=None if again is None else record(again, limits),
+    )
+    if not asked.first.mixes:
+        return asked
+    unmixed = _without_mixes(question, catalog, choice)
     return replace(
         asked,
-        unmixed=other,
-        judged=judged,
-        judged_unmixed=judged if same else _judged(unmixed, limits, reference),
-        before=None if again is None else record(again, limits),
+        unmixed=None if unmixed is None else record(unmixed, limits),
+        judged=judged(table[0], limits, reference),
+        judged_unmixed=judged(unmixed, limits, reference),
     )
 
 
@@ -110,7 +122,8 @@ def _without_mixes(question: Question, catalog: Catalog, choice: Choice) -> Eval
     return next(iter(ranked_plans(PlanSearch(problem), 1).plans), None)
 
 
-def _judged(plan: Evaluated | None, limits: Limits, reference: Path | None) -> tuple[Judged, ...]:
+def judged(plan: Evaluated | None, limits: Limits, reference: Path | None) -> tuple[Judged, ...]:
+    """A plan in fresh runs, and on recorded zones."""
     if plan is None:
         return ()
     return (fresh(plan, limits, SEED), *recorded(plan, limits, SEED, reference))

@@ -1,6 +1,7 @@
 """What is kept of a question: one JSON line each, read back as the same objects."""
 
 import json
+import math
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -54,6 +55,11 @@ class PlanRecord:
         """Whether several types train together."""
         return len({m.instance_type for m in self.machines}) > 1
 
+    @property
+    def mixes(self) -> bool:
+        """Whether machines of several markets or types train together."""
+        return self.mixes_markets or self.mixes_types
+
 
 @dataclass(frozen=True, slots=True)
 class Judged:
@@ -83,11 +89,18 @@ class Asked:
     judged_unmixed: tuple[Judged, ...] = ()
     before: PlanRecord | None = None  # the plan of an earlier version under today's law
     one_type_gap: float = 1.0  # as `gap`, by clusters of one machine type
+    least: float = 0.0  # the least goal that the search met; the first plan may be a simpler one
     spot_share: float = 0.0  # of the work, by the master program
     solvers: str = ""  # where other solvers find another optimum of that program
     refusal: str = ""  # what other searches found where this one found no plan
     beaten: str = ""  # what beats a plan under an overhead limit in cost and time
     failed: str = ""
+
+    @property
+    def best(self) -> float:
+        """The least goal of the first plan and of what the search met."""
+        goals = [self.least or math.inf, math.inf if self.first is None else self.first.goal]
+        return min(goals)
 
 
 def line(asked: Asked) -> str:

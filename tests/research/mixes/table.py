@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
+from tests.research.mixes.nested import SAME, worse_than_stricter
 from tests.research.mixes.questions import LIMITS, OVERHEAD_LIMITS, QUOTAS
 from tests.research.mixes.records import Asked, Judged, PlanRecord
 
-SAME = 1e-3  # plans whose goals differ by less are equally good
 SURE = 0.95  # the chance that every question asks for
 Key = tuple[str, str, str]  # limits, quotas, how the job runs
 
@@ -18,9 +18,11 @@ def tables(done: Sequence[Asked], before: Sequence[Asked]) -> str:
     parts = [
         _section("Mixes", MIXES, _classes(done)),
         _section("Judged again", AGAIN, _classes(done)),
-        _section("Against the earlier version", AGAINST, _classes(done, earlier)),
+        _section("Proven", PROVEN, _classes(done)),
+        _section("Against the earlier version", AGAINST, _classes(done, earlier) if before else ()),
         _section("Under an overhead limit", OVERHEAD, _classes(_limited(done))),
-        _listed("Mixes", [_mix_line(a) for a in done if a.first and _mixes(a.first)]),
+        _listed("Mixes", [_mix_line(a) for a in done if a.first and a.first.mixes]),
+        _listed("Worse than the plan of a stricter question", list(worse_than_stricter(done))),
         _listed("Worse than the earlier version", list(_worse_lines(done))),
         _listed("Refusals where a narrower search finds a plan", list(_false_lines(done))),
         _listed("Beaten", [f"{a.question.key}: {a.beaten}" for a in done if a.beaten]),
@@ -89,10 +91,6 @@ def _listed(title: str, lines: Sequence[str]) -> str:
 # Figures of one question
 
 
-def _mixes(plan: PlanRecord) -> bool:
-    return plan.mixes_markets or plan.mixes_types
-
-
 def _goal(judged: Sequence[Judged], asked: Asked) -> float | None:
     """The goal in fresh runs: time under a budget, cost under a deadline."""
     if not judged:
@@ -151,7 +149,7 @@ def _plan(of: Callable[[PlanRecord], object]) -> Callable[[Pair], object]:
 
 def _saved_by_mix(pair: Pair) -> float | None:
     first = pair.now.first
-    return _saved(pair.now) if first is not None and _mixes(first) else None
+    return _saved(pair.now) if first is not None and first.mixes else None
 
 
 MIXES: tuple[Column, ...] = (
@@ -161,7 +159,7 @@ MIXES: tuple[Column, ...] = (
     ("mix types", _count(_plan(lambda plan: plan.mixes_types))),
     ("spot, then on demand", _count(_plan(lambda plan: plan.fallback))),
     ("a mix saves: median, most", _middle_and_most(_saved_by_mix)),
-    ("mix only", _count(lambda p: p.now.first and not p.now.unmixed)),
+    ("mix only", _count(lambda p: p.now.first and p.now.first.mixes and not p.now.unmixed)),
     (
         "worse than unmixed",
         _count(lambda p: (saved := _saved(p.now)) is not None and saved < -SAME),
@@ -177,7 +175,7 @@ def _short(runs: Iterable[Judged]) -> float:
 def _by_recording(pair: Pair) -> float | None:
     """Saved by a mix on recorded zones, the mean over campaigns."""
     asked = pair.now
-    if asked.first is None or not _mixes(asked.first):
+    if asked.first is None or not asked.first.mixes:
         return None
     others = {j.on: j for j in asked.judged_unmixed if j.on != "fresh"}
     mine = [(j, others[j.on]) for j in asked.judged if j.on in others]
@@ -191,31 +189,38 @@ AGAIN: tuple[Column, ...] = (
     ("by > 1", _count(lambda p: _short(p.now.judged) > 0.01)),
     ("recorded: cost saved by mixes, median, most", _middle_and_most(_by_recording)),
 )
+PROVEN: tuple[Column, ...] = (
+    ("plans", _count(lambda p: p.now.first)),
+    ("proven", _count(lambda p: _proven(p.now))),
+    ("of one type", _count(lambda p: p.now.first and p.now.one_type_gap == 0.0)),
+    ("gap: median, most", _middle_and_most(lambda p: p.now.gap if p.now.first else None)),
+    ("no plan", _count(lambda p: not p.now.first)),
+    ("proven", _count(lambda p: p.now.status == "infeasible")),
+    ("false", _count(lambda p: p.now.refusal)),
+    ("s: median, most", _middle_and_most(lambda p: p.now.seconds, " s")),
+)
 AGAINST: tuple[Column, ...] = (
     ("asked", _count(lambda p: p.before)),
     ("comparable", _count(lambda p: _change(p.now) is not None)),
     ("worse by > 0.1%", _count(lambda p: (_change(p.now) or 0.0) > SAME)),
     ("better by > 0.1%", _count(lambda p: (_change(p.now) or 0.0) < -SAME)),
     ("proven", _share(lambda p: _proven(p.now))),
-    ("of one type", _share(lambda p: p.now.first and p.now.one_type_gap == 0.0)),
     ("before", _share(lambda p: _proven(p.before))),
-    ("gap: median, most", _middle_and_most(lambda p: p.now.gap if p.now.first else None)),
-    ("before", _middle_and_most(lambda p: p.before.gap if _planned(p.before) else None)),
+    (
+        "gap before: median, most",
+        _middle_and_most(lambda p: p.before.gap if _planned(p.before) else None),
+    ),
     ("no plan", _count(lambda p: not p.now.first)),
     ("before", _count(lambda p: p.before and not p.before.first)),
-    ("false", _count(lambda p: p.now.refusal)),
-    ("s: median, most", _middle_and_most(lambda p: p.now.seconds, " s")),
-    ("before", _middle_and_most(lambda p: p.before.seconds if p.before else None, " s")),
+    (
+        "s before: median, most",
+        _middle_and_most(lambda p: p.before.seconds if p.before else None, " s"),
+    ),
 )
 OVERHEAD: tuple[Column, ...] = (
     ("asked", lambda pairs: str(len(pairs))),
     ("plans", _count(lambda p: p.now.first)),
     ("beaten in cost and time", _count(lambda p: p.now.beaten)),
-    ("of one type proven", _share(lambda p: p.now.first and p.now.one_type_gap == 0.0)),
-    ("gap: median, most", _middle_and_most(lambda p: p.now.gap if p.now.first else None)),
-    ("no plan", _count(lambda p: not p.now.first)),
-    ("false", _count(lambda p: p.now.refusal)),
-    ("s: median, most", _middle_and_most(lambda p: p.now.seconds, " s")),
 )
 
 

@@ -7,7 +7,16 @@ from pathlib import Path
 from recommender.optimize.linear_program import Model
 from recommender.planner.search import PlanSearch
 from recommender.planner.selection import ranked_plans
-from tests.research.mixes.ask import _disagreements, ask, problem_of
+from tests.research.mixes.ask import (
+    _disagreements,
+    answered,
+    ask,
+    found_again,
+    judged,
+    problem_of,
+    record,
+)
+from tests.research.mixes.nested import worse_than_stricter
 from tests.research.mixes.overhead import beaten
 from tests.research.mixes.questions import (
     SMALL_ACCOUNT,
@@ -34,8 +43,15 @@ def rented(market: str, count: int = 2) -> Rented:
     return Rented(count, "aws", "p5.48xlarge", "H100", market, places)
 
 
-def judged(usd: float) -> tuple[Judged, ...]:
+def judged_at(usd: float) -> tuple[Judged, ...]:
     return (Judged("fresh", 100_000, usd, 0.1, 3600.0, 0.96, 0.001),)
+
+
+CHEAP = plan(rented("spot"), goal=1.0)
+
+
+def found(question: Question, first: PlanRecord) -> Asked:
+    return Asked(question, 0.5, "ok", 0.0, "searched", first)
 
 
 def test_the_sweep_asks_more_than_five_hundred_different_questions() -> None:
@@ -109,7 +125,7 @@ def test_the_quotas_of_a_small_account_are_quotas_of_the_catalog() -> None:
 
 def test_what_is_written_is_read_back_as_it_was(tmp_path: Path) -> None:
     first = plan(rented("spot"), rented("on_demand"))
-    asked = Asked(QUESTION, 0.5, "ok", 0.0, "searched", first, None, judged(90.0))
+    asked = Asked(QUESTION, 0.5, "ok", 0.0, "searched", first, None, judged_at(90.0))
     path = tmp_path / "answers.jsonl"
     path.write_text(line(asked) + "\n", encoding="utf-8")
     assert read(path) == [asked]
@@ -119,7 +135,7 @@ def test_what_is_written_is_read_back_as_it_was(tmp_path: Path) -> None:
 def test_the_table_counts_mixes_savings_and_what_got_worse() -> None:
     mixed, pure = plan(rented("spot"), rented("on_demand"), goal=90.0), plan(rented("spot"))
     asked = Asked(
-        QUESTION, 0.5, "ok", 0.0, "searched", mixed, pure, judged(90.0), judged(100.0),
+        QUESTION, 0.5, "ok", 0.0, "searched", mixed, pure, judged_at(90.0), judged_at(100.0),
         before=plan(rented("spot"), goal=80.0),
     )  # fmt: skip
     text = tables([asked], [])
@@ -129,11 +145,54 @@ def test_the_table_counts_mixes_savings_and_what_got_worse() -> None:
     assert "on demand: 1x p5.48xlarge" in tables([refused], [])
 
 
-def test_a_question_is_answered_judged_and_evaluated_again_as_it_was() -> None:
+def test_a_stricter_question_has_no_better_plan() -> None:
+    cheap, dear = plan(rented("spot"), goal=90.0), plan(rented("spot"), goal=100.0)
+    wide, narrow = QUESTION, replace(QUESTION, quotas="96 vCPU")
+    asked = [Asked(wide, 0.5, "ok", 0.0, "searched", dear), found(narrow, cheap)]
+    assert [words.split(";")[0] for words in worse_than_stricter(asked)] == [
+        "resnet18-cifar10 | 24h | none | gang: +11.11%, 2x p5.48xlarge spot"
+    ]
+    assert not list(worse_than_stricter([found(wide, cheap), found(narrow, dear)]))
+    refused = replace(asked[0], first=None)
+    assert "no plan" in next(iter(worse_than_stricter([refused, asked[1]])))
+    # What the search met counts, where a simpler plan within a tie leads.
+    assert not list(worse_than_stricter([replace(asked[0], least=90.0), asked[1]]))
+
+
+def test_questions_are_stricter_by_quota_limits_and_how_the_job_runs() -> None:
+    def worse(one: Question, other: Question) -> bool:
+        dear = found(one, plan(rented("spot"), goal=2.0))
+        return bool(list(worse_than_stricter([dear, found(other, CHEAP)])))
+
+    elastic = replace(QUESTION, runs_as="default")
+    small, narrow = (replace(QUESTION, quotas=each) for each in ("small account", "96 vCPU"))
+    assert worse(elastic, QUESTION)
+    assert not worse(QUESTION, elastic)
+    assert worse(QUESTION, small)
+    assert not worse(small, QUESTION)
+    assert worse(replace(QUESTION, quotas="192 vCPU"), small)
+    assert not worse(narrow, small)
+    assert not worse(small, narrow)
+    assert worse(QUESTION, replace(QUESTION, limits="24h, overhead 5%"))
+    assert not worse(QUESTION, replace(QUESTION, limits="1.3x cheapest"))
+
+
+def test_a_plan_that_mixes_nothing_is_not_judged_again() -> None:
+    asked = ask(QUESTION, snapshot(), None, None)
+    assert asked.status == "ok"
+    assert asked.first is not None
+    assert not asked.first.mixes
+    assert asked.least <= asked.first.goal
+    assert (asked.unmixed, asked.judged, asked.judged_unmixed) == (None, (), ())
+
+
+def test_a_plan_is_judged_and_evaluated_again_as_it_was() -> None:
     catalog = snapshot()
-    once = ask(QUESTION, catalog, None, None)
+    once, search, table = answered(QUESTION, catalog)
     assert once.first is not None
-    again = ask(QUESTION, catalog, once.first, None)
-    assert again.before == once.first
-    assert again.judged[0].runs == 100_000
-    assert abs(again.judged[0].cost_usd / once.first.cost_usd - 1.0) < 0.02
+    again = found_again(search, once.first)
+    assert again is not None
+    assert record(again, search.problem.limits) == once.first
+    runs = judged(table[0], search.problem.limits, None)[0]
+    assert runs.runs == 100_000
+    assert abs(runs.cost_usd / once.first.cost_usd - 1.0) < 0.02
