@@ -132,9 +132,12 @@ def scale(asked: Asking, random: Random) -> Iterator[Pair]:
 
 
 def own_instance(asked: Asking, random: Random) -> Iterator[Pair]:
-    """An own machine with all columns of a catalog machine, fees in its price, is as good as it."""
+    """An own machine with all columns of a catalog machine, fees in its price, is as good as it.
+
+    Both in one region: the own one stands nowhere else, so no other region is asked for it.
+    """
     o, job = asked.catalog.offers, replace(asked.job, setup_s=BOOT_S)
-    plain = replace(asked.choice, market="on_demand", prices_as_quoted=True)
+    plain = replace(asked.choice, market="on_demand", failover="zone", prices_as_quoted=True)
     there = replace(asked, job=job, choice=plain)
     if there.lead is None:
         return
