@@ -89,14 +89,14 @@ def splittable(job: Job) -> bool:
     """Whether the network of a job may be cut: a transformer whose software can, or is asked to.
 
     Under `auto` large networks in a tuned stack (Megatron-LM, NeMo, torchtitan) are, the largest
-    in scripts of the typical stack too, which shard the weights of others. Typical scripts that
-    train adapters (PEFT) shard them whatever the size.
+    in scripts of the typical stack too, which shard the weights of others and wherever adapters
+    are trained (PEFT's guides know FSDP and DeepSpeed, a 70B on 8 H100 too; read 2026-11).
     """
     if job.hidden < 1 or job.layers < 1 or job.sync != "allreduce":
         return False
     if job.sharding == "auto":
-        adapters = job.stack == "typical" and job.method != "full"
-        return not adapters and job.parameters >= LEAST_PARAMETERS[job.stack]
+        shards = job.stack == "typical" and job.method != "full"
+        return job.parameters >= LEAST_PARAMETERS[job.stack] and not shards
     return job.sharding in ("tensor", "pipeline", "context")
 
 
