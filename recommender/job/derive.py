@@ -34,6 +34,8 @@ T = TypeVar("T")
 
 TOKEN_FAMILIES = ("encoder", "decoder", "moe", "encdec")
 TRANSFORMERS = (*TOKEN_FAMILIES, "vit")
+# Adapters of UNets stand beside their attention (LoRA scripts of diffusers, read 2026-11).
+_ADAPTED = {"lora": (*TRANSFORMERS, "diffusion"), "qlora": TRANSFORMERS}
 _SEEING = ("cnn", "vit", "diffusion")  # families of pictures; the latter two in patches
 
 _STATE_BYTES = {"adamw": 8.0, "lamb": 8.0, "sgd": 4.0, "adafactor": 0.1}  # a parameter
@@ -154,7 +156,7 @@ def _batch_problems(file: JobFile) -> list[str]:
 
 
 def _counted(file: JobFile) -> str:
-    unit = file.sample_unit or _UNITS.get(str(file.family), "sample")
+    unit = file.sample_unit or _UNITS.get(str(file.family), "sequence")
     return f"{'an' if unit[:1] in 'aeiou' else 'a'} {unit} job"
 
 
@@ -178,8 +180,13 @@ def _kind_problems(file: JobFile) -> list[str]:
     for key, seeing in (("image_size", _SEEING), ("patch_size", _SEEING[1:])):
         if getattr(file, key) is not None and file.family not in seeing:
             return [f"{key}: {_counted(file)} has none; leave it out"]
-    if file.method in ("lora", "qlora") and file.family not in TRANSFORMERS:
-        return [f"method: {file.method} needs a transformer, not the family {file.family}"]
+    adapted = _ADAPTED.get(file.method or "full")
+    if adapted and file.family not in adapted:
+        unet = " or a UNet" if file.method == "lora" else ""
+        return [f"method: {file.method} needs a transformer{unet}, not the family {file.family}"]
+    counted = file.family in TRANSFORMERS or file.adapted_width or file.trainable_params
+    if adapted and not counted:
+        return ["trainable_params: is missing; say how many the adapters have, such as 23M"]
     if file.post_training is not None and file.family not in ("decoder", "moe"):
         return [f"post_training: {file.post_training} needs a decoder, not {file.family}"]
     if file.generation_share is not None and file.post_training not in ("grpo", "ppo"):
@@ -188,8 +195,8 @@ def _kind_problems(file: JobFile) -> list[str]:
         fits = file.family in TRANSFORMERS
         instead = "choose the method lora or qlora, or leave it out" if fits else "leave it out"
         return [f"lora_rank: has no effect where all weights are trained; {instead}"]
-    counted = (*TOKEN_FAMILIES, "vit") if file.image_size else TOKEN_FAMILIES
-    if file.family not in counted and file.flop_per_sample is None:
+    known = (*TOKEN_FAMILIES, "vit") if file.image_size else TOKEN_FAMILIES
+    if file.family not in known and file.flop_per_sample is None:
         unit, flop = ("image", "105G") if file.family == "vit" else ("sample", "24.5G")
         model = ", or image_size: 224" if file.family == "vit" else ", or model: (--model)"
         said = f"say the FLOP to train on one {unit}, such as {flop}{model}"
@@ -400,7 +407,7 @@ def _trainable(file: JobFile, shape: _Shape, derived: _Derived) -> float:
     if file.trainable_params is not None or file.method in (None, "full"):
         return file.trainable_params or shape.params
     rank = derived.pick("lora_rank", file.lora_rank, _LORA_RANK)
-    if rank > shape.hidden:
+    if rank > shape.hidden > 0:
         raise UsageError(f"lora_rank: {rank} is more than the {shape.hidden} the network is wide")
     width = file.adapted_width or _ADAPTED_PER_HIDDEN * shape.hidden * shape.layers
     return min(rank * width, shape.params)
@@ -408,7 +415,7 @@ def _trainable(file: JobFile, shape: _Shape, derived: _Derived) -> float:
 
 def _tensors(file: JobFile, shape: _Shape, derived: _Derived) -> int:
     each, besides = _TENSORS.get(shape.family, (0, 100))
-    if file.method in ("lora", "qlora"):
+    if file.method in ("lora", "qlora") and shape.layers:
         each, besides = _ADAPTED_TENSORS, 0
     return derived.pick("gradient_tensors", file.gradient_tensors, each * shape.layers + besides)
 
@@ -515,8 +522,9 @@ def _data(file: DataFile, shape: _Shape, samples: float, derived: _Derived) -> D
         size = each if file.bytes_per_sample is None else file.bytes_per_sample
     else:
         size = derived.pick("data.bytes_per_sample", file.bytes_per_sample, each)
+    small = min(size / _IMAGE_BYTES, 1.0)
     cpu = derived.pick(
-        "data.cpu_s_per_sample", file.cpu_s_per_sample, _CPU_S_PER_IMAGE if image else 0.0
+        "data.cpu_s_per_sample", file.cpu_s_per_sample, small * _CPU_S_PER_IMAGE if image else 0.0
     )
     gib = file.gib or (file.at.gib if file.at else 0.0)
     gib = gib or (file.samples or samples) * size / 2**30

@@ -246,10 +246,10 @@ def _network_lines(draft: _Answers) -> list[DraftLine]:
 
 
 def _method_lines(draft: _Answers) -> list[DraftLine]:
-    if not _of_words(draft.found):
-        return []
-    method = draft.usual("method", draft.wanted.method or draft.config.method)
-    lines = [DraftLine("method", method, "full, lora or qlora")]
+    method = draft.wanted.method or draft.config.method
+    if _of_words(draft.found):
+        method = draft.usual("method", method)
+    lines = [DraftLine("method", method, "full, lora or qlora")] if method else []
     if method in ("lora", "qlora"):
         rank = draft.wanted.lora_rank or str(draft.config.lora_rank or "")
         if not rank:
@@ -274,17 +274,21 @@ def _work_lines(draft: _Answers) -> list[DraftLine]:
     config, batch = draft.config, _batch_line(draft)
     own = draft.wanted.examples or draft.wanted.epochs
     amount = None if own else _stated_amount(config)
+    length = draft.wanted.tokens_per_example
+    images = _image_lines(draft)
     if not _of_words(draft.found):
-        return [*_image_lines(draft), *(amount or _example_lines(draft)), batch]
+        words = [DraftLine("tokens_per_example", length)] if length else []
+        return [*images, *(amount or _example_lines(draft)), *words, batch]
     if amount:
-        length = [DraftLine("seq_len", str(config.tokens or 2048), "tokens in a sequence")]
+        long = [DraftLine("seq_len", str(config.tokens or 2048), "tokens in a sequence")]
         if not config.tokens:
             draft.assumed.append("seq_len 2048: --tokens-per-example")
-        return [*amount, *length, batch]
+        return [*images, *amount, *long, batch]
     if config.packed and config.tokens:
-        return [*_packed_lines(draft), batch]
-    tokens = draft.usual("tokens_per_example", draft.wanted.tokens_per_example)
-    lines = [*_example_lines(draft), DraftLine("tokens_per_example", tokens, "in the mean")]
+        return [*images, *_packed_lines(draft), batch]
+    tokens = draft.usual("tokens_per_example", length)
+    mean = DraftLine("tokens_per_example", tokens, "in the mean")
+    lines = [*images, *_example_lines(draft), mean]
     if config.tokens and config.tokens > parse_count(tokens, "--tokens-per-example"):
         lines.append(DraftLine("max_seq_len", str(config.tokens), "it decides the memory"))
     return [*lines, batch]
@@ -333,10 +337,10 @@ def _packed_lines(draft: _Answers) -> list[DraftLine]:
 
 
 def _image_lines(draft: _Answers) -> list[DraftLine]:
-    if not _pixels(draft.found):
-        return []
-    side = draft.usual("image_size", draft.wanted.image_size)
-    return [DraftLine("image_size", side, "pixels of a side")]
+    side = draft.wanted.image_size
+    if _pixels(draft.found):
+        side = draft.usual("image_size", side)
+    return [DraftLine("image_size", side, "pixels of a side")] if side else []
 
 
 def _batch_line(draft: _Answers) -> DraftLine:

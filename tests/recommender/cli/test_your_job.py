@@ -36,21 +36,19 @@ def test_every_command_of_the_page_runs(run: Run, planner: Planner, tmp_path: Pa
 
 
 def test_a_detector_is_planned_by_its_published_flop() -> None:
-    block = re.findall(r"```yaml\n(family: .*?)```", PAGE, re.DOTALL)
-    job = job_from_text(f"schema: recommend.job/v1\nbatch: 64\nsamples: 100k\n{block[0]}")
+    job = own(0)
     assert job.flop_per_sample == pytest.approx(6 * 134.38e9, rel=1e-3)
     assert job.parameters == pytest.approx(41_755_286, rel=2e-3)
 
 
-def own(at: int, batch: int) -> Job:
-    """A job of the page's own FLOP, one pass."""
-    blocks = re.findall(r"```yaml\n(family: .*?)```", PAGE, re.DOTALL)
-    data = "" if "data:" in blocks[at] else "samples: 100k\n"
-    return job_from_text(f"schema: recommend.job/v1\nbatch: {batch}\n{data}{blocks[at]}")
+def own(at: int) -> Job:
+    """A job of the page's own FLOP, as it stands there."""
+    return job_from_text(re.findall(r"```yaml\n(schema: .*?)```", PAGE, re.DOTALL)[at])
 
 
 def test_a_graph_network_is_planned_by_the_flop_of_its_matrices() -> None:
-    job = own(1, 1024)
+    job = own(1)
+    assert job.sample_unit == "sample"
     vertices, neighbours = (1 + 15 + 150, 1 + 15, 1), 1 + 15 + 150 + 750
     widths = ((100, 256), (256, 256), (256, 47))
     forward = sum(2 * 2 * n * a * b for n, (a, b) in zip(vertices, widths, strict=True))
@@ -61,10 +59,10 @@ def test_a_graph_network_is_planned_by_the_flop_of_its_matrices() -> None:
 
 def test_jobs_of_their_own_flop_are_planned_to_the_end() -> None:
     """A detector's arithmetic takes as much longer as it has more FLOP than the same network."""
-    detector = own(0, 16)
+    detector = own(0)
     twice = replace(detector, flop_per_sample=2 * detector.flop_per_sample)
     steps = []
-    for job in (detector, twice, own(1, 1024)):
+    for job in (detector, twice, own(1)):
         answer = ask(small(), job, Choice(providers=("aws",)), deadline_s=30 * 24 * 3600.0)
         plan = answer.plans[answer.best - 1]
         steps.append({(m.count, m.instance_type): p.estimate.step

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from recommender.errors import UsageError
 from recommender.job.derive import intensity_ratio
 from recommender.job.jobfile import find_job, job_from_text
 from recommender.performance.clusters import clusters_of
@@ -46,3 +47,20 @@ def test_networks_that_keep_little_run_as_they_did_in_mlperf(
     columns = machine_columns(job, (P5,), snapshot().gpus, snapshot().achieved)
     step = steps(job, columns, clusters_of(columns, np.array([[1]]))).step_s[0]
     assert batch / step == pytest.approx(rate, rel=error)
+
+
+def test_small_pictures_take_the_processor_less():
+    own = "schema: recommend.job/v1\nfamily: cnn\nparams: 1M\nflop_per_sample: 1G\nbatch: 128\n"
+    seconds = [
+        job_from_text(f"{own}epochs: 2\ndata: {{samples: 1e6{size}}}\n").data.cpu_s_per_sample
+        for size in ("", ", bytes_per_sample: 500kB", ", bytes_per_sample: 3073")
+    ]
+    assert seconds[0] == seconds[1] > 30 * seconds[2]  # of ImageNet, larger, CIFAR-10
+
+
+def test_adapters_of_a_network_that_is_not_known_are_stated():
+    own = "schema: recommend.job/v1\nfamily: diffusion\nparams: 1B\nflop_per_sample: 1T\n"
+    own += "batch: 16\nsamples: 1e6\nmethod: lora\n"
+    with pytest.raises(UsageError, match="trainable_params: is missing"):
+        job_from_text(own)
+    assert job_from_text(own + "trainable_params: 23M\n").trainable_parameters == 23e6

@@ -49,6 +49,29 @@ def test_pictures_are_asked_for_their_size_and_not_for_tokens() -> None:
     assert job.flop_per_sample == pytest.approx(6 * 55.48e9, rel=0.01)
 
 
+def test_adapters_of_a_diffusion_network_are_what_files_of_kohyas_scripts_hold() -> None:
+    said = Wanted("stabilityai/stable-diffusion-xl-base-1.0", "lora", "128", image_size="512")
+    job = job_from_text(draft_job(said, None).text)
+    assert 2 * job.trainable_parameters == pytest.approx(681e6, rel=0.01)  # rank 128, 2 bytes each
+    whole = job_from_text(draft_job(Wanted(said.model, image_size="512"), None).text)
+    assert job.flop_per_sample == pytest.approx(2 / 3 * whole.flop_per_sample)
+    assert job.checkpoint_bytes < whole.checkpoint_bytes / 5
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        (Wanted("microsoft/resnet-50", "lora"), "lora needs a transformer or a UNet"),
+        (Wanted("Qwen/Qwen2.5-7B", image_size="224"), "image_size: a sequence job has none"),
+        (Wanted("google/vit-base-patch16-224", tokens_per_example="50"), "no sequences of tokens"),
+        (Wanted("google/vit-base-patch16-224", post_training="dpo"), "dpo needs a decoder"),
+    ],
+)
+def test_what_is_said_and_cannot_be_is_refused(said: Wanted, reason: str) -> None:
+    with pytest.raises(UsageError, match=reason):
+        job_from_text(draft_job(said, None).text)
+
+
 def test_packed_examples_are_told_by_their_tokens() -> None:
     draft, job = from_file("axolotl_qlora.yaml", examples="50k", tokens_per_example="600", gpus="8")
     assert job.samples * job.tokens_per_sample == 50_000 * 600 * 4
