@@ -8,6 +8,7 @@ from itertools import groupby
 from recommender.catalogs.frozen import dataclass
 from recommender.catalogs.registry import CLOUDS, ProviderInfo
 from recommender.job.job import Job
+from recommender.performance.checkpoint import insurance_interval_s
 from recommender.plan.limits import Limits
 from recommender.plan.plan import Fallback, Machines, Plan, StepSplit
 
@@ -101,8 +102,6 @@ class RunDescription:
     @property
     def disk_gb(self) -> int:
         """A machine's disk: a checkpoint that is restored, and its part of two new ones."""
-        if not self.saves:
-            return USUAL_DISK_GB
         held_gb = self.job.checkpoint_bytes / 1e9 * (1.0 + 2.0 / self.nodes)
         return max(USUAL_DISK_GB, math.ceil(_SYSTEM_GB + held_gb))
 
@@ -112,8 +111,16 @@ class RunDescription:
         return locations_of(self.plan)
 
     @property
-    def saves(self) -> bool:
-        """Whether checkpoints are written."""
+    def interval_s(self) -> float:
+        """Seconds between two checkpoints; a plan that counts on none has them for crashes."""
+        if self.counts_on_checkpoints:
+            return self.plan.checkpointing.interval_s
+        plan = self.plan
+        return insurance_interval_s(self.job, self.nodes, plan.gpus, self.work_s)
+
+    @property
+    def counts_on_checkpoints(self) -> bool:
+        """Whether the estimate holds what saves cost: where spot machines train."""
         return self.plan.checkpointing.path != "none"
 
     @property

@@ -22,12 +22,19 @@ _MOUNT = "/checkpoints"
 _RANKS = RankVariables(
     "$DSTACK_NODES_NUM", "$DSTACK_NODE_RANK", "$DSTACK_MASTER_NODE_IP", "$DSTACK_GPUS_PER_NODE"
 )
+_COMMANDS = (
+    *script_lines(_RANKS),
+    f"  if bash {SCRIPT}; then exit 0; else ended=$?; fi",
+    '  [ "$ended" -ne 124 ] || break  # its time is over',
+    "  sleep 60",
+    "done",
+    'exit "$ended"',
+)
 
 
 def files(run: RunDescription, folder: str) -> tuple[ExportFile, ...]:
     """The task, and the volume that its checkpoints are on."""
-    task = ExportFile(TASK, _task(run, folder))
-    return (task, ExportFile(VOLUME, _volume(run, folder))) if run.saves else (task,)
+    return (ExportFile(TASK, _task(run, folder)), ExportFile(VOLUME, _volume(run, folder)))
 
 
 def _volume(run: RunDescription, folder: str) -> str:
@@ -49,10 +56,7 @@ def _volume(run: RunDescription, folder: str) -> str:
 
 
 def _task(run: RunDescription, folder: str) -> str:
-    first = run.machines
-    places = run.locations[:1] if run.saves else run.locations
-    zones = [zone for location in places for zone in location.zones[: 1 if run.saves else None]]
-    regions = list(dict.fromkeys(location.region for location in places))
+    first, place = run.machines, run.locations[0]
     hours = math.ceil(run.longest_s / 3600.0)
     lines = [
         *commented(header(run, start_line(run, "dstack", folder), _remarks(run, folder))),
@@ -60,8 +64,8 @@ def _task(run: RunDescription, folder: str) -> str:
         f"name: {run.name}",
         f"nodes: {run.nodes}",
         f"backends: {sequence([first.provider])}",
-        f"regions: {sequence(regions)}",
-        *([f"availability_zones: {sequence(zones)}"] if zones else []),
+        f"regions: {sequence([place.region])}",
+        *[f"availability_zones: {sequence([zone])}" for zone in place.zones[:1]],
         f"instance_types: {sequence([first.instance_type])}",
         f"spot_policy: {'spot' if first.market == 'spot' else 'on-demand'}",
         "resources:",
@@ -74,29 +78,15 @@ def _task(run: RunDescription, folder: str) -> str:
         "# The folder with your training script.",
         "repos:",
         "  - .",
+        "volumes:",
+        f"  - name: {run.name}  # of {VOLUME}",
+        f"    path: {_MOUNT}",
+        "env:",
     ]
-    if run.saves:
-        lines += [
-            "volumes:",
-            f"  - name: {run.name}  # of {VOLUME}",
-            f"    path: {_MOUNT}",
-        ]
-    lines += ["env:"]
     for each in variables(run, f"{_MOUNT}/{run.name}"):
         lines.append(f"  - {scalar(f'{each.name}={each.value}')}  # {each.meaning}")
-    lines += ["commands:", "  - |", *block(_commands(run), "    ")]
+    lines += ["commands:", "  - |", *block(_COMMANDS, "    ")]
     return "\n".join(lines) + "\n"
-
-
-def _commands(run: RunDescription) -> list[str]:
-    return [
-        *script_lines(run, _RANKS),
-        f"  if bash {SCRIPT}; then exit 0; else ended=$?; fi",
-        '  [ "$ended" -ne 124 ] || break  # its time is over',
-        "  sleep 60",
-        "done",
-        'exit "$ended"',
-    ]
 
 
 def why_not(run: RunDescription) -> str:
@@ -107,7 +97,7 @@ def why_not(run: RunDescription) -> str:
         return "its nodes are of one machine type, and this plan mixes them; export --to torchrun"
     if run.machines.confidential:
         return "it sets no security type, which confidential VMs need; export --to torchrun"
-    if run.saves and (run.nodes > 1 or run.machines.provider not in _WITH_VOLUMES):
+    if run.nodes > 1 or run.machines.provider not in _WITH_VOLUMES:
         return (
             "its volumes, which would hold the checkpoints, are of one machine of AWS or Google "
             "Cloud; export --to skypilot"
@@ -116,17 +106,16 @@ def why_not(run: RunDescription) -> str:
 
 
 def _remarks(run: RunDescription, folder: str) -> tuple[str, ...]:
-    found = fallback_words(
-        run,
-        "dstack knows no deadline: you stop this run and start one on demand then."
-        f"{unswitched_words(run)}",
-    )
-    if run.saves:
-        found += [
-            f"Make the volume of the checkpoints first ({VOLUME}), and dstack init in your folder:",
-            f"  dstack apply -f {in_folder(folder, VOLUME)}",
-        ]
-    if run.saves and (run.spot or len(run.locations) > 1):
+    found = [
+        *fallback_words(
+            run,
+            "dstack knows no deadline: you stop this run and start one on demand then."
+            f"{unswitched_words(run)}",
+        ),
+        f"Make the volume of the checkpoints first ({VOLUME}), and dstack init in your folder:",
+        f"  dstack apply -f {in_folder(folder, VOLUME)}",
+    ]
+    if run.spot or len(run.locations) > 1:
         found.append(
             "A volume is of one zone: this run stays in the first place of the plan's list and "
             f"waits longer for {'spot' if run.spot else 'machines'} than the estimate counts."

@@ -90,7 +90,7 @@ def machine_script(run: RunDescription, steps: MachineSteps) -> str:
         'cd "$OUTPUT_DIR/code"',
         "[ ! -f requirements.txt ] || pip install -r requirements.txt",
         "",
-        *(_saving_lines(run) if run.saves else []),
+        *_saving_lines(run),
         *_training_lines(run),
     ]
     return "\n".join(lines) + "\n"
@@ -154,14 +154,13 @@ _SAVE_NEW = (
 
 
 def _training_lines(run: RunDescription) -> list[str]:
-    again = run.saves and run.nodes > 1
     return [
-        *script_lines(run, _RANKS),
+        *script_lines(_RANKS),
         f"  if bash {SCRIPT}; then ended='done'; break; fi",
         "  sleep 60",
-        *(["  restore_again"] if again else []),
+        *(["  restore_again"] if run.nodes > 1 else []),
         "done",
-        *(['kill "$saving" || true'] if run.saves else []),
+        'kill "$saving" || true',
     ]
 
 

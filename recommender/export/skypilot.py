@@ -251,22 +251,20 @@ def _remarks(run: RunDescription) -> tuple[str, ...]:
 
 
 def _text(run: RunDescription, name: str, nodes: int, head: list[str], resources: list[str]) -> str:
-    train = run_lines(run, _RANKS)
+    train = run_lines(_RANKS)
     lines = [*head, f"name: {name}", f"num_nodes: {nodes}", "", *resources, "", "envs:"]
     lines += environment(variables(run, f"{_MOUNT}/{run.name}"))
-    if run.saves:
-        store = _STORES.get(run.machines.provider, "s3")
-        lines += [
-            "  CHECKPOINT_BUCKET: null  # yours: sky jobs launch --env CHECKPOINT_BUCKET=...",
-            "",
-            "file_mounts:",
-            f"  {_MOUNT}:",
-            "    name: ${CHECKPOINT_BUCKET}  # made if it does not exist",
-            f"    store: {store}",
-            "    mode: MOUNT_CACHED  # written at the speed of the disk, uploaded behind it",
-            "    # One file after another, so that what a checkpoint ends with is uploaded last.",
-            "    config: {mount_cached: {transfers: 1}}",
-        ]
+    lines += [
+        "  CHECKPOINT_BUCKET: null  # yours: sky jobs launch --env CHECKPOINT_BUCKET=...",
+        "",
+        "file_mounts:",
+        f"  {_MOUNT}:",
+        "    name: ${CHECKPOINT_BUCKET}  # made if it does not exist",
+        f"    store: {_STORES[run.machines.provider]}",
+        "    mode: MOUNT_CACHED  # written at the speed of the disk, uploaded behind it",
+        "    # One file after another, so that what a checkpoint ends with is uploaded last.",
+        "    config: {mount_cached: {transfers: 1}}",
+    ]
     lines += ["", "# The folder with your training script.", "workdir: .", "", "setup: |"]
     lines += block(["[ ! -f requirements.txt ] || pip install -r requirements.txt"])
     lines += ["", "run: |", *block(train)]

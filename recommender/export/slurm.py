@@ -31,7 +31,7 @@ def files(run: RunDescription, folder: str) -> tuple[ExportFile, ...]:
         "export MASTER_ADDR",
         "# Every node runs the lines up to EOF.",
         "srun --ntasks-per-node=1 --kill-on-bad-exit=1 bash -s <<'EOF'",
-        *run_lines(run, _RANKS),
+        *run_lines(_RANKS),
         "EOF",
     ]
     return (ExportFile(SCRIPT, "\n".join(lines) + "\n"),)

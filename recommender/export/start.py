@@ -56,8 +56,8 @@ def start_words(run: RunDescription, target: str, folder: str) -> Start:
 def _sky_words(run: RunDescription, folder: str) -> Start:
     if run.fallback is not None:
         return ("bash", in_folder(folder, "launch.sh"))
-    bucket = ("--env", f"CHECKPOINT_BUCKET={BUCKET}") if run.saves else ()
-    return ("sky", "jobs", "launch", *bucket, in_folder(folder, "train.yaml"))
+    bucket = f"CHECKPOINT_BUCKET={BUCKET}"
+    return ("sky", "jobs", "launch", "--env", bucket, in_folder(folder, "train.yaml"))
 
 
 def in_folder(folder: str, name: str) -> str:
@@ -77,5 +77,5 @@ def start_line(run: RunDescription, target: str, folder: str) -> str:
         )
     if target in _NAMED:
         return " ".join((f"CHECKPOINT_BUCKET={BUCKET}", *_NAMED[target], line))
-    named = target != "skypilot" or not run.saves or "CHECKPOINT_BUCKET" in line
+    named = target != "skypilot" or "CHECKPOINT_BUCKET" in line
     return line if named else f"CHECKPOINT_BUCKET={BUCKET} {line}"

@@ -24,7 +24,7 @@ def files(run: RunDescription, folder: str) -> tuple[ExportFile, ...]:
     ]
     for each in variables(run, f"/mnt/checkpoints/{run.name}"):
         lines += [f"# {each.meaning}", f"export {assignment(each.name, each.value)}"]
-    lines += ["", *run_lines(run, _RANKS)]
+    lines += ["", *run_lines(_RANKS)]
     return (ExportFile(SCRIPT, "\n".join(lines) + "\n", True),)
 
 
@@ -41,9 +41,8 @@ def _remarks(run: RunDescription) -> tuple[str, ...]:
             run,
             f"You make the switch: start this script on those machines.{unswitched_words(run)}",
         ),
+        "CHECKPOINT_DIR is a mounted bucket, the same on every machine.",
     ]
-    if run.saves:
-        found.append("CHECKPOINT_DIR is a mounted bucket, the same on every machine.")
     if run.mixed:
         found.append(f"A mix: ranks {_ranks(run.plan.machines)}.")
     return (*found, cap_words(run))

@@ -44,7 +44,7 @@ def variables(run: RunDescription, checkpoint_dir: str) -> tuple[Variable, ...]:
     step, job = run.step, run.job
     copy = "copy of the network" if step.cuts_network else "GPU"
     batch = float(job.batch_on(sum(m.count * m.gpus for m in run.plan.machines)))
-    fixed = [
+    return (
         Variable("TRAIN_SCRIPT", "train.py", "your training script; its flags: see the last line"),
         Variable("GLOBAL_BATCH", f"{batch:.0f}", "samples per optimiser step, on all GPUs"),
         Variable("MICRO_BATCH", str(step.micro_batch), f"samples per {copy} and pass, at most"),
@@ -57,18 +57,12 @@ def variables(run: RunDescription, checkpoint_dir: str) -> tuple[Variable, ...]:
         ),
         Variable("PRECISION", job.precision, "of the arithmetic"),
         Variable("LONGEST_RUN_S", f"{run.longest_s:.0f}", "the run is stopped for good after this"),
-    ]
-    if not run.saves:
-        return tuple(fixed)
-    good = run.plan.checkpointing.as_good_s
-    return (
-        *fixed,
-        Variable("CHECKPOINT_DIR", checkpoint_dir, "where checkpoints are written and read"),
         Variable(
-            "CHECKPOINT_INTERVAL_S",
-            f"{math.ceil(run.plan.checkpointing.interval_s)}",
-            f"seconds between two; {good[0]:.0f} to {good[1]:.0f} cost next to nothing more",
+            "CHECKPOINT_DIR",
+            checkpoint_dir,
+            "where checkpoints are written and read, and the weights at the end",
         ),
+        Variable("CHECKPOINT_INTERVAL_S", f"{math.ceil(run.interval_s)}", _interval_words(run)),
         Variable(
             "USD_PER_HOUR",
             f"{run.plan.usd_per_hour:.4g}",
@@ -85,61 +79,16 @@ def changed_by_fallback(run: RunDescription) -> tuple[Variable, ...]:
     return tuple(late for first, late in pairs if late.value != first.value)
 
 
+def _interval_words(run: RunDescription) -> str:
+    if not run.counts_on_checkpoints:
+        return "seconds between two; for crashes: the estimate counts on no checkpoints"
+    low, high = run.plan.checkpointing.as_good_s
+    return f"seconds between two; {low:.0f} to {high:.0f} cost next to nothing more"
+
+
 def _sharding(step: StepSplit) -> str:
     """A word that a script can compare: "fsdp", or degrees: "tp8-pp2", "fsdp16-cp8"."""
     return re.sub(" × |, ", "-", step.sharding).replace(" ", "").lower()
-
-
-def run_lines(run: RunDescription, ranks: RankVariables) -> list[str]:
-    """The commands of one machine, as lines of bash; variables are set before them."""
-    return [
-        "set -euo pipefail",
-        *_cap_lines(run),
-        *_resume_lines(run),
-        'timeout --kill-after=60 "$left" torchrun \\',
-        f'  --nnodes "{ranks.nodes}" --nproc-per-node "{ranks.gpus}" \\',
-        f'  --node-rank "{ranks.rank}" --master-addr "{ranks.master}" \\',
-        f"  --master-port {MASTER_PORT} \\",
-        f'  "$TRAIN_SCRIPT"{_resume_flag(run)}',
-    ]
-
-
-def script_lines(run: RunDescription, ranks: RankVariables) -> list[str]:
-    """The commands of one machine in a file, and the head of a loop that starts it four times."""
-    return [
-        f"cat > {SCRIPT} <<'EOF'",
-        *run_lines(run, ranks),
-        "EOF",
-        "# A crash of the script is tried again, as often as three times.",
-        "for _ in 1 2 3 4; do",
-    ]
-
-
-def _cap_lines(run: RunDescription) -> list[str]:
-    if not run.saves:
-        return ["left=$LONGEST_RUN_S"]
-    return [
-        "# The cap counts from the first start, through all restarts.",
-        'mkdir -p "$CHECKPOINT_DIR"',
-        'began="$CHECKPOINT_DIR/began"',
-        '[ -s "$began" ] || date +%s > "$began"',
-        'left=$(( $(cat "$began") + LONGEST_RUN_S - $(date +%s) ))',
-        'if [ "$left" -le 0 ]; then',
-        '  echo "stopped for good after LONGEST_RUN_S; to begin anew remove $began" >&2',
-        "  exit 124",
-        "fi",
-    ]
-
-
-def _resume_lines(run: RunDescription) -> list[str]:
-    if not run.saves:
-        return []
-    return [
-        "# Resume from the newest checkpoint that is complete; at the first start there is none.",
-        "newest=$(",
-        *(f"  {line}" for line in newest_complete("checkpoint")),
-        ")",
-    ]
 
 
 def newest_complete(*kinds: str) -> list[str]:
@@ -154,5 +103,45 @@ def newest_complete(*kinds: str) -> list[str]:
     ]
 
 
-def _resume_flag(run: RunDescription) -> str:
-    return ' ${newest:+--resume_from_checkpoint "$newest"}' if run.saves else ""
+_CAP_LINES = (
+    "# The cap counts from the first start, through all restarts.",
+    'mkdir -p "$CHECKPOINT_DIR"',
+    'began="$CHECKPOINT_DIR/began"',
+    '[ -s "$began" ] || date +%s > "$began"',
+    'left=$(( $(cat "$began") + LONGEST_RUN_S - $(date +%s) ))',
+    'if [ "$left" -le 0 ]; then',
+    '  echo "stopped for good after LONGEST_RUN_S; to begin anew remove $began" >&2',
+    "  exit 124",
+    "fi",
+)
+_RESUME_LINES = (
+    "# Resume from the newest checkpoint that is complete; at the first start there is none.",
+    "newest=$(",
+    *(f"  {line}" for line in newest_complete("checkpoint")),
+    ")",
+)
+
+
+def run_lines(ranks: RankVariables) -> list[str]:
+    """The commands of one machine, as lines of bash; variables are set before them."""
+    return [
+        "set -euo pipefail",
+        *_CAP_LINES,
+        *_RESUME_LINES,
+        'timeout --kill-after=60 "$left" torchrun \\',
+        f'  --nnodes "{ranks.nodes}" --nproc-per-node "{ranks.gpus}" \\',
+        f'  --node-rank "{ranks.rank}" --master-addr "{ranks.master}" \\',
+        f"  --master-port {MASTER_PORT} \\",
+        '  "$TRAIN_SCRIPT" ${newest:+--resume_from_checkpoint "$newest"}',
+    ]
+
+
+def script_lines(ranks: RankVariables) -> list[str]:
+    """The commands of one machine in a file, and the head of a loop that starts it four times."""
+    return [
+        f"cat > {SCRIPT} <<'EOF'",
+        *run_lines(ranks),
+        "EOF",
+        "# A crash of the script is tried again, as often as three times.",
+        "for _ in 1 2 3 4; do",
+    ]

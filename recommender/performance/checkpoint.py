@@ -3,6 +3,8 @@
 Every function takes clusters as columns and gives arrays of shape (clusters,), in seconds.
 """
 
+import math
+
 import numpy as np
 
 from recommender.arrays import Bools, Floats
@@ -25,6 +27,12 @@ NOTICE_CHANCE = 0.95  # that such a save is complete; assumed (2026-11)
 TIER_BUFFERS = 2.0  # checkpoints held in memory at once; DeepVM's ancestor code (2024)
 EXACT = 5  # intervals of a run summed one by one
 AS_GOOD = 0.001  # of the progress, that another usual interval may lose and be as good
+# Saves of a plan that counts on none, as insurance against crashes; assumed (2026-11).
+INSURED_S = 3600.0  # most work that a crash costs
+INSURED_SHARE = 0.1  # of the job, that a crash costs at most, ...
+LARGE_INSURED_SHARE = 0.25  # ... and where saves are slow
+INSURANCE_STALL = 0.005  # of the time, that these saves may stop the training
+HOST_BYTES_PER_S = 6e9  # of one GPU: the slowest of the catalog have 6.3
 # Trainers that one receiver takes before incast, by min(NIC) in Gbit/s: DeepVM
 # `solution/run.py`, lass-lab/DeepVM 73feab9 (2024-04)
 FAN_IN_GBIT = (0.3, 1.7, 5.0, 10.0, 12.5, 15.0, 25.0, 30.0)
@@ -191,6 +199,25 @@ def as_good_intervals(
         return only, only
     as_good = USUAL_S[gained >= (1.0 - AS_GOOD) * gained.max()]
     return float(as_good[0]), float(as_good[-1])
+
+
+def insurance_interval_s(job: Job, machines: int, gpus: int, work_s: float) -> float:
+    """The interval of a plan that counts on no checkpoints: for crashes, at next to no cost.
+
+    The longest of the usual ones up to an hour and a tenth of the job. Where its saves would stop
+    the training for more than 0.5 % of the time, a longer one, from a quarter of the job on the
+    next; never one shorter than a save.
+    """
+    copy_s = job.checkpoint_bytes / (gpus * HOST_BYTES_PER_S)
+    rate = machines * object_store_rate(np.array(UNKNOWN_NIC_BYTES_PER_S))
+    write = float(write_s(PARALLEL_PARTS, job.checkpoint_bytes, job.gradient_tensors, rate))
+    stall_s = copy_s if job.asynchronous_save else copy_s + write
+    most_s = max(min(INSURED_S, INSURED_SHARE * work_s), USUAL_S[0])
+    longest_s = USUAL_S[np.searchsorted(USUAL_S, most_s, side="right") - 1]
+    cheap_s = min(stall_s / INSURANCE_STALL, LARGE_INSURED_SHARE * work_s)
+    least_s = max(longest_s, cheap_s, write)
+    at = int(np.searchsorted(USUAL_S, least_s))
+    return float(USUAL_S[at]) if at < len(USUAL_S) else math.ceil(least_s / 3600.0) * 3600.0
 
 
 def _gained(

@@ -24,7 +24,7 @@ export ACTIVATION_CHECKPOINTING=1
 export PRECISION=bf16
 # the run is stopped for good after this
 export LONGEST_RUN_S=86400
-# where checkpoints are written and read
+# where checkpoints are written and read, and the weights at the end
 export CHECKPOINT_DIR=/checkpoints/llama3-8b-pretrain
 # seconds between two; 600 to 1200 cost next to nothing more
 export CHECKPOINT_INTERVAL_S=900

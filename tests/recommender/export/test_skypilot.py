@@ -53,11 +53,14 @@ def test_checkpoints_go_to_a_bucket_that_has_to_be_named():
     assert "--resume_from_checkpoint" in made["run"]
 
 
-def test_a_plan_that_saves_nothing_needs_no_bucket():
+def test_what_a_plan_without_checkpoints_has_trained_is_in_the_bucket_at_the_end():
+    assert ON_DEMAND.plan.checkpointing.path == "none"
     made = job(ON_DEMAND)
-    assert "file_mounts" not in made
-    assert "CHECKPOINT_BUCKET" not in made["envs"]
-    assert start_line(ON_DEMAND, "skypilot", "run") == "sky jobs launch run/train.yaml"
+    assert made["file_mounts"]["/checkpoints"]["mode"] == "MOUNT_CACHED"
+    assert made["envs"]["CHECKPOINT_DIR"].startswith("/checkpoints/")
+    assert start_line(ON_DEMAND, "skypilot", "run") == (
+        "sky jobs launch --env CHECKPOINT_BUCKET=YOUR-BUCKET run/train.yaml"
+    )
 
 
 def test_the_fallback_is_a_job_of_its_own_and_the_script_makes_the_switch():

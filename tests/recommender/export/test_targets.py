@@ -128,9 +128,20 @@ def test_a_run_beyond_its_cap_is_not_started_again(tmp_path: Path):
     assert not (tmp_path / "arguments").exists()
 
 
-def test_a_plan_that_saves_nothing_keeps_its_cap(tmp_path: Path):
-    assert started(tmp_path, ON_DEMAND).returncode == 0
-    assert not (tmp_path / "saved").exists()
+def test_a_plan_that_counts_on_no_checkpoints_saves_and_resumes_nevertheless(tmp_path: Path):
+    """Its machines go with the trained weights on them, and a crash would begin anew."""
+    run = ON_DEMAND
+    assert run.plan.checkpointing.path == "none"
+    whole = saved(tmp_path, 1000, "trainer_state.json")
+    assert started(tmp_path, run).returncode == 0
+    words = (tmp_path / "arguments").read_text("utf-8").split()
+    assert words[-2:] == ["--resume_from_checkpoint", str(whole)]
+    told = {each.name: each for each in variables(run, "")}
+    assert float(told["CHECKPOINT_INTERVAL_S"].value) <= run.work_s / 2
+    assert "counts on no checkpoints" in told["CHECKPOINT_INTERVAL_S"].meaning
+    assert told["USD_PER_HOUR"].value == "21.96"
+    (tmp_path / "saved" / "began").write_text("1000\n", encoding="utf-8")
+    assert started(tmp_path, run).returncode == 124
 
 
 def test_a_cut_network_is_told_in_words_that_can_be_compared():

@@ -14,6 +14,7 @@ from recommender.performance.checkpoint import (
     anchor,
     as_good_intervals,
     best_interval,
+    insurance_interval_s,
     memory_tier,
     none,
     object_store,
@@ -200,3 +201,24 @@ def test_usual_intervals_cost_next_to_nothing_beside_the_very_best(mean, sigma, 
 def test_a_transfer_longer_than_every_usual_interval_is_followed_by_whole_hours():
     found = best_interval(*arrays(1e6, 1.0, 0.0, 60.0, 90_000.0, 0.0))
     assert found[0] == 25 * 3600.0
+
+
+@pytest.mark.parametrize("work_h", [0.2, 1, 5, 24, 500])
+@pytest.mark.parametrize("size", [8e7, 5e9, SIZE, 2e12])
+@pytest.mark.parametrize("asynchronous", [True, False])
+def test_saves_for_crashes_cost_next_to_nothing_or_are_few(
+    work_h: float, size: float, asynchronous: bool
+):
+    """The stall is that of an ordinary machine of the catalog, with 100 Gbit/s."""
+    job, two = fleet(machines=2, checkpoint_bytes=size, asynchronous_save=asynchronous)
+    found = insurance_interval_s(job, 2, 16, work_h * 3600.0)
+    saved = object_store(job, two, 30.0)
+    assert saved.stall_s[0] <= 0.005 * found or found >= work_h * 900.0
+    assert saved.transfer_s[0] <= found
+    assert found >= 60.0
+
+
+def test_saves_for_crashes_are_an_hour_apart_in_long_runs_and_a_tenth_in_short_ones():
+    job, _ = fleet(checkpoint_bytes=8e7, asynchronous_save=True)
+    found = [insurance_interval_s(job, 1, 8, hours * 3600.0) for hours in (0.2, 1.0, 4.0, 30.0)]
+    assert found == [60.0, 300.0, 1200.0, 3600.0]
