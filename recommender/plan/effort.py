@@ -5,10 +5,12 @@ that meet over a network is no saving. So what most people would rent is the lea
 
     cost + hour · effort + waiting + surprise · (what one in twenty pays and waits above them)
 
-An hour of waiting is worth a share of an hour of work: the job runs by itself. Who pays for speed
-(a budget, no deadline) looks on for the first hours, and does something else for the others.
-Hours are assumed where no source is named.
+An hour of waiting is worth a share of an hour of work: the job runs by itself. The usual time is
+worth twice as much to who pays for speed (a budget, no deadline). Hours are assumed where no
+source is named.
 """
+
+from math import log2
 
 from recommender.catalogs.frozen import dataclass
 from recommender.plan.plan import Plan
@@ -16,19 +18,18 @@ from recommender.plan.plan import Plan
 # Median of software developers in the United States: 132,270 USD a year of 2,080 hours (BLS,
 # Occupational Employment and Wage Statistics, May 2023).
 HOUR_USD = 64.0
-IDLE = 1.0 / 8.0  # an hour of waiting for a job that runs by itself, as a share of one of work
-WAIT_USD = HOUR_USD * IDLE  # what an hour of waiting is worth
-WATCHED_H = 2.0  # for which who pays for speed does nothing else
+WAIT_USD = HOUR_USD / 8.0  # an hour of waiting for a job that runs by itself
+HURRY = 2.0  # times that, to who pays for speed
 COFFEE_H = 0.5  # below which nobody counts the minutes
 SURPRISE = 0.25  # of what one in twenty pays above the mean and waits above what is usual
 ASK_H = 0.25  # to ask for a quota that a new account lacks
 ASK_PER_GPU_H = 1.0 / 16.0  # of a first machine of eight: more is asked for with a reason
 # Of the GPUs beyond it: such requests are not granted by themselves but argued for with the
 # provider, split, cut or refused, and capacity for all at once is looked for besides.
-ARGUE_PER_GPU_H = 1.0 / 4.0
+ARGUE_PER_GPU_H = 1.0 / 8.0
 ONE_MACHINE = 8  # GPUs of the largest machines that clouds rent
 RESUME_H = 0.5  # to see that the job resumes from its checkpoints
-CLUSTER_H = 0.5  # to start several machines that find each other
+CLUSTER_H = 0.5  # to start two machines that find each other, and for each doubling again
 LOOK_H = 1.0 / 30.0  # at each interruption
 
 
@@ -54,7 +55,7 @@ def effort_of(plan: Plan) -> Effort:
     return Effort(
         quota_h=_quota_h(plan.gpus) if asks else 0.0,
         resume_h=RESUME_H if spot else 0.0,
-        cluster_h=CLUSTER_H if sum(m.count for m in plan.machines) > 1 else 0.0,
+        cluster_h=CLUSTER_H * log2(sum(m.count for m in plan.machines)),
         look_h=LOOK_H * plan.estimate.interruptions,
     )
 
@@ -68,12 +69,12 @@ def _quota_h(gpus: int) -> float:
 def generalised_cost_usd(plan: Plan, in_a_hurry: bool) -> float:
     """Money, effort, waiting and surprises of a plan together."""
     cost, time = plan.estimate.cost, plan.estimate.time
-    usual_h = _waiting_h(time.trimmed_mean / 3600.0, in_a_hurry)
-    unlucky_h = max(_waiting_h(time.p95 / 3600.0, in_a_hurry) - usual_h, 0.0)
+    usual_h, unlucky_h = _counted_h(time.trimmed_mean), _counted_h(time.p95)
     return (
         cost.mean
         + SURPRISE * max(cost.p95 - cost.mean, 0.0)
-        + HOUR_USD * (effort_of(plan).total_h + usual_h + SURPRISE * unlucky_h)
+        + HOUR_USD * effort_of(plan).total_h
+        + WAIT_USD * (_hurry(in_a_hurry) * usual_h + SURPRISE * max(unlucky_h - usual_h, 0.0))
     )
 
 
@@ -84,15 +85,17 @@ def screened_cost_usd(
 
     Every quota is asked for; interruptions and what one in twenty pays are left out.
     """
-    effort_h = _quota_h(gpus) + RESUME_H * spot + CLUSTER_H * (machines > 1)
-    return cost_usd + HOUR_USD * (effort_h + _waiting_h(time_s / 3600.0, in_a_hurry))
+    effort_h = _quota_h(gpus) + RESUME_H * spot + CLUSTER_H * log2(machines)
+    waiting_usd = WAIT_USD * _hurry(in_a_hurry) * _counted_h(time_s)
+    return cost_usd + HOUR_USD * effort_h + waiting_usd
 
 
-def _waiting_h(hours: float, in_a_hurry: bool) -> float:
-    """Hours of work that waiting is worth."""
-    hours = max(hours, COFFEE_H)
-    watched = min(hours, WATCHED_H) if in_a_hurry else 0.0
-    return watched + IDLE * (hours - watched)
+def _counted_h(seconds: float) -> float:
+    return max(seconds / 3600.0, COFFEE_H)
+
+
+def _hurry(in_a_hurry: bool) -> float:
+    return HURRY if in_a_hurry else 1.0
 
 
 def reasons_of(plan: Plan) -> tuple[str, ...]:

@@ -122,6 +122,8 @@ def _quotas(problem: Problem) -> tuple[list[SensitivityStep], list[str]]:
     best = _plan_of_other_offers(problem, without_quotas(problem.choice))
     if best is None:
         return [], []
+    if steps and problem.limits.by_value:
+        return steps, said  # the best is the fastest at any price: nobody's first request
     steps.append(SensitivityStep("larger quotas", _effect_alone(best), best))
     return steps, [*said, f"the quotas: the best plan needs {needs_words(best)}"]
 

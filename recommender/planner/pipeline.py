@@ -137,11 +137,20 @@ class Pipeline:
         return proof_of(self.search, self.ranked.plans[0] if curve else None)
 
     def _changes(self) -> tuple[SensitivityStep, ...]:
-        """What other limits are worth: of the plan best by the goal, and of the one that leads."""
+        """What other limits are worth: of the plan best by the goal, and of the one that leads.
+
+        Not of the fastest at any price, which is none of the three.
+        """
         cut = tail_cut(self.search, self.table[self.lead - 1].plan)
         if self.lead != self.best:
             cut = tuple(replace(step, effect=f"plan {self.lead}: {step.effect}") for step in cut)
-        return (*sensitivity(self.search, self.ranked.plans[0]), *cut)
+        asked = not self.problem.limits.by_value or self.best in self._picked
+        return (*(sensitivity(self.search, self.ranked.plans[0]) if asked else ()), *cut)
+
+    @property
+    def _picked(self) -> set[int]:
+        """The numbers of the three plans."""
+        return set() if self.trio is None else {pick.rank for pick in self.trio.picks}
 
     def _shares_told(self) -> tuple[Evaluated, ...]:
         """The plans of the table, with how often each of them is the best."""

@@ -43,7 +43,7 @@ def smallest_requests(problem: Problem) -> tuple[Plan, ...]:
         if site.provider in problem.facts.quotas.given:
             plan = _smallest(builder, sorted(_drafts(problem, free, place), key=_by_amount))
             found += [] if plan is None else [plan]
-    return tuple(sorted(found, key=lambda plan: goal_value_of(plan, problem.limits)))
+    return tuple(sorted(found, key=lambda plan: plan.estimate.cost.mean))
 
 
 def without_quotas(choice: Choice) -> Choice:

@@ -24,7 +24,7 @@ from recommender.market.offer_facts import Facts, Pool, usd_per_gb
 from recommender.market.sites import SitePools
 from recommender.optimize.search_state import Candidate, Watch
 from recommender.performance.checkpoint import CHECKPOINT_PATHS
-from recommender.plan.effort import HOUR_USD, IDLE, effort_of
+from recommender.plan.effort import HOUR_USD, WAIT_USD, effort_of
 from recommender.plan.limits import RATE_LIMITS, Choice, Limits, Progress
 from recommender.plan.plan import Machines, Plan, Site
 from recommender.plan.replan import MovingCost, PriceMove, Remaining, Replan
@@ -225,7 +225,7 @@ class _Running:
         saved_s = told.time.p50 - other.time.p50
         net = saved_usd - moving.effort_usd
         if self.limits.goal == "time":
-            net += HOUR_USD * IDLE * saved_s / _HOUR_S
+            net += WAIT_USD * saved_s / _HOUR_S
         moves = net > 0.0 if self._keeps(stay) else True
         return Replan(
             verdict="move" if moves else "stay",

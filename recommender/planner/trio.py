@@ -25,7 +25,7 @@ from recommender.planner.trio_candidates import plans_to_choose
 
 ALIKE = 0.05  # plans that cost so much more at most, all counted, are as sensible
 TIMES_LEAST = 3.0  # a plan that costs so many times the least, all counted, is no choice by value
-SAME_MONEY = 0.10  # and of those none that costs so much more in money alone
+SAME_MONEY = 0.02  # nobody chooses between plans whose costs are closer than this
 # What an hour sooner is worth at most, where nobody says: two people who do nothing but wait.
 HASTE_USD = 2.0 * HOUR_USD
 AS_SURE = 0.02  # chances told are right to a point, each of two (docs/research/risk.md)
@@ -95,7 +95,7 @@ def choose_trio(search: PlanSearch, ranked: Ranked) -> TrioPlans | None:
     sensible, third_role = _sensible(plans, limits), _third_role(limits)
     return TrioPlans(
         sensible=sensible,
-        cheapest=best if best and limits.goal == "cost" else _cheapest(plans),
+        cheapest=best if best and limits.goal == "cost" else _cheapest(plans, limits),
         third=_third(plans, sensible, fastest, limits),
         third_role=third_role,
         fastest=fastest,
@@ -138,14 +138,10 @@ def _asked(limits: Limits) -> Role:
 
 
 def _sensible(plans: Sequence[Evaluated], limits: Limits) -> Evaluated:
-    """The least of money, effort and waiting; of near-ties one well founded and cheap."""
-
+    """The least of money, effort and waiting; of near-ties the cheapest that is well founded."""
     most = min(_near(each, limits) for each in plans)
     near = [each for each in plans if _whole(each, limits) <= most]
-    near = [each for each in near if _founded(each.plan)] or near
-    money = _cheapest(near).cost_usd * (1.0 + SAME_MONEY)
-    cheap = (each for each in near if each.cost_usd <= money)
-    return min(cheap, key=lambda each: _whole(each, limits))
+    return _cheapest([each for each in near if _founded(each.plan)] or near, limits)
 
 
 def _whole(each: Evaluated, limits: Limits) -> float:
@@ -163,8 +159,11 @@ def _founded(plan: Plan) -> bool:
     return plan.evidence is None or plan.evidence.weakest not in ("guessed", "derived", "floor")
 
 
-def _cheapest(plans: Sequence[Evaluated]) -> Evaluated:
-    return min(plans, key=lambda each: each.plan.estimate.cost.mean)
+def _cheapest(plans: Sequence[Evaluated], limits: Limits) -> Evaluated:
+    """The least money; of plans that cost about the same the one that is least, all counted."""
+    most = min(each.cost_usd for each in plans) * (1.0 + SAME_MONEY)
+    cheap = (each for each in plans if each.cost_usd <= most)
+    return min(cheap, key=lambda each: _whole(each, limits))
 
 
 def _third_role(limits: Limits) -> Role:

@@ -104,7 +104,7 @@ def legend(answer: Answer) -> str:
 def closing_facts(answer: Answer, request: PlanRequest) -> list[str]:
     """What stands under the table of every form for people."""
     return [
-        _floor(answer),
+        *_lower_bound(answer),
         *_baselines(answer, request),
         *_more(answer),
         *_regions(answer),
@@ -129,13 +129,16 @@ def _proof(answer: Answer) -> str:
     return f"{first}; no mix is better by more than {left} (--mix searches them)"
 
 
-def _floor(answer: Answer) -> str:
+def _lower_bound(answer: Answer) -> list[str]:
+    """What no plan is better than, where that says something."""
     if answer.goal == "time" and answer.lower_bound_s > 0.0:
         # It bounds what plans are ordered by, a trimmed mean; the median may be less.
         best_s = answer.plans[answer.best - 1].estimate.time.trimmed_mean
         above = max(best_s / answer.lower_bound_s - 1.0, 0.0)
-        return f"plan {answer.best} takes {fmt.percent(above)} more than the lower bound"
-    return f"lower bound {fmt.usd(answer.lower_bound_usd)} USD"
+        if above >= VAGUE:
+            return []
+        return [f"plan {answer.best} takes {fmt.percent(above)} more than the lower bound"]
+    return [f"lower bound {fmt.usd(answer.lower_bound_usd)} USD"]
 
 
 def _more(answer: Answer) -> list[str]:

@@ -30,4 +30,4 @@ def test_a_plan_is_screened_by_money_waiting_and_the_least_effort() -> None:
     alone = screened_cost_usd(10.0, 3 * HOUR, 1, 1, spot=False, in_a_hurry=False)
     assert alone == pytest.approx(10.0 + 64.0 * (0.25 + 1 / 16 + 3 / 8))
     cluster = screened_cost_usd(10.0, 3 * HOUR, 2, 2, spot=True, in_a_hurry=True)
-    assert cluster == pytest.approx(10.0 + 64.0 * (0.25 + 2 / 16 + 0.5 + 0.5 + 2 + 1 / 8))
+    assert cluster == pytest.approx(10.0 + 64.0 * (0.25 + 2 / 16 + 0.5 + 0.5 + 3 / 4))
