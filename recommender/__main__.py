@@ -1,4 +1,4 @@
-"""`python -m recommender`: the same as `recommend`."""
+"""Runs `recommend` as `python -m recommender`."""
 
 import sys
 

@@ -24,7 +24,7 @@ class UsageError(RecommendError):
 
 
 class SolverError(RecommendError):
-    """The solver failed, or its answer did not survive the re-check in our own arithmetic."""
+    """The solver failed, or its solution failed the check in our own arithmetic."""
 
 
 class RecordError(RecommendError):

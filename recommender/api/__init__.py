@@ -1,1 +1,1 @@
-"""What other programs call: Python, and agents."""
+"""The APIs for other programs: Python callers and agents."""

@@ -1,7 +1,7 @@
-"""What agents may call: the questions of the command line, answered as its JSON documents.
+"""The tools that agents may call: questions of the command line, answered with its JSON documents.
 
-Nothing here rents, writes or uses the network, and no file of the machine is read but the user's
-own catalog: a job is one that comes with the tool, or the text of a job file.
+Nothing here rents machines, writes files or uses the network. The only file that is read is the
+user's own catalog: a job is a preset, or the text of a job file.
 """
 
 from dataclasses import replace
@@ -41,14 +41,15 @@ def recommend_plan(
     spent: str | None = None,
     top: int = 5,
 ) -> dict[str, Any]:
-    """Which cloud GPU VMs to rent for a training job, with the chance that it ends in time.
+    """Rank cloud GPU VMs to rent for a training job, with cost, time and the chance to finish in
+    time.
 
-    job: a name (llama3-8b-lora, resnet50-imagenet, ...) or the YAML text of a job file from init.
-    deadline "24h" seeks the cheapest plans in time, budget "200" (USD) or hourly "30" (USD/h) the
-    fastest for the money; machines is a number to run at once, no more and no fewer. done "40%",
-    elapsed "9h" and spent "61" plan the rest of a job. The answer is of schema recommend.plan/v1;
-    `lead` is the number of the plan to rent, `status` "infeasible" says in `infeasible` what is in
-    the way.
+    job: a preset (llama3-8b-lora, resnet50-imagenet, ...) or the YAML text of a job file from
+    init_job. deadline "24h" asks for the cheapest plans in time, budget "200" (USD) or hourly "30"
+    (USD/h) for the fastest; machines fixes the number of machines. done "40%", elapsed "9h" and
+    spent "61" plan the rest of a running job. The answer has the schema recommend.plan/v1; `lead`
+    is the number of the plan to rent. If `status` is "infeasible", `infeasible` says which limit is
+    in the way.
     """
     progress = _progress(done, elapsed, spent)
     limits = replace(_limits(None, None, None, confidence), max_machines=max_machines)
@@ -68,10 +69,11 @@ def explain_machine(
     hourly: str | None = None,
     spot: bool = True,
 ) -> dict[str, Any]:
-    """Why not this machine: what it lacks, its rank, what price or speed would make it win.
+    """Explain why a machine is not recommended: what it lacks, its rank, what would make it the
+    best.
 
-    machine: an instance type such as p5.48xlarge, in `region` or anywhere. Of schema
-    recommend.standing/v1. Takes some ten seconds.
+    machine: an instance type such as p5.48xlarge, in `region` or anywhere. The answer has the
+    schema recommend.standing/v1 and takes about ten seconds.
     """
     from recommender.planner.standing import standing
     from recommender.report.standing import document
@@ -94,10 +96,10 @@ def init_job(
     image_size: str | None = None,
     post_training: str | None = None,
 ) -> dict[str, Any]:
-    """A job file for one's own training: its text, what was understood and what was assumed.
+    """Write a job file for a training: its text, what was understood and what was assumed.
 
-    model: a name on the Hugging Face hub that is known offline, such as Qwen/Qwen2.5-7B; method:
-    full, lora or qlora; post_training: dpo, grpo or ppo. Pass `text` as `job` to the other tools.
+    model: a Hugging Face name that is known offline, such as Qwen/Qwen2.5-7B; method: full, lora or
+    qlora; post_training: dpo, grpo or ppo. Pass `text` as `job` to the other tools.
     """
     from recommender.job.draft import Wanted, draft_job
     from recommender.report.draft_page import draft_page
@@ -116,10 +118,11 @@ def init_job(
 def export_plan(
     answer: dict[str, Any], to: str | None = None, plan: str | None = None
 ) -> dict[str, Any]:
-    """The files that run a plan of an answer of recommend_plan, by name; nothing is rented.
+    """Return the files that run a plan of a recommend_plan answer, by name; nothing is rented.
 
-    to: skypilot, dstack, slurm, torchrun, terraform, aws-cli, gcloud or azure-cli (skypilot, or
-    what can); plan: a number or role such as cheapest (the one to rent). `start` is the command.
+    to: skypilot, dstack, slurm, torchrun, terraform, aws-cli, gcloud or azure-cli (default:
+    skypilot, or a target that supports the plan); plan: a number or a role such as cheapest
+    (default: the leading plan). `start` is the command that launches it.
     """
     from recommender.export.answer_file import answer_of
     from recommender.export.start import start_line, usual_target
@@ -133,7 +136,7 @@ def export_plan(
 
 
 def catalog_status() -> dict[str, Any]:
-    """How many offers of each provider are known, and how old their prices are."""
+    """Return the number of offers of each provider and the age of their prices."""
     from recommender.report.catalog import status
 
     found = newest_good(Store(default_root()))

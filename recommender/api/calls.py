@@ -1,4 +1,4 @@
-"""The calls for Python: a question in the words of the command line, an answer that can be kept.
+"""The Python API: questions as on the command line, answers as objects.
 
 answer = recommend("resnet50-imagenet", deadline="24h")
 answer.to_dict(), answer.to_pandas()
@@ -34,19 +34,19 @@ Amount = str | float | None  # a limit as it is typed; a number is in USD
 
 @dataclass(frozen=True, slots=True)
 class AskedAnswer(Answer):
-    """An answer with its question."""
+    """An answer together with its question."""
 
     request: PlanRequest | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """The document of `recommend ... --json`, of schema recommend.plan/v1."""
+        """Return the document of `recommend ... --json` (schema recommend.plan/v1)."""
         from recommender.report.json_output import document
 
         assert self.request is not None  # `recommend` sets it
         return document(self, self.request)
 
     def to_pandas(self) -> Any:
-        """A DataFrame with one row per plan: USD, seconds, shares. Needs pandas, no dependency."""
+        """Return a DataFrame, one row per plan (USD, seconds, shares); needs pandas."""
         pandas = import_module("pandas")
         return pandas.DataFrame.from_records(
             [_row(rank, plan) for rank, plan in enumerate(self.plans, 1)], index="rank"
@@ -65,14 +65,14 @@ def recommend(
     progress: Progress = Progress(),  # noqa: B008 (frozen)
     **options: Any,
 ) -> AskedAnswer:
-    """Rank the plans that keep the limits; an infeasible question is an answer as well.
+    """Rank the plans that keep the limits; if none does, the answer says so.
 
-    `job` is a job that comes with the tool, a job file, or a `Job`. `deadline` is as typed on the
-    command line ("24h", "tomorrow 08:00"), `budget` and `hourly` are USD, as numbers or typed;
-    they win over `limits`. `catalog` defaults to the newest good version of this user's store, else
-    to the shipped snapshot; a version that had to be passed over is named in `Answer.warnings`.
-    Further `options`: `compare`, `top`, `prove`, `verify`, `explain`, `worth`, `save_lp`, `seed`,
-    `now`, `watch`, as in `recommender.planner.recommend`.
+    `job` is a preset, a job file, or a `Job`. `deadline` is written as on the command line ("24h",
+    "tomorrow 08:00"); `budget` and `hourly` are USD, as numbers or text. They override `limits`.
+    `catalog` defaults to the newest valid version in the user's store, or else to the shipped
+    snapshot; `Answer.warnings` names a version that could not be used. Further `options`:
+    `compare`, `top`, `prove`, `verify`, `explain`, `worth`, `save_lp`, `seed`, `now`, `watch`, as
+    in `recommender.planner.recommend`.
 
     Raises:
         UsageError: the job is not found or a limit cannot be read.
@@ -103,10 +103,10 @@ def simulate(
     progress: Progress = Progress(),  # noqa: B008 (frozen)
     now: datetime | None = None,
 ) -> "Simulation":
-    """Follow one plan through simulated runs: `plan` of the answer (that leads), or machines.
+    """Simulate a plan of the answer (by default the leading one), or the given machines.
 
-    `machines` are written as behind the job on the command line: "4x g6e.12xlarge spot".
-    `executor` names a target of an export, as whose rules the plan is simulated as well.
+    `machines` are written as after the job on the command line: "4x g6e.12xlarge spot". `executor`
+    names an export target; the plan is also simulated as that target runs it.
 
     Raises:
         UsageError: there is no such plan, or none keeps the limits.
@@ -142,11 +142,11 @@ def backtest(
     past: float = 0.5,
     every: str = "4h",
 ) -> "list[Standing]":
-    """Replay fallback policies on recorded markets: one row per job setting and policy.
+    """Replay fallback policies on recorded spot markets; one row per job setting and policy.
 
-    Without `traces` the shipped sample is replayed. `jobs` are work/deadline/changeover,
-    `machines` so many that must be up together, `past` the share of each trace that is learnt
-    from. Prices default to those of the published comparison (Wu et al., NSDI 2024).
+    Without `traces` the shipped sample is used. `jobs` are written as work/deadline/changeover,
+    `machines` is how many must be up together, `past` the share of each trace that policies learn
+    from. Default prices are those of the published comparison (Wu et al., NSDI 2024).
 
     Raises:
         UsageError: a trace or a setting cannot be read, or no trace has as many machines.

@@ -1,7 +1,7 @@
-"""The tools of `agent_tools` by the Model Context Protocol: for agents, over standard streams.
+"""Serves the tools of `agent_tools` to agents over the Model Context Protocol on standard streams.
 
-Needs the official SDK (extra `mcp`), which is imported by its name: type checks do without it. What
-is wrong with a call is told to the agent as the command line would tell it.
+It needs the official SDK (extra `mcp`), which is imported by name so that type checks run without
+it. Errors of a call are reported to the agent with the messages of the command line.
 """
 
 from collections.abc import Callable
@@ -23,7 +23,7 @@ INSTRUCTIONS = (
 
 
 def server() -> Any:
-    """The server with all tools; raises `UsageError` where the SDK is not installed."""
+    """Build the server with all tools; raises `UsageError` if the SDK is not installed."""
     try:
         sdk = import_module("mcp.server")
     except ImportError:

@@ -1,1 +1,1 @@
-"""What people type or hand in: settings, files, units."""
+"""User inputs: settings, files, units."""

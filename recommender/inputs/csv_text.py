@@ -1,4 +1,4 @@
-"""CSV files that users hand in: small, typed column by column, nothing that a sheet would run."""
+"""Reads users' small CSV files by column, and writes cells that no spreadsheet would execute."""
 
 import csv
 import io
@@ -46,7 +46,7 @@ class CsvRow:
 
 @dataclass(frozen=True, slots=True)
 class CsvTable:
-    """The rows of a CSV file as columns of text; "" where a cell is empty or missing."""
+    """The rows of a CSV file as columns of text; "" for empty or missing cells."""
 
     name: str  # "offers.csv"
     lines: Sequence[int]  # the line of each row
@@ -63,13 +63,13 @@ class CsvTable:
         return map(self.__getitem__, range(len(self)))
 
     def column(self, name: str) -> Sequence[str]:
-        """The cells of a column; all empty where the file has none of that name."""
+        """The cells of a column; all empty if the file lacks it."""
         return self.columns.get(name) or ("",) * len(self)
 
     def read(self, columns: Iterable[str], read: Callable[[CsvRow], T]) -> list[T]:
-        """What `read` makes of some columns of each row; rows that say the same are read once.
+        """Apply `read` to some columns of each row, once for rows with equal cells.
 
-        Raises the `UsageError` of the first that cannot be read.
+        Raises the `UsageError` of the first row that cannot be read.
         """
         cells = list(zip(*map(self.column, columns), strict=True))
         values: dict[tuple[str, ...], T] = {}
@@ -94,9 +94,9 @@ def parse_csv(
     synonyms: Mapping[str, str],
     most_rows: int = MOST_ROWS,
 ) -> CsvTable:
-    """Read CSV text whose header names known columns; `name` stands before each problem.
+    """Read CSV text whose header names known columns; `name` prefixes each problem.
 
-    Lines that are empty or begin with # are passed over.
+    Empty lines and lines that begin with # are ignored.
     """
     refuse_bomb(text, name)
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
@@ -131,7 +131,7 @@ def parse_csv(
 
 
 def refuse_bomb(text: str, name: str) -> None:
-    """Refuse a table that would take more memory than a program has, before it is split."""
+    """Refuse a table that would exhaust memory, before it is split."""
     try:
         check_table(text)
     except ValueError as error:
@@ -157,7 +157,7 @@ def _says_something(cells: list[str]) -> bool:
 
 
 def refuse_all(problems: Iterable[str], stopped: bool = False) -> None:
-    """Raise the first twenty of what was found wrong; `stopped` if not all was looked at."""
+    """Raise the first twenty problems; `stopped` if the check ended early."""
     each = iter(problems)
     found = list(islice(each, MOST_PROBLEMS))
     more = sum(1 for _ in each)
@@ -168,7 +168,7 @@ def refuse_all(problems: Iterable[str], stopped: bool = False) -> None:
 
 
 def read_each(rows: Iterable[CsvRow], read: Callable[[CsvRow], T]) -> tuple[T, ...]:
-    """Read every row; what is wrong with any is reported at once."""
+    """Read every row; all problems are reported at once."""
     values: list[T] = []
     problems: list[str] = []
     for row in rows:
@@ -183,14 +183,14 @@ def read_each(rows: Iterable[CsvRow], read: Callable[[CsvRow], T]) -> tuple[T, .
 
 
 def needed_cell(row: CsvRow, column: str) -> str:
-    """The cell of a column that must not be empty."""
+    """Return a cell that must not be empty."""
     if column not in row.cells:
         raise UsageError(f"{row.where(column)} is empty")
     return row.cells[column]
 
 
 def chosen_cell(row: CsvRow, column: str, choices: Mapping[str, T], default: str) -> T:
-    """What the word of a cell stands for, among a few."""
+    """Look up the value of a cell's word among a few choices."""
     word = row.cells.get(column, default)
     if word.lower() not in choices:
         raise UsageError(f"{row.where(column)} {unknown('value', word, tuple(choices))}")

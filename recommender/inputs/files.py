@@ -1,4 +1,4 @@
-"""Small text files that a user names, read at once; `catalogs.files` writes files."""
+"""Reads small text files that a user names; `catalogs.files` writes files."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ MOST_BYTES = 2**20
 
 
 def read_text(path: Path, most: int = MOST_BYTES) -> str:
-    """Read a small text file (or pipe), refusing what is not one."""
+    """Read a small text file or pipe; refuse anything else."""
     try:
         refuse_no_file(path)
         with path.open("rb") as file:
@@ -25,7 +25,7 @@ def read_text(path: Path, most: int = MOST_BYTES) -> str:
 
 
 def refuse_no_file(path: Path) -> None:
-    """Refuse a path where there is nothing to read, and say what there is instead."""
+    """Refuse a path that is not a readable file, and say what it is instead."""
     if path.is_dir():
         raise UsageError(f"{shown_path(path)}: is a folder; name a file in it")
     if not path.exists():

@@ -1,4 +1,4 @@
-"""How limits are read and written: as their user typed them, and as one would type them."""
+"""Parses and formats limits."""
 
 from collections.abc import Callable, Mapping
 from math import ceil, floor, log10
@@ -62,23 +62,23 @@ def parse_limit(limit: Limit) -> Callable[[str, str], float]:
 
 
 def exact(limit: Limit, value: float) -> str:
-    """A value of a limit as it was typed: 1d12h, 200, 20%."""
+    """Format a value of a limit exactly: 1d12h, 200, 20%."""
     return _FORMS[limit.quantity].exact(value)
 
 
 def amount(limit: Limit, value: float) -> str:
-    """A value of a limit for a sentence: 9h40m, 70 USD."""
+    """Format a value of a limit for a sentence: 9h40m, 70 USD."""
     form = _FORMS[limit.quantity]
     return f"{form.brief(value)}{form.unit}"
 
 
 def as_typed(limit: Limit, left: float, progress: Progress) -> str:
-    """A limit with its flag, of the whole job: "--deadline 9h40m"; `left` is what is left of it."""
+    """Format a limit of the whole job with its flag: "--deadline 9h40m"; `left` remains of it."""
     whole = left + limit.spent_of(progress)
     return f"{limit.flag} {_FORMS[limit.quantity].brief(whole)}"
 
 
 def rounded_up(limit: Limit, left: float, progress: Progress) -> float:
-    """What is left of the least limit that one would type and that leaves no less."""
+    """Round a remaining limit up so that the whole limit is a value one would type."""
     spent = limit.spent_of(progress)
     return _FORMS[limit.quantity].round_up(left + spent) - spent

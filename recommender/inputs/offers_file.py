@@ -1,4 +1,4 @@
-"""Machines and prices outside the catalog that users hand in as a CSV file: `--offers FILE`."""
+"""Reads machines and prices outside the catalog from a user's CSV file: `--offers FILE`."""
 
 from array import array
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -60,10 +60,10 @@ class OwnMachines:
 def read_offers(
     path: Path, memory_mib: Mapping[str, int], known: Collection[InstanceType], today: date
 ) -> OwnMachines:
-    """Read own machines and quotes from a CSV file; `memory_mib` names the known GPUs.
+    """Read own machines and quotes from a CSV file; `memory_mib` lists the known GPUs.
 
-    Columns: `COLUMNS` (docs/own-machines.md). What a row leaves out of a machine is taken of one
-    of the `known` with the same GPU.
+    Columns: `COLUMNS` (docs/own-machines.md). Hardware that a row omits is copied from one of the
+    `known` machines with the same GPU.
     """
     table = read_csv(path, _REQUIRED, _OPTIONAL, _SYNONYMS)
     reader = _Reader(memory_mib, known, today.isoformat(), {})

@@ -1,4 +1,4 @@
-"""The offers file to start from: every column explained, and two rows that can be read."""
+"""The example offers file: every column explained, and two valid rows."""
 
 from collections.abc import Iterable
 from textwrap import wrap
@@ -40,7 +40,7 @@ _INTRODUCTION = (
 
 
 def offers_template(gpus: Iterable[str]) -> str:
-    """The text of the file; `gpus` are those that the catalog knows."""
+    """Write the file; `gpus` are those of the catalog."""
     width = max(map(len, COLUMNS))
     lines = [f"# {line}" for line in _INTRODUCTION]
     lines += ["#", *(f"# {name:{width}}  {MEANING[name]}" for name in COLUMNS), "#"]

@@ -1,4 +1,4 @@
-"""What a row of an offers file leaves out of a machine: taken of a catalog machine with its GPU."""
+"""Fills in hardware that an offers file omits from a catalog machine with the same GPU."""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
@@ -20,17 +20,17 @@ _MOST_DISK_MB_PER_S = 8000.0  # of any machine of the catalog (2026-08)
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """How the GPUs of a machine talk to each other, as a row tells it; "" and None: it does not."""
+    """The links between a machine's GPUs as a row states them; "" and None if it does not."""
 
     kind: str
     gb_per_s: float | None
 
 
 def reference(gpu: str, gpus: int, known: Iterable[InstanceType]) -> InstanceType | None:
-    """A machine with so many of a GPU, as the catalog has one; None where it knows no such GPU.
+    """Find a catalog machine with so many GPUs of a type; None if the catalog lacks the GPU.
 
-    Of machines with that number (else the next more, else the next fewer, then in proportion)
-    the one with the least network.
+    Of the machines with that number (or the next more, or the next fewer, scaled in proportion)
+    this is the one with the slowest network.
     """
     alike = [t for t in known if t.gpu == gpu and t.gpus > 0 and t.provider != "own"]
     if not alike:
@@ -78,9 +78,11 @@ def bare(gpu: str, gpus: int) -> InstanceType:
 
 
 def links(machine: InstanceType, given: Links, known: Iterable[InstanceType], where: str) -> Links:
-    """The links between a machine's GPUs: given, or those of the nearest machine with that GPU.
+    """The links between a machine's GPUs: as stated, or those of the most similar machine with that
+    GPU.
 
-    Raises `UsageError` for a kind of links that no such GPU is known to have, without its rate.
+    Raises `UsageError` for a kind of link that no machine with this GPU has, unless its rate is
+    stated.
     """
     if machine.gpus < 2:
         return Links("", None)
@@ -115,7 +117,7 @@ def _name(machine: InstanceType) -> tuple[str, str]:
 
 
 def assumed(machine: InstanceType, given: Collection[str]) -> tuple[str, ...]:
-    """What of a machine's hardware was not given, in words; `given` names columns of its file."""
+    """Describe the hardware that was assumed; `given` names the columns of the file."""
     links = _KINDS[machine.intra_kind] if "intra" not in given else "links"
     if machine.intra_gb_per_s is not None:
         links = f"{links} {number(machine.intra_gb_per_s)} GB/s"

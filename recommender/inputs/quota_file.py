@@ -1,4 +1,4 @@
-"""Quotas that users hand in as a file: `--quota FILE`, CSV or YAML."""
+"""Reads the quotas of a user's file: `--quota FILE`, CSV or YAML."""
 
 import math
 from pathlib import Path
@@ -42,12 +42,12 @@ _UNLIMITED = "unlimited"
 
 
 def read_quotas(path: Path) -> tuple[QuotaLimit, ...]:
-    """Read what an account may run, from a CSV or YAML file.
+    """Read the quotas of an account from a CSV or YAML file.
 
     Columns: provider, family (or the quota's own name), amount; optional market (any, spot,
-    on-demand), region (empty: every region) and unit (vcpu, gpu, machine; by default the unit
-    in which the provider counts). What a provider's rows do not name is 0, unless a row of the
-    family "others" says "unlimited".
+    on-demand), region (empty: every region) and unit (vcpu, gpu, machine; by default the provider's
+    unit). Unlisted quotas of a listed provider are 0, unless a row of the family "others" says
+    "unlimited".
     """
     if path.suffix.lower() in (".yaml", ".yml", ".json"):
         return read_each(_yaml_rows(path), _quota)

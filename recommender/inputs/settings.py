@@ -1,4 +1,4 @@
-"""Defaults that a user or a project keeps: which value holds, and where it came from.
+"""Default settings of a user or a project: their values, and where they come from.
 
 Precedence: flag, environment (RECOMMEND_*), project (recommend.toml, or [tool.recommend] of
 pyproject.toml, in the folder or the nearest one above), user file, built-in default.
@@ -28,7 +28,7 @@ Value = str | tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One setting's value as text, and where it comes from."""
+    """One setting's value as text, and its origin."""
 
     key: str
     value: Value
@@ -98,7 +98,7 @@ def load(
 
 
 def user_path() -> Path:
-    """Tell where the user's own settings are kept."""
+    """The path of the user's own settings."""
     from platformdirs import user_config_path
 
     return user_config_path("recommend", appauthor=False) / "config.toml"
@@ -121,7 +121,7 @@ def project_path(folder: Path) -> Path | None:
 
 
 def save(key: str, words: tuple[str, ...], path: Path | None = None) -> Path:
-    """Write one setting into the user's file, keeping the rest of it as it is."""
+    """Write one setting to the user's file and keep the rest unchanged."""
     spec = _key(key)
     if not "".join(words).strip():
         raise UsageError(f"{key}: is empty; recommend config unset {key} takes it back")
@@ -132,7 +132,7 @@ def save(key: str, words: tuple[str, ...], path: Path | None = None) -> Path:
 
 
 def unset(key: str, path: Path | None = None) -> tuple[Path, bool]:
-    """Take one setting out of the user's file; give the file, and whether it was in there."""
+    """Remove one setting from the user's file; return the file, and whether it was set."""
     _key(key)
     path = path or user_path()
     kept = path.is_file() and key in (_table(path) or {})

@@ -1,8 +1,8 @@
-"""YAML as plain text values: no tags, no aliases, no surprises.
+"""Reads YAML with plain text values, without tags and aliases.
 
-Every scalar stays the text that was typed, so that `no`, `1:30`, `0o17` and `2026-12-01` mean
-what their field says and not what YAML 1.1 would make of them. Alias bombs, deep nesting,
-duplicate keys and control characters are refused before anything is built.
+Every scalar stays the typed text, so that `no`, `1:30`, `0o17` and `2026-12-01` mean what their
+field says and not what YAML 1.1 would make of them. Alias bombs, deep nesting, duplicate keys and
+control characters are refused before anything is built.
 """
 
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ _NULLS = ("", "~", "null", "Null", "NULL")
 
 
 def load_yaml(text: str, name: str) -> Tree:
-    """Read one YAML document into dicts, lists and text; `name` stands before each error."""
+    """Read one YAML document into dicts, lists and text; `name` prefixes each error."""
     if len(text.encode("utf-8", "surrogatepass")) > MOST_BYTES:
         raise UsageError(f"{name}: larger than 1 MiB; is it the right file?")
     try:

@@ -1,1 +1,1 @@
-"""A training job: its fields, its file, the presets, and what is derived from them."""
+"""A training job: its fields, its file, the presets, and the derivation of missing values."""

@@ -1,32 +1,32 @@
-"""What a transformer keeps of a sample for the backward pass, in 16-bit training.
+"""Activation memory of a transformer: bytes stored per sample for the backward pass, in 16 bits.
 
-Bytes of each position and layer, h the width, E the parameters of a layer over h (the widths of
-what its matrices put out, residual stream apart), F that of the feed-forward network, A the widths
-of what adapters take in:
+The formulas give bytes per position and layer. h is the width; E the sum of the output widths of
+the layer's matrices over h, without the residual stream; F the width of the feed-forward network; A
+the sum of the input widths of adapters:
 
-full     8·h + 2·E                  gated, kernels fused (`stack: tuned`): what norms and matrices
-                                    take in, queries to output, both halves of the product
-         16·h + 2·E + 2·F           gated, as plain scripts run it: two norms each keep a 32-bit
-                                    copy and its 16-bit quotient; the gate before and behind its
-                                    function, the other half, their product. Llama 3 8B: 49·h
+full     8·h + 2·E                  gated, kernels fused (`stack: tuned`): inputs of norms and
+                                    matrices from queries to output, both halves of the product
+         16·h + 2·E + 2·F           gated, plain scripts: two norms each store a 32-bit
+                                    copy and its 16-bit quotient; the gate before and after its
+                                    activation, the other half, their product. Llama 3 8B: 49·h
          34·h                       not gated: Korthikanti et al. 2022, arXiv 2205.05198,
                                     without scores
-lora     8·h + 2·E + 3·A            the frozen matrices keep no input for a gradient of their own;
-                                    norms keep 32-bit copies of the stream (LayerNorm 16 bits, 4),
-                                    and every output before a nonlinear function or a product 16
-                                    bits; each adapter its input behind dropout, 2, and its mask, 1
+lora     8·h + 2·E + 3·A            frozen matrices store no input for a gradient of their own;
+                                    norms store 32-bit copies of the stream (LayerNorm 16 bits, 4),
+                                    every output before a nonlinear function or a product 16
+                                    bits; each adapter its input after dropout, 2, and its mask, 1
 qlora    8·h + 4·E + 3·A            the stream is in 32 bits, as embeddings are, and 4-bit matrices
-                                    give back what width they are given
+                                    return the width of their input
 
-The plain script as `LlamaDecoderLayer` of transformers 5.23 (PyTorch 2.13) runs, whose saved
-tensors were counted (2026-11-23: 49.1·h, with every layer recomputed 2·h). A mixture keeps 4·h
-more for each expert that a token passes (85.5·h of Mixtral, counted). Adapters as PEFT 0.19 and
-bitsandbytes 0.50 run them there (`prepare_model_for_kbit_training`, `Linear4bit.forward`; read
+The plain script is `LlamaDecoderLayer` of transformers 5.23 (PyTorch 2.13), whose saved tensors
+were counted (2026-11-23: 49.1·h, with every layer recomputed 2·h). A mixture of experts stores 4·h
+more for each expert that a token passes (85.5·h for Mixtral, counted). Adapters are those of PEFT
+0.19 and bitsandbytes 0.50 (`prepare_model_for_kbit_training`, `Linear4bit.forward`; read
 2026-11-23). The loss holds the logits, a 32-bit copy, its softmax and the gradient.
 
-Where layers are computed again, the loss has given its memory back before the first of them is:
-what is held is the layers' inputs, and the larger of the loss and of one whole layer (with the
-logits, where the loop holds on to them). Readings: docs/research/memory.md.
+With recomputation, the loss has freed its memory before the first layer is recomputed. So the
+memory is that of the layers' inputs plus the larger of the loss and of one whole layer (with the
+logits, if the training loop keeps them). Measurements: docs/research/memory.md.
 """
 
 from recommender.catalogs.frozen import dataclass
@@ -53,7 +53,7 @@ _MATRICES = {True: 7, False: 6}  # of a layer whose feed-forward network is gate
 
 @dataclass(frozen=True, slots=True)
 class Layers:
-    """The layers of a transformer, and what is trained of them."""
+    """The layers of a transformer, and which of their weights are trained."""
 
     hidden: int
     number: int
@@ -66,7 +66,7 @@ class Layers:
 
     @property
     def layer_bytes(self) -> float:
-        """Bytes that one layer keeps of a position."""
+        """Bytes that one layer stores per position."""
         outputs = _OUTPUT_BYTES[self.method] * self._outputs
         if self.method != "full":
             halved = self.method == "lora" and not self.gated  # LayerNorm keeps 16 bits
@@ -81,12 +81,12 @@ class Layers:
 
     @property
     def kept_bytes(self) -> float:
-        """Bytes of a position that all layers keep."""
+        """Bytes that all layers store per position."""
         return self.number * self.layer_bytes
 
     @property
     def input_bytes(self) -> float:
-        """Bytes of a position that all layers keep where they are computed again."""
+        """Bytes that all layers store per position with recomputation."""
         return _STREAM_BYTES[self.method] * self.hidden * self.number
 
     @property
@@ -108,13 +108,13 @@ class Layers:
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """Bytes of an element of a layer's score matrices where attention is not fused.
+    """Bytes per element of a layer's score matrices if attention is not fused.
 
-    Each layer keeps `kept`: the softmax, dropout's mask and what it puts out (5 in 16 bits:
-    Korthikanti et al., arXiv 2205.05198, 2022; twice in 32). Llama and its kin take the softmax in
-    32 bits and cast it, without dropout: 6, or 4 where the stream has 32 bits (counted as above,
-    2026-11-24). A layer on its way backward has `held`, four copies: the softmax, its gradient,
-    their product (`softmax_backward_cuda_out` of PyTorch makes one, read 2026-11-24) and the
+    `kept` bytes are stored by each layer: the softmax, and dropout's mask and output (5 in 16 bits:
+    Korthikanti et al., arXiv 2205.05198, 2022; twice in 32). Llama and similar networks compute the
+    softmax in 32 bits and cast it, without dropout: 6, or 4 if the stream has 32 bits (counted as
+    above, 2026-11-24). A layer in its backward pass holds `held`, four copies: the softmax, its
+    gradient, their product (one in `softmax_backward_cuda_out` of PyTorch, read 2026-11-24) and the
     gradient of the scores.
     """
 
@@ -123,22 +123,22 @@ class Scores:
 
 
 def scores_of(gated: bool, method: Method, short: bool) -> Scores:
-    """Of networks whose feed-forward network is `gated`, or is not; `short`: trained in 16 bits."""
+    """Score bytes of networks with or without `gated` feed-forward; `short`: 16-bit training."""
     if gated:
         return Scores(kept=6.0 if short and method != "qlora" else 4.0, held=16.0)
     return Scores(kept=5.0, held=8.0) if short else Scores(kept=10.0, held=16.0)
 
 
 def logit_bytes(method: Method, stack: Stack) -> float:
-    """Bytes that the loss holds of a token and word of the vocabulary."""
+    """Bytes that the loss holds per token and vocabulary entry."""
     return _FULL_LOGIT_BYTES[stack] if method == "full" else _ADAPTER_LOGIT_BYTES[method]
 
 
 def held_logit_bytes(method: Method) -> float:
-    """Bytes of them that are still there while the layers go backward."""
+    """The part of these bytes that remains during the layers' backward pass."""
     return _HELD_LOGIT_BYTES[method]
 
 
 def heads_of(hidden: int) -> float:
-    """Attention heads of a transformer: each 64 wide up to 2,048 (GPT-2, OPT), else 128."""
+    """Attention heads of a transformer: head size 64 up to width 2,048 (GPT-2, OPT), else 128."""
     return hidden / (64.0 if hidden <= 2048 else 128.0)

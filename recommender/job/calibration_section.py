@@ -1,4 +1,4 @@
-"""The section `calibration:` of a job file: how it is written and read."""
+"""Reads and writes the section `calibration:` of a job file."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -59,7 +59,7 @@ SCHEMA: dict[str, Any] = {
 
 
 def section(own: Calibration) -> dict[str, Any]:
-    """A calibration as the section of a job file holds it, to four digits."""
+    """Convert a calibration to the section of a job file, with four digits."""
     found: dict[str, Any] = {"as_of": own.as_of, "rows": own.rows, "constants": own.constants}
     found |= {name: _fitted(getattr(own, name)) for name in FACTORS}
     for name, fitted in (("service", own.service), ("worker", own.worker)):
@@ -93,7 +93,7 @@ def calibration_text(own: Calibration) -> str:
 
 
 def read_calibration(value: Any, name: str) -> Calibration:
-    """Read the section; every mistake in it names its key."""
+    """Read the section; every error names its key."""
     if not isinstance(value, dict):
         raise UsageError(f"{name} must be the section that recommend calibrate writes")
     gone = [key for key in _KEYS if key not in value and key not in _OPTIONAL]

@@ -1,14 +1,14 @@
-"""From what a person states of a job to everything the models need; names what was derived.
+"""Completes a job from what its user states, and names the derived values.
 
 FLOP           6·(N − rows only looked up) + 6·L·h·s per token, 12·L·h·s without a causal
-               mask (Kaplan et al. 2020, arXiv 2001.08361); adapters pay 4 of the 6, since
-               frozen weights need no gradient of their own
-activations    `activations.py`; logits are *not* in here: the memory model adds them
+               mask (Kaplan et al. 2020, arXiv 2001.08361); adapters need 4 of the 6, because
+               frozen weights have no gradient of their own
+activations    `activations.py`; without logits, which the memory model adds
 checkpoint     weights fp32 4 B + bf16 2 B (language models) + optimiser state per parameter
 post-training  a sample of dpo is a pair, each half also through the frozen reference (F/3 more);
-               grpo: a completion, with the reference; ppo: a critic trained and a reward model
-               as well; generation takes a share of the time, told as FLOP of the same speed
-adapters       r·(in + out) of every linear layer, about 20·h·r a layer (Llama 3 8B: 20.0,
+               grpo: a completion, with the reference; ppo: also a trained critic and a reward
+               model; generation takes a share of the time, modelled as FLOP at the same speed
+adapters       r·(in + out) of every linear layer, about 20·h·r per layer (Llama 3 8B: 20.0,
                70B: 19.8, counted over the published shapes)
 """
 
@@ -102,7 +102,7 @@ class _Shape:
 
 
 def job_of(file: JobFile, fallback_name: str) -> Job:
-    """Turn a checked job file into a job; every problem found is reported at once."""
+    """Turn a checked job file into a job; every problem is reported at once."""
     gone = [key for key in _NEEDED if getattr(file, key) is None]
     gone = [key for key in gone if key != "batch" or file.batch_per_gpu is None]
     problems = [f"{key}: is missing; say {_NEEDED[key]}" for key in gone]
@@ -116,7 +116,7 @@ def job_of(file: JobFile, fallback_name: str) -> Job:
 
 
 def is_sequence(file: JobFile) -> bool:
-    """Say whether a sample of the job is a sequence of tokens."""
+    """Whether a sample of the job is a sequence of tokens."""
     return file.family in TOKEN_FAMILIES and file.sample_unit in (None, "sequence")
 
 
@@ -385,7 +385,7 @@ def _title(file: JobFile, shape: _Shape, samples: float) -> str:
 
 
 def size_of_work(job: Job) -> str:
-    """Say how much a job trains on: examples × epochs × tokens = tokens."""
+    """Describe how much a job trains on: examples × epochs × tokens = tokens."""
     per, unit = job.tokens_per_sample, f"{job.sample_unit}s"
     whole = f"{_amount(job.samples * per)} {'tokens' if per > 1 else unit}"
     unit = "examples" if job.examples and job.sample_unit == "sequence" else unit
@@ -493,11 +493,12 @@ def _ends(file: JobFile, shape: _Shape) -> float:
 
 
 def intensity_ratio(family: str, flop: float, kept_bytes: float | None) -> float:
-    """FLOP per byte that a network moves, over those of the one its family's constants are of.
+    """FLOP per byte that a network moves, relative to the network its family's constants were
+    fitted on.
 
-    What is kept for the backward pass is what most kernels read and write: of recommenders bytes
-    follow it, of convolutional networks its root, the best of 0, 1/2 and 1 on networks with other
-    shares (docs/research/fits.md).
+    Most kernels read and write the tensors stored for the backward pass. For recommenders the bytes
+    are proportional to these, for convolutional networks to their root, the best exponent of 0, 1/2
+    and 1 on networks with other ratios (docs/research/fits.md).
     """
     if not kept_bytes or family not in _FLOP_PER_KEPT_BYTE:
         return 1.0

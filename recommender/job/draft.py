@@ -1,7 +1,7 @@
-"""A job file for somebody's own training, from a few answers or from their tool's file.
+"""Drafts a job file for a user's own training, from a few answers or their tool's configuration.
 
-What is stated is taken, what is not gets a usual value and is named: nothing is guessed in
-silence. The text is a job file like any other; `jobfile.py` reads it.
+Stated values are used; others get a common value and are listed, so nothing is guessed silently.
+The text is an ordinary job file, which `jobfile.py` reads.
 """
 
 from pathlib import Path
@@ -31,7 +31,7 @@ _MORE = (
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a person said of the job, as typed; None where nothing was said."""
+    """What a user stated about the job, as typed; None for what they did not state."""
 
     model: str | None = None
     method: str | None = None
@@ -48,7 +48,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class DraftLine:
-    """One line of a job file, and what its comment says."""
+    """One line of a job file, and its comment."""
 
     key: str
     value: str
@@ -57,7 +57,7 @@ class DraftLine:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A job file to be, and what its user must know of it."""
+    """A job file, and what its user must know about it."""
 
     lines: tuple[DraftLine, ...]
     network: str  # in words
@@ -68,7 +68,7 @@ class Draft:
 
     @property
     def text(self) -> str:
-        """The job file, commented."""
+        """The job file with comments."""
         written = [f"{each.key}: {each.value}" for each in self.lines]
         rows = [
             f"{left:<40} {'# ' + each.said if each.said else ''}".rstrip()
@@ -79,7 +79,7 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked of a person, and the usual answer."""
+    """A question to the user, and its default answer."""
 
     field: str  # of `Wanted`
     text: str
@@ -87,7 +87,7 @@ class Question:
 
 
 def questions(network: FoundNetwork) -> tuple[Question, ...]:
-    """Ask what the network alone does not say."""
+    """List the questions that the network alone does not answer."""
     if not _of_words(network):
         size = _pixels(network)
         return (
@@ -118,7 +118,7 @@ def _method(found: FoundNetwork) -> str:
 
 
 def network_of(wanted: Wanted, config: TrainingConfig | None, folder: Path) -> FoundNetwork:
-    """Find the network that is meant.
+    """Find the network that the user means.
 
     Raises:
         UsageError: the file names none, or one that is not known.
@@ -164,7 +164,7 @@ def _vocabulary(shape: Architecture) -> int:
 
 
 def draft_job(wanted: Wanted, config: TrainingConfig | None, folder: Path = Path()) -> Draft:
-    """Write a job file for what a person said and what their tool's file says.
+    """Draft a job file from what a user stated and their tool's configuration.
 
     Raises:
         UsageError: the network is not known, or a number cannot be read.

@@ -1,8 +1,8 @@
-"""A training job, complete and validated: what every model needs to know of it.
+"""A training job, complete and validated: everything the models need to know about it.
 
-A *sample* is the unit the batch counts: an image, a clip, a sequence of tokens. A job file
-or a preset becomes a `Job` once, at the border (`jobfile.py`); inside nothing is optional
-that a model needs. Units: seconds, bytes, FLOP, samples.
+A *sample* is the unit of the batch: an image, a clip, a sequence of tokens. A job file or a preset
+becomes a `Job` once, at the input (`jobfile.py`). Inside the program, nothing that a model needs is
+optional. Units: seconds, bytes, FLOP, samples.
 """
 
 import math
@@ -30,7 +30,7 @@ AMOUNTS = ("tokens", "samples", "epochs", "steps")  # ways to say how long a job
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """One speed the user measured on a cluster; it replaces priors."""
+    """A speed the user measured on a cluster; it replaces the shipped constants."""
 
     gpu: str  # catalog name of the GPU
     gpus: int  # in the whole cluster
@@ -42,7 +42,7 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class TimedRun:
-    """One run of the user's, as `recommend calibrate` reads it."""
+    """One of the user's runs, as `recommend calibrate` reads it."""
 
     place: str  # "timings.csv, line 2": where its user finds it
     machine: str  # "aws/p3.2xlarge": the instance type, or one that stands for the GPU
@@ -57,7 +57,7 @@ class TimedRun:
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """A speed constant that runs taught: a factor on the shipped one, and the sd of its ln."""
+    """A fitted speed constant: a factor on the shipped one, and the sd of its ln."""
 
     factor: float
     sd: float
@@ -65,7 +65,7 @@ class Fitted:
 
 @dataclass(frozen=True, slots=True)
 class Feed:
-    """How many samples/s one machine of a type prepares and fetches; inf: faster than seen."""
+    """Samples/s that one machine of a type prepares and fetches; inf: faster than observed."""
 
     machine: str
     prepare_per_s: float
@@ -74,7 +74,7 @@ class Feed:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """A job's speed constants as its own runs teach them; docs/models.md, "A user's timings"."""
+    """A job's speed constants fitted to its own runs; docs/models.md, "A user's timings"."""
 
     as_of: str
     rows: int  # runs behind it
@@ -100,7 +100,7 @@ class Calibration:
 
 @dataclass(frozen=True, slots=True)
 class DataSet:
-    """Where the training data lie and how they are read."""
+    """Where the training data are stored and how they are read."""
 
     at: str = ""  # "aws:us-east-1", empty = unknown
     gib: float = 0.0
@@ -111,7 +111,7 @@ class DataSet:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One network, one data set, one number of samples to train on."""
+    """One network, one data set, and the number of samples to train on."""
 
     name: str
     title: str
@@ -163,43 +163,43 @@ class Job:
 
     @property
     def steps(self) -> float:
-        """Optimiser steps of `global_batch` samples to the end."""
+        """Optimiser steps of `global_batch` samples for the whole job."""
         return self.samples / self.global_batch
 
     def batch_growth(self, gpus: "Floats | float") -> "Floats | float":
-        """How many times `global_batch` one step of so many GPUs counts: N, or 1 as it is fixed."""
+        """The factor on `global_batch` with so many GPUs: N, or 1 if it is fixed."""
         return gpus if self.batch_per_gpu else 1.0
 
     def batch_on(self, gpus: "Floats | float") -> "Floats | float":
-        """Samples per optimiser step of so many GPUs."""
+        """Samples per optimiser step with so many GPUs."""
         return self.global_batch * self.batch_growth(gpus)
 
     def may_have(self, gpus: "Floats", replica: "Floats | float" = 1.0) -> "Bools":
-        """Whether each copy of the network has a sample, and the global batch is allowed.
+        """Whether each replica of the network gets a sample and the global batch is allowed.
 
-        `replica`: GPUs that share a copy. Arguments broadcast.
+        `replica` is the number of GPUs per replica. Arguments broadcast.
         """
         batch = self.batch_on(gpus)
         most = math.inf if self.max_global_batch is None else self.max_global_batch
         return (gpus <= replica * batch) & (batch <= most)
 
     def seconds_on(self, gpus: float, step_s: float) -> float:
-        """Training time of the whole job in steps of so many GPUs, nothing lost."""
+        """Training time of the whole job in steps on so many GPUs, without losses."""
         return step_s * self.samples / float(self.batch_on(gpus))
 
     @property
     def epochs(self) -> float:
-        """Passes over the data set; 0 where the size of the data set is not known."""
+        """Passes over the data set; 0 if its size is not known."""
         return self.samples / self.examples if self.examples else 0.0
 
     @property
     def resizes(self) -> bool:
-        """Whether it can go on with fewer or more machines, from a checkpoint that is resharded.
+        """Whether the job can continue on fewer or more machines from a resharded checkpoint.
 
-        Where it is not stated: ranks that each run the whole network, whatever they shard, restart
+        Unless stated otherwise, ranks that each run the whole network, sharded or not, can restart
         with another number (torchrun with a range of nodes, torch.distributed.checkpoint; PyTorch 2
-        documentation, read 2026-11-22). A network that is cut, or served, has its layout fixed, and
-        a job on a stated number of machines its ranks.
+        documentation, read 2026-11-22). Tensor or pipeline parallelism and parameter servers have a
+        fixed layout, and so has a job on a stated number of machines.
         """
         if self.machines:
             return False
@@ -209,7 +209,7 @@ class Job:
 
     @property
     def update_timed(self) -> bool:
-        """Whether timings hold what an update costs its worker: one ran alone with its servers."""
+        """Whether timings include a worker's update, because one ran with its servers."""
         return self.sync == "parameter_server" and any(t.machines == 1 for t in self.timings)
 
     @property

@@ -1,7 +1,7 @@
-"""From a word or a text to a job: its layers are merged, checked, and completed.
+"""Reads a job from a name or a text: merges its layers, checks them, and completes them.
 
-One way through: text, `layers` (merged text), `schema` (typed fields), `derive` (what was left
-out), `Job`. Nothing below calls back.
+The steps are text, `layers` (merged text), `schema` (typed fields), `derive` (missing values) and
+`Job`. No step calls back an earlier one.
 """
 
 import os
@@ -33,13 +33,13 @@ SUFFIXES = (".yaml", ".yml", ".json")
 
 
 def find_job(word: str | None = None, folder: Path = Path(), flags: JobFlags | None = None) -> Job:
-    """Find the job that a word names: a preset, a YAML file, or recommend.yaml of the folder."""
+    """Find the job of a name: a preset, a YAML file, or recommend.yaml of the folder."""
     flags = flags or JobFlags()
     return _job(_find(word, folder, flags.model), flags.raw())
 
 
 def job_from_text(text: str, where: str = "job", name: str = "job", folder: Path = Path()) -> Job:
-    """Read a job from the text of a job file; a model's file is looked for from `folder`."""
+    """Read a job from the text of a job file; model files are relative to `folder`."""
     return _job(_Stated(_parsed(text, where), where, name, folder), {})
 
 
@@ -201,7 +201,7 @@ def _replaced(file: JobFile, flags: frozenset[str]) -> list[str]:
 
 
 def template(like: str) -> str:
-    """Write a job file to start from: what must be known, and what may be."""
+    """Write a job file to start from, with required and optional values."""
     raw = preset_layer(like)
     amount = next(key for key in AMOUNTS if key in raw)
     lines = (

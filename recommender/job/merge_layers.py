@@ -1,10 +1,10 @@
-"""The layers of a job as plain text: a preset, a job file, the flags, each laid over the last.
+"""Merges the layers of a job as plain text: a preset, a job file and the flags.
 
-A job is three layers of plain text, merged before anything is read: the preset named by
-`like`, the file, the flags. A layer that changes the network drops what the layers below it
-stated about the old one, so that `derive` computes it anew: `--params 13B` over a preset of 8 B
-also replaces its width, FLOP, activations and checkpoint. `model_layer.py` adds a fourth: the
-figures of a published architecture, below the layer that names it.
+A job is three layers of plain text, merged before anything is parsed: the preset named by `like`,
+the file, the flags. A layer that changes the network drops what lower layers stated about the old
+one, so that `derive` computes it again: `--params 13B` over a preset of 8 B also replaces its
+width, FLOP, activations and checkpoint. `model_layer.py` adds a fourth layer: the figures of a
+published architecture, below the layer that names it.
 """
 
 import re
@@ -75,7 +75,7 @@ _CONTAINERS = ("cold", "prebuilt")  # what `image` may be besides the side of a 
 
 
 def merged(lower: Raw, upper: Raw) -> Raw:
-    """Lay one layer over another; what the upper one makes untrue is dropped."""
+    """Lay one layer over another, dropping values that the upper one invalidates."""
     stale = {name for names in _stale(lower, upper).values() for name in names}
     kept = {key: value for key, value in lower.items() if key not in stale}
     both = {**kept, **upper}
@@ -94,7 +94,7 @@ def _still_true(lower: Raw, upper: Raw) -> Raw:
 
 
 def set_aside(lower: Raw, upper: Raw) -> dict[str, str]:
-    """Own figures of the lower layer that the upper one makes untrue: each, and because of what."""
+    """List the user's figures that the upper layer invalidates, each with its cause."""
     return {
         name: key
         for key, names in _stale(lower, upper).items()
@@ -130,7 +130,7 @@ def _restated(assumed: str, upper: Raw) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class JobFlags:
-    """The job's part of the command line, as typed; None where a flag was not given."""
+    """The job flags of the command line, as typed; None if not given."""
 
     tokens: str | None = None
     samples: str | None = None
@@ -159,7 +159,7 @@ class JobFlags:
     data_at: str | None = None
 
     def raw(self) -> Raw:
-        """Give the flags as the upper layer of a job."""
+        """Return the flags as the upper layer of a job."""
         given = {f.name: getattr(self, f.name) for f in fields(self)}
         raw: Raw = {key: value for key, value in given.items() if value not in (None, ())}
         if "measured" in raw:
@@ -172,7 +172,7 @@ class JobFlags:
 
 
 def own_layer(tree: Any, where: str) -> Raw:
-    """Give what a file states, each key under its one name."""
+    """Return what a file states, each key under its canonical name."""
     if not isinstance(tree, dict):
         raise UsageError(f"{where}: not a job file; begin with the line schema: recommend.job/v1")
     raw: Raw = {}
@@ -211,7 +211,7 @@ def _with_examples(raw: Raw, where: str) -> Raw:
 
 
 def preset_layer(name: str, seen: tuple[str, ...] = ()) -> Raw:
-    """Give a preset, laid over those that it is like; `seen` are those laid over it."""
+    """Return a preset laid over those it is like; `seen` are those laid over it."""
     if name not in presets():
         raise UsageError(unknown("job", name, presets()))
     raw = own_layer(preset_tree(name), name)
@@ -219,7 +219,7 @@ def preset_layer(name: str, seen: tuple[str, ...] = ()) -> Raw:
 
 
 def with_preset(raw: Raw, seen: tuple[str, ...] = ()) -> tuple[Raw, Raw]:
-    """Give the preset that a job is like, empty without one, and what the job itself states."""
+    """Return the preset that a job is like (or an empty one), and what the job itself states."""
     own = {key: value for key, value in raw.items() if key != "like"}
     like = raw.get("like")
     if like is None:

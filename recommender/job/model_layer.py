@@ -1,4 +1,4 @@
-"""A layer of a job that comes from `model:`, a published architecture: its figures as text."""
+"""The job layer of `model:`, a published architecture: its figures as text."""
 
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ _SAYS = ("model", "image_size", "patch_size")  # what decides the figures
 
 
 def over(lower: Raw, upper: Raw, folder: Path) -> Raw:
-    """Lay one layer over another, with the figures of the model that it names in between."""
+    """Lay one layer over another, with the figures of its `model:` in between."""
     model = upper.get("model", lower.get("model"))
     if not isinstance(model, str) or not any(key in upper for key in _SAYS):
         return merged(lower, upper)

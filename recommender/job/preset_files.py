@@ -1,8 +1,7 @@
-"""The jobs that come with the tool: YAML files, and the same trees as JSON that is quick to read.
+"""The presets: YAML files, and the same data as JSON, which loads faster.
 
-Importing PyYAML and parsing a preset took 20 ms of an answer's 460 (2026-11). The YAML files,
-with their figures and sources, are the presets; `all.json` holds the same trees and is written
-from them:
+Importing PyYAML and parsing a preset took 20 ms of an answer's 460 (2026-11). The YAML files
+contain the figures and their sources. `all.json` contains the same data and is generated from them:
 
     python -m recommender.job.preset_files
 """
@@ -21,24 +20,24 @@ TREES = PRESETS / "all.json"
 
 @cache
 def presets() -> tuple[str, ...]:
-    """Name the jobs that come with the tool."""
+    """List the presets."""
     return tuple(sorted(path.stem for path in PRESETS.glob("*.yaml")))
 
 
 def preset_text(name: str) -> str:
-    """Give a preset's file as it is written, figures and sources."""
+    """Return a preset's file as written, with figures and sources."""
     if name not in presets():
         raise UsageError(unknown("job", name, presets()))
     return (PRESETS / f"{name}.yaml").read_text("utf-8")
 
 
 def preset_tree(name: str) -> Any:
-    """Give a preset as `load_yaml` would: dicts, lists and the text of each value."""
+    """Return a preset as `load_yaml` would: dicts, lists and the text of each value."""
     return json.loads(TREES.read_text("utf-8"))[name]
 
 
 def trees() -> str:
-    """Give all presets, parsed from their YAML, as JSON text."""
+    """Return all presets, parsed from their YAML, as JSON text."""
     from recommender.inputs.yaml_text import load_yaml  # a plan of a preset needs no YAML parser
 
     found = {name: load_yaml(preset_text(name), name) for name in presets()}

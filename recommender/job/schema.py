@@ -1,8 +1,8 @@
-"""The fields of a job file: how the text of each is read, and its JSON Schema.
+"""The fields of a job file: how their text is parsed, and their JSON Schema.
 
-A job file's values arrive as the text that was typed (`inputs.yaml_text`); each field reads its own
-text with `units`, so `params: 8B` and `--params 8B` mean the same and fail alike. A field that
-is left out is None; what it then is, `derive` decides.
+Values of a job file arrive as typed text (`inputs.yaml_text`). Each field parses its own text with
+`units`, so `params: 8B` and `--params 8B` mean the same and fail alike. A missing field is None;
+`derive` decides its value.
 """
 
 from collections.abc import Callable, Collection
@@ -179,7 +179,7 @@ def _flag(said: str = "") -> Any:
 
 @dataclass(frozen=True, slots=True)
 class DataFile:
-    """Where the training data lie and how they are read."""
+    """Where the training data are stored and how they are read."""
 
     at: units.DataAt | None = _typed(units.parse_data_at, "aws:us-east-1,150GB")
     gib: float | None = _typed(_gib, "137", "150GB")
@@ -194,7 +194,7 @@ class DataFile:
 
 @dataclass(frozen=True, slots=True)
 class JobFile:
-    """A training job as a person describes it; what is left out is derived and named."""
+    """A training job as a user describes it; missing values are derived and listed."""
 
     schema: str | None = _choice(SCHEMA)
     like: str | None = _text("a preset to inherit from")
@@ -309,7 +309,7 @@ class JobFile:
 
 
 def side(text: str, name: str) -> int:
-    """Read the side of a picture or of a patch, in pixels."""
+    """Read the side of an image or a patch, in pixels."""
     return units.parse_whole(text, name, most=_MOST_SIDE, instead="write pixels, such as 384")
 
 
@@ -331,7 +331,7 @@ def _field_value(about: Any, raw: Any, said: str) -> Any:
 
 
 def field_names() -> tuple[str, ...]:
-    """Name every key that a job file may hold."""
+    """List every key that a job file may contain."""
     return tuple(each.name for each in fields(JobFile))
 
 

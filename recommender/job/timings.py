@@ -1,4 +1,4 @@
-"""The user's timed runs: as typed (`8xH100: 3.1 s/step`), as CSV, and matched to the catalog."""
+"""Parses the user's timings (`8xH100: 3.1 s/step`, or CSV) and matches them to the catalog."""
 
 import math
 import re
@@ -44,7 +44,7 @@ MOST_OF_PEAK = 2.0  # FLOP of a sample are an estimate
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One measured speed of a whole cluster, as typed; `timing` gives it a job's batch."""
+    """A measured speed of a whole cluster, as typed; `timing` combines it with a job's batch."""
 
     machines: int
     gpus: int  # in the whole cluster; 0 where an instance type is named: the catalog knows
@@ -100,7 +100,7 @@ def _rate(rate: str, text: str, name: str) -> tuple[float, Unit, bool]:
 
 
 def format_measured(measured: Measured) -> str:
-    """Write a measured speed so that `parse_measured` gives it back exactly."""
+    """Write a measured speed so that `parse_measured` reads exactly the same value."""
     each = f"{measured.gpus // measured.machines}x" if measured.gpus else " "
     speed = f"{measured.value!r} {measured.unit}"
     return f"{measured.machines}x{each}{measured.name}: {speed}"
@@ -109,7 +109,7 @@ def format_measured(measured: Measured) -> str:
 def timing(
     measured: Measured, batch: int, tokens_per_sample: int, batch_per_gpu: bool = False
 ) -> Timing:
-    """Turn a measured speed into samples per second of a job; the batch of a step, or of a GPU."""
+    """Convert a measured speed to samples per second, with the batch of a step or of a GPU."""
     each = batch_per_gpu and measured.unit == "s/step"
     rate = {
         "s/step": batch * (measured.gpus or 1 if each else 1) / measured.value,
@@ -137,14 +137,14 @@ def read_runs(
 ) -> tuple[TimedRun, ...]:
     """Read timed runs; every bad row is reported at once.
 
-    Columns: machines; instance or gpu; step_s (seconds) or samples_per_s; optional gpus (in all;
-    of whole machines where an instance is named), batch (samples of one step, of all GPUs) or
-    batch_per_gpu (of each; else the job's `batch`, which is either), data (synthetic, cached or
-    cold) and servers (parameter servers that ran, beside one worker as well; else `servers`, the
-    job's; 0 of a worker that ran without). A row with data on some GPUs of a machine and no batch
-    had the share of the job's batch that these GPUs have in a whole one: stalls are differences
-    at one batch per GPU. A GPU without an instance is taken for the catalog's machine with the
-    nearest number of them.
+    Columns: machines; instance or gpu; step_s (seconds) or samples_per_s; optional gpus (the total
+    number; default: all of the named instances), batch (samples per step of all GPUs) or
+    batch_per_gpu (of each; default: the job's `batch` of either kind), data (synthetic, cached or
+    cold) and servers (parameter servers of the run, also with a single worker; default: the job's
+    `servers`; 0 for a worker without servers). A row with data on some GPUs of a machine and no
+    batch used the share of the job's batch that these GPUs have in the whole machine, because
+    stalls are differences at one batch per GPU. A GPU without an instance stands for the catalog's
+    machine with the closest number of them.
     """
     rows = read_csv(path, _REQUIRED, _OPTIONAL, _SYNONYMS)
     if len(rows) > MOST_RUNS:
@@ -296,9 +296,9 @@ def on_catalog(job: Job, known: Mapping[str, Gpu], types: Iterable[InstanceType]
 
 
 def above_peak(job: Job, samples_per_s: float, gpu: Gpu, gpus: int) -> str:
-    """Say so of a speed that no arithmetic unit of the GPUs could reach; empty where one could.
+    """Explain why a speed exceeds what the GPUs can compute; empty if it does not.
 
-    It is a slip in the number or its unit.
+    Such a speed is a typo in the number or its unit.
     """
     peaks = (gpu.peak_fp32_tflops, gpu.peak_fp16_tflops, gpu.peak_bf16_tflops, gpu.peak_fp8_tflops)
     peak = max((peak for peak in peaks if peak), default=0.0) * 1e12 * gpus

@@ -1,1 +1,1 @@
-"""What may be rented: allowed offers, failover lists, quotas and spot laws, as a plan space."""
+"""The offers that may be rented: allowed offers, failover lists, quotas, spot laws, plan space."""

@@ -1,4 +1,4 @@
-"""What an account may run of a machine: its quotas by machine, market and region."""
+"""The quotas of an account that apply to a machine, by market and region."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,10 +12,11 @@ from recommender.plan.limits import OTHERS, QuotaLimit
 
 
 class QuotaIndex:
-    """The user's quotas by provider, name, market and region, found without asking each of them.
+    """The user's quotas, indexed by provider, name, market and region.
 
-    An account has thousands of quotas (families, regions, markets), a catalog as many pools: asked
-    one by one, 10,000 of them took longer than the search. Of two on the same the lesser one holds.
+    An account has thousands of quotas (families, regions, markets) and a catalog as many pools.
+    Checking 10,000 of them one by one took longer than the search. Of two for the same thing the
+    smaller applies.
     """
 
     def __init__(self, limits: Iterable[QuotaLimit]) -> None:
@@ -37,7 +38,7 @@ class QuotaIndex:
     def of(
         self, provider: str, market: str, region: str, names: Sequence[str]
     ) -> tuple[QuotaLimit, ...]:
-        """The quotas of a place that bear one of some names, in the order they were given."""
+        """The quotas of a location with one of these names, in the order given."""
         numbers: list[int] = []
         for name in names:
             for where in ("", region):
@@ -52,7 +53,7 @@ class QuotaIndex:
         markets: Iterable[str],
         regions: Iterable[str],
     ) -> Iterator[Sequence[QuotaLimit]]:
-        """The quotas of places by one name each; a hundred thousand take as long as an answer."""
+        """The quotas of many locations, by one name each; 100,000 take as long as an answer."""
         found, all_limits = self._found, self._limits
         for name, market, region in zip(names, markets, regions, strict=True):
             name = name.casefold()
@@ -65,18 +66,18 @@ class QuotaIndex:
 
 @dataclass(frozen=True)
 class AccountQuotas:
-    """Which quotas a machine falls under; of a cloud whose quotas are given, all others are 0."""
+    """The quotas that apply to a machine; unlisted ones of a listed cloud are 0."""
 
     catalog: Catalog
     limits: Sequence[QuotaLimit]
 
     @cached_property
     def given(self) -> frozenset[str]:
-        """The clouds whose quotas are given."""
+        """The clouds with given quotas."""
         return frozenset(limit.provider for limit in self.limits) & frozenset(CLOUDS)
 
     def of(self, t: InstanceType, market: str, region: str) -> tuple[QuotaLimit, ...]:
-        """The quotas that a machine falls under; one of 0 where its cloud's do not name it."""
+        """The quotas that apply to a machine; one of 0 if its cloud's list does not name it."""
         key = (t.provider, t.instance_type, market, region)
         if key not in self._found:
             self._found[key] = self._of(t, market, region)
@@ -108,7 +109,7 @@ class AccountQuotas:
         return {(q.provider, q.quota_family, q.market): q for q in quotas}
 
     def most_machines(self, t: InstanceType, market: str, region: str) -> float:
-        """Most machines of a type that the quotas of a region allow on their own."""
+        """The largest number of machines of a type that a region's quotas allow."""
         if not self.limits:
             return float("inf")
         return _most(t, self.of(t, market, region))
@@ -120,7 +121,7 @@ class AccountQuotas:
         markets: Sequence[str],
         regions: Sequence[str],
     ) -> list[float]:
-        """Most machines of each of the user's own; `like` are machines with their hardware."""
+        """The number of each of the user's own machines; `like` have the same hardware."""
         index = self._index
         named = index.of_each(OWN, names, markets, regions)
         places = zip(named, like, markets, regions, strict=True)
@@ -140,10 +141,10 @@ def _most(t: InstanceType, limits: Iterable[QuotaLimit]) -> float:
 
 
 def quota_names(t: InstanceType, quota: Quota | None) -> tuple[str, ...]:
-    """What the quotas of a machine may be called.
+    """The names by which a user may give the quotas of a machine.
 
-    Its family's code in the catalog ("p5", "H100"), the machines' family ("p5en", "a3-highgpu"),
-    how those begin ("P", "a3", "NC"), and the full name.
+    These are its family's code in the catalog ("p5", "H100"), the machine family ("p5en",
+    "a3-highgpu"), their prefixes ("P", "a3", "NC"), and the full name.
     """
     known = [t.quota_family, t.family]
     cloud = CLOUDS.get(t.provider)
@@ -155,7 +156,7 @@ def quota_names(t: InstanceType, quota: Quota | None) -> tuple[str, ...]:
 
 
 def quota_use(t: InstanceType, unit: str) -> float:
-    """What one machine takes of a quota."""
+    """How much of a quota one machine uses."""
     if unit == "machine":
         return 1.0
     return float(t.vcpus if unit == "vcpu" else t.gpus)

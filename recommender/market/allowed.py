@@ -1,4 +1,4 @@
-"""Which offers may enter plans, and why the others may not."""
+"""Selects the offers that plans may use, and counts why others are excluded."""
 
 from collections import Counter
 from fnmatch import fnmatchcase
@@ -16,14 +16,14 @@ NOMINAL = 0.94
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """Rows of the catalog that plans may use, and how many were left out for which reason."""
+    """The catalog rows that plans may use, and how many were excluded for which reason."""
 
     rows: tuple[int, ...]
     left_out: tuple[tuple[str, int], ...]
 
 
 def allowed_offers(catalog: Catalog, choice: Choice) -> Allowed:
-    """Offers that somebody can rent and that the user did not exclude."""
+    """Select offers that can be rented and that the user did not exclude."""
     types, o = _type_exclusions(catalog, choice), catalog.offers
     places = list(zip(o.provider, o.region, o.zone, o.market, o.obtainable, o.kind, strict=True))
     some = {place: row for row, place in enumerate(places)}

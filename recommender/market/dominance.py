@@ -1,7 +1,7 @@
-"""Offers that another like them beats: they are in no best plan, and the search need not meet them.
+"""Removes offers that a similar one dominates, because no best plan contains them.
 
-A list of quotes has a hundred thousand rows and a few dozen kinds of machines; a cloud rents the
-same machine in thirty regions. What differs is the price and little besides.
+A list of quotes has a hundred thousand rows and a few dozen kinds of machines, and a cloud rents
+the same machine in thirty regions. They differ in the price and little else.
 """
 
 import math
@@ -26,10 +26,10 @@ def undominated(
     machines: Sequence[float],
     most: int,
 ) -> list[int]:
-    """The places of the offers that no cheaper one like them matches in all that counts besides.
+    """Select offers that no cheaper similar one matches in everything else that counts.
 
-    Of each kind the cheapest stay until `most` machines can be rented together, and dearer ones
-    that have more of something, `besides` being what is better if there is more of it.
+    Of each kind, the cheapest are kept until `most` machines can be rented together, and more
+    expensive ones that have more of something. `besides` are the columns where more is better.
     """
     kept: list[int] = []
     first: dict[Hashable, int] = {}  # of each kind
@@ -50,10 +50,10 @@ def undominated(
 def undominated_by_count(
     alike: Sequence[Hashable], usd: Sequence[float], machines: Sequence[float], most: int
 ) -> list[int]:
-    """As `undominated` where offers have nothing besides but how many machines there are.
+    """Like `undominated`, for offers that differ only in price and number of machines.
 
-    A hundred thousand offers are compared at once: of each kind in order of price, the most
-    machines of a single cheaper offer and the sum of all of them.
+    It compares a hundred thousand offers at once: for each kind, sorted by price, the largest
+    number of a single cheaper offer and the sum of all of them.
     """
     if not len(usd):
         return []
@@ -79,16 +79,16 @@ def _matches(some: tuple[float, ...], others: tuple[float, ...]) -> bool:
 
 @dataclass(frozen=True)
 class OwnOffers:
-    """The user's own offers, compared row by row: no machine is made for a name that is beaten."""
+    """The user's own offers, compared by row, so that dominated rows create no machine."""
 
     facts: Facts
     kinds: Mapping[tuple[str, str], int]
     max_machines: int
 
     def undominated(self, rows: Sequence[int]) -> list[int]:
-        """Rows without own offers that the same hardware beats in the same region.
+        """Select rows that the same hardware in the same region does not dominate.
 
-        Spot machines of one name in several places stay, since they stand in for each other.
+        Spot machines of one name in several locations stay, because they replace each other.
         """
         o = self.facts.catalog.offers
         own = [row for row in rows if o.provider[row] == OWN]
@@ -101,9 +101,10 @@ class OwnOffers:
         return [row for row in rows if o.provider[row] != OWN or row in kept]
 
     def undominated_anywhere(self, rows: Sequence[int]) -> list[int]:
-        """Rows without own machines of a single place that the same hardware beats in another.
+        """Select rows of single-location machines that the same hardware elsewhere does not
+        dominate.
 
-        As `undominated_pools` has it, before there are pools.
+        This applies the rule of `undominated_pools` before pools are built.
         """
         o, fees = self.facts.catalog.offers, self.facts.running_fees
         own = [row for row in rows if o.provider[row] == OWN]
@@ -167,7 +168,7 @@ class OwnOffers:
 
 
 def undominated_pools(entries: OfferEntries, pools: list[Pool]) -> list[Pool]:
-    """Pools of the user's own machines without those that the same hardware beats elsewhere."""
+    """Select pools of own machines that the same hardware elsewhere does not dominate."""
     if not pools or pools[0].type.provider != OWN:
         return pools
     facts, regions = entries.facts, entries.facts.catalog.offers.region
@@ -191,10 +192,10 @@ def undominated_pools(entries: OfferEntries, pools: list[Pool]) -> list[Pool]:
 
 
 def regions_worth_renting(entries: OfferEntries, pools: Sequence[Pool]) -> list[Pool]:
-    """Of each type the cheapest region or list, and dearer ones that have more of something.
+    """For each type, select the cheapest region or list, and others that have more of something.
 
-    On demand the machines of a type differ by region in nothing but their price, whether anybody
-    quoted it, what the quotas leave, where the data are, and how many regions have that price.
+    On demand, the regions of a type differ only in price, whether the price was quoted, the
+    remaining quota, the location of the data, and how many regions have that price.
     """
     offers, price = entries.facts.catalog.offers, entries.facts.planning_price
 

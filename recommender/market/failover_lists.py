@@ -1,6 +1,7 @@
-"""Failover lists: where machines of a type are asked for, in order.
+"""Failover lists: the locations where machines of a type are requested, in order.
 
-Of a spot type the cheapest zones; on demand the regions of one price, for types that may be short.
+For spot these are the cheapest zones of a type; on demand, regions with the same price, for scarce
+types.
 """
 
 from collections.abc import Iterable, Sequence
@@ -29,7 +30,7 @@ SELDOM_SHORT = 0.98
 
 @dataclass(frozen=True)
 class FailoverLists:
-    """Makes failover lists of one problem; `kinds` numbers instance types."""
+    """Builds the failover lists of one problem; `kinds` numbers instance types."""
 
     facts: Facts
     limits: Limits  # of which the most machines and the limit by hour count
@@ -40,7 +41,7 @@ class FailoverLists:
         return self.facts.by([r for r in rows if o.market[r] == "spot"], "instance_type")
 
     def across_regions(self, rows: Sequence[int]) -> list[Pool]:
-        """Failover lists: the cheapest zones of a type, as far apart as the user allows."""
+        """Lists of the cheapest zones of a type, as far apart as the user allows."""
         pools: list[Pool] = []
         failover = self.facts.choice.failover
         for mine in self._spot_by_type(rows).values():
@@ -102,7 +103,7 @@ class FailoverLists:
         return [replace(pool, rows=pool.rows[:length]) for length in lengths]
 
     def inside_region(self, rows: Sequence[int]) -> list[Pool]:
-        """Lists inside one region, for clusters that mix entries."""
+        """Lists within one region, for clusters that mix entries."""
         alone = self.facts.choice.failover == "none"
         pools = []
         for mine in self._spot_by_type(rows).values():
@@ -110,10 +111,10 @@ class FailoverLists:
         return pools
 
     def of_one_price(self, pools: Sequence[Pool]) -> list[Pool]:
-        """Lists of on-demand machines: each begins with one of some pools of one region.
+        """Lists of on-demand machines that each begin with one of some pools of one region.
 
-        What has machines first is rented, so all regions of one price are tried: fewer only where
-        data would be copied to the others.
+        The first region that has the machines is used, so a list contains all regions with the same
+        price. Shorter lists are built only if data would be copied to the others.
         """
         if self.facts.choice.failover != "region":
             return list(pools)
@@ -170,7 +171,7 @@ class FailoverLists:
         return spares or some == whole
 
     def of(self, rows: Sequence[int]) -> Pool:
-        """The list of some places: the cheapest first, none of them much dearer."""
+        """The list of some locations: the cheapest first, none much more expensive."""
         o = self.facts.catalog.offers
         ordered = sorted(rows, key=lambda r: (self.facts.planning_price(r), o.region[r], o.zone[r]))
         most = self.facts.planning_price(ordered[0]) * LIST_PRICE_RANGE

@@ -1,4 +1,4 @@
-"""On-demand clusters that can finish a job when spot machines stay away."""
+"""Selects on-demand clusters that can finish a job if spot machines stay away."""
 
 from collections.abc import Sequence
 
@@ -45,10 +45,10 @@ def fallbacks_of(
     steps_left: float,
     pools: Sequence[Pool],
 ) -> tuple[Fallbacks, tuple[Pool, ...]]:
-    """Clusters of one pool that may be the best fallback of some cluster, slowest first.
+    """Select the clusters of one pool that may be the best fallback of a cluster, slowest first.
 
-    And the pool of each. Under an overhead limit slower ones may be, at each speed: less is lost
-    while they start. `step_s` has shape (kinds, machines).
+    Also returns the pool of each. Under an overhead limit slower ones are selected too, at each
+    speed, because less is lost while they start. `step_s` has shape (kinds, machines).
     """
     every = _clusters(entries, limits, step_s, pools)
     figures = (every.step_s, every.usd_per_hour, every.boot_s, every.law.at_once, steps_left)

@@ -1,4 +1,4 @@
-"""Memory tiers: CPU machines that take the checkpoints of a cluster next to it."""
+"""Memory tiers: CPU machines that receive the checkpoints of a cluster in the same region."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -17,12 +17,12 @@ TIER_TYPES = 3  # CPU types per region that are tried as a memory tier
 
 @dataclass(frozen=True)
 class MemoryTiers:
-    """Finds the CPU machines of a catalog that are worth trying."""
+    """Selects the CPU machines of a catalog that are worth trying."""
 
     entries: OfferEntries
 
     def of(self, provider: str, regions: Sequence[str]) -> Tier:
-        """The cheapest CPU machines of each region that could take checkpoints."""
+        """The cheapest CPU machines of each region that could receive checkpoints."""
         found = [row for region in regions for row in self._cpu_rows.get((provider, region), ())]
         o, types = self.entries.facts.catalog.offers, self.entries.facts.catalog.instance_types
         shapes = [types[provider, o.instance_type[r]] for r in found]

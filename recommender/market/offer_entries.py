@@ -1,4 +1,4 @@
-"""What the optimiser knows of offers: prices, laws of runs and waits, starts, in numbers."""
+"""Converts offers to the optimiser's numbers: prices, laws of runs and waits, start-up times."""
 
 import math
 from collections.abc import Sequence
@@ -22,10 +22,10 @@ _TYPES: dict[str, np.dtype[Any]] = {
 
 
 def widened(zone_sd: float, correlation: float, common_sd: float) -> tuple[float, float]:
-    """Sd and correlation of the zones of a list when all of them may differ from their law alike.
+    """Sd and correlation of zones that also share a common error of their law.
 
-    Places with the variance z² each and correlation ρ, and c² that they share: z² + c² each, of
-    which ρz² + c² in common.
+    Zones with variance z² each and correlation ρ, plus a shared variance c², have z² + c² each, of
+    which ρz² + c² is common.
     """
     if common_sd <= 0.0 or zone_sd <= 0.0:
         return zone_sd, correlation
@@ -35,16 +35,16 @@ def widened(zone_sd: float, correlation: float, common_sd: float) -> tuple[float
 
 @dataclass(frozen=True)
 class OfferEntries:
-    """Makes entries of a plan space out of pools."""
+    """Converts pools to entries of a plan space."""
 
     facts: Facts
     max_machines: int
 
     def machine_usd(self, pool: Pool) -> float:
-        """Expected USD per hour of one machine while it runs, fees included.
+        """Expected USD per hour of one running machine, including fees.
 
-        The share of a zone in a spot list is the chance that it is the first one up; regions of an
-        on-demand list have one price.
+        The weight of a zone in a spot list is the probability that it is the first one up; regions
+        of an on-demand list have the same price.
         """
         o, fees = self.facts.catalog.offers, self.facts.running_fees
         if len(pool.rows) == 1 or not pool.spot:
@@ -62,13 +62,13 @@ class OfferEntries:
         return price / sum(weights) + fees(o.provider[pool.rows[0]], market)
 
     def max_usd(self, pool: Pool) -> float:
-        """USD per hour of one machine at the most expensive listed place: limits hold there too."""
+        """USD per hour of one machine at the most expensive location, for hourly limits."""
         provider = self.facts.catalog.offers.provider[pool.rows[0]]
         fees = self.facts.running_fees(provider, "spot" if pool.spot else "on_demand")
         return max(map(self.facts.planning_price, pool.rows)) + fees
 
     def of(self, pools: Sequence[Pool]) -> Entries:
-        """An entry per pool."""
+        """One entry per pool."""
         columns = list(zip(*(self._entry(p) for p in pools), strict=True))
         if not columns:
             columns = [()] * len(Entries.__slots__)
@@ -149,7 +149,7 @@ class OfferEntries:
         return sum(inside if a == b else CORRELATION_ACROSS for a, b in pairs) / len(pairs)
 
     def start_s(self, pool: Pool) -> float:
-        """Seconds from the request of a machine until its program has all that it reads first."""
+        """Seconds from the request of a machine until its program has read its first data."""
         facts = self.facts
         copied = facts.staged_gib * GIB + facts.base_weight_bytes
         if not copied:

@@ -1,4 +1,4 @@
-"""Facts of the catalog about an offer: the price to plan with, spot law, start-up, fees, egress."""
+"""Catalog facts about an offer: planning price, spot law, start-up, fees, egress."""
 
 import math
 from collections import defaultdict
@@ -42,7 +42,7 @@ GIB = 2.0**30
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """Machines of one type at the places of a failover list: zones on spot, regions on demand."""
+    """Machines of one type at the places of a failover list: spot zones or on-demand regions."""
 
     rows: tuple[int, ...]  # catalog rows in the order tried
     spot: bool
@@ -53,7 +53,7 @@ class Pool:
 
 @dataclass(frozen=True)
 class Facts:
-    """Look-ups by offer, on one catalog, at one moment."""
+    """Look-ups by offer, for one catalog at one moment."""
 
     catalog: Catalog
     choice: Choice
@@ -61,7 +61,7 @@ class Facts:
     now: datetime
 
     def by(self, rows: Iterable[int], column: str) -> dict[str, list[int]]:
-        """Offers by a column of the catalog, such as their region."""
+        """Group offers by a column of the catalog, such as their region."""
         groups: dict[str, list[int]] = defaultdict(list)
         values = getattr(self.catalog.offers, column)
         for row in rows:
@@ -69,9 +69,10 @@ class Facts:
         return dict(sorted(groups.items()))
 
     def spot_class(self, t: InstanceType, rows: Sequence[int] = ()) -> SpotClass | None:
-        """The law of a machine's spot capacity, in the zones of a failover list.
+        """The spot law of a machine in the zones of a failover list.
 
-        The law of its class, unless the user keeps a law of an own trace for one of the zones.
+        It is the law of its class, unless the user saved a law from an own trace for one of the
+        zones.
         """
         base = self._classes.get((t.gpu, t.gpus))
         if not self.choice.spot_laws or base is None or not rows:
@@ -79,7 +80,7 @@ class Facts:
         return law_of_failover_list([self.row_law(base, t, row) for row in rows])
 
     def row_law(self, base: SpotClass, t: InstanceType, row: int) -> SpotClass:
-        """The law of one offer: of its class, or of the user's own trace."""
+        """The law of one offer: its class's, or one from the user's own trace."""
         laws = self.choice.spot_laws
         if laws and row not in self._row_laws:
             self._row_laws[row] = law_of_row(base, laws, self.catalog, t, row)
@@ -90,7 +91,7 @@ class Facts:
         return {}
 
     def spot_classes(self, t: InstanceType) -> tuple[SpotClass, ...]:
-        """Every law that a machine of this type may follow in some zone."""
+        """Every law that a machine of this type may have in some zone."""
         base = self._classes.get((t.gpu, t.gpus))
         return () if base is None else possible_laws(base, self.choice.spot_laws, t)
 
@@ -105,7 +106,7 @@ class Facts:
 
     @cached_property
     def quotas(self) -> AccountQuotas:
-        """What the user may run."""
+        """The user's quotas."""
         return AccountQuotas(self.catalog, self.choice.quotas)
 
     def billing(self, provider: str, market: str) -> BillingRule | None:
@@ -121,11 +122,11 @@ class Facts:
         return {(f.provider, f.item): f.usd for f in self.catalog.fees}
 
     def fee(self, provider: str, item: str) -> float:
-        """A fee in USD; 0 for a provider without fee facts, which the answer then names."""
+        """A fee in USD; 0 for a provider without known fees, which the answer then states."""
         return self._fees.get((provider, item), 0.0)
 
     def carried_sd(self, t: InstanceType, law: SpotClass) -> float:
-        """Sd of the logit of availability where a law was carried over from other machines."""
+        """Sd of the logit of availability if the law was transferred from other machines."""
         if law.basis != "transferred":
             return 0.0
         return CARRIED_COUNT_SD if t.gpu in self._traced else CARRIED_GPU_SD
@@ -162,16 +163,16 @@ class Facts:
 
     @property
     def staged_gib(self) -> float:
-        """Data copied to local disks before each start; none where they are streamed."""
+        """GiB of data copied to local disks before each start; 0 if they are streamed."""
         data = self.job.data
         return data.gib if data.read == "stage" else 0.0
 
     @property
     def base_weight_bytes(self) -> float:
-        """Base weights that every machine reads at each start, where only adapters are trained.
+        """Bytes of base weights read by every machine at each start; 0 without adapters.
 
-        Checkpoints hold the adapters alone, and libraries keep base weights in 16 bits, also those
-        that are quantised while they are read. None where the user knows how long a start takes.
+        Checkpoints contain only the adapters. Libraries store base weights in 16 bits, even if they
+        are quantised while they are read. 0 if the user stated the start-up time.
         """
         if self.job.method == "full" or self.job.setup_s is not None:
             return 0.0
@@ -187,14 +188,14 @@ class Facts:
         return best.boot_s + (best.cold_image_s if self.job.image == "cold" else 0.0)
 
     def price_sigma(self, provider: str, market: str, as_of: str, uncertainty: float) -> float:
-        """Spread of ln(price): what its age does to it, and how it was derived."""
+        """Spread of ln(price), from its age and from how it was derived."""
         derived = uncertainty / MEDIAN_ERROR
         if self.choice.prices_as_quoted:
             return derived
         return math.hypot(self.drift_sd(provider, market, as_of), derived)
 
     def offer_price_sd(self, row: int) -> float:
-        """Spread of ln of an offer's price; wider where a type's median stands for it."""
+        """Spread of ln of an offer's price; wider if the median of its type is used."""
         o = self.catalog.offers
         provider, market = o.provider[row], o.market[row]
         known = self.price_sigma(provider, market, o.as_of[row], o.uncertainty[row])
@@ -202,7 +203,7 @@ class Facts:
         return math.hypot(known, FLOOR_SD) if stands_in else known
 
     def drift_sd(self, provider: str, market: str, as_of: str) -> float:
-        """Sd of ln(price now / price then) that a price's age gives it."""
+        """Sd of ln(price now / price then), from the price's age."""
         key = (provider, market, as_of)
         if key not in self._drifts:
             self._drifts[key] = self._drift(provider, market, self.age_days(as_of))
@@ -225,12 +226,13 @@ class Facts:
         return _interpolate(points, age)
 
     def on_demand_wait(self, t: InstanceType) -> tuple[float, float, float]:
-        """Chance to get an on-demand machine at once, the median wait otherwise, and their slope.
+        """Chance that an on-demand machine is available at once, the median wait otherwise, and
+        their slope.
 
-        The catalog states them of a machine of eight GPUs. Larger ones are harder to get and waited
-        for longer, by as much as the class's spot machines of that size are there less often; the
-        slope is what more machines lose (`on_demand_wait.OnDemandLaw`). Own machines that are
-        counted are there.
+        The catalog states them for a machine with eight GPUs. For other sizes, chance and wait are
+        scaled like the availability of the class's spot machines; the slope is the loss with more
+        machines (`on_demand_wait.OnDemandLaw`). The user's own machines with a count are always
+        available.
         """
         if t.provider == OWN and t.instance_type in self.counted:
             return 1.0, 0.0, 0.0
@@ -245,14 +247,14 @@ class Facts:
         return share, wait_s * harder, law.availability_slope
 
     def there(self, t: InstanceType, market: str, rows: Sequence[int]) -> object:
-        """How a machine's capacity comes and goes: equal where two machines are as easy to get."""
+        """A key of how a machine's capacity behaves; equal for machines equally easy to get."""
         if market == "on_demand":
             return self.on_demand_wait(t)
         return self.spot_class(t, rows) if self.choice.spot_laws else None
 
     @cached_property
     def counted(self) -> frozenset[str]:
-        """The user's own machines that they said the number of."""
+        """The user's own machines with a stated count."""
         return frozenset(q.quota_family for q in self.choice.quotas if q.provider == OWN)
 
     @cached_property
@@ -261,7 +263,7 @@ class Facts:
         return {gpu: (o.share_at_once, o.wait_s) for o in first for gpu in o.gpus}
 
     def availability_logit(self, law: SpotClass, interruption_range: int | None) -> float:
-        """Level of one machine's availability, shifted a little by the provider's ranking."""
+        """Availability of one machine in logits, shifted by the provider's ranking."""
         level = math.log(law.availability / (1.0 - law.availability))
         if interruption_range is None or law.basis.startswith(OWN_TRACE):
             return level
@@ -269,15 +271,15 @@ class Facts:
 
     @cached_property
     def egress(self) -> dict[tuple[str, str, str], float]:
-        """USD per GB by provider, region sent from and region sent to, where it is listed."""
+        """USD per GB by provider, source region and target region, if listed."""
         return {(e.provider, e.from_region, e.to_region): e.usd_per_gb for e in self.catalog.egress}
 
     def planning_price(self, row: int) -> float:
         """USD per hour to plan with.
 
-        A quote at an auction's floor is no market price: its type's median quote stands for it
-        (catalog rules, docs/catalog.md). Old quotes below that median are brought back towards it
-        (`quotes.py`), unless prices are taken as quoted.
+        A quote at the auction's lowest price is not a market price, so the median quote of its type
+        is used (docs/catalog.md). Old quotes below that median are moved towards it (`quotes.py`),
+        unless prices are taken as quoted.
         """
         return self._planning_prices[row]
 
@@ -322,9 +324,9 @@ class Facts:
         return {key: median(values) for key, values in quotes.items()}
 
     def listed_usd(self, row: int) -> float:
-        """USD per hour of an offer; what the user's discount leaves of an on-demand price.
+        """USD per hour of an offer, after the user's discount on on-demand prices.
 
-        Contracts (AWS Savings Plans, committed use) lower list prices; spot is a market of its own.
+        Contracts (AWS Savings Plans, committed use) lower list prices, but not spot prices.
         """
         o = self.catalog.offers
         given = dict(self.choice.discounts) if o.market[row] == "on_demand" else {}
@@ -366,7 +368,7 @@ _CONTINENTS = (
 
 @cache
 def continent(region: str) -> str:
-    """The continent of a cloud's region by its name; "" where the name does not tell."""
+    """The continent of a cloud's region by its name; "" if the name does not show it."""
     for name, begins, holds in _CONTINENTS:
         if region.startswith(begins) or any(word in region for word in holds):
             return name
@@ -374,10 +376,10 @@ def continent(region: str) -> str:
 
 
 def usd_per_gb(facts: Facts, provider: str, from_region: str, to_region: str) -> float:
-    """Price of a GB sent between two regions of a provider; nothing inside a region.
+    """Price of a GB sent between two regions of a provider; 0 within a region.
 
-    Where the provider's pair is not listed (Google Cloud, Azure), the fee of the continent or,
-    between two that are known to differ, the fee between continents.
+    If the pair is not listed (Google Cloud, Azure), this is the fee of the continent or, between
+    two that are known to differ, the fee between continents.
     """
     if from_region == to_region:
         return 0.0
@@ -390,7 +392,7 @@ def usd_per_gb(facts: Facts, provider: str, from_region: str, to_region: str) ->
 
 
 def migration_usd_per_gb(facts: Facts, provider: str, regions: Sequence[str]) -> float:
-    """Mean price of a GB that goes from one zone of a failover list to another."""
+    """Mean price of a GB sent from one zone of a failover list to another."""
     if len(set(regions)) < 2:
         return 0.0
     prices = [usd_per_gb(facts, provider, *pair) for pair in permutations(regions, 2)]
@@ -398,9 +400,9 @@ def migration_usd_per_gb(facts: Facts, provider: str, regions: Sequence[str]) ->
 
 
 def move_usd(facts: Facts, pool: Pool) -> float:
-    """Egress of one checkpoint to another place of a list that spans regions.
+    """Egress of one checkpoint to another location of a list that spans regions.
 
-    On-demand machines stay in the first region that has them.
+    On-demand machines stay in the first region that has them, so they do not move.
     """
     if len(pool.rows) < 2 or not pool.spot:
         return 0.0
@@ -409,7 +411,7 @@ def move_usd(facts: Facts, pool: Pool) -> float:
 
 
 def copies_usd(facts: Facts, pool: Pool) -> float:
-    """Egress of the data to the regions of a pool that do not hold them already."""
+    """Egress of the data to the regions of a pool that do not have them."""
     data = facts.job.data
     if not data.at:
         return 0.0
@@ -423,10 +425,10 @@ def places_of(facts: Facts, pool: Pool) -> tuple[str, tuple[str, ...]]:
 
 
 def copies_usd_per_gb(facts: Facts, provider: str, regions: Sequence[str], at: str) -> float:
-    """Price of one copy of each GB of the data in every region of a list but their own.
+    """Price per GB of copying the data to every region of a list except their own.
 
-    `at` is where they lie, "aws:us-east-1". To another provider they go once, over
-    the internet, at the price of the one that they leave.
+    `at` is the location of the data, "aws:us-east-1". They are sent to another provider once, over
+    the internet, at the price of the provider they leave.
     """
     owner, _, home = at.partition(":")
     first = 0.0

@@ -1,4 +1,4 @@
-"""Quotas of an account as rows of the plan space, and by the provider's own names."""
+"""Quotas of an account as rows of the plan space, and under the provider's own names."""
 
 import math
 from collections.abc import Sequence
@@ -17,10 +17,10 @@ from recommender.text import unknown
 
 
 def quota_rows(facts: Facts, pools: Sequence[Pool], max_machines: int) -> tuple[Floats, Floats]:
-    """What one machine of each pool uses of each quota, and the quotas; (rows, pools), (rows,).
+    """How much one machine of each pool uses of each quota, and the quotas; (rows, pools), (rows,).
 
-    All quotas of 0 make one row; of those that count the same machines alike the least can bind,
-    and one that has room for `max_machines` of the largest cannot.
+    All quotas of 0 become one row. Of quotas that count the same machines alike only the smallest
+    can bind, and one that has room for `max_machines` of the largest cannot.
     """
     rows: dict[QuotaLimit | None, list[float]] = {}
     for column, pool in enumerate(pools):
@@ -36,7 +36,7 @@ def quota_rows(facts: Facts, pools: Sequence[Pool], max_machines: int) -> tuple[
 
 
 def limits_of(facts: Facts, pool: Pool) -> tuple[QuotaLimit, ...]:
-    """The quotas that a pool falls under, in every region of its failover list."""
+    """The quotas that apply to a pool, in every region of its failover list."""
     if not facts.choice.quotas:
         return ()
     market, regions = market_of(pool), regions_of(facts, pool)
@@ -50,20 +50,20 @@ def market_of(pool: Pool) -> str:
 
 
 def regions_of(facts: Facts, pool: Pool) -> tuple[str, ...]:
-    """The regions of a pool, each once, in the order tried."""
+    """The distinct regions of a pool, in the order tried."""
     region = facts.catalog.offers.region
     return tuple(dict.fromkeys(region[row] for row in pool.rows))
 
 
 def one_machine_more(facts: Facts, pool: Pool) -> tuple[tuple[QuotaLimit, float], ...]:
-    """Every quota that a pool falls under, and what one machine of it takes of the quota."""
+    """Every quota that applies to a pool, and how much one machine uses of it."""
     limits = (each for each in limits_of(facts, pool) if math.isfinite(each.amount))
     uses = ((limit, quota_use(pool.type, limit.unit)) for limit in limits)
     return tuple((limit, use) for limit, use in uses if use > 0)
 
 
 def max_machines_by_quota(facts: Facts, pool: Pool) -> float:
-    """Most machines of a pool that the quotas of all its regions allow on their own."""
+    """Number of machines of a pool that the quotas of all its regions allow."""
     regions = regions_of(facts, pool)
     return min(facts.quotas.most_machines(pool.type, market_of(pool), each) for each in regions)
 
@@ -115,7 +115,7 @@ def _unknown(limit: QuotaLimit, what: str, word: str, known: set[str]) -> str:
 
 
 def users_quota(facts: Facts, t: InstanceType, market: str, region: str, unit: str) -> float | None:
-    """The least of the user's quotas that a machine falls under, in a unit; None without one."""
+    """The smallest of the user's quotas that apply to a machine, in a unit; None without one."""
     most = facts.quotas.of(t, market, region)
     uses = ((each.amount, quota_use(t, each.unit)) for each in most)
     return min((amount / use * quota_use(t, unit) for amount, use in uses if use), default=None)

@@ -1,14 +1,14 @@
-"""What old spot quotes are worth: the cheapest of many is cheap by luck in part, and luck passes.
+"""Corrects old cheap spot quotes, which are partly cheap by luck (selection bias).
 
 A quote below the level of its type is planned at
 
     level · (quote / level)^w(age),
 
-the level being the median of the type's quotes at its provider and w the share of
-ln(quote / level) that was still there after so many days, of the plans that jobs would pick
-(docs/research/quotes.md).
-More quotes make a deeper minimum, and it is brought back by as much more; a type's only quote is
-its own level. Quotes above the level stay: nobody picks them for being cheap.
+where the level is the median of the type's quotes at its provider, and w is the share of ln(quote /
+level) that remained after so many days, for the plans that jobs would select
+(docs/research/quotes.md). With more quotes the minimum is lower and is corrected by more; a type's
+only quote is its own level. Quotes above the level are unchanged, because nobody selects them for
+their price.
 """
 
 import csv
@@ -17,7 +17,7 @@ from pathlib import Path
 
 
 def median(values: list[float]) -> float:
-    """The middle value; the module `statistics` takes 4 ms to import."""
+    """The median; importing `statistics` for it takes 4 ms."""
     values, half = sorted(values), len(values) // 2
     return values[half] if len(values) % 2 else (values[half - 1] + values[half]) / 2.0
 
@@ -32,9 +32,9 @@ def _points(provider: str) -> tuple[tuple[float, float], ...]:
 
 @cache
 def persistence(provider: str, age_days: float) -> float:
-    """Share of ln(quote / level) that is left of a cheap quote of that age; 1 where unknown.
+    """Share of ln(quote / level) that remains of a cheap quote of that age; 1 if unknown.
 
-    Linear between the ages that were looked at; beyond them it falls on as on the way there.
+    Linear between the measured ages; beyond them it continues to fall at the last slope.
     """
     points = _points(provider)
     if not points or age_days <= 0.0:
@@ -52,5 +52,5 @@ def persistence(provider: str, age_days: float) -> float:
 
 
 def expected_quote(usd: float, level_usd: float, left: float) -> float:
-    """The price to expect of a place that was quoted so, where its type stands at that level."""
+    """The expected current price of a quote, given the level of its type."""
     return usd if usd >= level_usd else level_usd * (usd / level_usd) ** left

@@ -1,4 +1,4 @@
-"""Machines of the user's own that differ by name only: a kind, which is modelled once.
+"""Groups the user's own machines that differ only by name into kinds, which are modelled once.
 
 A list of quotes has a hundred thousand rows and a few dozen kinds of machines.
 """
@@ -19,7 +19,7 @@ _HARDWARE = attrgetter(*(name for name in InstanceType.__slots__ if name not in 
 
 @dataclass(frozen=True, slots=True)
 class HardwareKinds:
-    """The kinds of machines among instance types, and the kind of each by (provider, name)."""
+    """The kinds of machines among instance types, and the kind of each (provider, name)."""
 
     types: tuple[InstanceType, ...]  # the first of each kind
     of: dict[tuple[str, str], int]
@@ -28,9 +28,9 @@ class HardwareKinds:
 def hardware_kinds(
     catalog: Catalog, keys: Iterable[tuple[str, str]], apart: Collection[str]
 ) -> HardwareKinds:
-    """Number instance types by their hardware; a cloud's are each a kind of their own.
+    """Number instance types by their hardware; every type of a cloud is a kind of its own.
 
-    So are the user's own that are named in `apart`.
+    So are the user's own machines listed in `apart`.
     """
     types = catalog.instance_types
     kinds: dict[Hashable, int] = {}
@@ -54,7 +54,7 @@ def hardware_kinds(
 
 
 def named_machines(job: Job, choice: Choice) -> frozenset[str]:
-    """Own machines that a job's timings or a trace of the user's tell apart from their like."""
+    """Own machines that the job's timings or the user's traces refer to by name."""
     feeds = () if job.calibration is None else job.calibration.feeds
     timed = {t.instance_type for t in job.timings} | {feed.machine for feed in feeds}
     traced = {law.machine for law in choice.spot_laws if law.provider == OWN}

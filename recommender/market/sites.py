@@ -1,4 +1,4 @@
-"""Sites of the plan space: every region with its offers, and the failover lists across regions."""
+"""The sites of the plan space: every region with its offers, and failover lists across regions."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -22,7 +22,7 @@ KEPT_CHECKPOINTS = 2.0  # the newest complete one and the one being written
 
 @dataclass(frozen=True, slots=True)
 class SitePools:
-    """Sites and, for each, the pool behind every entry, and that behind every fallback."""
+    """Sites, with the pool behind every entry and every fallback of each."""
 
     sites: tuple[Site, ...] = ()
     pools: tuple[tuple[Pool, ...], ...] = ()
@@ -36,7 +36,7 @@ class SitePools:
 
 @dataclass(frozen=True)
 class SiteBuilder:
-    """Builds sites of one problem; `kinds` numbers the instance types of the machine columns."""
+    """Builds the sites of one problem; `kinds` numbers the instance types of machine columns."""
 
     facts: Facts
     limits: Limits
@@ -46,7 +46,7 @@ class SiteBuilder:
 
     @cached_property
     def entries(self) -> OfferEntries:
-        """What is known of the offers behind a site."""
+        """The converted offers of a site."""
         return OfferEntries(self.facts, self.limits.max_machines)
 
     @cached_property
@@ -59,7 +59,7 @@ class SiteBuilder:
         return MemoryTiers(self.entries)
 
     def provider_sites(self, rows: Sequence[int]) -> SitePools:
-        """A site per provider whose entries are single regions and failover lists."""
+        """One site per provider, with single regions and failover lists as entries."""
         found = SitePools()
         rows = OwnOffers(self.facts, self.kinds, self.limits.max_machines).undominated_anywhere(
             rows
@@ -73,7 +73,7 @@ class SiteBuilder:
         return found
 
     def region_sites(self, rows: Sequence[int], providers: SitePools) -> SitePools:
-        """A site per region, for clusters that mix entries."""
+        """One site per region, for clusters that mix entries."""
         fallbacks = {
             site.provider: (site.fallbacks, pools)
             for site, pools in zip(providers.sites, providers.fallbacks, strict=True)
@@ -88,13 +88,13 @@ class SiteBuilder:
         return found
 
     def site_of(self, pools: Sequence[Pool], fallback: Sequence[Pool]) -> SitePools:
-        """One site with these pools of a provider as its entries, and no other fallbacks."""
+        """A site with these pools of a provider as its entries and no other fallbacks."""
         o, first = self.facts.catalog.offers, pools[0].rows[0]
         region = o.region[first] if len(pools) > 1 else ""
         return self._site(o.provider[first], region, pools, self.fallbacks(fallback))
 
     def regions_of_providers(self, rows: Sequence[int], providers: SitePools) -> tuple[Site, ...]:
-        """A site per provider with the entries of all its regions, for what bounds all of them."""
+        """One site per provider with the entries of all its regions, for bounds."""
         sites = []
         for site, mine in zip(
             providers.sites, self.facts.by(rows, "provider").values(), strict=True

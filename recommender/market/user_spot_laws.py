@@ -1,4 +1,4 @@
-"""Spot laws of the user's own traces, which replace those of the class where they apply."""
+"""Spot laws from the user's own traces, which replace those of the class where they apply."""
 
 import math
 from collections.abc import Sequence
@@ -19,23 +19,23 @@ SLOPE_PER_SHORT_RUNS = 2.6
 
 
 def expected_short_runs(run_mean_s: float, run_sigma: float) -> float:
-    """Share of runs that last `SHORT_RUN_S` at most."""
+    """Share of runs that last at most `SHORT_RUN_S`."""
     limit, mean, shape = np.array(SHORT_RUN_S), np.array(run_mean_s), np.array(run_sigma)
     return 1.0 - float(RUN_FAMILY.survival(limit, mean, shape))
 
 
 def slope_by_short_runs(of_class: float, beyond: float, per_share: float) -> float:
-    """Logits that a gang of n loses per log2(1 + (n-1)/8) where one machine was watched.
+    """Logits that a gang of n loses per log2(1 + (n-1)/8), estimated from a trace of one machine.
 
-    A pool that comes and goes within minutes does so as a whole and seldom holds a few machines
-    only: the more of one machine's runs are short, the less a gang loses. `beyond` is
-    the share of short runs less the share that the class expects.
+    A pool that comes and goes within minutes does so as a whole and seldom has only a few machines.
+    So the more of one machine's runs are short, the less a gang loses. `beyond` is the share of
+    short runs minus the share that the class expects.
     """
     return max(of_class - per_share * beyond, 0.0)
 
 
 def user_law(laws: Sequence[OfferLaw], t: InstanceType, region: str, zone: str) -> OfferLaw | None:
-    """The law kept for an offer; the narrowest place counts first, then the narrowest machine."""
+    """The law saved for an offer; the narrowest location wins, then the narrowest machine."""
     places = ("*", region, zone) if zone else ("*", region)
     machines = (t.gpu.lower(), f"{t.gpu}:{t.gpus}".lower(), t.instance_type.lower())
     found = [
@@ -47,10 +47,10 @@ def user_law(laws: Sequence[OfferLaw], t: InstanceType, region: str, zone: str) 
 
 
 def with_user_law(base: SpotClass, law: OfferLaw) -> SpotClass:
-    """A class with the figures of a trace in place of its own.
+    """Return a class with the figures of a trace instead of its own.
 
-    The spread of levels stays at least the class's: from one half of a trace to the other the
-    level of a zone moves as far as zones differ (docs/traces.md), which no half can show.
+    The spread between zones is at least the class's: between two halves of a trace, the
+    availability of a zone moves as far as zones differ (docs/traces.md), which no half can show.
     """
     traced = {
         name: value
@@ -79,9 +79,9 @@ def with_user_law(base: SpotClass, law: OfferLaw) -> SpotClass:
 
 
 def law_of_failover_list(laws: Sequence[SpotClass]) -> SpotClass:
-    """One law for a failover list: the first zone's, at the mean level and run of all.
+    """One law for a failover list: the first zone's, with the mean level and run length of all.
 
-    The mean of the logits of availability, and of the logarithms of mean runs.
+    Means are of the logits of availability and of the logarithms of mean runs.
     """
     if all(law == laws[0] for law in laws):
         return laws[0]

@@ -1,1 +1,1 @@
-"""Plain data of question and answer: limits, plans, simulations."""
+"""Plain data of questions and answers: limits, plans, simulations."""

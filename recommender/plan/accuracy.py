@@ -1,4 +1,4 @@
-"""How far the models are from published measurements: plain figures, and the committed table."""
+"""Errors of the models on published measurements: their data types, and the committed table."""
 
 import csv
 import io
@@ -23,7 +23,7 @@ SPANS = (0.85, 0.95)  # asked of every study with spans: share inside the 5-95 %
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """The error of one study in figures."""
+    """The errors found by one study."""
 
     points: int
     mean: float  # of the absolute errors: MAPE where the unit is %
@@ -35,9 +35,9 @@ class Score:
 
     @property
     def spans_met(self) -> bool | None:
-        """Whether as many points lie inside their span as asked; None without spans.
+        """Whether the required share of points lies inside their spans; None without spans.
 
-        The band is widened to whole points: of six, five or six are right.
+        The required range is widened to whole points: of six points, five or six are right.
         """
         if self.coverage is None:
             return None
@@ -48,14 +48,14 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a study is asked to reach; None is not asked for."""
+    """What a study should reach; None means no requirement."""
 
     mean: float | None = None
     median: float | None = None
     mean_at_least: float | None = None  # of figures that should be large: gains of likelihood
 
     def met_by(self, score: Score) -> bool:
-        """Whether a score reaches everything asked for."""
+        """Whether a score meets every requirement."""
         if self.mean_at_least is not None and score.mean < self.mean_at_least:
             return False
         asked = ((self.mean, score.mean), (self.median, score.median))
@@ -65,14 +65,14 @@ class Target:
 
     @property
     def words(self) -> str:
-        """What is asked for, in words; empty where nothing is."""
+        """The requirements in words; empty without any."""
         parts = (("mean", self.mean), ("median", self.median), ("mean ≥", self.mean_at_least))
         return ", ".join(f"{name} {limit:g}" for name, limit in parts if limit is not None)
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line of the accuracy table: a study and its score, or why there is none."""
+    """One row of the accuracy table: a study and its score, or why it has none."""
 
     key: str
     subject: str
@@ -85,17 +85,17 @@ class Finding:
 
 
 def committed_findings() -> tuple[Finding, ...]:
-    """The findings of all studies, as their last run wrote them into the table next to this file.
+    """The results of all studies from their last run, read from the table in this folder.
 
-    The studies are in the repository and not in what is installed; a test keeps the table equal
-    to what they find.
+    The studies are in the repository but not installed; a test keeps the table equal to their
+    results.
     """
     text = files("recommender.plan").joinpath(TABLE).read_text("utf-8")
     return tuple(_finding(row) for row in csv.DictReader(text.splitlines()))
 
 
 def table_text(findings: Iterable[Finding]) -> str:
-    """Findings as the text of the committed table; figures are rounded to nine digits."""
+    """Write findings as the committed table, with figures rounded to nine digits."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(COLUMNS)

@@ -1,4 +1,4 @@
-"""An answer: its plans, what leads it, its proof, and what would change it; plain data."""
+"""An answer: its plans, the leading plans, the proof, and what would change it; plain data."""
 
 from dataclasses import field
 from typing import Literal
@@ -13,7 +13,7 @@ SAME_PLAN = "the same plan"  # what a changed limit does that changes nothing
 
 @dataclass(frozen=True, slots=True)
 class Faster:
-    """The fastest plan of all, where it saves time at a price that few pay."""
+    """The fastest plan of all, if it saves time at a price that few people would pay."""
 
     rank: int  # its number in the table
     more_usd: float  # than the fastest of the three, mean cost
@@ -22,7 +22,7 @@ class Faster:
 
 @dataclass(frozen=True, slots=True)
 class Pick:
-    """One of the three."""
+    """One of the three leading plans."""
 
     role: Role
     rank: int  # its number in the table
@@ -35,9 +35,9 @@ class Pick:
 
 @dataclass(frozen=True, slots=True)
 class Trio:
-    """What most people would rent, the cheapest, and the fastest or, under a deadline, the safest.
+    """The sensible plan, the cheapest, and the fastest or (under a deadline) the safest.
 
-    One plan may stand for several.
+    One plan may have several of these roles.
     """
 
     sensible: Pick
@@ -48,7 +48,7 @@ class Trio:
 
     @property
     def picks(self) -> tuple[Pick, ...]:
-        """All three, the one that leads first."""
+        """All three picks, the leading one first."""
         three = (self.sensible, self.cheapest, self.third)
         first = next((pick for pick in three if pick.role == self.asked), self.sensible)
         return (first, *(pick for pick in three if pick is not first))
@@ -56,7 +56,7 @@ class Trio:
 
 @dataclass(frozen=True, slots=True)
 class SensitivityStep:
-    """What changing one limit is worth, found by planning again."""
+    """The effect of changing one limit, found by planning again."""
 
     change: str  # "--deadline 9h"
     effect: str  # one sentence
@@ -64,13 +64,13 @@ class SensitivityStep:
 
     @property
     def changes(self) -> bool:
-        """Whether the answer is another then."""
+        """Whether the change gives another answer."""
         return self.effect != SAME_PLAN
 
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """How sure the ranking is."""
+    """How certain the ranking is."""
 
     status: Literal["optimal", "gap"]  # of all plans: "optimal" only where mixes are ruled out too
     gap: float  # best possible improvement left, as a share, by a plan of any kind
@@ -83,7 +83,7 @@ class Proof:
 
 @dataclass(frozen=True, slots=True)
 class ProgramShare:
-    """What the linear program does with one configuration."""
+    """The share of the work that the linear program gives to one configuration."""
 
     configuration: str  # "2x p4d.24xlarge spot"
     spot: bool
@@ -92,7 +92,7 @@ class ProgramShare:
 
 @dataclass(frozen=True, slots=True)
 class LimitWorth:
-    """What a little more of one limit is worth."""
+    """The value of relaxing one limit a little."""
 
     limit: str  # "deadline", "quota L-417A185B"
     unit: str  # "hour", "USD", "point", "machine"
@@ -102,7 +102,7 @@ class LimitWorth:
 
 @dataclass(frozen=True, slots=True)
 class ProgramFacts:
-    """The linear program behind an answer: which configuration does which share of the work."""
+    """The linear program of an answer: the share of the work of each configuration."""
 
     status: Literal["optimal", "infeasible", "unknown"]
     columns: int
@@ -116,7 +116,7 @@ class ProgramFacts:
 
 @dataclass(frozen=True, slots=True)
 class Infeasible:
-    """Why no plan keeps the limits, and the nearest that would."""
+    """Why no plan keeps the limits, and the closest limits that would work."""
 
     binding: tuple[str, ...]  # sentences: which limit, by how much
     relaxed: tuple[SensitivityStep, ...]
@@ -127,7 +127,7 @@ class Infeasible:
 
 @dataclass(frozen=True, slots=True)
 class PriceDate:
-    """How old the prices of one provider and market are."""
+    """The age of the prices of one provider and market."""
 
     provider: str
     market: str
@@ -137,7 +137,7 @@ class PriceDate:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A printed figure against the same figure of other, more simulated runs."""
+    """A printed figure, and the same figure from a new, larger simulation."""
 
     figure: str  # "cost_usd", "time_s", "chance"
     printed: float
@@ -147,7 +147,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """How the printed figures of one plan compare with simulated runs of another seed."""
+    """A comparison of one plan's printed figures with simulated runs of another seed."""
 
     rank: int
     runs: int
@@ -157,7 +157,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class PolicyFacts:
-    """What to do when spot goes away: the whole policy of a plan, by dynamic programme."""
+    """What to do when spot is lost: the full policy of a plan, by dynamic programming."""
 
     why_not: str = ""  # in words, where the programme cannot express the plan; the rest is empty
     fallback_usd: float = 0.0  # expected cost of the plan's fallback rule under the programme's law
@@ -173,7 +173,7 @@ class PolicyFacts:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The whole result for one request: plans, proof, sensitivity, warnings."""
+    """The complete result of one request: plans, proof, sensitivity, warnings."""
 
     status: Literal["ok", "infeasible", "unknown"]  # unknown: none found, and none ruled out
     goal: Literal["cost", "time", "frontier"]
@@ -204,5 +204,5 @@ class Answer:
 
     @property
     def lead(self) -> int:
-        """Number of the plan that the answer leads with: what to rent, unless told otherwise."""
+        """Number of the leading plan: the one to rent by default."""
         return 1 if self.trio is None else self.trio.picks[0].rank

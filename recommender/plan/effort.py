@@ -1,13 +1,13 @@
-"""What a plan asks of the person who rents it, besides money.
+"""The work and risk of a plan for the person who rents it, in addition to its cost.
 
-The cheapest plan by a dollar that needs a quota of 96 vCPU, a job that resumes and four machines
-that meet over a network is no saving. So what most people would rent is the least of
+A plan that is a dollar cheaper but needs a quota of 96 vCPU, a job that resumes and four machines
+that communicate is no saving. So the sensible plan minimises
 
-    cost + hour · effort + waiting + surprise · (what one in twenty pays and waits above them)
+    cost + hour · effort + waiting + surprise · (mean of the worst twentieth above the mean)
 
-An hour of waiting is worth a share of an hour of work: the job runs by itself. The usual time is
-worth twice as much to who pays for speed (a budget, no deadline). Hours are assumed where no
-source is named.
+An hour of waiting counts a fraction of an hour of work, because the job runs by itself. The usual
+time counts twice as much for a user who pays for speed (a budget, no deadline). Hours without a
+source are assumptions.
 """
 
 from math import log2
@@ -35,7 +35,7 @@ LOOK_H = 1.0 / 30.0  # at each interruption
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """Hours of a person's work, by what they go to."""
+    """Hours of a person's work, by cause."""
 
     quota_h: float
     resume_h: float
@@ -44,12 +44,12 @@ class Effort:
 
     @property
     def total_h(self) -> float:
-        """All of it."""
+        """The sum of all hours."""
         return self.quota_h + self.resume_h + self.cluster_h + self.look_h
 
 
 def effort_of(plan: Plan) -> Effort:
-    """What a plan asks of its person."""
+    """Estimate the work that a plan takes."""
     spot = any(m.market == "spot" for m in plan.machines)
     asks = any(need.yours is None and need.amount > (need.new_accounts or 0) for need in plan.needs)
     return Effort(
@@ -67,7 +67,7 @@ def _quota_h(gpus: int) -> float:
 
 
 def generalised_cost_usd(plan: Plan, in_a_hurry: bool) -> float:
-    """Money, effort, waiting and surprises of a plan together."""
+    """Total cost of a plan: money, effort, waiting and risk."""
     cost, time = plan.estimate.cost, plan.estimate.time
     usual_h, unlucky_h = _counted_h(time.trimmed_mean), _counted_h(time.p95)
     return (
@@ -81,9 +81,10 @@ def generalised_cost_usd(plan: Plan, in_a_hurry: bool) -> float:
 def screened_cost_usd(
     cost_usd: float, time_s: float, gpus: int, machines: int, spot: bool, in_a_hurry: bool
 ) -> float:
-    """Money, waiting and the least effort of a plan that was not looked at in full.
+    """Lower estimate of the total cost of a plan that was not built in full.
 
-    Every quota is asked for; interruptions and what one in twenty pays are left out.
+    It assumes that every quota must be requested and leaves out interruptions and the worst
+    twentieth.
     """
     effort_h = _quota_h(gpus) + RESUME_H * spot + CLUSTER_H * log2(machines)
     waiting_usd = WAIT_USD * _hurry(in_a_hurry) * _counted_h(time_s)
@@ -99,7 +100,7 @@ def _hurry(in_a_hurry: bool) -> float:
 
 
 def reasons_of(plan: Plan) -> tuple[str, ...]:
-    """What speaks for a plan and what it takes, in a few words each."""
+    """The advantages of a plan and what it needs, in a few words each."""
     effort, estimate = effort_of(plan), plan.estimate
     said = []
     if not effort.resume_h:

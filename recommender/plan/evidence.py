@@ -1,4 +1,4 @@
-"""How well founded a plan's figures are: its speed, its prices, the law of its spot machines."""
+"""How well founded a plan's figures are: its speed, its prices and its spot law."""
 
 from typing import Literal
 
@@ -11,7 +11,7 @@ SpotGrade = Literal["measured", "carried over", "stated"]
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The weakest evidence among a plan's machines, and the spread that it stands for."""
+    """The weakest evidence among a plan's machines, and the spread it adds."""
 
     # Trainings on this GPU; its matrix rate only, trainings on others; its datasheet.
     speed: SpeedGrade
@@ -27,7 +27,7 @@ class Evidence:
 
     @property
     def weakest(self) -> str:
-        """The one word that a reader should know; "" where everything was measured and is fresh."""
+        """The weakest kind of evidence; "" if everything is measured and fresh."""
         found: tuple[str | None, ...] = (self.speed, self.price, self.spot)
         order = ("guessed", "derived", "floor", "old", "scaled", "carried over")
         return next((word for word in order if word in found), "")

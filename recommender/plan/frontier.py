@@ -1,6 +1,6 @@
-"""The frontier of cost and time: the followed plans that keep the limits and that no other beats.
+"""The Pareto frontier of cost and time of the simulated plans that keep the limits.
 
-A point stands at its mean cost and its median time, the figures that tables print.
+The position of a plan is its mean cost and its median time, as printed in tables.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -32,7 +32,7 @@ class FrontierPoint:
 
 @dataclass(frozen=True, slots=True)
 class Frontier:
-    """The curve, cheapest first, and how many plans it was chosen from."""
+    """The frontier, cheapest first, and the number of plans it was selected from."""
 
     points: tuple[FrontierPoint, ...]
     followed: int
@@ -40,9 +40,9 @@ class Frontier:
 
 
 def chance_of(plan: FollowedPlan, limits: Limits) -> float:
-    """In which share of its simulated runs a plan keeps deadline and budget.
+    """The share of a plan's simulated runs that keep deadline and budget.
 
-    0 where it costs more per hour, at some moment, or loses more to checkpoints than allowed.
+    It is 0 if the plan exceeds the hourly limit at some moment, or the overhead limit.
     """
     hourly_usd, overhead = limits.hourly_usd, limits.max_overhead
     if hourly_usd is not None and not HOURLY.allows(plan.max_usd_per_hour, hourly_usd):
@@ -58,7 +58,7 @@ def chance_of(plan: FollowedPlan, limits: Limits) -> float:
 
 
 def frontier_of(plans: Sequence[FollowedPlan], limits: Limits) -> Frontier:
-    """The plans that no other beats in both cost and time, of those that keep the limits."""
+    """Select the plans that keep the limits and that no other plan beats in cost and time."""
     chances = [chance_of(plan, limits) for plan in plans]
     keeping = [i for i, chance in enumerate(chances) if chance >= limits.confidence - 1e-12]
     best = unbeaten(keeping, lambda i: cost_and_time(plans[i]))
@@ -67,14 +67,14 @@ def frontier_of(plans: Sequence[FollowedPlan], limits: Limits) -> Frontier:
 
 
 def cost_and_time(plan: FollowedPlan) -> tuple[float, float]:
-    """The figures by which plans of a frontier are compared: mean cost and median time."""
+    """The mean cost and median time by which plans are compared."""
     return plan.cost.mean, plan.time.p50
 
 
 def unbeaten(
     among: Iterable[Each], figures: Callable[[Each], tuple[float, float]]
 ) -> Iterator[Each]:
-    """Of some plans, with their cost and time, those faster than all cheaper ones, in order."""
+    """Select, in order of cost, the plans that are faster than all cheaper ones."""
     best_s = float("inf")
     for each in sorted(among, key=figures):
         time_s = figures(each)[1]

@@ -1,8 +1,8 @@
-"""What the user asked for: limits to keep, and which offers may be used.
+"""What the user asked for: limits to keep, and offers that may be used.
 
-`LIMITS` is the registry: parsing, the search, infeasibility, sensitivity and every view go
-through it. A limit that stands there with its field in `Limits` and its flag is one that the
-whole program knows (CONTRIBUTING.md, "A new limit").
+`LIMITS` is the registry used by parsing, the search, infeasibility, sensitivity and every view. A
+limit needs an entry there, a field in `Limits` and a flag, and nothing else (CONTRIBUTING.md, "A
+new limit").
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -32,7 +32,7 @@ SHORT_RUN_S = 1200.0  # a run of spot capacity of that length or less is short
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """A job in the middle of its run: what is left is planned."""
+    """The progress of a running job, whose remaining work is planned."""
 
     done_share: float = 0.0
     elapsed_s: float = 0.0
@@ -40,28 +40,28 @@ class Progress:
 
 
 class PathFigures(Protocol):
-    """What limits may bound of each simulated run."""
+    """Figures of each simulated run that limits may bound."""
 
     @property
     def time_s(self) -> "Floats":
-        """From the start of the first machine to the end of the job."""
+        """Seconds from the start of the first machine to the end of the job."""
 
     @property
     def cost_usd(self) -> "Floats":
-        """The whole bill."""
+        """Cost of the whole job."""
 
 
 class MeanFigures(Protocol):
-    """What limits may bound of plans as a mean over their simulated runs; shape (plans,)."""
+    """Means over simulated runs that limits may bound; shape (plans,)."""
 
     @property
     def overhead(self) -> "Floats":
-        """Work lost to checkpoints, lost progress and restarts, relative to the job's work."""
+        """Time for checkpoints, lost work and restarts, relative to the job's work."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What a job in the middle of its run has used up of a limit, and the flag that says so."""
+    """How much of a limit a running job has used, and the flag that states it."""
 
     flag: str
     of: Callable[[Progress], float]
@@ -69,10 +69,10 @@ class Spent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limit:
-    """One limit: its name, what it bounds, and how it is loosened.
+    """One limit: its name, the figure it bounds, and how it is relaxed.
 
-    `of_plan` is the figure of a plan that the limit has to exceed: what a tighter or a wider
-    one is compared with, and what is printed of a plan that does not keep it.
+    `of_plan` is the figure of a plan that is compared with the limit: with tighter or wider values
+    of it, and in the text for a plan that does not keep it.
     """
 
     name: str  # the flag without its dashes; its name in the JSON of a simulation
@@ -88,33 +88,33 @@ class Limit:
 
     @property
     def flag(self) -> str:
-        """As it is typed."""
+        """The limit's flag."""
         return f"--{self.name}"
 
     def allows(self, value: float, most: float) -> bool:
-        """Whether a figure keeps the limit; sums of prices are as good as their rounding."""
+        """Whether a figure keeps the limit, up to rounding of summed prices."""
         return value <= most + TOLERANCE
 
     def spent_of(self, progress: Progress) -> float:
-        """What is used up of it."""
+        """The used part of the limit."""
         return 0.0 if self.spent is None else self.spent.of(progress)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PathLimit(Limit):
-    """Bounds a figure of each run: kept in a share `confidence` of them."""
+    """A limit on a figure of each run, kept in a share `confidence` of the runs."""
 
     of_paths: "Callable[[PathFigures], Floats]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RateLimit(Limit):
-    """Bounds what is paid at any moment: known before anything is simulated."""
+    """A limit on the price at any moment, which is known without simulation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeanLimit(Limit):
-    """Bounds the mean of a figure over all runs."""
+    """A limit on the mean of a figure over all runs."""
 
     of_means: "Callable[[MeanFigures], Floats]"
 
@@ -175,8 +175,8 @@ L = TypeVar("L", bound=Limit)
 class Limits:
     """Limits on the whole job; `None` means no such limit.
 
-    With a deadline the least expected cost is sought, else with a budget or an hourly limit
-    the least expected time, else the whole frontier. All limits are kept together with
+    With a deadline the objective is the least expected cost; otherwise, with a budget or an hourly
+    limit, the least time; without limits the whole frontier. All limits must hold together with
     probability `confidence`.
     """
 
@@ -190,14 +190,14 @@ class Limits:
 
     @property
     def goal(self) -> Goal:
-        """What is minimised."""
+        """The objective to minimise."""
         if self.objective != "auto":
             return self.objective
         return next((limit.goal for limit, _ in self.given(LIMITS) if limit.goal), "frontier")
 
     @property
     def by_value(self) -> bool:
-        """Whether time is bought only for what it is worth: an objective is not asked for."""
+        """Whether plans are weighed by total cost, because no objective was requested."""
         return self.objective == "auto" and self.goal == "time"
 
     def value(self, limit: Limit) -> float | None:
@@ -206,23 +206,23 @@ class Limits:
         return value
 
     def given(self, limits: Iterable[L]) -> Iterator[tuple[L, float]]:
-        """Those of some limits that are set, with their values."""
+        """The limits that are set, with their values."""
         values = ((limit, self.value(limit)) for limit in limits)
         return ((limit, value) for limit, value in values if value is not None)
 
     def with_value(self, limit: Limit, value: float | None) -> "Limits":
-        """These limits with one of them at another value; None takes it away."""
+        """Return these limits with another value of one limit; None removes it."""
         return replace(self, **{limit.field: value})  # type: ignore[arg-type]
 
     def left_after(self, progress: Progress) -> "Limits":
-        """What is left of them when a job has begun."""
+        """Return what remains of these limits for a job that has started."""
         left = self
         for limit, value in self.given(LIMITS):
             left = left.with_value(limit, value - limit.spent_of(progress))
         return left
 
     def tighter_than(self, other: "Limits") -> bool:
-        """Whether these differ from others by allowing less of what limits bound, if at all."""
+        """Whether these limits differ from others only by allowing less."""
         same = self
         for limit in LIMITS:
             mine, theirs = self.value(limit), other.value(limit)
@@ -234,7 +234,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class GpuWish:
-    """One `--gpu` word: a name (`A100:8` with its count per machine) or a least memory."""
+    """One value of `--gpu`: a name (`A100:8` has a count per machine) or a minimum of memory."""
 
     name: str = ""
     per_machine: int | None = None
@@ -243,7 +243,7 @@ class GpuWish:
 
 @dataclass(frozen=True, slots=True)
 class QuotaLimit:
-    """What an account may run at once of a family, in a market and region."""
+    """How much of a family an account may run at once in a market and region."""
 
     provider: str
     quota_family: str
@@ -256,9 +256,9 @@ class QuotaLimit:
 
 @dataclass(frozen=True, slots=True)
 class OfferLaw:
-    """A spot law that the user fitted to a trace of an offer and keeps for it.
+    """A spot law that the user fitted to a trace of an offer and saved for it.
 
-    What the trace could not tell (None) stays as the class of the GPU has it.
+    Values that the trace did not determine (None) are those of the GPU's class.
     """
 
     provider: str
@@ -281,13 +281,13 @@ class OfferLaw:
 
     @property
     def offer(self) -> str:
-        """The offer as it is typed: gcp:us-central1-a:H100."""
+        """The offer as typed: gcp:us-central1-a:H100."""
         return f"{self.provider}:{self.place}:{self.machine}"
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Which offers may be used and how; the defaults are those of a newcomer."""
+    """Which offers may be used and how; the defaults suit a new user."""
 
     providers: tuple[str, ...] = ()
     regions: tuple[str, ...] = ()

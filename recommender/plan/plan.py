@@ -1,6 +1,6 @@
-"""A plan: machines, places, checkpoints, fallback and their estimate, as every view prints it.
+"""A plan: machines, locations, checkpoints, fallback and their estimate, as every view prints it.
 
-Everything here is plain data, in seconds, bytes, USD; views format it.
+Everything here is plain data in seconds, bytes and USD; views format it.
 """
 
 import math
@@ -33,7 +33,7 @@ class Machines:
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """One entry of a failover list: where machines are asked for, in order."""
+    """One entry of a failover list: a location where machines are requested, in order."""
 
     region: str
     zone: str
@@ -43,7 +43,7 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class Checkpointing:
-    """Where checkpoints go, how often, and what they cost in time."""
+    """Where and how often checkpoints are saved, and their cost in time."""
 
     path: str  # "object_store", "anchor", "memory_tier", "none"
     interval_s: float  # NaN where nothing is saved
@@ -58,9 +58,10 @@ class Checkpointing:
 
 @dataclass(frozen=True, slots=True)
 class AtFirstOutage:
-    """A plan whose fallback takes over once no listed place has spot, whatever time is left.
+    """A plan whose fallback takes over as soon as no listed location has spot, whatever time is
+    left.
 
-    So do schedulers that know of no deadline, where on-demand machines end their list (SkyPilot).
+    Schedulers that know no deadline do this if on-demand machines end their list (SkyPilot).
     """
 
     cost_usd: float  # mean
@@ -71,7 +72,7 @@ class AtFirstOutage:
 
 @dataclass(frozen=True, slots=True)
 class Fallback:
-    """What is rented when spot capacity stays away too long."""
+    """The on-demand machines that are rented if spot capacity is away for too long."""
 
     machines: tuple[Machines, ...]
     usd_per_hour: float
@@ -94,7 +95,7 @@ TAIL, TAIL_S = 4.0, 6 * 3600.0  # times the median, and seconds above it, where 
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """What people are told of a figure: median and 5-95 % span; and the means behind the order."""
+    """A figure as shown (median and 5-95 % span), and the means that order plans."""
 
     # Of all runs, also of the few that wait for weeks, so it may lie beyond p95. Plans are ordered
     # by that of the cost.
@@ -108,13 +109,13 @@ class Spread:
 
     @property
     def has_tail(self) -> bool:
-        """Of a time: whether 1 run in 20 takes longer by far than a speed half as fast explains."""
+        """Whether 1 run in 20 takes much longer than half the speed would explain."""
         return self.p95 >= TAIL * self.p50 and self.p95 - self.p50 >= TAIL_S
 
 
 @dataclass(frozen=True, slots=True)
 class TimeSplit:
-    """Where the time of a usual run goes: means over the tenth of the runs around the median."""
+    """Breakdown of a usual run's time: means over the tenth of the runs around the median."""
 
     start_up_s: float
     work_s: float
@@ -143,7 +144,7 @@ class StepSplit:
 
     @property
     def cuts_network(self) -> bool:
-        """Whether GPUs share a network, so that the label is made of degrees."""
+        """Whether GPUs share a network, so that the label lists degrees of parallelism."""
         return " " in self.sharding
 
 
@@ -157,7 +158,7 @@ class BillItem:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What a plan is expected to cost and take, as distributions."""
+    """The estimated cost and time of a plan, as distributions."""
 
     cost: Spread
     time: Spread
@@ -174,7 +175,7 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """A quota this plan needs in a region, by the provider's own name."""
+    """A quota that the plan needs in a region, by the provider's own name."""
 
     name: str
     amount: float
@@ -187,7 +188,7 @@ class Need:
 
 @dataclass(frozen=True, slots=True)
 class SpotFacts:
-    """The availability of a plan's spot machines, as modelled, for its explanation."""
+    """The modelled availability of a plan's spot machines, for its explanation."""
 
     name: str  # of the spot class: "h100"; of an own trace
     run_mean_s: float  # of one machine
@@ -205,7 +206,7 @@ class SpotFacts:
 
 @dataclass(frozen=True, slots=True)
 class OnDemandFacts:
-    """How far a plan's chance hangs on on-demand capacity, by its own simulated runs."""
+    """How much a plan's chance depends on on-demand capacity, from its simulated runs."""
 
     needed: float  # share of the runs that start on-demand machines, the fallback's included
     at_once: float  # chance that they are there at once, at a moment like any other
@@ -216,7 +217,7 @@ class OnDemandFacts:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to rent, where, and what to do when spot goes away."""
+    """What to rent, where, and what to do when spot is lost."""
 
     machines: tuple[Machines, ...]
     # Failover list of the spot machines or, without any, of the on-demand ones: those begin in the

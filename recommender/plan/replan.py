@@ -1,4 +1,4 @@
-"""Stay or move: what is left of a job that runs, on its machines and on others, in s and USD."""
+"""Staying or moving: the rest of a running job on its own machines and on others, in s and USD."""
 
 from typing import Literal
 
@@ -10,7 +10,7 @@ Verdict = Literal["stay", "move"]
 
 @dataclass(frozen=True, slots=True)
 class Remaining:
-    """What is still to come with some machines: from now to the end of the job."""
+    """What remains on some machines: from now to the end of the job."""
 
     plan: Plan
     cost: Spread
@@ -20,7 +20,7 @@ class Remaining:
 
 @dataclass(frozen=True, slots=True)
 class MovingCost:
-    """What a move costs; all of it but the hours of work is in the figures of `Remaining`."""
+    """The cost of a move; the figures of `Remaining` include all of it except your own work."""
 
     lost_work_s: float  # work since the last checkpoint, which is done again
     lost_usd: float
@@ -35,7 +35,7 @@ class MovingCost:
 
 @dataclass(frozen=True, slots=True)
 class PriceMove:
-    """The price of machines of the plan, then and now."""
+    """The price of the plan's machines, then and now."""
 
     instance_type: str
     market: str  # "spot" or "on_demand"
@@ -52,7 +52,7 @@ class PriceMove:
 
 @dataclass(frozen=True, slots=True)
 class Replan:
-    """Whether to stay on the machines that run or to move, and what either comes to."""
+    """Whether to stay on the current machines or to move, and the figures of both."""
 
     verdict: Verdict
     kept: bool  # whether what is advised keeps the limits with the chance asked for
@@ -69,5 +69,5 @@ class Replan:
 
     @property
     def changed(self) -> bool:
-        """Whether somebody should look: moving pays, or prices moved."""
+        """Whether the user should look: moving pays, or prices moved."""
         return self.verdict == "move" or bool(self.prices)

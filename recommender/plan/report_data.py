@@ -1,4 +1,4 @@
-"""What only a report holds: every plan followed, runs as time lines, swings; plain data."""
+"""Data that only the report needs: every simulated plan, timelines of runs, swings."""
 
 from typing import Literal
 
@@ -10,7 +10,7 @@ FollowedKind = Literal["table", "baseline", "followed"]
 
 @dataclass(frozen=True, slots=True)
 class FollowedPlan:
-    """A plan with its simulated runs: cost and time of each, in the order of the paths."""
+    """A plan with the cost and time of each simulated run, in the order of the paths."""
 
     kind: FollowedKind
     number: int  # in the table, or among the baselines, from 1 on; 0 of one merely followed
@@ -43,7 +43,7 @@ Doing = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """What a run does for a while; seconds from the request for machines."""
+    """What a run does during an interval; seconds from the request for machines."""
 
     doing: Doing
     start_s: float
@@ -65,13 +65,13 @@ class Timeline:
 
     @property
     def time_s(self) -> float:
-        """When the job is done."""
+        """The time at which the job is done."""
         return self.segments[-1].end_s if self.segments else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class SwingEnd:
-    """One end of what may be otherwise, and what the plan that leads does there."""
+    """One end of an uncertain figure's range, and the leading plan's cost and time there."""
 
     factor: float  # of the figure assumed
     cost_usd: float  # mean
@@ -81,7 +81,7 @@ class SwingEnd:
 
 @dataclass(frozen=True, slots=True)
 class BreakEven:
-    """From which factor on the answer is another."""
+    """The factor from which on the answer changes."""
 
     factor: float
     plan: int  # number of the plan that is better there; 0: the plan that leads misses a limit
@@ -89,7 +89,7 @@ class BreakEven:
 
 @dataclass(frozen=True, slots=True)
 class Swing:
-    """What the plan that leads would cost and take were one figure otherwise, all else the same."""
+    """Cost and time of the leading plan if one figure changes and all others stay."""
 
     what: str  # "speed of H100", "spot price of a3-highgpu-1g"
     why: str  # why the ends lie where they do
@@ -100,9 +100,9 @@ class Swing:
 
 @dataclass(frozen=True, slots=True)
 class ReportData:
-    """What a report holds besides the answer, gathered only where one is asked for.
+    """What a report contains in addition to the answer; computed only for reports.
 
-    A page can then be asked about other deadlines, budgets and chances without planning again.
+    The page can then show other deadlines, budgets and confidences without planning again.
     """
 
     followed: tuple[FollowedPlan, ...]

@@ -1,4 +1,4 @@
-"""What a simulation of one plan found: plain data that views print, in seconds and USD."""
+"""The results of simulating one plan: plain data that views print, in seconds and USD."""
 
 from recommender.catalogs.frozen import dataclass
 from recommender.plan.plan import Plan
@@ -20,7 +20,7 @@ class Quantiles:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A state of the job and the share of the time it spends there."""
+    """A state of the job and its share of the time."""
 
     name: str  # "waiting", "starting", "training", "saving", "restarting", "lost work", "fallback"
     share: float
@@ -28,7 +28,7 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A limit and the chance to keep it."""
+    """A limit and the probability of keeping it."""
 
     limit: str  # "deadline", "budget", "hourly"
     value: float  # seconds, USD or USD per hour
@@ -37,7 +37,7 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Histogram:
-    """How a figure spreads; the outer bins hold what lies beyond them as well."""
+    """The distribution of a figure; the outer bins include all values beyond them."""
 
     edges: tuple[float, ...]  # one more than the shares
     shares: tuple[float, ...]
@@ -45,7 +45,7 @@ class Histogram:
 
 @dataclass(frozen=True, slots=True)
 class ClosedForm:
-    """The first-order law of the same plan: what arithmetic alone says, to compare with."""
+    """The first-order approximation of the plan, without simulated runs, for comparison."""
 
     law: str  # "inverse Gaussian", "fallback rule"
     time_s: float
@@ -59,7 +59,7 @@ class ClosedForm:
 
 @dataclass(frozen=True, slots=True)
 class PolicyRun:
-    """One policy, simulated tick by tick on the same paths."""
+    """One policy, simulated step by step on the same paths."""
 
     name: str  # "fallback rule", "two thresholds", "full policy"
     cost: Quantiles
@@ -73,7 +73,7 @@ class PolicyRun:
 
 @dataclass(frozen=True, slots=True)
 class ExecutorRun:
-    """A plan as something that runs it behaves, on the same paths."""
+    """The plan as an export target runs it, on the same paths."""
 
     name: str  # "as the plan counts", "skypilot, on-demand ends its list"
     cost: Quantiles

@@ -1,4 +1,4 @@
-"""Why a machine is not the one to rent: where it stands, and what would make it win."""
+"""Why a machine is not recommended: its rank, and what would make it the best."""
 
 from typing import Literal
 
@@ -12,7 +12,7 @@ Standing = Literal["first", "behind", "not offered", "not allowed", "cannot trai
 
 @dataclass(frozen=True, slots=True)
 class BreakEven:
-    """The least change of one figure of a machine that makes it as good as the best plan."""
+    """The smallest change of one figure that makes a machine as good as the best plan."""
 
     factor: float  # of its price, or of its speed
     before: float  # USD per hour of one machine, or seconds per step
@@ -24,7 +24,7 @@ class BreakEven:
 
 @dataclass(frozen=True, slots=True)
 class MachineStanding:
-    """Where a machine stands among all plans of a question."""
+    """The rank of a machine among all plans of a question."""
 
     machine: str
     standing: Standing

@@ -1,3 +1,3 @@
-"""The version of the tool, in one place: answers and the files made of them name it."""
+"""The version of the tool, which answers and exported files contain."""
 
 __version__ = "0.1.0"

@@ -1,1 +1,1 @@
-"""Files that training tools are started with, read for what a job needs of them."""
+"""Reads the configuration files of training tools."""

@@ -1,4 +1,4 @@
-"""Reads the file of a training tool: which tool's it is, and what it says."""
+"""Recognises and reads the configuration file of a training tool."""
 
 import tomllib
 from collections.abc import Callable
@@ -38,10 +38,10 @@ TOOLS = (
 
 
 def read_training_config(path: Path) -> TrainingConfig:
-    """Read the file of a training tool.
+    """Read the configuration file of a training tool.
 
     Raises:
-        UsageError: it cannot be read, or is of no tool that is known.
+        UsageError: it cannot be read, or belongs to no known tool.
     """
     keys = Keys(_tree(path))
     reader = next((each for each, signs in _SIGNS if keys.has(*signs)), None)

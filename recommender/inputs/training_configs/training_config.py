@@ -1,4 +1,4 @@
-"""What the file of a training tool says of a job, and how such a file is looked through."""
+"""The training that a tool's configuration file describes, and access to the file's keys."""
 
 import re
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ _OFF = ("false", "no", "off", "none", "null", "0", "1")  # 1: a degree of parall
 
 @dataclass(frozen=True, slots=True)
 class Architecture:
-    """A network that the file describes itself; 0 where it does not say."""
+    """A network that the file itself describes; 0 for what it does not state."""
 
     hidden: int = 0
     layers: int = 0
@@ -30,7 +30,7 @@ class Architecture:
 
 @dataclass(frozen=True, slots=True)
 class TrainingConfig:
-    """A training as its tool's file states it; 0 and "" where the file does not say."""
+    """A training as its tool's file states it; 0 and "" for what it does not state."""
 
     tool: str
     model: str = ""
@@ -59,14 +59,14 @@ class TrainingConfig:
 
 @dataclass(slots=True)
 class Keys:
-    """The keys of a file: which were asked for, and which of them could not be read."""
+    """The keys of a file: which were read, and which could not be read."""
 
     tree: Any
     asked: set[str] = field(default_factory=set)
     unread: list[str] = field(default_factory=list)
 
     def text(self, *paths: str) -> str:
-        """Give the value at the first of these paths that is stated; "" without any."""
+        """Return the value at the first of these paths that is set; "" without any."""
         for path in paths:
             value = self._at(path)
             if value is not None and not isinstance(value, (dict, list)):
@@ -74,11 +74,11 @@ class Keys:
         return ""
 
     def flag(self, *paths: str) -> bool:
-        """Say whether a switch is on; `auto` counts as on."""
+        """Whether a switch is on; `auto` counts as on."""
         return self.text(*paths).lower() in ("true", "yes", "on", "1", "auto")
 
     def number(self, *paths: str) -> float:
-        """Give a number; 0 without any, and what is none is kept as unread."""
+        """Return a number; 0 without any; a value that is not a number is recorded as unread."""
         word = self.text(*paths).replace("_", "")
         if not word:
             return 0.0
@@ -93,27 +93,27 @@ class Keys:
         return 0.0
 
     def whole(self, *paths: str) -> int:
-        """Give a whole number; 0 without any."""
+        """Return a whole number; 0 without any."""
         return round(self.number(*paths))
 
     def items(self, path: str) -> list[Any]:
-        """Give a list; a single value is a list of one."""
+        """Return a list; a single value is a list of one."""
         value = self._at(path)
         return value if isinstance(value, list) else [] if value is None else [value]
 
     def without(self, path: str, plan: str) -> None:
-        """Keep as unread what is stated there and switched on; `plan` says what is planned."""
+        """Record a switched-on setting as unread; `plan` says what is planned instead."""
         words = [str(each) for each in self.items(path) if not isinstance(each, (dict, list))]
         word = ", ".join(words)
         if word and word.lower() not in _OFF:
             self.unread.append(f"{path}: {word} ({plan})")
 
     def has(self, *paths: str) -> bool:
-        """Say whether one of these keys is stated."""
+        """Whether one of these keys is set."""
         return any(self._at(path) is not None for path in paths)
 
     def unused(self) -> tuple[str, ...]:
-        """Name the keys that nobody asked for."""
+        """List the keys that nobody read."""
         named = _leaves(self.tree, "")
         return tuple(key for key in named if not any(_within(key, path) for path in self.asked))
 

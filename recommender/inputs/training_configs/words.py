@@ -1,4 +1,4 @@
-"""Words that training tools share: precisions, optimisers, ways to shard."""
+"""Vocabulary that training tools share: precisions, optimisers, kinds of sharding."""
 
 from recommender.inputs.training_configs.training_config import Keys, Sharding
 
@@ -8,7 +8,7 @@ RECOMPUTED = "planned with or without, as memory and speed ask for"
 
 
 def optimizer(word: str, keys: Keys, path: str) -> str:
-    """Give the optimiser whose states take as much memory; an unknown one is kept as unread."""
+    """Return the optimiser whose states need as much memory; record an unknown one as unread."""
     if not word:
         return ""
     for part, name in _OPTIMIZERS:
@@ -21,7 +21,7 @@ def optimizer(word: str, keys: Keys, path: str) -> str:
 
 
 def precision(word: str, keys: Keys, path: str) -> str:
-    """Give the precision of a word such as `bf16-mixed`, `16`, `amp_bf16`, `32-true`."""
+    """Return the precision of a word such as `bf16-mixed`, `16`, `amp_bf16`, `32-true`."""
     bare = word.lower().replace("_", "-")
     if not bare:
         return ""
@@ -42,12 +42,12 @@ def precision(word: str, keys: Keys, path: str) -> str:
 
 
 def switched(bf16: bool, fp16: bool, tf32: bool, fp8: bool = False) -> str:
-    """Give the precision where tools have a switch for each."""
+    """Return the precision if a tool has a switch for each."""
     return "fp8" if fp8 else "mixed" if bf16 or fp16 else "tf32" if tf32 else ""
 
 
 def zero_stage(stage: int, keys: Keys) -> Sharding:
-    """Give the sharding of a ZeRO stage: 3 shards as FSDP does."""
+    """Return the sharding of a ZeRO stage: 3 shards like FSDP."""
     if stage == 3:
         return "fsdp"
     if stage in (1, 2):
@@ -56,13 +56,13 @@ def zero_stage(stage: int, keys: Keys) -> Sharding:
 
 
 def offload(keys: Keys, inside: str) -> None:
-    """Keep as unread what ZeRO moves to the host or to disks."""
+    """Record as unread what ZeRO moves to the host or to disks."""
     for kind in ("offload_optimizer", "offload_param"):
         keys.without(f"{inside}zero_optimization.{kind}.device", NO_OFFLOAD)
 
 
 def deepspeed_file(word: str, keys: Keys) -> Sharding:
-    """Give the sharding that the name of a DeepSpeed file says, such as zero3_bf16.json."""
+    """Return the sharding in the name of a DeepSpeed file, such as zero3_bf16.json."""
     name = word.rpartition("/")[2].lower().replace("-", "").replace("_", "").replace("stage", "")
     for stage in (3, 2, 1):
         if f"zero{stage}" in name:
@@ -73,20 +73,20 @@ def deepspeed_file(word: str, keys: Keys) -> Sharding:
 
 
 def fsdp_strategy(word: str) -> Sharding:
-    """Give the sharding of PyTorch's own words, FULL_SHARD, HYBRID_SHARD, NO_SHARD."""
+    """Return the sharding of PyTorch's names FULL_SHARD, HYBRID_SHARD, NO_SHARD."""
     upper = word.upper()
     return "hsdp" if "HYBRID" in upper else "ddp" if "NO_SHARD" in upper else "fsdp"
 
 
 def cuts(tensor: int, pipeline: int, context: int) -> Sharding:
-    """Give the sharding of a network that is cut, "" where it is not."""
+    """Return the sharding of a network with tensor or pipeline parallelism, "" without it."""
     if context > 1:
         return "context"
     return "pipeline" if pipeline > 1 else "tensor" if tensor > 1 else ""
 
 
 def product(keys: Keys, *paths: str) -> int:
-    """Multiply degrees of parallelism; one that is not stated is 1."""
+    """Multiply degrees of parallelism; one that is not set is 1."""
     found = 1
     for path in paths:
         found *= max(keys.whole(path), 1)

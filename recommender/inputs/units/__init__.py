@@ -1,8 +1,8 @@
-"""The words people type for time, money, sizes and machines, and the values they mean.
+"""Parsers and formatters of time, money, sizes and machines as people type them.
 
-Every parser takes the text and the name it was given under (a flag or a key of a job
-file), and raises `UsageError` with what failed, the value, why, and what to write instead.
-Every formatter is exact: `parse(format(x)) == x`. Inside: seconds, bytes, USD, shares.
+Every parser takes the text and the name it was given under (a flag or a key of a job file), and
+raises `UsageError` with what failed, the value, why, and what to write instead. Every formatter is
+exact: `parse(format(x)) == x`. Internal units: seconds, bytes, USD, shares.
 """
 
 from recommender.inputs.units.machines import (

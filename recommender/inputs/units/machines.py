@@ -1,4 +1,4 @@
-"""Words that name machines and places: `A100:8`, `8x p4d.24xlarge spot us-east-1`."""
+"""Parses names of machines and locations: `A100:8`, `8x p4d.24xlarge spot us-east-1`."""
 
 import re
 from typing import Literal
@@ -33,7 +33,7 @@ _MARKETS: dict[str, Literal["on_demand", "spot"]] = {
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What the user rents today, from `--compare`; the region is empty when not said."""
+    """The machines the user rents today, from `--compare`; the region is empty if not given."""
 
     count: int
     instance_type: str
@@ -43,14 +43,14 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class DataAt:
-    """Where the data lie, from `--data-at`; `gib` is 0 when not said."""
+    """The location of the data, from `--data-at`; `gib` is 0 if not given."""
 
     at: str  # "aws:us-east-1"
     gib: float
 
 
 def looks_like_instance(name: str) -> bool:
-    """Tell the name of an instance type (`p4d.24xlarge`) from that of a GPU (`A100-80GB`)."""
+    """Whether a name is an instance type (`p4d.24xlarge`), not a GPU (`A100-80GB`)."""
     azure = name.startswith(("Standard_", "ND", "NC", "NV")) and "_" in name
     return "." in name or azure or bool(re.fullmatch(_GCP, name))
 
@@ -84,14 +84,14 @@ def parse_gpu(text: str, name: str = "--gpu") -> GpuWish:
 
 
 def format_gpu(wish: GpuWish) -> str:
-    """Write a GPU wish so that `parse_gpu` gives it back exactly."""
+    """Write a GPU wish so that `parse_gpu` reads exactly the same value."""
     memory = f"{format_bytes(wish.memory_gib * GIB)}+" if wish.memory_gib else ""
     count = str(wish.per_machine) if wish.per_machine else ""
     return ":".join(part for part in (wish.name, memory, count) if part)
 
 
 def parse_comparison(text: str, name: str = "--compare") -> Comparison:
-    """Read today's set-up: `8x p4d.24xlarge on-demand us-east-1`; on-demand unless said."""
+    """Read today's machines: `8x p4d.24xlarge on-demand us-east-1`; default on-demand."""
     instead = 'write it like "8x p4d.24xlarge on-demand us-east-1"'
     if "+" in text or "," in text:
         raise refusal(name, text, "names several kinds of machines; one can be compared", instead)
@@ -113,7 +113,7 @@ def parse_comparison(text: str, name: str = "--compare") -> Comparison:
 
 
 def format_comparison(setup: Comparison) -> str:
-    """Write a set-up so that `parse_comparison` gives it back exactly."""
+    """Write machines so that `parse_comparison` reads exactly the same value."""
     market = setup.market.replace("_", "-")
     return f"{setup.count}x {setup.instance_type} {market} {setup.region}".rstrip()
 
@@ -132,7 +132,7 @@ def parse_provider(word: str, name: str) -> str:
 
 
 def parse_data_at(text: str, name: str = "--data-at") -> DataAt:
-    """Read where the data lie and how large they are: `aws:us-east-1,150GB`."""
+    """Read the location and size of the data: `aws:us-east-1,150GB`."""
     instead = "write it like aws:us-east-1,150GB"
     place, _, size = text.partition(",")
     provider, colon, region = place.strip().partition(":")
@@ -143,7 +143,7 @@ def parse_data_at(text: str, name: str = "--data-at") -> DataAt:
 
 
 def format_data_at(data: DataAt) -> str:
-    """Write a place of data so that `parse_data_at` gives it back exactly."""
+    """Write a data location so that `parse_data_at` reads exactly the same value."""
     return f"{data.at},{format_bytes(data.gib * GIB)}" if data.gib else data.at
 
 
@@ -157,5 +157,5 @@ def parse_discount(text: str, name: str = "--discount") -> tuple[str, float]:
 
 
 def format_discount(discount: tuple[str, float]) -> str:
-    """Write a discount so that `parse_discount` gives it back exactly."""
+    """Write a discount so that `parse_discount` reads exactly the same value."""
     return f"{discount[0]}={format_share(discount[1])}"

@@ -1,6 +1,6 @@
-"""Moments as people say them: `tomorrow 08:00`, `friday 6pm`, `2026-12-01 08:00 Europe/Berlin`.
+"""Parses dates and times: `tomorrow 08:00`, `friday 6pm`, `2026-12-01 08:00 Europe/Berlin`.
 
-Without a zone the clock on the user's wall is meant; an answer says which zone that was.
+Without a zone the local one is used; answers print the zone.
 """
 
 import re
@@ -21,10 +21,10 @@ _LOOKS = r"\d{4}-\d{2}|[a-z]{3,9}\s*(?:at\s)?\s*\d|\d{1,2}(?::\d{2}|\s*[ap]m)"
 
 
 def deadline_moment(text: str, now: datetime, name: str = "--deadline") -> datetime | None:
-    """Read a deadline that is a moment, in its zone; None where it is a duration.
+    """Read a deadline that is a date and time, in its zone; None if it is a duration.
 
     Raises:
-        UsageError: it looks like a moment and is none, or has no time of day.
+        UsageError: it looks like a date and is none, or has no time of day.
     """
     bare = " ".join(text.split())
     if not re.match(_LOOKS, bare, re.IGNORECASE):
@@ -98,7 +98,7 @@ def _at(day: datetime, clock: time, zone: tzinfo | None) -> datetime:
 
 
 def parse_deadline(text: str, now: datetime, name: str = "--deadline") -> float:
-    """Read a deadline, a duration or a moment after `now`, as seconds from now."""
+    """Read a deadline, a duration or a date after `now`, as seconds from now."""
     moment = deadline_moment(text, now, name)
     if moment is None:
         return parse_duration(text, name, instead=DEADLINE_INSTEAD)
@@ -110,7 +110,7 @@ def parse_deadline(text: str, now: datetime, name: str = "--deadline") -> float:
 
 
 def moment_in_words(moment: datetime) -> str:
-    """Write a moment with its zone: Tue 2026-11-24 08:00 CET (UTC+01:00)."""
+    """Write a date and time with its zone: Tue 2026-11-24 08:00 CET (UTC+01:00)."""
     offset = moment.strftime("%z")
     figures = f"UTC{offset[:3]}:{offset[3:5]}" if offset.strip("+-0") else "UTC"
     named = moment.tzname() or ""

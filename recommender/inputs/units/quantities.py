@@ -1,4 +1,6 @@
-"""Numbers, counts (`15T tokens`), shares (`5%`), money (`$200`, `30 USD/h`) and bytes (`112GB`)."""
+"""Parses numbers, counts (`15T tokens`), shares (`5%`), money (`$200`, `30 USD/h`) and bytes
+(`112GB`).
+"""
 
 import math
 import re
@@ -27,7 +29,7 @@ def refusal(name: str, text: str, why: str, instead: str) -> UsageError:
 
 
 def refuse_sign(name: str, text: str, instead: str) -> None:
-    """Refuse a negative or non-finite number by its own name, before the grammar does."""
+    """Refuse a negative or non-finite number with its own message, before parsing."""
     word = text.strip().lower().lstrip("+-$ ")
     if word.startswith(("nan", "inf")):
         raise refusal(name, text, "is not a finite number", instead)
@@ -36,7 +38,7 @@ def refuse_sign(name: str, text: str, instead: str) -> None:
 
 
 def scaled(digits: str, suffix: str) -> float:
-    """Multiply a number as written by its suffix, exactly where that is possible."""
+    """Multiply a number as written by its suffix, exactly if possible."""
     value, scale = float(digits), SUFFIXES[suffix.lower()]
     if scale == 1 or not math.isfinite(value):
         return value
@@ -45,7 +47,7 @@ def scaled(digits: str, suffix: str) -> float:
 
 
 def refuse_size(name: str, text: str, value: float, instead: str, most: float = MOST) -> float:
-    """Refuse zero, overflow and absurd sizes; hand back what is left."""
+    """Refuse zero, overflow and absurd sizes; return other values."""
     if value == 0:
         raise refusal(name, text, "is zero", instead)
     if value < 1 / MOST:
@@ -63,7 +65,7 @@ def parse_count(
     most: float = MOST,
     instead: str = _ANY,
 ) -> float:
-    """Read a count such as `15T tokens`, `1.3B`, `8e9`; `units` are the words allowed behind."""
+    """Read a count such as `15T tokens`, `1.3B`, `8e9`; `units` are the allowed suffixes."""
     refuse_sign(name, text, instead)
     found = re.fullmatch(_COUNT, text.strip())
     if not found:
@@ -94,7 +96,7 @@ def parse_whole(
 def count_of(
     *examples: str, least: float = 0.0, most: float = MOST, units: tuple[str, ...] = ()
 ) -> Callable[[str, str], float]:
-    """A parser of one quantity's counts, which knows examples of it and its bounds."""
+    """Make a parser of one quantity's counts, with its examples and bounds."""
     instead = f"write {' or '.join(examples)}"
 
     def parse(text: str, name: str) -> float:
@@ -109,13 +111,13 @@ def count_of(
 def whole_of(
     *examples: str, most: float = MOST, units: tuple[str, ...] = ()
 ) -> Callable[[str, str], int]:
-    """A parser of whole numbers up to `most`; its errors quote the examples."""
+    """Make a parser of whole numbers up to `most`, whose errors quote the examples."""
     instead = f"write {' or '.join(examples)}"
     return lambda text, name: parse_whole(text, name, units, most=most, instead=instead)
 
 
 def format_count(value: float) -> str:
-    """Write a count so that `parse_count` gives it back exactly: 1.3B, 15T, 939344."""
+    """Write a count so that `parse_count` reads exactly the same value: 1.3B, 15T, 939344."""
     for suffix in ("T", "B", "M", "k"):
         if value >= SUFFIXES[suffix.lower()]:
             digits = f"{value / SUFFIXES[suffix.lower()]:.6g}"
@@ -132,7 +134,7 @@ def parse_share(
     one: bool = False,
     instead: str = _SHARE_INSTEAD,
 ) -> float:
-    """Read a share such as `5%` or `0.05`; `zero` and `one` say whether 0 and 100 % may be."""
+    """Read a share such as `5%` or `0.05`; `zero` and `one` permit 0 and 100 %."""
     refuse_sign(name, text, instead)
     found = re.fullmatch(_SHARE, text.strip())
     if not found:
@@ -152,7 +154,7 @@ def parse_share(
 
 
 def format_share(value: float) -> str:
-    """Write a share so that `parse_share` gives it back exactly."""
+    """Write a share so that `parse_share` reads exactly the same value."""
     digits = f"{value * 100:.6g}"
     return f"{digits}%" if float(digits) / 100 == value else repr(value)
 
@@ -194,7 +196,7 @@ def _usd(amount: str, text: str, name: str, instead: str, zero: bool = False) ->
 
 
 def format_money(usd: float) -> str:
-    """Write an amount so that `parse_money` gives it back exactly: 200 USD."""
+    """Write an amount so that `parse_money` reads exactly the same value: 200 USD."""
     text = f"{usd:.2f}".removesuffix(".00")
     return f"{text if float(text) == usd else repr(float(usd))} USD"
 
@@ -216,7 +218,7 @@ def parse_bytes(text: str, name: str = "size", *, bare: bool = False) -> float:
 
 
 def format_bytes(size: float) -> str:
-    """Write a size so that `parse_bytes` gives it back exactly: 112GB, 1.5GiB."""
+    """Write a size so that `parse_bytes` reads exactly the same value: 112GB, 1.5GiB."""
     for letter in ("T", "G", "M", "k"):
         for binary in ("", "i"):
             unit = (1024 if binary else 1000) ** _POWER[letter.lower()]

@@ -1,4 +1,4 @@
-"""Durations (`24h`, `1d12h`, `PT36H`), moments with their zone, and the time of day."""
+"""Parses durations (`24h`, `1d12h`, `PT36H`) and moments with a zone; gives the current time."""
 
 import os
 import re
@@ -48,13 +48,13 @@ def parse_duration(
 
 
 def duration_of(*examples: str, most_s: float = MOST_S) -> Callable[[str, str], float]:
-    """A parser of one quantity's durations, which knows examples of it and its largest value."""
+    """Make a parser of one quantity's durations, with its examples and largest value."""
     instead = f"write {' or '.join(examples)}"
     return lambda text, name: parse_duration(text, name, most_s=most_s, instead=instead)
 
 
 def sized(name: str, text: str, seconds: float, instead: str, most_s: float = MOST_S) -> float:
-    """Refuse a time that is absurdly long, or none at all; hand back what is left."""
+    """Refuse a time that is absurdly long or zero; return other values."""
     if seconds > most_s:
         most = format_duration(most_s)
         raise refusal(name, text, f"is absurdly long (above {most})", instead)
@@ -91,7 +91,7 @@ def _unit(word: str, text: str, name: str, instead: str) -> str:
 
 
 def format_duration(seconds: float) -> str:
-    """Write a duration so that `parse_duration` gives it back exactly: 1d12h, 90s."""
+    """Write a duration so that `parse_duration` reads exactly the same value: 1d12h, 90s."""
     if seconds != int(seconds):
         return f"{seconds!r}s"
     left, parts = int(seconds), []
@@ -112,7 +112,7 @@ def brief_duration(seconds: float) -> str:
 
 
 def parse_instant(text: str, name: str = "time") -> datetime:
-    """Read a moment such as `2026-12-01T08:00Z`; its zone must be said."""
+    """Read a moment such as `2026-12-01T08:00Z`; the zone is required."""
     instead = "write it like 2026-12-01T08:00Z or 2026-12-01T08:00+01:00"
     try:
         moment = datetime.fromisoformat(re.sub(_UTC, "Z", text.strip(), flags=re.IGNORECASE))
@@ -127,11 +127,11 @@ def parse_instant(text: str, name: str = "time") -> datetime:
 
 
 def format_instant(moment: datetime) -> str:
-    """Write a moment in UTC so that `parse_instant` gives it back exactly."""
+    """Write a moment in UTC so that `parse_instant` reads exactly the same value."""
     return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
 def now() -> datetime:
-    """Tell the present moment, or the one that RECOMMEND_NOW names."""
+    """The present moment, or the one of RECOMMEND_NOW."""
     fixed = os.environ.get("RECOMMEND_NOW", "")
     return parse_instant(fixed, "RECOMMEND_NOW") if fixed else datetime.now(UTC)
