@@ -8,7 +8,6 @@ from itertools import groupby
 from recommender.catalogs.frozen import dataclass
 from recommender.catalogs.registry import CLOUDS, ProviderInfo
 from recommender.job.job import Job
-from recommender.performance.checkpoint import insurance_interval_s
 from recommender.plan.limits import Limits
 from recommender.plan.plan import Fallback, Machines, Plan, StepSplit
 
@@ -109,14 +108,6 @@ class RunDescription:
     def locations(self) -> tuple[Location, ...]:
         """Where machines are asked for, in order: the failover list by region."""
         return locations_of(self.plan)
-
-    @property
-    def interval_s(self) -> float:
-        """Seconds between two checkpoints; a plan that counts on none has them for crashes."""
-        if self.counts_on_checkpoints:
-            return self.plan.checkpointing.interval_s
-        plan = self.plan
-        return insurance_interval_s(self.job, self.nodes, plan.gpus, self.work_s)
 
     @property
     def counts_on_checkpoints(self) -> bool:

@@ -11,6 +11,7 @@ import re
 
 from recommender.catalogs.frozen import dataclass
 from recommender.export.description import RunDescription
+from recommender.performance.checkpoint import insurance_interval_s
 from recommender.plan.plan import StepSplit
 
 SCRIPT = "/tmp/train.sh"  # where a machine has the commands to start again
@@ -62,7 +63,7 @@ def variables(run: RunDescription, checkpoint_dir: str) -> tuple[Variable, ...]:
             checkpoint_dir,
             "where checkpoints are written and read, and the weights at the end",
         ),
-        Variable("CHECKPOINT_INTERVAL_S", f"{math.ceil(run.interval_s)}", _interval_words(run)),
+        _interval(run),
         Variable(
             "USD_PER_HOUR",
             f"{run.plan.usd_per_hour:.4g}",
@@ -79,11 +80,17 @@ def changed_by_fallback(run: RunDescription) -> tuple[Variable, ...]:
     return tuple(late for first, late in pairs if late.value != first.value)
 
 
-def _interval_words(run: RunDescription) -> str:
-    if not run.counts_on_checkpoints:
-        return "seconds between two; for crashes: the estimate counts on no checkpoints"
-    low, high = run.plan.checkpointing.as_good_s
-    return f"seconds between two; {low:.0f} to {high:.0f} cost next to nothing more"
+def _interval(run: RunDescription) -> Variable:
+    """Between two checkpoints; a plan that counts on none has them for crashes."""
+    if run.counts_on_checkpoints:
+        interval_s = run.plan.checkpointing.interval_s
+        low, high = run.plan.checkpointing.as_good_s
+        meaning = f"{low:.0f} to {high:.0f} cost next to nothing more"
+    else:
+        interval_s = insurance_interval_s(run.job, run.nodes, run.plan.gpus, run.work_s)
+        meaning = "for crashes: the estimate counts on no checkpoints"
+    value = f"{math.ceil(interval_s)}"
+    return Variable("CHECKPOINT_INTERVAL_S", value, f"seconds between two; {meaning}")
 
 
 def _sharding(step: StepSplit) -> str:
