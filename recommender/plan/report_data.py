@@ -37,7 +37,7 @@ Doing = Literal[
     "restart",
     "on-demand part",
     "fallback",
-    "more of the same",
+    "further cycles",
 ]
 
 

@@ -69,7 +69,7 @@ def _figures(lead: Evaluated) -> Iterator[Figure]:
     gpus = {m.gpu for m in plan.machines}
     spread = float(np.exp(WITHIN * estimate.speed_sigma))
     yield Figure(
-        f"speed of {_names(gpus)}", "9 of 10 of what it may be", 1.0 / spread, spread,
+        f"speed of {_names(gpus)}", "its middle 90 %", 1.0 / spread, spread,
         lambda other: bool(gpus & {m.gpu for m in other.machines}), _speed,
     )  # fmt: skip
     spot = {m.instance_type for m in plan.machines if m.market == "spot"}
@@ -95,11 +95,11 @@ def _of_spot(lead: Evaluated, spot: set[str]) -> Iterator[Figure]:
     def same_gpu(other: Plan) -> bool:
         return bool(gpus & {m.gpu for m in other.machines if m.market == "spot"})
 
-    yield Figure(f"spot price of {_names(spot)}", "9 of 10 of what it may be", 1.0 / drift, drift,
+    yield Figure(f"spot price of {_names(spot)}", "its middle 90 %", 1.0 / drift, drift,
                  same_type, _spot_price)  # fmt: skip
     yield Figure(f"time between interruptions of {_names(gpus)}", "half or twice as long", 0.5, 2.0,
                  same_gpu, _run_length)  # fmt: skip
-    yield Figure(f"odds that spot {_names(gpus)} is there", "half or twice the odds", 0.5, 2.0,
+    yield Figure(f"odds of spot capacity for {_names(gpus)}", "half or twice the odds", 0.5, 2.0,
                  same_gpu, _availability)  # fmt: skip
 
 

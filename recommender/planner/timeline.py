@@ -113,7 +113,7 @@ class _Path:
         away: Doing = "on-demand part" if self.inputs.elastic_share[0] > 0.0 else "waiting"
         yield away, min(before, stop), min(start, stop)
         if repeated:
-            yield "more of the same", start, stop
+            yield "further cycles", start, stop
             return
         interrupted = cycle < self._last
         over = start + float(self.runs.lengths[cycle, 0, self.path]) if interrupted else stop
@@ -143,4 +143,4 @@ def _shortened(segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
     if len(segments) <= MOST_SEGMENTS:
         return segments
     kept = segments[: MOST_SEGMENTS - 1]
-    return (*kept, Segment("more of the same", kept[-1].end_s, segments[-1].end_s))
+    return (*kept, Segment("further cycles", kept[-1].end_s, segments[-1].end_s))

@@ -50,6 +50,11 @@ def changed(answer: Answer) -> str:
 
 
 def headline(answer: Answer, request: PlanRequest) -> str:
+    """What the plan that leads saves, else its number, as a title of what follows."""
+    return comparison(answer, request) or f"Plan {answer.lead}:"
+
+
+def comparison(answer: Answer, request: PlanRequest) -> str:
     """What the plan that leads saves, against on-demand and against the machines in use today."""
     first, parts = answer.plans[answer.lead - 1], []
     if all(m.market != "spot" for m in first.machines):
@@ -58,7 +63,7 @@ def headline(answer: Answer, request: PlanRequest) -> str:
         parts.append(_against_on_demand(answer, request, first.saving))
     if answer.compared is not None:
         parts.append(_against_today(first, answer.compared))
-    return f"Plan {answer.lead} {'; it '.join(parts)}." if parts else f"Plan {answer.lead}:"
+    return f"Plan {answer.lead} {'; it '.join(parts)}." if parts else ""
 
 
 def _against_today(first: Plan, today: Plan) -> str:

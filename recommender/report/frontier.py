@@ -62,9 +62,9 @@ def _title(request: PlanRequest) -> str:
 
 
 def _below(found: Frontier, request: PlanRequest) -> tuple[str, ...]:
-    count = f"{found.keeping} of {found.followed} plans that were followed keep the limits."
+    count = f"{found.keeping} of {found.followed} simulated plans keep the limits."
     if not any(limit is not None for limit in _given(request)):
-        count = f"Chosen from {found.followed} plans that were followed."
+        count = f"Chosen from {found.followed} simulated plans."
     return ("Mean cost and median time, below them what 9 in 10 runs stay within.", count)
 
 
@@ -197,4 +197,4 @@ def _draw(
 
 def legend() -> Block:
     """What the marks of the plot are."""
-    return text("● the frontier  · other plans that were followed  ┊ ┄ limits", FAINT)
+    return text("● the frontier  · other simulated plans  ┊ ┄ limits", FAINT)

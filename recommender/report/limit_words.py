@@ -15,8 +15,13 @@ def limits_in_words(limits: Limits) -> str:
     for limit, value in limits.given(LIMITS):
         if limit.promise is not None:
             verb, after = limit.promise
-            amounts.setdefault(verb, []).append(f"{_AS_TYPED[limit.quantity](value)}{after}")
+            amounts.setdefault(verb, []).append(f"{as_typed(limit.quantity, value)}{after}")
     return fmt.listing([f"{verb} {fmt.listing(each)}" for verb, each in amounts.items()])
+
+
+def as_typed(quantity: Quantity, amount: float) -> str:
+    """A limit as it was given, not rounded: "14h24m", "1,234.5 USD"."""
+    return _AS_TYPED[quantity](amount)
 
 
 def why_not(plan: Plan, limits: Limits) -> str:
@@ -43,8 +48,8 @@ def limit_words(kept: Kept) -> str:
 
 def _time(seconds: float) -> str:
     """A deadline as it was typed: 24 h, 5 d, but 14h24m where one unit would round it."""
-    one_unit = seconds % (3600.0 if seconds < 360_000.0 else 86_400.0) == 0.0
-    return fmt.duration(seconds) if one_unit else brief_duration(seconds)
+    unit = 60.0 if seconds < 5400.0 else 3600.0 if seconds < 360_000.0 else 86_400.0
+    return fmt.duration(seconds) if seconds % unit == 0.0 else brief_duration(seconds)
 
 
 def _money(usd: float) -> str:

@@ -43,14 +43,14 @@ BILL = {
     "on-demand machines": ORANGE,
     "on-demand fallback": VERMILION,
     "checkpoints and data": GREEN,
-    "fees, dearer zones, rise of old quotes": GREY,
+    "fees, pricier zones, price drift": GREY,
     "other": YELLOW,
 }
 _SPOT, _ON_DEMAND = re.compile(r"^\d+x \S+ spot$"), re.compile(r"^\d+x \S+ on-demand$")
 _SUBJECTS = (
     ("on-demand fallback", ("on-demand fallback",)),
     ("checkpoints and data", ("checkpoint", "data:", "egress")),
-    ("fees, dearer zones, rise of old quotes", ("disks", "failover to", "rise to expect")),
+    ("fees, pricier zones, price drift", ("disks", "failover to", "rise to expect")),
 )
 
 
@@ -77,25 +77,28 @@ class Picture:
 
 def pictures(answer: Answer) -> list[Picture]:
     """Time, bill and step of the first plans."""
-    plans = [(f"plan {i}", plan) for i, plan in enumerate(answer.plans[:MOST], 1)]
+    plans = [
+        (f"plan {i}: {cells.short_machines(plan)}", plan)
+        for i, plan in enumerate(answer.plans[:MOST], 1)
+    ]
     unit, name = cells.time_unit(answer.plans)
     time = [part for label, plan in plans for part in time_parts(label, plan, unit)]
     bill = [part for label, plan in plans for part in bill_parts(label, plan)]
     step = [part for label, plan in plans for part in step_parts(label, plan)]
     return [
-        _picture("time-parts", time, f"time, {name}", TIME, ",~r"),
-        _picture("bill-parts", bill, "USD", BILL, ",~r"),
-        _picture("step-parts", step, "share of a step", STEP, ".0%"),
+        _picture("time-parts", time, f"time, {name}", TIME),
+        _picture("bill-parts", bill, "cost, USD", BILL),
+        _picture("step-parts", step, "share of a step", STEP, percent=True),
     ]
 
 
 def _picture(
-    name: str, parts: list[Part], title: str, colours: dict[str, str], form: str
+    name: str, parts: list[Part], title: str, colours: dict[str, str], percent: bool = False
 ) -> Picture:
     used = {part.part for part in parts}
     kept = {part: colour for part, colour in colours.items() if part in used}
     rows = len({part.plan for part in parts})
-    return Picture(name, charts.stacked(rows, "amount", title, kept, form), tuple(parts))
+    return Picture(name, charts.stacked(rows, title, kept, percent), tuple(parts))
 
 
 def time_parts(label: str, plan: Plan, unit: float) -> list[Part]:

@@ -13,6 +13,10 @@ from recommender.report.html.palette import BLUE, LINES, SKY, VERMILION, Theme
 
 Spec: TypeAlias = dict[str, Any]
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
+LOWER, HIGHER = "lower", "higher"  # ends of an input
+LEAST_TICKS = 4  # on an axis
+PERCENT = "format(100 * datum.value, ',~r') + ' %'"  # labels of an axis, as in the text
+DESK = "width > 560"  # whether a picture is wider than a phone's
 
 
 def base(height: int, **more: Any) -> Spec:
@@ -24,11 +28,6 @@ def base(height: int, **more: Any) -> Spec:
 def named(name: str) -> Spec:
     """Rows that the page's script fills in."""
     return {"name": name}
-
-
-def axis_title(words: str, unit: str) -> str:
-    """A title with the unit of the axis."""
-    return f"{words}, {unit}"
 
 
 def frontier(data: PageData) -> Spec:
@@ -53,10 +52,23 @@ def _axis(field: str, title: str, domain: tuple[float, float]) -> Spec:
 
 
 def ticks(low: float, high: float) -> list[float]:
-    """Round figures between two others, in steps of 1, 2 and 5."""
+    """Round figures of a logarithmic axis: 1, 2 and 5 of each decade; evenly over a short span.
+
+    The page's script does the same for axes that move.
+    """
     tens = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    found = (float(f"{step}e{ten}") for ten in tens for step in (1, 2, 5))
-    return [value for value in found if low <= value <= high]
+    found = [float(f"{step}e{ten}") for ten in tens for step in (1, 2, 5)]
+    found = [value for value in found if low <= value <= high]
+    return found if len(found) >= LEAST_TICKS else _even_ticks(low, high)
+
+
+def _even_ticks(low: float, high: float) -> list[float]:
+    """The widest steps of 1, 2 or 5 that fit `LEAST_TICKS` times into a span."""
+    widest = (high - low) / LEAST_TICKS
+    ten = math.floor(math.log10(widest))
+    step = next(float(f"{n}e{ten}") for n in (5, 2, 1) if float(f"{n}e{ten}") <= widest)
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    return [float(f"{count * step:.6g}") for count in range(first, last + 1)]
 
 
 def _beyond() -> list[Spec]:
@@ -84,12 +96,15 @@ def _beyond() -> list[Spec]:
     ]  # fmt: skip
 
 
+# The name of an upright line, left of its upper end.
+_UPRIGHT: Spec = {"angle": 270, "align": "right", "baseline": "bottom", "dy": -3, "dx": -6}
+
+
 def _limit_lines() -> list[Spec]:
     """The limits, each with its name."""
-    upright: Spec = {"angle": 270, "align": "right", "dy": -6, "dx": -6}
-    level: Spec = {"align": "right", "dy": -6, "dx": -4}
+    level: Spec = {"align": "right", "baseline": "bottom", "dy": -3, "dx": -4}
     return [
-        *_limit_line("x", {"x": {"field": "at"}, "y": None}, {"y": {"value": 0}}, upright),
+        *_limit_line("x", {"x": {"field": "at"}, "y": None}, {"y": {"value": 0}}, _UPRIGHT),
         *_limit_line("y", {"y": {"field": "at"}, "x": None}, {"x": {"value": "width"}}, level),
     ]
 
@@ -99,10 +114,14 @@ def _limit_line(axis: str, line: Spec, end: Spec, words: Spec) -> list[Spec]:
     rows: Spec = {"data": named("limits"), "transform": [{"filter": f"datum.axis === '{axis}'"}]}
     rule: Spec = {"type": "rule", "strokeWidth": 1.5, "strokeDash": [6, 4], "color": "$limit"}
     name: Spec = {"type": "text", "color": "$limit", "fontSize": 12, **words}
-    return [
-        {**rows, "mark": rule, "encoding": line},
-        {**rows, "mark": name, "encoding": {**line, **end, "text": {"field": "name"}}},
-    ]
+    named_line = {**rows, "encoding": {**line, **end, "text": {"field": "name"}}}
+    return [{**rows, "mark": rule, "encoding": line}, *_haloed(named_line, name)]
+
+
+def _haloed(layer: Spec, words: Spec) -> list[Spec]:
+    """Words that stay readable on lines and marks."""
+    halo = {"stroke": "$paper", "strokeWidth": 4, "strokeJoin": "round", "opacity": 0.8}
+    return [{**layer, "mark": words | halo}, {**layer, "mark": words}]
 
 
 def _shade() -> Spec:
@@ -129,7 +148,7 @@ def _tooltip() -> list[Spec]:
 
 
 def _others() -> Spec:
-    """Plans that were merely followed."""
+    """Plans that are neither of the table, nor plain, nor on the frontier."""
     return {
         "transform": [{"filter": "datum.kind === 'followed' && !datum.barred"}],
         "mark": {"type": "point", "size": 26, "opacity": 0.8, "clip": True},
@@ -196,41 +215,45 @@ def _marks() -> list[Spec]:
 
 def _labels() -> list[Spec]:
     """Names of the plans of the table and of the plain ones, readable on bars and marks."""
-    words: Spec = {"type": "text", "align": "left", "baseline": "middle", "dx": 12,
-                   "dy": {"expr": "datum.label_dy"}, "fontSize": 12, "fontWeight": 600,
-                   "clip": True}  # fmt: skip
-    halo: Spec = {"stroke": "$paper", "strokeWidth": 4, "strokeJoin": "round", "opacity": 0.8}
+    words: Spec = {"type": "text", "align": {"expr": "datum.label_left ? 'right' : 'left'"},
+                   "dx": {"expr": "datum.label_left ? -12 : 12"},
+                   "dy": {"expr": "datum.label_dy"}, "baseline": "middle", "fontSize": 12,
+                   "fontWeight": 600, "clip": True}  # fmt: skip
     shown: Spec = {
         "transform": [{"filter": "datum.tag"}],
         "encoding": {"text": {"field": "tag"}},
     }
-    return [{**shown, "mark": words | halo}, {**shown, "mark": words}]
+    return _haloed(shown, words)
 
 
 def distribution(title: str) -> Spec:
-    """How a figure spreads over the runs of the chosen plan: within the limit, and beyond."""
+    """How a figure spreads over the runs of the chosen plan: within the limit, and beyond.
+
+    The axis is logarithmic, since a few runs take many times as long as most.
+    """
     colour = {
         "condition": {"test": "datum.beyond", "value": VERMILION},
         "value": BLUE,
     }
-    marks = {"field": "at", "type": "quantitative"}
+    marks: Spec = {"field": "at", "type": "quantitative"}
     return base(
         220,
+        params=[{"name": "ticks", "value": []}],
         data=named("bins"),
         layer=[
             {
-                "mark": {"type": "bar", "binSpacing": 1},
+                "mark": {"type": "bar"},
                 "encoding": {
                     "x": {"field": "low", "type": "quantitative", "title": title,
-                          "bin": {"binned": True},
-                          "axis": {"format": ",~r", "grid": False, "tickCount": 8},
-                          "scale": {"nice": False, "zero": False}},
+                          "axis": {"format": ",~r", "grid": False, "values": {"expr": "ticks"}},
+                          "scale": {"type": "log", "nice": False}},
                     "x2": {"field": "high"},
                     "y": {"field": "share", "type": "quantitative", "title": "share of the runs",
-                          "axis": {"format": ".0%", "tickCount": 4}},
+                          "axis": {"labelExpr": PERCENT, "tickCount": 4}},
+                    "y2": {"datum": 0},
                     "color": colour,
                     "tooltip": [{"field": "span", "title": title},
-                                {"field": "share", "title": "runs", "format": ".1%"}],
+                                {"field": "words", "title": "runs"}],
                 },
             },
             {
@@ -240,39 +263,33 @@ def distribution(title: str) -> Spec:
             },
             {
                 "data": named("marks"),
-                "mark": {"type": "text", "align": "left", "dx": 4, "baseline": "top",
+                "mark": {"type": "text", "baseline": "bottom", "dy": {"expr": "datum.dy"},
                          "fontSize": 11},
-                "encoding": {"x": marks, "y": {"value": 2}, "text": {"field": "name"}},
+                "encoding": {"x": marks, "y": {"value": 0}, "text": {"field": "name"}},
             },
-            {
-                "data": named("limit"),
-                "mark": {"type": "rule", "strokeWidth": 1.5, "strokeDash": [6, 4],
-                         "color": "$limit"},
-                "encoding": {"x": marks, "y": None},
-            },
+            *_limit_line("x", {"x": marks, "y": None}, {"y": {"value": 0}}, _UPRIGHT),
         ],
     )  # fmt: skip
 
 
-def runs(title: str, colours: dict[str, str]) -> Spec:
-    """Single runs as strips: what each does when, its interruptions and its checkpoints."""
-    strip: Spec = {"field": "run", "type": "nominal", "sort": None, "title": None,
-                   "axis": {"domain": False, "ticks": False}}  # fmt: skip
+def strips(colours: dict[str, str]) -> Spec:
+    """Single runs as strips: what each does when, its interruptions and its checkpoints.
+
+    A strip has its own axis below it and its name above it; the script says where both stand.
+    """
     moment: Spec = {"field": "at", "type": "quantitative"}
     return base(
-        230,
-        encoding={"y": strip},
+        300,
+        encoding={"y": {"field": "run", "type": "nominal", "sort": None, "axis": None}},
         layer=[
             {
                 "data": named("segments"),
-                "mark": {"type": "bar", "height": {"band": 0.55}},
+                "mark": {"type": "bar", "height": 34},
                 "encoding": {
-                    "x": {"field": "start", "type": "quantitative", "title": title,
-                          "axis": {"format": ",~r", "tickCount": 8}, "scale": {"nice": False}},
+                    "x": {"field": "start", "type": "quantitative", "axis": None,
+                          "scale": {"domain": [0, 1]}},
                     "x2": {"field": "end"},
-                    "color": {"field": "doing", "type": "nominal", "title": None,
-                              "scale": {"domain": list(colours), "range": list(colours.values())},
-                              "legend": {"orient": "bottom", "columns": 4, "labelLimit": 240}},
+                    "color": _parts("doing", colours),
                     "tooltip": [{"field": "doing"}, {"field": "from"}, {"field": "to"}],
                 },
             },
@@ -285,18 +302,51 @@ def runs(title: str, colours: dict[str, str]) -> Spec:
             {
                 "data": named("interruptions"),
                 "mark": {"type": "point", "shape": "triangle-down", "filled": True, "size": 60,
-                         "yOffset": -27, "color": "$ink", "opacity": 1},
+                         "yOffset": -23, "color": "$ink", "opacity": 1},
                 "encoding": {"x": moment, "tooltip": [{"field": "words", "title": "interrupted"}]},
+            },
+            {
+                "data": named("strips"),
+                "mark": {"type": "text", "align": "left", "baseline": "bottom", "yOffset": -29,
+                         "fontSize": 12, "fontWeight": 600},
+                "encoding": {"x": {"value": 0}, "text": {"field": "run"}},
+            },
+            {
+                "data": named("ticks"),
+                "mark": {"type": "tick", "thickness": 1, "size": 5, "yOffset": 20,
+                         "color": "$faint"},
+                "encoding": {"x": moment},
+            },
+            {
+                "data": named("ticks"),
+                "mark": {"type": "text", "baseline": "top", "yOffset": 25, "fontSize": 12,
+                         "color": "$faint"},
+                "encoding": {"x": moment, "text": {"field": "words"}},
             },
         ],
     )  # fmt: skip
+
+
+def _parts(field: str, colours: dict[str, str]) -> Spec:
+    """The colours of the parts of bars, with a key as wide as there is room."""
+    return {
+        "field": field,
+        "type": "nominal",
+        "title": None,
+        "scale": {"domain": list(colours), "range": list(colours.values())},
+        "legend": {"orient": "bottom", "columns": {"expr": f"{DESK} ? 8 : 1"}, "labelLimit": 260},
+    }
 
 
 def tornado(rows: int, title: str) -> Spec:
     """What one figure otherwise does, widest first: a bar to either end, names above the bars."""
     order: Spec = {"field": "what", "type": "nominal", "sort": None, "axis": None,
                    "scale": {"paddingInner": 0.65, "paddingOuter": 0.6}}  # fmt: skip
-    sides = {"less of it": SKY, "more of it": BLUE}
+    sides = {LOWER: SKY, HIGHER: BLUE}
+    fits: Spec = {"limit": {"expr": "width"}}  # of a phone: the picture keeps its width
+    heading: Spec = {"type": "text", "align": "left", "baseline": "bottom", "fontSize": 12, **fits}
+    name: Spec = {**heading, "yOffset": -32, "fontWeight": 600}
+    rest: Spec = {**heading, "yOffset": -17}
     return base(
         76 * rows + 50,
         data=named("ends"),
@@ -307,7 +357,7 @@ def tornado(rows: int, title: str) -> Spec:
                 "encoding": {
                     "x": {"field": "base", "type": "quantitative", "title": title,
                           "axis": {"format": ",~r", "tickCount": 6},
-                          "scale": {"zero": False, "nice": True}},
+                          "scale": {"zero": False, "nice": True, "padding": 34}},
                     "x2": {"field": "end"},
                     "color": {"field": "side", "type": "nominal", "title": None,
                               "scale": {"domain": list(sides), "range": list(sides.values())},
@@ -322,13 +372,14 @@ def tornado(rows: int, title: str) -> Spec:
                 "encoding": {"x": {"field": "base", "type": "quantitative"}},
             },
             *_end_words(),
-            {
-                "transform": [{"filter": "datum.side === 'less of it'"}],
-                "mark": {"type": "text", "align": "left", "baseline": "bottom", "yOffset": -31,
-                         "fontSize": 12, "fontWeight": 600, "lineBreak": "\n",
-                         "limit": {"expr": "width"}},  # of a phone: the picture keeps its width
-                "encoding": {"x": {"value": 2}, "text": {"field": "words"}},
-            },
+            *(
+                {
+                    "transform": [{"filter": f"datum.side === '{LOWER}'"}],
+                    "mark": mark,
+                    "encoding": {"x": {"value": 2}, "text": {"field": field}},
+                }
+                for field, mark in (("what", name), ("words", rest))
+            ),
         ],
     )  # fmt: skip
 
@@ -347,11 +398,14 @@ def _end_words() -> list[Spec]:
     ]  # fmt: skip
 
 
-def stacked(rows: int, field: str, title: str, colours: dict[str, str], form: str) -> Spec:
+def stacked(rows: int, title: str, colours: dict[str, str], percent: bool = False) -> Spec:
     """Parts of a whole, a bar per plan; `colours` has the parts in their order."""
     order = list(colours)
+    name = f"{DESK} ? datum.label : split(datum.label, ':')[0]"  # without its machines on a phone
     upright: Spec = {"field": "plan", "type": "nominal", "sort": None, "title": None,
-                     "axis": {"labelLimit": 170, "domain": False, "ticks": False}}  # fmt: skip
+                     "axis": {"labelLimit": 280, "labelExpr": name, "labelPadding": 6,
+                              "domain": False, "ticks": False}}  # fmt: skip
+    labels: Spec = {"labelExpr": PERCENT} if percent else {"format": ",~r"}
     return base(
         34 * rows + 50,
         data=named("parts"),
@@ -361,11 +415,10 @@ def stacked(rows: int, field: str, title: str, colours: dict[str, str], form: st
             {
                 "mark": {"type": "bar", "height": {"band": 0.72}},
                 "encoding": {
-                    "x": {"field": field, "type": "quantitative", "title": title, "stack": "zero",
-                          "axis": {"format": form, "tickCount": 6}, "scale": {"nice": False}},
-                    "color": {"field": "part", "type": "nominal", "title": None,
-                              "scale": {"domain": order, "range": list(colours.values())},
-                              "legend": {"orient": "bottom", "columns": 3, "labelLimit": 240}},
+                    "x": {"field": "amount", "type": "quantitative", "title": title,
+                          "stack": "zero", "axis": {**labels, "tickCount": 6},
+                          "scale": {"nice": False}},
+                    "color": _parts("part", colours),
                     "order": {"field": "place", "type": "quantitative"},
                     "tooltip": [{"field": "plan"}, {"field": "part"},
                                 {"field": "words", "title": "amount"}],
@@ -422,4 +475,4 @@ def variables(theme: Theme) -> dict[str, str]:
     """What stands for words with a dollar sign in a specification, as the background wants it."""
     low, high = theme.chance
     return {"$never": low, "$always": high, "$ink": theme.ink, "$limit": theme.limit,
-            "$paper": theme.paper}  # fmt: skip
+            "$paper": theme.paper, "$faint": theme.faint}  # fmt: skip

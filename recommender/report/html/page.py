@@ -81,7 +81,7 @@ def _pictures(answer: Answer, data: PageData, series: Sequence[PriceSeries]) -> 
     specs = {
         "frontier": charts.frontier(data),
         "costs": charts.distribution("cost, USD"),
-        "times": charts.distribution(charts.axis_title("time", data.scale.unit)),
+        "times": charts.distribution(f"time, {data.scale.unit}"),
         **{each.name: each.spec for each in parts},
     }
     rows: dict[str, Any] = {each.name: {"parts": plain(each.rows)} for each in parts}
@@ -89,9 +89,7 @@ def _pictures(answer: Answer, data: PageData, series: Sequence[PriceSeries]) -> 
         specs["prices"] = charts.prices(series_names(series))
         rows["prices"] = {"prices": plain(price_rows(series))}
     if runs.has_timelines(answer):
-        specs["runs"] = charts.runs(
-            charts.axis_title("time", data.scale.unit), runs.colours(answer)
-        )
+        specs["runs"] = charts.strips(runs.colours(answer))
     if tornado.has_tornado(answer):
         specs["tornado"] = tornado.spec(answer)
         rows["tornado"] = {"ends": plain(tornado.rows(answer))}

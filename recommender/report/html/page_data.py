@@ -1,8 +1,8 @@
 """The plans of a page as rows: what its pictures draw and its controls filter, run by run.
 
 A page that is asked about another deadline counts the runs of each plan that keep it. Runs travel
-as whole numbers of 16 bits on a logarithmic scale around the limit asked (else around a figure in
-their middle),
+as whole numbers of 16 bits on a logarithmic scale around the limit asked (around a figure in their
+middle where there is none, or none of them is anywhere near it),
 
     code(x) = ⌈4096 · ln(x / origin)⌉,    x ≤ limit  ⟺  code(x) ≤ ⌊4096 · ln(limit / origin)⌋
 
@@ -25,13 +25,15 @@ from recommender.report import cells
 from recommender.report import formatting as fmt
 from recommender.report.answer_frame import PlanRequest
 from recommender.report.html import label_places
+from recommender.report.limit_words import as_typed
 
 STEPS = 4096  # per factor of e
 _MOST = 32_767
 _DETAILED = 8  # plans of which every printed path travels; of others, every eighth
-_FEW = 6  # plans of a table; each one more leaves out some that were merely followed
+_FEW = 6  # plans of a table; each one more leaves out some that have no name
 _LEFT_OUT = 6  # since a plan of the table takes as much room in a page
 _THINNED = 8
+_NEAR = math.exp(4.0)  # codes reach from e^-8 to e^8 times their origin
 _ROOM = 1.2  # beyond the outermost mark of an axis
 
 
@@ -56,6 +58,7 @@ class PlanRow:
     where: str
     label: str  # what stands next to its mark
     label_dy: float  # pixels below it
+    label_left: bool  # whether it ends left of the mark
     plain: str  # the plain plan that it is: "one GPU"
     fallback: str
     x: float
@@ -66,11 +69,11 @@ class PlanRow:
     y_high: float
     mean_usd: float
     median_s: float
-    cost: str
+    cost: str  # USD, as it is printed
     cost_span: str
     time: str
     time_span: str
-    price: str
+    price: str  # USD per hour
     max_usd_per_hour: float
     overhead: float
     runs: int
@@ -89,6 +92,8 @@ class PageData:
     hourly_usd: float | None
     max_overhead: float | None
     confidence: float
+    deadline: str  # as it was asked, in words; "" where there is none
+    budget: str
     steps: int
     scale: Scale
     lead: int  # id of the plan that the answer leads with
@@ -110,6 +115,8 @@ def page_data(answer: Answer, request: PlanRequest) -> PageData:
         hourly_usd=limits.hourly_usd,
         max_overhead=limits.max_overhead,
         confidence=limits.confidence,
+        deadline="" if limits.deadline_s is None else as_typed("time", limits.deadline_s),
+        budget="" if limits.budget_usd is None else as_typed("usd", limits.budget_usd),
         steps=STEPS,
         scale=scale,
         lead=lead,
@@ -131,15 +138,20 @@ def domain(data: PageData, axis: Literal["x", "y"]) -> tuple[float, float]:
 def _labels_placed(data: PageData) -> tuple[PlanRow, ...]:
     """The rows with their names where none lies on another."""
     named = [row for row in data.plans if row.label]
-    shifts = label_places.shifts(
+    found = label_places.places(
         [row.label for row in named],
-        [row.x for row in named],
-        [row.y for row in named],
+        [(row.x, row.y) for row in named],
+        [(row.x, row.y) for row in data.plans if not row.label],
         domain(data, "x"),
         domain(data, "y"),
     )
-    placed = {row.id: dy for row, dy in zip(named, shifts, strict=True)}
-    return tuple(replace(row, label_dy=placed.get(row.id, 0.0)) for row in data.plans)
+    placed = {row.id: place for row, place in zip(named, found, strict=True)}
+    return tuple(
+        replace(row, label_dy=placed[row.id].dy, label_left=placed[row.id].left)
+        if row.id in placed
+        else row
+        for row in data.plans
+    )
 
 
 def without_twins(followed: Sequence[FollowedPlan]) -> list[FollowedPlan]:
@@ -163,11 +175,16 @@ def _scale(answer: Answer, request: PlanRequest, followed: Sequence[FollowedPlan
     shown = [plan.estimate.time.p50 for plan in answer.plans] or times
     unit = cells.unit_of(shown)
     return Scale(
-        origin_s=limits.deadline_s or times[len(times) // 2],
-        origin_usd=limits.budget_usd or costs[len(costs) // 2],
+        origin_s=_origin(limits.deadline_s, times[len(times) // 2]),
+        origin_usd=_origin(limits.budget_usd, costs[len(costs) // 2]),
         unit_s=unit[0],
         unit=unit[1],
     )
+
+
+def _origin(limit: float | None, middle: float) -> float:
+    """What codes are exact at: the limit, unless it is so far off that runs could not be told."""
+    return limit if limit is not None and middle / _NEAR < limit < middle * _NEAR else middle
 
 
 def _row(index: int, plan: FollowedPlan, answer: Answer, scale: Scale) -> PlanRow:
@@ -181,6 +198,7 @@ def _row(index: int, plan: FollowedPlan, answer: Answer, scale: Scale) -> PlanRo
         where=_where(plan),
         label=_label(plan, answer),
         label_dy=0.0,
+        label_left=False,
         plain=plain_name(plan, answer),
         fallback=_fallback(plan),
         x=_short(time.p50 / unit),
@@ -191,11 +209,11 @@ def _row(index: int, plan: FollowedPlan, answer: Answer, scale: Scale) -> PlanRo
         y_high=_short(cost.p95),
         mean_usd=cost.mean,
         median_s=time.p50,
-        cost=f"{fmt.usd(cost.mean)} USD",
-        cost_span=f"{fmt.usd_span(cost.p05, cost.p95)} USD",
+        cost=fmt.usd(cost.mean),
+        cost_span=fmt.usd_span(cost.p05, cost.p95),
         time=fmt.duration(time.p50),
         time_span=f"{fmt.duration(time.p05)} to {fmt.duration(time.p95)}",
-        price=f"{fmt.number(plan.usd_per_hour)} USD/h",
+        price=fmt.number(plan.usd_per_hour),
         max_usd_per_hour=plan.max_usd_per_hour,
         overhead=plan.overhead,
         runs=len(plan.time_s[::thin]),

@@ -21,6 +21,6 @@ class Theme:
     limit: str
 
 
-LIGHT = Theme("light", "#1b2430", "#556170", "#e3e7ec", "#ffffff", ("#d4dde6", BLUE), "#B04A00")
-DARK = Theme("dark", "#e8edf2", "#a4afbb", "#2c3743", "#131a22", ("#34424f", "#6CC4F5"), "#F2894A")
+LIGHT = Theme("light", "#1b2430", "#556170", "#e3e7ec", "#ffffff", ("#8494A4", BLUE), "#B04A00")
+DARK = Theme("dark", "#e8edf2", "#a4afbb", "#2c3743", "#131a22", ("#66788A", "#6CC4F5"), "#F2894A")
 THEMES = (LIGHT, DARK)

@@ -56,7 +56,7 @@ def frontier_spec(answer: Answer, request: PlanRequest) -> charts.Spec:
         "padding": 12,
         "datasets": {
             "plans": _rows(data, followed, request.limits),
-            "limits": limit_rows(request.limits, data.scale.unit_s),
+            "limits": limit_rows(data),
         },
     }
 
@@ -90,15 +90,14 @@ def coloured(tree: Any, names: dict[str, str]) -> Any:
     return tree
 
 
-def limit_rows(limits: Limits, unit_s: float) -> list[dict[str, Any]]:
+def limit_rows(data: PageData) -> list[dict[str, Any]]:
     """The lines of the limits."""
     rows: list[dict[str, Any]] = []
-    if limits.deadline_s is not None:
-        name = f"deadline {fmt.duration(limits.deadline_s)}"
-        rows.append({"axis": "x", "at": limits.deadline_s / unit_s, "name": name})
-    if limits.budget_usd is not None:
-        name = f"budget {fmt.number(limits.budget_usd)} USD"
-        rows.append({"axis": "y", "at": limits.budget_usd, "name": name})
+    if data.deadline_s is not None:
+        at = data.deadline_s / data.scale.unit_s
+        rows.append({"axis": "x", "at": at, "name": f"deadline {data.deadline}"})
+    if data.budget_usd is not None:
+        rows.append({"axis": "y", "at": data.budget_usd, "name": f"budget {data.budget}"})
     return rows
 
 

@@ -26,7 +26,7 @@ COLOURS: dict[str, str] = {
     "waiting": GREY,
     "on-demand part": GREEN,
     "fallback": ORANGE,
-    "more of the same": YELLOW,
+    "further cycles": YELLOW,
 }
 _COLUMNS = ("run", "time", "cost USD", "interruptions", "checkpoints", "start-up and restarts",
             "lost work", "waiting", "on the fallback")  # fmt: skip
@@ -53,12 +53,12 @@ def part(answer: Answer) -> list[Element]:
     if answer.report is None or not answer.report.timelines:
         return []
     alt = (
-        "A lucky, a typical and an unlucky simulated run of the chosen plan as strips of work, "
+        "A lucky, a typical and an unlucky simulated run of the chosen plan, as strips of work, "
         "start-ups, restarts, lost work, waiting and fallback, with their interruptions."
     )
     sheet = _sheet(answer.report.timelines)
     none = element(
-        "p", "Single runs are told of the plans of the answer's table only.", id="no-timeline",
+        "p", "Single runs are kept for the plans of the answer's table only.", id="no-timeline",
         hidden="", class_="faint",
     )  # fmt: skip
     return [
@@ -69,8 +69,9 @@ def part(answer: Answer) -> list[Element]:
                 "p",
                 "Of the simulated runs of ",
                 element("span", "", class_="chosen-name"),
-                ": one that 5 % are faster than, one in the middle, one that 95 % are faster than. "
-                "Triangles are interruptions, fine lines checkpoints.",
+                ": the 5th, 50th and 95th percentile of time. Triangles are interruptions, fine "
+                "lines checkpoints where there is room for them. Where one run takes more than "
+                "five times as long as another, each has a time axis of its own.",
                 class_="needs-script",
                 hidden="",
             ),

@@ -3,10 +3,11 @@
 from collections.abc import Iterable, Iterator
 
 from recommender.plan.answer import Answer, Infeasible, Pick, SensitivityStep
-from recommender.plan.plan import Plan
+from recommender.plan.evidence import Evidence, PriceGrade, SpeedGrade, SpotGrade
+from recommender.plan.plan import OWN_TRACE, Plan, SpotFacts
 from recommender.report import answer_frame, cells, explain
 from recommender.report import formatting as fmt
-from recommender.report.advice import changed, headline, sentences
+from recommender.report.advice import comparison, sentences
 from recommender.report.answer_frame import PlanRequest
 from recommender.report.html.elements import (
     Child,
@@ -24,8 +25,8 @@ from recommender.report.limit_words import why_not
 from recommender.report.trio import faster_still, instead, tie_line
 
 DETAILED = 16  # plans of the table that are told term by term
-_SHAPES = ("a plan of the table", "a plain plan", "another plan that was followed")
-_COLUMNS = ("plan", "machines", "cost", "time", "chance", "price")
+_SHAPES = ("a plan of the table", "a plain plan", "another simulated plan")
+_COLUMNS = ("plan", "machines", "cost USD", "time", "chance", "USD/h")
 
 
 def job_name(request: PlanRequest) -> str:
@@ -62,7 +63,7 @@ def cards(answer: Answer, request: PlanRequest) -> Element:
     for pick in picks:
         shown.setdefault(pick.rank, []).append(pick)
     made = [_card(rank, same, answer, request) for rank, same in shown.items()]
-    words = [headline(answer, request), tie_line(answer)]
+    words = [comparison(answer, request), tie_line(answer)]
     return section(
         "answer",
         "What to rent",
@@ -79,7 +80,7 @@ def _card(rank: int, picks: list[Pick], answer: Answer, request: PlanRequest) ->
     facts: list[tuple[str, Child, str]] = [
         ("cost", element("strong", f"{fmt.usd(estimate.cost.mean)} USD"), _cost_span(plan)),
         ("time", element("strong", fmt.duration(estimate.time.p50)), _time_span(plan)),
-        ("chance", element("strong", fmt.share(estimate.chance)), _limits_word(request)),
+        *_chance(plan, request),
         ("price", f"{fmt.number(plan.usd_per_hour)} USD/h", ""),
     ]
     terms: list[Element] = []
@@ -94,7 +95,7 @@ def _card(rank: int, picks: list[Pick], answer: Answer, request: PlanRequest) ->
         "article",
         element("h3", f"{roles} · plan {rank}"),
         element("p", cells.short_machines(plan), class_="machines"),
-        element("p", f"{cells.gpus(plan.machines)} · {cells.place(plan)}", class_="faint"),
+        element("p", f"{cells.gpus(plan.machines)} · {_place(plan)}", class_="faint"),
         element("dl", *terms),
         element("ul", *(element("li", fmt.clean(each)) for each in reasons if each)),
         *_launch(plan, rank),
@@ -112,8 +113,17 @@ def _time_span(plan: Plan) -> str:
     return f"9 in 10 runs: {fmt.duration(time.p05)} to {fmt.duration(time.p95)}"
 
 
-def _limits_word(request: PlanRequest) -> str:
-    return "to keep all limits" if request.limits.goal != "frontier" else ""
+def _chance(plan: Plan, request: PlanRequest) -> list[tuple[str, Child, str]]:
+    """The chance to keep the limits; without limits there is none to tell."""
+    if request.limits.goal == "frontier":
+        return []
+    return [("chance", element("strong", fmt.share(plan.estimate.chance)), "to keep all limits")]
+
+
+def _place(plan: Plan) -> str:
+    """Where the cluster starts; the regions that it may fail over to as a number."""
+    first, _, others = cells.place(plan).partition(" +")
+    return f"{first} +{fmt.plural(int(others), 'region')}" if others else first
 
 
 def _launch(plan: Plan, rank: int) -> list[Element]:
@@ -131,8 +141,8 @@ def _launch(plan: Plan, rank: int) -> list[Element]:
 def _in_words(answer: Answer, request: PlanRequest) -> Element:
     lead = answer.plans[answer.lead - 1]
     rows = [(label, fmt.clean(words)) for label, words in sentences(lead, request) if words]
-    sheet = Sheet(f"Plan {answer.lead} in words", ("what", "how it goes"), tuple(rows))
-    return folded(f"How plan {answer.lead} goes", sheet.element())
+    sheet = Sheet(f"Plan {answer.lead} in words", ("part", "how it runs"), tuple(rows))
+    return folded(f"How plan {answer.lead} runs", sheet.element())
 
 
 # Cost against time, under limits that can be moved
@@ -144,9 +154,8 @@ def frontier(data: PageData, request: PlanRequest, ask: str = "") -> Element:
     `ask` is the address that plans anew under moved limits, of a page that a server has made.
     """
     alt = (
-        "Cost against time of every plan that was followed: a bar per plan for 5 to 95 % of its "
-        "runs, the chance to keep the limits as shade, limits as lines. The table below has the "
-        "same figures."
+        "Cost against time of every simulated plan: a bar per plan for 5 to 95 % of its runs, the "
+        "chance to keep the limits as shade, limits as lines. The table below has the same figures."
     )
     picture = element("div", id="frontier", class_="chart", role="img", aria_label=alt)
     return section(
@@ -154,8 +163,8 @@ def frontier(data: PageData, request: PlanRequest, ask: str = "") -> Element:
         "Cost against time",
         element(
             "p",
-            "Move the limits: every plan that was followed is counted again, run by run, without "
-            "planning again. Plans keep their machines; a fallback keeps the deadline that it is "
+            "Move the limits: every simulated plan is counted again, run by run; nothing is "
+            "planned again. Plans keep their machines, and a fallback the deadline that it is "
             "started for.",
             class_="needs-script screen-only",
             hidden="",
@@ -165,8 +174,8 @@ def frontier(data: PageData, request: PlanRequest, ask: str = "") -> Element:
                 *_ask(request, ask), class_="verdict"),
         element(
             "p",
-            "Counted on the runs that the page holds: 256 of each plan that is not in the answer's "
-            "table.",
+            "Counted on the runs that the page holds: 2,048 of each of the answer's first eight "
+            "plans, 256 of each other.",
             id="moved-note", class_="faint", hidden="",
         ),
         element("figure", picture, _key()),
@@ -239,7 +248,7 @@ def _plan_table(data: PageData) -> Element:
     every = element(
         "label",
         element("input", type="checkbox", id="every-plan"),
-        " every plan that was followed, those that miss a limit last",
+        " every simulated plan, those that miss a limit last",
         class_="needs-script every",
         hidden="",
     )
@@ -268,8 +277,10 @@ def distributions(answer: Answer) -> Element:
     return section(
         "spread",
         "How sure",
-        element("p", "Simulated runs of ", chosen, "; orange lies beyond the limit. Choose another "
-                "plan in the table or the picture above.", class_="needs-script", hidden=""),
+        element("p", "Simulated runs of ", chosen, ", on logarithmic axes; orange lies beyond the "
+                "limit, and the outermost bars hold what lies further out. Choose another plan in "
+                "the table or the picture above.",
+                class_="needs-script", hidden=""),
         element(
             "div",
             figure("costs", costs, caption="Cost"),
@@ -301,7 +312,7 @@ def breakdowns(answer: Answer, request: PlanRequest) -> Element:
     """Bars for time, step and bill of each plan, and every term of each as a table."""
     return section(
         "where",
-        "Where the time and the money go",
+        "Time and money",
         figure("time-parts", "Where the time of a usual run of each plan goes, as stacked bars.",
                caption="Time of a usual run"),
         figure("bill-parts", "The expected bill of each plan, as stacked bars.",
@@ -337,7 +348,8 @@ def changes(answer: Answer) -> list[Element]:
     steps = [_step(step) for step in answer.sensitivity]
     if not steps:
         return []
-    sheet = Sheet(changed(answer), ("change", "effect", "best plan then"), tuple(steps))
+    title = f"Other limits, planned again, against plan {answer.best}"
+    sheet = Sheet(title, ("change", "effect", "best plan then"), tuple(steps))
     return [sheet.element()]
 
 
@@ -382,8 +394,9 @@ def program(answer: Answer) -> list[Element]:
     parts: list[Child] = [
         element(
             "p",
-            f"By estimates of {facts.columns} configurations the work of the job is best shared "
-            "out so. The program says what is simulated first; the simulation decides.",
+            f"A linear program over estimates of {facts.columns} configurations splits the work of "
+            "the job like this. It decides what is simulated first; the simulation decides what "
+            "is recommended.",
         ),
         Sheet("Shares of the work", ("configuration", "share"), shares, frozenset({1})).element(),
     ]
@@ -392,7 +405,7 @@ def program(answer: Answer) -> list[Element]:
             Sheet("Shadow prices: what a little more of a limit is worth", ("limit", "worth"),
                   worth).element()
         )  # fmt: skip
-    return [section("program", "The linear program", *parts)]
+    return [section("program", "Linear program", *parts)]
 
 
 # What it rests on
@@ -401,7 +414,7 @@ def program(answer: Answer) -> list[Element]:
 def evidence(answer: Answer) -> Element:
     """Assumptions, grades of evidence, and the dates of the prices."""
     said = [f"{fmt.clean(each).rstrip('.')}." for each in answer.assumptions]
-    columns = ("plan", "speed", "prices", "oldest price", "spot law", "its basis")
+    columns = ("plan", "speed", "prices", "oldest price", "spot interruptions")
     grades = tuple(_grades(answer))
     sheet = Sheet("How well founded each plan is", columns, grades)
     return section(
@@ -413,6 +426,32 @@ def evidence(answer: Answer) -> Element:
     )
 
 
+_SPEED: dict[SpeedGrade, str] = {
+    "measured": "measured on this GPU",
+    "scaled": "scaled from other GPUs",
+    "guessed": "from the datasheet",
+}
+_PRICE: dict[PriceGrade, str] = {
+    "fresh": "likely unchanged",
+    "old": "may have moved",
+    "floor": "at the provider's minimum",
+    "derived": "derived from others",
+}
+_LAW: dict[SpotGrade, str] = {
+    "measured": "traces of this GPU",
+    "carried over": "traces of other GPUs",
+    "stated": "as you stated (--mtbf)",
+}
+
+
+def _law(known: Evidence, spot: SpotFacts | None) -> str:
+    """What the interruptions of a plan are taken from, and how old that is."""
+    if known.spot is None or spot is None:
+        return "no spot"
+    own = spot.basis.startswith(OWN_TRACE)
+    return f"{fmt.clean(spot.basis) if own else _LAW[known.spot]}, {fmt.clean(spot.as_of)}"
+
+
 def _grades(answer: Answer) -> Iterator[tuple[str, ...]]:
     for i, plan in enumerate(answer.plans, 1):
         known, spot = plan.evidence, plan.spot
@@ -420,11 +459,10 @@ def _grades(answer: Answer) -> Iterator[tuple[str, ...]]:
             continue
         yield (
             f"plan {i}",
-            f"{known.speed} (±{fmt.percent(plan.estimate.speed_sigma)})",
-            f"{known.price} (±{fmt.percent(plan.estimate.price_sigma)})",
+            f"{_SPEED[known.speed]} (±{fmt.percent(plan.estimate.speed_sigma)})",
+            f"{_PRICE[known.price]} (±{fmt.percent(plan.estimate.price_sigma)})",
             min(m.as_of[:10] for m in plan.machines),
-            known.spot or "no spot",
-            "" if spot is None else f"{fmt.clean(spot.basis)}, {fmt.clean(spot.as_of)}",
+            _law(known, spot),
         )
 
 
@@ -445,10 +483,11 @@ def _prices(answer: Answer) -> Element:
 
 
 def infeasible(answer: Answer, request: PlanRequest) -> Element:
-    """Why there is no plan, and what would do."""
+    """Why there is no plan, and which limits would leave one."""
     why = answer.infeasible or Infeasible((), ())
     rows = tuple(_nearest(step) for step in why.relaxed)
-    sheet = Sheet("What would do", ("change", "best plan then", "cost USD", "time"), rows)
+    columns = ("change", "best plan then", "cost USD", "time")
+    sheet = Sheet("Limits that leave a plan", columns, rows)
     binding = [element("li", fmt.clean(each)) for each in why.binding]
     return section(
         "answer",

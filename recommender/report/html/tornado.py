@@ -1,4 +1,4 @@
-"""What one figure otherwise does to the plan that leads, and where the answer would be another."""
+"""How the plan that leads moves with one input, and from which point on another plan is better."""
 
 from collections.abc import Callable, Iterator
 
@@ -10,7 +10,7 @@ from recommender.report import formatting as fmt
 from recommender.report.html import charts
 from recommender.report.html.elements import Element, Sheet, element, figure
 
-_COLUMNS = ("figure", "from", "to", "cost USD", "time", "chance", "the answer is another")
+_COLUMNS = ("input", "from", "to", "cost USD", "time", "chance", "break-even")
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,8 +18,8 @@ class End:
     """One side of one bar."""
 
     what: str
-    words: str  # its name; below it, from where on the answer is another
-    side: str  # "less of it", "more of it"
+    words: str  # from where to where, and from which point on another plan is better
+    side: str  # of the input
     base: float
     end: float
     words_at_end: str
@@ -35,17 +35,25 @@ def has_tornado(answer: Answer) -> bool:
 
 
 def _swings(answer: Answer) -> tuple[Swing, ...]:
-    return () if answer.report is None else answer.report.swings
+    """The widest first, in the figure that is drawn."""
+    found = () if answer.report is None else answer.report.swings
+
+    def width(swing: Swing) -> float:
+        return abs(_figure(answer, swing.high) - _figure(answer, swing.low))
+
+    return tuple(sorted(found, key=width, reverse=True))
+
+
+def _figure(answer: Answer, end: SwingEnd) -> float:
+    """Time where that is the goal, in seconds, else cost."""
+    return end.time_s if answer.goal == "time" else end.cost_usd
 
 
 def parts(answer: Answer) -> list[Element]:
     """The picture under its heading, with its figures."""
     if not has_tornado(answer):
         return []
-    alt = (
-        f"How the cost or the time of plan {answer.lead} moves with each figure it rests on, the "
-        "widest first."
-    )
+    alt = f"How the cost or the time of plan {answer.lead} moves with each input, the widest first."
     return [
         element(
             "p",
@@ -79,10 +87,10 @@ def _ends(answer: Answer) -> Iterator[End]:
     in_time = answer.goal == "time"
     base = estimate.time.p50 / unit if in_time else estimate.cost.mean
     for swing in _swings(answer):
-        for side, end in (("less of it", swing.low), ("more of it", swing.high)):
+        for side, end in ((charts.LOWER, swing.low), (charts.HIGHER, swing.high)):
             yield End(
                 what=fmt.clean(swing.what),
-                words=_named(swing, answer),
+                words=_described(swing, answer),
                 side=side,
                 base=base,
                 end=end.time_s / unit if in_time else end.cost_usd,
@@ -94,11 +102,10 @@ def _ends(answer: Answer) -> Iterator[End]:
             )
 
 
-def _named(swing: Swing, answer: Answer) -> str:
-    evens = break_even_words(swing.break_evens, answer)
+def _described(swing: Swing, answer: Answer) -> str:
+    """How far the input moves, and where the answer would be another."""
     span = f"{factor_words(swing.low.factor)} to {factor_words(swing.high.factor)}"
-    name = f"{fmt.clean(swing.what)}, {span}"
-    return f"{name}\n{evens}" if evens else name
+    return "; ".join(filter(None, (span, break_even_words(swing.break_evens, answer))))
 
 
 def factor_words(factor: float) -> str:
@@ -112,7 +119,7 @@ def factor_words(factor: float) -> str:
 
 
 def break_even_words(evens: tuple[BreakEven, ...], answer: Answer) -> str:
-    """From where on the answer is another."""
+    """From which point on another plan is better or the limits are missed."""
     better = "faster" if answer.goal == "time" else "cheaper"
     return "; ".join(
         f"misses the limits from {factor_words(each.factor)} on"

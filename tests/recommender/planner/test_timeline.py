@@ -67,7 +67,7 @@ def test_waits_fallbacks_and_interruptions_are_those_of_the_path(which: str):
         for each in timelines(plan, 1, deadline_s, SEED, paths.cost_usd[0]):
             path = int(order[int(np.ceil(each.share * len(order) - 1e-9)) - 1])
             assert each.cost_usd == paths.cost_usd[0, path]
-            if any(s.doing == "more of the same" for s in each.segments):
+            if any(s.doing == "further cycles" for s in each.segments):
                 continue  # told in part
             spent = {
                 doing: sum(s.end_s - s.start_s for s in each.segments if s.doing == doing)
@@ -88,7 +88,7 @@ def test_what_is_lost_and_kept_adds_up_to_the_job():
         interval, stall = float(plan.inputs.interval_s[0]), float(plan.inputs.stall_s[0])
         for each in timelines(plan, 1, deadline_s, SEED, paths.cost_usd[0]):
             path = int(order[int(np.ceil(each.share * len(order) - 1e-9)) - 1])
-            if any(s.doing in ("more of the same", "fallback") for s in each.segments):
+            if any(s.doing in ("further cycles", "fallback") for s in each.segments):
                 continue
             done = sum(s.end_s - s.start_s for s in each.segments if s.doing == "work")
             work = done * interval / (interval + stall)

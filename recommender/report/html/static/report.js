@@ -34,7 +34,9 @@ function three(x) {
 }
 
 function usd(x) {
-  return Math.abs(x) >= 10 && Math.abs(x) < 1000 ? three(whole(x)) : three(x);
+  const size = Math.abs(x);
+  if (x === 0 || size >= 1000 || !Number.isFinite(x)) return three(x);
+  return three(toPlaces(x, size >= 9.95 ? 0 : 1 - Math.floor(Math.log10(size))));
 }
 
 function short(x) {
@@ -53,6 +55,28 @@ function share(x) {
   const percent = 100 * x;
   if (percent > 0 && percent < 1) return "<1 %";
   return percent >= 99.5 ? ">99 %" : `${Math.floor(percent + 1e-9)} %`;
+}
+
+// Round figures of an axis (charts.py).
+
+const LEAST_TICKS = 4;
+
+function ticks(low, high) {
+  const found = [];
+  for (let ten = Math.floor(Math.log10(low)); ten <= Math.ceil(Math.log10(high)); ten++)
+    for (const step of [1, 2, 5]) found.push(Number(`${step}e${ten}`));
+  const inside = found.filter((value) => low <= value && value <= high);
+  return inside.length >= LEAST_TICKS ? inside : evenTicks(low, high);
+}
+
+function evenTicks(low, high) {
+  const widest = (high - low) / LEAST_TICKS;
+  const ten = Math.floor(Math.log10(widest));
+  const step = [5, 2, 1].map((n) => Number(`${n}e${ten}`)).find((each) => each <= widest);
+  const found = [];
+  for (let count = Math.ceil(low / step - 1e-9); count <= Math.floor(high / step + 1e-9); count++)
+    found.push(Number((count * step).toPrecision(6)));
+  return found;
 }
 
 // Runs: whole numbers on a logarithmic scale around the limits asked (page_data.py).
@@ -103,11 +127,42 @@ function refresh() {
   }
 }
 
-function byGoal() {
-  const kept = data.plans.filter((plan) => plan.keeps);
-  const first = data.goal === "time" ? "median_s" : "mean_usd";
-  const second = data.goal === "time" ? "mean_usd" : "median_s";
-  return kept.sort((a, b) => a[first] - b[first] || a[second] - b[second] || a.id - b.id);
+// What is minimised: as asked, or what the first limit set leaves open.
+function goal() {
+  if (data.goal !== "frontier") return data.goal;
+  if (limits.deadline !== null) return "cost";
+  return limits.budget !== null ? "time" : "frontier";
+}
+
+// Best first; where nothing is minimised, the answer's plans before all others.
+function byGoal(plans) {
+  const [first, second] = goal() === "time" ? ["median_s", "mean_usd"] : ["mean_usd", "median_s"];
+  const later = (plan) => goal() === "frontier" && plan.kind !== "table";
+  return plans.sort(
+    (a, b) => later(a) - later(b) || a[first] - b[first] || a[second] - b[second] || a.id - b.id,
+  );
+}
+
+function keeping() {
+  return byGoal(data.plans.filter((plan) => plan.keeps));
+}
+
+// The closest first: by chance, then by how far beyond a limit they usually end.
+function missing() {
+  const beyond = (plan) =>
+    Math.max(plan.median_s / (limits.deadline ?? Infinity), plan.mean_usd / (limits.budget ?? Infinity));
+  return data.plans
+    .filter((plan) => !plan.keeps)
+    .sort((a, b) => b.chance - a.chance || beyond(a) - beyond(b) || a.id - b.id);
+}
+
+// Plans that the picture draws with bars: those of the answer, plain ones, and the frontier.
+function barred(plan) {
+  return plan.kind !== "followed" || plan.best || plan.id === chosen;
+}
+
+function limited() {
+  return [limits.deadline, limits.budget, data.hourly_usd, data.max_overhead].some((limit) => limit !== null);
 }
 
 function moved() {
@@ -131,13 +186,13 @@ function planRows() {
     costs: null,
     time_codes: null,
     cost_codes: null,
-    barred: plan.kind !== "followed" || plan.best || plan.id === chosen,
+    barred: barred(plan),
     chosen: plan.id === chosen,
     tag: phone.matches && !printing ? (plan.kind === "table" ? String(plan.number) : "") : plan.label,
     title: titleOf(plan),
-    cost_words: `${plan.cost} (${plan.cost_span})`,
+    cost_words: `${plan.cost} USD (${plan.cost_span})`,
     time_words: `${plan.time} (${plan.time_span})`,
-    chance_words: share(plan.chance),
+    chance_words: limited() ? share(plan.chance) : "",
   }));
 }
 
@@ -149,59 +204,96 @@ function titleOf(plan) {
 function limitRows() {
   const rows = [];
   if (limits.deadline !== null)
-    rows.push({ axis: "x", at: limits.deadline / data.scale.unit_s, name: `deadline ${duration(limits.deadline)}` });
-  if (limits.budget !== null)
-    rows.push({ axis: "y", at: limits.budget, name: `budget ${usd(limits.budget)} USD` });
+    rows.push({ axis: "x", at: limits.deadline / data.scale.unit_s, name: `deadline ${worded("deadline")}` });
+  if (limits.budget !== null) rows.push({ axis: "y", at: limits.budget, name: `budget ${worded("budget")}` });
   return rows;
 }
 
-function spread(codes, origin, unit, limit, write) {
-  // Thirty bins from the 1st to the 98th percentile; what lies beyond stands in the outer ones.
+const BINS = 30;
+
+// Bins of equal width on a logarithmic axis that holds all but one run in a hundred at most, and the
+// limit where it is near; the few runs beyond stand in the outer bins. A limit parts two bins.
+function spread(codes, origin, unit, name, write) {
+  const limit = limits[name] === null ? null : limits[name] / unit;
   const values = Array.from(codes, (code) => figureOf(code, origin) / unit).sort((a, b) => a - b);
   const at = (level) => values[Math.max(Math.ceil(level * values.length - 1e-9) - 1, 0)];
-  const low = at(0.01);
-  const high = Math.max(at(0.98), low * 1.001);
-  const width = (high - low) / 30;
-  const counts = new Array(30).fill(0);
-  for (const value of values) counts[Math.max(0, Math.min(29, Math.floor((value - low) / width)))]++;
-  const bins = counts.map((count, i) => ({
-    low: low + i * width,
-    high: low + (i + 1) * width,
-    share: count / values.length,
-    beyond: limit !== null && low + (i + 0.5) * width > limit / unit,
-    span: `${write((low + i * width) * unit)} to ${write((low + (i + 1) * width) * unit)}`,
+  let [low, high] = [Math.max(at(0.005), at(0.05) / 3), Math.min(at(0.995), at(0.95) * 3)];
+  const near = limit !== null && limit > low / 3 && limit < high * 3;
+  if (near) [low, high] = [Math.min(low, limit), Math.max(high, limit)];
+  high = Math.max(high, low * 1.01);
+  const step = Math.log(high / low) / BINS;
+  if (near) low = limit / Math.exp(step * Math.ceil(Math.log(limit / low) / step - 1e-9));
+  const count = Math.ceil(Math.log(high / low) / step - 1e-9);
+  const counts = new Array(count).fill(0);
+  for (const value of values)
+    counts[Math.max(0, Math.min(count - 1, Math.ceil(Math.log(value / low) / step - 1e-6) - 1))]++;
+  const edge = (i) => low * Math.exp(i * step);
+  const bins = counts.map((runs, i) => ({
+    low: edge(i),
+    high: edge(i + 1),
+    share: runs / values.length,
+    words: `${three((100 * runs) / values.length)} %`,
+    beyond: limit !== null && edge(i) > limit * (1 - 1e-9),
+    span: `${write(edge(i) * unit)} to ${write(edge(i + 1) * unit)}`,
   }));
-  const marks = [[0.05, "5 %"], [0.5, "50 %"], [0.95, "95 %"]].map(([level, name]) => ({ at: at(level), name }));
-  const shown = limit !== null && limit / unit >= low && limit / unit <= high;
-  return { bins, marks, limit: shown ? [{ at: limit / unit }] : [] };
+  const marks = [[0.05, "5 %", -2], [0.5, "50 %", -14], [0.95, "95 %", -2]].map(([level, name, dy]) => ({
+    at: at(level), name, dy,
+  }));
+  return { bins, marks, limits: near ? [{ axis: "x", at: limit, name: `${name} ${worded(name)}` }] : [] };
 }
 
 function rowsOf(name) {
   const plan = data.plans[chosen];
   if (name === "frontier") return { plans: planRows(), limits: limitRows() };
-  if (name === "costs") return spread(plan.costs, data.scale.origin_usd, 1, limits.budget, (x) => `${usd(x)} USD`);
-  if (name === "times")
-    return spread(plan.times, data.scale.origin_s, data.scale.unit_s, limits.deadline, duration);
+  if (name === "costs") return spread(plan.costs, data.scale.origin_usd, 1, "budget", (x) => `${usd(x)} USD`);
+  if (name === "times") return spread(plan.times, data.scale.origin_s, data.scale.unit_s, "deadline", duration);
   if (name === "runs") return strips(plan);
   return pictures.rows[name] ?? {};
 }
 
-const MOST_TICKS = 150; // checkpoints of one run that are drawn; more would be a grey bar
+function ticksOf({ bins }) {
+  return ticks(bins[0].low, bins.at(-1).high);
+}
 
+const APART = 5; // times as long as another: runs on one axis could not be read
+
+// The runs of a plan, each along its axis from 0 to 1.
 function strips(plan) {
-  const found = { segments: [], saves: [], interruptions: [] };
-  for (const strip of pictures.runs.filter((each) => plan.kind === "table" && each.plan === plan.number)) {
-    const say = (x) => duration(x * data.scale.unit_s);
-    const saves = [];
+  const mine = pictures.runs.filter((each) => plan.kind === "table" && each.plan === plan.number);
+  const ends = mine.map(({ segments }) => segments.at(-1)[2]);
+  const apart = Math.max(...ends) > APART * Math.min(...ends);
+  const found = { segments: [], saves: [], interruptions: [], strips: [], ticks: [] };
+  mine.forEach((strip, i) => {
+    const whole = apart ? ends[i] : Math.max(...ends);
+    const moment = (x) => ({ run: strip.run, at: x / whole, words: duration(x * data.scale.unit_s) });
+    found.strips.push({ run: strip.run });
     for (const [doing, start, end] of strip.segments) {
-      found.segments.push({ run: strip.run, doing, start, end, from: say(start), to: say(end) });
-      if (strip.cycle && doing === "work")
-        for (let at = start + strip.cycle; at < end; at += strip.cycle) saves.push({ run: strip.run, at, words: say(at) });
+      const [from, to] = [moment(start), moment(end)];
+      found.segments.push({ run: strip.run, doing, start: from.at, end: to.at, from: from.words, to: to.words });
     }
-    if (saves.length <= MOST_TICKS) found.saves.push(...saves);
-    found.interruptions.push(...strip.interruptions.map((at) => ({ run: strip.run, at, words: say(at) })));
-  }
+    found.saves.push(...saves(strip, whole).map(moment));
+    found.interruptions.push(...strip.interruptions.map(moment));
+    if (apart || i === mine.length - 1) found.ticks.push(...stripTicks(whole).map((x) => axisTick(moment(x), x)));
+  });
   return found;
+}
+
+// When checkpoints are written, unless they are too close to be told apart.
+function saves(strip, whole) {
+  const found = [];
+  if (!strip.cycle || strip.cycle < whole / (phone.matches ? 60 : 200)) return found;
+  for (const [doing, start, end] of strip.segments)
+    if (doing === "work") for (let at = start + strip.cycle; at < end; at += strip.cycle) found.push(at);
+  return found;
+}
+
+function stripTicks(whole) {
+  const all = evenTicks(0, whole);
+  return all.filter((_, i) => !phone.matches || all.length < 6 || i % 2 === 0);
+}
+
+function axisTick(moment, x) {
+  return { ...moment, words: `${three(x)} ${data.scale.unit}` };
 }
 
 async function draw(name) {
@@ -211,11 +303,13 @@ async function draw(name) {
   const spec = colour(pictures.specs[name], theme.variables);
   spec.config = theme.config;
   spec.datasets = rowsOf(name);
+  if (spec.params) spec.params[0].value = ticksOf(spec.datasets);
   views.get(name)?.finalize();
   const made = await vegaEmbed(place, spec, {
     actions: false,
     ast: true,
     defaultStyle: false,
+    logLevel: 1, // errors; Vega warns of layers without rows, as of a limit that is not set
     renderer: "svg",
     tooltip: { disableDefaultStyle: true },
   });
@@ -230,7 +324,9 @@ async function draw(name) {
 async function update(name) {
   const made = views.get(name);
   if (!made) return;
-  for (const [key, rows] of Object.entries(rowsOf(name))) made.view.data(key, rows);
+  const found = rowsOf(name);
+  for (const [key, rows] of Object.entries(found)) made.view.data(key, rows);
+  if (found.bins) made.view.signal("ticks", ticksOf(found));
   await made.view.resize().runAsync();
 }
 
@@ -252,10 +348,10 @@ function planLine(plan) {
   const row = document.createElement("tr");
   const first = cell("th", "");
   first.scope = "row";
-  const button = cell("button", plan.kind === "table" ? `plan ${plan.number}` : plan.plain || "look");
+  const button = cell("button", plan.kind === "table" ? `plan ${plan.number}` : plan.plain || "show");
   button.type = "button";
   button.setAttribute("aria-pressed", String(plan.id === chosen));
-  button.setAttribute("aria-label", `Look at ${titleOf(plan)}`);
+  button.setAttribute("aria-label", `Show ${titleOf(plan)}`);
   button.addEventListener("click", () => choose(plan.id));
   first.append(button);
   const machines = cell("td", plan.name);
@@ -264,39 +360,59 @@ function planLine(plan) {
   cost.append(cell("small", plan.cost_span));
   const time = cell("td", plan.time, "number");
   time.append(cell("small", plan.time_span));
-  row.append(first, machines, cost, time, cell("td", share(plan.chance), "number"), cell("td", plan.price, "number"));
+  row.append(first, machines, cost, time, cell("td", limited() ? share(plan.chance) : "", "number"), cell("td", plan.price, "number"));
   if (plan.id === chosen) row.className = "chosen";
   return row;
 }
 
+const CLOSEST = 10; // rows where no plan keeps the limits
+
 function list() {
   const everything = document.getElementById("every-plan").checked;
-  const kept = byGoal();
-  const others = everything ? data.plans.filter((plan) => !plan.keeps) : [];
-  const most = everything ? data.plans.length : 10;
+  const [kept, others] = [keeping(), missing()];
+  const few = kept.length ? kept.filter(barred) : others.slice(0, CLOSEST);
   const focused = document.activeElement?.getAttribute?.("aria-label");
   const body = document.querySelector("#plans tbody");
-  body.replaceChildren(...kept.slice(0, most).map(planLine), ...others.map(planLine));
+  body.replaceChildren(...(everything ? [...kept, ...others] : few).map(planLine));
   if (focused)
     [...body.querySelectorAll("button")].find((each) => each.getAttribute("aria-label") === focused)?.focus();
-  document.getElementById("count").textContent =
-    `${kept.length} of ${data.plans.length} plans keep the limits with ${share(limits.confidence)} chance`;
+  document.getElementById("count").textContent = counted(kept.length);
+}
+
+function counted(kept) {
+  const all = data.plans.length;
+  if (!limited()) return `${all} plans, no limit set`;
+  const words = `${kept} of ${all} plans keep the limits with ${share(limits.confidence)} chance`;
+  return kept ? words : `${words}; the closest come first`;
 }
 
 function verdict() {
-  const [first] = byGoal();
-  const words = [];
-  if (limits.deadline !== null) words.push(`within ${duration(limits.deadline)}`);
-  if (limits.budget !== null) words.push(`for ${usd(limits.budget)} USD`);
-  const kept = words.length ? ` ${words.join(" and ")} with ${share(limits.confidence)} chance` : "";
-  const best = data.goal === "time" ? "Fastest" : "Cheapest";
-  const told = first
-    ? `${best}${kept}: ${first.name}, about ${first.cost}, about ${first.time}, chance ${share(first.chance)}.`
-    : `None of the ${data.plans.length} plans that were followed finishes${kept}. Loosen a limit, or ask again.`;
-  document.getElementById("verdict").textContent = told;
+  document.getElementById("verdict").textContent = verdictWords();
   document.getElementById("as-asked").hidden = !moved();
   document.getElementById("moved-note").hidden = !moved();
   askAnew();
+}
+
+function verdictWords() {
+  const kept = keeping();
+  const words = [];
+  if (limits.deadline !== null) words.push(`within ${worded("deadline")}`);
+  if (limits.budget !== null) words.push(`for ${worded("budget")}`);
+  const promise = words.length ? ` ${words.join(" and ")} with ${share(limits.confidence)} chance` : "";
+  if (!kept.length)
+    return `None of the ${data.plans.length} simulated plans finishes${promise}. Loosen a limit, or ask again.`;
+  if (goal() === "frontier") return `Without a limit: from ${figures(least(kept, "mean_usd"))} to ${figures(least(kept, "median_s"))}.`;
+  const best = goal() === "time" ? "Fastest" : "Cheapest";
+  const chance = limited() ? `, chance ${share(kept[0].chance)}` : "";
+  return `${best}${promise}: ${figures(kept[0])}${chance}.`;
+}
+
+function least(plans, figure) {
+  return plans.reduce((best, plan) => (plan[figure] < best[figure] ? plan : best));
+}
+
+function figures(plan) {
+  return `${plan.name}, about ${plan.cost} USD, about ${plan.time}`;
 }
 
 function askAnew() {
@@ -358,6 +474,7 @@ function worded(name) {
   const value = limits[name];
   if (name === "confidence") return share(value);
   if (value === null) return "no limit";
+  if (value === asked[name]) return data[name];
   return name === "deadline" ? duration(value) : `${usd(value)} USD`;
 }
 

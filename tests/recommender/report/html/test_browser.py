@@ -14,6 +14,7 @@ import pytest
 
 from recommender.plan.report_data import FollowedPlan
 from recommender.report import formatting as fmt
+from recommender.report.html.charts import ticks
 from recommender.text import duration, number, usd
 from tests.recommender.chromium import DESK, PHONE, chromium
 from tests.recommender.report.html.reports import asked, page
@@ -62,6 +63,15 @@ def _far(request: Any) -> bool:
     return not request.url.startswith(("file:", "data:", "blob:"))
 
 
+def settle(made: Any) -> None:
+    """Let the page count and draw what was asked of it by hand."""
+    for _ in range(2):
+        made.evaluate("new Promise(requestAnimationFrame)")
+    made.evaluate(
+        "Promise.all([...views.values()].map((each) => each.view.runAsync())).then(() => {})"
+    )
+
+
 def kept(plan: FollowedPlan, deadline_s: float | None, budget: float | None) -> float:
     """The chance that a plan keeps both limits, counted on the exact figures of its runs."""
     time, cost = np.array(plan.time_s), np.array(plan.cost_usd)
@@ -99,6 +109,51 @@ def test_the_numbers_of_the_script_are_written_as_those_of_the_command_line(open
     assert made.evaluate("xs => xs.map(share)", shares) == [fmt.share(x) for x in shares]
 
 
+@pytest.mark.parametrize("span", [(0.5, 250.0), (14.0, 17.0), (2.9, 31.0), (1234.0, 1250.0)])
+def test_axes_that_move_have_the_ticks_of_those_that_do_not(
+    open_page: Open, span: tuple[float, float]
+):
+    found = ticks(*span)
+    assert open_page().evaluate("span => ticks(...span)", span) == found
+    assert len(found) >= 4
+    assert span[0] <= found[0] <= found[-1] <= span[1]
+
+
+@pytest.mark.parametrize("limit", [None, 5 * 3600.0])
+def test_bins_hold_every_run_once_and_a_limit_parts_them(open_page: Open, limit: float | None):
+    made, (answer, _) = open_page(), asked("deadline")
+    made.evaluate("limit => { limits.deadline = limit; }", limit)
+    found = made.evaluate("rowsOf('times')")
+    assert sum(each["share"] for each in found["bins"]) == pytest.approx(1.0)
+    assert answer.report is not None
+    plan = next(p for p in answer.report.followed if (p.kind, p.number) == ("table", answer.lead))
+    late = sum(each["share"] for each in found["bins"] if each["beyond"])
+    assert late == pytest.approx(1.0 - kept(plan, limit, None), abs=2 / len(plan.time_s))
+    assert bool(found["limits"]) is (limit is not None)
+
+
+@pytest.mark.parametrize("most", [1.5, 40.0])
+def test_runs_of_like_length_share_an_axis_and_others_have_their_own(open_page: Open, most: float):
+    made = open_page()
+    made.evaluate(
+        """most => {
+             const mine = pictures.runs.filter((each) => each.plan === data.plans[chosen].number);
+             mine.forEach((run, i) => {
+               const end = i === mine.length - 1 ? most : 1;
+               run.segments = [["work", 0, end]];
+               run.interruptions = [end / 2];
+             });
+           }""",
+        most,
+    )
+    found = made.evaluate("strips(data.plans[chosen])")
+    ends = [each["end"] for each in found["segments"]]
+    assert ends == (pytest.approx([1 / most, 1 / most, 1]) if most < 5 else [1, 1, 1])
+    assert [each["at"] for each in found["interruptions"]] == pytest.approx([x / 2 for x in ends])
+    named = {each["run"] for each in found["ticks"]}
+    assert len(named) == (1 if most < 5 else 3)
+
+
 def test_moved_limits_count_runs_as_the_figures_have_them(open_page: Open):
     made, (answer, request) = open_page(), asked("deadline")
     assert answer.report is not None
@@ -110,7 +165,7 @@ def test_moved_limits_count_runs_as_the_figures_have_them(open_page: Open):
         made.locator("#deadline").focus()
         for _ in range(deadline_steps):
             made.keyboard.press("PageDown")
-        made.wait_for_timeout(300)
+        settle(made)
         moved = made.evaluate("limits")
         assert moved["budget"] is not None
         chances = made.evaluate("data.plans.map(p => [p.kind, p.number, p.name, p.chance])")
@@ -125,7 +180,7 @@ def test_moved_limits_count_runs_as_the_figures_have_them(open_page: Open):
         assert seen >= len(answer.plans)
     assert made.locator("#as-asked").is_visible()
     made.locator("#as-asked").click()
-    made.wait_for_timeout(300)
+    settle(made)
     assert made.evaluate("limits.deadline") == request.limits.deadline_s
     assert made.evaluate("limits.budget") is None
     assert not made.locator("#as-asked").is_visible()
@@ -137,9 +192,12 @@ def test_impossible_limits_are_said_to_be(open_page: Open):
     made = open_page()
     made.locator("#budget").focus()
     made.keyboard.press("Home")
-    made.wait_for_timeout(300)
+    settle(made)
     assert made.locator("#verdict").inner_text().startswith("None of the")
-    assert made.locator("#plans tbody tr").count() == 0
+    assert made.locator("#count").inner_text().startswith("0 of ")
+    closest = made.evaluate("missing().slice(0, 10).map(titleOf)")
+    names = made.locator("#plans tbody button").all()
+    assert [each.get_attribute("aria-label") for each in names] == [f"Show {x}" for x in closest]
 
 
 def test_a_plan_is_chosen_with_the_keyboard_alone(open_page: Open):
@@ -148,14 +206,14 @@ def test_a_plan_is_chosen_with_the_keyboard_alone(open_page: Open):
     for _ in range(60):
         made.keyboard.press("Tab")
         name = made.evaluate("document.activeElement.getAttribute('aria-label') ?? ''")
-        if name.startswith("Look at") and not made.evaluate(
+        if name.startswith("Show") and not made.evaluate(
             "document.activeElement.getAttribute('aria-pressed') === 'true'"
         ):
             break
     made.keyboard.press("Enter")
-    made.wait_for_timeout(500)
+    settle(made)
     assert made.evaluate("document.activeElement.getAttribute('aria-pressed')") == "true"
-    assert name.removeprefix("Look at ") in made.locator(".chosen-name").first.inner_text()
+    assert name.removeprefix("Show ") in made.locator(".chosen-name").first.inner_text()
     assert made.locator("#costs svg").inner_html() != before
 
 
@@ -200,10 +258,8 @@ def test_in_the_dark_it_is_dark_and_on_paper_it_is_white(open_page: Open):
 def test_on_paper_everything_folded_is_open(open_page: Open):
     made = open_page()
     made.evaluate("paper(true)")
-    made.wait_for_timeout(1500)
     assert made.evaluate("[...document.querySelectorAll('details')].every(d => d.open)")
     made.evaluate("paper(false)")
-    made.wait_for_timeout(1500)
     assert made.evaluate("[...document.querySelectorAll('details')].some(d => d.open)") is False
     assert made.pdf(format="A4")[:5] == b"%PDF-"
 

@@ -74,16 +74,16 @@ def test_figures_are_those_of_the_json_to_the_printed_digit(which: str):
         estimate = plans[pick["rank"] - 1]["estimate"]
         assert f"{fmt.usd(estimate['cost']['mean_of_all_runs'])} USD" in cards
         assert duration(estimate["time"]["median"]) in cards
-        assert fmt.share(estimate["chance"]) in cards
+        assert (fmt.share(estimate["chance"]) in cards) is (which != "frontier")
     drawn = [row for row in facts(text, "page-data")["plans"] if row["kind"] == "table"]
     assert len(drawn) == len(plans)
     for row in drawn:
         cost, time = (plans[row["number"] - 1]["estimate"][name] for name in ("cost", "time"))
-        assert row["cost"] == f"{fmt.usd(cost['mean_of_all_runs'])} USD"
-        assert row["cost_span"] == f"{fmt.usd_span(cost['p05'], cost['p95'])} USD"
+        assert row["cost"] == fmt.usd(cost["mean_of_all_runs"])
+        assert row["cost_span"] == fmt.usd_span(cost["p05"], cost["p95"])
         assert row["time"] == duration(time["median"])
         assert row["time_span"] == f"{duration(time['p05'])} to {duration(time['p95'])}"
-        assert row["price"] == f"{fmt.number(plans[row['number'] - 1]['usd_per_hour'])} USD/h"
+        assert row["price"] == fmt.number(plans[row["number"] - 1]["usd_per_hour"])
 
 
 @pytest.mark.parametrize("which", ANSWERED)
