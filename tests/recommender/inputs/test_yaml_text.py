@@ -24,8 +24,9 @@ def test_every_scalar_stays_the_text_that_was_typed() -> None:
         (BOMB, "x, line 1: anchors (&) and aliases (*) are refused"),
         ("a: 1\nb: 2\na: 3\n", "x, line 3: 'a' stands twice"),
         ("a: !!python/object/apply:os.system [ls]", "x, line 1: the tag"),
-        ("[" * 50_000, "nested deeper than 20"),
-        ("{a: " * 50_000, "nested deeper than 20"),
+        ("[" * 50_000, "nest"),  # libyaml has a limit of its own from 0.2.6 on (PyYAML 6.0.4)
+        ("{a: " * 50_000, "nest"),
+        ("[" * 21 + "]" * 21, "nested deeper than 20"),
         ("a: [1", "x, line 2: not YAML"),
         ('a: "\\e[31mred"', "control characters"),
         ("a: " + "9" * 20_000, "too long"),
@@ -34,7 +35,7 @@ def test_every_scalar_stays_the_text_that_was_typed() -> None:
         ("a: \x00", "not YAML"),
         ("a" * 2**21, "larger than 1 MiB"),
     ],
-    ids=range(12),
+    ids=range(13),
 )
 def test_tricks_are_refused(text: str, reason: str) -> None:
     with pytest.raises(UsageError) as error:
