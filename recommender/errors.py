@@ -10,9 +10,15 @@ The first and third live in `recommender.catalogs.errors`, so that catalogs need
 An infeasible request is an answer (`Answer.status` is "infeasible" or "unknown"), not an error.
 """
 
+from collections.abc import Iterable, Sequence
+from itertools import islice
+
 from recommender.catalogs.errors import CatalogError, RecommendError
 
 __all__ = ["CatalogError", "RecommendError", "RecordError", "SolverError", "UsageError"]
+
+MOST_PROBLEMS = 20  # more would hide the first
+MOST_COUNTED = 1000  # then nothing more is looked at: finding the word that was meant takes long
 
 
 class UsageError(RecommendError):
@@ -21,6 +27,29 @@ class UsageError(RecommendError):
     def __init__(self, *problems: str) -> None:
         self.problems = problems
         super().__init__("\n".join(problems))
+
+
+def first_problems(problems: Iterable[str]) -> list[str]:
+    """The first twenty of what is wrong, and how many more there are; no more are looked at."""
+    each = iter(problems)
+    found = list(islice(each, MOST_PROBLEMS))
+    more = sum(1 for _ in islice(each, MOST_COUNTED - MOST_PROBLEMS))
+    if more:
+        at_least = "" if next(each, None) is None else " at least"
+        found.append(f"and {more:,} more{at_least}")
+    return found
+
+
+def refuse_all(problems: Iterable[str]) -> None:
+    """Raise `UsageError` with the first twenty of what is wrong, if anything is."""
+    if found := first_problems(problems):
+        raise UsageError(*found)
+
+
+def refuse_many(problems: Sequence[str]) -> None:
+    """Read no further where more is wrong than is counted; for loops over foreign rows."""
+    if len(problems) > MOST_COUNTED:
+        refuse_all(problems)
 
 
 class SolverError(RecommendError):

@@ -4,13 +4,13 @@ import csv
 import io
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import islice, zip_longest
+from itertools import zip_longest
 from pathlib import Path
 from typing import TypeVar
 
 from recommender.catalogs.bounds import check_table
 from recommender.catalogs.frozen import dataclass
-from recommender.errors import UsageError
+from recommender.errors import UsageError, refuse_all, refuse_many
 from recommender.inputs.files import read_text
 from recommender.text import has_control, shown, unknown
 
@@ -18,8 +18,6 @@ MOST_BYTES = 10 * 2**20
 MOST_ROWS = 100_000
 MOST_COLUMNS = 100
 MOST_CELL = 1000  # characters
-MOST_PROBLEMS = 20  # more would hide the first
-MOST_COUNTED = 1000  # then reading stops: finding the word that was meant takes long
 
 T = TypeVar("T")
 
@@ -156,17 +154,6 @@ def _says_something(cells: list[str]) -> bool:
     return first[0] != "#" if first else any(map(str.strip, cells))
 
 
-def refuse_all(problems: Iterable[str], stopped: bool = False) -> None:
-    """Raise the first twenty problems; `stopped` if the check ended early."""
-    each = iter(problems)
-    found = list(islice(each, MOST_PROBLEMS))
-    more = sum(1 for _ in each)
-    if more:
-        found.append(f"and {more} more{' at least' if stopped else ''}")
-    if found:
-        raise UsageError(*found)
-
-
 def read_each(rows: Iterable[CsvRow], read: Callable[[CsvRow], T]) -> tuple[T, ...]:
     """Read every row; all problems are reported at once."""
     values: list[T] = []
@@ -176,9 +163,8 @@ def read_each(rows: Iterable[CsvRow], read: Callable[[CsvRow], T]) -> tuple[T, .
             values.append(read(row))
         except UsageError as error:
             problems += error.problems
-            if len(problems) >= MOST_COUNTED:
-                break
-    refuse_all(problems, stopped=len(problems) >= MOST_COUNTED)
+            refuse_many(problems)
+    refuse_all(problems)
     return tuple(values)
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Literal, cast
 
 from recommender.catalogs.registry import CLOUDS, OWN
-from recommender.errors import UsageError
+from recommender.errors import UsageError, refuse_all
 from recommender.inputs.csv_text import (
     MARKETS,
     CsvRow,
@@ -13,7 +13,6 @@ from recommender.inputs.csv_text import (
     needed_cell,
     read_csv,
     read_each,
-    refuse_all,
 )
 from recommender.inputs.files import read_text
 from recommender.inputs.units import PROVIDERS, count_of

@@ -13,7 +13,7 @@ from typing import Any
 
 from recommender.catalogs.files import replace_file
 from recommender.catalogs.frozen import dataclass
-from recommender.errors import UsageError
+from recommender.errors import MOST_COUNTED, UsageError, refuse_all
 from recommender.inputs import units
 from recommender.inputs.files import read_text
 from recommender.text import has_control, shown, shown_path, unknown
@@ -153,10 +153,10 @@ def _rewrite(path: Path, key: str, first: list[str]) -> None:
 
 
 def _same_but(key: str, old: str, new: str) -> bool:
-    import tomllib
+    from recommender.inputs.toml_text import parse_toml
 
     try:
-        before, after = tomllib.loads(old), tomllib.loads(new)
+        before, after = parse_toml(old), parse_toml(new)
     except ValueError:
         return False
     return {**before, key: None} == {**after, key: None}
@@ -177,14 +177,12 @@ def _checked(key: str, value: Value, name: str = "") -> Value:
 
 
 def _table(path: Path) -> Any:
-    import tomllib  # most calls find no settings file
+    from recommender.inputs.toml_text import parse_toml  # most calls find no settings file
 
     try:
-        tree = tomllib.loads(read_text(path))
+        tree = parse_toml(read_text(path))
     except ValueError as error:  # also of a number of thousands of digits
         raise UsageError(f"{shown_path(path)}: not TOML ({shown(error)})") from None
-    except RecursionError:
-        raise UsageError(f"{shown_path(path)}: nested too deeply") from None
     if path.name != "pyproject.toml":
         return tree
     tool = tree.get("tool")
@@ -215,8 +213,9 @@ def _from_file(path: Path) -> dict[str, Setting]:
             problems += error.problems
         except ValueError:  # 0xfff…: TOML bounds the digits of decimal numbers alone
             problems.append(f"{key}: holds a number of thousands of digits")
-    if problems:
-        raise UsageError(*(f"{shown(path.name)}: {problem}" for problem in problems))
+        if len(problems) > MOST_COUNTED:
+            break
+    refuse_all(f"{shown(path.name)}: {problem}" for problem in problems)
     return found
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from recommender.errors import UsageError
+from recommender.errors import UsageError, refuse_all
 from recommender.inputs.files import MOST_BYTES
 from recommender.text import has_control, shown
 
@@ -38,8 +38,7 @@ def load_yaml(text: str, name: str) -> Tree:
         raise UsageError(f"{name}: not YAML ({shown(reason)})") from None
     problems: list[str] = []
     tree = _build(node, name, problems)
-    if problems:
-        raise UsageError(*problems)
+    refuse_all(problems)
     return tree
 
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, cast
 
-from recommender.errors import UsageError
+from recommender.errors import UsageError, first_problems
 from recommender.inputs.units import parse_count, parse_whole
 from recommender.job.job import Calibration, Feed, Fitted
 from recommender.text import shown, unknown
@@ -97,7 +97,8 @@ def read_calibration(value: Any, name: str) -> Calibration:
     if not isinstance(value, dict):
         raise UsageError(f"{name} must be the section that recommend calibrate writes")
     gone = [key for key in _KEYS if key not in value and key not in _OPTIONAL]
-    problems = [f"{name} {unknown('key', str(key), _KEYS)}" for key in value if key not in _KEYS]
+    wrong = (f"{name} {unknown('key', str(key), _KEYS)}" for key in value if key not in _KEYS)
+    problems = first_problems(wrong)
     problems += [f"{name} {key}: is missing; run recommend calibrate again" for key in gone]
     if problems:
         raise UsageError(*problems)

@@ -10,7 +10,7 @@ from dataclasses import field, fields
 from typing import Any, Literal, get_args
 
 from recommender.catalogs.frozen import dataclass
-from recommender.errors import UsageError
+from recommender.errors import UsageError, first_problems
 from recommender.inputs import units
 from recommender.job import calibration_section
 from recommender.job.job import (
@@ -363,7 +363,7 @@ def _values(
                 values[name] = _field_value(about, raw[name], said)
         except UsageError as error:
             problems += error.problems
-    problems += [_unknown(str(key), known) for key in raw if key not in known]
+    problems += first_problems(_unknown(str(key), known) for key in raw if key not in known)
     return values
 
 

@@ -9,8 +9,8 @@ from typing import Literal, cast
 
 from recommender.catalogs.frozen import dataclass
 from recommender.catalogs.schema import Gpu, InstanceType
-from recommender.errors import UsageError
-from recommender.inputs.csv_text import CsvRow, read_csv, read_each, refuse_all
+from recommender.errors import UsageError, refuse_all
+from recommender.inputs.csv_text import CsvRow, read_csv, read_each
 from recommender.inputs.units import parse_count, parse_whole
 from recommender.inputs.units.machines import MOST_MACHINES, NAME, looks_like_instance
 from recommender.inputs.units.quantities import NUMBER, refusal, refuse_sign, refuse_size, scaled

@@ -1,7 +1,7 @@
 """Quotas of an account as rows of the plan space, and under the provider's own names."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from recommender.arrays import Floats
 from recommender.catalogs.catalog import Catalog
 from recommender.catalogs.registry import OWN
 from recommender.catalogs.schema import InstanceType
-from recommender.inputs.csv_text import refuse_all
+from recommender.errors import refuse_all
 from recommender.market.account_quotas import quota_names, quota_use
 from recommender.market.offer_facts import Facts, Pool
 from recommender.plan.limits import OTHERS, QuotaLimit
@@ -70,20 +70,21 @@ def max_machines_by_quota(facts: Facts, pool: Pool) -> float:
 
 def refuse_unknown_quotas(limits: Sequence[QuotaLimit], catalog: Catalog) -> None:
     """Raise `UsageError` for quotas of families or regions that no machine has."""
-    if not limits:
-        return
+    if limits:
+        refuse_all(_unknown_words(limits, catalog))
+
+
+def _unknown_words(limits: Sequence[QuotaLimit], catalog: Catalog) -> Iterator[str]:
     names, regions = _quota_names(catalog), _regions(catalog)
     families = {provider: {name.casefold() for name in each} for provider, each in names.items()}
-    problems = []
     for limit in limits:
         if limit.provider not in names:
             continue
         if limit.quota_family.casefold() not in families[limit.provider]:
-            problems.append(_unknown(limit, "quota", limit.quota_family, names[limit.provider]))
+            yield _unknown(limit, "quota", limit.quota_family, names[limit.provider])
         known = regions.get(limit.provider, set())
         if limit.region and limit.region not in known:
-            problems.append(_unknown(limit, "region", limit.region, known))
-    refuse_all(problems)
+            yield _unknown(limit, "region", limit.region, known)
 
 
 def _quota_names(catalog: Catalog) -> dict[str, set[str]]:

@@ -12,8 +12,7 @@ from recommender.catalogs.catalog import Catalog
 from recommender.catalogs.files import replace_file
 from recommender.catalogs.frozen import dataclass
 from recommender.catalogs.schema import Gpu
-from recommender.errors import UsageError
-from recommender.inputs.csv_text import refuse_all
+from recommender.errors import UsageError, refuse_all
 from recommender.inputs.files import read_text
 from recommender.job.calibration_section import calibration_text
 from recommender.job.job import Calibration, Job, TimedRun

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from recommender.errors import UsageError
-from recommender.inputs.csv_text import refuse_all, refuse_bomb
+from recommender.errors import UsageError, refuse_all, refuse_many
+from recommender.inputs.csv_text import refuse_bomb
 from recommender.inputs.units import parse_instant
 from recommender.text import shown
 from recommender.traces.public_formats import place_of_zone, tree_of
@@ -43,6 +43,7 @@ def aws_prices(text: str, path: Path) -> tuple[Trace, ...]:
             found.setdefault(key, {})[moment] = usd
         except UsageError as error:
             problems += error.problems
+            refuse_many(problems)
     refuse_all(problems)
     last = max(moment for prices in found.values() for moment in prices)
     return tuple(_priced(key, prices, last, name) for key, prices in sorted(found.items()))

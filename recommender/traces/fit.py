@@ -105,16 +105,15 @@ def _zones(market: WatchedMarket) -> ZoneSpread | None:
     """How availabilities of one machine differ between series that were watched."""
     if len(market.traces) < 2:
         return None
-    parts, begin = [], 0
-    for c in market.cells:
-        parts.append(slice(begin, begin := begin + int(c.block.max()) + 1))
+    days_of = np.array([int(c.block.max()) + 1 for c in market.cells])
+    first = np.cumsum(days_of) - days_of  # day of each series
     up = market.days([c.up_h[:, 0] for c in market.cells])
     hours = market.days([c.hours for c in market.cells])
 
     def shares(weight: Floats) -> Floats:
-        return np.array([(weight[p] * up[p]).sum() / (weight[p] * hours[p]).sum() for p in parts])
+        return np.add.reduceat(weight * up, first) / np.add.reduceat(weight * hours, first)
 
-    found, days = shares(np.ones(len(up))), min(part.stop - part.start for part in parts)
+    found, days = shares(np.ones(len(up))), int(days_of.min())
     drawn = np.array([shares(row).std(ddof=1) for row in market.drawn])
     sd = float(found.std(ddof=1))
     names = [trace.name for trace in market.traces]

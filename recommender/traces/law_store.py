@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from recommender.catalogs.catalog import Catalog
 from recommender.catalogs.files import parse_json, replace_file
 from recommender.catalogs.schema import InstanceType
-from recommender.errors import UsageError
+from recommender.errors import UsageError, refuse_all
 from recommender.inputs.files import read_text
 from recommender.inputs.units import PROVIDERS
 from recommender.plan.limits import OfferLaw
@@ -204,13 +204,11 @@ def stored(path: Path | None = None) -> tuple[OfferLaw, ...]:
     rows = tree.get("laws")
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise UsageError(f"{name}: laws is not a list of laws; {_INSTEAD_OF_STORE}")
-    problems = [
+    refuse_all(
         f"{name}, law {i}: {p}; {_INSTEAD_OF_STORE}"
         for i, r in enumerate(rows, 1)
         for p in _wrong(r)
-    ]
-    if problems:
-        raise UsageError(*problems)
+    )
     return tuple(OfferLaw(**row) for row in rows)
 
 

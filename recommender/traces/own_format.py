@@ -26,8 +26,8 @@ import numpy as np
 
 from recommender.catalogs.files import gzipped, replace_file
 from recommender.catalogs.frozen import dataclass
-from recommender.errors import UsageError
-from recommender.inputs.csv_text import CsvRow, parse_csv, refuse_all
+from recommender.errors import UsageError, refuse_all, refuse_many
+from recommender.inputs.csv_text import CsvRow, parse_csv
 from recommender.inputs.units import PROVIDERS, format_instant, parse_instant
 from recommender.text import shown, shown_path, unknown
 from recommender.traces.trace import (
@@ -54,6 +54,7 @@ EVENTS = ("machines", "price", *NODE_EVENTS, "end")
 KINDS = ("probe", "hold")
 MOST_ROWS = 2_000_000
 MOST_MACHINES = 100_000
+MOST_SERIES = 10_000
 
 
 @dataclass(slots=True)
@@ -77,14 +78,18 @@ def parse(text: str, name: str) -> tuple[Trace, ...]:
     problems: list[str] = []
     for row in rows:
         key = row.cells.get("series", "")
+        if key not in drafts and len(drafts) == MOST_SERIES:
+            raise UsageError(f"{name}: more than {MOST_SERIES:,} series; is it the right file?")
         draft = drafts.setdefault(key, _Draft(row.place))
         problems += _take(draft, row)
+        refuse_many(problems)
     made: list[Trace] = []
     for key, draft in drafts.items():
         try:
             made.append(_trace(key or name.partition(".")[0], draft))
         except UsageError as error:
             problems += error.problems
+            refuse_many(problems)
     refuse_all(problems)
     return tuple(made)
 

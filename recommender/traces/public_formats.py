@@ -18,8 +18,8 @@ import numpy as np
 
 from recommender.arrays import Floats, Ints
 from recommender.catalogs.bounds import check_json
-from recommender.errors import UsageError
-from recommender.inputs.csv_text import refuse_all, refuse_bomb
+from recommender.errors import UsageError, first_problems, refuse_all, refuse_many
+from recommender.inputs.csv_text import refuse_bomb
 from recommender.inputs.units import parse_instant
 from recommender.text import shown
 from recommender.traces.own_format import MOST_MACHINES
@@ -93,8 +93,10 @@ def _ticks(text: str, path: Path) -> tuple[dict[str, Any], Floats, float, str]:
     if not isinstance(data, list) or not data:
         problems.append(f"{name}: data is not a list of numbers, one per tick")
         data = []
-    bad = [i for i, v in enumerate(data) if not _is_count(v)]
-    problems += [f"{name}: data[{i}] is {shown(data[i])}, not a number of machines" for i in bad]
+    bad = ((i, v) for i, v in enumerate(data) if not _is_count(v))
+    problems += first_problems(
+        f"{name}: data[{i}] is {shown(v)}, not a number of machines" for i, v in bad
+    )
     prices = tree.get("prices", []) if isinstance(tree, dict) else []
     if prices and (not isinstance(prices, list) or len(prices) != len(data)):
         problems.append(f"{name}: prices do not hold one number per tick of data")
@@ -171,6 +173,7 @@ def bamboo(text: str, path: Path) -> tuple[Trace, ...]:
         elif cells:
             said = shown(",".join(cells))
             problems.append(f"{name}, line {number}: '{said}' is not milliseconds,add|remove,node")
+            refuse_many(problems)
     refuse_all(problems)
     if not rows:
         raise UsageError(f"{name}: holds no events")
@@ -192,6 +195,7 @@ def _nodes(
         if (change == ADDED) == (node in up):
             state = "is up already" if change == ADDED else "is not up"
             problems.append(f"{name}: '{shown(node)}' {state} at {t:g} s")
+            refuse_many(problems)
         (up.add if change == ADDED else up.discard)(node)
     refuse_all(problems)
     events = named_events(rows)
@@ -226,6 +230,7 @@ def gcp_operations(text: str, path: Path) -> tuple[Trace, ...]:
             found = _operation(item, name)
         except UsageError as error:
             problems += error.problems
+            refuse_many(problems)
             continue
         if found is not None:
             zones.setdefault(found[0], []).append(found[1:])
@@ -289,6 +294,7 @@ def skynomad_probes(text: str, path: Path) -> tuple[Trace, ...]:
             rounds.append(_round(item, f"{name}, round {number}"))
         except UsageError as error:
             problems += error.problems
+            refuse_many(problems)
     refuse_all(problems)
     rounds.sort(key=lambda each: each[0])
     step_s = float(tree[0].get("interval_sec") or 600)

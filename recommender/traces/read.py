@@ -15,12 +15,13 @@ Azure publishes eviction rates, not events; write its evictions in the project's
 import gzip
 import re
 import zlib
+from collections import Counter
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from recommender.errors import UsageError
+from recommender.errors import UsageError, refuse_all
 from recommender.inputs.files import refuse_no_file
 from recommender.text import shown, shown_path, unknown
 from recommender.traces import own_format
@@ -139,10 +140,9 @@ def read_all(paths: Sequence[Path], form: str = "") -> tuple[Trace, ...]:
         except UsageError as error:
             problems += error.problems
     names = [trace.name for trace in traces]
-    twice = sorted({name for name in names if names.count(name) > 1})
+    twice = sorted(name for name, times in Counter(names).items() if times > 1)
     problems += [f"series '{shown(name)}' stands twice; give each its own name" for name in twice]
-    if problems:
-        raise UsageError(*problems)
+    refuse_all(problems)
     return tuple(traces)
 
 

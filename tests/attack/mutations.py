@@ -8,6 +8,8 @@ TOKENS = (
     b"[" * 5000, b"{" * 5000, b"}", b"]", b"null", b"true", b"&a", b"*a", b"!!python/object:x ",
     b"%s%n", b"${HOME}", "\u202e".encode(), "\u2028".encode(), "\U0001f600".encode(), b"\xc0\xaf",
     b"\x1b[31m", b"-" * 3000, b"\xef\xbb\xbf", b"-0", b"1_000", b"0x10", b"1e-999", b"x" * 70_000,
+    b".a" * 20_000, b"".join(b"\nk%d: 1" % n for n in range(5_000)),
+    b"".join(b"\nk%d = 1" % n for n in range(5_000)),
 )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ import lzma
 import random
 import tarfile
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -21,10 +21,17 @@ from recommender.catalogs.archive import read_files
 from recommender.catalogs.bounds import MOST_LINE, MOST_VALUES, check_json, check_table
 from recommender.catalogs.errors import CatalogError, RecommendError
 from recommender.catalogs.files import parse_json
-from recommender.catalogs.load import load
+from recommender.catalogs.load import load, load_snapshot
 from recommender.catalogs.validation import read_canaries
-from recommender.errors import UsageError
-from recommender.inputs.csv_text import parse_csv, refuse_all
+from recommender.errors import UsageError, refuse_all
+from recommender.inputs import settings
+from recommender.inputs.csv_text import parse_csv
+from recommender.inputs.quota_file import read_quotas
+from recommender.inputs.toml_text import parse_toml
+from recommender.inputs.yaml_text import load_yaml
+from recommender.job.jobfile import find_job
+from recommender.market.quota_rows import refuse_unknown_quotas
+from recommender.traces.law_store import stored
 from recommender.traces.read import read_traces
 from recommender.train.progress_file import read_progress
 from tests.catalogs import small
@@ -124,6 +131,108 @@ def test_of_many_problems_the_first_are_kept_and_the_others_counted() -> None:
     with pytest.raises(UsageError) as refused:
         refuse_all(f"problem {n}" for n in range(1_000))
     assert refused.value.problems[-2:] == ("problem 19", "and 980 more")
+
+
+def test_more_problems_than_are_counted_are_not_looked_at() -> None:
+    """Finding the word that was meant takes a millisecond: 99,000 regions took two minutes."""
+    looked_at: list[int] = []
+
+    def problems() -> Iterator[str]:
+        for n in range(100_000):
+            looked_at.append(n)
+            yield f"problem {n}"
+
+    with pytest.raises(UsageError) as refused:
+        refuse_all(problems())
+    assert refused.value.problems[-1] == "and 980 more at least"
+    assert len(looked_at) == 1_001
+
+
+WORDS = [f"nosuch{n}" for n in range(2_000)]
+
+
+def unknown_job_keys(path: Path) -> None:
+    path.write_text("schema: recommend.job/v1\n" + "".join(f"{word}: 1\n" for word in WORDS))
+    find_job(str(path), path.parent)
+
+
+def unknown_calibration(path: Path) -> None:
+    keys = "".join(f"  {word}: 1\n" for word in WORDS)
+    path.write_text(f"schema: recommend.job/v1\ncalibration:\n{keys}")
+    find_job(str(path), path.parent)
+
+
+def unknown_settings(path: Path) -> None:
+    (path.parent / "recommend.toml").write_text("".join(f"{word} = 1\n" for word in WORDS))
+    settings.load({}, path.parent, {}, path)
+
+
+def unknown_quotas(path: Path) -> None:
+    rows = "".join(f"aws,{word},{word},1\n" for word in WORDS)
+    table = path.with_suffix(".csv")
+    table.write_text(f"provider,family,region,amount\n{rows}")
+    refuse_unknown_quotas(read_quotas(table), load_snapshot())
+
+
+def unknown_laws(path: Path) -> None:
+    laws = [{word: 1} for word in WORDS]
+    path.write_text(json.dumps({"schema": "recommend.spot-laws/v2", "laws": laws}))
+    stored(path)
+
+
+def unknown_events(path: Path) -> None:
+    path.write_text("t_s,event\n" + "".join(f"1,{word}\n" for word in WORDS))
+    read_traces(path, "recommend")
+
+
+def keys_twice(path: Path) -> None:
+    path.write_text("a: 1\n" * 2_000)
+    load_yaml(path.read_text(), "x")
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        unknown_job_keys, unknown_calibration, unknown_settings, unknown_quotas, unknown_laws,
+        unknown_events, keys_twice,
+    ],
+)  # fmt: skip
+def test_a_file_of_two_thousand_mistakes_is_refused_in_a_few_lines(
+    read: Callable[[Path], None], tmp_path: Path
+) -> None:
+    with pytest.raises(UsageError) as refused:
+        read(tmp_path / "file.yaml")
+    assert len(refused.value.problems) < 40
+    assert "more at least" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "a" + ".a" * 40_000 + " = 1",
+        "[" + ".".join("a" * 40_000) + "]",
+        'x = {"a"' + ' . "a"' * 40_000 + " = 1}",
+        "x = " + ("{" + "a." * 45 + "a = ") * 20 + "1" + "}" * 20,
+        "x = " + "[" * 5_000,
+    ],
+    ids=range(5),
+)
+def test_keys_of_many_parts_are_refused_before_each_beginning_is_kept(line: str) -> None:
+    """As tomllib of Python 3.11 does: the first took 6 GB."""
+    with pytest.raises(ValueError, match="more than 50 parts|nested too deeply"):
+        parse_toml(line)
+
+
+def test_keys_of_a_few_parts_are_read() -> None:
+    found = parse_toml('a.b."c.d" = "e.f.g"\n[tool.recommend]\nregions = ["x.y"]\n')
+    assert found == {"a": {"b": {"c.d": "e.f.g"}}, "tool": {"recommend": {"regions": ["x.y"]}}}
+
+
+def test_a_trace_has_no_hundred_thousand_series(tmp_path: Path) -> None:
+    rows = "".join(f"s{n},0,machines,1\ns{n},9,end,\n" for n in range(10_001))
+    (tmp_path / "trace.csv").write_text(f"series,t_s,event,value\n{rows}")
+    with pytest.raises(UsageError, match="more than 10,000 series"):
+        read_traces(tmp_path / "trace.csv", "recommend")
 
 
 def test_a_file_of_canaries_has_a_size(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """Recognises and reads the configuration file of a training tool."""
 
-import tomllib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -8,6 +7,7 @@ from typing import Any
 
 from recommender.errors import UsageError
 from recommender.inputs.files import read_text
+from recommender.inputs.toml_text import parse_toml
 from recommender.inputs.training_configs.fine_tuning import axolotl, transformers
 from recommender.inputs.training_configs.pre_training import (
     llm_foundry,
@@ -57,8 +57,8 @@ def _tree(path: Path) -> Any:
     if path.suffix.lower() != ".toml":
         return load_yaml(text, shown_path(path))
     try:
-        return _as_text(tomllib.loads(text))
-    except (ValueError, RecursionError) as error:
+        return _as_text(parse_toml(text))
+    except ValueError as error:
         raise UsageError(f"{shown_path(path)}: not TOML ({shown(error)})") from None
 
 
