@@ -277,9 +277,11 @@ def _expand_singles(
 def single_lower_bounds(space: Space, site: Site, step_s: Floats) -> Floats:
     """Quick lower bound of every (entry, number of machines) of a site; inf where not allowed.
 
-    Least overheads are simulated: they are asked for when a cluster's turn comes, with its plans.
+    Least overheads are simulated: they are asked for when a cluster's turn comes, with its plans,
+    and here any is allowed.
     """
-    space = replace(space, limits=replace(space.limits, max_overhead=None))
+    if space.limits.max_overhead is not None:
+        space = replace(space, limits=replace(space.limits, max_overhead=np.inf))
     allowed = numbers_allowed(space, site, step_s)
     entry, machines = np.nonzero(allowed)
     lower_bounds = np.full(allowed.shape, np.inf)

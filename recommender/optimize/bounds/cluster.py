@@ -28,6 +28,7 @@ from recommender.optimize.bounds.spot_time import (
 )
 from recommender.optimize.evaluate import RENDEZVOUS_S
 from recommender.optimize.space import Site, Space
+from recommender.performance.checkpoint import USUAL_S
 from recommender.performance.clusters import spreads_of
 from recommender.risk.laws import RUN_FAMILY
 from recommender.risk.path_inputs import PathInputs
@@ -41,6 +42,7 @@ ROUNDING = 1e-6  # paths are simulated in single precision
 MOSTLY_PAID = 0.5
 MOSTLY_PAID_RUN_S = 0.6 * 3600.0  # of the gang, at least; shorter runs may all be free
 FIRST = 1e-9  # the chance that asks for one path only
+LONGEST_INTERVAL_S = float(USUAL_S[-1])  # of checkpoints; 5 TB take longer to save than that
 # Share by which a law's expectation may exceed the mean over the common paths.
 SAMPLING = 0.85
 
@@ -177,12 +179,13 @@ def too_lossy(space: Space, c: ClusterSums) -> Bools:
     """Whether gangs on spot lose more than `--max-overhead` allows, unless a fallback helps."""
     lossy = np.zeros(len(c.work_s), dtype=bool)
     rows = np.flatnonzero((c.spot_usd_per_hour > 0.0) & (c.elastic_share <= 0.0))
-    if space.limits.max_overhead is not None and len(rows):
+    most = space.limits.max_overhead
+    if most is not None and np.isfinite(most) and len(rows):
         g = c.take(rows)
         work_s = g.work_s * least_speed_factor(space, g.speed_sigma)
         law = (g.run_mean_s, g.run_sigma, g.changeover_s, work_s)
         least = least_overhead(space.cache.path_count, space.seed, *law)
-        lossy[rows] = least > space.limits.max_overhead
+        lossy[rows] = least > most
     return lossy
 
 
@@ -255,28 +258,36 @@ def _by_time(
 ) -> Floats:
     """Least trimmed mean time: d + W, or W on the fastest fallback where one may take over.
 
-    The fallback takes over so late that the job ends within its reserve of the deadline D, and is
-    queued for: with v >= 1 how much faster it is, in every path
+    The fallback takes over so late that the job ends within its reserve r of the deadline D, or
+    sooner by the work of an interval τ, which is saved first; and it is queued for. With v its
+    speed and V >= 1 that of the fastest, every path that is handed over takes
 
-        time >= min(d + W, D - reserve)      and      time >= min(d + W, start + queue + W/v)
+        time >= max(D - r - τ/v, start + W/max(v, 1))
+        time >= start + queue + W/V
 
-    Where the slowest is early, so are all.
+    Of all v the first is least where its two are equal, start + (D - r - start)/(1 + τ/W), or
+    start + W if that is less. Where the slowest path ends before, so do all. Under an overhead
+    limit a fallback may take over at any moment: then only the second holds.
     """
     alone = work + c.changeover_s
     if not has_fallback.any():
         return alone
     deadline = np.inf if space.limits.deadline_s is None else space.limits.deadline_s
-    handover_s = deadline - (max_reserve_s(space) if reserve_s is None else reserve_s)
+    due_s = deadline - (max_reserve_s(space) if reserve_s is None else reserve_s)
     slowest, least = (c.work_s * _slowest(space, c, share) for share in (1.0, FIRST))
     slowest, quickest = slowest + c.changeover_s, least + c.changeover_s
     start, faster = _start_s(c, has_fallback), np.maximum(c.best_fallback_speed, 1.0)
+    saved = np.minimum(LONGEST_INTERVAL_S / np.maximum(least, 1e-9), 1.0)
+    room_s = 0.0 if space.limits.max_overhead is not None else due_s - start
+    handover_s = start + room_s / (1.0 + saved)
     begun = start + least / faster
     law = (c.fallback_at_once, c.fallback_wait_s, np.maximum(quickest - begun, 0.0))
     queued = begun + least_queue_s(space.path_count, space.seed, *law)
     handed = work / faster + start
-    waits = np.maximum(handed, np.minimum(quickest, handover_s) * (1.0 - ROUNDING))
+    waits = np.maximum(handed, np.minimum(start + least, handover_s) * (1.0 - ROUNDING))
     waits = np.maximum(waits, queued * (1.0 - ROUNDING))
-    waits = np.where(slowest * (1.0 + ROUNDING) < handover_s, alone, np.minimum(waits, alone))
+    whole = start + work
+    waits = np.where(slowest * (1.0 + ROUNDING) < handover_s, whole, np.minimum(waits, whole))
     return np.where(has_fallback, np.where(c.elastic_share > 0.0, handed, waits), alone)
 
 

@@ -141,10 +141,13 @@ def least_times(space: Space, drafts: PathInputs, followed: Ints, found: Helped)
     With D the deadline and f its speed, a fallback takes over at t with t + (W - P(t))/f + start
     >= D - reserve. P(t) lacks what is saved on the way, an interval τ at most, so a path that is
     handed over ends no sooner than D - reserve - τ/f, nor than queue + start + W/max(f, 1), and any
-    other ends as it would without. Of elastic clusters, which train on meanwhile, nothing is said.
+    other ends as it would without. Under an overhead limit it may take over at any moment, so only
+    the second holds. Of elastic clusters, which train on meanwhile, nothing is said.
     `followed` are the `drafts` that were simulated, those with a fallback `found` among them.
     """
-    due_s = np.inf if space.limits.deadline_s is None else space.limits.deadline_s
+    limits = space.limits
+    any_moment = limits.deadline_s is None or limits.max_overhead is not None
+    due_s = 0.0 if any_moment or limits.deadline_s is None else limits.deadline_s
     alone = as_followed(space, with_best_interval(drafts.take(followed)))
     ends = space.cache.outcomes(alone, space.limits.deadline_s)
     which, own = np.searchsorted(followed, found.of), found.drafts

@@ -237,6 +237,28 @@ def test_floors_of_single_entries_hold_under_short_deadlines(share: float) -> No
     assert lost > 0
 
 
+@pytest.mark.parametrize("overhead", [None, 0.05])
+@pytest.mark.parametrize("chunk", sampled(range(8), (5,)))  # 21: both bounds mattered
+def test_floors_of_single_entries_hold_where_fallbacks_help_to_be_fast(
+    chunk: int, overhead: float | None
+) -> None:
+    compared = 0
+    for seed in range(chunk, 80, 8):
+        q = question(seed)
+        limits = replace(q.limits, objective="time", max_overhead=overhead, hourly_usd=None)
+        if limits.deadline_s is None:
+            continue
+        q = replace(q, limits=limits, printed=None if overhead is None else q.cache)
+        plans, values = oracle(q)
+        lower = single_lower_bounds(q, q.sites[0], single_steps(q.job, q.columns, 4))
+        alone = (plans.counts > 0).sum(axis=1) == 1
+        bound = lower[plans.counts.argmax(axis=1), plans.counts.max(axis=1) - 1][alone]
+        goal = values.goal_value[alone]
+        assert excess(bound, goal, goal) <= ROUNDING, seed
+        compared += int(np.isfinite(goal).sum())
+    assert compared > 0
+
+
 @pytest.mark.parametrize("chunk", one_in(16, CHUNKS))
 def test_no_fallback_of_a_plan_is_cheaper_than_its_least_net_bill(chunk: int) -> None:
     for seed in seeds_of(chunk):
