@@ -106,7 +106,8 @@ def check_names(choice: Choice, catalog: "Catalog", data_at: str, errors: ErrorC
         _problems("--deny", "name", choice.deny, anything),
     )
     errors.problems.extend(problem for problems in found for problem in problems)
-    if "own" in choice.providers and "own" not in set(offers.provider):
+    missing = "own" in choice.providers and "own" not in set(offers.provider)
+    if missing and not errors.problems:  # else a file may have been refused
         errors.problems.append(
             "--provider own: no machine of yours is known; name a file: --offers"
         )

@@ -44,7 +44,8 @@ def offers_template(gpus: Iterable[str]) -> str:
     width = max(map(len, COLUMNS))
     lines = [f"# {line}" for line in _INTRODUCTION]
     lines += ["#", *(f"# {name:{width}}  {MEANING[name]}" for name in COLUMNS), "#"]
-    lines += [f"# {line}" for line in wrap(f"GPUs: {', '.join(sorted(gpus))}", 98)]
+    names = wrap(f"GPUs: {', '.join(sorted(gpus))}", 98, break_on_hyphens=False)
+    lines += [f"# {line}" for line in names]
     lines += ["", ",".join(COLUMNS)]
     lines += [",".join(row.get(name, "") for name in COLUMNS) for row in EXAMPLES]
     return "\n".join(lines) + "\n"

@@ -16,10 +16,22 @@ ARCHITECTURES = (
     frozenset({"P4", "P100"}),
     frozenset({"V100", "V100-32GB", "V100-PCIe"}),
     frozenset({"T4", "T4G"}),
-    frozenset({"A10", "A10G", "A30", "A40", "A100", "A100-80GB", "A100-80GB-PCIe"}),
-    frozenset({"L4", "L40", "L40S"}),
+    frozenset(
+        {
+            "A10",
+            "A10G",
+            "A30",
+            "A40",
+            "A100",
+            "A100-80GB",
+            "A100-80GB-PCIe",
+            "RTX-3090",
+            "RTX-A6000",
+        }
+    ),
+    frozenset({"L4", "L40", "L40S", "RTX-4090", "RTX-6000-Ada"}),
     frozenset({"H100", "H100-NVL", "H100-PCIe", "H200", "GH200"}),
-    frozenset({"B200", "B300", "GB200", "GB300", "RTX-PRO-4500", "RTX-PRO-6000"}),
+    frozenset({"B200", "B300", "GB200", "GB300", "RTX-5090", "RTX-PRO-4500", "RTX-PRO-6000"}),
 )
 
 
