@@ -9,7 +9,7 @@ from asyncio import create_task, sleep, timeout, to_thread
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import field
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib import import_module
 from time import monotonic
 from typing import Any
@@ -54,12 +54,13 @@ class Refused(Exception):
         self.status, self.code, self.problems, self.retry_s = status, code, problems, retry_s
         super().__init__(*problems)
 
-    def reply(self, path: str) -> Any:
-        """The answer: a page where people ask, else the document of errors."""
+    def reply(self, path: str, given: Mapping[str, str]) -> Any:
+        """The answer: a page where people ask, with what they had `given`, else the document."""
         later = {} if self.retry_s is None else {"Retry_After": f"{self.retry_s}"}
         if path in PAGES:
-            page = pages.refusal_page(self.problems, presets())
-            return _reply(page, HTML, self.status, **later)
+            catalog = path == "/catalog"
+            form = pages.offer_form(given) if catalog else pages.plan_form(_jobs(), given)
+            return _reply(pages.refusal_page(self.problems, form), HTML, self.status, **later)
         told = json_output.error_document(self.code, 2, self.problems)
         return _reply(_encoded(told), JSON, self.status, **later)
 
@@ -134,10 +135,10 @@ class Server:
 
     def _known(self) -> dict[str, tuple[bytes, str]]:
         """What is the same for all, by its path: made once, as the server starts."""
-        jobs = [{"name": name, "title": find_job(name).title} for name in presets()]
+        listed = [{"name": name, "title": title} for name, title in _jobs()]
         return {
-            "/": (pages.start_page(presets()), HTML),
-            "/api/jobs": (_encoded({"jobs": jobs}), JSON),
+            "/": (pages.start_page(_jobs()), HTML),
+            "/api/jobs": (_encoded({"jobs": listed}), JSON),
             "/openapi.json": (_encoded(openapi.document()), JSON),
         }
 
@@ -176,9 +177,9 @@ class Server:
                 self._check_host(request)
                 reply = await handler(request)
             except Refused as error:
-                reply = error.reply(path)
+                reply = error.reply(path, request.query_params)
             except (UsageError, Busy, TimeoutError, RecommendError) as error:
-                reply = self._refused(error).reply(path)
+                reply = self._refused(error).reply(path, request.query_params)
             self.counts.count(path, reply.status_code, monotonic() - begun)
             return reply
 
@@ -209,6 +210,12 @@ class Server:
             raise Refused(
                 421, "USAGE", "this server does not answer under that name (--allow-host)"
             )
+
+
+@cache
+def _jobs() -> tuple[tuple[str, str], ...]:
+    """Names and titles of the jobs that come with the tool."""
+    return tuple((name, find_job(name).title) for name in presets())
 
 
 async def _body(request: Any) -> Any:

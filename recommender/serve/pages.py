@@ -1,6 +1,7 @@
 """The pages that ask: for a plan, and for offers; what is wrong with a question is told on one."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 
 from recommender.catalogs.catalog import Catalog
 from recommender.inputs.units import PROVIDERS
@@ -8,6 +9,7 @@ from recommender.report import catalog as catalog_view
 from recommender.report.html.elements import Element, Sheet, element, written
 from recommender.report.html.page import content_policy, style_text
 from recommender.serve.question import MOST_CHARACTERS, OfferFilter
+from recommender.text import shown
 
 FIELDS = (
     ("deadline", "Deadline", "24h"),
@@ -15,45 +17,49 @@ FIELDS = (
     ("confidence", "Chance wanted", "95%"),
 )
 TOPS = (20, 50, 200, 1000)  # offers of a page
-Choices = Iterable[tuple[str, str]]  # value and what is shown
+Choices = Iterable[tuple[str, str]]  # values and their words
+Given = Mapping[str, str]  # what the fields of a form hold, by their names
+NOTHING: Given = {}
 
 
-def start_page(jobs: Sequence[str]) -> bytes:
-    """A form; its answer is a report."""
+def start_page(jobs: Sequence[tuple[str, str]]) -> bytes:
+    """A form; its answer is a report. `jobs` are names and titles."""
     return _page(
         "What to rent for a training job",
-        "A job, and what it may take or cost; without a limit the whole curve of cost and time.",
-        _plan_form(jobs),
-    )
+        "Choose a job, and what it may take or cost. Without a limit the answer is the whole curve "
+        "of cost and time.",
+        plan_form(jobs),
+        element("p", "A new question is planned in a few seconds; the answer is a page with plans, "
+                "their chances, and sliders for the limits.", class_="faint"),
+    )  # fmt: skip
 
 
 def catalog_page(catalog: Catalog, asked: OfferFilter) -> bytes:
     """Offers that a filter lets through, the cheapest GPU first, and the filter as a form."""
     found = catalog_view.matching(catalog, asked.name, asked.provider, asked.region, asked.market)
-    shown = catalog_view.offers(catalog, found, asked.top)
+    listed = catalog_view.offers(catalog, found, asked.top)
     table = Sheet(
         f"{min(len(found), asked.top):,} of {len(found):,} offers, the cheapest GPU first",
-        tuple(column.title for column in shown.columns),
-        shown.rows,
-        frozenset(i for i, column in enumerate(shown.columns) if column.right),
+        tuple(column.title for column in listed.columns),
+        listed.rows,
+        frozenset(i for i, column in enumerate(listed.columns) if column.right),
     )
     speeds = catalog_view.speeds(catalog, found[: asked.top])
-    rows = [table.element(id="offers")] if found else [element("p", "No offer matches.")]
+    none = element("p", "No offer matches. An empty field matches every offer.")
+    rows = [table.element(id="offers")] if found else [none]
     return _page(
         "What can be rented",
         f"Catalog {catalog.version}; each price is as of the date below it.",
-        _offer_form(asked),
+        offer_form({name: f"{value}" for name, value in asdict(asked).items()}),
         *rows,
         *(element("p", line, class_="faint") for line in speeds),
     )
 
 
-def refusal_page(problems: Sequence[str], jobs: Sequence[str]) -> bytes:
-    """What is wrong with a question, and the form to ask it anew."""
-    told = (element("li", problem) for problem in problems)
-    return _page(
-        "That was not understood", "", element("ul", *told, class_="warning"), _plan_form(jobs)
-    )
+def refusal_page(problems: Sequence[str], form: Element) -> bytes:
+    """What is wrong with a question, and the form to ask it anew, as it was filled in."""
+    listed = (element("li", problem) for problem in problems)
+    return _page("No answer", "", element("ul", *listed, class_="warning"), form)
 
 
 def _page(title: str, goal: str, *parts: Element) -> bytes:
@@ -78,23 +84,25 @@ def _page(title: str, goal: str, *parts: Element) -> bytes:
     return f"<!doctype html>\n{written(element('html', head, body, lang='en'))}\n".encode()
 
 
-def _plan_form(jobs: Sequence[str]) -> Element:
-    fields = (_text(name, title, hint) for name, title, hint in FIELDS)
-    job = _select("job", "Job", ((name, name) for name in jobs), "")
+def plan_form(jobs: Sequence[tuple[str, str]], given: Given = NOTHING) -> Element:
+    """The fields of a question; `jobs` are names and titles."""
+    fields = (_text(name, title, hint, given.get(name, "")) for name, title, hint in FIELDS)
+    job = _select("job", "Job", jobs, given.get("job", ""))
     return _form("report", "plan", job, *fields)
 
 
-def _offer_form(asked: OfferFilter) -> Element:
+def offer_form(given: Given) -> Element:
+    """The filters of the list of offers."""
     markets = (("", "any"), ("spot", "spot"), ("on_demand", "on demand"))
     return _form(
         "catalog",
         "show",
-        _text("name", "Machine or GPU", "H100", asked.name),
+        _text("name", "Machine or GPU", "H100", given.get("name", "")),
         _select("provider", "Provider", (("", "any"), *((p, p) for p in PROVIDERS)),
-                asked.provider),
-        _text("region", "Region", "us-east-1", asked.region),
-        _select("market", "Market", markets, asked.market),
-        _select("top", "Rows", ((f"{n}", f"{n:,}") for n in TOPS), f"{asked.top}"),
+                given.get("provider", "")),
+        _text("region", "Region", "us-east-1", given.get("region", "")),
+        _select("market", "Market", markets, given.get("market", "")),
+        _select("top", "Rows", ((f"{n}", f"{n:,}") for n in TOPS), given.get("top", "")),
     )  # fmt: skip
 
 
@@ -104,14 +112,16 @@ def _form(action: str, word: str, *fields: Element) -> Element:
 
 
 def _text(name: str, title: str, hint: str, value: str = "") -> Element:
-    field = element("input", type="text", name=name, id=name, placeholder=hint, value=value,
-                    autocomplete="off", maxlength=f"{MOST_CHARACTERS}")  # fmt: skip
+    field = element(
+        "input", type="text", name=name, id=name, placeholder=hint, value=shown(value),
+        autocomplete="off", maxlength=f"{MOST_CHARACTERS}",
+    )  # fmt: skip
     return element("div", element("label", title, for_=name), field)
 
 
 def _select(name: str, title: str, choices: Choices, chosen: str) -> Element:
-    options = (element("option", shown, value=value, **_chosen(value == chosen))
-               for value, shown in choices)  # fmt: skip
+    options = (element("option", words, value=value, **_chosen(value == chosen))
+               for value, words in choices)  # fmt: skip
     return element("div", element("label", title, for_=name),
                    element("select", *options, name=name, id=name))  # fmt: skip
 

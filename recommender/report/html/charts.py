@@ -209,6 +209,7 @@ def _marks() -> list[Spec]:
             "transform": [{"filter": "datum.chosen"}],
             "mark": {"type": "point", "filled": False, "size": 480, "strokeWidth": 2.2,
                      "color": "$ink", "clip": True},
+            "encoding": {"tooltip": _tooltip()},
         },
     ]  # fmt: skip
 

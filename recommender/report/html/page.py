@@ -43,7 +43,7 @@ def render(answer: Answer, request: PlanRequest, ask: str = "", prices: Known = 
         "body",
         element("a", "To the answer", href="#answer", class_="skip"),
         sections.heading(answer, request),
-        sections.contents(parts),
+        sections.contents(parts, asks=bool(ask)),
         element("main", *parts),
         sections.closing(answer, request, f"recommend {__version__}"),
         _json("page-data", plain(data)),

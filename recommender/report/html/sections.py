@@ -45,11 +45,12 @@ def heading(answer: Answer, request: PlanRequest) -> Element:
     )
 
 
-def contents(parts: Iterable[Element]) -> Element:
-    """Links to the parts."""
-    items = (
-        element("li", element("a", part[0].text or "", href=f"#{part.get('id')}")) for part in parts
-    )
+def contents(parts: Iterable[Element], asks: bool = False) -> Element:
+    """Links to the parts; to the server's other pages where it `asks`."""
+    links = [(part[0].text or "", f"#{part.get('id')}") for part in parts]
+    if asks:
+        links = [("New question", "./"), *links, ("Catalog", "catalog")]
+    items = (element("li", element("a", name, href=where)) for name, where in links)
     return element("nav", element("ul", *items), aria_label="Parts of the page")
 
 
@@ -214,7 +215,7 @@ def _ask(request: PlanRequest, address: str) -> list[Element]:
 
 
 def _reset() -> Element:
-    return element("button", "as asked", type="button", id="as-asked", hidden="")
+    return element("button", "reset", type="button", id="as-asked", hidden="")
 
 
 def _key() -> Element:

@@ -189,7 +189,17 @@ def test_a_page_says_what_is_wrong_and_asks_again(client: Any):
         "deadline",
         "confidence",
     ]
-    assert "job" in {own.get("name") for _, own in read.elements}
+    fields = {own["name"]: own for tag, own in read.elements if tag in ("input", "select")}
+    assert (fields["deadline"]["value"], fields["confidence"]["value"]) == ("soon", "2")
+    chosen = [own["value"] for tag, own in read.elements if tag == "option" and "selected" in own]
+    assert chosen == [JOB]
+
+
+def test_wrong_filters_are_asked_for_again_as_filters(client: Any):
+    found = client.get("/catalog", params={"name": "H100\x00", "region": "eu", "top": "many"})
+    fields = {own["name"]: own for tag, own in Read(found.text).elements if tag == "input"}
+    assert found.status_code == 400
+    assert {name: own["value"] for name, own in fields.items()} == {"name": "H100�", "region": "eu"}
 
 
 def test_the_catalog_page_lists_what_the_api_lists(client: Any):

@@ -14,12 +14,14 @@ from tests.recommender.planning import small
 pytestmark = pytest.mark.slow
 axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is not installed")
 
-JOBS = ("llama3-8b-lora", "resnet50-imagenet")
+JOBS = (("llama3-8b-lora", "Llama 3.1 8B, LoRA"), ("resnet50-imagenet", "ResNet-50 on ImageNet"))
 MADE = {
     "start": lambda: pages.start_page(JOBS),
     "catalog": lambda: pages.catalog_page(small(), OfferFilter("", "", "", "spot", 20)),
     "none": lambda: pages.catalog_page(small(), OfferFilter("abacus", "", "", "", 20)),
-    "refusal": lambda: pages.refusal_page(("deadline soon is not a duration",), JOBS),
+    "refusal": lambda: pages.refusal_page(
+        ("deadline soon is not a duration",), pages.plan_form(JOBS, {"deadline": "soon"})
+    ),
 }
 browser = pytest.fixture(scope="module")(chromium)
 Open = Callable[..., Any]

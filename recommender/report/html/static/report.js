@@ -190,6 +190,7 @@ function planRows() {
     chosen: plan.id === chosen,
     tag: phone.matches && !printing ? (plan.kind === "table" ? String(plan.number) : "") : plan.label,
     title: titleOf(plan),
+    fallback: plan.fallback || "none",
     cost_words: `${plan.cost} USD (${plan.cost_span})`,
     time_words: `${plan.time} (${plan.time_span})`,
     chance_words: limited() ? share(plan.chance) : "",
