@@ -1,1 +1,1 @@
-"""What a published architecture amounts to: parameters, FLOP, widths."""
+"""Figures of published architectures: parameters, FLOP, widths."""

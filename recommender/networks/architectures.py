@@ -1,4 +1,4 @@
-"""From a published `config.json` to a network: which counting fits which `model_type`."""
+"""Counts a network from its `config.json`, with the rules of its `model_type`."""
 
 from recommender.errors import UsageError
 from recommender.networks.config import Config
@@ -26,12 +26,12 @@ _WHOLE = ("text_config", "llm_config")  # where models of pictures and words kee
 
 
 def model_types() -> tuple[str, ...]:
-    """Name every architecture that can be counted."""
+    """List every architecture that can be counted."""
     return (*conventions(), *_OWN, *_PICTURES)
 
 
 def count_network(config: Config, image: int | None = None, patch: int | None = None) -> Network:
-    """Count a network; `image` and `patch` replace the sizes of a network that sees pictures.
+    """Count a network; `image` and `patch` override the sizes of a vision network.
 
     Raises:
         UsageError: the architecture is not known, or a field is missing.

@@ -1,4 +1,4 @@
-"""A published `config.json`: its fields by the names that architectures use for them."""
+"""A published `config.json`, with its fields by the names that architectures use."""
 
 import json
 from collections.abc import Mapping
@@ -24,30 +24,30 @@ EXPERTS_PER_TOKEN = ("num_experts_per_tok", "experts_per_token")
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """The fields of one file, and the name it has in errors."""
+    """The fields of one file, and its name in error messages."""
 
     fields: Mapping[str, Any]
     where: str
 
     def has(self, *names: str) -> bool:
-        """Say whether one of these fields is stated."""
+        """Whether one of these fields is set."""
         return any(self.fields.get(name) is not None for name in names)
 
     def word(self, name: str, default: str = "") -> str:
-        """Read a field that is text."""
+        """Read a text field."""
         value = self.fields.get(name)
         return value if isinstance(value, str) else default
 
     def flag(self, name: str, default: bool = False) -> bool:
-        """Read a field that is true or false."""
+        """Read a boolean field."""
         value = self.fields.get(name)
         return value if isinstance(value, bool) else default
 
     def whole(self, names: tuple[str, ...], default: int | None = None) -> int:
-        """Read a whole number under the first of its names; without a default it must be there.
+        """Read a whole number under the first of its names; without a default it is required.
 
         Raises:
-            UsageError: the number is missing, or is none.
+            UsageError: the number is missing, or is not a number.
         """
         stated = [(name, self.fields[name]) for name in names if self.fields.get(name) is not None]
         if not stated:
@@ -71,7 +71,7 @@ class Config:
         return tuple(str(one) for one in value) if isinstance(value, list) else default
 
     def inside(self, name: str) -> "Config | None":
-        """Read a part that has fields of its own."""
+        """Read a nested part with fields of its own."""
         value = self.fields.get(name)
         return Config(value, f"{self.where}: {name}") if isinstance(value, dict) else None
 
@@ -87,7 +87,7 @@ def parse_config(text: str, where: str) -> Config:
     """Read the text of a `config.json`.
 
     Raises:
-        UsageError: the text is no JSON object.
+        UsageError: the text is not a JSON object.
     """
     try:
         fields = json.loads(text)

@@ -1,7 +1,7 @@
-"""What an architecture does that its `config.json` leaves unsaid: biases, norms, tied weights.
+"""Properties of architectures that `config.json` does not state: biases, norms, tied weights.
 
-One row per `model_type`, after the modelling files of Hugging Face transformers (read 2026-11).
-Each is tested by the published parameter count of a model of that type, to the last digit.
+There is one row per `model_type`, from the modelling files of Hugging Face transformers (read
+2026-11). Each is tested against the exact published parameter count of a model of that type.
 """
 
 import csv
@@ -14,7 +14,7 @@ from recommender.networks.config import Config
 
 @dataclass(frozen=True, slots=True)
 class Convention:
-    """How layers of one `model_type` are built."""
+    """How the layers of one `model_type` are built."""
 
     family: str
     gated: bool  # the feed-forward layer has a third matrix
@@ -34,7 +34,7 @@ class Convention:
 
 @cache
 def conventions() -> dict[str, Convention]:
-    """Give the convention of each `model_type`."""
+    """Return the convention of each `model_type`."""
     with files(__package__).joinpath("conventions.csv").open("r", encoding="utf-8") as file:
         return {row["model_type"]: _read(row) for row in csv.DictReader(file)}
 
@@ -59,5 +59,5 @@ def _read(row: dict[str, str]) -> Convention:
 
 
 def stated(word: str, config: Config) -> bool:
-    """Say whether there is a bias: always, never, or as a field of the config says."""
+    """Whether there is a bias: always, never, or as a field of the config says."""
     return config.flag(word) if word not in ("0", "1") else word == "1"

@@ -7,7 +7,7 @@ from recommender.catalogs.frozen import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """Parameters of a part of a network, and what of them a token meets."""
+    """The parameters of a part of a network, and how many of them a token uses."""
 
     parameters: int = 0
     active: int = 0  # that a token passes: of several experts only those it is routed to
@@ -26,7 +26,7 @@ class Count:
         )
 
     def times(self, number: int, active: int | None = None) -> "Count":
-        """Repeat a part, of which a token passes all copies or `active` of them."""
+        """Repeat a part; a token passes all copies, or `active` of them."""
         passed = number if active is None else active
         return Count(
             self.parameters * number,
@@ -43,19 +43,19 @@ def total(parts: Iterable[Count]) -> Count:
 
 
 def linear(inputs: int, outputs: int, bias: bool = False) -> Count:
-    """Count a linear layer, which adapters may stand beside."""
+    """Count a linear layer, to which adapters may be attached."""
     each = inputs * outputs + outputs * bias
     return Count(each, each, 0, 1 + bias, inputs + outputs)
 
 
 def plain(inputs: int, outputs: int, bias: bool = False) -> Count:
-    """Count a matrix outside of the layers, such as the output head: adapters leave it alone."""
+    """Count a matrix outside the layers, such as the output head, without adapters."""
     each = inputs * outputs + outputs * bias
     return Count(each, each, 0, 1 + bias)
 
 
 def norm(width: int, bias: bool = False) -> Count:
-    """Count a normalisation: a scale, and with a bias a shift."""
+    """Count a normalisation: a scale and, with a bias, a shift."""
     each = width * (1 + bias)
     return Count(each, each, 0, 1 + bias)
 
@@ -66,7 +66,7 @@ def vector(width: int) -> Count:
 
 
 def embedding(rows: int, width: int) -> Count:
-    """Count a table whose rows are looked up."""
+    """Count a lookup table."""
     return Count(rows * width, rows * width, rows * width, 1)
 
 

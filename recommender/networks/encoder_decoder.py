@@ -30,7 +30,7 @@ def t5(config: Config) -> Network:
 
 
 def bart(config: Config) -> Network:
-    """Count BART, mBART or another of their shape."""
+    """Count BART, mBART or another network of the same shape."""
     hidden = config.whole(names.HIDDEN)
     count = _biased_layers(config, hidden)
     positions = config.whole(names.POSITIONS) + _BART_OFFSET

@@ -1,4 +1,4 @@
-"""Which network a word names: a `config.json`, a folder that holds one, or a known model."""
+"""Finds the network of a name: a `config.json`, a folder that contains one, or a known model."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ CONFIG = "config.json"
 
 @dataclass(frozen=True, slots=True)
 class FoundNetwork:
-    """A network, the name to call it by, and where its figures are from."""
+    """A network, its display name, and the source of its figures."""
 
     network: Network
     name: str
@@ -26,7 +26,7 @@ class FoundNetwork:
 def find_network(
     word: str, folder: Path = Path(), image: int | None = None, patch: int | None = None
 ) -> FoundNetwork:
-    """Count the network that a word names; files are looked for from `folder`.
+    """Find and count the network of a name; files are relative to `folder`.
 
     Raises:
         UsageError: there is no such file and no such model, or it cannot be counted.

@@ -1,4 +1,4 @@
-"""Fetches a model's `config.json` from the Hugging Face hub, where the user asks for it."""
+"""Downloads a model's `config.json` from the Hugging Face hub at the user's request."""
 
 from pathlib import Path
 from urllib.error import HTTPError
@@ -18,10 +18,10 @@ _PLACES = ("config.json", "unet/config.json", "transformer/config.json")  # two 
 
 
 def fetch_config(model: str, folder: Path = Path(), hub: str = HUB) -> Path:
-    """Fetch a model's config into `NAME.config.json` of a folder, and say where it is.
+    """Download a model's config to `NAME.config.json` in a folder, and return its path.
 
     Raises:
-        UsageError: the hub has no such file, does not give it out, or does not answer.
+        UsageError: the hub has no such file, refuses it, or does not answer.
     """
     if model.count("/") != 1 or not all(part.strip(". ") for part in model.split("/")):
         raise UsageError(f"--model {shown(model)} is no name of the hub; write owner/name")

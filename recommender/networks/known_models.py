@@ -1,4 +1,4 @@
-"""The figures of well-known models' `config.json`, so that their names work offline."""
+"""The `config.json` fields of well-known models, so that their names work offline."""
 
 import json
 from functools import cache
@@ -21,7 +21,7 @@ class KnownModel:
 
 @cache
 def known_models() -> tuple[KnownModel, ...]:
-    """Give every model of the table, in its order."""
+    """Return every model of the table, in its order."""
     text = files(__package__).joinpath("known_models.json").read_text("utf-8")
     table: Any = json.loads(text)
     checked = {name: by for by, names in table["checked_by"].items() for name in names}
@@ -38,7 +38,7 @@ def _source(table: Any, by: str | None) -> str:
 
 
 def find_known(word: str) -> KnownModel | None:
-    """Find a model by its whole name or by what stands behind the slash, in any case."""
+    """Find a model by its full name or the part after the slash, in any case."""
     wanted = word.lower()
     for model in known_models():
         if wanted in (model.name.lower(), model.name.lower().partition("/")[2]):
@@ -51,7 +51,7 @@ _TUNED = {"meta", "base", "pt", "hf", "instruct", "chat", "it", "unsloth", "bnb"
 
 
 def find_shape(word: str) -> KnownModel | None:
-    """Find the model whose shape one has that others keep, or that was tuned and stored anew."""
+    """Find the model with the same shape as a fine-tuned or re-uploaded one."""
     wanted = _shape_words(word)
     return next((each for each in known_models() if _shape_words(each.name) == wanted), None)
 
@@ -62,7 +62,7 @@ def _shape_words(name: str) -> list[str]:
 
 
 def nearest_known(word: str) -> str | None:
-    """Find the model that a misspelt name was probably meant to be."""
+    """Find the model that a misspelt name probably means."""
     names = [model.name for model in known_models()]
     short = {name.partition("/")[2] or name: name for name in names}
     meant = nearest(word.rpartition("/")[2], short)

@@ -1,4 +1,4 @@
-"""A network as the planner needs it, counted from its published architecture."""
+"""A network with the figures the planner needs, computed from its architecture."""
 
 from recommender.catalogs.frozen import dataclass
 from recommender.networks.count import Count
@@ -8,7 +8,7 @@ BACKWARD = 3  # forward and backward together over forward alone (Kaplan et al. 
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """Family, parameters, widths; FLOP where they do not follow from these and the tokens."""
+    """Family, parameters and widths; FLOP if they do not follow from these and the tokens."""
 
     family: str  # of `Family` in job/job.py
     count: Count
@@ -25,5 +25,5 @@ class Network:
 
 
 def flop(multiply_adds: float) -> float:
-    """Turn multiply-adds of a forward pass into FLOP of training."""
+    """Convert multiply-adds of a forward pass to training FLOP."""
     return 2.0 * BACKWARD * multiply_adds

@@ -18,7 +18,7 @@ from recommender.networks.network import Network
 
 
 def mamba(config: Config) -> Network:
-    """Count a Mamba of the first kind, whose output head is its embedding."""
+    """Count a Mamba of the first kind, whose output head is tied to its embedding."""
     return _network(config, _layer(config, config.whole(names.HIDDEN)), tied=True)
 
 

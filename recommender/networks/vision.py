@@ -1,4 +1,4 @@
-"""Networks that see an image as patches: vision and diffusion transformers.
+"""Vision and diffusion transformers, which process an image as patches.
 
 FLOP of an image with s positions: 6·(s·parameters of the layers) + 12·L·h·s² + patches and head.
 """
@@ -24,13 +24,13 @@ def patches(image: int, patch: int, where: str) -> int:
 
 
 def image_sizes(config: Config, image: int | None, patch: int | None) -> tuple[int, int]:
-    """Give the side of an image and of a patch, those of the job before those of the config."""
+    """The side of an image and of a patch; the job's values override the config's."""
     side = image or config.whole(("image_size",), 224)
     return side, patch or config.whole(("patch_size",))
 
 
 def vit(config: Config, image: int | None = None, patch: int | None = None) -> Network:
-    """Count ViT, DeiT or DINOv2, with a class head where the config has labels."""
+    """Count ViT, DeiT or DINOv2, with a class head if the config has labels."""
     hidden, layers = config.whole(names.HIDDEN), config.whole(names.LAYERS)
     side, edge = image_sizes(config, image, patch)
     seen = patches(side, edge, config.where)
@@ -98,7 +98,7 @@ def _matrix(layers: int, hidden: int, inner: int) -> int:
 
 
 def classes(config: Config) -> int:
-    """Count the labels of a classifier; 0 without any."""
+    """The number of labels of a classifier; 0 without labels."""
     labels = config.inside("id2label")
     return len(labels.fields) if labels else config.whole(("num_labels", "num_classes"), 0)
 
@@ -106,7 +106,7 @@ def classes(config: Config) -> int:
 def dit(config: Config, image: int | None = None, patch: int | None = None) -> Network:
     """Count a diffusion transformer as published (Peebles and Xie, arXiv 2212.09748).
 
-    Its image is the latent one: 32 for pictures of 256, 64 for 512.
+    Its image is the latent one: 32 for images of 256, 64 for 512.
     """
     heads = config.whole(("num_attention_heads",))
     hidden, layers = heads * config.whole(("attention_head_dim",)), config.whole(names.LAYERS)

@@ -1,17 +1,17 @@
-"""Large clusters of many entries: boxes of counts, split until a bound rules them out.
+"""Branch and bound for large clusters of many entries: boxes of counts, split until pruned.
 
-`entry_sets.py` lists every cluster of a set of entries, which is too much for tens of machines
-of several entries (seven entries of ten machines: 19 million clusters). Here a *box* low <= x
-<= high stands for all its clusters. With P(R) the least price of a fractional cluster of the
-box that computes R (entries filled in the order of price per compute) and step >= t + a/R
+`entry_sets.py` lists every cluster of a set of entries, which is too many for tens of machines of
+several entries (seven entries of ten machines: 19 million clusters). Here a *box* low <= x <= high
+stands for all its clusters. With P(R) the lowest price of a fractional cluster of the box that
+computes R (entries filled in the order of price per compute) and step >= t + a/R
 (`performance/step_bounds.py`),
 
     cost >= fixed + P·(d + step·steps)   step·P >= t·P(R0) + a·min P(R)/R over R >= R0
     time >= d + step(R1)·steps           R0: what the deadline needs, R1: what the price buys
 
-Boxes with the least bound are split where the filling is fractional; its rounding is tried as
-a cluster. Single clusters that are left get their lower bound, and the best are evaluated with
-the full model until no lower bound is below the cutoff: the result is exact.
+The box with the lowest bound is split where the filling is fractional; its rounding is tried as a
+cluster. Remaining single clusters get their lower bound, and the best are evaluated with the full
+model until no lower bound is below the cutoff, so the result is exact.
 """
 
 from dataclasses import field
@@ -72,7 +72,7 @@ class Boxes:
 
 @dataclass(frozen=True, slots=True)
 class BoxSite:
-    """A site made ready for bounds; arrays have shape (entries,)."""
+    """A site prepared for bounds; arrays have shape (entries,)."""
 
     space: Space
     index: int
@@ -89,7 +89,7 @@ class BoxSite:
 
 @dataclass(slots=True)
 class OpenClusters:
-    """Single clusters that wait for the full model, their lower bounds, and all seen so far."""
+    """Single clusters waiting for the full model, their lower bounds, and all seen so far."""
 
     counts: list[tuple[int, ...]] = field(default_factory=list)
     bounds: list[float] = field(default_factory=list)
@@ -97,10 +97,10 @@ class OpenClusters:
 
 
 def boxes_apply(space: Space, site: Site) -> bool:
-    """Whether a site has too many clusters to list, and the bounds of boxes hold and prune.
+    """Whether a site has too many clusters to list, and box bounds are valid and useful.
 
-    They do not hold where a fallback may rescue a slow cluster or on-demand machines work
-    alone, and they know nothing of a budget.
+    They are not valid if a fallback may rescue a slow cluster or on-demand machines work alone, and
+    they ignore budgets.
     """
     limits = space.limits
     has_fallback = len(site.fallbacks) > 0 and limits.deadline_s is not None
@@ -116,7 +116,7 @@ def boxes_apply(space: Space, site: Site) -> bool:
 
 
 def search_boxes(space: Space, index: int, state: SearchState) -> None:
-    """Find the best cluster of any entries of one site; a gap is left where there are too many."""
+    """Find the best cluster of any entries of one site; leaves a gap if there are too many."""
     ready = _box_site(space, index)
     first = np.zeros((1, len(ready.bill)), dtype=np.int64)
     caps = np.minimum(ready.site.entries.cap, space.limits.max_machines)

@@ -1,4 +1,4 @@
-"""Checkpoint paths of plans: stall, restore, and what they add to the bill."""
+"""Checkpoint paths of plans: stall, restore, and their cost."""
 
 import numpy as np
 
@@ -14,7 +14,7 @@ TIER_MOST = 4  # CPU machines of a memory tier; DeepVM saw no gain beyond 3 to 4
 
 @dataclass(frozen=True, slots=True)
 class Saves:
-    """Saving of each plan; shape (plans,), seconds and USD per hour."""
+    """Stalls, restores and cost of saving for each plan; (plans,), seconds and USD per hour."""
 
     stall_s: Floats
     transfer_s: Floats  # until a checkpoint is safe
@@ -30,7 +30,7 @@ class Saves:
 def saves_of(
     space: Space, site: Site, fleet: Clusters, counts: Ints, path: Ints, notice_s: Floats
 ) -> Saves:
-    """How each plan saves; the cheapest tier that takes the checkpoints is chosen."""
+    """Compute how each plan saves, with the cheapest tier that can take its checkpoints."""
     entries = site.entries
     has_spot = np.asarray((counts[:, entries.spot] > 0).any(axis=1))
     has_on_demand = np.asarray((counts[:, ~entries.spot] > 0).any(axis=1))

@@ -1,7 +1,7 @@
-"""The columns of the master program: clusters worth a look, with closed-form rates.
+"""The columns of the master program: promising clusters with closed-form rates.
 
-A column is a whole configuration, cluster and checkpoint path, as if it did all of the job.
-There are tens of thousands; a rough estimate of cost and time keeps the clusters that are good by
+A column is a whole configuration, cluster and checkpoint path, rated as if it did the whole job.
+There are tens of thousands. A rough estimate of cost and time keeps the clusters that are good at
 some price of time, and only these get rates (`renewal_rates.py`).
 """
 
@@ -71,7 +71,7 @@ class Columns:
         return Columns(*map(np.concatenate, both))
 
     def with_more(self, more: "Columns", clusters: int) -> "Columns":
-        """These columns, made of so many clusters, and those of clusters that follow them."""
+        """These columns, made of so many clusters, followed by those of other clusters."""
         return Columns.joined([self, replace(more, cluster=more.cluster + clusters)])
 
     def take(self, rows: Ints | Bools) -> "Columns":
@@ -80,7 +80,7 @@ class Columns:
 
 
 def promising_clusters(space: Space, step_s: Floats, masks: Masks | None = None) -> list[Cluster]:
-    """Clusters of one entry that are good by some price of time, by a rough estimate.
+    """Clusters of one entry that are good at some price of time, by a rough estimate.
 
     `step_s` has shape (kinds, machines). `masks` restricts the entries of each site.
     """
@@ -123,11 +123,11 @@ def _moving_otherwise(site: Site, entry: int, masks: Masks | None, index: int) -
 def clusters_by_estimate(
     space: Space, step_s: Floats, masks: Masks | None = None, surest: bool = False
 ) -> list[list[Cluster]]:
-    """Promising clusters that may keep the limits, the best by their estimates first.
+    """Promising clusters that may keep the limits, sorted by their estimates.
 
-    The best of on-demand machines lead, the surest to keep limits that estimates think kept. Each
-    with those that differ from it in when and how far they move only. With `surest` all stand in
-    the order of their chance: the question is whether any plan keeps the limits.
+    The best on-demand cluster comes first, then the most probable of those estimated to keep the
+    limits, each with the variants that differ only in when and how far they move. With `surest` all
+    are sorted by their chance, to find out whether any plan keeps the limits.
     """
     clusters = promising_clusters(space, step_s, masks)
     if not clusters:
@@ -196,7 +196,7 @@ def _cheapest_of_alike(site: Site) -> Ints:
 
 
 def columns_of(space: Space, clusters: Sequence[Cluster]) -> Columns:
-    """Closed-form rates of every configuration that is allowed."""
+    """Closed-form rates of every allowed configuration."""
     limits, parts = space.limits, []
     for found in _by_site(space, clusters):
         alone = found.alone

@@ -1,19 +1,20 @@
-"""Plans within the error of the paths of a search are followed again, on those printed.
+"""Confirms plans on the printed paths if they are within sampling error on the search paths.
 
-A search compares plans on few paths, and the figures printed come from many. Near the edge of a
+A search compares plans on few paths, and the printed figures come from many. Near the edge of a
 limit the two disagree: of 256 paths 94.5 % may be in time where of 2,048 it is 95.2 %, and a cost
-is off by one or two per cent. So on few paths a plan is only screened:
+differs by one or two per cent. So the few paths only screen a plan:
 
 * it may keep the limits if it does so within the error of its chance (`Space.least_chance`) and of
   its overhead;
-* its own fallback may beat it, which is no plan then, but within the error of its goal;
-* it may be the best if its goal, less its own error (`Values.least_goal`), is below that of the
+* it is no plan if its own fallback beats it, but only beyond the error of its goal;
+* it may be the best if its goal minus its error (`Values.least_goal`) is below that of the
   best, on the printed paths or on the same few (`SearchState.open_below`).
 
-What may be the best is followed on the printed paths, and only what keeps the limits there cuts
-other plans off. A plan that seems better than the best is followed at once; one that is better
-within the error waits until the search has ended (`confirm_open`), least goal first: by then most
-are out of the question. Those that are left when the search may follow no more are part of its gap.
+A plan that may be the best is simulated on the printed paths, and only plans that keep the limits
+there prune others. A plan that looks better than the best is confirmed at once. One that is better
+only within the error waits until the search has ended (`confirm_open`), when most are out of the
+question; these are confirmed in the order of their goals. Plans that the search may not simulate
+any more are part of its gap.
 """
 
 from dataclasses import replace
@@ -41,7 +42,7 @@ PAIR_ERRORS = 2.0
 
 
 def admit(space: Space, found: list[Screened], state: SearchState) -> None:
-    """Let plans that may keep the limits become incumbents, or wait."""
+    """Confirm plans that may keep the limits as incumbents, or let them wait."""
     if space.printed is None:
         for each in found:
             _lead(replace(each.candidate, printed=True), each, state)
@@ -56,7 +57,7 @@ def admit(space: Space, found: list[Screened], state: SearchState) -> None:
 
 
 def confirm_open(space: Space, state: SearchState) -> None:
-    """Follow what waits and may be better than the best, least goal first."""
+    """Confirm waiting plans that may be better than the best, in the order of their goals."""
     waiting, state.waiting = sorted(state.waiting, key=_order), []
     done: set[float] = set()
     for each in waiting:

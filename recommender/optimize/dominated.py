@@ -1,8 +1,8 @@
-"""Plans that their own fallback beats: renting it alone, from the start, costs and takes no more.
+"""Drops plans that their own fallback, rented alone from the start, beats in cost and time.
 
-Such a plan is none: who would rather have it could stop before the first spot machine. The fallback
-alone is a candidate of the same search, since fallbacks are on-demand entries of its provider
-within the same quotas, so what is left out is never the last plan that keeps the limits.
+Nobody would rent the spot machines of such a plan. The fallback alone is a candidate of the same
+search, because fallbacks are on-demand entries of the same provider within the same quotas. So the
+last plan that keeps the limits is never dropped.
 """
 
 import numpy as np
@@ -27,7 +27,7 @@ Alone = tuple[Floats, Floats]  # expected cost and time of each fallback alone; 
 
 
 def fallbacks_alone(space: Space, site: Site) -> Alone:
-    """Cost and time of each fallback of a site rented alone; inf where it misses a limit."""
+    """Cost and time of each fallback of a site rented alone; inf if it misses a limit."""
     fall = site.fallbacks
     own = Site(
         site.provider,
@@ -53,7 +53,7 @@ def fallbacks_alone(space: Space, site: Site) -> Alone:
 
 
 def may_be_dominated(space: Space, site: Site, plans: Plans, values: Values) -> Bools:
-    """Which plans cost no less than the work alone on their fallback: few do."""
+    """Which plans cost at least as much as the work alone on their fallback: few do."""
     fall = site.fallbacks
     least = LEAST_SHARE * fall.usd_per_hour * fall.step_s * space.steps_left / 3600.0
     may: Bools = np.append(least, np.inf)[plans.fallback] <= values.cost_usd

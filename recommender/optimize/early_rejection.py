@@ -1,8 +1,8 @@
-"""Plans that break a limit in too many of their first runs are not followed through all of them.
+"""Rejects plans that break a limit in too many of their first runs, without simulating all of them.
 
-Under a budget the search meets plans of hundreds of interruptions that cost more than it in every
-run. A limit kept in 95 % of 256 runs is broken in 12 at most: 13 among the first 32 decide. The
-first runs go as they do in the whole sample, so nothing is refused that would have kept the limits.
+Under a budget the search evaluates plans with hundreds of interruptions that cost too much in every
+run. A limit kept in 95 % of 256 runs is broken in at most 12, so 13 among the first 32 decide. The
+first runs are the same as in the whole sample, so no plan that would keep the limits is rejected.
 """
 
 import numpy as np
@@ -19,7 +19,7 @@ LONG = 24  # cycles drawn from which on that pays: shorter plans take no longer 
 
 
 def hopeless(space: Space, inputs: PathInputs) -> Bools:
-    """Plans that cannot keep the limits often enough; those it says nothing of are False."""
+    """Which plans cannot keep the limits often enough; False if undecided."""
     limits, cache = space.limits, space.cache
     found = np.zeros(len(inputs), dtype=bool)
     broken_at_most = (1.0 - space.least_chance) * cache.path_count

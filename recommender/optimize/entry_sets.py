@@ -48,7 +48,7 @@ LEAF_ROWS = 20_000  # clusters of one support looked at in one block
 
 
 def first(b: SiteBounds, cutoff: float) -> tuple[SiteBounds, list[tuple[float, tuple[int, ...]]]]:
-    """Every entry alone, and the site without what no mix below the cutoff can have."""
+    """Every entry alone, and the site without entries and cases of no mix below the cutoff."""
     good = _support_bounds(b, (), np.arange(len(b.machines_allowed)), cutoff, later=False) < cutoff
     alive, cases = np.asarray(good.any(axis=1)), np.asarray(good.any(axis=0))
     if alive.sum() < 2 or not cases.any():
@@ -61,7 +61,7 @@ def first(b: SiteBounds, cutoff: float) -> tuple[SiteBounds, list[tuple[float, t
 def grown(
     b: SiteBounds, support: tuple[int, ...], cutoff: float
 ) -> list[tuple[float, tuple[int, ...]]]:
-    """The support with one more entry each, where the bound is below the cutoff."""
+    """The support extended by one entry, for each whose bound is below the cutoff."""
     more = np.arange(support[-1] + 1, len(b.machines_allowed))
     if len(support) >= b.space.limits.max_machines or not len(more):
         return []
@@ -250,7 +250,7 @@ def _least_compute(lines: Lines, longest_s: float) -> Floats:
 def leaves(b: SiteBounds, support: tuple[int, ...], cutoff: float) -> tuple[list[Ints], int]:
     """Clusters of exactly this support that may beat the cutoff, best bound first, in blocks.
 
-    And how many clusters within the quotas were looked at.
+    Also returns how many clusters within the quotas were examined.
     """
     rows = np.array(support)
     sub = b.site.only(rows)
@@ -271,7 +271,7 @@ def leaves(b: SiteBounds, support: tuple[int, ...], cutoff: float) -> tuple[list
 
 
 def least_of_set(b: SiteBounds, support: tuple[int, ...], cutoff: float) -> float:
-    """Least goal of the clusters of exactly this support; 0 where they are too many to list."""
+    """Lower bound of the clusters of exactly this support; 0 if they are too many to list."""
     if len(support) > LISTED:
         return 0.0
     rows, sub = np.array(support), b.site.only(np.array(support))
@@ -327,7 +327,7 @@ def _down(b: SiteBounds, rows: Ints, counts: Ints) -> Floats:
 
 
 def counts_lower_bounds(space: Space, site: Site, counts: Ints, tight: bool = False) -> Floats:
-    """Least goal of every plan made of each cluster of a site; (clusters,)."""
+    """Lower bound of every plan made of each cluster of a site; (clusters,)."""
     e = site.entries
     fleet, found = space.timed(site, counts)
     step = found.step_s

@@ -1,8 +1,8 @@
 """The full model of a plan: from machines, checkpoint path and fallback to cost, time and chance.
 
-Plans become the inputs of the simulation (`path_inputs_of`), and what their paths are worth under
-the limits is `values_of`. The search, the plans shown and the exhaustive oracle of the tests use
-these two; bounds are tested against them.
+`path_inputs_of` converts plans to the inputs of the simulation; `values_of` simulates them and
+evaluates their paths under the limits. The search, the printed plans and the exhaustive oracle of
+the tests use these two functions, and bounds are tested against them.
 """
 
 from dataclasses import replace
@@ -58,7 +58,7 @@ class Plans:
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """What plans are worth; shape (plans,). `goal_value` is inf where a limit cannot be kept."""
+    """Goals and figures of plans; shape (plans,). `goal_value` is inf if a limit is not kept."""
 
     goal_value: Floats
     least_goal: Floats  # less the error of the paths that it was simulated on
@@ -73,19 +73,19 @@ class Values:
 
     @staticmethod
     def blank(plans: int) -> "Values":
-        """Plans that are not allowed."""
+        """Values of plans that are not allowed."""
         goal_value, least, cost, time, with_any = np.full((5, plans), np.inf)
         chance, overhead = np.zeros(plans), np.ones(plans)
         kept = np.zeros(plans, dtype=bool)
         return Values(goal_value, least, cost, time, with_any, chance, overhead, kept)
 
     def put(self, rows: Ints, values: "Values") -> None:
-        """Set what some of the plans are worth."""
+        """Set the values of some plans."""
         for name in self.__slots__:
             getattr(self, name)[rows] = getattr(values, name)
 
     def with_rows(self, rows: Ints, values: "Values") -> "Values":
-        """These values with others for some of the plans."""
+        """Replace the values of some plans."""
         changed = Values(*(getattr(self, name).copy() for name in self.__slots__))
         changed.put(rows, values)
         return changed
@@ -93,7 +93,7 @@ class Values:
 
 @dataclass(frozen=True, slots=True)
 class Gang:
-    """How a cluster's spot part comes and goes; shape (plans,)."""
+    """The capacity law of a cluster's spot part; shape (plans,)."""
 
     has_spot: Bools
     run_mean_s: Floats
@@ -111,7 +111,7 @@ class Gang:
 
 
 def values_of(space: Space, inputs: PathInputs, allowed: Bools) -> Values:
-    """Simulate what is allowed; what is not gets an infinite goal."""
+    """Simulate the allowed plans; others get an infinite goal."""
     values = Values.blank(len(inputs))
     rows = np.flatnonzero(allowed)
     if not len(rows):
@@ -146,7 +146,7 @@ def values_of(space: Space, inputs: PathInputs, allowed: Bools) -> Values:
 
 
 def goal_error(space: Space, inputs: PathInputs, found: Outcomes) -> Floats:
-    """By how much the goal of each plan may be lower on the printed paths; (plans,)."""
+    """How much lower the goal of each plan may be on the printed paths; (plans,)."""
     if space.printed is None:
         return np.zeros(len(inputs))
     if space.limits.goal != "time":
@@ -157,7 +157,7 @@ def goal_error(space: Space, inputs: PathInputs, found: Outcomes) -> Floats:
 
 
 def limits_kept(limits: Limits, runs: PathFigures) -> Bools:
-    """In which runs every limit on a run is kept; (plans, paths)."""
+    """Which runs keep every limit on a run; (plans, paths)."""
     ok = np.ones(runs.time_s.shape, dtype=bool)
     for limit, most in limits.given(PATH_LIMITS):
         ok &= limit.of_paths(runs) <= most
@@ -166,7 +166,7 @@ def limits_kept(limits: Limits, runs: PathFigures) -> Bools:
 
 @dataclass(frozen=True, slots=True)
 class Reduced:
-    """What plans of one site are reduced to, and the parts that it was computed from."""
+    """Simulation inputs of plans of one site, and the parts they were computed from."""
 
     inputs: PathInputs
     allowed: Bools  # (plans,)
@@ -177,19 +177,19 @@ class Reduced:
 
 
 def path_inputs_of(space: Space, site: Site, plans: Plans) -> tuple[PathInputs, Bools]:
-    """Reduce plans to what their paths are simulated with, and say which are allowed at all."""
+    """Convert plans to simulation inputs, and return which are allowed at all."""
     found = reduced(space, site, plans)
     return found.inputs, found.allowed
 
 
 def reduced(space: Space, site: Site, plans: Plans) -> Reduced:
-    """Plans as path inputs with the best checkpoint interval, and the parts behind them."""
+    """Plans as path inputs with the best checkpoint interval, and their parts."""
     draft = drafts_of(space, site, plans)
     return replace(draft, inputs=with_best_interval(draft.inputs))
 
 
 def with_best_interval(drafts: PathInputs) -> PathInputs:
-    """Path inputs with the best interval between checkpoints; without any, longer than the work."""
+    """Set the best checkpoint interval; without checkpoints, one longer than the work."""
     best = best_interval(
         drafts.run_mean_s,
         drafts.run_sigma,
@@ -203,7 +203,7 @@ def with_best_interval(drafts: PathInputs) -> PathInputs:
 
 
 def drafts_of(space: Space, site: Site, plans: Plans) -> Reduced:
-    """Plans as path inputs whose interval is only the least possible, and the parts behind them."""
+    """Plans as path inputs with the shortest possible interval, and their parts."""
     entries, counts = site.entries, plans.counts
     fleet, found = space.timed(site, counts)
     step_s = found.step_s
@@ -258,9 +258,10 @@ def drafts_of(space: Space, site: Site, plans: Plans) -> Reduced:
 
 
 def servers_usd_per_hour(space: Space, site: Site, counts: Ints) -> Floats:
-    """What parameter servers cost; (plans,). Each is the cheapest CPU machine of the site.
+    """The price of parameter servers; (plans,). Each is the cheapest CPU machine of the site.
 
-    On demand, since all stop without them. Bounds and the fallback's time leave them out.
+    They are on demand, because all workers stop without them. Bounds and the fallback's time omit
+    them.
     """
     if not len(site.tier.usd_per_hour):
         return np.zeros(len(counts))
@@ -310,11 +311,12 @@ def least_used(values: Floats, counts: Ints) -> Floats:
 
 
 def gang_of(space: Space, entries: Entries, counts: Ints) -> Gang:
-    """The law of a cluster's runs: pools add their hazards, the least available one waits.
+    """The law of a cluster's runs: pools add their hazards, and the least available one sets the
+    wait.
 
-    Λ = Σ λ_e·(1 + (x_e - 1)(1 - ρ_e)) + faults of every machine; a gang of x machines of one
-    pool is there with logit availability lower by slope·log2(1 + (x - 1)/8); pools multiply. The
-    shape is that of the pool with the largest hazard. Clusters without spot see faults only.
+    Λ = Σ λ_e·(1 + (x_e - 1)(1 - ρ_e)) + faults of every machine. The logit availability of a gang
+    of x machines of one pool is lower by slope·log2(1 + (x - 1)/8); pools multiply. The shape is
+    that of the pool with the largest hazard. Clusters without spot have faults only.
     """
     used = (counts > 0) & entries.spot
     many = np.maximum(counts, 1)
@@ -359,11 +361,11 @@ def gang_of(space: Space, entries: Entries, counts: Ints) -> Gang:
 def elastic_share(
     space: Space, site: Site, counts: Ints, step_s: Floats, gang: Gang, row: Ints | None = None
 ) -> Floats:
-    """Speed of the on-demand part alone, relative to the whole; 0 for a gang.
+    """Speed of the on-demand part alone, relative to the whole cluster; 0 for a gang.
 
-    Both train on the same global batch, the part in more micro-batches. Where nothing is stated,
-    only ranks that run the whole network are restarted in another number; `row` is that of the
-    whole cluster's layout, if it is known.
+    Both train on the same global batch, the part in more micro-batches. Unless stated otherwise,
+    only ranks that run the whole network restart in another number; `row` is that of the whole
+    cluster's layout, if known.
     """
     share = np.zeros(len(counts))
     counts = np.where(site.entries.spot[None], 0, counts)
@@ -388,7 +390,7 @@ def _resize_s(site: Site, counts: Ints, restore_s: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class FallbackTerms:
-    """The fallback of each plan; shape (plans,); speed 0 where there is none."""
+    """The fallback of each plan; shape (plans,); speed 0 without one."""
 
     speed: Floats
     usd_per_hour: Floats
@@ -401,7 +403,7 @@ class FallbackTerms:
 
     @property
     def inputs(self) -> dict[str, Any]:
-        """What path inputs say of fallbacks, by name."""
+        """The fields of path inputs about fallbacks, by name."""
         return {
             "fallback_speed": self.speed,
             "fallback_usd_per_hour": self.usd_per_hour,
@@ -457,7 +459,7 @@ def _fallback_ok(space: Space, has: Bools, has_spot: Bools, terms: FallbackTerms
 
 
 def plans_without_fallback(space: Space, site: Site, counts: Ints) -> Plans:
-    """Every checkpoint path that makes sense for these clusters, without a fallback."""
+    """Every sensible checkpoint path for these clusters, without a fallback."""
     has_spot = (counts[:, site.entries.spot] > 0).any(axis=1)
     rows, paths = [], []
     for path in space.checkpoint_paths:
@@ -472,7 +474,7 @@ def plans_without_fallback(space: Space, site: Site, counts: Ints) -> Plans:
 
 
 def with_fallbacks(space: Space, site: Site, plans: Plans, choices: Ints) -> tuple[Plans, Ints]:
-    """Each plan with each fallback of its choices, and which plan each of them was.
+    """Each plan with each fallback of its choices, and the original plan of each.
 
     `choices` has shape (plans, choices); -1 is none.
     """

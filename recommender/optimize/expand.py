@@ -1,4 +1,4 @@
-"""How clusters are expanded into plans, and these simulated while they could still be the best."""
+"""Expands clusters into plans, and simulates these while they could still be the best."""
 
 from dataclasses import replace
 
@@ -38,8 +38,8 @@ PLANS_AT_ONCE = 16  # plans simulated before the cutoff is applied again
 def expand_clusters(space: Space, index: int, rows: Ints, counts: Ints, state: SearchState) -> None:
     """Expand clusters into plans and simulate every one that could still be the best.
 
-    Plans without a fallback come first: they also bound what any fallback can save, so only few
-    of the plans with one have to be simulated.
+    Plans without a fallback come first: they also bound what any fallback can save, so few of the
+    plans with one have to be simulated.
     """
     site = space.sites[index].only(rows)
     alone = plans_without_fallback(space, site, counts)

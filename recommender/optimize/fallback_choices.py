@@ -1,11 +1,11 @@
-"""Which fallbacks a plan may have: the cheapest that are fast enough, by several measures.
+"""Selects the fallbacks a plan may have: the cheapest that are fast enough, by several measures.
 
-What a fallback costs depends on how much work is left when it takes over. A large one does all of
-a job for less; a small one starts for less, and does where little is left. And one that is cheaper
-may have to be waited for. So the cheapest of all and the cheapest of those that are likely there
-are tried, among those that are at least half, 1, 2 and 4 times as fast as the cluster: a faster one
-lets the job wait longer for spot. Where that leaves few, those that are cheapest for little work
-or surely there are tried as well: for jobs of minutes they may save half.
+The cost of a fallback depends on how much work is left when it takes over. A large one does a whole
+job for less; a small one starts for less, which is better if little is left. A cheaper one may
+involve a wait. So the cheapest of all and the cheapest of those that are likely available are
+tried, among those that are at least half, 1, 2 and 4 times as fast as the cluster: a faster one
+lets the job wait longer for spot. If few remain, those that are cheapest for little work or most
+surely available are tried as well: for jobs of minutes they may save half.
 """
 
 import numpy as np
@@ -43,10 +43,10 @@ def fallback_choices(fall: Fallbacks, step_s: Floats, steps_left: float) -> Ints
 
 
 def slower_choices(fall: Fallbacks, step_s: Floats, than_s: Floats, tried: Bools) -> Ints:
-    """Fallbacks slower than `than_s` a step that clusters may have instead; -1 none.
+    """Fallbacks slower than `than_s` per step that clusters may have instead; -1 none.
 
-    At least `SLOWEST` times as fast as the cluster, but those `tried`; shape (plans, most of any).
-    `tried` has shape (plans, fallbacks), the others (plans,).
+    At least `SLOWEST` times as fast as the cluster, except those `tried`; shape (plans, most of
+    any). `tried` has shape (plans, fallbacks), the others (plans,).
     """
     steps = fall.step_s[None]
     fits = (steps > than_s[:, None]) & (steps <= step_s[:, None] / SLOWEST * (1 + 1e-9))
@@ -58,7 +58,7 @@ def slower_choices(fall: Fallbacks, step_s: Floats, than_s: Floats, tried: Bools
 def worth_trying(
     step_s: Floats, usd_per_hour: Floats, boot_s: Floats, at_once: Floats, steps_left: float
 ) -> Ints:
-    """Of on-demand clusters, slowest first, those that none beats in speed and by some measure."""
+    """On-demand clusters, slowest first, that none beats in both speed and some measure."""
     bills = [_bill(step_s, usd_per_hour, boot_s, share * steps_left) for share in (1.0, LITTLE)]
     every = [
         rows[_least_from(usd[rows])] for rows in _compared(at_once, LIKELY, SURE) for usd in bills
@@ -71,9 +71,9 @@ def worth_trying(
 def of_each_speed(
     step_s: Floats, usd_per_hour: Floats, boot_s: Floats, at_once: Floats, steps_left: float
 ) -> Ints:
-    """Of on-demand clusters the cheapest of each speed, by the same measures.
+    """The cheapest on-demand clusters of each speed, by the same measures.
 
-    Speeds in steps of a tenth, the same for all questions.
+    Speeds are in steps of a tenth, the same for all questions.
     """
     speed = np.floor(np.log(step_s) / np.log(SPEED_STEP)).astype(np.int64)
     bills = [_bill(step_s, usd_per_hour, boot_s, share * steps_left) for share in (1.0, LITTLE)]

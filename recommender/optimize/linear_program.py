@@ -1,10 +1,8 @@
-"""Linear programs: named variables and rows, solver, files; the one place that knows PuLP.
+"""Linear programs: named variables and rows, solver, files; the only module that uses PuLP.
 
-A solver is never believed: `violated` recomputes every row of a solution in rational arithmetic.
-
-HiGHS runs with one thread and a fixed seed. Its answer counts as a proof only with
-`sol_status` 1 (under a time limit `LpStatus` says "Optimal" as well) or as infeasible, and
-only after every row was recomputed in rational arithmetic.
+HiGHS runs with one thread and a fixed seed. Its answer counts as a proof only with `sol_status` 1
+(under a time limit `LpStatus` says "Optimal" as well) or as infeasible, and only after `violated`
+has recomputed every row of the solution in rational arithmetic.
 """
 
 from collections.abc import Mapping, Sequence
@@ -39,7 +37,7 @@ class Row:
 
 @dataclass(slots=True)
 class Model:
-    """A minimisation: what is sought, the unknowns and the rows, all named."""
+    """A minimisation: objective, variables and rows, all named."""
 
     name: str
     objective: dict[str, float] = field(default_factory=dict)
@@ -47,7 +45,7 @@ class Model:
     rows: dict[str, Row] = field(default_factory=dict)
 
     def variable(self, name: str, high: float) -> None:
-        """Add an unknown from 0 to `high`."""
+        """Add a variable from 0 to `high`."""
         if name in self.variables:
             raise ValueError(f"two variables are called {name}")
         self.variables[name] = high
@@ -62,7 +60,7 @@ class Model:
 
 @dataclass(frozen=True, slots=True)
 class Solution:
-    """What a solver reported; only "optimal" and "infeasible" are proofs."""
+    """The result of a solver; only "optimal" and "infeasible" are proofs."""
 
     status: Status
     values: Mapping[str, float]
@@ -71,7 +69,7 @@ class Solution:
 
 
 def violated(model: Model, values: Mapping[str, float]) -> tuple[str, ...]:
-    """Names of the rows and ranges that a solution does not keep, in rational arithmetic."""
+    """Names of the rows and ranges that a solution breaks, in rational arithmetic."""
     exact = {name: Fraction(value) for name, value in values.items()}
     ranges = model.variables.items()
     not_kept = [name for name, high in ranges if not _in_range(high, exact.get(name))]
@@ -102,7 +100,7 @@ _SOLVERS = {"highs": "HiGHS", "cbc": "PULP_CBC_CMD"}
 
 
 def solve(model: Model, seconds: float = SECONDS, solver: Solver = "highs") -> Solution:
-    """Minimise a program; a solution that breaks a row is no solution."""
+    """Minimise a program; a solution that breaks a row is rejected."""
     problem, rows = _problem(model)
     options = {"msg": False, "timeLimit": seconds, "threads": 1}
     if solver == "highs":
@@ -125,7 +123,7 @@ def solve(model: Model, seconds: float = SECONDS, solver: Solver = "highs") -> S
 
 
 def write(model: Model, path: Path, conflict: Sequence[str] = ()) -> None:
-    """Save a program as an .lp file with its names; rows in conflict are named at its top."""
+    """Save a program as an .lp file with its names; conflicting rows are listed at its top."""
     head = f"\\ These rows cannot be kept together: {', '.join(conflict)}\n" if conflict else ""
     with TemporaryDirectory() as folder:  # PuLP writes files only, and half of one on a full disk
         aside = Path(folder, "program.lp")

@@ -1,20 +1,21 @@
-"""The master program: which shares of the job's work go to which configuration.
+"""The master program: the share of the job's work of each configuration.
 
-A column c is a cluster (an offer or a failover list × machines) with a checkpoint path, as if it
-did the whole job (`columns.py`); y_c is the share of the work done on it.
+A column c is a cluster (an offer or a failover list × machines) with a checkpoint path, rated as if
+it did the whole job (`columns.py`); y_c is the share of the work done on it.
 
-    min  Σ usd_c·y_c                      or, where time is the goal, Σ hours_c·y_c
+    min  Σ usd_c·y_c                      or, if time is the goal, Σ hours_c·y_c
     work       Σ y_c = 1
-    deadline   Σ T_c·y_c <= D             T_c: hours at the chance asked for
-    budget     Σ K_c·y_c <= B             K_c: USD at the chance asked for
-    overhead   Σ o_c·y_c <= ω             o_c: work lost per useful work
-    hourly     Σ p_c·y_c <= H             p_c: most USD per hour
-    quota_q    Σ u_qc·y_c <= Q_q          u_qc: what its machines use of a quota
+    deadline   Σ T_c·y_c <= D             T_c: hours, quantile at the confidence
+    budget     Σ K_c·y_c <= B             K_c: USD, quantile at the confidence
+    overhead   Σ o_c·y_c <= ω             o_c: overhead per useful work
+    hourly     Σ p_c·y_c <= H             p_c: maximum USD per hour
+    quota_q    Σ u_qc·y_c <= Q_q          u_qc: use of quota q by its machines
     0 <= y_c <= 1
 
-Two columns in the solution are a plan with a change in time, as a fallback makes it. The program
-ranks: renewal rates are no bounds, so its solution says which plans the Monte Carlo judges
-first, and the exact search proves or improves. What a row is worth is its dual.
+Two columns in the solution mean a change of machines during the job, as with a fallback. The
+program only ranks, because renewal rates are not bounds: its solution selects the plans that the
+Monte Carlo evaluates first, and the exact search proves or improves. The value of a limit is the
+dual of its row.
 """
 
 import re
@@ -48,7 +49,7 @@ class MasterProgram:
 
     @property
     def share(self) -> Floats:
-        """Share of the work of each column; zeros where there is no solution."""
+        """Share of the work of each column; zeros without a solution."""
         return np.array([self.solution.values.get(name, 0.0) for name in self.names])
 
     @property
@@ -57,7 +58,7 @@ class MasterProgram:
         return float(self.share[self.columns.spot].sum())
 
     def conflict(self) -> tuple[str, ...]:
-        """Rows that cannot be kept together, none of which can be left out; () if all can."""
+        """An irreducible set of rows that cannot be kept together; () if all can."""
         if self.solution.status != "infeasible":
             return ()
         rows = [name for name in self.model.rows if name != WORK]
@@ -74,9 +75,9 @@ def _with_rows(model: Model, names: Sequence[str]) -> Model:
 
 
 def master_program(space: Space, clusters: Sequence[Cluster]) -> MasterProgram | None:
-    """Build the program of the columns that no other beats, and solve it; None without columns.
+    """Build and solve the program of the columns that no other dominates; None without columns.
 
-    Mixes of markets around the best of the clusters stand in it as well.
+    It also contains mixes of markets around the best clusters.
     """
     found = columns_of(space, clusters) if clusters else None
     if found is None or not len(found):

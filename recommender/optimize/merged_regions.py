@@ -1,9 +1,9 @@
-"""What no cluster of several types can beat, in any region: all regions of a provider as one.
+"""Lower bounds of clusters of several types in any region: all regions of a provider merged.
 
-A site of one entry per type and market, each as good as in any region, has a cluster for every
-mix of every region that costs and takes no more. Sets of its entries are grown (`entry_sets.py`)
-until none is left below the best plan, which rules mixes out, or so many were looked at: then the
-least bound of those that wait is what a mix could cost or take at best.
+A site with one entry per type and market, each as good as in the best region, has a cluster for
+every mix of every region that is at least as cheap and fast. Sets of its entries are grown
+(`entry_sets.py`) until none is below the best plan, which rules mixes out, or until so many were
+examined: then the smallest bound of the waiting sets bounds every mix.
 """
 
 import heapq
@@ -21,7 +21,7 @@ LOOK = 20  # sets after which those left are given up if at this pace they would
 
 
 def least_mix_goal(space: Space, sites: Sequence[Site], cutoff: float, sets: int) -> float:
-    """Least goal of any cluster of several entries in one region, the cutoff if none is below it.
+    """Lower bound of any cluster of several entries in one region; the cutoff if none is below it.
 
     `sites` are those of the providers, each with the entries of all its regions. At most so many
     sets of entries are grown.
@@ -54,7 +54,7 @@ def least_mix_goal(space: Space, sites: Sequence[Site], cutoff: float, sets: int
 
 
 def of_all_regions(site: Site) -> Site:
-    """A site of one entry per type and market, each as good as in any region."""
+    """A site with one entry per type and market, each as good as in the best region."""
     key = site.entries.kind * 2 + site.entries.spot
     rows = np.sort(np.unique(key, return_index=True)[1])
     groups = [np.flatnonzero(key == key[row]) for row in rows]

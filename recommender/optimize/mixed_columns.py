@@ -1,12 +1,12 @@
-"""Columns that mix: a core with spot around it, and several types where quotas are short.
+"""Columns of mixed clusters: an on-demand core with spot, and several types under tight quotas.
 
-An elastic job goes on with its on-demand core while the spot machines are away. The core is paid
-all the time, at three to six times the price of spot, so such a mix pays only where waiting or a
-late fallback costs more. A few of them around the best spot clusters stand in the master program,
-which says how many of each would do; their estimates decide whether one is simulated.
+An elastic job continues on its on-demand core while the spot machines are away. The core is paid
+all the time, at three to six times the price of spot, so such a mix pays only if waiting or a late
+fallback costs more. A few of them around the best spot clusters are in the master program, which
+selects how much of each; their estimates decide whether one is simulated.
 
-Where quotas leave few machines of each family, the machines of several families in one region
-are put together, the quickest or the cheapest work first.
+If quotas leave few machines of each family, machines of several families in one region are
+combined, the fastest or the cheapest first.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ TRIED_PLACES = 8  # regions and markets in which these are tried, by each order
 
 
 def mixed_clusters(space: Space, clusters: Sequence[Cluster], columns: Columns) -> list[Cluster]:
-    """Mixes worth a column; of markets only where the job can go on with part of its machines."""
+    """Mixes worth a column; those of markets only if the job can continue in part."""
     if not space.mix or space.limits.max_machines < 2:
         return []
     found = [mix for index in range(len(space.sites)) for mix in _under_quotas(space, index)]
@@ -106,7 +106,7 @@ def _under_quotas(space: Space, index: int) -> list[Cluster]:
 
 
 def most_machines(space: Space, site: Site) -> Ints:
-    """Most machines of each entry that the quotas allow on their own."""
+    """The most machines of each entry that the quotas allow on their own."""
     most = np.minimum(site.entries.cap, space.limits.max_machines).astype(np.float64)
     for use, quota in zip(site.quota_use, site.quota, strict=True):
         most = np.where(use > 0, np.minimum(most, (quota + 1e-9) / np.maximum(use, 1e-9)), most)

@@ -1,14 +1,14 @@
-"""Fallbacks that take over before the last moment, where that is what keeps an overhead limit.
+"""Starts fallbacks before the last possible moment, if that is needed to keep an overhead limit.
 
-A plan that waits for spot as long as its deadline allows may lose more work on the way than
-`--max-overhead` allows. The sooner its fallback takes over, the less of the work is done on
-machines that are taken back, and the less of it is lost; spot being the cheaper, the more it costs.
-So of all moments the last one that keeps the limit is sought: by how much the reserve of the
-fallback rule has to grow. What keeps it at the last moment that the deadline allows stays as it is.
+A plan that waits for spot as long as its deadline allows may lose more work than `--max-overhead`
+allows. The earlier its fallback takes over, the less work is done and lost on machines that are
+reclaimed, but since spot is cheaper, the more it costs. So the last moment that keeps the limit is
+found, as an increase of the reserve of the fallback rule. Plans that keep the limit at the last
+moment that the deadline allows are unchanged.
 
-With earlier switches the overhead falls until so many paths are handed over that their restarts
-count more: moments are tried from the latest on, and the first that keeps the limit is narrowed
-down. Only plans that would be the best but for their overhead are tried earlier.
+With earlier switches the overhead first falls, until so many paths are handed over that their
+restarts dominate. Moments are tried from the latest on, and the first that keeps the limit is
+refined. Only plans that would be the best but for their overhead are tried earlier.
 """
 
 from dataclasses import replace
@@ -32,7 +32,7 @@ ROUGHLY, CLOSELY = 1, 8  # how often the piece between two of them is narrowed a
 
 @dataclass(frozen=True, slots=True)
 class Switched:
-    """Plans whose fallbacks take over when the overhead limit asks; shape (plans,)."""
+    """Plans whose fallbacks take over when the overhead limit requires; shape (plans,)."""
 
     inputs: PathInputs
     values: Values
@@ -43,11 +43,11 @@ class Switched:
 def switched_in_time(
     space: Space, inputs: PathInputs, values: Values, below: float = np.inf, rounds: int = CLOSELY
 ) -> Switched:
-    """Plans with a fallback that would be better than `below` but for their overhead, switched.
+    """Switch earlier the plans with a fallback that would beat `below` but for their overhead.
 
-    `values` are those of the last moment that the deadline allows. On the paths of a search a limit
-    may be broken within their error: there `ROUGHLY` will do, since on those printed the moment is
-    sought again.
+    `values` are those of the last moment that the deadline allows. On search paths a limit may be
+    broken within sampling error, so `ROUGHLY` is enough: on the printed paths the moment is
+    computed again.
     """
     early_s, lossy = np.zeros(len(inputs)), _lossy(space, inputs, values, below)
     rows = np.flatnonzero(lossy)

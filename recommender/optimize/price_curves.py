@@ -45,7 +45,7 @@ class Groups:
     amount: Floats  # (groups,): the quota
 
     def machines(self, chosen: list[int], more: Ints, begin: Ints, most: int) -> Ints:
-        """Most machines next to one of each chosen and one more, if from `begin` on; (more,)."""
+        """The most machines besides one of each chosen and one more, from `begin` on; (more,)."""
         left = self.amount - self.use[chosen].sum(axis=0) - self.use[more]
         with np.errstate(invalid="ignore"):
             each = np.floor((left + 1e-9) / self.least[begin])
@@ -54,7 +54,7 @@ class Groups:
 
 
 def usable(site: Site, most: int) -> Ints:
-    """Most machines of each entry that its cap and every quota allow on their own."""
+    """The most machines of each entry that its cap and every quota allow on their own."""
     fits = np.minimum(site.entries.cap, most)
     for use, quota in zip(site.quota_use, site.quota, strict=True):
         with np.errstate(divide="ignore", over="ignore"):
@@ -64,7 +64,7 @@ def usable(site: Site, most: int) -> Ints:
 
 
 def groups_of(site: Site, speed: Floats) -> Groups:
-    """The first quota of each entry, and what can be computed within it."""
+    """The first quota of each entry, and the compute possible within it."""
     member = np.full(len(speed), len(site.quota))
     for row in range(len(site.quota) - 1, -1, -1):
         member = np.where(site.quota_use[row] > 0, row, member)
@@ -91,11 +91,11 @@ def curves(
 ) -> Curves:
     """One curve for each weight; `bill`, `speed` and `spot` have shape (entries,).
 
-    Left out are pieces that begin where so many `machines` do not reach: of two hundred machines
+    Pieces that begin beyond the reach of so many `machines` are left out: of two hundred machines
     with a number each, nine in ten.
 
-    On a piece of slope λ every type in use costs at least bill + μ - min(λ, β_g)·speed next to the
-    line: its reduced cost, as groups cheaper than λ are full.
+    On a piece of slope λ every type in use costs at least bill + μ - min(λ, β_g)·speed in addition
+    to the line: its reduced cost, because groups cheaper than λ are full.
     """
     weighed = bill + weights[:, None]
     each = np.maximum(weighed / speed, 0.0)  # rounding must not turn the least slope negative
@@ -115,9 +115,10 @@ def curves(
 
 
 def sums_from(values: Floats, most: int) -> Floats:
-    """Sums of the fewest smallest values among those from each row on; (rows + 1, most + 1, ...).
+    """Sums of the smallest values among those from each row on, by their number; (rows + 1, most +
+    1, ...).
 
-    `values` has shape (rows, ...); only what is finite counts, and the rest adds nothing.
+    `values` has shape (rows, ...); only finite values count, and the rest adds nothing.
     """
     found = np.zeros((len(values) + 1, most + 1, *values.shape[1:]))
     for row in range(len(values) if most else 0):
@@ -129,7 +130,7 @@ def sums_from(values: Floats, most: int) -> Floats:
 
 
 def weights_of(bill: Floats, speed: Floats) -> Floats:
-    """Weights at which curves touch: none, minus the cheapest machine, edges of the lower hull."""
+    """Weights at which curves touch: zero, minus the cheapest machine, edges of the lower hull."""
     order = np.lexsort((bill, speed))
     hull: list[tuple[float, float]] = []
     for x, y in zip(speed[order].tolist(), bill[order].tolist(), strict=True):
@@ -156,7 +157,7 @@ def _above(a: tuple[float, float], b: tuple[float, float], c: tuple[float, float
 
 @dataclass(frozen=True, slots=True)
 class OtherMachines:
-    """Machines next to those of supports, by case of their number; (supports or none, cases)."""
+    """The other machines of supports, by case of their number; (supports or none, cases)."""
 
     own_price: Floats  # price of one machine of each entry of the support
     share: Floats  # of the prices of others that counts
@@ -167,7 +168,7 @@ class OtherMachines:
     begin: Ints  # (supports,): of the entries from here on
 
     def at(self, c: Curves) -> tuple[Floats, Floats]:
-        """Price at no compute, and slope, of every piece; (supports, cases, weights, pieces)."""
+        """Price at zero compute, and slope, of every piece; (supports, cases, weights, pieces)."""
         machines = np.where(c.weight < 0.0, self.min_machines[:, None], self.max_machines[:, None])
         begin = self.own_speed[:, None, None, None] + c.start
         more = c.types[self.begin[:, None], np.minimum(self.min_types, c.types.shape[1] - 1)]
@@ -180,7 +181,7 @@ class OtherMachines:
 
 
 def reach(c: Curves, o: OtherMachines, money: Floats) -> Floats:
-    """Most compute for a sum in each case, 0 where the support itself is more expensive.
+    """The most compute for a sum in each case, 0 if the support itself is more expensive.
 
     Shape (supports, cases).
     """
@@ -192,9 +193,9 @@ def reach(c: Curves, o: OtherMachines, money: Floats) -> Floats:
 
 
 def least_product(c: Curves, o: OtherMachines, lines: Lines, low: Floats, high: Floats) -> Floats:
-    """Least price times step with a compute between two; (supports, cases).
+    """The smallest product of price and step with a compute between two values; (supports, cases).
 
-    On a piece (p + b·R)·(t + a/R) is least at R = √(p·a/(b·t)), or at an end.
+    On a piece (p + b·R)·(t + a/R) has its minimum at R = √(p·a/(b·t)), or at an end.
     """
     intercept, slope = o.at(c)
     begin, end = (o.own_speed[:, None, None, None] + part for part in (c.start, c.end))
@@ -213,7 +214,7 @@ def least_product(c: Curves, o: OtherMachines, lines: Lines, low: Floats, high: 
 
 
 def within(c: Curves, o: OtherMachines, lines: Lines, most: float) -> Floats:
-    """Most compute at which price times step is no more than this; 0 where it never is.
+    """The most compute at which price times step is at most this; 0 if it never is.
 
     (p + b·R)·(t + a/R) <= most is a quadratic in R on every piece. Shape (supports, cases).
     """

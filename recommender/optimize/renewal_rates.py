@@ -40,7 +40,7 @@ MIDDLE = 0.05  # on either side is left out of the trimmed mean, as in `risk/run
 
 @dataclass(frozen=True, slots=True)
 class Scenarios:
-    """States of capacity, and of the speed in each; the last run ends early or lasts in each."""
+    """States of capacity, and of the speed in each; in each the last run ends early or lasts."""
 
     zone: Floats  # standard normal; (states,)
     residue: Floats  # share of uniform draws; 0 where capacity is there at the request; (states,)
@@ -83,7 +83,7 @@ class Rates:
         return np.asarray((values * self.weight).sum(axis=1))
 
     def ordered(self, values: Floats) -> "Ordered":
-        """The values of each plan in rising order, and how much weight they reach."""
+        """The values of each plan in ascending order, and their cumulative weights."""
         order = np.argsort(values, axis=1)
         weight = np.take_along_axis(self.weight, order, axis=1)
         return Ordered(np.take_along_axis(values, order, axis=1), weight, np.cumsum(weight, axis=1))
@@ -91,7 +91,7 @@ class Rates:
 
 @dataclass(frozen=True, slots=True)
 class Ordered:
-    """Values in rising order, their weights, and the sum of these; shape (plans, scenarios)."""
+    """Values in ascending order, their weights and cumulative weights; shape (plans, scenarios)."""
 
     value: Floats
     weight: Floats
@@ -124,7 +124,7 @@ class _Capacity:
 
 
 def rates(p: PathInputs) -> Rates:
-    """Work plans out in every scenario, each without its fallback."""
+    """Evaluate plans in every scenario, each without its fallback."""
     s, cycle = scenarios(), _cycle(p)
     capacity = _capacity(p, s).at_each_speed(len(s.speed))
     slower = np.exp(p.speed_sigma[:, None] * s.speed[None])
@@ -253,10 +253,10 @@ class FallbackRates:
 
 
 def with_fallback(found: Rates, fall: FallbackRates) -> Rates:
-    """Plans that a fallback takes over just in time.
+    """Plans with a fallback that takes over just in time.
 
-    Where a scenario is late by itself, the share φ = (T - D)/(T - T_f) of the work is done on
-    the fallback, which alone takes T_f = start + W/speed.
+    If a scenario is late on its own, the share φ = (T - D)/(T - T_f) of the work is done on the
+    fallback, which alone takes T_f = start + W/speed.
     """
     whole_s = found.work_s * fall.step_ratio[:, None]
     alone = fall.start_s[:, None] + whole_s

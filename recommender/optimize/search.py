@@ -1,14 +1,14 @@
-"""The exact search: singles first, then sets of entries, each pruned by a proven lower bound.
+"""The exact search: single types first, then sets of entries, each pruned by a proven lower bound.
 
-1. Every cluster of one entry gets a lower bound; best bound first, its plans are simulated until
-   the next bound is no better than the incumbent.
-2. Sets of entries (supports) of one site grow while their bound beats the incumbent; what a
-   surviving set allows is enumerated and evaluated in the same way.
+1. Every cluster of one entry gets a lower bound. In the order of the bounds, its plans are
+   simulated until the next bound is no better than the incumbent.
+2. Sets of entries (supports) of one site grow while their bound beats the incumbent; the clusters
+   of a surviving set are enumerated and evaluated in the same way.
 
-Where checkpoints may go to an anchor only, no cluster of one entry has anywhere to save, and the
-general search would meet one on-demand machine next to spot machines of its type late. These mixes
-are few, so all of them come first (`search_anchored`). The search stops early after `most` plans
-and then reports the gap that is left.
+If checkpoints may go to an anchor only, no cluster of one entry has a checkpoint path, and the
+general search would find one on-demand machine with spot machines of its type late. These mixes are
+few, so all of them come first (`search_anchored`). The search stops early after `most` plans and
+then reports the remaining gap.
 """
 
 import heapq
@@ -51,7 +51,7 @@ TIGHTEN = 200  # plans simulated before lower bounds from tables, slow to make, 
 
 
 def anchors_only(space: Space) -> bool:
-    """Whether an anchor is the only place that spot machines may save to."""
+    """Whether spot machines may save to an anchor only."""
     return ANCHOR in space.checkpoint_paths and OBJECT_STORE not in space.checkpoint_paths
 
 
@@ -95,10 +95,10 @@ def search(
 
 
 def search_mixes(space: Space, state: SearchState, first: int = 0) -> None:
-    """Clusters of several entries of one site, for the sites from `first` on.
+    """Search clusters of several entries of one site, for the sites from `first` on.
 
-    Sets of entries of all sites stand in one queue, best bound first; a site with too many
-    clusters to list is searched by boxes of counts.
+    Sets of entries of all sites share one queue, best bound first; a site with too many clusters to
+    list is searched by boxes of counts.
     """
     from recommender.optimize.bounds.site import SiteBounds, lines_of, site_bounds_of
     from recommender.optimize.branch_and_bound import (
@@ -161,7 +161,7 @@ def _expand_leaves(
 
 
 def judge_first(space: Space, clusters: Sequence[Cluster], state: SearchState) -> None:
-    """Simulate the plans of clusters that the master program puts first."""
+    """Simulate the plans of the clusters that the master program ranks first."""
     for start in range(0, len(clusters), PAIR_CLUSTERS_AT_ONCE):
         some = clusters[start : start + PAIR_CLUSTERS_AT_ONCE]
         for index in sorted({cluster.site for cluster in some}):
@@ -173,7 +173,7 @@ def judge_first(space: Space, clusters: Sequence[Cluster], state: SearchState) -
 def search_singles(
     space: Space, state: SearchState, masks: Masks | None = None, queue: "SingleQueue | None" = None
 ) -> None:
-    """Clusters of one entry, cheapest lower bound first; `queue` if it was made before."""
+    """Search clusters of one entry by ascending lower bound; `queue` if already made."""
     if queue is None:
         step_s = single_steps(space.job, space.columns, space.limits.max_machines)
         queue = single_queue(space, step_s)
@@ -204,7 +204,7 @@ class SingleQueue:
     step_s: Floats  # by (kind, machines) instead
 
     def without(self, done: Collection[tuple[int, int, int]]) -> "SingleQueue":
-        """The clusters but some, each given by site, entry and machines."""
+        """The clusters without some, each given by site, entry and machines."""
         if not done:
             return self
         most = int(self.machines.max(initial=0)) + 1
@@ -214,7 +214,7 @@ class SingleQueue:
         return self._kept(~np.isin(key, gone))
 
     def up_to(self, most: int) -> "SingleQueue":
-        """The clusters of so many machines at most."""
+        """The clusters of at most so many machines."""
         return self._kept(self.machines <= most)
 
     def masked(self, masks: Masks) -> "SingleQueue":
@@ -236,7 +236,7 @@ class SingleQueue:
 
 
 def single_queue(space: Space, step_s: Floats) -> SingleQueue:
-    """Every cluster of one entry, by its quick lower bound."""
+    """Every cluster of one entry, with its quick lower bound."""
     parts = []
     for index, site in enumerate(space.sites):
         if not site.singles or not len(site.entries):
@@ -275,10 +275,10 @@ def _expand_singles(
 
 
 def single_lower_bounds(space: Space, site: Site, step_s: Floats) -> Floats:
-    """Quick lower bound of every (entry, number of machines) of a site; inf where not allowed.
+    """Quick lower bound of every (entry, number of machines) of a site; inf if not allowed.
 
-    Least overheads are simulated: they are asked for when a cluster's turn comes, with its plans,
-    and here any is allowed.
+    Smallest overheads need a simulation, so they are computed when a cluster's turn comes; here any
+    overhead is allowed.
     """
     if space.limits.max_overhead is not None:
         space = replace(space, limits=replace(space.limits, max_overhead=np.inf))

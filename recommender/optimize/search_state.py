@@ -1,4 +1,4 @@
-"""The state of a search: what it found, what is open, and who waits for it."""
+"""The state of a search: its incumbents, its open plans, and the watch that reports progress."""
 
 from dataclasses import field, replace
 
@@ -43,23 +43,23 @@ class Candidate:
 
 
 def ranking_key(candidate: Candidate) -> tuple[float, int, int, float, tuple[int, ...]]:
-    """Least goal first; ties go to fewer machines, then fewer kinds, then the cheaper.
+    """Sort key: least goal first; ties go to fewer machines, then fewer kinds, then the cheaper.
 
-    Where time is the goal, the same machines take as long in every region.
+    If time is the goal, the same machines take as long in every region.
     """
     c = candidate
     return (c.goal_value, sum(c.counts), len(c.entries), c.cost_usd, c.entries)
 
 
 def key_of(candidate: Candidate) -> Shape:
-    """Of the plans of one shape the best is kept."""
+    """The shape of a plan; of each shape only the best plan is kept."""
     c = candidate
     return (c.site, c.entries, sum(c.counts), c.checkpoint_path, c.fallback >= 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Screened:
-    """A plan that may be the best, by the paths of a search."""
+    """A plan that may be the best according to the search paths."""
 
     candidate: Candidate
     batch: PathInputs  # of the plans simulated with it
@@ -70,7 +70,7 @@ class Screened:
 
     @property
     def inputs(self) -> PathInputs:
-        """What its paths are simulated with: one row."""
+        """The simulation inputs of the plan: one row."""
         return self.batch.take(np.array([self.row]))
 
 
@@ -96,24 +96,24 @@ class SearchState:
 
     @property
     def cutoff(self) -> float:
-        """Lower bounds above this cannot matter."""
+        """Plans with lower bounds above this cannot matter."""
         return (
             self.best_goal * (1.0 + self.slack) if self.slack else self.best_goal * (1.0 - EPSILON)
         )
 
     @property
     def open_below(self) -> float:
-        """Plans whose goal may be less than this may be better than the best."""
+        """Plans whose goal may be below this may be better than the best."""
         return max(self.best_goal, self.screened_goal) * (1.0 - EPSILON)
 
     @property
     def screened_goal(self) -> float:
-        """The goal of the best plan on the paths of the search."""
+        """The goal of the best plan on the search paths."""
         return self.best_goal if self.lead is None else self.lead.candidate.goal_value
 
     @property
     def exhausted(self) -> bool:
-        """Whether the search must end: the plans or supports allowed are used up, or stopped."""
+        """Whether the search must end: its plans or supports are used up, or it was stopped."""
         far = self.bound < self.best_goal * (1.0 - WIDE_GAP)
         most = min(self.patience, self.max_supports) if far else self.max_supports
         used_up = self.supports_expanded >= most
@@ -121,16 +121,16 @@ class SearchState:
 
     @property
     def may_follow(self) -> bool:
-        """Whether the search may spend more on the printed paths: as much as on its own."""
+        """Whether the search may simulate more on the printed paths: as much as on its own."""
         return not self.stopped and FOLLOWED * self.plans_followed < self.max_plans
 
     @property
     def gap_now(self) -> float:
-        """The gap that stopping at this moment would leave."""
+        """The gap if the search stopped now."""
         return replace(self, open_bound=min(self.bound, self.open_bound)).gap()
 
     def best_candidate(self) -> Candidate:
-        """The best plan; call it only where one was kept."""
+        """The best plan; only valid if one was found."""
         return min(self.incumbents.values(), key=ranking_key)
 
     def gap(self) -> float:
@@ -142,9 +142,9 @@ class SearchState:
 
 @dataclass(slots=True)
 class Watch:
-    """The search that runs now, for who waits for it, and their wish to end it.
+    """The running search, for those who display its progress or stop it.
 
-    The search writes `state`, and reads `stopped` there: whoever watches reads the one and calls
+    The search writes `state` and reads `stopped`; the user interface reads `state` and calls
     `stop`, so neither calls the other.
     """
 
@@ -153,16 +153,16 @@ class Watch:
     asked: bool = False  # to end
 
     def show(self, state: SearchState, may_stop: bool = False) -> None:
-        """A search begins; one that follows a search that was stopped ends at once."""
+        """Register a search; after a stop, later searches end at once."""
         self.state, self.may_stop = state, may_stop
         state.stopped = may_stop and self.asked
 
     def close(self) -> None:
-        """The search is over."""
+        """Unregister the search when it is over."""
         self.state, self.may_stop = None, False
 
     def stop(self) -> bool:
-        """Ask for the best plan so far; tell whether the search that runs can still be asked."""
+        """Ask for the best plan so far; return whether a running search can still stop."""
         if self.state is None or not self.may_stop or self.asked:
             return False
         self.asked = self.state.stopped = True

@@ -1,8 +1,8 @@
 """The plan space: what may be combined into a plan, as columns.
 
-An *entry* is an instance type in one market at one site; a *site* is where a cluster lives: a
-region, or the failover list of one type across regions. A plan is a count per entry, a
-checkpoint path and a fallback, so everything below is arrays over entries or over fallbacks.
+An *entry* is an instance type in one market at one site. A *site* is where a cluster runs: a
+region, or the failover list of one type across regions. A plan is a count per entry, a checkpoint
+path and a fallback, so everything below is arrays over entries or over fallbacks.
 """
 
 from dataclasses import field, replace
@@ -84,7 +84,7 @@ class Fallbacks:
 
     @property
     def law(self) -> OnDemandLaw:
-        """How soon each is there."""
+        """How soon each fallback is available."""
         return OnDemandLaw(self.at_once, self.wait_s)
 
     def none(self) -> "Fallbacks":
@@ -104,7 +104,7 @@ class Fallbacks:
 
 @dataclass(frozen=True, slots=True)
 class Tier:
-    """CPU machines that can take checkpoints into memory; shape (types,)."""
+    """CPU machines that can receive checkpoints in memory; shape (types,)."""
 
     offer: Ints
     region: Ints
@@ -118,7 +118,7 @@ class Tier:
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """One place a cluster can live, and what is on offer there."""
+    """One location where a cluster can run, and its offers."""
 
     provider: str
     region: str  # "" where every cluster is a single entry of its own region or list
@@ -149,7 +149,7 @@ class SingleClusters:
         return self.steps.step_s.reshape(-1, self.most)
 
     def rows_of(self, kind: Ints, counts: Ints) -> Ints | None:
-        """Where clusters stand, `counts` of entries of these kinds; None if some do not."""
+        """The rows of clusters of these kinds with these `counts`; None if some are missing."""
         used, n = counts > 0, counts.sum(axis=1)
         if not len(n) or n.max() > self.most or (used.sum(axis=1) != 1).any():
             return None
@@ -176,24 +176,24 @@ class Space:
 
     @property
     def path_count(self) -> int:
-        """How many paths decide: on these a lower bound holds."""
+        """The number of deciding paths, on which a lower bound holds."""
         return (self.printed or self.cache).path_count
 
     @property
     def least_chance(self) -> float:
-        """The chance on the paths of a search that may still be the one asked for."""
+        """The smallest chance on the search paths that may still be the required one."""
         sure = self.limits.confidence
         if self.printed is None:
             return sure
         return chance_less_error(sure, self.cache.path_count, self.printed.path_count)
 
     def on_printed_paths(self) -> "Space":
-        """This space with nothing but the paths that decide."""
+        """This space with the deciding paths only."""
         return self if self.printed is None else replace(self, cache=self.printed, printed=None)
 
     @property
     def seed(self) -> int:
-        """What the paths are drawn from."""
+        """The seed of the paths."""
         return self.cache.seed
 
     def fleet(self, site: Site, counts: Ints) -> Clusters:
@@ -205,7 +205,7 @@ class Space:
         return Clusters(kind, *(getattr(fleet, name) for name in Clusters.__slots__[1:]))
 
     def timed(self, site: Site, counts: Ints) -> tuple[Clusters, Steps]:
-        """Clusters of a site and their steps; those of one kind are worked out once."""
+        """Clusters of a site and their steps; those of one kind are computed once."""
         rows = None if self.singles is None else self.singles.rows_of(site.entries.kind, counts)
         if self.singles is not None and rows is not None:
             return self.singles.fleet.take(rows), self.singles.steps.take(rows)
@@ -214,9 +214,9 @@ class Space:
 
 
 def chance_less_error(chance: float, paths: int, decide: int) -> float:
-    """The least share of some paths that keep limits where of those that decide enough do.
+    """The smallest share of some paths that keep limits, given that enough of the deciding ones do.
 
-    It has the variance of a proportion; of a chance of 100 % that of one path that breaks them.
+    It has the variance of a proportion; for a chance of 100 %, that of one failing path.
     """
     variance = chance * (1.0 - chance) + 1.0 / decide
     return max(chance - CHANCE_ERRORS * float(np.sqrt(variance / paths)), 0.0)
@@ -241,9 +241,9 @@ def within_quota(site: Site, counts: Ints) -> Bools:
 
 
 def numbers_allowed(space: Space, site: Site, step_s: Floats) -> Bools:
-    """Which numbers of machines of each entry compute, fit the quotas and the hourly limit.
+    """Which numbers of machines of each entry compute, and fit the quotas and the hourly limit.
 
-    `step_s` has shape (kinds, machines), what is returned (entries, machines).
+    `step_s` has shape (kinds, machines), the result (entries, machines).
     """
     e, n = site.entries, np.arange(1, step_s.shape[1] + 1)
     allowed = np.isfinite(step_s[e.kind]) & (n <= e.cap[:, None])

@@ -1,9 +1,9 @@
-"""The mixes most likely to keep a deadline where no machine type alone does.
+"""The mixes most likely to keep a deadline if no single machine type does.
 
-A search by cost or by time meets thousands of mixes that are cheap, or quick as a rule, and keep
-no deadline with the chance that is asked for. What keeps one is all that the quotas of a region
-allow: its fastest on-demand machines, and spot machines next to them. Such clusters are few, and
-their closed-form rates (`renewal_rates.py`) say which of them a simulation is worth.
+A search by cost or by time finds thousands of mixes that are cheap, or usually fast, and keep no
+deadline with the required chance. Those that do use all that the quotas of a region allow: its
+fastest on-demand machines, together with spot machines. Such clusters are few, and their
+closed-form rates (`renewal_rates.py`) select those worth a simulation.
 """
 
 from collections import Counter

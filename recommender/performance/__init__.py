@@ -1,1 +1,1 @@
-"""How fast a cluster trains: compute, communication, memory and input, per optimiser step."""
+"""Training speed of a cluster: compute, communication, memory and input per optimiser step."""

@@ -1,15 +1,15 @@
-"""Attention: what long sequences cost more than the layers' products, and unfused kernels.
+"""The extra cost of attention: long sequences, and kernels that are not fused.
 
 Fused kernels (FlashAttention, arXiv 2205.14135) keep the score matrices of a sample on the chip.
-Plain ones write and read them, a heads·s² matrix in each layer, and compute the half that a causal
-mask throws away:
+Plain kernels write and read them, a heads·s² matrix in each layer, and compute the half that a
+causal mask discards:
 
-    32 B · heads · L · s² / BW  +  6 · h · L · s² / rate     a sample, in 16 bits
+    32 B · heads · L · s² / BW  +  6 · h · L · s² / rate     per sample, in 16 bits
 
-Of the 32 bytes of an element 13 are of the forward pass (scores out; softmax in and out; dropout
-in, out and its mask; in again for the values) and 19 of the backward pass. Megatron-DeepSpeed and
-scripts of before 2023 run so unless told otherwise (`--use-flash-attn`). What is kept of each
-element: `Scores` of `job/activations.py`.
+Of the 32 bytes per element 13 belong to the forward pass (scores out; softmax in and out; dropout
+in, out and its mask; in again for the values) and 19 to the backward pass. Megatron-DeepSpeed and
+scripts from before 2023 use plain kernels by default (`--use-flash-attn`). For stored bytes per
+element see `Scores` in `job/activations.py`.
 """
 
 from recommender.job.activations import heads_of
@@ -24,13 +24,13 @@ MOVED_BYTES = 32.0  # of an element of a score matrix, forward and backward, in 
 
 
 def sequences(job: Job) -> tuple[float, float]:
-    """Sequences in a sample, two of preferences, and the tokens of each."""
+    """The number of sequences per sample (two for preferences), and the tokens of each."""
     count = 2.0 if job.post_training == "dpo" else 1.0
     return count, job.tokens_per_sample / count
 
 
 def attention_flop(job: Job) -> float:
-    """FLOP of a sample in scores and their products with the values; 0 but for transformers."""
+    """FLOP per sample in scores and their products with the values; 0 without attention."""
     if job.family not in TOKEN_FAMILIES:
         return 0.0
     count, tokens = sequences(job)
@@ -39,24 +39,24 @@ def attention_flop(job: Job) -> float:
 
 
 def long_attention_flop(job: Job) -> float:
-    """FLOP of matrix products that take as long as attention's of long sequences take more.
+    """FLOP of matrix products that take as long as the extra time of attention in long sequences.
 
-    F_att·(1 - 2048/s)·(1/0.7 - 1): scores and their softmax reach 0.7 of what the layers' products
-    do; sequences of up to 2,048 tokens are in the constants as they are.
+    F_att·(1 - 2048/s)·(1/0.7 - 1): scores and their softmax reach 0.7 of the speed of the layers'
+    products. The constants already include sequences of up to 2,048 tokens.
     """
     _, tokens = sequences(job)
     return attention_flop(job) * long_share(tokens)
 
 
 def long_share(tokens: float) -> float:
-    """By how much attention of sequences of so many tokens counts more than its FLOP."""
+    """The extra cost of attention in sequences of so many tokens, relative to its FLOP."""
     return max(1.0 - USUAL_TOKENS / tokens, 0.0) * (1.0 / ATTENTION - 1.0)
 
 
 def plain_attention_s(job: Job, wide: float, per_flop: float, memory: float) -> float:
-    """Seconds a sample that unfused attention adds on a GPU of `memory` bytes/s; 0 where fused.
+    """Extra seconds per sample of unfused attention on a GPU with `memory` bytes/s; 0 if fused.
 
-    `wide` is 2 in 32 bits; `per_flop` the seconds of a FLOP of the layers.
+    `wide` is 2 in 32 bits; `per_flop` is the time of one FLOP of the layers.
     """
     if job.attention == "fused" or job.family not in TOKEN_FAMILIES:
         return 0.0

@@ -1,9 +1,9 @@
-"""A job's speed constants from a handful of its own runs: a robust fit with priors.
+"""Fits a job's speed constants to a few of its own runs: robust least squares with priors.
 
-Two ways lead from a user's timings to a plan. `measured.py` makes the model give a few timings
-exactly, where they were taken (`measured:` in a job file, `--measured`). This module fits the
-constants behind every term (`recommend calibrate`), so that runs on one and two machines say
-something of thirty-two; the formulas are those of `strategies.terms_of`.
+There are two ways to use a user's timings. `measured.py` makes the model reproduce a few timings
+exactly for the machines they were taken on (`measured:` in a job file, `--measured`). This module
+fits the constants behind every term (`recommend calibrate`), so that runs on one and two machines
+inform predictions for thirty-two. The formulas are those of `strategies.terms_of`.
 """
 
 from collections.abc import Sequence
@@ -56,7 +56,7 @@ SERVED = 4  # with parameter servers one figure sums up so many bands: to four t
 
 @dataclass(frozen=True, slots=True)
 class Calibrated:
-    """A calibration, and the step it gives for each run."""
+    """A calibration, and its predicted step time for each run."""
 
     calibration: Calibration
     predicted_s: Floats  # (runs,)
@@ -69,12 +69,12 @@ def calibrate(
     gpu_of: tuple[str, ...],
     as_of: str,
 ) -> Calibrated:
-    """Fit the job's constants to its runs; `columns` are those of the job uncalibrated.
+    """Fit the job's constants to its runs; `columns` are those of the uncalibrated job.
 
-    Maximum a posteriori of the ln of all constants under ln(step) = ln(model) + noise, Huber
-    weights; the sds are the posterior's. Runs on synthetic data teach compute and communication,
-    `cached` and `cold` ones what the input adds (`input_pipeline.py`). The model must be able to
-    make every run (`step.why_infeasible`).
+    Maximum a posteriori of the ln of all constants under ln(step) = ln(model) + noise, with Huber
+    weights; the sds are those of the posterior. Runs on synthetic data determine compute and
+    communication, `cached` and `cold` ones the input (`input_pipeline.py`). The model must be able
+    to run every timed cluster (`step.why_infeasible`).
     """
     job = replace(job, calibration=None, timings=())
     free = tuple(run for run in runs if run.data in ("", "synthetic")) or runs
@@ -92,7 +92,7 @@ def calibrate(
 
 
 def with_calibration(job: Job, columns: MachineColumns, gpu_of: tuple[str, ...]) -> MachineColumns:
-    """Columns with the job's calibration in them; the same columns where it has none.
+    """Apply the job's calibration to columns; without one they are unchanged.
 
     Tensors and overlap are in `prior_of(job)`.
     """
@@ -252,8 +252,8 @@ def _sum_of(value: Floats, spread: Floats, *of: int) -> Fitted:
 def name_of(prior: Prior, columns: MachineColumns, gpus: Sequence[str]) -> str:
     """Name the constants that a calibration multiplies.
 
-    The shipped ones, and the speeds of its GPUs that the user measured: with other ones the
-    factors fitted to timings would be applied to what they were not fitted on.
+    These are the shipped ones, and the speeds of its GPUs that the user measured. With others, the
+    fitted factors would not be valid.
     """
     own = dict(columns.own_speeds)
     mine = "".join(f", own {gpu} {own[gpu]}" for gpu in gpus if gpu in own)

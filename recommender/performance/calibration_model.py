@@ -1,6 +1,6 @@
-"""The model behind a calibration: step times as a function of the constants of a job.
+"""The model of a calibration: step times as a function of a job's constants.
 
-The formulas are those of `strategies.terms_of`; the fit is a maximum a posteriori with robust
+The formulas are those of `strategies.terms_of`; the fit is maximum a posteriori with robust
 weights.
 """
 
@@ -33,7 +33,7 @@ TAUGHT = 3  # numbers of machines beyond one that determine latency and bandwidt
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """How far constants differ between jobs, sd of their ln; of the overlap itself."""
+    """How much constants differ between jobs: sd of their ln, and of the overlap itself."""
 
     tensor: float
     latency: float
@@ -54,7 +54,7 @@ MANY_SIZES = Spread(tensor=0.7, latency=100.0, network=100.0, links=0.7, overlap
 
 
 def spread_for(runs: tuple[TimedRun, ...]) -> Spread:
-    """What is believed of the constants before some runs are looked at."""
+    """The prior spread of the constants before some runs are considered."""
     sizes = {run.machines for run in runs if run.machines > 1}
     return MANY_SIZES if len(sizes) >= TAUGHT else FEW_SIZES
 
@@ -86,7 +86,7 @@ class StepModel:
         )
 
     def belief(self) -> lsq.ParameterPrior:
-        """The prior of every parameter; a deviation of each timed GPU comes last."""
+        """The prior of every parameter; deviations of timed GPUs come last."""
         compute = np.sqrt(max(self.prior.sigma_one**2 - SIGMA_GPU**2, SIGMA_GPU**2))
         s = self.spread
         network = s.network
@@ -137,7 +137,7 @@ class StepModel:
         return step
 
     def ln_service(self, theta: Floats) -> Floats:
-        """ln time of the fullest parameter server per update of every run; (runs,)."""
+        """ln time per update of the most loaded parameter server of every run; (runs,)."""
         found = np.empty(len(self.of))
         for rows, job, fleet, _ in self.groups:
             scaled = _scaled(fleet, theta, np.ones(len(rows)))
@@ -146,9 +146,9 @@ class StepModel:
 
 
 def as_timed(job: Job, batch: int, servers: int) -> Job:
-    """A job with the batch and the servers of a run, on any number of machines.
+    """A job with the batch and servers of a run, on any number of machines.
 
-    0 servers: those that it asks for.
+    0 servers means as many as the job has.
     """
     servers = servers or job.parameter_servers
     run = replace(job, global_batch=batch, batch_per_gpu=False)
@@ -180,7 +180,7 @@ def _scaled(fleet: Clusters, theta: Floats, each: Floats) -> Clusters:
 def clusters(runs: tuple[TimedRun, ...], columns: MachineColumns) -> Clusters:
     """The clusters of some runs, on the machines they name; (runs,).
 
-    Only `cached` runs wait for preparation, and only `cold` ones for fetching too.
+    Only `cached` and `cold` runs wait for preparation, and only `cold` ones for fetching.
     """
     kind = np.array([columns.names.index(run.machine) for run in runs])
     gpus = np.array([float(run.gpus) for run in runs])
@@ -209,9 +209,9 @@ def clusters(runs: tuple[TimedRun, ...], columns: MachineColumns) -> Clusters:
 
 
 def solve(model: StepModel) -> lsq.PosteriorFit:
-    """Fit a model to what its runs took.
+    """Fit a model to the measured times of its runs.
 
-    Where all communication is hidden its slopes are zero: the second start has a slow network.
+    If all communication is hidden its slopes are zero, so a second start has a slow network.
     """
     runs, noise, belief = model.runs, model.spread.noise, model.belief()
     took = np.array([run.step_s for run in runs])

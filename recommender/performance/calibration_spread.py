@@ -1,10 +1,10 @@
-"""How far a calibrated model is off, by cluster size and by distance from what was timed.
+"""The error of a calibrated model, by cluster size and distance from the timed runs.
 
-sd² = base² + links² + a²·ln R + excess² + g'Cg: the base of the kind of step beyond the runs,
-what links shared by more GPUs than were timed may add, how far a cluster of more machines is away
-in GPUs (R times the most timed, 2 at least; each e-fold adds as much variance as the one before;
-all from held-out runs of others, `calibration_spreads.csv`), what the job's own runs miss beyond
-the usual, and the constants that no run taught.
+sd² = base² + links² + a²·ln R + excess² + g'Cg: the base by kind of step beyond the runs; links
+shared by more GPUs than were timed; the distance of a larger cluster in GPUs (R times the most
+timed, at least 2; each e-fold adds the same variance; these three are from held-out runs of others,
+`calibration_spreads.csv`); residuals of the job's own runs beyond the usual; and the constants that
+no run determined.
 """
 
 import csv
@@ -31,14 +31,14 @@ DOUBLINGS = 7  # of the most machines that were timed, up to which spans are wor
 
 @cache
 def bases(left_out: str = "") -> Mapping[str, float]:
-    """Sd of ln(true / predicted) of each kind of extrapolation, besides what the fit itself says.
+    """Sd of ln(true / predicted) of each kind of extrapolation, in addition to that of the fit.
 
     `inside`: no more machines than were timed; `machines`: more machines, and no run used the
     network; `network`: more machines, and the runs used it. `links` is the sd of ln(true /
-    predicted) of the time on the links of a machine, where more of its GPUs share them than were
-    timed; `gpus` is the sd that more machines add for the first e-fold of GPUs. `left_out` names a
-    source of measurements that they have not seen; accuracy studies ask for that. One that no fit
-    has seen is left out of all.
+    predicted) of the time on the links of a machine if more of its GPUs share them than were timed;
+    `gpus` is the sd that more machines add for the first e-fold of GPUs. `left_out` names a source
+    of measurements that is held out, for accuracy studies. A source that no fit has used is always
+    held out.
     """
     text = files("recommender.performance").joinpath(FILE).read_text(encoding="utf-8")
     rows = csv.DictReader(text.splitlines())
@@ -50,38 +50,38 @@ def bases(left_out: str = "") -> Mapping[str, float]:
 
 @dataclass(frozen=True, slots=True)
 class Beyond:
-    """How far some runs lie beyond those that were timed."""
+    """How far some runs are from those that were timed."""
 
     kind: tuple[str, ...]  # of `bases`; (runs,)
     links: Floats  # share of the step on links that fewer GPUs of the machine were timed on
     gpus: Floats  # ln of GPUs over the most that were timed; 0 on no more machines
 
     def base(self, sds: Mapping[str, float]) -> Floats:
-        """Sd of ln(true / predicted) besides what the fit itself says; (runs,)."""
+        """Sd of ln(true / predicted) in addition to that of the fit; (runs,)."""
         alone = np.array([sds[kind] for kind in self.kind])
         return np.asarray(np.hypot(alone, self.apart(sds)))
 
     def apart(self, sds: Mapping[str, float]) -> Floats:
-        """What links and distance add to the base of the kind; (runs,)."""
+        """The sd that links and distance add to the base; (runs,)."""
         far = sds["gpus"] * np.sqrt(self.gpus)
         return np.asarray(np.hypot(links_sd(self.links, sds["links"]), far))
 
 
 def links_sd(share: Floats, sd: float) -> Floats:
-    """Sd of ln step whose late end is that of its time on the links; (runs,).
+    """Sd of ln step whose upper end is that of the time on the links; (runs,).
 
-    A step T with the share c on links takes T·(1 + c·(q - 1)) where they take q times what was
-    predicted: quantiles pass through what only rises, so q = exp(1.645 sd) gives the late end.
-    Which GPUs share a switch, a bridge or a socket is not known: an all-reduce of two GPUs
-    with a bridge moves 208 GB/s, of three on the same machine 20 (A100 PCIe, NVIDIA/nccl-tests
-    issue 178, 2023-11), of four 35 and of eight 28 (RTX 5090, NVIDIA/nccl issue 1639, 2025-03), of
-    two, four and eight alike 6 (P100, M40: baidu-research/DeepBench, 2017).
+    A step T with the share c on links takes T·(1 + c·(q - 1)) if they take q times the predicted
+    time. Quantiles are preserved by increasing functions, so q = exp(1.645 sd) gives the upper end.
+    Which GPUs share a switch, a bridge or a socket is not known: an all-reduce of two GPUs with a
+    bridge moves 208 GB/s, of three on the same machine 20 (A100 PCIe, NVIDIA/nccl-tests issue 178,
+    2023-11), of four 35 and of eight 28 (RTX 5090, NVIDIA/nccl issue 1639, 2025-03), of two, four
+    and eight alike 6 (P100, M40: baidu-research/DeepBench, 2017).
     """
     return np.asarray(np.log1p(share * np.expm1(WITHIN * sd)) / WITHIN)
 
 
 def beyond(model: StepModel, fit: lsq.PosteriorFit, timed: tuple[TimedRun, ...]) -> Beyond:
-    """How far the runs of a model lie beyond those that were timed."""
+    """How far the runs of a model are from those that were timed."""
     quick = fit.value.copy()
     quick[LINKS] = FARTHEST
     saved = 1.0 - model.steps(quick).min(axis=0) / model.steps(fit.value).min(axis=0)
@@ -99,15 +99,15 @@ def beyond(model: StepModel, fit: lsq.PosteriorFit, timed: tuple[TimedRun, ...])
 
 
 def residual_sd(model: StepModel, fit: lsq.PosteriorFit) -> float:
-    """Sd of ln(run / model) where the model is used: of the residuals and what is usual."""
+    """Sd of ln(run / model): of the residuals, combined with the usual noise."""
     free = _freedom(model, fit)
     return float(np.sqrt((np.sum(fit.residual**2) + USUAL_ROWS * USUAL**2) / free))
 
 
 def own_spread(model: StepModel, fit: lsq.PosteriorFit, to: StepModel) -> Floats:
-    """Sd of ln(true / predicted) of other runs that the fit to `model` itself tells of; (runs,).
+    """Sd of ln(true / predicted) of other runs according to the fit of `model`; (runs,).
 
-    What the residuals are beyond the usual is known from few runs: it counts by Student's law.
+    The excess of residuals over the usual noise comes from few runs, so Student's law applies.
     """
     noise = residual_sd(model, fit)
     excess = lsq.students_excess(_freedom(model, fit)) * np.sqrt(max(noise**2 - USUAL**2, 0.0))
@@ -126,9 +126,9 @@ def _freedom(model: StepModel, fit: lsq.PosteriorFit) -> float:
 
 
 def machine_bands(runs: tuple[TimedRun, ...]) -> tuple[tuple[int, tuple[int, ...]], ...]:
-    """Bands of numbers of machines: the most of each, and which stand for it.
+    """Ranges of numbers of machines: the largest of each, and the numbers that represent it.
 
-    One machine; several, no more than were timed; then one band for every doubling.
+    One machine; several, up to the largest timed; then one range per doubling.
     """
     timed = max(2, *(run.machines for run in runs))
     powers = tuple(2**i for i in range(1, timed.bit_length()))
@@ -139,9 +139,9 @@ def machine_bands(runs: tuple[TimedRun, ...]) -> tuple[tuple[int, tuple[int, ...
 def sigmas_of(
     model: StepModel, fit: lsq.PosteriorFit, job: Job, columns: MachineColumns
 ) -> tuple[tuple[int, float], ...]:
-    """Root mean square of the spans of each band of sizes: (most machines, sd).
+    """Root mean square of the spans of each range of sizes: (largest number of machines, sd).
 
-    Bands in which no timed machine can run the job's batch are left out, but for the first two.
+    Ranges in which no timed machine can run the job's batch are left out, except the first two.
     """
     known = {most: _rms_span(model, fit, job, columns, n) for most, n in machine_bands(model.runs)}
     one, several, *_ = known
@@ -178,7 +178,7 @@ def rms(values: Floats) -> float:
 def whole(
     runs: tuple[TimedRun, ...], columns: MachineColumns, sizes: tuple[int, ...], job: Job
 ) -> tuple[TimedRun, ...]:
-    """Clusters of some numbers of each timed machine, whole ones, on the job's batch."""
+    """Clusters of some numbers of each timed machine, whole machines on the job's batch."""
     return tuple(
         replace(run, gpus=n * each, machines=n, batch=round(float(job.batch_on(n * each))))
         for run in {run.machine: run for run in runs}.values()
@@ -188,5 +188,5 @@ def whole(
 
 
 def beyond_each(sigmas: Sequence[tuple[int, float]]) -> tuple[tuple[int, float], ...]:
-    """(n, spread of more than n machines) from the spreads of up to so many."""
+    """Convert spreads of up to n machines to (n, spread of more than n machines)."""
     return tuple((n, more) for (n, least), (_, more) in pairwise(sigmas) if more != least)

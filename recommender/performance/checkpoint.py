@@ -1,6 +1,6 @@
-"""Where checkpoints go, what they cost in time, and how often to take one.
+"""Checkpoint paths: where checkpoints go, what they cost in time, and the best interval.
 
-Every function takes clusters as columns and gives arrays of shape (clusters,), in seconds.
+Every function takes clusters as columns and returns arrays of shape (clusters,), in seconds.
 """
 
 import math
@@ -43,7 +43,7 @@ GBIT = 1e9 / 8
 def object_store_rate(network_bytes_per_s: Floats) -> Floats:
     """Bytes/s between one machine and its region's object store.
 
-    min(0.6 × sustained NIC, 80 MB/s × 64 parallel parts); 10 Gbit/s where the NIC is unknown.
+    min(0.6 × sustained NIC, 80 MB/s × 64 parallel parts); 10 Gbit/s if the NIC is unknown.
     """
     nic = np.where(network_bytes_per_s > 0, network_bytes_per_s, UNKNOWN_NIC_BYTES_PER_S)
     return np.minimum(STORE_SHARE * nic, STORE_PART_BYTES_PER_S * STORE_PARTS)
@@ -57,7 +57,7 @@ USUAL_S = 60.0 * np.array(
 
 @dataclass(frozen=True, slots=True)
 class StoreWriter:
-    """How a program writes a checkpoint to a bucket: seconds = fixed + tensors + bytes/rate."""
+    """How a program writes to a bucket: seconds = fixed + tensors + bytes/rate."""
 
     fixed_s: float
     tensor_s: float  # per gradient tensor: its entry in the index and in the graph
@@ -73,7 +73,7 @@ CHIEF_STREAM = StoreWriter(fixed_s=3.204, tensor_s=3.103e-3, bytes_per_s=58.7e6)
 
 @dataclass(frozen=True, slots=True)
 class SavePaths:
-    """What one way of saving costs on every cluster; shape (clusters,), seconds."""
+    """The cost of one checkpoint path on every cluster; shape (clusters,), seconds."""
 
     path: str  # one of CHECKPOINT_PATHS
     stall_s: Floats  # training stops
@@ -95,7 +95,7 @@ class Receiver:
 def write_s(
     writer: StoreWriter, size_bytes: Floats | float, tensors: Floats | float, rate: Floats | float
 ) -> Floats:
-    """Seconds to write a checkpoint to a bucket at `rate` bytes/s at most; arguments broadcast."""
+    """Seconds to write a checkpoint to a bucket at up to `rate` bytes/s; arguments broadcast."""
     stream = np.minimum(rate, writer.bytes_per_s)
     return np.asarray(writer.fixed_s + writer.tensor_s * tensors + size_bytes / stream)
 
@@ -103,7 +103,7 @@ def write_s(
 def object_store(job: Job, fleet: Clusters, notice_s: Floats | float) -> SavePaths:
     """Checkpoints in a bucket: sharded from every machine, or by one chief writer.
 
-    The chief of a parameter-server job writes in one stream, any other writer in parallel parts.
+    The chief of a parameter-server job writes in one stream, other writers in parallel parts.
     """
     each = object_store_rate(fleet.network_bytes_per_s)
     chief = job.writer == "chief"
@@ -116,7 +116,7 @@ def object_store(job: Job, fleet: Clusters, notice_s: Floats | float) -> SavePat
 def anchor(job: Job, fleet: Clusters, notice_s: Floats | float) -> SavePaths:
     """Checkpoints on the local disk of one on-demand machine of the cluster.
 
-    All shards but its own enter through one network card, and all go to one disk.
+    All shards except its own arrive through one network card and go to one disk.
     """
     disk = fleet.disk_bytes_per_s
     others = (fleet.machines - 1) / fleet.machines
@@ -133,8 +133,8 @@ def memory_tier(
 ) -> SavePaths:
     """Checkpoints in the memory of `count` on-demand CPU machines, flushed to a bucket.
 
-    Every receiver holds two buffers of its shard; more trainers per receiver than DeepVM's
-    fan-in limit are not allowed (incast: one receiver took 5 times as long as two).
+    Every receiver holds two buffers of its shard. More trainers per receiver than DeepVM's fan-in
+    limit are not allowed (incast: one receiver took 5 times as long as two).
     """
     receivers = np.broadcast_to(np.asarray(count, dtype=np.float64), fleet.machines.shape)
     nic = np.where(fleet.network_bytes_per_s > 0, fleet.network_bytes_per_s, 0.0)
@@ -153,7 +153,7 @@ def memory_tier(
 
 
 def none(fleet: Clusters) -> SavePaths:
-    """No checkpoints: an interruption costs everything."""
+    """No checkpoints: an interruption loses all work."""
     zero = np.zeros_like(fleet.machines)
     return SavePaths(
         "none", zero, zero, np.full_like(zero, np.inf), zero, zero, np.ones_like(zero, dtype=bool)
@@ -168,13 +168,13 @@ def best_interval(
     transfer_s: Floats,
     notice_saves: Floats,
 ) -> Floats:
-    """The usual interval of useful work between two checkpoints that makes most progress per run.
+    """The common checkpoint interval with the most progress per run.
 
     All (clusters,), seconds; runs X are of the shipped family with mean `run_mean_s`. Maximises
-    a(τ) = p·E[(X-d)+]·τ/(τ+C) + (1-p)·τ·Σ_{j≥1} P(X > d + j(τ+C)), p the chance that the
-    notice saves the work, over the intervals of `USUAL_S` that leave time for the transfer; the
-    optimum is flat, and they lie around Daly's (J. T. Daly, Future Generation Computer Systems
-    22, 2006). A transfer longer than all of them is followed by whole hours.
+    a(τ) = p·E[(X-d)+]·τ/(τ+C) + (1-p)·τ·Σ_{j≥1} P(X > d + j(τ+C)), where p is the chance that the
+    notice saves the work, over the intervals of `USUAL_S` that leave time for the transfer. The
+    optimum is flat and close to Daly's (J. T. Daly, Future Generation Computer Systems 22, 2006).
+    If a transfer is longer than all of them, whole hours are used.
     """
     gained = _gained(run_mean_s, run_sigma, changeover_s, stall_s, transfer_s, notice_saves)
     best: Floats = USUAL_S[gained.argmax(axis=-1)]
@@ -191,7 +191,7 @@ def as_good_intervals(
     transfer_s: Floats,
     notice_saves: Floats,
 ) -> tuple[float, float]:
-    """The shortest and the longest usual interval of one cluster whose progress is as good."""
+    """The shortest and the longest common interval of a cluster with equal progress."""
     law = (run_mean_s, run_sigma, changeover_s, stall_s, transfer_s, notice_saves)
     gained = _gained(*law)[0]
     if not np.isfinite(gained).any():
@@ -245,7 +245,7 @@ def progress(
     stall_s: Floats,
     notice_saves: Floats,
 ) -> Floats:
-    """Useful seconds kept of one run of spot capacity, on average; arguments broadcast.
+    """Mean useful seconds of one run of spot capacity; arguments broadcast.
 
     The first `EXACT` intervals are summed one by one, the others by the midpoint rule, whose
     integral is the family's `excess`.

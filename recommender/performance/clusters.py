@@ -1,7 +1,7 @@
-"""Clusters as columns: the sums and extremes of a cluster that its speed depends on.
+"""Clusters as columns: the sums and extremes that determine a cluster's speed.
 
-A cluster's step time depends on which machines it has only through these: so one vectorised
-function serves single plans, the search, its bounds and the exhaustive oracle alike.
+A cluster's step time depends on its machines only through these, so one vectorised function serves
+single plans, the search, its bounds and the exhaustive oracle.
 """
 
 import numpy as np
@@ -15,7 +15,7 @@ SPREAD_STEP = 0.01  # with parameter servers, spreads of several machines are mu
 
 @dataclass(frozen=True, slots=True)
 class MachineColumns:
-    """What one machine of each instance type brings to a job; shape (types,)."""
+    """What one machine of each instance type contributes to a job; shape (types,)."""
 
     names: tuple[str, ...]  # instance types, "provider/name"
     gpus: Floats
@@ -44,7 +44,7 @@ class MachineColumns:
     link_gpus: Floats | None = None  # that its links reach, other machines' too; None: its own
 
     def links(self, kind: Ints) -> Floats:
-        """GPUs that the links of machines of some types reach."""
+        """Number of GPUs that the links of machines of some types connect."""
         return (self.gpus if self.link_gpus is None else self.link_gpus)[kind]
 
 
@@ -78,9 +78,9 @@ class Clusters:
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """One optimiser step of each cluster; shape (clusters,); step_s is inf where it cannot run.
+    """One optimiser step of each cluster; shape (clusters,); step_s is inf if it cannot run.
 
-    Seconds are those of `Job.global_batch` samples: a part of a step where batches grow with GPUs.
+    Seconds are for `Job.global_batch` samples: a part of a step if batches grow with GPUs.
     """
 
     step_s: Floats
@@ -111,7 +111,7 @@ def spreads_of(columns: MachineColumns, kind: Ints) -> Floats:
 
 
 def several_spreads_of(columns: MachineColumns, kind: Ints) -> Floats:
-    """Those of several machines: by how many, or all that any load of servers may give."""
+    """The spreads of several machines, by their number, or for any load of servers."""
     if columns.service_sigma is None or columns.placement_sigma is None or not len(kind):
         larger = (spread[kind] for _, spread in columns.speed_sigma_larger)
         return np.stack([columns.speed_sigma_several[kind], *larger])
@@ -134,7 +134,7 @@ def spread_at(columns: MachineColumns, kind: Ints, machines: Ints) -> Floats:
 
 
 def spread_of(columns: MachineColumns, kind: Ints, counts: Ints) -> Floats:
-    """The spread of each cluster, of its least known machines; `counts` (clusters, types)."""
+    """The spread of each cluster, that of its least known machine; `counts` (clusters, types)."""
     each = spread_at(columns, kind[None], counts.sum(axis=1, keepdims=True))
     found: Floats = np.where(counts > 0, each, 0.0).max(axis=1)
     return found

@@ -1,10 +1,9 @@
-"""Ways to cut a network: how many GPUs share a layer, a sequence, and in how many stages.
+"""Layouts of model parallelism: degrees of tensor, context and pipeline parallelism.
 
-A replica of the network lies on t·c·p GPUs: each layer on t GPUs of one machine (tensor
-parallelism), each sequence on c groups of them (context parallelism, arXiv 2310.01889; Llama 3,
-arXiv 2407.21783, section 3.3.2), the layers in p stages. Weights are kept once by each of the
-GPUs that share a layer, or, sharded, once by the whole cluster (FSDP + TP: torchtitan, arXiv
-2410.06511).
+A replica of the network uses t·c·p GPUs: each layer on t GPUs of one machine (tensor parallelism),
+each sequence on c groups of them (context parallelism, arXiv 2310.01889; Llama 3, arXiv 2407.21783,
+section 3.3.2), the layers in p stages. Weights are stored once by each group of GPUs that share a
+layer or, if sharded, once by the whole cluster (FSDP + TP: torchtitan, arXiv 2410.06511).
 """
 
 from functools import lru_cache
@@ -33,7 +32,7 @@ LEAST_PARAMETERS = {"tuned": 1e9, "typical": 3e10}
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """One way to cut a network, whatever the machines."""
+    """One layout, independent of the machines."""
 
     shared: bool  # whether all GPUs of a machine share each layer
     stages: int  # 0: all machines are one pipeline
@@ -60,7 +59,7 @@ _SHARED, _STAGES, _CONTEXT, _SHARDED, _EXPERTS = (
 
 @dataclass(frozen=True, slots=True)
 class Splits:
-    """Cuts of the network, each on one cluster; shape (pairs,)."""
+    """Layouts of the network, each on one cluster; shape (pairs,)."""
 
     way: Ints  # row of WAYS
     cluster: Ints
@@ -71,7 +70,7 @@ class Splits:
     experts: Floats  # GPUs that divide the experts of a layer
 
     def take(self, rows: Ints | Bools) -> "Splits":
-        """Some of the cuts, in their order."""
+        """Some of the layouts, in their order."""
         return Splits(*(getattr(self, name)[rows] for name in self.__slots__))
 
     @property
@@ -81,16 +80,17 @@ class Splits:
 
     @property
     def parts(self) -> Floats:
-        """GPUs that divide what a layer keeps of a sample."""
+        """GPUs among which the activations of a layer are divided."""
         return self.tensor * self.context
 
 
 def splittable(job: Job) -> bool:
-    """Whether the network of a job may be cut: a transformer whose software can, or is asked to.
+    """Whether a job may use model parallelism: a transformer whose software supports it.
 
-    Under `auto` large networks in a tuned stack (Megatron-LM, NeMo, torchtitan) are, the largest
-    in scripts of the typical stack too, which shard the weights of others and wherever adapters
-    are trained (PEFT's guides know FSDP and DeepSpeed, a 70B on 8 H100 too; read 2026-11).
+    With `auto` this holds for large networks in the tuned stack (Megatron-LM, NeMo, torchtitan) and
+    for the largest in scripts of the typical stack, which shard the weights of others. Typical
+    scripts that train adapters shard weights at any size (PEFT's guides use FSDP and DeepSpeed,
+    also for a 70B on 8 H100; read 2026-11).
     """
     if job.hidden < 1 or job.layers < 1 or job.sync != "allreduce":
         return False
@@ -101,7 +101,7 @@ def splittable(job: Job) -> bool:
 
 
 def most_context(job: Job) -> int:
-    """The most groups of GPUs that may share a sequence; 1 where it is short."""
+    """The largest number of groups of GPUs that may share a sequence; 1 if it is short."""
     if job.family not in TOKEN_FAMILIES:
         return 1
     _, tokens = sequences(job)
@@ -109,9 +109,9 @@ def most_context(job: Job) -> int:
 
 
 def splits_of(job: Job, fleet: Clusters, held: float = 0.0) -> Splits:
-    """Every way to cut the network on every cluster whose GPUs hold so many bytes together.
+    """Every layout of the network on every cluster whose GPUs hold so many bytes together.
 
-    Machines must be of one size and know their network where there are several.
+    Machines must have the same size and, if there are several, a known network.
     """
     whole = np.floor(fleet.gpus_per_machine)
     fits = (fleet.gpus == fleet.machines * whole) & (fleet.gpus >= 2) & (fleet.compute_per_s > 0)

@@ -1,8 +1,8 @@
-"""Data parallelism: every GPU runs the whole network; DDP, HSDP and FSDP.
+"""Data parallelism, where every GPU runs the whole network: DDP, HSDP and FSDP.
 
-The strategies differ in how they divide the states (weights, gradients, optimizer) among GPUs,
-in what they send, and in which arithmetic hides it; the rest of the step they share. Each has
-two rows of every array of shape (rows, clusters): nothing recomputed, then everything.
+The strategies differ in how they divide the states (weights, gradients, optimizer) among GPUs, in
+their traffic, and in the arithmetic that hides it; the rest of the step is shared. Each has two
+rows of every array of shape (rows, clusters): without recomputation, and with full recomputation.
 `docs/models.md`, "Throughput", derives the formulas.
 """
 
@@ -39,7 +39,7 @@ from recommender.performance.strategy import (
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """What a strategy sends in one step, before the ring's (n - 1)/n; shape (2, clusters)."""
+    """Bytes that a strategy sends in one step, before the ring's (n - 1)/n; shape (2, clusters)."""
 
     inside_bytes: Floats | float  # of a GPU, on the links of its machine
     network_bytes: Floats | float  # of a machine
@@ -48,43 +48,43 @@ class Traffic:
 
 
 class DataParallel(Strategy):
-    """A strategy in which every GPU runs the whole network on samples of its own."""
+    """A strategy in which every GPU runs the whole network on its own samples."""
 
     name: ClassVar[Sharding]
     whole_network = True
 
     @abstractmethod
     def shards(self, fleet: Clusters) -> Floats:
-        """Into how many parts the states are cut; (clusters,)."""
+        """The number of parts into which the states are divided; (clusters,)."""
 
     @abstractmethod
     def traffic(self, job: Job, needs: Bytes, rounds: Floats | float) -> Traffic:
-        """What is sent in a step of so many micro-batches."""
+        """The traffic of a step with so many micro-batches."""
 
     @abstractmethod
     def exposed_s(self, inside: Floats, between: Floats, last: Floats, all_of_it: Floats) -> Floats:
-        """Seconds of communication that a step waits for; negative where all is hidden.
+        """Seconds of communication that are not hidden; negative if all are.
 
-        `last` is what the last backward pass hides, `all_of_it` what the whole compute does.
+        `last` is what the last backward pass hides, `all_of_it` what the whole compute hides.
         """
 
     def held_bytes(self, needs: Bytes, fleet: Clusters) -> Floats:
-        """States that a GPU holds, with what it gathers of them; (clusters,)."""
+        """Bytes of states on a GPU, including gathered ones; (clusters,)."""
         shards = np.maximum(self.shards(fleet), 1.0)
         return needs.states / shards + in_one_piece(needs, shards)
 
     def held_parts(self, needs: Bytes, fleet: Clusters) -> tuple[Floats, Floats, Floats]:
-        """Weights, gradients and optimizer states that a GPU holds; (clusters,) each."""
+        """Weights, gradients and optimizer states on a GPU; (clusters,) each."""
         shards = np.maximum(self.shards(fleet), 1.0)
         weights = needs.weights / shards + in_one_piece(needs, shards)
         return weights, needs.gradients / shards, needs.optimizer / shards
 
     def suits(self, fleet: Clusters) -> Bools:
-        """Clusters on which it makes sense at all; (clusters,)."""
+        """Whether the strategy is useful on each cluster; (clusters,)."""
         return np.ones(len(fleet), dtype=bool)
 
     def allowed(self, job: Job) -> bool:
-        """Where the user leaves the choice, or asks for it."""
+        """Whether the user leaves the choice or asks for this strategy."""
         return job.sharding in ("auto", self.name)
 
     def layout(self, needs: Bytes, one: Clusters, step: Steps) -> Layout:
@@ -97,14 +97,14 @@ class DataParallel(Strategy):
         return Layout(self.name, gib_lines(*held))
 
     def least_memory_bytes(self, job: Job, needs: Bytes, one: Clusters) -> list[float]:
-        """With everything kept, and with everything recomputed."""
+        """Memory without and with full recomputation."""
         if not self.allowed(job) or not job.may_have(one.gpus)[0]:
             return []
         held = float(self.held_bytes(needs, one)[0])
         return [needs.context + held + per_sample(needs, again) for again in (False, True)]
 
     def why_none(self, job: Job, one: Clusters) -> str:
-        """Only a batch of fewer samples than GPUs is in the way, or a larger one than allowed."""
+        """The reason: fewer samples than GPUs, or a larger batch than allowed."""
         gpus = int(one.gpus[0])
         if job.batch_per_gpu:
             has, most = float(job.batch_on(gpus)), job.max_global_batch or math.inf
@@ -112,15 +112,15 @@ class DataParallel(Strategy):
         return f"{gpus} GPUs share a batch of {job.global_batch}: less than one sample each"
 
     def least_penalty(self, job: Job, prior: Prior) -> float:
-        """b0, where every GPU runs the network."""
+        """b0, because every GPU runs the network."""
         return prior.batch_penalty
 
     def least_inside_bytes(self, job: Job, needs: Bytes) -> float:
-        """What one micro-batch sends."""
+        """The traffic of one micro-batch."""
         return float(self.traffic(job, needs, 1.0).inside_bytes)
 
     def one_gpu_shardings(self, word: Sharding) -> tuple[Sharding, ...]:
-        """The strategy itself: it sends between machines what it would with one GPU in each."""
+        """The strategy itself: between machines it sends the same with one GPU each."""
         return (word,)
 
 
@@ -134,7 +134,7 @@ def _layer_bytes(job: Job, needs: Bytes) -> float:
 
 
 class Ddp(DataParallel):
-    """Every GPU holds all states; gradients are summed once per step behind the last backward pass.
+    """Every GPU holds all states; gradients are summed once per step during the last backward pass.
 
     2(n-1)/n·G between machines and 2(g-1)/g·G inside.
     """
@@ -145,7 +145,7 @@ class Ddp(DataParallel):
     hidden_share = BACKWARD
 
     def shards(self, fleet: Clusters) -> Floats:
-        """One: nothing is cut."""
+        """One: the states are not divided."""
         return np.ones_like(fleet.gpus)
 
     def traffic(self, job: Job, needs: Bytes, rounds: Floats | float) -> Traffic:
@@ -154,14 +154,14 @@ class Ddp(DataParallel):
         return Traffic(reduced, reduced, min(BUCKET_BYTES, needs.reduced), 1.0)
 
     def exposed_s(self, inside: Floats, between: Floats, last: Floats, all_of_it: Floats) -> Floats:
-        """What the last backward pass does not hide."""
+        """The part that the last backward pass does not hide."""
         return inside + between - last
 
 
 class Fsdp(DataParallel):
-    """All GPUs of the cluster divide the states; weights are gathered layer by layer.
+    """The states are divided among all GPUs of the cluster; weights are gathered layer by layer.
 
-    Two gathers and one reduction of every micro-batch, behind all of the compute.
+    Each micro-batch has two gathers and one reduction, hidden behind all of the compute.
     """
 
     name = "fsdp"
@@ -170,21 +170,21 @@ class Fsdp(DataParallel):
     hidden_share = 1.0
 
     def shards(self, fleet: Clusters) -> Floats:
-        """One for each GPU of the cluster."""
+        """The number of GPUs of the cluster."""
         return fleet.gpus
 
     def traffic(self, job: Job, needs: Bytes, rounds: Floats | float) -> Traffic:
-        """Gathers and reductions, a layer at a time, inside machines and between them."""
+        """Gathers and reductions, layer by layer, inside machines and between them."""
         gathered = _gathered_bytes(needs, rounds)
         return Traffic(gathered, gathered, _layer_bytes(job, needs), 3.0 * rounds)
 
     def exposed_s(self, inside: Floats, between: Floats, last: Floats, all_of_it: Floats) -> Floats:
-        """What the whole compute does not hide."""
+        """The part that the whole compute does not hide."""
         return inside + between - all_of_it
 
 
 class Hsdp(DataParallel):
-    """The GPUs of a machine divide the states; machines hold copies and sum their gradients.
+    """The states are divided among the GPUs of a machine; machines hold replicas and sum gradients.
 
     FSDP's traffic inside the machine, gradients between machines once per step.
     """
@@ -195,11 +195,11 @@ class Hsdp(DataParallel):
     hidden_share = 1.0
 
     def shards(self, fleet: Clusters) -> Floats:
-        """One for each GPU of a machine."""
+        """The number of GPUs of a machine."""
         return fleet.gpus_per_machine
 
     def suits(self, fleet: Clusters) -> Bools:
-        """Machines of one size, or the smallest would hold too much."""
+        """Machines must have the same size, or the smallest would hold too much."""
         return np.asarray(fleet.gpus == fleet.machines * fleet.gpus_per_machine)
 
     def traffic(self, job: Job, needs: Bytes, rounds: Floats | float) -> Traffic:
@@ -208,7 +208,7 @@ class Hsdp(DataParallel):
         return Traffic(gathered, 2.0 * needs.reduced, _layer_bytes(job, needs), 1.0)
 
     def exposed_s(self, inside: Floats, between: Floats, last: Floats, all_of_it: Floats) -> Floats:
-        """The later of gradients behind the last backward pass and all behind the compute."""
+        """The larger of gradients behind the last backward pass and all traffic behind compute."""
         return np.maximum(between - last, inside + between - all_of_it)
 
 
@@ -226,10 +226,10 @@ ALLOWED: dict[str, Bools] = {
 def data_parallel_terms(job: Job, prior: Prior, fleet: Clusters, needs: Bytes) -> StepTerms:
     """Every term of every row on every cluster.
 
-    step = max(compute + recompute + exposed, input), all per GPU, with
-    compute = max((b + ga·b0)·N/R, ga·λ) + ga·β·k for b = ceil(B/N) samples in ga = ceil(b/m)
-    micro-batches, whose sizes differ by one at most. The step never gets shorter when compute,
-    memory, network or links inside the machine get slower, and is never below B/R.
+    step = max(compute + recompute + exposed, input), all per GPU, with compute = max((b +
+    ga·b0)·N/R, ga·λ) + ga·β·k for b = ceil(B/N) samples in ga = ceil(b/m) micro-batches, whose
+    sizes differ by at most one. The step never gets shorter when compute, memory, network or links
+    inside the machine get slower, and is never below B/R.
     """
     held = np.repeat(np.stack([s.held_bytes(needs, fleet) for s in DATA_PARALLEL]), 2, axis=0)
     micro = largest_micro_batch(needs, fleet.memory_bytes, held, RECOMPUTE)

@@ -1,10 +1,10 @@
-"""What the input pipeline adds to a step, from runs on synthetic, cached and cold data.
+"""The cost of the input pipeline, from runs on synthetic, cached and cold data.
 
 Differential runs on one machine (DS-Analyzer, VLDB 2021; Stash, ICDCS 2023): T0 synthetic on one
 GPU, T1 synthetic on all, T3 on cached data, T2 on cold data, in seconds per step. T1 - T0 is the
-interconnect's, T3 - T1 the preparation's and T2 - T3 the fetching's share. The parts of a step's
-input are pipelined and the slowest sets the pace, so a step that is longer than without
-input *is* the time of that input: prepare = batch / T3, fetch = batch / T2.
+interconnect's share, T3 - T1 that of preparation and T2 - T3 that of fetching. The stages of the
+input are pipelined and the slowest sets the pace, so a step that is longer than without input *is*
+the time of that input: prepare = batch / T3, fetch = batch / T2.
 """
 
 from dataclasses import replace
@@ -21,10 +21,10 @@ LONGER = 1.05  # times the step without that input: less is noise, and bounds th
 def feeds_of(
     runs: tuple[TimedRun, ...], free_s: Floats, columns: MachineColumns
 ) -> tuple[Feed, ...]:
-    """Preparation and fetching of every type that was timed on data, samples/s of one machine.
+    """Preparation and fetching rates of every timed type, samples/s of one machine.
 
-    `free_s` (runs,): the model's step of each run without input; a synthetic run of the same
-    shape is preferred. A run that waits for no input says that its machines are at least as fast.
+    `free_s` (runs,): the model's step of each run without input; a synthetic run of the same shape
+    is preferred. A run that does not wait for input gives a lower bound of the rates.
     """
     free = {run.place: _measured(run, runs, float(s)) for run, s in zip(runs, free_s, strict=True)}
     found = []
@@ -48,7 +48,7 @@ def feeds_of(
 
 
 def with_feeds(feeds: tuple[Feed, ...], columns: MachineColumns) -> MachineColumns:
-    """Columns with the input rates of the types that were timed."""
+    """Apply the input rates of the timed types to columns."""
     prepare, fetch = columns.prepare_per_s.copy(), columns.fetch_per_s.copy()
     for feed in feeds:
         if feed.machine in columns.names:

@@ -1,22 +1,22 @@
-"""The least time of a micro-batch: a program that runs eagerly starts its kernels one by one.
+"""The minimum time of a micro-batch: an eager program launches its kernels one by one.
 
-While a GPU computes, the processor queues what comes next, so starting kernels costs nothing until
-the GPU is faster than that: small micro-batches on the newest GPUs. No kernel gets shorter then.
+While a GPU computes, the processor queues further kernels, so launching them costs nothing until
+the GPU is faster than the processor: with small micro-batches on the newest GPUs.
 
 A forward pass of an eager transformer of 32 layers takes 39 ms on an A100 (25.5 tokens/s, a simple
 implementation, "heavily CPU overhead bound": PyTorch, "Accelerating Generative AI with PyTorch II:
-GPT, Fast", 2023-11-30) and 8.4 ms with an inference engine's fused kernels on an H100 (Llama 3.1
-8B without CUDA graphs, cloudai.pt, "CUDA Graphs + torch.compile", 2026): 1.2 and 0.26 ms a layer.
-Scripts lie between, at their geometric mean; adapters on every matrix of a layer add kernels that
+GPT, Fast", 2023-11-30) and 8.4 ms with an inference engine's fused kernels on an H100 (Llama 3.1 8B
+without CUDA graphs, cloudai.pt, "CUDA Graphs + torch.compile", 2026): 1.2 and 0.26 ms per layer.
+Scripts are in between, at the geometric mean. Adapters on every matrix of a layer add kernels that
 run one after another (Ko, "LoRA Is Slower Than You Think", arXiv 2507.08833, 2025): the upper end.
-The backward pass starts as many again.
+The backward pass launches as many again.
 
-Convolutional networks start a convolution, its norm and what bends it for every three gradient
+Convolutional networks launch a convolution, its norm and its activation for every three gradient
 tensors. A step of ResNet-50 on a V100 takes as long for one image as for four: 89 to 94 ms in a
-timing in which 64 take 561, ten images' time at full speed (50 ms in one CUDA graph:
+timing in which 64 take 561, the time of ten images at full speed (50 ms in one CUDA graph:
 pytorch/benchmark, pull request 706, 2022), 27 ms at the 370 images/s of its recipes. It takes 29 ms
-in MXNet (34.5 images/s, perf.md, 2019) and, of 128 pictures of 32 x 32, 32 ms on a newer GPU, half
-of it in a graph (opennn.net, "GPU ResNet-50 training speed", 2026): 0.17 to 0.2 ms a tensor.
+in MXNet (34.5 images/s, perf.md, 2019) and, for 128 images of 32 x 32, 32 ms on a newer GPU, half
+of that in a graph (opennn.net, "GPU ResNet-50 training speed", 2026): 0.17 to 0.2 ms per tensor.
 """
 
 from recommender.job.derive import TRANSFORMERS
@@ -30,9 +30,9 @@ TENSOR_S = 0.15e-3  # of a convolutional network, both passes; what β counts co
 
 
 def launched_s(job: Job) -> float:
-    """Seconds that one micro-batch takes at least; 0 for vendors' recipes, which record graphs.
+    """Minimum seconds of one micro-batch; 0 for vendors' recipes, which record graphs.
 
-    And 0 where the user's own timings speak: what they hold is all that is known.
+    It is also 0 if the user gave timings, which already include launch times.
     """
     if job.stack == "tuned" or job.timings or job.calibration is not None:
         return 0.0
@@ -45,10 +45,10 @@ def launched_s(job: Job) -> float:
 
 
 def cut_launched_s(job: Job) -> float:
-    """Least seconds of a micro-batch of all layers where GPUs share the work on a sample.
+    """Minimum seconds of a micro-batch of all layers with model parallelism.
 
-    Recipes that cut networks fuse kernels, and record no graphs; each GPU starts all kernels of its
-    layers, whatever part of their matrices it holds.
+    Recipes with model parallelism fuse kernels but record no graphs. Each GPU launches all kernels
+    of its layers, whatever part of their matrices it holds.
     """
     if job.timings or job.calibration is not None or job.stack == "typical":
         return launched_s(job)

@@ -18,7 +18,7 @@ MOST_DAMPING = 1e9
 
 @dataclass(frozen=True, slots=True)
 class ParameterPrior:
-    """What is believed of each parameter before any measurement; shape (parameters,)."""
+    """The prior of each parameter; shape (parameters,)."""
 
     mean: Floats
     sd: Floats
@@ -28,7 +28,7 @@ class ParameterPrior:
 
 @dataclass(frozen=True, slots=True)
 class PosteriorFit:
-    """The most probable parameters, and how sure they are."""
+    """The most probable parameters, and their uncertainty."""
 
     value: Floats  # (parameters,)
     information: Floats  # (parameters, parameters), J'WJ: of the measurements at unit noise
@@ -37,12 +37,12 @@ class PosteriorFit:
     prior: ParameterPrior
 
     def covariance(self, noise: float) -> Floats:
-        """Of the posterior by its Jacobian, were `noise` the sd of a measurement."""
+        """Posterior covariance from the Jacobian, if `noise` is the sd of a measurement."""
         curve = self.information / noise**2 + np.diag(1.0 / self.prior.sd**2)
         return np.asarray(np.linalg.inv(curve), dtype=np.float64)
 
     def taught(self, noise: float) -> float:
-        """How many parameters the measurements, and not the prior, determine."""
+        """The number of parameters determined by the measurements rather than the prior."""
         return float(np.sum(1.0 - np.diag(self.covariance(noise)) / self.prior.sd**2))
 
 
@@ -95,9 +95,9 @@ def solve_relative(
 ) -> PosteriorFit:
     """Fit ln times to times: residuals are relative, as errors are reported.
 
-    The search starts from residuals of ln, which pull as hard from below as from above, and goes on
-    from the best of the starts; a later one is only tried where those before miss by `noise`.
-    `weight` multiplies residuals; those returned are without it.
+    The search starts with residuals of ln, which are symmetric, and continues from the best of the
+    starts; a later start is tried only if the earlier ones leave more than `noise`. `weight`
+    multiplies residuals; the returned ones are unweighted.
     """
     target = np.zeros(len(took))
     best: PosteriorFit | None = None
@@ -127,7 +127,7 @@ def spread(model: Callable[[Floats], Floats], fit: PosteriorFit, noise: float) -
 
 
 def students_excess(free: float) -> float:
-    """By how much an sd known from so many errors is to be wider than one that is known.
+    """The factor by which an sd estimated from so few errors must be widened.
 
     Student's 95th percentile over the normal one, by Cornish and Fisher's series: within 1 % from
     four degrees of freedom on, 2 % low at three.
@@ -173,9 +173,9 @@ def _jacobian(
 
 
 def nonnegative(columns: Floats, target: Floats) -> Floats:
-    """The x >= 0 of least |columns·x - target|²; columns (rows, constants), a handful of them.
+    """Minimise |columns·x - target|² over x >= 0; columns (rows, constants), few constants.
 
-    Every set of constants that stay positive is tried, so the minimum is exact.
+    Every subset of positive constants is tried, so the minimum is exact.
     """
     count = columns.shape[1]
     length = np.linalg.norm(columns, axis=0)

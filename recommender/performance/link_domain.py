@@ -1,13 +1,13 @@
-"""GPUs of several machines whose links are those of one machine: NVLink domains.
+"""NVLink domains: GPUs of several machines whose links are those of one machine.
 
-A GB200 NVL72 or GB300 NVL72 rack links 72 GPUs through NVLink switches; clouds let it as 18
-machines of four. Machines of one rack exchange at the rate of a machine's links, so the formulas
-see a link domain as one machine: as many GPUs as are in it, its machines' network cards together,
-and what one card needs to reach half of its rate as many times (a message is cut among them).
+A GB200 NVL72 or GB300 NVL72 rack links 72 GPUs through NVLink switches; clouds rent it as 18
+machines of four. Machines of one rack communicate at the rate of a machine's links, so the formulas
+treat a link domain as one machine: with all its GPUs, the network cards of its machines together,
+and correspondingly larger half-rate messages (a message is divided among the cards).
 
-Clusters of more than a rack are spread evenly over the fewest racks; where these cannot have as
-many machines each, the largest stands for all. Of several types of machines nobody links the GPUs,
-and parameter servers have a worker for each machine, whatever links it.
+Clusters larger than a rack are spread evenly over as few racks as possible; if the machines cannot
+be divided evenly, the largest group is used. Machines of different types are not linked, and
+parameter servers have a worker for each machine in any case.
 """
 
 from dataclasses import replace
@@ -25,12 +25,12 @@ ENDLESS = 1e30  # bytes/s
 
 
 def link_gpus(gpu: str, gpus: int) -> float:
-    """GPUs that the links of a machine of so many GPUs reach, its own at least."""
+    """Number of GPUs that the links of a machine with so many GPUs connect, at least its own."""
     return float(max(DOMAIN_GPUS.get(gpu, 0), gpus))
 
 
 def linked(job: Job, fleet: Clusters) -> Clusters:
-    """Clusters with each link domain as one machine; those of other machines as they are."""
+    """Treat each link domain as one machine; other clusters are unchanged."""
     each = np.floor(fleet.link_gpus / np.maximum(fleet.gpus_per_machine, 1.0))
     shared = (each > 1) & (fleet.machines > 1) & (fleet.network_bytes_per_s > 0)
     if job.sync != "allreduce" or not shared.any():
@@ -47,9 +47,9 @@ def linked(job: Job, fleet: Clusters) -> Clusters:
 
 
 def without_network(columns: MachineColumns) -> MachineColumns:
-    """Columns for bounds: what linked machines exchange takes no time.
+    """Columns for bounds, in which traffic between linked machines takes no time.
 
-    Bounds work out traffic on machines of one GPU, of which a domain holds an unknown number.
+    Bounds consider traffic between machines of one GPU, of which a domain has an unknown number.
     """
     reach = columns.link_gpus
     if reach is None:

@@ -1,20 +1,19 @@
-"""Training in 8 and 4 bits: which share of the faster products each stack turns into speed.
+"""Training in 8 and 4 bits: the share of the faster matrix products that becomes speed.
 
-Matrix products in 8 bits run twice as fast as in 16; casts, scales and what stays in 16 bits take
-part of that back. A stack keeps the share φ of it, counted in logarithms:
+Matrix products in 8 bits run twice as fast as in 16. Casts, scales and operations that stay in 16
+bits take back a part of that. A stack keeps the share φ of it, in logarithms:
 
     A = A16 · (A8 / A16)^φ
 
-Attention's scores keep 16 bits (Transformer Engine's `fp8_dpa` is off and torchao's float8 leaves
-them, unless told otherwise). Weights, gradients and optimizer states stay as they are, and so does
-what is kept for the backward pass: Llama 3 8B holds 47.65 GB in bf16 and 47.77 GB in float8
-(pytorch/ao, torchao/float8, README, 8 H100, 2025).
+Attention scores stay in 16 bits (by default, Transformer Engine's `fp8_dpa` is off and torchao's
+float8 leaves them). Weights, gradients, optimizer states and activations do not change: Llama 3 8B
+uses 47.65 GB in bf16 and 47.77 GB in float8 (pytorch/ao, torchao/float8, README, 8 H100, 2025).
 
-GPUs that scale blocks of numbers in their tensor cores also train in MXFP8 (a scale for 32 numbers)
-and NVFP4 (for 16, 4 bits each), whose rates follow from that of FP8 by what NVIDIA's tables say of
-one network on one cluster in all three (Megatron-Bridge, performance summary, 25.11 to 26.04):
-Llama 3 70B and 3.1 405B on 8 to 256 GB200 and GB300 run at 0.88 to 0.99 of FP8 in MXFP8 (twelve
-pairs), and at 1.15 to 1.39 in NVFP4 (four).
+GPUs whose tensor cores scale blocks of numbers also train in MXFP8 (one scale per 32 numbers) and
+NVFP4 (per 16, 4 bits each). Their rates are derived from that of FP8 with NVIDIA's tables of one
+network on one cluster in all three (Megatron-Bridge, performance summary, 25.11 to 26.04): Llama 3
+70B and 3.1 405B on 8 to 256 GB200 and GB300 run at 0.88 to 0.99 of FP8 in MXFP8 (twelve pairs), and
+at 1.15 to 1.39 in NVFP4 (four).
 """
 
 from collections.abc import Mapping
@@ -50,12 +49,12 @@ def kept_share(prior: Prior) -> float:
 
 
 def runs_in(wanted: str, gpu: str) -> bool:
-    """Whether a GPU that multiplies 8-bit numbers trains in a format of 8 or 4 bits."""
+    """Whether a GPU with 8-bit products can train in a format of 8 or 4 bits."""
     return wanted == FP8 or (wanted in OVER_FP8 and gpu in SCALING_BLOCKS)
 
 
 def trained_rate(prior: Prior, wanted: str, row: Achieved, wide: Achieved | None) -> Achieved:
-    """The matrix rate that trainings in 8 or 4 bits reach, from 8-bit and 16-bit products."""
+    """The matrix rate of training in 8 or 4 bits, from 8-bit and 16-bit products."""
     if wide is None or min(wide.tflops, row.tflops) <= 0:
         return row
     products = row.tflops * OVER_FP8[wanted]

@@ -1,4 +1,4 @@
-"""What each machine brings to a job: speed, memory, network, input, disks, and how sure."""
+"""Properties of machines for a job: speed, memory, network, input, disks, and their uncertainty."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -58,18 +58,18 @@ CONFIDENTIAL = (1.0 - 0.32, 1.0 - 0.18)
 
 
 def adapted(factor: float, ratio: float, shipped: Achieved) -> tuple[float, float]:
-    """The factor next to a rate of the user's, and the sd of its ln.
+    """The GPU factor to use with a user's own rate, and the sd of its ln.
 
-    The factor was fitted on trainings next to the shipped speed: it holds what that speed has
-    wrong, which the user's own speed sets right already. Of ln ratio (rate by the user's figures
-    over rate by the shipped ones) the share w is the shipped figure's error and leaves the
-    factor, 1 - w is the user's machine and stays in the rate:
+    The factor was fitted on trainings together with the shipped speed, so it contains the error of
+    that speed, which the user's own speed already corrects. Of ln ratio (the rate with the user's
+    figures over the rate with the shipped ones), the share w is the error of the shipped figure and
+    is taken out of the factor; 1 - w is specific to the user's machine and stays in the rate:
 
         factor' = factor · ratio^-w,    w = e² / (e² + u²)
 
-    e is the sd of the shipped ln speed by its range, u that between machines of one GPU. Which of
-    both it was is not known: sd = |ln ratio| · sqrt(w · (1 - w)), that of a coin that falls on
-    the shipped figure with w.
+    e is the sd of the shipped ln speed by its range, u the sd between machines with the same GPU.
+    Which one it was is not known: sd = |ln ratio| · sqrt(w · (1 - w)), that of a coin that gives
+    the shipped figure with probability w.
     """
     error = math.log(shipped.high_tflops / shipped.low_tflops) / (2.0 * _Z90)
     share = error**2 / (error**2 + BETWEEN_MACHINES**2)
@@ -83,10 +83,10 @@ def machine_columns(
     gpus: Mapping[str, Gpu],
     achieved: Mapping[tuple[str, str], Achieved],
 ) -> MachineColumns:
-    """Everything a machine of each type brings to the job; every array has shape (types,).
+    """The properties of a machine of each type for the job; every array has shape (types,).
 
-    A type that cannot run the job has a reason, and no compute and no memory. Speeds come
-    from the family's prior, the job's calibration or its own timings, the last that it has.
+    A type that cannot run the job has a reason, and no compute and no memory. Speeds come from the
+    family's constants, the job's calibration or its own timings, the last one available.
     """
     prior, factors = prior_of(job), load_gpu_factors()
     names = {t.gpu for t in types}
@@ -143,11 +143,11 @@ def _confidential(types: Sequence[InstanceType]) -> tuple[Floats, Floats]:
 
 
 def precision_on(wanted: Precision, gpu: Gpu) -> str:
-    """The number format a job trains in on a GPU; "" where the GPU lacks it.
+    """The number format in which a job trains on a GPU; "" if the GPU lacks it.
 
-    `mixed` is bf16 where the GPU has it, else fp16; `tf32` allows tf32 and is fp32 on GPUs
-    without; `bf16`, `fp16` and 8 and 4 bits are never emulated, and `fp32` is never rounded to
-    tf32. Formats of 8 and 4 bits stand under "fp8", whose products theirs are reckoned from.
+    `mixed` is bf16 if the GPU has it, otherwise fp16; `tf32` allows tf32 and is fp32 on GPUs
+    without it; `bf16`, `fp16` and 8 and 4 bits are never emulated, and `fp32` is never rounded to
+    tf32. Formats of 8 and 4 bits are returned as "fp8", from whose rate theirs are derived.
     """
     if wanted in OVER_FP8:
         return FP8 if gpu.peak_fp8_tflops and runs_in(wanted, gpu.gpu) else ""
@@ -163,7 +163,7 @@ def precision_on(wanted: Precision, gpu: Gpu) -> str:
 
 @dataclass(frozen=True, slots=True)
 class GpuSpeed:
-    """Samples/s of one GPU at large batches, and how it compares with other GPUs."""
+    """Samples/s of one GPU at large batches, and its factor relative to other GPUs."""
 
     rate: float
     score: float  # the rate times what other networks showed the formula to miss on this GPU
@@ -179,11 +179,11 @@ def gpu_speed(
     achieved: Mapping[tuple[str, str], Achieved],
     factors: Mapping[tuple[str, str, str], float],
 ) -> GpuSpeed:
-    """The speed of a GPU by the formulas; zero where it cannot run.
+    """The speed of a GPU by the formulas; zero if it cannot run the job.
 
-    1/rate = F·(1/(ε·A) + s/(I·BW)): A achieved FLOP/s, BW memory bytes/s, s = 2 in 32 bit.
-    The factor of the score is 1 where nothing is known (docs/research/fits.md, "A timing on one
-    GPU"); next to a speed of the user's it is adapted (`adapted`).
+    1/rate = F·(1/(ε·A) + s/(I·BW)): A achieved FLOP/s, BW memory bytes/s, s = 2 in 32 bit. The
+    factor of the GPU is 1 if unknown (docs/research/fits.md, "A timing on one GPU"); with the
+    user's own speed it is adapted (`adapted`).
     """
     gpu = gpus.get(name)
     precision = precision_on(job.precision, gpu) if gpu else ""
@@ -229,7 +229,7 @@ def bounded_speed(
     achieved: Mapping[tuple[str, str], Achieved],
     factors: Mapping[tuple[str, str, str], float],
 ) -> GpuSpeed:
-    """The speed of a GPU; without trainings on it, at most that of a faster sibling with some."""
+    """The speed of a GPU; without trainings on it, at most that of a faster, timed sibling."""
     found = gpu_speed(job, prior, name, gpus, achieved, factors)
     gpu = gpus.get(name)
     precision = precision_on(job.precision, gpu) if gpu else ""
@@ -266,9 +266,9 @@ def sample_rate(
     memory: float,
     scores: float | None = None,
 ) -> float:
-    """Samples/s at large batches of a GPU of `matmul` FLOP/s and `memory` bytes/s.
+    """Samples/s at large batches of a GPU with `matmul` FLOP/s and `memory` bytes/s.
 
-    `scores` are the FLOP/s of attention where it keeps more bits than the layers.
+    `scores` are the FLOP/s of attention if it uses more bits than the layers.
     """
     wide = 2.0 if precision in ("fp32", "tf32") else 1.0
     efficiency = prior.efficiency_fp32 if precision == "fp32" else prior.efficiency
@@ -304,9 +304,9 @@ def _reason(
 
 
 def network_of(machine: InstanceType) -> tuple[float, float, float]:
-    """Sustained bytes/s, half-performance message and latency; 0 bytes/s where unknown.
+    """Sustained bytes/s, half-rate message and latency; 0 bytes/s if unknown.
 
-    RDMA reaches its listed rate at large messages only, TCP 0.85 of the baseline at any size.
+    RDMA reaches its listed rate only with large messages, TCP 0.85 of the baseline at any size.
     """
     gbit = machine.network_gbit_per_s
     if not gbit:
@@ -318,7 +318,7 @@ def network_of(machine: InstanceType) -> tuple[float, float, float]:
 
 
 def listed_gbit(machine: InstanceType, bytes_per_s: float) -> float:
-    """The catalog's sustained Gbit/s of a machine that exchanged so many bytes/s."""
+    """The catalog's sustained Gbit/s of a machine that was measured at so many bytes/s."""
     share = 1.0 if machine.network_kind == "rdma" else TCP_SHARE
     return bytes_per_s / (share * GBIT)
 
@@ -334,11 +334,11 @@ def _intra(machine: InstanceType) -> float:
 def part_links(
     types: Sequence[InstanceType], known: Iterable[InstanceType]
 ) -> tuple[tuple[str, int, float], ...]:
-    """How fast some of a machine's GPUs talk: what machines of so many of that GPU reach.
+    """Link rates of some of a machine's GPUs, from machines with that number of the GPU.
 
     A bridged pair of A100 PCIe reaches 193 GB/s and four of them 25 (Azure's health checks,
-    2026-05), a pair of V100 36 and eight 130: two of four must not be taken for four. Of machines
-    with as many GPUs or the next more, the provider's own first; times what all GPUs reach.
+    2026-05), a pair of V100 36 and eight 130, so two of four must not be treated as four. Among
+    machines with as many GPUs, or the next larger number, the provider's own is preferred.
     """
     found = []
     for machine in types:
@@ -359,7 +359,7 @@ def _prepare(job: Job, machine: InstanceType) -> float:
 
 
 def disk_bytes_per_s(machine: InstanceType) -> float:
-    """Bytes/s of a machine's local disk, or of its network volume where it has none."""
+    """Bytes/s of a machine's local disk, or of its network volume without one."""
     return (machine.local_disk_mb_per_s or VOLUME_MB_PER_S) * 1e6
 
 

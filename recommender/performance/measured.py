@@ -1,7 +1,7 @@
-"""The user's own timings, reproduced exactly where they were taken, and a guide elsewhere.
+"""Applies the user's own timings: exact for the machines they were taken on, a guide for others.
 
-This is `measured:` in a job file and `--measured`: no constant is fitted, one number of each type
-is set. `calibration.py` fits the constants behind the terms instead.
+This is `measured:` in a job file and `--measured`. No constant is fitted; one number of each type
+is set. `calibration.py` instead fits the constants behind the terms.
 """
 
 from dataclasses import replace
@@ -28,13 +28,13 @@ SIGMA_RELATED = 0.21  # another GPU: docs/models.md, "Throughput" (2026-11)
 def with_readings(
     job: Job, columns: MachineColumns, gpu_of: tuple[str, ...], scores: Floats, doubts: Floats
 ) -> MachineColumns:
-    """Columns that reproduce the job's timings; the same columns where there are none.
+    """Columns that reproduce the job's timings; unchanged without any.
 
-    `gpu_of`, `scores` and `doubts` (types,): a type's GPU, its speed next to other GPUs and the
-    sd of its ln that the timed spread does not hold (`machines.gpu_speed`). A GPU that was timed
-    gets the compute rate at which the model gives the measured rate; the others follow by score.
-    A type timed at several sizes keeps every reading: its network is raised until no reading is
-    faster than the model, and `measured` says how much slower each one is.
+    `gpu_of`, `scores` and `doubts` (types,): a type's GPU, its speed relative to other GPUs and the
+    sd of its ln that the timed spread does not include (`machines.gpu_speed`). A timed GPU gets the
+    compute rate at which the model gives the measured rate; others are scaled by their scores. For
+    a type timed at several sizes, its network is raised until no timing is faster than the model,
+    and `measured` states how much slower each one is.
     """
     timed = [t for t in job.timings if t.gpu in gpu_of]
     if not timed:
@@ -50,7 +50,7 @@ def with_readings(
 
 
 def slowdown(columns: MachineColumns, fleet: Clusters) -> Floats:
-    """Measured over modelled step time of every cluster, >= 1; between sizes by ln n."""
+    """Measured over modelled step time of every cluster, >= 1; interpolated in ln n."""
     factor = np.ones(len(fleet))
     for name, points in columns.measured:
         if name in columns.names:

@@ -1,4 +1,4 @@
-"""What a GPU must hold: weights, gradients, optimizer, activations, logits, context."""
+"""Memory of a GPU: weights, gradients, optimizer, activations, logits, context."""
 
 import numpy as np
 
@@ -22,10 +22,10 @@ TABLE_BYTES = 4.0
 
 @dataclass(frozen=True, slots=True)
 class Bytes:
-    """What one copy of the network and one sample take, and what goes over the wire.
+    """Memory of one replica and one sample, and their traffic.
 
-    The states (weights, gradients, optimizer) are split over the shards; frozen weights are
-    part of `weights`. `gathered` is sent at every all-gather, `reduced` at every reduction.
+    The states (weights, gradients, optimizer) are divided over the shards; frozen weights are part
+    of `weights`. `gathered` is sent at every all-gather, `reduced` at every reduction.
     """
 
     weights: float
@@ -43,7 +43,7 @@ class Bytes:
 
     @property
     def inputs(self) -> float:
-        """Bytes per sample that stay where every layer is recomputed."""
+        """Bytes per sample that remain with full recomputation."""
         return self.recomputed - self.layer
 
     @property
@@ -53,14 +53,14 @@ class Bytes:
 
 
 def bytes_of(job: Job, prior: Prior) -> Bytes:
-    """Memory and traffic of a job, per copy and per sample.
+    """Memory and traffic of a job, per replica and per sample.
 
     16 B per parameter under AdamW (16-bit weights and gradients, fp32 master weights and two
-    moments; in fp32 the same sum), 18 with fp32 gradients under autocast; adapters: 2 B (LoRA)
-    or 0.56 B (QLoRA; 4 B of embeddings and head) per frozen weight and 16 B per adapter weight.
-    Under method full 4 B per parameter that is not trainable: embedding tables, whose sparse
-    gradients are neither kept nor reduced. Post-training holds other networks beside.
-    Activations: `job/activations.py`.
+    moments; in fp32 the same sum), 18 with fp32 gradients under autocast; adapters: 2 B (LoRA) or
+    0.56 B (QLoRA; 4 B for embeddings and head) per frozen weight and 16 B per adapter weight. With
+    method full, 4 B per parameter that is not trainable: embedding tables, whose sparse gradients
+    are neither stored nor reduced. Post-training adds other networks. Activations:
+    `job/activations.py`.
     """
     short = job.precision not in ("fp32", "tf32")
     moments = MOMENT_BYTES[job.optimizer]
@@ -124,28 +124,28 @@ def _whole(job: Job, gathered: float, reduced: float) -> float:
 
 
 def in_one_piece(needs: Bytes, shards: Floats | float) -> Floats | float:
-    """Bytes beside a GPU's share of the states that are gathered from the others."""
+    """Bytes of gathered states in addition to a GPU's own shard."""
     return needs.whole * (1.0 - 1.0 / shards)
 
 
 def per_sample(needs: Bytes, recompute: bool) -> float:
-    """Bytes that each further sample of a micro-batch takes.
+    """Bytes of each further sample of a micro-batch.
 
-    The loss gives its memory back before the first layer is computed again.
+    The loss frees its memory before the first layer is recomputed.
     """
     kept = needs.inputs + beside_logits(needs) if recompute else needs.activations
     return kept + needs.logits
 
 
 def beside_logits(needs: Bytes) -> float:
-    """Bytes by which one layer, computed again, takes more than the loss."""
+    """Bytes by which a recomputed layer exceeds the loss."""
     return max(needs.layer - needs.logits, 0.0)
 
 
 def largest_micro_batch(
     needs: Bytes, memory_bytes: Floats, held_bytes: Floats, recompute: Bools
 ) -> Floats:
-    """The most samples that fit one GPU at once; 0 where not even one does.
+    """The largest micro-batch that fits one GPU; 0 if not even one sample does.
 
     `memory_bytes` (clusters,), `held_bytes` of states (rows, clusters), `recompute` (rows,).
     """
@@ -164,7 +164,7 @@ def gib_lines(
     logits: float,
     context: float,
 ) -> tuple[tuple[str, float], ...]:
-    """The memory of one GPU line by line, from bytes to GiB."""
+    """The memory of one GPU line by line, converted from bytes to GiB."""
     lines = (
         ("weights", weights),
         ("gradients", gradients),

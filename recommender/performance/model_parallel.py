@@ -1,22 +1,22 @@
-"""Model parallelism, tensor, context and pipeline: the step of each cut of `cuts.py`.
+"""Model parallelism (tensor, context and pipeline): the step time of each layout of `cuts.py`.
 
-A replica of the network lies on t·c·p GPUs: each layer on t GPUs of one machine, each sequence on
-c such groups, the layers in p stages. Weights and gradients are divided by t·p, optimizer states
+A replica of the network uses t·c·p GPUs: each layer on t GPUs of one machine, each sequence on c
+such groups, the layers in p stages. Weights and gradients are divided by t·p and optimizer states
 by all GPUs; or everything by all GPUs (FSDP), which then gather each layer in every micro-batch.
 
-A stage needs X seconds for all samples of a replica and Y for each micro-batch, so r
-micro-batches through p stages take (r + p - 1)·(X/r + Y): the bubble is (p - 1)/(r + p - 1) of
-it (GPipe, arXiv 1811.06965; 1F1B, arXiv 2104.04473). r is the best whole number that fits the
-memory: more micro-batches shorten the bubble, fewer waste less. Vendors' recipes interleave: each
-GPU holds v chunks of layers, which divides the bubble by v and hands activations on v times as
-often (arXiv 2104.04473, section 2.2); then a replica has p micro-batches at least, and keeps
-1 + (p - 1)/(p·v) times the activations. Where p does not divide the layers, the pipeline runs at
-the pace of the stage that has one more. Of the layers of a stage none, all, or as few are computed
-again as let one sample fit (Megatron-LM's --recompute-num-layers).
+A stage needs X seconds for all samples of a replica and Y for each micro-batch, so r micro-batches
+through p stages take (r + p - 1)·(X/r + Y): the bubble is (p - 1)/(r + p - 1) of it (GPipe, arXiv
+1811.06965; 1F1B, arXiv 2104.04473). r is the best whole number that fits the memory: more
+micro-batches shorten the bubble, fewer waste less. Vendors' recipes interleave: each GPU holds v
+chunks of layers, which divides the bubble by v and sends activations v times as often (arXiv
+2104.04473, section 2.2). Then a replica has at least p micro-batches and stores 1 + (p - 1)/(p·v)
+times the activations. If p does not divide the layers, the pipeline runs at the pace of the stage
+with one more layer. None, all, or as few layers of a stage as let one sample fit are recomputed
+(Megatron-LM's --recompute-num-layers).
 
-GPUs that divide experts hold the rest of a layer each, and send each token to its experts and back.
-GPUs that share a sequence gather the keys and values of the whole of it in each layer, once each
-way, and sum their gradients (Llama 3, arXiv 2407.21783, section 3.3.2); nothing hides that.
+GPUs that divide experts each hold the rest of a layer, and send each token to its experts and back.
+GPUs that share a sequence gather its keys and values in each layer, once in each direction, and sum
+their gradients (Llama 3, arXiv 2407.21783, section 3.3.2); this is not hidden.
 """
 
 from collections.abc import Sequence
@@ -63,10 +63,10 @@ CHUNKS = ((2.0, 3.0, 4.0), (5.0, 6.0, 7.0, 8.0))
 
 
 def lost_share(job: Job, tensor: Floats) -> Floats:
-    """What of b0, a micro-batch's loss on a GPU with whole layers, is lost on one of t GPUs.
+    """The share of b0, the penalty of a micro-batch with whole layers, on one of t GPUs.
 
-    1/t as long as a t-th of a layer is as wide as the networks that b0 was fitted on, more
-    where it is narrower: its kernels do too little work.
+    It is 1/t while a t-th of a layer is as wide as the networks that b0 was fitted on, and more if
+    it is narrower, because its kernels are too small.
     """
     return np.maximum(1.0 / tensor, min(1.0, REFERENCE_WIDTH / job.hidden))
 
@@ -79,11 +79,11 @@ def held_bytes(
     sharded: Floats | float = 0.0,
     experts: Floats | float = 1.0,
 ) -> Floats:
-    """States that a GPU holds: the optimizer's are divided among the replicas as well.
+    """States on a GPU; the optimizer's are also divided among the replicas.
 
-    ZeRO stage 1, as in Megatron-LM's distributed optimizer (arXiv 1910.02054, 2019). Where they
-    are sharded, all are, and gathered by layers; each of `experts` GPUs holds its part of the
-    experts.
+    This is ZeRO stage 1, as in Megatron-LM's distributed optimizer (arXiv 1910.02054, 2019). With
+    sharding, all states are divided and gathered by layers; each of `experts` GPUs holds its part
+    of the experts.
     """
     part = held_share(needs, experts) / np.where(sharded, gpus, tensor * stages)
     held = (needs.weights + needs.gradients) * part + needs.optimizer / gpus
@@ -98,19 +98,19 @@ def _gathered(
 
 
 def held_share(needs: Bytes, experts: Floats | float) -> Floats:
-    """The share of its layers' weights that a GPU holds which divides the experts with others."""
+    """The share of its layers' weights on a GPU that divides the experts with others."""
     return np.asarray(1.0 - needs.routed + needs.routed / experts)
 
 
 def kept_bytes(needs: Bytes, again: Floats | float) -> Floats:
-    """Activations of a sample that stay where a share of the layers is computed again."""
+    """Stored activations of a sample if a share of the layers is recomputed."""
     return np.asarray((1.0 - again) * needs.activations + again * needs.inputs)
 
 
 def least_again(needs: Bytes, room: Floats, parts: Floats, stages: Floats, layers: int) -> Floats:
-    """The least share of its layers that a stage computes again so that one sample fits `room`.
+    """The smallest share of a stage's layers to recompute so that one sample fits `room`.
 
-    Whole layers; 1 where even that is not enough.
+    Whole layers; 1 even if that is not enough.
     """
     each = np.ceil(layers / stages)
     none = _most_kept(needs, room * parts, stages, 0.0) >= needs.activations
@@ -127,12 +127,11 @@ def _most_kept(needs: Bytes, room: Floats, stages: Floats, layer: float) -> Floa
 
 
 def sample_bytes(needs: Bytes, again: Floats | float, parts: Floats, stages: Floats) -> Floats:
-    """Bytes that each sample of a micro-batch takes on the GPU that holds most.
+    """Bytes per sample of a micro-batch on the GPU with the most.
 
-    With sequence parallelism all activations are divided by t (arXiv 2205.05198, 2022), with
-    context parallelism by c: `parts` is t·c. The first stage keeps p micro-batches of a p-th of
-    the layers, the last one of them and logits. `again` is the share of the layers that are
-    computed again, one at a time.
+    Sequence parallelism divides all activations by t (arXiv 2205.05198, 2022), context parallelism
+    by c: `parts` is t·c. The first stage stores p micro-batches of a p-th of the layers, the last
+    one of them and logits. `again` is the share of recomputed layers, one at a time.
     """
     kept, layer = kept_bytes(needs, again), np.where(np.asarray(again) > 0, needs.layer, 0.0)
     last = kept / stages + np.maximum(layer, needs.logits)
@@ -142,7 +141,7 @@ def sample_bytes(needs: Bytes, again: Floats | float, parts: Floats, stages: Flo
 
 @dataclass(frozen=True, slots=True)
 class Degrees:
-    """The degrees of one cut."""
+    """The degrees of parallelism of one layout."""
 
     tensor: float
     context: float
@@ -151,7 +150,9 @@ class Degrees:
     experts: float = 1.0
 
     def label(self, gpus: float) -> str:
-        """For people: "TP 8 × PP 4 × DP 2", "TP 8 × FSDP 4"; "FSDP 8, CP 2": two of the eight."""
+        """ "TP 8 × PP 4 × DP 2", "TP 8 × FSDP 4"; "FSDP 8, CP 2": pairs of the eight share a
+        sequence.
+        """
         shares, alike = gpus / self.tensor, gpus / (self.tensor * self.context * self.stages)
         plain = (("TP", self.tensor), ("CP", self.context), ("PP", self.stages), ("DP", alike))
         degrees = (plain[0], ("FSDP", shares)) if self.sharded else plain
@@ -164,7 +165,7 @@ class Degrees:
 def cut_parts_gib(
     needs: Bytes, gpus: float, cut: Degrees, micro_batch: float, again: float
 ) -> tuple[tuple[str, float], ...]:
-    """The memory of the GPU that holds most line by line, in GiB."""
+    """The memory of the GPU with the most, line by line, in GiB."""
     each, kept = cut.tensor * cut.stages, float(kept_bytes(needs, again))
     layer = needs.layer if again > 0 else 0.0
     shares, parts = gpus if cut.sharded else each, cut.tensor * cut.context
@@ -214,7 +215,7 @@ class _Turns:
 
 
 def best_cuts(job: Job, prior: Prior, fleet: Clusters, needs: Bytes) -> StepTerms:
-    """The fastest cut of the network on each cluster, one row; inf where there is none."""
+    """The fastest layout of the network on each cluster, one row; inf if there is none."""
     splits = splits_of(job, fleet, needs.states)
     memory, gpus = fleet.memory_bytes[splits.cluster], fleet.gpus[splits.cluster]
     least = sample_bytes(needs, 1.0, splits.parts, splits.stages) + needs.context
@@ -235,7 +236,7 @@ def best_cuts(job: Job, prior: Prior, fleet: Clusters, needs: Bytes) -> StepTerm
 
 
 def chunks_of(job: Job, stages: Floats, counts: Sequence[float]) -> Floats:
-    """The most of some numbers of chunks that leave all nearly as many layers; 1: none does.
+    """The largest of some numbers of chunks with nearly equal layers each; 1 if none has.
 
     Only vendors' recipes interleave (Megatron-LM's virtual stages).
     """
@@ -499,7 +500,7 @@ def _gradients(fleet: Clusters, needs: Bytes, splits: Splits) -> tuple[Floats, F
 
 
 class ModelParallel(Strategy):
-    """Tensor and pipeline parallelism; one row, the best cut of each cluster."""
+    """Tensor, context and pipeline parallelism; one row, the best layout of each cluster."""
 
     words = ("tensor", "pipeline", "context")
     whole_network = False
@@ -507,11 +508,11 @@ class ModelParallel(Strategy):
     hidden_share = 1.0
 
     def allowed(self, job: Job) -> bool:
-        """Where the network may be cut."""
+        """Whether the network may be divided."""
         return splittable(job)
 
     def layout(self, needs: Bytes, one: Clusters, step: Steps) -> Layout:
-        """The degrees of the cut, and the memory of the GPU that holds most."""
+        """The degrees of the layout, and the memory of the GPU with the most."""
         gpus, sharded = float(one.gpus[0]), bool(step.sharded[0])
         t, c, p = (float(each[0]) for each in (step.tensor, step.context, step.stages))
         cut = Degrees(t, c, p, sharded, float(step.experts[0]))
@@ -519,7 +520,7 @@ class ModelParallel(Strategy):
         return Layout(cut.label(gpus), cut_parts_gib(needs, gpus, cut, micro, again))
 
     def least_memory_bytes(self, job: Job, needs: Bytes, one: Clusters) -> list[float]:
-        """Of every cut, with everything recomputed."""
+        """The memory of every layout with full recomputation."""
         if not splittable(job):
             return []
         cuts, gpus = splits_of(job, one), float(one.gpus[0])
@@ -530,7 +531,7 @@ class ModelParallel(Strategy):
         return least
 
     def why_none(self, job: Job, one: Clusters) -> str:
-        """No cut is known, or none divides the cluster and the layers."""
+        """No layout is known, or none divides the cluster and the layers."""
         if not splittable(job):
             return f"{job.sharding} parallelism needs a transformer of known width and layers"
         if job.sharding == "context" and most_context(job) == 1:
@@ -542,19 +543,19 @@ class ModelParallel(Strategy):
         )
 
     def least_penalty(self, job: Job, prior: Prior) -> float:
-        """The least share of b0 that is lost where layers are shared.
+        """The smallest share of b0 that is lost if layers are shared.
 
-        p stages run at least p turns, in each of which they lose a p-th.
+        p stages take at least p turns, and lose a p-th in each.
         """
         shared = float(lost_share(job, np.array([MOST_TENSOR]))[0])
         return prior.batch_penalty * shared / most_context(job)
 
     def least_inside_bytes(self, job: Job, needs: Bytes) -> float:
-        """Next to nothing: stages of few samples."""
+        """Almost nothing: stages with few samples."""
         return 0.0 if splittable(job) else np.inf
 
     def one_gpu_shardings(self, word: Sharding) -> tuple[Sharding, ...]:
-        """What machines of one GPU, each with a replica, a shard or a part of one, send."""
+        """The traffic of machines with one GPU that is a replica, a shard or a part."""
         return ("ddp", "fsdp") if word == "tensor" else ("ddp", "fsdp", word)
 
 

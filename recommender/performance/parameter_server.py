@@ -42,7 +42,7 @@ WORKER_VCPUS = 8.0
 
 @dataclass(frozen=True, slots=True)
 class ServerConstants:
-    """What an update costs its server, and the worker's CPU."""
+    """The cost of an update for its server and for the worker's CPU."""
 
     tensor_s: float  # a, seconds of the server per gradient tensor
     byte_s: float  # b, seconds of the server per gradient byte, besides the network
@@ -68,8 +68,8 @@ def service_s(
 ) -> Floats:
     """Seconds S that one update keeps a server busy; arguments broadcast.
 
-    `tensors` and `gradient_bytes` are those that lie on the server; of k servers, the fullest
-    one counts. Weights go out while gradients come in, so bytes cross the network once.
+    `tensors` and `gradient_bytes` are those on the server; of k servers, the most loaded one
+    counts. Weights are sent while gradients are received, so bytes cross the network once.
     """
     with np.errstate(divide="ignore"):
         sent = np.asarray(gradient_bytes) / np.asarray(network_bytes_per_s)
@@ -95,7 +95,7 @@ def service_share(workers: Floats, alone_s: Floats, served_s: Floats, sd: Floats
 
 
 def spread(worker_sd: Floats | float, service_sd: Floats, share: Floats) -> Floats:
-    """Sd of ln time of an update whose worker's and server's parts err apart from each other."""
+    """Sd of ln time of an update if the errors of worker and server are independent."""
     return np.asarray(np.hypot((1.0 - share) * worker_sd, share * service_sd))
 
 
@@ -104,8 +104,8 @@ def taught(
 ) -> tuple[float, float]:
     """Sds of ln T and ln S after timings in which servers had some shares of the step; (timings,).
 
-    A timing tells (1 - share)·ln T + share·ln S to within `noise`. How both then depend on each
-    other is dropped: what is said of other loads is rather too wide.
+    A timing measures (1 - share)·ln T + share·ln S with `noise`. The resulting correlation of both
+    is dropped, which makes spans at other loads slightly too wide.
     """
     seen = np.stack([1.0 - shares, shares])
     curve = np.diag([worker_sd**-2, service_sd**-2]) + seen @ seen.T / noise**2
@@ -114,12 +114,12 @@ def taught(
 
 
 def placement_sd(servers: Floats | float) -> Floats:
-    """Sd of ln share of the bytes that the fullest of k servers holds: ln k / 2."""
+    """Sd of ln share of the bytes on the most loaded of k servers: ln k / 2."""
     return np.asarray(0.5 * np.log(servers))
 
 
 def servers_of(job: Job, machines: Floats) -> Floats:
-    """How many servers clusters of so many machines have: as many as asked for, at most one each.
+    """The number of servers of clusters of so many machines: as requested, at most one each.
 
     One machine needs none, nor does an all-reduce.
     """
@@ -130,21 +130,21 @@ def servers_of(job: Job, machines: Floats) -> Floats:
 
 
 def fullest_share(servers: Floats | float) -> Floats:
-    """Share of the bytes on the fullest of k servers: 1/√k.
+    """Share of the bytes on the most loaded of k servers: 1/√k.
 
-    From 1/k where tensors happen to be dealt out evenly to 1 where the large ones meet on one
-    server (TensorFlow deals in turn: with two servers and an even number of variables per layer
-    all kernels do). Which of both is not known of a network; this is the middle in logarithms.
+    It is between 1/k, if tensors are divided evenly, and 1, if the large ones are all on one server
+    (TensorFlow assigns in turn: with two servers and an even number of variables per layer all
+    kernels are). Which one holds is not known; this is the geometric mean.
     """
     return np.asarray(np.asarray(servers, dtype=np.float64) ** -0.5)
 
 
 def updates_per_s(workers: Floats, alone_s: Floats, served_s: Floats, cv2: float = 0.0) -> Floats:
-    """Updates per second of n like workers; arguments broadcast.
+    """Updates per second of n equal workers; arguments broadcast.
 
-    `alone_s` T is a worker's step with an idle server, at least `served_s` S of which is
-    service (T = max(T, S)); `cv2` is the squared coefficient of variation of the service.
-    Never above n/T nor 1/S; does not fall when T or S fall.
+    `alone_s` T is a worker's step with an idle server, of which at least `served_s` S is service (T
+    = max(T, S)); `cv2` is the squared coefficient of variation of the service. Never above n/T nor
+    1/S; does not fall when T or S fall.
     """
     workers, alone, served = np.broadcast_arrays(workers, np.maximum(alone_s, served_s), served_s)
     theta = (1.0 + cv2) / 2.0
@@ -159,23 +159,23 @@ def updates_per_s(workers: Floats, alone_s: Floats, served_s: Floats, cv2: float
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """What one update costs the fullest server of each cluster; shape (clusters,)."""
+    """The cost of one update at the most loaded server of each cluster; shape (clusters,)."""
 
     served_s: Floats
     of_bytes: Floats  # share of it that bytes take, whose placement is not known
     placed_sd: Floats  # sd of ln share of the bytes that lie on it
 
     def spread(self, sd: Floats | float, placement_sd: Floats | float) -> Floats:
-        """Sd of ln S: `sd` of the constants, and what is left to know of the bytes' placement."""
+        """Sd of ln S: `sd` of the constants, and the unknown placement of the bytes."""
         left = np.minimum(self.placed_sd, placement_sd)
         return np.asarray(np.hypot(sd, self.of_bytes * left))
 
 
 def service_of(job: Job, prior: Prior, fleet: Clusters) -> Service:
-    """The servers of some clusters: as many as asked for, one for each machine at most.
+    """The servers of some clusters: as many as requested, at most one per machine.
 
-    Each is a CPU machine of its own, as in the runs that were fitted, and in the bill
-    (`optimize/evaluate.py`). Tensors are dealt out evenly, bytes as `fullest_share` says.
+    Each is a CPU machine of its own, as in the runs of the fit, and on the bill
+    (`optimize/evaluate.py`). Tensors are divided evenly, bytes according to `fullest_share`.
     """
     constants, factor = load_constants(), prior.service
     servers = np.maximum(servers_of(job, fleet.machines), 1.0)
@@ -194,7 +194,7 @@ def alone_s(job: Job, prior: Prior, local_s: Floats) -> Floats:
 
 
 def shares_of(job: Job, service: Service, fleet: Clusters, local_s: Floats, sd: Floats) -> Floats:
-    """Share of the servers in each cluster's step; `sd` of ln S."""
+    """The servers' share of each cluster's step; `sd` of ln S."""
     # Clusters that cannot run have no share, nor has one machine, which needs no server.
     runs = (fleet.machines > 1) & np.isfinite(local_s) & np.isfinite(service.served_s)
     alone = alone_s(job, prior_of(job), np.where(runs, local_s, 1.0))
@@ -207,8 +207,9 @@ def cluster_spread(
 ) -> Floats:
     """Sd of ln(true speed / predicted speed) of clusters; `counts` (clusters, types of `kind`).
 
-    With parameter servers: the worker's as of one machine, the servers' by their share of the
-    step. Rounded up, so that clusters have few different spreads and bounds know them all.
+    With parameter servers, the worker's spread is that of one machine and the servers' is weighted
+    by their share of the step. Rounded up, so that there are few different spreads and bounds know
+    them.
     """
     if columns.service_sigma is None or columns.placement_sigma is None:
         return spread_of(columns, kind, counts)

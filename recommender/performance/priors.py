@@ -1,4 +1,4 @@
-"""How fast each family of networks runs, where the user has measured nothing.
+"""Shipped speed constants of each family of networks, for jobs without measurements.
 
 `priors.csv` holds one row per family and software stack, fitted on published measurements by
 `tests/research/fits/fit_priors.py` (docs/models.md, "Throughput").
@@ -32,7 +32,7 @@ def kind_of(family: str) -> str:
 
 
 def number_format(precision: str) -> str:
-    """The format under which a GPU's factors are listed: "bf16" stands for 8 and 16 bits."""
+    """The format under which a GPU's factors are listed: "bf16" represents 8 and 16 bits."""
     return "bf16" if precision in ("fp8", "fp16") else precision
 
 
@@ -64,19 +64,19 @@ class Prior:
     cut_launch_s: float = 0.0  # the same of all layers, where GPUs share the work on a sample
 
     def spread(self, job: Job) -> float:
-        """Standard deviation of ln(true / predicted speed) of a job that measured nothing."""
+        """Sd of ln(true / predicted speed) of a job without measurements."""
         return self.sigma_unstated if "stack" in job.assumed else self.sigma_one
 
     def spread_several(self, job: Job) -> float:
         """Spread of the speed of clusters of several machines.
 
-        The step between both stacks, where the job does not say its own, is that of one machine.
+        If the job does not state its stack, the spread between the stacks is that of one machine.
         """
         step = max(self.spread(job) ** 2 - self.sigma_one**2, 0.0)
         return float((self.sigma_several**2 + step) ** 0.5)
 
     def intensity(self, hidden: int) -> float:
-        """FLOP per byte of a transformer of this width; as it stands for other networks.
+        """FLOP per byte of a transformer of this width; unchanged for other networks.
 
         Element-wise work per layer grows with the width, arithmetic with its square.
         """
@@ -102,7 +102,7 @@ def load_gpu_factors() -> dict[tuple[str, str, str], float]:
 
 @cache
 def gpus_with_runs() -> frozenset[tuple[str, str, str]]:
-    """GPU, precision and kind of network whose factors rest on trainings, not on the trend."""
+    """GPU, precision and kind of network whose factors come from trainings, not the trend."""
     return frozenset(_key(row) for row in _factor_rows() if int(row["runs"]))
 
 
@@ -116,7 +116,7 @@ def _factor_rows() -> list[dict[str, str]]:
 
 
 def shipped_prior(job: Job) -> Prior:
-    """The speed constants of a job's family and stack, b0 in samples of its own network."""
+    """The speed constants of a job's family and stack, with b0 in samples of its network."""
     prior, largest = load_priors()[job.family, job.stack], LARGEST_FLOP.get(job.family)
     if largest is None or job.flop_per_sample <= largest:
         return prior
@@ -124,7 +124,7 @@ def shipped_prior(job: Job) -> Prior:
 
 
 def prior_of(job: Job) -> Prior:
-    """The speed constants of a job: its own where it was calibrated, else its family's.
+    """The speed constants of a job: its own if it was calibrated, otherwise its family's.
 
     Compute, network and links of a calibration are in the columns (`calibration.py`).
     """

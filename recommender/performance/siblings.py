@@ -1,8 +1,8 @@
-"""Parts of one architecture: what is measured on one of them bounds the others.
+"""GPUs of one architecture: a measurement on one of them bounds the others.
 
-A datasheet's rates are ceilings, and the smaller part of an architecture often states the larger
-figure somewhere: the H100 NVL has 16 % more memory bandwidth than the SXM part and a third less
-power to use it with. So where nobody has timed a part, the faster part that was timed is a ceiling.
+A datasheet's rates are ceilings, and the smaller part of an architecture often has a larger figure
+somewhere: the H100 NVL has 16 % more memory bandwidth than the SXM part and a third less power to
+use it with. So if a part was never timed, a faster part that was timed is its ceiling.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -38,9 +38,9 @@ ARCHITECTURES = (
 def faster_siblings(
     name: str, precision: str, gpus: Mapping[str, Gpu], measured: Collection[str]
 ) -> Iterator[str]:
-    """Measured GPUs of the same architecture that are the faster part by their datasheet.
+    """Timed GPUs of the same architecture that are faster by their datasheet.
 
-    More arithmetic decides; of equal arithmetic, no less memory bandwidth.
+    More arithmetic decides; with equal arithmetic, at least the same memory bandwidth.
     """
     family = next((parts for parts in ARCHITECTURES if name in parts), frozenset())
     for other in sorted(family & gpus.keys() & set(measured) - {name}):

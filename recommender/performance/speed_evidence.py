@@ -1,4 +1,4 @@
-"""What the speed of a GPU rests on: trainings on it, its matrix rate, or its datasheet."""
+"""The evidence for a GPU's speed: trainings on it, its matrix rate, or its datasheet."""
 
 import math
 from collections.abc import Mapping
@@ -22,25 +22,25 @@ SIGMA_GUESSED = 0.18
 
 @dataclass(frozen=True, slots=True)
 class SpeedEvidence:
-    """How a GPU's speed is known, and the sd of ln speed that this adds to that of the family."""
+    """The evidence for a GPU's speed, and the sd of ln speed it adds to the family's."""
 
     grade: SpeedGrade
     sd: float
 
 
 def achieved_sd(row: Achieved) -> float:
-    """Sd of the ln of a matrix rate; its low and high end hold 90 %."""
+    """Sd of the ln of a matrix rate, whose low and high values contain 90 %."""
     return math.log(row.high_tflops / row.low_tflops) / (2.0 * WITHIN)
 
 
 def has_runs(name: str, precision: str, prior: Prior) -> bool:
-    """Whether published trainings on a GPU stand behind its speed, of any network of its kind."""
+    """Whether the speed of a GPU comes from published trainings of networks of its kind."""
     key = name, number_format(precision), kind_of(prior.family)
     return name in prior.gpus or key in gpus_with_runs()
 
 
 def speed_evidence(prior: Prior, name: str, precision: str, row: Achieved | None) -> SpeedEvidence:
-    """How the speed of a GPU is known where the user has timed nothing."""
+    """The evidence for a GPU's speed without the user's timings."""
     if row is None or row.low_tflops <= 0:
         return SpeedEvidence("guessed", 0.0)
     share = SIGMA if precision == FP8 else 0.0
@@ -55,7 +55,7 @@ def speed_evidence(prior: Prior, name: str, precision: str, row: Achieved | None
 def evidence_for(
     job: Job, prior: Prior, gpu: Gpu, precision: str, achieved: Mapping[tuple[str, str], Achieved]
 ) -> SpeedEvidence:
-    """How the speed of a GPU is known, the user's own timings of the job included."""
+    """The evidence for a GPU's speed, including the user's timings of the job."""
     own = {timing.gpu for timing in job.timings}
     own |= {name for name, _ in job.calibration.gpus} if job.calibration else set()
     if gpu.gpu in own:

@@ -1,11 +1,11 @@
-"""How long one optimiser step takes on a cluster, with the best strategy, and why.
+"""The time of one optimiser step on a cluster with the best strategy, and its explanation.
 
-Contract with the optimiser's bounds (property-tested), for a fixed number of machines and
-GPUs and everything else equal: `step_s` does not rise when compute, memory, network or links
-inside the machine grow, and is never below global batch / `compute_per_s`.
+Contract with the optimiser's bounds (property-tested), for a fixed number of machines and GPUs and
+everything else equal: `step_s` does not rise when compute, memory, network or links inside the
+machine grow, and is never below global batch / `compute_per_s`.
 
-Where the batch of each GPU is fixed, N GPUs train on N times `job.global_batch` in one optimiser
-step. Plans need the time of one amount of work whatever their size: `steps` gives the N-th part.
+If the batch of each GPU is fixed, N GPUs train on N times `job.global_batch` in one optimiser step.
+Plans need the time of a fixed amount of work, so `steps` gives the N-th part.
 """
 
 import numpy as np
@@ -35,10 +35,10 @@ PARTS = (*SECONDS, "network_share", "micro_batch", "accumulation")
 def steps(job: Job, columns: MachineColumns, fleet: Clusters, prior: Prior | None = None) -> Steps:
     """The fastest feasible step of every cluster; (clusters,), seconds per `job.global_batch`.
 
-    Under the speed constants of the job, or others; only clusters of as many machines as it states.
+    With the speed constants of the job, or others; only clusters of the stated number of machines.
 
-    Where the user measured a type at several sizes, those clusters are slowed to what was
-    measured (never sped up: the columns are already as fast as the fastest reading).
+    If the user measured a type at several sizes, those clusters are slowed to the measurement
+    (never sped up: the columns are already as fast as the fastest timing).
     """
     terms = terms_of(job, prior or prior_of(job), fleet)
     # Where the input sets the pace, strategies tie but for rounding: the plainest one is meant.
@@ -98,7 +98,7 @@ def explain(job: Job, columns: MachineColumns, fleet: Clusters, row: int) -> Ste
 
 
 def why_infeasible(job: Job, columns: MachineColumns, fleet: Clusters, row: int) -> str:
-    """Why a cluster cannot train the job, naming the number; "" where it can."""
+    """Why a cluster cannot train the job, with the deciding number; "" if it can."""
     one = fleet.take(np.array([row]))
     if np.isfinite(steps(job, columns, one).step_s[0]):
         return ""

@@ -1,7 +1,7 @@
-"""The list of parallelism strategies, and what the step, its bounds and reports ask of all.
+"""The list of parallelism strategies, for the step, its bounds and reports.
 
-A new strategy is a class with the methods of `Strategy` (of `DataParallel` where every GPU runs
-the whole network), a place in the list, and its word in `recommender.job.job.Sharding`.
+A new strategy is a class with the methods of `Strategy` (of `DataParallel` if every GPU runs the
+whole network), a place in the list, and its name in `recommender.job.job.Sharding`.
 """
 
 from dataclasses import fields
@@ -28,8 +28,8 @@ STRATEGY_OF_ROW: tuple[Strategy, ...] = (
 def terms_of(job: Job, prior: Prior, fleet: Clusters) -> StepTerms:
     """Every term of every layout on every cluster; (rows, clusters).
 
-    The row of the best cuts is there only where the network may be cut. Machines that share their
-    links count as one (`link_domain.py`).
+    The row of the best model-parallel layout exists only if the network may be divided. Machines
+    that share their links count as one (`link_domain.py`).
     """
     needs, fleet = bytes_of(job, prior), linked(job, fleet)
     terms = data_parallel_terms(job, prior, fleet, needs)
@@ -41,7 +41,7 @@ def terms_of(job: Job, prior: Prior, fleet: Clusters) -> StepTerms:
 
 
 def strategy_of(word: Sharding) -> Strategy:
-    """The strategy that a job's `sharding` asks for; the plainest under `auto`."""
+    """The strategy that a job's `sharding` asks for; the simplest under `auto`."""
     return next((s for s in STRATEGIES if word in s.words), STRATEGIES[0])
 
 
@@ -51,7 +51,7 @@ def allowed(job: Job) -> tuple[Strategy, ...]:
 
 
 def divides_states(job: Job) -> bool:
-    """Whether more GPUs may hold less of the states each."""
+    """Whether with more GPUs each may hold less of the states."""
     return any(s.divides_states for s in STRATEGIES if job.sharding in ("auto", *s.words))
 
 
@@ -61,23 +61,23 @@ def cuts_network(job: Job) -> bool:
 
 
 def hidden_share(job: Job) -> float:
-    """The share of a step's arithmetic that may hide communication at most."""
+    """The largest share of a step's arithmetic that may hide communication."""
     return max((strategy.hidden_share for strategy in allowed(job)), default=1.0)
 
 
 def least_penalty(job: Job, prior: Prior) -> float:
-    """Samples' worth of time that a micro-batch loses at least, per GPU of the cluster."""
+    """The least samples' worth of time that a micro-batch loses, per GPU of the cluster."""
     each = (strategy.least_penalty(job, prior) for strategy in allowed(job))
     return min(each, default=prior.batch_penalty)
 
 
 def least_inside_bytes(job: Job, needs: Bytes) -> float:
-    """What a GPU sends over the links of its machine at least, under any strategy."""
+    """The least traffic of a GPU over the links of its machine, under any strategy."""
     return min(strategy.least_inside_bytes(job, needs) for strategy in STRATEGIES)
 
 
 def one_gpu_shardings(job: Job) -> tuple[Sharding, ...]:
-    """Words under which machines of one GPU send what the job's send between machines."""
+    """Shardings that give machines of one GPU the same traffic between machines."""
     if job.sharding == "auto":
         return ("auto",)
     return strategy_of(job.sharding).one_gpu_shardings(job.sharding)

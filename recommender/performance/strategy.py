@@ -1,8 +1,8 @@
-"""What every parallelism strategy must tell of itself, and the terms of a step that it gives.
+"""The interface of parallelism strategies, and the terms of a step that they compute.
 
 `strategies.py` lists the strategies; `data_parallel.py` holds those in which every GPU runs the
-whole network, `model_parallel.py` those that cut it. `step.py`, `step_bounds.py` and the search
-ask through the list only, so a new strategy is one class and one line there.
+whole network, `model_parallel.py` those that divide it. `step.py`, `step_bounds.py` and the search
+use only the list, so a new strategy is one class and one line there.
 """
 
 from abc import ABC, abstractmethod
@@ -25,7 +25,7 @@ STRAGGLERS = 0.005
 
 @dataclass(frozen=True, slots=True)
 class StepTerms:
-    """Seconds of one step, part by part; shape (rows, clusters), a row for each layout tried."""
+    """Seconds of one step, part by part; shape (rows, clusters), one row per layout tried."""
 
     step_s: Floats  # inf where it cannot run
     compute_s: Floats
@@ -46,7 +46,7 @@ class StepTerms:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How the network lies on the GPUs, for people, and what one of them holds."""
+    """How the network is laid out on the GPUs, in words, and the memory of one of them."""
 
     label: str  # "fsdp", or degrees: "TP 8 × PP 4 × DP 2", "TP 8 × FSDP 4"
     memory_parts_gib: tuple[tuple[str, float], ...]
@@ -62,30 +62,30 @@ class Strategy(ABC):
 
     @abstractmethod
     def allowed(self, job: Job) -> bool:
-        """Whether the job may be trained so, on whatever cluster."""
+        """Whether the job may be trained this way, on any cluster."""
 
     @abstractmethod
     def layout(self, needs: Bytes, one: Clusters, step: Steps) -> Layout:
-        """Where the network lies on one cluster with this step, and the memory of a GPU."""
+        """The layout on one cluster with this step, and the memory of a GPU."""
 
     @abstractmethod
     def least_memory_bytes(self, job: Job, needs: Bytes, one: Clusters) -> list[float]:
-        """What a GPU of one cluster holds for one sample, for each layout that its size allows."""
+        """Memory of a GPU of one cluster for one sample, for each possible layout."""
 
     @abstractmethod
     def why_none(self, job: Job, one: Clusters) -> str:
-        """Why it does not suit a cluster, whatever the memory."""
+        """Why the strategy does not suit a cluster, whatever the memory."""
 
     # Lower bounds on the step; `step_bounds.py` takes the least of all strategies.
 
     @abstractmethod
     def least_penalty(self, job: Job, prior: Prior) -> float:
-        """Samples' worth of time that a micro-batch loses at least, per GPU of the cluster."""
+        """The least samples' worth of time that a micro-batch loses, per GPU."""
 
     @abstractmethod
     def least_inside_bytes(self, job: Job, needs: Bytes) -> float:
-        """What a GPU sends over the links of its machine at least; inf where it is not allowed."""
+        """The least traffic of a GPU inside its machine; inf if not allowed."""
 
     @abstractmethod
     def one_gpu_shardings(self, word: Sharding) -> tuple[Sharding, ...]:
-        """Words under which machines of one GPU send what this strategy sends between machines."""
+        """Shardings that give machines of one GPU the same traffic."""

@@ -1,1 +1,1 @@
-"""What spot does to a job: runs and outages, Monte Carlo paths, fallback."""
+"""Spot risk of a job: runs and outages, Monte Carlo paths, fallback."""

@@ -1,10 +1,10 @@
 """Elastic clusters: what the on-demand part does while the spot part is away.
 
     spot leaves        the on-demand part restarts from the last checkpoint on fewer machines:
-                       `resize_s`, in which nothing trains; then it trains at `elastic_share`
-    spot is back       it trains on while the new machines boot (`boot_s`), then saves, and the
+                       `resize_s` without training; then it trains at `elastic_share`
+    spot is back       it trains while the new machines boot (`boot_s`), then saves, and the
                        whole cluster restarts: the rest of the changeover
-    a run shorter than its boot never joins and disturbs nothing
+    short runs         spot machines reclaimed before they have booted never join
 
 Saves stop it as often as they stop the whole cluster. At the request both parts start together.
 """
@@ -31,12 +31,12 @@ class Alone:
 
 
 def pace(p: PathInputs) -> Floats:
-    """Work per second of the on-demand part, saves included; (plans,)."""
+    """Work per second of the on-demand part, including saves; (plans,)."""
     return p.elastic_share * p.interval_s / (p.interval_s + p.stall_s)
 
 
 def train_alone(p: PathInputs, starts: Singles, lengths: Singles, waits: Singles) -> Alone:
-    """What the on-demand part does around every run."""
+    """Compute what the on-demand part does around every run."""
     ends, left = starts + lengths, starts - waits
     back = starts + np.minimum(lengths, row(p.boot_s))
     ready = np.empty_like(starts)
@@ -67,7 +67,7 @@ class Share:
 
 
 def share_until(p: PathInputs, alone: Alone, run: Ints, stop_s: Floats, repeats: Floats) -> Share:
-    """Up to a moment in a run or in the wait before it; the drawn runs repeated so often more.
+    """The work until a moment in a run or in the wait before it, with repeats of the drawn runs.
 
     `run` are the places of the runs (`Runs.places`).
     """
@@ -84,7 +84,7 @@ def share_until(p: PathInputs, alone: Alone, run: Ints, stop_s: Floats, repeats:
 
 
 def end_while_alone(p: PathInputs, alone: Alone, last: Ints, left: Floats) -> Floats:
-    """Moment at which the on-demand part does the last work; `left` is none or less at `back`.
+    """When the on-demand part finishes the last work; `left` is at most 0 at `back`.
 
     `last` are the places of the last runs.
     """
@@ -93,7 +93,7 @@ def end_while_alone(p: PathInputs, alone: Alone, last: Ints, left: Floats) -> Fl
 
 @dataclass(frozen=True, slots=True)
 class HandOver:
-    """When a fallback takes over, and the safe work then; shape (plans, paths)."""
+    """When a fallback takes over, and the durable work at that time; shape (plans, paths)."""
 
     stop_s: Floats
     durable: Floats
@@ -102,10 +102,10 @@ class HandOver:
 def hand_over_while_alone(
     p: PathInputs, alone: Alone, run: Ints, mark: Floats, durable: Floats
 ) -> HandOver:
-    """Where f·t - P(t) reaches its mark before a run trains; `durable` is P when it does.
+    """When f·t - P(t) reaches its threshold before a run trains; `durable` is P at that time.
 
-    `run` are the places of the runs. P is flat until the on-demand part trains, rises until the
-    spot part has booted, and is flat again while the whole cluster restarts.
+    `run` are the places of the runs. P is constant until the on-demand part trains, rises until the
+    spot part has booted, and is constant while the whole cluster restarts.
     """
     speed, rate = p.fallback_speed[:, None], pace(p)[:, None]
     back, work = at(alone.back, run), at(alone.work, run)

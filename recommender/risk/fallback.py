@@ -1,4 +1,4 @@
-"""The fallback rule: when on-demand machines take over, and the least any fallback could cost."""
+"""The fallback rule: when on-demand machines take over, and a bound on any fallback's cost."""
 
 import numpy as np
 
@@ -18,7 +18,7 @@ EVEN_SPEED = 0.95  # of the spot cluster, from which on a fallback counts as fas
 
 
 def patience_of(places: int) -> float:
-    """Seconds until a scheduler has found that none of its places has spot."""
+    """Seconds until a scheduler has found that none of its locations has spot."""
     return ROUND_S_PER_PLACE * (places + 1)
 
 
@@ -28,7 +28,7 @@ def ready_s(p: PathInputs, runs: Runs, place: Ints) -> Floats:
 
 
 def queue_s(at_once: Floats, median_s: Floats, sample: RandomNumbers) -> Floats:
-    """The wait of each path for machines that start; (plans, paths), few plans wait at all."""
+    """The wait of each path for on-demand machines at their start; (plans, paths)."""
     if np.all(at_once >= 1.0):
         return np.zeros((len(at_once), sample.key[0]))
     return wait_s(at_once[:, None], median_s[:, None], sample.supply[None])
@@ -49,7 +49,7 @@ class FirstClusterEnd:
 
 
 def drawn_pace(start_s: Floats, durable: Floats) -> tuple[Floats, Floats]:
-    """Seconds and work before the last sampled run; what outlasts the runs repeats them."""
+    """Seconds and work before the last drawn run; longer jobs repeat the drawn runs."""
     elapsed = np.maximum(start_s, 1.0)
     return elapsed, np.maximum(durable, 1e-4 * elapsed)
 
@@ -67,10 +67,10 @@ def apply_fallback_rule(
     sample: RandomNumbers,
     patience_s: float | None = None,
 ) -> FirstClusterEnd:
-    """Where each path leaves its first cluster: at its end, or when the fallback takes over.
+    """Find where each path leaves its first cluster: at its end, or when the fallback takes over.
 
-    With `patience_s` the time left decides nothing: the fallback takes over as soon as spot has
-    been away for so long.
+    With `patience_s` the remaining time does not matter: the fallback takes over as soon as spot
+    has been away that long.
     """
     nothing = np.zeros_like(time)
     plain = FirstClusterEnd(last, use, np.maximum(-use, 0.0), time, nothing, nothing, work, again)
@@ -160,23 +160,23 @@ def _first_outage(
 
 
 def least_bill_with_fallback(p: PathInputs, work: Floats, runs: Runs, last: Ints) -> Floats:
-    """Least bill of each path if the best fallback could take over at any moment.
+    """A lower bound of the bill of each path if the best fallback could take over at any moment.
 
-    With F the bill of the whole work W on the cheapest fallback and f the speed of the fastest,
-    a plan that hands over at t, with P(t) of the work done, pays at least
+    With F the bill of the whole work W on the cheapest fallback and f the speed of the fastest, a
+    plan that hands over at t, with P(t) of the work done, pays at least
 
         B(t) = fixed + base·t + spot·billed(t) + (F/W + base/f)·(W - P(t))
 
-    More is true of it: starts, waits and minima of billing only add. So B bounds every plan that
-    differs in its fallback only, and its least value is found at a few moments:
+    Starts, waits and billing minimums only add to this, so B bounds every plan that differs only in
+    its fallback. Its minimum is found at a few moments:
 
     * From the end of a run until the next one trains, t and billed(t) are at least what they
-      were at that end, and P at most what it is then: `at_start`.
-    * In a run they grow in proportion (a planned stop saves first): B is linear, least at
-      `at_start` or at the end. In the last run that end is the plan's own: P = W, its own bill.
-    * What outlasts the sampled runs repeats them at a steady pace: linear from the start of the
-      last sampled run to the end of the plan. The same holds of the plan with a fallback
-      (`_crossing`), else a last run without an end would do better than this.
+      were at that end, and P is at most its value then: `at_start`.
+    * During a run they grow in proportion (a planned stop saves first), so B is linear with its
+      minimum at `at_start` or at the end. In the last run that end is the plan's own: P = W.
+    * Beyond the drawn runs, these repeat at a steady pace, so B is linear from the start of the
+      last drawn run to the end of the plan. The same holds for the plan with a fallback
+      (`_crossing`); otherwise a last run without an end would do better.
 
     The caller takes the plan's own bill into account.
     """

@@ -1,14 +1,14 @@
-"""Laws of run and outage lengths: the families the planner believes, single laws, gangs.
+"""Distributions of run and outage lengths: families, single laws, and gangs.
 
-A *family* is given by a mean and one shape parameter for each plan. Everything that the planner
-derives from how long spot stays and stays away reads `RUN_FAMILY` or `OUTAGE_FAMILY`: simulated
-paths, checkpoint intervals, lower bounds, the fallback programme, the fits to traces. To believe
-another law, write its family here and name it below (CONTRIBUTING.md lists what else to touch).
+A *family* has a mean and one shape parameter per plan. Everything that depends on the lengths of
+spot runs and outages uses `RUN_FAMILY` or `OUTAGE_FAMILY`: simulated paths, checkpoint intervals,
+lower bounds, the fallback policies, the fits to traces. To use another law, write its family here
+and assign it below (CONTRIBUTING.md lists the other edits).
 
-A single law (`RunLaw`) is a shape: runs of mean one, for `--run-law` and the closed form. Two
-functions of a uniform are all that the simulation needs: the length of a run, and what is left of
-a run met at a random moment, whose density is S(x)/mean (the equilibrium law of renewal
-theory). Weibull shapes below one and lognormals die early: the hazard falls with age.
+A single law (`RunLaw`) is a shape with runs of mean one, for `--run-law` and the closed form. The
+simulation needs two functions of a uniform: the length of a run, and the remaining length of a run
+observed at a random moment, whose density is S(x)/mean (the equilibrium law of renewal theory).
+Weibull shapes below one and lognormals have early failures: the hazard falls with age.
 """
 
 import math
@@ -27,35 +27,35 @@ _REACH = 20.0  # logits of the outermost points: one run in 5e8 lies beyond
 
 
 class IntervalFamily(Protocol):
-    """Laws of positive lengths, one for each mean and shape; arguments broadcast."""
+    """Distributions of positive lengths by mean and shape; arguments broadcast."""
 
     @property
     def candidate_shapes(self) -> Floats:
-        """Shapes among which a fit to a trace chooses."""
+        """The shapes that a fit to a trace tries."""
 
     def scores(self, uniform: Floats) -> Floats:
-        """Quantiles of what the shape scales, so that plans of other shapes share them."""
+        """Quantiles before scaling by the shape, so that plans with other shapes share them."""
 
     def lengths(self, scores: Floats, shape: Floats | float) -> Floats:
-        """Lengths of mean one from scores."""
+        """Convert scores to lengths of mean one."""
 
     def residual_factors(self, lengths: Floats, shape: Floats, uniform: Floats) -> Floats:
-        """By what to multiply `lengths` so that they are what is left at a random moment."""
+        """Factors that turn `lengths` into remaining lengths at a random moment."""
 
     def survival(self, t: Floats, mean: Floats, shape: Floats) -> Floats:
         """P(X > t)."""
 
     def excess(self, t: Floats, mean: Floats, shape: Floats) -> Floats:
-        """E[(X - t)+]; over the mean, the chance that more than t is left at a random moment."""
+        """E[(X - t)+]; over the mean, the probability that more than t remains at random."""
 
     def least_long_share(self, t: Floats, mean: Floats, shape: Floats) -> Floats:
-        """Lower bound of E[X; X >= t] / E[X], the share of time in lengths of t and more."""
+        """Lower bound of E[X; X >= t] / E[X], the share of time in lengths of at least t."""
 
     def mean_square(self, shape: Floats) -> Floats:
         """E[X²] / E[X]²."""
 
     def shape_of_variation(self, squared: float) -> float:
-        """The shape whose lengths have this squared coefficient of variation."""
+        """The shape with this squared coefficient of variation."""
 
     def law(self, shape: float) -> "RunLaw":
         """One law of the family."""
@@ -67,19 +67,19 @@ class LognormalFamily:
     candidate_shapes: Floats = np.arange(0.30, 3.001, 0.01)
 
     def scores(self, uniform: Floats) -> Floats:
-        """Quantiles of what the shape scales: standard normal."""
+        """Quantiles before scaling by the shape: standard normal."""
         return normal_quantile(uniform)
 
     def lengths(self, scores: Floats, shape: Floats | float) -> Floats:
-        """Lengths of mean one from scores."""
+        """Convert scores to lengths of mean one."""
         power = np.multiply(scores, shape, order="C")
         power -= 0.5 * shape**2
         return np.exp(power, out=power)
 
     def residual_factors(self, lengths: Floats, shape: Floats, uniform: Floats) -> Floats:
-        """By what to multiply `lengths` so that they are what is left at a random moment.
+        """Factors that turn `lengths` into remaining lengths at a random moment.
 
-        What is met at random is length-biased, ln X ~ N(mu + σ², σ²), and part of it is over.
+        A length observed at random is length-biased, ln X ~ N(mu + σ², σ²), and part of it is over.
         """
         return np.asarray(np.exp(shape**2) * uniform)
 
@@ -89,14 +89,14 @@ class LognormalFamily:
         return normal_cdf((centre - np.log(np.maximum(t, 1e-300))) / np.maximum(shape, 1e-9))
 
     def excess(self, t: Floats, mean: Floats, shape: Floats) -> Floats:
-        """E[(X - t)+]; over the mean, the chance that more than t is left at a random moment."""
+        """E[(X - t)+]; over the mean, the probability that more than t remains at random."""
         scale = np.maximum(shape, 1e-9)
         t = np.minimum(t, 1e300)
         z = (np.log(mean) - 0.5 * scale * scale - np.log(np.maximum(t, 1e-300))) / scale
         return np.maximum(mean * normal_cdf(z + scale) - t * normal_cdf(z), 0.0)
 
     def least_long_share(self, t: Floats, mean: Floats, shape: Floats) -> Floats:
-        """Lower bound of E[X; X >= t] / E[X], the share of time in lengths of t and more."""
+        """Lower bound of E[X; X >= t] / E[X], the share of time in lengths of at least t."""
         with np.errstate(divide="ignore"):
             z = np.log(mean) + 0.5 * shape**2 - np.log(t)
         return normal_cdf_lower_bound(z / shape)
@@ -106,7 +106,7 @@ class LognormalFamily:
         return np.asarray(np.exp(shape**2))
 
     def shape_of_variation(self, squared: float) -> float:
-        """The shape whose lengths have this squared coefficient of variation."""
+        """The shape with this squared coefficient of variation."""
         return float(np.sqrt(np.log1p(squared)))
 
     def law(self, shape: float) -> "RunLaw":
@@ -124,7 +124,7 @@ def logistic(value: Floats) -> Floats:
 
 
 def further_hazard(machines: Ints | Floats | int, co_interruption: Floats) -> Floats:
-    """Interruptions that the further machines of a gang add, per interruption of its first.
+    """The interruptions that further machines of a gang add, per interruption of its first machine.
 
     (n - 1)·(1 - ρ): a machine is interrupted together with the others with probability ρ, the
     co-interruption, and alone otherwise. Fitted to gangs of 1 to 16 machines in recorded zones
@@ -139,7 +139,7 @@ def gang_hazard(machines: Ints | Floats | int, co_interruption: Floats) -> Float
 
 
 def gang_doublings(machines: Ints | Floats) -> Floats:
-    """log2(1 + (n - 1)/8): a gang of n machines is there with so many slopes of logit less."""
+    """log2(1 + (n - 1)/8): the number of slopes by which a gang's logit availability falls."""
     return np.asarray(np.log2(1.0 + (machines - 1.0) / GANG_KNEE))
 
 
@@ -150,7 +150,7 @@ class RunLaw(Protocol):
         """Length of a run: the quantile function."""
 
     def residues(self, uniform: Floats) -> Floats:
-        """What is left of a run met at a random moment."""
+        """The remaining length of a run observed at a random moment."""
 
 
 class _Tabled:
@@ -177,7 +177,7 @@ class _Tabled:
 
 @dataclass(frozen=True)
 class Weibull(_Tabled):
-    """S(x) = exp(-(x/s)^k); k = 1 is exponential, k < 1 dies early."""
+    """S(x) = exp(-(x/s)^k); k = 1 is exponential, k < 1 has early failures."""
 
     shape: float
 
@@ -200,10 +200,10 @@ class Lognormal(_Tabled):
 
 @dataclass(frozen=True)
 class SurvivalCurve(_Tabled):
-    """A measured survival curve: linear between its points, an exponential tail behind them.
+    """A measured survival curve: linear between its points, with an exponential tail.
 
-    `age_s` rises from 0, `survival` falls from 1. The tail has the mean hazard of the second
-    half of the curve, since that of the first is infant mortality.
+    `age_s` rises from 0, `survival` falls from 1. The tail has the mean hazard of the second half
+    of the curve, because the first half contains early failures.
     """
 
     age_s: tuple[float, ...]
@@ -215,7 +215,7 @@ class SurvivalCurve(_Tabled):
 
     @cached_property
     def mean_s(self) -> float:
-        """Mean length: the area below the curve and its tail."""
+        """Mean length: the area under the curve and its tail."""
         age, alive = np.array(self.age_s), np.array(self.survival)
         area = float((0.5 * (alive[1:] + alive[:-1]) * np.diff(age)).sum())
         return area + self.survival[-1] * self._tail_mean_s

@@ -1,20 +1,20 @@
-"""Time and bill of a job on capacity that comes and goes: vectorised Monte Carlo.
+"""Vectorised Monte Carlo of the time and bill of a job on capacity with outages.
 
-Plans come as `PathInputs`: what their time and bill depend on (work, prices, the law of runs and
-outages, the changeover, checkpoints, billing rules and the fallback). Every path of the common
-random numbers is simulated run by run:
+Plans are given as `PathInputs`, everything their time and bill depend on: work, prices, the laws of
+runs and outages, the changeover, checkpoints, billing rules and the fallback. Every path of the
+common random numbers is simulated run by run:
 
     wait B  ->  run X: changeover d, then intervals of tau work + C stall  ->  interruption
     durable progress of a run   tau·floor((X - d)+ / (tau + C)),   or (X - d)+·tau/(tau + C)
-                                where the last save beats the interruption notice
+                                if the last save is faster than the interruption notice
     fallback rule               rent the fallback at the first t with
                                 t + (work - durable(t))/speed + reserve >= deadline
 
-What the on-demand part of an elastic cluster does meanwhile: `elastic.py`.
+`elastic.py` computes what the on-demand part of an elastic cluster does meanwhile.
 
-Times are seconds, prices USD per hour. On-demand machines are the same process with long
-runs between faults, and the wait for what replaces a failed machine. Every start of on-demand
-machines is waited for (`on_demand_wait.py`): nothing passes and nothing is paid before the first.
+Times are seconds, prices USD per hour. On-demand machines are the same process with long runs
+between faults, and waits for the replacement of a failed machine. Every start of on-demand machines
+has a wait (`on_demand_wait.py`); before the first start nothing is paid.
 """
 
 from dataclasses import replace
@@ -60,7 +60,7 @@ def simulate_paths(
     capacity: Capacity = CLASS_CAPACITY,
     first: int | None = None,
 ) -> Paths:
-    """Simulate every plan on every path of the common random numbers, or on the first of them."""
+    """Simulate every plan on all paths of the common random numbers, or on the first of them."""
     followed = paths if first is None else first
     cycles = cycles_needed(plans, deadline_s)
     result = Paths(*(np.empty((len(plans), followed)) for _ in Paths.__slots__))
@@ -78,7 +78,7 @@ def simulate_paths(
 
 
 def cycles_needed(plans: PathInputs, deadline_s: float | None) -> Ints:
-    """How many runs to draw: enough for nearly every path, in steps of eight."""
+    """The number of runs to draw: enough for nearly every path, in steps of eight."""
     useful = np.maximum(plans.run_mean_s - plans.changeover_s, 0.25 * plans.run_mean_s)
     runs = plans.work_s / useful
     if deadline_s is not None:
@@ -96,10 +96,10 @@ def simulate_sample(
     capacity: Capacity,
     patience_s: float | None = None,
 ) -> tuple[Paths, Bools]:
-    """Simulate plans on one sample of random numbers, and say which paths had cycles enough.
+    """Simulate plans on one sample of random numbers; also return which paths had enough cycles.
 
-    Those would come out the same with more cycles. Arrays of shape (plans, paths). With
-    `patience_s` the fallback takes over when spot has been away for so long, whatever the time.
+    Those paths would be the same with more cycles. Arrays have shape (plans, paths). With
+    `patience_s` the fallback takes over when spot has been away that long, whatever the time.
     """
     return _followed(p, deadline_s, sample, simulate_runs(p, sample, capacity), patience_s)
 
@@ -107,7 +107,7 @@ def simulate_sample(
 def simulate_with_known_speed(
     plan: PathInputs, deadline_s: float | None, paths: int, seed: int = SEED
 ) -> tuple[Paths, Paths]:
-    """Simulate one plan, and again as if its predicted speed were true: on the same runs."""
+    """Simulate one plan, and again with its predicted speed, on the same runs."""
     sample = random_numbers(paths, int(cycles_needed(plan, deadline_s)[0]), seed)
     plan = plan.without_fallback_bound()
     runs = simulate_runs(plan, sample)
@@ -127,7 +127,7 @@ def simulate_other_rules(
 ) -> tuple[Paths, Paths]:
     """Simulate one plan whose fallback takes over once spot has been away for `patience_s`.
 
-    And again, on the same runs, as if nobody ever started it.
+    It is also simulated without any fallback, on the same runs.
     """
     sample = random_numbers(paths, int(cycles_needed(plan, deadline_s)[0]), seed)
     plan = plan.without_fallback_bound()
@@ -153,7 +153,7 @@ class Ended:
 def simulate_to_the_end(
     plans: PathInputs, deadline_s: float | None, paths: int, seed: int = SEED
 ) -> tuple[Runs, Ended]:
-    """Simulate plans of one number of cycles, run by run: what happens when, not what it costs."""
+    """Simulate the events, but not the bill, of plans with the same number of cycles."""
     sample = random_numbers(paths, int(cycles_needed(plans, deadline_s).max()), seed)
     runs = simulate_runs(plans, sample)
     return runs, _ended(plans, deadline_s, sample, runs)

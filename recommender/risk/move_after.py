@@ -1,13 +1,14 @@
-"""Patience before a cluster moves: how long it asks where its checkpoint lies, and what that saves.
+"""Patience before a cluster moves: how long it waits where its checkpoint is, and what that saves.
 
-Spot that goes away is mostly back soon. A cluster of k listed places whose zone is away for O waits
+Most spot outages are short. If the zone of a cluster with k listed locations is away for O, it
+waits
 
-    wait  = max(base, min(P, O))        base: 0 where another place is up, else O/k
-    moved   where O >= P                the checkpoint goes with it, and its egress is paid
+    wait  = max(base, min(P, O))        base: 0 if another location is up, otherwise O/k
+    moved   if O >= P                   the checkpoint moves too, and its egress is paid
 
-for P seconds of patience; P = 0 is a move at every interruption. Moving at once where it costs
-little, and waiting as long as a move is worth where it costs much, is at worst twice as dear as
-knowing the outage beforehand (the ski-rental problem; Karlin et al. 1988, Algorithmica 3:79-119).
+where P is the patience in seconds; P = 0 moves at every interruption. Moving at once if it is
+cheap, and waiting as long as a move is worth if it is expensive, costs at worst twice as much as
+knowing the outage in advance (the ski-rental problem; Karlin et al. 1988, Algorithmica 3:79-119).
 """
 
 import numpy as np
@@ -20,7 +21,8 @@ from recommender.risk.planes import row, until
 
 
 def stays(p: PathInputs, outages: Singles, waits: Singles) -> Singles:
-    """Waits of clusters that ask where they were first; `outages` of one place, in seconds.
+    """Waits of clusters that first try their current location; `outages` of one location, in
+    seconds.
 
     All of shape (cycles, plans, paths).
     """
@@ -28,7 +30,7 @@ def stays(p: PathInputs, outages: Singles, waits: Singles) -> Singles:
 
 
 def moves_until(p: PathInputs, waits: Singles) -> Singles:
-    """How often each cluster has moved by the start of each run; the first run starts anew."""
+    """The number of moves of each cluster by the start of each run; the first run is no move."""
     moved = (waits >= row(p.move_after_s)).astype(np.float32)
     moved[0] = 0.0
     return until(moved)
@@ -36,14 +38,15 @@ def moves_until(p: PathInputs, waits: Singles) -> Singles:
 
 @dataclass(frozen=True, slots=True)
 class StayLaw:
-    """How clusters wait and move by the law of outages; arrays that broadcast with its states."""
+    """Waits and moves of clusters under the law of outages; arrays broadcast with its states."""
 
     move_after_s: Floats
     outage_sigma: Floats
     zone_count: Floats
 
     def wait_s(self, outage_s: Floats, nowhere: Floats) -> Floats:
-        """Mean wait, for outages of one place of mean `outage_s`; none other is up by `nowhere`.
+        """Mean wait for outages of one location with mean `outage_s`; `nowhere`: chance that none
+        is up.
 
         E[min(P, O)] + nowhere·E[(O/k - P)+].
         """
@@ -62,5 +65,5 @@ class StayLaw:
 
 
 def stay_law(p: PathInputs) -> StayLaw:
-    """The patience of plans, against states; (plans, 1)."""
+    """The patience of plans, to broadcast with states; (plans, 1)."""
     return StayLaw(p.move_after_s[:, None], p.outage_sigma[:, None], p.zone_count[:, None])

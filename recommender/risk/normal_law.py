@@ -61,7 +61,7 @@ def normal_cdf(x: Floats) -> Floats:
 
 
 def mills_ratio(x: Floats) -> Floats:
-    """P(N > x) / density(x) for x ≥ 0: where both are too small to be divided."""
+    """P(N > x) / density(x) for x ≥ 0, also if both are too small to divide."""
     return np.asarray(np.sqrt(0.5 * np.pi) * _scaled_tail(x))
 
 
@@ -75,6 +75,6 @@ def _scaled_tail(x: Floats) -> Floats:
 
 
 def normal_cdf_lower_bound(z: Floats) -> Floats:
-    """Lower bound of the standard normal distribution: logistic form, less its largest error."""
+    """Lower bound of the standard normal CDF: logistic form minus its largest error."""
     z = np.clip(z, -30.0, 30.0)
     return np.maximum(1.0 / (1.0 + np.exp(-1.5976 * z - 0.07056 * z**3)) - 2e-4, 0.0)

@@ -1,26 +1,26 @@
-"""The wait for on-demand machines: none where they are there at once, else heavy-tailed.
+"""The wait for on-demand machines: zero if they are available at once, otherwise heavy-tailed.
 
     P(W > t) = (1 - p)·(1 + k·t/m)^-α        k = 2^(1/α) - 1
 
-p is the chance that all the machines are there at once, m the median wait where they are not, both
-of the whole cluster. A larger one is there less often and waited for longer, as a gang on spot is:
-with g = exp(slope·log2(1 + (n-1)/8)) the odds against it and m are g times those of one machine.
+p is the probability that all machines of the cluster are available at once, m the median wait
+otherwise. Like a gang on spot, a larger cluster is available less often and has a longer wait: with
+g = exp(slope·log2(1 + (n-1)/8)), the odds against it and m are g times those of one machine.
 
-A path has one variate for the whole of it, `supply`: uniform, low where machines are short. It
-leans on how good the zone's spot capacity is, since what takes spot machines back is mostly
-demand for the same hardware on demand. All plans and all starts of a path share it, so
+A path has one variate, `supply`: uniform, low if machines are scarce. It is correlated with the
+spot availability of the zone, because spot machines are reclaimed mostly for on-demand customers of
+the same hardware. All plans and all starts of a path share it, so
 
     W = (m/k)·max(((1 - p)/supply)^(1/α) - 1, 0)
 
-falls with p and grows with m in every single path.
+falls with p and grows with m on every path.
 
-A failover list asks region after region of one price and takes the first that has machines: it
-waits the least of their waits. With normal scores of supply that are correlated alike,
+A failover list tries regions with the same price in turn and uses the first that has machines, so
+its wait is the shortest of theirs. With equally correlated normal scores of supply,
 
     P(all of L regions short) = E[Φ((q - √c·κ)/√(1 - c))^L]      Φ(q) = 1 - p of one, κ normal
 
-and a list is told as the p and the m of that least wait. Beyond its median its tail is taken to be
-that of one region, which is longer than the least's own: what is short everywhere stays so.
+and a list is represented by the p and the m of that shortest wait. Beyond its median the tail is
+that of one region, which is longer than the true one: a conservative choice for global shortages.
 """
 
 from functools import lru_cache
@@ -52,18 +52,18 @@ RESERVE_MISSES = 4.0
 
 @dataclass(frozen=True, slots=True)
 class OnDemandLaw:
-    """How soon on-demand machines are there; any one shape."""
+    """How soon on-demand machines are available; any one shape."""
 
     at_once: Floats  # chance
     wait_s: Floats  # median, where they are not
 
     def of_gang(self, machines: Ints | Floats, slope: Floats | float) -> "OnDemandLaw":
-        """The law of so many machines from that of one."""
+        """The law of so many machines, from that of one."""
         harder = np.exp(slope * gang_doublings(machines))
         return OnDemandLaw(harder_at_once(self.at_once, harder), self.wait_s * harder)
 
     def of_list(self, regions: Floats) -> "OnDemandLaw":
-        """The law of the least wait over so many regions, each of which has this one."""
+        """The law of the shortest wait over so many regions, each with this law."""
         at_once, wait = (np.array(part, dtype=np.float64) for part in (self.at_once, self.wait_s))
         for count in range(2, int(regions.max(initial=1.0)) + 1):
             rows = (regions == count) & (at_once < 1.0)
@@ -73,7 +73,7 @@ class OnDemandLaw:
         return OnDemandLaw(at_once, wait)
 
     def reserve_s(self, confidence: float) -> Floats:
-        """What a fallback's start is brought forward by, for a plan of this confidence."""
+        """How much earlier a fallback must start, for a plan of this confidence."""
         return quantile_s(self.at_once, self.wait_s, 1.0 - RESERVE_MISSES * (1.0 - confidence))
 
 
@@ -102,12 +102,12 @@ def _shortages(regions: int) -> tuple[Floats, Floats]:
 
 
 def harder_at_once(at_once: Floats, harder: Floats | float) -> Floats:
-    """The chance to be there at once where the odds against it are so many times as high."""
+    """The chance of immediate availability if the odds against it are multiplied."""
     return np.asarray(at_once / (at_once + (1.0 - at_once) * harder))
 
 
 def wait_s(at_once: Floats, median_s: Floats, supply: Floats) -> Floats:
-    """Seconds until on-demand machines are there; arguments broadcast."""
+    """Seconds until on-demand machines are available; arguments broadcast."""
     short: Floats = supply ** (-1.0 / TAIL)
     times = (1.0 - at_once) ** (1.0 / TAIL) * short
     times -= 1.0
@@ -122,6 +122,6 @@ def quantile_s(at_once: Floats, median_s: Floats, share: float) -> Floats:
 
 
 def supply_of(zone: Floats, uniform: Floats) -> Floats:
-    """Supply of paths from the level of the zone (normal, high: good) and a uniform; uniform."""
+    """Supply of paths from the zone's availability (normal, high: good) and a uniform; uniform."""
     own = np.sqrt(1.0 - SHARED_WITH_SPOT**2)
     return normal_cdf(SHARED_WITH_SPOT * zone - own * normal_quantile(uniform))

@@ -1,4 +1,4 @@
-"""What a simulation needs of plans, and what it gives of each path: plain columns."""
+"""Inputs of a simulation for each plan, and its results for each path: plain columns."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -68,7 +68,7 @@ class PathInputs:
 
     @property
     def handover_s(self) -> Floats:
-        """What has to be left at a handover, besides the time to finish on the fallback."""
+        """Time that must remain at a handover, besides the time to finish on the fallback."""
         return self.reserve_s + self.fallback_start_s
 
     def earlier(self, early_s: Floats) -> "PathInputs":
@@ -76,16 +76,16 @@ class PathInputs:
         return replace(self, reserve_s=self.reserve_s + early_s)
 
     def without_fallback_bound(self, rows: Bools | None = None) -> "PathInputs":
-        """Plans, or some of them, of which it is not asked what any fallback could save.
+        """Plans, or some of them, without computing what any fallback could save.
 
-        Searches ask it of plans without a fallback alone, and of none that is printed.
+        Searches compute this only for plans without a fallback, and printed plans do not need it.
         """
         asked = False if rows is None else ~rows
         usd = np.where(asked, self.best_fallback_usd_per_hour, np.inf)
         return replace(self, best_fallback_usd_per_hour=usd)
 
     def clusters(self) -> tuple[Ints, Ints]:
-        """A row of each cluster, and the cluster of each row: rows may differ in fallbacks only."""
+        """A row of each cluster, and the cluster of each row; rows may differ in fallbacks only."""
         if not np.any(self.fallback_speed > 0.0):
             each = np.arange(len(self))
             return each, each
@@ -106,7 +106,7 @@ class PathInputs:
 
 @dataclass(frozen=True, slots=True)
 class Paths:
-    """What happened to each plan in each path; every field has shape (plans, paths)."""
+    """The results of each plan on each path; every field has shape (plans, paths)."""
 
     time_s: Floats
     cost_usd: Floats

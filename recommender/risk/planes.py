@@ -1,4 +1,4 @@
-"""Sums and look-ups along the cycles of runs: arrays of shape (cycles, plans, paths)."""
+"""Sums and look-ups along cycles of runs, in arrays of shape (cycles, plans, paths)."""
 
 import numpy as np
 
@@ -6,20 +6,20 @@ from recommender.arrays import Bools, Floats, Ints, Singles
 
 
 def row(column: Floats) -> Singles:
-    """A column of the plans, ready to meet arrays of runs."""
+    """Reshape a column of plans to broadcast with arrays of runs."""
     return column.astype(np.float32)[None, :, None]
 
 
 def at(values: Singles, place: Ints) -> Floats:
-    """The values at some places (`places`), one of each path; (plans, paths)."""
+    """The values at the `places` of each path; (plans, paths)."""
     return values.ravel().take(place).astype(np.float64)
 
 
 def places(index: Ints, of: Ints, columns: int) -> Ints:
-    """Where each path finds its own cycle in arrays of so many columns; (plans, paths).
+    """Flat indices of each path's own cycle in arrays with so many columns; (plans, paths).
 
-    `index` is the cycle of each path, `of` the column of each plan. Looked up so, values are
-    found three times as fast as by np.take_along_axis.
+    `index` is the cycle of each path, `of` the column of each plan. This look-up is three times as
+    fast as np.take_along_axis.
     """
     paths = index.shape[1]
     place: Ints = index * (columns * paths)
@@ -28,10 +28,10 @@ def places(index: Ints, of: Ints, columns: int) -> Ints:
 
 
 def first(hit: Bools) -> tuple[Ints, Bools]:
-    """Index of the first hit along the cycles (the last cycle if none), and whether any.
+    """Index of the first hit along the cycles (the last cycle if none), and whether there is any.
 
-    Each hit counts for as much as cycles are left, so the largest is the first: argmax along the
-    first axis is eight times as slow.
+    Each hit is weighted by the number of remaining cycles, so the largest is the first: argmax
+    along the first axis is eight times as slow.
     """
     cycles = len(hit)
     left = np.arange(cycles, 0, -1, dtype=np.uint8 if cycles < 256 else np.uint16)
@@ -41,7 +41,7 @@ def first(hit: Bools) -> tuple[Ints, Bools]:
 
 
 def until(values: Singles) -> Singles:
-    """Sum of the values up to each cycle; plane by plane, ten times as fast as np.cumsum."""
+    """Cumulative sum up to each cycle; plane by plane, ten times as fast as np.cumsum."""
     total = values.copy()
     for so_far, here in zip(total, total[1:], strict=False):
         here += so_far

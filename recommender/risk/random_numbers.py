@@ -1,11 +1,10 @@
-"""Common random numbers: every plan meets one set of paths, byte for byte on every machine.
+"""Common random numbers: all plans use the same paths, bit for bit on every machine.
 
-All plans are judged on one set of sampled paths, so two plans differ by what they are and
-not by their luck, and a longer deadline can never look riskier. Uniforms come from the raw
-output of PCG64DXSM, whose stream numpy guarantees; every law is an own inverse function of
-them, since numpy does not promise the streams of its distributions across versions. What
-decides a path most (is capacity there, how good is the zone, how long are the first outages, how
-fast is the job) is spread evenly over all paths by Sobol' points instead (`sobol.py`): half the
+So two plans differ by what they are and not by luck, and a longer deadline can never look riskier.
+Uniforms come from the raw output of PCG64DXSM, whose stream numpy guarantees. Every distribution is
+our own inverse function of them, because numpy does not guarantee the streams of its distributions
+across versions. The variates that matter most (initial availability, the zone's level, the first
+outages, the job's speed) are spread evenly over all paths by Sobol' points (`sobol.py`): half the
 error at the same work.
 """
 
@@ -44,7 +43,7 @@ _EVEN = {
 
 @dataclass(frozen=True)
 class RandomNumbers:
-    """Standard variates of some paths with up to `cycles` runs each, made when needed."""
+    """Random variates of some paths with up to `cycles` runs each, generated on demand."""
 
     key: tuple[int, int, int]  # paths, cycles, seed
 
@@ -69,43 +68,43 @@ class RandomNumbers:
         return self.matrix(_NOTICE).astype(np.float32)
 
     def zone_at(self, site: int) -> Floats:
-        """(paths,) normal: how good one zone of the list is, kept between plans."""
+        """(paths,) normal: availability level of one zone of the list, shared by plans."""
         paths, _, seed = self.key
         return _zone_at(paths, seed, site)
 
     @cached_property
     def start(self) -> Floats:
-        """(paths,) uniform: is capacity there at the request?"""
+        """(paths,) uniform: is capacity available at the request?"""
         return self._once(_START)
 
     @cached_property
     def residue(self) -> Floats:
-        """(paths,) uniform: how much of the current run or outage is left."""
+        """(paths,) uniform: how much of the current run or outage remains."""
         return self._once(_RESIDUE)
 
     @cached_property
     def speed(self) -> Floats:
-        """(paths,) normal: true speed against predicted."""
+        """(paths,) normal: true speed relative to predicted."""
         return normal_quantile(self._once(_SPEED))
 
     @cached_property
     def price(self) -> Floats:
-        """(paths,) normal: spot price then against now."""
+        """(paths,) normal: spot price then relative to now."""
         return normal_quantile(self._once(_PRICE))
 
     @cached_property
     def on_demand(self) -> Floats:
-        """(paths,) uniform: what supply has of its own."""
+        """(paths,) uniform: the part of supply that is independent of spot."""
         return self._once(_ON_DEMAND)
 
     @cached_property
     def supply(self) -> Floats:
-        """(paths,) uniform: on-demand machines are short where it is low, as spot ones mostly."""
+        """(paths,) uniform: on-demand supply, low if scarce, correlated with spot."""
         return supply_of(self.zone_at(0), self.on_demand)
 
     @cached_property
     def replaced(self) -> Floats:
-        """(paths, cycles) uniform: the supply when a machine that failed has to be replaced."""
+        """(paths, cycles) uniform: the supply when a failed machine is replaced."""
         return supply_of(self.zone_at(0)[:, None], self.matrix(_REPLACED))
 
     def matrix(self, stream: int) -> Floats:
@@ -120,16 +119,16 @@ class RandomNumbers:
         return values
 
     def even(self, stream: int, cycle: int) -> Floats:
-        """(paths,) uniforms of one cycle that is spread evenly."""
+        """(paths,) uniforms of one cycle that are spread evenly."""
         paths, _, seed = self.key
         return stratified(seed, 1000 * stream + cycle, paths, _EVEN[stream, cycle])
 
     def factors(self, which: str, shape: float) -> Singles:
-        """Lengths of mean one, "run" or "outage", (cycles, paths); kept between plans."""
+        """Lengths of mean one, "run" or "outage", (cycles, paths); shared by plans."""
         return _factors(*self.key, which, shape)
 
     def by_cycle(self, which: str) -> Singles:
-        """Uniforms with the cycles first, shape (cycles, paths), kept between plans."""
+        """Uniforms with the cycles first, shape (cycles, paths), shared by plans."""
         return _by_cycle(*self.key, which)
 
     def _once(self, stream: int) -> Floats:
@@ -139,16 +138,16 @@ class RandomNumbers:
 
 @dataclass(frozen=True, eq=False)
 class FirstPaths(RandomNumbers):
-    """The first paths of a larger sample, as they are there."""
+    """A view of the first paths of a larger sample."""
 
     whole: RandomNumbers
 
     def zone_at(self, site: int) -> Floats:
-        """(paths,) normal: how good one zone of the list is."""
+        """(paths,) normal: availability level of one zone of the list."""
         return self.whole.zone_at(site)[: self.key[0]]
 
     def even(self, stream: int, cycle: int) -> Floats:
-        """(paths,) uniforms of one cycle that is spread evenly."""
+        """(paths,) uniforms of one cycle that are spread evenly."""
         return self.whole.even(stream, cycle)[: self.key[0]]
 
     def factors(self, which: str, shape: float) -> Singles:
@@ -165,15 +164,15 @@ class FirstPaths(RandomNumbers):
 
 @dataclass(frozen=True, eq=False)
 class ExtendedNumbers(RandomNumbers):
-    """Some paths of other samples, with more runs each: those that outlast the others.
+    """Some paths of other samples with more runs each, for jobs that need them.
 
-    A path's first runs do not depend on how many are drawn, so it goes on as it began.
+    A path's first runs do not depend on how many are drawn, so they stay the same.
     """
 
     parts: tuple[tuple[RandomNumbers, Ints], ...]  # samples and the rows taken of each, in order
 
     def zone_at(self, site: int) -> Floats:
-        """(paths,) normal: how good one zone of the list is."""
+        """(paths,) normal: availability level of one zone of the list."""
         return np.concatenate([sample.zone_at(site)[rows] for sample, rows in self.parts])
 
     def factors(self, which: str, shape: float) -> Singles:
@@ -197,32 +196,32 @@ class ExtendedNumbers(RandomNumbers):
         return values
 
     def even(self, stream: int, cycle: int) -> Floats:
-        """(paths,) uniforms of one cycle that is spread evenly."""
+        """(paths,) uniforms of one cycle that are spread evenly."""
         return np.concatenate([sample.even(stream, cycle)[rows] for sample, rows in self.parts])
 
     @cached_property
     def start(self) -> Floats:
-        """(paths,) uniform: is capacity there at the request?"""
+        """(paths,) uniform: is capacity available at the request?"""
         return self._taken("start")
 
     @cached_property
     def residue(self) -> Floats:
-        """(paths,) uniform: how much of the current run or outage is left."""
+        """(paths,) uniform: how much of the current run or outage remains."""
         return self._taken("residue")
 
     @cached_property
     def speed(self) -> Floats:
-        """(paths,) normal: true speed against predicted."""
+        """(paths,) normal: true speed relative to predicted."""
         return self._taken("speed")
 
     @cached_property
     def price(self) -> Floats:
-        """(paths,) normal: spot price then against now."""
+        """(paths,) normal: spot price then relative to now."""
         return self._taken("price")
 
     @cached_property
     def on_demand(self) -> Floats:
-        """(paths,) uniform: what supply has of its own."""
+        """(paths,) uniform: the part of supply that is independent of spot."""
         return self._taken("on_demand")
 
     def _taken(self, which: str) -> Floats:
@@ -266,10 +265,10 @@ def _unit(bits: NDArray[np.uint64]) -> Floats:
 
 @lru_cache(maxsize=64)
 def stratified(seed: int, stream: int, count: int, dimension: int) -> Floats:
-    """One uniform per stratum, in the order of Sobol' points: together they fill the cube.
+    """One uniform per stratum, in the order of Sobol' points, which fill the unit cube together.
 
-    Scrambled by the seed, the points stay spread; their ranks make the strata exact for counts
-    that are no power of two as well.
+    The points are scrambled by the seed and stay spread; their ranks make the strata exact also for
+    counts that are not a power of two.
     """
     base = uniforms(seed, stream, count + BITS + 1)
     shift, *rows = (base[count:] * 2.0**BITS).astype(np.uint32).tolist()
@@ -292,7 +291,7 @@ def _ranks(points: NDArray[np.uint32]) -> Ints:
 
 @lru_cache(maxsize=32)
 def random_numbers(paths: int = PATH_COUNT, cycles: int = 32, seed: int = SEED) -> RandomNumbers:
-    """The paths of one seed; more cycles extend a path, they do not change its start."""
+    """The paths of one seed; more cycles extend a path without changing its start."""
     return RandomNumbers((paths, cycles, seed))
 
 
@@ -308,22 +307,22 @@ def _zone_at(paths: int, seed: int, site: int) -> Floats:
 
 
 def time_factors(sigma: Floats | float, normals: Floats) -> Floats:
-    """True over predicted time of the training; both arguments broadcast.
+    """True over predicted training time; both arguments broadcast.
 
-    Its median is one, since the constants of the speed model are medians of ln(true / predicted
-    speed) and its spreads were set and scored around them (docs/research/accuracy.md, "Spans"). Its
-    mean is exp(sigma²/2): a plan whose speed is less known costs more on average.
+    Its median is one, because the constants of the speed model are medians of ln(true / predicted
+    speed) and its spreads were fitted and scored around them (docs/research/accuracy.md, "Spans").
+    Its mean is exp(sigma²/2), so a plan with a less certain speed costs more on average.
     """
     return np.asarray(np.exp(sigma * normals))
 
 
 def run_uniforms(sample: RandomNumbers) -> Floats:
-    """The uniforms behind `run`, for laws other than the shipped one; (paths, cycles)."""
+    """The uniforms behind `run`, for other laws than the shipped one; (paths, cycles)."""
     return sample.matrix(_RUN)
 
 
 def clear_caches() -> None:
-    """Give the memory of past paths back: a long simulation meets each only once."""
+    """Free the memory of past paths, which a long simulation uses only once."""
     for kept in (random_numbers, first_paths, stratified, _factors, _by_cycle, _zone_at):
         kept.cache_clear()
 

@@ -1,12 +1,12 @@
-"""What a search needs of a plan's paths: trimmed means, quantiles, and a cache of outcomes.
+"""Statistics of a plan's paths for the search: trimmed means, quantiles, and a cache of outcomes.
 
 The chance that limits are kept is counted in `optimize/evaluate.py` (`limits_kept`).
 
 A zone's mean outage is lognormal with a spread of 1.4 to 2.6 (docs/research/risk-facts.md), so a
-few simulated runs in a thousand wait for months. They rule a plain mean: over 2,048 of them it is
-off by a third, and may lie above the 95 % quantile. They are no forecast either: the spread comes
-from recordings of weeks. The mean of the middle nine tenths is a figure of those runs that the
-printed span holds; it lies inside the span, and 2,048 paths tell it to a few per cent.
+few simulated runs in a thousand wait for months. They dominate a plain mean: over 2,048 runs its
+error is a third, and it may exceed the 95 % quantile. They are no forecast either, because the
+spread comes from recordings of weeks. The mean of the middle nine tenths describes the runs of the
+printed span; it lies inside the span, and 2,048 paths estimate it to a few per cent.
 
 It grows with every single path, so a bound on each path bounds it (`optimize/bounds/cluster.py`).
 """
@@ -30,7 +30,7 @@ ONE_IN = 20  # the fastest and the slowest of so many runs are left out: the spa
 
 @dataclass(frozen=True, slots=True)
 class Outcomes:
-    """How each plan ends in each path; shape (plans, paths) or (plans,)."""
+    """The result of each plan on each path; shape (plans, paths) or (plans,)."""
 
     time_s: Floats  # (plans, paths)
     cost_usd: Floats  # (plans, paths)
@@ -44,7 +44,7 @@ class Outcomes:
 
     @staticmethod
     def blank(plans: int, paths: int) -> "Outcomes":
-        """Room for the outcomes of some plans."""
+        """Empty outcomes for some plans."""
         return Outcomes(*np.empty((2, plans, paths)), *np.empty((5, plans)))
 
     def of(self, row: int) -> Outcome:
@@ -59,10 +59,10 @@ class Outcomes:
 
 @dataclass(frozen=True, slots=True)
 class OutcomeCache:
-    """Outcomes of the plans simulated so far, by the inputs of their simulation.
+    """Outcomes of the plans simulated so far, keyed by the inputs of their simulation.
 
-    Searches under other limits meet the same plans again. A plan without a fallback goes
-    the same way under every deadline.
+    Searches under other limits evaluate the same plans again. A plan without a fallback has the
+    same outcome under every deadline.
     """
 
     path_count: int
@@ -71,7 +71,7 @@ class OutcomeCache:
     known: dict[bytes, Outcome] = field(default_factory=dict)
 
     def outcomes(self, inputs: PathInputs, deadline_s: float | None) -> Outcomes:
-        """The outcomes of some plans; only those not met before are simulated."""
+        """The outcomes of some plans; only new ones are simulated."""
         keys = _keys(inputs, deadline_s)
         new = [row for row, key in enumerate(keys) if key not in self.known]
         met = [row for row, key in enumerate(keys) if key in self.known]
@@ -86,7 +86,7 @@ class OutcomeCache:
         return found
 
     def not_met(self, inputs: PathInputs, deadline_s: float | None) -> Bools:
-        """Which plans would have to be simulated."""
+        """Which plans are not yet in the cache."""
         return np.array([key not in self.known for key in _keys(inputs, deadline_s)], dtype=bool)
 
 
@@ -103,10 +103,10 @@ def _ends(h: Paths) -> Outcome:
 
 
 def mean_error(values: Floats, work_s: Floats) -> Floats:
-    """Standard error of the mean over independent paths, apart from what their speed explains.
+    """Standard error of the mean over independent paths, without the part explained by speed.
 
-    Speeds are spread evenly over the paths, so the mean over them is known far better than that.
-    Both arguments have shape (plans, paths).
+    Speeds are spread evenly over the paths, so their mean is known far more precisely. Both
+    arguments have shape (plans, paths).
     """
     rest = _without_work(values, values.mean(axis=1), work_s)
     error: Floats = rest.std(axis=1) / np.sqrt(values.shape[1])
@@ -114,7 +114,7 @@ def mean_error(values: Floats, work_s: Floats) -> Floats:
 
 
 def trimmed_mean_errors(values: Floats, work_s: Floats) -> Floats:
-    """Standard errors of trimmed means, apart from speed; as in `mean_error`."""
+    """Standard errors of trimmed means, without the part of speed, as in `mean_error`."""
     rest = _without_work(values, trimmed_mean(values), work_s)
     count = rest.shape[1]
     ordered = np.sort(rest, axis=1)
@@ -127,7 +127,7 @@ def trimmed_mean_errors(values: Floats, work_s: Floats) -> Floats:
 def difference_error(difference: Floats, seed: int) -> float:
     """Standard error of a mean difference of two plans on the same paths, shape (paths,).
 
-    Apart from what speed and spot price explain: both are spread evenly over the paths.
+    Without the part explained by speed and spot price, which are spread evenly over the paths.
     """
     sample = random_numbers(len(difference), 8, seed)
     known = np.stack([np.ones(len(difference)), sample.speed, sample.price], axis=1)
@@ -143,11 +143,11 @@ def _without_work(values: Floats, mean: Floats, work_s: Floats) -> Floats:
 
 
 def checkpoint_overhead(h: Paths) -> Floats:
-    """Work lost to saves, lost progress and restarts, relative to the work of the job; (plans,).
+    """Time for saves, repeated work and restarts, relative to the work of the job; (plans,).
 
-    Both on the same scale: a second on the spot cluster counts once, one on a fallback by its
-    relative speed. The work of the job is the same in every plan of a cluster, so neither slow
-    hours nor the wait for capacity dilute it. First start-up and waiting are not counted.
+    Both are on one scale: a second on the spot cluster counts once, one on a fallback by its
+    relative speed. The work of the job is the same in every plan of a cluster, so slow hours and
+    waits for capacity do not dilute it. The first start-up and waiting are not counted.
     """
     lost: Floats = h.lost_work_s.mean(axis=1) / np.maximum(h.work_s.mean(axis=1), 1.0)
     return np.where(lost < ROUNDING, 0.0, lost)
@@ -176,18 +176,18 @@ def trimmed_mean(values: Floats) -> Floats:
 
 
 def quantiles(values: Floats, *shares: float) -> tuple[float, ...]:
-    """The least values that at least these shares of the paths do not exceed.
+    """The smallest values that at least these shares of the paths do not exceed.
 
-    So a limit at a plan's 95 % figure is kept with a chance of 95 %: between two paths it would be
-    one path short. `np.quantile(method="inverted_cdf")` gives the same, and imports `numpy.ma` for
-    it at the first call.
+    So a limit at a plan's 95 % figure is kept with a chance of 95 %; interpolating between two
+    paths would be one path short. `np.quantile(method="inverted_cdf")` gives the same but imports
+    `numpy.ma`.
     """
     enough = np.ceil(np.array(shares) * len(values) - 1e-9).astype(np.int64)  # paths
     return tuple(np.sort(values)[np.maximum(enough, 1) - 1].tolist())
 
 
 def middle_rows(values: Floats) -> Ints:
-    """The tenth of the paths, shape (paths,), around the median: how a usual run goes."""
+    """The tenth of the paths, shape (paths,), around the median: usual runs."""
     out = 9 * len(values) // 20
     return np.argsort(values, kind="stable")[out : len(values) - out]
 

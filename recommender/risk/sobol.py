@@ -1,10 +1,10 @@
-"""Sobol' points: evenly spread random numbers, byte for byte alike on every machine.
+"""Sobol' points: evenly spread random numbers, bit for bit the same on every machine.
 
-Drawn one by one, random numbers leave holes; Sobol' points (1967) do not: the first 2^m of them
-put one point into every 2^-m of each axis and nearly as many as they should into every box. Each
-seed scrambles them, which keeps that and makes every single point uniform: bits are multiplied by
-a random lower triangular matrix and shifted (Matousek, J. Complexity 14, 1998). The shift alone
-would leave the planes of late dimensions as badly filled as they are with few points.
+Independent random numbers leave gaps; Sobol' points (1967) do not: the first 2^m of them have one
+point in every 2^-m of each axis, and nearly the right number in every box. Each seed scrambles
+them, which preserves this and makes every single point uniform: bits are multiplied by a random
+lower triangular matrix and shifted (Matousek, J. Complexity 14, 1998). The shift alone would leave
+the planes of late dimensions as badly filled as they are with few points.
 
 Direction numbers: S. Joe and F. Y. Kuo, SIAM J. Sci. Comput. 30 (2008), file new-joe-kuo-6.21201,
 https://web.maths.unsw.edu.au/~fkuo/sobol/ (read 2026-11-21).
@@ -51,8 +51,8 @@ DIMENSIONS = len(_DIRECTIONS)
 def sobol_points(dimension: int, count: int, rows: tuple[int, ...] = PLAIN) -> Words:
     """The first points of one dimension, as binary fractions of 32 bits; shape (count,).
 
-    `rows` are the random bits of the matrix, its first row first; `PLAIN` scrambles nothing.
-    Bits that no two of these points tell apart are left out where it scrambles.
+    `rows` are the random bits of the matrix, first row first; `PLAIN` does not scramble. When
+    scrambling, bits that distinguish no two of these points are omitted.
     """
     bits = max(count - 1, 0).bit_length()
     rows = rows if rows == PLAIN else rows[:bits]

@@ -1,8 +1,8 @@
-"""Spot capacity over time: laws or recordings of runs and outages, and what they let a job do.
+"""Spot capacity over time: laws or recordings of runs and outages, and a job's progress on it.
 
-Arrays have shape (cycles, plans, paths), one cycle being an outage and a run: sums along
-the cycles are then sums of whole planes, ten times as fast as along the last axis. Single
-precision halves the memory traffic.
+Arrays have shape (cycles, plans, paths), where a cycle is an outage and a run. Sums along the
+cycles are then sums of whole planes, ten times as fast as along the last axis. Single precision
+halves the memory traffic.
 """
 
 from typing import Protocol
@@ -21,14 +21,14 @@ from recommender.risk.random_numbers import MAX_LISTED_ZONES, RandomNumbers, run
 
 
 class Capacity(Protocol):
-    """When a plan's spot capacity is there."""
+    """A model of when a plan's spot capacity is available."""
 
     def runs(self, p: PathInputs, sample: RandomNumbers) -> tuple[Singles, Singles]:
         """Lengths of the runs and the wait before each, seconds."""
 
 
 class ClassCapacity:
-    """Runs and outages of the shipped families, with the means and shapes of the plans."""
+    """Runs and outages of the shipped families, with each plan's means and shapes."""
 
     def runs(self, p: PathInputs, sample: RandomNumbers) -> tuple[Singles, Singles]:
         """Lengths of the runs and the wait before each, seconds."""
@@ -43,9 +43,9 @@ class ClassCapacity:
 
 @dataclass(frozen=True, slots=True)
 class RunningCapacity:
-    """Capacity of a class seen from a moment at which the machines train already.
+    """Capacity of a class from a moment at which the machines already train.
 
-    The first run began a start-up before the clock: it is what is left of a run, and the start-up.
+    The first run is the remainder of a run plus a start-up that happened before the clock.
     """
 
     def runs(self, p: PathInputs, sample: RandomNumbers) -> tuple[Singles, Singles]:
@@ -60,7 +60,7 @@ class RunningCapacity:
 
 @dataclass(frozen=True, slots=True)
 class OtherRunLaw:
-    """Runs of another law than the shipped one; zones and outages stay the plans' own."""
+    """Runs of another law than the shipped one; zones and outages are the plans' own."""
 
     law: RunLaw
 
@@ -79,7 +79,7 @@ CLASS_CAPACITY = ClassCapacity()
 
 @dataclass(frozen=True, slots=True)
 class Zones:
-    """How good the listed zones are; shape (plans, paths)."""
+    """Availability of the listed zones; shape (plans, paths)."""
 
     run_s: Floats  # mean run
     outage_s: Floats  # mean outage of one zone, shared by those listed
@@ -88,7 +88,7 @@ class Zones:
 
 
 def zones_of(p: PathInputs, sample: RandomNumbers) -> Zones:
-    """The zones' levels: runs are alike everywhere, bad zones have longer outages."""
+    """The zones' availability levels: runs are alike everywhere, bad zones have longer outages."""
     up = logistic(p.availability_logit[:, None] + p.zone_sd[:, None] * sample.zone_at(0))
     nowhere = _others_down(p, sample)
     run_s = p.run_mean_s[:, None] * np.ones_like(up)
@@ -141,7 +141,7 @@ def _others_down(p: PathInputs, sample: RandomNumbers) -> Floats:
 class Runs:
     """Runs of a batch; shape (cycles, clusters, paths), seconds.
 
-    Plans that differ in their fallback only have one cluster and go through the same runs.
+    Plans that differ only in their fallback share one cluster and its runs.
     """
 
     cluster: Ints  # of each plan
@@ -159,18 +159,18 @@ class Runs:
     billed_if_interrupted: Singles  # and for it, if it is interrupted
 
     def places(self, index: Ints) -> Ints:
-        """Where each path of the plans finds its own run; `index` has shape (plans, paths)."""
+        """The place of each path's own run; `index` has shape (plans, paths)."""
         return places(index, self.cluster, len(self.plan))
 
     def of_plans(self, values: Singles) -> Singles:
-        """What is known of the clusters, for each plan."""
+        """Expand values of clusters to plans."""
         return values if len(self.plan) == len(self.cluster) else values[:, self.cluster]
 
 
 def simulate_runs(
     plans: PathInputs, sample: RandomNumbers, capacity: Capacity = CLASS_CAPACITY
 ) -> Runs:
-    """Runs, waits and progress of every plan in every path."""
+    """Runs, waits and progress of every plan on every path."""
     plan, cluster = plans.clusters()
     p = plans if len(plan) == len(plans) else plans.take(plan)
     lengths, waits = capacity.runs(p, sample)

@@ -1,1 +1,1 @@
-"""Lower bounds: what no plan of a cluster, and no cluster of a site, can be better than."""
+"""Lower bounds of the cost and time of plans of a cluster and clusters of a site."""

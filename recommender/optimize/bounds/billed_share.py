@@ -1,8 +1,8 @@
-"""Which share of spot time is charged at least, by how often a cluster can be interrupted.
+"""The smallest share of spot time that is charged, by how often a cluster can be interrupted.
 
-A cluster's runs are shorter than those of its machines and have the shape of any of them. Where
-early interruptions are free, shorter runs lose more but less of them is charged: the share falls
-with the interruptions Λ, which so many machines of so many types can have at most,
+A cluster's runs are shorter than those of its machines and have the shape of any of them. If early
+interruptions are free, shorter runs lose more but less of them is charged: the share falls with the
+interruption rate Λ, which is bounded by the numbers of machines and types:
 
     Λ <= Σ_U λ + the largest λ of further types + (machines - types)·max λ·(1 - ρ) + faults
 """
@@ -28,7 +28,7 @@ BUDGET_CHANCE = 0.8  # the least chance at which a budget counts spot time that 
 
 @dataclass(frozen=True, slots=True)
 class BilledShare:
-    """Interruptions per second of each entry, and the least share that is charged by their sum."""
+    """Interruptions per second of each entry, and the smallest charged share by their sum."""
 
     first_hazard: Floats  # (entries,): of the first machine; 0 on demand
     next_hazard: Floats  # of each further one
@@ -42,7 +42,7 @@ class BilledShare:
     counted: Floats  # the same that the path pays which must keep the budget
 
     def max_hazard(self, own: Floats, begin: Ints, types: Ints, machines: Ints) -> Floats:
-        """Most interruptions with further spot types from an entry on, and other machines."""
+        """Largest hazard with further spot types from an entry on, and other machines."""
         further = self.further_types_hazard[
             begin, np.minimum(types, self.further_types_hazard.shape[1] - 1)
         ]
@@ -50,13 +50,13 @@ class BilledShare:
         return np.asarray(own + further + extra)
 
     def place(self, hazard: Floats) -> Ints:
-        """Where both shares stand for so many interruptions or fewer."""
+        """The table place of both shares for at most so many interruptions."""
         run = 1.0 / np.maximum(hazard, 1e-12)
         power = np.ceil(np.log(run) / np.log(RUN_GRID) - 1e-9).astype(np.int64)
         return np.asarray(np.clip(power - self.least_power, 0, len(self.share) - 1))
 
     def for_site(self, space: Space, site: Site) -> "BilledShare":
-        """This table for some entries of the site that it was made for."""
+        """This table for some entries of its site."""
         shares = self.share, self.plain, self.counted
         return BilledShare(*_hazards(space, site), self.least_power, *shares)
 
@@ -64,10 +64,10 @@ class BilledShare:
 def billed_share_of(
     space: Space, site: Site, speed: Floats, laws: Entries | None = None, quick: bool = False
 ) -> BilledShare:
-    """The table of a site; one place where nothing is free or the time is the goal.
+    """The table of a site; a single place if nothing is free or time is the goal.
 
     `laws` are the entries whose runs its spot machines may have, if they are not its own. A `quick`
-    one counts nothing of the spot time that may be free for a budget: it takes no simulated runs.
+    table ignores free spot time under a budget and needs no simulated runs.
     """
     e, most = site.entries if laws is None else laws, space.limits.max_machines
     first, more, further, fault = _hazards(space, site)
@@ -93,7 +93,7 @@ def billed_share_of(
 
 
 def frees_budget(space: Space, e: Entries) -> bool:
-    """Whether a budget decides, and spot time may be free."""
+    """Whether a budget decides and spot time may be free."""
     return space.limits.budget_usd is not None and bool((e.free_s[e.spot] > 60.0).any())
 
 
@@ -167,11 +167,11 @@ def _shares(
 
 
 def least_quantile(space: Space, speed_sigma: Floats, price_sigma: float) -> float:
-    """Least speed × price of the path that must keep a limit, of any of some spreads of speed.
+    """The smallest speed × price of the path that must keep a limit, over some spreads of speed.
 
-    Every spread is tried: paths faster than predicted and slower ones change places, so the
-    least may lie between the ends. Of price it is at the largest spread: min(price, 1) falls with
-    it in every path.
+    Every spread is tried, because faster and slower paths change places and the minimum may lie
+    between the ends. For price it is at the largest spread: min(price, 1) falls with it on every
+    path.
     """
     key = (space.path_count, space.seed, space.limits.confidence)
     return min(joint_quantile(*key, float(s), price_sigma) for s in distinct(speed_sigma))

@@ -1,8 +1,8 @@
-"""Bounds that hold for every plan they stand for: what is pruned was proven worse.
+"""Lower bounds of clusters, valid for every plan they stand for: what is pruned is proven worse.
 
 A bound needs only sums of prices and speeds and the best run law in use, so it covers every
-checkpoint path and every fallback of a cluster. Tests compare it with the full model of every
-plan below it.
+checkpoint path and every fallback of a cluster. Tests compare it with the full model of every plan
+it covers.
 """
 
 import math
@@ -48,9 +48,9 @@ SAMPLING = 0.85
 
 
 def least_speed_factor(space: Space, sigma: Floats) -> Floats:
-    """Mean over the common paths of true time / predicted time; trimmed where time is the goal.
+    """Mean over the common paths of true time / predicted time; trimmed if time is the goal.
 
-    A trimmed mean grows with every path, so T >= a·W·factor + d in each of them bounds it.
+    A trimmed mean grows with every path, so T >= a·W·factor + d on each of them bounds it.
     """
     key = (space.path_count, space.seed, space.limits.goal == "time")
     return _of_each(sigma, partial(_speed_factor, *key))
@@ -79,10 +79,10 @@ def speed_quantile(paths: int, seed: int, confidence: float, sigma: float) -> fl
 
 
 def paid_share(run_mean_s: Floats, run_sigma: Floats, free_s: Floats) -> Floats:
-    """Least share of spot time that is charged where interrupted first hours are free.
+    """Smallest share of spot time that is charged if interrupted first hours are free.
 
-    E[X; X >= f]/E[X] of the runs, by Wald's identity a bound on charged per useful
-    time; 1 where nothing is free.
+    E[X; X >= f]/E[X] of the runs, by Wald's identity a bound on charged per useful time; 1 if
+    nothing is free.
     """
     share = RUN_FAMILY.least_long_share(free_s, np.maximum(run_mean_s, 1.0), run_sigma)
     return np.where(free_s > 60.0, SAMPLING * share, 1.0)
@@ -90,7 +90,7 @@ def paid_share(run_mean_s: Floats, run_sigma: Floats, free_s: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class ClusterSums:
-    """What a lower bound needs of a cluster; shape (clusters,), seconds and USD per hour."""
+    """Quantities of a cluster that its lower bound needs; (clusters,), seconds and USD per hour."""
 
     work_s: Floats
     speed_sigma: Floats
@@ -117,14 +117,14 @@ class ClusterSums:
 
 
 def plan_lower_bounds(space: Space, j: PathInputs) -> Floats:
-    """Least goal of each plan, with its own fallback or, where it has none, with any."""
+    """Lower bound of each plan, with its own fallback or, without one, with any."""
     own = j.fallback_speed > 0.0
     reserve_s = np.where(own, j.reserve_s, max_reserve_s(space)) if own.any() else None
     return cluster_lower_bounds(space, sums_of_plans(space, j), False, reserve_s)
 
 
 def sums_of_plans(space: Space, j: PathInputs) -> ClusterSums:
-    """What the bound of each plan needs, with its own fallback as the best if it has one."""
+    """Bound quantities of each plan, with its own fallback as the best if it has one."""
     own, speed = j.fallback_speed > 0.0, np.maximum(j.fallback_speed, 1e-12)
     return replace(
         ClusterSums(*(getattr(j, name) for name in ClusterSums.__slots__)),
@@ -176,7 +176,7 @@ def _too_late(space: Space, c: ClusterSums) -> tuple[Bools, Bools]:
 
 
 def too_lossy(space: Space, c: ClusterSums) -> Bools:
-    """Whether gangs on spot lose more than `--max-overhead` allows, unless a fallback helps."""
+    """Whether spot gangs exceed `--max-overhead` unless they have a fallback."""
     lossy = np.zeros(len(c.work_s), dtype=bool)
     rows = np.flatnonzero((c.spot_usd_per_hour > 0.0) & (c.elastic_share <= 0.0))
     most = space.limits.max_overhead
@@ -190,7 +190,7 @@ def too_lossy(space: Space, c: ClusterSums) -> Bools:
 
 
 def enough_in_time(space: Space, c: ClusterSums, fallback: Completion | None = None) -> Bools:
-    """Whether enough paths can meet the deadline, alone or where `fallback` may take over."""
+    """Whether enough paths can meet the deadline, alone or if `fallback` may take over."""
     limits = space.limits
     due_s = (np.inf if limits.deadline_s is None else limits.deadline_s) * (1.0 + ROUNDING)
     own = Completion(c.work_s, c.changeover_s, c.at_once, c.wait_s)
@@ -234,7 +234,7 @@ def _slowest(space: Space, c: ClusterSums, chance: float) -> Floats:
 def joint_quantile(
     paths: int, seed: int, confidence: float, speed_sigma: float, price_sigma: float
 ) -> float:
-    """Least, over which paths must keep a limit, of the largest speed × price among them.
+    """The smallest possible maximum of speed × price over the paths that must keep a limit.
 
     At least ceil(confidence·K) paths keep it, so one of them reaches that order statistic.
     """
@@ -292,7 +292,7 @@ def _by_time(
 
 
 def least_seconds(space: Space) -> float:
-    """Less than any cluster or mix takes where it must be sure: a start, and all of the fastest."""
+    """A time below that of any cluster or mix: a start-up and all of the fastest machines."""
     columns, n = space.columns, space.limits.max_machines
     fastest = float(columns.compute_per_s.max(initial=0.0)) * n
     boots = [float(site.entries.boot_s.min(initial=np.inf)) for site in space.sites]
@@ -415,7 +415,7 @@ def _least_in_part(
 
 @dataclass(frozen=True, slots=True)
 class ClusterFigures:
-    """What clusters of a site are, before their fallbacks; shape (clusters,)."""
+    """Clusters of a site before their fallbacks; shape (clusters,)."""
 
     step_s: Floats
     speed_sigma: Floats
@@ -433,7 +433,7 @@ class ClusterFigures:
 
 
 def sums_of(space: Space, site: Site, figures: ClusterFigures) -> ClusterSums:
-    """The sums of clusters of a site, with the best of all its fallbacks."""
+    """Bound quantities of clusters of a site, with the best of all its fallbacks."""
     fall = site.fallbacks
     has_fallback = len(fall) > 0 and space.limits.deadline_s is not None
     step_s = figures.step_s
@@ -462,9 +462,9 @@ def sums_of(space: Space, site: Site, figures: ClusterFigures) -> ClusterSums:
 
 
 def offer_lower_bounds(space: Space, kind: Ints, usd_per_hour: Floats) -> Floats:
-    """Least goal of any cluster whose best entry is this one, by cost alone; (offers,).
+    """Lower bound of any cluster whose best entry is this one, by cost alone; (offers,).
 
-    price per work at perfect scaling: usd_per_hour·B/R·steps; 0 when time is the goal.
+    The price per work at perfect scaling: usd_per_hour·B/R·steps; 0 if time is the goal.
     """
     if space.limits.goal == "time":
         return np.zeros(len(kind))

@@ -1,14 +1,14 @@
-"""Bounds under a deadline: the least start-up, and the most paths that could end in time.
+"""Bounds under a deadline: the shortest start-up, and the most paths that could finish in time.
 
 With d the changeover, W the work as predicted, z the path's speed and v >= 1 how much faster a
-fallback is, a path lasts
+fallback is, a path takes
 
     time >= queue + d + W·exp(σz)                              on the cluster alone
-    time >= queue + start + its queue + W·exp(σz)/v            where a fallback takes over
+    time >= queue + start + its queue + W·exp(σz)/v            if a fallback takes over
 
-where queues are the waits for on-demand machines (`risk/on_demand_wait.py`), of every cluster
-longest on the same paths. Both ways grow with z: among paths of like supply, of which each waits at
-least as long as the one with the most, a binary search counts those that could be in time.
+where queues are the waits for on-demand machines (`risk/on_demand_wait.py`), which are longest on
+the same paths for every cluster. Both times grow with z. Paths are grouped by supply, with the
+shortest wait of each group, and a binary search counts those that could be in time.
 """
 
 from functools import lru_cache
@@ -30,14 +30,14 @@ GROUP_EDGES = (0.025, 0.05, 0.1, 0.2, 0.4)
 
 @dataclass(frozen=True, slots=True)
 class FallbackStart:
-    """The least that any fallback takes before it trains."""
+    """Lower bounds of any fallback's time before it trains."""
 
     seconds: float
     usd_seconds: float  # times 3,600 s
 
 
 def least_fallback_start(sites: tuple[Site, ...]) -> FallbackStart:
-    """Boot and rendezvous of the quickest fallback, and of the one that starts for the least."""
+    """Boot and rendezvous of the fastest fallback, and of the one that starts cheapest."""
     start_s, usd = [np.inf], [np.inf]
     for fallbacks in {site.provider: site.fallbacks for site in sites}.values():
         seconds = fallbacks.boot_s + RENDEZVOUS_S  # regions of a provider share theirs
@@ -47,7 +47,7 @@ def least_fallback_start(sites: tuple[Site, ...]) -> FallbackStart:
 
 
 def max_reserve_s(space: Space) -> float:
-    """More than any plan keeps in hand besides the time to finish on its fallback."""
+    """An upper bound of the reserve of any plan, besides the time to finish on its fallback."""
     confidence = space.limits.confidence
     laws = (site.fallbacks.law for site in space.sites if len(site.fallbacks))
     waits = [float(law.reserve_s(confidence).max()) for law in laws]
@@ -55,9 +55,9 @@ def max_reserve_s(space: Space) -> float:
 
 
 def max_reserve_besides_s(space: Space) -> float:
-    """More of it than is for anything but the wait for the fallback's machines.
+    """The part of this bound that is not the wait for the fallback's machines.
 
-    A save stops training for its copy and its transfer at most; each is quicker than this.
+    A save stops training for at most its copy and its transfer; each is faster than this.
     """
     columns = space.columns
     rates = np.append(object_store_rate(columns.network_bytes_per_s), columns.disk_bytes_per_s)
@@ -70,9 +70,9 @@ def max_reserve_besides_s(space: Space) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """A way to the end of a job: its work, its start, and its queue; shape (clusters,), seconds.
+    """One way to finish a job: its work, start-up and queue; shape (clusters,), seconds.
 
-    The queue is given by the chance that there is none and its median otherwise.
+    The queue is given by its probability of being zero and its median otherwise.
     """
 
     work_s: Floats
@@ -81,11 +81,11 @@ class Completion:
     wait_s: Floats
 
     def take(self, rows: Ints) -> "Completion":
-        """The ways of some clusters."""
+        """The values of some clusters."""
         return Completion(*(getattr(self, name)[rows] for name in Completion.__slots__))
 
     def queue_s(self, supply: float) -> Floats:
-        """How long each queues on a path of that supply."""
+        """The queue of each cluster on a path with that supply."""
         return wait_s(self.at_once, self.wait_s, np.array(supply))
 
     def latest(self, sigma: Floats, due_s: Floats | float) -> Floats:
@@ -103,9 +103,9 @@ def max_paths_in_time(
     own: Completion,
     fallback: Completion | None = None,
 ) -> Ints:
-    """Of each cluster, how many paths could meet the deadline at most; (clusters,).
+    """The largest number of paths on which each cluster could meet the deadline; (clusters,).
 
-    `fallback` is the one that may take over, with infinite work where none may.
+    `fallback` is the one that may take over, with infinite work if none may.
     """
     sample = random_numbers(paths, 8, seed)
     count = np.full(len(sigma), paths, dtype=np.int64)
@@ -148,9 +148,9 @@ def _speeds(paths: int, seed: int, edges: tuple[float, ...]) -> tuple[tuple[floa
 def least_queue_s(
     paths: int, seed: int, at_once: Floats, median_s: Floats, most_s: Floats
 ) -> Floats:
-    """Trimmed mean over the paths of the queue for a fallback, no path's above `most_s`.
+    """Trimmed mean over the paths of the queue for a fallback, capped at `most_s` on each path.
 
-    Shape (clusters,). With the queues in order and their sums, each cluster is one look-up.
+    Shape (clusters,). With the queues sorted and their sums, each cluster is one look-up.
     """
     found = np.zeros(len(most_s))
     for law in set(zip(at_once.tolist(), median_s.tolist(), strict=True)):

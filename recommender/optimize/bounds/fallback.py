@@ -1,8 +1,8 @@
-"""Lower bounds of clusters that need a fallback to meet the deadline, by the fallbacks on offer.
+"""Lower bounds of clusters that need a fallback to meet the deadline, by the available fallbacks.
 
-The bound of a cluster (`bounds/cluster.py`) joins the quickest fallback of its site with the price
-of the cheapest. Under a short deadline that lets pass what no single fallback can save: the quick
-ones queue, the others are slow.
+The bound of a cluster (`bounds/cluster.py`) combines the fastest fallback of its site with the
+price of the cheapest. Under a short deadline that is weak, because no single fallback has both: the
+fast ones have a queue, the others are slow.
 """
 
 from dataclasses import replace
@@ -44,11 +44,11 @@ TIERS = (0.5, 0.8, 0.95)  # of the chance to be there at once: fallbacks that ar
 def bounds_by_queue(
     space: Space, site: Site, sums: ClusterSums, step_s: Floats, tight: bool
 ) -> Floats:
-    """Lower bounds of clusters; of those that need a fallback, by each kind of it.
+    """Lower bounds of clusters; for those that need a fallback, the minimum over kinds of fallback.
 
-    Where time is the goal any may gain by one: all are bounded so. A plan has one fallback, so the
-    least lower bound over the kinds bounds it; a kind are all fallbacks that are about as likely to
-    be there at once. `step_s` has shape (clusters,).
+    If time is the goal any cluster may gain by a fallback, so all are bounded this way. A plan has
+    one fallback, so the smallest bound over the kinds is valid. A kind contains all fallbacks with
+    about the same chance of being available at once. `step_s` has shape (clusters,).
     """
     lower_bounds = cluster_lower_bounds(space, sums, tight)
     if space.limits.deadline_s is None or not len(site.fallbacks):
@@ -85,7 +85,7 @@ def _need_fallback(space: Space, sums: ClusterSums) -> Bools:
 
 
 def drafts_and_bounds(space: Space, site: Site, plans: Plans) -> tuple[Reduced, Floats]:
-    """The plans as inputs of the simulation, and their lower bounds; inf where not allowed."""
+    """Plans as inputs of the simulation, and their lower bounds; inf if not allowed."""
     drafts = drafts_of(space, site, plans)
     return drafts, _bounds(space, drafts.inputs, drafts.allowed)
 
@@ -112,7 +112,7 @@ def helped(
     rows: Ints,
     choices: Ints | None = None,
 ) -> Helped:
-    """Some of the plans with fallbacks; what no fallback changes is not worked out again.
+    """Some of the plans with fallbacks; values that do not depend on the fallback are reused.
 
     With those worth trying, or with `choices`: shape (rows, choices), -1 none.
     """
@@ -125,9 +125,10 @@ def helped(
 
 
 def as_followed(space: Space, inputs: PathInputs) -> PathInputs:
-    """Plans without what a search for the least time does not ask: what a fallback could save.
+    """Plans without the computation of what a fallback could save, which time goals do not need.
 
-    So those without one are the same whether their site has any, and are followed once.
+    So plans without a fallback are equal whether their site has fallbacks or not, and are simulated
+    once.
     """
     if space.limits.goal != "time":
         return inputs
@@ -136,14 +137,15 @@ def as_followed(space: Space, inputs: PathInputs) -> PathInputs:
 
 
 def least_times(space: Space, drafts: PathInputs, followed: Ints, found: Helped) -> Floats:
-    """Least time of each plan with its fallback, by those of the plan without; seconds, (plans,).
+    """Lower bound of the time of each plan with its fallback, from the plan without; seconds,
+    (plans,).
 
-    With D the deadline and f its speed, a fallback takes over at t with t + (W - P(t))/f + start
-    >= D - reserve. P(t) lacks what is saved on the way, an interval τ at most, so a path that is
-    handed over ends no sooner than D - reserve - τ/f, nor than queue + start + W/max(f, 1), and any
-    other ends as it would without. Under an overhead limit it may take over at any moment, so only
-    the second holds. Of elastic clusters, which train on meanwhile, nothing is said.
-    `followed` are the `drafts` that were simulated, those with a fallback `found` among them.
+    With D the deadline and f its speed, a fallback takes over at t with t + (W - P(t))/f + start >=
+    D - reserve. P(t) lacks what is saved on the way, at most an interval τ. So a path that is
+    handed over ends no earlier than D - reserve - τ/f and than queue + start + W/max(f, 1), and any
+    other path ends as without a fallback. Under an overhead limit a fallback may take over at any
+    moment, so only the second bound holds. Elastic clusters, which train meanwhile, are not bounded.
+    `followed` are the `drafts` that were simulated; those with a fallback `found` are among them.
     """
     limits = space.limits
     any_moment = limits.deadline_s is None or limits.max_overhead is not None
@@ -166,7 +168,7 @@ def least_times(space: Space, drafts: PathInputs, followed: Ints, found: Helped)
 def bounds_with_own_fallbacks(
     space: Space, site: Site, plans: Plans, drafts: Reduced, lower_bounds: Floats, cutoff: float
 ) -> Floats:
-    """Lower bounds of plans that cannot do without a fallback, by those that they may have."""
+    """Lower bounds of plans that need a fallback, over those they may have."""
     open_ = np.flatnonzero(lower_bounds < cutoff)
     sums = sums_of_plans(space, drafts.inputs.take(open_))
     needy = open_[_need_fallback(space, sums)]

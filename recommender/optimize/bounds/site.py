@@ -1,4 +1,6 @@
-"""What bounds the clusters of a site: prices, shares of spot time, waits, speeds and limits."""
+"""Everything that bounds the clusters of a site: prices, shares of spot time, waits, speeds,
+limits.
+"""
 
 import numpy as np
 
@@ -37,14 +39,14 @@ CASE_TYPES = (
 
 
 def may_train_in_part(space: Space, site: Site) -> bool:
-    """Whether on-demand machines may work alone while others are away."""
+    """Whether on-demand machines may train alone while spot machines are away."""
     spot = site.entries.spot
     return space.job.resizes and bool(spot.any()) and not bool(spot.all())
 
 
 @dataclass(frozen=True, slots=True)
 class Cases:
-    """Clusters bounded together: so many machines, of so many spot types; (cases,)."""
+    """Groups of clusters bounded together, by numbers of machines and of spot types; (cases,)."""
 
     min_machines: Ints  # machines
     max_machines: Ints
@@ -58,7 +60,7 @@ class Cases:
 
 @dataclass(frozen=True, slots=True)
 class Waits:
-    """How long clusters of a site wait for spot, and what a budget bounds."""
+    """Bounds of a site's clusters on waits for spot and on what a budget allows."""
 
     waiting: Waiting  # how much of the time spot machines are there
     down: Floats  # (entries,): -log of the availability of one machine; 0 on demand
@@ -69,9 +71,9 @@ class Waits:
 
 @dataclass(frozen=True, slots=True)
 class SiteBounds:
-    """Some entries of a site with all that bounds need, in the order of their networks; (entries,).
+    """The entries of a site with everything that bounds need, sorted by network; (entries,).
 
-    Bounds of each class of networks by itself rule no more out, and cost as much once more each.
+    Separate bounds for each class of networks would prune no more and cost as much again.
     """
 
     space: Space
@@ -100,8 +102,9 @@ class SiteBounds:
     def longest_step_s(self, cutoff: float) -> float:
         """The longest step of a cluster that may be below the cutoff.
 
-        A fallback of bill F does a share 1 - D/W at least, so W <= D/(1 - cutoff/F), D being the
-        deadline less the changeover. One that would be late alone helps none that is late.
+        A fallback of bill F does at least the share 1 - D/W, so W <= D/(1 - cutoff/F), where D is
+        the deadline minus the changeover. A fallback that is late on its own does not help a late
+        cluster.
         """
         limit = self.space.limits.deadline_s
         if limit is None or not self.fallback_in_time:
@@ -119,10 +122,10 @@ def site_bounds_of(
     laws: Entries | None = None,
     quick: bool = False,
 ) -> SiteBounds | None:
-    """A site's prices and speeds, and what limits ask of its clusters of several entries.
+    """A site's prices and speeds, and what limits require of its clusters of several entries.
 
-    None where fewer than two entries can be used. `every` are the lines of all machine columns, if
-    they were made before; `laws` and `quick` as in `billed_share_of`.
+    None if fewer than two entries can be used. `every` are the lines of all machine columns, if
+    already computed; `laws` and `quick` as in `billed_share_of`.
     """
     if every is None:
         every = lines_of(space)
@@ -140,7 +143,7 @@ def site_bounds_of(
 
 
 def lines_of(space: Space) -> Shortest:
-    """The lines of every kind of machine."""
+    """The lower lines of the step of every kind of machine."""
     kinds = np.arange(len(space.columns.names))
     return shortest(space.job, space.columns, kinds, space.limits.max_machines)
 
@@ -250,7 +253,7 @@ def _waits(
 
 
 def cases_of(space: Space, site: Site) -> Cases:
-    """Every case of a site within its quotas, finer where there are few machines."""
+    """Every case of a site within its quotas, finer for few machines."""
     e, most = site.entries, space.limits.max_machines
     types = most_types(site)
     decides = space.limits.goal != "time" or space.limits.budget_usd is not None
@@ -267,7 +270,7 @@ def cases_of(space: Space, site: Site) -> Cases:
 
 
 def most_types(site: Site) -> int:
-    """Most spot types with a machine each that the quotas allow."""
+    """The most spot types that the quotas allow with one machine each."""
     spot, groups = site.entries.spot, groups_of(site, np.ones(len(site.entries)))
     found = 0
     for group in range(len(groups.room)):
@@ -282,7 +285,7 @@ def most_types(site: Site) -> int:
 
 
 def machine_ranges(most: int) -> tuple[tuple[int, int], ...]:
-    """Ranges of the number of machines, finer where there are few."""
+    """Ranges of the number of machines, finer for small numbers."""
     ranges, least = [], 2
     while least <= most:
         top = least if least <= STEPWISE else min(int(least * RANGE_GROWTH), most)

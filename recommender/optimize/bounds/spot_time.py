@@ -1,11 +1,11 @@
-"""The least spot time that a second of work is billed: bounds from the run law, tabulated.
+"""Lower bounds of the spot time charged per second of work, tabulated from the run law.
 
-S(W) is the expected spot time billed for work W when nothing but changeovers is lost (saves are
-free and immediate) and the job may at any moment be handed to a fallback that costs
-`HANDOVER_RATIO` times as much per unit of work. It depends only on the run law, the changeover
-and the billing rule, not on zones or outages, and it falls when runs get longer or changeovers
-shorter: so one machine's law bounds every gang with it. Where early interruptions are free,
-shorter runs are billed less as well. S is tabulated over W, once per law.
+S(W) is the expected spot time charged for work W if only changeovers are lost (saves are free and
+immediate) and the job may at any moment be handed to a fallback that costs `HANDOVER_RATIO` times
+as much per unit of work. It depends only on the run law, the changeover and the billing rule, not
+on zones or outages, and it falls when runs get longer or changeovers shorter, so one machine's law
+bounds every gang with it. If early interruptions are free, shorter runs are also charged less. S is
+tabulated over W, once per law.
 """
 
 import math
@@ -43,7 +43,7 @@ def least_spot_time_ratio(
     changeover_s: Floats,
     work_s: Floats,
 ) -> Floats:
-    """Least spot time charged per second of work; all arguments (clusters,)."""
+    """Smallest spot time charged per second of work; all arguments (clusters,)."""
     power, away, point = grid_of(run_mean_s, changeover_s, work_s)
     keys = np.stack([power, run_sigma, free_s, away, point], axis=1)
     unique, where = np.unique(keys, axis=0, return_inverse=True)
@@ -56,7 +56,7 @@ def least_spot_time_ratio(
 def grid_of(
     run_mean_s: Floats, changeover_s: Floats, work_s: Floats
 ) -> tuple[Floats, Floats, Ints]:
-    """Places on the grids: longer runs as a power, shorter changeovers, the point of less work."""
+    """Places on the grids, rounded to longer runs, shorter changeovers and less work."""
     power = np.ceil(np.log(run_mean_s) / np.log(RUN_GRID) - 1e-9)
     away = np.floor(changeover_s / CHANGEOVER_GRID_S) * CHANGEOVER_GRID_S
     place = np.log(np.maximum(work_s, FIRST_S) / FIRST_S) / np.log(RATIO)
@@ -107,7 +107,7 @@ def spot_time_ratio_at(
 
 
 def points_of(work_s: Floats) -> tuple[int, ...]:
-    """The points of the grid of W around some works, up to `COUNTED_POINTS`."""
+    """The grid points of W around some works, up to `COUNTED_POINTS`."""
     place = np.log(np.maximum(work_s, FIRST_S) / FIRST_S) / np.log(RATIO)
     low, high = int(np.floor(place.min())), int(np.ceil(place.max()))
     return tuple(range(min(low, COUNTED_POINTS - 1), min(high, COUNTED_POINTS - 1) + 1))
@@ -126,10 +126,10 @@ def counted_share(
     price_sigma: float,
     points: tuple[int, ...],
 ) -> float:
-    """Least spot time paid per second of predicted work by the path that must keep a budget.
+    """Spot time paid per second of predicted work, at least, on the path that must keep a budget.
 
     At least ceil(confidence·K) paths keep it, so one of them pays that order statistic of the
-    times charged, each at the price then over the price now where that has fallen.
+    charged times, each multiplied by the price then over the price now if that has fallen.
     """
     must = math.ceil((confidence - 1e-12) * paths * RANK_SHARE)
     if must < 1:
@@ -155,11 +155,11 @@ def least_overhead(
     changeover_s: Floats,
     work_s: Floats,
 ) -> Floats:
-    """Least work lost per work done by spot clusters without a fallback; all arguments (clusters,).
+    """Lower bound of the overhead of spot clusters without a fallback; all arguments (clusters,).
 
-    Every run but the first begins with a changeover in which nothing trains. With saves that are
-    free and immediate nothing else is lost, so that is the least of any checkpoint path. Zones and
-    outages only decide whether the first run is met at random or from its start: both are tried.
+    Every run except the first begins with a changeover in which nothing trains. With free and
+    immediate saves nothing else is lost, so this bounds every checkpoint path. Zones and outages
+    only decide whether the first run is observed at random or from its start: both are tried.
     """
     power, away, point = grid_of(run_mean_s, changeover_s, work_s)
     keys, where = np.unique(
@@ -183,7 +183,7 @@ def _overhead_around(
 def lossless(
     work_s: Floats, run_mean_s: float, run_sigma: float, changeover_s: float, runs_from_start: Bools
 ) -> PathInputs:
-    """Work on spot machines that are always there again, with free and immediate saves."""
+    """Simulate work on spot machines without outages, with free and immediate saves."""
     values = dict.fromkeys(PathInputs.__slots__, 0.0)
     values |= {
         "run_mean_s": run_mean_s,

@@ -1,22 +1,23 @@
-"""How much of the time spot capacity can be there, and so how soon it can do so much work.
+"""Bounds of the share of time that spot capacity is up, and of how soon it can do a given work.
 
-In zones of level z one of which is up with chance u(z), of `zone_count` zones that fail together as
-`correlation` says, runs of mean M are followed by outages of mean M·(1 - u)/u/zone_count where no
-other zone is up. By Wald's identity a path is up for a share
+In zones of level z, of which one is up with chance u(z), out of `zone_count` zones that fail
+together as `correlation` says, runs of mean M are followed by outages of mean M·(1 -
+u)/u/zone_count if no other zone is up. By Wald's identity the expected share of any time in which a
+path is up is
 
     a(z) <= max(1/(1 + (1 - u)/u·down/zone_count), 1 - (1 - u)·down)
 
-of any time in the mean, whatever the length of the runs: by Markov's inequality it has done work W
-by t in at most min(1, a(z)·t/W) of its runs and outages, and before W in none. The mean over the
-common paths' zones and speeds is known; that of their runs differs from its expectation by
-sampling, for which `errors` of a share are allowed. So
+whatever the length of the runs. By Markov's inequality the probability that it has done work W by t
+is at most min(1, a(z)·t/W), and 0 before W. The mean over the common paths' zones and speeds is
+known; that of their runs differs from its expectation by sampling, for which `errors` of a share
+are allowed. So
 
-    share of the work that spot does by t <= share(t/W)       paths that are done by t, too
+    share of the work that spot does by t <= share(t/W)       also the share of paths done by t
     trimmed mean of the time              >= time·W
 
-Clusters of several offers are there when all are: their availability is the product. Of an elastic
-cluster the budget bounds what its on-demand part can do, `kept` of the work at the predicted speed:
-spot does the rest, but in paths that may miss the budget.
+Clusters of several offers are up when all are: their availability is the product. For an elastic
+cluster the budget bounds what its on-demand part can do, `kept` of the work at the predicted speed;
+spot does the rest, except on paths that may exceed the budget.
 """
 
 from functools import lru_cache
@@ -40,19 +41,19 @@ RATIOS = 0.5 * 1.12 ** np.arange(44.0)  # time over work, from a half to 65
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Bounds by availability; clusters of a site have none better."""
+    """Bounds by availability; no cluster of the site is better."""
 
     share: Floats  # (logits + 1, ratios): most of the work done by so many times its length
     time: Floats  # (logits + 1,): least trimmed mean time over the work
 
     def share_of(self, log_up: Floats, ratio: Floats) -> Floats:
-        """Most work that spot does by a time, over all of it; `ratio` is the time over the work."""
+        """Largest share of the work done by spot by a time; `ratio` is the time over the work."""
         place = np.searchsorted(RATIOS, ratio * (1.0 - 1e-9))
         known = self.share[_logit_place(log_up), np.minimum(place, len(RATIOS) - 1)]
         return np.where(place < len(RATIOS), known, 1.0)
 
     def time_of(self, log_up: Floats) -> Floats:
-        """Least trimmed mean time over the work as predicted."""
+        """Smallest trimmed mean time over the work as predicted."""
         return np.asarray(self.time[_logit_place(log_up)])
 
 

@@ -1,1 +1,1 @@
-"""The user's own benchmarks: kept, pooled, and put in place of shipped speeds."""
+"""The user's own benchmarks: stored, pooled, and used instead of shipped speeds."""

@@ -1,4 +1,4 @@
-"""FLOPP: what matrix multiplication a dollar buys on each offer, best first (DeepVM's metric)."""
+"""FLOPP: matrix-multiplication FLOP per dollar of each offer, best first (DeepVM's metric)."""
 
 from recommender.catalogs.catalog import OWN_BENCH_SOURCE, Catalog
 from recommender.catalogs.frozen import dataclass
@@ -11,7 +11,7 @@ _NO_PRICE = ("floor",)  # an empty auction: nobody can rent at that price
 
 @dataclass(frozen=True, slots=True)
 class FloppFilter:
-    """Which offers are ranked; empty: all."""
+    """Which offers to rank; empty: all."""
 
     gpu: str = ""
     market: str = ""
@@ -22,8 +22,8 @@ class FloppFilter:
 def flopp_of_offers(catalog: Catalog, wanted: FloppFilter) -> list[OfferFlopp]:
     """Rank offers by FLOP per dollar: GPUs · achieved FLOP/s · 3600 s/h / (USD/h).
 
-    Of a type in a region and market only its cheapest zone is listed; of accelerators by other
-    vendors than NVIDIA, as in default answers, only the one that is named.
+    Only the cheapest zone of a type in a region and market is listed. Accelerators of vendors other
+    than NVIDIA are listed only if named, as in default answers.
     """
     best: dict[tuple[str, str, str, str], OfferFlopp] = {}
     for offer in catalog.offers:
@@ -60,7 +60,7 @@ def _fits(wanted: FloppFilter, gpu: str, market: str, region: str) -> bool:
 def price_of(
     catalog: Catalog, provider: str, instance_type: str, region: str, market: str
 ) -> float | None:
-    """The price of the machine one sits on, the cheapest zone; None where it is unknown."""
+    """The price of the current machine in its cheapest zone; None if unknown."""
     if not instance_type:
         return None
     prices = [

@@ -1,6 +1,6 @@
-"""Where the user's benchmark records lie, and the two short tables that plans read.
+"""The folder of the user's benchmark records, and the two short tables that plans read.
 
-Apart from the store, so that an answer without own measurements loads nothing of the benchmarks.
+It is separate from the store, so that an answer without own measurements loads no benchmark code.
 """
 
 import os
@@ -11,7 +11,7 @@ LINKS = "links.csv"
 
 
 def folder() -> Path:
-    """Where imported records are kept: RECOMMEND_BENCH, else the user's data folder."""
+    """The folder of imported records: RECOMMEND_BENCH, or one in the user's data folder."""
     named = os.environ.get("RECOMMEND_BENCH", "")
     if named:
         return Path(named)
@@ -21,5 +21,5 @@ def folder() -> Path:
 
 
 def holds_tables(place: Path) -> bool:
-    """Whether plans have figures of the user's own to read: most users keep none."""
+    """Whether there are tables of own measurements to read."""
     return any((place / name).is_file() for name in (SPEEDS, LINKS))

@@ -41,7 +41,7 @@ class Pooled:
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """What goes in and out of the GPUs of an instance type, GB/s; None: not measured."""
+    """Bandwidths into and out of the GPUs of an instance type, GB/s; None: not measured."""
 
     provider: str
     instance_type: str
@@ -53,7 +53,7 @@ class Links:
 
 @dataclass(frozen=True, slots=True)
 class StallVector:
-    """The stalls of a training over several records, and the runs that they come from."""
+    """The stalls of a training over several records, and the runs behind them."""
 
     training: str
     device: str  # GPU, or the processor
@@ -68,7 +68,7 @@ class StallVector:
 
 @dataclass(frozen=True, slots=True)
 class StalledTime:
-    """Seconds of each step that one cause takes, with their 95 % limits."""
+    """Seconds per step due to one cause, with 95 % confidence limits."""
 
     name: str
     seconds: float
@@ -104,7 +104,7 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class OfferFlopp:
-    """What a dollar buys on an offer: achieved operations at a precision."""
+    """FLOP per dollar of an offer at a precision."""
 
     provider: str
     instance_type: str
@@ -131,17 +131,17 @@ class Compared:
 
     @property
     def ratio(self) -> float:
-        """Second over first."""
+        """The second figure over the first."""
         return self.second / self.first
 
 
 def catalog_gpu(
     catalog: Catalog, device: str, provider: str, instance_type: str, given: str | None
 ) -> str:
-    """The catalog's name: as given, of the instance type, or of the driver's words.
+    """The catalog's name of a GPU, from a given name, the instance type, or the driver's name.
 
-    Raises RecordError where none fits, or where the device is a slice of one (MIG, vGPU): a seventh
-    of an H100 is no H100.
+    Raises RecordError if none fits, or if the device is a slice of a GPU (MIG, vGPU): a seventh of
+    an H100 is not an H100.
     """
     if given is not None:
         same = [name for name in catalog.gpus if name.lower() == given.lower()]
@@ -165,10 +165,10 @@ def catalog_gpu(
 
 
 def by_words(device: str, gpus: Mapping[str, Gpu]) -> str | None:
-    """The catalog's GPU all of whose words the driver's name holds, the most exact one.
+    """The most specific catalog GPU whose words all occur in the driver's name.
 
-    "NVIDIA A100-SXM4-80GB" is A100-80GB. A PCIe card is slower than its namesake on a board
-    (H100: 350 W against 700 W) and is not taken for it.
+    "NVIDIA A100-SXM4-80GB" is A100-80GB. A PCIe card is slower than the SXM part of the same name
+    (H100: 350 W against 700 W) and does not match it.
     """
     words = set(_words(device))
     fits = [
@@ -185,14 +185,14 @@ def _words(name: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class StoredRecord:
-    """A record that was imported, with the catalog's name of its GPU ("" for a processor)."""
+    """An imported record with the catalog's name of its GPU ("" for a processor)."""
 
     gpu: str
     record: Record
 
 
 def newest(kept: Iterable[StoredRecord]) -> list[StoredRecord]:
-    """The newest record of each machine and device; those that name no machine all count."""
+    """The newest record of each machine and device; records that name no machine all count."""
     last: dict[tuple[str, str, int], StoredRecord] = {}
     for i, each in enumerate(sorted(kept, key=lambda k: k.record.taken_at)):
         machine = each.record.machine.machine
@@ -238,12 +238,12 @@ def _pooled(
 
 
 def peak_of(gpu: Gpu | None, precision: str) -> float | None:
-    """The vendor's dense peak in TFLOP/s, where the catalog has it."""
+    """The vendor's dense peak in TFLOP/s, if the catalog has it."""
     return None if gpu is None else getattr(gpu, f"peak_{precision}_tflops", None)
 
 
 def impossible(record: Record, gpu: Gpu | None) -> list[str]:
-    """Rates above the vendor's: a record of another GPU, or a wrong one."""
+    """Rates above the vendor's peak: from another GPU, or wrong."""
     said = []
     for speed in figures.speeds(record):
         peak = peak_of(gpu, speed.precision)
@@ -262,7 +262,7 @@ def impossible(record: Record, gpu: Gpu | None) -> list[str]:
 
 
 def too_small(record: Record, gpu: Gpu | None) -> list[str]:
-    """A device with less memory than the GPU it is named after: a slice, which is slower too."""
+    """Whether a device has less memory than the GPU it is named after, so is a slice of it."""
     own = record.machine.gpu_memory_gib
     if gpu is None or own is None or own >= _LEAST_MEMORY * gpu.memory_mib / 1024:
         return []
@@ -273,7 +273,7 @@ def too_small(record: Record, gpu: Gpu | None) -> list[str]:
 
 
 def rates(kept: Iterable[StoredRecord]) -> tuple[Rate, ...]:
-    """Every other figure of the newest records; processors give their matrix speed here too."""
+    """All other figures of the newest records, including matrix speeds of processors."""
     found = []
     for each in newest(kept):
         own = each.record
@@ -291,7 +291,7 @@ def rates(kept: Iterable[StoredRecord]) -> tuple[Rate, ...]:
 
 
 def compared(first: Record, second: Record) -> tuple[Compared, ...]:
-    """Every case that both records hold; a difference within both intervals is noise."""
+    """Every case in both records; a difference within both intervals is noise."""
     others = {(each.benchmark, each.case): each for each in second.results}
     found = []
     for a in first.results:
@@ -307,10 +307,10 @@ Found = dict[str, float]
 
 
 def links_of(kept: Iterable[StoredRecord], catalog: Catalog) -> tuple[Links, ...]:
-    """The links of every instance type that a record names; medians over machines.
+    """The links of every instance type in the records; medians over machines.
 
-    Of each machine the newest record that holds a link counts for it: runs with one process and
-    under torchrun on one machine and on several hold different ones.
+    For each machine, the newest record that contains a link counts for it, because runs with one
+    process and with torchrun on one and several machines contain different links.
     """
     last: dict[tuple[str, str], dict[tuple[str, str], tuple[float, str]]] = {}
     for i, each in enumerate(sorted(kept, key=lambda k: k.record.taken_at)):
@@ -336,11 +336,11 @@ def _links(
 
 
 def link_rates(record: Record, machine: InstanceType) -> Found:
-    """GB/s of each link in one record, as the catalog counts them.
+    """GB/s of each link in one record, as the catalog defines them.
 
-    Inside: an all-reduce of all GPUs of the machine. Between n machines of g GPUs: plans take the
-    seconds of an all-reduce of S bytes for 2(g-1)/g·S/B_intra + 2(n-1)/n·S/B_net, so that B_net
-    is what is left of the measured ones; none where the inside alone would take longer.
+    Inside: an all-reduce of all GPUs of the machine. Between n machines of g GPUs, plans compute
+    the seconds of an all-reduce of S bytes as 2(g-1)/g·S/B_intra + 2(n-1)/n·S/B_net, so B_net is
+    computed from the remaining time; there is none if the inside alone would take longer.
     """
     found: Found = {}
     host = figures.rate_of(record, "transfer", _FROM_GPU)

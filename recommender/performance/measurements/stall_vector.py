@@ -1,4 +1,4 @@
-"""One stall vector from the profiles of several records: one GPU, one machine, several."""
+"""Builds one stall vector from the profiles of several records: one GPU, one machine, several."""
 
 import csv
 import io
@@ -25,8 +25,8 @@ Shape = tuple[stalls.Kind, int, int]  # kind, machines, GPUs of all
 def vector_of(records: Sequence[tuple[str, Record]], gpus: Sequence[str]) -> StallVector:
     """Merge the profiles of named records; `gpus` are the catalog's names, "" for processors.
 
-    Of the same run in two records the newer one counts. A record of one process gives the run of
-    one GPU. Raises UsageError where a record has no profile or they cannot be compared.
+    If a run is in two records the newer one counts. A record of one process gives the run of one
+    GPU. Raises UsageError if a record has no profile or they cannot be compared.
     """
     _refuse(records)
     newest = sorted(zip(records, gpus, strict=True), key=lambda r: r[0][1].taken_at)

@@ -45,7 +45,7 @@ _MOST_BYTES = 10 * 2**20
 
 
 def file_name(gpu: str, text: str) -> str:
-    """The name under which a record is kept: its GPU, and what it holds."""
+    """The file name of a record, from its GPU and its contents."""
     digest = hashlib.sha256(text.encode("utf-8")).hexdigest()[:16]
     return f"{gpu or 'cpu'}.{digest}.json"
 
@@ -57,7 +57,7 @@ def gpu_of(path: Path) -> str:
 
 
 def keep(place: Path, name: str, text: str) -> bool:
-    """Write a record; tell whether it is new."""
+    """Write a record; return whether it is new."""
     place.mkdir(parents=True, exist_ok=True)
     if (place / name).exists():
         return False
@@ -66,7 +66,7 @@ def keep(place: Path, name: str, text: str) -> bool:
 
 
 def write_speeds(place: Path, speeds: Sequence[Pooled]) -> None:
-    """Write the table of matrix speeds that plans read; without any GPU there is none."""
+    """Write the table of matrix speeds for plans; without any GPU there is none."""
     rows = [
         [s.gpu, s.precision, *map(_number, (s.tflops, s.low, s.high)), s.machines, s.as_of,
          _number(s.memory_gb_per_s)]
@@ -77,7 +77,7 @@ def write_speeds(place: Path, speeds: Sequence[Pooled]) -> None:
 
 
 def write_links(place: Path, links: Sequence[Links]) -> None:
-    """Write the table of instance types' links that plans read; without any there is none."""
+    """Write the table of instance types' links for plans; without any there is none."""
     rows = [
         [each.provider, each.instance_type, each.as_of,
          *(_number(getattr(each, name)) for name in _LINK_RATES)]
@@ -102,9 +102,9 @@ def _write(path: Path, header: Sequence[str], rows: Sequence[Sequence[object]]) 
 
 
 def with_own_speeds(catalog: Catalog, place: Path | None = None) -> Catalog:
-    """The catalog with the user's speeds and links in place of the shipped ones.
+    """The catalog with the user's speeds and links instead of the shipped ones.
 
-    Raises UsageError where a table cannot be read; `recommend bench import` writes them anew.
+    Raises UsageError if a table cannot be read; `recommend bench import` writes it again.
     """
     own = place or folder()
     rows = _rows(own / SPEEDS, _COLUMNS, (_MEMORY,), lambda row: _speed(row, catalog))
@@ -166,7 +166,7 @@ def _maybe(row: CsvRow, name: str) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What an import did."""
+    """The result of an import."""
 
     added: tuple[str, ...]  # one line per file
     pooled: tuple[Pooled, ...]
@@ -176,7 +176,7 @@ class Imported:
 
 
 def import_files(paths: Sequence[Path], catalog: Catalog, gpu: str | None) -> Imported:
-    """Check every file, keep them all or none, pool what is there.
+    """Check every file, import all or none, and pool all records.
 
     Raises UsageError with everything that is wrong with any of them.
     """
@@ -208,13 +208,13 @@ def import_files(paths: Sequence[Path], catalog: Catalog, gpu: str | None) -> Im
 
 
 def records(place: Path) -> list[StoredRecord]:
-    """Every record that was imported. Raises RecordError for one that was changed since."""
+    """Every imported record. Raises RecordError for one that was changed since its import."""
     paths = sorted(place.glob("*.*.json")) if place.is_dir() else []
     return [StoredRecord(gpu_of(path), usable(partial(read_record, path))) for path in paths]
 
 
 def usable(read: Callable[[], T]) -> T:
-    """Turn the refusals of the stand-alone benchmarks into ours."""
+    """Convert errors of the stand-alone benchmarks to ours."""
     try:
         return read()
     except BadRecord as error:
