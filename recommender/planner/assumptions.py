@@ -1,4 +1,4 @@
-"""What an answer takes for granted, as sentences."""
+"""The assumptions and warnings of an answer, as sentences."""
 
 import math
 
@@ -14,10 +14,10 @@ from recommender.planner.problem import Problem
 
 
 def of(problem: Problem, plans: tuple[Plan, ...]) -> tuple[str, ...]:
-    """Everything assumed that could change the answer, the weightiest first.
+    """Everything assumed that could change the answer, the most important first.
 
-    These are whether plan 1 may be rented at all, what its machines are where they are the user's
-    own, whether its capacity is there, how fast it is.
+    These are whether plan 1 can be rented at all, the assumed hardware of the user's own machines,
+    the availability of its capacity, and its speed.
     """
     job, choice = problem.job, problem.choice
     spots, on_demand = _spots(plans), _on_demand(choice.on_demand_obtainable)
@@ -197,7 +197,7 @@ def _spot(names: str, basis: str, as_of: str) -> str:
 
 
 def warnings(problem: Problem, plans: tuple[Plan, ...], lead: int = 1) -> tuple[str, ...]:
-    """What was stated and is not used, and what to know before trusting the plan that leads."""
+    """Inputs that are not used, and what to know before trusting the leading plan."""
     remarks = problem.job.remarks
     if not plans:
         return remarks

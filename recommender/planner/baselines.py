@@ -1,4 +1,4 @@
-"""What stands under the table: plain plans, lower bounds, the age of the prices."""
+"""The notes below the table: baseline plans, lower bounds, the age of the prices."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -26,9 +26,10 @@ IS_KIND: dict[Only, Callable[[Plan], bool]] = {
 
 
 def baselines(search: PlanSearch, shown: Sequence[Evaluated]) -> tuple[Evaluated, ...]:
-    """One GPU, one big machine, all on demand, all spot, whether in time or not.
+    """The baselines: one GPU, one big machine, all on-demand, all spot, whether in time or not.
 
-    The best of each kind by the printed figures, so none is beaten by its like in the table.
+    Each is the best of its kind by the printed figures, so no plan of that kind in the table is
+    better.
     """
     plans = []
     for label, limits, only, rival in rivals(search):
@@ -39,7 +40,7 @@ def baselines(search: PlanSearch, shown: Sequence[Evaluated]) -> tuple[Evaluated
 
 
 def rivals(search: PlanSearch) -> Iterator[tuple[str, Limits, Only, Evaluated]]:
-    """The best plan of each kind by its own search, with its label and its limits."""
+    """The best plan of each kind by a search of its own, with its label and its limits."""
     for label, limits, only in _kinds(search.problem.limits):
         state = search.single_type.search_or_relaxed(limits, only)
         if state.incumbents:
@@ -67,7 +68,7 @@ def _best_of_kind(
 
 
 def lower_bounds_of(problem: Problem) -> tuple[float, float]:
-    """Least cost and time of any plan: best job FLOPP, nothing lost, nothing waited for."""
+    """Lower bounds of any plan's cost and time: best job FLOPP, without losses and waits."""
     most = problem.limits.max_machines
     cost = _least(Limits(objective="cost", max_machines=most), problem)
     return cost, _least(Limits(objective="time", max_machines=most), problem)
@@ -82,13 +83,13 @@ def _least(free: Limits, problem: Problem) -> float:
 
 
 def more_regions(plans: tuple[Plan, ...]) -> int:
-    """Regions that stand in the failover lists of plans and not in the table."""
+    """Regions in the failover lists of plans that are not in the table."""
     first = {plan.sites[0].region for plan in plans if plan.sites}
     return len({site.region for plan in plans for site in plan.sites} - first)
 
 
 def price_dates(problem: Problem) -> tuple[PriceDate, ...]:
-    """The newest price of each provider and market of which something may be rented."""
+    """The newest price of each provider and market from which something may be rented."""
     offers = problem.catalog.offers
     rows = problem.offers.allowed.rows or range(len(offers))
     used = {(offers.provider[row], offers.market[row]) for row in rows}

@@ -1,4 +1,4 @@
-"""Which flag keeps a job from being trained at all, and what a choice would be without it."""
+"""Finds the flag that prevents any plan, and what could be rented without it."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -22,12 +22,14 @@ HARDER = (("--checkpoint-to", "checkpoint_to"), ("--failover", "failover"))  # k
 
 
 def fits(problem: Problem) -> bool:
-    """Whether some cluster of one type can train the job: computes so, and has the memory."""
+    """Whether some cluster of one type can train the job: it computes the precision and has the
+    memory.
+    """
     return bool(problem.rows) and bool(np.isfinite(problem.step_s).any())
 
 
 def blocking_flags(problem: Problem) -> tuple[str, ...]:
-    """Which flag alone keeps the job from being trained; the first sentence says that it does."""
+    """The flag that alone prevents training; the first sentence says so."""
     of_the_job = (_count(problem), _sharding(problem), _precision(problem))
     found = tuple(each for each in of_the_job if each)
     if not found:
@@ -87,7 +89,7 @@ def _choices(problem: Problem) -> list[str]:
 def wider_choices(
     choice: Choice, flags: tuple[tuple[str, str], ...] = (*NARROWED, *HARDER)
 ) -> Iterator[tuple[str, str, Choice]]:
-    """Each flag that narrows a choice, as typed and by its name, with the choice without it."""
+    """Each flag that restricts the choice, as typed and by name, with the choice without it."""
     usual = Choice()
     for flag, name in flags:
         if getattr(choice, name) != getattr(usual, name):
@@ -106,7 +108,7 @@ def _typed(flag: str, name: str, choice: Choice) -> str:
 
 
 def no_offers(problem: Problem) -> str:
-    """Why no offer is left to plan with: first what the user did not ask for."""
+    """Why no offer remains to plan with, first the reasons that are not the user's flags."""
     counts = sorted(
         problem.offers.allowed.left_out,
         key=lambda reason: (reason[0].startswith(("not ", "no ")), -reason[1], reason[0]),

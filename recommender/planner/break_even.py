@@ -1,9 +1,9 @@
-"""At which price, and at which speed, a machine is as good as the best plan.
+"""The price, and the speed, at which a machine becomes as good as the best plan.
 
-The figure of one machine is changed by a factor, all its clusters are searched again, and the
-factor at which the best of them reaches the best plan's goal is found by bisection: the goal
-of a machine never rises as its price falls or its speed rises. Everything is then planned again, a
-little beyond that factor and a little before it.
+One figure of the machine is multiplied by a factor, all its clusters are searched again, and
+bisection finds the factor at which the best of them reaches the best plan's goal: the goal of a
+machine never rises when its price falls or its speed rises. Then everything is planned again
+slightly beyond and slightly before that factor, as a check.
 """
 
 from array import array
@@ -35,7 +35,7 @@ _RATES = (
 
 @dataclass(frozen=True)
 class MachineChange:
-    """One machine of a problem, and the best plan that it would have to reach."""
+    """One machine of a problem, and the best plan that it must reach."""
 
     problem: Problem  # with all machines, this one in the places asked for
     machine: str
@@ -43,7 +43,7 @@ class MachineChange:
     goal_value: float  # of the best plan on other machines
 
     def break_even(self, figure: Figure, plan: Plan) -> BreakEven | None:
-        """The least change of a figure; None where even `MOST` of it is not enough."""
+        """The smallest sufficient change of a figure; None if even `MOST` is not enough."""
         change = self._changed[figure]
         if not self._reaches(change, MOST):
             return None
@@ -107,7 +107,7 @@ def best_kept(problem: Problem) -> Evaluated | None:
 
 
 def is_on(plan: Plan, machine: str) -> bool:
-    """Whether a plan's cluster is of this machine."""
+    """Whether a plan's cluster uses this machine."""
     return all(m.instance_type == machine for m in plan.machines)
 
 

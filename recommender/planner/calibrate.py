@@ -1,4 +1,4 @@
-"""From a job and a file of timed runs to a calibrated job file."""
+"""Calibrates a job with a file of timed runs, and writes the job file."""
 
 import os
 import re
@@ -33,7 +33,7 @@ _SECTION = re.compile(r"^calibration:.*\n(?:(?:[ \t].*)?\n)*", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a calibration found, next to what the tool ships."""
+    """The result of a calibration, and the shipped constants for comparison."""
 
     job: Job  # uncalibrated
     runs: tuple[TimedRun, ...]
@@ -47,10 +47,11 @@ class Outcome:
 def calibrate_file(
     word: str, timings: Path, to: Path | None, force: bool, catalog: Catalog, today: str
 ) -> Outcome:
-    """Fit a job's constants to timed runs and write the job file that holds them.
+    """Fit a job's constants to timed runs and write them to a job file.
 
-    `word` names a preset or a job file. The file written is `to`, else the job file itself, else
-    recommend.yaml; a file that exists is only changed with `force`, and then only its calibration.
+    `word` names a preset or a job file. The output is `to`, or the job file itself, or
+    recommend.yaml for a preset. An existing file is changed only with `force`, and then only its
+    calibration.
     """
     target = to or (Path(FILE) if word in presets() else Path(word))
     job = find_job(word)

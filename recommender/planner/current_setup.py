@@ -1,4 +1,4 @@
-"""The machines that the user rents now, or names, as one more plan to compare with."""
+"""The machines that the user rents now, or names, as a plan for comparison."""
 
 from dataclasses import replace
 
@@ -23,8 +23,8 @@ _KNOWN_BETTER = ("prices_as_quoted", "mtbf_h", "discounts", "on_demand_obtainabl
 def current_setup(problem: Problem, machines: Comparison, flag: str = "--compare") -> Evaluated:
     """Machines that the user names, as a plan with its chance to keep the limits.
 
-    One region, checkpoints in a bucket, no fallback. Raises `UsageError` where nobody offers them
-    or they cannot train the job.
+    One region, checkpoints in a bucket, no fallback. Raises `UsageError` if nobody offers them or
+    they cannot train the job.
     """
     limits = problem.limits
     choice = Choice(

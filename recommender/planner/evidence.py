@@ -1,4 +1,4 @@
-"""What the figures of a plan rest on: the weakest evidence among its machines."""
+"""The evidence for a plan's figures: the weakest among its machines."""
 
 from collections.abc import Sequence
 
@@ -20,7 +20,7 @@ FRESH = 0.10  # sd of ln price that its age gives it, up to which a price counts
 
 
 def evidence_of(problem: Problem, pools: Sequence[Pool]) -> Evidence:
-    """The evidence behind a plan's machines; of each kind the weakest."""
+    """The evidence for a plan's machines; of each kind the weakest."""
     facts, offers = problem.facts, problem.catalog.offers
     speeds = [_speed(problem, pool) for pool in pools]
     firsts = [pool.rows[0] for pool in pools]

@@ -1,4 +1,4 @@
-"""What other rules than the plan's own would make of its fallback: told of plans that are shown."""
+"""Other rules for the fallback of a printed plan, and what they would cost."""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def with_rules(fallback: Fallback, d: PlanDetails) -> Fallback:
-    """A plan's fallback with its thresholds, and what it does at the first outage or never."""
+    """Add the thresholds of a plan's fallback, and its figures with a switch at once or never."""
     limits, rule = d.space.limits, _thresholds(d)
     patience_s = patience_of(int(d.inputs.zone_count[0]))
     early, never = simulate_other_rules(

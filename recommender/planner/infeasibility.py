@@ -1,4 +1,4 @@
-"""Why no plan keeps the limits: which of them bind, by how much, and the plans nearest to them."""
+"""Explains why no plan keeps the limits: which bind, by how much, and the closest plans."""
 
 from dataclasses import replace
 
@@ -40,9 +40,9 @@ WAIT, WORTH_IT = 1.24, 0.8  # a deadline so much longer is named where it costs 
 
 
 def infeasible(search: PlanSearch) -> Infeasible:
-    """Which limits bind, by how much, and the plans nearest when one of them is relaxed.
+    """Find the limits that bind, by how much, and the closest plans if one of them is relaxed.
 
-    The fastest and the cheapest plan without limits are those that one gets who asks for them.
+    The fastest and the cheapest plan without limits are those of a question that asks for them.
     """
     problem = search.problem
     if not fits(problem):

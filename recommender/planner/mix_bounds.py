@@ -1,6 +1,6 @@
-"""What clusters of several types could gain at most, and where: bounds made before any is searched.
+"""Bounds of what clusters of several types could gain, computed before any is searched.
 
-A mix costs at least what its best entry would at perfect scaling (mediant inequality).
+A mix costs at least what its best entry would cost at perfect scaling (mediant inequality).
 """
 
 from collections import Counter
@@ -27,10 +27,10 @@ def mix_regions(
 ) -> tuple[SitePools, float]:
     """Sites of the regions where some entry could be part of a better mix, best first.
 
-    A mix costs at least what its best entry would at perfect scaling (mediant inequality).
-    With `most`, only so many regions, with `pairs` as many as hold so many pairs of offers
-    together, one at least; the second value is the lower bound of the rest. With `providers`,
-    only theirs.
+    A mix costs at least what its best entry would cost at perfect scaling (mediant inequality).
+    With `most`, only that many regions; with `pairs`, as many as have that many pairs of offers
+    together, at least one; the second value is the lower bound of the rest. With `providers`, only
+    theirs.
     """
     if not problem.rows:
         return SitePools(), float("inf")
@@ -53,10 +53,10 @@ def mix_regions(
 
 
 def mix_lower_bound(problem: Problem, cutoff: float, thorough: bool) -> float:
-    """Least goal of any cluster of several types, the cutoff if none is below it.
+    """Lower bound of any cluster of several types; the cutoff if none is below it.
 
-    Of its best entry at perfect scaling; if thorough, of all regions as one where that is more,
-    which takes as long as half an answer.
+    From the best entry at perfect scaling; if thorough, from all regions merged if that is higher,
+    which takes half as long as an answer.
     """
     space = problem.space(problem.single_type_sites)
     if problem.limits.goal == "time":

@@ -1,9 +1,9 @@
-"""Whether a cluster of several types keeps limits that none of one type keeps.
+"""Finds out whether a cluster of several types keeps limits that none of one type keeps.
 
-A search by cost meets the cheapest mixes first, and they are the ones that keep no limit. So, in
-this order: a bound that rules out every mix of a provider at once; the mixes that are most likely
-to keep a deadline, those of on-demand machines alone among them (`optimize/surest_mixes.py`); then
-all mixes, the quickest first.
+A search by cost evaluates the cheapest mixes first, and these keep no limit. So the order is: a
+bound that rules out every mix of a provider at once; the mixes that are most likely to keep a
+deadline, including those of on-demand machines alone (`optimize/surest_mixes.py`); then all mixes,
+the fastest first.
 """
 
 from dataclasses import replace
@@ -23,7 +23,7 @@ SURE_MIXES = 24  # clusters simulated, those of the best estimates
 
 
 def able_providers(space: Space) -> frozenset[str]:
-    """The providers whose mixes a bound on time and money does not rule out.
+    """The providers whose mixes are not ruled out by a bound on time and money.
 
     `space` holds a site per provider (`SiteBuilder.provider_sites`).
     """
@@ -41,11 +41,11 @@ def able_providers(space: Space) -> frozenset[str]:
 
 
 def find_any(space: Space, start: int, state: SearchState, plans: int, sets: int) -> bool:
-    """Find mixes that keep the limits, of the sites from `start` on, where no plan is known.
+    """Find mixes that keep the limits, in the sites from `start` on, if no plan is known.
 
-    Those found become incumbents of `state`, for the search by its goal to go on from; `plans` and
-    `sets` (of entries) say how far the search of all mixes goes. Returns whether it came to its
-    end: where nothing was found, there is nothing then.
+    They become incumbents of `state`, from which the search by its goal continues; `plans` and
+    `sets` (of entries) limit the search of all mixes. Returns whether the search was complete,
+    which proves that there is none if nothing was found.
     """
     if space.limits.deadline_s is not None:
         judge_first(space, surest_mixes(space, start)[:SURE_MIXES], state)

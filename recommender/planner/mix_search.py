@@ -1,4 +1,4 @@
-"""The search over clusters of several machine types, after that over clusters of one."""
+"""The search over clusters of several machine types, which follows that over single types."""
 
 from dataclasses import replace
 from functools import cached_property
@@ -24,18 +24,18 @@ MIXES_LAST_QUOTAS = SearchCap(100, 400)  # but under quotas; those found were in
 
 @dataclass(frozen=True)
 class MixSearch:
-    """Searches mixes where they may pay: what they have to beat are clusters of one type."""
+    """Searches mixes where they may pay; they must beat the clusters of one type."""
 
     single_type: SingleTypeSearch
 
     @property
     def problem(self) -> Problem:
-        """The problem that is searched."""
+        """The problem being searched."""
         return self.single_type.problem
 
     @property
     def made(self) -> bool:
-        """Whether mixes are searched at all: they seldom pay without quotas."""
+        """Whether mixes are searched at all; without quotas they seldom pay."""
         mix = self.problem.choice.mix
         if not self.problem.rows:
             return False
@@ -111,5 +111,5 @@ class MixSearch:
 
     @property
     def proven_infeasible(self) -> bool:
-        """Where no plan was found: whether nothing that could keep the limits was left out."""
+        """If no plan was found, whether the search excluded all of them."""
         return not np.isfinite(self.best.open_bound)

@@ -1,8 +1,8 @@
 """What may be rented for a job: the allowed offers, their machines' speeds, and their sites.
 
-Problems that differ in their limits or quotas alone share what these do not decide: an `OfferSpace`
-hangs on no quota of a cloud and on no limit but the most machines, a `SiteSpace` on the quotas and
-the limit by hour besides. Each part is computed once, when it is first asked for.
+Problems that differ only in their limits or quotas share what does not depend on these: an
+`OfferSpace` depends on no cloud quota and on no limit except the number of machines, a `SiteSpace`
+also on the quotas and the hourly limit. Each part is computed once, at first use.
 """
 
 from dataclasses import replace
@@ -27,7 +27,7 @@ from recommender.plan.limits import Choice, Limits
 
 @dataclass(frozen=True)
 class OfferSpace:
-    """The offers that a job may use, and what clusters of one type of their machines do."""
+    """The offers that a job may use, and the speed of single-type clusters of their machines."""
 
     facts: Facts  # of the job, the catalog and the choice
     max_machines: int
@@ -35,7 +35,7 @@ class OfferSpace:
 
     @property
     def job(self) -> Job:
-        """The job that is planned."""
+        """The job being planned."""
         return self.facts.job
 
     @property
@@ -44,7 +44,7 @@ class OfferSpace:
         return self.facts.catalog
 
     def serves(self, choice: Choice, max_machines: int) -> bool:
-        """Whether another choice, and so many machines at most, leave all of this as it is."""
+        """Whether this space is also valid for another choice and number of machines."""
         same_offers = _offers_of(choice) == _offers_of(self.facts.choice)
         return same_offers and max_machines == self.max_machines
 
@@ -67,14 +67,14 @@ class OfferSpace:
 
     @cached_property
     def columns(self) -> MachineColumns:
-        """What a machine of each type brings to the job."""
+        """What a machine of each type contributes to the job."""
         if self.speeds is not None:
             return self.speeds
         return machine_columns(self.job, self.types, self.catalog.gpus, self.catalog.achieved)
 
     @cached_property
     def singles(self) -> SingleClusters:
-        """Clusters of one type and how long their steps take."""
+        """Clusters of one type and their step times."""
         return single_clusters(self.job, self.columns, self.max_machines)
 
     @property
@@ -84,7 +84,7 @@ class OfferSpace:
 
     @cached_property
     def rows(self) -> tuple[int, ...]:
-        """Allowed offers whose machines can train the job, and that no other beats in all."""
+        """Allowed offers whose machines can train the job and that no other dominates."""
         able = self.columns.compute_per_s > 0
         o, kinds = self.catalog.offers, self.kinds.of
         rows = [r for r in self.allowed.rows if able[kinds[o.provider[r], o.instance_type[r]]]]
@@ -107,7 +107,7 @@ class SiteSpace:
     steps_left: float
 
     def serves(self, choice: Choice, limits: Limits) -> bool:
-        """Whether another choice and other limits leave the sites as they are."""
+        """Whether this space is also valid for another choice and other limits."""
         choice = replace(choice, mix=self.facts.choice.mix)
         same_rate = limits.hourly_usd == self.limits.hourly_usd
         same_most = limits.max_machines == self.limits.max_machines
@@ -116,13 +116,13 @@ class SiteSpace:
 
     @cached_property
     def builder(self) -> SiteBuilder:
-        """Makes sites out of offers."""
+        """Builds sites from offers."""
         offers = self.offers
         return SiteBuilder(self.facts, self.limits, offers.kinds.of, offers.step_s, self.steps_left)
 
     @cached_property
     def quotas_bind(self) -> bool:
-        """Whether some offer falls under a quota without room for the most machines."""
+        """Whether the quotas have no room for the largest cluster of some offer."""
         quotas, most = self.facts.quotas, self.limits.max_machines
         if any(quota.provider == OWN for quota in self.facts.choice.quotas):
             return True

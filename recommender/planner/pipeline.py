@@ -1,4 +1,4 @@
-"""How an answer is put together: the search, its alternatives, and what surrounds them."""
+"""Builds an answer: the search, its alternatives, and everything else it contains."""
 
 from dataclasses import field, replace
 from functools import cached_property
@@ -32,7 +32,7 @@ from recommender.text import shown_path
 
 @dataclass(frozen=True)
 class Pipeline:
-    """One problem on its way to an answer."""
+    """The answer to one problem, computed part by part."""
 
     problem: Problem
     top: int = 5
@@ -48,12 +48,12 @@ class Pipeline:
 
     @cached_property
     def search(self) -> PlanSearch:
-        """The search that every part of the answer asks."""
+        """The search that every part of the answer uses."""
         return PlanSearch(self.problem, self.prove, self.watch, self.shadow_prices or self.prove)
 
     @cached_property
     def ranked(self) -> Ranked:
-        """The best plans by the goal; none where no plan keeps the limits."""
+        """The best plans by the goal; empty if no plan keeps the limits."""
         curve = self.problem.limits.goal == "frontier"
         return ranked_plans(
             self.search, self.top, reference_candidates(self.search) if curve else ()
@@ -61,34 +61,34 @@ class Pipeline:
 
     @cached_property
     def trio_plans(self) -> TrioPlans | None:
-        """The plans that the answer leads with; None where no plan keeps the limits."""
+        """The leading plans; None if no plan keeps the limits."""
         return choose_trio(self.search, self.ranked) if self.ranked.plans else None
 
     @cached_property
     def table(self) -> tuple[Evaluated, ...]:
-        """The plans that are shown, as they are numbered."""
+        """The printed plans, in the order of their numbers."""
         shown = table_of(self.trio_plans, self.ranked, self.problem.limits)
         return tuple(map(self.search.builder.in_full, shown))
 
     @property
     def best(self) -> int:
-        """Number of the plan that is the best by the goal."""
+        """Number of the best plan by the goal."""
         plans = self.ranked.plans
         return ranks_in(self.table)[plans[0].candidate] if plans else 1
 
     @property
     def lead(self) -> int:
-        """Number of the plan that the answer leads with."""
+        """Number of the leading plan."""
         return 1 if self.trio is None else self.trio.picks[0].rank
 
     @cached_property
     def trio(self) -> Trio | None:
-        """The three by their numbers in the table."""
+        """The three leading plans by their numbers in the table."""
         found = self.trio_plans
         return None if found is None else found.numbered(self.table, self.problem.limits)
 
     def answer(self) -> Answer:
-        """Search, then gather what a reader wants next to the best plan."""
+        """Search, then add everything that the answer contains."""
         # Machines that the user rents now, before the search: what cannot run the job is refused.
         compare = self.compare
         compared = None if compare is None else current_setup(self.problem, compare).plan
@@ -170,14 +170,14 @@ class Pipeline:
 
 
 def status_of(failed: Infeasible | None) -> Literal["ok", "infeasible", "unknown"]:
-    """ "infeasible" is said with a proof only."""
+    """The status of an answer; "infeasible" requires a proof."""
     if failed is None:
         return "ok"
     return "unknown" if failed.unexplored else "infeasible"
 
 
 def save_program(search: PlanSearch, path: Path) -> None:
-    """Write the linear program of the question; raises UsageError where that cannot be done."""
+    """Write the linear program of the question; raises UsageError if that fails."""
     typed = f"--save-lp {shown_path(path)}"
     program = search.single_type.program
     if program is None:

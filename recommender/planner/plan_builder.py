@@ -1,4 +1,4 @@
-"""From a candidate of the search to a plan that can be printed: simulated again, and itemised."""
+"""Builds printable plans from candidates of the search: simulated again, and itemised."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field, replace
@@ -25,7 +25,7 @@ from recommender.risk.path_inputs import PathInputs
 
 @dataclass(frozen=True)
 class Evaluated:
-    """A candidate of the search, what its paths were simulated with, and the plan built of it."""
+    """A candidate of the search, its simulation inputs, and the plan built from it."""
 
     candidate: Candidate
     inputs: PathInputs = field(compare=False)  # one row
@@ -33,20 +33,20 @@ class Evaluated:
 
     @property
     def cost_usd(self) -> float:
-        """The expected cost that is printed."""
+        """The expected cost."""
         return self.plan.estimate.cost.mean
 
     @property
     def time_s(self) -> float:
-        """The time that is printed: a trimmed mean."""
+        """The trimmed mean time."""
         return self.plan.estimate.time.trimmed_mean
 
     def labelled(self, *labels: str) -> "Evaluated":
-        """The plan under these labels."""
+        """The plan with these labels."""
         return replace(self, plan=replace(self.plan, labels=labels))
 
     def against(self, baseline: Plan | None) -> "Evaluated":
-        """The plan with what it saves against one without spot."""
+        """The plan with its saving against one without spot."""
         return replace(self, plan=replace(self.plan, saving=saving(self.plan, baseline)))
 
 
@@ -57,7 +57,7 @@ def ranks_in(table: Sequence[Evaluated]) -> dict[Candidate, int]:
 
 @dataclass(frozen=True)
 class PlanBuilder:
-    """Builds plans of the candidates of one set of sites, each of them once."""
+    """Builds plans of the candidates of one set of sites, each once."""
 
     problem: Problem
     sites: SitePools
@@ -66,23 +66,23 @@ class PlanBuilder:
     early_s: dict[Candidate, float] = field(default_factory=dict)  # of those that were asked for
 
     def under(self, limits: Limits) -> "PlanBuilder":
-        """A builder for other limits: their deadline decides when a fallback starts."""
+        """A builder for other limits, whose deadline decides when a fallback starts."""
         return PlanBuilder(self.problem, self.sites, limits)
 
     @property
     def limits(self) -> Limits:
-        """The limits that its plans are simulated under."""
+        """The limits under which its plans are simulated."""
         return self.other or self.problem.limits
 
     def build(self, candidate: Candidate) -> Evaluated:
-        """The whole plan, its figures from the paths behind everything printed."""
+        """The whole plan, with figures from the printed paths."""
         if candidate not in self.built:
             details = self.details(candidate)
             self.built[candidate] = Evaluated(candidate, details.inputs, details.plan())
         return self.built[candidate]
 
     def in_full(self, evaluated: Evaluated) -> Evaluated:
-        """A plan that is shown, with what other rules would make of its fallback."""
+        """A printed plan, with the figures of other rules for its fallback."""
         plan = evaluated.plan
         if plan.fallback is None:
             return evaluated
@@ -90,7 +90,7 @@ class PlanBuilder:
         return replace(evaluated, plan=replace(plan, fallback=rules))
 
     def keeping(self, candidates: Iterable[Candidate]) -> Iterator[Evaluated]:
-        """The plans of those candidates that keep the limits in the printed figures as well."""
+        """The plans of those candidates that also keep the limits on the printed paths."""
         built = map(self.build, candidates)
         return (evaluated for evaluated in built if keeps(evaluated.plan, self.limits))
 
@@ -109,7 +109,7 @@ class PlanBuilder:
         return replace(self.problem.space(self.sites), limits=self.limits)
 
     def details(self, candidate: Candidate) -> PlanDetails:
-        """The parts of a candidate's plan, each computed when it is asked for."""
+        """The parts of a candidate's plan, each computed at first use."""
         entries, row = plans_of([candidate])
         site = self.sites.sites[candidate.site].only(entries)
         found = reduced(self._space, site, row)
@@ -143,25 +143,25 @@ def plans_of(candidates: Sequence[Candidate]) -> tuple[Ints, Plans]:
 
 
 def keeps(plan: Plan, limits: Limits) -> bool:
-    """Whether a plan keeps its limits in enough of the paths behind its printed figures."""
+    """Whether a plan keeps its limits on enough of the printed paths."""
     of_all = (*RATE_LIMITS, *MEAN_LIMITS)
     within = all(limit.allows(limit.of_plan(plan), most) for limit, most in limits.given(of_all))
     return within and plan.estimate.chance >= limits.confidence
 
 
 def goal_value_of(plan: Plan, limits: Limits) -> float:
-    """The printed figure that is minimised under the limits: time, or else cost."""
+    """The printed figure that is minimised under the limits: time or cost."""
     estimate = plan.estimate
     return estimate.time.trimmed_mean if limits.goal == "time" else estimate.cost.mean
 
 
 def has_derived_price(plan: Plan) -> bool:
-    """Whether nobody quoted the price of some of its machines."""
+    """Whether the price of some of its machines was derived, not quoted."""
     return any(m.price_kind == "derived" for m in plan.machines)
 
 
 def is_on_demand_only(plan: Plan) -> bool:
-    """Whether all its machines are on-demand ones."""
+    """Whether all its machines are on demand."""
     return all(m.market == "on_demand" for m in plan.machines)
 
 

@@ -52,7 +52,7 @@ UNPAID = 0.5  # of a plan's cost, from which on free spot time is worth a note
 
 @dataclass(frozen=True)
 class PlanDetails:
-    """What is computed once of a candidate, and the parts of its plan read off it."""
+    """The figures of a candidate, computed once, and the parts of its plan."""
 
     problem: Problem
     space: Space
@@ -65,12 +65,12 @@ class PlanDetails:
 
     @property
     def inputs(self) -> PathInputs:
-        """What the time and the bill depend on: one row."""
+        """The simulation inputs of the candidate: one row."""
         return self.reduced.inputs
 
     @cached_property
     def paths(self) -> Paths:
-        """The paths behind everything printed."""
+        """The paths behind all printed figures."""
         return self._simulated[0]
 
     @cached_property
@@ -84,7 +84,7 @@ class PlanDetails:
 
     @cached_property
     def one_plan(self) -> PathInputs:
-        """The path inputs without what another fallback could save: the search alone asks that."""
+        """The inputs without the bound on other fallbacks, which only the search needs."""
         return self.inputs.without_fallback_bound()
 
     def plan(self) -> Plan:
@@ -119,7 +119,7 @@ class PlanDetails:
 
     @property
     def max_usd_per_hour(self) -> float:
-        """Most USD per hour ever paid: at the most expensive place, fees and fallback included."""
+        """Largest USD per hour, at the most expensive location, with fees and fallback."""
         entries, inputs = self.site.entries, self.inputs
         spot = np.where(entries.spot, entries.max_usd_per_hour, 0.0)
         running = float(inputs.base_usd_per_hour[0] + self.row.counts[0] @ spot)
@@ -127,13 +127,13 @@ class PlanDetails:
 
     @cached_property
     def machines(self) -> tuple[Machines, ...]:
-        """The machines that train, at the first place of their failover list."""
+        """The training machines, at the first location of their failover list."""
         pools = zip(self.pools, self.candidate.counts, strict=True)
         return tuple(self._machine(pool.rows[0], count) for pool, count in pools)
 
     @cached_property
     def tier(self) -> tuple[Machines, ...]:
-        """The CPU machines that take checkpoints into memory, if any."""
+        """The CPU machines that receive checkpoints in memory, if any."""
         saves = self.reduced.saves
         if saves.tier_type[0] < 0:
             return ()
@@ -199,7 +199,7 @@ class PlanDetails:
 
     @property
     def fallback_machines(self) -> tuple[Machines, ...]:
-        """What takes over when spot stays away; nothing without a fallback."""
+        """The machines that take over if spot stays away; empty without a fallback."""
         row, counts = self.candidate.fallback, self.site.fallbacks.count
         return tuple(self._machine(pool.rows[0], int(counts[row])) for pool in self.fallback_pools)
 
@@ -422,7 +422,7 @@ def _unpaid(j: PathInputs, h: Paths) -> tuple[str, ...]:
 
 
 def spread_of(values: Floats, mean: float) -> Spread:
-    """A figure of simulated runs as it is told; `mean` is the less noisy one."""
+    """A figure of simulated runs as printed; `mean` is a less noisy estimate."""
     low, half, high, most = quantiles(values, 0.05, 0.5, 0.95, 0.99)
     return Spread(mean, low, half, high, float(trimmed_mean(values)), most)
 

@@ -1,4 +1,4 @@
-"""One problem made ready: its limits, what may be rented for it, and the plan space."""
+"""One planning problem: its limits, what may be rented for it, and the plan space."""
 
 from dataclasses import replace
 from datetime import datetime
@@ -61,7 +61,7 @@ class Problem:
 
     @property
     def job(self) -> Job:
-        """The job that is planned."""
+        """The job being planned."""
         return self.offers.job
 
     @property
@@ -71,12 +71,12 @@ class Problem:
 
     @property
     def steps_left(self) -> float:
-        """Optimizer steps still to be made."""
+        """The remaining optimiser steps."""
         return self.site_space.steps_left
 
     @property
     def columns(self) -> MachineColumns:
-        """What a machine of each type brings to the job."""
+        """What a machine of each type contributes to the job."""
         return self.offers.columns
 
     @property
@@ -86,7 +86,7 @@ class Problem:
 
     @property
     def rows(self) -> tuple[int, ...]:
-        """Allowed offers whose machines can train the job, and that no other beats in all."""
+        """Allowed offers whose machines can train the job and that no other dominates."""
         return self.offers.rows
 
     @property
@@ -96,28 +96,28 @@ class Problem:
 
     @property
     def quotas_bind(self) -> bool:
-        """Whether the quotas leave no room for the largest cluster of some offer."""
+        """Whether the quotas have no room for the largest cluster of some offer."""
         return bool(self.choice.quotas) and self.site_space.quotas_bind
 
     def under(self, limits: Limits) -> "Problem":
-        """This problem under other limits, with what does not depend on those that changed."""
+        """This problem with other limits; independent parts are shared."""
         if self.site_space.serves(self.choice, limits):
             return replace(self, limits=limits)
         return self._with_sites(limits, self.choice, _caches(self.seed))
 
     def among(self, choice: Choice) -> "Problem":
-        """This problem with other offers, mixes or quotas, and what does not depend on these."""
+        """This problem with other offers, mixes or quotas; independent parts are shared."""
         if self.site_space.serves(choice, self.limits):
             return replace(self, choice=choice)
         _, printed_cache = _caches(self.seed)
         return self._with_sites(self.limits, choice, (self.outcome_cache, printed_cache))
 
     def with_speeds(self, columns: MachineColumns) -> "Problem":
-        """This problem with machines of other speeds; nothing that rests on them is kept."""
+        """This problem with other machine speeds, without anything derived from the old ones."""
         return self._with_offers(replace(self.offers, speeds=columns))
 
     def with_job(self, job: Job) -> "Problem":
-        """This problem with another job, of as many steps."""
+        """This problem with another job with the same number of steps."""
         return self._with_offers(replace(self.offers, facts=replace(self.facts, job=job)))
 
     def with_catalog(self, catalog: Catalog) -> "Problem":
@@ -160,7 +160,7 @@ class Problem:
         )
 
     def is_derived(self, pool: Pool) -> bool:
-        """Whether nobody quoted the price of the place tried first."""
+        """Whether the price of the first location was derived, not quoted."""
         return self.catalog.offers.kind[pool.rows[0]] == "derived"
 
 
@@ -173,10 +173,10 @@ def planning_problem(
     now: datetime,
     seed: int,
 ) -> Problem:
-    """What is left of a job and of its limits, ready to be planned.
+    """The problem of the remaining job under its remaining limits.
 
-    Raises `UsageError` for quotas that no machine of the catalog falls under, and for limits
-    that are used up.
+    Raises `UsageError` for quotas that apply to no machine of the catalog, and for limits that are
+    used up.
     """
     refuse_unknown_quotas(choice.quotas, catalog)
     _refuse_used_up(limits, progress)

@@ -1,4 +1,4 @@
-"""What is told of the linear program: shares of the work, what a limit is worth, conflicts."""
+"""What the answer reports of the linear program: shares, the value of limits, conflicts."""
 
 from dataclasses import replace
 
@@ -18,7 +18,7 @@ STEP = 0.05  # of a limit: how much more of it is planned with again, one unit a
 
 @dataclass(frozen=True, slots=True)
 class PricedLimit:
-    """A limit with a row in the program, and the unit by which its shadow price is told."""
+    """A limit with a row in the program, and the unit of its shadow price."""
 
     limit: Limit
     unit: str
@@ -36,7 +36,7 @@ PRICED_LIMITS = (
 
 
 def program_facts(search: PlanSearch, shadow_prices: bool) -> ProgramFacts | None:
-    """The program of a question; with `shadow_prices`, those of its limits, planned again."""
+    """The program of a question; with `shadow_prices`, those of its limits by planning again."""
     program = search.single_type.program
     if program is None:
         return None

@@ -1,4 +1,4 @@
-"""How sure the first place of an answer is: optimal, or a gap that bounds leave."""
+"""How certain the first place is: proven optimal, or the gap that bounds leave."""
 
 from dataclasses import replace
 from typing import Literal
@@ -13,10 +13,10 @@ from recommender.planner.search import PlanSearch
 
 
 def proof_of(search: PlanSearch, lead: Evaluated | None = None) -> Proof:
-    """How far below the best plan the goal of a plan that was not found could lie.
+    """How far below the best plan the goal of an unseen plan could be.
 
-    Where the answer's best plan `lead` is not the one that was found, but dearer (the curve
-    without limits holds nothing that takes months), how far below that.
+    If the best plan of the answer, `lead`, is not the one found but more expensive (without limits
+    the frontier contains nothing that takes months), how far below that one.
     """
     state, single = search.best, search.single_type.own.gap()
     gap = _gap(search)

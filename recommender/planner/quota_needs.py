@@ -12,7 +12,7 @@ from recommender.plan.plan import Machines, Need
 
 @dataclass(frozen=True, slots=True)
 class Rented:
-    """Machines of a type that run at once in a region."""
+    """Machines of a type that run at the same time in a region."""
 
     type: InstanceType
     market: str
@@ -30,7 +30,7 @@ def rented_of(facts: Facts, pools: Sequence[Pool], counts: Sequence[int]) -> lis
 
 
 def rented_as(facts: Facts, machines: Iterable[Machines]) -> list[Rented]:
-    """Machines as they are printed."""
+    """Machines of a printed plan."""
     types = facts.catalog.instance_types
     return [
         Rented(types[m.provider, m.instance_type], m.market, m.region, m.count) for m in machines
@@ -40,9 +40,9 @@ def rented_as(facts: Facts, machines: Iterable[Machines]) -> list[Rented]:
 def needs_of(
     facts: Facts, cluster: Iterable[Rented], fallback: Iterable[Rented]
 ) -> tuple[Need, ...]:
-    """What the cluster needs, and what its fallback needs beyond that.
+    """What the cluster needs, and what its fallback needs in addition.
 
-    Machines of one quota and region add up; the fallback runs in the place of the cluster.
+    Machines of the same quota and region add up; the fallback replaces the cluster.
     """
     now = _needs(facts, cluster, False)
     held = {(need.name, need.region): need.amount for need in now}

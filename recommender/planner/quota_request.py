@@ -1,4 +1,4 @@
-"""The smallest quota that leaves a plan: what somebody with none asks the provider for first."""
+"""Finds the smallest quota request that makes a plan possible."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -31,9 +31,10 @@ class _Draft:
 
 
 def smallest_requests(problem: Problem) -> tuple[Plan, ...]:
-    """By provider whose quotas are given, the plan that needs least of one quota; cheapest first.
+    """For each provider with given quotas, the plan that needs least of a single quota; cheapest
+    first.
 
-    Clusters of one type, without spot unless that is asked for: its fallback needs a second quota.
+    Clusters of one type, on demand unless spot is asked for, whose fallback needs a second quota.
     """
     # A list across regions would need a quota in each.
     free = problem.among(replace(without_quotas(problem.choice), failover="zone"))
@@ -47,12 +48,12 @@ def smallest_requests(problem: Problem) -> tuple[Plan, ...]:
 
 
 def without_quotas(choice: Choice) -> Choice:
-    """A choice whose clouds have no quotas; own machines stay as many as they are."""
+    """A choice whose clouds have no quotas; own machines keep their number."""
     return replace(choice, quotas=tuple(q for q in choice.quotas if q.provider == OWN))
 
 
 def request_words(plan: Plan) -> str:
-    """What to ask for so that a plan with one need can run."""
+    """Which quota to request so that a plan can run."""
     (need,) = plan.needs
     return f'{need.amount:g} {_unit(need)} of "{need.name}" in {need.region}'
 

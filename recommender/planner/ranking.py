@@ -1,4 +1,4 @@
-"""Which plans stand in the table, and in which order."""
+"""Selects and orders the plans of the table."""
 
 import math
 from collections.abc import Iterable
@@ -35,7 +35,7 @@ Kind = tuple[object, ...]
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """The plans of a table, and how many more kinds of plans a longer one could hold at most."""
+    """The plans of a table, and how many more kinds of plans a longer one could contain."""
 
     plans: tuple[Evaluated, ...]  # the best by the goal first
     more: int
@@ -44,7 +44,7 @@ class Ranked:
 
 @dataclass(frozen=True)
 class Ranking:
-    """Chooses and orders the plans of one problem."""
+    """Selects and orders the plans of one problem."""
 
     builder: PlanBuilder
     top: int
@@ -88,9 +88,9 @@ class Ranking:
         return lead if kept is None or self._goal(kept) > most else kept.candidate
 
     def quoted_below(self, state: SearchState) -> float:
-        """The goal up to which a plan at quoted prices leads, though it is not the best.
+        """The goal up to which a plan at quoted prices comes first although it is not the best.
 
-        0 where the best plan is at quoted prices itself.
+        0 if the best plan has quoted prices itself.
         """
         printed = [each for each in state.incumbents.values() if each.printed]
         return self._quoted_below(_simplest_of_best(sorted(printed, key=ranking_key)))
@@ -173,7 +173,7 @@ class Ranking:
 
 
 def kind_of(builder: PlanBuilder, candidate: Candidate) -> Kind:
-    """GPUs, markets and size of a plan; two of a kind are no choice."""
+    """GPUs, markets and size of a plan; plans of the same kind are no real alternatives."""
     pools = builder.pools_of(candidate)
     types = tuple(sorted({(p.type.provider, p.type.gpu, p.spot) for p in pools}))
     gpus = sum(n * p.type.gpus for n, p in zip(candidate.counts, pools, strict=True))

@@ -38,18 +38,17 @@ def recommend(
     now: datetime | None = None,
     watch: Watch | None = None,
 ) -> Answer:
-    """Rank the plans that keep the limits; an infeasible request is an answer as well.
+    """Rank the plans that keep the limits; if none does, the answer says so.
 
-    `catalog` defaults to the newest good version that `recommend catalog refresh` has published
-    for this user, else to the shipped snapshot, as on the command line; a version that had to be
-    passed over is reported in `Answer.warnings`, the ages of prices in `Answer.prices`. `now` (for
-    these ages) defaults to the clock. `load_catalog(folder)` loads another catalog.
-    `verify` simulates the plans on paths of another seed as well (`Answer.checks`);
-    `explain` computes the fallback policy of one plan, by its number (`Answer.policy`).
-    `watch` shows the search that runs to another thread, and ends a proof early.
-    `worth` plans again for what a little more of each limit is worth (`Answer.program`).
-    `followed` gathers every plan worth a look with its simulated runs (`Answer.report`); `report`
-    also what else `report.html.page` draws, and implies `worth`.
+    `catalog` defaults to the newest valid version that `recommend catalog refresh` has published
+    for this user, or else to the shipped snapshot, as on the command line. `Answer.warnings` names
+    a version that could not be used, `Answer.prices` has the ages of prices. `now` (for these ages)
+    defaults to the clock. `load_catalog(folder)` loads another catalog. `verify` also simulates the
+    plans on paths of another seed (`Answer.checks`). `explain` computes the fallback policy of one
+    plan, by its number (`Answer.policy`). `watch` reports the running search to another thread, and
+    can end a proof early. `worth` plans again to find the value of a little more of each limit
+    (`Answer.program`). `followed` collects every promising plan with its simulated runs
+    (`Answer.report`); `report` also what else `report.html.page` draws, and implies `worth`.
     """
     passed_over: tuple[str, ...] = ()
     if catalog is None:

@@ -1,7 +1,7 @@
-"""Limits loosened one at a time, by as little as leaves a plan.
+"""Relaxes limits one at a time, by as little as makes a plan possible.
 
-Plans without a fallback go the same way under every limit, so what is met without a limit tells how
-little of it would do: no search is made that only finds again that nothing keeps the limits.
+Plans without a fallback have the same outcome under every limit. So the plans found without a limit
+show how little of it is enough, and no search is wasted on limits that nothing keeps.
 """
 
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ LEAST_SURE, SURE_STEP = 50, 5  # per cent: the chances tried where a surer one l
 
 @dataclass(frozen=True, slots=True)
 class Relaxed:
-    """One limit loosened by as little as leaves a plan."""
+    """One limit, relaxed by as little as makes a plan possible."""
 
     limit: Limit | None  # None: the chance that all are kept
     typed: str  # "--deadline 9h40m"
@@ -45,7 +45,7 @@ class Relaxed:
 
 
 def each_relaxed(limits: Limits, search: PlanSearch) -> list[Relaxed]:
-    """Each limit loosened alone, those that leave a plan; the chance is lowered last."""
+    """Each limit relaxed alone, if that makes a plan possible; the confidence comes last."""
     found = [relaxed(limit, limits, search) for limit, _ in limits.given(LIMITS)]
     found.append(_less_sure(limits, search))
     return [each for each in found if each is not None]
@@ -54,9 +54,9 @@ def each_relaxed(limits: Limits, search: PlanSearch) -> list[Relaxed]:
 def relaxed(
     limit: Limit, limits: Limits, search: PlanSearch, known: "Relaxed | None" = None
 ) -> Relaxed | None:
-    """The least value of one limit that leaves a plan, checked by planning again.
+    """The smallest value of one limit that makes a plan possible, checked by planning again.
 
-    A plan that is known to keep the other limits tells where to begin if a short search meets none.
+    If a short search finds none, a plan that is known to keep the other limits gives the start.
     """
     met: list[Candidate] = []
     if isinstance(limit, PathLimit | MeanLimit):
@@ -141,10 +141,10 @@ def _less_sure(limits: Limits, search: PlanSearch) -> Relaxed | None:
 
 
 def plan_keeping(limits: Limits, search: PlanSearch, surest: bool = True) -> Evaluated | None:
-    """A plan that keeps the limits; the fastest are met first, and may all be over the budget.
+    """Find a plan that keeps the limits; the fastest come first, and may all exceed the budget.
 
-    It is one of the surest by their estimates, or of the best; more of them are followed where none
-    of the first does.
+    It is one of the most likely by their estimates, or of the best; if none of the first ones keeps
+    them, more are simulated.
     """
     too_fast = limits.budget_usd is not None and limits.goal == "time"
     aims = (replace(limits, objective="cost"), limits) if too_fast else (limits,)

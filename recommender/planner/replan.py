@@ -1,10 +1,10 @@
-"""Stay or move: a job that runs is planned again, its own machines against all others.
+"""Decides whether a running job should stay on its machines or move to others.
 
-Both are followed from now to the end on the same simulated runs. To stay means the plan's machines
-at its first place, there and training, at the prices of the catalog. To move means to begin anew:
-wait for other machines, start, restore, do again what was not saved, pay for the checkpoint's way.
-Moving pays where it saves more than the hours that it takes a person are worth (`plan/effort.py`),
-or where it keeps limits that staying does not.
+Both are simulated from now to the end on the same runs. Staying means that the machines at the
+plan's first location are up and training, at the prices of the catalog. Moving means to wait for
+other machines, start, restore, repeat the work that was not saved, and pay to transfer the
+checkpoint. Moving pays if it saves more than the person's hours it takes are worth
+(`plan/effort.py`), or if only moving keeps the limits.
 """
 
 from collections.abc import Sequence
@@ -60,14 +60,14 @@ def replan(
     now: datetime | None = None,
     watch: Watch | None = None,
 ) -> Replan:
-    """Compare the machines that run with the best others, for what is left of the job.
+    """Compare finishing on the current machines with the best alternatives.
 
-    `limits` are those of the whole job, `progress` what is gone of it, counted from its first
-    start. `unsaved_s`: training since the last checkpoint, lost by a move (half an interval on
-    average, unless it is known). `before`: prices that moved since this catalog (since the plan).
+    `limits` are those of the whole job, `progress` is what is done, counted from its first start.
+    `unsaved_s`: training since the last checkpoint, lost by a move (default: half an interval).
+    `before`: the catalog to compare prices with (default: the plan's prices).
 
     Raises:
-        UsageError: nothing is left of the job or of a limit, or the machines are sold no more.
+        UsageError: nothing is left of the job or of a limit, or the machines are no longer sold.
     """
     moment = clock_now() if now is None else now
     here = _Running(running, job, limits, choice, catalog, progress, moment, watch or Watch())
@@ -328,7 +328,7 @@ def _row(catalog: Catalog, m: Machines, place: tuple[str, str]) -> int | None:
 
 
 def moved_prices(plan: Plan, facts: Facts, before: Facts | None) -> tuple[PriceMove, ...]:
-    """The places of a plan whose price moved by `MOVED` and more, since a catalog or the plan."""
+    """Locations of a plan whose price moved by at least `MOVED` since a catalog or the plan."""
     found = []
     for m, place, usd in _priced_places(plan):
         was, now = _listed(before, m, place), _listed(facts, m, place)

@@ -1,9 +1,9 @@
-"""What a report holds besides the answer: every plan worth a look, with its simulated runs.
+"""Collects what a report contains besides the answer: promising plans with their simulated runs.
 
-Under the limits asked a search keeps few plans. A page on which limits are moved needs those of
-other limits too: the cheapest, the fastest, and the cheapest under other deadlines, whose
-fallbacks start for these deadlines. Of all plans that were met those nearest to the frontier of
-cost and time are kept.
+A search keeps few plans, those under the given limits. A page with adjustable limits also needs
+those of other limits: the cheapest, the fastest, and the cheapest under other deadlines, whose
+fallbacks start for these deadlines. Of all plans found, those closest to the frontier of cost and
+time are kept.
 """
 
 from collections.abc import Iterator, Sequence
@@ -38,7 +38,7 @@ Key = tuple[object, ...]
 
 @dataclass(frozen=True, slots=True)
 class Met:
-    """A candidate and the limits that it was found under."""
+    """A candidate and the limits under which it was found."""
 
     candidate: Candidate
     limits: Limits
@@ -50,7 +50,7 @@ class Met:
 
     @property
     def key(self) -> Key:
-        """What makes two of them the same plan."""
+        """The key under which two of them are the same plan."""
         c = self.candidate
         return (c.site, c.entries, c.counts, c.checkpoint_path, c.fallback, self.due_s, c.early_s)
 
@@ -62,10 +62,10 @@ def report_data(
     lead: int,
     told: bool = True,
 ) -> ReportData:
-    """The plans of the table, the plain ones, and others near the frontier.
+    """The plans of the table, the baselines, and others near the frontier.
 
-    `lead` is the number of the plan that the answer leads with. Unless `told`, neither single
-    runs nor what would change the answer.
+    `lead` is the number of the leading plan. Unless `told`, without single runs and without what
+    would change the answer.
     """
     limits = search.problem.limits
     _search_other_limits(search)
@@ -148,7 +148,7 @@ def _distinct(search: PlanSearch, known: set[Key]) -> list[Met]:
 
 
 def nearest_to_frontier(plans: Sequence[Met], most: int) -> list[Met]:
-    """Plans in layers: those that no other beats in cost and time, those left that none beats, …"""
+    """Plans in layers: the frontier, then the frontier of the rest, and so on."""
     left = sorted(plans, key=lambda met: (met.candidate.cost_usd, met.candidate.time_s))
     kept: list[Met] = []
     while left and len(kept) < most:

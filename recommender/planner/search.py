@@ -1,7 +1,7 @@
-"""The searches behind one answer: the best plans of a problem, and of it under other limits.
+"""The searches of one answer: the best plans of a problem, under its own and other limits.
 
-Everything that needs a search asks `PlanSearch`: the table, the baselines, the sensitivity to each
-limit and the reasons of an infeasible problem.
+Everything that needs a search uses `PlanSearch`: the table, the baselines, the sensitivity to each
+limit and the explanation of an infeasible problem.
 """
 
 from dataclasses import field, replace
@@ -26,7 +26,7 @@ BUILT_MOST = 8  # plans of a search built until one proves to be the best, or wi
 
 @dataclass(frozen=True)
 class PlanSearch:
-    """Searches one problem, and the same problem under other limits."""
+    """Searches one problem, under its own and other limits."""
 
     problem: Problem
     prove: bool = False  # search clusters and mixes as far as they go
@@ -54,13 +54,13 @@ class PlanSearch:
         return PlanBuilder(self.problem, self.mixes.sites)
 
     def again(self, limits: Limits) -> SearchState:
-        """This search under other limits, mixes included."""
+        """This search under other limits, including mixes."""
         return PlanSearch(self.problem.under(limits)).best
 
     def best_unconstrained(self, aim: Literal["time", "cost"]) -> Evaluated | None:
-        """The plan that leads the table of the same problem with no limit but an aim.
+        """The first plan of the table of the same problem with an objective but no limits.
 
-        The cheapest within the horizon: prices and spot laws say little of what comes later.
+        The cheapest within the horizon, because prices and spot laws say little about later times.
         """
         limits = Limits(objective=aim, max_machines=self.problem.limits.max_machines)
         state = self.single_type.search(limits, slack=PATHS_SLACK)
@@ -78,9 +78,10 @@ class PlanSearch:
         return self.builder.build(first.candidate)
 
     def replan(self, limits: Limits) -> Evaluated | None:
-        """The plan of one machine type that leads the table of the same problem, limited otherwise.
+        """The first plan of one machine type under other limits.
 
-        Neither mixes nor as many plans as an answer's: one is asked for each limit that is tried.
+        Without mixes and with fewer plans than an answer, because it is needed for each limit that
+        is tried.
         """
         builder = self.builder.under(limits)
         state = _as_printed(self.single_type.search(limits, cap=BASELINE), builder)
@@ -115,7 +116,7 @@ def _as_printed(state: SearchState, builder: PlanBuilder) -> SearchState:
 
 
 def search_other_offers(problem: Problem, choice: Choice) -> tuple[SearchState, PlanBuilder]:
-    """The best clusters of one type of other offers, and what builds plans of them."""
+    """The best clusters of one type among other offers, and a builder of their plans."""
     other = problem.among(choice)
     state = SearchState(slack=0.0, max_plans=BASELINE.plans)
     search_singles(other.space(other.single_type_sites), state)

@@ -1,4 +1,4 @@
-"""Which of the plans that searches find are ranked: those of a table, or of a cost-time curve."""
+"""Selects which of the found plans are ranked, for a table or for a frontier."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -15,9 +15,9 @@ CURVE_DEADLINES = 8  # tried between the fastest and the cheapest plan of a curv
 
 
 def ranked_plans(search: PlanSearch, top: int, others: Iterable[Candidate] = ()) -> Ranked:
-    """The best plans of a table of `top`; none where no plan keeps the limits.
+    """The best plans of a table of `top`; none if no plan keeps the limits.
 
-    Without limits the cost-time curve through what the search finds and `others`.
+    Without limits, the frontier of the found plans and `others`.
     """
     if not search.best.incumbents:
         return Ranked((), 0)

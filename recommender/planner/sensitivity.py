@@ -1,4 +1,4 @@
-"""What each limit is worth: the plan at hand against those under a tighter and a looser limit."""
+"""The value of each limit: the best plan under a tighter and a looser limit."""
 
 import math
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ TRIES = 12  # plans simulated again until one keeps another limit
 
 
 def sensitivity(search: PlanSearch, first: Evaluated) -> tuple[SensitivityStep, ...]:
-    """What each limit and every quota is worth, found by planning again under others.
+    """The value of each limit and every quota, found by planning again.
 
     Both plans are compared by their printed figures, from the same paths.
     """
@@ -44,7 +44,7 @@ def sensitivity(search: PlanSearch, first: Evaluated) -> tuple[SensitivityStep, 
 
 
 def tail_cut(search: PlanSearch, lead: Plan) -> tuple[SensitivityStep, ...]:
-    """What a deadline costs that keeps the unlucky runs near the others, where they are not."""
+    """The cost of a deadline that removes the long tail of unlucky runs, if there is one."""
     limits, time = search.problem.limits, lead.estimate.time
     if limits.deadline_s is not None or not time.has_tail:
         return ()
@@ -172,7 +172,7 @@ def _lead(
 
 
 def alike(plan: Plan, first: Plan) -> bool:
-    """Whether nobody would tell two plans apart by their cost and time."""
+    """Whether the cost and time of two plans are practically equal."""
     money = plan.estimate.cost.mean / first.estimate.cost.mean - 1.0
     time = plan.estimate.time.p50 / first.estimate.time.p50 - 1.0
     return abs(money) < WORTH and abs(time) < WORTH

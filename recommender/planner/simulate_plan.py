@@ -49,10 +49,10 @@ def simulate_plan(
     now: datetime | None = None,
     watch: Watch | None = None,
 ) -> PlanSimulation:
-    """Simulate plan `number` under the limits (the one that leads), or the machines named.
+    """Simulate plan `number` under the limits (default: the leading one), or the named machines.
 
-    The plan is that of `recommend` under the same limits; only the paths are of the order's
-    seed. Raises `UsageError` for a plan that is not there.
+    The plan is that of `recommend` under the same limits; only the paths use the order's seed.
+    Raises `UsageError` if there is no such plan.
     """
     moment = clock_now() if now is None else now
     problem = planning_problem(job, limits, choice, catalog, progress, moment, SEED)

@@ -1,7 +1,7 @@
-"""Searches over clusters of one machine type: a problem's own, and those under other limits.
+"""Searches over clusters of one machine type, under a problem's own and other limits.
 
-What was searched once is kept. The problem's own search comes first, whatever is asked: it tells
-how far those under other limits go, so no answer depends on what was asked before.
+Results are kept. The problem's own search always runs first: it decides how far those under other
+limits go, so no answer depends on the order of the questions.
 """
 
 from collections.abc import Callable
@@ -60,7 +60,7 @@ ALLOWED: dict[Only, Callable[[Entries, Floats], Bools]] = {
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A search that was made, and how far it went: it serves who asks for no more."""
+    """A finished search and its effort; it answers requests for no more."""
 
     state: SearchState
     plans: int
@@ -69,7 +69,7 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One search: under which limits, among which entries, and how far."""
+    """One search: its limits, its entries, and its effort."""
 
     limits: Limits
     masks: Masks
@@ -79,14 +79,14 @@ class Request:
     below: float = np.inf  # only plans whose goal is less matter
 
     def short(self) -> "Request":
-        """A short search for the best alone, before one goes by estimates."""
+        """A short search for the best plan only, before one by estimates."""
         most = min(self.max_plans, SHORT.plans)
         return Request(self.limits, self.masks, SHORT, most)
 
 
 @dataclass(frozen=True)
 class SingleTypeSearch:
-    """Searches clusters of one type for one problem, and for it under other limits."""
+    """Searches clusters of one type for one problem, under its own and other limits."""
 
     problem: Problem
     prove: bool = False  # search as far as it goes
@@ -105,9 +105,9 @@ class SingleTypeSearch:
     def search(
         self, limits: Limits, only: Only = "any", cap: SearchCap = FULL, slack: float = 0.0
     ) -> SearchState:
-        """Clusters of one type under other limits, or of some entries only (`ALLOWED`).
+        """Search clusters of one type under other limits, or among some entries (`ALLOWED`).
 
-        Where the best plan of the problem itself is one of those asked for, it is the best of them.
+        If the best plan of the problem itself is among them, it is the best of them.
         """
         own, masks = self.own, self._masks(only)
         asked_again = limits == self.problem.limits and bool(own.incumbents)
@@ -121,7 +121,7 @@ class SingleTypeSearch:
         return self._kept_search(request, only)
 
     def search_or_relaxed(self, limits: Limits, only: Only = "any") -> SearchState:
-        """Plans under the limits; where none keeps them, the fastest or cheapest without limits."""
+        """Plans under the limits; if none keeps them, the best without limits."""
         found = self.search(limits, only, BASELINE)
         if found.incumbents:
             return found
@@ -130,7 +130,7 @@ class SingleTypeSearch:
         return self.search(free, only, BASELINE)
 
     def among(self, masks: Masks, cap: SearchCap, below: float = np.inf) -> SearchState:
-        """Clusters of some entries by site under the problem's limits; only goals below matter."""
+        """Clusters of some entries per site under the problem's limits, below a goal."""
         limits, most = self.problem.limits, self._max_plans(cap)
         return self._clusters(Request(limits, masks, cap, most, below=below))
 
@@ -141,7 +141,7 @@ class SingleTypeSearch:
         cap: SearchCap = FULL,
         slack: float = 0.0,
     ) -> SearchState:
-        """Clusters of one type that no fallback helps: fewer plans, and quicker to go through."""
+        """Clusters of one type without fallbacks: fewer plans, faster to search."""
         state = SearchState(slack=slack if limits.goal == "time" else 0.0, max_plans=cap.plans)
         space = self._space(limits, cap, fallbacks=False)
         if cap.secondary:
@@ -152,9 +152,9 @@ class SingleTypeSearch:
         return state
 
     def by_estimate(self, limits: Limits, surest: bool = False) -> list[Candidate]:
-        """Plans of the clusters of the best or surest estimates that may keep other limits.
+        """Plans of the clusters with the best or most likely estimates that may keep other limits.
 
-        They may by the paths of a search, within their error: those printed decide.
+        They are selected on the search paths, within their error; the printed paths decide.
         """
         quick = QUICK.plans
         state = SearchState(slack=0.0, max_plans=quick, plans_followed=quick)  # none on the printed
@@ -164,7 +164,7 @@ class SingleTypeSearch:
 
     @cached_property
     def program(self) -> MasterProgram | None:
-        """The master program of the question; None where no cluster can train the job."""
+        """The master program of the question; None if no cluster can train the job."""
         space = self.problem.space(self.problem.single_type_sites)
         step_s = self.problem.step_s[:, : space.limits.max_machines]
         return master_program(space, promising_clusters(space, step_s))

@@ -1,7 +1,8 @@
-"""Where one machine stands: whether it may be rented, can train, keeps the limits, and is how good.
+"""The rank of one machine: whether it may be rented, can train, keeps the limits, and how good it
+is.
 
-Each question is asked only where the one before it is answered with yes, and a no names the
-number that decides: the flag that leaves the machine out, the memory it lacks, the limit it misses.
+Each question is asked only if the previous one is answered with yes, and a no names the deciding
+figure: the flag that excludes the machine, the memory it lacks, the limit it misses.
 """
 
 from dataclasses import replace
@@ -45,9 +46,9 @@ def standing(
     now: datetime | None = None,
     watch: Watch | None = None,
 ) -> MachineStanding:
-    """Say where a machine stands among all plans of a question, in `regions` or anywhere.
+    """Find the rank of a machine among all plans of a question, in `regions` or anywhere.
 
-    `choice` is that of the question; its other machines are not bound to `regions`. Raises
+    `choice` is that of the question; its other machines are not restricted to `regions`. Raises
     `UsageError` for a machine that no catalog knows.
     """
     moment = clock_now() if now is None else now

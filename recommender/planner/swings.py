@@ -1,8 +1,8 @@
-"""What would change the answer: one figure otherwise at a time, and where another plan is better.
+"""Sensitivity of the leading plan to single figures, and where another plan becomes better.
 
 Each figure is scaled for all plans that share it (the speed of a GPU, the spot price of a machine
 type), the plans of the table are simulated again on common random numbers, and the figures of the
-plan that leads move by the same ratio as on these paths. Machines and checkpoint intervals stay.
+leading plan change by the same ratio as on these paths. Machines and checkpoint intervals stay.
 Break-evens are found on a grid of factors and interpolated between its points, on a logarithmic
 scale.
 """
@@ -34,7 +34,7 @@ Change = Callable[[PathInputs, Floats], PathInputs]  # path inputs under a facto
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure that may be otherwise: whose plans it concerns, how far, and what it changes."""
+    """An uncertain figure: the plans it concerns, its range, and what it changes."""
 
     what: str
     why: str
@@ -45,7 +45,7 @@ class Figure:
 
 
 def swings(problem: Problem, table: Sequence[Evaluated], lead: int) -> tuple[Swing, ...]:
-    """The swings of plan number `lead` against the others of the table, the widest first."""
+    """The swings of plan number `lead` against the other plans of the table, the widest first."""
     if not 0 < lead <= len(table):
         return ()
     base = _tried(problem, table, np.ones(1), lambda inputs, _: inputs)
@@ -55,7 +55,7 @@ def swings(problem: Problem, table: Sequence[Evaluated], lead: int) -> tuple[Swi
 
 
 def width(swing: Swing) -> float:
-    """How far apart the ends are, in factors of e: in cost, or in time where that is more."""
+    """The distance between the ends, in factors of e: in cost, or in time if that is larger."""
     low, high = swing.low, swing.high
     return max(abs(math.log(high.cost_usd / low.cost_usd)), abs(math.log(high.time_s / low.time_s)))
 

@@ -1,7 +1,7 @@
-"""How often each plan of a table is the best, were the truth known of what is uncertain.
+"""How often each plan of a table is the best, given the uncertainty of speeds and prices.
 
-Speeds of GPUs and prices are drawn together, common to all plans that share them: two plans of
-one GPU do not differ by its speed. What differs from run to run is in each plan's own figures.
+Speeds of GPUs and prices are drawn jointly and shared by all plans that use them, so two plans of
+one GPU do not differ by its speed. The variation between runs is in each plan's own figures.
 """
 
 import zlib
@@ -21,7 +21,7 @@ ONE_GPU_SD = SIGMA_RELATED / np.sqrt(2.0)
 
 
 def best_shares(plans: Sequence[Plan], limits: Limits, seed: int) -> tuple[float, ...]:
-    """Share of common draws in which each plan has the least cost or time; they sum to one."""
+    """Share of joint draws in which each plan has the least cost or time; they sum to one."""
     if not plans:
         return ()
     goals = np.stack([_goal(plan, limits, seed) for plan in plans])

@@ -1,8 +1,8 @@
-"""Single simulated runs of a plan, told from the request for machines to the last step.
+"""Single simulated runs of a plan, from the request for machines to the last step.
 
 The lucky, the typical and the unlucky run are those that 5, 50 and 95 % of the simulated runs are
-no slower than. Their stretches are read off the same arrays that the printed figures are computed
-from (`risk/monte_carlo.py`), so they end when that path ends.
+no slower than. Their segments come from the same arrays as the printed figures
+(`risk/monte_carlo.py`), so they end when that path ends.
 """
 
 import math

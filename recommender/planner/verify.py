@@ -1,4 +1,4 @@
-"""Simulates shown plans again, on more paths of another seed, and reports the difference."""
+"""Simulates printed plans again on more paths of another seed, and reports the differences."""
 
 import math
 from collections.abc import Sequence

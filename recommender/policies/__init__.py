@@ -1,1 +1,1 @@
-"""What to do when spot goes away: fallback policies, replay on recorded markets, back-tests."""
+"""Fallback policies for lost spot capacity: rules, replay on recorded markets, backtests."""

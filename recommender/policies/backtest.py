@@ -30,7 +30,7 @@ RETRIES = 3  # times a piece of work is tried again after an error of its worker
 
 @dataclass(frozen=True, slots=True)
 class BacktestTrace:
-    """One zone's recorded availability: what a policy may learn from, and what it is judged on."""
+    """One zone's recorded availability: the part to learn from, and the part to evaluate on."""
 
     name: str
     tick_s: float
@@ -74,7 +74,7 @@ class BacktestRow:
 
 
 class Contender(Protocol):
-    """What enters a back-test."""
+    """A policy that takes part in a backtest."""
 
     @property
     def name(self) -> str:
@@ -195,7 +195,7 @@ def judge(
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """One trace under one setting, with everything that is judged on it."""
+    """One trace under one setting, with every policy that is evaluated on it."""
 
     contenders: tuple[Contender, ...]
     trace: BacktestTrace
@@ -230,7 +230,7 @@ def pieces(
 
 
 def too_short(longest_s: float) -> UsageError:
-    """The refusal of traces none of which is as long as a deadline."""
+    """The error message if no trace is as long as a deadline."""
     return UsageError(
         "no trace is as long as a deadline: the longest evaluated part has "
         f"{longest_s / 3600.0:.3g} "
@@ -251,7 +251,7 @@ def backtest(
 
 
 def closed(greedy_usd: float, policy_usd: float, optimum_usd: float) -> float | None:
-    """Share of the greedy-to-optimum gap that a policy closes; None where there is no gap."""
+    """Share of the gap between greedy and optimum that a policy closes; None without a gap."""
     gap = greedy_usd - optimum_usd
     return (greedy_usd - policy_usd) / gap if gap > 1e-9 else None
 
@@ -277,7 +277,7 @@ class Work(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Workers:
-    """Where the work is done."""
+    """The processes that do the work."""
 
     engine: Engine = "serial"
     jobs: int = -1  # processes of loky or of a local Dask cluster; -1: all cores

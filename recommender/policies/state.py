@@ -1,4 +1,4 @@
-"""What a fallback policy sees at a tick and what it may answer.
+"""The interface of fallback policies: the state a policy sees, and the modes it can choose.
 
 A tick t covers [t·tick, (t + 1)·tick). All windows (start moments) of one series are decided
 together: every array below has shape (windows,). Times are seconds, prices USD per hour.
@@ -33,7 +33,7 @@ class Task:
 
     @property
     def slack_s(self) -> float:
-        """Time to spare at the start when the work begins at once; negative: cannot be in time."""
+        """Spare time at the start if the work begins at once; negative: cannot be in time."""
         return self.deadline_s - self.work_s - self.changeover_s
 
 
@@ -66,10 +66,10 @@ Decide = Callable[[PolicyState], Modes]
 
 
 class Policy(Protocol):
-    """A fallback rule: which of none, spot and on-demand to use in the coming tick.
+    """A fallback rule that chooses none, spot or on-demand for each tick.
 
-    `begin` is called once per replay; what a policy remembers of the past lives in the function
-    it returns, which sees every tick in order. Spot may only be named where it is available.
+    `begin` is called once per replay. The returned function holds the policy's memory and sees
+    every tick in order. It may choose spot only while it is available.
     """
 
     @property
