@@ -144,7 +144,7 @@ def least_times(space: Space, drafts: PathInputs, followed: Ints, found: Helped)
     D - reserve. P(t) lacks what is saved on the way, at most an interval τ. So a path that is
     handed over ends no earlier than D - reserve - τ/f and than queue + start + W/max(f, 1), and any
     other path ends as without a fallback. Under an overhead limit a fallback may take over at any
-    moment, so only the second bound holds. Elastic clusters, which train meanwhile, are not bounded.
+    moment, so only the second bound holds. Elastic clusters train meanwhile and are not bounded.
     `followed` are the `drafts` that were simulated; those with a fallback `found` are among them.
     """
     limits = space.limits
