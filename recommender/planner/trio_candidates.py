@@ -13,6 +13,7 @@ from recommender.planner.search import PlanSearch, within_horizon
 from recommender.planner.single_type_search import BASELINE, Only, SearchCap
 
 TIMES_FASTEST = (2.5, 8.0, 25.0)  # times the fastest: the cheapest plan within each is looked at
+OF_CHEAPEST = 0.4  # of what 95 % of the runs of the cheapest plan keep: the same for one machine
 CHEAPEST_WITHIN = SearchCap(100)  # plans followed for each
 SOME = 4  # kinds looked at for the cheapest
 ONE_ON_DEMAND: tuple[Only, ...] = ("one GPU on demand", "on_demand")
@@ -21,12 +22,13 @@ ONE_ON_DEMAND: tuple[Only, ...] = ("one GPU on demand", "on_demand")
 def plans_to_choose(search: PlanSearch, shown: Sequence[Evaluated]) -> list[Evaluated]:
     """All plans that were simulated and keep the limits; those of the table have labels."""
     known = dict(search.builder.built) | {each.candidate: each for each in shown}
-    for candidate in (*reference_candidates(search), *_slower(search, shown)):
+    others = _sooner(search, shown) if search.problem.limits.goal == "cost" else ()
+    for candidate in (*reference_candidates(search), *_slower(search, shown), *others):
         known.setdefault(candidate, search.builder.build(candidate))
     limits = search.problem.limits
     found = [each for each in known.values() if keeps(each.plan, limits)]
     # Who asks for the least cost alone is told it, however long it takes.
-    return found if limits.objective == "cost" else _sooner(found)
+    return found if limits.objective == "cost" else _within_horizon(found)
 
 
 def reference_candidates(search: PlanSearch) -> list[Candidate]:
@@ -62,9 +64,21 @@ def _best_by_value(search: PlanSearch, state: SearchState) -> Candidate:
     return min(state.incumbents.values(), key=whole_usd)
 
 
-def _sooner(plans: list[Evaluated]) -> list[Evaluated]:
+def _within_horizon(plans: list[Evaluated]) -> list[Evaluated]:
     """None beyond the horizon where there are others."""
     return [each for each in plans if each.plan.estimate.time.trimmed_mean <= HORIZON_S] or plans
+
+
+def _sooner(search: PlanSearch, shown: Sequence[Evaluated]) -> list[Candidate]:
+    """Where money is saved: the cheapest machine that is clearly sooner than the cheapest plan.
+
+    Otherwise the paths of the search would decide whether one that costs little more is met.
+    """
+    if not shown or search.problem.limits.objective == "cost":
+        return []
+    due_s = shown[0].plan.estimate.time.p95 * OF_CHEAPEST
+    found = _within(search, replace(search.problem.limits, max_machines=1), due_s)
+    return [] if found is None else [found]
 
 
 def _slower(search: PlanSearch, shown: Sequence[Evaluated]) -> list[Candidate]:
