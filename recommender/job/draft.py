@@ -4,6 +4,7 @@ Stated values are used; others get a common value and are listed, so nothing is 
 The text is an ordinary job file, which `jobfile.py` reads.
 """
 
+import textwrap
 from pathlib import Path
 
 from recommender.catalogs.frozen import dataclass
@@ -14,7 +15,8 @@ from recommender.job.derive import GENERATION_SHARE, TOKEN_FAMILIES
 from recommender.networks.architectures import count_network
 from recommender.networks.config import Config
 from recommender.networks.find import FoundNetwork, find_network
-from recommender.networks.known_models import find_known, find_shape
+from recommender.networks.known_models import find_shape
+from recommender.text import has_control
 
 MODEL = "meta-llama/Llama-3.1-8B"
 _ADAPTERS_FROM = 3e9  # parameters from which on most people train adapters
@@ -74,7 +76,22 @@ class Draft:
             f"{left:<40} {'# ' + each.said if each.said else ''}".rstrip()
             for left, each in zip(written, self.lines, strict=True)
         ]
-        return "\n".join(["schema: recommend.job/v1", *rows, *_MORE]) + "\n"
+        lines = ["schema: recommend.job/v1", *rows, *_MORE, *self._of_the_tool]
+        return "\n".join(lines) + "\n"
+
+    @property
+    def _of_the_tool(self) -> list[str]:
+        """What its tool's file says and this one does not, whole: comments."""
+        said = [f"not read of the {self.tool} file: {each}" for each in self.unread]
+        said += [f"not used: {', '.join(self.unused)}"] if self.unused else []
+        return [line for each in said for line in _commented(each)]
+
+
+def _commented(text: str) -> list[str]:
+    """A text as comments that no character of it can end."""
+    clean = " ".join(text.split())
+    printed = "".join(" " if has_control(c) else c for c in clean)
+    return textwrap.wrap(printed, 96, initial_indent="# ", subsequent_indent="#   ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,16 +145,10 @@ def network_of(wanted: Wanted, config: TrainingConfig | None, folder: Path) -> F
     if config is None:
         return find_network(MODEL, folder)
     if config.model:
-        return _named(config.model, folder)
+        return find_network(config.model, folder)
     if config.architecture is not None:
         return _described(config.architecture, config.tool)
     raise UsageError(f"the {config.tool} file names no network; say --model")
-
-
-def _named(model: str, folder: Path) -> FoundNetwork:
-    """A model by its name, also where it is a copy under another's, or tuned by its makers."""
-    known = find_known(model) or find_shape(model)
-    return find_network(known.name if known else model, folder)
 
 
 def _described(shape: Architecture, tool: str) -> FoundNetwork:
@@ -183,17 +194,15 @@ def draft_job(wanted: Wanted, config: TrainingConfig | None, folder: Path = Path
     return Draft(
         lines=tuple(lines),
         network=_in_words(found),
-        assumed=(*_renamed(wanted, config, found), *assumed),
+        assumed=(*_renamed(found), *assumed),
         unread=config.unread,
         unused=config.unused,
         tool=config.tool,
     )
 
 
-def _renamed(wanted: Wanted, config: TrainingConfig, found: FoundNetwork) -> tuple[str, ...]:
-    if wanted.model or not config.model or config.model == found.name:
-        return ()
-    return (f"{config.model} has the shape of {found.name}: --model",)
+def _renamed(found: FoundNetwork) -> tuple[str, ...]:
+    return (f"{found.name} has the shape of {found.shape_of}: --model",) if found.shape_of else ()
 
 
 def _in_words(found: FoundNetwork) -> str:

@@ -7,7 +7,12 @@ from recommender.errors import UsageError
 from recommender.inputs.files import read_text
 from recommender.networks.architectures import count_network
 from recommender.networks.config import Config, parse_config
-from recommender.networks.known_models import find_known, known_models, nearest_known
+from recommender.networks.known_models import (
+    find_known,
+    find_shape,
+    known_models,
+    nearest_known,
+)
 from recommender.networks.network import Network
 from recommender.text import shown
 
@@ -21,6 +26,7 @@ class FoundNetwork:
     network: Network
     name: str
     source: str
+    shape_of: str = ""  # the known model whose figures it has, where it is none itself
 
 
 def find_network(
@@ -38,9 +44,13 @@ def find_network(
             count_network(config, image, patch), _name_in(config, path), shown(word)
         )
     known = find_known(word)
+    if known is not None:
+        return FoundNetwork(count_network(known.config, image, patch), known.name, known.source)
+    known = find_shape(word)
     if known is None:
         raise UsageError(_unknown(word))
-    return FoundNetwork(count_network(known.config, image, patch), known.name, known.source)
+    network = count_network(known.config, image, patch)
+    return FoundNetwork(network, word, f"the shape of {known.name}", known.name)
 
 
 def _file(word: str, folder: Path) -> Path | None:

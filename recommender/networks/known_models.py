@@ -1,6 +1,7 @@
 """The `config.json` fields of well-known models, so that their names work offline."""
 
 import json
+import re
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -20,10 +21,20 @@ class KnownModel:
 
 
 @cache
+def _table() -> Any:
+    return json.loads(files(__package__).joinpath("known_models.json").read_text("utf-8"))
+
+
+def _same_shape() -> dict[str, str]:
+    """Models that were trained on from a known one, or built as it is, under names of their own."""
+    shapes: dict[str, str] = _table()["same_shape"]
+    return shapes
+
+
+@cache
 def known_models() -> tuple[KnownModel, ...]:
     """Return every model of the table, in its order."""
-    text = files(__package__).joinpath("known_models.json").read_text("utf-8")
-    table: Any = json.loads(text)
+    table = _table()
     checked = {name: by for by, names in table["checked_by"].items() for name in names}
     return tuple(
         KnownModel(name, _source(table, checked.get(name)), Config(fields, name))
@@ -47,12 +58,16 @@ def find_known(word: str) -> KnownModel | None:
 
 
 # Words in a name that tell how a network was tuned or is stored, and not its shape.
+_SIZE = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)([bm])(?![\w.])")  # "70b"
 _TUNED = {"meta", "base", "pt", "hf", "instruct", "chat", "it", "unsloth", "bnb", "4bit"}
 
 
 def find_shape(word: str) -> KnownModel | None:
     """Find the model with the same shape as a fine-tuned or re-uploaded one."""
     wanted = _shape_words(word)
+    for name, known in _same_shape().items():
+        if _shape_words(name) == wanted:
+            return find_known(known)
     return next((each for each in known_models() if _shape_words(each.name) == wanted), None)
 
 
@@ -62,8 +77,22 @@ def _shape_words(name: str) -> list[str]:
 
 
 def nearest_known(word: str) -> str | None:
-    """Find the model that a misspelt name probably means."""
+    """Find the model that a misspelt name was probably meant to be, of about its size."""
     names = [model.name for model in known_models()]
+    alike = [name for name in names if _of_like_size(name, word)]
+    return _nearest_of(word, alike) or _nearest_of(word, names)
+
+
+def _nearest_of(word: str, names: list[str]) -> str | None:
     short = {name.partition("/")[2] or name: name for name in names}
     meant = nearest(word.rpartition("/")[2], short)
     return short[meant] if meant else None
+
+
+def _of_like_size(name: str, word: str) -> bool:
+    """Whether the sizes that both names tell, 8B or 135M, are within a factor of two."""
+    sizes = [_SIZE.search(each.lower()) for each in (name, word)]
+    if sizes[0] is None or sizes[1] is None:
+        return False
+    one, other = (float(each[1]) * (1000.0 if each[2] == "b" else 1.0) for each in sizes if each)
+    return 0.5 <= one / max(other, 1e-9) <= 2.0

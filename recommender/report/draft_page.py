@@ -45,5 +45,5 @@ def _steps(job: Job) -> str:
 
 
 def _unused(keys: tuple[str, ...]) -> str:
-    more = f" and {len(keys) - _SHOWN} more" if len(keys) > _SHOWN else ""
+    more = f" and {len(keys) - _SHOWN} more, listed in the file" if len(keys) > _SHOWN else ""
     return f"{', '.join(keys[:_SHOWN])}{more}"

@@ -57,8 +57,8 @@ def init(
         Word,
         typer.Option(
             "--from",
-            help="File that your training starts with: axolotl, TRL or transformers, torchtitan, "
-            "NeMo, Megatron-LM, llm-foundry, Lightning, DeepSpeed.",
+            help="File that your training starts with: axolotl, TRL or transformers, "
+            "LLaMA-Factory, torchtitan, NeMo, Megatron-LM, llm-foundry, Lightning, DeepSpeed.",
             metavar="FILE",
         ),
     ] = None,

@@ -1,8 +1,11 @@
-"""axolotl's YAML, and TRL's or transformers' `TrainingArguments` as JSON or YAML.
+"""axolotl's YAML, TRL's or transformers' `TrainingArguments` as JSON or YAML, LLaMA-Factory's.
 
 axolotl: docs.axolotl.ai, config reference (read 2026-11). transformers: `TrainingArguments`;
 TRL: `SFTConfig`, `DPOConfig`, `GRPOConfig`, `PPOConfig`, `ModelConfig` (read 2026-11).
+LLaMA-Factory: examples and hparams of 0.9, `TrainingArguments` among them (read 2026-11).
 """
+
+from dataclasses import replace
 
 from recommender.inputs.training_configs import words
 from recommender.inputs.training_configs.training_config import Keys, Sharding, TrainingConfig
@@ -127,6 +130,45 @@ def transformers(keys: Keys) -> TrainingConfig:
         generations=keys.whole("num_generations"),
         unread=_data_sets(keys),
     )
+
+
+def llama_factory(keys: Keys) -> TrainingConfig:
+    """Read a LLaMA-Factory file: `TrainingArguments`, and its own words for the rest."""
+    found = transformers(keys)
+    method = _factory_method(keys)
+    if keys.text("lora_target") != "all":
+        keys.without("lora_target", _ALL_ADAPTED)
+    data_sets = [each.strip() for each in keys.text("dataset").split(",") if each.strip()]
+    return replace(
+        found,
+        tool="LLaMA-Factory",
+        tokens=keys.whole("cutoff_len") or 2048,
+        packed=keys.flag("packing", "neat_packing"),
+        method=method,
+        lora_rank=0 if method == "full" else keys.whole("lora_rank") or 8,
+        post_training=_factory_kind(keys),
+        unread=tuple(f"size of the data set {name}" for name in data_sets),
+    )
+
+
+def _factory_method(keys: Keys) -> str:
+    word, bits = keys.text("finetuning_type").lower() or "lora", keys.whole("quantization_bit")
+    if word != "lora":
+        if word != "full":
+            keys.unread.append(f"finetuning_type: {word} (planned with all weights trained)")
+        return "full"
+    if bits not in (0, 4):
+        keys.unread.append(f"quantization_bit: {bits} (planned with weights of 16 bits)")
+    return "qlora" if bits == 4 else "lora"
+
+
+def _factory_kind(keys: Keys) -> str:
+    stage, loss = keys.text("stage").lower(), keys.text("pref_loss").lower()
+    if stage == "rm":
+        keys.unread.append("stage: rm (planned as plain training on as many tokens)")
+    if stage in ("pt", "sft", "rm"):
+        return ""
+    return _kind(loss if stage == "dpo" and loss in ("orpo", "simpo") else stage, keys)
 
 
 def _prompt_and_completion(keys: Keys) -> int:

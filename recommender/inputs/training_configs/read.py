@@ -8,7 +8,7 @@ from typing import Any
 from recommender.errors import UsageError
 from recommender.inputs.files import read_text
 from recommender.inputs.toml_text import parse_toml
-from recommender.inputs.training_configs.fine_tuning import axolotl, transformers
+from recommender.inputs.training_configs.fine_tuning import axolotl, llama_factory, transformers
 from recommender.inputs.training_configs.pre_training import (
     llm_foundry,
     megatron,
@@ -27,13 +27,15 @@ _SIGNS: tuple[tuple[Callable[[Keys], TrainingConfig], tuple[str, ...]], ...] = (
     (llm_foundry, ("device_train_microbatch_size", "parameters.max_duration")),
     (torchtitan, ("training.local_batch_size", "model.flavor")),
     (nemo, ("model.tensor_model_parallel_size", "model.global_batch_size", "exp_manager")),
+    (llama_factory, ("finetuning_type", "cutoff_len")),
     (transformers, ("per_device_train_batch_size", "num_train_epochs", "output_dir")),
     (deepspeed, ("train_micro_batch_size_per_gpu", "zero_optimization", "train_batch_size")),
     (megatron, ("global-batch-size", "global_batch_size", "train-iters", "train_iters")),
     (lightning, ("trainer",)),
 )
 TOOLS = (
-    "axolotl, TRL or transformers, torchtitan, NeMo, Megatron-LM, llm-foundry, Lightning, DeepSpeed"
+    "axolotl, TRL or transformers, LLaMA-Factory, torchtitan, NeMo, Megatron-LM, llm-foundry, "
+    "Lightning, DeepSpeed"
 )
 
 

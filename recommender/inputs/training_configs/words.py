@@ -16,7 +16,7 @@ def optimizer(word: str, keys: Keys, path: str) -> str:
             if "8bit" in word.lower():
                 keys.unread.append(f"{path}: {word} is planned with states of full size ({name})")
             return name
-    keys.unread.append(f"{path}: {word}")
+    keys.unread.append(f"{path}: {word} (planned with the states of adamw)")
     return ""
 
 

@@ -1,5 +1,6 @@
 """Job files that `recommend init` writes: what is said is taken, what is not is named."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -138,3 +139,13 @@ def test_every_file_becomes_a_job_with_every_line_commented_or_plain(path: Path)
     draft = draft_job(Wanted("gpt2", examples="1k"), read_training_config(path))
     assert job_from_text(draft.text).samples > 0
     assert draft.text.startswith("schema: recommend.job/v1\n")
+
+
+def test_the_job_file_lists_whole_what_was_not_read_and_what_was_not_used() -> None:
+    draft, _ = from_file("nemo.yaml")
+    comments = " ".join(line.lstrip("# ") for line in draft.text.splitlines() if line[0] == "#")
+    assert draft.unused
+    assert all(key in comments for key in draft.unused)
+    assert all(each in comments for each in draft.unread)
+    hostile = replace(draft, unread=("model: a\nfamily: moe\u2028family: cnn",))
+    assert job_from_text(hostile.text) == job_from_text(draft.text)

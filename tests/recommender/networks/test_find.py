@@ -9,7 +9,7 @@ from recommender.errors import UsageError
 from recommender.job.jobfile import find_job, job_from_text
 from recommender.job.merge_layers import JobFlags
 from recommender.networks.find import find_network
-from recommender.networks.known_models import known_models
+from recommender.networks.known_models import _same_shape, known_models
 
 LLAMA = {
     "model_type": "llama", "hidden_size": 4096, "num_hidden_layers": 32, "vocab_size": 128256,
@@ -77,6 +77,33 @@ def test_an_unknown_name_is_answered_with_the_nearest_and_the_way_to_fetch_it() 
         find_network("meta-llama/Llama-3.1-9B")
     assert "did you mean meta-llama/Llama-3.1-8B?" in str(refused.value)
     assert "--fetch" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("word", "known"),
+    [
+        ("unsloth/Llama-3.2-1B-Instruct", "meta-llama/Llama-3.2-1B"),
+        ("meta-llama/Meta-Llama-3-8B-Instruct", "meta-llama/Meta-Llama-3-8B"),
+        ("deepseek-ai/DeepSeek-R1-Distill-Llama-8B", "meta-llama/Llama-3.1-8B"),
+        ("HuggingFaceH4/zephyr-7b-beta", "mistralai/Mistral-7B-v0.1"),
+    ],
+)
+def test_a_tuned_model_is_counted_as_its_base_and_says_so(word: str, known: str) -> None:
+    found, base = find_network(word), find_network(known)
+    assert (found.name, found.shape_of) == (word, known)
+    assert found.network == base.network
+    assert base.shape_of == ""
+
+
+def test_models_of_one_shape_name_known_ones() -> None:
+    names = {each.name for each in known_models()}
+    assert set(_same_shape().values()) <= names
+    assert not names & set(_same_shape())
+
+
+def test_a_model_of_another_size_is_not_what_was_meant() -> None:
+    with pytest.raises(UsageError, match="did you mean google/gemma-2-27b?"):
+        find_network("google/gemma-3-27b-it")
 
 
 def test_a_model_replaces_the_network_of_a_preset_and_keeps_the_rest() -> None:

@@ -378,3 +378,22 @@ def test_megatrons_switches_of_8_and_4_bits(tmp_path, switches, precision):
     path = tmp_path / "args.yaml"
     path.write_text(f"train-iters: 9\nseq-length: 4096\n{switches}\n", "utf-8")
     assert read_training_config(path).precision == precision
+
+
+def test_llama_factory_has_words_of_its_own_for_adapters_and_lengths(tmp_path: Path) -> None:
+    found = read_training_config(HERE / "llama_factory.yaml")
+    assert (found.tool, found.method, found.lora_rank) == ("LLaMA-Factory", "lora", 8)
+    assert (found.tokens, found.micro_batch, found.accumulation) == (2048, 1, 8)
+    assert (found.epochs, found.precision, found.post_training) == (3.0, "mixed", "")
+    assert "size of the data set alpaca_en_demo" in found.unread
+    path = tmp_path / "dpo.yaml"
+    path.write_text(
+        "model_name_or_path: a/b\nstage: dpo\npref_loss: simpo\nfinetuning_type: freeze\n"
+        "cutoff_len: 512\nper_device_train_batch_size: 1\nnum_train_epochs: 1\n",
+        "utf-8",
+    )
+    found = read_training_config(path)
+    assert (found.method, found.post_training) == ("full", "dpo")
+    assert any(each.startswith("finetuning_type: freeze (") for each in found.unread)
+    path.write_text("stage: sft\nfinetuning_type: lora\nquantization_bit: 4\n", "utf-8")
+    assert read_training_config(path).method == "qlora"
