@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recommender.arrays import Bools, Floats, Ints
+from recommender.catalogs.frozen import dataclass
 from recommender.optimize.bounds.cluster import (
     ROUNDING,
     ClusterFigures,
@@ -70,97 +71,177 @@ def grown(
     return [(float(bounds[i]), (*support, int(more[i]))) for i in good]
 
 
+@dataclass(frozen=True, slots=True)
+class _Supports:
+    """A support and each entry that may be added to it: what bounds of their clusters share.
+
+    With U the support and one added entry, a cluster has one machine of each entry of U and a
+    number of further machines: of U, or of entries from `begin` on. Arrays have shape (more,), or
+    (more, cases) and what broadcasts to it.
+    """
+
+    b: SiteBounds
+    chosen: list[int]  # the entries of the support
+    more: Ints  # the added entry
+    begin: Ints  # the first entry that clusters may have besides those of U
+    lowest: Ints  # the first entry that they may have at all
+    types: Ints  # (more, 1): spot types in U
+    missing_types: Ints  # spot types that the case has at least, besides those of U
+    fewest_others: Ints  # (cases,): further machines
+    most_others: Ints
+
+    @property
+    def size(self) -> int:
+        """Entries in U, so machines besides the further ones."""
+        return len(self.chosen) + 1
+
+    def total(self, values: Floats) -> Floats:
+        """The sum of a value over the entries of U; (more,)."""
+        return np.asarray(values[self.chosen].sum() + values[self.more])
+
+    def machines(
+        self, price: Floats, share: Floats | None = None, types_needed: bool = True
+    ) -> OtherMachines:
+        """U and its further machines at these prices, of spot only a `share` of them."""
+        spot = self.b.site.entries.spot
+        share = np.ones(self.missing_types.shape) if share is None else share
+        on_demand_price = self.total(np.where(spot, 0.0, price))[:, None]
+        spot_price = self.total(np.where(spot, price, 0.0))[:, None]
+        return OtherMachines(
+            on_demand_price + share * spot_price,
+            share,
+            self.total(self.b.speed),
+            self.fewest_others,
+            self.most_others,
+            self.missing_types if types_needed else np.zeros_like(self.missing_types),
+            self.begin,
+        )
+
+    def spot_down(self) -> Floats:
+        """Least -log of the availability of the spot machines together; (more, cases)."""
+        waits = self.b.waits
+        return (
+            self.total(waits.down)[:, None]
+            + waits.down_from[self.begin[:, None], self.missing_types]
+        )
+
+
+def _supports_of(b: SiteBounds, support: tuple[int, ...], more: Ints, later: bool) -> _Supports:
+    """The support with each further entry; `later`: clusters have no entries before the last."""
+    chosen, size = list(support), len(support) + 1
+    any_entry = np.zeros(len(more), dtype=np.int64)
+    first_chosen = np.full(len(more), chosen[0]) if chosen else more
+    types = (b.site.entries.spot[chosen].sum() + b.site.entries.spot[more])[:, None]
+    return _Supports(
+        b=b,
+        chosen=chosen,
+        more=more,
+        begin=more + 1 if later else any_entry,
+        lowest=first_chosen if later else any_entry,
+        types=types,
+        missing_types=np.maximum(b.cases.min_types - types, 0),
+        fewest_others=np.maximum(b.cases.min_machines - size, 0),
+        most_others=np.maximum(b.cases.max_machines - size, 0),
+    )
+
+
 def _support_bounds(
     b: SiteBounds, support: tuple[int, ...], more: Ints, cutoff: float, later: bool = True
 ) -> Floats:
-    """Bounds of the support with each further entry, case by case; (more, cases)."""
-    e, chosen, limits, size = b.site.entries, list(support), b.space.limits, len(support) + 1
-    types = (e.spot[chosen].sum() + e.spot[more])[:, None]
-    begin = more + 1 if later else np.zeros(len(more), dtype=np.int64)
-    possible = _possible(b, chosen, more, types, begin, later)
+    """Bounds of the support with each further entry, case by case; (more, cases).
+
+    Least goal with a compute R between R0, what the deadline needs, and R1, what limits of price,
+    machines and quotas allow; inf where there is none.
+    """
+    s = _supports_of(b, support, more, later)
+    possible = _possible(s)
     if not possible.any():
         return np.full(possible.shape, np.inf)
-    least, top = (
-        np.maximum(b.cases.min_machines - size, 0),
-        np.maximum(b.cases.max_machines - size, 0),
-    )
-
-    def own(values: Floats) -> Floats:
-        return np.asarray(values[chosen].sum() + values[more])
-
-    whole = np.ones(possible.shape)
-
-    def others(price: Floats, share: Floats = whole, less: int = 0) -> OtherMachines:
-        """One machine of each entry, and those next to them, spot at a share of its price."""
-        on_demand, spot = (own(np.where(e.spot == s, price, 0.0))[:, None] for s in (False, True))
-        return OtherMachines(
-            on_demand + share * spot, share, own(b.speed), least, top, missing * less, begin
-        )
-
-    missing = np.maximum(b.cases.min_types - types, 0)
-    down = own(b.waits.down)[:, None] + b.waits.down_from[begin[:, None], missing]
-    lines = _lines(b, chosen, more, least, top)
-    most = reach(b.machines, others(np.ones(len(e))), b.cases.max_machines.astype(np.float64))
-    if limits.hourly_usd is not None:
-        hourly = np.full(len(top), limits.hourly_usd + TOLERANCE)
-        most = np.minimum(most, reach(b.price, others(e.usd_per_hour, less=1), hourly))
-    low = _least_compute(lines, b.longest_step_s(cutoff))
+    lines = _lines(s)
+    r0, r1 = _least_compute(lines, b.longest_step_s(cutoff)), _most_compute(s)
     # Too slow for the deadline or unaffordable, whatever the least bill of a part of it.
-    possible &= (most > 0.0) & (low <= most * (1.0 + ROUNDING))
-    place = _place(b, own(b.billed.first_hazard)[:, None], types, begin[:, None])
-    if limits.goal == "time":
-        if b.waits.kept:
-            counted = others(e.usd_per_hour, b.billed.counted[place], less=1)
-            most = np.minimum(most, within(b.price, counted, lines, b.max_spend))
-            possible &= most > 0.0
-        return np.where(possible, _least_time(b, lines, most, down), np.inf)
-    fixed = np.maximum(e.fixed_usd[chosen].max(initial=0.0), e.fixed_usd[more])
+    possible &= (r1 > 0.0) & (r0 <= r1 * (1.0 + ROUNDING))
+    place = _place(s)
+    if b.space.limits.goal != "time":
+        return np.where(possible, _least_cost(s, lines, r0, r1, place), np.inf)
+    if b.waits.kept:
+        counted = s.machines(b.site.entries.usd_per_hour, b.billed.counted[place])
+        r1 = np.minimum(r1, within(b.price, counted, lines, b.max_spend))
+        possible &= r1 > 0.0
+    return np.where(possible, _least_time(b, lines, r1, s.spot_down()), np.inf)
+
+
+def _most_compute(s: _Supports) -> Floats:
+    """R1: the most compute that machines, quotas and the hourly limit allow; (more, cases)."""
+    b, hourly_usd = s.b, s.b.space.limits.hourly_usd
+    each = s.machines(np.ones(len(b.site.entries)), types_needed=False)
+    most = reach(b.machines, each, b.cases.max_machines.astype(np.float64))
+    if hourly_usd is None:
+        return most
+    most_usd = np.full(len(b.cases.max_machines), hourly_usd + TOLERANCE)
+    return np.minimum(most, reach(b.price, s.machines(b.site.entries.usd_per_hour), most_usd))
+
+
+def _least_cost(s: _Supports, lines: Lines, r0: Floats, r1: Floats, place: Ints) -> Floats:
+    """Least cost with a compute between R0 and R1; (more, cases).
+
+    `place` is that of the shares of spot time that are charged. Under a deadline others have to do
+    what spot machines, which are away for a part of the time, cannot do by then.
+    """
+    b, e = s.b, s.b.site.entries
+    fixed_usd = np.maximum(e.fixed_usd[s.chosen].max(initial=0.0), e.fixed_usd[s.more])
 
     def usd(share: Floats) -> Floats:
-        product = least_product(b.price, others(e.usd_per_hour, share, less=1), lines, low, most)
-        return np.asarray(fixed[:, None] + product * b.seconds / 3600.0)
+        product = least_product(b.price, s.machines(e.usd_per_hour, share), lines, r0, r1)
+        return np.asarray(fixed_usd[:, None] + product * b.seconds / 3600.0)
 
-    alone_usd = _least_alone(b, chosen, more, begin)[:, None]
+    alone_usd = _least_alone(s)[:, None]
     found = _with_fallback(b, place, alone_usd, usd)
-    if limits.deadline_s is not None:
-        in_time = b.waits.waiting.share_of(-down, limits.deadline_s / _work_s(b, lines, most))
-        found = np.maximum(found, _with_rest(b, in_time, b.billed.plain[place], alone_usd))
-    return np.where(possible, found, np.inf)
+    deadline_s = b.space.limits.deadline_s
+    if deadline_s is None:
+        return found
+    by_deadline = b.waits.waiting.share_of(-s.spot_down(), deadline_s / _work_s(b, lines, r1))
+    return np.maximum(found, _with_rest(b, by_deadline, b.billed.plain[place], alone_usd))
 
 
-def _place(b: SiteBounds, own_hazard: Floats, types: Ints, begin: Ints) -> Ints:
-    """Where shares of spot time stand for the most interruptions of each case."""
-    further = np.maximum(b.cases.max_types - types, 0)
-    extra = b.cases.max_machines - np.maximum(np.maximum(b.cases.min_types, types), 1)
-    hazard = b.billed.max_hazard(own_hazard, begin, further, extra)
+def _place(s: _Supports) -> Ints:
+    """Where shares of spot time stand for the most interruptions of each case; (more, cases)."""
+    b = s.b
+    further = np.maximum(b.cases.max_types - s.types, 0)
+    extra = b.cases.max_machines - np.maximum(np.maximum(b.cases.min_types, s.types), 1)
+    own_hazard = s.total(b.billed.first_hazard)[:, None]
+    hazard = b.billed.max_hazard(own_hazard, s.begin[:, None], further, extra)
     return b.billed.place(hazard + b.cases.max_machines * b.billed.fault_hazard)
 
 
-def _possible(
-    b: SiteBounds, chosen: list[int], more: Ints, types: Ints, begin: Ints, later: bool
-) -> Bools:
+def _possible(s: _Supports) -> Bools:
     """Which supports have clusters within the quotas in each case; (more, cases)."""
-    spot, size = b.site.entries.spot, len(chosen) + 1
-    fits = np.ones(len(more), dtype=bool)
+    b, cases = s.b, s.b.cases
+    fits = np.ones(len(s.more), dtype=bool)
     for use, quota in zip(b.site.quota_use, b.site.quota, strict=True):
-        fits &= use[chosen].sum() + use[more] <= quota + 1e-9
-    left = np.append(np.cumsum(spot[::-1])[::-1], 0)[begin][:, None]
-    possible = fits[:, None] & (b.cases.max_machines >= size) & (types <= b.cases.max_types)
-    lowest = more if later and not chosen else np.full(len(more), chosen[0] if later else 0)
-    most_others = b.groups.machines(chosen, more, lowest, b.space.limits.max_machines)[:, None]
-    possible &= b.cases.min_types <= types + np.minimum(left, most_others)
-    return possible & (b.cases.min_machines <= size + most_others)
+        fits &= use[s.chosen].sum() + use[s.more] <= quota + 1e-9
+    possible = fits[:, None] & (cases.max_machines >= s.size) & (s.types <= cases.max_types)
+    most = b.space.limits.max_machines
+    others = b.groups.machines(s.chosen, s.more, s.lowest, most)[:, None]
+    possible &= cases.min_types <= s.types + np.minimum(_spot_from(s)[:, None], others)
+    return possible & (cases.min_machines <= s.size + others)
 
 
-def _least_alone(b: SiteBounds, chosen: list[int], more: Ints, begin: Ints) -> Floats:
+def _spot_from(s: _Supports) -> Ints:
+    """Spot types among the entries from `begin` on; (more,)."""
+    spot = s.b.site.entries.spot
+    return np.asarray(np.append(np.cumsum(spot[::-1])[::-1], 0)[s.begin])
+
+
+def _least_alone(s: _Supports) -> Floats:
     """Least bill of on-demand machines alone of what a support may become; inf for gangs."""
-    last = np.minimum.accumulate(np.append(b.alone_usd, np.inf)[::-1])[::-1]
+    alone, spot = s.b.alone_usd, s.b.site.entries.spot
+    from_each = np.minimum.accumulate(np.append(alone, np.inf)[::-1])[::-1]
     least = np.minimum(
-        np.minimum(b.alone_usd[more], last[begin]), b.alone_usd[chosen].min(initial=np.inf)
+        np.minimum(alone[s.more], from_each[s.begin]), alone[s.chosen].min(initial=np.inf)
     )
-    spot = b.site.entries.spot
-    left = np.append(np.cumsum(spot[::-1])[::-1], 0)[begin] + spot[more] + spot[chosen].sum()
-    return np.where(left > 0, least, np.inf)
+    has_spot = _spot_from(s) + spot[s.more] + spot[s.chosen].sum() > 0
+    return np.where(has_spot, least, np.inf)
 
 
 def _with_fallback(
@@ -170,7 +251,7 @@ def _with_fallback(
 
     Others are a fallback or, of an elastic cluster, its on-demand machines alone. Spot is billed
     for max(paid·(1 - φ), S - κ·φ) of the work: two lines, so the least is at an end or their bend
-    (`lower_bounds._least_in_part`).
+    (`_least_in_part` of `bounds/cluster.py`).
     """
     share, paid = b.billed.share[place], b.billed.plain[place]
     others = np.broadcast_to(np.minimum(alone_usd, b.fallback_usd), share.shape)
@@ -207,9 +288,10 @@ def _work_s(b: SiteBounds, lines: Lines, most: Floats) -> Floats:
     return np.asarray(np.maximum(step * b.space.steps_left, 1e-9))
 
 
-def _lines(b: SiteBounds, chosen: list[int], more: Ints, least: Ints, top: Ints) -> Lines:
-    """The lines of each support and case; (supports, cases)."""
-    lines, shape = b.lines, (len(more), len(least))
+def _lines(s: _Supports) -> Lines:
+    """The lines of the step of each support and case; (supports, cases)."""
+    lines, chosen, more = s.b.lines, s.chosen, s.more
+    shape = s.missing_types.shape
 
     def spread(found: NDArray[Any]) -> NDArray[Any]:
         return np.broadcast_to(found[:, None], shape)
@@ -220,9 +302,9 @@ def _lines(b: SiteBounds, chosen: list[int], more: Ints, least: Ints, top: Ints)
         spread(np.maximum(lines.start[more], lines.start[chosen].max(initial=0))),
         spread(np.maximum(lines.inside_s[more], lines.inside_s[chosen].max(initial=0.0))),
         spread(np.minimum(lines.memory[more], lines.memory[chosen].min(initial=FASTEST))),
-        np.broadcast_to(least + len(chosen) + 1, shape),
-        gpus + least * int(lines.gpus.min()),
-        gpus + top * int(lines.gpus.max()),
+        np.broadcast_to(s.fewest_others + s.size, shape),
+        gpus + s.fewest_others * int(lines.gpus.min()),
+        gpus + s.most_others * int(lines.gpus.max()),
     )
 
 

@@ -1,6 +1,4 @@
-"""Everything that bounds the clusters of a site: prices, shares of spot time, waits, speeds,
-limits.
-"""
+"""The bounds of a site's clusters: prices, shares of spot time, waits, speeds and limits."""
 
 import numpy as np
 
