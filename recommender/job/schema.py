@@ -330,11 +330,6 @@ def _field_value(about: Any, raw: Any, said: str) -> Any:
         raise UsageError(*named) from None
 
 
-def field_names() -> tuple[str, ...]:
-    """List every key that a job file may contain."""
-    return tuple(each.name for each in fields(JobFile))
-
-
 def read(raw: dict[str, Any], flags: Flags = ()) -> JobFile:
     """Check a job's raw text; `flags` are the fields that came from the command line."""
     problems: list[str] = []

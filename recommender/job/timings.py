@@ -99,13 +99,6 @@ def _rate(rate: str, text: str, name: str) -> tuple[float, Unit, bool]:
     raise refusal(name, text, f"has the unknown unit '{top}/{bottom}'", _INSTEAD)
 
 
-def format_measured(measured: Measured) -> str:
-    """Write a measured speed so that `parse_measured` reads exactly the same value."""
-    each = f"{measured.gpus // measured.machines}x" if measured.gpus else " "
-    speed = f"{measured.value!r} {measured.unit}"
-    return f"{measured.machines}x{each}{measured.name}: {speed}"
-
-
 def timing(
     measured: Measured, batch: int, tokens_per_sample: int, batch_per_gpu: bool = False
 ) -> Timing:

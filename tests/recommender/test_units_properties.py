@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from recommender.errors import UsageError
 from recommender.inputs import units
-from recommender.job.timings import Measured, format_measured, parse_measured
+from recommender.job.timings import Measured, parse_measured
 from recommender.plan.limits import GpuWish
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -112,7 +112,8 @@ def test_gpus(name: str, per_machine: int | None, memory: float) -> None:
 def test_measured(machines: int, each: int, name: str, value: float, unit: str) -> None:
     gpus = 0 if units.looks_like_instance(name) else machines * each
     measured = Measured(machines, gpus, name, value, unit)  # type: ignore[arg-type]
-    assert parse_measured(format_measured(measured)) == measured
+    machine = f"x{each}x{name}" if gpus else f"x {name}"
+    assert parse_measured(f"{machines}{machine}: {value!r} {unit}") == measured
 
 
 @given(st.integers(1, 9999), TYPE, st.sampled_from(["spot", "on_demand"]), REGION | st.just(""))

@@ -14,7 +14,6 @@ import numpy as np
 
 from recommender.arrays import Floats
 from recommender.performance.checkpoint import StoreWriter, write_s
-from recommender.performance.least_squares import nonnegative
 from recommender.performance.measured import SIGMA_CURVE
 from recommender.performance.parameter_server import (
     fullest_share,
@@ -38,6 +37,7 @@ from tests.research.fits.fit_parameter_server import (
     update_s,
     without,
 )
+from tests.research.fits.nonnegative import nonnegative
 from tests.shipped import snapshot
 
 SOURCE = "Li et al. 2020 (arXiv 2004.03072), github.com/cake-lab/CM-DARE"

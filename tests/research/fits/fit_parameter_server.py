@@ -18,7 +18,6 @@ from recommender.arrays import Floats
 from recommender.performance.least_squares import (
     ParameterPrior,
     PosteriorFit,
-    nonnegative,
     solve,
     students_excess,
 )
@@ -30,6 +29,7 @@ from recommender.performance.parameter_server import (
     worker_s,
 )
 from tests.research import SOURCES
+from tests.research.fits.nonnegative import nonnegative
 
 IMAGES = 128.0  # of an update; Tensor2Tensor's default for these networks
 GRADIENT_BYTES = 4.0  # fp32

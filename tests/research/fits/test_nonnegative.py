@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from recommender.performance.least_squares import nonnegative
+from tests.research.fits.nonnegative import nonnegative
 
 
 @pytest.mark.parametrize("seed", range(6))
