@@ -3,7 +3,7 @@
 import math
 
 from recommender.catalogs.catalog import OWN_BENCH_SOURCE
-from recommender.catalogs.registry import CLOUDS, SPOT_AUCTIONS
+from recommender.catalogs.registry import CLOUDS, OWN, SPOT_AUCTIONS
 from recommender.catalogs.schema import Achieved, OwnMachine
 from recommender.performance.clusters import WITHIN
 from recommender.performance.machines import precision_on
@@ -20,8 +20,9 @@ def of(problem: Problem, plans: tuple[Plan, ...]) -> tuple[str, ...]:
     the availability of its capacity, and its speed.
     """
     job, choice = problem.job, problem.choice
-    spots, on_demand = _spots(plans), _on_demand(choice.on_demand_obtainable)
-    capacity = [*spots, on_demand] if _on_spot(plans[:1]) else [on_demand, *spots]
+    spots, waits = _spots(plans), _on_demand(choice.on_demand_obtainable)
+    on_demand = [waits] if _rents(plans) or not plans else []
+    capacity = [*spots, *on_demand] if _on_spot(plans[:1]) else [*on_demand, *spots]
     speed = [*_calibrated(problem, plans), *_unmeasured(problem, plans), *_stack(problem)]
     said = [*_quotas(problem, plans), *_rented_elsewhere(problem, plans[:1])]
     said += _convergence(problem)
@@ -37,6 +38,11 @@ def of(problem: Problem, plans: tuple[Plan, ...]) -> tuple[str, ...]:
     if derived:
         said.append("job fields: " + ", ".join(derived))
     return tuple(dict.fromkeys(said))
+
+
+def _rents(plans: tuple[Plan, ...]) -> bool:
+    """Whether some machine is rented from a cloud, which has quotas and may be short of it."""
+    return any(m.provider != OWN for plan in plans for m in plan.machines)
 
 
 def _on_spot(plans: tuple[Plan, ...]) -> bool:
@@ -85,7 +91,7 @@ def _on_demand(given: float | None) -> str:
 def _quotas(problem: Problem, plans: tuple[Plan, ...]) -> list[str]:
     """Whose quotas were not checked."""
     if not problem.choice.quotas_known:
-        return ["quotas not checked (--quota)"]
+        return ["quotas not checked (--quota)"] if _rents(plans) or not plans else []
     given, used = problem.facts.quotas.given, {m.provider for p in plans for m in p.machines}
     said = []
     unknown = [info.label for name, info in CLOUDS.items() if name in used - given]

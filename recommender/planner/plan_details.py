@@ -264,7 +264,7 @@ class PlanDetails:
             items.append(BillItem("checkpoint storage", self.site.store_usd_per_hour * all_h))
         items.append(BillItem("disks and addresses", fees_usd))
         items.append(BillItem("failover to more expensive zones", zones_usd))
-        items.append(BillItem("rise to expect of old quotes", risen_usd))
+        items.append(BillItem("expected rise of old quotes", risen_usd))
         return tuple(item for item in items if abs(item.usd) >= 0.005)
 
     @property

@@ -3,7 +3,7 @@
 import math
 from dataclasses import replace
 
-from recommender.catalogs.registry import CLOUDS
+from recommender.catalogs.registry import CLOUDS, OWN
 from recommender.plan.answer import Answer
 from recommender.plan.plan import Checkpointing, Need, Plan, Site, StepSplit
 from recommender.report import cells
@@ -58,7 +58,8 @@ def comparison(answer: Answer, request: PlanRequest) -> str:
     """What the plan that leads saves, against on-demand and against the machines in use today."""
     first, parts = answer.plans[answer.lead - 1], []
     if all(m.market != "spot" for m in first.machines):
-        parts.append("rents on-demand machines only")
+        own = all(m.provider == OWN for m in first.machines)
+        parts.append("uses your machines only" if own else "rents on-demand machines only")
     elif first.saving is not None:
         parts.append(_against_on_demand(answer, request, first.saving))
     if answer.compared is not None:

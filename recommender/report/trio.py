@@ -3,6 +3,7 @@
 from collections import Counter
 from dataclasses import replace
 
+from recommender.catalogs.registry import OWN
 from recommender.plan.answer import Answer, Pick, Trio
 from recommender.plan.effort import effort_of
 from recommender.plan.plan import Machines, Need, Plan, Spread
@@ -54,10 +55,11 @@ def spoken(plan: Plan) -> str:
     """What to rent, what it costs, how long it takes and what it needs, in one sentence."""
     estimate = plan.estimate
     machines = " + ".join(_rented(m) for m in plan.machines)
+    takes = "Use" if all(m.provider == OWN for m in plan.machines) else "Rent"
     figures = f"about {fmt.usd(estimate.cost.mean)} USD, about {_how_long(estimate.time)}"
     asked = _asked(plan)
     needs = f"; needs {asked}" if asked else ""
-    return f"Rent {machines} in {_place(plan)}: {figures}{needs}"
+    return f"{takes} {machines}{_place(plan)}: {figures}{needs}"
 
 
 def _how_long(time: Spread) -> str:
@@ -67,14 +69,18 @@ def _how_long(time: Spread) -> str:
 
 
 def _rented(m: Machines) -> str:
-    how = _RENTED.get(m.market, fmt.market(m.market))
-    return f"{m.count}× {fmt.clean(m.instance_type)} {how}"
+    machine = f"{m.count}× {fmt.clean(m.instance_type)}"
+    if m.provider == OWN and m.market == "on_demand":
+        return machine
+    return f"{machine} {_RENTED.get(m.market, fmt.market(m.market))}"
 
 
 def _place(plan: Plan) -> str:
-    first = plan.machines[0]
-    named, region = fmt.provider(first.provider), fmt.clean(cells.first_region(plan))
-    return region if first.provider == region else f"{named} {region}"
+    """Where, in words; nothing of machines that stand where their user is."""
+    first, region = plan.machines[0], fmt.clean(cells.first_region(plan))
+    if first.provider != OWN:
+        return f" in {fmt.provider(first.provider)} {region}"
+    return "" if region == OWN else f" in {region}"
 
 
 def _lacking(need: Need) -> bool:

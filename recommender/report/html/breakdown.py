@@ -50,7 +50,7 @@ _SPOT, _ON_DEMAND = re.compile(r"^\d+x \S+ spot$"), re.compile(r"^\d+x \S+ on-de
 _SUBJECTS = (
     ("on-demand fallback", ("on-demand fallback",)),
     ("checkpoints and data", ("checkpoint", "data:", "egress")),
-    ("fees, pricier zones, price drift", ("disks", "failover to", "rise to expect")),
+    ("fees, pricier zones, price drift", ("disks", "failover to", "expected rise")),
 )
 
 

@@ -82,7 +82,7 @@ def test_the_bill_says_what_old_quotes_are_expected_to_rise_by(tmp_path):
             for r in range(len(o))
             if o.instance_type[r] == plan.machines[0].instance_type and o.market[r] == "spot"
         ]
-        rise = [i.usd for i in plan.estimate.bill if i.item == "rise to expect of old quotes"]
+        rise = [i.usd for i in plan.estimate.bill if i.item == "expected rise of old quotes"]
         below = plan.machines[0].usd_per_hour < median(quotes) * 0.99
         assert bool(rise) == below
 

@@ -29,6 +29,15 @@ def test_a_stack_that_was_not_given_is_named(tmp_path):
     assert "training scripts" not in printed(tmp_path, *words, "--stack", "tuned")
 
 
+def test_own_machines_need_no_quota_and_are_never_short(tmp_path):
+    (tmp_path / "own.csv").write_text("label,gpu,gpus,usd_per_hour,count\nlab,RTX-4090,4,0.6,1\n")
+    words = ("resnet50-imagenet", "--offers", "own.csv", "--explain", "1")
+    for flag, is_told in (("--provider=own", False), ("--provider=gcp", True)):
+        said = printed(tmp_path, *words, flag)
+        assert ("quotas not checked" in said) == is_told
+        assert ("there at once in a region" in said) == is_told
+
+
 def test_a_gpu_that_nobody_measured_is_marked_where_offers_are_shown(tmp_path):
     shown = printed(tmp_path, "catalog", "show", "g6.xlarge", "--top", "1")
     assert "bf16 72.6 (60.5-90.8)*" in shown

@@ -45,6 +45,14 @@ def test_a_plan_is_told_as_a_person_would_say_it() -> None:
     )
 
 
+@pytest.mark.parametrize(("region", "told"), [("own", "Use 1× lab: "), ("rack", " lab in rack: ")])
+def test_nobody_rents_a_machine_of_their_own(region: str, told: str) -> None:
+    rented = machines("lab", "RTX-4090", f"own:{region}", "on_demand")
+    own = plan(rented, (region,), (10.0, 6.0, 14.0), (5.0, 4.0, 8.0), 0.97)
+    assert told in spoken(own)
+    assert "on demand" not in spoken(own)
+
+
 @pytest.mark.parametrize(
     ("hours", "told"),
     [
