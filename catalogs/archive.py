@@ -28,6 +28,7 @@ from recommender.catalogs.catalog import Catalog
 from recommender.catalogs.errors import CatalogError, StoreError
 from recommender.catalogs.files import gzipped, replace_file
 from recommender.catalogs.load import load
+from recommender.catalogs.pin import SIGNATURE, SUCCESSORS
 from recommender.catalogs.refresh.draft import Draft, serialize_version, start_draft
 from recommender.catalogs.registry import NAMES
 from recommender.catalogs.store import (
@@ -48,11 +49,17 @@ from recommender.catalogs.validation import lost_offers, publication_problems
 SUMS = "SHA256SUMS"
 MOST_BYTES = 64_000_000  # unpacked and packed; a real version has 1 MB (2026-11)
 _MOST_ENTRIES = 100
+_HEADERS = 4  # of one file, at most: its name, that of a link, attributes, and its own
+_MOST_HEADER = 100_000  # bytes
+_LONG_TYPES = (
+    tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE, tarfile.GNUTYPE_LONGNAME,
+    tarfile.GNUTYPE_LONGLINK,
+)  # fmt: skip
 _WINDOW_BYTES = 100_000_000  # that unpacking xz may keep; -9 needs 65 MB
 _CENTRAL_ENTRY = b"PK\x01\x02"  # begins the record of each file in a zip archive
 _NAME = "name a file or folder that recommend catalog export wrote"
 FILES = frozenset(
-    {MANIFEST, REPORT, SUMS, "NOTICE"}
+    {MANIFEST, REPORT, SUMS, SIGNATURE, SUCCESSORS, "NOTICE"}
     | {table.file for table in TABLES.values()}
     | {TABLES["offers"].part(name) for name in NAMES}
 )
@@ -221,7 +228,9 @@ def _from_zip(source: Path, content: io.BytesIO) -> dict[str, bytes]:
 
 def _from_tar(source: Path, content: io.BytesIO) -> dict[str, bytes]:
     # Unpacked first: tarfile would believe any size that a header inside claims.
-    with tarfile.open(fileobj=io.BytesIO(_unpacked(source, content.getvalue())), mode="r:") as tar:
+    unpacked = _unpacked(source, content.getvalue())
+    _refuse_long_headers(source, unpacked)
+    with tarfile.open(fileobj=io.BytesIO(unpacked), mode="r:") as tar:
         entries = list(islice((entry for entry in tar if not entry.isdir()), _MOST_ENTRIES + 1))
         if len(entries) > _MOST_ENTRIES:
             raise CatalogError(f"{source}: holds more than {_MOST_ENTRIES} files; {_NAME}")
@@ -234,6 +243,22 @@ def _from_tar(source: Path, content: io.BytesIO) -> dict[str, bytes]:
                 raise CatalogError(f"{source}: {name} is no plain file")
             found[name] = _limited(file)
     return found
+
+
+def _refuse_long_headers(source: Path, unpacked: bytes) -> None:
+    """Names and attributes of files have headers of their own, which tarfile reads slowly."""
+    place = 0
+    for _ in range(_HEADERS * _MOST_ENTRIES):
+        try:
+            block = unpacked[place : place + tarfile.BLOCKSIZE]
+            header = tarfile.TarInfo.frombuf(block, "utf-8", "surrogateescape")
+        except tarfile.TarError:  # the end, or damaged: tarfile says which
+            return
+        if header.type in _LONG_TYPES and header.size > _MOST_HEADER:
+            raise CatalogError(f"{source}: a header of {header.size:,} bytes; {_NAME}")
+        blocks = -(-max(0, header.size) // tarfile.BLOCKSIZE)
+        place += tarfile.BLOCKSIZE * (1 + blocks)
+    raise CatalogError(f"{source}: holds more than {_MOST_ENTRIES} files; {_NAME}")
 
 
 def _unpacked(source: Path, content: bytes) -> bytes:

@@ -4,8 +4,11 @@ A few kilobytes of gzip unpack to a hundred million commas, each of which would 
 a list. Texts are counted before they are split; counting takes a millisecond for each megabyte.
 """
 
+import os
 import re
+import stat
 from pathlib import Path
+from typing import BinaryIO
 
 _LONG, _LONG_BYTES = re.compile("[0-9]{301}"), re.compile(b"[0-9]{301}")
 MOST_VALUES = 5_000_000  # of a JSON text: 0.4 GB at worst; a page of a provider has 200,000
@@ -22,7 +25,25 @@ def read_at_most(path: Path, most: int) -> bytes:
         OSError: it cannot be read.
     """
     with path.open("rb") as file:
-        content = file.read(most + 1)
+        return _at_most(file, most)
+
+
+def read_plain_file(path: Path, most: int) -> bytes:
+    """Read a file of a folder that somebody else may have filled: nothing is waited for.
+
+    Raises:
+        ValueError: it holds more bytes, or is a pipe or device.
+        OSError: it cannot be read.
+    """
+    # Opening a pipe would wait for its writer.
+    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise ValueError("no plain file")
+        return _at_most(file, most)
+
+
+def _at_most(file: BinaryIO, most: int) -> bytes:
+    content = file.read(most + 1)
     if len(content) > most:
         raise ValueError(f"larger than {most:,} bytes")
     return content

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from recommender.catalogs import MANIFEST
-from recommender.catalogs.bounds import MOST_MANIFEST, check_table, read_at_most
+from recommender.catalogs.bounds import MOST_MANIFEST, check_table, read_plain_file
 from recommender.catalogs.catalog import Catalog, Offers
 from recommender.catalogs.errors import CatalogError
 from recommender.catalogs.files import parse_json
@@ -115,7 +115,7 @@ def _joined(table: Table, parts: Sequence[Columns]) -> Columns:
 def _manifest(folder: Path) -> dict[str, Any]:
     path = folder / MANIFEST
     try:
-        manifest: dict[str, Any] = parse_json(read_at_most(path, MOST_MANIFEST))
+        manifest: dict[str, Any] = parse_json(read_plain_file(path, MOST_MANIFEST))
     except FileNotFoundError:
         raise CatalogError(f"{folder}: no catalog here ({MANIFEST} is missing)") from None
     except (OSError, ValueError) as error:
@@ -134,7 +134,7 @@ def _manifest(folder: Path) -> dict[str, Any]:
 
 def _content(path: Path, entry: Mapping[str, Any]) -> str:
     try:
-        data = read_at_most(path, MOST_BYTES)
+        data = read_plain_file(path, MOST_BYTES)
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else error
         raise CatalogError(f"{path}: cannot be read: {why}") from error

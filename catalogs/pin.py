@@ -25,6 +25,7 @@ from pathlib import Path
 from urllib.parse import urldefrag
 
 from recommender.catalogs import MANIFEST
+from recommender.catalogs.bounds import read_plain_file
 from recommender.catalogs.errors import CatalogError
 from recommender.catalogs.files import parse_json, replace_file
 from recommender.catalogs.frozen import dataclass
@@ -33,6 +34,7 @@ SIGNATURE = f"{MANIFEST}.sig"
 SUCCESSORS = f"{MANIFEST}.keys"
 _KEY_BYTES, _SIGNATURE_BYTES = 32, 64
 _MOST_KEYS = 32  # lines of SUCCESSORS that are read
+_MOST_MEMORY = 10_000  # bytes of what is remembered of a key
 _INSTEAD = "ask whoever serves it which is right"
 
 
@@ -99,14 +101,14 @@ def pinned(address: str) -> tuple[str, Pin]:
     """
     plain, fragment = urldefrag(address)
     name, _, value = fragment.partition("=")
-    if not fragment:
+    if "#" not in address:  # nothing after it is no demand either: a variable that was empty
         return plain, Pin()
     if name == "sha256" and len(value) == 64 and not set(value.lower()) - set("0123456789abcdef"):
         return plain, Pin(sha256=value.lower())
     if name == "ed25519" and len(key := _key(value)) == _KEY_BYTES:
         return plain, Pin(ed25519=key)
     raise CatalogError(
-        f"#{name[:20]}…: after # an address holds sha256=<64 hexadecimal digits> or "
+        f"#{name[:20]}: after # an address holds sha256=<64 hexadecimal digits> or "
         "ed25519=<public key of 32 bytes, base64>"
     )
 
@@ -208,7 +210,7 @@ class Signers:
         if not pin.ed25519:
             return Seen()
         try:
-            found = Seen(**parse_json(path.read_bytes()))
+            found = Seen(**parse_json(read_plain_file(path, _MOST_MEMORY)))
             if type(found.sequence) is not int or len(_key(found.key)) != _KEY_BYTES:
                 raise ValueError("no sequence number or no key")
         except (FileNotFoundError, NotADirectoryError):

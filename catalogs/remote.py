@@ -23,7 +23,7 @@ from urllib.parse import urljoin, urlsplit
 
 from recommender.catalogs import MANIFEST
 from recommender.catalogs.archive import FILES, MOST_BYTES
-from recommender.catalogs.bounds import MOST_MANIFEST, read_at_most
+from recommender.catalogs.bounds import MOST_MANIFEST, read_plain_file
 from recommender.catalogs.catalog import Catalog
 from recommender.catalogs.errors import CatalogError
 from recommender.catalogs.fetch import Get, Say, check_address, get_within, shown_address, silent
@@ -44,7 +44,7 @@ from recommender.catalogs.tables import TABLES
 
 TOTAL_S = 120.0  # for all files of a catalog, 1 MB together (2026-11)
 _MOST_SIGNATURE = 10_000
-_LAST = "LAST"
+_LAST, _MOST_POINTER = "LAST", 1_000
 _CHECKSUM = re.compile("[0-9a-f]{64}")
 _ASIDE, _FILLED_S = ".new-", 3600.0  # what is older was left behind
 
@@ -127,11 +127,16 @@ def _read_copy(folder: Path) -> Served:
     """The manifest that is kept, and what proves whose it is."""
 
     def beside(name: str) -> bytes:
-        return read_at_most(folder / name, _MOST_SIGNATURE) if (folder / name).is_file() else b""
+        try:
+            return read_plain_file(folder / name, _MOST_SIGNATURE)
+        except FileNotFoundError:
+            return b""
 
-    served = Served(
-        read_at_most(folder / MANIFEST, MOST_MANIFEST), beside(SIGNATURE), beside(SUCCESSORS)
-    )
+    try:
+        manifest = read_plain_file(folder / MANIFEST, MOST_MANIFEST)
+        served = Served(manifest, beside(SIGNATURE), beside(SUCCESSORS))
+    except ValueError as error:
+        raise CatalogError(f"{folder}: {error}") from error
     if served.sha256 != folder.name:
         raise CatalogError(f"{folder}: its manifest has been changed")
     return served
@@ -235,8 +240,8 @@ def _last_copy(address: str, kept: Path, demand: _Demand, error: OSError | Catal
         reason = f"HTTP {error.code}"
     said = f"{shown_address(address)}: cannot be read ({reason})"
     try:
-        name = (kept / _LAST).read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError):
+        name = read_plain_file(kept / _LAST, _MOST_POINTER).decode().strip()
+    except (OSError, ValueError):
         raise CatalogError(f"{said}, no copy is kept") from error
     try:
         if not _CHECKSUM.fullmatch(name):

@@ -15,7 +15,7 @@ from math import isfinite
 from pathlib import Path
 from statistics import median
 
-from recommender.catalogs.bounds import check_table
+from recommender.catalogs.bounds import check_table, read_plain_file
 from recommender.catalogs.catalog import Catalog
 from recommender.catalogs.errors import CatalogError
 from recommender.catalogs.frozen import dataclass
@@ -25,7 +25,7 @@ from recommender.catalogs.schema import InstanceType
 _BETWEEN_CLOUDS = 2.5  # USD per GPU, cheapest machine of each; at most 1.9 in 2026
 _CANARY = 0.10
 _MOST_LOST = 0.5  # of a provider's offers, in one version
-_MOST_CHARACTERS = 1_000_000  # of a table of canaries; ours has 2,000
+_MOST_BYTES = 1_000_000  # of a table of canaries; ours has 2,000
 
 
 def hard_problems(catalog: "Catalog") -> list[str]:
@@ -281,10 +281,7 @@ def read_canaries(path: Path) -> tuple[Canary, ...]:
         CatalogError: the file is not such a table.
     """
     try:
-        with path.open(encoding="utf-8", newline="") as file:
-            text = file.read(_MOST_CHARACTERS + 1)
-        if len(text) > _MOST_CHARACTERS:
-            raise ValueError(f"more than {_MOST_CHARACTERS:,} characters")
+        text = read_plain_file(path, _MOST_BYTES).decode()
         check_table(text)
         rows = list(csv.DictReader(io.StringIO(text, newline="")))
         return tuple(_canary(row) for row in rows)

@@ -4,6 +4,7 @@ import csv
 import gzip
 import hashlib
 import json
+import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -135,6 +136,15 @@ def test_no_flipped_bit_goes_unnoticed(tmp_path: Path, name: str, at: int, bit: 
     path.write_bytes(content)
     with pytest.raises(CatalogError, match="sha256 differs"):
         load(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "offers.csv.gz"])
+def test_a_pipe_in_a_catalog_is_refused_and_not_waited_for(tmp_path: Path, name: str) -> None:
+    folder = small.written(tmp_path / "catalog")
+    (folder / name).unlink()
+    os.mkfifo(folder / name)
+    with pytest.raises(CatalogError, match="no plain file"):
+        load(folder)
 
 
 def test_a_missing_table_file_is_refused(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """A catalog served over HTTP: checked file by file, kept for days without a connection."""
 
+import os
 import subprocess
 import sys
 import threading
@@ -35,6 +36,12 @@ class Quiet(SimpleHTTPRequestHandler):
 
     def log_message(self, format: str, *args: Any) -> None:
         """Say nothing."""
+
+
+def as_pipe(path: Path) -> None:
+    """A pipe that nobody writes to: opening it would wait for ever."""
+    path.unlink()
+    os.mkfifo(path)
 
 
 @pytest.fixture
@@ -107,6 +114,16 @@ def test_a_damaged_copy_is_got_again(served: tuple[Path, str], tmp_path: Path) -
     file.write_bytes(b"damaged")
     assert load_remote(served[1], tmp_path / "cache").notes == ()
     assert file.read_bytes() == (served[0] / "offers.csv.gz").read_bytes()
+
+
+def test_a_copy_that_grew_or_became_a_pipe_is_got_again(
+    served: tuple[Path, str], tmp_path: Path
+) -> None:
+    for damage in (lambda path: path.write_bytes(b" " * 2_000_000), as_pipe):
+        load_remote(served[1], tmp_path / "cache")
+        (manifest,) = (tmp_path / "cache").glob("*/*/manifest.json")
+        damage(manifest)
+        assert load_remote(served[1], tmp_path / "cache").notes == ()
 
 
 def test_a_cache_that_cannot_be_written_costs_the_copy_not_the_answer(

@@ -333,7 +333,7 @@ def test_openssl_signs_and_names_a_successor_as_the_documentation_says(
 
 
 @pytest.mark.parametrize(
-    "fragment", ["sha256=12", f"sha256={'g' * 64}", "ed25519=AAAA", "ed25519=!", "key=1", "x"]
+    "fragment", ["", "sha256=12", f"sha256={'g' * 64}", "ed25519=AAAA", "ed25519=!", "key=1", "x"]
 )
 def test_a_demand_that_is_none_is_refused_and_not_passed_over(fragment: str) -> None:
     with pytest.raises(CatalogError, match="after # an address holds"):

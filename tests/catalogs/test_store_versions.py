@@ -1,5 +1,6 @@
 """The newest good version holds; damaged ones are passed over and named."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,15 @@ def test_with_a_damaged_pointer_the_newest_version_holds(tmp_path: Path, pointer
     found = newest_good(store)
     assert found.catalog.offers.usd_per_hour[0] == 0.6
     assert CURRENT in found.skipped[0]
+
+
+def test_a_pointer_that_is_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    store = published(tmp_path, 0.5, 0.6)
+    (store.root / CURRENT).unlink()
+    os.mkfifo(store.root / CURRENT)
+    found = newest_good(store)
+    assert found.catalog.offers.usd_per_hour[0] == 0.6
+    assert "no plain file" in found.skipped[0]
 
 
 def test_a_pointer_to_a_version_that_is_gone_falls_back(tmp_path: Path) -> None:
