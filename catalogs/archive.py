@@ -1,4 +1,4 @@
-"""Hands a version to others and takes theirs: a folder, a tar or a zip file, with checksums.
+"""Exports a version to others and imports theirs: a folder, a tar or a zip file, with checksums.
 
 The manifest holds the checksum of every file; `SHA256SUMS` holds that of the manifest, in the
 form of `sha256sum -c`. Checksums next to the files protect from truncation, not from somebody
@@ -122,7 +122,7 @@ def _write_folder(files: Mapping[str, bytes], out: Path) -> None:
 
 
 def import_into(store: Store, source: Path, base: Path, now: datetime) -> tuple[str, list[str]]:
-    """Publish somebody else's version here; give its name and what the guards say of it.
+    """Publish somebody else's version here; return its name and the warnings of the checks.
 
     Schema, checksums and hard guards refuse; the statistical guards only warn. Its offers are
     flagged "imported", so that every plan that uses them says so.
@@ -172,7 +172,7 @@ def _content(
 
 
 def read_files(source: Path) -> dict[str, bytes]:
-    """Read the files of a folder or an archive; only those that a version may hold.
+    """Read the files of a folder or an archive, and refuse any that a version does not have.
 
     Raises:
         CatalogError: it cannot be read, is too large, or holds anything else.

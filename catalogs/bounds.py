@@ -1,7 +1,7 @@
-"""How much of a foreign text is taken apart: a cell costs up to 60 times the byte that it was.
+"""Limits on foreign texts before they are parsed: a parsed cell takes up to 60 times its bytes.
 
-A few kilobytes of gzip unpack to a hundred million commas, each of which would become a string in
-a list. Texts are counted before they are split; counting takes a millisecond for each megabyte.
+A few kilobytes of gzip unpack to a hundred million commas, each of which would become a string in a
+list. So texts are counted before they are split; counting takes a millisecond per megabyte.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""A catalog in memory: offers as columns, the rest as small rows, own machines added."""
+"""A catalog in memory: offers as columns, other tables as rows, plus the user's own machines."""
 
 from array import array
 from collections import Counter, defaultdict
@@ -76,7 +76,7 @@ class Offers:
 
 @dataclass(frozen=True, slots=True)
 class PriceDate:
-    """When the prices of a provider in a market held: the oldest and the newest of them."""
+    """The dates of a provider's oldest and newest prices in a market."""
 
     provider: str
     market: str
@@ -87,7 +87,7 @@ class PriceDate:
 
 @dataclass(frozen=True, repr=False)
 class Catalog:
-    """Everything a plan may use, as one unchangeable set with a version."""
+    """Everything a plan may use, as one immutable set with a version."""
 
     offers: Offers
     instance_types: Mapping[tuple[str, str], InstanceType]  # by (provider, name)
@@ -114,16 +114,16 @@ class Catalog:
         return f"{newest}-{self.sha256[:8]}"
 
     def type_of(self, offer: Offer) -> InstanceType:
-        """Give the hardware behind an offer."""
+        """Return the hardware of an offer."""
         return self.instance_types[offer.provider, offer.instance_type]
 
     def like(self, key: tuple[str, str]) -> tuple[str, str]:
-        """The machine with the hardware of one: the same for own ones that differ by name alone."""
+        """The representative machine with the same hardware; own machines may share one."""
         types = self.instance_types
         return types.like(key) if isinstance(types, InstanceTypes) else key
 
     def price_dates(self) -> tuple[PriceDate, ...]:
-        """List how old the prices are, by provider and market."""
+        """List the dates of prices, by provider and market."""
         o, held = self.offers, defaultdict[tuple[str, str], list[tuple[str, int]]](list)
         quotes = Counter(zip(o.provider, o.market, o.as_of, strict=True))
         for (provider, market, as_of), count in quotes.items():
@@ -135,7 +135,7 @@ class Catalog:
 
     @cached_property
     def source_by_key(self) -> Mapping[int, Source]:
-        """Give the sources by the number that rows name."""
+        """Return the sources by the number that rows use."""
         return {source.source: source for source in self.sources}
 
 
@@ -148,7 +148,7 @@ OWN_BENCH_SOURCE = Source(
 def extended(catalog: Catalog, own: Mapping[str, OwnMachine], offers: Offers) -> Catalog:
     """The catalog with own machines and more offers, whose source is number 0.
 
-    `own` gives for each name a machine with its hardware.
+    `own` maps each name to a machine with its hardware.
     """
     return replace(
         catalog,
@@ -159,7 +159,7 @@ def extended(catalog: Catalog, own: Mapping[str, OwnMachine], offers: Offers) ->
 
 
 def with_speeds(catalog: Catalog, speeds: Sequence[OwnSpeed]) -> Catalog:
-    """The catalog with the user's matrix speeds in place of its own; their source is number -1."""
+    """The catalog with the user's matrix speeds instead of its own; their source is number -1."""
     if not speeds:
         return catalog
     own = {(speed.gpu, speed.precision): speed for speed in speeds}
@@ -168,7 +168,7 @@ def with_speeds(catalog: Catalog, speeds: Sequence[OwnSpeed]) -> Catalog:
 
 
 def with_machines(catalog: Catalog, machines: Sequence[InstanceType]) -> Catalog:
-    """The catalog with the user's figures of instance types; their source is number -1."""
+    """The catalog with the user's figures for instance types; their source is number -1."""
     if not machines:
         return catalog
     own: dict[tuple[str, str], InstanceType] = {
@@ -180,7 +180,7 @@ def with_machines(catalog: Catalog, machines: Sequence[InstanceType]) -> Catalog
 
 
 def without_dates(catalog: Catalog, too_old: Callable[[str], bool]) -> Catalog:
-    """The catalog without the offers whose price is of a date that is too old."""
+    """The catalog without offers whose price is too old."""
     dates = catalog.offers.as_of
     old = {date for date in set(dates) if too_old(date)}
     if not old:

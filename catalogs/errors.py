@@ -1,4 +1,4 @@
-"""What a catalog can refuse; `recommender.errors` shows these next to its own."""
+"""The errors of catalogs; `recommender.errors` adds its own."""
 
 from typing import Literal
 
@@ -14,7 +14,7 @@ ProviderFault = Literal[
 
 
 class RecommendError(Exception):
-    """A refusal that a user can act on: what failed, the value, why, what to do."""
+    """An error that a user can act on: what failed, the value, why, what to do."""
 
 
 class CatalogError(RecommendError):
@@ -22,9 +22,9 @@ class CatalogError(RecommendError):
 
 
 class ProviderError(CatalogError):
-    """A provider could not be read; `fault` says of what kind the reason is.
+    """A provider could not be read; `fault` is the kind of reason.
 
-    The message never holds a credential, nor a URL with its query.
+    The message never contains a credential, or a URL with its query.
     """
 
     def __init__(self, provider: str, fault: ProviderFault, reason: str) -> None:

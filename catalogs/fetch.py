@@ -1,4 +1,4 @@
-"""Gets what an address serves: over https only, within limits of size and of time in all."""
+"""Downloads files over https only, within limits on size and total time."""
 
 import time
 from collections.abc import Callable
@@ -22,11 +22,11 @@ _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 def silent(message: str) -> None:
-    """Progress that nobody reads."""
+    """A progress callback that does nothing."""
 
 
 def get_within(total_s: float, say: Say = silent) -> Get:
-    """A function that gets files, all of them together within a time."""
+    """Make a function that downloads files within a total time."""
     stop_at = time.monotonic() + total_s
     return lambda address, most: fetch(address, most, stop_at - time.monotonic(), say)
 
@@ -34,7 +34,7 @@ def get_within(total_s: float, say: Say = silent) -> Get:
 def fetch(
     address: str, most: int, within_s: float, say: Say = silent, look_s: float = _LOOK_S
 ) -> bytes:
-    """Get what an address serves, telling how much has come where that takes long.
+    """Download a file, reporting progress if it is slow.
 
     A server that answers a byte at a time, head or content, is left behind.
 
@@ -98,7 +98,7 @@ class _SameScheme(HTTPRedirectHandler):
 
 
 def check_address(address: str) -> None:
-    """Refuse an address that is none, or that leads anywhere but to https or this machine.
+    """Refuse an invalid address, and any that is neither https nor this machine.
 
     Raises:
         CatalogError: it is so.

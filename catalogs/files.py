@@ -23,11 +23,11 @@ _ASIDE = ".recommend-"  # a name that nobody else has, however long that of the 
 
 
 def no_step(step: str) -> None:
-    """Nothing happens at a step."""
+    """A step callback that does nothing."""
 
 
 def write_new(path: Path, content: bytes, like: os.stat_result | None = None) -> None:
-    """Write a file that nobody reads yet, and wait until the disk has it.
+    """Write a file that nobody reads yet, and wait until it is on disk.
 
     Its mode and owner are those of the file that it is to replace.
     """
@@ -61,7 +61,7 @@ def replace_file(path: Path, content: bytes) -> None:
 
 
 def prepare(path: Path, content: bytes) -> Path:
-    """Write what shall replace a file next to it; taking its place then needs no room.
+    """Write the replacement of a file next to it; renaming it then needs no space.
 
     Nobody can lay something in its way: the name is drawn, and never opened where it exists.
     """
@@ -79,7 +79,7 @@ def prepare(path: Path, content: bytes) -> Path:
 
 
 def remove_left_overs(folder: Path) -> None:
-    """Remove what writers left that were stopped; to be called while nobody else writes there."""
+    """Remove temporary files of interrupted writers; call it while nobody else writes there."""
     for path in folder.glob(f"{_ASIDE}*"):
         path.unlink(missing_ok=True)
 
@@ -111,7 +111,7 @@ def _take_after(handle: int, like: os.stat_result) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Wait until the disk knows the names in a folder."""
+    """Wait until the names in a folder are on disk."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -120,9 +120,10 @@ def sync_folder(folder: Path) -> None:
 
 
 def gzipped(content: bytes) -> bytes:
-    """Pack bytes as gzip without a date.
+    """Compress bytes as gzip without a date.
 
-    Python 3.13 writes an unknown system into the header, those before it Unix, and so do we.
+    Python 3.13 writes an unknown system into the header, earlier versions Unix; we always write
+    Unix.
     """
     packer = zlib.compressobj(9, wbits=31)
     packed = packer.compress(content) + packer.flush()
@@ -130,7 +131,7 @@ def gzipped(content: bytes) -> bytes:
 
 
 def parse_json(text: str | bytes) -> Any:
-    """Read JSON.
+    """Parse JSON.
 
     Raises:
         ValueError: it is none, holds more than a program can, or lists lie in lists deeper than

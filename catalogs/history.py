@@ -56,7 +56,7 @@ class Difference:
     gone_types: tuple[tuple[str, str], ...]
 
     def counts(self) -> dict[tuple[str, str], tuple[int, int, int]]:
-        """Added, gone and repriced offers by provider and market."""
+        """Added, removed and repriced offers by provider and market."""
         columns = (
             Counter((o.provider, o.market) for o in self.added),
             Counter((o.provider, o.market) for o in self.gone),
@@ -109,16 +109,16 @@ class PricePoint:
 
 
 def unheard(message: str) -> None:
-    """Nobody asks what was damaged."""
+    """A callback for damaged files that does nothing."""
 
 
 def can_keep() -> bool:
-    """Whether the library that writes and reads Parquet is installed."""
+    """Whether the library for Parquet is installed."""
     return find_spec("pyarrow") is not None
 
 
 def keep(store: Store) -> tuple[str, ...]:
-    """Write the history of every kept version that has none yet; give the versions' names.
+    """Write the history of every kept version without one; return the names of these versions.
 
     To be called inside `write_lock`. A version whose writer was stopped between publishing and
     this gets its history at the next call.
@@ -145,8 +145,8 @@ def points(
 ) -> list[PricePoint]:
     """All known prices of a machine in a region, oldest first.
 
-    From the Parquet files, and from the versions that are kept; `damaged` is told of each file
-    or version that cannot be read.
+    From the Parquet files and the versions that are kept; `damaged` is called for each file or
+    version that cannot be read.
     """
     found = {
         (p.date, p.provider, p.zone, p.market): p
@@ -159,9 +159,9 @@ def points(
 def recent_prices(
     store: Store, wanted: Iterable[Key], newest: int
 ) -> dict[Key, tuple[tuple[str, float], ...]]:
-    """Day and price of offers in the newest kept versions, oldest first; damaged ones are left out.
+    """Day and price of offers in the newest kept versions, oldest first, without damaged ones.
 
-    An offer that was read once stands once, however many versions carry its price on.
+    An offer that was read once is listed once, however many versions repeat its price.
     """
     keys = set(wanted)
     found: dict[Key, dict[str, float]] = {key: {} for key in keys}

@@ -1,4 +1,4 @@
-"""Instance types by name, of which a user's own are made when they are asked for.
+"""Instance types by name; those of a user's own machines are created on demand.
 
 A list of a hundred thousand own machines describes a few dozen kinds of hardware.
 """
@@ -13,7 +13,7 @@ Key = tuple[str, str]  # (provider, name)
 
 
 class InstanceTypes(Mapping[Key, InstanceType]):
-    """Instance types of a catalog, and own machines told by another with the same hardware."""
+    """Instance types of a catalog, and own machines that refer to one with the same hardware."""
 
     def __init__(self, listed: Mapping[Key, InstanceType], own: Mapping[str, OwnMachine]) -> None:
         self._listed = listed
@@ -39,6 +39,6 @@ class InstanceTypes(Mapping[Key, InstanceType]):
         return sum(1 for _ in self)
 
     def like(self, key: Key) -> Key:
-        """The machine with the hardware of one: the same for own ones that differ by name alone."""
+        """The representative machine with the same hardware; own machines may share one."""
         own = self._own.get(key[1]) if key[0] == OWN else None
         return key if own is None else (OWN, own.instance_type)

@@ -1,4 +1,4 @@
-"""Reads a catalog folder: checked as a whole before a single figure is used."""
+"""Reads a catalog folder, and checks all of it before any figure is used."""
 
 import csv
 import gzip
@@ -30,7 +30,7 @@ Columns = dict[str, Sequence[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Raw:
-    """A catalog folder, read and checked file by file but not yet as a whole."""
+    """A catalog folder whose files were checked one by one, but not yet together."""
 
     folder: Path
     tables: Mapping[str, Columns]
@@ -45,8 +45,8 @@ def load_snapshot() -> Catalog:
 def load(path: Path) -> Catalog:
     """Load a catalog from its folder or its manifest.
 
-    A catalog of one's own may hold only offers, instance types, GPUs and achieved speeds;
-    the other tables are then those of the shipped snapshot.
+    A catalog of one's own may contain only offers, instance types, GPUs and achieved speeds; the
+    other tables are then those of the shipped snapshot.
     """
     raw = _read_folder(path.parent if path.name == MANIFEST else path)
     missing = [name for name in REQUIRED if name not in raw.tables]

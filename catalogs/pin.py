@@ -1,4 +1,4 @@
-"""What an address demands of a manifest, and what is remembered of those who sign manifests.
+"""Verifies manifests against a checksum or key in the address, and remembers the last one seen.
 
     https://…/manifest.json#sha256=<64 hexadecimal digits>      this manifest and no other
     https://…/manifest.json#ed25519=<public key, base64>        whatever the key's owner signs
@@ -40,7 +40,7 @@ _INSTEAD = "ask whoever serves it which is right"
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A manifest, and what stands next to it to prove whose it is."""
+    """A manifest, with the files that prove its origin."""
 
     manifest: bytes
     signature: bytes = b""
@@ -48,13 +48,13 @@ class Served:
 
     @property
     def sha256(self) -> str:
-        """The checksum of the manifest, which holds those of all files."""
+        """The checksum of the manifest, which contains those of all files."""
         return hashlib.sha256(self.manifest).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The newest manifest that was seen of a key."""
+    """The newest manifest seen of a key."""
 
     key: str = ""  # base64; that of the address, or the last of its successors
     sequence: int = 0
@@ -63,13 +63,13 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """A checksum or a public key; empty where the address demands nothing."""
+    """A checksum or a public key; empty if the address requires neither."""
 
     sha256: str = ""
     ed25519: bytes = b""
 
     def check(self, served: Served, seen: Seen, now: datetime) -> Seen:
-        """Refuse a manifest that is not the one demanded; give what is to be remembered of it.
+        """Refuse a manifest that does not match; return what to remember of it.
 
         Raises:
             CatalogError: it has another checksum, no signature of the key, is older than one
@@ -94,7 +94,7 @@ class Pin:
 
 
 def pinned(address: str) -> tuple[str, Pin]:
-    """Take what an address demands from its end.
+    """Split the requirement from the end of an address.
 
     Raises:
         CatalogError: what follows "#" is no checksum and no key.
@@ -114,7 +114,7 @@ def pinned(address: str) -> tuple[str, Pin]:
 
 
 def successor_statement(new_key: bytes) -> bytes:
-    """What a key signs to name its successor; no manifest begins like it."""
+    """The text that a key signs to name its successor; no manifest begins like it."""
     return f"recommend-key {_text(new_key)}".encode()
 
 
@@ -188,7 +188,7 @@ def _refuse_replay(served: Served, sequence: int, seen: Seen) -> None:
 
 
 def default_signers() -> Path:
-    """Where is remembered what was seen of each key; not among what a cleaner may remove."""
+    """The folder with what was seen of each key; not in a cache that may be deleted."""
     from platformdirs import user_data_path
 
     return user_data_path("recommend", appauthor=False) / "signers"
@@ -201,7 +201,7 @@ class Signers:
     folder: Path
 
     def seen(self, pin: Pin) -> Seen:
-        """What was seen of a key; nothing at first, and nothing where none is demanded.
+        """What was seen of a key; nothing at first, or if no key is required.
 
         Raises:
             CatalogError: the file is damaged.
@@ -222,7 +222,7 @@ class Signers:
         return found
 
     def remember(self, pin: Pin, newest: Seen) -> tuple[str, ...]:
-        """Keep what was seen, for this key and its successor; say so where that fails."""
+        """Save what was seen, for this key and its successor; warn if that fails."""
         if not pin.ed25519:
             return ()
         from filelock import FileLock

@@ -1,7 +1,7 @@
-"""The cloud providers that this program knows, and the one place where one is entered.
+"""The registry of cloud providers.
 
-Plain data: every part of the program reads its names, labels and bounds here, and nothing is
-imported. The client of a provider lies in `providers/<name>/` and is found by name.
+It is plain data without imports: every part of the program reads names, labels and bounds here. The
+client of a provider is in `providers/<name>/` and is found by name.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ OWN = "own"  # machines outside the clouds, which no refresh renews
 
 @dataclass(frozen=True, slots=True)
 class SpotBounds:
-    """What the spot prices of a provider keep to."""
+    """Plausible ranges of a provider's spot prices."""
 
     share: tuple[float, float]  # of the on-demand price
     jump: float  # a factor since the last price above this one is flagged
@@ -29,9 +29,9 @@ class SpotBounds:
 
 @dataclass(frozen=True, slots=True)
 class PriceBounds:
-    """What the prices of a provider keep to, and what it must offer at least.
+    """Plausible ranges of a provider's prices, and the offers that must be present.
 
-    Nothing of a provider is published without them: measure them on a good price list, with room.
+    A provider without them is never published: measure them on a good price list, with some margin.
     """
 
     region_spread: tuple[float, float]  # on-demand over the median of the type's regions
@@ -43,7 +43,7 @@ class PriceBounds:
 
 @dataclass(frozen=True, slots=True)
 class ProviderInfo:
-    """A cloud provider: what it is called, where it rents machines, and what bounds its prices."""
+    """A cloud provider: its name, where it rents machines, and the bounds of its prices."""
 
     name: str  # as catalogs, flags and files write it; the folder of its client
     label: str  # as tables print it

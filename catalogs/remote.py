@@ -1,12 +1,12 @@
-"""Reads a catalog that somebody serves over HTTPS: manifest first, every file by its checksum.
+"""Reads a catalog over HTTPS: the manifest first, then every file by its checksum.
 
-What the address demands of the manifest (`pin.py`) holds for every read of it: of what the server
-answers, of the copy that is kept, and offline.
+The requirement of the address (`pin.py`) applies to every read: to the server's response, to the
+cached copy, and offline.
 
-A copy is kept in the user's cache folder under the checksum of the manifest. Where the server
-does not answer the last copy is used, and said so. Checksums protect from truncation and from
-half-written uploads, not from whoever can change the manifest: serve it from a place that only
-the right people write to, or demand a checksum or a signature in the address.
+A copy is kept in the user's cache folder under the checksum of the manifest. If the server does not
+answer, the last copy is used with a warning. Checksums protect from truncation and from
+half-written uploads, not from somebody who can change the manifest. So serve it from a place that
+only the right people can write to, or require a checksum or a signature in the address.
 """
 
 import hashlib
@@ -51,7 +51,7 @@ _ASIDE, _FILLED_S = ".new-", 3600.0  # what is older was left behind
 
 @dataclass(frozen=True, slots=True)
 class Remote:
-    """A catalog read from an address, and what was wrong on the way."""
+    """A catalog read from an address, and warnings about the reading."""
 
     catalog: Catalog
     notes: tuple[str, ...]
@@ -70,7 +70,7 @@ class _Demand:
 
 
 def default_cache() -> Path:
-    """Where copies lie."""
+    """The folder of cached copies."""
     from platformdirs import user_cache_path
 
     return user_cache_path("recommend") / "catalogs"
@@ -84,7 +84,7 @@ def load_remote(
     now: datetime | None = None,
     say: Say = silent,
 ) -> Remote:
-    """Load the catalog of https://…/manifest.json, telling how much has come where that is slow.
+    """Load the catalog of https://…/manifest.json, reporting progress if it is slow.
 
     Raises:
         CatalogError: the address is not allowed, what it serves is no catalog or not the one

@@ -26,7 +26,7 @@ GANG_KNEE = 8.0
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
-    """An accelerator: dense vendor peaks, and what matrix multiplication reaches on it."""
+    """An accelerator: dense vendor peaks, memory, power."""
 
     gpu: str  # short unique name as people write it: "H100", "A100-80GB", "L40S", "V100-32GB"
     vendor: str  # "nvidia", "amd", "aws", "intel", "google"
@@ -60,7 +60,7 @@ class Achieved:
 
 @dataclass(frozen=True, slots=True)
 class OwnSpeed(Achieved):
-    """A speed that the user measured, with what it replaces."""
+    """A speed that the user measured, and the shipped one it replaces."""
 
     shipped: Achieved | None  # None: the catalog has none
     memory_gb_per_s: float | None  # of the GPU, as the vendor counts; None: not measured
@@ -97,7 +97,7 @@ class InstanceType:
 
 @dataclass(frozen=True, slots=True)
 class OwnMachine(InstanceType):
-    """A machine of the user's, and what of it was taken of one in the catalog."""
+    """A user's own machine, and the hardware it takes from a catalog machine."""
 
     like: str  # "gcp a3-highgpu-8g"; "" where the catalog has no machine with its GPU
     assumed: tuple[str, ...]  # with the figures: "800 Gbit/s RDMA"
@@ -124,7 +124,7 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where figures come from and under which licence they were taken."""
+    """The origin of figures, and the licence under which they were taken."""
 
     source: int
     name: str
@@ -135,7 +135,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """How a provider names the quota of a family in a market."""
+    """A provider's name of the quota of a family in a market."""
 
     provider: Provider
     quota_family: str
@@ -149,7 +149,7 @@ class Quota:
 
 @dataclass(frozen=True, slots=True)
 class Fee:
-    """A price per unit besides the machine: disks, addresses, storage, egress."""
+    """A price per unit in addition to the machine: disks, addresses, storage, egress."""
 
     provider: Provider
     item: str  # "boot_disk_gib_month", "ipv4_hour", "storage_gib_month", "egress_region_gb", ...
@@ -175,11 +175,11 @@ class BillingRule:
 
 @dataclass(frozen=True, slots=True)
 class SpotClass:
-    """How spot capacity of a kind of machine comes and goes (docs/models.md).
+    """Availability of spot capacity of a kind of machine (docs/models.md).
 
-    Runs are lognormal around their mean; a gang of n machines is interrupted at
-    λ·(1 + (n-1)(1-ρ)), and is there a share `availability` of the time, which falls by
-    `availability_slope` per doubling of 1 + (n-1)/GANG_KNEE.
+    Runs are lognormal around their mean. A gang of n machines is interrupted at λ·(1 + (n-1)(1-ρ)),
+    and is up a share `availability` of the time, which falls by `availability_slope` per doubling
+    of 1 + (n-1)/GANG_KNEE.
     """
 
     spot_class: str  # "h100", "v100", "v100x8", "a10g", ...
@@ -229,7 +229,7 @@ class StartUp:
 
 @dataclass(frozen=True, slots=True)
 class Obtainability:
-    """Chance that an on-demand machine of eight GPUs is served at once, else the median wait."""
+    """Chance of an on-demand machine with eight GPUs at once, and the median wait otherwise."""
 
     gpus: tuple[str, ...]
     share_at_once: float

@@ -15,7 +15,7 @@ from recommender.catalogs.tables import SCHEMA_VERSION, TABLES, Row, Table, cell
 
 
 def csv_of_table(table: Table, rows: Iterable[Row]) -> str:
-    """Write rows as CSV, sorted by what identifies them."""
+    """Write rows as CSV, sorted by their identity."""
     out = io.StringIO(newline="")
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(table.columns)
@@ -25,13 +25,13 @@ def csv_of_table(table: Table, rows: Iterable[Row]) -> str:
 
 
 def bytes_of_table(table: Table, rows: Iterable[Row]) -> bytes:
-    """Give the content of a table's file; gzip without a date, so that it repeats."""
+    """The content of a table's file; gzip without a date, so that it is reproducible."""
     content = csv_of_table(table, rows).encode()
     return gzipped(content) if _zipped(table) else content
 
 
 def write_catalog(folder: Path, tables: Mapping[str, Sequence[Row]]) -> Path:
-    """Write the tables into a folder and give the path of its manifest."""
+    """Write the tables into a folder and return the path of its manifest."""
     folder.mkdir(parents=True, exist_ok=True)
     entries = {}
     for name in sorted(tables):
@@ -44,7 +44,7 @@ def write_catalog(folder: Path, tables: Mapping[str, Sequence[Row]]) -> Path:
 
 
 def table_bytes(table: Table, rows: Sequence[Row]) -> bytes:
-    """Give the content of a table's file; refuse two rows of one identity.
+    """The content of a table's file; refuse two rows with the same identity.
 
     Raises:
         ValueError: two rows have the same identity.
@@ -54,7 +54,7 @@ def table_bytes(table: Table, rows: Sequence[Row]) -> bytes:
 
 
 def manifest_entry(content: bytes, rows: int) -> dict[str, str | int]:
-    """What a manifest says of a file."""
+    """A file's entry in the manifest."""
     return {"rows": rows, "sha256": hashlib.sha256(content).hexdigest()}
 
 

@@ -1,4 +1,4 @@
-"""The store of catalog versions: which there are, which holds, and how one is published.
+"""The store of catalog versions: which exist, which is current, and how one is published.
 
 A store is a folder:
 
@@ -85,7 +85,7 @@ class Store:
 
     @property
     def folder(self) -> Path:
-        """Where the versions lie."""
+        """The folder of the versions."""
         return self.root / VERSIONS
 
     def path(self, name: str) -> Path:
@@ -103,7 +103,7 @@ class Store:
         return tuple(sorted(found, key=sequence))
 
     def current(self) -> str | None:
-        """The name of the version that holds; none in a store without any.
+        """The name of the current version; none in an empty store.
 
         Raises:
             StoreError: the pointer is damaged.
@@ -120,7 +120,7 @@ class Store:
         return name
 
     def current_or_newest(self) -> str | None:
-        """The version that holds, or the newest where the pointer is damaged or gone."""
+        """The current version, or the newest if the pointer is damaged or missing."""
         try:
             held = self.current()
         except StoreError:
@@ -128,7 +128,7 @@ class Store:
         return held or max(self.names(), key=sequence, default=None)
 
     def manifest(self, name: str) -> dict[str, Any]:
-        """What the manifest of a version says; the version's name holds its checksum.
+        """The manifest of a version; the version's name contains its checksum.
 
         Raises:
             StoreError: there is none, or it is damaged.
@@ -150,7 +150,7 @@ class Store:
         return fetch_times_of(self.manifest(name))
 
     def report(self, name: str) -> dict[str, Any]:
-        """The report of the refresh that made a version; empty where there is none."""
+        """The report of the refresh that made a version; empty if there is none."""
         return _json(self.path(name) / REPORT)
 
     def last_attempt(self) -> dict[str, Any]:
@@ -160,7 +160,7 @@ class Store:
 
 @dataclass(frozen=True, slots=True)
 class LoadedVersion:
-    """The catalog that holds, where it is from, and what had to be passed over."""
+    """The current catalog, its origin, and versions that could not be used."""
 
     catalog: "Catalog"
     name: str  # of the version; "" for the shipped snapshot
@@ -191,7 +191,7 @@ def fetch_times_of(manifest: Mapping[str, Any]) -> tuple[FetchTime, ...]:
 
 
 def newest_good(store: Store) -> LoadedVersion:
-    """Load the version that holds; where it is damaged the one before, then the snapshot."""
+    """Load the current version; if it is damaged the previous one, then the snapshot."""
     from recommender.catalogs.load import (
         load,
         load_snapshot,  # the name alone of a version needs no table
@@ -243,13 +243,13 @@ class VersionFiles:
 
     @property
     def sha256(self) -> str:
-        """The checksum of the manifest, which holds those of all tables."""
+        """The checksum of the manifest, which contains those of all tables."""
         return hashlib.sha256(self.files[MANIFEST]).hexdigest()
 
 
 @contextmanager
 def write_lock(store: Store, wait_s: float = 10.0) -> Iterator[None]:
-    """Hold the store for writing.
+    """Lock the store for writing.
 
     Raises:
         StoreError: another program writes to it, or the folder cannot be written.
@@ -273,7 +273,7 @@ def write_lock(store: Store, wait_s: float = 10.0) -> Iterator[None]:
 
 
 def publish(store: Store, content: VersionFiles, now: datetime, at: Step = no_step) -> str:
-    """Make a version the one that holds, and give its name; to be called inside `writing`.
+    """Make a version current, and return its name; call it inside `write_lock`.
 
     Raises:
         StoreError: the disk is full or fails; the version that held before still does.
@@ -293,12 +293,12 @@ def publish(store: Store, content: VersionFiles, now: datetime, at: Step = no_st
 
 
 def set_current(store: Store, name: str) -> None:
-    """Let a version hold."""
+    """Make a version current."""
     replace_file(store.root / CURRENT, f"{name}\n".encode())
 
 
 def prune(store: Store) -> None:
-    """Remove all but the newest versions; the one that holds always stays."""
+    """Remove all but the newest versions; the current one always stays."""
     held = store.current_or_newest()
     old = store.names()[:-GENERATIONS]
     for name in old:
@@ -307,7 +307,7 @@ def prune(store: Store) -> None:
 
 
 def roll_back(store: Store, to: str | None = None) -> str:
-    """Let an earlier version hold again, by default the last good one before; give its name.
+    """Make an earlier version current, by default the last good one before; return its name.
 
     Raises:
         StoreError: there is no such version.
@@ -327,7 +327,7 @@ def roll_back(store: Store, to: str | None = None) -> str:
 
 
 def check(store: Store, name: str) -> None:
-    """Refuse a version that readers would pass over.
+    """Refuse a version that readers would skip.
 
     Raises:
         CatalogError: it is damaged.
@@ -348,7 +348,7 @@ def _last_good_before(store: Store) -> str:
 
 
 def next_number(store: Store) -> int:
-    """The sequence number of the version that is published next."""
+    """The sequence number of the next version."""
     held = store.current_or_newest()
     return max(map(sequence, [*store.names(), *([held] if held else [])]), default=0) + 1
 

@@ -70,7 +70,7 @@ class Table:
         return tuple(field.name for field in fields(self.row))
 
     def identity(self) -> Callable[[Any], Any]:
-        """Give a function from a row to what identifies it."""
+        """A function from a row to its identity."""
         return attrgetter(*self.key)
 
 
@@ -98,7 +98,7 @@ TABLES = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """How the text of one column becomes values, and the other way round."""
+    """Conversion of one column between text and values."""
 
     name: str
     parse: Callable[[Sequence[str]], Sequence[Any]]

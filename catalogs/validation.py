@@ -1,10 +1,9 @@
-"""What a catalog must satisfy before anybody plans with it, and before it is published.
+"""Validity rules of a catalog, for use and for publication.
 
-`hard_problems` hold for every catalog, somebody's own included, and are looked for at each load;
-`publication_problems` for the public clouds, before a catalog of them is published. The bounds of
-a provider's prices are those of its `ProviderInfo`: what was measured on good catalogs of 2026,
-with room; each has caught a catalog that somebody published wrong (docs/catalog.md). Only a user's
-own machines have none.
+`hard_problems` apply to every catalog, including a user's own, at each load; `publication_problems`
+to the public clouds, before publication. The bounds of a provider's prices are in its
+`ProviderInfo`: measured on good catalogs of 2026, with some margin; each has caught a catalog that
+somebody published wrong (docs/catalog.md). A user's own machines have no bounds.
 """
 
 import csv
@@ -29,7 +28,7 @@ _MOST_BYTES = 1_000_000  # of a table of canaries; ours has 2,000
 
 
 def hard_problems(catalog: "Catalog") -> list[str]:
-    """List what makes a catalog unusable; empty for a good one."""
+    """List what makes a catalog unusable; empty for a valid one."""
     return [
         *_bad_types(catalog),
         *_bad_speeds(catalog),
@@ -131,7 +130,7 @@ Prices = dict[tuple[str, str, str], float]  # on-demand USD by (provider, type, 
 
 
 def publication_problems(catalog: Catalog) -> list[str]:
-    """List what keeps a catalog from being published; empty for a good one."""
+    """List what prevents publication; empty for a good catalog."""
     prices = on_demand_prices(catalog)
     return [
         *hard_problems(catalog),
@@ -177,7 +176,7 @@ def missing_offers(catalog: Catalog, providers: Iterable[str] = CLOUDS) -> Itera
 def lost_offers(
     catalog: Catalog, last: Catalog, providers: Iterable[str] = CLOUDS
 ) -> Iterator[str]:
-    """Find providers of which hardly half of the offers are left: none of them renews itself so."""
+    """Find providers that lost about half of their offers, which no renewal explains."""
     now, before = Counter(catalog.offers.provider), Counter(last.offers.provider)
     for provider in providers:
         if now[provider] < (1 - _MOST_LOST) * before[provider]:
@@ -235,9 +234,9 @@ def odd_between_clouds(catalog: Catalog, prices: Prices) -> Iterator[str]:
 
 
 def falling_prices(catalog: Catalog, prices: Prices) -> Iterator[str]:
-    """Find machines that cost no more than another with fewer of the same GPUs.
+    """Find machines that cost no more than others with fewer of the same GPUs.
 
-    Host size drives the price of small machines, so the cheapest of each GPU count counts.
+    Host size drives the price of small machines, so the cheapest of each GPU count is compared.
     """
     cheapest: dict[tuple[str, str, str], dict[int, float]] = defaultdict(dict)
     for (provider, name, region), usd in prices.items():
@@ -264,7 +263,7 @@ def dead_canaries(prices: Prices, canaries: Iterable["Canary"] | None = None) ->
 
 @dataclass(frozen=True, slots=True)
 class Canary:
-    """An on-demand price that somebody else has read, with its date and source."""
+    """An on-demand price from an independent reader, with its date and source."""
 
     provider: str
     instance_type: str

@@ -1,1 +1,1 @@
-"""The providers: one folder each, and the contract that all of them keep."""
+"""The providers: one folder each, and their common contract."""

@@ -1,4 +1,4 @@
-"""Finds the clients of the providers by name; each is imported only when it is asked for."""
+"""Finds the clients of the providers by name; each is imported at first use."""
 
 from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
@@ -11,7 +11,7 @@ Maker = Callable[[], Provider]
 
 
 def makers(names: Iterable[str] = CLOUDS) -> Mapping[str, Maker]:
-    """What makes the client of each provider, once it is needed."""
+    """The constructor of each provider's client, imported at first use."""
     return {name: _maker(name) for name in names}
 
 

@@ -1,4 +1,4 @@
-"""What a provider is asked for, and what it hands over: the contract of a refresh.
+"""The contract between a refresh and the client of a provider: request and result.
 
 A client of a provider is a module `providers/<name>/provider.py` (aws, gcp, azure) with a function
 `provider() -> Provider` that takes nothing: credentials come from the standard chains, from an
@@ -31,7 +31,7 @@ OFFERS: frozenset[Part] = frozenset({"on_demand", "spot", "reserved_block"})
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a refresh asks one provider for.
+    """What a refresh requests from one provider.
 
     `types` are the machines of this provider that the catalog can describe, by name: offers of
     other machines need a row in `Fetched.types`. `gpus` are all GPUs that are known, by short
@@ -50,17 +50,17 @@ class Wanted:
 
     @property
     def listed_markets(self) -> frozenset[Market]:
-        """The markets with a price list, on demand and spot, as far as they are wanted."""
+        """The requested markets with a price list: on demand and spot."""
         listed: tuple[Market, ...] = ("on_demand", "spot")
         return frozenset(market for market in listed if market in self.parts)
 
     @property
     def today(self) -> str:
-        """The date that a price fetched now is `as_of`."""
+        """The `as_of` date of a price fetched now."""
         return self.now.date().isoformat()
 
     def check_time(self, provider: str) -> None:
-        """Refuse to go on after the deadline; to be called before every call.
+        """Raise after the deadline; call it before every request.
 
         Raises:
             ProviderError: of kind "timeout".
@@ -71,7 +71,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Quarantined:
-    """Something read that was not understood or not believed, and so is not offered."""
+    """A row that was not understood or not accepted, and so is not offered."""
 
     provider: str
     what: str  # names the row: instance type, region, SKU description, usage type
@@ -81,7 +81,7 @@ class Quarantined:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A place that could not be read; its last good offers stay, with their own age."""
+    """A region that could not be read; its last good offers stay, with their own age."""
 
     region: str  # "" for all regions of the market
     market: Market | Literal[""]  # "" for all markets of the region
@@ -90,7 +90,7 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class UnknownType:
-    """A machine with a GPU that the catalog cannot describe, so cannot plan with."""
+    """A machine with a GPU that the catalog cannot describe, so plans cannot use it."""
 
     instance_type: str
     gpu: str  # as the provider names it
@@ -101,7 +101,7 @@ class UnknownType:
 
 @dataclass(frozen=True, slots=True)
 class QuotaValue:
-    """How much an account may run; the row of a quota file (`--quota`)."""
+    """How much an account may run: a row of a quota file (`--quota`)."""
 
     provider: str
     family: str  # the provider's own name of the quota, as in the catalog's quotas table
@@ -113,7 +113,7 @@ class QuotaValue:
 
 @dataclass(frozen=True, slots=True)
 class Counters:
-    """What a fetch took."""
+    """The cost of a fetch: requests, bytes, rows."""
 
     calls: int = 0
     retries: int = 0
@@ -125,7 +125,7 @@ class Counters:
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """What a provider handed over.
+    """The result of a provider's fetch.
 
     `offers` name their `source` by a number of `sources` in this fetch (from 1 on); the
     store renumbers them, and knows a source again by its words: they hold no date. `as_of` of
@@ -162,7 +162,7 @@ class Provider(Protocol):
         """The provider as catalogs name it: "aws", "gcp", "azure"."""
 
     def fetch(self, wanted: Wanted) -> Fetched:
-        """Read everything that is wanted.
+        """Read everything requested.
 
         Raises:
             ProviderError: where nothing can be handed over: no credentials, no connection,
@@ -174,7 +174,7 @@ T = TypeVar("T")
 
 
 class ThreadResult(Generic[T]):
-    """Takes what a thread hands over, or what it failed with."""
+    """The result of a thread, or its failure."""
 
     def __init__(self) -> None:
         self.future: Future[T] = Future()

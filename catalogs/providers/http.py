@@ -1,8 +1,8 @@
 """Reads JSON and files over HTTPS: deadline, size limit, retries, copies of unchanged files.
 
-A copy is one file: a line of JSON (address, validators, checksum), then the content, gzipped. It
-is used only where the server itself says that the file is still the same (304 Not Modified), so
-what is read from it is as true today as what is sent.
+A copy is one file: a line of JSON (address, validators, checksum), then the content, gzipped. It is
+used only if the server confirms that the file is unchanged (304 Not Modified), so it is as current
+as a download.
 """
 
 import gzip
@@ -33,7 +33,7 @@ _MOST_BYTES = 64_000_000  # of one answer; the largest real one, all machine typ
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """What an address served before, and the headers that ask whether it still does."""
+    """An earlier response of an address, and the headers that ask whether it is still valid."""
 
     content: bytes
     headers: Mapping[str, str]
@@ -46,7 +46,7 @@ class Copies:
     folder: Path | None
 
     def find(self, name: str, url: str) -> Copy | None:
-        """The copy of an address; None without one, or where it is damaged."""
+        """The copy of an address; None if there is none or it is damaged."""
         if self.folder is None:
             return None
         try:
@@ -60,7 +60,7 @@ class Copies:
         return Copy(content, headers) if same and headers else None
 
     def keep(self, name: str, url: str, answered: Mapping[str, str], content: bytes) -> None:
-        """Keep what an address has served to its end; a full disk costs only the copy."""
+        """Save a complete response; a full disk loses only the copy."""
         headers = {ask: answered[said] for said, ask in VALIDATORS.items() if answered.get(said)}
         if self.folder is None or not headers:
             return
@@ -78,7 +78,7 @@ _AGAIN = frozenset({429, 500, 502, 503, 504})
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How often a call is tried, and how long one waits in between."""
+    """The number of tries of a call, and the waits between them."""
 
     tries: int = 6
     first_wait_s: float = 1.0
@@ -96,7 +96,7 @@ class _Passing(Exception):
 
 
 class Web:
-    """Calls one provider's addresses and counts what that took."""
+    """Calls one provider's addresses, and counts requests and bytes."""
 
     def __init__(
         self,
@@ -118,7 +118,7 @@ class Web:
             self._client.close()
 
     def json(self, address: str, body: object = None, form: Mapping[str, str] | None = None) -> Any:
-        """Get an address, or post a body or a form to it, and read the JSON that it answers.
+        """Send a GET request, or POST a body or a form, and parse the JSON response.
 
         Raises:
             ProviderError: after all tries, or at once where trying again cannot help.

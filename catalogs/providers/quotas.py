@@ -1,4 +1,4 @@
-"""Quotas of an account: as read of a provider, and as the file that `--quota` reads."""
+"""Quotas of an account, as read from a provider and in the format of `--quota`."""
 
 import csv
 import io
@@ -14,7 +14,7 @@ _COLUMNS = ("provider", "family", "market", "region", "unit", "amount")
 
 
 def quota_text(quotas: Sequence[QuotaValue]) -> str:
-    """The quotas as CSV, sorted, the same bytes each time."""
+    """The quotas as sorted CSV, the same bytes each time."""
     out = io.StringIO(newline="")
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(_COLUMNS)
@@ -25,14 +25,14 @@ def quota_text(quotas: Sequence[QuotaValue]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class QuotasRead:
-    """What an account may run, and what could not be read of it."""
+    """The quotas of an account, and what could not be read."""
 
     values: tuple[QuotaValue, ...]
     failed: tuple[Failed, ...]
     warnings: tuple[str, ...]
 
     def as_fetched(self, provider: str, wanted: Wanted, counters: Counters) -> Fetched:
-        """The quotas as what a provider hands over."""
+        """The quotas as the result of a provider."""
         return Fetched(
             provider=provider,
             started=wanted.now,

@@ -1,6 +1,6 @@
-"""Takes secrets out of text that others wrote: error messages, warnings, names.
+"""Removes secrets from text that others wrote: error messages, warnings, names.
 
-Clients keep credentials out of their messages; this is the second lock on the same door.
+Clients keep credentials out of their messages; this is a second line of defence.
 """
 
 import os
@@ -28,7 +28,7 @@ def redacted(text: str) -> str:
 
 
 def hider(env: Mapping[str, str] = os.environ) -> Callable[[str], str]:
-    """A function that takes secrets out of many texts; it knows the environment of now."""
+    """A function that removes secrets from many texts, using the current environment."""
     secrets = sorted(_secrets(env), key=len, reverse=True)
     values = re.compile("|".join(map(re.escape, secrets))) if secrets else None
 

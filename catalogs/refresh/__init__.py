@@ -1,1 +1,1 @@
-"""Asks the providers for today's offers, checks them and publishes a new catalog version."""
+"""Reads today's offers from the providers, checks them and publishes a new catalog version."""

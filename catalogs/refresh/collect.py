@@ -1,4 +1,4 @@
-"""Asks several providers at once; what one of them does wrong never touches another."""
+"""Fetches from several providers in parallel, isolating the failures of each."""
 
 import logging
 import time
@@ -19,7 +19,7 @@ _PROVIDER_S, _TOTAL_S = 600.0, 1200.0
 
 @dataclass(frozen=True, slots=True)
 class Deadlines:
-    """How long a call, a provider and all of them together may take."""
+    """The time limits of a call, of a provider, and of all of them together."""
 
     call_s: float = 30.0
     provider_s: float = _PROVIDER_S
@@ -41,9 +41,9 @@ def collect(
     deadlines: Deadlines = Deadlines(),
     clock: Callable[[], float] = time.monotonic,
 ) -> dict[str, Collected]:
-    """Ask every provider in a thread of its own and wait until they answer or time is over.
+    """Fetch from every provider in its own thread, and wait until they finish or time is over.
 
-    A client that ignores its deadline is left behind: its answer is not used.
+    The result of a client that ignores its deadline is not used.
     """
     for name in ("boto3", "botocore", "urllib3", "google", "httpx", "httpcore"):
         logging.getLogger(name).setLevel(logging.WARNING)  # below, they log requests with keys

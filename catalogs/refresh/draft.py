@@ -1,4 +1,4 @@
-"""A catalog version before it is published: the last good one with some providers renewed."""
+"""A catalog version before publication: the last good one with some providers renewed."""
 
 import hashlib
 import json
@@ -30,7 +30,7 @@ _WRITTEN = ("offers", "instance_types", "sources")
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What differs from the shipped tables: offers, machines, sources and when they were read."""
+    """The differences from the shipped tables: offers, machines, sources, fetch times."""
 
     offers: Mapping[str, tuple[Offer, ...]]  # by provider
     types: tuple[InstanceType, ...]  # machines that the shipped table does not hold
@@ -39,7 +39,7 @@ class Draft:
 
 
 def start_draft(base: Catalog, last: Catalog, fetch_times: Sequence[FetchTime]) -> Draft:
-    """The last good version on the tables that this program ships."""
+    """The last good version on the shipped tables."""
     numbers = _Numbers(base.sources, last.sources)
     by_key = last.source_by_key
     grouped: dict[str, list[Offer]] = {}
@@ -64,7 +64,7 @@ def start_draft(base: Catalog, last: Catalog, fetch_times: Sequence[FetchTime]) 
 
 
 def shipped_fetch_times(catalog: Catalog) -> tuple[FetchTime, ...]:
-    """The ages of a catalog that no refresh has made: of its newest prices."""
+    """The fetch times of a catalog without a refresh: the dates of its newest prices."""
     return tuple(
         FetchTime(
             d.provider, d.market, "", f"{d.newest}T00:00:00Z", "from the shipped snapshot", False
@@ -74,9 +74,9 @@ def shipped_fetch_times(catalog: Catalog) -> tuple[FetchTime, ...]:
 
 
 def with_newer_shipped(draft: Draft, base: Catalog) -> Draft:
-    """The draft with the shipped offers of each provider that was last read before those were.
+    """Replace a provider's offers by the shipped ones if those are newer.
 
-    After an upgrade of this program, of a provider that no refresh can read any more.
+    This matters after an upgrade, for a provider that no refresh can read any more.
     """
     new = shipped_fetch_times(base)
     offers, fetch_times = dict(draft.offers), list(draft.fetch_times)
@@ -90,7 +90,7 @@ def with_newer_shipped(draft: Draft, base: Catalog) -> Draft:
 
 
 def with_fetched(draft: Draft, base: Catalog, fetched: Fetched, validated: ValidatedRows) -> Draft:
-    """The draft with the offers of one provider renewed where they were read."""
+    """Replace the offers of one provider by the fetched ones, where it was read."""
     numbers = _Numbers(base.sources, draft.sources)
     own = {source.source: numbers.of(source) for source in fetched.sources}
     described = min(own.values(), default=0)
@@ -113,7 +113,7 @@ def with_fetched(draft: Draft, base: Catalog, fetched: Fetched, validated: Valid
 
 
 def with_reason(draft: Draft, provider: str, reason: str) -> Draft:
-    """The draft as it was, saying why a provider's offers are not of this refresh."""
+    """The unchanged draft, with the reason why a provider was not renewed."""
     fetch_times = tuple(
         replace(f, reason=reason) if f.provider == provider else f for f in draft.fetch_times
     )
@@ -121,7 +121,7 @@ def with_reason(draft: Draft, provider: str, reason: str) -> Draft:
 
 
 def catalog_of(base: Catalog, draft: Draft) -> Catalog:
-    """The draft as a catalog."""
+    """Convert the draft to a catalog."""
     rows = [offer for name in sorted(draft.offers) for offer in draft.offers[name]]
     columns: dict[str, Any] = {
         each.name: list(map(attrgetter(each.name), rows)) for each in fields(Offers)
@@ -149,7 +149,7 @@ def usd_per_gpu(catalog: Catalog) -> dict[str, float]:
 
 
 def failure_reason(failed: Iterable[Failed], region: str, market: str) -> str:
-    """Why a region could not be read in a market; empty where it was."""
+    """Why a region could not be read in a market; empty if it was."""
     for place in failed:
         if place.region in ("", region) and place.market in ("", market):
             return place.reason or "could not be read"
@@ -268,7 +268,7 @@ def serialize_version(
     now: datetime,
     sequence: int,
 ) -> VersionFiles:
-    """Make the files of a version from the shipped folder and a draft."""
+    """Write the files of a version from the shipped folder and a draft."""
     files: dict[str, bytes] = {}
     entries: dict[str, Any] = {}
     for name, entry in _shipped(folder).items():

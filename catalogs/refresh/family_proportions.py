@@ -1,4 +1,4 @@
-"""Proportions between the prices of the sizes of one family, which give a misread size away.
+"""Price proportions between the sizes of a family, which reveal a misread size.
 
 A cloud prices the sizes of one family (g5.xlarge to g5.48xlarge) in the same proportion in every
 region. Measured on the prices of 2026 that ship, as the ratio of two sizes over its median over
@@ -28,8 +28,8 @@ Prices = Mapping[Place, float]
 class FamilyProportions:
     """Prices of one market by machine and region: today's, and the last good ones.
 
-    Proportions are taken from the last good prices where they hold them, so that a size that is
-    wrong in every region is seen as well.
+    Proportions come from the last good prices if these have them, so a size that is wrong in every
+    region is detected too.
     """
 
     def __init__(self, machines: Mapping[str, InstanceType], now: Prices, last: Prices) -> None:
@@ -45,7 +45,7 @@ class FamilyProportions:
         self._known: dict[tuple[str, str], float | None] = {}
 
     def out_of_proportion(self, place: Place, usd: float, most: float = OFF) -> str:
-        """Say what a price should be by most other sizes of the family; empty where it fits."""
+        """The price expected from most other sizes; empty if it fits."""
         ratios = [
             usd / (price * usual)
             for name, price in self._siblings(place)
@@ -57,7 +57,7 @@ class FamilyProportions:
         return f"{median(ratios) - 1:+.0%} next to {len(off)} of {len(ratios)} sizes of its family"
 
     def odd_per_gpu(self, place: Place, usd: float) -> str:
-        """Say how far USD per GPU of the sizes here are apart; empty where they are usual."""
+        """The ratio of USD per GPU between these sizes; empty if usual."""
         gpus = self._machines[place[0]].gpus
         cheapest: dict[int, float] = {gpus: usd / gpus} if gpus else {}
         for name, price in self._siblings(place):

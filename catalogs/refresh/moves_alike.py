@@ -1,14 +1,14 @@
-"""Prices that moved as prices do not: all by one factor, or from one region to another.
+"""Detects implausible joint price moves: all by one factor, or from one region to another.
 
 A tax, a currency or a discount on a whole list moves every price by the same factor, far less than
-any bound of a single price; two regions whose names were swapped each hold prices that are right
-for the other. Both show only against the last good prices as a whole. Real price changes come by
-machine: of 3,599 nightly steps of on-demand prices (GCP 2022-2026) 8 moved at all.
+any bound of a single price; two regions whose names were swapped each have valid prices of the
+other. Both are visible only in comparison with the last good prices as a whole. Real price changes
+come by machine: of 3,599 nightly steps of on-demand prices (GCP 2022-2026) 8 moved at all.
 
-Spot prices that a cloud posts do come by region: on 31 of 124 dates of 2022-2026 Google moved all
-of a region by one step (0.85 to 1.15), its on-demand prices standing still. So in a region they
-are odd only together with those, and otherwise told; those of an auction never move alike. Nor is
-it odd that the sizes of one family move as one: a region speaks with the voices of two at least.
+Posted spot prices do move by region: on 31 of 124 dates of 2022-2026 Google moved all of a region
+by one step (0.85 to 1.15) without its on-demand prices. So in a region they are implausible only
+together with those, and otherwise reported; auction prices never move alike. Sizes of one family
+may move as one: a region needs at least two families to be judged.
 """
 
 from collections import Counter, defaultdict
@@ -33,7 +33,7 @@ _EQUAL = 1e-6
 
 
 def factors_in_common(offers: Sequence[Offer], last: Sequence[Offer]) -> Iterator[str]:
-    """Say of each market whose prices moved by one factor by which."""
+    """For each market whose prices moved by one factor, this factor."""
     for market, ratios in sorted(_ratios(offers, last, lambda o: (o.market,)).items()):
         factor, share = _in_common(ratios)
         if len(ratios) >= _FEWEST and share >= _ALIKE and abs(factor - 1) > _MOVED:
@@ -46,7 +46,7 @@ def factors_in_common(offers: Sequence[Offer], last: Sequence[Offer]) -> Iterato
 def odd_regions(
     offers: Sequence[Offer], last: Sequence[Offer], machines: Mapping[str, InstanceType]
 ) -> Iterator[Failed]:
-    """Take regions whose prices moved by one factor, or to another's, as places that failed."""
+    """Treat regions whose prices moved by one factor, or to another's, as failed."""
     for step in _in_step(offers, last, machines):
         if not _usual(step, offers):
             yield Failed(step.region, "", step.said)
@@ -59,7 +59,7 @@ def odd_regions(
 def spot_steps(
     offers: Sequence[Offer], last: Sequence[Offer], machines: Mapping[str, InstanceType]
 ) -> Iterator[str]:
-    """Tell of regions whose posted spot prices moved by one factor."""
+    """Report regions whose posted spot prices moved by one factor."""
     for step in _in_step(offers, last, machines):
         if _usual(step, offers):
             yield f"{step.region}: {step.said}"

@@ -1,6 +1,6 @@
-"""Whether a provider's fetch as a whole is believed: counts, lowest prices, canaries, other clouds.
+"""Checks a provider's fetch as a whole: counts, lowest prices, canaries, other clouds.
 
-A fetch that trips one of these guards is not published; the provider's last good offers stay.
+A fetch that fails one of these checks is not published; the provider's last good offers stay.
 Bounds: of prices in `recommender.catalogs.registry`, of counts below; docs/refresh.md says why.
 """
 
@@ -36,13 +36,13 @@ _JUMPED = 0.20  # of the spot prices that can be compared
 
 @dataclass(frozen=True, slots=True)
 class LastVersion:
-    """What the last good version held of a provider, and which markets a refresh had read."""
+    """The last good version's rows of a provider, and the markets that a refresh had read."""
 
     offers: Sequence[Offer]
     fetch_times: Sequence[FetchTime]
 
     def comparable(self, market: str) -> bool:
-        """Whether the rows of a market were read by a refresh, so that counts compare."""
+        """Whether the rows of a market came from a refresh, so that counts compare."""
         return any(f.market == market and f.by_refresh for f in self.fetch_times)
 
 
@@ -51,7 +51,7 @@ SELLS_OUT = frozenset({"reserved_block"})
 
 
 def with_lost_regions(fetched: Fetched, validated: ValidatedRows, before: LastVersion) -> Fetched:
-    """Take a region that lost a fifth of its rows in silence as one that failed."""
+    """Treat a region that silently lost a fifth of its rows as failed."""
     lost = list(_lost_regions(fetched, validated, before))
     return replace(fetched, failed=(*fetched.failed, *lost)) if lost else fetched
 
@@ -62,7 +62,7 @@ def without_odd_regions(
     before: LastVersion,
     machines: Mapping[str, InstanceType],
 ) -> tuple[Fetched, ValidatedRows]:
-    """Take regions whose prices moved as prices do not as failed; believe no row of them."""
+    """Treat regions with implausible moves as failed, and drop their rows."""
     odd = tuple(odd_regions(validated.offers, before.offers, machines))
     told = spot_steps(validated.offers, before.offers, machines)
     regions = {place.region for place in odd}
@@ -90,7 +90,7 @@ def _lost_regions(
 def batch_problems(
     fetched: Fetched, validated: ValidatedRows, before: LastVersion, accept: bool
 ) -> Iterator[str]:
-    """Find too many rows lost, refused or moved."""
+    """Find whether too many rows were lost, refused or moved."""
     for market in sorted(fetched.markets - SELLS_OUT):
         if not accept and before.comparable(market):
             yield from _lost_rows(market, fetched, validated, before)
@@ -122,9 +122,9 @@ def _lost_rows(
 def catalog_problems(
     candidate: Catalog, last: Catalog, provider: str, canaries: Sequence[Canary]
 ) -> list[str]:
-    """Find what is wrong with a catalog of this provider's new offers and the others' last ones.
+    """Find problems of a catalog with this provider's new offers and the others' last ones.
 
-    What the last good catalog shows as well is not this fetch's fault.
+    Problems that the last good catalog has too are ignored.
     """
     known = {_kind(each) for each in _catalog_problems(last, on_demand_prices(last), provider, ())}
     prices = on_demand_prices(candidate)
@@ -151,7 +151,7 @@ def _catalog_problems(
 
 
 def merged_canaries(shipped: Sequence[Canary], own: Sequence[Canary]) -> tuple[Canary, ...]:
-    """The shipped canaries with those that a person has updated."""
+    """The shipped canaries, with updates from the store."""
     by_key: Mapping[tuple[str, str, str], Canary] = {
         (c.provider, c.instance_type, c.region): c for c in [*shipped, *own]
     }

@@ -1,4 +1,4 @@
-"""What fetched offers are measured against, and what was decided about each of them."""
+"""The reference prices for checks of fetched offers, and the verdicts on these offers."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ Place = tuple[str, str]  # instance type, region
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """What a fetch is measured against."""
+    """The reference values for a fetch."""
 
     provider: str
     types: Mapping[str, InstanceType]
@@ -30,7 +30,7 @@ class Reference:
 
 
 class Verdicts:
-    """Collects what was decided about rows, and what a person should be alerted to."""
+    """Collects verdicts on rows, and alerts for a person."""
 
     def __init__(self, reference: Reference) -> None:
         self.reference = reference
@@ -45,18 +45,18 @@ class Verdicts:
         self.quarantined.append(Quarantined(self.reference.provider, offer_name(offer), said, rule))
 
     def hold_back(self, offer: Offer, rule: str, reason: str) -> None:
-        """Quarantine an offer and keep the last good one in its place."""
+        """Quarantine an offer and keep the last good one instead."""
         self.quarantine(offer, rule, reason)
         self.held.add(held_key(offer))
 
 
 def offer_key(offer: Offer) -> Key:
-    """What identifies an offer of a provider."""
+    """The identity of an offer of a provider."""
     return offer.instance_type, offer.region, offer.zone, offer.market
 
 
 def held_key(offer: Offer) -> Key:
-    """What is held back with an offer: on-demand prices hold for all zones of a region."""
+    """What is held back with an offer: on-demand prices apply to all zones of a region."""
     zone = "" if offer.market == "on_demand" else offer.zone
     return offer.instance_type, offer.region, zone, offer.market
 

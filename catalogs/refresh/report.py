@@ -1,4 +1,4 @@
-"""What a refresh did, as data: per provider, what was published, kept, refused and why."""
+"""The report of a refresh: per provider, what was published, kept, refused and why."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -18,7 +18,7 @@ Outcome = Literal["published", "partial", "nothing"]  # of the refresh
 
 @dataclass(frozen=True, slots=True)
 class ProviderReport:
-    """What became of one provider."""
+    """The result of one provider."""
 
     provider: str
     result: Result
@@ -42,7 +42,7 @@ class ProviderReport:
 
 @dataclass(frozen=True, slots=True)
 class RefreshReport:
-    """What became of a refresh."""
+    """The result of a refresh."""
 
     started: datetime
     finished: datetime
@@ -63,7 +63,7 @@ class RefreshReport:
 
 
 def facts(report: RefreshReport) -> dict[str, Any]:
-    """The report as JSON holds it, without any secret."""
+    """The report as JSON, without secrets."""
     hide = hider()
     return {
         "schema": SCHEMA,

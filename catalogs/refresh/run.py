@@ -59,13 +59,13 @@ Clock = Callable[[], datetime]
 
 
 def utc_now() -> datetime:
-    """The present moment."""
+    """The current time."""
     return datetime.now(UTC)
 
 
 @dataclass(frozen=True, slots=True)
 class RefreshRequest:
-    """What a refresh is to do."""
+    """The options of a refresh."""
 
     store: Store
     makers: Mapping[str, Maker]  # by provider
@@ -80,7 +80,7 @@ class RefreshRequest:
 
 
 def refresh(order: RefreshRequest) -> RefreshReport:
-    """Ask the providers and publish a new version of what is believed.
+    """Fetch from the providers and publish a new version of the accepted offers.
 
     Raises:
         StoreError: another refresh is running, or the store cannot be written at all.

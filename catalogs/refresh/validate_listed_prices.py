@@ -1,4 +1,4 @@
-"""Which on-demand prices are believed: near the last ones, and those of other regions and sizes."""
+"""Checks on-demand prices against the last ones and those of other regions and sizes."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -33,7 +33,7 @@ class _Measure:
 def validate_listed_prices(
     offers: Sequence[Offer], machines: Mapping[str, InstanceType], verdicts: Verdicts
 ) -> list[Offer]:
-    """On-demand prices near the last ones, and near those of other regions and sizes."""
+    """Accept on-demand prices near the last ones and those of other regions and sizes."""
     measure = _measure(offers, machines, verdicts.reference)
     kept, changed = [], 0
     for offer in _agreeing(offers, verdicts):

@@ -1,11 +1,10 @@
-"""Which machines that nobody has described before are believed: those whose price fits their GPUs.
+"""Checks new machine types: their price must fit their GPUs.
 
-What a machine costs per GPU is, within the machines of one GPU at one provider, a constant and a
-share for the vCPUs that each GPU comes with. Measured on the snapshot of 2026, each machine left
-out in turn: of 76 that have siblings of two kinds of host, the price over the one that the others
-say is 0.71 to 1.27. A GPU count that is mistyped (8 as 1, 8 as 16) or a price that is half of the
-real one is farther off. Where another count would fit as well, or there are no siblings, a person
-looks first (`--accept`).
+The price of a machine per GPU is, among the machines with one GPU type at one provider, a constant
+plus a share for the vCPUs per GPU. Measured on the snapshot of 2026, leaving each machine out in
+turn: for 76 machines with siblings of two kinds of host, the ratio of the price to the predicted
+one is 0.71 to 1.27. A wrong GPU count (8 as 1, 8 as 16) or half of the real price is farther off.
+If another count would fit as well, or there are no siblings, a person must look first (`--accept`).
 """
 
 from collections import defaultdict
@@ -26,7 +25,7 @@ def with_doubted_types(
     new: Mapping[str, InstanceType],
     verdicts: Verdicts,
 ) -> list[Offer]:
-    """Without the offers of new machines that wait for a person; each is told of."""
+    """Drop the offers of new machines that wait for a person, and report each."""
     if verdicts.reference.accept or not new:
         return list(offers)
     prices = _medians(listed)
@@ -47,7 +46,7 @@ def with_doubted_types(
 
 
 def doubt(machine: InstanceType, usd: float | None, reference: Reference) -> str:
-    """Why a new machine is not believed at its typical on-demand price; empty if it is."""
+    """Why a new machine is not accepted at its typical on-demand price; empty if it is."""
     if usd is None:
         return "it has no on-demand price to tell its GPUs by"
     siblings = _siblings(machine, reference)

@@ -1,7 +1,7 @@
-"""Which fetched offers are believed: each by itself, then against neighbours and last prices.
+"""Checks fetched offers: each on its own, then against neighbours and last prices.
 
-What is not believed is quarantined by name with the rule that it broke. Bounds and where they
-were measured: `recommender.catalogs.registry` and docs/refresh.md.
+A refused offer is quarantined with the rule that it broke. Bounds and their sources:
+`recommender.catalogs.registry` and docs/refresh.md.
 """
 
 import re
@@ -33,7 +33,7 @@ _DAMAGED = frozenset({"price", "duplicate", "zone", "date", "product"})
 
 @dataclass(frozen=True, slots=True)
 class ValidatedRows:
-    """The offers that are believed, and what became of the others."""
+    """The accepted offers, and the fate of the others."""
 
     offers: tuple[Offer, ...]
     types: tuple[InstanceType, ...]  # new ones that are used
@@ -46,7 +46,7 @@ class ValidatedRows:
 
 
 def validate_rows(fetched: Fetched, reference: Reference) -> ValidatedRows:
-    """Keep the offers that are believed."""
+    """Keep the acceptable offers."""
     verdicts = Verdicts(reference)
     new = _types(fetched, verdicts)
     machines = {**reference.types, **new}

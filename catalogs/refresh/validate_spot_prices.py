@@ -1,4 +1,4 @@
-"""Which spot prices are believed: in the usual share of on-demand, and not moved too far.
+"""Checks spot prices: the usual share of on-demand, and no excessive move.
 
 How far a spot price of AWS moves was measured on 107 series of change points (P2 and P3, 92 days
 of 2020 and 45 of 2023): of 9,249 nights none moved it by more than 1.22, of 9,142 pairs of nights
@@ -25,7 +25,7 @@ _ROUNDED = 1e-3  # a fall to 0.8 is 1.2502 in prices of four digits
 
 @dataclass(frozen=True, slots=True)
 class ValidatedSpot:
-    """The spot offers that are believed, and how many of those that compare have jumped."""
+    """The accepted spot offers, and how many of the comparable ones have jumped."""
 
     offers: list[Offer]
     jumped: int
@@ -38,7 +38,7 @@ def validate_spot_prices(
     machines: Mapping[str, InstanceType],
     verdicts: Verdicts,
 ) -> ValidatedSpot:
-    """Spot prices in the usual share of the on-demand price; those that jumped are flagged."""
+    """Accept spot prices with the usual share of on-demand; flag those that jumped."""
     reference = verdicts.reference
     bounds = CLOUDS[reference.provider].bounds.spot
     if bounds is None:
@@ -74,7 +74,7 @@ def validate_spot_prices(
 
 
 def allowed_factor(days: int) -> float:
-    """How far a spot price may have moved since it was read where a night moves none by 1.25."""
+    """The allowed move of a spot price since it was read, from 1.25 within a night."""
     return min(_MOST, _ONE_NIGHT * _MORE_A_NIGHT ** (max(days, 1) - 1))
 
 

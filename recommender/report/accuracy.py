@@ -1,4 +1,4 @@
-"""How far the models are from published measurements: a line of figures per study."""
+"""The errors of the models on published measurements: a line of figures per study."""
 
 from collections.abc import Sequence
 
@@ -24,7 +24,7 @@ _NARROW = 76  # columns below which figures stand under what they belong to
 
 
 def render(findings: Sequence[Finding], width: int, reference: str = "") -> list[Block]:
-    """Each study: what is predicted, its figures, and below what was asked and published."""
+    """Each study: what is predicted, its figures, and the target and published figure below."""
     run = [each for each in findings if each.score is not None]
     blocks: list[Block] = [text(_TITLE, STRONG), BLANK]
     for i, each in enumerate(run):

@@ -1,4 +1,4 @@
-"""The paragraph under the table: how the plan that leads goes, what it needs, what changes it."""
+"""The text below the table: how the leading plan runs, what it needs, what changes it."""
 
 import math
 from dataclasses import replace
@@ -45,17 +45,17 @@ def _assumed(answer: Answer) -> list[Block]:
 
 
 def changed(answer: Answer) -> str:
-    """The title of what other limits give: against the best plan by the goal."""
+    """The title of the answers under other limits, compared with the best plan by the goal."""
     return f"What would change {'the answer' if answer.best == 1 else f'plan {answer.best}'}"
 
 
 def headline(answer: Answer, request: PlanRequest) -> str:
-    """What the plan that leads saves, else its number, as a title of what follows."""
+    """The saving of the leading plan, or its number, as a title."""
     return comparison(answer, request) or f"Plan {answer.lead}:"
 
 
 def comparison(answer: Answer, request: PlanRequest) -> str:
-    """What the plan that leads saves, against on-demand and against the machines in use today."""
+    """The saving of the leading plan, against on-demand and against today's machines."""
     first, parts = answer.plans[answer.lead - 1], []
     if all(m.market != "spot" for m in first.machines):
         own = all(m.provider == OWN for m in first.machines)
@@ -98,14 +98,14 @@ def _unlisted(answer: Answer, request: PlanRequest, cost: float) -> str:
 
 
 def plan_blocks(plan: Plan, request: PlanRequest, why: str = "") -> list[Block]:
-    """One plan, sentence by sentence, each behind its label, and the line that rents it."""
+    """One plan, a sentence per label, and its launch command."""
     said = [("why", why), *sentences(plan, request)]
     parts = [(label, words) for label, words in said if words]
     return [labelled(parts), *_go(plan, request)]
 
 
 def sentences(plan: Plan, request: PlanRequest) -> list[tuple[str, str]]:
-    """What there is to say of a plan, by label; empty where there is nothing."""
+    """The sentences about a plan, by label; empty if there is nothing to say."""
     return [
         ("time", time_sentence(plan)),
         ("bill", bill_sentence(plan)),
@@ -121,7 +121,7 @@ def sentences(plan: Plan, request: PlanRequest) -> list[tuple[str, str]]:
 
 
 def time_sentence(plan: Plan) -> str:
-    """Where the time goes, in the order a person would tell it."""
+    """Where the time goes, in a natural order."""
     split = plan.estimate.split
     spot = any(m.market == "spot" for m in plan.machines)
     parts = [
@@ -139,7 +139,7 @@ def time_sentence(plan: Plan) -> str:
 
 
 def bill_sentence(plan: Plan) -> str:
-    """What besides machines is a good part of the cost; "" where nothing is."""
+    """Costs other than machines that are a large part of the bill; "" if there are none."""
     named = {m.instance_type for m in plan.machines}
     named |= {m.instance_type for m in (plan.fallback.machines if plan.fallback else ())}
     bill = plan.estimate.bill
@@ -155,7 +155,7 @@ def bill_sentence(plan: Plan) -> str:
 
 
 def spot_sentence(plan: Plan) -> str:
-    """How often spot goes away, and where the cluster is asked for next."""
+    """How often spot is interrupted, and where machines are requested next."""
     if all(m.market != "spot" for m in plan.machines):
         return ""
     others = _next_in_line(plan)
@@ -167,7 +167,7 @@ def spot_sentence(plan: Plan) -> str:
 
 
 def regions_sentence(plan: Plan) -> str:
-    """Where on-demand machines are asked for in turn; "" where there is one region."""
+    """The regions where on-demand machines are requested in turn; "" for one region."""
     if not plan.sites or any(m.market == "spot" for m in plan.machines):
         return ""
     regions = [fmt.clean(site.region) for site in plan.sites]
@@ -175,7 +175,7 @@ def regions_sentence(plan: Plan) -> str:
 
 
 def layout_sentence(step: StepSplit) -> str:
-    """What the training code must do, where the plan counts on it: cut the network, recompute."""
+    """What the training code must support for this plan: parallelism, recomputation."""
     parts = [_cut_phrase(step)] if step.cuts_network else []
     if step.recompute_s > 0:
         parts.append("counts on activation checkpointing (gradient_checkpointing of transformers)")
@@ -240,7 +240,7 @@ def _notice(provider: str, saving: Checkpointing) -> str:
 
 
 def late_sentence(plan: Plan) -> str:
-    """When the fallback starts, what it is and how often it is needed."""
+    """When the fallback starts, what it is, and how often it is needed."""
     fallback = plan.fallback
     if fallback is None:
         return ""
@@ -257,7 +257,7 @@ def late_sentence(plan: Plan) -> str:
 
 
 def rule_sentence(plan: Plan) -> str:
-    """A cheaper rule than the one behind the figures: when to wait, and when to go back."""
+    """A cheaper fallback rule than the one in the figures: when to wait, when to go back."""
     fallback = plan.fallback
     if fallback is None or fallback.wait_above is None or fallback.back_above is None:
         return ""
@@ -273,7 +273,7 @@ def rule_sentence(plan: Plan) -> str:
 
 
 def needs_sentence(plan: Plan, request: PlanRequest) -> str:
-    """The quotas this plan needs, as the provider's console names them."""
+    """The quotas that the plan needs, by their names in the provider's console."""
     regions: dict[Need, list[str]] = {}
     for need in plan.needs:
         regions.setdefault(replace(need, region=""), []).append(need.region)

@@ -20,7 +20,7 @@ _MOST_TOP = 1000  # plans that may be asked for
 
 @dataclass(frozen=True, slots=True)
 class PlanRequest:
-    """A job, its limits, the offers allowed, and what of the job is already done."""
+    """A job, its limits, the allowed offers, and the progress of the job."""
 
     job: Job
     limits: Limits = field(default_factory=Limits)
@@ -46,7 +46,7 @@ def job_line(request: PlanRequest) -> str:
 
 
 def goal_line(answer: Answer, request: PlanRequest) -> str:
-    """What is sought and which limits are kept with which chance."""
+    """The objective, and the limits with their confidence."""
     limits = request.limits
     kept = limits_in_words(limits)
     if not kept:
@@ -62,7 +62,7 @@ def goal_line(answer: Answer, request: PlanRequest) -> str:
 
 
 def price_line(answer: Answer, request: PlanRequest) -> str:
-    """How old the prices are, oldest per provider."""
+    """The age of the prices, the oldest per provider."""
     if not answer.prices:
         return ""
     ages = [(provider, _age(date)) for provider, date in _oldest(answer.prices)]
@@ -96,13 +96,13 @@ _VALUE_ORDER = (
 
 
 def legend(answer: Answer) -> str:
-    """What the figures of the table are, and their order where it is not that of the cost."""
+    """The meaning of the table's figures, and its order if it is not by cost."""
     order = _VALUE_ORDER if answer.by_value else _TIME_ORDER if answer.goal == "time" else ""
     return f"Mean cost and median time, below them what 9 in 10 runs stay within{order}."
 
 
 def closing_facts(answer: Answer, request: PlanRequest) -> list[str]:
-    """What stands under the table of every form for people."""
+    """The facts below the table, in every human-readable format."""
     return [
         *_lower_bound(answer),
         *_baselines(answer, request),

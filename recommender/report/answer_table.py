@@ -1,4 +1,4 @@
-"""The main answer: the best plans in a table, and what to do with the one that leads."""
+"""The main answer: the best plans in a table, and the details of the leading one."""
 
 from collections.abc import Sequence
 
@@ -42,7 +42,7 @@ def render(
     quiet: bool = False,
     all_regions: bool = False,
 ) -> list[Block]:
-    """The whole answer; `quiet` leaves the table alone."""
+    """The whole answer; `quiet` leaves only the table."""
     if answer.status != "ok":
         return infeasible_blocks(answer, request, width)
     table = plans_table(answer, width, all_regions)
@@ -106,10 +106,10 @@ def _curve(answer: Answer) -> list[Block]:
 
 
 def plans_table(answer: Answer, width: int, all_regions: bool = False) -> Table:
-    """The table of plans; the plan in use today stands last, marked "now".
+    """The table of plans; today's machines come last, marked "now".
 
-    Columns stand in the order of their weight: where it is narrow, the last ones go, then the
-    figures move under the machines.
+    Columns are in order of importance: in narrow tables the last ones are dropped, then figures
+    move under the machines.
     """
     plans = [*answer.plans, *([answer.compared] if answer.compared else [])]
     names = [str(i) for i in range(1, len(answer.plans) + 1)] + ["now"]

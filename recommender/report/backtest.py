@@ -1,4 +1,4 @@
-"""A back-test as a table: policies under each job setting, over all traces or one by one."""
+"""A backtest as a table: policies under each job setting, over all traces or one by one."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -24,7 +24,7 @@ _TOGETHER = (
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How one policy did under one job setting, on one trace or (trace "") on all."""
+    """The result of one policy under one job setting, on one trace or (trace "") on all."""
 
     setting: str  # "48h/52h/6m": work, deadline, changeover
     policy: str
@@ -40,7 +40,7 @@ class Standing:
 
 
 def standings(rows: Sequence[BacktestRow], by_trace: bool) -> list[Standing]:
-    """Sums over the traces for each setting and policy, then single traces where asked."""
+    """Sums over the traces for each setting and policy, then single traces on request."""
     groups: dict[tuple[str, str], list[BacktestRow]] = {}
     for row in rows:
         groups.setdefault((_setting(row.task), row.policy), []).append(row)

@@ -1,4 +1,4 @@
-"""Benchmarks as people look at them: own speeds, what a dollar buys, two records side by side."""
+"""Benchmarks as tables: own speeds, FLOP per dollar, a comparison of two records."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -121,7 +121,7 @@ def import_page(
     warnings: Sequence[str],
     folder: str,
 ) -> Page:
-    """What an import did, and the speeds that plans use from now on."""
+    """The result of an import, and the speeds that plans now use."""
     kept = tuple(f"read {fmt.clean(line)}" for line in added)
     doubts = tuple(f"warning: {fmt.clean(line)}" for line in warnings)
     use = "recommend plans with these speeds from now on" if speeds else "no speed of a GPU in it"
@@ -151,7 +151,7 @@ def _link_line(each: Links) -> str:
 
 
 def stalls_page(found: StallVector, written: str) -> Page:
-    """A stall vector: what each step waits for, what would help, and what is not known."""
+    """A stall vector: what each step waits for, what would help, and what is unknown."""
     columns = (
         Column("stall", right=False),
         Column("ms/step"),
@@ -179,7 +179,7 @@ def stalls_page(found: StallVector, written: str) -> Page:
 
 
 def compare_page(found: Sequence[Compared], first: str, second: str) -> Page:
-    """Two records case by case; differences that noise explains are marked as such."""
+    """Two records case by case; differences within noise are marked."""
     columns = (
         Column("case", right=False),
         Column("unit", right=False),

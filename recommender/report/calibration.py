@@ -1,4 +1,4 @@
-"""A calibration as people look at it: the constants with their uncertainty, and every run."""
+"""A calibration as tables: the constants with their uncertainty, and every run."""
 
 from dataclasses import asdict
 from itertools import pairwise
@@ -19,7 +19,7 @@ SLIP = 20.0  # times slower than shipped: rather the unit than the GPU
 
 
 def constants_page(own: Calibration, efficiency: float, tensor_s: float, written: str) -> Page:
-    """Every constant, as shipped, as fitted and how sure it is."""
+    """Every constant, as shipped and as fitted, with its uncertainty."""
     columns = (
         Column("constant", right=False),
         Column("what it is", right=False),

@@ -1,4 +1,4 @@
-"""What a catalog holds, how old it is, and single offers of it."""
+"""Views of a catalog: its contents, its age, and single offers."""
 
 import math
 from collections import Counter
@@ -26,7 +26,7 @@ _MATRIX = ("bf16", "fp16", "fp32")  # precisions, the one that most trainings us
 
 
 def status(catalog: "Catalog", name: str) -> Page:
-    """One row per provider and market: how many offers, how old, and what to know."""
+    """One row per provider and market: number of offers, age, notes."""
     dates = catalog.price_dates()
     columns = (
         Column("provider", right=False),
@@ -127,7 +127,7 @@ def offers(
     most: int,
     trends: Mapping[OfferKey, Trend] = NO_TREND,
 ) -> Page:
-    """Single offers, as the planner sees them; `trends`, prices of the past, stand below theirs."""
+    """Single offers, as the planner sees them; `trends` are shown below the prices."""
     shown = found[:most]
     columns = (
         Column("offer", right=False),
@@ -152,7 +152,7 @@ def offers(
 
 
 def offer_key(offer: "Offer") -> OfferKey:
-    """What makes two offers of two versions the same."""
+    """The identity of an offer across versions."""
     return offer.provider, offer.instance_type, offer.region, offer.zone, offer.market
 
 
@@ -172,9 +172,9 @@ def usd_per_gpu(catalog: "Catalog", offer: "Offer") -> float | None:
 
 
 def flop_per_usd(catalog: "Catalog", offer: "Offer") -> float | None:
-    """FLOP of matrix multiplication that a dollar pays (FLOPP, DeepVM); None where none is known.
+    """FLOP of matrix multiplication per dollar (FLOPP, DeepVM); None if unknown.
 
-    In bf16, or what comes nearest on that GPU.
+    In bf16, or the closest precision of that GPU.
     """
     machine = catalog.type_of(offer)
     speeds = {a.precision: a.tflops for a in catalog.achieved.values() if a.gpu == machine.gpu}
@@ -185,7 +185,7 @@ def flop_per_usd(catalog: "Catalog", offer: "Offer") -> float | None:
 
 
 def speeds(catalog: "Catalog", found: Sequence["Offer"]) -> list[str]:
-    """Matrix-multiplication speed of the GPUs shown, and whether anybody measured it."""
+    """Matrix-multiplication speed of the listed GPUs, and whether it was measured."""
     gpus = dict.fromkeys(catalog.type_of(offer).gpu for offer in found)
     lines = []
     for gpu in gpus:
@@ -204,7 +204,7 @@ def speeds(catalog: "Catalog", found: Sequence["Offer"]) -> list[str]:
 def matching(
     catalog: "Catalog", word: str, provider: str, region: str, market: str
 ) -> list["Offer"]:
-    """The offers whose instance type or GPU holds a word, the cheapest by GPU first."""
+    """The offers whose instance type or GPU contains a word, sorted by price per GPU."""
     columns = catalog.offers
     wanted = word.lower()
     found = [
@@ -291,7 +291,7 @@ def _offer_facts(catalog: "Catalog", offer: "Offer") -> dict[str, object]:
 
 
 def sources(catalog: "Catalog") -> Page:
-    """Where the figures come from and under which licence."""
+    """The sources of the figures, and their licences."""
     columns = (
         Column("#"),
         Column("source and licence", right=False),

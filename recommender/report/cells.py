@@ -1,4 +1,4 @@
-"""The cells of one plan, shared by every form of an answer."""
+"""The cells of one plan, shared by every format of an answer."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -36,7 +36,7 @@ def group_line(m: Machines) -> str:
 
 
 def short_machines(plan: Plan) -> str:
-    """All machines of a plan in a few words, as an argument or a sentence takes them."""
+    """All machines of a plan in a few words, for use in a sentence."""
     return " + ".join(group_line(m) for m in plan.machines)
 
 
@@ -54,7 +54,7 @@ def first_region(plan: Plan) -> str:
 
 
 def place(plan: Plan) -> str:
-    """Where the cluster starts, and in how many other regions it is asked for."""
+    """The first region of the cluster, and the number of other regions on its list."""
     first, region = plan.machines[0], first_region(plan)
     others = {site.region for site in plan.sites} - {region}
     more = f" +{len(others)}" if others else ""
@@ -63,7 +63,7 @@ def place(plan: Plan) -> str:
 
 
 def knee(plan: Plan, first: Plan) -> tuple[str, ...]:
-    """What the knee of the curve saves, and for how much time."""
+    """The saving at the knee of the frontier, and its extra time."""
     if "knee" not in plan.labels or plan is first:
         return ()
     cheaper = 1 - plan.estimate.cost.mean / first.estimate.cost.mean
@@ -73,7 +73,7 @@ def knee(plan: Plan, first: Plan) -> tuple[str, ...]:
 
 
 def remarks(plan: Plan) -> tuple[str, ...]:
-    """What sets this plan apart from a plain one: derived prices, patience before it moves."""
+    """What distinguishes this plan: derived prices, patience before it moves."""
     flags = {m.price_flag or m.price_kind for m in plan.machines if _is_derived(m)}
     words = [_FLAGS.get(flag, f"price {fmt.clean(flag)}") for flag in sorted(flags)]
     if plan.move_after_s:
@@ -112,7 +112,7 @@ def figure(x: float, places: int) -> str:
 
 
 def span(spread: Spread, unit: float, places: int) -> str:
-    """The span that holds nine runs of ten."""
+    """The span that contains nine runs in ten."""
     return f"{figure(spread.p05 / unit, places)}-{figure(spread.p95 / unit, places)}"
 
 
@@ -134,7 +134,7 @@ def cost_cells(plans: Sequence[Plan]) -> list[tuple[str, ...]]:
 
 
 def time_column(plans: Sequence[Plan]) -> tuple[str, list[tuple[str, ...]]]:
-    """Heading and cells of median times; where they are far apart each has a unit of its own."""
+    """Heading and cells of median times; each has its own unit if they differ a lot."""
     medians = [plan.estimate.time.p50 for plan in plans]
     if max(medians) < _FAR * min(medians):
         unit, name = time_unit(plans)
@@ -172,12 +172,12 @@ def price_cells(plans: Sequence[Plan]) -> list[tuple[str, ...]]:
 
 
 def interval(seconds: float) -> str:
-    """An interval as people set it: 1 min, 10 min, 2 h."""
+    """An interval in its usual unit: 1 min, 10 min, 2 h."""
     return fmt.duration(seconds) if seconds >= 3600.0 else f"{fmt.number(seconds / 60.0)} min"
 
 
 def intervals(checkpointing: Checkpointing) -> str:
-    """The intervals that do as well as the best: 5 to 20 min; one where no other does."""
+    """The intervals that are as good as the best: 5 to 20 min; one if no other is."""
     low, high = checkpointing.as_good_s
     if not low < high:
         return interval(checkpointing.interval_s)
@@ -194,7 +194,7 @@ def checkpoint_cell(checkpointing: Checkpointing) -> tuple[str, ...]:
 
 
 def saving_cell(plan: Plan) -> tuple[str, ...]:
-    """Share saved against the best all-on-demand plan, or how much more is paid."""
+    """The saving against the best on-demand plan, or the extra cost."""
     if plan.saving is None:
         return ("",)
     return (fmt.percent(plan.saving) if plan.saving >= 0.0 else more_expensive(plan.saving),)

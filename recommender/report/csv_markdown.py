@@ -47,7 +47,7 @@ _BLOCK = 80  # columns of a code block
 
 
 def rows(answer: Answer) -> list[tuple[str, ...]]:
-    """Every plan of an answer as cells; an infeasible one gives its nearest plans."""
+    """Every plan of an answer as cells; an infeasible answer gives its closest plans."""
     numbered = [(str(i), "ok", plan) for i, plan in enumerate(answer.plans, 1)]
     if answer.compared is not None:
         numbered.append(("now", "compared", answer.compared))
@@ -107,7 +107,7 @@ def table(header: Sequence[str], body: Iterable[Sequence[str]]) -> str:
 
 
 def safe(cell: str) -> str:
-    """A cell that a spreadsheet would run as a formula gets an apostrophe in front."""
+    """Put an apostrophe before a cell that a spreadsheet would run as a formula."""
     formula = cell.startswith(_FORMULA) and not _NUMBER.fullmatch(cell)
     return f"'{cell}" if formula else cell
 
@@ -116,7 +116,7 @@ _SPECIAL = str.maketrans({c: f"\\{c}" for c in "\\`*_[]<>|#"})
 
 
 def render_markdown(answer: Answer, request: PlanRequest, quiet: bool = False) -> str:
-    """Title, table, and the sentences about the plan that leads as a list."""
+    """Title, table, and the sentences about the leading plan as a list."""
     if answer.status != "ok":
         return _infeasible(answer, request)
     table = _table(answer)

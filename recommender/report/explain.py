@@ -33,7 +33,7 @@ _NONE = 1e-6  # parts of the time below this share are what rounding leaves
 
 
 def policy_blocks(facts: PolicyFacts | None, width: int) -> list[Block]:
-    """The block of `--explain`; one line where the programme cannot express the plan."""
+    """The policy of `--explain`; one line if the dynamic program cannot express the plan."""
     if facts is None:
         return []
     title = text("Fallback policy", STRONG)
@@ -83,7 +83,7 @@ def _cell(up: str | None, away: str | None) -> str:
 
 
 def program_blocks(answer: Answer) -> list[Block]:
-    """The linear program behind the order of the plans: its shares, and what limits are worth."""
+    """The linear program behind the ranking: its shares, and the value of limits."""
     program = answer.program
     if program is None or program.status != "optimal":
         return []
@@ -98,7 +98,7 @@ def program_blocks(answer: Answer) -> list[Block]:
 
 
 def worth_words(answer: Answer) -> list[tuple[str, str]]:
-    """What a little more of each limit is worth, behind the name of the limit."""
+    """The value of relaxing each limit a little, after the name of the limit."""
     worth = () if answer.program is None else answer.program.worth
     return [(fmt.clean(each.limit), _worth(each, answer.goal)) for each in worth]
 
@@ -110,7 +110,7 @@ def _worth(each: LimitWorth, goal: str) -> str:
 
 
 def check_blocks(answer: Answer) -> list[Block]:
-    """One paragraph per plan; nothing where nothing was verified."""
+    """One paragraph per plan; empty without verification."""
     if not answer.checks:
         return []
     runs, seed = answer.checks[0].runs, answer.checks[0].seed

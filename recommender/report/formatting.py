@@ -1,4 +1,4 @@
-"""Numbers and ages as people read them: three digits, a unit, nothing foreign unchecked."""
+"""Formats numbers and ages for people (three digits, a unit), and cleans foreign strings."""
 
 import math
 import re
@@ -27,14 +27,14 @@ _LEVELS = "▁▂▃▄▅▆▇"
 
 
 def clean(foreign: str) -> str:
-    """A foreign string on one line, without escapes, control or direction characters."""
+    """A foreign string on one line, without escape, control or direction characters."""
     spaced = _SPACES.sub(" ", _ESCAPE.sub("", foreign))
     kept = "".join(c for c in spaced if c.isprintable())
     return kept.strip() if len(kept) <= _LONGEST else kept[:_LONGEST].strip() + "…"
 
 
 def glued(sentence: str) -> str:
-    """The sentence with its numbers tied to their units, so that no line parts them."""
+    """The sentence with non-breaking spaces between numbers and units."""
     return _UNITS.sub(GLUE, sentence)
 
 
@@ -44,7 +44,7 @@ def usd_span(low: float, high: float) -> str:
 
 
 def share(x: float) -> str:
-    """A share in per cent, never rounded up to a promise: 94.9 % stays 94 %."""
+    """A share in per cent, rounded down so that it promises nothing: 94.9 % becomes 94 %."""
     if not math.isfinite(x):
         return "unknown"
     percent = 100 * x
@@ -87,7 +87,7 @@ def scientific(x: float) -> str:
 
 
 def provider(name: str) -> str:
-    """A provider as it writes itself."""
+    """A provider's name in its own spelling."""
     info = CLOUDS.get(name)
     return info.label if info else clean(name)
 
@@ -98,7 +98,7 @@ def market(name: str) -> str:
 
 
 def listing(words: Sequence[str], last: str = "and") -> str:
-    """Words in a row: "a", "a and b", "a, b and c"."""
+    """Words as a list: "a", "a and b", "a, b and c"."""
     if len(words) < 2:
         return "".join(words)
     return f"{', '.join(words[:-1])} {last} {words[-1]}"
@@ -110,7 +110,7 @@ def plural(n: float, word: str) -> str:
 
 
 def age_days(as_of: str) -> int | None:
-    """Whole days since `as_of`, never negative; `None` where it is not a date."""
+    """Whole days since `as_of`, never negative; `None` if it is not a date."""
     try:
         day = date.fromisoformat(as_of[:10])
     except ValueError:
@@ -119,7 +119,7 @@ def age_days(as_of: str) -> int | None:
 
 
 def age_hours(fetched_at: str) -> tuple[float, bool]:
-    """Hours since a moment, never negative, and whether it lies in the future."""
+    """Hours since a moment, never negative, and whether it is in the future."""
     try:
         moment = datetime.fromisoformat(fetched_at)
     except ValueError:
@@ -131,7 +131,7 @@ def age_hours(fetched_at: str) -> tuple[float, bool]:
 
 
 def sparkline(values: Sequence[float]) -> str:
-    """A column for each value, from the least to the greatest of them: "▁▃▇"."""
+    """One bar per value, scaled from the smallest to the largest: "▁▃▇"."""
     low, high = min(values), max(values)
     steps = (len(_LEVELS) - 1) / (high - low) if high > low else 0.0
     return "".join(_LEVELS[round((value - low) * steps)] for value in values)

@@ -25,7 +25,7 @@ _LEAST_COLUMNS, _MOST_COLUMNS = 20, 100
 
 
 def frontier_page(found: Frontier, answer: Answer, request: PlanRequest) -> Page:
-    """A row per plan of the frontier, cheapest first, and the same for programs."""
+    """One row per plan of the frontier, cheapest first, and the data for programs."""
     unit, name = cells.unit_of([point.time.p50 for point in found.points])
     columns = (
         Column("machines", right=False),
@@ -196,5 +196,5 @@ def _draw(
 
 
 def legend() -> Block:
-    """What the marks of the plot are."""
+    """The meaning of the plot's marks."""
     return text("● the frontier  · other simulated plans  ┊ ┄ limits", FAINT)

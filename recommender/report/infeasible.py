@@ -1,4 +1,4 @@
-"""The answer when no plan keeps the limits: which one hurts, and the nearest that would do."""
+"""The answer when no plan keeps the limits: which limit fails, and the closest that works."""
 
 from rich.table import Table
 
@@ -26,7 +26,7 @@ _FLAGS = {"overhead": "max-overhead"}  # rows of the program that are called unl
 
 
 def infeasible_blocks(answer: Answer, request: PlanRequest, width: int) -> list[Block]:
-    """Why there is no plan, what to change, and how far one could go at all."""
+    """Why there is no plan, what to change, and the best plans without limits."""
     why = answer.infeasible or Infeasible((), ())
     found = [("program", _conflict(answer)), ("searched", why.unexplored)]
     labels = _bindings(why) + [(label, words) for label, words in found if words]

@@ -1,4 +1,4 @@
-"""Jobs and settings as people look at them, each with its origin."""
+"""Jobs and settings as tables, with the origin of each value."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -11,7 +11,7 @@ from recommender.report.layout import Column, Page
 
 
 def job_list(jobs: Sequence[Job]) -> Page:
-    """Name, what it is, and how much work."""
+    """Name, description and amount of work."""
     columns = (
         Column("job", right=False),
         Column("what it trains", right=False),
@@ -24,7 +24,7 @@ def job_list(jobs: Sequence[Job]) -> Page:
 
 
 def job_page(job: Job) -> Page:
-    """Every field that a model of the planner reads."""
+    """Every field of a job that the planner's models use."""
     derived = set(job.assumed)
     columns = (
         Column("field", right=False),

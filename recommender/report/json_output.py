@@ -1,4 +1,4 @@
-"""Answers and errors as JSON, and the names of the schemas of everything written so."""
+"""Answers and errors as JSON, and the names of their schemas."""
 
 import json
 import math
@@ -56,7 +56,7 @@ def document(answer: Answer, request: PlanRequest) -> dict[str, Any]:
 
 
 def inputs_of(request: PlanRequest) -> dict[str, Any]:
-    """What was asked."""
+    """The question."""
     return {
         "job": plain(request.job),
         "limits": plain(request.limits),
@@ -76,7 +76,7 @@ def finding(schema: str, name: str, found: Any, request: PlanRequest) -> dict[st
 
 
 def error_document(code: str, exit_code: int, problems: Sequence[str]) -> dict[str, Any]:
-    """What went wrong, for programs."""
+    """An error, for programs."""
     return {
         "schema": ERROR_SCHEMA,
         "code": code,
@@ -87,12 +87,12 @@ def error_document(code: str, exit_code: int, problems: Sequence[str]) -> dict[s
 
 
 def dumps(made: Any) -> str:
-    """JSON text, two blanks deep, without NaN or infinity, ending in a newline."""
+    """JSON text with an indent of two, without NaN or infinity, ending in a newline."""
     return json.dumps(made, indent=2, allow_nan=False, ensure_ascii=True) + "\n"
 
 
 def plan_object(plan: Any) -> Any:
-    """A plan with the line that rents it; null where there is none."""
+    """A plan with its launch command; null if there is none."""
     return None if plan is None else {**plain(plan), "launch": launch_line(plan)}
 
 
@@ -114,7 +114,7 @@ def _trio(trio: Any) -> Any:
 
 
 def order_of(answer: Answer) -> str:
-    """By what the plans are ordered: "cost", "time", "value" (cost with a person's time)."""
+    """The order of the plans: "cost", "time", "value" (cost plus a person's time)."""
     if answer.by_value:
         return "value"
     return "time" if answer.goal == "time" else "cost"
@@ -153,7 +153,7 @@ def plain(value: Any) -> Any:
 
 
 def json_name(each: Field[Any]) -> str:
-    """What a field is called in JSON: its name, unless it says otherwise."""
+    """The name of a field in JSON: its own, unless stated otherwise."""
     name: str = each.metadata.get("json", each.name)
     return name
 

@@ -1,4 +1,4 @@
-"""The JSON Schema of what `--json` prints: committed as a file, built from the types."""
+"""The JSON Schema of the output of `--json`: built from the types, and committed as a file."""
 
 import json
 import types
@@ -37,12 +37,12 @@ _PLAIN: dict[Any, dict[str, Any]] = {
 
 
 def schema_text() -> str:
-    """The schema as it is shipped."""
+    """The shipped schema."""
     return (resources.files("recommender.report") / "schema" / FILE).read_text("utf-8")
 
 
 def build() -> str:
-    """The schema as the types have it now; a test compares it with the shipped one."""
+    """The schema of the current types; a test compares it with the shipped one."""
     definitions: dict[str, Any] = {}
     plan = _of(Plan, definitions)
     definitions["Plan"]["properties"]["launch"] = {"type": "string"}

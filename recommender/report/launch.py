@@ -1,4 +1,4 @@
-"""The line that rents a plan, as SkyPilot takes it, and how files that run it are written."""
+"""The SkyPilot command that launches a plan, and how to write the files that run it."""
 
 import shlex
 
@@ -17,7 +17,7 @@ _CONFIDENTIAL_IMAGE = "Canonical:0001-com-ubuntu-confidential-vm-jammy:22_04-lts
 
 
 def launch_words(plan: Plan) -> tuple[str, ...]:
-    """The words of the launch line, quoted; empty where one line cannot rent the plan."""
+    """The words of the launch command, quoted; empty if one command cannot launch the plan."""
     kinds = {(m.provider, m.instance_type, m.market) for m in plan.machines}
     if len(kinds) != 1:
         return ()
@@ -52,7 +52,7 @@ def run_of(plan: Plan, request: PlanRequest, which: str = "plan 1") -> RunDescri
 
 
 def write_sentence(plan: Plan, request: PlanRequest) -> str:
-    """How the files that run a plan are started, and written where this call does not."""
+    """How to write and start the files that run a plan."""
     run = run_of(plan, request)
     target = request.target or usual_target(run)
     start = " ".join(start_words(run, target, request.folder or FOLDER))

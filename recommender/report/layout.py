@@ -1,4 +1,4 @@
-"""What pages are drawn with: rich's texts, tables and bars, and how they become lines of text."""
+"""Layout of pages: rich's texts, tables and bars, and their conversion to lines of text."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import field
@@ -85,7 +85,7 @@ def _spilt(block: Block, width: int) -> Block:
 
 
 def fits(block: Block, width: int) -> bool:
-    """Whether a block can be drawn so narrow without cutting a word."""
+    """Whether a block can be drawn at this width without cutting a word."""
     return _least_width(block) <= width
 
 
@@ -95,7 +95,7 @@ def text(words: str, style: str = "") -> Text:
 
 
 def marked(words: str, style: str = "") -> Text:
-    """A text that names machines: markets stand out."""
+    """A text that names machines, with highlighted markets."""
     made = text(words, style)
     for market, colour in MARKETS.items():
         if market in words:
@@ -104,14 +104,14 @@ def marked(words: str, style: str = "") -> Text:
 
 
 def inset(block: Block, indent: int = 2) -> Padding:
-    """A block that stands some blanks in."""
+    """A block with an indent."""
     return Padding.indent(block, indent)
 
 
 def grid(
     rows: Sequence[Sequence[str]], right: Sequence[int] = (), gap: int = 2, markets: bool = False
 ) -> Table:
-    """Rows in columns without a header; those of `right` stand on the right, uncut."""
+    """Rows in columns without a header; those of `right` are right-aligned and uncut."""
     table = Table.grid(padding=(0, gap))
     for i, cells in enumerate(zip(*rows, strict=True)):
         words = [word for cell in cells for word in glued(cell).split()]
@@ -149,7 +149,7 @@ class Framed:
 
 
 def labelled(parts: Sequence[tuple[str, str]], markets: bool = False) -> Padding:
-    """Paragraphs behind their labels, hanging: the form of the lines under a plan."""
+    """Paragraphs with hanging labels, as in the lines below a plan."""
     table = grid(parts, gap=1, markets=markets)
     if table.columns:
         table.columns[0].min_width = max(_LABEL, table.columns[0].min_width or 0)
@@ -158,14 +158,14 @@ def labelled(parts: Sequence[tuple[str, str]], markets: bool = False) -> Padding
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a page: its header and how its cells stand."""
+    """A column of a page: its header and alignment."""
 
     title: str
     right: bool = True
 
 
 def sheet(columns: Sequence[Column], flexible: int) -> Table:
-    """An empty table of which one column wraps and the others are as wide as their cells."""
+    """An empty table in which one column wraps and the others are as wide as their cells."""
     made = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False, pad_edge=False)
     made.header_style = made.border_style = FAINT
     for i, column in enumerate(columns):
@@ -175,7 +175,7 @@ def sheet(columns: Sequence[Column], flexible: int) -> Table:
 
 
 def add_row(table: Table, cells: Sequence[Sequence[str]], first: str = "") -> None:
-    """A row of cells of several lines, of which the first stands out where told so."""
+    """A row of cells with several lines, of which the first may be highlighted."""
     made = []
     for column, lines in zip(table.columns, cells, strict=True):
         head, rest = "\n".join(lines[:1]), "".join(f"\n{each}" for each in lines[1:])
@@ -191,7 +191,7 @@ def add_row(table: Table, cells: Sequence[Sequence[str]], first: str = "") -> No
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A table with words above and below, and the same facts for programs."""
+    """A table with text above and below, and the same facts for programs."""
 
     title: str
     columns: tuple[Column, ...]
@@ -243,7 +243,7 @@ def bars(rows: Sequence[tuple[str, float]]) -> Padding:
 
 
 def histogram(given: Histogram, unit: float) -> Padding:
-    """A bar per bin; the outer bins hold the tails, and say so."""
+    """One bar per bin; the outer bins contain the tails, and say so."""
     places = edge_places([edge / unit for edge in given.edges])
     edges = [f"{edge / unit:,.{places}f}" for edge in given.edges]
     names = [f"{low}-{high}" for low, high in zip(edges, edges[1:], strict=False)]
@@ -253,7 +253,7 @@ def histogram(given: Histogram, unit: float) -> Padding:
 
 
 def edge_places(edges: Sequence[float]) -> int:
-    """Fewest decimals that write every edge exactly."""
+    """The smallest number of decimals that writes every edge exactly."""
     for places in range(6):
         if all(abs(round(e, places) - e) < 1e-9 * max(abs(e), 1.0) for e in edges):
             return places

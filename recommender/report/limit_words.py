@@ -1,4 +1,4 @@
-"""Limits in words: what is promised of every plan, and which limit a plan does not keep."""
+"""Limits in words: what every plan keeps, and which limit a plan does not keep."""
 
 from collections.abc import Callable, Mapping
 
@@ -25,7 +25,7 @@ def as_typed(quantity: Quantity, amount: float) -> str:
 
 
 def why_not(plan: Plan, limits: Limits) -> str:
-    """Which limit a plan does not keep, in words; empty where it keeps all."""
+    """The limit that a plan does not keep, in words; empty if it keeps all."""
     missed = [
         (limit, limit.missed.format(_ROUNDED[limit.quantity](limit.of_plan(plan))))
         for limit, most in limits.given(LIMITS)

@@ -1,4 +1,4 @@
-"""Stay or move, as people read it and as JSON."""
+"""Staying or moving, as a page and as JSON."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ def replan_page(found: Replan, request: PlanRequest) -> Page:
 
 
 def advice(found: Replan, request: PlanRequest) -> str:
-    """What to do, in one sentence."""
+    """The recommendation in one sentence."""
     progress = request.progress
     so_far = (
         f"{fmt.clean(request.job.name)}, {fmt.percent(progress.done_share)} done after "

@@ -1,4 +1,4 @@
-"""A simulation as people read it, and as JSON, CSV and Markdown."""
+"""A simulation as a page, JSON, CSV and Markdown."""
 
 import csv
 import io
@@ -41,7 +41,7 @@ def time_unit(seconds: float) -> tuple[float, str]:
 
 
 def render(found: Simulation, request: PlanRequest, width: int, quiet: bool = False) -> list[Block]:
-    """The whole page; `quiet` leaves the figures only."""
+    """The whole page; `quiet` leaves only the figures."""
     if quiet:
         return [figures(found, width)]
     unit, name = time_unit(found.time.mean)
@@ -81,7 +81,7 @@ def plan_words(plan: Plan) -> str:
 
 
 def figure_rows(found: Simulation) -> list[tuple[str, Quantiles, float, str]]:
-    """Each figure: its name, its quantiles, what they are divided by, the first-order estimate."""
+    """Each figure: its name, quantiles, divisor and first-order estimate."""
     unit, name = time_unit(found.time.mean)
     form = found.closed_form
     return [

@@ -1,4 +1,4 @@
-"""Where a machine stands, as people read it and as JSON."""
+"""The rank of a machine, as a page and as JSON."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from recommender.report.limit_words import why_not
 
 
 def standing_page(found: MachineStanding, request: PlanRequest) -> Page:
-    """One sentence, the best plan on the machine next to the best of all, and what would win."""
+    """A verdict, the machine's best plan next to the best of all, and what would win."""
     plans = [each for each in (found.best, found.plan) if each is not None]
     if found.standing == "first":
         plans = plans[:1]

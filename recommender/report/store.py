@@ -1,4 +1,4 @@
-"""What a refresh did, and what the store of catalog versions holds."""
+"""The result of a refresh, and the contents of the store of catalog versions."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -23,7 +23,7 @@ _OUTCOMES = {
 
 
 def refresh_page(facts: Mapping[str, Any]) -> Page:
-    """One row per provider, then what was not believed and why."""
+    """One row per provider, then the refused rows and the reasons."""
     columns = (
         Column("provider", right=False),
         Column("result", right=False),
@@ -84,7 +84,7 @@ def _below(facts: Mapping[str, Any], providers: Sequence[Mapping[str, Any]]) -> 
 
 
 def attempt_line(attempt: Mapping[str, Any]) -> str:
-    """The last refresh in one line; empty where there was none."""
+    """The last refresh in one line; empty if there was none."""
     if not attempt:
         return ""
     try:
@@ -102,7 +102,7 @@ _OLD_H = {"spot": 24.0, "on_demand": 168.0, "reserved_block": 168.0}
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What a page reports of a store, apart from its offers."""
+    """The facts about a store that a page reports, apart from its offers."""
 
     root: str
     current: str | None  # the version that is used, which need not be the one that holds
@@ -112,13 +112,13 @@ class Held:
 
 
 def held(store: "Store", version: str) -> Held:
-    """What a store holds, and the ages of the version that is used ("" for none of its own)."""
+    """The contents of a store, and the ages of the current version ("" for none of its own)."""
     fetched = store.fetch_times(version) if version else ()
     return Held(str(store.root), version or None, store.names(), fetched, store.last_attempt())
 
 
 def with_store(page: Page, store: Held) -> Page:
-    """The page with the store's versions, the ages of what was fetched, and the last refresh."""
+    """Add the store's versions, the ages of fetched data, and the last refresh to a page."""
     facts = {
         **page.facts,
         "store": store.root,

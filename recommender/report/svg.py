@@ -1,4 +1,4 @@
-"""Pictures as SVG of fixed bytes: prices over days, histograms of a simulation."""
+"""Reproducible SVG pictures: prices over days, histograms of a simulation."""
 
 from collections.abc import Iterator, Sequence
 from datetime import date

@@ -1,4 +1,4 @@
-"""Traces as people look at them: what was watched, what a fit tells, the laws kept."""
+"""Traces as tables: what was recorded, what a fit found, which laws are saved."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -27,7 +27,7 @@ _MOST_PRICES = 6  # series whose prices are printed
 
 
 def sparkline(shares: Sequence[float]) -> str:
-    """Shares from 0 to 1 as bars, one character each; only nothing is the lowest bar."""
+    """Shares from 0 to 1 as bars, one character each; only 0 is the lowest bar."""
     return "".join(_bar(share) for share in shares)
 
 
@@ -38,7 +38,7 @@ def _bar(share: float) -> str:
 
 
 def series_page(found: TraceFit) -> Page:
-    """One row per series: how long, how much of the time up, and a line over time."""
+    """One row per series: duration, share of the time up, and a line over time."""
     columns = (
         Column("series", right=False),
         Column("watched"),
@@ -94,7 +94,7 @@ def _legend(found: TraceFit) -> tuple[str, ...]:
 
 
 def laws_page(laws: Sequence[OfferLaw], path: str) -> Page:
-    """The laws that are kept, one row each."""
+    """The saved laws, one row each."""
     columns = (
         Column("offer", right=False),
         Column("mean run"),
@@ -128,7 +128,7 @@ _Cells = tuple[str, str, str, Value, str]  # part, of, figure, value, unit
 
 
 def fit_page(found: TraceFit, stored: Sequence[str]) -> Page:
-    """The figures as a table; `stored` names the offers for which the law was kept."""
+    """The figures as a table; `stored` names the offers for which the law was saved."""
     columns = (
         Column("figure", right=False),
         Column("value"),
@@ -152,7 +152,7 @@ def fit_page(found: TraceFit, stored: Sequence[str]) -> Page:
 
 
 def fit_csv(found: TraceFit) -> str:
-    """Every figure with its limits, one row each."""
+    """Every figure with its confidence limits, one row each."""
     body = (
         (part, of, figure, _exact(v.value), _exact(v.low), _exact(v.high), unit)
         for part, of, figure, v, unit in _cells(found)

@@ -1,4 +1,4 @@
-"""Differences between versions, and the history of a machine's prices."""
+"""Differences between catalog versions, and the history of a machine's prices."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ Series = dict[tuple[str, str, str], list["PricePoint"]]  # by provider, market, 
 
 
 def difference_page(found: "Difference", before: str, after: str) -> Page:
-    """Offers added, gone and repriced by provider and market, then the largest changes."""
+    """Offers added, removed and repriced by provider and market, then the largest changes."""
     columns = (
         Column("provider", right=False),
         Column("market", right=False),
@@ -82,7 +82,7 @@ def _change(change: "Change") -> dict[str, Any]:
 def history_page(
     points: Sequence["PricePoint"], instance_type: str, region: str, notes: Sequence[str]
 ) -> Page:
-    """One row per market and zone: how far the price has moved, drawn day by day."""
+    """One row per market and zone: how far the price moved, drawn day by day."""
     columns = (
         Column("market", right=False),
         Column("zone", right=False),

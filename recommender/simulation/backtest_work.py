@@ -1,4 +1,4 @@
-"""Turns recorded series into the work of a backtest: cut traces, prices, policies by name."""
+"""Prepares a backtest from recorded series: split traces, prices, policies by name."""
 
 from collections.abc import Sequence
 
@@ -46,7 +46,7 @@ _ZONE_RULES: dict[str, ZoneContender] = {
 
 @dataclass(frozen=True, slots=True)
 class BacktestSettings:
-    """What is replayed: job settings, policies by name, how runs start, extra costs."""
+    """The settings of a backtest: jobs, policies by name, starts, extra costs."""
 
     tasks: Sequence[Task]
     policies: Sequence[str]
@@ -64,7 +64,7 @@ class BacktestSettings:
 
 
 def parse_task(word: str, name: str) -> Task:
-    """Read work/deadline/changeover, as 48h/52h/6m."""
+    """Read work/deadline/changeover, such as 48h/52h/6m."""
     parts = word.split("/")
     if len(parts) != 3:
         raise UsageError(f"{name} {shown(word)}: write work/deadline/changeover, as 48h/52h/6m")
@@ -79,7 +79,7 @@ def parse_task(word: str, name: str) -> Task:
 
 
 def check_series(series: Sequence[Series], settings: BacktestSettings) -> None:
-    """Refuse series without machines, and those of one market that began at several moments."""
+    """Refuse series without machines, and series of one market with different starts."""
     for each in series:
         if not len(each.t_s):
             raise UsageError(f"{shown(each.name)}: only prices; a backtest needs machines up")
@@ -110,9 +110,9 @@ def work_of(
 def cut_traces(
     series: Sequence[Series], prices: Sequence[ModePrices], settings: BacktestSettings
 ) -> tuple[BacktestTrace, ...]:
-    """Each series cut into what may be learnt from and what is judged.
+    """Split each series into a part to learn from and a part to evaluate on.
 
-    Those of one market are first cut to the shortest.
+    Series of one market are first cut to the shortest.
     """
     machines = settings.machines
     ticks = [each.step_s or TICK_S for each in series]

@@ -1,4 +1,4 @@
-"""What arithmetic alone says of a plan: the first-order law, to set next to the simulation.
+"""The first-order approximation of a plan, without simulated runs, for comparison.
 
 Capacity alternates between runs X (mean u) and waits B (mean v). Progress per cycle has mean
 a = E[kept(X)], so useful time passes at drift g with variance rate s²:

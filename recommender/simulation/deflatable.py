@@ -1,4 +1,4 @@
-"""Deflatable machines: what a cloud that slows machines down instead of taking them is worth.
+"""The value of deflatable machines: slowed down under pressure instead of being reclaimed.
 
 No cloud sells a deflatable GPU machine; the class says what one would be worth. A machine is
 under pressure a share φ of the time, in episodes, and then runs at 1 - δ of its speed

@@ -1,11 +1,11 @@
-"""A plan as what runs it really behaves: on the same simulated runs as the plan's own rule.
+"""Simulates a plan as an export target really runs it, on the paths of the plan's own rule.
 
-A plan with a deadline waits for spot and goes over to on-demand machines in time. Scripts of the
-clouds' own tools do so. What else runs a plan does what its rules say:
+A plan with a deadline waits for spot and switches to on-demand machines in time. Scripts for the
+clouds' own tools do so too. Other targets follow their own rules:
 
-* SkyPilot (0.14.1, `sky.jobs.recovery_strategy`) tries the places of `ordered` from the top at each
-  start and recovery, and after a round without machines again. It knows no deadline: on-demand
-  machines at the end of the list are rented after the first round without spot and are kept; where
+* SkyPilot (0.14.1, `sky.jobs.recovery_strategy`) tries the locations of `ordered` from the top at
+  each start and recovery, and again after a round without machines. It knows no deadline: on-demand
+  machines at the end of the list are rented after the first round without spot and are kept; if
   they are not listed nothing takes over.
 * dstack (0.22) keeps a run with a volume in one region; Slurm, Terraform and torchrun start what
   they are told to. Nothing takes over unless somebody does it.
@@ -47,7 +47,7 @@ def executor_runs(
     runs: int,
     seed: int,
 ) -> tuple[ExecutorRun, ...]:
-    """The plan by its own rule, then as an executor runs it."""
+    """Simulate the plan by its own rule, then as an executor runs it."""
     found = []
     for each in _behaviours(executor, plan, inputs):
         sample = simulate(

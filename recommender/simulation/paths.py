@@ -21,7 +21,7 @@ _TOGETHER = 16  # blocks at a time: 20 MB of draws
 
 @dataclass(frozen=True, slots=True)
 class SimulatedRuns:
-    """What happened on each path; every field has shape (runs,)."""
+    """The results of each path; every field has shape (runs,)."""
 
     time_s: Floats
     cost_usd: Floats  # at the price of the day
@@ -47,10 +47,10 @@ def simulate(
 ) -> SimulatedRuns:
     """Simulate one plan `runs` times; the same seed gives the same paths.
 
-    With `patience_s` the fallback takes over when spot has been away for so long.
+    With `patience_s` the fallback takes over when spot has been away that long.
 
-    They are those of `simulate_paths`, block by block. Few paths need all the runs that are drawn
-    for them: all are first simulated through two thirds, and the rest of some blocks together.
+    The paths are those of `simulate_paths`, block by block. Few paths need all drawn runs, so all
+    are first simulated through two thirds, and the rest of some blocks together.
     """
     inputs = inputs.without_fallback_bound()
     blocks = blocks_of(runs, seed)

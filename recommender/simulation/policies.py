@@ -54,9 +54,10 @@ def policy_runs(
     runs: int,
     seed: int,
 ) -> tuple[PolicyRun, ...]:
-    """The fallback rule, and the wanted policy; with the full one the thresholds as well.
+    """Simulate the fallback rule and the requested policy; with the full one the thresholds as
+    well.
 
-    Raises `UsageError` where the programme cannot express the plan.
+    Raises `UsageError` if the dynamic program cannot express the plan.
     """
     deadline_s = limits.deadline_s
     why = why_no_policy(inputs, deadline_s)
@@ -94,7 +95,7 @@ def simulated_market(
     problem: PolicyProblem,
     work_s: Floats,
 ) -> SimulatedMarket:
-    """The paths of a sample as the replay meets them, tick by tick until the deadline."""
+    """The paths of a sample as the replay needs them, tick by tick until the deadline."""
     lengths, waits = (
         np.asarray(each[:, 0], dtype=np.float64) for each in capacity.runs(inputs, sample)
     )

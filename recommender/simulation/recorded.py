@@ -1,8 +1,8 @@
-"""Replays recorded availability: the plan meets what was really there, from random moments on.
+"""Replays recorded availability: each path follows a recording from a random moment.
 
-A *series* is a step function of the machines that were up. The gang is there while at least as
-many are up as it needs. Every path begins at a moment drawn evenly over all series and goes
-round when its series ends, so all parts of a recording count alike.
+A *series* is a step function of the machines that were up. The gang is up while at least as many
+are up as it needs. Every path begins at a moment drawn uniformly over all series and wraps around
+when its series ends, so all parts of a recording have equal weight.
 """
 
 import numpy as np
@@ -35,7 +35,7 @@ class UpIntervals:
 
     @property
     def endless(self) -> bool:
-        """Never interrupted: one run that meets itself where time goes round."""
+        """A single run if the gang was never interrupted, wrapping around in time."""
         return len(self.begin_s) == 1 and self.end_s[0] - self.begin_s[0] >= self.length_s
 
 
@@ -62,9 +62,9 @@ class RecordedCapacity:
 
     @property
     def run_mean_s(self) -> float:
-        """Mean length of a run: time up per interruption, `FOREVER_S` where none was seen.
+        """Mean length of a run: time up per interruption, `FOREVER_S` without interruptions.
 
-        A run that is cut by the recording's ends is one run, as time goes round.
+        A run that is cut by the recording's ends is one run, because time wraps around.
         """
         up = sum(float((s.end_s - s.begin_s).sum()) for s in self.intervals)
         stops = sum(len(s.begin_s) for s in self.intervals if not s.endless)
@@ -72,13 +72,13 @@ class RecordedCapacity:
 
     @property
     def availability(self) -> float:
-        """Share of the time that the gang could run."""
+        """Share of the time in which the gang could run."""
         up = sum(float((s.end_s - s.begin_s).sum()) for s in self.intervals)
         return up / sum(s.length_s for s in self.intervals)
 
 
 def recorded_capacity(series: tuple[RecordedSeries, ...], machines: int) -> RecordedCapacity:
-    """The recording as a gang of so many machines meets it."""
+    """The recording as the capacity of a gang of so many machines."""
     return RecordedCapacity(tuple(_up_intervals(each, machines) for each in series))
 
 

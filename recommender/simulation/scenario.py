@@ -1,4 +1,4 @@
-"""What a simulation may change about a plan: its law of runs, a recording, deflatable machines."""
+"""Changes to a plan in a simulation: its law of runs, a recording, deflatable machines."""
 
 from dataclasses import field, replace
 from pathlib import Path
@@ -106,7 +106,7 @@ HOUR_S, DAY_S = 3600.0, 86_400.0
 
 @dataclass(frozen=True, slots=True)
 class WhatIf:
-    """What the user wants changed; nothing by default."""
+    """The requested changes; none by default."""
 
     trace: Path | None = None
     form: str = ""  # format of the trace; empty: as recognised
@@ -128,9 +128,9 @@ class Scenario:
 
 
 def scenario_of(inputs: PathInputs, plan: Plan, wish: WhatIf) -> Scenario:
-    """The capacity that a plan is simulated on.
+    """The capacity on which a plan is simulated.
 
-    Raises `UsageError` for a recording or a law of spot where the plan rents no spot.
+    Raises `UsageError` for a recording or a law of spot if the plan rents no spot.
     """
     machines = sum(m.count for m in plan.machines if m.market == "spot")
     if not machines and wish != WhatIf():

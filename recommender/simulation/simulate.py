@@ -1,4 +1,4 @@
-"""Simulates one plan: paths, figures, and the closed form to compare with."""
+"""Simulates one plan: paths, figures, and the closed form for comparison."""
 
 import math
 from dataclasses import replace
@@ -23,7 +23,7 @@ MINUTE_S, HOUR_S, DAY_S = 60.0, 3600.0, 86_400.0
 
 @dataclass(frozen=True, slots=True)
 class SimulationOptions:
-    """How many paths of which seed, and what is changed about the plan."""
+    """The number of paths, their seed, and changes to the plan."""
 
     runs: int = 10_000
     seed: int = 7
@@ -41,7 +41,7 @@ def simulation_of(
     options: SimulationOptions,
     tick: ProgressCallback | None,
 ) -> Simulation:
-    """Simulate a plan many times and sum the paths up."""
+    """Simulate a plan many times and summarise the paths."""
     scenario = scenario_of(inputs, plan, options.what_if)
     policies = _policies(plan, scenario, limits, options)
     sample = simulate(

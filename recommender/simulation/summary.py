@@ -1,4 +1,4 @@
-"""From simulated runs to figures: means with their error, quantiles, states, limits, histograms."""
+"""Summarises simulated runs: means with their error, quantiles, states, limits, histograms."""
 
 import math
 
@@ -24,7 +24,7 @@ _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 
 
 def quantiles(values: Floats, expected: Floats | None = None) -> Quantiles:
-    """Mean and quantiles; `expected` holds values whose mean is less noisy, where there are."""
+    """Mean and quantiles; `expected` has values with a less noisy mean, if available."""
     mean_of = values if expected is None else expected
     error = float(mean_of.std()) / math.sqrt(len(mean_of))
     at = (float(q) for q in np.quantile(values, LEVELS, method="inverted_cdf"))
@@ -40,7 +40,7 @@ def states(sample: SimulatedRuns) -> tuple[State, ...]:
 def kept(
     sample: SimulatedRuns, limits: Limits, max_usd_per_hour: float
 ) -> tuple[tuple[Kept, ...], Floats]:
-    """The chance to keep each limit, and in which paths all of them are kept."""
+    """The chance to keep each limit, and the paths that keep all of them."""
     found, together = [], np.ones(len(sample.time_s), dtype=bool)
     good: Bools | bool
     for limit, most in limits.given((*PATH_LIMITS, HOURLY)):

@@ -1,1 +1,1 @@
-"""Recorded spot markets: one format, readers of public ones, fits, and laws kept for offers."""
+"""Recorded spot markets: our format, readers of public ones, fits, and laws saved for offers."""

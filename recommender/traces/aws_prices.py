@@ -1,4 +1,4 @@
-"""AWS spot price history, as `describe-spot-price-history` gives it."""
+"""Reads AWS spot price history, as `describe-spot-price-history` prints it."""
 
 import csv
 import io

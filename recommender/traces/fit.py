@@ -1,4 +1,4 @@
-"""Fits everything a trace tells: hazards, gangs, losses in groups, zones, hours, prices, a law."""
+"""Fits all figures of a trace: hazards, gangs, group losses, zones, hours, prices, a law."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -54,14 +54,14 @@ def fit(traces: Sequence[Trace]) -> TraceFit:
 
 
 def watch(traces: Sequence[Trace]) -> TraceFit:
-    """What was watched, without any law: series of all kinds may stand together."""
+    """Summarise series without fitting a law; series of any kind may be combined."""
     return TraceFit(
         tuple(map(_watched, traces)), (), (), None, None, None, (), None, "only watched, not fitted"
     )
 
 
 def refuse_mixture(traces: Sequence[Trace]) -> None:
-    """Refuse to pool what is not alike."""
+    """Refuse to pool series of different kinds."""
     machines = {machine_of(trace.place) for trace in traces} - {""}
     kinds = {trace.kind for trace in traces} - {""}
     problems = []
@@ -76,7 +76,7 @@ def refuse_mixture(traces: Sequence[Trace]) -> None:
 
 
 def machine_of(place: Place) -> str:
-    """What was watched, in a word: its instance type, else its GPUs."""
+    """The watched machine: its instance type, or its GPUs."""
     if place.instance_type or not place.gpu:
         return place.instance_type
     return f"{place.gpus}x {place.gpu}" if place.gpus else place.gpu

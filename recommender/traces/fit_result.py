@@ -1,11 +1,11 @@
-"""What a fit of traces found, as plain numbers with their confidence limits (95 %)."""
+"""The results of a fit of traces, as plain numbers with their confidence limits (95 %)."""
 
 from recommender.catalogs.frozen import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A number and its 95 % confidence limits; limits are None where there is too little."""
+    """A number and its 95 % confidence limits, which are None with too little data."""
 
     value: float
     low: float | None = None
@@ -29,7 +29,7 @@ class LawFit:
 
 @dataclass(frozen=True, slots=True)
 class GangSize:
-    """How a gang of so many machines fares: all of them up, or not."""
+    """The availability of a gang of so many machines: all up, or not."""
 
     machines: int
     availability: Value
@@ -51,7 +51,7 @@ class GroupLosses:
 
 @dataclass(frozen=True, slots=True)
 class ZoneSpread:
-    """How far the availability of one machine differs between series."""
+    """How much the availability of one machine differs between series."""
 
     lowest: str
     highest: str
@@ -62,7 +62,7 @@ class ZoneSpread:
 
 @dataclass(frozen=True, slots=True)
 class PriceStatistics:
-    """Prices of one series, weighted by the time they held."""
+    """Prices of one series, weighted by their duration."""
 
     mean_usd: Value
     least_usd: float
@@ -74,7 +74,7 @@ class PriceStatistics:
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """One series: what was watched, how long, and how it went."""
+    """One series: what was watched, how long, and its figures."""
 
     name: str
     provider: str
@@ -98,9 +98,9 @@ class Watched:
 
 @dataclass(frozen=True, slots=True)
 class MarketLaw:
-    """The law the planner follows: runs and outages lognormal, levels of zones logit-normal.
+    """The law that the planner uses: lognormal runs and outages, logit-normal levels of zones.
 
-    What a trace cannot tell (None) stays as the class of the GPU has it.
+    Values that a trace does not determine (None) are those of the GPU's class.
     """
 
     run_mean_s: Value
@@ -116,7 +116,7 @@ class MarketLaw:
 
 @dataclass(frozen=True, slots=True)
 class TraceFit:
-    """Everything that some series tell about a spot market."""
+    """All figures of a spot market that some series determine."""
 
     series: tuple[Watched, ...]
     laws: tuple[LawFit, ...]

@@ -1,4 +1,4 @@
-"""Spot laws that the user keeps for offers: one JSON file in the user's data folder."""
+"""Spot laws that the user saved for offers: one JSON file in the user's data folder."""
 
 import json
 import math
@@ -46,7 +46,7 @@ def parse_offer(text: str, name: str) -> tuple[str, str, str]:
 def check_offer(
     offer: tuple[str, str, str], found: "TraceFit", catalog: Catalog, name: str
 ) -> None:
-    """Refuse an offer that no spot row of the catalog falls under, or of other machines."""
+    """Refuse an offer that matches no spot row of the catalog, or has other machines."""
     provider, place, machine = offer
     o = catalog.offers
     rows = [r for r in range(len(o)) if o.provider[r] == provider and o.market[r] == "spot"]
@@ -114,7 +114,7 @@ def _unknown_place(provider: str, place: str, known: set[str]) -> str:
 def laws_for(
     offers: Sequence[tuple[str, str, str]], found: "TraceFit", today: date
 ) -> tuple[OfferLaw, ...]:
-    """The law of a fit, to be kept for some offers; raises `UsageError` where there is none."""
+    """The law of a fit, to save for some offers; raises `UsageError` if there is none."""
     law = found.law
     if law is None:
         raise UsageError(f"--store: the trace gives no law: {found.no_law}")
@@ -148,7 +148,7 @@ def laws_for(
 
 
 def level_sd(law: "MarketLaw") -> float | None:
-    """What a coming day's level may differ by: as days did, and as the level is not known."""
+    """The sd of a future day's level: between days, and of the estimate."""
     # Every plan reads the kept laws; only fitting one needs the fits.
     from recommender.traces.law_fit import Z95
     from recommender.traces.market_law import logit
@@ -175,14 +175,14 @@ _RANGES = {
 
 
 def store_path() -> Path:
-    """Tell where the user's spot laws are kept."""
+    """The path of the user's spot laws."""
     from platformdirs import user_data_path
 
     return user_data_path("recommend", appauthor=False) / "spot-laws.json"
 
 
 def stored(path: Path | None = None) -> tuple[OfferLaw, ...]:
-    """The laws that are kept, in the order of their offers; none where there is no file.
+    """The saved laws, in the order of their offers; empty without a file.
 
     Raises `UsageError` for a file that was damaged.
     """
@@ -239,7 +239,7 @@ def _between(value: Any, low: float, high: float) -> bool:
 
 
 def keep(laws: Sequence[OfferLaw], path: Path | None = None) -> Path:
-    """Add laws; those kept for the same offers before are replaced."""
+    """Save laws, replacing those of the same offers."""
     new = {law.offer.lower() for law in laws}
 
     def added(known: tuple[OfferLaw, ...]) -> Iterable[OfferLaw]:

@@ -1,4 +1,4 @@
-"""Readers of public trace formats; what 1 means differs between them, so each says it.
+"""Readers of public trace formats, in which 1 means different things.
 
 SkyNomad's artifact keeps one JSON file per round of probes: `jq -s . h100_16_runs/*.json` makes the
 list that is read here.
@@ -44,7 +44,7 @@ _GCP_GIVEN_BACK = ("stop", "delete", "suspend", "compute.instances.guestTerminat
 
 
 def place_of_zone(zone: str, **more: Any) -> Place:
-    """A place by the form of its zone's name: us-east-1a is AWS, us-central1-a Google Cloud."""
+    """A location from the form of its zone's name: us-east-1a is AWS, us-central1-a is GCP."""
     if _AWS_ZONE.fullmatch(zone):
         return Place(provider="aws", region=zone[:-1], zone=zone, **more)
     if _GCP_ZONE.fullmatch(zone):
@@ -53,7 +53,7 @@ def place_of_zone(zone: str, **more: Any) -> Place:
 
 
 def tree_of(text: str, name: str) -> Any:
-    """A JSON document; numbers that are none are refused."""
+    """Parse a JSON document and refuse invalid numbers."""
     try:
         check_json(text)
         return json.loads(text, parse_constant=_refuse_constant)
@@ -72,7 +72,7 @@ def spot_traces(text: str, path: Path) -> tuple[Trace, ...]:
 
 
 def preempted(text: str, path: Path) -> tuple[Trace, ...]:
-    """A series in which 1 means preempted: it is turned round, so that 1 machine is up at 0."""
+    """A series in which 1 means preempted, inverted so that 1 machine is up at 0."""
     tree, ticks, gap_s, name = _ticks(text, path)
     if ticks.max(initial=0.0) > 1:
         said = f"{name}: data holds {ticks.max():g}; a preempted series holds 0 and 1 only"
@@ -142,7 +142,7 @@ def _series(tree: dict[str, Any], ticks: Floats, gap_s: float, name: str, path: 
 
 
 def name_of(path: Path) -> str:
-    """What a series is called: the file, or the folder where files have numbers for names."""
+    """The name of a series: the file, or the folder if files have numbers for names."""
     stem = path.name.partition(".")[0]
     return path.resolve().parent.name if stem == "full" or stem.isdigit() else stem
 

@@ -1,4 +1,4 @@
-"""Reads traces from files: the format is recognised, gzip is unpacked, every mistake is named.
+"""Reads trace files: detects the format, unpacks gzip, and reports every error.
 
     spot-traces      {"metadata": {"gap_seconds"}, "data": [...]}: machines UP at each tick
                      (skypilot-org/spot-traces, "Can't Be Late", NSDI'24)
@@ -52,7 +52,7 @@ _HEAD = 10_000  # characters that a first line may have
 
 
 def recognised(text: str, path: Path) -> str:
-    """Which public format a text has; raises `UsageError` where it cannot be told."""
+    """The public format of a text; raises `UsageError` if it cannot be determined."""
     name, head = shown(path.name), text.lstrip()[:1]
     if head in ("{", "["):
         return _recognised_json(tree_of(text, name), path)
@@ -99,7 +99,7 @@ def named_format(word: str) -> str:
 
 
 def read_trace(path: Path | str, series: str = "", form: str = "") -> Trace:
-    """Read the one series of a file, or the one that `series` names.
+    """Read the only series of a file, or the one named `series`.
 
     `form` names the format where it cannot be recognised (`recommend`, `spot-traces`,
     `preempted`, `skynomad-probes`, `aws-prices`, `bamboo`, `gcp-operations`). Raises
@@ -131,7 +131,7 @@ def read_traces(path: Path | str, form: str = "") -> tuple[Trace, ...]:
 
 
 def read_all(paths: Sequence[Path], form: str = "") -> tuple[Trace, ...]:
-    """Read the series of several files; two of the same name are told apart by their files."""
+    """Read the series of several files; files distinguish two series of the same name."""
     traces: list[Trace] = []
     problems: list[str] = []
     for path in paths:
@@ -147,7 +147,7 @@ def read_all(paths: Sequence[Path], form: str = "") -> tuple[Trace, ...]:
 
 
 def chosen(paths: Sequence[Path], form: str = "", series: Sequence[str] = ()) -> tuple[Trace, ...]:
-    """Read the series of some files that are asked for: names, in which * matches; none: all.
+    """Read some series of some files by name; * matches; none: all.
 
     `form` as in `read_trace`. Raises `UsageError`, also for a name that no series has.
     """

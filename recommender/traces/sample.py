@@ -14,7 +14,7 @@ SAMPLE = "sample"  # in the place of a file's name
 
 
 def trace_path(word: str) -> Path:
-    """The file that a word names; `sample` is the shipped one, unless there is such a file."""
+    """The file of a name; `sample` is the shipped one, unless there is such a file."""
     if word != SAMPLE or os.path.exists(word):
         return Path(word)
     return Path(str(resources.files("recommender.traces") / "sample.csv"))

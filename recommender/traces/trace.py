@@ -17,7 +17,7 @@ ADDED, TAKEN, GIVEN_BACK = 1, -1, 0
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Whose machines were watched, and where; empty means not known."""
+    """The owner and location of watched machines; empty values are unknown."""
 
     provider: str = ""  # "aws", "gcp", "azure", "own"
     region: str = ""
@@ -29,7 +29,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class NodeEvents:
-    """Machines with names that came and went; every array has shape (events,), times ascend."""
+    """Named machines that came and went; arrays of shape (events,), times ascending."""
 
     t_s: Floats = field(default_factory=lambda: np.empty(0))
     change: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))  # ADDED, TAKEN, ...
@@ -42,7 +42,7 @@ class NodeEvents:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """What was seen of one spot market, from 0 to `end_s` seconds after `start`.
+    """A recorded spot market, from 0 to `end_s` seconds after `start`.
 
     `machines[i]` machines were up from `t_s[i]` to the next change; the same for prices. A
     market of which only prices are known has no changes of machines, and the other way round.
@@ -75,7 +75,7 @@ class Trace:
 
 
 def changes(t_s: Floats, values: Floats | Ints) -> Bools:
-    """Which rows of a series say something new; the first always does."""
+    """Which rows of a series differ from the previous one; the first always does."""
     new = np.ones(len(t_s), dtype=np.bool_)
     new[1:] = values[1:] != values[:-1]
     return new

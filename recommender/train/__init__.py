@@ -1,12 +1,12 @@
-"""The checkpoint helper: a training that survives interruptions as its plan counts it.
+"""The checkpoint helper, with which a training survives interruptions as its plan assumes.
 
     from recommender.train import Checkpointer, TorchState
     checkpointer = Checkpointer(TorchState(model, optimizer), total_steps=10_000)
     for step in checkpointer.steps():
         train_one(step)
 
-Saves come every τ, at the provider's notice and at SIGTERM; a new start goes on at the newest
-complete checkpoint. Nothing of planning is imported, and torch only by `TorchState`.
+It saves every τ, at the provider's notice and at SIGTERM; a new start resumes from the newest
+complete checkpoint. It imports none of the planner, and torch only in `TorchState`.
 """
 
 from recommender.train.checkpointer import Checkpointer

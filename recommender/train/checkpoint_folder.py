@@ -1,13 +1,13 @@
-"""Checkpoints on disk: one is complete when its manifest is there, which is written last.
+"""Checkpoints on disk. A checkpoint is complete when its manifest exists, which is written last.
 
     CHECKPOINT_DIR/step-1200/
-        state-0.pickle ...      what the state wrote, on disk before the manifest is
+        state-0.pickle ...      files of the state, on disk before the manifest
         complete.json           step, and bytes and SHA-256 of every file
-        unfinished              instead of it: being written or removed, or a killed run's
+        unfinished              instead of the manifest: being written or removed, or interrupted
 
-Folders are not renamed: on a bucket mount that copies every file. What cannot be trusted is
-skipped: a folder without a manifest, or with a file that differs from it (a mount that was cut off
-while it uploaded). Folders with neither mark are somebody else's, and left alone at the start.
+Folders are not renamed, because a bucket mount would copy every file. Untrusted folders are
+skipped: those without a manifest, or with a file that differs from it (a mount that was cut off
+during an upload). Folders with neither file belong to somebody else and are left alone.
 """
 
 import hashlib
@@ -27,7 +27,7 @@ _READ_BYTES = 1 << 22
 
 @dataclass(frozen=True, slots=True)
 class FileSum:
-    """A file of a checkpoint as it must be found again."""
+    """The expected size and checksum of a file of a checkpoint."""
 
     name: str
     size_bytes: int
@@ -36,19 +36,19 @@ class FileSum:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """A folder with a readable manifest; `is_intact` says whether its files are those."""
+    """A folder with a readable manifest; `is_intact` compares its files with it."""
 
     folder: Path
     step: int
     files: tuple[FileSum, ...]
 
     def is_intact(self, share: slice = slice(None)) -> bool:
-        """Whether files have the size and checksum of the manifest; some of them, or all."""
+        """Whether all or some files have the size and checksum of the manifest."""
         return all(_agrees(self.folder / each.name, each) for each in self.files[share])
 
 
 class CheckpointFolder:
-    """The checkpoints of one training, of which the last `keep` stay."""
+    """The checkpoints of one training, of which the last `keep` are kept."""
 
     def __init__(self, root: Path, keep: int, name: str = "step") -> None:
         self.root = root
@@ -56,24 +56,24 @@ class CheckpointFolder:
         self.name = name
 
     def path(self, step: int) -> Path:
-        """Where the checkpoint of a step lies, on all ranks."""
+        """The path of a step's checkpoint, on all ranks."""
         return self.root / f"{self.name}-{step}"
 
     def begin(self, step: int) -> None:
-        """Make room for a checkpoint; by one rank, before any writes."""
+        """Prepare a checkpoint; called by one rank, before any rank writes."""
         folder = self.path(step)
         shutil.rmtree(folder, ignore_errors=True)  # a torn one of the same step
         folder.mkdir(parents=True)
         (folder / UNFINISHED).touch()
 
     def complete(self, step: int, files: Iterable[FileSum]) -> None:
-        """Make a checkpoint count, whose files are on disk; then remove those no longer kept."""
+        """Complete a checkpoint whose files are on disk, and remove old ones."""
         self.seal(step, files)
         for old in self.newest_first()[self._keep :]:
             self.remove(old)
 
     def seal(self, step: int, files: Iterable[FileSum]) -> None:
-        """Make a checkpoint count, whose files are on disk."""
+        """Complete a checkpoint whose files are on disk."""
         folder = self.path(step)
         sync_folder(folder)
         rows = sorted([each.name, each.size_bytes, each.sha256] for each in files)
@@ -82,17 +82,17 @@ class CheckpointFolder:
         (folder / UNFINISHED).unlink(missing_ok=True)
 
     def newest_first(self) -> list[Checkpoint]:
-        """Every checkpoint with a readable manifest; files are not looked at."""
+        """Every checkpoint with a readable manifest; files are not checked."""
         read = [_read(folder) for folder in self.root.glob(f"{self.name}-*")]
         return sorted((each for each in read if each is not None), key=lambda each: -each.step)
 
     def remove(self, checkpoint: Checkpoint) -> None:
-        """Remove a checkpoint; from the first act on it does not count."""
+        """Remove a checkpoint; it is invalid from the first step on."""
         os.replace(checkpoint.folder / MANIFEST, checkpoint.folder / UNFINISHED)
         shutil.rmtree(checkpoint.folder, ignore_errors=True)
 
     def remove_leftovers(self) -> None:
-        """Remove what a killed run was writing or removing; before anybody writes."""
+        """Remove what an interrupted run was writing or removing."""
         remove_left_overs(self.root)
         for mark in self.root.glob(f"{self.name}-*/{UNFINISHED}"):
             if not (mark.parent / MANIFEST).exists():
@@ -100,14 +100,14 @@ class CheckpointFolder:
 
 
 def sums_within(folder: Path) -> list[FileSum]:
-    """The files of a checkpoint that others wrote, in folders of it as well."""
+    """The files of a checkpoint written by others, including subfolders."""
     found = sorted(path for path in folder.rglob("*") if path.is_file())
     own = [path for path in found if path.name not in (MANIFEST, UNFINISHED)]
     return [replace(sum_of(path), name=path.relative_to(folder).as_posix()) for path in own]
 
 
 def sum_of(path: Path) -> FileSum:
-    """The size and checksum of a file, once the disk has it."""
+    """The size and checksum of a file, once it is on disk."""
     digest, size = hashlib.sha256(), 0
     with path.open("rb") as file:
         os.fsync(file.fileno())

@@ -1,8 +1,8 @@
-"""A training loop that is saved, and goes on where the last run ended.
+"""A training loop that saves checkpoints and resumes where the last run ended.
 
-The loop tells after each step how far it is. A save copies the state (training waits) and a thread
-writes it, whenever the schedule calls for one. Of several ranks all save the same step. What an
-interruption can cost is τ, the time of one save and one step.
+The loop reports after each step. When the schedule requires a save, the state is copied (training
+waits) and a thread writes it. All ranks save the same step. An interruption costs at most τ, the
+time of one save and one step.
 """
 
 import logging
@@ -27,7 +27,7 @@ _LOG = logging.getLogger("recommender.train")
 
 
 class Checkpointer:
-    """Saves a training of `total_steps` and takes it up again.
+    """Saves a training of `total_steps` and resumes it.
 
     `folder` and `interval_s` are $CHECKPOINT_DIR and $CHECKPOINT_INTERVAL_S of exported files
     where nothing else is said; the interval holds until a save was measured, then it adapts.
@@ -67,7 +67,7 @@ class Checkpointer:
         self._step = self._saved_step = self._failed = 0
 
     def steps(self) -> Iterator[int]:
-        """The steps still to do, from 0 or the newest complete checkpoint on.
+        """The remaining steps, from 0 or from the newest complete checkpoint.
 
         Raises:
             SystemExit: SIGTERM came; the last step is saved.
@@ -98,7 +98,7 @@ class Checkpointer:
         self.schedule.__exit__(kind, error, traceback)
 
     def restore(self) -> int:
-        """Take over the newest complete checkpoint; steps that are done, 0 at the first start."""
+        """Load the newest complete checkpoint; return the steps done, 0 at the first start."""
         if self._ranks.rank == 0:
             self._folder.root.mkdir(parents=True, exist_ok=True)
             self._folder.remove_leftovers()
@@ -110,7 +110,7 @@ class Checkpointer:
         return self._step
 
     def step_done(self, step: int) -> None:
-        """Tell how many steps are done; saves where it is time.
+        """Report the number of steps done; saves if it is due.
 
         Raises:
             SystemExit: SIGTERM came; this step is saved.

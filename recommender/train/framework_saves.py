@@ -1,4 +1,4 @@
-"""Checkpoints that a framework writes itself: when, and which of them can be trusted.
+"""Checkpoints that a framework writes itself: when to save, and which are complete.
 
 The callbacks for Transformers and Lightning are of this kind. The training waits while the
 framework writes; a thread then computes the checksums of what lies there and writes the manifest,
@@ -57,7 +57,7 @@ class FrameworkSaves:
         self._wish, self._saved_step = Wish.NOTHING, 0
 
     def newest(self) -> Path | None:
-        """The newest checkpoint whose files are those of its manifest."""
+        """The newest checkpoint whose files match its manifest."""
         for each in self.checkpoints.newest_first():
             if each.is_intact():
                 return each.folder
@@ -65,7 +65,7 @@ class FrameworkSaves:
         return None
 
     def begin(self, step: int, total_steps: int) -> None:
-        """Start the clock, and listen to SIGTERM and notices."""
+        """Start the clock, and listen for SIGTERM and notices."""
         self._ranks, self._saved_step = ranks_of_this_run(), step
         if self._ranks.rank == 0:
             self.checkpoints.root.mkdir(parents=True, exist_ok=True)
@@ -74,13 +74,13 @@ class FrameworkSaves:
         self.schedule.begin(step, total_steps, self._ranks)
 
     def is_due(self, step: int, last: bool) -> bool:
-        """Whether the framework is to save now; at the last step it is."""
+        """Whether the framework should save now; always at the last step."""
         sealing = self._sealing is not None and not self._sealing.done()
         self._wish = self.schedule.wish(step, sealing)
         return (last or self._wish != Wish.NOTHING) and step != self._saved_step
 
     def saved(self, step: int, began_s: float) -> None:
-        """Tell that all of a step's files are written, by every rank; begun at that moment.
+        """Report that every rank has written all files of a step, begun at that moment.
 
         Raises:
             SystemExit: SIGTERM came; this step is saved.
@@ -98,7 +98,7 @@ class FrameworkSaves:
             raise SystemExit(TERMINATED)
 
     def end(self) -> None:
-        """Wait until the last checkpoint counts, and listen no longer."""
+        """Wait until the last checkpoint is complete, and stop listening."""
         self._wait()
         self._sealer.shutdown()
         self._ranks.gather(None)

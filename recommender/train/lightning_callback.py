@@ -1,4 +1,4 @@
-"""Checkpoints of a Lightning Trainer: when the plan wants them, and only whole ones.
+"""Checkpoints of a Lightning Trainer at the plan's intervals, complete ones only.
 
     callback = CheckpointCallback()  # in $CHECKPOINT_DIR
     trainer = Trainer(..., callbacks=[callback], enable_checkpointing=False)
@@ -28,12 +28,12 @@ def _callback_of_lightning() -> Any:
 
 
 class CheckpointCallback(FrameworkSaves, _callback_of_lightning()):  # type: ignore[misc]
-    """Makes a Trainer save every τ, at a provider's notice and at SIGTERM, which ends it."""
+    """Makes a Trainer save every τ, at a provider's notice and at SIGTERM, then stop."""
 
     _numbers: dict[str, Any] | None = None
 
     def resume_from(self) -> str | None:
-        """What `Trainer.fit` takes as `ckpt_path`; nothing at the first start."""
+        """The `ckpt_path` for `Trainer.fit`; None at the first start."""
         newest = self.newest()
         return None if newest is None else str(newest / _FILE)
 
@@ -52,7 +52,7 @@ class CheckpointCallback(FrameworkSaves, _callback_of_lightning()):  # type: ign
     def on_train_batch_end(
         self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
-        """Save where it is time, at the end of an optimiser's step."""
+        """Save if it is due, at the end of an optimiser step."""
         step, began_s = trainer.global_step, time.monotonic()
         if not self.is_due(step, step >= trainer.estimated_stepping_batches):
             return
@@ -66,7 +66,7 @@ class CheckpointCallback(FrameworkSaves, _callback_of_lightning()):  # type: ign
         self.end()
 
     def state_dict(self) -> dict[str, Any]:
-        """The random numbers, which Lightning leaves out."""
+        """The random number states, which Lightning omits."""
         return random_numbers()
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:

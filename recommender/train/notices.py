@@ -1,4 +1,4 @@
-"""The provider's notice that a spot machine will be taken, read from its metadata service.
+"""The provider's interruption notice of a spot machine, read from its metadata service.
 
 | provider | asked | notice before the end |
 |:--|:--|:--|
@@ -44,7 +44,7 @@ _LOSES_MACHINE = ("Preempt", "Terminate", "Redeploy", "Reboot")
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """That the machine will go; equal for every reading of one event."""
+    """An announced interruption; equal for every reading of one event."""
 
     provider: str
     action: str  # in the provider's word: terminate, stop, Preempt, ...
@@ -55,7 +55,7 @@ Reader = Callable[[str], Notice | None]
 
 
 def read_aws(endpoint: str) -> Notice | None:
-    """What EC2 says of this machine; a token is drawn for each reading, so none grows old."""
+    """The notice of EC2 for this machine; each reading gets a new token, so none expires."""
     ttl = {"X-aws-ec2-metadata-token-ttl-seconds": str(_TOKEN_TTL_S)}
     token = _get(f"{endpoint}/latest/api/token", ttl, "PUT") or ""
     headers = {"X-aws-ec2-metadata-token": token}
@@ -67,7 +67,7 @@ def read_aws(endpoint: str) -> Notice | None:
 
 
 def read_gcp(endpoint: str) -> Notice | None:
-    """What Compute Engine says of this machine."""
+    """The notice of Compute Engine for this machine."""
     headers = {"Metadata-Flavor": "Google"}
     text = _get(f"{endpoint}/computeMetadata/v1/instance/preempted", headers)
     taken = text is not None and text.strip().upper() == "TRUE"
@@ -75,7 +75,7 @@ def read_gcp(endpoint: str) -> Notice | None:
 
 
 def read_azure(endpoint: str) -> Notice | None:
-    """What Azure says of this machine and its scale set, which a cluster loses together."""
+    """The notice of Azure for this machine and its scale set, which is lost together."""
     address = f"{endpoint}/metadata/scheduledevents?api-version=2020-07-01"
     text = _get(address, {"Metadata": "true"})
     events = json.loads(text)["Events"] if text else []
@@ -93,14 +93,14 @@ READERS: dict[str, tuple[Reader, str]] = {
 
 
 def provider_of_this_machine(firmware: Path = _FIRMWARE) -> str | None:
-    """The cloud that this machine belongs to, by its firmware; asks no network."""
+    """The cloud of this machine according to its firmware, without the network."""
     if _line(firmware / "chassis_asset_tag") == _AZURE_ASSET_TAG:
         return "azure"
     return _VENDORS.get(_line(firmware / "sys_vendor"))
 
 
 def usual_notices() -> "NoticeWatch | None":
-    """What watches this machine: by an address in the environment, or by its firmware."""
+    """The notice reader of this machine, from an address in the environment or its firmware."""
     for variable, (provider, address) in _ENDPOINTS.items():
         if named := os.environ.get(variable):
             return NoticeWatch(provider, address.format(named))
@@ -109,7 +109,7 @@ def usual_notices() -> "NoticeWatch | None":
 
 
 class NoticeWatch:
-    """Polls a metadata service in a thread; `take` gives each notice once."""
+    """Polls a metadata service in a thread; `take` returns each notice once."""
 
     def __init__(self, provider: str, endpoint: str | None = None, poll_s: float = POLL_S) -> None:
         if provider not in READERS:
@@ -124,17 +124,17 @@ class NoticeWatch:
         self._thread = threading.Thread(target=self._poll, name="notices", daemon=True)
 
     def start(self) -> None:
-        """Begin to poll."""
+        """Start polling."""
         self._thread.start()
 
     def stop(self) -> None:
-        """End the thread; a poll under way is not waited for longer than it may take."""
+        """Stop the thread, waiting for a running poll at most its time limit."""
         self._ended.set()
         if self._thread.is_alive():
             self._thread.join(2 * _TIMEOUT_S)
 
     def take(self) -> Notice | None:
-        """A notice that was not taken before."""
+        """A notice that was not returned before."""
         with self._lock:
             new, self._new = self._new, None
         return new

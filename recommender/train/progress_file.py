@@ -1,4 +1,4 @@
-"""How far a training is: the file by which `recommend replan` and the next start know.
+"""The progress of a training, in a file for `recommend replan` and the next start.
 
     CHECKPOINT_DIR/progress.json
         {"schema": "recommend.progress.v1", "step": 400, "total_steps": 1000, "done_share": 0.4,
@@ -31,7 +31,7 @@ _MOST_BYTES = 1_000_000  # one has 300
 
 @dataclass(frozen=True, slots=True)
 class TrainingProgress:
-    """A training as its last complete checkpoint, or its last start, left it."""
+    """A training at its last complete checkpoint or its last start."""
 
     step: int  # steps that are safe in a complete checkpoint
     total_steps: int
@@ -45,7 +45,7 @@ class TrainingProgress:
 
     @property
     def done_share(self) -> float:
-        """The share of the work that is safe."""
+        """The share of the work that is saved."""
         return self.step / self.total_steps
 
     @property
@@ -54,11 +54,11 @@ class TrainingProgress:
         return self.elapsed_s_until(self.at)
 
     def elapsed_s_until(self, now: datetime) -> float:
-        """From the first start until a moment; clocks that were set back count nothing."""
+        """Seconds from the first start until a moment; clocks set back count as zero."""
         return max(0.0, (now - self.began_at).total_seconds())
 
     def after(self, uptime_s: float, usd_per_hour: float | None) -> "TrainingProgress":
-        """The progress when it ran for so long after this, at a price."""
+        """The progress after so many more seconds of running, at a price."""
         spent = None
         if self.spent_usd is not None and usd_per_hour is not None:
             spent = self.spent_usd + usd_per_hour * uptime_s / 3600
@@ -101,7 +101,7 @@ def read_progress(path: Path) -> TrainingProgress:
 def progress_at_start(
     folder: Path, total_steps: int, step: int, checkpoint: str | None, usd_per_hour: float | None
 ) -> TrainingProgress:
-    """What earlier starts left, with the interruption that ended the last; new at the first."""
+    """The progress of earlier starts plus their last interruption; new at the first."""
     now = _now()
     try:
         before = read_progress(folder / FILE)

@@ -1,6 +1,6 @@
-"""Where every generator of random numbers stands: of torch, CUDA, Python and NumPy.
+"""The states of all random number generators: torch, CUDA, Python and NumPy.
 
-In types that `torch.load` reads without running code. Those of NumPy are its global ones.
+In types that `torch.load` reads without running code. NumPy's are its global ones.
 """
 
 import random
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def random_numbers() -> dict[str, Any]:
-    """The generators of this process, of those libraries that it has imported."""
+    """The generator states of this process, for the libraries it has imported."""
     version, words, spare = random.getstate()
     numbers: dict[str, Any] = {"python": [version, list(words), spare]}
     if (torch := sys.modules.get("torch")) is not None:
@@ -23,7 +23,7 @@ def random_numbers() -> dict[str, Any]:
 
 
 def set_random_numbers(numbers: dict[str, Any]) -> None:
-    """Go on where generators stood; those of libraries that are not here are left out."""
+    """Restore generator states; libraries that are missing here are skipped."""
     version, words, spare = numbers["python"]
     random.setstate((version, tuple(words), spare))
     if "torch" in numbers and (torch := sys.modules.get("torch")) is not None:

@@ -1,4 +1,4 @@
-"""What the processes of one training tell one another: alone, or over torch.distributed."""
+"""Communication between the processes of one training: one process, or torch.distributed."""
 
 import sys
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ class Ranks(Protocol):
         ...
 
     def another(self) -> "Ranks":
-        """Messages of these ranks for another thread, which never mix with the first ones."""
+        """A channel of these ranks for another thread, separate from this one."""
         ...
 
 
@@ -39,7 +39,7 @@ class Alone:
         return [value]
 
     def another(self) -> Ranks:
-        """Itself: nobody else listens."""
+        """Itself, because there are no other ranks."""
         return self
 
 
@@ -71,7 +71,7 @@ class TorchRanks:
 
 
 def ranks_of_this_run() -> Ranks:
-    """All processes where torch.distributed is initialised, else this one alone."""
+    """All ranks if torch.distributed is initialised, otherwise this process alone."""
     torch = sys.modules.get("torch")
     if torch is None or not torch.distributed.is_available():
         return Alone()

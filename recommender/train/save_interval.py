@@ -1,4 +1,4 @@
-"""How long to train between two saves, from what saves cost and how often runs end.
+"""The checkpoint interval, from the cost of saves and the frequency of interruptions.
 
 The interval τ that makes most progress per run of capacity, as the plan counts it
 (`recommender/performance/checkpoint.py`), for exponential runs of mean M and a save that stops the
@@ -31,13 +31,13 @@ def best_interval_s(stall_s: float, run_s: float) -> float:
 
 
 def mean_run_s(uptime_s: float, interruptions: int) -> float:
-    """Mean time between interruptions so far, one assumed run counted in."""
+    """Mean time between interruptions so far, including one assumed run."""
     return (ASSUMED_RUN_S + uptime_s) / (1 + interruptions)
 
 
 @dataclass(frozen=True, slots=True)
 class SaveTimes:
-    """What saves were measured to take; newer ones count as much as all before them."""
+    """Measured durations of saves; the newest counts as much as all earlier ones."""
 
     stall_s: float  # training stands still: the copy to memory
     write_s: float  # until the checkpoint is complete
@@ -51,5 +51,5 @@ class SaveTimes:
 
 
 def next_interval_s(times: SaveTimes, run_s: float, shortest_s: float) -> float:
-    """The interval for runs of that mean; no shorter than a save takes, for they do not overlap."""
+    """The interval for runs of that mean; at least the duration of a save."""
     return max(best_interval_s(times.stall_s, run_s), times.write_s, shortest_s)

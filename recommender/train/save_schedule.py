@@ -1,7 +1,7 @@
 """When a training saves: every τ, at the provider's notice, and before SIGTERM ends it.
 
-Of several ranks the first decides on τ, and the most urgent wish of any rank is that of all. It
-also keeps the progress files, by which others know what is safe.
+With several ranks the first one decides on τ, and the most urgent wish of any rank applies to all.
+The schedule also writes the progress files, which tell others what is saved.
 """
 
 import logging
@@ -29,7 +29,7 @@ _LOG = logging.getLogger("recommender.train")
 
 
 class Wish(IntEnum):
-    """What the end of a step calls for, from the least to the most urgent."""
+    """What to do at the end of a step, from the least to the most urgent."""
 
     NOTHING = 0
     SAVE = 1  # τ is over; it can wait for the save before
@@ -38,7 +38,7 @@ class Wish(IntEnum):
 
 
 class SaveSchedule:
-    """The schedule of one training; while it is entered it listens to SIGTERM and notices.
+    """The schedule of one training, a context that listens for SIGTERM and notices.
 
     Raises:
         UsageError: a figure is no positive number.
@@ -85,7 +85,7 @@ class SaveSchedule:
         signal.signal(signal.SIGTERM, self._earlier_handler or signal.SIG_DFL)
 
     def begin(self, step: int, total_steps: int, ranks: Ranks) -> None:
-        """Tell where this start goes on; the interval counts from now."""
+        """Report where this start resumes; the interval counts from now."""
         self._ranks = ranks
         self._asked_step = self._next_asked = step
         self._began_s = self._saved_s = self._asked_s = time.monotonic()
@@ -96,7 +96,7 @@ class SaveSchedule:
             self._at_start.write(self._root)
 
     def wish(self, step: int, busy: bool) -> Wish:
-        """What all ranks do at the end of a step; `busy` with a save, one that can wait waits.
+        """What all ranks do at the end of a step; if `busy` with a save, others wait.
 
         Ranks ask one another only about every `AGREE_S`, all at the same step.
         """
@@ -110,11 +110,11 @@ class SaveSchedule:
         return Wish.NOTHING if wish == Wish.SAVE and any_busy else Wish(wish)
 
     def saved(self) -> None:
-        """Tell that the state was copied; the next save is due τ from now."""
+        """Report that the state was copied; the next save is due τ from now."""
         self._saved_s = time.monotonic()
 
     def complete(self, step: int) -> None:
-        """Write that a step is safe; by rank 0, from any thread."""
+        """Record that a step is saved; called by rank 0, from any thread."""
         if self._at_start is not None:
             now = self._at_start.after(time.monotonic() - self._began_s, self._usd_per_hour)
             named = self._checkpoint(step)
@@ -123,7 +123,7 @@ class SaveSchedule:
             replace_file(self._root / SHARE, f"{safe.done_share:.6f}\n".encode())
 
     def learn(self, measured: SaveTimes) -> None:
-        """Take what a save cost into account."""
+        """Update the interval with the cost of a save."""
         self._times = measured if self._times is None else self._times.then(measured)
         if self._at_start is not None:
             uptime_s = self._at_start.uptime_s + time.monotonic() - self._began_s
@@ -158,7 +158,7 @@ class SaveSchedule:
 
 
 def checkpoint_root(folder: str | Path | None) -> Path:
-    """The folder that is passed, or else $CHECKPOINT_DIR.
+    """The given folder, or $CHECKPOINT_DIR.
 
     Raises:
         UsageError: neither is.

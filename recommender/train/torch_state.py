@@ -29,7 +29,7 @@ class TorchState:
         self._model, self._optimizer, self._others = model, optimizer, others
 
     def copy(self) -> Any:
-        """All tensors in host memory of their own, so that training may change the others."""
+        """Copy all tensors to host memory, so that training may change the originals."""
         return self._on_host(self._state())
 
     def write(self, copied: Any, folder: Path, ranks: Ranks) -> list[Path]:
@@ -47,7 +47,7 @@ class TorchState:
         return own + ([folder / ".metadata"] if ranks.rank == 0 else [])
 
     def read(self, folder: Path, ranks: Ranks) -> None:
-        """Load tensors in place and take over the rest; random numbers only of the same rank."""
+        """Load tensors in place and restore the rest; random numbers only on the same rank."""
         if ranks.group is None:
             found = self._torch.load(folder / _FILE, map_location="cpu", weights_only=True)
         else:

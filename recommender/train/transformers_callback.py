@@ -1,4 +1,4 @@
-"""Checkpoints of a Transformers Trainer: when the plan wants them, and only whole ones.
+"""Checkpoints of a Transformers Trainer at the plan's intervals, complete ones only.
 
     callback = CheckpointCallback()  # $CHECKPOINT_DIR, which is the Trainer's output_dir, too
     trainer = Trainer(..., callbacks=[callback])
@@ -19,13 +19,13 @@ _TrainerCallback: Any = import_module("transformers").TrainerCallback
 
 
 class CheckpointCallback(FrameworkSaves, _TrainerCallback):  # type: ignore[misc]
-    """Makes a Trainer save every τ, at a provider's notice and at SIGTERM, which ends it."""
+    """Makes a Trainer save every τ, at a provider's notice and at SIGTERM, then stop."""
 
     name, keep = "checkpoint", 0
     _began_s = 0.0
 
     def resume_from(self) -> str | None:
-        """What `Trainer.train` takes as `resume_from_checkpoint`; nothing at the first start."""
+        """The `resume_from_checkpoint` for `Trainer.train`; None at first."""
         newest = self.newest()
         return None if newest is None else str(newest)
 
@@ -34,13 +34,13 @@ class CheckpointCallback(FrameworkSaves, _TrainerCallback):  # type: ignore[misc
         self.begin(state.global_step, state.max_steps)
 
     def on_step_end(self, args: Any, state: Any, control: Any, **others: Any) -> None:
-        """Have it saved where it is time."""
+        """Request a save if it is due."""
         if self.is_due(state.global_step, state.global_step >= state.max_steps):
             control.should_save = True
         self._began_s = time.monotonic()
 
     def on_save(self, args: Any, state: Any, control: Any, **others: Any) -> None:
-        """Make the checkpoint count."""
+        """Complete the checkpoint."""
         self.saved(state.global_step, self._began_s)
 
     def on_train_end(self, args: Any, state: Any, control: Any, **others: Any) -> None:

@@ -1,4 +1,4 @@
-"""Puts what was read of AWS together as offers, with their sources and what was left out."""
+"""Assembles what was read from AWS into offers, with sources and what was left out."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ _LICENCE = "none stated (public price facts)"
 
 @dataclass(frozen=True, slots=True)
 class ListedOffers:
-    """On-demand offers, and how many prices are of machines that a region does not sell."""
+    """On-demand offers, and the number of prices for machines that a region does not sell."""
 
     offers: tuple[Offer, ...]
     unsold: int
@@ -34,7 +34,7 @@ class Maker:
         self._ranges = ranges
 
     def on_demand(self, listing: Listing, reads: Mapping[str, RegionRead]) -> ListedOffers:
-        """List prices; where a region was read, only of the machines that it sells."""
+        """List prices; if a region was read, only of the machines it sells."""
         offers, unsold = [], 0
         for price in listing.prices:
             machine = self._machines.get(price.instance_type)
@@ -58,7 +58,7 @@ class Maker:
                     yield self._offer(machine, region, quote.zone, "spot", usd, _SPOT)
 
     def unknown_quotes(self, reads: Mapping[str, RegionRead]) -> int:
-        """How many spot prices are of machines that cannot be described; they are named."""
+        """The number and names of spot prices for machines that cannot be described."""
         quotes = (quote for read in reads.values() for quote in read.spot.quotes)
         return sum(quote.instance_type not in self._machines for quote in quotes)
 
@@ -98,7 +98,7 @@ def _in_region(status: Obtainable, region: str) -> Obtainable:
 
 
 def sources(listed: str) -> tuple[Source, ...]:
-    """Where the figures come from; `listed` names the price list that was read."""
+    """The sources of the figures; `listed` names the price list that was read."""
     block = f"one machine for {HOURS} hours, paid upfront, per hour"
     return (
         Source(_LISTED, listed or API, _LICENCE, "row", "AWS price list, AmazonEC2"),
@@ -108,7 +108,7 @@ def sources(listed: str) -> tuple[Source, ...]:
 
 
 def blocks_allowed(reads: Mapping[str, RegionRead]) -> bool:
-    """Say whether Capacity Blocks could be read anywhere: the right to is optional."""
+    """Whether Capacity Blocks could be read anywhere; the permission is optional."""
     errors = [read.blocks.error for read in reads.values()]
     return any(error is None or error.fault != "credentials" for error in errors)
 
@@ -123,7 +123,7 @@ def lost_blocks(reads: Mapping[str, RegionRead], warnings: list[str]) -> list[Fa
 
 
 def unknown_types(machines: Machines, listing: Listing) -> tuple[UnknownType, ...]:
-    """Machines with GPUs that the catalog cannot describe, by either list."""
+    """Machines with GPUs that the catalog cannot describe, in either list."""
     known = {each.instance_type for each in machines.unknown}
     known |= {each.instance_type for each in machines.new}
     listed = [
@@ -135,7 +135,7 @@ def unknown_types(machines: Machines, listing: Listing) -> tuple[UnknownType, ..
 
 
 def quarantined(listing: Listing, reads: Mapping[str, RegionRead]) -> tuple[Quarantined, ...]:
-    """All rows that were not believed."""
+    """All rows that were not accepted."""
     found: list[Quarantined] = list(listing.quarantined)
     for region, read in sorted(reads.items()):
         own: Sequence[Quarantined] = (
@@ -153,7 +153,7 @@ def quarantined(listing: Listing, reads: Mapping[str, RegionRead]) -> tuple[Quar
 
 
 def counts(listing: Listing, reads: Mapping[str, RegionRead]) -> tuple[int, int]:
-    """How many rows were received, and how many of them are known not to be meant."""
+    """The number of rows received, and of those known to be irrelevant."""
     rows = listing.rows + sum(read.spot.rows + read.blocks.rows for read in reads.values())
     return rows, listing.ignored + sum(read.spot.ignored for read in reads.values())
 

@@ -1,7 +1,7 @@
-"""Capacity Blocks: machines reserved for a day, paid upfront (market `reserved_block`).
+"""Capacity Blocks: machines reserved for a day and paid upfront (market `reserved_block`).
 
-One machine for 24 hours is asked for, the smallest block there is; its fee over its hours is
-the price per hour. Of several blocks in a zone the one that starts first is taken.
+The query is for one machine for 24 hours, the smallest block; its fee divided by its hours is the
+price per hour. Of several blocks in a zone the one that starts first is used.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -45,7 +45,7 @@ class Blocks:
 def read_blocks(
     caller: Caller, client: "EC2Client", names: Sequence[str], zones: Mapping[str, str]
 ) -> Blocks:
-    """Ask for a block of each machine in a region; what fails is in `error`."""
+    """Query a block of each machine in a region; failures are in `error`."""
     found: list[CapacityBlockOfferingTypeDef] = []
     try:
         for name in names:
@@ -71,7 +71,7 @@ def _offerings(
 
 
 def blocks_of(rows: "Iterable[CapacityBlockOfferingTypeDef]", zones: Mapping[str, str]) -> Blocks:
-    """Take the block that starts first of each machine and zone."""
+    """Select the block of each machine and zone that starts first."""
     rows = list(rows)
     quarantined: list[Quarantined] = []
     first: dict[tuple[str, str], tuple[datetime, set[float]]] = {}

@@ -1,7 +1,7 @@
-"""Calls to AWS: clients, time limits, counting, many regions at once, and what an error means.
+"""Calls to AWS: clients, time limits, counters, many regions in parallel, and error handling.
 
-Credentials come from boto3's standard chain. No message holds what AWS said in words, only
-its error code: the words may hold account numbers and signatures.
+Credentials come from boto3's standard chain. Messages contain only AWS's error code, not its text,
+which may contain account numbers and signatures.
 """
 
 import re
@@ -46,9 +46,9 @@ class Refused(ProviderError):
 
 
 class Caller:
-    """Makes clients and calls, within the time that is left, and counts them.
+    """Makes clients and calls within the remaining time, and counts them.
 
-    Clients may be used from several threads, but are made by one at a time.
+    Clients may be used from several threads, but are created by one at a time.
     """
 
     def __init__(self, wanted: Wanted) -> None:
@@ -73,7 +73,7 @@ class Caller:
             self._session.events.register(event, hook)
 
     def has_credentials(self) -> bool:
-        """Say whether the standard chain finds credentials; they may still be refused."""
+        """Whether the standard chain finds credentials, which may still be refused."""
         return self.one("finding credentials", self._session.get_credentials) is not None
 
     def ec2(self, region: str) -> "EC2Client":
@@ -105,7 +105,7 @@ class Caller:
             raise provider_error(action, error) from None
 
     def pages(self, action: str, listing: Iterable[T]) -> Iterator[T]:
-        """Go through the pages of a listing, each call as in `one`."""
+        """Iterate over the pages of a listing, with each call as in `one`."""
         pages = iter(listing)
         for _ in range(_MOST_PAGES):
             page = self.one(action, lambda: next(pages, None))
@@ -128,7 +128,7 @@ class Caller:
             self._counts["attempts"] += 1
 
     def counters(self, raw_rows: int, ignored: int) -> Counters:
-        """Give what was done so far."""
+        """Return the counts so far."""
         with self._lock:
             done = dict(self._counts)
         return Counters(
@@ -172,7 +172,7 @@ def _errors() -> tuple[type[Exception], ...]:
 
 
 def provider_error(action: str, error: Exception) -> ProviderError:
-    """Say what an error of a call means, in words without secrets."""
+    """Describe the error of a call, without secrets."""
     from botocore import exceptions as known
 
     if isinstance(error, ProviderError):
@@ -225,7 +225,7 @@ def _advice(code: str) -> str:
 
 
 class Tasks(Generic[T]):
-    """Work under way, by the name of its place."""
+    """Running work, by the name of its region."""
 
     def __init__(self, tasks: Mapping[str, Callable[[], T]], at_once: int) -> None:
         answers: dict[str, ThreadResult[T]] = {name: ThreadResult() for name in tasks}
@@ -247,7 +247,7 @@ class Tasks(Generic[T]):
                     future.set_result(task())
 
     def results(self, wanted: Wanted) -> tuple[dict[str, T], dict[str, ProviderError]]:
-        """Wait until all is done or time is over; give results and failures by place."""
+        """Wait until all work is done or time is over; return results and failures by region."""
         left = max(wanted.stop_at - time.monotonic(), 0.0)
         wait(self._futures.values(), timeout=None if left == float("inf") else left)
         for each in self._futures.values():

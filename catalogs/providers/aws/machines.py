@@ -1,8 +1,8 @@
-"""Machines as AWS describes them: new ones for the catalog, and those it cannot describe.
+"""Machines as AWS describes them: new ones for the catalog, and those that cannot be described.
 
-A GPU is recognised by its name and memory on machines that the catalog already knows: two
-A100 differ only in memory, and AWS once called the H200 of p5en "NVIDIA". What the API does
-not say (links between GPUs, copies to the host) is taken from a known machine with the same GPU.
+A GPU is recognised by its name and memory on machines that the catalog already knows: two A100
+differ only in memory, and AWS once called the H200 of p5en "NVIDIA". What the API does not state
+(links between GPUs, copies to the host) is copied from a known machine with the same GPU.
 """
 
 import re
@@ -23,7 +23,7 @@ _SSD_MB_PER_S_PER_GIB, _HDD_MB_PER_S_PER_GIB, _DISK_MB_PER_S_MAX = 1.0, 0.1, 800
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """The accelerators of a machine; `gpus` is a fraction where it holds a part of one."""
+    """The accelerators of a machine; `gpus` is a fraction if it has a part of one."""
 
     name: str
     maker: str
@@ -34,7 +34,7 @@ class Device:
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """What describe-instance-types says of a machine in one region."""
+    """The description of a machine in one region by describe-instance-types."""
 
     instance_type: str
     usage: frozenset[str]  # "on-demand", "spot", "capacity-block"
@@ -60,7 +60,7 @@ class Machines:
 
 
 def described(info: "InstanceTypeInfoTypeDef") -> Described:
-    """Read one machine; KeyError where AWS leaves out what every machine has."""
+    """Read one machine; KeyError if AWS leaves out a required field."""
     devices = _devices(info)
     storage = info.get("InstanceStorageInfo", {})
     disks = storage.get("Disks", [])
@@ -120,7 +120,7 @@ def _network(info: "NetworkInfoTypeDef") -> tuple[float | None, float | None]:
 
 
 def machines_of(seen: Mapping[str, Sequence[Described]], wanted: Wanted) -> Machines:
-    """Sort out the machines seen in all regions; `seen` is by region."""
+    """Classify the machines seen in all regions; `seen` is by region."""
     regions: dict[str, int] = {}
     facts: dict[str, Described] = {}
     for each in (machine for machines in seen.values() for machine in machines):

@@ -1,9 +1,10 @@
-"""On-demand prices from the Price List API (`pricing:GetProducts`), and what each of its rows is.
+"""On-demand prices from the Price List API (`pricing:GetProducts`), and how its rows are
+classified.
 
-The rows of p5.48xlarge in one region differ in one word: `marketoption`. On-demand costs 55.04
-USD, the Capacity Block row says 0.00 (its fee is paid upfront). So a row is a price only when
-every attribute has the one word that is meant. A row with a word known to mean something else
-is ignored; any other row is quarantined by name.
+The rows of p5.48xlarge in one region differ only in `marketoption`. On-demand costs 55.04 USD, and
+the Capacity Block row says 0.00 (its fee is paid upfront). So a row is a price only if every
+attribute has the expected value. A row with a value known to mean something else is ignored; any
+other row is quarantined by name.
 """
 
 import re
@@ -42,7 +43,7 @@ _LISTINGS = 3  # a page's token may expire, and the listing starts again
 
 @dataclass(frozen=True, slots=True)
 class PriceRow:
-    """A row of the price list, in the words of AWS; "" for what it does not say."""
+    """A row of the price list, in AWS's terms; "" for missing values."""
 
     instance_type: str
     region: str
@@ -73,7 +74,7 @@ class PriceRow:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """An on-demand price of AWS's price list, of a machine that was asked for."""
+    """An on-demand price of AWS's price list, for a requested machine."""
 
     instance_type: str
     region: str
@@ -82,7 +83,7 @@ class Listed:
 
 @dataclass(slots=True)
 class Listing:
-    """The prices read, and what became of the other rows."""
+    """The prices read, and the fate of the other rows."""
 
     prices: list[Listed] = field(default_factory=list)
     quarantined: list[Quarantined] = field(default_factory=list)
@@ -113,9 +114,9 @@ _MEANT: tuple[tuple[str, str, _Words], ...] = (
 def judge(
     row: PriceRow, machines: Mapping[str, InstanceType | None], today: str, out: Listing
 ) -> None:
-    """Put a row where it belongs.
+    """Classify a row.
 
-    `machines` are those asked for; None where the catalog does not describe one yet.
+    `machines` are the requested ones; None if the catalog does not describe one yet.
     """
     out.rows += 1
     if _is_ignored(row, machines, out):
@@ -186,7 +187,7 @@ def _other_machine(row: PriceRow, machine: InstanceType | None) -> tuple[str, st
 
 
 def without_twins(listing: Listing) -> None:
-    """Keep one price of each machine and region; where two differ, none."""
+    """Keep one price per machine and region; none if two differ."""
     found: dict[tuple[str, str], list[float]] = {}
     for price in listing.prices:
         found.setdefault((price.instance_type, price.region), []).append(price.usd_per_hour)
@@ -201,7 +202,7 @@ def without_twins(listing: Listing) -> None:
 
 
 def merged(listings: Iterable[Listing]) -> Listing:
-    """Put several listings together."""
+    """Combine several listings."""
     whole = Listing()
     for each in listings:
         whole.prices += each.prices
@@ -294,7 +295,7 @@ def _groups(names: Iterable[str]) -> Iterator[list[str]]:
 
 
 def read_item(text: str, out: Listing) -> PriceRow | None:
-    """Read one item of the price list; None if it is not of the known form."""
+    """Read one item of the price list; None if it has another format."""
     what = "an item of the price list"
     try:
         item = parse_json(text)

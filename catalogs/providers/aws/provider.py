@@ -1,8 +1,8 @@
 """AWS: list prices of all regions, spot prices of the account's regions, Capacity Blocks.
 
-With credentials of the standard chain (least rights: deploy/aws-iam-policy.json). Without, or
-where the Price List API cannot be read, on-demand prices come from the public files, and spot
-prices stay as they were. Flex-start is not sold by AWS.
+Uses credentials of the standard chain (minimal permissions: deploy/aws-iam-policy.json). Without
+them, or if the Price List API cannot be read, on-demand prices come from the public files, and spot
+prices stay as they were. AWS does not sell flex-start.
 """
 
 import time
@@ -69,7 +69,7 @@ class Aws:
         self._places = places
 
     def fetch(self, wanted: Wanted) -> Fetched:
-        """Read everything that is wanted; see `Provider.fetch`."""
+        """Read everything requested; see `Provider.fetch`."""
         began = time.monotonic()
         caller = Caller(wanted)
         if wanted.parts == {"quotas"}:

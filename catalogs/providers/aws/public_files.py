@@ -1,9 +1,7 @@
 """Public files of AWS: price lists and the spot advisor, read over HTTPS without an account.
 
-Each region's file is read line by line; lines that cannot be a price are dropped before they
-are parsed.
-
-Its form is not documented, so it is used only while it looks exactly as it always has.
+Each region's file is read line by line; lines that cannot be a price are dropped before they are
+parsed. The format is not documented, so a file is used only if its format is unchanged.
 """
 
 import csv
@@ -45,7 +43,7 @@ class Places:
 
 
 def read_whole(caller: Caller, url: str, name: str, most: int) -> bytes:
-    """Read a file of at most `most` bytes, or its copy `name` where it has not changed.
+    """Read a file of at most `most` bytes, or its copy `name` if it has not changed.
 
     Raises:
         ProviderError: it cannot be read, is truncated, or larger.
@@ -319,7 +317,7 @@ Ranges = dict[tuple[str, str], int]  # index of the range by (instance type, reg
 
 
 def read_advisor(caller: Caller, url: str) -> Ranges:
-    """Read the range of interruption of every machine in every region, Linux.
+    """Read the interruption range of every Linux machine in every region.
 
     Raises:
         ProviderError: the file cannot be read, or does not look as it always has.
@@ -333,7 +331,7 @@ def read_advisor(caller: Caller, url: str) -> Ranges:
 
 
 def ranges_of(tree: Any) -> Ranges:
-    """Take the ranges out of the file; ValueError and the like where it looks otherwise."""
+    """Extract the ranges from the file; ValueError and similar if its format differs."""
     labels = {each["index"]: each["label"] for each in tree["ranges"]}
     if labels != dict(enumerate(_RANGES)):
         raise ValueError("other ranges")

@@ -1,9 +1,8 @@
-"""The quotas of an account, and spot placement scores, on request.
+"""The quotas of an account and, on request, spot placement scores.
 
-Quotas are found by their names: codes differ between sources, and new families get new ones.
-
-A score of 1 to 10 says how likely a request is to succeed now; it is no rate of interruption and
-no part of an offer, so it is only reported. AWS takes some ten new questions a day of an account
+Quotas are found by their names, because codes differ between sources and new families get new ones.
+A score of 1 to 10 says how likely a request is to succeed now. It is not an interruption rate and
+not part of an offer, so it is only reported. AWS accepts about ten new queries a day per account
 (docs of GetSpotPlacementScores), and scores fewer than three types always low.
 """
 
@@ -37,7 +36,7 @@ def quota_names(quotas: tuple[Quota, ...]) -> dict[str, str]:
 def read_quotas(
     caller: Caller, region: str, names: Mapping[str, str]
 ) -> tuple[tuple[QuotaValue, ...], tuple[str, ...]]:
-    """Read an account's quotas in a region, and say which of the names it did not list.
+    """Read an account's quotas in a region, and return which names were not listed.
 
     Raises:
         ProviderError: they cannot be read.
@@ -67,12 +66,12 @@ def _folded(name: str) -> str:
 
 
 def scores_wanted() -> bool:
-    """Say whether the environment asks for scores."""
+    """Whether the environment asks for scores."""
     return os.environ.get(SETTING, "") == "1"
 
 
 def score_notes(caller: Caller, client: "EC2Client") -> tuple[str, ...]:
-    """Ask for the scores of each GPU with three machines or more; one line for each."""
+    """Query the scores of each GPU with at least three machines; one line for each."""
     groups = list(_groups(caller.wanted.types).items())[:_QUESTIONS]
     notes: list[str] = []
     for gpu, names in groups:

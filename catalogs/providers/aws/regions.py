@@ -32,7 +32,7 @@ _VALUES = 190  # a filter may hold 200
 
 @dataclass(frozen=True, slots=True)
 class SpotQuote:
-    """The spot price in force of a machine in a zone."""
+    """The current spot price of a machine in a zone."""
 
     instance_type: str
     zone: str  # id: "use1-az6" is the same zone for every account, "us-east-1a" is not
@@ -41,7 +41,7 @@ class SpotQuote:
 
 @dataclass(frozen=True, slots=True)
 class SpotRead:
-    """The quotes of a region, and what became of the other rows."""
+    """The quotes of a region, and the fate of the other rows."""
 
     quotes: tuple[SpotQuote, ...]
     quarantined: tuple[Quarantined, ...]
@@ -52,7 +52,7 @@ class SpotRead:
 def spot_rows(
     caller: Caller, client: "EC2Client", names: Sequence[str]
 ) -> "list[SpotPriceTypeDef]":
-    """Fetch the spot prices in force of some machines in all zones of a region.
+    """Fetch the current spot prices of some machines in all zones of a region.
 
     Raises:
         ProviderError: the history cannot be read to its end.
@@ -78,7 +78,7 @@ def spot_quotes(
     zones: Mapping[str, str],
     offered: frozenset[tuple[str, str]],
 ) -> SpotRead:
-    """Take the newest price of each machine, zone and product.
+    """Select the newest price of each machine, zone and product.
 
     `zones` maps the names of the region's zones to their ids; `offered` are pairs of machine
     and zone id. A zone whose two products cost differently is quarantined.
@@ -175,7 +175,7 @@ class Regions:
 
 @dataclass(frozen=True, slots=True)
 class RegionRead:
-    """What one region offers; `spot_error` says why its spot prices could not be read."""
+    """The offers of one region; `spot_error` says why its spot prices could not be read."""
 
     machines: tuple[Described, ...]
     offered: frozenset[tuple[str, str]]  # machine and zone id
@@ -185,7 +185,7 @@ class RegionRead:
     quarantined: tuple[Quarantined, ...]
 
     def sells_on_demand(self, instance_type: str) -> bool:
-        """Say whether a machine can be had on demand; a price list lists it anyhow."""
+        """Whether a machine is sold on demand; price lists contain others too."""
         offered = any(name == instance_type for name, _ in self.offered)
         return offered and any(
             m.instance_type == instance_type and "on-demand" in m.usage for m in self.machines

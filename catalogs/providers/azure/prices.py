@@ -1,4 +1,4 @@
-"""Which retail prices of Azure are the hourly price of a Linux machine today."""
+"""Selects the retail prices of Azure that are today's hourly price of a Linux machine."""
 
 import re
 from collections import Counter, defaultdict
@@ -27,7 +27,7 @@ _GPU_NAME = re.compile(r"_([A-Z]+\d+X?)(?:_v\d+)?$")
 
 @dataclass(frozen=True, slots=True)
 class Meter:
-    """A price that is in force or will be."""
+    """A current or future price."""
 
     place: Place
     usd_per_hour: float
@@ -38,7 +38,7 @@ class Meter:
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """Today's price of each machine, and what was refused."""
+    """Today's price of each machine, and the refused rows."""
 
     usd: Mapping[Place, float]
     quarantined: tuple[Quarantined, ...]
@@ -55,7 +55,7 @@ class _Refused(Exception):
 
 
 class Reader:
-    """Reads rows one by one; names of sizes and regions count in any case."""
+    """Reads rows one by one; names of sizes and regions are case-insensitive."""
 
     def __init__(self, types: Iterable[str], now: datetime) -> None:
         self._types = {name.casefold(): name for name in types}
@@ -66,7 +66,7 @@ class Reader:
         self.rows = self.ignored = 0
 
     def take(self, item: object) -> None:
-        """Take a row of the answer."""
+        """Process a row of the response."""
         self.rows += 1
         if not isinstance(item, dict):
             self._refused.append(Quarantined("azure", "a row", "is no object", "malformed"))
@@ -82,7 +82,7 @@ class Reader:
             self._meters[meter.place].append(meter)
 
     def prices(self) -> Prices:
-        """Give today's prices."""
+        """Return today's prices."""
         refused = list(self._refused)
         usd = {}
         for place, meters in self._meters.items():

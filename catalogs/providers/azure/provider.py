@@ -1,7 +1,7 @@
 """Azure: retail prices of GPU machines, spot and on demand, from the public price list.
 
-No account is needed. The list has no zones, no eviction rates and no specifications; what
-machines are made of is the catalog's own table.
+No account is needed. The list has no zones, eviction rates or specifications; the hardware of
+machines comes from the catalog's own table.
 """
 
 import time
@@ -49,7 +49,7 @@ class Azure:
     name: str = "azure"
 
     def fetch(self, wanted: Wanted) -> Fetched:
-        """Read the prices of all GPU machines, and of the other machines that are known.
+        """Read the prices of all GPU machines, and of the other known machines.
 
         All regions are read at once, so `Wanted.regions` does not shorten it.
 

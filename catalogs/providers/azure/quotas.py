@@ -34,7 +34,7 @@ _SIGN_IN = (
 
 
 def az_token() -> str:
-    """A token of whoever has signed in with `az login`; empty without one."""
+    """A token of the user signed in with `az login`; empty without one."""
     program = shutil.which("az")
     if program is None:
         return ""
@@ -48,7 +48,7 @@ def az_token() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """Whose quotas are read, and how."""
+    """The account whose quotas are read, and its credentials."""
 
     subscription: str = ""
     tenant: str = ""

@@ -1,4 +1,4 @@
-"""Reads Google's price list with its own client: pages, retries, and what may go wrong."""
+"""Reads Google's price list with its own client: pages, retries and error handling."""
 
 import os
 import re
@@ -26,7 +26,7 @@ Read = TypeVar("Read")
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How Google Cloud is reached."""
+    """How to access Google Cloud."""
 
     api_key: str = field(default="", repr=False)  # empty: application default credentials
     project: str = ""  # empty: machine types as shipped, no Compute Engine call
@@ -58,7 +58,7 @@ def settings_from(env: Mapping[str, str] = os.environ) -> Settings:
 
 
 def make_client(settings: Settings) -> "CloudCatalogClient":
-    """Make Google's client; an API key travels in a header, never in an address.
+    """Make Google's client; an API key is sent in a header, never in an address.
 
     Raises:
         google.auth.exceptions.DefaultCredentialsError: neither key nor credentials were found.
@@ -75,14 +75,14 @@ def make_client(settings: Settings) -> "CloudCatalogClient":
 
 
 class PriceList:
-    """The SKUs of Compute Engine, one page at a time; counts what the reading took."""
+    """The SKUs of Compute Engine, one page at a time; counts requests and rows."""
 
     def __init__(self, client: "CloudCatalogClient", settings: Settings, wanted: Wanted) -> None:
         self._client, self._settings, self._wanted = client, settings, wanted
         self.pages = self.rows = self.retries = self.bytes = 0
 
     def skus(self) -> Iterator[Sku]:
-        """Give every SKU.
+        """Iterate over every SKU.
 
         Raises:
             ProviderError: what kept the list from being read as a whole.
@@ -151,7 +151,7 @@ def _is_transient(error: Exception) -> bool:
 
 
 def guarded(read: Callable[[], Read], settings: Settings) -> Read:
-    """Call Google's library; what it raises is told as a `ProviderError` without secrets."""
+    """Call Google's library; convert its errors to `ProviderError` without secrets."""
     import requests
     from google.api_core.exceptions import GoogleAPICallError, RetryError
     from google.auth.exceptions import GoogleAuthError

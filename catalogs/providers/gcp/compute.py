@@ -1,4 +1,4 @@
-"""What Compute Engine says of machines: their shape, their zones, and what spot cost lately."""
+"""Facts of Compute Engine about machines: shape, zones, and recent spot prices."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -32,7 +32,7 @@ _PRICE_TOLERANCE = 0.02  # between Google's own price of a spot machine and the 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Where machines stand, and what is charged of them where that is not as shipped."""
+    """The zones of machines, and charged parts that differ from the shipped table."""
 
     places: Places
     shapes: Mapping[str, Shape]
@@ -62,7 +62,7 @@ def token_of(settings: Settings) -> str:
 def machine_facts(
     web: Web, settings: Settings, types: Mapping[str, InstanceType], shipped: Places
 ) -> Facts:
-    """Ask which machines stand in which zones, and what they are made of.
+    """Read which machines exist in which zones, and their parts.
 
     Raises:
         ProviderError: Compute Engine cannot be read.
@@ -200,7 +200,7 @@ def _said(down: set[str]) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """What the provider's own history says of the composed spot prices."""
+    """The comparison of composed spot prices with the provider's own history."""
 
     doubted: tuple[Quarantined, ...]
     places: frozenset[tuple[str, str]]  # machine and region, of the doubted offers
@@ -209,11 +209,11 @@ class History:
 
 
 def check_history(web: Web, settings: Settings, offers: Sequence[Offer]) -> History:
-    """Compare composed spot prices with what Google says that whole machines cost.
+    """Compare composed spot prices with Google's prices of whole machines.
 
-    Reads the beta advice `capacityHistory` once for each machine and region; attached GPUs have
-    none. Preemption rates (share of the spot machines that stopped because they were preempted,
-    mean of 30 days) have no column in the catalog and go into the warnings.
+    Calls the beta API `capacityHistory` once per machine and region; attached GPUs have none.
+    Preemption rates (share of the spot machines that stopped because they were preempted, mean of
+    30 days) have no column in the catalog and go into the warnings.
     """
     spot = {
         (o.instance_type, o.region): o.usd_per_hour

@@ -1,9 +1,9 @@
-"""Machines of Google Cloud, added up from what a core, a GiB and a GPU cost.
+"""Composes prices of Google Cloud machines from the prices of a core, a GiB and a GPU.
 
-A description is matched as a whole, from its first to its last word; what is neither a part
-that the catalog's machines need nor of a kind known not to be meant is quarantined by name.
-Descriptions as of 2026-08; both older names ("Preemptible", "H100 Mega 80GB") and newer ones
-("Spot Preemptible", "H100 80GB Plus") are known, because regions are renamed one by one.
+A description is matched completely; what is neither a part of the catalog's machines nor of a kind
+known to be irrelevant is quarantined by name. Descriptions as of 2026-08; both older names
+("Preemptible", "H100 Mega 80GB") and newer ones ("Spot Preemptible", "H100 80GB Plus") are known,
+because regions are renamed one by one.
 """
 
 import re
@@ -74,7 +74,7 @@ _GPU_WORDS = re.compile(r"\bNvidia\b|\bGPU\b", re.I)
 
 @dataclass(frozen=True, slots=True)
 class Sku:
-    """A row of the price list, whatever it is for."""
+    """A row of the price list of any kind."""
 
     description: str
     group: str
@@ -87,7 +87,7 @@ class Sku:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A price per hour of a part of a machine: of one vCPU, GiB, GPU or slice."""
+    """A price per hour of a part of a machine: one vCPU, GiB, GPU or slice."""
 
     key: Key
     regions: tuple[str, ...]
@@ -98,7 +98,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class PartPrices:
-    """The price of each part by region; parts with doubtful prices are not in it."""
+    """The price of each part by region, without doubtful ones."""
 
     usd: Mapping[Key, Mapping[str, float]]
     regions: frozenset[str]  # that any SKU of a machine names
@@ -106,7 +106,7 @@ class PartPrices:
     ignored: int
 
     def of(self, component: Component, name: str, market: Market, region: str) -> float | None:
-        """The price of a part in a region; None where it is not known for sure."""
+        """The price of a part in a region; None if it is not certain."""
         return self.usd.get((component, name, market), {}).get(region)
 
 
@@ -119,7 +119,7 @@ class _Unpriced(Exception):
 
 
 def read_parts(skus: Iterable[Sku]) -> PartPrices:
-    """Keep the prices of the parts that machines are made of, and say what was refused."""
+    """Keep the prices of machine parts, and return what was refused."""
     parts: list[Part] = []
     refused: list[Quarantined] = []
     ignored = 0
@@ -259,7 +259,7 @@ def _doubled(region: str, rivals: list[Part]) -> Iterator[Quarantined]:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What is charged of a machine."""
+    """The charged parts of a machine."""
 
     vcpus: float
     memory_gib: float
@@ -277,7 +277,7 @@ class _Recipe:
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """The price of a machine, or the parts that have none."""
+    """The price of a machine, or its parts without a price."""
 
     usd_per_hour: float
     missing: tuple[str, ...] = ()
@@ -307,12 +307,12 @@ _ATTACHED = frozenset({"T4", "P4", "P100", "V100"})  # GPUs that N1 machines tak
 
 
 def shape_of(machine: InstanceType) -> Shape:
-    """What is charged of a machine, by the catalog's table."""
+    """The charged parts of a machine, from the catalog's table."""
     return Shape(machine.vcpus, machine.memory_gib, machine.gpus, machine.local_disk_gib)
 
 
 def can_compose(machine: InstanceType) -> bool:
-    """Whether it is known which parts a machine is made of."""
+    """Whether the parts of a machine are known."""
     recipe = _recipe(machine)
     return recipe is not None and bool(recipe.gpu) == bool(machine.gpu)
 
@@ -320,9 +320,9 @@ def can_compose(machine: InstanceType) -> bool:
 def composed(
     machine: InstanceType, shape: Shape, prices: PartPrices, market: Market, region: str
 ) -> Sum:
-    """Add up a machine: vCPU·core + GiB·RAM + n·GPU + GiB·SSD, per hour.
+    """The price of a machine: vCPU·core + GiB·RAM + n·GPU + GiB·SSD, per hour.
 
-    A machine with a part missing has no price: a sum without it would look like a bargain.
+    A machine with a missing part has no price: a sum without it would look like a bargain.
     """
     recipe = _recipe(machine)
     if recipe is None:

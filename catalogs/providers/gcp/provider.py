@@ -52,7 +52,7 @@ _NOT_ON_DEMAND = ("spot_only", "reservation_only")
 
 
 def provider() -> "Gcp":
-    """The client of Google Cloud, with what the environment says."""
+    """The client of Google Cloud, with settings from the environment."""
     return Gcp(settings_from())
 
 
@@ -67,7 +67,7 @@ class Gcp:
     name: str = "gcp"
 
     def fetch(self, wanted: Wanted) -> Fetched:
-        """Read the price list and compose every machine that is known.
+        """Read the price list and compose every known machine.
 
         The list is one for all regions, so `Wanted.regions` does not shorten it.
 

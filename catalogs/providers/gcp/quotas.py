@@ -1,8 +1,8 @@
 """The quotas of a Google Cloud project by region, for `recommend catalog quotas`.
 
 Compute Engine lists them with its regions, as metrics: NVIDIA_A100_GPUS is the quota that the
-console calls "NVIDIA A100 GPUs". The newest GPUs are counted by the Cloud Quotas service alone;
-their names are told as missing.
+console calls "NVIDIA A100 GPUs". The newest GPUs are counted only by the Cloud Quotas service;
+their names are reported as missing.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -24,7 +24,7 @@ _MOST_PAGES = 20
 def read_quotas(
     web: Web, settings: Settings, wanted: Wanted, quotas: Iterable[Quota]
 ) -> QuotasRead:
-    """Read the quotas of all regions, or of those wanted.
+    """Read the quotas of all regions, or of some.
 
     Raises:
         ProviderError: there is no project, or Compute Engine cannot be read.
