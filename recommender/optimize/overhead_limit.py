@@ -24,10 +24,11 @@ from recommender.risk.path_inputs import PathInputs
 from recommender.risk.run_statistics import checkpoint_overhead, overhead_error
 
 # Of the time until which a fallback could take over if nothing were done before it: shares by which
-# it comes earlier that are tried one after the other.
-SHARES = tuple(np.arange(0.125, 0.8, 0.125).tolist())
+# it comes earlier that are tried one after the other; in the end each halves what is left, since a
+# job that is short next to its deadline has to switch within its own first hours.
+SHARES = (0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 0.9375, 0.96875)
 NEAR = 0.002  # below the limit, as a share of it: near enough
-ROUGHLY, CLOSELY = 1, 8  # how often the piece between two of them is narrowed at most
+ROUGHLY, CLOSELY = 2, 8  # how often the piece between two of them is narrowed at most
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ from recommender.risk.run_statistics import OutcomeCache
 
 PATHS = 64
 STEPS = 96  # of the moments at which a fallback may take over
-LAST_SHARE = 0.75  # of the room that is tried
+LAST_SHARE = 0.97  # of the room that is tried
 STEP_WORTH = 0.05  # share of a cost that one of them may be worth
 EVERY = 10**6  # plans: more than there are
 # run hours, sigma, logit availability, zone sd, rho: V100, H100, an 8-GPU machine, a calm zone
