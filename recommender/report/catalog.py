@@ -12,7 +12,7 @@ from recommender.report.layout import Column, Page
 
 if TYPE_CHECKING:
     from recommender.catalogs.catalog import Catalog, PriceDate
-    from recommender.catalogs.schema import Offer
+    from recommender.catalogs.schema import Offer, SpotClass
 
 _WORDS = (
     ("retired", "retired"),
@@ -146,7 +146,7 @@ def offers(
             for offer in shown
         ),
         flexible=len(columns) - 1,
-        below=(*below, *speeds(catalog, shown)),
+        below=(*below, *about(catalog, shown)),
         facts=[_offer_facts(catalog, offer) for offer in shown],
     )
 
@@ -182,6 +182,38 @@ def flop_per_usd(catalog: "Catalog", offer: "Offer") -> float | None:
     if tflops is None or not machine.gpus:
         return None
     return tflops * 1e12 * machine.gpus * 3600.0 / offer.usd_per_hour
+
+
+def about(catalog: "Catalog", found: Sequence["Offer"]) -> list[str]:
+    """What holds of all offers of a kind that are shown: spot capacity, speeds."""
+    return [*spot_capacity(catalog, found), *speeds(catalog, found)]
+
+
+def spot_capacity(catalog: "Catalog", found: Sequence["Offer"]) -> list[str]:
+    """How often one machine can be had on spot, and for how long, by kind of machine."""
+    machines = (catalog.type_of(offer) for offer in found if offer.market == "spot")
+    kinds = dict.fromkeys((machine.gpu, machine.gpus) for machine in machines)
+    laws = ((gpu, _spot_class(catalog, gpu, gpus)) for gpu, gpus in kinds)
+    return [_capacity(gpu, law) for gpu, law in dict.fromkeys(laws) if law is not None]
+
+
+def _spot_class(catalog: "Catalog", gpu: str, gpus: int) -> "SpotClass | None":
+    return next(
+        (law for law in catalog.spot_classes
+         if gpu in law.gpus and law.gpus_per_machine_min <= gpus <= law.gpus_per_machine_max),
+        None,
+    )  # fmt: skip
+
+
+def _capacity(gpu: str, law: "SpotClass") -> str:
+    least, most = law.gpus_per_machine_min, law.gpus_per_machine_max
+    count = f"{least}" if least == most else f"{least} to {most}"
+    traces = "traces of other GPUs" if law.basis == "transferred" else "traces"
+    return (
+        f"spot machines of {count} {fmt.clean(gpu)}: available {fmt.percent(law.availability)} of "
+        f"the time, in runs of {fmt.duration(law.run_mean_s)} on average ({traces} until "
+        f"{law.as_of})"
+    )
 
 
 def speeds(catalog: "Catalog", found: Sequence["Offer"]) -> list[str]:
@@ -248,7 +280,8 @@ def _offer_row(catalog: "Catalog", offer: "Offer", trend: str) -> tuple[str, ...
 def _note(offer: "Offer") -> str:
     """How the price was found, whether it can be had, and how often it is taken back."""
     remark = {"quote": "", "composed": ""}.get(offer.kind, offer.kind)
-    words = [remark, offer.flag, offer.obtainable if offer.obtainable != "open" else ""]
+    flag = "price floor" if offer.flag == "floor" else offer.flag
+    words = [remark, flag, offer.obtainable if offer.obtainable != "open" else ""]
     said = " ".join(fmt.clean(word).replace("_", " ") for word in words if word)
     if offer.interruption_range is None or offer.market != "spot":
         return said

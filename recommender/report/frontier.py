@@ -16,11 +16,13 @@ from recommender.plan.report_data import FollowedPlan
 from recommender.report import cells
 from recommender.report import formatting as fmt
 from recommender.report.answer_frame import PlanRequest, job_line
+from recommender.report.axis import ticks
 from recommender.report.json_output import FRONTIER_SCHEMA, finding, plain
 from recommender.report.layout import BLANK, FAINT, Block, Column, Page, render, text
 from recommender.report.limit_words import limits_in_words
 
 _ROWS = 14  # of the plot, axes apart
+_LABEL = 8  # columns left of it
 _LEAST_COLUMNS, _MOST_COLUMNS = 20, 100
 
 
@@ -154,8 +156,7 @@ def plot(
     """Cost against time in characters: the frontier, other plans, and the limits."""
     if len(followed) < 2:
         return []
-    label = 8
-    columns = min(max(width - label - 1, _LEAST_COLUMNS), _MOST_COLUMNS)
+    columns = min(max(width - _LABEL - 1, _LEAST_COLUMNS), _MOST_COLUMNS)
     x = _axis([p.time.p50 for p in followed], request.limits.deadline_s, columns)
     y = _axis([p.cost.mean for p in followed], request.limits.budget_usd, _ROWS)
     grid = [[" "] * columns for _ in range(_ROWS)]
@@ -163,14 +164,24 @@ def plot(
     _draw(grid, x, y, [(p.time.p50, p.cost.mean) for p in followed], "·")
     _draw(grid, x, y, [(p.time.p50, p.cost.mean) for p in found.points], "●")
     unit, name = cells.unit_of([p.time.p50 for p in found.points or followed])
-    sides = {0: fmt.usd(y.low), _ROWS - 1: fmt.usd(y.high)}
+    sides = {y.at(value): fmt.number(value) for value in ticks(y.low, y.high)}
     lines = [
-        f"{sides.get(row, 'USD' if row == _ROWS - 2 else ''):>{label - 1}}│{''.join(grid[row])}"
-        for row in reversed(range(_ROWS))
+        f"{sides.get(row, ''):>{_LABEL - 1}}│{''.join(grid[row])}" for row in reversed(range(_ROWS))
     ]
-    low, high = (f"{fmt.number(value / unit)} {name}" for value in (x.low, x.high))
-    space = " " * max(columns - len(low) - len(high), 1)
-    return [*lines, f"{'':>{label - 1}}└{'─' * columns}", f"{'':>{label}}{low}{space}{high}"]
+    return [f"{'USD':>{_LABEL - 1}}", *lines, *_below_axis(x, unit, name)]
+
+
+def _below_axis(x: _Axis, unit: float, name: str) -> list[str]:
+    """The axis of time with its ticks, and as many of their figures as do not touch."""
+    line, words, most = ["─"] * x.cells, "", x.cells - len(name) - 1
+    for value in ticks(x.low / unit, x.high / unit):
+        at, figure = x.at(value * unit), fmt.number(value)
+        start = max(at - len(figure) // 2, 0)
+        line[at] = "┬"
+        if start + len(figure) <= most and (not words or start >= len(words) + 2):
+            words = f"{words:<{start}}{figure}"
+    margin = " " * _LABEL
+    return [f"{margin[1:]}└{''.join(line)}", f"{margin}{words} {name}"]
 
 
 def _axis(values: Sequence[float], limit: float | None, count: int) -> _Axis:

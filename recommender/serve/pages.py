@@ -44,7 +44,7 @@ def catalog_page(catalog: Catalog, asked: OfferFilter) -> bytes:
         listed.rows,
         frozenset(i for i, column in enumerate(listed.columns) if column.right),
     )
-    speeds = catalog_view.speeds(catalog, found[: asked.top])
+    notes = catalog_view.about(catalog, found[: asked.top])
     none = element("p", "No offer matches. An empty field matches every offer.")
     rows = [table.element(id="offers")] if found else [none]
     return _page(
@@ -52,7 +52,7 @@ def catalog_page(catalog: Catalog, asked: OfferFilter) -> bytes:
         f"Catalog {catalog.version}; each price is as of the date below it.",
         offer_form({name: f"{value}" for name, value in asdict(asked).items()}),
         *rows,
-        *(element("p", line, class_="faint") for line in speeds),
+        *(element("p", line, class_="faint") for line in notes),
     )
 
 

@@ -4,17 +4,16 @@ https://vega.github.io/vega-lite/docs/ (version 6). Rows come as named data, so 
 give other rows to a picture that is drawn already.
 """
 
-import math
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
+from recommender.report.axis import ticks
 from recommender.report.html.page_data import PageData, domain
 from recommender.report.html.palette import BLUE, LINES, SKY, VERMILION, Theme
 
 Spec: TypeAlias = dict[str, Any]
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 LOWER, HIGHER = "lower", "higher"  # ends of an input
-LEAST_TICKS = 4  # on an axis
 PERCENT = "format(100 * datum.value, ',~r') + ' %'"  # labels of an axis, as in the text
 DESK = "width > 560"  # whether a picture is wider than a phone's
 
@@ -49,26 +48,6 @@ def _axis(field: str, title: str, domain: tuple[float, float]) -> Spec:
     scale = {"type": "log", "domain": list(domain), "nice": False}
     labels = {"title": title, "format": ",~r", "values": ticks(*domain), "labelOverlap": "greedy"}
     return {"field": field, "type": "quantitative", "scale": scale, "axis": labels}
-
-
-def ticks(low: float, high: float) -> list[float]:
-    """Round figures of a logarithmic axis: 1, 2 and 5 of each decade; evenly over a short span.
-
-    The page's script does the same for axes that move.
-    """
-    tens = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    found = [float(f"{step}e{ten}") for ten in tens for step in (1, 2, 5)]
-    found = [value for value in found if low <= value <= high]
-    return found if len(found) >= LEAST_TICKS else _even_ticks(low, high)
-
-
-def _even_ticks(low: float, high: float) -> list[float]:
-    """The widest steps of 1, 2 or 5 that fit `LEAST_TICKS` times into a span."""
-    widest = (high - low) / LEAST_TICKS
-    ten = math.floor(math.log10(widest))
-    step = next(float(f"{n}e{ten}") for n in (5, 2, 1) if float(f"{n}e{ten}") <= widest)
-    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
-    return [float(f"{count * step:.6g}") for count in range(first, last + 1)]
 
 
 def _beyond() -> list[Spec]:

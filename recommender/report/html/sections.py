@@ -435,7 +435,7 @@ _SPEED: dict[SpeedGrade, str] = {
 _PRICE: dict[PriceGrade, str] = {
     "fresh": "likely unchanged",
     "old": "may have moved",
-    "floor": "at the provider's minimum",
+    "floor": "at the price floor",
     "derived": "derived from others",
 }
 _LAW: dict[SpotGrade, str] = {

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 from pathlib import Path
 
 import jsonschema
@@ -78,6 +79,16 @@ def test_the_plot_marks_the_frontier_others_and_the_limit(call):
     (column,) = {line.index("┊") for line in plot if "┊" in line}
     kept = [line.rindex("●") for line in plot if "●" in line]
     assert max(kept) <= column  # what takes longer than the deadline is no part of it
+
+
+def test_figures_of_the_plot_stand_under_their_ticks(call):
+    lines = call(*LIMIT)[1].splitlines()
+    (at,) = (i for i, line in enumerate(lines) if "└" in line)
+    found = list(re.finditer(r"[\d.,]+", lines[at + 1]))
+    assert len(found) >= 3
+    assert all(lines[at][m.start() + len(m[0]) // 2] == "┬" for m in found)
+    figures = [float(m[0].replace(",", "")) for m in found]
+    assert figures == sorted(figures)
 
 
 def test_each_plan_is_dearer_and_faster_than_the_one_before(call):

@@ -8,6 +8,7 @@ from recommender.report.catalog import (
     matching,
     offer_key,
     offers,
+    spot_capacity,
     trend_words,
     usd_per_gpu,
 )
@@ -65,3 +66,15 @@ def test_eighty_columns_hold_the_longest_name_and_its_trend():
     lines = drawn(render(page, 80), 80).splitlines()
     assert lines[0].split()[0] == "offer"  # the head of a table, not one row below the other
     assert max(map(len, lines)) <= 80
+
+
+def test_spot_capacity_is_told_once_for_each_kind_of_machine_shown():
+    shipped = snapshot()
+    lines = spot_capacity(shipped, matching(shipped, "H100", "gcp", "", ""))
+    laws = [each for each in shipped.spot_classes if "H100" in each.gpus]
+    sold = [law for law in laws if law.gpus_per_machine_min <= 8]  # no machine has more of them
+    assert len(lines) == len(set(lines)) == len(sold) >= 3
+    for law in sold:
+        words = f"available {law.availability:.0%} of the time".replace("%", " %")
+        assert any(words in line and law.as_of in line for line in lines)
+    assert spot_capacity(shipped, matching(shipped, "H100", "", "", "on_demand")) == []

@@ -57,9 +57,9 @@ function share(x) {
   return percent >= 99.5 ? ">99 %" : `${Math.floor(percent + 1e-9)} %`;
 }
 
-// Round figures of an axis (charts.py).
+// Round figures of an axis (recommender/report/axis.py).
 
-const LEAST_TICKS = 4;
+const LEAST_TICKS = 3;
 
 function ticks(low, high) {
   const found = [];
