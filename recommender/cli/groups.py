@@ -85,7 +85,9 @@ class DefaultToPlan(TyperGroup):
         known = first in presets() or first.startswith("-") or os.path.exists(first)
         meant = None if known or nearest(first, presets()) else nearest(first, commands)
         if meant:
-            raise UsageError(f"unknown word '{shown(first)}'; did you mean recommend {meant}?")
+            raise UsageError(
+                f"unknown command or job '{shown(first)}'; did you mean recommend {meant}?"
+            )
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """The exit codes, where everything is shown."""

@@ -9,20 +9,20 @@ MEANING = {
     "label": "your name for the machine, as plans show it",
     "gpu": "its GPU, one of those below",
     "gpus": "GPUs in one machine",
-    "usd_per_hour": "USD an hour of one machine: power and write-off, or what its owner asks",
-    "count": "how many there are; empty: as many as --max-machines",
-    "market": "on-demand, or spot where the owner may take it back; empty: on-demand",
-    "region": "where it stands, any word; machines of one region make clusters; empty: own",
-    "instance_type": "the owner's name for it, shown behind the label",
-    "network_gbit_per_s": "sustained Gbit/s between machines, of one machine",
+    "usd_per_hour": "USD per hour of one machine: power and depreciation, or the rental price",
+    "count": "number of machines; empty: up to --max-machines",
+    "market": "on-demand, or spot if the owner may reclaim it; empty: on-demand",
+    "region": "its location, any word; clusters use machines of one region; empty: own",
+    "instance_type": "the owner's name for it, shown after the label",
+    "network_gbit_per_s": "sustained Gbit/s of one machine to other machines",
     "network": "tcp (ethernet) or rdma (infiniband, efa)",
     "intra": "links between its GPUs: pcie, nvlink, nvswitch, xgmi, neuronlink",
-    "intra_gb_per_s": "GB/s per GPU that an all-reduce over them reaches (nccl-tests: busbw)",
+    "intra_gb_per_s": "GB/s per GPU of an all-reduce over these links (nccl-tests: busbw)",
     "vcpus": "hardware threads, which decode and augment the input",
     "memory_gib": "its main memory",
-    "disk_mb_per_s": "what its local disk reads and writes, for data and checkpoints",
+    "disk_mb_per_s": "MB/s of its local disk, for data and checkpoints",
     "host_gb_per_s": "GB/s of a copy from one GPU to main memory",
-    "gpu_memory_gib": "memory of one GPU, where it differs from the usual",
+    "gpu_memory_gib": "memory of one GPU, if it differs from the usual",
     "as_of": "date of the price, 2026-11-20; empty: today",
 }
 EXAMPLES = (
@@ -31,11 +31,11 @@ EXAMPLES = (
     {"label": "workstation", "gpu": "L40S", "gpus": "4", "usd_per_hour": "1.90", "count": "1"},
 )  # fmt: skip
 _INTRODUCTION = (
-    "Machines that you own, or rent where recommend knows no prices.",
-    "recommend JOB --offers offers.csv plans with them beside the clouds; --provider own alone.",
-    "Needed: label, gpu, gpus, usd_per_hour. What a row leaves empty of a machine's hardware is",
-    "that of the catalog's machine with as many of its GPU and the least network; answers name it.",
-    "Lines that begin with # are passed over.",
+    "Machines that you own, or rent from a provider that recommend has no prices for.",
+    "recommend JOB --offers offers.csv adds them to the clouds; --provider own uses only them.",
+    "Required: label, gpu, gpus, usd_per_hour. Other hardware that a row leaves empty is copied",
+    "from the catalog machine with the same GPUs and the slowest network; answers name it.",
+    "Lines that begin with # are ignored.",
 )
 
 

@@ -194,7 +194,7 @@ def _kind_problems(file: JobFile) -> list[str]:
     if file.lora_rank is not None and file.method not in ("lora", "qlora"):
         fits = file.family in TRANSFORMERS
         instead = "choose the method lora or qlora, or leave it out" if fits else "leave it out"
-        return [f"lora_rank: has no effect where all weights are trained; {instead}"]
+        return [f"lora_rank: has no effect if all weights are trained; {instead}"]
     known = (*TOKEN_FAMILIES, "vit") if file.image_size else TOKEN_FAMILIES
     if file.family not in known and file.flop_per_sample is None:
         unit, flop = ("image", "105G") if file.family == "vit" else ("sample", "24.5G")

@@ -299,7 +299,7 @@ def above_peak(job: Job, samples_per_s: float, gpu: Gpu, gpus: int) -> str:
     if times <= MOST_OF_PEAK:
         return ""
     said = f"{gpus}x{gpu.gpu}: {samples_per_s:.3g} samples/s"
-    return f"{said} is {times:.3g} x the vendor's peak; check the number and its unit"
+    return f"{said} is {times:,.0f} times the vendor's peak; check the number and its unit"
 
 
 def _refusal(timing: Timing, gpus: Iterable[str], machines: Iterable[InstanceType]) -> str:

@@ -69,8 +69,8 @@ def _stack(problem: Problem) -> list[str]:
     if job.timings or job.calibration is not None or known == unsaid:
         return ["typical training scripts (--stack tuned: a vendor's recipe)"]
     return [
-        "typical training scripts; say which software trains, and speeds are known to a factor of "
-        f"{known}, not {unsaid} (--stack typical, or tuned: a vendor's recipe)"
+        "typical training scripts; naming the software (--stack typical, or tuned for a vendor's "
+        f"recipe) narrows the speed from a factor of {unsaid} to {known}"
     ]
 
 
@@ -83,8 +83,9 @@ def _on_demand(given: float | None) -> str:
     )
     whose = "" if given is None else " (--assume-on-demand)"
     return (
-        f"on-demand machines of eight GPUs there at once in a region: {share}{whose}, else after a "
-        "median of an hour, some far later; larger clusters seldomer and later"
+        f"on-demand machines with eight GPUs are available at once in a region: {share}{whose}; "
+        "otherwise after a median of an hour, sometimes much later; larger clusters less often "
+        "and later"
     )
 
 
@@ -112,7 +113,7 @@ def _elastic(problem: Problem, plans: tuple[Plan, ...]) -> list[str]:
     if not mixed and problem.job.elastic is None:
         return []
     if problem.job.resizes:
-        return ["on-demand machines train on while the spot ones beside them are away (--gang)"]
+        return ["on-demand machines continue while their cluster's spot machines are away (--gang)"]
     return ["a cluster trains with all of its machines only (--elastic)"]
 
 

@@ -49,7 +49,7 @@ def _count(problem: Problem) -> str:
     most = replace(limits, max_machines=max(limits.max_machines, Limits().max_machines))
     if not job.machines or not fits(problem.under(most).with_job(replace(job, machines=0))):
         return ""
-    return f"--machines {job.machines} is in the way; other numbers of machines can"
+    return f"--machines {job.machines} excludes all plans; other numbers of machines work"
 
 
 def _sharding(problem: Problem) -> str:
@@ -59,14 +59,14 @@ def _sharding(problem: Problem) -> str:
     why = "needs a transformer, whose layers it splits" if not job.layers else "does not fit"
     if job.layers and job.sharding == "context" and most_context(job) == 1:
         why = f"shares sequences of {2 * LEAST_TOKENS:,} tokens and more"
-    return f"--sharding {job.sharding} {why}; --sharding auto leaves machines that can"
+    return f"--sharding {job.sharding} {why}; with --sharding auto some machines can"
 
 
 def _precision(problem: Problem) -> str:
     job = problem.job
     if job.precision == "mixed" or not fits(problem.with_job(replace(job, precision="mixed"))):
         return ""
-    return f"--precision {job.precision} is in the way; --precision mixed leaves machines that can"
+    return f"--precision {job.precision} excludes all machines; with --precision mixed some can"
 
 
 def _machines(problem: Problem) -> str:

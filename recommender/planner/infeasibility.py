@@ -114,8 +114,9 @@ def _quotas(problem: Problem) -> tuple[list[SensitivityStep], list[str]]:
     for plan in smallest_requests(problem):
         cloud, ask = CLOUDS[plan.machines[0].provider], request_words(plan)
         said.append(
-            f"the quotas: on {cloud.label}, {ask} would do: {usd(plan.estimate.cost.mean)} USD, "
-            f"{duration(plan.estimate.time.p50)}; ask at {cloud.quota_page}"
+            f"the quotas: on {cloud.label}, {ask} would be enough: "
+            f"{usd(plan.estimate.cost.mean)} USD, "
+            f"{duration(plan.estimate.time.p50)}; request it at {cloud.quota_page}"
         )
         change = f"{cloud.label} quota: {ask.partition(' of ')[0]}"
         steps.append(SensitivityStep(change, _effect_alone(plan), plan))
@@ -277,10 +278,10 @@ def _binding(looser: Relaxed, limits: Limits) -> str:
     """By how much a limit is missed when all others are kept."""
     if _is_far(looser, limits):
         most = brief_duration(_horizon_s(limits))
-        return f"no deadline under {most} leaves a plan, other limits unchanged"
+        return f"no deadline under {most} works, other limits unchanged"
     if looser.limit is None:
-        return f"{looser.typed} leaves a plan, other limits unchanged"
-    least = f"{looser.typed} is about the least that leaves a plan, other limits unchanged"
+        return f"{looser.typed} works, other limits unchanged"
+    least = f"{looser.typed} is about the minimum that works, other limits unchanged"
     short_s = (looser.limits.deadline_s or 0.0) - (limits.deadline_s or 0.0)
     return f"{least}: {duration(short_s)} more" if looser.limit == DEADLINE else least
 

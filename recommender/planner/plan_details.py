@@ -381,8 +381,9 @@ def _hangs_on_demand(facts: OnDemandFacts | None, chance: float) -> tuple[str, .
         return ()
     return (
         f"on-demand machines are needed in {_percent(facts.needed)} of the runs; in "
-        f"{_percent(facts.late)} they are not there within an hour (assumed). Were they always "
-        f"there at once, {_percent(facts.chance_if_at_once)} of the runs would keep the limits",
+        f"{_percent(facts.late)} they are not available within an hour (assumed). If they were "
+        f"always available at once, {_percent(facts.chance_if_at_once)} of the runs would keep the "
+        "limits",
     )
 
 

@@ -160,7 +160,7 @@ def spot_sentence(plan: Plan) -> str:
         return ""
     others = _next_in_line(plan)
     patience_s = plan.move_after_s
-    wait = f"after {fmt.duration(patience_s)} without spot where it was " if patience_s else ""
+    wait = f"after {fmt.duration(patience_s)} without spot in its zone, " if patience_s else ""
     after = f"; {wait}failover to {', then '.join(others[:3])}" if others else ""
     more = f" and {len(others) - 3} more" if len(others) > 3 else ""
     return f"interrupted {_times(plan.estimate.interruptions)}{after}{more}"
@@ -225,7 +225,7 @@ def save_sentence(plan: Plan) -> str:
 def _as_good(saving: Checkpointing) -> str:
     """That a range of intervals does as well: the optimum is flat."""
     low, high = saving.as_good_s
-    return ", which differ by less than 0.1 %" if low < high else ""
+    return ", all within 0.1 %" if low < high else ""
 
 
 def _notice(provider: str, saving: Checkpointing) -> str:
@@ -266,8 +266,8 @@ def rule_sentence(plan: Plan) -> str:
         fmt.duration(share * work_s) for share in (fallback.wait_above, fallback.back_above)
     )
     return (
-        f"cheaper on recorded markets, not in the figures: wait for spot while there is more than "
-        f"{wait} of slack ({fmt.percent(fallback.wait_above)} of the work left), else go "
+        f"cheaper on recorded markets, not used for the figures: wait for spot while there is "
+        f"more than {wait} of slack ({fmt.percent(fallback.wait_above)} of the work left), else go "
         f"on-demand; return to spot above {back} ({fmt.percent(fallback.back_above)})"
     )
 

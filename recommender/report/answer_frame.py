@@ -56,7 +56,7 @@ def goal_line(answer: Answer, request: PlanRequest) -> str:
             "frontier": "Plans that no other plan beats in both cost and time",
         }[answer.goal]
     what = {"cost": "Cheapest plans", "time": "Fastest plans", "frontier": "Best plans"}
-    goal = "Plans worth their money" if answer.by_value else what[answer.goal]
+    goal = "Best-value plans" if answer.by_value else what[answer.goal]
     by = f" (deadline {request.deadline_at})" if request.deadline_at else ""
     return f"{goal} that {kept} with at least {fmt.percent(limits.confidence)} chance{by}"
 
@@ -90,7 +90,7 @@ def _age(as_of: str) -> str:
 
 
 _VALUE_ORDER = (
-    f"; in the order of cost with your time at {HOUR_USD:.0f} USD/h: waiting, quotas to ask for, "
+    f"; sorted by cost plus your time at {HOUR_USD:.0f} USD/h: waiting, quota requests, "
     "interruptions, several machines"
 )
 
@@ -98,7 +98,7 @@ _VALUE_ORDER = (
 def legend(answer: Answer) -> str:
     """The meaning of the table's figures, and its order if it is not by cost."""
     order = _VALUE_ORDER if answer.by_value else _TIME_ORDER if answer.goal == "time" else ""
-    return f"Mean cost and median time, below them what 9 in 10 runs stay within{order}."
+    return f"Mean cost and median time; below them the range of 9 in 10 runs{order}."
 
 
 def closing_facts(answer: Answer, request: PlanRequest) -> list[str]:

@@ -91,8 +91,9 @@ def program_blocks(answer: Answer) -> list[Block]:
         [f"{fmt.clean(each.configuration)} {fmt.percent(each.share)}" for each in program.shares]
     )
     words = (
-        f"By estimates of {program.columns} configurations the work is shared best as {shares}; "
-        f"{fmt.percent(program.spot_share)} on clusters with spot. It says what is simulated first."
+        f"Best division of the work among {program.columns} estimated configurations: {shares}; "
+        f"{fmt.percent(program.spot_share)} on clusters with spot. "
+        "It decides what is simulated first."
     )
     return [BLANK, text("Linear program", STRONG), text(words), labelled(worth_words(answer))]
 
@@ -243,7 +244,11 @@ def _certainty(plan: Plan) -> list[Term]:
     price = "" if known is None else f", {known.price} ({known.price_age_days:.0f} days)"
     terms = [
         ("all limits met", fmt.share(estimate.chance), ""),
-        ("all limits met, if the speed is right", fmt.share(estimate.chance_if_speed_known), ""),
+        (
+            "all limits met, if the speed is as predicted",
+            fmt.share(estimate.chance_if_speed_known),
+            "",
+        ),
         *_on_demand(plan.on_demand),
         ("speed uncertainty", f"±{fmt.percent(estimate.speed_sigma)}", f"one sigma{speed}"),
         ("price drift", f"±{fmt.percent(estimate.price_sigma)}", f"one sigma{price}"),
@@ -260,10 +265,14 @@ def _on_demand(facts: OnDemandFacts | None) -> list[Term]:
     if facts is None:
         return []
     return [
-        ("all limits met, if on demand is there", fmt.share(facts.chance_if_at_once), "at once"),
+        (
+            "all limits met, if on-demand is available",
+            fmt.share(facts.chance_if_at_once),
+            "at once",
+        ),
         ("on-demand machines are needed", fmt.percent(facts.needed), "of all runs"),
-        ("not there within an hour", fmt.percent(facts.late), "of all runs"),
-        ("there at once", fmt.percent(facts.at_once), "of the time (assumed)"),
+        ("not available within an hour", fmt.percent(facts.late), "of all runs"),
+        ("available at once", fmt.percent(facts.at_once), "of the time (assumed)"),
     ]
 
 

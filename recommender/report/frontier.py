@@ -67,7 +67,7 @@ def _below(found: Frontier, request: PlanRequest) -> tuple[str, ...]:
     count = f"{found.keeping} of {found.followed} simulated plans keep the limits."
     if not any(limit is not None for limit in _given(request)):
         count = f"Chosen from {found.followed} simulated plans."
-    return ("Mean cost and median time, below them what 9 in 10 runs stay within.", count)
+    return ("Mean cost and median time; below them the range of 9 in 10 runs.", count)
 
 
 def _given(request: PlanRequest) -> Iterable[float | None]:

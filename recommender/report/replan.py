@@ -22,7 +22,7 @@ def replan_page(found: Replan, request: PlanRequest) -> Page:
     )
     names = ("stay", "move")
     rows = tuple(_row(n, each, unit) for n, each in zip(names, _options(found), strict=False))
-    legend = "Of what is left: mean cost and median time, below them what 9 in 10 runs stay within."
+    legend = "Remaining cost (mean) and time (median); below them the range of 9 in 10 runs."
     below = (legend, *_sentences(found))
     return Page(advice(found, request), columns, rows, 1, below, document(found, request))
 
@@ -35,10 +35,10 @@ def advice(found: Replan, request: PlanRequest) -> str:
         f"{fmt.duration(progress.elapsed_s)}"
     )
     if found.verdict == "stay":
-        also = "" if found.kept else ", though what is left of the limits is hardly kept"
+        also = "" if found.kept else ", although the remaining limits are unlikely to be kept"
         return f"{so_far}: stay{also}."
     assert found.move is not None
-    why = "" if found.net_usd > 0.0 else ", as staying hardly keeps the limits"
+    why = "" if found.net_usd > 0.0 else ", because staying is unlikely to keep the limits"
     return f"{so_far}: move to {cells.short_machines(found.move.plan)}{why}."
 
 
@@ -63,8 +63,8 @@ def _sentences(found: Replan) -> tuple[str, ...]:
     if found.moving is not None:
         lines += [_saved(found), _costs(found.moving), _worth(found)]
     else:
-        lines.append("No other machines keep what is left of the limits.")
-    lines += [f"In the way: {fmt.clean(each)}." for each in found.binding]
+        lines.append("No other machines keep the remaining limits.")
+    lines += [f"Cause: {fmt.clean(each)}." for each in found.binding]
     lines += [_price(each) for each in found.prices]
     return tuple(lines)
 
@@ -74,7 +74,7 @@ def _saved(found: Replan) -> str:
     time = _less(found.saved_s, fmt.duration(abs(found.saved_s)), "takes")
     return (
         f"Moving {money} and {time}; it is cheaper in {fmt.percent(found.cheaper)} of the runs, "
-        f"done sooner in {fmt.percent(found.sooner)}."
+        f"faster in {fmt.percent(found.sooner)}."
     )
 
 
@@ -85,15 +85,15 @@ def _less(saved: float, amount: str, verb: str) -> str:
 def _costs(moving: MovingCost) -> str:
     """The parts of a move; all but the hours of work are in its figures above."""
     parts = [
-        f"the new machines are there at once in {fmt.share(moving.at_once)} of the runs"
+        f"the new machines are available at once in {fmt.share(moving.at_once)} of the runs"
         + (f", 1 in 20 waits {fmt.duration(moving.wait_p95_s)}" if moving.wait_p95_s else ""),
         f"{fmt.duration(moving.start_s)} to start ({fmt.usd(moving.start_usd)} USD)",
-        f"{fmt.duration(moving.lost_work_s)} of work since the last checkpoint, done again "
+        f"{fmt.duration(moving.lost_work_s)} of work since the last checkpoint, repeated "
         f"({fmt.usd(moving.lost_usd)} USD)",
     ]
     if moving.transfer_usd >= 0.005:
-        parts.append(f"{fmt.usd(moving.transfer_usd)} USD for the way of the checkpoint")
-    return f"In its figures: {'; '.join(parts)}."
+        parts.append(f"{fmt.usd(moving.transfer_usd)} USD to transfer the checkpoint")
+    return f"These figures include: {'; '.join(parts)}."
 
 
 def _worth(found: Replan) -> str:
@@ -103,10 +103,8 @@ def _worth(found: Replan) -> str:
         f"{fmt.usd(found.moving.effort_usd)} USD"
     )
     if found.net_usd > 0.0:
-        return f"Besides, it takes {effort}: worth {fmt.usd(found.net_usd)} USD in all."
-    return f"Besides, it takes {effort}" + (
-        "." if found.verdict == "move" else ": it does not pay."
-    )
+        return f"It also takes {effort}, so a move is worth {fmt.usd(found.net_usd)} USD in total."
+    return f"It also takes {effort}" + ("." if found.verdict == "move" else ": it does not pay.")
 
 
 def _price(moved: PriceMove) -> str:

@@ -145,6 +145,6 @@ def tie_line(answer: Answer) -> str:
         return ""  # the trio names the fastest, or what is faster still
     if most >= TIE or not others:
         often = fmt.percent(most)
-        return f"Plan {rank} is {best} in {often} of what speeds and prices may turn out to be."
+        return f"Plan {rank} is {best} in {often} of the draws of speeds and prices."
     named = [f"{rank} ({fmt.percent(share)})" for rank, share in told]
     return f"A tie: speeds and prices decide whether plan {fmt.listing(named, 'or')} is {best}."

@@ -98,7 +98,7 @@ def test_another_rank_is_another_number_of_adapter_weights() -> None:
 @pytest.mark.parametrize(
     ("kind", "flags", "said"),
     [
-        ("resnet50-imagenet", {"lora_rank": "8"}, "--lora-rank: has no effect where all weights"),
+        ("resnet50-imagenet", {"lora_rank": "8"}, "--lora-rank: has no effect if all weights"),
         ("llama3-8b-sft", {"lora_rank": "8"}, "choose the method lora or qlora, or leave it out"),
         ("whisper-large", {"seq_len": "8"}, "--seq-len: a clip job has no sequences of tokens"),
         ("resnet50-imagenet", {"params": "9M"}, "--params: another size needs another flop_per"),

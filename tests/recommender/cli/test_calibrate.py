@@ -223,7 +223,7 @@ def test_a_time_in_the_wrong_unit_is_refused_or_named(run: Run) -> None:
     result = run(*WORDS)
     assert result.code == 2
     assert "t.csv, line 2: 1xV100: 6.4e+05 samples/s is" in result.err
-    assert "x the vendor's peak; check the number and its unit" in result.err
+    assert "times the vendor's peak; check the number and its unit" in result.err
     assert not Path("recommend.yaml").exists()
     Path("t.csv").write_text("instance,machines,batch,step_s\np3.2xlarge,1,64,350\n", "utf-8")
     assert "times slower than expected: is step_s in" in run(*WORDS).out

@@ -113,7 +113,7 @@ def test_what_counts_against_no_limit_is_named(run: Run, flag: str, value: str, 
         ("assumed: 5", "assumed: 5 cannot be used; write a list"),
         ("batch: [1, 2]", "batch: must be one value"),
         ("elastic: maybe", "elastic: maybe is neither yes, no nor auto"),
-        ("lora_rank: 8", "lora_rank: has no effect where all weights are trained; leave it out"),
+        ("lora_rank: 8", "lora_rank: has no effect if all weights are trained; leave it out"),
     ],
 )
 def test_wrong_lines_of_the_folder_s_job_are_named(run: Run, line: str, said: str) -> None:

@@ -55,6 +55,8 @@ def test_unknown_names_are_refused_together(types: list[InstanceType]) -> None:
 
 
 def test_a_speed_that_no_gpu_can_reach_is_a_slip(types: list[InstanceType]) -> None:
-    with pytest.raises(UsageError, match=r"8xH100: 1.28e\+06 samples/s is .* x the vendor's peak"):
+    with pytest.raises(
+        UsageError, match=r"8xH100: 1.28e\+06 samples/s is .* times the vendor's peak"
+    ):
         on_catalog(_job("8xH100: 0.1 ms/step"), GPUS, types)
     assert on_catalog(_job("8xH100: 1 s/step"), GPUS, types).timings

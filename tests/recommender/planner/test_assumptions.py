@@ -24,8 +24,8 @@ def printed(folder, *words: str) -> str:
 def test_a_stack_that_was_not_given_is_named(tmp_path):
     words = ("resnet50-imagenet", "--deadline", "48h", "--provider", "gcp", "--explain", "1")
     said = printed(tmp_path, *words)
-    assert "typical training scripts; say which software trains" in said
-    assert "known to a factor of 1.6, not 2.1 (--stack typical" in said  # e^(1.645 · 0.30 or 0.44)
+    assert "typical training scripts; naming the software" in said
+    assert "from a factor of 2.1 to 1.6" in said  # e^(1.645 · 0.30 or 0.44)
     assert "training scripts" not in printed(tmp_path, *words, "--stack", "tuned")
 
 

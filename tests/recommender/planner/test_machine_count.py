@@ -55,7 +55,7 @@ def test_a_number_that_cannot_train_the_job_is_named():
     assert found is not None
     assert found.binding == (
         "no cluster of exactly 1 machine among those allowed can train this job",
-        "--machines 1 is in the way; other numbers of machines can",
+        "--machines 1 excludes all plans; other numbers of machines work",
     )
 
 

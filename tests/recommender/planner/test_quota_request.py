@@ -60,14 +60,14 @@ def test_a_new_account_is_told_what_to_ask_for_where() -> None:
     steps = 0
     for name, cloud in CLOUDS.items():
         (said,) = (line for line in answer.infeasible.binding if f"on {cloud.label}, " in line)
-        assert said.endswith(f"ask at {cloud.quota_page}")
+        assert said.endswith(f"request it at {cloud.quota_page}")
         assert cloud.quota_page.startswith("https://")
         asked = (s for s in answer.infeasible.relaxed if s.change.startswith(f"{cloud.label} q"))
         for plan in (step.plan for step in asked if step.plan):
             steps += 1
             assert plan.machines[0].provider == name
             assert f'"{plan.needs[0].name}" in {plan.needs[0].region}' in said
-            assert f" USD, {duration(plan.estimate.time.p50)}; ask at" in said
+            assert f" USD, {duration(plan.estimate.time.p50)}; request it at" in said
     assert steps
 
 

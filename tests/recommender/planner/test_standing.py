@@ -88,7 +88,7 @@ def test_a_limit_that_it_misses_in_every_number_is_told_with_the_least_that_woul
     tight = replace(LIMITS, deadline_s=4 * HOUR, max_machines=2)
     found = standing("g4dn.xlarge", job(), tight, ON_DEMAND, catalog=catalog, now=NOW)
     assert found.standing == "over limits"
-    assert "is about the least that leaves a plan" in found.reasons[0]
+    assert "is about the minimum that works" in found.reasons[0]
     assert found.price is None  # no price makes it faster
 
 

@@ -30,9 +30,7 @@ def test_the_time_is_the_median_and_what_one_run_in_twenty_exceeds() -> None:
 def test_intervals_that_are_as_good_are_named_where_there_are_others() -> None:
     saving = replace(GCP.checkpointing, interval_s=600.0, as_good_s=(300.0, 1200.0))
     said = save_sentence(replace(GCP, checkpointing=saving))
-    assert said.startswith(
-        "every 5 to 20 min to the bucket, which differ by less than 0.1 % (takes"
-    )
+    assert said.startswith("every 5 to 20 min to the bucket, all within 0.1 % (takes")
     alone = replace(saving, as_good_s=(600.0, 600.0))
     assert "differ" not in save_sentence(replace(GCP, checkpointing=alone))
     hours = replace(saving, as_good_s=(1800.0, 7200.0))
@@ -68,7 +66,7 @@ def test_a_script_that_must_compute_activations_again_is_told_so() -> None:
 
 def test_patience_before_a_move_is_told_only_where_there_is_some() -> None:
     patient = replace(GCP, move_after_s=1800.0)
-    assert "after 30 min without spot where it was failover to" in spot_sentence(patient)
+    assert "after 30 min without spot in its zone, failover to" in spot_sentence(patient)
     assert "moves after 30 min without spot" in cells.remarks(patient)
     assert "without spot" not in spot_sentence(GCP)
     assert not cells.remarks(GCP)

@@ -157,7 +157,7 @@ def test_they_stand_in_a_frame_where_there_are_colours_only() -> None:
 @pytest.mark.parametrize(
     ("shares", "said"),
     [
-        ((0.9, 0.1, 0.0), "Plan 1 is the cheapest in 90 % of what speeds and prices may turn out"),
+        ((0.9, 0.1, 0.0), "Plan 1 is the cheapest in 90 % of the draws of speeds and prices"),
         ((0.48, 0.04, 0.48), "A tie: speeds and prices decide whether plan 1 (48 %) or 3 (48 %)"),
         ((0.2, 0.5, 0.3), "A tie: speeds and prices decide whether plan 2 (50 %), 3 (30 %) or 1 ("),
     ],
