@@ -279,65 +279,111 @@ def _either(chosen: Bools, one: _Turns, other: _Turns, name: str) -> Floats:
     return np.asarray(a if a is b or a.ndim == 1 else np.where(chosen, a, b))
 
 
-def _turns_of(
-    job: Job, prior: Prior, fleet: Clusters, needs: Bytes, splits: Splits, chunks: Floats
-) -> _Turns:
-    t, p = splits.tensor, splits.stages
-    batch = np.ceil(job.batch_on(fleet.gpus) * splits.replica / fleet.gpus)
-    parts = p * chunks
-    uneven = np.ceil(job.layers / parts) * parts / job.layers  # the longest one sets the pace
-    kept = 1.0 + np.where(chunks > 1, (p - 1.0) / (p * chunks), 0.0)
+@dataclass(frozen=True, slots=True)
+class _MicroBatches:
+    """Which micro-batches the memory allows; shape (3, cuts), rows as in `_Turns`, or (cuts,)."""
+
+    samples: Floats  # of a replica per step
+    again: Floats  # share of the layers that are computed again
+    fewest: Floats  # micro-batches of the most samples that fit
+    runs: Bools  # whether one sample fits, and each replica has enough of them
+
+
+def _micro_batches(
+    job: Job, fleet: Clusters, needs: Bytes, splits: Splits, chunks: Floats
+) -> _MicroBatches:
+    """How few micro-batches fit the memory, without, with full and with least recomputation.
+
+    An interleaved pipeline keeps 1 + (p - 1)/(p·v) times the activations, and needs as many
+    micro-batches as it has stages.
+    """
+    t, p, interleaved = splits.tensor, splits.stages, chunks > 1
+    samples = np.ceil(job.batch_on(fleet.gpus) * splits.replica / fleet.gpus)
+    kept = 1.0 + np.where(interleaved, (p - 1.0) / (p * chunks), 0.0)
     room = fleet.memory_bytes - needs.context
     room = room - held_bytes(needs, fleet.gpus, t, p, splits.sharded, splits.experts)
     some = least_again(needs, room / kept, splits.parts, p, job.layers)
     again = np.stack([np.zeros_like(some), np.ones_like(some), some])
     sample = sample_bytes(needs, again, splits.parts, p) * kept
     fits = np.floor(room / np.maximum(sample, 1e-9))
-    runs = (fits >= 1) & job.may_have(fleet.gpus, splits.replica)
-    runs &= (chunks <= 1) | (batch >= p)
-    least = np.ceil(batch / np.clip(fits, 1.0, batch))
-    least = np.minimum(np.where(chunks > 1, np.maximum(least, p), least), batch)
-    sample_s = uneven * fleet.gpus / (fleet.compute_per_s * splits.replica)
-    times = 1.0 + RECOMPUTED * again
-    launch = prior.tensor_s * job.gradient_tensors / p
-    lost = prior.batch_penalty * t * lost_share(job, t)  # samples of a replica
-    inside, between, each = _talk(job, fleet, splits, chunks, again)
-    all_s = batch * (sample_s * times + inside + between)
-    each_s = lost * sample_s * times + launch + each
-    waiting = (p - 1.0) / chunks  # turns that the pipeline takes to fill and to empty
-    rounds = _best_rounds(all_s, each_s, least, batch, waiting)
-    started_s = prior.cut_launch_s / p
-    rounds = _eager_rounds(rounds, all_s, each_s, least, waiting, started_s)
-    late = 1.0 + STRAGGLERS * np.log2(fleet.gpus)
-    grown = (batch + rounds * lost) * sample_s
-    idle = np.maximum(rounds * started_s - all_s - rounds * each_s, 0.0)  # kernels start too late
-    turns = (all_s + rounds * each_s + idle) * late
-    busy = grown * times + rounds * launch
-    near, far = _states(job, fleet, needs, splits, rounds)
-    hidden = np.where(p > 1, 0.0, prior.overlap * BACKWARD * busy / rounds)
-    hidden = np.where(splits.sharded, prior.overlap * busy, hidden)
-    waits = np.maximum(near + far - hidden, 0.0)
-    feed = job.batch_on(fleet.gpus) / np.minimum(fleet.prepare_per_s, fleet.fetch_per_s)
-    step = np.maximum(turns * (1.0 + waiting / rounds) + waits, feed)
-    return _Turns(
-        step_s=np.where(runs, step, np.inf),
-        batch=batch,
-        rounds=rounds,
-        grown_s=grown,
+    fewest = np.ceil(samples / np.clip(fits, 1.0, samples))
+    return _MicroBatches(
+        samples=samples,
         again=again,
-        launch_s=launch + idle / rounds,
-        turns_s=turns,
-        waits_s=waits,
-        outside_s=batch * between + rounds * each + far,
-        inside_s=batch * inside + near,
-        feed_s=feed,
-        tensor=t,
+        fewest=np.minimum(np.where(interleaved, np.maximum(fewest, p), fewest), samples),
+        runs=(fits >= 1)
+        & job.may_have(fleet.gpus, splits.replica)
+        & (~interleaved | (samples >= p)),
+    )
+
+
+def _turns_of(
+    job: Job, prior: Prior, fleet: Clusters, needs: Bytes, splits: Splits, chunks: Floats
+) -> _Turns:
+    """The step of each cut with v chunks of layers per GPU, in r micro-batches.
+
+        turns = r·max(X/r + Y, λ)·late              all micro-batches through one stage
+        step  = max(turns·(1 + w/r) + exposed, input)
+
+    X (`all_s`) are the seconds of a replica's samples in one stage, Y (`each_s`) what each
+    micro-batch adds to them, λ (`started_s`) the least of one whose kernels are launched one by
+    one, w = (p - 1)/v (`waiting`) the turns in which the pipeline fills and drains; exposed is what
+    is not hidden of the gradients (or of the gathers of sharded weights), late are stragglers.
+    """
+    p, m = splits.stages, _micro_batches(job, fleet, needs, splits, chunks)
+    parts = p * chunks
+    uneven = np.ceil(job.layers / parts) * parts / job.layers  # the longest one sets the pace
+    sample_s = uneven * fleet.gpus / (fleet.compute_per_s * splits.replica)
+    times = 1.0 + RECOMPUTED * m.again
+    launch_s = prior.tensor_s * job.gradient_tensors / p
+    lost = prior.batch_penalty * splits.tensor * lost_share(job, splits.tensor)  # samples
+    inside_s, between_s, latency_s = _talk(job, fleet, splits, chunks, m.again)
+
+    all_s = m.samples * (sample_s * times + inside_s + between_s)
+    each_s = lost * sample_s * times + launch_s + latency_s
+    waiting, started_s = (p - 1.0) / chunks, prior.cut_launch_s / p
+    rounds = _best_rounds(all_s, each_s, m.fewest, m.samples, waiting)
+    rounds = _eager_rounds(rounds, all_s, each_s, m.fewest, waiting, started_s)
+    idle_s = np.maximum(rounds * started_s - all_s - rounds * each_s, 0.0)  # kernels start too late
+    late = 1.0 + STRAGGLERS * np.log2(fleet.gpus)
+    turns_s = (all_s + rounds * each_s + idle_s) * late
+
+    grown_s = (m.samples + rounds * lost) * sample_s
+    near_s, far_s = _states(job, fleet, needs, splits, rounds)
+    hidden_s = _hidden(prior, splits, rounds, grown_s * times + rounds * launch_s)
+    waits_s = np.maximum(near_s + far_s - hidden_s, 0.0)
+    feed_s = job.batch_on(fleet.gpus) / np.minimum(fleet.prepare_per_s, fleet.fetch_per_s)
+    step_s = np.maximum(turns_s * (1.0 + waiting / rounds) + waits_s, feed_s)
+    return _Turns(
+        step_s=np.where(m.runs, step_s, np.inf),
+        batch=m.samples,
+        rounds=rounds,
+        grown_s=grown_s,
+        again=m.again,
+        launch_s=launch_s + idle_s / rounds,
+        turns_s=turns_s,
+        waits_s=waits_s,
+        outside_s=m.samples * between_s + rounds * latency_s + far_s,
+        inside_s=m.samples * inside_s + near_s,
+        feed_s=feed_s,
+        tensor=splits.tensor,
         context=splits.context,
         stages=p,
         sharded=splits.sharded,
         experts=splits.experts,
         waiting=np.broadcast_to(waiting, rounds.shape),
     )
+
+
+def _hidden(prior: Prior, splits: Splits, rounds: Floats, busy_s: Floats) -> Floats:
+    """Seconds of the replicas' traffic that compute hides.
+
+    Gathers of sharded weights hide behind all of it, gradients behind the last backward pass, and
+    those of a pipeline behind nothing.
+    """
+    behind_last = prior.overlap * BACKWARD * busy_s / rounds
+    hidden = np.where(splits.stages > 1, 0.0, behind_last)
+    return np.where(splits.sharded, prior.overlap * busy_s, hidden)
 
 
 def _terms(c: _Turns) -> StepTerms:
