@@ -6,13 +6,15 @@ from recommender.catalogs.frozen import dataclass
 from recommender.market.quota_rows import one_machine_more
 from recommender.optimize import master_program as rows
 from recommender.optimize.master_program import MasterProgram
+from recommender.optimize.search_state import ranking_key
 from recommender.plan.answer import LimitWorth, ProgramFacts, ProgramShare
 from recommender.plan.limits import BUDGET, DEADLINE, HOURLY, MAX_OVERHEAD, Limit, Limits
+from recommender.planner.plan_builder import goal_value_of
 from recommender.planner.search import PlanSearch, search_other_offers
-from recommender.planner.single_type_search import BASELINE
 
 SHOWN = 1e-3  # shares below this are what rounding leaves
 DIFFERS = 0.10  # by more than this the figure planned again is told
+AT_HAND = 3  # plans of the search that are looked at under looser limits
 STEP = 0.05  # of a limit: how much more of it is planned with again, one unit at least
 
 
@@ -87,15 +89,27 @@ def _shadow_price(
     dual = -program.solution.duals.get(priced.row, 0.0) * priced.dual_of_unit
     more = max(priced.size, STEP * value)
     limits = search.problem.limits.with_value(priced.limit, value + more)
-    # Next to a mix, what planning with one machine type gains says nothing.
-    looser = (
-        search.again(limits) if _mixed(search) else search.single_type.search(limits, cap=BASELINE)
-    )
-    gained = max(search.best.best_goal - looser.best_goal, 0.0)
+    gained = max(search.best.best_goal - _least_goal(search, limits), 0.0)
     planned = _in_goal_units(search.problem.limits, gained) * priced.size / more
     if abs(dual - planned) <= DIFFERS * max(abs(planned), abs(dual), 1e-9):
         return LimitWorth(priced.limit.name, priced.unit, dual, "program")
     return LimitWorth(priced.limit.name, priced.unit, planned, "planned again")
+
+
+def _least_goal(search: PlanSearch, looser: Limits) -> float:
+    """The printed goal of the best plan under looser limits: planned again, or of those at hand.
+
+    A fallback may take over later there, so that the plans at hand are better as well.
+    """
+    builder = search.builder.under(looser)
+    printed = [each for each in search.best.incumbents.values() if each.printed]
+    at_hand = builder.keeping(sorted(printed, key=ranking_key)[:AT_HAND])
+    if _mixed(search):  # next to a mix, what planning with one machine type gains says nothing
+        again = search.again(looser).best_goal
+    else:
+        one = search.replan(looser)
+        again = float("inf") if one is None else goal_value_of(one.plan, looser)
+    return min([again, *(goal_value_of(each.plan, looser) for each in at_hand)])
 
 
 def _in_goal_units(limits: Limits, gained: float) -> float:

@@ -91,7 +91,8 @@ def program_blocks(answer: Answer) -> list[Block]:
         [f"{fmt.clean(each.configuration)} {fmt.percent(each.share)}" for each in program.shares]
     )
     words = (
-        f"Best division of the work among {program.columns} estimated configurations: {shares}; "
+        "Best division of the work among "
+        f"{fmt.plural(program.columns, 'estimated configuration')}: {shares}; "
         f"{fmt.percent(program.spot_share)} on clusters with spot. "
         "It decides what is simulated first."
     )

@@ -190,3 +190,34 @@ def test_a_curve_holds_what_was_met_on_the_way_and_eight_plans_at_most() -> None
     longer = recommend(find_job("gpt2-124m"), catalog=snapshot(), now=NOW, top=99).plans
     assert len(longer) > CURVE
     assert {p.machines for p in curve} <= {p.machines for p in longer}
+
+
+@pytest.mark.parametrize(
+    ("name", "limits", "looser", "unit"),
+    [
+        (
+            "llama3-8b-sft",
+            Limits(deadline_s=24 * HOUR, max_overhead=0.02),
+            Limits(deadline_s=24 * HOUR, max_overhead=0.03),
+            "max-overhead",
+        ),
+        pytest.param(
+            "gpt2-xl",
+            Limits(deadline_s=24 * HOUR),
+            Limits(deadline_s=25.2 * HOUR),
+            "deadline",
+            marks=pytest.mark.slow,
+        ),
+    ],
+)
+def test_what_more_of_a_limit_is_worth_is_what_who_asks_for_it_saves(
+    name: str, limits: Limits, looser: Limits, unit: str
+) -> None:
+    asked = recommend(find_job(name), limits, catalog=snapshot(), now=NOW, worth=True)
+    again = recommend(find_job(name), looser, catalog=snapshot(), now=NOW)
+    assert asked.program is not None
+    gains = {each.limit: each.gain for each in asked.program.worth}
+    more = 1.0 if unit == "max-overhead" else 1.2
+    first, second = (a.plans[a.best - 1].estimate.cost.mean for a in (asked, again))
+    assert gains[unit] * more == pytest.approx(first - second, rel=0.1)
+    assert first > second
