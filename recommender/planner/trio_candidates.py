@@ -16,14 +16,15 @@ TIMES_FASTEST = (2.5, 8.0, 25.0)  # times the fastest: the cheapest plan within 
 OF_CHEAPEST = 0.4  # of what 95 % of the runs of the cheapest plan keep: the same for one machine
 CHEAPEST_WITHIN = SearchCap(100)  # plans followed for each
 SOME = 4  # kinds looked at for the cheapest
+SURE = 0.98  # chance from which on nobody asks for more
 ONE_ON_DEMAND: tuple[Only, ...] = ("one GPU on demand", "on_demand")
 
 
 def plans_to_choose(search: PlanSearch, shown: Sequence[Evaluated]) -> list[Evaluated]:
     """All plans that were simulated and keep the limits; those of the table have labels."""
     known = dict(search.builder.built) | {each.candidate: each for each in shown}
-    others = _sooner(search, shown) if search.problem.limits.goal == "cost" else ()
-    for candidate in (*reference_candidates(search), *_slower(search, shown), *others):
+    others = (_slower if search.problem.limits.goal == "time" else _sooner)(search, shown)
+    for candidate in (*reference_candidates(search), *others):
         known.setdefault(candidate, search.builder.build(candidate))
     limits = search.problem.limits
     found = [each for each in known.values() if keeps(each.plan, limits)]
@@ -74,23 +75,32 @@ def _sooner(search: PlanSearch, shown: Sequence[Evaluated]) -> list[Candidate]:
 
     Otherwise the paths of the search would decide whether one that costs little more is met.
     """
-    if not shown or search.problem.limits.objective == "cost":
+    limits = search.problem.limits
+    if not shown or limits.objective == "cost":
         return []
     due_s = shown[0].plan.estimate.time.p95 * OF_CHEAPEST
-    found = _within(search, replace(search.problem.limits, max_machines=1), due_s)
-    return [] if found is None else [found]
+    found = _within(search, replace(limits, max_machines=1), due_s)
+    return [*([] if found is None else [found]), *_surer(search, limits)]
+
+
+def _surer(search: PlanSearch, limits: Limits) -> list[Candidate]:
+    """The cheapest plan on demand that is as good as sure to be in time: the safest may be it."""
+    if limits.deadline_s is None or limits.confidence >= SURE:
+        return []
+    state = search.single_type.search(replace(limits, confidence=SURE), "on_demand", BASELINE)
+    return [state.best_candidate()] if state.incumbents else []
 
 
 def _slower(search: PlanSearch, shown: Sequence[Evaluated]) -> list[Candidate]:
-    """Where speed is asked for: the cheapest plans that take so many times the fastest."""
+    """Where speed is asked for: the cheapest plans, and machines, in so many times the fastest."""
     limits = search.problem.limits
-    if limits.goal != "time" or not shown:
+    if not shown:
         return []
-    found = []
+    one, found = replace(limits, max_machines=1), []
     for times in TIMES_FASTEST:
         due_s = shown[0].time_s * times
         if limits.deadline_s is None or due_s < limits.deadline_s:
-            found.append(_within(search, limits, due_s))
+            found += [_within(search, asked, due_s) for asked in (limits, one)]
     return [*(each for each in found if each is not None), *_lasting(search, limits)]
 
 
