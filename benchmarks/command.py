@@ -33,7 +33,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 2
     except OSError as error:
-        print(f"error: {error.filename}: {error.strerror}", file=sys.stderr)
+        where = error.filename or "standard output"
+        print(f"error: {where}: {error.strerror}", file=sys.stderr)
         return 1
     return 0
 

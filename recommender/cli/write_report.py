@@ -6,7 +6,7 @@ from pathlib import Path
 from recommender.catalogs.files import replace_file
 from recommender.cli.open_catalog import store_at
 from recommender.cli.screen import write_text
-from recommender.errors import UsageError
+from recommender.inputs.files import writing
 from recommender.plan.answer import Answer
 from recommender.report.answer_frame import PlanRequest
 from recommender.text import shown_path
@@ -28,10 +28,6 @@ def write_report(answer: Answer, request: PlanRequest, file: str, catalog: str |
 
     path, store = Path(file), store_at(None if catalog and "://" in catalog else catalog)
     known = recent_prices(store, offers_of(answer), VERSIONS)
-    try:
+    with writing(f"--report {shown_path(path)}"):
         replace_file(path, render(answer, request, prices=known).encode("utf-8"))
-    except OSError as error:
-        raise UsageError(
-            f"--report {shown_path(path)}: cannot be written ({error.strerror}); name another"
-        ) from None
     write_text(f"wrote {shown_path(path)}; open it with a browser\n", sys.stderr)

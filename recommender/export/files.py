@@ -6,6 +6,7 @@ from pathlib import Path
 from recommender.catalogs.files import replace_file
 from recommender.catalogs.frozen import dataclass
 from recommender.errors import UsageError
+from recommender.inputs.files import writing
 from recommender.text import shown_path
 
 
@@ -22,16 +23,17 @@ def write_files(folder: Path, files: tuple[ExportFile, ...], force: bool) -> tup
     """Write all files, or none where one would replace a file that has another text."""
     paths = tuple(folder / each.name for each in files)
     for path, each in zip(paths, files, strict=True):
-        if not force and path.exists() and path.read_bytes() != each.text.encode("utf-8"):
+        if not force and path.exists() and not _holds(path, each.text.encode("utf-8")):
             raise UsageError(f"{shown_path(path)}: exists and is another; name another folder")
-    try:
+    with writing(shown_path(folder), "name another folder"):
         folder.mkdir(parents=True, exist_ok=True)
         for path, each in zip(paths, files, strict=True):
             replace_file(path, each.text.encode("utf-8"))
             if each.executable:
                 os.chmod(path, 0o755)
-    except OSError as error:
-        raise UsageError(
-            f"{shown_path(folder)}: cannot be written ({error.strerror}); name another folder"
-        ) from None
     return paths
+
+
+def _holds(path: Path, content: bytes) -> bool:
+    """Whether a file has this content; a pipe or a device is not read."""
+    return path.is_file() and path.stat().st_size == len(content) and path.read_bytes() == content

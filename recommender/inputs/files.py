@@ -1,11 +1,15 @@
-"""Reads small text files that a user names; `catalogs.files` writes files."""
+"""Reads small text files that a user names, and says which named file could not be written."""
 
+import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from recommender.errors import UsageError
 from recommender.text import shown, shown_path
 
 MOST_BYTES = 2**20
+_SYSTEM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # another name would not help
 
 
 def read_text(path: Path, most: int = MOST_BYTES) -> str:
@@ -30,3 +34,19 @@ def refuse_no_file(path: Path) -> None:
         raise UsageError(f"{shown_path(path)}: is a folder; name a file in it")
     if not path.exists():
         raise UsageError(f"{shown_path(path)}: no such file")
+
+
+@contextmanager
+def writing(named: str, instead: str = "name another") -> Iterator[None]:
+    """Say whose fault it is where a file of the call cannot be written.
+
+    Raises:
+        UsageError: the call's: there is no such folder, say.
+        OSError: the system's: the disk is full or fails.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno in _SYSTEM:
+            raise OSError(error.errno, error.strerror, named) from None
+        raise UsageError(f"{named}: cannot be written ({error.strerror}); {instead}") from None

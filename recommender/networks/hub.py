@@ -8,6 +8,7 @@ from recommender.catalogs.errors import CatalogError
 from recommender.catalogs.fetch import fetch
 from recommender.catalogs.files import replace_file
 from recommender.errors import UsageError
+from recommender.inputs.files import writing
 from recommender.networks.config import parse_config
 from recommender.text import has_control, shown, shown_path
 
@@ -28,11 +29,8 @@ def fetch_config(model: str, folder: Path = Path(), hub: str = HUB) -> Path:
     text = _first(model, hub)
     parse_config(text, model)
     path = folder / f"{model.rpartition('/')[2]}.config.json"
-    try:
+    with writing(shown_path(path), "start in another folder"):
         replace_file(path, text.encode("utf-8"))
-    except OSError as error:
-        said = f"cannot be written ({error.strerror})"
-        raise UsageError(f"{shown_path(path)}: {said}") from None
     return path
 
 

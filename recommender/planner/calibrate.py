@@ -13,7 +13,7 @@ from recommender.catalogs.files import replace_file
 from recommender.catalogs.frozen import dataclass
 from recommender.catalogs.schema import Gpu
 from recommender.errors import UsageError, refuse_all
-from recommender.inputs.files import read_text
+from recommender.inputs.files import read_text, writing
 from recommender.job.calibration_section import calibration_text
 from recommender.job.job import Calibration, Job, TimedRun
 from recommender.job.jobfile import find_job, job_from_text
@@ -124,9 +124,5 @@ def _text(word: str, own: Calibration) -> str:
 
 
 def _write(path: Path, text: str) -> None:
-    try:
+    with writing(shown_path(path), "name another with --to"):
         replace_file(path, text.encode("utf-8"))
-    except OSError as error:
-        raise UsageError(
-            f"{shown_path(path)}: cannot be written ({error.strerror}); name another with --to"
-        ) from None

@@ -45,6 +45,8 @@ def infeasible(search: PlanSearch) -> Infeasible:
     The fastest and the cheapest plan without limits are those of a question that asks for them.
     """
     problem = search.problem
+    if not len(problem.catalog.offers):
+        return Infeasible(binding=("the catalog holds no offers",), relaxed=())
     if not fits(problem):
         nothing = () if problem.offers.allowed.rows else (no_offers(problem),)
         return Infeasible(binding=nothing + blocking_flags(problem), relaxed=())

@@ -7,6 +7,7 @@ from typing import Literal
 
 from recommender.catalogs.frozen import dataclass
 from recommender.errors import UsageError
+from recommender.inputs.files import writing
 from recommender.inputs.units import Comparison
 from recommender.optimize.linear_program import write
 from recommender.optimize.search_state import Watch
@@ -182,7 +183,5 @@ def save_program(search: PlanSearch, path: Path) -> None:
     program = search.single_type.program
     if program is None:
         raise UsageError(f"{typed}: no machine can train the job, so there is no program to write")
-    try:
+    with writing(typed):
         write(program.model, path, program.conflict())
-    except OSError as error:
-        raise UsageError(f"{typed}: cannot be written ({error.strerror}); name another") from None

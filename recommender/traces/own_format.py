@@ -28,6 +28,7 @@ from recommender.catalogs.files import gzipped, replace_file
 from recommender.catalogs.frozen import dataclass
 from recommender.errors import UsageError, refuse_all, refuse_many
 from recommender.inputs.csv_text import CsvRow, parse_csv
+from recommender.inputs.files import writing
 from recommender.inputs.units import PROVIDERS, format_instant, parse_instant
 from recommender.text import shown, shown_path, unknown
 from recommender.traces.trace import (
@@ -333,7 +334,5 @@ def write_file(traces: Sequence[Trace], path: Path) -> None:
     data = write(traces).encode()
     if path.suffix == ".gz":
         data = gzipped(data)
-    try:
+    with writing(shown_path(path)):
         replace_file(path, data)
-    except OSError as error:
-        raise UsageError(f"{shown_path(path)}: cannot be written ({shown(error)})") from None

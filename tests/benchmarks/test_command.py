@@ -34,6 +34,17 @@ ROOT = Path(__file__).parents[2]
 SMALL = ["--no-metadata"]
 
 
+def test_a_full_disk_behind_standard_output_is_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(command, "measure", full)
+    assert command.main(SMALL) == 1
+    assert capsys.readouterr().err == "error: standard output: No space left on device\n"
+
+
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Tiny sizes, no torch, no processes beside this one."""

@@ -8,19 +8,22 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from recommender.catalogs.frozen import dataclass
-from recommender.cli.error_collector import ErrorCollector, one_of
+from recommender.cli.error_collector import ErrorCollector, check_names, one_of
 from recommender.cli.groups import add_command, group_app
 from recommender.cli.open_catalog import load_catalog
 from recommender.cli.options import PageFlags, Word
 from recommender.cli.output import as_json, put_json, show_page
 from recommender.errors import UsageError
 from recommender.inputs import units
+from recommender.plan.limits import Choice
 
 if TYPE_CHECKING:
     from recommender.benchmarks.suite import Wishes
+    from recommender.catalogs.catalog import Catalog
 
 group = group_app("bench", "Measure machines, and plan with what was measured.")
 _MARKET = ("spot", "on-demand")
+_PRECISIONS = ("bf16", "fp16", "fp32", "tf32", "fp8")  # the first that a GPU has is ranked by
 _CATALOG = Annotated[
     Word,
     typer.Option("--catalog", help="Catalog folder instead of the shipped one.", metavar="PATH"),
@@ -140,7 +143,7 @@ def show(
     ] = None,
     region: Annotated[Word, typer.Option(help="Only this region.", metavar="NAME")] = None,
     precision: Annotated[
-        Word, typer.Option(help="Precision of the ranking (bf16).", metavar="NAME")
+        Word, typer.Option(help="Precision of the ranking (bf16; else fp16, fp32).", metavar="NAME")
     ] = None,
     top: Annotated[Word, typer.Option(help="Number of offers shown (20).", metavar="N")] = None,
     catalog: _CATALOG = None,
@@ -159,18 +162,21 @@ def show(
     json, errors = as_json(flags), ErrorCollector()
     most = errors.parse(top, "--top", units.whole_of("20"), 20)
     kind = errors.choose(market, "--market", _MARKET, "").replace("-", "_")
-    at = errors.parse(precision, "--precision", one_of(("fp32", "tf32", "fp16", "bf16", "fp8")), "")
+    at = errors.parse(precision, "--precision", one_of(_PRECISIONS), "")
     errors.raise_all()
     loaded = load_catalog(catalog)
-    if gpu is not None:
-        _refuse_unknown(gpu, tuple(loaded.gpus))
-    own = [k for k in records(folder()) if gpu is None or k.gpu.lower() == gpu.lower()]
-    at = at or "bf16"
-    found = flopp_of_offers(loaded, FloppFilter(gpu or "", kind, region or "", at))
+    name = "" if gpu is None else _known_gpu(gpu, loaded)
+    check_names(Choice(regions=(region,) if region else ()), loaded, "", errors)
+    errors.raise_all()
+    own = [k for k in records(folder()) if k.gpu.lower() == name.lower() or not name]
+    known = [each for each in _PRECISIONS if not name or (name, each) in loaded.achieved]
+    at = at or next(iter(known), _PRECISIONS[0])
+    found = flopp_of_offers(loaded, FloppFilter(name, kind, region or "", at))
     if not (own or found):
         raise UsageError(
-            f"no offer is so, or the speed of none in {at} is known; recommend catalog show lists "
-            "offers, --precision asks for another"
+            "no offer matches; recommend catalog show lists all"
+            if at in known
+            else f"the speed of {name} in {at} is not known; known: {', '.join(known) or 'none'}"
         )
     speeds, other = pooled(own, dict(loaded.gpus)), rates(own)
     if json:
@@ -271,11 +277,14 @@ def _priced(wishes: "Wishes") -> "Wishes":
     return replace(wishes, place=place, ask_metadata=False, usd_per_hour=price)
 
 
-def _refuse_unknown(gpu: str, known: tuple[str, ...]) -> None:
+def _known_gpu(gpu: str, catalog: "Catalog") -> str:
+    """The catalog's name of a GPU."""
     from recommender.text import unknown
 
-    if gpu.lower() not in {name.lower() for name in known}:
-        raise UsageError(unknown("GPU", gpu, known))
+    found = [name for name in catalog.gpus if name.lower() == gpu.lower()]
+    if not found:
+        raise UsageError(unknown("GPU", gpu, catalog.gpus))
+    return found[0]
 
 
 add_command(group, "run", run)

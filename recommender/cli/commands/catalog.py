@@ -6,13 +6,14 @@ import typer
 
 from recommender.catalogs.registry import CLOUDS
 from recommender.cli.commands import refresh, versions
-from recommender.cli.error_collector import ErrorCollector, one_of
+from recommender.cli.error_collector import ErrorCollector, check_names, one_of
 from recommender.cli.groups import add_command, command_app, group_app
 from recommender.cli.open_catalog import load_catalog, open_catalog, open_store, store_at, warn
 from recommender.cli.options import PageFlags, Word
 from recommender.cli.output import show_page
 from recommender.errors import UsageError
 from recommender.inputs import units
+from recommender.plan.limits import Choice
 
 VERSIONS = 8  # of a store that trends are read from: 0.1 s each
 
@@ -76,9 +77,11 @@ def show(
     kind = errors.choose(market, "--market", ("spot", "on-demand"), "").replace("-", "_")
     errors.raise_all()
     loaded = load_catalog(catalog)
+    check_names(Choice(regions=(region,) if region else ()), loaded, "", errors)
+    errors.raise_all()
     found = catalog_view.matching(loaded, word or "", wanted, region or "", kind)
     if not found:
-        raise UsageError("no offer is so; recommend catalog status tells what there is")
+        raise UsageError("no offer matches; recommend catalog status tells what there is")
     kept = store_at(None if catalog and "://" in catalog else catalog)
     trends = recent_prices(kept, map(catalog_view.offer_key, found[:most]), VERSIONS)
     show_page(catalog_view.offers(loaded, found, most, trends), flags)

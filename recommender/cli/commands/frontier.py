@@ -24,7 +24,7 @@ from recommender.cli.options import (
 from recommender.cli.output import put_json, sheet_format
 from recommender.cli.screen import screen, write_blocks, write_text
 from recommender.cli.strict import PlanCommand, call_problems
-from recommender.errors import UsageError
+from recommender.inputs.files import writing
 from recommender.plan.answer import Answer
 from recommender.plan.frontier import Frontier, frontier_of
 from recommender.report.answer_frame import PlanRequest
@@ -101,12 +101,8 @@ def _draw(path: Path, answer: Answer, request: PlanRequest) -> None:
     """The picture of the report, whole or not at all."""
     from recommender.report.html.picture import frontier_picture
 
-    try:
+    with writing(f"--plot {shown_path(path)}"):
         replace_file(path, frontier_picture(answer, request, path.suffix.lower()))
-    except OSError as error:
-        raise UsageError(
-            f"--plot {shown_path(path)}: cannot be written ({error.strerror}); name another"
-        ) from None
 
 
 command = command_app("frontier", frontier, PlanCommand)

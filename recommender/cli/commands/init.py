@@ -16,6 +16,7 @@ from recommender.cli.options import PageFlags, Word
 from recommender.cli.output import show_page
 from recommender.errors import UsageError
 from recommender.inputs import units
+from recommender.inputs.files import writing
 from recommender.inputs.units.times import now
 from recommender.job.merge_layers import FILE
 from recommender.text import shown_path
@@ -172,12 +173,8 @@ def _next(path: Path, deadline: str | None) -> str:
 
 
 def _write(path: Path, draft: "Draft") -> None:
-    try:
+    with writing(shown_path(path), "name another with --to"):
         replace_file(path, draft.text.encode("utf-8"))
-    except OSError as error:
-        raise UsageError(
-            f"{shown_path(path)}: cannot be written ({error.strerror}); name another with --to"
-        ) from None
 
 
 command = command_app("init", init)

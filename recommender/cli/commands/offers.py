@@ -12,6 +12,7 @@ from recommender.cli.open_catalog import load_catalog
 from recommender.cli.options import Word
 from recommender.cli.screen import write_text
 from recommender.errors import UsageError
+from recommender.inputs.files import writing
 from recommender.text import shown_path
 
 group = group_app("offers", "Machines that you own or rent elsewhere, as a file for --offers.")
@@ -45,12 +46,8 @@ def new_offers(
 def _write_new(path: Path, text: str) -> None:
     if os.path.lexists(path):
         raise UsageError(f"--output {shown_path(path)} exists; name another file")
-    try:
+    with writing(f"--output {shown_path(path)}"):
         replace_file(path, text.encode("utf-8"))
-    except OSError as error:
-        raise UsageError(
-            f"--output {shown_path(path)}: cannot be written ({error.strerror}); name another"
-        ) from None
 
 
 add_command(group, "new", new_offers)

@@ -32,9 +32,9 @@ from recommender.cli.output import OutputOptions, output_options, plan_number, s
 from recommender.cli.screen import progress, write_blocks, write_text
 from recommender.cli.search_progress import watched
 from recommender.cli.strict import PlanCommand, call_problems, complete_job
-from recommender.errors import UsageError
 from recommender.export.start import TARGETS
 from recommender.inputs import units
+from recommender.inputs.files import writing
 from recommender.report.answer_frame import PlanRequest
 from recommender.text import shown_path
 
@@ -245,23 +245,15 @@ def _simulated(
 
 def _write(path: Path, table: str) -> None:
     """The policy table, whole or not at all."""
-    try:
+    with writing(f"--policy-table {shown_path(path)}"):
         replace_file(path, table.encode("utf-8"))
-    except OSError as error:
-        raise UsageError(
-            f"--policy-table {shown_path(path)}: cannot be written ({error.strerror}); name another"
-        ) from None
 
 
 def _plot(found: "Simulation", path: Path) -> None:
     from recommender.report.svg import svg
 
-    try:
-        path.write_text(svg(found), encoding="utf-8", newline="\n")
-    except OSError as error:
-        raise UsageError(
-            f"--plot {shown_path(path)}: cannot be written ({error.strerror}); name another"
-        ) from None
+    with writing(f"--plot {shown_path(path)}"):
+        replace_file(path, svg(found).encode("utf-8"))
 
 
 def _show(found: "Simulation", request: PlanRequest, form: OutputOptions) -> None:

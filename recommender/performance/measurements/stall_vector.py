@@ -10,6 +10,7 @@ from recommender.benchmarks.errors import BenchError
 from recommender.benchmarks.record import Record
 from recommender.catalogs.files import replace_file
 from recommender.errors import UsageError
+from recommender.inputs.files import writing
 from recommender.performance.measurements.pool import StalledTime, StallVector, TimedRun
 from recommender.text import shown, shown_path
 
@@ -128,7 +129,5 @@ def write_timings(found: StallVector, path: Path, known: Sequence[str], force: b
         named = run.instance in known
         row = (run.instance, "") if named else ("", run.gpu)
         out.writerow((*row, run.machines, run.gpus, run.batch, f"{run.step_s:.6g}", run.data))
-    try:
+    with writing(shown_path(path)):
         replace_file(path, text.getvalue().encode("utf-8"))
-    except OSError as error:
-        raise UsageError(f"{shown_path(path)}: cannot be written ({error.strerror})") from None

@@ -158,7 +158,7 @@ def test_hostile_words_are_shown_harmless(run: Run) -> None:
             "--mtbf 0.0001 is less than a mach",
         ),
         (("--deadline", "24h", "--max-machines", "1000000", JOB), "is more than 1024"),
-        (("catalog", "show", "nosuch"), "no offer is so"),
+        (("catalog", "show", "nosuch"), "no offer matches"),
         (("simulate", JOB, "--runs", "64", "--plot", "none/x.svg"), "--plot none/x.svg: cannot be"),
     ],
 )

@@ -103,8 +103,19 @@ def test_kept_laws_with_such_a_number_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_ranking_without_an_offer_is_refused(run: Run) -> None:
-    for words in (("T4",), ("H100", "--region", "nowhere")):
+    for words, said in (
+        (("T4", "--precision", "bf16"), "the speed of T4 in bf16 is not known; known: fp16, fp32"),
+        (("H100", "--region", "us-east2"), "--region: unknown region 'us-east2'; did you mean"),
+        (("K80",), "no offer matches; recommend catalog show lists all"),
+    ):
         result = run("bench", "show", *words)
         assert (result.code, result.out) == (2, "")
-        assert result.err.startswith("error: no offer is so, or the speed of none in bf16 is known")
-    assert run("bench", "show", "T4", "--precision", "fp16").code == 0
+        assert result.err.startswith(f"error: {said}")
+    result = run("catalog", "show", "H100", "--region", "us-east2")
+    assert "unknown region 'us-east2'; did you mean us-east-2?" in result.err
+
+
+def test_a_gpu_without_bf16_is_ranked_by_what_it_has(run: Run) -> None:
+    for gpu, precision in (("t4", "fp16"), ("P4", "fp32")):
+        result = run("bench", "show", gpu)
+        assert result.out.startswith(f"Matrix multiplication in {precision} per dollar")

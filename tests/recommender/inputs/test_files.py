@@ -6,7 +6,7 @@ import pytest
 
 from recommender.catalogs.files import replace_file
 from recommender.errors import UsageError
-from recommender.inputs.files import read_text
+from recommender.inputs.files import read_text, writing
 
 
 def test_files_that_are_no_text(tmp_path: Path) -> None:
@@ -35,3 +35,13 @@ def test_a_file_is_replaced_as_a_whole(tmp_path: Path) -> None:
     (tmp_path / "kept").write_text("old")
     replace_file(tmp_path / "kept", b"new")
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("kept", "new")]
+
+
+def test_another_name_is_asked_for_only_where_one_would_help(tmp_path: Path) -> None:
+    """A full disk is no wrong call: its code is 1 everywhere (docs/cli.md)."""
+    said = "--out no/x: cannot be written .*; name another"
+    with pytest.raises(UsageError, match=said), writing("--out no/x"):
+        replace_file(tmp_path / "no" / "x", b"")
+    with pytest.raises(OSError, match="No space left") as full, writing("--out /dev/full"):
+        replace_file(Path("/dev/full"), b"x")
+    assert full.value.filename == "--out /dev/full"
