@@ -11,8 +11,7 @@ recommend init --yes --model Qwen/Qwen2.5-7B --method lora \
   --examples 50k --tokens-per-example 600 --epochs 3 --batch 64
 recommend --deadline 24h --market spot --json > answer.json
 recommend export answer.json --to torchrun -o run
-export CHECKPOINT_DIR="$PWD/checkpoints"  # a folder of this machine for the mounted bucket
-sed -i "s|^export CHECKPOINT_DIR=.*|export CHECKPOINT_DIR='$CHECKPOINT_DIR'|" run/train.sh
+export CHECKPOINT_DIR="$PWD/checkpoints"  # a folder of this machine instead of a mounted bucket
 
 # What the plan's machine would do. The exported price makes the progress file say what was spent.
 cp "$here/train.py" .

@@ -16,7 +16,9 @@ from recommender.export.cloud_script import (
 )
 from recommender.export.description import RunDescription
 from recommender.export.files import ExportFile
+from recommender.export.header import large_disk
 from recommender.export.machine_script import ROOT, MachineSteps
+from recommender.export.watch_script import assignment
 
 IMAGE = (
     "resolve:ssm:/aws/service/deeplearning/ami/x86_64/"
@@ -28,8 +30,9 @@ _SPOT = {
 }
 _DISK = (
     '[{"DeviceName":"/dev/sda1",'
-    '"Ebs":{"VolumeSize":%s,"VolumeType":"gp3","DeleteOnTermination":true}}]'
+    '"Ebs":{"VolumeSize":%s,"VolumeType":"gp3"%s,"DeleteOnTermination":true}}]'
 )
+_FAST_DISK = ',"Iops":4000,"Throughput":1000'  # 5 cents an hour; gp3 does 125 MB/s unless told
 _ALIVE = '[{"Name":"tag:%s","Values":["%s"]},{"Name":"instance-state-name","Values":%s}]'
 _TAGS = (
     '[{"ResourceType":"instance","Tags":[{"Key":"Name","Value":"%s"},{"Key":"%s","Value":"%s"}]}]'
@@ -75,7 +78,7 @@ _START = (
     '  --subnet-id "$subnet" "${market_options[@]}" \\',
     "  --instance-initiated-shutdown-behavior terminate \\",
     '  --iam-instance-profile "$(printf \'{"Name":"%s"}\' "$INSTANCE_PROFILE")" \\',
-    f'  --block-device-mappings "$(printf \'{_DISK}\' "$DISK_GB")" \\',
+    f'  --block-device-mappings "$(printf \'{_DISK}\' "$DISK_GB" "$DISK_SPEED")" \\',
     '  --metadata-options \'{"HttpTokens":"required"}\' \\',
     f"  --tag-specifications \"$(printf '{_TAGS}' \\",
     f'    "$NAME" {RUN_KEY} "$run_tag")" \\',
@@ -89,6 +92,7 @@ def _setup(run: RunDescription) -> tuple[str, ...]:
     return (
         ': "${INSTANCE_PROFILE:?export INSTANCE_PROFILE=name of an instance profile first}"',
         f"IMAGE=${{IMAGE:-{IMAGE}}}",
+        assignment("DISK_SPEED", _FAST_DISK if large_disk(run) else ""),
         f"REGIONS=({' '.join(map(shlex.quote, regions))})",
         "zone_filter() {  # default subnets, of a zone by its id if one is given",
         "  local zone=''",

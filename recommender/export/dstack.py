@@ -3,8 +3,9 @@
 dstack's rules, as its configuration of version 0.22 has them (read 2026-11): offers are tried from
 the cheapest on, `retry` starts a run again after an interruption for so long, `max_duration` ends
 it. After errors it would do so without end, renting anew for a script that cannot run: crashes are
-counted by the commands. It knows no order of regions but the price, and no deadline. A network
-volume, of AWS or Google Cloud, lies in one zone and is attached to one machine.
+counted by the commands. Paths of `files` begin where the task's own file lies; `repos` takes git
+repositories with a remote only, since 0.20. It knows no order of regions but the price, and no
+deadline. A network volume, of AWS or Google Cloud, lies in one zone and is attached to one machine.
 """
 
 import math
@@ -12,17 +13,22 @@ import math
 from recommender.export.description import RunDescription
 from recommender.export.files import ExportFile
 from recommender.export.header import cap_words, commented, fallback_words, header, unswitched_words
-from recommender.export.start import in_folder, start_line
+from recommender.export.start import start_line
 from recommender.export.train_command import SCRIPT, RankVariables, script_lines, variables
 from recommender.export.yaml_text import block, scalar, sequence
 
 TASK, VOLUME = "train.dstack.yml", "volume.dstack.yml"
 _WITH_VOLUMES = ("aws", "gcp")
-_MOUNT = "/checkpoints"
+_MOUNT, _CODE = "/checkpoints", "/code"
 _RANKS = RankVariables(
     "$DSTACK_NODES_NUM", "$DSTACK_NODE_RANK", "$DSTACK_MASTER_NODE_IP", "$DSTACK_GPUS_PER_NODE"
 )
 _COMMANDS = (
+    "# Your packages, torch among them.",
+    "if [ -f requirements.txt ]; then",
+    "  if command -v uv > /dev/null; then uv pip install -r requirements.txt",
+    "  else pip install -r requirements.txt; fi",
+    "fi",
     *script_lines(_RANKS),
     f"  if bash {SCRIPT}; then exit 0; else ended=$?; fi",
     '  [ "$ended" -ne 124 ] || break  # its time is over',
@@ -34,15 +40,15 @@ _COMMANDS = (
 
 def files(run: RunDescription, folder: str) -> tuple[ExportFile, ...]:
     """The task, and the volume that its checkpoints are on."""
-    return (ExportFile(TASK, _task(run, folder)), ExportFile(VOLUME, _volume(run, folder)))
+    return (ExportFile(TASK, _task(run, folder)), ExportFile(VOLUME, _volume(run)))
 
 
-def _volume(run: RunDescription, folder: str) -> str:
+def _volume(run: RunDescription) -> str:
     lines = [
         *commented([
             f"{run.name}: the volume of {TASK}, kept when the run ends. Make it first, delete it "
             "last:",
-            f"  dstack apply -f {in_folder(folder, VOLUME)}",
+            f"  dstack apply -f {VOLUME}",
             f"  dstack volume delete {run.name}",
         ]),
         "type: volume",
@@ -59,7 +65,7 @@ def _task(run: RunDescription, folder: str) -> str:
     first, place = run.machines, run.locations[0]
     hours = math.ceil(run.longest_s / 3600.0)
     lines = [
-        *commented(header(run, start_line(run, "dstack", folder), _remarks(run, folder))),
+        *commented(header(run, start_line(run, "dstack", folder), _remarks(run))),
         "type: task",
         f"name: {run.name}",
         f"nodes: {run.nodes}",
@@ -75,9 +81,10 @@ def _task(run: RunDescription, folder: str) -> str:
         "  on_events: [no-capacity, interruption]",
         f"  duration: {hours}h",
         f"max_duration: {hours}h",
-        "# The folder with your training script.",
-        "repos:",
-        "  - .",
+        "# The folder that this file lies in, with your training script; .gitignore counts.",
+        "files:",
+        f"  - .:{_CODE}",
+        f"working_dir: {_CODE}",
         "volumes:",
         f"  - name: {run.name}  # of {VOLUME}",
         f"    path: {_MOUNT}",
@@ -105,15 +112,15 @@ def why_not(run: RunDescription) -> str:
     return ""
 
 
-def _remarks(run: RunDescription, folder: str) -> tuple[str, ...]:
+def _remarks(run: RunDescription) -> tuple[str, ...]:
     found = [
         *fallback_words(
             run,
             "dstack knows no deadline: you stop this run and start one on demand then."
             f"{unswitched_words(run)}",
         ),
-        f"Make the volume of the checkpoints first ({VOLUME}), and dstack init in your folder:",
-        f"  dstack apply -f {in_folder(folder, VOLUME)}",
+        f"Copied beside your training script, this file takes its folder along. Make the volume "
+        f"of the checkpoints first: dstack apply -f {VOLUME}",
     ]
     if run.spot or len(run.locations) > 1:
         found.append(

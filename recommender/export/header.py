@@ -157,9 +157,26 @@ def unswitched_words(run: RunDescription) -> str:
     return f" Without the switch the limits are kept with {chance} chance."
 
 
+def saves_elsewhere_words(run: RunDescription) -> list[str]:
+    """That the plan counts on a faster place for checkpoints than a bucket."""
+    path = run.plan.checkpointing.path
+    if path not in ("anchor", "memory_tier"):
+        return []
+    place = "the disk of an on-demand machine" if path == "anchor" else "CPU machines of its own"
+    return [
+        f"The plan saves to {place} (see recommend --explain); this file saves to CHECKPOINT_DIR "
+        "instead: in a bucket that stalls training for longer."
+    ]
+
+
+def large_disk(run: RunDescription) -> bool:
+    """Whether checkpoints are so large that the disk has to be fast as well."""
+    return run.disk_gb > USUAL_DISK_GB
+
+
 def disk_words(run: RunDescription) -> list[str]:
     """What larger disks than usual are for; nothing where they are usual."""
-    if run.disk_gb <= USUAL_DISK_GB:
+    if not large_disk(run):
         return []
     size_gb = run.job.checkpoint_bytes / 1e9
     return [
@@ -169,8 +186,11 @@ def disk_words(run: RunDescription) -> list[str]:
 
 
 def cap_words(run: RunDescription) -> str:
-    """When the run is stopped for good."""
+    """When the run is stopped for good, and what another one begins from."""
     deadline_s = run.limits.deadline_s
     over = deadline_s is not None and run.longest_s <= deadline_s
     why = "the deadline is over" if over else "1 run in 100 takes longer"
-    return f"Stopped for good {duration(run.longest_s)} after its first start: {why}."
+    return (
+        f"Stopped for good {duration(run.longest_s)} after its first start: {why}. It goes on from "
+        "what is in CHECKPOINT_DIR: empty that for another training."
+    )

@@ -20,8 +20,10 @@ from recommender.export.header import (
     disk_words,
     fallback_words,
     header,
+    large_disk,
     machines_words,
     patience_words,
+    saves_elsewhere_words,
     share_words,
     unswitched_words,
 )
@@ -143,7 +145,7 @@ def _steps(run: RunDescription) -> Steps:
             'case "$(job_state "$NAME-$began-$phase")" in',
             '  SUCCEEDED) echo "done" ;;',
             "  NONE) echo missing ;;",
-            "  FAILED*) echo failed ;;",
+            "  FAILED* | CANCELLED) echo failed ;;",
             "  *) echo running ;;",
             "esac",
         ),
@@ -156,6 +158,7 @@ def _recovery(run: RunDescription) -> list[str]:
         "  # Interruptions are always recovered from; this counts crashes of the script.",
         "  job_recovery: {strategy: EAGER_NEXT_REGION, max_restarts_on_errors: 3}",
         f"  disk_size: {run.disk_gb}",
+        *(["  disk_tier: high  # checkpoints are written to it"] if large_disk(run) else []),
     ]
 
 
@@ -242,11 +245,7 @@ def _remarks(run: RunDescription) -> tuple[str, ...]:
         )
     if run.nodes > 1:
         found.append(_CARDS_OF_AWS if run.machines.provider == "aws" else _CARDS)
-    if run.plan.checkpointing.path in ("anchor", "memory_tier"):
-        found.append(
-            "The plan saves to machines of its own (see recommend --explain); this job saves to "
-            "the bucket instead, which stalls training for longer."
-        )
+    found += saves_elsewhere_words(run)
     return (*found, *disk_words(run), cap_words(run))
 
 
@@ -265,7 +264,8 @@ def _text(run: RunDescription, name: str, nodes: int, head: list[str], resources
         "    # One file after another, so that what a checkpoint ends with is uploaded last.",
         "    config: {mount_cached: {transfers: 1}}",
     ]
-    lines += ["", "# The folder with your training script.", "workdir: .", "", "setup: |"]
+    lines += ["", "# The folder with your training script.", "workdir: .", ""]
+    lines += ["# Your packages, torch among them.", "setup: |"]
     lines += block(["[ ! -f requirements.txt ] || pip install -r requirements.txt"])
     lines += ["", "run: |", *block(train)]
     return "\n".join(lines) + "\n"

@@ -23,8 +23,8 @@ def files(run: RunDescription, folder: str) -> tuple[ExportFile, ...]:
     lines = ["#!/bin/bash", *_directives(run), *head, ""]
     for each in variables(run, f"$HOME/checkpoints/{run.name}"):
         value = assignment(each.name, each.value)
-        if each.name == "CHECKPOINT_DIR":  # the home folder is the cluster's to name
-            value = f'{each.name}="{each.value}"'
+        if each.name == "CHECKPOINT_DIR":  # yours where it is set
+            value = f'{each.name}="${{{each.name}:-{each.value}}}"'
         lines += [f"# {each.meaning}", f"export {value}"]
     lines += [
         'MASTER_ADDR=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)',

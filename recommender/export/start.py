@@ -11,13 +11,13 @@ BUCKET = "YOUR-BUCKET"
 Start = tuple[str, ...]
 
 _FILES = {
-    "dstack": ("dstack", "apply", "-f", "train.dstack.yml"),
     "slurm": ("sbatch", "train.sbatch"),
     "torchrun": ("bash", "train.sh"),
     "aws-cli": ("bash", "launch.sh"),
     "gcloud": ("bash", "launch.sh"),
     "azure-cli": ("bash", "launch.sh"),
 }
+_OF_DSTACK = ("train.dstack.yml", "volume.dstack.yml")
 _NAMED = {  # what has to be named in the environment, by target
     "aws-cli": ("INSTANCE_PROFILE=YOUR-PROFILE",),
     "gcloud": (),
@@ -49,8 +49,17 @@ def start_words(run: RunDescription, target: str, folder: str) -> Start:
         return _sky_words(run, folder)
     if target == "terraform":
         return ("terraform", f"-chdir={folder or '.'}", "apply")
+    if target == "dstack":
+        return (*_copied(folder), "dstack", "apply", "-f", _OF_DSTACK[0])
     *words, name = _FILES[target]
     return (*words, in_folder(folder, name))
+
+
+def _copied(folder: str) -> Start:
+    """dstack takes along the folder that its file lies in."""
+    if folder in ("", "."):
+        return ()
+    return ("cp", *(in_folder(folder, name) for name in _OF_DSTACK), ".", "&&")
 
 
 def _sky_words(run: RunDescription, folder: str) -> Start:
@@ -67,7 +76,8 @@ def in_folder(folder: str, name: str) -> str:
 
 def start_line(run: RunDescription, target: str, folder: str) -> str:
     """The command with what it needs in the environment, on one line."""
-    line = shlex.join(start_words(run, target, folder))
+    words = start_words(run, target, folder)
+    line = " ".join(each if each == "&&" else shlex.quote(each) for each in words)
     if target == "terraform":
         where = shlex.quote(f"-chdir={folder or '.'}")
         own = "".join(f" -var {each}" for each in _VARIABLES[run.machines.provider])

@@ -17,6 +17,7 @@ from recommender.export.header import (
     disk_words,
     fallback_words,
     header,
+    large_disk,
     unswitched_words,
 )
 from recommender.export.machine_script import MACHINE, machine_script
@@ -129,6 +130,7 @@ def _locals(run: RunDescription) -> list[str]:
         f"  name          = {quoted(run.name)}",
         f"  longest_run_s = {run.longest_s:.0f} # since the first start",
         f"  disk_gb       = {run.disk_gb}",
+        *_fast_disk(run),
         "  # Where the machines are asked for, in this order.",
         *_places("places", run),
     ]
@@ -151,6 +153,13 @@ def _locals(run: RunDescription) -> list[str]:
         "}",
     ]
     return lines
+
+
+def _fast_disk(run: RunDescription) -> list[str]:
+    """Whether AWS's disks are told to be fast; the other clouds' are as fast as they are large."""
+    if run.machines.provider != "aws":
+        return []
+    return [f"  fast_disk     = {'true' if large_disk(run) else 'false'} # else 125 MB/s"]
 
 
 def _changed(run: RunDescription) -> list[str]:

@@ -30,6 +30,8 @@ _AWS_MACHINE = """\
   root_block_device {
     volume_size = local.disk_gb
     volume_type = "gp3"
+    iops        = local.fast_disk ? 4000 : null
+    throughput  = local.fast_disk ? 1000 : null
   }"""
 
 AWS = """\

@@ -2,7 +2,14 @@
 
 from recommender.export.description import RunDescription
 from recommender.export.files import ExportFile
-from recommender.export.header import cap_words, commented, fallback_words, header, unswitched_words
+from recommender.export.header import (
+    cap_words,
+    commented,
+    fallback_words,
+    header,
+    saves_elsewhere_words,
+    unswitched_words,
+)
 from recommender.export.start import start_line
 from recommender.export.train_command import RankVariables, run_lines, variables
 from recommender.export.watch_script import assignment
@@ -23,7 +30,10 @@ def files(run: RunDescription, folder: str) -> tuple[ExportFile, ...]:
         "GPUS_PER_NODE=${GPUS_PER_NODE:-$(nvidia-smi -L | wc -l)}",
     ]
     for each in variables(run, f"/mnt/checkpoints/{run.name}"):
-        lines += [f"# {each.meaning}", f"export {assignment(each.name, each.value)}"]
+        value = assignment(each.name, each.value)
+        if each.name == "CHECKPOINT_DIR":  # yours where it is set
+            value = f"{each.name}=${{{each.name}:-{each.value}}}"
+        lines += [f"# {each.meaning}", f"export {value}"]
     lines += ["", *run_lines(_RANKS)]
     return (ExportFile(SCRIPT, "\n".join(lines) + "\n", True),)
 
@@ -41,7 +51,8 @@ def _remarks(run: RunDescription) -> tuple[str, ...]:
             run,
             f"You make the switch: start this script on those machines.{unswitched_words(run)}",
         ),
-        "CHECKPOINT_DIR is a mounted bucket, the same on every machine.",
+        "CHECKPOINT_DIR is a mounted bucket or a shared disk, the same on every machine.",
+        *saves_elsewhere_words(run),
     ]
     if run.mixed:
         found.append(f"A mix: ranks {_ranks(run.plan.machines)}.")

@@ -19,7 +19,8 @@
 # A machine ends itself: its shutdown terminates it.
 # Disks of 436 GB hold the last checkpoints of 112 GB: have your script keep two (save_total_limit
 # of the Trainer). The estimate counts 100 GiB.
-# Stopped for good 24 h after its first start: the deadline is over.
+# Stopped for good 24 h after its first start: the deadline is over. It goes on from what is in
+# CHECKPOINT_DIR: empty that for another training.
 
 set -euo pipefail
 NAME=llama3-8b-pretrain
@@ -42,6 +43,7 @@ PLACES=(
 nodes() { echo 1; }
 : "${INSTANCE_PROFILE:?export INSTANCE_PROFILE=name of an instance profile first}"
 IMAGE=${IMAGE:-resolve:ssm:/aws/service/deeplearning/ami/x86_64/oss-nvidia-driver-gpu-pytorch-2.7-ubuntu-22.04/latest/ami-id}
+DISK_SPEED=',"Iops":4000,"Throughput":1000'
 REGIONS=(us-east-2 us-east-1 us-west-2 eu-north-1)
 zone_filter() {  # default subnets, of a zone by its id if one is given
   local zone=''
@@ -77,7 +79,7 @@ start_machines() {
     --subnet-id "$subnet" "${market_options[@]}" \
     --instance-initiated-shutdown-behavior terminate \
     --iam-instance-profile "$(printf '{"Name":"%s"}' "$INSTANCE_PROFILE")" \
-    --block-device-mappings "$(printf '[{"DeviceName":"/dev/sda1","Ebs":{"VolumeSize":%s,"VolumeType":"gp3","DeleteOnTermination":true}}]' "$DISK_GB")" \
+    --block-device-mappings "$(printf '[{"DeviceName":"/dev/sda1","Ebs":{"VolumeSize":%s,"VolumeType":"gp3"%s,"DeleteOnTermination":true}}]' "$DISK_GB" "$DISK_SPEED")" \
     --metadata-options '{"HttpTokens":"required"}' \
     --tag-specifications "$(printf '[{"ResourceType":"instance","Tags":[{"Key":"Name","Value":"%s"},{"Key":"%s","Value":"%s"}]}]' \
       "$NAME" recommend-run "$run_tag")" \

@@ -21,7 +21,8 @@
 # A machine deletes itself, and Google deletes it after its --max-run-duration.
 # Disks of 436 GB hold the last checkpoints of 112 GB: have your script keep two (save_total_limit
 # of the Trainer). The estimate counts 100 GiB.
-# Stopped for good 24 h after its first start: the deadline is over.
+# Stopped for good 24 h after its first start: the deadline is over. It goes on from what is in
+# CHECKPOINT_DIR: empty that for another training.
 
 set -euo pipefail
 NAME=llama3-8b-pretrain
@@ -181,8 +182,8 @@ memory="${STATE_DIR:-.}/.$NAME.state"  # first start and phase, for a new start
 [ -s "$memory" ] || echo "$(date +%s) plan" > "$memory"
 read -r began phase < "$memory"
 stop_all() {
-  if [ "$phase" = fallback ]; then stop_fallback; return; fi
   stop_plan
+  stop_fallback
 }
 while :; do
   current=$(state || true)

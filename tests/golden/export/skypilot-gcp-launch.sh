@@ -40,7 +40,7 @@ state() {
   case "$(job_state "$NAME-$began-$phase")" in
     SUCCEEDED) echo "done" ;;
     NONE) echo missing ;;
-    FAILED*) echo failed ;;
+    FAILED* | CANCELLED) echo failed ;;
     *) echo running ;;
   esac
 }
@@ -71,8 +71,8 @@ memory="${STATE_DIR:-.}/.$NAME.state"  # first start and phase, for a new start
 [ -s "$memory" ] || echo "$(date +%s) plan" > "$memory"
 read -r began phase < "$memory"
 stop_all() {
-  if [ "$phase" = fallback ]; then stop_fallback; return; fi
   stop_plan
+  stop_fallback
 }
 while :; do
   current=$(state || true)

@@ -14,8 +14,9 @@
 # Fallback: 1x a3-highgpu-8g on-demand in europe-north1, when the time left is down to the work
 # left on them + 24 min; needed in 1 % of the runs. You make the switch: start this script on
 # those machines. Without the switch the limits are kept with 91 % chance.
-# CHECKPOINT_DIR is a mounted bucket, the same on every machine.
-# Stopped for good 24 h after its first start: the deadline is over.
+# CHECKPOINT_DIR is a mounted bucket or a shared disk, the same on every machine.
+# Stopped for good 24 h after its first start: the deadline is over. It goes on from what is in
+# CHECKPOINT_DIR: empty that for another training.
 
 export NNODES=${NNODES:-1}
 export NODE_RANK=${NODE_RANK:-0}  # 0 on the first machine, then 1, 2, ...
@@ -38,7 +39,7 @@ export PRECISION=bf16
 # the run is stopped for good after this
 export LONGEST_RUN_S=86400
 # where checkpoints are written and read, and the weights at the end
-export CHECKPOINT_DIR=/mnt/checkpoints/llama3-8b-pretrain
+export CHECKPOINT_DIR=${CHECKPOINT_DIR:-/mnt/checkpoints/llama3-8b-pretrain}
 # seconds between two; 600 to 1200 cost next to nothing more
 export CHECKPOINT_INTERVAL_S=900
 # of all machines, at the first place; for progress.json of recommender.train

@@ -38,7 +38,8 @@ def test_every_target_runs_a_plan_or_says_why_not(target: str, run: RunDescripti
         return
     files = export_files(run, target, "run")
     started = start_line(run, target, "run")
-    assert started.split()[-1] in {f"run/{each.name}" for each in files} or "-chdir=run" in started
+    names = {f"run/{each.name}" for each in files}
+    assert names & set(started.split()) or "-chdir=run" in started
     for each in files:
         assert "Stopped for good" in files[0].text
         if each.name.endswith((".sh", ".sbatch")):
@@ -173,6 +174,10 @@ def test_the_command_of_a_header_is_a_line_that_can_be_copied():
     head = export_files(AWS, "aws-cli", "where my runs are")[0].text
     assert "#   " + start_line(AWS, "aws-cli", "where my runs are") in head.splitlines()
     assert start_line(AWS, "torchrun", "my runs") == "bash 'my runs/train.sh'"
+    assert start_line(AWS, "dstack", "my runs") == (
+        "cp 'my runs/train.dstack.yml' 'my runs/volume.dstack.yml' . && "
+        "dstack apply -f train.dstack.yml"
+    )
 
 
 def test_dstack_keeps_checkpoints_on_a_volume_where_one_machine_can_have_it():
@@ -200,6 +205,38 @@ def test_dstack_starts_a_script_that_crashes_four_times_and_rents_no_more_for_it
     done = subprocess.run(["sh", "-c", commands], env=given, cwd=tmp_path, capture_output=True)
     assert done.returncode == ends
     assert len((tmp_path / "starts").read_text("utf-8").splitlines()) == starts
+
+
+def test_dstack_takes_the_folder_along_that_its_file_is_copied_to():
+    """Paths of `files` begin where the file lies, and `repos` takes git repositories only."""
+    made = yaml.safe_load(export_files(AWS, "dstack", "run")[0].text)
+    assert "repos" not in made
+    assert made["files"] == [f".:{made['working_dir']}"]
+
+
+def test_large_checkpoints_get_fast_disks():
+    large = replace(AWS, job=replace(AWS.job, checkpoint_bytes=500e9))
+    small = replace(AWS, job=replace(AWS.job, checkpoint_bytes=1e9))
+    fast, usual = (export_files(run, "aws-cli", "run")[0].text for run in (large, small))
+    assert '"Throughput":1000' in fast
+    assert '"Throughput"' not in usual
+    fast, usual = (export_files(run, "terraform", "run")[0].text for run in (large, small))
+    assert "fast_disk     = true" in fast
+    assert "fast_disk     = false" in usual
+    made = [yaml.safe_load(export_files(run, "skypilot", "run")[0].text) for run in (large, small)]
+    assert [each["resources"].get("disk_tier") for each in made] == ["high", None]
+
+
+def test_a_folder_for_checkpoints_may_be_named_where_the_machines_are_ones_own(tmp_path: Path):
+    assert started(tmp_path, GCP, CHECKPOINT_DIR=str(tmp_path / "mine")).returncode == 0
+    assert (tmp_path / "mine" / "began").exists()
+
+
+def test_a_plan_that_saves_to_its_own_machines_says_where_the_file_saves():
+    anchored = replace(GCP.plan.checkpointing, path="anchor")
+    run = replace(GCP, plan=replace(GCP.plan, checkpointing=anchored))
+    for target in ("torchrun", "skypilot"):
+        assert "The plan saves to the disk of an" in export_files(run, target, "run")[0].text
 
 
 def test_dstack_stays_where_the_checkpoints_lie():
