@@ -30,7 +30,7 @@ class Checkpointer:
     """Saves a training of `total_steps` and resumes it.
 
     `folder` and `interval_s` are $CHECKPOINT_DIR and $CHECKPOINT_INTERVAL_S of exported files
-    where nothing else is said; the interval holds until a save was measured, then it adapts.
+    where nothing else is said; the interval follows the saves measured and the interruptions.
     `usd_per_hour` of all machines ($USD_PER_HOUR) makes the progress file say what was spent.
     `notices` watches the provider of this machine, if it is one of AWS, Google Cloud, Azure.
 

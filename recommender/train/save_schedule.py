@@ -58,7 +58,7 @@ class SaveSchedule:
         self._ranks: Ranks = Alone()
         self._shortest_s = shortest_interval_s
         first_s = _amount("checkpoint interval", "CHECKPOINT_INTERVAL_S", interval_s)
-        self.interval_s = first_s or shortest_interval_s
+        self.interval_s = self._first_s = first_s or shortest_interval_s
         self._usd_per_hour = _amount("price per hour", "USD_PER_HOUR", usd_per_hour)
         self._notices = notices if notices is not None else usual_notices()
         self._times: SaveTimes | None = None
@@ -127,8 +127,11 @@ class SaveSchedule:
         self._times = measured if self._times is None else self._times.then(measured)
         if self._at_start is not None:
             uptime_s = self._at_start.uptime_s + time.monotonic() - self._began_s
-            run_s = mean_run_s(uptime_s, self._at_start.interruptions)
-            self.interval_s = next_interval_s(self._times, run_s, self._shortest_s)
+            interruptions = self._at_start.interruptions
+            # Until one comes, no more often than the plan says, which knows machines on demand.
+            least_s = self._shortest_s if interruptions else max(self._shortest_s, self._first_s)
+            run_s = mean_run_s(uptime_s, interruptions)
+            self.interval_s = next_interval_s(self._times, run_s, least_s)
 
     def _checkpoint(self, step: int) -> str | None:
         return f"{self._name}-{step}" if step else None

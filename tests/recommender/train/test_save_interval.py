@@ -1,11 +1,13 @@
 """The interval follows what saves cost and how often runs end, as the plan counts it."""
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from recommender.performance.checkpoint import progress
+from recommender.train.ranks import Alone
 from recommender.train.save_interval import (
     ASSUMED_RUN_S,
     SaveTimes,
@@ -13,6 +15,7 @@ from recommender.train.save_interval import (
     mean_run_s,
     next_interval_s,
 )
+from recommender.train.save_schedule import SaveSchedule
 
 
 @pytest.mark.parametrize(("stall_s", "run_s"), [(1, 3600), (30, 14_400), (300, 7200), (20, 90_000)])
@@ -54,3 +57,16 @@ def test_saves_do_not_overlap_and_none_comes_sooner_than_asked():
 def test_one_run_of_assumed_length_is_counted_among_those_seen():
     assert mean_run_s(0, 0) == ASSUMED_RUN_S
     assert mean_run_s(1800, 1) == (ASSUMED_RUN_S + 1800) / 2
+
+
+def test_until_an_interruption_comes_saves_are_no_more_frequent_than_the_plan_says(tmp_path: Path):
+    """Machines on demand run far longer than the run of spot capacity that is assumed."""
+    intervals = []
+    for step in (0, 10):  # a second start is an interruption
+        with SaveSchedule(tmp_path, "step", interval_s=3600.0) as schedule:
+            schedule.begin(step, 100, Alone())
+            schedule.learn(SaveTimes(stall_s=1.0, write_s=5.0))
+            schedule.complete(step + 10)
+            intervals.append(schedule.interval_s)
+    assert intervals[0] == 3600.0
+    assert 60.0 < intervals[1] < 300.0
