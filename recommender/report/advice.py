@@ -214,7 +214,7 @@ def save_sentence(plan: Plan) -> str:
     """Where checkpoints go, how often, and whether the provider's notice covers one."""
     saving = plan.checkpointing
     if saving.path == "none":
-        return ""
+        return "for crashes only, as exported files do; the estimate counts no checkpoints"
     stop = f", blocks training for {fmt.duration(saving.stall_s)}" if saving.stall_s else ""
     every = f"every {cells.intervals(saving)} to {_WHERE[saving.path]}{_as_good(saving)}"
     text = f"{every} (takes {fmt.duration(saving.transfer_s)}{stop})"

@@ -32,9 +32,14 @@ def test_intervals_that_are_as_good_are_named_where_there_are_others() -> None:
     said = save_sentence(replace(GCP, checkpointing=saving))
     assert said.startswith("every 5 to 20 min to the bucket, all within 0.1 % (takes")
     alone = replace(saving, as_good_s=(600.0, 600.0))
-    assert "differ" not in save_sentence(replace(GCP, checkpointing=alone))
+    assert "within" not in save_sentence(replace(GCP, checkpointing=alone))
     hours = replace(saving, as_good_s=(1800.0, 7200.0))
     assert save_sentence(replace(GCP, checkpointing=hours)).startswith("every 30 min to 2 h to")
+
+
+def test_a_plan_without_checkpoints_in_its_estimate_says_that_exported_files_save() -> None:
+    saving = replace(GCP.checkpointing, path="none")
+    assert save_sentence(replace(GCP, checkpointing=saving)).startswith("for crashes only")
 
 
 def test_what_is_no_machine_is_told_where_it_is_a_good_part_of_the_bill() -> None:
