@@ -91,11 +91,14 @@ def _listed(title: str, lines: Sequence[str]) -> str:
 # Figures of one question
 
 
+def _goal_of(judged: Judged, asked: Asked) -> float:
+    """The goal: time under a budget, cost under a deadline."""
+    return judged.time_s if "cheapest" in asked.question.limits else judged.cost_usd
+
+
 def _goal(judged: Sequence[Judged], asked: Asked) -> float | None:
-    """The goal in fresh runs: time under a budget, cost under a deadline."""
-    if not judged:
-        return None
-    return judged[0].time_s if "cheapest" in asked.question.limits else judged[0].cost_usd
+    """The goal in fresh runs."""
+    return _goal_of(judged[0], asked) if judged else None
 
 
 def _saved(asked: Asked) -> float | None:
@@ -179,7 +182,7 @@ def _by_recording(pair: Pair) -> float | None:
         return None
     others = {j.on: j for j in asked.judged_unmixed if j.on != "fresh"}
     mine = [(j, others[j.on]) for j in asked.judged if j.on in others]
-    saved = [1.0 - a.cost_usd / b.cost_usd for a, b in mine]
+    saved = [1.0 - _goal_of(a, asked) / _goal_of(b, asked) for a, b in mine]
     return sum(saved) / len(saved) if saved else None
 
 
@@ -187,7 +190,7 @@ AGAIN: tuple[Column, ...] = (
     ("plans", _count(lambda p: p.now.judged)),
     ("short of 95% by > 0.5", _count(lambda p: _short(p.now.judged) > 0.005)),
     ("by > 1", _count(lambda p: _short(p.now.judged) > 0.01)),
-    ("recorded: cost saved by mixes, median, most", _middle_and_most(_by_recording)),
+    ("recorded: saved by mixes, median, most", _middle_and_most(_by_recording)),
 )
 PROVEN: tuple[Column, ...] = (
     ("plans", _count(lambda p: p.now.first)),
