@@ -260,12 +260,22 @@ class SingleTypeSearch:
     def _judged_first(
         self, space: Space, program: MasterProgram, masks: Masks, state: SearchState
     ) -> list[tuple[int, int, int]]:
-        """Judge what the program puts first; more of it while no plan keeps the limits."""
+        """Judge what the program puts first; more of it while no plan keeps the limits.
+
+        In the end all of its on-demand clusters, mixes under quotas among them: what has nothing to
+        wait for is the surest, though seldom what its estimates put first.
+        """
         allowed = [c for c in program.first if masks[c.site][list(c.entries)].all()]
         judge_first(space, allowed[:JUDGED], state)
         done = JUDGED if state.incumbents else JUDGED_MOST
         judge_first(space, allowed[JUDGED:done], state)
-        singles = [c for c in allowed[:done] if len(c.entries) == 1]
+        judged = allowed[:done]
+        if not state.incumbents:
+            spot = [site.entries.spot for site in space.sites]
+            sure = [c for c in allowed[done:] if not spot[c.site][list(c.entries)].any()]
+            judge_first(space, sure, state)
+            judged += sure
+        singles = [c for c in judged if len(c.entries) == 1]
         return [(c.site, c.entries[0], c.counts[0]) for c in singles]
 
     @cached_property

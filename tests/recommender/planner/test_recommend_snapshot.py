@@ -17,6 +17,7 @@ from recommender.planner.search import PlanSearch
 from tests.recommender.optimize.samples import sampled
 from tests.recommender.planning import HOUR, NOW, everything, machines_of
 from tests.shipped import snapshot
+from tests.speed.optimiser import quotas_of
 
 # AWS and Azure sell parts of one GPU under these names.
 PARTS_OF_A_GPU = ("g6f.", "gr6f.", *(f"Standard_NV{n}ads_A10" for n in (6, 12, 18)))
@@ -190,6 +191,17 @@ def test_a_curve_holds_what_was_met_on_the_way_and_eight_plans_at_most() -> None
     longer = recommend(find_job("gpt2-124m"), catalog=snapshot(), now=NOW, top=99).plans
     assert len(longer) > CURVE
     assert {p.machines for p in curve} <= {p.machines for p in longer}
+
+
+def test_two_types_on_demand_are_found_where_quotas_leave_no_other_plan() -> None:
+    choice = Choice(quotas=quotas_of(snapshot(), 192.0), quotas_known=True)
+    limits = Limits(deadline_s=5.2 * HOUR)
+    answer = recommend(find_job("sd-xl"), limits, choice, catalog=snapshot(), now=NOW)
+    assert answer.status == "ok"
+    lead = answer.plans[answer.best - 1]
+    assert {each.market for each in lead.machines} == {"on_demand"}
+    assert len(lead.machines) == 2
+    assert lead.estimate.chance >= 0.95
 
 
 @pytest.mark.parametrize(
