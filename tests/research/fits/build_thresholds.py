@@ -1,4 +1,4 @@
-"""Builds thresholds.csv: `python -m tests.research.fits.build_thresholds --write`.
+"""Builds thresholds.csv: `python -P tests/run.py tests.research.fits.build_thresholds --write`.
 
 Without --write it prints the first rows. Takes about a minute of one core.
 """
