@@ -77,7 +77,7 @@ def _limits(run: RunDescription) -> str:
     limits = run.limits
     found = []
     if limits.deadline_s is not None:
-        found.append(f"done within {duration(limits.deadline_s)}")
+        found.append(f"done within {duration(limits.deadline_s)} of the first start")
     if limits.budget_usd is not None:
         found.append(f"at most {number(limits.budget_usd)} USD")
     if limits.hourly_usd is not None:

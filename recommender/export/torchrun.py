@@ -56,6 +56,12 @@ def _remarks(run: RunDescription) -> tuple[str, ...]:
     ]
     if run.mixed:
         found.append(f"A mix: ranks {_ranks(run.plan.machines)}.")
+    if run.spot and run.job.resizes and any(m.market != "spot" for m in run.plan.machines):
+        found.append(
+            "The estimate counts on a training that goes on without the spot machines while they "
+            "are away: start this script anew on those that are left, with NNODES as many as they "
+            "are, and on all when spot is back. GLOBAL_BATCH stays; passes per step get more."
+        )
     return (*found, cap_words(run))
 
 

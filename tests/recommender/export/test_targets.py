@@ -239,6 +239,14 @@ def test_a_plan_that_saves_to_its_own_machines_says_where_the_file_saves():
         assert "The plan saves to the disk of an" in export_files(run, target, "run")[0].text
 
 
+def test_a_mix_whose_training_can_shrink_says_how_it_goes_on_without_spot():
+    words = "with NNODES as many as they"
+    for elastic, said in ((True, True), (False, False)):
+        run = replace(MIXED, job=replace(MIXED.job, elastic=elastic))
+        assert (words in export_files(run, "torchrun", "run")[0].text) is said
+    assert words not in export_files(GCP, "torchrun", "run")[0].text
+
+
 def test_dstack_stays_where_the_checkpoints_lie():
     made = yaml.safe_load(export_files(AWS, "dstack", "run")[0].text)
     assert made["regions"] == ["us-east-2"]
