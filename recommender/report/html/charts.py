@@ -424,11 +424,13 @@ def prices(names: Sequence[str]) -> Spec:
         data=named("prices"),
         mark={"type": "line", "point": True, "strokeWidth": 2},
         encoding={
-            "x": {"field": "day", "type": "ordinal", "title": None, "axis": {"labelAngle": 0}},
+            "x": {"field": "day", "type": "temporal", "title": None, "scale": {"type": "utc"},
+                  "axis": {"format": "%-d %b", "tickCount": 5}},
             "y": {"field": "usd", "type": "quantitative", "title": "USD per machine and hour",
                   "axis": {"format": ",~r", "tickCount": 6}, "scale": {"zero": False}},
             "color": colour,
-            "tooltip": [{"field": "offer"}, {"field": "day"}, {"field": "words", "title": "price"}],
+            "tooltip": [{"field": "offer"}, {"field": "date"},
+                        {"field": "words", "title": "price"}],
         },
     )  # fmt: skip
 

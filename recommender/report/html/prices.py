@@ -26,7 +26,8 @@ class PriceRow:
     """One price as it is drawn."""
 
     offer: str
-    day: str
+    day: str  # midnight of it, in UTC
+    date: str
     usd: float
     words: str
 
@@ -60,7 +61,7 @@ def series_names(series: Sequence[PriceSeries]) -> list[str]:
 def price_rows(series: Sequence[PriceSeries]) -> tuple[PriceRow, ...]:
     """Every price that is drawn."""
     return tuple(
-        PriceRow(each.offer, day, usd, f"{fmt.number(usd)} USD/h")
+        PriceRow(each.offer, f"{day}T00:00Z", day, usd, f"{fmt.number(usd)} USD/h")
         for each in series
         for day, usd in each.points
     )
@@ -71,9 +72,10 @@ def price_part(series: Sequence[PriceSeries]) -> list[Element]:
     if not series:
         return []
     days = sorted({day for each in series for day, _ in each.points})
-    rows = tuple((each.offer, *(_on(dict(each.points), day) for day in days)) for each in series)
-    sheet = Sheet("USD per machine and hour, by the day that it was read", ("offer", *days), rows,
-                  frozenset(range(1, len(days) + 1)))  # fmt: skip
+    rows = tuple((day, *(_on(dict(each.points), day) for each in series)) for day in days)
+    columns = ("day", *(each.offer for each in series))
+    sheet = Sheet("USD per machine and hour, by the day that it was read", columns, rows,
+                  frozenset(range(1, len(columns))))  # fmt: skip
     alt = "Prices of the machines of the plans that lead, over the days that they were read on."
     words = "As they were read, of the versions that the catalog's store keeps."
     return [section("price-history", "Price history", element("p", words),

@@ -17,7 +17,7 @@ def test_one_price_is_no_history():
 
 def test_every_price_stands_in_the_table_and_in_the_picture():
     series = moved_offers({KEY: [("2026-11-01", 3.0), ("2026-11-03", 3.5)]})
-    assert [(row.day, row.usd, row.words) for row in price_rows(series)] == [
+    assert [(row.date, row.usd, row.words) for row in price_rows(series)] == [
         ("2026-11-01", 3.0, "3 USD/h"),
         ("2026-11-03", 3.5, "3.5 USD/h"),
     ]
