@@ -35,7 +35,7 @@ def test_own_machines_need_no_quota_and_are_never_short(tmp_path):
     for flag, is_told in (("--provider=own", False), ("--provider=gcp", True)):
         said = printed(tmp_path, *words, flag)
         assert ("quotas not checked" in said) == is_told
-        assert ("there at once in a region" in said) == is_told
+        assert ("available at once in a region" in said) == is_told
 
 
 def test_a_gpu_that_nobody_measured_is_marked_where_offers_are_shown(tmp_path):
