@@ -142,7 +142,7 @@ class SingleTypeSearch:
         slack: float = 0.0,
     ) -> SearchState:
         """Clusters of one type without fallbacks: fewer plans, faster to search."""
-        state = SearchState(slack=slack if limits.goal == "time" else 0.0, max_plans=cap.plans)
+        state = SearchState(slack=slack, max_plans=cap.plans)
         space = self._space(limits, cap, fallbacks=False)
         if cap.secondary:
             self._judge_by_estimate(space, masks, state)
@@ -215,9 +215,10 @@ class SingleTypeSearch:
 
     def _exactly(self, request: Request) -> SearchState:
         """Clusters by their lower bounds, until none is left that could be better."""
-        limits, cap, slack = request.limits, request.cap, request.slack
+        limits, cap = request.limits, request.cap
+        slack = request.slack if limits.goal == "time" else 0.0
         state = SearchState(
-            slack=slack if limits.goal == "time" else 0.0,
+            slack=slack,
             max_plans=request.max_plans,
             best_goal=request.below,
         )

@@ -41,6 +41,7 @@ class TrioPlans:
     third_role: Role
     fastest: Evaluated  # at any price
     kinds: tuple[Evaluated, ...]  # the best of each kind by value, the best first
+    rival: Evaluated | None  # the cheapest of those that are as sensible, of another kind
 
     def numbered(self, table: Sequence[Evaluated], limits: Limits) -> Trio:
         """The trio by the numbers of a table that holds all three."""
@@ -71,9 +72,7 @@ class TrioPlans:
         return tuple(
             rank
             for rank, each in enumerate(table, 1)
-            if each.candidate != self.sensible.candidate
-            and _founded(each.plan)
-            and _whole(each, limits) <= most
+            if each.candidate != self.sensible.candidate and _is_as_sensible(each, most, limits)
         )
 
     def _faster(self, rank: int) -> Faster | None:
@@ -93,6 +92,7 @@ def choose_trio(search: PlanSearch, ranked: Ranked) -> TrioPlans | None:
     best = shown[0] if shown and shown[0].candidate in keeping else None
     fastest = best if best and limits.goal == "time" else _fastest(plans)
     sensible, third_role = _sensible(plans, limits), _third_role(limits)
+    near = [each for each in plans if _is_as_sensible(each, _near(sensible, limits), limits)]
     return TrioPlans(
         sensible=sensible,
         cheapest=best if best and limits.goal == "cost" else _cheapest(plans, limits),
@@ -100,7 +100,15 @@ def choose_trio(search: PlanSearch, ranked: Ranked) -> TrioPlans | None:
         third_role=third_role,
         fastest=fastest,
         kinds=_kinds(search, plans, limits) if limits.by_value else (),
+        rival=_rival(search, near, sensible),
     )
+
+
+def _rival(search: PlanSearch, near: Sequence[Evaluated], sensible: Evaluated) -> Evaluated | None:
+    """A tie that is a choice: with other simulated runs it might lead."""
+    mine = kind_of(search.builder, sensible.candidate)
+    others = (each for each in near if kind_of(search.builder, each.candidate) != mine)
+    return min(others, key=lambda each: each.cost_usd, default=None)
 
 
 def _kinds(search: PlanSearch, plans: Sequence[Evaluated], limits: Limits) -> tuple[Evaluated, ...]:
@@ -121,7 +129,9 @@ def table_of(found: TrioPlans | None, ranked: Ranked, limits: Limits) -> tuple[E
     chosen = found.kinds[: len(ranked.plans)] if limits.by_value else ranked.plans
     labelled = {each.candidate: each for each in ranked.plans}
     plans: dict[Candidate, Evaluated] = {}
-    for each in (*chosen, *ranked.plans[:1], found.sensible, found.cheapest, found.third):
+    rival = () if found.rival is None else (found.rival,)
+    picked = (found.sensible, found.cheapest, found.third, *rival)
+    for each in (*chosen, *ranked.plans[:1], *picked):
         known = labelled.get(each.candidate)
         plans.setdefault(each.candidate, known or each.against(ranked.on_demand))
     told = list(plans.values())
@@ -152,6 +162,11 @@ def _whole(each: Evaluated, limits: Limits) -> float:
 def _near(each: Evaluated, limits: Limits) -> float:
     """What a plan may cost, all counted, that is as sensible as this one."""
     return _whole(each, limits) * (1.0 + ALIKE)
+
+
+def _is_as_sensible(each: Evaluated, most: float, limits: Limits) -> bool:
+    """Whether a plan is well founded and costs no more, all counted."""
+    return _founded(each.plan) and _whole(each, limits) <= most
 
 
 def _founded(plan: Plan) -> bool:

@@ -14,6 +14,7 @@ from recommender.planner.single_type_search import BASELINE, Only, SearchCap
 
 TIMES_FASTEST = (2.5, 8.0, 25.0)  # times the fastest: the cheapest plan within each is looked at
 OF_CHEAPEST = 0.4  # of what 95 % of the runs of the cheapest plan keep: the same for one machine
+MORE_MONEY = 0.2  # beyond the cheapest such machine: others are looked at up to this share
 CHEAPEST_WITHIN = SearchCap(100)  # plans followed for each
 SOME = 4  # kinds looked at for the cheapest
 SURE = 0.98  # chance from which on nobody asks for more
@@ -52,17 +53,16 @@ def reference_candidates(search: PlanSearch) -> list[Candidate]:
 
 def _best_by_value(search: PlanSearch, state: SearchState) -> Candidate:
     """The plan of a search that costs least with a person's work and waiting."""
+    return min(state.incumbents.values(), key=lambda each: _whole_usd(search, each))
+
+
+def _whole_usd(search: PlanSearch, candidate: Candidate) -> float:
+    """Money, a person's work and waiting, by what the search knows of a plan."""
+    pools, machines = search.builder.pools_of(candidate), sum(candidate.counts)
+    gpus = sum(n * p.type.gpus for n, p in zip(candidate.counts, pools, strict=True))
+    spot = any(pool.spot for pool in pools)
     in_a_hurry = search.problem.limits.goal == "time"
-
-    def whole_usd(candidate: Candidate) -> float:
-        pools, machines = search.builder.pools_of(candidate), sum(candidate.counts)
-        gpus = sum(n * p.type.gpus for n, p in zip(candidate.counts, pools, strict=True))
-        spot = any(pool.spot for pool in pools)
-        return screened_cost_usd(
-            candidate.cost_usd, candidate.time_s, gpus, machines, spot, in_a_hurry
-        )
-
-    return min(state.incumbents.values(), key=whole_usd)
+    return screened_cost_usd(candidate.cost_usd, candidate.time_s, gpus, machines, spot, in_a_hurry)
 
 
 def _within_horizon(plans: list[Evaluated]) -> list[Evaluated]:
@@ -71,16 +71,19 @@ def _within_horizon(plans: list[Evaluated]) -> list[Evaluated]:
 
 
 def _sooner(search: PlanSearch, shown: Sequence[Evaluated]) -> list[Candidate]:
-    """Where money is saved: the cheapest machine that is clearly sooner than the cheapest plan.
+    """Where money is saved: single machines that are clearly sooner than the cheapest plan.
 
-    Otherwise the paths of the search would decide whether one that costs little more is met.
+    Otherwise the paths of the search would decide whether one that costs little more is met. The
+    best by value of some kinds: what is a tie with the best has to be met to be called one.
     """
     limits = search.problem.limits
     if not shown or limits.objective == "cost":
         return []
     due_s = shown[0].plan.estimate.time.p95 * OF_CHEAPEST
-    found = _within(search, replace(limits, max_machines=1), due_s)
-    return [*([] if found is None else [found]), *_surer(search, limits)]
+    under = replace(limits, max_machines=1, deadline_s=due_s, objective="cost")
+    state = search.single_type.without_fallbacks(under, cap=CHEAPEST_WITHIN, slack=MORE_MONEY)
+    ordered = sorted(state.incumbents.values(), key=lambda each: _whole_usd(search, each))
+    return [*_firsts_of_kinds(search, ordered), *_surer(search, limits)]
 
 
 def _surer(search: PlanSearch, limits: Limits) -> list[Candidate]:
@@ -107,9 +110,15 @@ def _slower(search: PlanSearch, shown: Sequence[Evaluated]) -> list[Candidate]:
 def _lasting(search: PlanSearch, limits: Limits) -> list[Candidate]:
     """The cheapest of some kinds within the horizon: the cheapest of all may take a year."""
     state = search.single_type.without_fallbacks(within_horizon(limits), cap=CHEAPEST_WITHIN)
-    ordered = sorted(state.incumbents.values(), key=ranking_key)
-    firsts = {kind_of(search.builder, each): each for each in reversed(ordered)}
-    return sorted(firsts.values(), key=ranking_key)[:SOME]
+    return _firsts_of_kinds(search, sorted(state.incumbents.values(), key=ranking_key))
+
+
+def _firsts_of_kinds(search: PlanSearch, ordered: Sequence[Candidate]) -> list[Candidate]:
+    """The first of each of some kinds, in their order."""
+    firsts: dict[object, Candidate] = {}
+    for each in ordered:
+        firsts.setdefault(kind_of(search.builder, each), each)
+    return list(firsts.values())[:SOME]
 
 
 def _within(search: PlanSearch, limits: Limits, due_s: float) -> Candidate | None:
