@@ -29,6 +29,7 @@ SAME_MONEY = 0.02  # nobody chooses between plans whose costs are closer than th
 # What an hour sooner is worth at most, where nobody says: two people who do nothing but wait.
 HASTE_USD = 2.0 * HOUR_USD
 AS_SURE = 0.02  # chances told are right to a point, each of two (docs/research/risk.md)
+SAME_CHANCE = 0.005  # chances that are printed alike, in whole points
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,12 +223,17 @@ def _fastest(plans: Sequence[Evaluated]) -> Evaluated:
 
 
 def _safest(plans: Sequence[Evaluated]) -> Evaluated:
-    """Of those as likely to be in time as any: on demand if there is, well founded."""
+    """On demand if such a plan is about as likely to be in time as any, else the likeliest.
+
+    Of these the cheapest that is well founded.
+    """
     best = max(each.plan.estimate.chance for each in plans)
-    sure = [each for each in plans if each.plan.estimate.chance >= best - AS_SURE]
 
-    def order(each: Evaluated) -> tuple[bool, bool, float]:
-        plan = each.plan
-        return not is_on_demand_only(plan), not _founded(plan), plan.estimate.cost.mean
+    def likely(less: float) -> list[Evaluated]:
+        return [each for each in plans if each.plan.estimate.chance >= best - less]
 
-    return min(sure, key=order)
+    def order(each: Evaluated) -> tuple[bool, float]:
+        return not _founded(each.plan), each.plan.estimate.cost.mean
+
+    on_demand = [each for each in likely(AS_SURE) if is_on_demand_only(each.plan)]
+    return min(on_demand or likely(SAME_CHANCE), key=order)

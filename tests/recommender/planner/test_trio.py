@@ -197,6 +197,16 @@ def test_the_safest_is_on_demand_where_spot_with_a_fallback_is_hardly_surer():
     assert is_on_demand_only(answer.trio.third.plan)
 
 
+def test_the_safest_spot_plan_is_the_likeliest_where_none_is_on_demand():
+    """A plan of 96 % was called the safest beside a sensible one of 98 %."""
+    answer = ask(
+        snapshot(), find_job("resnet50-imagenet"), Choice(market="spot"), deadline_s=24 * HOUR
+    )
+    assert answer.trio is not None
+    chances = [pick.plan.estimate.chance for pick in answer.trio.picks]
+    assert answer.trio.third.plan.estimate.chance >= max(chances) - 0.005
+
+
 def test_plans_for_a_budget_stand_in_the_order_of_what_they_are_worth():
     """The first is the sensible one or as sensible; the fastest stands where it belongs."""
     answer = ask(snapshot(), find_job("resnet50-imagenet"), max_machines=16, budget_usd=200.0)
