@@ -89,9 +89,13 @@ def _measure(wishes: Wishes, output: str | None) -> None:
     line = dumps(record) + "\n"
     if output is None:
         sys.stdout.write(line)
-    else:
+        return
+    try:
         Path(output).write_text(line, encoding="utf-8")
-        say(f"written to {output}")
+    except OSError as error:
+        sys.stdout.write(line)  # a rented machine was measured: a full disk costs the file alone
+        raise OSError(error.errno, error.strerror, output) from None
+    say(f"written to {output}")
 
 
 def _wishes(given: Any) -> Wishes:

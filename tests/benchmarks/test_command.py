@@ -87,6 +87,16 @@ def test_the_record_goes_to_a_file(tmp_path: Path, capsys: pytest.CaptureFixture
 
 
 @pytest.mark.usefixtures("small")
+def test_a_full_disk_costs_the_file_and_not_what_was_measured(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert command.main([*SMALL, "-o", "/dev/full"]) == 1
+    said = capsys.readouterr()
+    assert said.err == "error: /dev/full: No space left on device\n"
+    assert parse_record(said.out.splitlines()[-1], "stdout").device == "cpu"
+
+
+@pytest.mark.usefixtures("small")
 def test_time_and_cost_are_said_before_anything_is_measured(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ):
