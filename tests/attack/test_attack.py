@@ -1,6 +1,6 @@
 """Files, archives, flags and addresses of an enemy: one clear refusal each, soon, in little memory.
 
-`make attack` tries 22,500; a sample runs with the other tests. Times are those of the processor.
+`make attack` tries 30,900; a sample runs with the other tests. Times are those of the processor.
 """
 
 import gzip
