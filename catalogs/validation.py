@@ -83,10 +83,10 @@ def _bad_prices(catalog: "Catalog") -> Iterator[str]:
         for index, usd in enumerate(offers.usd_per_hour):
             if not _positive(usd):
                 yield f"{_name(catalog, index)}: price {usd} is not a positive number"
-    for error in sorted(set(offers.uncertainty)):
-        if not 0 <= error < 1:
-            name = _name(catalog, offers.uncertainty.index(error))
-            yield f"{name}: uncertainty {error} is not in [0, 1)"
+    if not all(0 <= error < 1 for error in set(offers.uncertainty)):
+        for index, error in enumerate(offers.uncertainty):
+            if not 0 <= error < 1:
+                yield f"{_name(catalog, index)}: uncertainty {error} is not in [0, 1)"
 
 
 def _unknown_types(catalog: "Catalog") -> Iterator[str]:

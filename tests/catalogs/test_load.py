@@ -147,6 +147,17 @@ def test_a_pipe_in_a_catalog_is_refused_and_not_waited_for(tmp_path: Path, name:
         load(folder)
 
 
+@pytest.mark.parametrize("error", [float("nan"), float("inf"), -0.1, 1.0])
+def test_an_uncertainty_that_is_no_share_is_refused(tmp_path: Path, error: float) -> None:
+    """NaN, which is no place of its own in a list, was an internal error."""
+
+    def change(tables: dict[str, list[object]]) -> None:
+        tables["offers"] = [small.offer(uncertainty=error)]
+
+    with pytest.raises(CatalogError, match="uncertainty .* is not in"):
+        load(small.written(tmp_path, change))
+
+
 def test_a_missing_table_file_is_refused(tmp_path: Path) -> None:
     (small.written(tmp_path) / "gpus.csv.gz").unlink()
     with pytest.raises(CatalogError, match=r"gpus.csv.gz: cannot be read"):
