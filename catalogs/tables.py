@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 from functools import cache
+from math import isfinite
 from operator import attrgetter
 from types import MappingProxyType
 from typing import Any, get_args, get_type_hints
@@ -114,7 +115,10 @@ def _wholes(cells: Sequence[str]) -> Sequence[int]:
 
 
 def _numbers(cells: Sequence[str]) -> Sequence[float]:
-    return list(map(float, cells))
+    found = list(map(float, cells))
+    if not all(map(isfinite, found)):  # no table has such a figure, and plans would hold them
+        raise ValueError("holds a number that is not finite")
+    return found
 
 
 def _optional_wholes(cells: Sequence[str]) -> Sequence[int | None]:
@@ -122,7 +126,8 @@ def _optional_wholes(cells: Sequence[str]) -> Sequence[int | None]:
 
 
 def _optional_numbers(cells: Sequence[str]) -> Sequence[float | None]:
-    return [float(cell) if cell else None for cell in cells]
+    known = iter(_numbers([cell for cell in cells if cell]))
+    return [next(known) if cell else None for cell in cells]
 
 
 def _flags(cells: Sequence[str]) -> Sequence[bool]:

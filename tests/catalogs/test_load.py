@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from hypothesis import strategies as st
 from recommender.catalogs.errors import CatalogError, RecommendError
 from recommender.catalogs.load import load, load_snapshot
 from recommender.catalogs.serialize import write_catalog
-from recommender.catalogs.tables import TABLES
+from recommender.catalogs.tables import TABLES, _numbers, _optional_numbers
 from tests.catalogs import small
 
 
@@ -149,13 +150,22 @@ def test_a_pipe_in_a_catalog_is_refused_and_not_waited_for(tmp_path: Path, name:
 
 @pytest.mark.parametrize("error", [float("nan"), float("inf"), -0.1, 1.0])
 def test_an_uncertainty_that_is_no_share_is_refused(tmp_path: Path, error: float) -> None:
-    """NaN, which is no place of its own in a list, was an internal error."""
+    """NaN, which is found at no place of a list, was an internal error."""
 
     def change(tables: dict[str, list[object]]) -> None:
         tables["offers"] = [small.offer(uncertainty=error)]
 
-    with pytest.raises(CatalogError, match="uncertainty .* is not in"):
+    with pytest.raises(CatalogError, match="uncertainty .* is not in|uncertainty: .* not finite"):
         load(small.written(tmp_path, change))
+
+
+@pytest.mark.parametrize("number", ["nan", "inf", "-inf", "1e999"])
+@pytest.mark.parametrize("parse", [_numbers, _optional_numbers])
+def test_no_table_holds_a_number_that_is_not_finite(
+    parse: Callable[[list[str]], object], number: str
+) -> None:
+    with pytest.raises(ValueError, match="not finite"):
+        parse(["1", number])
 
 
 def test_a_missing_table_file_is_refused(tmp_path: Path) -> None:

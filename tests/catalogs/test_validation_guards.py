@@ -28,8 +28,8 @@ def replace_machine(**changed: Any) -> Callable[[Tables], None]:
     [
         (replace_offer(usd_per_hour=0.0), "price 0.0 is not a positive number"),
         (replace_offer(usd_per_hour=-1.0), "price -1.0 is not a positive number"),
-        (replace_offer(usd_per_hour=float("nan")), "price nan is not a positive number"),
-        (replace_offer(usd_per_hour=float("inf")), "price inf is not a positive number"),
+        (replace_offer(usd_per_hour=float("nan")), "usd_per_hour: .* is not finite"),
+        (replace_offer(usd_per_hour=float("inf")), "usd_per_hour: .* is not finite"),
         (replace_offer(uncertainty=1.5), r"uncertainty 1.5 is not in \[0, 1\)"),
         (replace_offer(instance_type="g9.huge"), "g9.huge: offered, but no such instance type"),
         (replace_offer(source=7), "names source 7, which is not listed"),
