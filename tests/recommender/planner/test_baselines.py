@@ -52,10 +52,10 @@ def test_the_same_plan_costs_the_same_under_a_tighter_limit() -> None:
 
 def test_a_tighter_budget_shows_the_plan_that_asking_for_it_gives() -> None:
     """A short search meets the fastest plans first, all of them over the budget."""
-    step = asked("resnet50-imagenet", Limits(budget_usd=200.0)).sensitivity[0]
+    step = asked("resnet50-imagenet", Limits(budget_usd=200.0, objective="time")).sensitivity[0]
     assert step.change == "--budget 120"
     assert step.plan is not None
-    then = asked("resnet50-imagenet", Limits(budget_usd=120.0)).plans[0]
+    then = asked("resnet50-imagenet", Limits(budget_usd=120.0, objective="time")).plans[0]
     assert step.plan.estimate.time.trimmed_mean <= then.estimate.time.trimmed_mean * 1.02
 
 

@@ -82,7 +82,8 @@ def test_a_processors_record_gives_no_speed_of_a_gpu():
         ("NVIDIA L40S", "L40S"),
         ("NVIDIA A10G", "A10G"),
         ("NVIDIA RTX PRO 6000 Blackwell Server Edition", "RTX-PRO-6000"),
-        ("NVIDIA GeForce RTX 4090", None),
+        ("NVIDIA GeForce RTX 4090", "RTX-4090"),
+        ("NVIDIA GeForce RTX 2080 Ti", None),
     ],
 )
 def test_the_drivers_name_is_found_in_the_catalog(device: str, name: str | None):
@@ -90,7 +91,7 @@ def test_the_drivers_name_is_found_in_the_catalog(device: str, name: str | None)
 
 
 def test_the_instance_type_wins_over_the_drivers_name_and_a_flag_over_both():
-    name = "NVIDIA GeForce RTX 4090"
+    name = "NVIDIA GeForce RTX 2080 Ti"
     assert catalog_gpu(CATALOG, name, "aws", "p5.48xlarge", None) == "H100"
     assert catalog_gpu(CATALOG, name, "aws", "p5.48xlarge", "h200") == "H200"
     with pytest.raises(RecordError, match="--gpu"):
