@@ -20,8 +20,8 @@ from recommender.export.watch_script import assignment, shell_function
 
 MACHINE = "machine.sh"
 ROOT = "/checkpoints"  # keys of the bucket are paths below it
-# Of AWS's Deep Learning AMIs (developer guide, "Release notes") and Azure's HPC images
-# (github.com/Azure/azhpc-images); 2026-11.
+# Mounted by AWS's Deep Learning AMIs, and by Azure's HPC images where their RAID service runs
+# (github.com/Azure/azhpc-images, pull requests 212 and 222, 2023; read 2026-11).
 _LOCAL_DISKS = "/opt/dlami/nvme /mnt/resource_nvme"
 _RANKS = RankVariables("$NNODES", "$NODE_RANK", "$MASTER_ADDR", "$GPUS_PER_NODE")
 # After a crash of the script each machine has other new checkpoints on its disk.
