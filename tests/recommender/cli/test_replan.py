@@ -97,8 +97,9 @@ def test_a_price_that_moved_since_the_plan_ends_with_7(run: Run, answer: Path) -
 def test_limits_that_nothing_keeps_end_with_3_and_say_why(run: Run, answer: Path) -> None:
     found = run("replan", str(answer), "--done", "1%", "--elapsed", "23h59m")
     assert found.code == 3
-    assert "stay, though what is left of the limits is hardly kept" in " ".join(found.out.split())
-    assert "In the way: " in found.out
+    words = " ".join(found.out.split())
+    assert "stay, although the remaining limits are unlikely to be kept" in words
+    assert "Cause: " in found.out
 
 
 WRONG = [

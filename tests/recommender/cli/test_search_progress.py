@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 
 import pytest
 
@@ -54,6 +55,15 @@ def test_a_quick_answer_shows_nothing_and_so_does_one_that_nobody_watches(
     assert log.getvalue() == ""
 
 
+@pytest.fixture
+def foreground() -> Iterator[None]:
+    """The handler of a program in the foreground: one in the background ignores Ctrl-C."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("foreground")
 def test_ctrl_c_interrupts_as_ever_where_no_search_can_end_early() -> None:
     watch = Watch()
     watch.show(SearchState(slack=0.0, max_plans=1))
