@@ -21,6 +21,7 @@ The bound never falls when U grows, so only surviving sets are grown.
 from collections.abc import Callable
 from functools import lru_cache
 from itertools import combinations
+from math import comb
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,7 @@ from recommender.risk.laws import gang_doublings
 
 FASTEST = 1 << 30  # place of a network faster than all, or a larger memory
 LISTED = 5  # entries of a set whose clusters are listed for a bound
+MOST_LISTED = 5_000  # clusters of it: all of five entries on 16 machines, of two on 64
 LEAF_ROWS = 20_000  # clusters of one support looked at in one block
 
 
@@ -354,7 +356,7 @@ def leaves(b: SiteBounds, support: tuple[int, ...], cutoff: float) -> tuple[list
 
 def least_of_set(b: SiteBounds, support: tuple[int, ...], cutoff: float) -> float:
     """Lower bound of the clusters of exactly this support; 0 if they are too many to list."""
-    if len(support) > LISTED:
+    if len(support) > LISTED or comb(b.space.limits.max_machines, len(support)) > MOST_LISTED:
         return 0.0
     rows, sub = np.array(support), b.site.only(np.array(support))
     least = np.inf
