@@ -13,11 +13,11 @@ import math
 from recommender.export.description import RunDescription
 from recommender.export.files import ExportFile
 from recommender.export.header import cap_words, commented, fallback_words, header, unswitched_words
-from recommender.export.start import start_line
+from recommender.export.start import DSTACK_FILES, start_line
 from recommender.export.train_command import SCRIPT, RankVariables, script_lines, variables
 from recommender.export.yaml_text import block, scalar, sequence
 
-TASK, VOLUME = "train.dstack.yml", "volume.dstack.yml"
+TASK, VOLUME = DSTACK_FILES
 _WITH_VOLUMES = ("aws", "gcp")
 _MOUNT, _CODE = "/checkpoints", "/code"
 _RANKS = RankVariables(

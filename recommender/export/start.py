@@ -17,7 +17,7 @@ _FILES = {
     "gcloud": ("bash", "launch.sh"),
     "azure-cli": ("bash", "launch.sh"),
 }
-_OF_DSTACK = ("train.dstack.yml", "volume.dstack.yml")
+DSTACK_FILES = ("train.dstack.yml", "volume.dstack.yml")
 _NAMED = {  # what has to be named in the environment, by target
     "aws-cli": ("INSTANCE_PROFILE=YOUR-PROFILE",),
     "gcloud": (),
@@ -50,7 +50,7 @@ def start_words(run: RunDescription, target: str, folder: str) -> Start:
     if target == "terraform":
         return ("terraform", f"-chdir={folder or '.'}", "apply")
     if target == "dstack":
-        return (*_copied(folder), "dstack", "apply", "-f", _OF_DSTACK[0])
+        return (*_copied(folder), "dstack", "apply", "-f", DSTACK_FILES[0])
     *words, name = _FILES[target]
     return (*words, in_folder(folder, name))
 
@@ -59,7 +59,7 @@ def _copied(folder: str) -> Start:
     """dstack takes along the folder that its file lies in."""
     if folder in ("", "."):
         return ()
-    return ("cp", *(in_folder(folder, name) for name in _OF_DSTACK), ".", "&&")
+    return ("cp", *(in_folder(folder, name) for name in DSTACK_FILES), ".", "&&")
 
 
 def _sky_words(run: RunDescription, folder: str) -> Start:

@@ -21,7 +21,7 @@ def of(problem: Problem, plans: tuple[Plan, ...]) -> tuple[str, ...]:
     """
     job, choice = problem.job, problem.choice
     spots, waits = _spots(plans), _on_demand(choice.on_demand_obtainable)
-    on_demand = [waits] if _rents(plans) or not plans else []
+    on_demand = [waits] if _rents(plans) else []
     capacity = [*spots, *on_demand] if _on_spot(plans[:1]) else [*on_demand, *spots]
     speed = [*_calibrated(problem, plans), *_unmeasured(problem, plans), *_stack(problem)]
     said = [*_quotas(problem, plans), *_rented_elsewhere(problem, plans[:1])]
@@ -41,8 +41,11 @@ def of(problem: Problem, plans: tuple[Plan, ...]) -> tuple[str, ...]:
 
 
 def _rents(plans: tuple[Plan, ...]) -> bool:
-    """Whether some machine is rented from a cloud, which has quotas and may be short of it."""
-    return any(m.provider != OWN for plan in plans for m in plan.machines)
+    """Whether some machine is rented from a cloud, which has quotas and may be short of it.
+
+    Without a plan that is unknown, and assumed.
+    """
+    return not plans or any(m.provider != OWN for plan in plans for m in plan.machines)
 
 
 def _on_spot(plans: tuple[Plan, ...]) -> bool:
@@ -92,7 +95,7 @@ def _on_demand(given: float | None) -> str:
 def _quotas(problem: Problem, plans: tuple[Plan, ...]) -> list[str]:
     """Whose quotas were not checked."""
     if not problem.choice.quotas_known:
-        return ["quotas not checked (--quota)"] if _rents(plans) or not plans else []
+        return ["quotas not checked (--quota)"] if _rents(plans) else []
     given, used = problem.facts.quotas.given, {m.provider for p in plans for m in p.machines}
     said = []
     unknown = [info.label for name, info in CLOUDS.items() if name in used - given]

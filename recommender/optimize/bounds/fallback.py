@@ -148,7 +148,7 @@ def least_times(space: Space, drafts: PathInputs, followed: Ints, found: Helped)
     `followed` are the `drafts` that were simulated; those with a fallback `found` are among them.
     """
     limits = space.limits
-    any_moment = limits.deadline_s is None or limits.max_overhead is not None
+    any_moment = limits.max_overhead is not None
     due_s = 0.0 if any_moment or limits.deadline_s is None else limits.deadline_s
     alone = as_followed(space, with_best_interval(drafts.take(followed)))
     ends = space.cache.outcomes(alone, space.limits.deadline_s)
