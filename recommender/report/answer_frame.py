@@ -13,6 +13,7 @@ from recommender.report import formatting as fmt
 from recommender.report.formatting import age_days
 from recommender.report.limit_words import limits_in_words, why_not
 
+FIGURES = "Mean cost and median time; below them the range of 9 in 10 runs"
 _TIME_ORDER = "; in the order of mean time"
 VAGUE = 0.75  # a bound that leaves so much open says nothing
 _MOST_TOP = 1000  # plans that may be asked for
@@ -98,7 +99,7 @@ _VALUE_ORDER = (
 def legend(answer: Answer) -> str:
     """The meaning of the table's figures, and its order if it is not by cost."""
     order = _VALUE_ORDER if answer.by_value else _TIME_ORDER if answer.goal == "time" else ""
-    return f"Mean cost and median time; below them the range of 9 in 10 runs{order}."
+    return f"{FIGURES}{order}."
 
 
 def closing_facts(answer: Answer, request: PlanRequest) -> list[str]:

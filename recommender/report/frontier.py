@@ -15,7 +15,7 @@ from recommender.plan.plan import Machines
 from recommender.plan.report_data import FollowedPlan
 from recommender.report import cells
 from recommender.report import formatting as fmt
-from recommender.report.answer_frame import PlanRequest, job_line
+from recommender.report.answer_frame import FIGURES, PlanRequest, job_line
 from recommender.report.axis import ticks
 from recommender.report.json_output import FRONTIER_SCHEMA, finding, plain
 from recommender.report.layout import BLANK, FAINT, Block, Column, Page, render, text
@@ -67,7 +67,7 @@ def _below(found: Frontier, request: PlanRequest) -> tuple[str, ...]:
     count = f"{found.keeping} of {found.followed} simulated plans keep the limits."
     if not any(limit is not None for limit in _given(request)):
         count = f"Chosen from {found.followed} simulated plans."
-    return ("Mean cost and median time; below them the range of 9 in 10 runs.", count)
+    return (f"{FIGURES}.", count)
 
 
 def _given(request: PlanRequest) -> Iterable[float | None]:
