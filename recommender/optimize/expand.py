@@ -14,6 +14,7 @@ from recommender.optimize.bounds.fallback import (
     helped,
     least_times,
 )
+from recommender.optimize.bounds.overhead import bounds_within_overhead
 from recommender.optimize.confirm import admit
 from recommender.optimize.dominated import dominated, fallbacks_alone, may_be_dominated
 from recommender.optimize.early_rejection import hopeless
@@ -68,11 +69,19 @@ def _simulate_helped(
     found: Helped,
     state: SearchState,
 ) -> Bools:
-    """Simulate plans with fallbacks, and tell of which the overhead alone is not kept."""
+    """Simulate plans with fallbacks, and tell which need an earlier switch for the overhead."""
     own, least = found.drafts.without_fallback_bound(), found.lower_bounds
+    lossy = np.zeros(len(own), dtype=bool)
     if space.limits.goal == "time":
         least = np.maximum(least, least_times(space, drafts.inputs, promising, found))
-    return _simulate_by_bound(space, index, rows, found.plans, own, least, state).lossy
+    elif space.limits.max_overhead is not None:
+        open_ = np.flatnonzero(least < state.cutoff)
+        within = bounds_within_overhead(
+            space, drafts.inputs, own.take(open_), found.of[open_], state.cutoff
+        )
+        least, lossy[open_] = least.copy(), within >= state.cutoff
+        least[open_] = np.maximum(least[open_], within)
+    return lossy | _simulate_by_bound(space, index, rows, found.plans, own, least, state).lossy
 
 
 def _helped_by_slower(

@@ -19,14 +19,15 @@ from recommender.arrays import Bools, Floats, Ints
 from recommender.catalogs.frozen import dataclass
 from recommender.optimize.evaluate import OVERHEAD_ERRORS, Values, goal_error, values_of
 from recommender.optimize.space import Space
-from recommender.risk.monte_carlo import simulate_paths
+from recommender.risk.monte_carlo import DrawnRuns, draw_runs
 from recommender.risk.path_inputs import PathInputs
 from recommender.risk.run_statistics import checkpoint_overhead, overhead_error
 
 # Of the time until which a fallback could take over if nothing were done before it: shares by which
 # it comes earlier that are tried one after the other; in the end each halves what is left, since a
 # job that is short next to its deadline has to switch within its own first hours.
-SHARES = (0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 0.9375, 0.96875)
+# Those of a group are simulated together: plans of one cluster share its runs.
+SHARES = ((0.125, 0.25, 0.375, 0.5), (0.625, 0.75, 0.875), (0.9375, 0.96875))
 NEAR = 0.002  # below the limit, as a share of it: near enough
 ROUGHLY, CLOSELY = 2, 8  # how often the piece between two of them is narrowed at most
 
@@ -90,6 +91,7 @@ class _Search:
 
     space: Space
     plans: PathInputs
+    drawn: DrawnRuns
     room_s: Floats  # until a fallback could take over if nothing were done before
     below: Floats  # what a goal has to be less than, on the paths of a search with its error
     late: Floats  # a moment at which the limit is broken,
@@ -99,9 +101,8 @@ class _Search:
 
     def at(self, rows: Ints, shares: Floats) -> tuple[Floats, Floats]:
         """By how much plans exceed the limit if they switch earlier by shares, and their cost."""
-        cache, early_s = self.space.cache, self.room_s[rows] * shares
-        plans = self.plans.take(rows).earlier(early_s).without_fallback_bound()
-        paths = simulate_paths(plans, self.space.limits.deadline_s, cache.path_count, cache.seed)
+        plans = self.plans.take(rows).earlier(self.room_s[rows] * shares)
+        paths = self.drawn.paths(plans, rows, self.space.limits.deadline_s)
         excess = self.excess(checkpoint_overhead(paths), overhead_error(paths))
         return excess, paths.expected_usd.mean(axis=1)
 
@@ -124,25 +125,30 @@ def _last_moments(space: Space, plans: PathInputs, below: float, rounds: int) ->
     """
     s = _begun(space, plans, below)
     open_ = np.flatnonzero(np.isinf(s.early))
-    for share in SHARES:
+    for shares in SHARES:
         if not len(open_):
             break
-        excess, usd = s.at(open_, np.full(len(open_), share))
-        kept, cheap = excess <= 0.0, usd < s.below[open_]
-        s.early[open_[kept]], s.early_excess[open_[kept]] = share, excess[kept]
-        open_, excess = open_[~kept & cheap], excess[~kept & cheap]
-        s.late[open_], s.late_excess[open_] = share, excess
+        tried = s.at(np.tile(open_, len(shares)), np.repeat(shares, len(open_)))
+        excesses, bills = (each.reshape(len(shares), len(open_)) for each in tried)
+        going = np.ones(len(open_), dtype=bool)
+        for share, excess, usd in zip(shares, excesses, bills, strict=True):
+            kept = going & (excess <= 0.0)
+            s.early[open_[kept]], s.early_excess[open_[kept]] = share, excess[kept]
+            going &= ~kept & (usd < s.below[open_])
+            s.late[open_[going]], s.late_excess[open_[going]] = share, excess[going]
+        open_ = open_[going]
     _narrow(s, rounds)
     return s.room_s * s.early
 
 
 def _begun(space: Space, plans: PathInputs, below: float) -> _Search:
     """What is known of the last moment that the deadline allows."""
-    limits, none = space.limits, np.zeros(len(plans))
-    found = space.cache.outcomes(plans, limits.deadline_s)
+    limits, cache, none = space.limits, space.cache, np.zeros(len(plans))
+    found = cache.outcomes(plans, limits.deadline_s)
     s = _Search(
         space=space,
-        plans=plans,
+        plans=plans.without_fallback_bound(),
+        drawn=draw_runs(plans, limits.deadline_s, cache.path_count, cache.seed),
         room_s=np.maximum((limits.deadline_s or 0.0) - plans.handover_s, 0.0),
         below=np.inf + none if limits.goal == "time" else below + goal_error(space, plans, found),
         late=none,

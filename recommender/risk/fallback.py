@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from recommender.arrays import Floats, Ints
+from recommender.arrays import Floats, Ints, Singles
 from recommender.catalogs.frozen import dataclass
 from recommender.risk.elastic import hand_over_while_alone
 from recommender.risk.on_demand_wait import wait_s
 from recommender.risk.path_inputs import PathInputs
-from recommender.risk.planes import at, first, row
+from recommender.risk.planes import at, before, first, row
 from recommender.risk.random_numbers import RandomNumbers
 from recommender.risk.spot_capacity import Runs
 
@@ -113,7 +113,7 @@ def _crossing(
     mark = speed * latest - work
     cycle = (p.interval_s + p.stall_s)[:, None]
     pace = (p.interval_s / (p.interval_s + p.stall_s))[:, None]
-    own = p if len(runs.plan) == len(p) else p.take(runs.plan)
+    own = runs.inputs
     saved = np.maximum(runs.usable - row(own.interval_s + own.stall_s), np.float32(0.0))
     saved *= -row(own.interval_s / (own.interval_s + own.stall_s))
     height = row(p.fallback_speed) * runs.of_plans(runs.starts + runs.lengths)
@@ -159,7 +159,9 @@ def _first_outage(
     return run, start, np.where(stop < time, stop, time), durable, np.zeros_like(time)
 
 
-def least_bill_with_fallback(p: PathInputs, work: Floats, runs: Runs, last: Ints) -> Floats:
+def least_bill_with_fallback(
+    p: PathInputs, work: Floats, runs: Runs, last: Ints, usd_per_lost_hour: Floats | None = None
+) -> Floats:
     """A lower bound of the bill of each path if the best fallback could take over at any moment.
 
     With F the bill of the whole work W on the cheapest fallback and f the speed of the fastest, a
@@ -177,6 +179,11 @@ def least_bill_with_fallback(p: PathInputs, work: Floats, runs: Runs, last: Ints
     * Beyond the drawn runs, these repeat at a steady pace, so B is linear from the start of the
       last drawn run to the end of the plan. The same holds for the plan with a fallback
       (`_crossing`); otherwise a last run without an end would do better.
+
+    With `usd_per_lost_hour`, shape (plans,), work lost until t is charged as well (gangs only), and
+    what a fallback of the plan's own loses in its restart. Until t that is the time up, less the
+    first start-up, less P: also linear during a run, and at a start at most what it is once the run
+    trains.
 
     The caller takes the plan's own bill into account.
     """
@@ -199,8 +206,27 @@ def least_bill_with_fallback(p: PathInputs, work: Floats, runs: Runs, last: Ints
     if np.any(base > 0.0):
         at_start += base * each(runs.starts - runs.waits)
         at_end += base * each(runs.starts + runs.lengths)
+    if usd_per_lost_hour is not None:
+        lost_at_start, lost_at_end = map(each, _lost_work(p, runs))
+        restart, price = row(p.fallback_speed * p.fallback_start_s), row(usd_per_lost_hour)
+        at_start[1:] += price * (lost_at_start[1:] + restart)
+        at_end += price * (lost_at_end + restart)
     usd = np.minimum(at_start, at_end, out=at_start)
     beyond = np.arange(usd.shape[0])[:, None, None] > last[None]
     np.copyto(usd, np.float32(np.inf), where=beyond)
     least: Floats = usd.min(axis=0).astype(np.float64)
     return p.fixed_usd[:, None] + least / 3600.0
+
+
+def _lost_work(p: PathInputs, runs: Runs) -> tuple[Singles, Singles]:
+    """Work lost until the start and the end of each run, the first start-up left out.
+
+    As of plans that stop there and save first; shape (cycles, clusters, paths).
+    """
+    own = runs.inputs
+    start_up = np.minimum(row(own.changeover_s)[0], runs.lengths[0])
+    lost = before(runs.lengths) - runs.durable - start_up
+    lost[0] = 0.0
+    during = runs.lengths - runs.usable * row(own.interval_s / (own.interval_s + own.stall_s))
+    during[0] -= start_up
+    return lost, lost + during

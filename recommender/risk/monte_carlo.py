@@ -17,6 +17,7 @@ between faults, and waits for the replacement of a failed machine. Every start o
 has a wait (`on_demand_wait.py`); before the first start nothing is paid.
 """
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -62,19 +63,92 @@ def simulate_paths(
 ) -> Paths:
     """Simulate every plan on all paths of the common random numbers, or on the first of them."""
     followed = paths if first is None else first
-    cycles = cycles_needed(plans, deadline_s)
     result = Paths(*(np.empty((len(plans), followed)) for _ in Paths.__slots__))
-    for count in sorted(set(cycles.tolist())):
-        rows = np.flatnonzero(cycles == count)
+    for batch, count in _batches(plans, deadline_s, followed):
         sample = random_numbers(paths, count, seed)
         sample = sample if first is None else first_paths(sample, first)
-        size = max(1, _CELLS // (followed * count))
-        for begin in range(0, len(rows), size):
-            batch = rows[begin : begin + size]
-            found, _ = simulate_sample(plans.take(batch), deadline_s, sample, capacity)
-            for name in Paths.__slots__:
-                getattr(result, name)[batch] = getattr(found, name)
+        found, _ = simulate_sample(plans.take(batch), deadline_s, sample, capacity)
+        for name in Paths.__slots__:
+            getattr(result, name)[batch] = getattr(found, name)
     return result
+
+
+def _batches(plans: PathInputs, deadline_s: float | None, paths: int) -> Iterator[tuple[Ints, int]]:
+    """Rows simulated at once, and the number of runs drawn for them."""
+    cycles = cycles_needed(plans, deadline_s)
+    for count in sorted(set(cycles.tolist())):
+        rows = np.flatnonzero(cycles == count)
+        size = max(1, _CELLS // (paths * count))
+        for begin in range(0, len(rows), size):
+            yield rows[begin : begin + size], count
+
+
+def least_usd_within_overhead(
+    gangs: PathInputs, max_overhead: Floats, usd_per_lost_hour: Floats, paths: int, seed: int = SEED
+) -> Floats:
+    """Lower bound of the mean bill of gangs whose fallbacks may take over at any moment, in USD.
+
+    Their overhead must be at most `max_overhead`. All arrays have shape (plans,). With m the price
+    of lost work, the bound of the Lagrangian relaxation is, for every m >= 0,
+
+        E[min over t of (B(t) + m·lost(t))] - m·max_overhead·E[W]
+
+    B as in `least_bill_with_fallback`, for the fallback of each plan.
+    """
+    least = np.empty(len(gangs))
+    for batch, count in _batches(gangs, None, paths):
+        p, usd = gangs.take(batch).with_own_fallback_bound(), usd_per_lost_hour[batch]
+        sample = random_numbers(paths, count, seed)
+        runs = simulate_runs(p, sample)
+        # Plans that differ in their fallbacks share the part without one.
+        alone = runs.inputs
+        own_runs = replace(runs, cluster=np.arange(len(alone)))
+        ended = _ended(alone, None, sample, own_runs)
+        own = _account(alone, ended, own_runs, np.full(ended.work.shape, np.inf), sample)
+        of, price = runs.cluster, usd[:, None] / 3600.0
+        relieved = least_bill_with_fallback(p, ended.work[of], runs, ended.last[of], usd)
+        start_usd = (p.fallback_usd_per_hour + p.base_usd_per_hour) * p.fallback_start_s / 3600.0
+        on_its_own = own.expected_usd[of] + price * own.lost_work_s[of]
+        usd = np.minimum(on_its_own, relieved + start_usd[:, None]).mean(axis=1)
+        least[batch] = usd - max_overhead[batch] * price[:, 0] * own.work_s[of].mean(axis=1)
+    return least
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnRuns:
+    """Runs of some plans, drawn once, to be simulated with other fallbacks or reserves."""
+
+    batches: tuple[tuple[RandomNumbers, Runs], ...]
+    batch: Ints  # of each plan,
+    place: Ints  # and its place there
+
+    def paths(self, plans: PathInputs, of: Ints, deadline_s: float | None) -> Paths:
+        """Simulate plans on the runs of those that each differs from in its fallback only."""
+        followed = self.batches[0][0].key[0]
+        result = Paths(*(np.empty((len(plans), followed)) for _ in Paths.__slots__))
+        for number, (sample, runs) in enumerate(self.batches):
+            rows = np.flatnonzero(self.batch[of] == number)
+            size = max(1, _CELLS // runs.starts[:, 0].size)
+            for begin in range(0, len(rows), size):
+                some = rows[begin : begin + size]
+                own = runs.of(self.place[of[some]])
+                found, _ = _followed(plans.take(some), deadline_s, sample, own)
+                for name in Paths.__slots__:
+                    getattr(result, name)[some] = getattr(found, name)
+        return result
+
+
+def draw_runs(
+    plans: PathInputs, deadline_s: float | None, paths: int, seed: int = SEED
+) -> DrawnRuns:
+    """Draw the runs of every plan on all paths, as `simulate_paths` does."""
+    drawn: list[tuple[RandomNumbers, Runs]] = []
+    batch, place = np.empty((2, len(plans)), dtype=np.int64)
+    for rows, count in _batches(plans, deadline_s, paths):
+        batch[rows], place[rows] = len(drawn), np.arange(len(rows))
+        sample = random_numbers(paths, count, seed)
+        drawn.append((sample, simulate_runs(plans.take(rows), sample)))
+    return DrawnRuns(tuple(drawn), batch, place)
 
 
 def cycles_needed(plans: PathInputs, deadline_s: float | None) -> Ints:
@@ -185,7 +259,7 @@ def _ended(
 ) -> Ended:
     """Where plans end on runs that are drawn."""
     work = p.work_s[:, None] * time_factors(p.speed_sigma[:, None], sample.speed)
-    done = runs.durable + runs.most_work >= work[runs.plan].astype(np.float32)[None]
+    done = runs.durable + runs.most_work >= work[runs.plans].astype(np.float32)[None]
     last, finished = first(done)
     last, finished = last[runs.cluster], finished[runs.cluster]
     place = runs.places(last)

@@ -5,6 +5,7 @@ cycles are then sums of whole planes, ten times as fast as along the last axis. 
 halves the memory traffic.
 """
 
+from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
@@ -145,7 +146,7 @@ class Runs:
     """
 
     cluster: Ints  # of each plan
-    plan: Ints  # one of each cluster
+    inputs: PathInputs  # of each cluster, with the fallback of one of its plans
     starts: Singles
     lengths: Singles
     usable: Singles
@@ -160,11 +161,23 @@ class Runs:
 
     def places(self, index: Ints) -> Ints:
         """The place of each path's own run; `index` has shape (plans, paths)."""
-        return places(index, self.cluster, len(self.plan))
+        return places(index, self.cluster, len(self.inputs))
 
     def of_plans(self, values: Singles) -> Singles:
         """Expand values of clusters to plans."""
-        return values if len(self.plan) == len(self.cluster) else values[:, self.cluster]
+        each = np.array_equal(self.cluster, np.arange(len(self.inputs)))
+        return values if each else values[:, self.cluster]
+
+    @property
+    def plans(self) -> Ints:
+        """A plan of each cluster (any, where a cluster has none)."""
+        found = np.zeros(len(self.inputs), dtype=np.int64)
+        found[self.cluster] = np.arange(len(self.cluster))
+        return found
+
+    def of(self, plans: Ints) -> "Runs":
+        """The runs of some of the plans."""
+        return replace(self, cluster=self.cluster[plans])
 
 
 def simulate_runs(
@@ -186,7 +199,7 @@ def simulate_runs(
         durable += until(alone.work)
     bill = _bill(p, lengths)
     return Runs(
-        cluster, plan, starts, lengths, usable, durable, live, waits, waited,
+        cluster, p, starts, lengths, usable, durable, live, waits, waited,
         moves_until(p, waits) if np.any(p.move_after_s > 0.0) else None,
         alone, before(bill), bill,
     )  # fmt: skip

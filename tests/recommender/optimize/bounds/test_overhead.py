@@ -1,0 +1,114 @@
+"""No switch of a gang to its fallback that keeps the overhead limit costs less than its bound."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from recommender.arrays import Floats
+from recommender.optimize.bounds.fallback import helped
+from recommender.optimize.bounds.overhead import bounds_within_overhead
+from recommender.optimize.evaluate import drafts_of, with_best_interval
+from recommender.optimize.space import Space
+from recommender.risk.monte_carlo import draw_runs, least_usd_within_overhead, simulate_paths
+from recommender.risk.path_inputs import PathInputs
+from recommender.risk.run_statistics import checkpoint_overhead
+from tests.recommender.optimize.palette import oracle, space
+
+ROUNDING = 1e-4  # runs are in single precision
+SHARES = np.linspace(0.0, 1.0, 9)  # of the time until which a fallback could take over
+
+
+def question(seed: int, most: float) -> Space:
+    """A random question whose fallbacks may take over at any moment, without errors of paths."""
+    q = space(seed, 3, 3)
+    due_s = q.limits.deadline_s or 36_000.0
+    limits = replace(q.limits, deadline_s=due_s, max_overhead=most, objective="cost")
+    return replace(q, limits=limits, printed=None)
+
+
+def gangs(q: Space) -> tuple[PathInputs, PathInputs, np.ndarray]:
+    """The plans of a question without fallbacks and with each one, and which each belongs to."""
+    plans, _ = oracle(q)
+    lone = plans.take(plans.fallback < 0)
+    drafts = drafts_of(q, q.sites[0], lone)
+    every = np.tile(np.arange(len(q.sites[0].fallbacks)), (len(lone), 1))
+    found = helped(q, q.sites[0], lone, drafts, np.arange(len(lone)), every)
+    return drafts.inputs, found.drafts.without_fallback_bound(), found.of
+
+
+def least_usd(q: Space, helped_ones: PathInputs) -> Floats:
+    """The least cost of each plan over a grid of moments at which the limit is kept."""
+    plans = with_best_interval(helped_ones)
+    due_s, most = q.limits.deadline_s or 0.0, q.limits.max_overhead
+    room_s, least = np.maximum(due_s - plans.handover_s, 0.0), np.full(len(plans), np.inf)
+    for share in SHARES:
+        paths = simulate_paths(plans.earlier(share * room_s), due_s, q.cache.path_count, q.seed)
+        kept = checkpoint_overhead(paths) <= (most or 0.0)
+        least = np.where(kept, np.minimum(least, paths.expected_usd.mean(axis=1)), least)
+    return least
+
+
+@pytest.mark.parametrize("most", [0.01, 0.03, 0.1])
+def test_no_moment_that_keeps_the_limit_is_cheaper_than_the_bound(most: float) -> None:
+    raised = kept = 0
+    for seed in range(0, 40, 3):
+        q = question(seed, most)
+        alone, plans, of = gangs(q)
+        if not len(plans):
+            continue
+        bounds = bounds_within_overhead(q, alone, plans, of, np.inf)
+        least = least_usd(q, plans)
+        assert (bounds * (1.0 - ROUNDING) <= least).all(), seed
+        raised += int(np.isfinite(bounds).sum())
+        kept += int(np.isfinite(least[np.isfinite(bounds)]).sum())
+    assert raised > 50
+    assert kept > 5
+
+
+@pytest.mark.parametrize("usd_per_lost_hour", [0.0, 1.0, 10.0, 100.0])
+def test_at_any_price_of_lost_work_no_moment_costs_less_than_the_relaxed_bound(
+    usd_per_lost_hour: float,
+) -> None:
+    nearest = np.inf
+    for seed in range(0, 40, 3):
+        q = question(seed, 0.03)
+        plans = with_best_interval(gangs(q)[1])
+        plans = plans.take(plans.elastic_share <= 0.0)
+        due_s, price = q.limits.deadline_s or 0.0, np.full(len(plans), usd_per_lost_hour)
+        least = least_usd_within_overhead(plans, 0.0 * price, price, q.cache.path_count, q.seed)
+        for share in SHARES:
+            early = plans.earlier(share * np.maximum(due_s - plans.handover_s, 0.0))
+            paths = simulate_paths(early, due_s, q.cache.path_count, q.seed)
+            usd = paths.expected_usd + usd_per_lost_hour * paths.lost_work_s / 3600.0
+            nearest = min(nearest, float((usd.mean(axis=1) / least).min(initial=np.inf)))
+    assert 1.0 - ROUNDING <= nearest < 1.05
+
+
+def test_a_bound_that_ends_the_search_of_a_gang_is_not_improved() -> None:
+    q = next(q for q in (question(seed, 0.03) for seed in range(40)) if len(gangs(q)[1]) > 3)
+    alone, plans, of = gangs(q)
+    every = bounds_within_overhead(q, alone, plans, of, np.inf)
+    quick = bounds_within_overhead(q, alone, plans, of, 0.0)
+    assert (quick <= every).all()
+
+
+def test_without_a_limit_the_bound_tells_nothing() -> None:
+    q = question(3, 0.05)
+    free = replace(q, limits=replace(q.limits, max_overhead=None))
+    assert np.isneginf(bounds_within_overhead(free, *gangs(q), np.inf)).all()
+
+
+def test_runs_that_are_drawn_once_give_the_same_paths_as_those_of_each_simulation() -> None:
+    q = question(15, 0.05)
+    plans = with_best_interval(gangs(q)[1])
+    due_s = q.limits.deadline_s
+    drawn = draw_runs(plans, due_s, q.cache.path_count, q.seed)
+    of = np.tile(np.arange(len(plans)), 2)
+    asked = plans.take(of).earlier(np.repeat([0.0, 600.0], len(plans)))
+    once = drawn.paths(asked, of, due_s)
+    each = simulate_paths(asked, due_s, q.cache.path_count, q.seed)
+    assert len(plans) > 3
+    assert (once.expected_usd == each.expected_usd).all()
+    assert (once.lost_work_s == each.lost_work_s).all()
+    assert (once.time_s == each.time_s).all()
