@@ -14,7 +14,7 @@ from recommender.export.header import (
     disk_words,
     fallback_words,
     header,
-    patience_words,
+    move_after_words,
 )
 from recommender.export.machine_script import MACHINE, MachineSteps, machine_script
 from recommender.export.start import start_line
@@ -68,7 +68,7 @@ def cloud_files(
     """The script of a cloud, and what its machines run."""
     remarks = (
         *fallback_words(run, f"{SCRIPT} makes the switch."),
-        *patience_words(run, f"{SCRIPT} does so."),
+        *move_after_words(run, f"{SCRIPT} does so."),
         f"{SCRIPT} runs on a machine that stays on, and may be killed and started again; run it "
         "in the folder of your training script, or name that in CODE_DIR.",
         *cloud.remarks,
@@ -190,7 +190,7 @@ def _setup(run: RunDescription) -> tuple[str, ...]:
         "boot_file=$(mktemp)",
         "trap 'rm -f \"$boot_file\"' EXIT",
         assignment("DISK_GB", run.disk_gb),
-        *_patience(run),
+        *_move_after(run),
         "# Asked for in this order, at every start.",
         *_places_named("PLACES", run),
         *(() if run.on_fallback is None else _places_named("FALLBACK_PLACES", run.on_fallback)),
@@ -203,13 +203,13 @@ def _places_named(name: str, run: RunDescription) -> tuple[str, ...]:
     return (f"{name}=(", *(f"  {shlex.quote(place)}" for place in places_of(run)), ")")
 
 
-def _patience(run: RunDescription) -> tuple[str, ...]:
+def _move_after(run: RunDescription) -> tuple[str, ...]:
     """How long the region that holds the checkpoints is asked alone, where that is worth it."""
-    patience_s = run.plan.move_after_s
-    if not patience_s:
+    move_after_s = run.plan.move_after_s
+    if not move_after_s:
         return ()
     return (
-        f"{assignment('MOVE_AFTER_S', f'{patience_s:.0f}')}  # in the region of the checkpoints "
+        f"{assignment('MOVE_AFTER_S', f'{move_after_s:.0f}')}  # in the region of the checkpoints "
         "before they move",
         'held="${STATE_DIR:-.}/.$NAME.region"',
         *shell_function("is_too_early", _TOO_EARLY)[:-1],

@@ -137,13 +137,13 @@ def fallback_words(run: RunDescription, who: str) -> list[str]:
     ]
 
 
-def patience_words(run: RunDescription, who: str) -> list[str]:
+def move_after_words(run: RunDescription, who: str) -> list[str]:
     """How long spot is asked for where the checkpoints lie before they move, and who sees to it."""
-    patience_s = run.plan.move_after_s
-    if not patience_s:
+    move_after_s = run.plan.move_after_s
+    if not move_after_s:
         return []
     return [
-        f"Where spot goes away it is asked for in the same region for {duration(patience_s)} "
+        f"Where spot goes away it is asked for in the same region for {duration(move_after_s)} "
         f"before the checkpoint moves to the next, which is counted in the estimate. {who}"
     ]
 

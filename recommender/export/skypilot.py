@@ -22,7 +22,7 @@ from recommender.export.header import (
     header,
     large_disk,
     machines_words,
-    patience_words,
+    move_after_words,
     saves_elsewhere_words,
     share_words,
     unswitched_words,
@@ -232,7 +232,7 @@ def _remarks(run: RunDescription) -> tuple[str, ...]:
         f"Started without it, this job waits for spot.{unswitched_words(run)}"
     )
     found = fallback_words(run, who)
-    found += patience_words(
+    found += move_after_words(
         run,
         "SkyPilot asks the next region at once: it is sooner back and pays for more moves "
         "(recommend --failover zone plans for one region).",

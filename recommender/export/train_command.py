@@ -11,7 +11,7 @@ import re
 
 from recommender.catalogs.frozen import dataclass
 from recommender.export.description import RunDescription
-from recommender.performance.checkpoint import insurance_interval_s
+from recommender.performance.checkpoint import crash_save_interval_s
 from recommender.plan.plan import StepSplit
 
 SCRIPT = "/tmp/train.sh"  # where a machine has the commands to start again
@@ -87,7 +87,7 @@ def _interval(run: RunDescription) -> Variable:
         low, high = run.plan.checkpointing.as_good_s
         meaning = f"{low:.0f} to {high:.0f} cost next to nothing more"
     else:
-        interval_s = insurance_interval_s(run.job, run.nodes, run.plan.gpus, run.work_s)
+        interval_s = crash_save_interval_s(run.job, run.nodes, run.plan.gpus, run.work_s)
         meaning = "for crashes: the estimate counts on no checkpoints"
     value = f"{math.ceil(interval_s)}"
     return Variable("CHECKPOINT_INTERVAL_S", value, f"seconds between two; {meaning}")

@@ -19,7 +19,7 @@ LIST_LENGTHS = (1, 2, MAX_LISTED_ZONES)  # lengths of failover lists that are tr
 # For how long people ask for the same place again before a checkpoint that is dear to move goes to
 # another: those of these for which waiting costs no more than the move (`risk/move_after.py`). Half
 # an hour spares half of the moves and hardly lengthens the tail, four hours spare three quarters.
-PATIENCE_S = (0.5 * 3600.0, 4 * 3600.0)
+MOVE_AFTER_S = (0.5 * 3600.0, 4 * 3600.0)
 LIST_PRICE_RANGE = 1.6  # a failover list holds no zone more expensive than this times its first
 # And one of on-demand machines no region that is dearer or cheaper by more: a tie of the table, so
 # that no plan is dearer for its list.
@@ -54,16 +54,16 @@ class FailoverLists:
             elif failover == "none":
                 groups = [[row] for row in mine]
             lists = self._lists(groups)
-            patient = [each for pool in lists for each in self._patient(pool)]
+            patient = [each for pool in lists for each in self._with_move_after(pool)]
             if patient:
                 patient += self._staying(mine)
             pools += dict.fromkeys((*lists, *patient))
         return pools
 
-    def _patient(self, pool: Pool) -> list[Pool]:
+    def _with_move_after(self, pool: Pool) -> list[Pool]:
         """The list with patience before its checkpoint moves, where a move is worth it."""
         worth_s = 3600.0 * move_usd(self.facts, pool) / WAIT_USD
-        return [replace(pool, move_after_s=each) for each in PATIENCE_S if each <= worth_s]
+        return [replace(pool, move_after_s=each) for each in MOVE_AFTER_S if each <= worth_s]
 
     def _staying(self, rows: list[int]) -> list[Pool]:
         """Lists inside one region, none with a cheaper one of as many zones: nothing moves far."""

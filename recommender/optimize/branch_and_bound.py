@@ -83,8 +83,8 @@ class BoxSite:
     seconds: float  # true over predicted seconds of a step, at least, times the steps
     longest_s: float  # step that still meets the deadline; inf without one
     fixed_usd: float
-    away_s: float  # least changeover
-    away_paid: bool  # whether it is always charged
+    min_changeover_s: float  # least changeover
+    changeover_is_paid: bool  # whether it is always charged
 
 
 @dataclass(slots=True)
@@ -166,8 +166,8 @@ def _box_site(space: Space, index: int) -> BoxSite:
         seconds=float(least_speed_factor(space, sigma).min()) * space.steps_left,
         longest_s=longest * (1.0 + ROUNDING),
         fixed_usd=float(e.fixed_usd.min()),
-        away_s=away,
-        away_paid=bool((e.free_s <= 60.0).all()),
+        min_changeover_s=away,
+        changeover_is_paid=bool((e.free_s <= 60.0).all()),
     )
 
 
@@ -210,7 +210,7 @@ def _needed(r: BoxSite, low: Ints, high: Ints, cutoff: float) -> tuple[Lines, Fl
     """The lines of each box, and the least compute that meets the deadline or the cutoff."""
     longest = r.longest_s
     if r.space.limits.goal == "time":
-        longest = min(longest, (cutoff - r.away_s) / r.seconds)
+        longest = min(longest, (cutoff - r.min_changeover_s) / r.seconds)
     lines = r.steps.lines(low, high, np.ones(len(low), dtype=np.int64))
     need = _compute_for(lines, longest)
     reachable = np.minimum(need, high @ r.compute)
@@ -243,7 +243,7 @@ def _least_time(r: BoxSite, lines: Lines, bought: Floats) -> Floats:
     """Least time with as much compute as can be had."""
     compute = np.maximum(bought @ r.compute, 1e-30)
     step = np.max([seconds + samples / compute for seconds, samples in lines], axis=0)
-    return np.asarray(r.away_s + r.seconds * step)
+    return np.asarray(r.min_changeover_s + r.seconds * step)
 
 
 def _least_cost(r: BoxSite, lines: Lines, high: Ints, filled: Floats) -> Floats:
@@ -255,7 +255,7 @@ def _least_cost(r: BoxSite, lines: Lines, high: Ints, filled: Floats) -> Floats:
     rates = rate[:, None] + np.cumsum(rest * r.compute[order], axis=1)
     ratio = np.minimum((prices / rates).min(axis=1), price / rate)
     each = np.max([seconds * price + samples * ratio for seconds, samples in lines], axis=0)
-    away = r.away_s * price if r.away_paid else 0.0
+    away = r.min_changeover_s * price if r.changeover_is_paid else 0.0
     return np.asarray(r.fixed_usd + (each * r.seconds + away) / 3600.0)
 
 

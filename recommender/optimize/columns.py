@@ -181,8 +181,8 @@ def _rough_goal(space: Space, usd: Floats, time: Floats) -> Floats:
     """What is minimised, roughly; what keeps a limit badly is worse by as much."""
     limits = space.limits
     late = 1.0 if limits.deadline_s is None else np.maximum(time / limits.deadline_s, 1.0)
-    dear = 1.0 if limits.budget_usd is None else np.maximum(usd / limits.budget_usd, 1.0)
-    return np.asarray((time if limits.goal == "time" else usd) * late * dear)
+    expensive = 1.0 if limits.budget_usd is None else np.maximum(usd / limits.budget_usd, 1.0)
+    return np.asarray((time if limits.goal == "time" else usd) * late * expensive)
 
 
 def _cheapest_of_alike(site: Site) -> Ints:

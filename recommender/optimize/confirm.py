@@ -50,7 +50,7 @@ def admit(space: Space, found: list[Screened], state: SearchState) -> None:
     # What keeps the limits on these paths as well is the surest to cut others off.
     for each in sorted(found, key=lambda one: (not one.kept, one.candidate.goal_value)):
         better = each.candidate.goal_value < state.screened_goal * (1.0 - EPSILON)
-        if better and not each.beaten and state.may_follow:
+        if better and not each.beaten and state.may_simulate_printed:
             _confirm(space, each, state)
         else:
             _wait(each, state)
@@ -64,8 +64,8 @@ def confirm_open(space: Space, state: SearchState) -> None:
         goal = each.candidate.goal_value
         # The same machines in another region take as long to the second: the cheapest is enough.
         if each.least_goal >= state.open_below or goal in done or _is_worse(space, each, state):
-            _stand_by(each, state)
-        elif state.may_follow:
+            _keep_if_distinct(each, state)
+        elif state.may_simulate_printed:
             done.add(goal)
             _confirm(space, each, state)
         else:
@@ -95,10 +95,10 @@ def _wait(each: Screened, state: SearchState) -> None:
     if each.least_goal < state.open_below:
         state.waiting.append(each)
     else:
-        _stand_by(each, state)
+        _keep_if_distinct(each, state)
 
 
-def _stand_by(each: Screened, state: SearchState) -> None:
+def _keep_if_distinct(each: Screened, state: SearchState) -> None:
     """A plan that cannot be the best may stand beside it if it keeps the limits.
 
     One that switches early has yet to find its moment on the printed paths: it seems too cheap.
@@ -110,7 +110,7 @@ def _stand_by(each: Screened, state: SearchState) -> None:
 
 def _confirm(space: Space, each: Screened, state: SearchState) -> None:
     """Follow a plan on the printed paths, and take it if it keeps the limits there."""
-    state.plans_followed += 1
+    state.printed_plans += 1
     if not each.kept and _falls_short(space, each):
         return
     last = each.inputs.earlier(np.array([-each.candidate.early_s])).without_fallback_bound()

@@ -30,7 +30,7 @@ def hopeless(space: Space, inputs: PathInputs) -> Bools:
     if limits.budget_usd is None:
         rows &= inputs.fallback_speed <= 0.0
     rows &= cycles_needed(inputs, limits.deadline_s) >= LONG
-    rows[rows] = cache.not_met(inputs.take(np.flatnonzero(rows)), limits.deadline_s)
+    rows[rows] = cache.not_cached(inputs.take(np.flatnonzero(rows)), limits.deadline_s)
     if rows.any():
         begun = simulate_paths(
             inputs.take(np.flatnonzero(rows)),

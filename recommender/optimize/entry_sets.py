@@ -61,7 +61,7 @@ def first(b: SiteBounds, cutoff: float) -> tuple[SiteBounds, list[tuple[float, t
     return b, [(float(bounds[i]), (int(i),)) for i in np.flatnonzero(bounds < cutoff)]
 
 
-def grown(
+def extended(
     b: SiteBounds, support: tuple[int, ...], cutoff: float
 ) -> list[tuple[float, tuple[int, ...]]]:
     """The support extended by one entry, for each whose bound is below the cutoff."""
@@ -197,13 +197,13 @@ def _least_cost(s: _Supports, lines: Lines, r0: Floats, r1: Floats, place: Ints)
         product = least_product(b.price, s.machines(e.usd_per_hour, share), lines, r0, r1)
         return np.asarray(fixed_usd[:, None] + product * b.seconds / 3600.0)
 
-    alone_usd = _least_alone(s)[:, None]
-    found = _with_fallback(b, place, alone_usd, usd)
+    on_demand_only_usd = _least_on_demand_only(s)[:, None]
+    found = _with_fallback(b, place, on_demand_only_usd, usd)
     deadline_s = b.space.limits.deadline_s
     if deadline_s is None:
         return found
     by_deadline = b.waits.waiting.share_of(-s.spot_down(), deadline_s / _work_s(b, lines, r1))
-    return np.maximum(found, _with_rest(b, by_deadline, b.billed.plain[place], alone_usd))
+    return np.maximum(found, _with_rest(b, by_deadline, b.billed.plain[place], on_demand_only_usd))
 
 
 def _place(s: _Supports) -> Ints:
@@ -235,9 +235,9 @@ def _spot_from(s: _Supports) -> Ints:
     return np.asarray(np.append(np.cumsum(spot[::-1])[::-1], 0)[s.begin])
 
 
-def _least_alone(s: _Supports) -> Floats:
+def _least_on_demand_only(s: _Supports) -> Floats:
     """Least bill of on-demand machines alone of what a support may become; inf for gangs."""
-    alone, spot = s.b.alone_usd, s.b.site.entries.spot
+    alone, spot = s.b.on_demand_only_usd, s.b.site.entries.spot
     from_each = np.minimum.accumulate(np.append(alone, np.inf)[::-1])[::-1]
     least = np.minimum(
         np.minimum(alone[s.more], from_each[s.begin]), alone[s.chosen].min(initial=np.inf)
@@ -247,7 +247,7 @@ def _least_alone(s: _Supports) -> Floats:
 
 
 def _with_fallback(
-    b: SiteBounds, place: Ints, alone_usd: Floats, usd: Callable[[Floats], Floats]
+    b: SiteBounds, place: Ints, on_demand_only_usd: Floats, usd: Callable[[Floats], Floats]
 ) -> Floats:
     """Least cost where others may do any part φ of the work; `usd` is that of none, by share.
 
@@ -256,7 +256,7 @@ def _with_fallback(
     (`_least_in_part` of `bounds/cluster.py`).
     """
     share, paid = b.billed.share[place], b.billed.plain[place]
-    others = np.broadcast_to(np.minimum(alone_usd, b.fallback_usd), share.shape)
+    others = np.broadcast_to(np.minimum(on_demand_only_usd, b.fallback_usd), share.shape)
     full = usd(share)
     least = np.minimum(full, others)
     if (others < full).any() or (np.isfinite(others) & (share > paid)).any():
@@ -267,15 +267,15 @@ def _with_fallback(
     return least if b.fallback_in_time else np.where(np.isinf(full), np.inf, least)
 
 
-def _with_rest(b: SiteBounds, in_time: Floats, paid: Floats, alone_usd: Floats) -> Floats:
+def _with_rest(b: SiteBounds, in_time: Floats, paid: Floats, on_demand_only_usd: Floats) -> Floats:
     """Least cost where spot does a part of the work by the deadline, and others must do the rest.
 
     Others are a fallback, or on-demand machines of the cluster in paths that may be late as well.
     Without any, as large a share of the paths must be in time.
     """
     sure = b.space.limits.confidence
-    elastic = np.isfinite(alone_usd)
-    others = np.minimum(alone_usd, b.fallback_usd)
+    elastic = np.isfinite(on_demand_only_usd)
+    others = np.minimum(on_demand_only_usd, b.fallback_usd)
     rest = np.clip(1.0 - in_time - np.where(elastic, 1.0 - sure, 0.0), 0.0, 1.0)
     finite = np.where(np.isfinite(others), others, 0.0)
     part = rest * finite + (1.0 - rest) * np.minimum(paid * b.spot_usd, finite)
@@ -317,7 +317,7 @@ def _least_time(b: SiteBounds, lines: Lines, most: Floats, down: Floats) -> Floa
 
 def _time_of(b: SiteBounds, work_s: Floats, down: Floats) -> Floats:
     """Least time of so much work as predicted, on machines of which spot is so often away."""
-    least = b.away_s + b.seconds / b.space.steps_left * work_s
+    least = b.min_changeover_s + b.seconds / b.space.steps_left * work_s
     if b.waits.bound_time:
         least = np.maximum(least, work_s * b.waits.waiting.time_of(-down))
     return np.asarray(np.minimum(least, b.fallback_s))
@@ -342,7 +342,7 @@ def leaves(b: SiteBounds, support: tuple[int, ...], cutoff: float) -> tuple[list
     for counts in _compositions(b.space.limits.max_machines, len(support)):
         counts = counts[within_quota(sub, counts)]
         looked_at += len(counts)
-        counts = counts[_quick(b, rows, counts, cutoff) < cutoff]
+        counts = counts[_linear_bound(b, rows, counts, cutoff) < cutoff]
         if not len(counts):
             continue
         counts = counts[counts_lower_bounds(b.space, sub, counts) < cutoff]
@@ -363,11 +363,11 @@ def least_of_set(b: SiteBounds, support: tuple[int, ...], cutoff: float) -> floa
     for counts in _compositions(b.space.limits.max_machines, len(support)):
         counts = counts[within_quota(sub, counts)]
         if len(counts):
-            least = min(least, float(_quick(b, rows, counts, cutoff).min()))
+            least = min(least, float(_linear_bound(b, rows, counts, cutoff).min()))
     return least
 
 
-def _quick(b: SiteBounds, rows: Ints, counts: Ints, cutoff: float) -> Floats:
+def _linear_bound(b: SiteBounds, rows: Ints, counts: Ints, cutoff: float) -> Floats:
     """Least goal of clusters of these entries, by the lines of their step; (clusters,)."""
     many, lines = counts.sum(axis=1), b.lines
     gpus, speed = counts @ lines.gpus[rows], counts @ b.speed[rows]
@@ -385,8 +385,8 @@ def _quick(b: SiteBounds, rows: Ints, counts: Ints, cutoff: float) -> Floats:
     if limits.goal == "time":
         counted = np.where(e.spot[rows], c.counted[c.place(hazard)][:, None], 1.0)
         spent = (counts * counted * e.usd_per_hour[rows]).sum(axis=1) * step
-        dear = b.waits.kept & (spent * (1.0 - ROUNDING) > b.max_spend)
-        return np.where(dear, np.inf, _time_of(b, step * b.space.steps_left, down))
+        expensive = b.waits.kept & (spent * (1.0 - ROUNDING) > b.max_spend)
+        return np.where(expensive, np.inf, _time_of(b, step * b.space.steps_left, down))
     late = step > b.longest_step_s(cutoff)
 
     def usd(share: Floats) -> Floats:
@@ -394,12 +394,14 @@ def _quick(b: SiteBounds, rows: Ints, counts: Ints, cutoff: float) -> Floats:
         paid = (counts * price).sum(axis=1) * step * b.seconds / 3600.0 + e.fixed_usd[rows].max()
         return np.where(late, np.inf, paid)
 
-    alone_usd = np.full(len(counts), b.alone_usd[rows].min() if e.spot[rows].any() else np.inf)
-    found = _with_fallback(b, c.place(hazard), alone_usd, usd)
+    on_demand_only_usd = np.full(
+        len(counts), b.on_demand_only_usd[rows].min() if e.spot[rows].any() else np.inf
+    )
+    found = _with_fallback(b, c.place(hazard), on_demand_only_usd, usd)
     if limits.deadline_s is None:
         return found
     in_time = b.waits.waiting.share_of(-down, limits.deadline_s / (step * b.space.steps_left))
-    return np.maximum(found, _with_rest(b, in_time, c.plain[c.place(hazard)], alone_usd))
+    return np.maximum(found, _with_rest(b, in_time, c.plain[c.place(hazard)], on_demand_only_usd))
 
 
 def _down(b: SiteBounds, rows: Ints, counts: Ints) -> Floats:

@@ -14,7 +14,7 @@ import numpy as np
 
 from recommender.arrays import Floats, Ints
 from recommender.optimize.bounds.site import SiteBounds, lines_of, site_bounds_of
-from recommender.optimize.entry_sets import first, grown, least_of_set
+from recommender.optimize.entry_sets import extended, first, least_of_set
 from recommender.optimize.space import Entries, Site, Space
 
 LOOK = 20  # sets after which those left are given up if at this pace they would not rule mixes out
@@ -48,7 +48,7 @@ def least_mix_goal(space: Space, sites: Sequence[Site], cutoff: float, sets: int
         bound, place, support = heapq.heappop(queue)
         if len(support) > 1:
             least = min(least, max(bound, least_of_set(parts[place], support, cutoff)))
-        for larger_bound, larger in grown(parts[place], support, least):
+        for larger_bound, larger in extended(parts[place], support, least):
             heapq.heappush(queue, (larger_bound, place, larger))
     return min(least, queue[0][0]) if queue else least
 

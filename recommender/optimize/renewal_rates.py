@@ -185,14 +185,16 @@ def _core_s(p: PathInputs, capacity: _Capacity) -> Floats:
 
 
 @dataclass(frozen=True, slots=True)
-class _Met:
+class _Interruptions:
     """Interruptions, where there are some, and the chance of none; (plans, scenarios)."""
 
     count: Floats
     lasts: Floats
 
 
-def _interruptions(p: PathInputs, cycle: _Cycle, capacity: _Capacity, left: Floats) -> _Met:
+def _interruptions(
+    p: PathInputs, cycle: _Cycle, capacity: _Capacity, left: Floats
+) -> _Interruptions:
     """Either none, if what is left of the run at hand lasts, or as many as there are on average.
 
     A stationary process meets left/useful of them on average, all of them in the runs that
@@ -202,7 +204,7 @@ def _interruptions(p: PathInputs, cycle: _Cycle, capacity: _Capacity, left: Floa
     lasts = np.clip(_chance_to_last(p, needed), 0.0, 1.0)
     each = cycle.useful_s[:, None] + p.elastic_share[:, None] * _core_s(p, capacity)
     count = np.maximum(left / each / np.maximum(1.0 - lasts, LEAST_CHANCE), 1.0)
-    return _Met(np.where(left <= 0.0, 0.0, count), lasts)
+    return _Interruptions(np.where(left <= 0.0, 0.0, count), lasts)
 
 
 def _chance_to_last(p: PathInputs, needed_s: Floats) -> Floats:
@@ -224,8 +226,8 @@ def _capacity(p: PathInputs, s: Scenarios) -> _Capacity:
     moved = np.ones_like(outage)
     if np.any(p.move_after_s > 0.0):
         one_s = outage * p.zone_count[:, None]
-        patience = stay_law(p)
-        wait, moved = patience.wait_s(one_s, nowhere), patience.moved(one_s)
+        stay = stay_law(p)
+        wait, moved = stay.wait_s(one_s, nowhere), stay.moved(one_s)
     down = (1.0 - up) * nowhere
     late = s.residue > 0.0
     alone = p.spot_usd_per_hour <= 0.0

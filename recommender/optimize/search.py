@@ -105,8 +105,8 @@ def search_mixes(space: Space, state: SearchState, first: int = 0) -> None:
         boxes_apply,  # most answers need no mixes
         search_boxes,
     )
+    from recommender.optimize.entry_sets import extended, leaves
     from recommender.optimize.entry_sets import first as entries_of
-    from recommender.optimize.entry_sets import grown, leaves
 
     if not any(site.region for site in space.sites[first:]):
         return
@@ -138,7 +138,7 @@ def search_mixes(space: Space, state: SearchState, first: int = 0) -> None:
             blocks, looked_at = leaves(part, support, state.cutoff)
             state.supports_expanded += looked_at // LOOKED_AT
             _expand_leaves(space, index, part.order[list(support)], blocks, state)
-        for bound, larger in grown(part, support, state.cutoff):
+        for bound, larger in extended(part, support, state.cutoff):
             heapq.heappush(queue, (bound, place, larger))
         if len(queue) > MOST_QUEUED:
             queue.sort()  # which is a heap as well
@@ -160,7 +160,7 @@ def _expand_leaves(
         expand_clusters(space, index, rows, counts, state)
 
 
-def judge_first(space: Space, clusters: Sequence[Cluster], state: SearchState) -> None:
+def simulate_ranked(space: Space, clusters: Sequence[Cluster], state: SearchState) -> None:
     """Simulate the plans of the clusters that the master program ranks first."""
     for start in range(0, len(clusters), PAIR_CLUSTERS_AT_ONCE):
         some = clusters[start : start + PAIR_CLUSTERS_AT_ONCE]

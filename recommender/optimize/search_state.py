@@ -13,7 +13,7 @@ from recommender.risk.path_inputs import PathInputs
 Shape = tuple[int, tuple[int, ...], int, int, bool]
 
 EPSILON = 1e-4  # a plan must be better by this share to matter
-FOLLOWED = 8  # plans simulated in a search may take as long as one that is followed
+SEARCH_RUNS_PER_PRINTED = 8  # plans simulated in a search may take as long as one that is followed
 # Of 70 questions under quotas the gap closed in 600 sets where it was below this after 100; what
 # was judged before, the program's mixes among it, was the best in all.
 WIDE_GAP = 0.5
@@ -90,7 +90,7 @@ class SearchState:
     bound: float = 0.0  # of what is still to be explored, while the search runs
     stopped: bool = False  # by who waits for it and wants the best so far
     incumbents: dict[Shape, Candidate] = field(default_factory=dict)
-    plans_followed: int = 0  # on the printed paths
+    printed_plans: int = 0  # on the printed paths
     waiting: list[Screened] = field(default_factory=list)  # to be followed there
     alone: dict[int, Alone] = field(default_factory=dict)  # by site, once needed
 
@@ -120,9 +120,9 @@ class SearchState:
         return self.stopped or used_up or self.plans_evaluated >= self.max_plans
 
     @property
-    def may_follow(self) -> bool:
+    def may_simulate_printed(self) -> bool:
         """Whether the search may simulate more on the printed paths: as much as on its own."""
-        return not self.stopped and FOLLOWED * self.plans_followed < self.max_plans
+        return not self.stopped and SEARCH_RUNS_PER_PRINTED * self.printed_plans < self.max_plans
 
     @property
     def gap_now(self) -> float:

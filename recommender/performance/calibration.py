@@ -111,26 +111,27 @@ def with_calibration(job: Job, columns: MachineColumns, gpu_of: tuple[str, ...])
     timed = np.array([gpu in each for gpu in gpu_of], dtype=bool)
     # Loops over TCP and bursts of a NIC say nothing of RDMA, nor the other way round.
     like = (columns.network_half_bytes > 0) == (own.network_kind == "rdma")
-    taught = like | (own.network_kind == "")
+    applies = like | (own.network_kind == "")
     alone = np.where(timed, own.sigma, own.sigma_other)
     # The other kind is as unsure as it was, and no surer than one machine.
     kept = np.maximum(columns.speed_sigma_several, alone)
     service, placed = columns.service_sigma, columns.placement_sigma
     if service is not None and placed is not None and own.service is not None:
         # The factor of all of the servers' time holds where the bytes lie, and their network.
-        service, placed = np.where(taught, own.service.sd, service), np.where(taught, 0.0, placed)
+        service, placed = np.where(applies, own.service.sd, service), np.where(applies, 0.0, placed)
     scaled = replace(
         columns,
         service_sigma=service,
         placement_sigma=placed,
         compute_per_s=columns.compute_per_s * factor,
-        network_bytes_per_s=columns.network_bytes_per_s * np.where(taught, own.network.factor, 1.0),
-        network_latency_s=columns.network_latency_s * np.where(taught, own.latency.factor, 1.0),
+        network_bytes_per_s=columns.network_bytes_per_s
+        * np.where(applies, own.network.factor, 1.0),
+        network_latency_s=columns.network_latency_s * np.where(applies, own.latency.factor, 1.0),
         intra_bytes_per_s=columns.intra_bytes_per_s * own.links.factor,
         speed_sigma=alone,
-        speed_sigma_several=np.where(taught, _spreads(own, timed, own.sigma_several), kept),
+        speed_sigma_several=np.where(applies, _spreads(own, timed, own.sigma_several), kept),
         speed_sigma_larger=tuple(
-            (n, np.where(taught, _spreads(own, timed, sd), kept)) for n, sd in own.sigma_larger
+            (n, np.where(applies, _spreads(own, timed, sd), kept)) for n, sd in own.sigma_larger
         ),
     )
     return with_feeds(own.feeds, scaled)
@@ -268,6 +269,8 @@ def _predicted(
     step = np.empty(len(runs))
     for i, run in enumerate(runs):
         one = as_timed(job, run.batch, run.servers)
-        prior = replace(prior_of(one), served_alone=run.servers > 0, launch_s=0.0, cut_launch_s=0.0)
+        prior = replace(
+            prior_of(one), serves_one_worker=run.servers > 0, launch_s=0.0, cut_launch_s=0.0
+        )
         step[i] = terms_of(one, prior, fleet.take(np.array([i]))).step_s.min()
     return step

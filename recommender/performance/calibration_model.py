@@ -28,7 +28,9 @@ SIGMA_WORKER = 0.5  # of a worker's update: 4 to 16 vCPUs stand for the 8 of the
 FARTHEST = 7.0  # no constant moves by more than e^7
 SLOW = 2.0  # ln: a second start of the fit, with a network that hides behind nothing
 RDMA_NETWORK = 0.35  # sd of ln: reserved networks give half to all of what the model says
-TAUGHT = 3  # numbers of machines beyond one that determine latency and bandwidth, and test them
+ENOUGH_SIZES = (
+    3  # numbers of machines above one that determine latency and bandwidth, and check them
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,7 @@ class Spread:
 # a burst is up to ten times the baseline. Tensors, links: two launches or four; 0.5 to 1 of what
 # is listed. Overlap: nothing is hidden until runs show it. docs/models.md, "A user's timings".
 FEW_SIZES = Spread(tensor=0.7, latency=2.0, network=1.0, links=0.7, overlap=0.1, noise=NOISE)
-# Runs on `TAUGHT` numbers of machines say what latency and bandwidth are: nothing is believed of
+# Runs on `ENOUGH_SIZES` numbers of machines determine latency and bandwidth: nothing is assumed of
 # them before, and nothing is hidden (an overlap cannot be told from bandwidth). What such runs
 # miss is the form, not the repetition.
 MANY_SIZES = Spread(tensor=0.7, latency=100.0, network=100.0, links=0.7, overlap=1e-3, noise=USUAL)
@@ -56,7 +58,7 @@ MANY_SIZES = Spread(tensor=0.7, latency=100.0, network=100.0, links=0.7, overlap
 def spread_for(runs: tuple[TimedRun, ...]) -> Spread:
     """The prior spread of the constants before some runs are considered."""
     sizes = {run.machines for run in runs if run.machines > 1}
-    return MANY_SIZES if len(sizes) >= TAUGHT else FEW_SIZES
+    return MANY_SIZES if len(sizes) >= ENOUGH_SIZES else FEW_SIZES
 
 
 class StepModel:
@@ -128,7 +130,7 @@ class StepModel:
         )
         each = np.exp(theta[COMPUTE] + theta[GPUS:][self.of])
         parts = [
-            _scaled_steps(job, replace(prior, served_alone=alone), fleet, theta, each[rows])
+            _scaled_steps(job, replace(prior, serves_one_worker=alone), fleet, theta, each[rows])
             for rows, job, fleet, alone in self.groups
         ]
         step = np.empty((len(parts[0]), len(self.of)))

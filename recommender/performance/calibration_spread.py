@@ -21,7 +21,7 @@ from recommender.catalogs.frozen import dataclass
 from recommender.job.job import Job, TimedRun
 from recommender.performance import least_squares as lsq
 from recommender.performance.calibration_model import COMPUTE, FARTHEST, LINKS, USUAL, StepModel
-from recommender.performance.clusters import WITHIN, MachineColumns
+from recommender.performance.clusters import Z_90, MachineColumns
 
 NEXT_SIZE = 2.0  # times the GPUs that more machines are away at least: a network is new
 USUAL_ROWS = 4.0  # as many runs as the usual error counts
@@ -49,7 +49,7 @@ def bases(left_out: str = "") -> Mapping[str, float]:
 
 
 @dataclass(frozen=True, slots=True)
-class Beyond:
+class Extrapolation:
     """How far some runs are from those that were timed."""
 
     kind: tuple[str, ...]  # of `bases`; (runs,)
@@ -77,10 +77,10 @@ def links_sd(share: Floats, sd: float) -> Floats:
     2023-11), of four 35 and of eight 28 (RTX 5090, NVIDIA/nccl issue 1639, 2025-03), of two, four
     and eight alike 6 (P100, M40: baidu-research/DeepBench, 2017).
     """
-    return np.asarray(np.log1p(share * np.expm1(WITHIN * sd)) / WITHIN)
+    return np.asarray(np.log1p(share * np.expm1(Z_90 * sd)) / Z_90)
 
 
-def beyond(model: StepModel, fit: lsq.PosteriorFit, timed: tuple[TimedRun, ...]) -> Beyond:
+def beyond(model: StepModel, fit: lsq.PosteriorFit, timed: tuple[TimedRun, ...]) -> Extrapolation:
     """How far the runs of a model are from those that were timed."""
     quick = fit.value.copy()
     quick[LINKS] = FARTHEST
@@ -91,7 +91,7 @@ def beyond(model: StepModel, fit: lsq.PosteriorFit, timed: tuple[TimedRun, ...])
     more = "machines" if most == 1 else "network"
     larger = np.array([run.machines > most for run in model.runs])
     gpus = np.array([run.gpus for run in model.runs]) / max(run.gpus for run in timed)
-    return Beyond(
+    return Extrapolation(
         kind=tuple(more if beyond_most else "inside" for beyond_most in larger),
         links=np.where(wider, np.maximum(saved, 0.0), 0.0),
         gpus=np.where(larger, np.log(np.maximum(gpus, NEXT_SIZE)), 0.0),
@@ -100,7 +100,7 @@ def beyond(model: StepModel, fit: lsq.PosteriorFit, timed: tuple[TimedRun, ...])
 
 def residual_sd(model: StepModel, fit: lsq.PosteriorFit) -> float:
     """Sd of ln(run / model): of the residuals, combined with the usual noise."""
-    free = _freedom(model, fit)
+    free = _degrees_of_freedom(model, fit)
     return float(np.sqrt((np.sum(fit.residual**2) + USUAL_ROWS * USUAL**2) / free))
 
 
@@ -110,7 +110,9 @@ def own_spread(model: StepModel, fit: lsq.PosteriorFit, to: StepModel) -> Floats
     The excess of residuals over the usual noise comes from few runs, so Student's law applies.
     """
     noise = residual_sd(model, fit)
-    excess = lsq.students_excess(_freedom(model, fit)) * np.sqrt(max(noise**2 - USUAL**2, 0.0))
+    excess = lsq.students_excess(_degrees_of_freedom(model, fit)) * np.sqrt(
+        max(noise**2 - USUAL**2, 0.0)
+    )
     return np.asarray(np.hypot(excess, lsq.spread(to, fit, noise)))
 
 
@@ -120,9 +122,9 @@ def spans(model: StepModel, fit: lsq.PosteriorFit, to: StepModel) -> Floats:
     return np.asarray(np.hypot(base, own_spread(model, fit, to)))
 
 
-def _freedom(model: StepModel, fit: lsq.PosteriorFit) -> float:
+def _degrees_of_freedom(model: StepModel, fit: lsq.PosteriorFit) -> float:
     """Runs behind the residuals' spread that the priors, not the runs, determine of the fit."""
-    return USUAL_ROWS + max(len(fit.residual) - fit.taught(model.spread.noise), 0.0)
+    return USUAL_ROWS + max(len(fit.residual) - fit.determined_parameters(model.spread.noise), 0.0)
 
 
 def machine_bands(runs: tuple[TimedRun, ...]) -> tuple[tuple[int, tuple[int, ...]], ...]:

@@ -201,7 +201,7 @@ def as_good_intervals(
     return float(as_good[0]), float(as_good[-1])
 
 
-def insurance_interval_s(job: Job, machines: int, gpus: int, work_s: float) -> float:
+def crash_save_interval_s(job: Job, machines: int, gpus: int, work_s: float) -> float:
     """The interval of a plan that counts on no checkpoints: for crashes, at next to no cost.
 
     The longest of the usual ones up to an hour and a tenth of the job. Where its saves would stop

@@ -9,7 +9,7 @@ import numpy as np
 from recommender.arrays import Floats, Ints
 from recommender.catalogs.frozen import dataclass
 
-WITHIN = 1.6449  # standard deviations on either side that hold 90 % of a normal law
+Z_90 = 1.6449  # standard deviations on either side that hold 90 % of a normal law
 SPREAD_STEP = 0.01  # with parameter servers, spreads of several machines are multiples of this
 
 
@@ -107,10 +107,10 @@ class Steps:
 
 def spreads_of(columns: MachineColumns, kind: Ints) -> Floats:
     """Every spread that clusters of some types may have; (spreads, types)."""
-    return np.concatenate([columns.speed_sigma[kind][None], several_spreads_of(columns, kind)])
+    return np.concatenate([columns.speed_sigma[kind][None], multi_machine_spreads(columns, kind)])
 
 
-def several_spreads_of(columns: MachineColumns, kind: Ints) -> Floats:
+def multi_machine_spreads(columns: MachineColumns, kind: Ints) -> Floats:
     """The spreads of several machines, by their number, or for any load of servers."""
     if columns.service_sigma is None or columns.placement_sigma is None or not len(kind):
         larger = (spread[kind] for _, spread in columns.speed_sigma_larger)

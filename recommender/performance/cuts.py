@@ -156,7 +156,7 @@ def _ways(
         & (hidden % tensor == 0)
         & (np.ceil(layers / stages) * stages <= MOST_UNEVEN * layers)
     )
-    good &= np.where(_STAGES > 0, _once(g), (tensor == g) & ~np.isin(n, STAGES))
+    good &= np.where(_STAGES > 0, _distinct(g), (tensor == g) & ~np.isin(n, STAGES))
     good &= ~_SHARDED | (n * g > tensor)  # else nobody is left to divide them with
     good &= _SHARED | (_CONTEXT == 1) | (g >= _CONTEXT) | (g == 1)
     if sharding == "tensor":
@@ -168,7 +168,7 @@ def _ways(
     return good, tensor.astype(np.float64), stages.astype(np.float64)
 
 
-def _once(g: Ints) -> Bools:
+def _distinct(g: Ints) -> Bools:
     """Where a way is no other one's twin: on machines of one GPU no layer is shared.
 
     There, WAYS that do not share layers have fewer than 16 stages, and one where a sequence is

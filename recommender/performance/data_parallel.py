@@ -18,10 +18,10 @@ from recommender.job.job import SHARDINGS, Job, Sharding
 from recommender.performance.clusters import Clusters, Steps
 from recommender.performance.memory import (
     Bytes,
-    beside_logits,
+    extra_gathered_bytes,
     gib_lines,
-    in_one_piece,
     largest_micro_batch,
+    layer_excess_bytes,
     per_sample,
 )
 from recommender.performance.parameter_server import alone_s, service_of, updates_per_s
@@ -71,12 +71,12 @@ class DataParallel(Strategy):
     def held_bytes(self, needs: Bytes, fleet: Clusters) -> Floats:
         """Bytes of states on a GPU, including gathered ones; (clusters,)."""
         shards = np.maximum(self.shards(fleet), 1.0)
-        return needs.states / shards + in_one_piece(needs, shards)
+        return needs.states / shards + extra_gathered_bytes(needs, shards)
 
     def held_parts(self, needs: Bytes, fleet: Clusters) -> tuple[Floats, Floats, Floats]:
         """Weights, gradients and optimizer states on a GPU; (clusters,) each."""
         shards = np.maximum(self.shards(fleet), 1.0)
-        weights = needs.weights / shards + in_one_piece(needs, shards)
+        weights = needs.weights / shards + extra_gathered_bytes(needs, shards)
         return weights, needs.gradients / shards, needs.optimizer / shards
 
     def suits(self, fleet: Clusters) -> Bools:
@@ -91,7 +91,7 @@ class DataParallel(Strategy):
         """The strategy's name, and the memory of a GPU."""
         weights, gradients, optimizer = (float(part[0]) for part in self.held_parts(needs, one))
         micro, again = float(step.micro_batch[0]), bool(step.recompute_s[0] > 0)
-        kept = needs.inputs + beside_logits(needs) if again else needs.activations
+        kept = needs.inputs + layer_excess_bytes(needs) if again else needs.activations
         activations, logits = micro * kept, micro * needs.logits
         held = weights, gradients, optimizer, activations, logits, needs.context
         return Layout(self.name, gib_lines(*held))
@@ -281,23 +281,23 @@ def _exposed(
     """Communication that compute does not hide, and the network's share of all of it."""
     inside, between = _traffic_s(job, fleet, needs, rounds)
     if job.sync == "parameter_server":
-        local = _unhidden(prior, inside, np.zeros_like(inside), rounds, busy)
-        local = local + _late(fleet.gpus_per_machine, busy)
+        local = _exposed_s(prior, inside, np.zeros_like(inside), rounds, busy)
+        local = local + _straggler_s(fleet.gpus_per_machine, busy)
         served = _served(job, prior, fleet, busy + local)
         exposed = local + served
         return exposed, np.where(exposed > 0, served / np.where(exposed > 0, exposed, 1.0), 0.0)
     both = inside + between
     share = np.where(both > 0, between / np.where(both > 0, both, 1.0), 0.0)
-    exposed = _unhidden(prior, inside, between, rounds, busy) + _late(fleet.gpus, busy)
+    exposed = _exposed_s(prior, inside, between, rounds, busy) + _straggler_s(fleet.gpus, busy)
     return exposed, share
 
 
-def _late(gpus: Floats, busy: Floats) -> Floats:
+def _straggler_s(gpus: Floats, busy: Floats) -> Floats:
     """How long GPUs that wait for each other wait for the slowest."""
     return STRAGGLERS * np.log2(np.maximum(gpus, 1.0)) * busy
 
 
-def _unhidden(
+def _exposed_s(
     prior: Prior, inside: Floats, between: Floats, rounds: Floats, busy: Floats
 ) -> Floats:
     """Seconds of communication that a synchronous step waits for; (rows, clusters)."""
@@ -333,7 +333,7 @@ def _traffic_s(job: Job, fleet: Clusters, needs: Bytes, rounds: Floats) -> tuple
 def _served(job: Job, prior: Prior, fleet: Clusters, local_s: Floats) -> Floats:
     """Seconds by which asynchronous parameter servers lengthen a step; 0 without any.
 
-    One machine needs none; runs that were timed with one say so (`served_alone`).
+    One machine needs none; runs that were timed with one say so (`serves_one_worker`).
 
     Each machine is a worker: its GPUs add up their gradients, then it sends one update. A
     global batch is n updates, so a step takes n/X(n).
@@ -341,4 +341,4 @@ def _served(job: Job, prior: Prior, fleet: Clusters, local_s: Floats) -> Floats:
     served = service_of(job, prior, fleet).served_s
     rate = updates_per_s(fleet.machines, alone_s(job, prior, local_s), served)
     waited = fleet.machines / np.where(rate > 0, rate, 1.0) - local_s
-    return np.where((fleet.machines > 1) | prior.served_alone, np.maximum(waited, 0.0), 0.0)
+    return np.where((fleet.machines > 1) | prior.serves_one_worker, np.maximum(waited, 0.0), 0.0)

@@ -11,7 +11,7 @@ from recommender.catalogs.frozen import dataclass
 HUBER = 2.0  # residuals beyond so many sd count linearly: a run that was disturbed
 ROUNDS = 60  # of Levenberg-Marquardt from one start; a dozen are usual
 STEP = 1e-6  # of a finite difference, in prior sd of at most 1
-SETTLED = 1e-5  # fall of the objective that ends the rounds
+CONVERGED = 1e-5  # fall of the objective that ends the rounds
 MOST_DAMPING = 1e9
 
 
@@ -40,7 +40,7 @@ class PosteriorFit:
         curve = self.information / noise**2 + np.diag(1.0 / self.prior.sd**2)
         return np.asarray(np.linalg.inv(curve), dtype=np.float64)
 
-    def taught(self, noise: float) -> float:
+    def determined_parameters(self, noise: float) -> float:
         """The number of parameters determined by the measurements rather than the prior."""
         return float(np.sum(1.0 - np.diag(self.covariance(noise)) / self.prior.sd**2))
 
@@ -76,7 +76,7 @@ def solve(
         if not moved:
             break
         fell, theta, missed, value = value - worth, tried, then, worth
-        if fell < SETTLED:
+        if fell < CONVERGED:
             break
     slope = _jacobian(model, theta, missed + target, prior)
     weight = _weights(missed, noise, huber)

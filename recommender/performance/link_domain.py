@@ -21,7 +21,7 @@ from recommender.performance.clusters import Clusters, MachineColumns
 # GPUs of one NVLink domain ("GB200 NVL72", "GB300 NVL72": NVIDIA's product pages, 2026-08; Azure's
 # ND GB200 v6: "18 compute servers (72 GPUs)" in one domain, Microsoft Learn, 2026-08).
 DOMAIN_GPUS = {"GB200": 72, "GB300": 72}
-ENDLESS = 1e30  # bytes/s
+UNLIMITED = 1e30  # bytes/s
 
 
 def link_gpus(gpu: str, gpus: int) -> float:
@@ -61,7 +61,7 @@ def without_network(columns: MachineColumns) -> MachineColumns:
 
     return replace(
         columns,
-        network_bytes_per_s=freed(columns.network_bytes_per_s, ENDLESS),
+        network_bytes_per_s=freed(columns.network_bytes_per_s, UNLIMITED),
         network_half_bytes=freed(columns.network_half_bytes, 0.0),
         network_latency_s=freed(columns.network_latency_s, 0.0),
     )

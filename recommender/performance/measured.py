@@ -11,7 +11,7 @@ import numpy as np
 from recommender.arrays import Floats
 from recommender.job.job import Job, Timing
 from recommender.performance.clusters import Clusters, MachineColumns, clusters_of
-from recommender.performance.parameter_server import service_of, shares_of, taught
+from recommender.performance.parameter_server import posterior_sds, service_of, shares_of
 from recommender.performance.priors import prior_of
 from recommender.performance.strategies import terms_of
 
@@ -184,7 +184,9 @@ def _served(
     local = terms.step_s[best] - (terms.exposed_s * terms.network_share)[best]
     sd = service.spread(known, placed)
     most = float(sd.max())
-    worker, server = taught(before, most, shares_of(job, service, fleet, local, sd), SIGMA_CURVE)
+    worker, server = posterior_sds(
+        before, most, shares_of(job, service, fleet, local, sd), SIGMA_CURVE
+    )
     left = max(server, SIGMA_CURVE) / most  # no run is known better than it repeats
     changed = {"service_sigma": left * known, "placement_sigma": left * placed}
     return _with(columns, kind, speed_sigma=max(worker, SIGMA_CURVE), **changed)

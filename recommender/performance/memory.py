@@ -123,7 +123,7 @@ def _whole(job: Job, gathered: float, reduced: float) -> float:
     return tables + 2.0 * layer + min(layer, reduced / job.layers)
 
 
-def in_one_piece(needs: Bytes, shards: Floats | float) -> Floats | float:
+def extra_gathered_bytes(needs: Bytes, shards: Floats | float) -> Floats | float:
     """Bytes of gathered states in addition to a GPU's own shard."""
     return needs.whole * (1.0 - 1.0 / shards)
 
@@ -133,11 +133,11 @@ def per_sample(needs: Bytes, recompute: bool) -> float:
 
     The loss frees its memory before the first layer is recomputed.
     """
-    kept = needs.inputs + beside_logits(needs) if recompute else needs.activations
+    kept = needs.inputs + layer_excess_bytes(needs) if recompute else needs.activations
     return kept + needs.logits
 
 
-def beside_logits(needs: Bytes) -> float:
+def layer_excess_bytes(needs: Bytes) -> float:
     """Bytes by which a recomputed layer exceeds the loss."""
     return max(needs.layer - needs.logits, 0.0)
 

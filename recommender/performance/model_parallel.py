@@ -36,7 +36,7 @@ from recommender.performance.cuts import (
     splits_of,
     splittable,
 )
-from recommender.performance.memory import Bytes, gib_lines, in_one_piece
+from recommender.performance.memory import Bytes, extra_gathered_bytes, gib_lines
 from recommender.performance.priors import REFERENCE_WIDTH, Prior
 from recommender.performance.strategy import (
     BACKWARD,
@@ -49,7 +49,7 @@ from recommender.performance.strategy import (
 )
 
 REDUCED = 4.0  # all-reduces per layer and micro-batch, two each way (Megatron-LM, 1909.08053)
-REDUCED_AGAIN = 6.0  # with the forward pass done twice
+REDUCED_WITH_RECOMPUTE = 6.0  # with the forward pass done twice
 # Exchanges of keys and values in each layer: gathered in both passes, their gradients summed.
 EXCHANGED = 3.0
 # Width of keys and of values at most: eight heads of 128 (Llama 3, Qwen 3, Mistral: config.json).
@@ -93,7 +93,7 @@ def held_bytes(
 def _gathered(
     needs: Bytes, gpus: Floats | float, tensor: Floats | float, experts: Floats | float
 ) -> Floats:
-    each = in_one_piece(needs, np.maximum(gpus / tensor, 1.0))
+    each = extra_gathered_bytes(needs, np.maximum(gpus / tensor, 1.0))
     return np.asarray(each / tensor * held_share(needs, experts))
 
 
@@ -107,7 +107,9 @@ def kept_bytes(needs: Bytes, again: Floats | float) -> Floats:
     return np.asarray((1.0 - again) * needs.activations + again * needs.inputs)
 
 
-def least_again(needs: Bytes, room: Floats, parts: Floats, stages: Floats, layers: int) -> Floats:
+def min_recomputed_share(
+    needs: Bytes, room: Floats, parts: Floats, stages: Floats, layers: int
+) -> Floats:
     """The smallest share of a stage's layers to recompute so that one sample fits `room`.
 
     Whole layers; 1 even if that is not enough.
@@ -162,7 +164,7 @@ class Degrees:
         return f"{label}, CP {self.context:.0f}" if self.sharded and self.context > 1 else label
 
 
-def cut_parts_gib(
+def split_memory_gib(
     needs: Bytes, gpus: float, cut: Degrees, micro_batch: float, again: float
 ) -> tuple[tuple[str, float], ...]:
     """The memory of the GPU with the most, line by line, in GiB."""
@@ -184,7 +186,7 @@ def cut_parts_gib(
 
 
 @dataclass(frozen=True, slots=True)
-class _Turns:
+class _PipelineTimes:
     """What the terms of some cuts follow from; shape (3, cuts), or (cuts,) where all agree.
 
     Rows: no layer computed again, all of them, and as few as let one sample fit.
@@ -193,10 +195,10 @@ class _Turns:
     step_s: Floats
     batch: Floats  # samples of a replica
     rounds: Floats  # its micro-batches
-    grown_s: Floats  # arithmetic without recomputation
+    arithmetic_s: Floats  # arithmetic without recomputation
     again: Floats  # share of the layers that are computed again
     launch_s: Floats  # of the gradient tensors and of kernels that start late, per micro-batch
-    turns_s: Floats  # all micro-batches through one stage
+    all_rounds_s: Floats  # all micro-batches through one stage
     waits_s: Floats  # for the gradients of the replicas
     outside_s: Floats  # of the communication, on the network
     inside_s: Floats  # on the links
@@ -208,20 +210,20 @@ class _Turns:
     experts: Floats
     waiting: Floats  # turns in which a GPU of the pipeline has nothing to do
 
-    def take(self, again: Ints, cut: Ints) -> "_Turns":
+    def take(self, again: Ints, cut: Ints) -> "_PipelineTimes":
         """Some cuts, each with or without recomputation; (cuts,)."""
         each = (getattr(self, name) for name in self.__slots__)
-        return _Turns(*(x[cut] if x.ndim == 1 else x[again, cut] for x in each))
+        return _PipelineTimes(*(x[cut] if x.ndim == 1 else x[again, cut] for x in each))
 
 
-def best_cuts(job: Job, prior: Prior, fleet: Clusters, needs: Bytes) -> StepTerms:
+def best_layouts(job: Job, prior: Prior, fleet: Clusters, needs: Bytes) -> StepTerms:
     """The fastest layout of the network on each cluster, one row; inf if there is none."""
     splits = splits_of(job, fleet, needs.states)
     memory, gpus = fleet.memory_bytes[splits.cluster], fleet.gpus[splits.cluster]
     least = sample_bytes(needs, 1.0, splits.parts, splits.stages) + needs.context
     held = held_bytes(needs, gpus, splits.tensor, splits.stages, splits.sharded, splits.experts)
     splits = splits.take(memory >= least + held)
-    turns = _turns(job, prior, fleet.take(splits.cluster), needs, splits)
+    turns = _pipeline_times(job, prior, fleet.take(splits.cluster), needs, splits)
     again, step_s = turns.step_s.argmin(axis=0), turns.step_s.min(axis=0)
     order = np.lexsort((splits.way, step_s, splits.cluster))
     order = order[np.isfinite(step_s[order])]
@@ -248,7 +250,9 @@ def chunks_of(job: Job, stages: Floats, counts: Sequence[float]) -> Floats:
     return found
 
 
-def cut_terms(job: Job, prior: Prior, fleet: Clusters, needs: Bytes, splits: Splits) -> StepTerms:
+def layout_terms(
+    job: Job, prior: Prior, fleet: Clusters, needs: Bytes, splits: Splits
+) -> StepTerms:
     """Every term of some cuts; the fleet has one row per cut.
 
     Per stage: arithmetic (b/t + r·b0·φ)·N/R/p, φ of `lost_share`, and r·β·k/p; all-reduces of
@@ -258,22 +262,26 @@ def cut_terms(job: Job, prior: Prior, fleet: Clusters, needs: Bytes, splits: Spl
     where p = 1. Sharded weights are gathered in each micro-batch behind all of the compute.
     Interleaved where that is faster.
     """
-    return _terms(_turns(job, prior, fleet, needs, splits))
+    return _terms(_pipeline_times(job, prior, fleet, needs, splits))
 
 
-def _turns(job: Job, prior: Prior, fleet: Clusters, needs: Bytes, splits: Splits) -> _Turns:
+def _pipeline_times(
+    job: Job, prior: Prior, fleet: Clusters, needs: Bytes, splits: Splits
+) -> _PipelineTimes:
     """The fastest of a plain pipeline and of interleaved ones."""
-    best = _turns_of(job, prior, fleet, needs, splits, np.ones_like(splits.stages))
+    best = _pipeline_times_of(job, prior, fleet, needs, splits, np.ones_like(splits.stages))
     for counts in CHUNKS:
         chunks = chunks_of(job, splits.stages, counts)
         if (chunks > 1).any():
-            other = _turns_of(job, prior, fleet, needs, splits, chunks)
+            other = _pipeline_times_of(job, prior, fleet, needs, splits, chunks)
             faster = other.step_s < best.step_s
-            best = _Turns(*(_either(faster, other, best, name) for name in _Turns.__slots__))
+            best = _PipelineTimes(
+                *(_either(faster, other, best, name) for name in _PipelineTimes.__slots__)
+            )
     return best
 
 
-def _either(chosen: Bools, one: _Turns, other: _Turns, name: str) -> Floats:
+def _either(chosen: Bools, one: _PipelineTimes, other: _PipelineTimes, name: str) -> Floats:
     """A field of one where it is chosen, else of the other."""
     a, b = getattr(one, name), getattr(other, name)
     return np.asarray(a if a is b or a.ndim == 1 else np.where(chosen, a, b))
@@ -281,7 +289,10 @@ def _either(chosen: Bools, one: _Turns, other: _Turns, name: str) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class _MicroBatches:
-    """Which micro-batches the memory allows; shape (3, cuts), rows as in `_Turns`, or (cuts,)."""
+    """Which micro-batches the memory allows; shape (3, cuts) or (cuts,).
+
+    Rows as in `_PipelineTimes`.
+    """
 
     samples: Floats  # of a replica per step
     again: Floats  # share of the layers that are computed again
@@ -302,7 +313,7 @@ def _micro_batches(
     kept = 1.0 + np.where(interleaved, (p - 1.0) / (p * chunks), 0.0)
     room = fleet.memory_bytes - needs.context
     room = room - held_bytes(needs, fleet.gpus, t, p, splits.sharded, splits.experts)
-    some = least_again(needs, room / kept, splits.parts, p, job.layers)
+    some = min_recomputed_share(needs, room / kept, splits.parts, p, job.layers)
     again = np.stack([np.zeros_like(some), np.ones_like(some), some])
     sample = sample_bytes(needs, again, splits.parts, p) * kept
     fits = np.floor(room / np.maximum(sample, 1e-9))
@@ -317,9 +328,9 @@ def _micro_batches(
     )
 
 
-def _turns_of(
+def _pipeline_times_of(
     job: Job, prior: Prior, fleet: Clusters, needs: Bytes, splits: Splits, chunks: Floats
-) -> _Turns:
+) -> _PipelineTimes:
     """The step of each cut with v chunks of layers per GPU, in r micro-batches.
 
         turns = r·max(X/r + Y, λ)·late              all micro-batches through one stage
@@ -337,7 +348,7 @@ def _turns_of(
     times = 1.0 + RECOMPUTED * m.again
     launch_s = prior.tensor_s * job.gradient_tensors / p
     lost = prior.batch_penalty * splits.tensor * lost_share(job, splits.tensor)  # samples
-    inside_s, between_s, latency_s = _talk(job, fleet, splits, chunks, m.again)
+    inside_s, between_s, latency_s = _communication_s(job, fleet, splits, chunks, m.again)
 
     all_s = m.samples * (sample_s * times + inside_s + between_s)
     each_s = lost * sample_s * times + launch_s + latency_s
@@ -346,22 +357,22 @@ def _turns_of(
     rounds = _eager_rounds(rounds, all_s, each_s, m.fewest, waiting, started_s)
     idle_s = np.maximum(rounds * started_s - all_s - rounds * each_s, 0.0)  # kernels start too late
     late = 1.0 + STRAGGLERS * np.log2(fleet.gpus)
-    turns_s = (all_s + rounds * each_s + idle_s) * late
+    all_rounds_s = (all_s + rounds * each_s + idle_s) * late
 
-    grown_s = (m.samples + rounds * lost) * sample_s
+    arithmetic_s = (m.samples + rounds * lost) * sample_s
     near_s, far_s = _states(job, fleet, needs, splits, rounds)
-    hidden_s = _hidden(prior, splits, rounds, grown_s * times + rounds * launch_s)
+    hidden_s = _hidden(prior, splits, rounds, arithmetic_s * times + rounds * launch_s)
     waits_s = np.maximum(near_s + far_s - hidden_s, 0.0)
     feed_s = job.batch_on(fleet.gpus) / np.minimum(fleet.prepare_per_s, fleet.fetch_per_s)
-    step_s = np.maximum(turns_s * (1.0 + waiting / rounds) + waits_s, feed_s)
-    return _Turns(
+    step_s = np.maximum(all_rounds_s * (1.0 + waiting / rounds) + waits_s, feed_s)
+    return _PipelineTimes(
         step_s=np.where(m.runs, step_s, np.inf),
         batch=m.samples,
         rounds=rounds,
-        grown_s=grown_s,
+        arithmetic_s=arithmetic_s,
         again=m.again,
         launch_s=launch_s + idle_s / rounds,
-        turns_s=turns_s,
+        all_rounds_s=all_rounds_s,
         waits_s=waits_s,
         outside_s=m.samples * between_s + rounds * latency_s + far_s,
         inside_s=m.samples * inside_s + near_s,
@@ -386,19 +397,19 @@ def _hidden(prior: Prior, splits: Splits, rounds: Floats, busy_s: Floats) -> Flo
     return np.where(splits.sharded, prior.overlap * busy_s, hidden)
 
 
-def _terms(c: _Turns) -> StepTerms:
+def _terms(c: _PipelineTimes) -> StepTerms:
     """The parts of the steps of some cuts."""
-    compute = c.grown_s + c.rounds * c.launch_s
-    again = RECOMPUTED * c.again * c.grown_s
-    bubble = c.waiting / c.rounds * c.turns_s
+    compute = c.arithmetic_s + c.rounds * c.launch_s
+    again = RECOMPUTED * c.again * c.arithmetic_s
+    bubble = c.waiting / c.rounds * c.all_rounds_s
     talked = np.maximum(c.outside_s + c.inside_s, 1e-30)
     return StepTerms(
         step_s=c.step_s,
         compute_s=compute,
         recompute_s=again,
-        exposed_s=c.turns_s - compute - again + c.waits_s,
+        exposed_s=c.all_rounds_s - compute - again + c.waits_s,
         bubble_s=bubble,
-        input_s=np.maximum(c.feed_s - c.turns_s - bubble - c.waits_s, 0.0),
+        input_s=np.maximum(c.feed_s - c.all_rounds_s - bubble - c.waits_s, 0.0),
         network_share=c.outside_s / talked,
         micro_batch=np.ceil(c.batch / c.rounds),
         accumulation=c.rounds,
@@ -442,13 +453,13 @@ def _eager_rounds(
     below = np.maximum(np.minimum(rounds, bend), least)
     above = np.maximum(np.minimum(rounds, bend + 1.0), least)
 
-    def turns_s(r: Floats) -> Floats:
+    def all_rounds_s(r: Floats) -> Floats:
         return np.asarray((r + waiting) * np.maximum(all_s / r + each_s, started_s))
 
-    return np.where(turns_s(above) < turns_s(below), above, below)
+    return np.where(all_rounds_s(above) < all_rounds_s(below), above, below)
 
 
-def _talk(
+def _communication_s(
     job: Job, fleet: Clusters, splits: Splits, chunks: Floats, again: Floats
 ) -> tuple[Floats, Floats, Floats]:
     """Seconds per sample on the links and on the network, and per micro-batch on the network.
@@ -463,7 +474,7 @@ def _talk(
     divided = splits.experts > 1
     across = (splits.replica > fleet.gpus_per_machine) | divided
     handed = 2.0 * sent * (p > 1) * chunks
-    reduced = (REDUCED + again * (REDUCED_AGAIN - REDUCED)) * (job.layers * 2.0 * sent)
+    reduced = (REDUCED + again * (REDUCED_WITH_RECOMPUTE - REDUCED)) * (job.layers * 2.0 * sent)
     local = np.where(across, 0.0, handed / t)
     inside = (reduced * ((t - 1.0) / (t * p)) + local) / fleet.intra_bytes_per_s
     rate = np.where(across, fleet.network_bytes_per_s, np.inf)
@@ -488,7 +499,9 @@ def _to_experts(job: Job, fleet: Clusters, splits: Splits, again: Floats, sent: 
 def _sequences(
     job: Job, fleet: Clusters, splits: Splits, again: Floats, wide: float
 ) -> tuple[Floats, Floats, Floats]:
-    """What GPUs that share a sequence add to `_talk`: keys and values of a layer, t-th by t-th.
+    """What GPUs that share a sequence add to `_communication_s`: keys and values of a layer.
+
+    The t-th part of each.
 
     Over the links where all of them are in a machine, else over the network, each of a machine's
     groups its own.
@@ -563,7 +576,7 @@ class ModelParallel(Strategy):
         t, c, p = (float(each[0]) for each in (step.tensor, step.context, step.stages))
         cut = Degrees(t, c, p, sharded, float(step.experts[0]))
         micro, again = float(step.micro_batch[0]), float(step.again[0])
-        return Layout(cut.label(gpus), cut_parts_gib(needs, gpus, cut, micro, again))
+        return Layout(cut.label(gpus), split_memory_gib(needs, gpus, cut, micro, again))
 
     def least_memory_bytes(self, job: Job, needs: Bytes, one: Clusters) -> list[float]:
         """The memory of every layout with full recomputation."""

@@ -99,7 +99,7 @@ def spread(worker_sd: Floats | float, service_sd: Floats, share: Floats) -> Floa
     return np.asarray(np.hypot((1.0 - share) * worker_sd, share * service_sd))
 
 
-def taught(
+def posterior_sds(
     worker_sd: float, service_sd: float, shares: Floats, noise: float
 ) -> tuple[float, float]:
     """Sds of ln T and ln S after timings in which servers had some shares of the step; (timings,).
@@ -129,7 +129,7 @@ def servers_of(job: Job, machines: Floats) -> Floats:
     return np.asarray(np.where(np.asarray(machines) > 1, found, 0.0))
 
 
-def fullest_share(servers: Floats | float) -> Floats:
+def max_server_share(servers: Floats | float) -> Floats:
     """Share of the bytes on the most loaded of k servers: 1/√k.
 
     It is between 1/k, if tensors are divided evenly, and 1, if the large ones are all on one server
@@ -180,7 +180,7 @@ def service_of(job: Job, prior: Prior, fleet: Clusters) -> Service:
     constants, factor = load_constants(), prior.service
     servers = np.maximum(servers_of(job, fleet.machines), 1.0)
     tensors = job.gradient_tensors / servers
-    sent = bytes_of(job, prior).reduced * fullest_share(servers)
+    sent = bytes_of(job, prior).reduced * max_server_share(servers)
     network = fleet.network_bytes_per_s
     served = service_s(tensors, sent, network, constants)
     of_bytes = 1.0 - service_s(tensors, 0.0, np.inf, constants) / served

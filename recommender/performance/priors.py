@@ -12,7 +12,7 @@ from typing import Any
 
 from recommender.catalogs.frozen import dataclass
 from recommender.job.job import Job
-from recommender.performance.launch_floor import cut_launched_s, launched_s
+from recommender.performance.launch_time import min_launch_s, min_split_launch_s
 
 REFERENCE_WIDTH = 1024.0  # of the transformer whose FLOP per byte a prior states
 
@@ -59,8 +59,8 @@ class Prior:
     as_of: str
     service: float = 1.0  # factor of the time of parameter servers, from the job's own runs
     worker: float = 1.0  # the same of what an update costs its worker
-    served_alone: bool = False  # a worker alone has a server, as in runs that are so timed
-    launch_s: float = 0.0  # that a micro-batch takes at least (`launch_floor.py`)
+    serves_one_worker: bool = False  # a worker alone has a server, as in runs that are so timed
+    launch_s: float = 0.0  # that a micro-batch takes at least (`launch_time.py`)
     cut_launch_s: float = 0.0  # the same of all layers, where GPUs share the work on a sample
 
     def spread(self, job: Job) -> float:
@@ -129,7 +129,7 @@ def prior_of(job: Job) -> Prior:
     Compute, network and links of a calibration are in the columns (`calibration.py`).
     """
     prior, own = shipped_prior(job), job.calibration
-    prior = replace(prior, launch_s=launched_s(job), cut_launch_s=cut_launched_s(job))
+    prior = replace(prior, launch_s=min_launch_s(job), cut_launch_s=min_split_launch_s(job))
     if own is None:
         # The step of a worker alone was timed with its update: it is not added again.
         return replace(prior, worker=0.0) if job.update_timed else prior

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from recommender.catalogs.frozen import dataclass
 from recommender.catalogs.schema import Achieved, Gpu
 from recommender.job.job import Job
-from recommender.performance.clusters import WITHIN
+from recommender.performance.clusters import Z_90
 from recommender.performance.low_precision import FP8, SIGMA
 from recommender.performance.measured import SIGMA_MEASURED, SIGMA_RELATED
 from recommender.performance.priors import Prior, gpus_with_runs, kind_of, number_format
@@ -30,7 +30,7 @@ class SpeedEvidence:
 
 def achieved_sd(row: Achieved) -> float:
     """Sd of the ln of a matrix rate, whose low and high values contain 90 %."""
-    return math.log(row.high_tflops / row.low_tflops) / (2.0 * WITHIN)
+    return math.log(row.high_tflops / row.low_tflops) / (2.0 * Z_90)
 
 
 def has_runs(name: str, precision: str, prior: Prior) -> bool:

@@ -44,8 +44,8 @@ from recommender.performance.strategies import (
     one_gpu_shardings,
 )
 
-ENDLESS = 1e30  # samples/s, bytes: of a GPU that takes no time and holds everything
-TABLED = 1024  # GPUs up to which A is looked up instead of bounded by B + b0·N
+UNLIMITED = 1e30  # samples/s, bytes: of a GPU that takes no time and holds everything
+MAX_TABULATED_GPUS = 1024  # GPUs up to which A is looked up instead of bounded by B + b0·N
 ENTRY_FIELDS = ("gpus", "memory", "network", "start", "inside_s")
 
 
@@ -180,7 +180,7 @@ def _least_arithmetic(job: Job, penalty: float, least_penalty: float, most: int)
     B + b0'·N where that is less: with b0' < b0 the network may be cut. The N-th part of it where
     the batch of a GPU is fixed: B is then the N-fold.
     """
-    if most > TABLED:
+    if most > MAX_TABULATED_GPUS:
         return np.zeros((0, 0, 0))
     gpus = np.arange(1.0, most + 1.0)
     batch = job.batch_on(gpus)
@@ -196,7 +196,7 @@ def _held_arithmetic(job: Job, columns: MachineColumns, memory: Floats, most: in
     GPUs of one machine without links that cost time: no strategy holds less or sends nothing
     faster, and a cluster's memory is that of its smallest GPU.
     """
-    if most > TABLED:
+    if most > MAX_TABULATED_GPUS:
         return np.zeros((0, 0, 0))
     place, number = (axis.ravel() for axis in np.indices((len(memory), most)))
     gpus, one = np.asarray(number, dtype=np.float64) + 1.0, np.ones(len(number))
@@ -219,7 +219,7 @@ def _held_arithmetic(job: Job, columns: MachineColumns, memory: Floats, most: in
     )
     bare = replace(job, gradient_tensors=0, machines=0)
     step = steps(bare, columns, fleet, _never_eager(job)).step_s
-    return _least_of_ranges(np.minimum(step, ENDLESS).reshape(len(memory), most))
+    return _least_of_ranges(np.minimum(step, UNLIMITED).reshape(len(memory), most))
 
 
 def _never_eager(job: Job) -> Prior:
@@ -261,8 +261,8 @@ def _traffic(job: Job, columns: MachineColumns, kind: Ints, sizes: int) -> Float
         machines=n,
         gpus=n,
         gpus_per_machine=whole,
-        compute_per_s=ENDLESS * whole,
-        memory_bytes=ENDLESS * whole,
+        compute_per_s=UNLIMITED * whole,
+        memory_bytes=UNLIMITED * whole,
         network_bytes_per_s=networks[network],
         network_half_bytes=starts[start, 0],
         network_latency_s=starts[start, 1],
@@ -278,6 +278,6 @@ def _traffic(job: Job, columns: MachineColumns, kind: Ints, sizes: int) -> Float
     bare = [replace(any_size, sharding=way) for way in one_gpu_shardings(job)]
     prior = _never_eager(job)
     table = np.min([steps(each, columns, fleet, prior).step_s for each in bare], axis=0)
-    table = np.minimum(table * job.batch_growth(n), ENDLESS).reshape(shape)
+    table = np.minimum(table * job.batch_growth(n), UNLIMITED).reshape(shape)
     table = np.minimum.accumulate(table[..., ::-1], axis=2)[..., ::-1]
     return np.concatenate([table[..., :1], table], axis=2)

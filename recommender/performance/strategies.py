@@ -13,7 +13,7 @@ from recommender.performance.clusters import Clusters
 from recommender.performance.data_parallel import DATA_PARALLEL, data_parallel_terms
 from recommender.performance.link_domain import linked
 from recommender.performance.memory import Bytes, bytes_of
-from recommender.performance.model_parallel import MODEL_PARALLEL, best_cuts
+from recommender.performance.model_parallel import MODEL_PARALLEL, best_layouts
 from recommender.performance.priors import Prior
 from recommender.performance.strategy import StepTerms, Strategy
 
@@ -35,7 +35,7 @@ def terms_of(job: Job, prior: Prior, fleet: Clusters) -> StepTerms:
     terms = data_parallel_terms(job, prior, fleet, needs)
     if not MODEL_PARALLEL.allowed(job):
         return terms
-    cut = best_cuts(job, prior, fleet, needs)
+    cut = best_layouts(job, prior, fleet, needs)
     names = (field.name for field in fields(StepTerms))
     return StepTerms(*(np.concatenate([getattr(terms, n), getattr(cut, n)]) for n in names))
 

@@ -19,18 +19,18 @@ from recommender.plan.plan import Plan
 # Occupational Employment and Wage Statistics, May 2023).
 HOUR_USD = 64.0
 WAIT_USD = HOUR_USD / 8.0  # an hour of waiting for a job that runs by itself
-HURRY = 2.0  # times that, to who pays for speed
-COFFEE_H = 0.5  # below which nobody counts the minutes
-SURPRISE = 0.25  # of what one in twenty pays above the mean and waits above what is usual
-ASK_H = 0.25  # to ask for a quota that a new account lacks
-ASK_PER_GPU_H = 1.0 / 16.0  # of a first machine of eight: more is asked for with a reason
+URGENT_FACTOR = 2.0  # times that, to who pays for speed
+UNCOUNTED_H = 0.5  # below which nobody counts the minutes
+RISK_SHARE = 0.25  # of what one in twenty pays above the mean and waits above what is usual
+QUOTA_H = 0.25  # to ask for a quota that a new account lacks
+QUOTA_PER_GPU_H = 1.0 / 16.0  # of a first machine of eight: more is asked for with a reason
 # Of the GPUs beyond it: such requests are not granted by themselves but argued for with the
 # provider, split, cut or refused, and capacity for all at once is looked for besides.
 ARGUE_PER_GPU_H = 1.0 / 8.0
 ONE_MACHINE = 8  # GPUs of the largest machines that clouds rent
 RESUME_H = 0.5  # to see that the job resumes from its checkpoints
 CLUSTER_H = 0.5  # to start two machines that find each other, and for each doubling again
-LOOK_H = 1.0 / 30.0  # at each interruption
+INTERRUPTION_H = 1.0 / 30.0  # at each interruption
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,46 +40,48 @@ class Effort:
     quota_h: float
     resume_h: float
     cluster_h: float
-    look_h: float
+    interruptions_h: float
 
     @property
     def total_h(self) -> float:
         """The sum of all hours."""
-        return self.quota_h + self.resume_h + self.cluster_h + self.look_h
+        return self.quota_h + self.resume_h + self.cluster_h + self.interruptions_h
 
 
 def effort_of(plan: Plan) -> Effort:
     """Estimate the work that a plan takes."""
     spot = any(m.market == "spot" for m in plan.machines)
-    asks = any(need.yours is None and need.amount > (need.new_accounts or 0) for need in plan.needs)
+    needs_quota = any(
+        need.yours is None and need.amount > (need.new_accounts or 0) for need in plan.needs
+    )
     return Effort(
-        quota_h=_quota_h(plan.gpus) if asks else 0.0,
+        quota_h=_quota_h(plan.gpus) if needs_quota else 0.0,
         resume_h=RESUME_H if spot else 0.0,
         cluster_h=CLUSTER_H * log2(sum(m.count for m in plan.machines)),
-        look_h=LOOK_H * plan.estimate.interruptions,
+        interruptions_h=INTERRUPTION_H * plan.estimate.interruptions,
     )
 
 
 def _quota_h(gpus: int) -> float:
     """Hours that a quota for so many GPUs takes."""
     few = min(gpus, ONE_MACHINE)
-    return ASK_H + ASK_PER_GPU_H * few + ARGUE_PER_GPU_H * (gpus - few)
+    return QUOTA_H + QUOTA_PER_GPU_H * few + ARGUE_PER_GPU_H * (gpus - few)
 
 
-def generalised_cost_usd(plan: Plan, in_a_hurry: bool) -> float:
+def generalised_cost_usd(plan: Plan, urgent: bool) -> float:
     """Total cost of a plan: money, effort, waiting and risk."""
     cost, time = plan.estimate.cost, plan.estimate.time
     usual_h, unlucky_h = _counted_h(time.trimmed_mean), _counted_h(time.p95)
     return (
         cost.mean
-        + SURPRISE * max(cost.p95 - cost.mean, 0.0)
+        + RISK_SHARE * max(cost.p95 - cost.mean, 0.0)
         + HOUR_USD * effort_of(plan).total_h
-        + WAIT_USD * (_hurry(in_a_hurry) * usual_h + SURPRISE * max(unlucky_h - usual_h, 0.0))
+        + WAIT_USD * (_urgency(urgent) * usual_h + RISK_SHARE * max(unlucky_h - usual_h, 0.0))
     )
 
 
 def screened_cost_usd(
-    cost_usd: float, time_s: float, gpus: int, machines: int, spot: bool, in_a_hurry: bool
+    cost_usd: float, time_s: float, gpus: int, machines: int, spot: bool, urgent: bool
 ) -> float:
     """Lower estimate of the total cost of a plan that was not built in full.
 
@@ -87,16 +89,16 @@ def screened_cost_usd(
     twentieth.
     """
     effort_h = _quota_h(gpus) + RESUME_H * spot + CLUSTER_H * log2(machines)
-    waiting_usd = WAIT_USD * _hurry(in_a_hurry) * _counted_h(time_s)
+    waiting_usd = WAIT_USD * _urgency(urgent) * _counted_h(time_s)
     return cost_usd + HOUR_USD * effort_h + waiting_usd
 
 
 def _counted_h(seconds: float) -> float:
-    return max(seconds / 3600.0, COFFEE_H)
+    return max(seconds / 3600.0, UNCOUNTED_H)
 
 
-def _hurry(in_a_hurry: bool) -> float:
-    return HURRY if in_a_hurry else 1.0
+def _urgency(urgent: bool) -> float:
+    return URGENT_FACTOR if urgent else 1.0
 
 
 def reasons_of(plan: Plan) -> tuple[str, ...]:

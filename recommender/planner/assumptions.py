@@ -5,7 +5,7 @@ import math
 from recommender.catalogs.catalog import OWN_BENCH_SOURCE
 from recommender.catalogs.registry import CLOUDS, OWN, SPOT_AUCTIONS
 from recommender.catalogs.schema import Achieved, OwnMachine
-from recommender.performance.clusters import WITHIN
+from recommender.performance.clusters import Z_90
 from recommender.performance.machines import precision_on
 from recommender.performance.priors import prior_of
 from recommender.plan.limits import OTHERS
@@ -68,7 +68,7 @@ def _stack(problem: Problem) -> list[str]:
     if "stack" not in job.assumed:
         return []
     own = prior_of(job)
-    known, unsaid = (f"{math.exp(WITHIN * sd):.1f}" for sd in (own.sigma_one, own.sigma_unstated))
+    known, unsaid = (f"{math.exp(Z_90 * sd):.1f}" for sd in (own.sigma_one, own.sigma_unstated))
     if job.timings or job.calibration is not None or known == unsaid:
         return ["typical training scripts (--stack tuned: a vendor's recipe)"]
     return [

@@ -32,14 +32,14 @@ def baselines(search: PlanSearch, shown: Sequence[Evaluated]) -> tuple[Evaluated
     better.
     """
     plans = []
-    for label, limits, only, rival in rivals(search):
+    for label, limits, only, rival in best_of_each_kind(search):
         best = _best_of_kind(only, rival, limits, shown)
         plan = replace(best.plan, labels=(label,), saving=None)
         plans.append(replace(best, plan=plan))
     return tuple(plans)
 
 
-def rivals(search: PlanSearch) -> Iterator[tuple[str, Limits, Only, Evaluated]]:
+def best_of_each_kind(search: PlanSearch) -> Iterator[tuple[str, Limits, Only, Evaluated]]:
     """The best plan of each kind by a search of its own, with its label and its limits."""
     for label, limits, only in _kinds(search.problem.limits):
         state = search.single_type.search_or_relaxed(limits, only)

@@ -27,7 +27,7 @@ Figure = Literal["price", "speed"]
 MOST = 16.0  # a machine so many times as cheap or as fast is not looked for
 STEPS = 10  # halvings of ln(factor): 16 to within 0.3 %
 BUILT = 8  # plans of the least goals whose printed figures are compared
-BESIDE = 0.02  # how far beyond and before the factor everything is planned again
+BRACKET = 0.02  # everything is planned again with factors so much above and below
 _RATES = (
     "compute_per_s", "network_bytes_per_s", "intra_bytes_per_s", "prepare_per_s", "fetch_per_s",
 )  # fmt: skip
@@ -54,14 +54,14 @@ class MachineChange:
         times = float(np.exp(high))
         found = best_kept(change(self.own, times))
         assert found is not None  # it was reached
-        before, after = _told(figure, plan), _told(figure, found.plan)
+        before, after = _figure_of(figure, plan), _figure_of(figure, found.plan)
         return BreakEven(
             factor=1.0 / times if figure == "price" else times,
             before=before,
             after=after,
             plan=found.plan,
-            wins=self._leads(change, times * (1.0 + BESIDE)),
-            loses=not self._leads(change, times / (1.0 + BESIDE)),
+            wins=self._leads(change, times * (1.0 + BRACKET)),
+            loses=not self._leads(change, times / (1.0 + BRACKET)),
         )
 
     @cached_property
@@ -111,6 +111,6 @@ def is_on(plan: Plan, machine: str) -> bool:
     return all(m.instance_type == machine for m in plan.machines)
 
 
-def _told(figure: Figure, plan: Plan) -> float:
+def _figure_of(figure: Figure, plan: Plan) -> float:
     first = plan.machines[0]
     return float(first.usd_per_hour) if figure == "price" else plan.estimate.step.step_s

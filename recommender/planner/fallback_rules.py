@@ -7,7 +7,7 @@ from recommender.optimize.evaluate import limits_kept
 from recommender.plan.plan import AtFirstOutage, Fallback
 from recommender.planner.plan_details import PlanDetails
 from recommender.planner.problem import PRINTED
-from recommender.risk.fallback import EVEN_SPEED, patience_of
+from recommender.risk.fallback import AS_FAST, failover_round_s
 from recommender.risk.monte_carlo import simulate_other_rules
 from recommender.risk.run_statistics import quantiles
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 def with_rules(fallback: Fallback, d: PlanDetails) -> Fallback:
     """Add the thresholds of a plan's fallback, and its figures with a switch at once or never."""
     limits, rule = d.space.limits, _thresholds(d)
-    patience_s = patience_of(int(d.inputs.zone_count[0]))
+    max_outage_s = failover_round_s(int(d.inputs.zone_count[0]))
     early, never = simulate_other_rules(
-        d.one_plan, limits.deadline_s, PRINTED, patience_s, d.space.seed
+        d.one_plan, limits.deadline_s, PRINTED, max_outage_s, d.space.seed
     )
     at_first_outage = AtFirstOutage(
         cost_usd=float(early.expected_usd.mean()),
@@ -46,7 +46,7 @@ def _thresholds(d: PlanDetails) -> "TwoThresholds | None":
     speed, deadline_s = float(inputs.fallback_speed[0]), d.space.limits.deadline_s
     law = d.problem.facts.spot_class(first.type, first.rows)
     mixed = not d.site.entries.spot.all()
-    if deadline_s is None or law is None or mixed or speed < EVEN_SPEED:
+    if deadline_s is None or law is None or mixed or speed < AS_FAST:
         return None
     from recommender.policies.state import ModePrices, Task
     from recommender.policies.thresholds import shipped_rule

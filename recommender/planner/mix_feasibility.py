@@ -2,7 +2,7 @@
 
 A search by cost evaluates the cheapest mixes first, and these keep no limit. So the order is: a
 bound that rules out every mix of a provider at once; the mixes that are most likely to keep a
-deadline, including those of on-demand machines alone (`optimize/surest_mixes.py`); then all mixes,
+deadline, including those of on-demand machines alone (`optimize/safest_mixes.py`); then all mixes,
 the fastest first.
 """
 
@@ -13,13 +13,13 @@ import numpy as np
 from recommender.optimize.bounds.site import lines_of, site_bounds_of
 from recommender.optimize.entry_sets import first
 from recommender.optimize.merged_regions import of_all_regions
-from recommender.optimize.search import judge_first, search_mixes
+from recommender.optimize.safest_mixes import safest_mixes
+from recommender.optimize.search import search_mixes, simulate_ranked
 from recommender.optimize.search_state import SearchState, key_of
 from recommender.optimize.space import Site, Space
-from recommender.optimize.surest_mixes import surest_mixes
 from recommender.plan.limits import Aim
 
-SURE_MIXES = 24  # clusters simulated, those of the best estimates
+SAFEST_MIXES = 24  # clusters simulated, those of the best estimates
 
 
 def able_providers(space: Space) -> frozenset[str]:
@@ -48,7 +48,7 @@ def find_any(space: Space, start: int, state: SearchState, plans: int, sets: int
     which proves that there is none if nothing was found.
     """
     if space.limits.deadline_s is not None:
-        judge_first(space, surest_mixes(space, start)[:SURE_MIXES], state)
+        simulate_ranked(space, safest_mixes(space, start)[:SAFEST_MIXES], state)
     if state.incumbents:
         return False
     found = _quickest(space, start, plans, sets)

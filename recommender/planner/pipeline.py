@@ -103,7 +103,7 @@ class Pipeline:
 
     def _answer(self, compared: Plan | None, failed: Infeasible | None) -> Answer:
         problem, ranked = self.problem, self.ranked
-        table = self._shares_told()
+        table = self._with_best_shares()
         plans = tuple(evaluated.plan for evaluated in table)
         plain = () if failed else baselines(self.search, table)
         least_usd, least_s = lower_bounds_of(problem)
@@ -153,7 +153,7 @@ class Pipeline:
         """The numbers of the three plans."""
         return set() if self.trio is None else {pick.rank for pick in self.trio.picks}
 
-    def _shares_told(self) -> tuple[Evaluated, ...]:
+    def _with_best_shares(self) -> tuple[Evaluated, ...]:
         """The plans of the table, with how often each of them is the best."""
         plans = tuple(evaluated.plan for evaluated in self.table)
         shares = best_shares(plans, self.problem.limits, self.problem.seed)

@@ -22,8 +22,8 @@ from recommender.planner.plan_builder import (
 SIMULATED = 12  # kinds of plans built, however few are shown
 KIND_PLANS = 4  # plans of one kind that are built until one keeps the limits
 TIE = 0.002  # goals closer than this are a tie: fewer machines win
-CURVE = 8  # plans of a curve that are told at most, unless a longer table is asked for
-TWINS = 0.02  # nobody chooses between plans of a frontier that are closer than this in cost or time
+CURVE = 8  # plans of a curve that are shown at most, unless a longer table is asked for
+MIN_DIFFERENCE = 0.02  # plans of a frontier closer than this in cost or time are not a choice
 # No plan of a frontier takes longer while another is shorter: prices and spot laws of this month
 # say little of the next.
 HORIZON_S = 30 * 86400.0
@@ -123,8 +123,8 @@ class Ranking:
             ),
             key=lambda each: (each.cost_usd, each.time_s),
         )
-        told = _most_apart(_worth_a_choice(built), max(self.top, CURVE))
-        return Ranked(self._labelled(told, built), 0, self._cheapest_on_demand(built))
+        listed = _representative(_distinct_plans(built), max(self.top, CURVE))
+        return Ranked(self._labelled(listed, built), 0, self._cheapest_on_demand(built))
 
     def _goal(self, evaluated: Evaluated) -> float:
         return goal_value_of(evaluated.plan, self.builder.limits)
@@ -180,24 +180,24 @@ def kind_of(builder: PlanBuilder, candidate: Candidate) -> Kind:
     return (types, round(float(np.log(gpus) / np.log(1.5))))
 
 
-def _worth_a_choice(built: list[Evaluated]) -> list[Evaluated]:
+def _distinct_plans(built: list[Evaluated]) -> list[Evaluated]:
     """Of plans from the cheapest on those that differ in cost and time, none beyond the horizon."""
     least_s = min((each.time_s for each in built), default=0.0)
     kept: list[Evaluated] = []
     group_usd = 0.0  # the cheapest of those that cost as much as the last one kept
     for each in built:
         last_s = kept[-1].time_s if kept else np.inf
-        if each.time_s > max(HORIZON_S, least_s) or each.time_s >= last_s * (1.0 - TWINS):
+        if each.time_s > max(HORIZON_S, least_s) or each.time_s >= last_s * (1.0 - MIN_DIFFERENCE):
             continue
-        if not kept or each.cost_usd > kept[-1].cost_usd * (1.0 + TWINS):
+        if not kept or each.cost_usd > kept[-1].cost_usd * (1.0 + MIN_DIFFERENCE):
             group_usd = each.cost_usd
             kept.append(each)
-        elif each.cost_usd <= group_usd * (1.0 + TWINS):
+        elif each.cost_usd <= group_usd * (1.0 + MIN_DIFFERENCE):
             kept[-1] = each  # as cheap, and faster
     return kept
 
 
-def _most_apart(curve: list[Evaluated], most: int) -> list[Evaluated]:
+def _representative(curve: list[Evaluated], most: int) -> list[Evaluated]:
     """So many plans of a curve: those go without which least of it is lost.
 
     What a plan adds to two others is the area that only it covers, in factors of cost and time.

@@ -26,8 +26,8 @@ from recommender.planner.single_type_search import QUICK, SHORT, Only
 from recommender.risk.run_statistics import quantiles
 
 SUGGESTED_MARGIN = 1.03  # a suggested limit is this much wider than what its plan needs on the day
-WIDENED_BY = 1.15  # and is widened by this factor while no plan keeps it
-WIDENED_MOST = 6  # times at most
+WIDENING = 1.15  # and is widened by this factor while no plan keeps it
+MAX_WIDENINGS = 6  # times at most
 NARROWER, CLOSE, CHECKED = 3.0, 1.08, 3  # then tightened to a third at most, so much at a time
 EITHER: tuple[Only, ...] = ("any", "on_demand")
 LEAST_SURE, SURE_STEP = 50, 5  # per cent: the chances tried where a surer one leaves no plan
@@ -47,7 +47,7 @@ class Relaxed:
 def each_relaxed(limits: Limits, search: PlanSearch) -> list[Relaxed]:
     """Each limit relaxed alone, if that makes a plan possible; the confidence comes last."""
     found = [relaxed(limit, limits, search) for limit, _ in limits.given(LIMITS)]
-    found.append(_less_sure(limits, search))
+    found.append(_lower_confidence(limits, search))
     return [each for each in found if each is not None]
 
 
@@ -58,18 +58,18 @@ def relaxed(
 
     If a short search finds none, a plan that is known to keep the other limits gives the start.
     """
-    met: list[Candidate] = []
+    found_plans: list[Candidate] = []
     if isinstance(limit, PathLimit | MeanLimit):
-        value, met = _needed(limit, limits, search)
+        value, found_plans = _needed(limit, limits, search)
     else:
         value = _least_rate(limit, limits, search)
     if value is None and known is not None and known.candidate is not None:
-        value, met = limit.of_plan(known.plan) * SUGGESTED_MARGIN, [known.candidate]
+        value, found_plans = limit.of_plan(known.plan) * SUGGESTED_MARGIN, [known.candidate]
     if value is None:
         return None
     if _first_of_several(limit, limits, search):
-        met = []
-    found = _widened(limit, value, limits, search, met)
+        found_plans = []
+    found = _widened(limit, value, limits, search, found_plans)
     if found is None:
         return None
     low, value, first = found
@@ -84,21 +84,21 @@ def relaxed(
 
 
 def _widened(
-    limit: Limit, value: float, limits: Limits, search: PlanSearch, met: Sequence[Candidate]
+    limit: Limit, value: float, limits: Limits, search: PlanSearch, found_plans: Sequence[Candidate]
 ) -> tuple[float, float, Evaluated] | None:
     """A value of one limit that leaves none, one that leaves a plan, from one that may, and it.
 
-    `met` are plans that need least of it.
+    `found_plans` are plans that need least of it.
     """
     low = limits.value(limit) or 0.0
-    for number in range(WIDENED_MOST):
+    for number in range(MAX_WIDENINGS):
         tried = limits.with_value(limit, value)
-        plan = _plan_within(limit, tried, search) or _first(met, tried, search)
+        plan = _plan_within(limit, tried, search) or _first(found_plans, tried, search)
         if plan is None and not number:
             plan = _searched(tried, search)
         if plan is not None:
             return low, value, plan
-        low, value = value, value * WIDENED_BY
+        low, value = value, value * WIDENING
     return None
 
 
@@ -122,7 +122,7 @@ def _narrowed_again(
     return value, plan
 
 
-def _less_sure(limits: Limits, search: PlanSearch) -> Relaxed | None:
+def _lower_confidence(limits: Limits, search: PlanSearch) -> Relaxed | None:
     """A plan that keeps all limits with a lower chance, as high as one can be."""
     sure, wider, best = limits.confidence, limits, None
     chances = [c / 100 for c in range(LEAST_SURE, 100, SURE_STEP) if c / 100 < sure]
@@ -222,13 +222,15 @@ def _needed(
         best = (
             best_of(search.single_type.search(aim, only, QUICK)) for aim in tried for only in EITHER
         )
-        met = [each for each in best if each is not None]
+        found_plans = [each for each in best if each is not None]
     else:
-        met = [each for aim in tried for each in search.single_type.by_estimate(aim)]
-    if not met:
+        found_plans = [each for aim in tried for each in search.single_type.by_estimate(aim)]
+    if not found_plans:
         return None, []
-    need = _needs(limit, free, met, search)
-    ordered = [met[i] for i in np.argsort(need, kind="stable").tolist() if np.isfinite(need[i])]
+    need = _needs(limit, free, found_plans, search)
+    ordered = [
+        found_plans[i] for i in np.argsort(need, kind="stable").tolist() if np.isfinite(need[i])
+    ]
     # What keeps the other limits on the paths of a search may miss them on those printed.
     sure = _first(ordered, free, search, TRIES)
     return (
@@ -239,25 +241,25 @@ def _needed(
 
 
 def _needs(
-    limit: PathLimit | MeanLimit, free: Limits, met: Sequence[Candidate], search: PlanSearch
+    limit: PathLimit | MeanLimit, free: Limits, found_plans: Sequence[Candidate], search: PlanSearch
 ) -> Floats:
     """What plans need of a limit to keep it and the others as often as asked; inf: never."""
     problem = search.problem
     space = replace(problem.space(problem.single_type_sites), limits=free)
-    need = np.full(len(met), np.inf)
-    for index in sorted({each.site for each in met}):
-        mine = [number for number, each in enumerate(met) if each.site == index]
-        need[mine] = _needs_at(space, index, [met[number] for number in mine], limit)
+    need = np.full(len(found_plans), np.inf)
+    for index in sorted({each.site for each in found_plans}):
+        mine = [number for number, each in enumerate(found_plans) if each.site == index]
+        need[mine] = _needs_at(space, index, [found_plans[number] for number in mine], limit)
     return need
 
 
 def _needs_at(
-    space: Space, index: int, met: Sequence[Candidate], limit: PathLimit | MeanLimit
+    space: Space, index: int, found_plans: Sequence[Candidate], limit: PathLimit | MeanLimit
 ) -> Floats:
     """Needs of plans at one site, shape (plans,); followed before, so not simulated again."""
-    rows, plans = plans_of(met)
+    rows, plans = plans_of(found_plans)
     inputs, _ = path_inputs_of(space, space.sites[index].only(rows), plans)
-    inputs = inputs.earlier(np.array([each.early_s for each in met]))
+    inputs = inputs.earlier(np.array([each.early_s for each in found_plans]))
     followed = as_followed(space, inputs).without_fallback_bound(plans.fallback >= 0)
     found = space.cache.outcomes(followed, space.limits.deadline_s)
     kept, sure = limits_kept(space.limits, found), space.limits.confidence
@@ -275,7 +277,7 @@ def _least_rate(limit: Limit, limits: Limits, search: PlanSearch) -> float | Non
         return None
     best = min(found, key=ranking_key)
     low, high = limits.value(limit) or 0.0, search.builder.build(best).plan.max_usd_per_hour
-    for _ in range(WIDENED_MOST):
+    for _ in range(MAX_WIDENINGS):
         middle = (low * high) ** 0.5
         if search.single_type.by_estimate(free.with_value(limit, middle)):
             high = middle

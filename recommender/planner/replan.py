@@ -41,8 +41,8 @@ from recommender.risk.spot_capacity import CLASS_CAPACITY, RunningCapacity
 from recommender.simulation.paths import SimulatedRuns, simulate
 from recommender.simulation.summary import kept
 
-MOVED = 0.05  # relative change from which on a price has moved
-MOVE_AMONG = 20  # plans among which the one to move to is looked for
+MIN_PRICE_CHANGE = 0.05  # relative change from which on a price has moved
+MAX_CANDIDATES = 20  # plans among which the one to move to is looked for
 _GB, _HOUR_S = 1e9, 3600.0
 _NOT_ALL = 1.0 - 1e-6  # a job of which all is done needs no plan
 
@@ -77,7 +77,7 @@ def replan(
 
 
 @dataclass(frozen=True)
-class _Left:
+class _Option:
     """An option, and what happened on each of its paths from now on."""
 
     evaluated: Evaluated
@@ -115,7 +115,7 @@ class _Running:
         stay = self._stay()
         pipeline = Pipeline(
             self._problem(replace(self.progress, done_share=self.progress.done_share - share)),
-            MOVE_AMONG,
+            MAX_CANDIDATES,
             watch=self.watch,
         )
         move = self._move(pipeline)
@@ -137,7 +137,7 @@ class _Running:
         """What is left of the job where nothing is lost."""
         return self._problem(self.progress)
 
-    def _stay(self) -> _Left:
+    def _stay(self) -> _Option:
         """The plan's own machines, there and training."""
         problem, plan = self.problem, self.plan
         sites = self._sites()
@@ -156,7 +156,7 @@ class _Running:
         start_s = float(inputs.changeover_s[0])
         due_s = None if deadline_s is None else deadline_s + start_s
         sample = simulate(inputs, due_s, PRINTED, problem.seed, RunningCapacity())
-        return _left(problem, evaluated, _without_start(inputs, sample), 0.0)
+        return _option(problem, evaluated, _without_start(inputs, sample), 0.0)
 
     def _sites(self) -> SitePools:
         """The places of the plan as the catalog has them now, its fallback among them."""
@@ -177,7 +177,7 @@ class _Running:
             return -1
         return int(np.abs(found.count - fallback.machines[0].count).argmin())
 
-    def _move(self, pipeline: Pipeline) -> _Left | None:
+    def _move(self, pipeline: Pipeline) -> _Option | None:
         """The best plan on other machines, its checkpoint brought there."""
         others = [each for each in pipeline.table if _rented(each.plan) != _rented(self.plan)]
         if not others:
@@ -186,7 +186,7 @@ class _Running:
         sample = simulate(
             best.inputs, pipeline.problem.limits.deadline_s, PRINTED, pipeline.problem.seed
         )
-        return _left(pipeline.problem, best, sample, self._transfer_usd(best.plan))
+        return _option(pipeline.problem, best, sample, self._transfer_usd(best.plan))
 
     def _transfer_usd(self, to: Plan) -> float:
         """Egress of one checkpoint to where other machines are."""
@@ -197,7 +197,7 @@ class _Running:
             price = usd_per_gb(facts, here.provider, here.region, there.region)
         return self.job.checkpoint_bytes / _GB * price
 
-    def _keeps(self, left: _Left) -> bool:
+    def _keeps(self, left: _Option) -> bool:
         limits = self.problem.limits
         rates = limits.given(RATE_LIMITS)
         within = all(limit.of_plan(left.evaluated.plan) <= most for limit, most in rates)
@@ -205,8 +205,8 @@ class _Running:
 
     def _judged(
         self,
-        stay: _Left,
-        move: _Left | None,
+        stay: _Option,
+        move: _Option | None,
         lost_s: float,
         before: Catalog | None,
         binding: tuple[str, ...],
@@ -219,10 +219,10 @@ class _Running:
                 "stay", self._keeps(stay), stay.remaining(), None, None, 0.0, 0.0, 0.0, 0.0, 0.0,
                 prices, binding,
             )  # fmt: skip
-        told, other = stay.remaining(), move.remaining()
+        staying, other = stay.remaining(), move.remaining()
         moving = self._moving(move, lost_s)
-        saved_usd = told.cost.mean - other.cost.mean
-        saved_s = told.time.p50 - other.time.p50
+        saved_usd = staying.cost.mean - other.cost.mean
+        saved_s = staying.time.p50 - other.time.p50
         net = saved_usd - moving.effort_usd
         if self.limits.goal == "time":
             net += WAIT_USD * saved_s / _HOUR_S
@@ -230,7 +230,7 @@ class _Running:
         return Replan(
             verdict="move" if moves else "stay",
             kept=True,  # the search gives no other plan
-            stay=told,
+            stay=staying,
             move=other,
             moving=moving,
             saved_usd=saved_usd,
@@ -241,7 +241,7 @@ class _Running:
             prices=prices,
         )
 
-    def _moving(self, move: _Left, lost_s: float) -> MovingCost:
+    def _moving(self, move: _Option, lost_s: float) -> MovingCost:
         plan, inputs = move.evaluated.plan, move.evaluated.inputs
         wait_s = _first_wait_s(inputs, self.problem.limits.deadline_s)
         start_s, usd_per_s = float(inputs.changeover_s[0]), plan.usd_per_hour / _HOUR_S
@@ -261,11 +261,11 @@ class _Running:
         )
 
 
-def _left(problem: Problem, evaluated: Evaluated, sample: SimulatedRuns, usd: float) -> _Left:
+def _option(problem: Problem, evaluated: Evaluated, sample: SimulatedRuns, usd: float) -> _Option:
     """What the paths come to, some USD paid once."""
     sample = replace(sample, cost_usd=sample.cost_usd + usd, expected_usd=sample.expected_usd + usd)
     _, together = kept(sample, problem.limits, evaluated.plan.max_usd_per_hour)
-    return _Left(
+    return _Option(
         evaluated, sample.cost_usd, sample.expected_usd, sample.time_s, float(together.mean())
     )
 
@@ -314,9 +314,9 @@ def _pool(problem: Problem, m: Machines, listed: Sequence[Site], move_after_s: f
     key = (m.provider, m.instance_type)
     if key not in problem.offers.kinds.of:
         raise UsageError(f"{m.instance_type} is none of the machines that the answer was allowed")
-    patience_s = move_after_s if len(rows) > 1 else 0.0
+    move_after_s = move_after_s if len(rows) > 1 else 0.0
     kind, machine = problem.offers.kinds.of[key], problem.catalog.instance_types[key]
-    return Pool(rows, m.market == "spot", kind, machine, patience_s)
+    return Pool(rows, m.market == "spot", kind, machine, move_after_s)
 
 
 def _row(catalog: Catalog, m: Machines, place: tuple[str, str]) -> int | None:
@@ -328,12 +328,12 @@ def _row(catalog: Catalog, m: Machines, place: tuple[str, str]) -> int | None:
 
 
 def moved_prices(plan: Plan, facts: Facts, before: Facts | None) -> tuple[PriceMove, ...]:
-    """Locations of a plan whose price moved by at least `MOVED` since a catalog or the plan."""
+    """Locations of a plan whose price changed by `MIN_PRICE_CHANGE` since a catalog or the plan."""
     found = []
     for m, place, usd in _priced_places(plan):
         was, now = _listed(before, m, place), _listed(facts, m, place)
         was = usd if was is None else was
-        if now is None or abs(now / was - 1.0) >= MOVED:
+        if now is None or abs(now / was - 1.0) >= MIN_PRICE_CHANGE:
             found.append(PriceMove(m.instance_type, m.market, *place, was, now))
     return tuple(found)
 

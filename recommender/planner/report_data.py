@@ -27,9 +27,9 @@ from recommender.risk.monte_carlo import simulate_paths
 from recommender.risk.path_inputs import PathInputs
 from recommender.risk.run_statistics import Outcomes
 
-MOST_FOLLOWED = 150  # plans next to those of the table: 1.4 kB each in a page
-TOLD = 12  # plans whose single runs are told
-SWUNG = 8  # plans that what may be otherwise is tried on
+MAX_OTHER_PLANS = 150  # plans next to those of the table: 1.4 kB each in a page
+MAX_TIMELINES = 12  # plans whose single runs are shown
+MAX_SWINGS = 8  # plans that are compared if a figure is different
 OTHER_DEADLINES = (0.5, 0.7, 1.5, 2.5)  # of the deadline asked
 BETWEEN = 5  # deadlines between the fastest and the cheapest plan, where none is asked
 
@@ -37,7 +37,7 @@ Key = tuple[object, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Met:
+class FoundPlan:
     """A candidate and the limits under which it was found."""
 
     candidate: Candidate
@@ -69,16 +69,18 @@ def report_data(
     """
     limits = search.problem.limits
     _search_other_limits(search)
-    known = {_looks(search, Met(each.candidate, limits)) for each in table}
+    known = {_visible_key(search, FoundPlan(each.candidate, limits)) for each in table}
     others = _distinct(search, known)
     shown = [_shown(search, each, "table", i) for i, each in enumerate(table, 1)]
     shown += [_shown(search, each, "baseline", i) for i, each in enumerate(baselines, 1)]
-    chosen = nearest_to_frontier(others, MOST_FOLLOWED)
-    followed = _followed(search, chosen)
+    chosen = nearest_to_frontier(others, MAX_OTHER_PLANS)
+    followed = _simulated_plans(search, chosen)
     return ReportData(
         followed=(*shown, *followed),
         timelines=_timelines(search, table, shown) if told else (),
-        swings=swings(search.problem, table[:SWUNG], lead) if told and lead <= SWUNG else (),
+        swings=swings(search.problem, table[:MAX_SWINGS], lead)
+        if told and lead <= MAX_SWINGS
+        else (),
         runs=PRINTED,
         seed=search.problem.seed,
     )
@@ -91,7 +93,7 @@ def _timelines(
     limits, seed = search.problem.limits, search.problem.seed
     return tuple(
         each
-        for i, (evaluated, plan) in enumerate(zip(table[:TOLD], shown, strict=False), 1)
+        for i, (evaluated, plan) in enumerate(zip(table[:MAX_TIMELINES], shown, strict=False), 1)
         for each in timelines(evaluated, i, limits.deadline_s, seed, np.array(plan.cost_usd))
     )
 
@@ -110,54 +112,58 @@ def _other_deadlines(search: PlanSearch) -> list[float]:
     due_s = search.problem.limits.deadline_s
     if due_s is not None:
         return [share * due_s for share in OTHER_DEADLINES]
-    times = [met.candidate.time_s for met in _met(search)]
+    times = [found_plan.candidate.time_s for found_plan in _found_plans(search)]
     if not times:
         return []
     rungs: list[float] = np.geomspace(min(times), max(times), BETWEEN + 2)[1:-1].tolist()
     return rungs
 
 
-def _met(search: PlanSearch) -> Iterator[Met]:
+def _found_plans(search: PlanSearch) -> Iterator[FoundPlan]:
     """All plans that the searches kept, each once."""
-    found: dict[Key, Met] = {}
+    found: dict[Key, FoundPlan] = {}
     states = [(search.problem.limits, search.best)]
     states += [(limits, kept.state) for (limits, _), kept in search.single_type.kept.items()]
     for limits, state in states:
         for candidate in state.incumbents.values():
-            met = Met(candidate, limits)
-            found.setdefault(met.key, met)
+            found_plan = FoundPlan(candidate, limits)
+            found.setdefault(found_plan.key, found_plan)
     yield from found.values()
 
 
-def _looks(search: PlanSearch, met: Met) -> Key:
+def _visible_key(search: PlanSearch, found_plan: FoundPlan) -> Key:
     """What a reader tells plans apart by: machines and their first places, not the places behind.
 
     Failover lists of several lengths are tried; of plans that look alike the cheapest is kept.
     """
-    first = tuple(pool.rows[0] for pool in search.builder.pools_of(met.candidate))
-    c = met.candidate
-    return (first, c.counts, c.checkpoint_path, c.fallback, met.due_s)
+    first = tuple(pool.rows[0] for pool in search.builder.pools_of(found_plan.candidate))
+    c = found_plan.candidate
+    return (first, c.counts, c.checkpoint_path, c.fallback, found_plan.due_s)
 
 
-def _distinct(search: PlanSearch, known: set[Key]) -> list[Met]:
+def _distinct(search: PlanSearch, known: set[Key]) -> list[FoundPlan]:
     """The cheapest of each kind of plan that looks like no plan of the table."""
-    found: dict[Key, Met] = {}
-    for met in sorted(_met(search), key=lambda met: met.candidate.cost_usd):
-        found.setdefault(_looks(search, met), met)
-    return [met for looks, met in found.items() if looks not in known]
+    found: dict[Key, FoundPlan] = {}
+    for found_plan in sorted(
+        _found_plans(search), key=lambda found_plan: found_plan.candidate.cost_usd
+    ):
+        found.setdefault(_visible_key(search, found_plan), found_plan)
+    return [found_plan for looks, found_plan in found.items() if looks not in known]
 
 
-def nearest_to_frontier(plans: Sequence[Met], most: int) -> list[Met]:
+def nearest_to_frontier(plans: Sequence[FoundPlan], most: int) -> list[FoundPlan]:
     """Plans in layers: the frontier, then the frontier of the rest, and so on."""
-    left = sorted(plans, key=lambda met: (met.candidate.cost_usd, met.candidate.time_s))
-    kept: list[Met] = []
+    left = sorted(
+        plans, key=lambda found_plan: (found_plan.candidate.cost_usd, found_plan.candidate.time_s)
+    )
+    kept: list[FoundPlan] = []
     while left and len(kept) < most:
         best_s = np.inf
-        layer: list[Met] = []
-        rest: list[Met] = []
-        for met in left:
-            (layer if met.candidate.time_s < best_s else rest).append(met)
-            best_s = min(best_s, met.candidate.time_s)
+        layer: list[FoundPlan] = []
+        rest: list[FoundPlan] = []
+        for found_plan in left:
+            (layer if found_plan.candidate.time_s < best_s else rest).append(found_plan)
+            best_s = min(best_s, found_plan.candidate.time_s)
         kept, left = kept + layer, rest
     return kept[:most]
 
@@ -186,20 +192,25 @@ def _shown(search: PlanSearch, each: Evaluated, kind: FollowedKind, number: int)
     )
 
 
-def _followed(search: PlanSearch, chosen: Sequence[Met]) -> list[FollowedPlan]:
+def _simulated_plans(search: PlanSearch, chosen: Sequence[FoundPlan]) -> list[FollowedPlan]:
     """Plans of some search on the paths of that search; those of one deadline simulated at once."""
-    details = [search.builder.under(met.limits).details(met.candidate) for met in chosen]
+    details = [
+        search.builder.under(found_plan.limits).details(found_plan.candidate)
+        for found_plan in chosen
+    ]
     plans: dict[int, FollowedPlan] = {}
-    for due_s in dict.fromkeys(met.due_s for met in chosen):
-        rows = [row for row, met in enumerate(chosen) if met.due_s == due_s]
+    for due_s in dict.fromkeys(found_plan.due_s for found_plan in chosen):
+        rows = [row for row, found_plan in enumerate(chosen) if found_plan.due_s == due_s]
         inputs = PathInputs.joined([details[row].inputs for row in rows])
         found = search.problem.outcome_cache.outcomes(inputs, due_s)
         for place, row in enumerate(rows):
-            plans[row] = _followed_plan(chosen[row], details[row], found, place)
+            plans[row] = _simulated_plan(chosen[row], details[row], found, place)
     return [plan for _, plan in sorted(plans.items())]
 
 
-def _followed_plan(met: Met, details: PlanDetails, found: Outcomes, row: int) -> FollowedPlan:
+def _simulated_plan(
+    found_plan: FoundPlan, details: PlanDetails, found: Outcomes, row: int
+) -> FollowedPlan:
     """A plan and one row of outcomes."""
     cost, time = found.cost_usd[row], found.time_s[row]
     return FollowedPlan(
@@ -207,9 +218,9 @@ def _followed_plan(met: Met, details: PlanDetails, found: Outcomes, row: int) ->
         number=0,
         machines=details.machines,
         fallback=details.fallback_machines,
-        fallback_due_s=met.due_s,
+        fallback_due_s=found_plan.due_s,
         regions=_regions(details),
-        checkpoint_path=CHECKPOINT_PATHS[met.candidate.checkpoint_path],
+        checkpoint_path=CHECKPOINT_PATHS[found_plan.candidate.checkpoint_path],
         usd_per_hour=details.usd_per_hour,
         gpus=sum(m.count * m.gpus for m in details.machines),
         cost=spread_of(cost, float(found.expected_usd[row])),

@@ -21,7 +21,7 @@ from recommender.planner.single_type_search import BASELINE, SingleTypeSearch
 NEAR_BEST = 0.25  # above the best goal: what quoted prices may still make the first of a table
 PATHS_SLACK = 0.05  # kept above the best, for the error of the paths of a search
 PATHS_ERROR = 0.02  # share by which a goal on these paths may be off, about
-BUILT_MOST = 8  # plans of a search built until one proves to be the best, or within the horizon
+MAX_BUILT = 8  # plans of a search built until one proves to be the best, or within the horizon
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class PlanSearch:
         if aim == "cost" and first.time_s > HORIZON_S:
             sooner = self.single_type.without_fallbacks(within_horizon(limits))
             within = sorted(sooner.incumbents.values(), key=ranking_key)
-            built = map(self.builder.build, within[:BUILT_MOST])
+            built = map(self.builder.build, within[:MAX_BUILT])
             return next((each for each in built if each.time_s <= HORIZON_S), first)
         return self.builder.build(first.candidate)
 
@@ -100,7 +100,7 @@ def within_horizon(limits: Limits) -> Limits:
 
 def _as_printed(state: SearchState, builder: PlanBuilder) -> SearchState:
     """A search on few paths, what may be its best with the figures that are printed."""
-    near = sorted(state.incumbents.values(), key=ranking_key)[:BUILT_MOST]
+    near = sorted(state.incumbents.values(), key=ranking_key)[:MAX_BUILT]
     near = [each for each in near if each.goal_value <= state.best_goal * (1.0 + PATHS_ERROR)]
     built = [builder.build(each) for each in near]
     printed = {

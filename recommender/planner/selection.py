@@ -81,5 +81,5 @@ def _curve(search: PlanSearch) -> list[Candidate]:
                 found.append(without_fallbacks(under, cap=QUICK))
         if max(times) > HORIZON_S:  # the cheapest of all may take a year
             found.append(without_fallbacks(within_horizon(limits), cap=QUICK))
-    met = {key: each for state in found for key, each in state.incumbents.items()}
-    return list(unbeaten(met.values(), lambda each: (each.cost_usd, each.time_s)))
+    seen = {key: each for state in found for key, each in state.incumbents.items()}
+    return list(unbeaten(seen.values(), lambda each: (each.cost_usd, each.time_s)))

@@ -23,10 +23,10 @@ from recommender.planner.single_type_search import BASELINE
 from recommender.text import duration, usd
 
 TIGHTER, LOOSER = 0.6, 1.5
-WORTH = 0.01  # a change of the answer below this share is not worth a line
+MIN_CHANGE = 0.01  # a change of the answer below this share is not worth a line
 HOUR_S = 3600.0
-CUT = 3.0  # times the median: a deadline for who will not wait for the unlucky runs
-NONE_KEEPS = "no plan meets it"
+TAIL_DEADLINE = 3.0  # times the median: a deadline for who will not wait for the unlucky runs
+NO_PLAN = "no plan meets it"
 TRIES = 12  # plans simulated again until one keeps another limit
 
 
@@ -49,7 +49,7 @@ def tail_cut(search: PlanSearch, lead: Plan) -> tuple[SensitivityStep, ...]:
     if limits.deadline_s is not None or not time.has_tail:
         return ()
     past = search.problem.progress
-    due_s = rounded_up(DEADLINE, math.ceil(CUT * time.p50 / HOUR_S) * HOUR_S, past)
+    due_s = rounded_up(DEADLINE, math.ceil(TAIL_DEADLINE * time.p50 / HOUR_S) * HOUR_S, past)
     found = search.replan(replace(limits, deadline_s=due_s, objective="cost"))
     if found is None:
         return ()
@@ -110,7 +110,7 @@ def _tighter(
         best = mine
     if best is None:
         gave_up = state.exhausted and not state.incumbents
-        return [] if gave_up else [SensitivityStep(words, NONE_KEEPS, None)]
+        return [] if gave_up else [SensitivityStep(words, NO_PLAN, None)]
     if alike(best, first.plan):
         return [SensitivityStep(words, SAME_PLAN, None)]
     return [SensitivityStep(words, _effect(best, first.plan), best)]
@@ -175,24 +175,26 @@ def alike(plan: Plan, first: Plan) -> bool:
     """Whether the cost and time of two plans are practically equal."""
     money = plan.estimate.cost.mean / first.estimate.cost.mean - 1.0
     time = plan.estimate.time.p50 / first.estimate.time.p50 - 1.0
-    return abs(money) < WORTH and abs(time) < WORTH
+    return abs(money) < MIN_CHANGE and abs(time) < MIN_CHANGE
 
 
 def _better(plan: Plan, first: Plan, limits: Limits) -> bool:
     """Whether the goal gains enough to be worth a line."""
-    return goal_value_of(plan, limits) < goal_value_of(first, limits) * (1.0 - WORTH)
+    return goal_value_of(plan, limits) < goal_value_of(first, limits) * (1.0 - MIN_CHANGE)
 
 
 def _effect(plan: Plan, first: Plan) -> str:
     seconds = plan.estimate.time.p50 - first.estimate.time.p50
     clock = f"{duration(abs(seconds))} {'sooner' if seconds < 0 else 'later'}"
-    if abs(seconds) < WORTH * first.estimate.time.p50:
+    if abs(seconds) < MIN_CHANGE * first.estimate.time.p50:
         clock = "the same time"
     return f"{_dollars(plan, first)}, {clock}"
 
 
 def _dollars(plan: Plan, first: Plan) -> str:
     money = plan.estimate.cost.mean - first.estimate.cost.mean
-    if abs(money) < WORTH * first.estimate.cost.mean:  # of near-ties, fewer machines lead a table
+    if (
+        abs(money) < MIN_CHANGE * first.estimate.cost.mean
+    ):  # of near-ties, fewer machines lead a table
         return "the same cost"
     return f"saves {usd(-money)} USD" if money < 0 else f"costs {usd(money)} USD more"

@@ -17,17 +17,18 @@ from recommender.catalogs.frozen import dataclass
 from recommender.market.sites import SitePools
 from recommender.optimize.columns import clusters_by_estimate, promising_clusters
 from recommender.optimize.master_program import MasterProgram, master_program
-from recommender.optimize.search import SingleQueue, judge_first, search_singles, single_queue
+from recommender.optimize.search import SingleQueue, search_singles, simulate_ranked, single_queue
 from recommender.optimize.search_state import Candidate, SearchState, Watch
 from recommender.optimize.space import Entries, Masks, Space
 from recommender.plan.limits import Limits
 from recommender.planner.problem import Problem
 from recommender.planner.ranking import KNEE
 
-JUDGED = 12  # clusters that the master program puts first, judged before the exact search
-JUDGED_MOST = 40  # where none of them keeps the limits
-HARD = 600  # plans followed for the answer itself, beyond which searches under other limits are cut
-HARD_PLANS = 200  # to so many plans each
+RANKED_FIRST = 12  # clusters ranked first by the master program: simulated before the exact search
+RANKED_FIRST_MOST = 40  # if none of them keeps the limits
+# If the answer itself took more plans than this, searches under other limits simulate fewer.
+MAX_PLANS_UNCAPPED = 600
+CAPPED_PLANS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +158,7 @@ class SingleTypeSearch:
         They are selected on the search paths, within their error; the printed paths decide.
         """
         quick = QUICK.plans
-        state = SearchState(slack=0.0, max_plans=quick, plans_followed=quick)  # none on the printed
+        state = SearchState(slack=0.0, max_plans=quick, printed_plans=quick)  # none on the printed
         space = replace(self.problem.space(self.problem.single_type_sites), limits=limits)
         self._judge_by_estimate(space, None, state, surest)
         return [each.candidate for each in state.waiting if not each.beaten]
@@ -171,8 +172,8 @@ class SingleTypeSearch:
 
     def _max_plans(self, cap: SearchCap) -> int:
         """Where the problem's own search had to follow many plans, those next to it do less."""
-        hard = self.own.plans_evaluated > HARD
-        return min(cap.plans, HARD_PLANS) if hard else cap.plans
+        capped = self.own.plans_evaluated > MAX_PLANS_UNCAPPED
+        return min(cap.plans, CAPPED_PLANS) if capped else cap.plans
 
     def _masks(self, only: Only) -> Masks:
         gpus = self.problem.columns.gpus
@@ -251,12 +252,13 @@ class SingleTypeSearch:
         step_s = self.problem.step_s[:, : space.limits.max_machines]
         first = clusters_by_estimate(space, step_s, masks, surest)
         best, next_best = (
-            list(chain(*some)) for some in (first[:JUDGED], first[JUDGED:JUDGED_MOST])
+            list(chain(*some))
+            for some in (first[:RANKED_FIRST], first[RANKED_FIRST:RANKED_FIRST_MOST])
         )
         state.max_plans += SHORT.plans
-        judge_first(space, best, state)
+        simulate_ranked(space, best, state)
         if not state.incumbents and not any(each.kept for each in state.waiting):
-            judge_first(space, next_best, state)
+            simulate_ranked(space, next_best, state)
 
     def _judged_first(
         self, space: Space, program: MasterProgram, masks: Masks, state: SearchState
@@ -267,14 +269,14 @@ class SingleTypeSearch:
         wait for is the surest, though seldom what its estimates put first.
         """
         allowed = [c for c in program.first if masks[c.site][list(c.entries)].all()]
-        judge_first(space, allowed[:JUDGED], state)
-        done = JUDGED if state.incumbents else JUDGED_MOST
-        judge_first(space, allowed[JUDGED:done], state)
+        simulate_ranked(space, allowed[:RANKED_FIRST], state)
+        done = RANKED_FIRST if state.incumbents else RANKED_FIRST_MOST
+        simulate_ranked(space, allowed[RANKED_FIRST:done], state)
         judged = allowed[:done]
         if not state.incumbents:
             spot = [site.entries.spot for site in space.sites]
             sure = [c for c in allowed[done:] if not spot[c.site][list(c.entries)].any()]
-            judge_first(space, sure, state)
+            simulate_ranked(space, sure, state)
             judged += sure
         singles = [c for c in judged if len(c.entries) == 1]
         return [(c.site, c.entries[0], c.counts[0]) for c in singles]

@@ -25,7 +25,7 @@ from recommender.risk.path_inputs import PathInputs
 from recommender.risk.run_statistics import quantiles, trimmed_mean
 
 PATHS = 512
-WITHIN = 1.645  # standard deviations on either side of nine tenths of a normal law
+Z_90 = 1.645  # standard deviations on either side of nine tenths of a normal law
 REACH, FACTORS = 3.0, 9  # factors tried from 1/3 to 3; an odd number, so that 1 is one of them
 LEAST = 1e-3  # a swing of the cost and the time below this is none
 
@@ -67,7 +67,7 @@ def _figures(lead: Evaluated) -> Iterator[Figure]:
     """Speed, prices and the spot law of the plan that leads."""
     plan, estimate = lead.plan, lead.plan.estimate
     gpus = {m.gpu for m in plan.machines}
-    spread = float(np.exp(WITHIN * estimate.speed_sigma))
+    spread = float(np.exp(Z_90 * estimate.speed_sigma))
     yield Figure(
         f"speed of {_names(gpus)}", "its middle 90 %", 1.0 / spread, spread,
         lambda other: bool(gpus & {m.gpu for m in other.machines}), _speed,
@@ -86,7 +86,7 @@ def _figures(lead: Evaluated) -> Iterator[Figure]:
 
 def _of_spot(lead: Evaluated, spot: set[str]) -> Iterator[Figure]:
     sigma = max(lead.plan.estimate.price_sigma, 0.05)
-    drift = float(np.exp(WITHIN * sigma))
+    drift = float(np.exp(Z_90 * sigma))
     gpus = {m.gpu for m in lead.plan.machines if m.market == "spot"}
 
     def same_type(other: Plan) -> bool:

@@ -15,7 +15,7 @@ from recommender.catalogs.frozen import dataclass
 from recommender.plan.report_data import Doing, Segment, Timeline
 from recommender.planner.plan_builder import Evaluated
 from recommender.planner.problem import PRINTED
-from recommender.risk.monte_carlo import Ended, simulate_to_the_end
+from recommender.risk.monte_carlo import PathEnds, simulate_to_the_end
 from recommender.risk.path_inputs import PathInputs
 from recommender.risk.spot_capacity import Runs
 
@@ -42,7 +42,7 @@ def timelines(
     return tuple(made)
 
 
-def time_of(ended: Ended) -> Floats:
+def time_of(ended: PathEnds) -> Floats:
     """Seconds from the request to the end of each path of the first plan, shape (paths,)."""
     end = ended.end
     total: Floats = (end.stop_s + end.delay_s + end.rest_s + ended.queued)[0]
@@ -55,7 +55,7 @@ class _Path:
 
     inputs: PathInputs  # one row
     runs: Runs
-    ended: Ended
+    ended: PathEnds
     path: int
 
     def timeline(self, number: int, luck: str, share: float, cost_usd: float) -> Timeline:
@@ -126,8 +126,8 @@ class _Path:
     def _kept_s(self, cycle: int) -> float:
         """Seconds of an interrupted run whose work is kept, saves included."""
         gained = self.runs.durable[cycle + 1, 0, self.path] - self.runs.durable[cycle, 0, self.path]
-        if self.runs.alone is not None:
-            gained = gained - self.runs.alone.work[cycle + 1, 0, self.path]
+        if self.runs.on_demand_part is not None:
+            gained = gained - self.runs.on_demand_part.work[cycle + 1, 0, self.path]
         interval = float(self.inputs.interval_s[0])
         return max(float(gained), 0.0) * (interval + float(self.inputs.stall_s[0])) / interval
 

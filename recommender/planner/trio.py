@@ -1,7 +1,7 @@
 """What an answer leads with: the sensible plan, the cheapest, and the fastest or the safest.
 
-All three stand in the table; without limits they are points of the cost-time curve. What is told
-in full is the plan that leads: who acts on the first line rents what the launch line starts.
+All three are in the table; without limits they are points of the cost-time curve. The leading plan
+is the one with the launch command, so that the first line and the command name the same machines.
 """
 
 from collections.abc import Sequence
@@ -23,12 +23,12 @@ from recommender.planner.ranking import Ranked, kind_of
 from recommender.planner.search import PlanSearch
 from recommender.planner.trio_candidates import plans_to_choose
 
-ALIKE = 0.05  # plans that cost so much more at most, all counted, are as sensible
-TIMES_LEAST = 3.0  # a plan that costs so many times the least, all counted, is no choice by value
-SAME_MONEY = 0.02  # nobody chooses between plans whose costs are closer than this
-# What an hour sooner is worth at most, where nobody says: two people who do nothing but wait.
-HASTE_USD = 2.0 * HOUR_USD
-AS_SURE = 0.02  # chances told are right to a point, each of two (docs/research/risk.md)
+AS_SENSIBLE = 0.05  # plans that cost so much more at most, all counted, are as sensible
+MAX_COST_FACTOR = 3.0  # of the least total cost: above it a plan is not a choice by value
+SAME_COST = 0.02  # costs closer than this are not a reason to choose
+# The most that an hour is worth if nothing is stated: two people who do nothing but wait.
+URGENT_HOUR_USD = 2.0 * HOUR_USD
+CHANCE_TOLERANCE = 0.02  # printed chances are right to a point, each of two (docs/research/risk.md)
 SAME_CHANCE = 0.005  # chances that are printed alike, in whole points
 
 
@@ -42,7 +42,7 @@ class TrioPlans:
     third_role: Role
     fastest: Evaluated  # at any price
     kinds: tuple[Evaluated, ...]  # the best of each kind by value, the best first
-    rival: Evaluated | None  # the cheapest of those that are as sensible, of another kind
+    other_choice: Evaluated | None  # the cheapest of those that are as sensible, of another kind
 
     def numbered(self, table: Sequence[Evaluated], limits: Limits) -> Trio:
         """The trio by the numbers of a table that holds all three."""
@@ -61,7 +61,7 @@ class TrioPlans:
             ),
             cheapest=pick("cheapest", self.cheapest),
             third=replace(pick(self.third_role, self.third), faster=faster),
-            asked=_asked(limits),
+            asked=_lead_role(limits),
         )
 
     def _as_sensible(self, table: Sequence[Evaluated], limits: Limits) -> tuple[int, ...]:
@@ -69,7 +69,7 @@ class TrioPlans:
 
         Well founded and no dearer all counted: with another seed they might stand in its place.
         """
-        most = _near(self.sensible, limits)
+        most = _max_total_usd(self.sensible, limits)
         return tuple(
             rank
             for rank, each in enumerate(table, 1)
@@ -78,9 +78,9 @@ class TrioPlans:
 
     def _faster(self, rank: int) -> Faster | None:
         """What is faster still than the third, by the printed figures."""
-        told, other = self.third.plan.estimate, self.fastest.plan.estimate
-        less_s = told.time.p50 - other.time.p50
-        return Faster(rank, other.cost.mean - told.cost.mean, less_s) if less_s > 0.0 else None
+        listed, other = self.third.plan.estimate, self.fastest.plan.estimate
+        less_s = listed.time.p50 - other.time.p50
+        return Faster(rank, other.cost.mean - listed.cost.mean, less_s) if less_s > 0.0 else None
 
 
 def choose_trio(search: PlanSearch, ranked: Ranked) -> TrioPlans | None:
@@ -93,7 +93,9 @@ def choose_trio(search: PlanSearch, ranked: Ranked) -> TrioPlans | None:
     best = shown[0] if shown and shown[0].candidate in keeping else None
     fastest = best if best and limits.goal == "time" else _fastest(plans)
     sensible, third_role = _sensible(plans, limits), _third_role(limits)
-    near = [each for each in plans if _is_as_sensible(each, _near(sensible, limits), limits)]
+    as_sensible = [
+        each for each in plans if _is_as_sensible(each, _max_total_usd(sensible, limits), limits)
+    ]
     return TrioPlans(
         sensible=sensible,
         cheapest=best if best and limits.goal == "cost" else _cheapest(plans, limits),
@@ -101,24 +103,26 @@ def choose_trio(search: PlanSearch, ranked: Ranked) -> TrioPlans | None:
         third_role=third_role,
         fastest=fastest,
         kinds=_kinds(search, plans, limits) if limits.by_value else (),
-        rival=_rival(search, near, sensible),
+        other_choice=_other_choice(search, as_sensible, sensible),
     )
 
 
-def _rival(search: PlanSearch, near: Sequence[Evaluated], sensible: Evaluated) -> Evaluated | None:
+def _other_choice(
+    search: PlanSearch, as_sensible: Sequence[Evaluated], sensible: Evaluated
+) -> Evaluated | None:
     """A tie that is a choice: with other simulated runs it might lead."""
     mine = kind_of(search.builder, sensible.candidate)
-    others = (each for each in near if kind_of(search.builder, each.candidate) != mine)
+    others = (each for each in as_sensible if kind_of(search.builder, each.candidate) != mine)
     return min(others, key=lambda each: each.cost_usd, default=None)
 
 
 def _kinds(search: PlanSearch, plans: Sequence[Evaluated], limits: Limits) -> tuple[Evaluated, ...]:
     """The plan of each kind that is worth most; none that nobody would take beside the first."""
-    ordered = sorted(plans, key=lambda each: _whole(each, limits))
-    most = TIMES_LEAST * _whole(ordered[0], limits)
+    ordered = sorted(plans, key=lambda each: _total_usd(each, limits))
+    most = MAX_COST_FACTOR * _total_usd(ordered[0], limits)
     found: dict[object, Evaluated] = {}
     for each in ordered:
-        if _whole(each, limits) <= most:
+        if _total_usd(each, limits) <= most:
             found.setdefault(kind_of(search.builder, each.candidate), each)
     return tuple(found.values())
 
@@ -130,18 +134,18 @@ def table_of(found: TrioPlans | None, ranked: Ranked, limits: Limits) -> tuple[E
     chosen = found.kinds[: len(ranked.plans)] if limits.by_value else ranked.plans
     labelled = {each.candidate: each for each in ranked.plans}
     plans: dict[Candidate, Evaluated] = {}
-    rival = () if found.rival is None else (found.rival,)
-    picked = (found.sensible, found.cheapest, found.third, *rival)
+    other_choice = () if found.other_choice is None else (found.other_choice,)
+    picked = (found.sensible, found.cheapest, found.third, *other_choice)
     for each in (*chosen, *ranked.plans[:1], *picked):
         known = labelled.get(each.candidate)
         plans.setdefault(each.candidate, known or each.against(ranked.on_demand))
-    told = list(plans.values())
+    listed = list(plans.values())
     if limits.by_value:
-        return tuple(sorted(told, key=lambda each: _whole(each, limits)))
-    return (*told[:1], *sorted(told[1:], key=lambda each: goal_value_of(each.plan, limits)))
+        return tuple(sorted(listed, key=lambda each: _total_usd(each, limits)))
+    return (*listed[:1], *sorted(listed[1:], key=lambda each: goal_value_of(each.plan, limits)))
 
 
-def _asked(limits: Limits) -> Role:
+def _lead_role(limits: Limits) -> Role:
     """What leads: what is sensible, or what an objective asks for."""
     if limits.objective == "time":
         return "fastest"
@@ -150,36 +154,38 @@ def _asked(limits: Limits) -> Role:
 
 def _sensible(plans: Sequence[Evaluated], limits: Limits) -> Evaluated:
     """The least of money, effort and waiting; of near-ties the cheapest that is well founded."""
-    most = min(_near(each, limits) for each in plans)
-    near = [each for each in plans if _whole(each, limits) <= most]
-    return _cheapest([each for each in near if _founded(each.plan)] or near, limits)
+    most = min(_max_total_usd(each, limits) for each in plans)
+    as_sensible = [each for each in plans if _total_usd(each, limits) <= most]
+    return _cheapest(
+        [each for each in as_sensible if _has_evidence(each.plan)] or as_sensible, limits
+    )
 
 
-def _whole(each: Evaluated, limits: Limits) -> float:
+def _total_usd(each: Evaluated, limits: Limits) -> float:
     """Money, effort and waiting together, in USD."""
-    return generalised_cost_usd(each.plan, in_a_hurry=limits.goal == "time")
+    return generalised_cost_usd(each.plan, urgent=limits.goal == "time")
 
 
-def _near(each: Evaluated, limits: Limits) -> float:
+def _max_total_usd(each: Evaluated, limits: Limits) -> float:
     """What a plan may cost, all counted, that is as sensible as this one."""
-    return _whole(each, limits) * (1.0 + ALIKE)
+    return _total_usd(each, limits) * (1.0 + AS_SENSIBLE)
 
 
 def _is_as_sensible(each: Evaluated, most: float, limits: Limits) -> bool:
     """Whether a plan is well founded and costs no more, all counted."""
-    return _founded(each.plan) and _whole(each, limits) <= most
+    return _has_evidence(each.plan) and _total_usd(each, limits) <= most
 
 
-def _founded(plan: Plan) -> bool:
+def _has_evidence(plan: Plan) -> bool:
     """Whether its speed and its prices are more than a guess."""
     return plan.evidence is None or plan.evidence.weakest not in ("guessed", "derived", "floor")
 
 
 def _cheapest(plans: Sequence[Evaluated], limits: Limits) -> Evaluated:
     """The least money; of plans that cost about the same the one that is least, all counted."""
-    most = min(each.cost_usd for each in plans) * (1.0 + SAME_MONEY)
+    most = min(each.cost_usd for each in plans) * (1.0 + SAME_COST)
     cheap = (each for each in plans if each.cost_usd <= most)
-    return min(cheap, key=lambda each: _whole(each, limits))
+    return min(cheap, key=lambda each: _total_usd(each, limits))
 
 
 def _third_role(limits: Limits) -> Role:
@@ -192,24 +198,28 @@ def _third(
     """The safest under a deadline, else the fastest: at any price only if that was asked for."""
     if limits.objective == "time":
         return fastest
-    return _safest(plans) if _third_role(limits) == "safest" else _hasty(plans, sensible)
+    return (
+        _safest(plans)
+        if _third_role(limits) == "safest"
+        else _fastest_worth_paying(plans, sensible)
+    )
 
 
-def _hasty(plans: Sequence[Evaluated], sensible: Evaluated) -> Evaluated:
-    """The fastest that people pay for: the least of money and `HASTE_USD` for each hour.
+def _fastest_worth_paying(plans: Sequence[Evaluated], sensible: Evaluated) -> Evaluated:
+    """The fastest that people pay for: the least of money and `URGENT_HOUR_USD` for each hour.
 
     So an hour that it saves against any plan costs no more than that; of near-ties the fastest.
     """
 
-    def whole(each: Evaluated) -> float:
-        return each.cost_usd + HASTE_USD * each.time_s / 3600.0
+    def urgent_usd(each: Evaluated) -> float:
+        return each.cost_usd + URGENT_HOUR_USD * each.time_s / 3600.0
 
-    sooner = [each for each in plans if _sooner_than(each, sensible)]
-    most = min(map(whole, sooner)) * (1.0 + ALIKE)
-    return _fastest([each for each in sooner if whole(each) <= most])
+    no_slower = [each for each in plans if _is_no_slower(each, sensible)]
+    most = min(map(urgent_usd, no_slower)) * (1.0 + AS_SENSIBLE)
+    return _fastest([each for each in no_slower if urgent_usd(each) <= most])
 
 
-def _sooner_than(one: Evaluated, other: Evaluated) -> bool:
+def _is_no_slower(one: Evaluated, other: Evaluated) -> bool:
     """Whether a plan is no slower as plans are ordered, nor in the median that is printed."""
     medians = one.plan.estimate.time.p50, other.plan.estimate.time.p50
     return one.time_s <= other.time_s and medians[0] <= medians[1]
@@ -233,7 +243,7 @@ def _safest(plans: Sequence[Evaluated]) -> Evaluated:
         return [each for each in plans if each.plan.estimate.chance >= best - less]
 
     def order(each: Evaluated) -> tuple[bool, float]:
-        return not _founded(each.plan), each.plan.estimate.cost.mean
+        return not _has_evidence(each.plan), each.plan.estimate.cost.mean
 
-    on_demand = [each for each in likely(AS_SURE) if is_on_demand_only(each.plan)]
+    on_demand = [each for each in likely(CHANCE_TOLERANCE) if is_on_demand_only(each.plan)]
     return min(on_demand or likely(SAME_CHANCE), key=order)

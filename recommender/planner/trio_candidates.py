@@ -6,25 +6,25 @@ from dataclasses import replace
 from recommender.optimize.search_state import Candidate, SearchState, ranking_key
 from recommender.plan.effort import screened_cost_usd
 from recommender.plan.limits import Limits
-from recommender.planner.baselines import rivals
+from recommender.planner.baselines import best_of_each_kind
 from recommender.planner.plan_builder import Evaluated, keeps
 from recommender.planner.ranking import HORIZON_S, kind_of
 from recommender.planner.search import PlanSearch, within_horizon
 from recommender.planner.single_type_search import BASELINE, Only, SearchCap
 
 TIMES_FASTEST = (2.5, 8.0, 25.0)  # times the fastest: the cheapest plan within each is looked at
-OF_CHEAPEST = 0.4  # of what 95 % of the runs of the cheapest plan keep: the same for one machine
-MORE_MONEY = 0.2  # beyond the cheapest such machine: others are looked at up to this share
-CHEAPEST_WITHIN = SearchCap(100)  # plans followed for each
-SOME = 4  # kinds looked at for the cheapest
-SURE = 0.98  # chance from which on nobody asks for more
+SHARE_OF_P95 = 0.4  # of what 95 % of the runs of the cheapest plan keep: the same for one machine
+COST_SLACK = 0.2  # beyond the cheapest such machine: others are looked at up to this share
+SHORT_SEARCH = SearchCap(100)  # plans followed for each
+KINDS = 4  # kinds looked at for the cheapest
+HIGH_CHANCE = 0.98  # chance from which on nobody asks for more
 ONE_ON_DEMAND: tuple[Only, ...] = ("one GPU on demand", "on_demand")
 
 
 def plans_to_choose(search: PlanSearch, shown: Sequence[Evaluated]) -> list[Evaluated]:
     """All plans that were simulated and keep the limits; those of the table have labels."""
     known = dict(search.builder.built) | {each.candidate: each for each in shown}
-    others = (_slower if search.problem.limits.goal == "time" else _sooner)(search, shown)
+    others = (_slower if search.problem.limits.goal == "time" else _faster)(search, shown)
     for candidate in (*reference_candidates(search), *others):
         known.setdefault(candidate, search.builder.build(candidate))
     limits = search.problem.limits
@@ -46,23 +46,23 @@ def reference_candidates(search: PlanSearch) -> list[Candidate]:
     searched = [state for state in (*single, on_demand, search.single_type.own) if state.incumbents]
     return [
         *(state.best_candidate() for state in single if state.incumbents),
-        *(rival.candidate for *_, rival in rivals(search)),
+        *(rival.candidate for *_, rival in best_of_each_kind(search)),
         *(_best_by_value(search, state) for state in searched),
     ]
 
 
 def _best_by_value(search: PlanSearch, state: SearchState) -> Candidate:
     """The plan of a search that costs least with a person's work and waiting."""
-    return min(state.incumbents.values(), key=lambda each: _whole_usd(search, each))
+    return min(state.incumbents.values(), key=lambda each: _total_usd(search, each))
 
 
-def _whole_usd(search: PlanSearch, candidate: Candidate) -> float:
+def _total_usd(search: PlanSearch, candidate: Candidate) -> float:
     """Money, a person's work and waiting, by what the search knows of a plan."""
     pools, machines = search.builder.pools_of(candidate), sum(candidate.counts)
     gpus = sum(n * p.type.gpus for n, p in zip(candidate.counts, pools, strict=True))
     spot = any(pool.spot for pool in pools)
-    in_a_hurry = search.problem.limits.goal == "time"
-    return screened_cost_usd(candidate.cost_usd, candidate.time_s, gpus, machines, spot, in_a_hurry)
+    urgent = search.problem.limits.goal == "time"
+    return screened_cost_usd(candidate.cost_usd, candidate.time_s, gpus, machines, spot, urgent)
 
 
 def _within_horizon(plans: list[Evaluated]) -> list[Evaluated]:
@@ -70,7 +70,7 @@ def _within_horizon(plans: list[Evaluated]) -> list[Evaluated]:
     return [each for each in plans if each.plan.estimate.time.trimmed_mean <= HORIZON_S] or plans
 
 
-def _sooner(search: PlanSearch, shown: Sequence[Evaluated]) -> list[Candidate]:
+def _faster(search: PlanSearch, shown: Sequence[Evaluated]) -> list[Candidate]:
     """Where money is saved: single machines that are clearly sooner than the cheapest plan.
 
     Otherwise the paths of the search would decide whether one that costs little more is met. The
@@ -79,18 +79,20 @@ def _sooner(search: PlanSearch, shown: Sequence[Evaluated]) -> list[Candidate]:
     limits = search.problem.limits
     if not shown or limits.objective == "cost":
         return []
-    due_s = shown[0].plan.estimate.time.p95 * OF_CHEAPEST
+    due_s = shown[0].plan.estimate.time.p95 * SHARE_OF_P95
     under = replace(limits, max_machines=1, deadline_s=due_s, objective="cost")
-    state = search.single_type.without_fallbacks(under, cap=CHEAPEST_WITHIN, slack=MORE_MONEY)
-    ordered = sorted(state.incumbents.values(), key=lambda each: _whole_usd(search, each))
-    return [*_firsts_of_kinds(search, ordered), *_surer(search, limits)]
+    state = search.single_type.without_fallbacks(under, cap=SHORT_SEARCH, slack=COST_SLACK)
+    ordered = sorted(state.incumbents.values(), key=lambda each: _total_usd(search, each))
+    return [*_first_of_each_kind(search, ordered), *_safest_on_demand(search, limits)]
 
 
-def _surer(search: PlanSearch, limits: Limits) -> list[Candidate]:
+def _safest_on_demand(search: PlanSearch, limits: Limits) -> list[Candidate]:
     """The cheapest plan on demand that is as good as sure to be in time: the safest may be it."""
-    if limits.deadline_s is None or limits.confidence >= SURE:
+    if limits.deadline_s is None or limits.confidence >= HIGH_CHANCE:
         return []
-    state = search.single_type.search(replace(limits, confidence=SURE), "on_demand", BASELINE)
+    state = search.single_type.search(
+        replace(limits, confidence=HIGH_CHANCE), "on_demand", BASELINE
+    )
     return [state.best_candidate()] if state.incumbents else []
 
 
@@ -103,25 +105,28 @@ def _slower(search: PlanSearch, shown: Sequence[Evaluated]) -> list[Candidate]:
     for times in TIMES_FASTEST:
         due_s = shown[0].time_s * times
         if limits.deadline_s is None or due_s < limits.deadline_s:
-            found += [_within(search, asked, due_s) for asked in (limits, one)]
-    return [*(each for each in found if each is not None), *_lasting(search, limits)]
+            found += [_cheapest_within(search, asked, due_s) for asked in (limits, one)]
+    return [
+        *(each for each in found if each is not None),
+        *_cheapest_within_horizon(search, limits),
+    ]
 
 
-def _lasting(search: PlanSearch, limits: Limits) -> list[Candidate]:
+def _cheapest_within_horizon(search: PlanSearch, limits: Limits) -> list[Candidate]:
     """The cheapest of some kinds within the horizon: the cheapest of all may take a year."""
-    state = search.single_type.without_fallbacks(within_horizon(limits), cap=CHEAPEST_WITHIN)
-    return _firsts_of_kinds(search, sorted(state.incumbents.values(), key=ranking_key))
+    state = search.single_type.without_fallbacks(within_horizon(limits), cap=SHORT_SEARCH)
+    return _first_of_each_kind(search, sorted(state.incumbents.values(), key=ranking_key))
 
 
-def _firsts_of_kinds(search: PlanSearch, ordered: Sequence[Candidate]) -> list[Candidate]:
+def _first_of_each_kind(search: PlanSearch, ordered: Sequence[Candidate]) -> list[Candidate]:
     """The first of each of some kinds, in their order."""
     firsts: dict[object, Candidate] = {}
     for each in ordered:
         firsts.setdefault(kind_of(search.builder, each), each)
-    return list(firsts.values())[:SOME]
+    return list(firsts.values())[:KINDS]
 
 
-def _within(search: PlanSearch, limits: Limits, due_s: float) -> Candidate | None:
+def _cheapest_within(search: PlanSearch, limits: Limits, due_s: float) -> Candidate | None:
     under = replace(limits, deadline_s=due_s, objective="cost")
-    state = search.single_type.without_fallbacks(under, cap=CHEAPEST_WITHIN)
+    state = search.single_type.without_fallbacks(under, cap=SHORT_SEARCH)
     return state.best_candidate() if state.incumbents else None

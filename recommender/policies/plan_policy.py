@@ -30,7 +30,7 @@ from recommender.policies.optimal import expected_usd
 from recommender.policies.policy_table import NEVER, PolicyTable, first_cheapest, policy_table
 from recommender.policies.state import NONE, ON_DEMAND, SPOT, ModePrices, Task
 from recommender.policies.thresholds import SAFETY_NET, TwoThresholds, rule_usd
-from recommender.risk.fallback import EVEN_SPEED
+from recommender.risk.fallback import AS_FAST
 from recommender.risk.laws import logistic
 from recommender.risk.path_inputs import PathInputs
 from recommender.risk.random_numbers import MAX_LISTED_ZONES
@@ -80,7 +80,7 @@ def why_no_policy(j: PathInputs, deadline_s: float | None) -> str | None:
     speed = float(j.fallback_speed[0])
     if speed <= 0.0:
         return "the plan waits for spot and has no on-demand fallback"
-    if speed < EVEN_SPEED:
+    if speed < AS_FAST:
         return (
             f"its fallback is {100.0 * speed:.0f} % as fast as the spot cluster, "
             "which the model cannot express"

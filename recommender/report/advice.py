@@ -159,8 +159,8 @@ def spot_sentence(plan: Plan) -> str:
     if all(m.market != "spot" for m in plan.machines):
         return ""
     others = _next_in_line(plan)
-    patience_s = plan.move_after_s
-    wait = f"after {fmt.duration(patience_s)} without spot in its zone, " if patience_s else ""
+    move_after_s = plan.move_after_s
+    wait = f"after {fmt.duration(move_after_s)} without spot in its zone, " if move_after_s else ""
     after = f"; {wait}failover to {', then '.join(others[:3])}" if others else ""
     more = f" and {len(others) - 3} more" if len(others) > 3 else ""
     return f"interrupted {_times(plan.estimate.interruptions)}{after}{more}"

@@ -18,7 +18,7 @@ from recommender.risk.planes import at, before, row
 
 
 @dataclass(frozen=True, slots=True)
-class Alone:
+class OnDemandPart:
     """The on-demand part alone before each run trains; shape (cycles, plans, paths)."""
 
     left: Singles  # moment at which the spot part left
@@ -35,7 +35,9 @@ def pace(p: PathInputs) -> Floats:
     return p.elastic_share * p.interval_s / (p.interval_s + p.stall_s)
 
 
-def train_alone(p: PathInputs, starts: Singles, lengths: Singles, waits: Singles) -> Alone:
+def on_demand_part_of(
+    p: PathInputs, starts: Singles, lengths: Singles, waits: Singles
+) -> OnDemandPart:
     """Compute what the on-demand part does around every run."""
     ends, left = starts + lengths, starts - waits
     back = starts + np.minimum(lengths, row(p.boot_s))
@@ -54,7 +56,7 @@ def train_alone(p: PathInputs, starts: Singles, lengths: Singles, waits: Singles
     np.maximum(restarts, np.float32(0.0), out=restarts)
     restarts += joined * row(p.resize_s)
     capacity = whole + row(p.elastic_share) * part
-    return Alone(left, starts, begins, back, work, before(capacity), before(restarts))
+    return OnDemandPart(left, starts, begins, back, work, before(capacity), before(restarts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,29 +68,31 @@ class Share:
     restarts_s: Floats
 
 
-def share_until(p: PathInputs, alone: Alone, run: Ints, stop_s: Floats, repeats: Floats) -> Share:
+def share_until(
+    p: PathInputs, part: OnDemandPart, run: Ints, stop_s: Floats, repeats: Floats
+) -> Share:
     """The work until a moment in a run or in the wait before it, with repeats of the drawn runs.
 
     `run` are the places of the runs (`Runs.places`).
     """
     first, drawn = p.changeover_s[:, None], 1.0 + repeats
-    begins, back, start = at(alone.begins, run), at(alone.back, run), at(alone.starts, run)
+    begins, back, start = at(part.begins, run), at(part.back, run), at(part.starts, run)
     until_s = np.where(repeats > 0.0, back, np.minimum(stop_s, back))
-    work = at(before(alone.work), run) + pace(p)[:, None] * np.maximum(until_s - begins, 0.0)
-    left = np.maximum(at(alone.left, run), first)
-    capacity = at(alone.capacity, run) + p.elastic_share[:, None] * np.maximum(until_s - left, 0.0)
+    work = at(before(part.work), run) + pace(p)[:, None] * np.maximum(until_s - begins, 0.0)
+    left = np.maximum(at(part.left, run), first)
+    capacity = at(part.capacity, run) + p.elastic_share[:, None] * np.maximum(until_s - left, 0.0)
     whole = np.maximum(stop_s - np.maximum(start + p.boot_s[:, None], first), 0.0)
     whole = np.where(repeats > 0.0, 0.0, whole)
-    restarts = at(alone.restarts, run) + np.minimum(whole, (p.changeover_s - p.boot_s)[:, None])
+    restarts = at(part.restarts, run) + np.minimum(whole, (p.changeover_s - p.boot_s)[:, None])
     return Share(work * drawn, (capacity + whole) * drawn, restarts * drawn)
 
 
-def end_while_alone(p: PathInputs, alone: Alone, last: Ints, left: Floats) -> Floats:
+def end_on_demand(p: PathInputs, part: OnDemandPart, last: Ints, left: Floats) -> Floats:
     """When the on-demand part finishes the last work; `left` is at most 0 at `back`.
 
     `last` are the places of the last runs.
     """
-    return at(alone.back, last) + left / np.maximum(pace(p)[:, None], 1e-9)
+    return at(part.back, last) + left / np.maximum(pace(p)[:, None], 1e-9)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +103,8 @@ class HandOver:
     durable: Floats
 
 
-def hand_over_while_alone(
-    p: PathInputs, alone: Alone, run: Ints, mark: Floats, durable: Floats
+def hand_over_from_on_demand(
+    p: PathInputs, part: OnDemandPart, run: Ints, mark: Floats, durable: Floats
 ) -> HandOver:
     """When f·t - P(t) reaches its threshold before a run trains; `durable` is P at that time.
 
@@ -108,11 +112,11 @@ def hand_over_while_alone(
     spot part has booted, and is constant while the whole cluster restarts.
     """
     speed, rate = p.fallback_speed[:, None], pace(p)[:, None]
-    back, work = at(alone.back, run), at(alone.work, run)
+    back, work = at(part.back, run), at(part.work, run)
     late = (mark + durable) / np.maximum(speed, 1e-9)
     early = (mark + durable - work) / np.maximum(speed, 1e-9)
     between = back + speed * (late - back) / np.maximum(speed - rate, 1e-9)
-    rising = (work > 0.0) & (between >= at(alone.begins, run))
+    rising = (work > 0.0) & (between >= at(part.begins, run))
     stop = np.where(late >= back, late, np.where(rising, between, early))
     safe = np.where(rising, durable + rate * (between - back), durable - work)
     return HandOver(np.maximum(stop, 0.0), np.where(late >= back, durable, safe))

@@ -4,7 +4,7 @@ import numpy as np
 
 from recommender.arrays import Floats, Ints, Singles
 from recommender.catalogs.frozen import dataclass
-from recommender.risk.elastic import hand_over_while_alone
+from recommender.risk.elastic import hand_over_from_on_demand
 from recommender.risk.on_demand_wait import wait_s
 from recommender.risk.path_inputs import PathInputs
 from recommender.risk.planes import at, before, first, row
@@ -14,10 +14,10 @@ from recommender.risk.spot_capacity import Runs
 # A round over the listed places until none has given machines: about a minute for each request
 # that fails, and one for the plan to be made again (assumed).
 ROUND_S_PER_PLACE = 60.0
-EVEN_SPEED = 0.95  # of the spot cluster, from which on a fallback counts as fast as it
+AS_FAST = 0.95  # of the spot cluster, from which on a fallback counts as fast as it
 
 
-def patience_of(places: int) -> float:
+def failover_round_s(places: int) -> float:
     """Seconds until a scheduler has found that none of its locations has spot."""
     return ROUND_S_PER_PLACE * (places + 1)
 
@@ -48,7 +48,7 @@ class FirstClusterEnd:
     repeats: Floats  # how often the sampled runs were repeated; 0 where they were enough
 
 
-def drawn_pace(start_s: Floats, durable: Floats) -> tuple[Floats, Floats]:
+def repeated_pace(start_s: Floats, durable: Floats) -> tuple[Floats, Floats]:
     """Seconds and work before the last drawn run; longer jobs repeat the drawn runs."""
     elapsed = np.maximum(start_s, 1.0)
     return elapsed, np.maximum(durable, 1e-4 * elapsed)
@@ -65,21 +65,21 @@ def apply_fallback_rule(
     again: Floats,
     queued: Floats,
     sample: RandomNumbers,
-    patience_s: float | None = None,
+    max_outage_s: float | None = None,
 ) -> FirstClusterEnd:
     """Find where each path leaves its first cluster: at its end, or when the fallback takes over.
 
-    With `patience_s` the remaining time does not matter: the fallback takes over as soon as spot
+    With `max_outage_s` the remaining time does not matter: the fallback takes over as soon as spot
     has been away that long.
     """
     nothing = np.zeros_like(time)
     plain = FirstClusterEnd(last, use, np.maximum(-use, 0.0), time, nothing, nothing, work, again)
     if deadline_s is None or not np.any(p.fallback_speed > 0.0):
         return plain
-    if patience_s is None:
+    if max_outage_s is None:
         crossed = _crossing(p, deadline_s - queued, work, runs, again)
     else:
-        crossed = _first_outage(patience_s, time, runs)
+        crossed = _first_outage(max_outage_s, time, runs)
     run, start, stop, durable, repeated = crossed
     handed_over = (p.fallback_speed[:, None] > 0.0) & (stop < time)
     speed = np.maximum(p.fallback_speed[:, None], 1e-9)
@@ -129,14 +129,14 @@ def _crossing(
     trains = np.where(gap <= speed * cycle, flat, steep)
     kept = durable + np.maximum(trains, 0.0) * pace
     stop = np.maximum(start + ready + trains, 0.0)
-    if runs.alone is not None:
-        taken = hand_over_while_alone(p, runs.alone, place, mark, durable)
+    if runs.on_demand_part is not None:
+        taken = hand_over_from_on_demand(p, runs.on_demand_part, place, mark, durable)
         early = (gap < 0.0) & (p.elastic_share[:, None] > 0.0)
         stop, kept = np.where(early, taken.stop_s, stop), np.where(early, taken.durable, kept)
     beyond = ~rings & (again > 0.0)
     repeated = np.zeros_like(stop)
     if beyond.any():
-        elapsed, done = drawn_pace(start, durable)
+        elapsed, done = repeated_pace(start, durable)
         left = mark - (speed * start - durable)
         most = np.maximum(left / np.maximum(speed * elapsed - done, 1e-9), 0.0)
         repeated = np.where(beyond, most, 0.0)
@@ -146,16 +146,16 @@ def _crossing(
 
 
 def _first_outage(
-    patience_s: float, time: Floats, runs: Runs
+    max_outage_s: float, time: Floats, runs: Runs
 ) -> tuple[Ints, Floats, Floats, Floats, Floats]:
     """The first wait for spot that outlasts the patience, and its end; as `_crossing` returns it.
 
     Paths that outlast the draws meet none beyond them.
     """
-    run, outlasts = first(runs.of_plans(runs.waits) > np.float32(patience_s))
+    run, outlasts = first(runs.of_plans(runs.waits) > np.float32(max_outage_s))
     place = runs.places(run)
     start, durable = at(runs.starts, place), at(runs.durable, place)
-    stop = np.where(outlasts, start - at(runs.waits, place) + patience_s, np.inf)
+    stop = np.where(outlasts, start - at(runs.waits, place) + max_outage_s, np.inf)
     return run, start, np.where(stop < time, stop, time), durable, np.zeros_like(time)
 
 

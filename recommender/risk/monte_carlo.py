@@ -24,14 +24,14 @@ import numpy as np
 
 from recommender.arrays import Bools, Floats, Ints
 from recommender.catalogs.frozen import dataclass
-from recommender.risk.elastic import Alone, end_while_alone, share_until
+from recommender.risk.elastic import OnDemandPart, end_on_demand, share_until
 from recommender.risk.fallback import (
     FirstClusterEnd,
     apply_fallback_rule,
-    drawn_pace,
     least_bill_with_fallback,
     queue_s,
     ready_s,
+    repeated_pace,
 )
 from recommender.risk.path_inputs import PathInputs, Paths
 from recommender.risk.planes import at, first
@@ -168,14 +168,16 @@ def simulate_sample(
     deadline_s: float | None,
     sample: RandomNumbers,
     capacity: Capacity,
-    patience_s: float | None = None,
+    max_outage_s: float | None = None,
 ) -> tuple[Paths, Bools]:
     """Simulate plans on one sample of random numbers; also return which paths had enough cycles.
 
     Those paths would be the same with more cycles. Arrays have shape (plans, paths). With
-    `patience_s` the fallback takes over when spot has been away that long, whatever the time.
+    `max_outage_s` the fallback takes over when spot has been away that long, whatever the time.
     """
-    return _followed(p, deadline_s, sample, simulate_runs(p, sample, capacity), patience_s)
+    return _simulate_drawn_runs(
+        p, deadline_s, sample, simulate_runs(p, sample, capacity), max_outage_s
+    )
 
 
 def simulate_with_known_speed(
@@ -187,8 +189,8 @@ def simulate_with_known_speed(
     runs = simulate_runs(plan, sample)
     sure = replace(plan, speed_sigma=np.zeros(1))
     return (
-        _followed(plan, deadline_s, sample, runs)[0],
-        _followed(sure, deadline_s, sample, runs)[0],
+        _simulate_drawn_runs(plan, deadline_s, sample, runs)[0],
+        _simulate_drawn_runs(sure, deadline_s, sample, runs)[0],
     )
 
 
@@ -196,10 +198,10 @@ def simulate_other_rules(
     plan: PathInputs,
     deadline_s: float | None,
     paths: int,
-    patience_s: float,
+    max_outage_s: float,
     seed: int = SEED,
 ) -> tuple[Paths, Paths]:
-    """Simulate one plan whose fallback takes over once spot has been away for `patience_s`.
+    """Simulate one plan whose fallback takes over once spot has been away for `max_outage_s`.
 
     It is also simulated without any fallback, on the same runs.
     """
@@ -208,13 +210,13 @@ def simulate_other_rules(
     runs = simulate_runs(plan, sample)
     never = replace(plan, fallback_speed=np.zeros(1))
     return (
-        _followed(plan, deadline_s, sample, runs, patience_s)[0],
-        _followed(never, deadline_s, sample, runs)[0],
+        _simulate_drawn_runs(plan, deadline_s, sample, runs, max_outage_s)[0],
+        _simulate_drawn_runs(never, deadline_s, sample, runs)[0],
     )
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class PathEnds:
     """Where each path of some plans ends; shape (plans, paths)."""
 
     work: Floats  # of the job, at the path's speed
@@ -226,37 +228,37 @@ class Ended:
 
 def simulate_to_the_end(
     plans: PathInputs, deadline_s: float | None, paths: int, seed: int = SEED
-) -> tuple[Runs, Ended]:
+) -> tuple[Runs, PathEnds]:
     """Simulate the events, but not the bill, of plans with the same number of cycles."""
     sample = random_numbers(paths, int(cycles_needed(plans, deadline_s).max()), seed)
     runs = simulate_runs(plans, sample)
-    return runs, _ended(plans, deadline_s, sample, runs)
+    return runs, _path_ends(plans, deadline_s, sample, runs)
 
 
-def _followed(
+def _simulate_drawn_runs(
     p: PathInputs,
     deadline_s: float | None,
     sample: RandomNumbers,
     runs: Runs,
-    patience_s: float | None = None,
+    max_outage_s: float | None = None,
 ) -> tuple[Paths, Bools]:
     """Plans on runs that are drawn, and which paths had cycles enough.
 
-    With `patience_s` the fallback takes over when spot has been away for so long, whatever the
+    With `max_outage_s` the fallback takes over when spot has been away for so long, whatever the
     time.
     """
-    ended = _ended(p, deadline_s, sample, runs, patience_s)
+    ended = _path_ends(p, deadline_s, sample, runs, max_outage_s)
     least = least_bill_with_fallback(p, ended.work, runs, ended.last)
     return _account(p, ended, runs, least, sample), ended.finished
 
 
-def _ended(
+def _path_ends(
     p: PathInputs,
     deadline_s: float | None,
     sample: RandomNumbers,
     runs: Runs,
-    patience_s: float | None = None,
-) -> Ended:
+    max_outage_s: float | None = None,
+) -> PathEnds:
     """Where plans end on runs that are drawn."""
     work = p.work_s[:, None] * time_factors(p.speed_sigma[:, None], sample.speed)
     done = runs.durable + runs.most_work >= work[runs.plans].astype(np.float32)[None]
@@ -268,17 +270,17 @@ def _ended(
     intervals = np.floor(np.maximum(left - 1e-3, 0.0) / p.interval_s[:, None])
     use = left + p.stall_s[:, None] * intervals
     use += ready_s(p, runs, place)
-    if runs.alone is not None:
+    if runs.on_demand_part is not None:
         # An elastic job can end while the spot part is away, even before the last run starts.
-        end_s = end_while_alone(p, runs.alone, place, left) - start
+        end_s = end_on_demand(p, runs.on_demand_part, place, left) - start
         use = np.where((left <= 0.0) & (p.elastic_share[:, None] > 0.0), end_s, use)
     use, again = _extrapolate(start, durable, left, finished, use)
     time = start + use
     queued = queue_s(p.at_once, p.wait_s, sample)
     end = apply_fallback_rule(
-        p, deadline_s, work, runs, last, time, use, again, queued, sample, patience_s
+        p, deadline_s, work, runs, last, time, use, again, queued, sample, max_outage_s
     )
-    return Ended(work, last, finished, end, queued)
+    return PathEnds(work, last, finished, end, queued)
 
 
 def _extrapolate(
@@ -291,13 +293,13 @@ def _extrapolate(
     """
     if finished.all():
         return use, np.zeros_like(use)
-    elapsed, done = drawn_pace(start, durable)
+    elapsed, done = repeated_pace(start, durable)
     again = np.maximum(left, 0.0) / done
     return np.where(finished, use, again * elapsed), np.where(finished, 0.0, again)
 
 
 def _account(
-    p: PathInputs, ended: Ended, runs: Runs, least: Floats, sample: RandomNumbers
+    p: PathInputs, ended: PathEnds, runs: Runs, least: Floats, sample: RandomNumbers
 ) -> Paths:
     """Time, bill and where the time went."""
     work, end, queued = ended.work, ended.end, ended.queued
@@ -340,7 +342,11 @@ def _account(
         work_s=work,
         lost_work_s=_lost_work(p, end, up - np.minimum(p.changeover_s[:, None], up), up > 0.0),
     )
-    return paths if runs.alone is None else _with_part(p, runs.alone, place, end, paths)
+    return (
+        paths
+        if runs.on_demand_part is None
+        else _with_part(p, runs.on_demand_part, place, end, paths)
+    )
 
 
 def _lost_work(p: PathInputs, end: FirstClusterEnd, capacity: Floats, began: Bools) -> Floats:
@@ -354,10 +360,10 @@ def _lost_work(p: PathInputs, end: FirstClusterEnd, capacity: Floats, began: Boo
 
 
 def _with_part(
-    p: PathInputs, alone: Alone, place: Ints, end: FirstClusterEnd, paths: Paths
+    p: PathInputs, on_demand_part: OnDemandPart, place: Ints, end: FirstClusterEnd, paths: Paths
 ) -> Paths:
     """Paths with what elastic clusters did while their spot part was away."""
-    part = share_until(p, alone, place, end.stop_s, end.repeats)
+    part = share_until(p, on_demand_part, place, end.stop_s, end.repeats)
     alone_s = part.work / np.maximum(p.elastic_share[:, None], 1e-9)
     lost = _lost_work(p, end, part.capacity, end.stop_s > 0.0)
 

@@ -85,7 +85,7 @@ class OutcomeCache:
             self.known[keys[row]] = found.of(row)
         return found
 
-    def not_met(self, inputs: PathInputs, deadline_s: float | None) -> Bools:
+    def not_cached(self, inputs: PathInputs, deadline_s: float | None) -> Bools:
         """Which plans are not yet in the cache."""
         return np.array([key not in self.known for key in _keys(inputs, deadline_s)], dtype=bool)
 

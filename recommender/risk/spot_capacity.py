@@ -12,7 +12,7 @@ import numpy as np
 
 from recommender.arrays import Bools, Floats, Ints, Singles
 from recommender.catalogs.frozen import dataclass
-from recommender.risk.elastic import Alone, train_alone
+from recommender.risk.elastic import OnDemandPart, on_demand_part_of
 from recommender.risk.laws import OUTAGE_FAMILY, RUN_FAMILY, RunLaw, logistic
 from recommender.risk.move_after import moves_until, stays
 from recommender.risk.on_demand_wait import wait_s
@@ -155,7 +155,7 @@ class Runs:
     waits: Singles
     waited: Singles  # before the run and all earlier ones
     moves: Singles | None  # to other places until then; None: at every interruption
-    alone: Alone | None  # None: no cluster of the batch is elastic
+    on_demand_part: OnDemandPart | None  # None: no cluster of the batch is elastic
     billed_before: Singles  # spot time charged for the runs before it
     billed_if_interrupted: Singles  # and for it, if it is interrupted
 
@@ -193,15 +193,15 @@ def simulate_runs(
     usable = np.maximum(lengths - row(p.changeover_s), np.float32(0.0))
     kept, live = _progress(p, usable, sample)
     durable = before(kept)
-    alone = None
+    on_demand_part = None
     if np.any(p.elastic_share > 0.0):
-        alone = train_alone(p, starts, lengths, waits)
-        durable += until(alone.work)
+        on_demand_part = on_demand_part_of(p, starts, lengths, waits)
+        durable += until(on_demand_part.work)
     bill = _bill(p, lengths)
     return Runs(
         cluster, p, starts, lengths, usable, durable, live, waits, waited,
         moves_until(p, waits) if np.any(p.move_after_s > 0.0) else None,
-        alone, before(bill), bill,
+        on_demand_part, before(bill), bill,
     )  # fmt: skip
 
 

@@ -43,11 +43,11 @@ def simulate(
     seed: int,
     capacity: Capacity = CLASS_CAPACITY,
     tick: ProgressCallback | None = None,
-    patience_s: float | None = None,
+    max_outage_s: float | None = None,
 ) -> SimulatedRuns:
     """Simulate one plan `runs` times; the same seed gives the same paths.
 
-    With `patience_s` the fallback takes over when spot has been away that long.
+    With `max_outage_s` the fallback takes over when spot has been away that long.
 
     The paths are those of `simulate_paths`, block by block. Few paths need all drawn runs, so all
     are first simulated through two thirds, and the rest of some blocks together.
@@ -58,7 +58,7 @@ def simulate(
     for begin in range(0, len(blocks), _TOGETHER):
         parts.append(
             _simulate_blocks(
-                inputs, deadline_s, blocks[begin : begin + _TOGETHER], capacity, patience_s
+                inputs, deadline_s, blocks[begin : begin + _TOGETHER], capacity, max_outage_s
             )
         )
         for paths, _ in blocks[begin : begin + _TOGETHER]:
@@ -82,7 +82,7 @@ def _simulate_blocks(
     deadline_s: float | None,
     blocks: Sequence[tuple[int, int]],
     capacity: Capacity,
-    patience_s: float | None,
+    max_outage_s: float | None,
 ) -> SimulatedRuns:
     """Some blocks (paths, seed): most of each in few cycles, the rest in all of them."""
     cycles = int(cycles_needed(inputs, deadline_s)[0])
@@ -90,7 +90,7 @@ def _simulate_blocks(
     parts, rest = [], []
     for paths, seed in blocks:
         sample = random_numbers(paths, few, seed)
-        simulated, settled = simulate_sample(inputs, deadline_s, sample, capacity, patience_s)
+        simulated, settled = simulate_sample(inputs, deadline_s, sample, capacity, max_outage_s)
         parts.append(_split_into_states(inputs, simulated))
         rest.append((sample, np.flatnonzero(~settled[0])))
     found = _concatenated(parts)
@@ -98,7 +98,7 @@ def _simulate_blocks(
     rows = np.concatenate([begin + late for begin, (_, late) in zip(begins, rest, strict=False)])
     if few < cycles and len(rows):
         more = extended(rest, cycles)
-        simulated, _ = simulate_sample(inputs, deadline_s, more, capacity, patience_s)
+        simulated, _ = simulate_sample(inputs, deadline_s, more, capacity, max_outage_s)
         again = _split_into_states(inputs, simulated)
         for field in fields(SimulatedRuns):
             getattr(found, field.name)[rows] = getattr(again, field.name)

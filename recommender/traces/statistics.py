@@ -83,9 +83,9 @@ def limits_of(value: float, replicates: Floats, units: int) -> Value:
     return Value(value, min(float(low), value), max(float(high), value))
 
 
-def student(freedom: int) -> float:
+def student(degrees_of_freedom: int) -> float:
     """The 97.5 % quantile of Student's t (expansion in 1/ν; Abramowitz and Stegun 26.7.5)."""
-    z, v = Z95, float(freedom)
+    z, v = Z95, float(degrees_of_freedom)
     return (
         z
         + (z**3 + z) / (4 * v)

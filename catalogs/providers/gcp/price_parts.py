@@ -230,29 +230,29 @@ def _by_region(parts: Iterable[Part], refused: list[Quarantined]) -> dict[Key, d
         for region in part.regions:
             found[part.key, region].append(part)
     prices: dict[Key, dict[str, float]] = defaultdict(dict)
-    for (key, region), rivals in found.items():
-        usd = _agreed(rivals)
+    for (key, region), best_of_each_kind in found.items():
+        usd = _agreed(best_of_each_kind)
         if usd is None:
-            refused += _doubled(region, rivals)
+            refused += _doubled(region, best_of_each_kind)
         else:
             prices[key][region] = usd
     return prices
 
 
-def _agreed(rivals: list[Part]) -> float | None:
+def _agreed(best_of_each_kind: list[Part]) -> float | None:
     """The one price in a region: a SKU of this region alone wins over one of many regions."""
     texts: dict[str, set[float]] = defaultdict(set)
-    for part in rivals:
+    for part in best_of_each_kind:
         texts[part.description].add(part.usd_per_hour)
     if any(len(prices) > 1 for prices in texts.values()):
         return None
-    own = [part for part in rivals if len(part.regions) == 1] or rivals
+    own = [part for part in best_of_each_kind if len(part.regions) == 1] or best_of_each_kind
     prices = {part.usd_per_hour for part in own}
     return prices.pop() if len(prices) == 1 else None
 
 
-def _doubled(region: str, rivals: list[Part]) -> Iterator[Quarantined]:
-    for part in rivals:
+def _doubled(region: str, best_of_each_kind: list[Part]) -> Iterator[Quarantined]:
+    for part in best_of_each_kind:
         what = f"{part.description} ({region}, {part.usd_per_hour:.6g} USD/h)"
         yield _quarantined(what, "duplicate", "priced twice and differently; neither is used")
 

@@ -20,7 +20,7 @@ from recommender.optimize.bounds.spot_time import (
 )
 from recommender.optimize.evaluate import RENDEZVOUS_S
 from recommender.optimize.space import Entries, Site, Space
-from recommender.performance.clusters import several_spreads_of
+from recommender.performance.clusters import multi_machine_spreads
 from recommender.risk.laws import further_hazard
 
 BUDGET_CHANCE = 0.8  # the least chance at which a budget counts spot time that may be free
@@ -119,7 +119,7 @@ def _counted_share(space: Space, laws: Entries, works: Floats, power: float, fre
     if limits.confidence < BUDGET_CHANCE:
         return 0.0
     # Above the median slower paths of a larger spread pay more: the least spread pays least.
-    spreads = several_spreads_of(space.columns, e.kind)
+    spreads = multi_machine_spreads(space.columns, e.kind)
     key = (space.path_count, space.seed, limits.confidence, RUN_GRID**power, free)
     away = float(np.floor(e.boot_s.min() / 60.0) * 60.0) + RENDEZVOUS_S
     price_sigma, points, one = float(e.price_sigma.max()), points_of(works), np.ones(1)

@@ -152,8 +152,11 @@ def cluster_lower_bounds(
     if space.limits.deadline_s is not None:
         late, lost = _too_late(space, c)
     if space.limits.max_overhead is not None:
-        lossy = too_lossy(space, c)
-        late, lost = late | lossy, lost | (lossy & np.isinf(c.best_fallback_usd_per_hour))
+        over_overhead = surely_over_overhead(space, c)
+        late, lost = (
+            late | over_overhead,
+            lost | (over_overhead & np.isinf(c.best_fallback_usd_per_hour)),
+        )
     if space.limits.budget_usd is not None:
         lost = lost | _over_budget(space, c, space.limits.budget_usd)
     return np.where(lost, np.inf, lower_bounds_of(space, c, tight, late, begun, reserve_s))
@@ -175,9 +178,9 @@ def _too_late(space: Space, c: ClusterSums) -> tuple[Bools, Bools]:
     return late, lost
 
 
-def too_lossy(space: Space, c: ClusterSums) -> Bools:
+def surely_over_overhead(space: Space, c: ClusterSums) -> Bools:
     """Whether spot gangs exceed `--max-overhead` unless they have a fallback."""
-    lossy = np.zeros(len(c.work_s), dtype=bool)
+    over_overhead = np.zeros(len(c.work_s), dtype=bool)
     rows = np.flatnonzero((c.spot_usd_per_hour > 0.0) & (c.elastic_share <= 0.0))
     most = space.limits.max_overhead
     if most is not None and np.isfinite(most) and len(rows):
@@ -185,8 +188,8 @@ def too_lossy(space: Space, c: ClusterSums) -> Bools:
         work_s = g.work_s * least_speed_factor(space, g.speed_sigma)
         law = (g.run_mean_s, g.run_sigma, g.changeover_s, work_s)
         least = least_overhead(space.cache.path_count, space.seed, *law)
-        lossy[rows] = least > most
-    return lossy
+        over_overhead[rows] = least > most
+    return over_overhead
 
 
 def enough_in_time(space: Space, c: ClusterSums, fallback: Completion | None = None) -> Bools:

@@ -51,10 +51,10 @@ def max_reserve_s(space: Space) -> float:
     confidence = space.limits.confidence
     laws = (site.fallbacks.law for site in space.sites if len(site.fallbacks))
     waits = [float(law.reserve_s(confidence).max()) for law in laws]
-    return max_reserve_besides_s(space) + max(waits, default=0.0)
+    return max_reserve_without_wait_s(space) + max(waits, default=0.0)
 
 
-def max_reserve_besides_s(space: Space) -> float:
+def max_reserve_without_wait_s(space: Space) -> float:
     """The part of this bound that is not the wait for the fallback's machines.
 
     A save stops training for at most its copy and its transfer; each is faster than this.

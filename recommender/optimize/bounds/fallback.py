@@ -18,9 +18,9 @@ from recommender.optimize.bounds.cluster import (
     enough_in_time,
     plan_lower_bounds,
     sums_of_plans,
-    too_lossy,
+    surely_over_overhead,
 )
-from recommender.optimize.bounds.deadline import max_reserve_besides_s
+from recommender.optimize.bounds.deadline import max_reserve_without_wait_s
 from recommender.optimize.evaluate import (
     RENDEZVOUS_S,
     Plans,
@@ -60,7 +60,7 @@ def bounds_by_queue(
         return lower_bounds
     fall, least = site.fallbacks, np.full(len(rows), np.inf)
     tier, waits_s = np.digitize(fall.at_once, TIERS), fall.law.reserve_s(space.limits.confidence)
-    besides_s = max_reserve_besides_s(space) if by_time else 0.0
+    other_reserve_s = max_reserve_without_wait_s(space) if by_time else 0.0
     for each in distinct(tier):
         kind = tier == each
         usd = float((fall.usd_per_hour * fall.step_s)[kind].min())
@@ -72,7 +72,7 @@ def bounds_by_queue(
             fallback_at_once=np.full(len(rows), float(fall.at_once[kind].max())),
             fallback_wait_s=np.full(len(rows), float(fall.wait_s[kind].min())),
         )
-        reserve_s = np.full(len(rows), besides_s + float(waits_s[kind].max()))
+        reserve_s = np.full(len(rows), other_reserve_s + float(waits_s[kind].max()))
         least = np.minimum(least, cluster_lower_bounds(space, own, tight, reserve_s))
     lower_bounds[rows] = np.maximum(lower_bounds[rows], least)
     return lower_bounds
@@ -80,7 +80,7 @@ def bounds_by_queue(
 
 def _need_fallback(space: Space, sums: ClusterSums) -> Bools:
     """Which clusters are too slow alone, or lose too much."""
-    needy: Bools = ~enough_in_time(space, sums) | too_lossy(space, sums)
+    needy: Bools = ~enough_in_time(space, sums) | surely_over_overhead(space, sums)
     return needy
 
 

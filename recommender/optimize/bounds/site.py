@@ -23,7 +23,7 @@ from recommender.optimize.price_curves import (
     weights_of,
 )
 from recommender.optimize.space import Entries, Site, Space
-from recommender.performance.clusters import several_spreads_of
+from recommender.performance.clusters import multi_machine_spreads
 from recommender.performance.step_bounds import Shortest, shortest
 
 STEPWISE = 4  # up to this many machines every number is bounded by itself
@@ -89,11 +89,13 @@ class SiteBounds:
     seconds: float  # true over predicted seconds of a step, at least, times the steps
     max_step_s: float  # longest step where no fallback helps
     max_spend: float  # most USD per hour times seconds of a step, by the budget
-    away_s: float  # least changeover
+    min_changeover_s: float  # least changeover
     fallback_in_time: bool  # whether the fastest could do all of the work by the deadline
     fallback_usd: float  # least bill of the whole work on a fallback; inf: none
     fallback_s: float  # least time of that
-    alone_usd: Floats  # least cost of so many of an entry alone, if elastic; inf: it cannot
+    on_demand_only_usd: (
+        Floats  # least cost of so many of an entry alone, if elastic; inf: it cannot
+    )
     spot_usd: float  # least bill of the whole work on spot machines, all of their time charged
     waits: Waits
 
@@ -109,7 +111,7 @@ class SiteBounds:
             return self.max_step_s
         if not cutoff < self.fallback_usd:
             return np.inf
-        most = max(limit - self.away_s, 0.0) / (1.0 - cutoff / self.fallback_usd)
+        most = max(limit - self.min_changeover_s, 0.0) / (1.0 - cutoff / self.fallback_usd)
         return max(self.max_step_s, most / self.seconds * (1.0 + ROUNDING))
 
 
@@ -170,7 +172,7 @@ def _bounds_of_rows(
     site, fits = whole.only(rows), fits[rows]
     e, c, limits = site.entries, space.columns, space.limits
     speed = np.maximum(c.compute_per_s[e.kind], 1e-30)
-    spreads = several_spreads_of(c, e.kind)  # clusters of several types, so machines
+    spreads = multi_machine_spreads(c, e.kind)  # clusters of several types, so machines
     sigmas = distinct(spreads)
     away = float(e.boot_s.min()) + RENDEZVOUS_S
     seconds = float(least_speed_factor(space, sigmas).min()) * space.steps_left
@@ -204,11 +206,11 @@ def _bounds_of_rows(
         seconds=seconds,
         max_step_s=max_step_s,
         max_spend=max_spend,
-        away_s=away,
+        min_changeover_s=away,
         fallback_in_time=has_fallback,
         fallback_usd=fallback_usd if has_fallback else np.inf,
         fallback_s=float(fall.step_s.min()) * seconds if has_fallback else np.inf,
-        alone_usd=_alone_usd(space, site, speed, seconds),
+        on_demand_only_usd=_on_demand_only_usd(space, site, speed, seconds),
         spot_usd=float(spot_usd.min()),
         waits=_waits(
             space, site, laws, speed, max_spend, types, fallback_spend if has_fallback else np.inf
@@ -292,13 +294,13 @@ def machine_ranges(most: int) -> tuple[tuple[int, int], ...]:
     return tuple(ranges)
 
 
-def _longest(space: Space, sigmas: Floats, away_s: float) -> float:
+def _longest(space: Space, sigmas: Floats, min_changeover_s: float) -> float:
     """The longest step of a cluster that meets the deadline where no fallback helps."""
     if space.limits.deadline_s is None or not len(sigmas):
         return np.inf
     key = (space.path_count, space.seed, space.limits.confidence)
     factor = min(speed_quantile(*key, float(value)) for value in sigmas)
-    longest = (space.limits.deadline_s - away_s) / max(factor * space.steps_left, 1e-30)
+    longest = (space.limits.deadline_s - min_changeover_s) / max(factor * space.steps_left, 1e-30)
     return longest * (1.0 + ROUNDING)
 
 
@@ -312,7 +314,7 @@ def _most_spent(space: Space, price_sigma: Floats, speed_sigma: Floats) -> float
     return spent * (1.0 + ROUNDING)
 
 
-def _alone_usd(space: Space, site: Site, speed: Floats, seconds: float) -> Floats:
+def _on_demand_only_usd(space: Space, site: Site, speed: Floats, seconds: float) -> Floats:
     """Least cost if on-demand machines of an entry do all the work of an elastic cluster alone."""
     e = site.entries
     if not may_train_in_part(space, site):
@@ -327,11 +329,11 @@ def _whole_job_usd(space: Space, e: Entries, speed: Floats, seconds: float) -> F
     return e.usd_per_hour / speed * space.job.global_batch * seconds / 3600.0
 
 
-def _kept_part(space: Space, alone_spend: float) -> float:
+def _kept_part(space: Space, on_demand_only_spend: float) -> float:
     """Most of the work, at the predicted speed, that on-demand machines do within the budget."""
     if space.limits.budget_usd is None:
         return 0.0
-    return space.limits.budget_usd * 3600.0 / (space.steps_left * alone_spend)
+    return space.limits.budget_usd * 3600.0 / (space.steps_left * on_demand_only_spend)
 
 
 def _least_spend(space: Space, site: Site, speed: Floats) -> float:

@@ -96,7 +96,9 @@ def spot_time_ratio_at(
     """S(W)/W of one law at one point of the grid of W."""
     work = FIRST_S * RATIO**point
     inputs = replace(
-        lossless(np.array([work]), run_mean_s, run_sigma, changeover_s, np.zeros(1, dtype=bool)),
+        ideal_spot_inputs(
+            np.array([work]), run_mean_s, run_sigma, changeover_s, np.zeros(1, dtype=bool)
+        ),
         spot_usd_per_hour=np.full(1, 3600.0),
         minimum_s=np.full(1, 60.0),
         free_s=np.full(1, free_s),
@@ -135,7 +137,9 @@ def counted_share(
     if must < 1:
         return 0.0
     works = FIRST_S * RATIO ** np.array(points, dtype=np.float64)
-    inputs = lossless(works, run_mean_s, run_sigma, changeover_s, np.zeros(len(works), dtype=bool))
+    inputs = ideal_spot_inputs(
+        works, run_mean_s, run_sigma, changeover_s, np.zeros(len(works), dtype=bool)
+    )
     inputs = replace(
         inputs,
         speed_sigma=np.full(len(works), speed_sigma),
@@ -176,11 +180,11 @@ def _overhead_around(
     """The least at the ends of a piece of the grid of work, from either first run."""
     ends = FIRST_S * RATIO ** np.array([point, point + 1.0, point, point + 1.0])
     law = (RUN_GRID**power, run_sigma, changeover_s)
-    inputs = lossless(ends, *law, runs_from_start=np.array([False, False, True, True]))
+    inputs = ideal_spot_inputs(ends, *law, runs_from_start=np.array([False, False, True, True]))
     return float(checkpoint_overhead(simulate_paths(inputs, None, paths, seed)).min())
 
 
-def lossless(
+def ideal_spot_inputs(
     work_s: Floats, run_mean_s: float, run_sigma: float, changeover_s: float, runs_from_start: Bools
 ) -> PathInputs:
     """Simulate work on spot machines without outages, with free and immediate saves."""

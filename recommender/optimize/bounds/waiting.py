@@ -27,7 +27,7 @@ import numpy as np
 from recommender.arrays import Floats, Ints
 from recommender.catalogs.frozen import dataclass
 from recommender.optimize.space import Entries, Space
-from recommender.performance.clusters import several_spreads_of
+from recommender.performance.clusters import multi_machine_spreads
 from recommender.risk.laws import logistic
 from recommender.risk.random_numbers import MAX_LISTED_ZONES, random_numbers, time_factors
 from recommender.risk.run_statistics import ONE_IN
@@ -76,7 +76,7 @@ def waiting_of(space: Space, laws: Entries, kept: float = 0.0) -> Waiting:
     # A share is least and most at the ends of both spreads: what lies between is less than ERRORS.
     several = e.zone_count > 1.0
     correlation = float(e.correlation[several].min()) if several.any() else 0.0
-    sigmas = several_spreads_of(space.columns, laws.kind)
+    sigmas = multi_machine_spreads(space.columns, laws.kind)
     # Ends are put outwards on a grid, so that regions share their tables.
     levels = _ends(e.zone_sd, ZONE_SD_GRID)
     zones = (levels, float(e.zone_count.max()), _down(correlation, CORRELATION_GRID))

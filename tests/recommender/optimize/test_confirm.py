@@ -100,7 +100,7 @@ def test_a_plan_leads_if_and_only_if_it_keeps_the_limits_on_the_printed_paths(se
         worth = values_of(q.on_printed_paths(), each.inputs, np.ones(1, dtype=bool))
         state = confirmed(q, [each])
         assert np.isfinite(state.best_goal) == np.isfinite(worth.goal_value[0])
-        assert state.plans_followed == 1
+        assert state.printed_plans == 1
 
 
 def test_some_plans_fall_short_on_few_paths_and_keep_the_limits_on_the_printed() -> None:
@@ -115,10 +115,10 @@ def test_what_may_not_be_followed_any_more_is_part_of_the_gap(seed: int, most: i
     q = edge(seed)
     best = float(oracle(q.on_printed_paths())[1].goal_value.min())
     state = confirmed(q, screened(q), most)
-    assert state.plans_followed <= most / 8
+    assert state.printed_plans <= most / 8
     bound = state.best_goal * (1.0 - state.gap()) if np.isfinite(state.best_goal) else 0.0
     assert bound <= best * (1.0 + TOLERANCE)
-    if not state.plans_followed:
+    if not state.printed_plans:
         assert state.gap() == 1.0
         assert not any(each.printed for each in state.incumbents.values())
 
@@ -128,7 +128,7 @@ def test_a_search_that_is_stopped_follows_nothing_more(seed: int) -> None:
     q, state = edge(seed), SearchState(slack=0.0, max_plans=ENOUGH, stopped=True)
     admit(q, screened(q), state)
     confirm_open(q, state)
-    assert state.plans_followed == 0
+    assert state.printed_plans == 0
     assert state.gap() == 1.0
 
 
@@ -138,4 +138,4 @@ def test_of_the_same_machines_in_other_regions_one_is_followed() -> None:
     there = replace(one, candidate=replace(one.candidate, entries=(9,)))
     state = SearchState(slack=0.0, max_plans=ENOUGH, waiting=[one, there])
     confirm_open(q, state)
-    assert state.plans_followed == 1
+    assert state.printed_plans == 1

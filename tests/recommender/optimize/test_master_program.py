@@ -9,7 +9,7 @@ import pytest
 from recommender.optimize.columns import promising_clusters
 from recommender.optimize.linear_program import solve
 from recommender.optimize.master_program import MasterProgram, master_program
-from recommender.optimize.search import judge_first, search
+from recommender.optimize.search import search, simulate_ranked
 from recommender.optimize.search_state import SearchState
 from recommender.optimize.space import Space, single_steps
 from recommender.plan.limits import Limits
@@ -93,7 +93,7 @@ def test_judging_first_and_searching_the_rest_is_the_exact_search() -> None:
     for space, program in programs(range(40)):
         exact = search(space)
         state = SearchState(slack=0.0, max_plans=10_000)
-        judge_first(space, program.first, state)
+        simulate_ranked(space, program.first, state)
         assert state.best_goal >= exact.best_goal * (1.0 - 1e-9)
         if exact.incumbents:
             total += 1

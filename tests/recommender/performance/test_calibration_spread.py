@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from recommender.performance.calibration_spread import Beyond, bases, links_sd
-from recommender.performance.clusters import WITHIN
+from recommender.performance.calibration_spread import Extrapolation, bases, links_sd
+from recommender.performance.clusters import Z_90
 
 
 def test_the_late_end_of_a_step_is_that_of_its_time_on_the_links():
@@ -12,7 +12,7 @@ def test_the_late_end_of_a_step_is_that_of_its_time_on_the_links():
     links_s = 3.0 * np.exp(0.7 * np.random.default_rng(5).standard_normal(400_000))
     late = np.quantile(7.0 + links_s, 0.95)
     sd = links_sd(np.array([0.3]), 0.7)[0]
-    assert 10.0 * np.exp(WITHIN * sd) == pytest.approx(late, rel=0.01)
+    assert 10.0 * np.exp(Z_90 * sd) == pytest.approx(late, rel=0.01)
 
 
 def test_a_step_without_links_is_as_sure_as_before_and_one_that_is_all_links_as_unsure_as_they():
@@ -30,7 +30,7 @@ def test_a_step_without_links_is_as_sure_as_before_and_one_that_is_all_links_as_
 def test_the_span_of_the_links_holds_what_others_measured_of_machines_without_bridges(
     gb_per_s_of_few, gb_per_s_of_all
 ):
-    assert abs(np.log(gb_per_s_of_few / gb_per_s_of_all)) < WITHIN * bases()["links"]
+    assert abs(np.log(gb_per_s_of_few / gb_per_s_of_all)) < Z_90 * bases()["links"]
 
 
 def test_a_network_that_was_timed_is_surer_than_one_that_was_not():
@@ -40,7 +40,7 @@ def test_a_network_that_was_timed_is_surer_than_one_that_was_not():
 def test_more_machines_are_less_sure_the_more_gpus_they_have():
     """Each doubling adds as much variance: 7 %² at the next machine, 0.025² an e-fold."""
     sizes = np.array([2.0, 8.0, 100.0])
-    away = Beyond(("machines",) * 3, np.zeros(3), np.log(sizes))
+    away = Extrapolation(("machines",) * 3, np.zeros(3), np.log(sizes))
     expected = np.sqrt(0.07**2 + 0.025**2 * np.log(sizes))
     assert away.base(bases()) == pytest.approx(expected, abs=0.001)
     assert away.base(bases())[0] < away.base(bases())[1] < away.base(bases())[2]

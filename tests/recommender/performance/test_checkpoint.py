@@ -14,7 +14,7 @@ from recommender.performance.checkpoint import (
     anchor,
     as_good_intervals,
     best_interval,
-    insurance_interval_s,
+    crash_save_interval_s,
     memory_tier,
     none,
     object_store,
@@ -211,7 +211,7 @@ def test_saves_for_crashes_cost_next_to_nothing_or_are_few(
 ):
     """The stall is that of an ordinary machine of the catalog, with 100 Gbit/s."""
     job, two = fleet(machines=2, checkpoint_bytes=size, asynchronous_save=asynchronous)
-    found = insurance_interval_s(job, 2, 16, work_h * 3600.0)
+    found = crash_save_interval_s(job, 2, 16, work_h * 3600.0)
     saved = object_store(job, two, 30.0)
     assert saved.stall_s[0] <= 0.005 * found or found >= work_h * 900.0
     assert saved.transfer_s[0] <= found
@@ -220,5 +220,5 @@ def test_saves_for_crashes_cost_next_to_nothing_or_are_few(
 
 def test_saves_for_crashes_are_an_hour_apart_in_long_runs_and_a_tenth_in_short_ones():
     job, _ = fleet(checkpoint_bytes=8e7, asynchronous_save=True)
-    found = [insurance_interval_s(job, 1, 8, hours * 3600.0) for hours in (0.2, 1.0, 4.0, 30.0)]
+    found = [crash_save_interval_s(job, 1, 8, hours * 3600.0) for hours in (0.2, 1.0, 4.0, 30.0)]
     assert found == [60.0, 300.0, 1200.0, 3600.0]

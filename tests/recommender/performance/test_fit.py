@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from recommender.performance.clusters import WITHIN
+from recommender.performance.clusters import Z_90
 from recommender.performance.data_parallel import ROWS
 from recommender.performance.machines import sample_rate
 from recommender.performance.memory import bytes_of
@@ -194,10 +194,10 @@ def test_a_conformal_spread_holds_nine_of_ten_of_what_is_still_to_come():
     hits = []
     for _ in range(2000):
         seen, new = np.abs(rng.normal(0.0, 0.3, 40)), abs(rng.normal(0.0, 0.3))
-        hits.append(new <= WITHIN * conformal([seen / WITHIN], [np.ones(40)]))
+        hits.append(new <= Z_90 * conformal([seen / Z_90], [np.ones(40)]))
     assert 0.89 < np.mean(hits) < 0.93
 
 
 def test_a_known_part_of_the_spread_is_taken_off_before_the_rest_is_measured():
-    rest = without(np.array([0.3 * WITHIN, 0.1]), np.array([0.18, 0.2]))
+    rest = without(np.array([0.3 * Z_90, 0.1]), np.array([0.18, 0.2]))
     assert rest.tolist() == pytest.approx([0.24, 0.0])  # 0.24² + 0.18² = 0.3²

@@ -50,7 +50,7 @@ def test_one_disturbed_measurement_moves_the_fit_little():
 def test_without_measurements_worth_their_name_the_prior_stays():
     fit = solve(line, np.array([9.0, -9.0, 9.0, -9.0]), 1e6, WIDE)
     assert fit.value == pytest.approx(WIDE.mean, abs=1e-6)
-    assert fit.taught(1e6) == pytest.approx(0.0, abs=1e-6)
+    assert fit.determined_parameters(1e6) == pytest.approx(0.0, abs=1e-6)
 
 
 def test_parameters_stay_inside_their_bounds():
@@ -66,7 +66,7 @@ def test_a_curved_model_finds_the_truth():
     belief = ParameterPrior(np.array([1.0, 1.0]), np.full(2, 3.0), np.zeros(2), np.full(2, 9.0))
     fit = solve(decay, decay(np.array([2.5, 0.3])), 0.001, belief)
     assert fit.value == pytest.approx([2.5, 0.3], rel=1e-3)
-    assert fit.taught(0.001) == pytest.approx(2.0, abs=1e-3)
+    assert fit.determined_parameters(0.001) == pytest.approx(2.0, abs=1e-3)
 
 
 def test_a_relative_fit_minimises_the_error_that_is_reported():

@@ -5,7 +5,7 @@ import pytest
 
 from recommender.performance.memory import (
     bytes_of,
-    in_one_piece,
+    extra_gathered_bytes,
     largest_micro_batch,
     per_sample,
 )
@@ -38,14 +38,14 @@ def test_a_layer_that_takes_more_than_the_loss_is_counted_in_its_place():
     assert per_sample(few, recompute=True) == pytest.approx(few.recomputed)
 
 
-def test_8b_sharded_holds_two_layers_and_both_tables_in_one_piece():
+def test_8b_sharded_gathers_two_layers_and_both_tables():
     """2·128,256·4,096 of embeddings and head and two of 32 layers, 2 bytes; gradients of one."""
     layer = 2 * (8.03e9 - 2 * 128_256 * 4096) / 32
     whole = 2 * 2 * 128_256 * 4096 + 3 * layer
     assert needs().whole == pytest.approx(whole)
     assert whole == pytest.approx(3.4 * GB, rel=0.01)
-    assert in_one_piece(needs(), 1.0) == 0.0
-    assert in_one_piece(needs(), 8.0) == pytest.approx(whole * 7 / 8)
+    assert extra_gathered_bytes(needs(), 1.0) == 0.0
+    assert extra_gathered_bytes(needs(), 8.0) == pytest.approx(whole * 7 / 8)
 
 
 def test_8b_on_eight_gpus_without_recomputation_takes_63_gb():

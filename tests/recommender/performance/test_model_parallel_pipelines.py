@@ -8,7 +8,7 @@ import pytest
 
 from recommender.performance.cuts import Splits
 from recommender.performance.memory import bytes_of
-from recommender.performance.model_parallel import best_cuts, cut_terms
+from recommender.performance.model_parallel import best_layouts, layout_terms
 from recommender.performance.priors import prior_of
 from recommender.performance.step import explain, steps
 from recommender.performance.strategies import terms_of
@@ -24,7 +24,7 @@ def one_cut(job, found, machines, tensor, stages, context=1, sharded=0, experts=
     cut = tensor, stages, context, sharded, experts
     degrees = (np.array([float(degree)]) for degree in cut)
     splits = Splits(ZERO, ZERO, *degrees)
-    return cut_terms(job, prior, fleet, bytes_of(job, prior), splits)
+    return layout_terms(job, prior, fleet, bytes_of(job, prior), splits)
 
 
 def endless(job, kind=P5, **changes):
@@ -111,7 +111,7 @@ def test_the_best_cut_is_the_least_of_all():
     found = columns(job)
     fleet = clusters(found, {0: 1}, {0: 2}, {1: 8}, {3: 4})
     prior = prior_of(job)
-    best = best_cuts(job, prior, fleet, bytes_of(job, prior))
+    best = best_layouts(job, prior, fleet, bytes_of(job, prior))
     assert (terms_of(job, prior, fleet).step_s[-1] == best.step_s).all()
     for row, step in enumerate(best.step_s[0]):
         for sharding in ("tensor", "pipeline"):

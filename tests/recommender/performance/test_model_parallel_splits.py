@@ -7,11 +7,11 @@ from recommender.performance.cuts import splits_of, splittable
 from recommender.performance.memory import bytes_of
 from recommender.performance.model_parallel import (
     Degrees,
-    cut_parts_gib,
     held_bytes,
-    least_again,
     lost_share,
+    min_recomputed_share,
     sample_bytes,
+    split_memory_gib,
 )
 from recommender.performance.priors import prior_of
 from recommender.performance.step import steps
@@ -109,7 +109,7 @@ def test_the_lines_add_up(stages, again):
     needs = bytes_of(job, prior_of(job))
     t, p = np.array([4.0]), np.array([stages])
     total = held_bytes(needs, 64.0, t, p) + needs.context + 3 * sample_bytes(needs, again, t, p)
-    lines = dict(cut_parts_gib(needs, 64.0, Degrees(4.0, 1.0, stages, False), 3.0, again))
+    lines = dict(split_memory_gib(needs, 64.0, Degrees(4.0, 1.0, stages, False), 3.0, again))
     assert sum(lines.values()) == pytest.approx(float(total[0]) / 2**30)
 
 
@@ -122,7 +122,7 @@ def test_as_few_layers_are_computed_again_as_let_one_sample_fit():
     needs, t, p = bytes_of(job, prior_of(job)), np.array([8.0]), np.array([4.0])
     whole, least = (sample_bytes(needs, again, t, p) for again in (0.0, 1.0))
     room = whole - (whole - least) * np.array([0.0, 0.48, 0.49, 0.51, 1.0, 2.0])
-    again = least_again(needs, room * (1 + 1e-12), t, p, job.layers)
+    again = min_recomputed_share(needs, room * (1 + 1e-12), t, p, job.layers)
     assert again.tolist() == [0.0, 0.5, 0.625, 0.625, 1.0, 1.0]
     assert (sample_bytes(needs, again, t, p) <= room * (1 + 1e-9))[:-1].all()
 
@@ -225,7 +225,7 @@ def test_a_gpu_holds_an_eighth_of_the_experts_and_all_of_the_rest():
     assert needs.routed == pytest.approx(1 - rest / 46.7e9)
     held = held_bytes(needs, 16.0, np.array([1.0]), np.array([2.0]), 0.0, np.array([8.0]))
     assert held == pytest.approx(4 * (rest + (46.7e9 - rest) / 8) / 2 + 12 * 46.7e9 / 16)
-    lines = dict(cut_parts_gib(needs, 16.0, Degrees(1.0, 1.0, 2.0, False, 8.0), 1.0, 0.0))
+    lines = dict(split_memory_gib(needs, 16.0, Degrees(1.0, 1.0, 2.0, False, 8.0), 1.0, 0.0))
     states = lines["weights"] + lines["gradients"] + lines["optimizer"]
     assert states == pytest.approx(float(held[0]) / 2**30)
     assert Degrees(1.0, 1.0, 4.0, False, 8.0).label(64.0) == "PP 4 × DP 16, EP 8"

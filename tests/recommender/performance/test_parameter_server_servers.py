@@ -13,13 +13,13 @@ from recommender.performance.clusters import spreads_of
 from recommender.performance.measured import SIGMA_CURVE, SIGMA_MEASURED
 from recommender.performance.parameter_server import (
     cluster_spread,
-    fullest_share,
     load_constants,
+    max_server_share,
     placement_sd,
+    posterior_sds,
     service_of,
     service_share,
     spread,
-    taught,
     updates_per_s,
     worker_s,
 )
@@ -98,21 +98,21 @@ def test_variables_dealt_out_in_turn_put_half_or_all_of_the_bytes_on_one_of_two_
         held = [large[k::2].sum() / large.sum() for k in (0, 1)]
         fullest.append(max(held))
     assert fullest == [1.0, 0.5]
-    assert float(fullest_share(2)) == pytest.approx(np.exp(np.mean(np.log(fullest))))
+    assert float(max_server_share(2)) == pytest.approx(np.exp(np.mean(np.log(fullest))))
     assert float(placement_sd(2)) == pytest.approx(np.std(np.log(fullest)))
     assert float(placement_sd(1)) == 0.0
 
 
 def test_a_timing_teaches_whoever_has_the_step():
-    assert taught(0.3, 0.2, np.array([0.0]), 0.05) == pytest.approx((0.0493, 0.2), abs=1e-4)
-    assert taught(0.3, 0.2, np.array([1.0]), 0.05) == pytest.approx((0.3, 0.0485), abs=1e-4)
+    assert posterior_sds(0.3, 0.2, np.array([0.0]), 0.05) == pytest.approx((0.0493, 0.2), abs=1e-4)
+    assert posterior_sds(0.3, 0.2, np.array([1.0]), 0.05) == pytest.approx((0.3, 0.0485), abs=1e-4)
 
 
 def test_a_timing_at_the_knee_tells_the_sum_only():
     """By conditioning two normals on (T + S)/2 measured to 5 %."""
     variance = (0.3**2 + 0.2**2) / 4 + 0.05**2
     expected = [np.sqrt(sd**2 - (sd**2 / 2) ** 2 / variance) for sd in (0.3, 0.2)]
-    assert taught(0.3, 0.2, np.array([0.5]), 0.05) == pytest.approx(expected)
+    assert posterior_sds(0.3, 0.2, np.array([0.5]), 0.05) == pytest.approx(expected)
 
 
 def spreads(job, types, *counts):

@@ -5,7 +5,7 @@ import pytest
 
 from recommender.job.job import CUT_SHARDINGS, SHARDINGS
 from recommender.performance.data_parallel import ROWS, Fsdp
-from recommender.performance.memory import GIB, bytes_of, in_one_piece, per_sample
+from recommender.performance.memory import GIB, bytes_of, extra_gathered_bytes, per_sample
 from recommender.performance.priors import prior_of
 from recommender.performance.step import explain, steps
 from recommender.performance.strategies import (
@@ -73,7 +73,7 @@ def test_the_lines_of_the_memory_add_up():
     lines = dict(Fsdp().layout(needs, fleet, steps(job, found, fleet)).memory_parts_gib)
     split = explain(job, found, fleet, 0)
     shards = float(fleet.gpus[0])
-    total = needs.states / shards + in_one_piece(needs, shards) + needs.context
+    total = needs.states / shards + extra_gathered_bytes(needs, shards) + needs.context
     total += split.micro_batch * per_sample(needs, split.recompute_s > 0)
     assert sum(lines.values()) == pytest.approx(total / GIB)
     assert lines["logits"] == pytest.approx(split.micro_batch * 8192 * 128_256 * 12 / GIB)

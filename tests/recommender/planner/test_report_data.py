@@ -12,7 +12,7 @@ from recommender.plan.answer import Answer
 from recommender.plan.limits import Limits
 from recommender.plan.report_data import ReportData
 from recommender.planner.recommend import recommend
-from recommender.planner.report_data import Met, nearest_to_frontier
+from recommender.planner.report_data import FoundPlan, nearest_to_frontier
 from tests.recommender.planning import NOW, job, small
 
 LIMITS = Limits(deadline_s=24 * 3600.0)
@@ -29,9 +29,9 @@ def report(answer: Answer) -> ReportData:
     return answer.report
 
 
-def candidate(cost: float, time: float) -> Met:
+def candidate(cost: float, time: float) -> FoundPlan:
     made = Candidate(0, (0,), (1,), 1, -1, cost, cost, time, 1.0)
-    return Met(replace(made, counts=(int(cost * 100 + time),)), LIMITS)
+    return FoundPlan(replace(made, counts=(int(cost * 100 + time),)), LIMITS)
 
 
 def test_an_answer_without_a_report_is_the_same_answer(answer):

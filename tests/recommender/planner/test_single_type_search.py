@@ -7,7 +7,7 @@ from recommender.planner import single_type_search
 from recommender.planner.plan_builder import is_on_demand_only
 from recommender.planner.problem import planning_problem
 from recommender.planner.search import PlanSearch
-from recommender.planner.single_type_search import BASELINE, FULL, HARD_PLANS, QUICK
+from recommender.planner.single_type_search import BASELINE, CAPPED_PLANS, FULL, QUICK
 from tests.recommender.planning import DAY, HOUR, NOW, job, search_of_day, small
 
 
@@ -52,12 +52,14 @@ def test_where_no_plan_keeps_the_limits_the_fastest_is_found(search: PlanSearch)
 def test_an_answer_does_not_hang_on_what_was_asked_before(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(single_type_search, "HARD", 0)  # every problem counts as a hard one
+    monkeypatch.setattr(
+        single_type_search, "MAX_PLANS_UNCAPPED", 0
+    )  # every problem counts as a hard one
     problem = planning_problem(job(), DAY, Choice(), small(), Progress(), NOW, 7)
     other = Limits(budget_usd=1e6, max_machines=6)
     first = PlanSearch(problem).single_type.search(other, cap=FULL)
     asked = PlanSearch(problem)
     assert asked.best.incumbents
     after = asked.single_type.search(other, cap=FULL)
-    assert first.max_plans == after.max_plans == HARD_PLANS
+    assert first.max_plans == after.max_plans == CAPPED_PLANS
     assert first.incumbents == after.incumbents

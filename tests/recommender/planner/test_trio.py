@@ -11,7 +11,7 @@ from recommender.plan.plan import Estimate, Need
 from recommender.planner.plan_builder import is_on_demand_only
 from recommender.planner.ranking import TWINS
 from recommender.planner.recommend import recommend
-from recommender.planner.trio import ALIKE, AS_SURE, HASTE_USD
+from recommender.planner.trio import ALIKE, CHANCE_TOLERANCE, URGENT_HOUR_USD
 from tests.recommender.answers import HOUR, machines, plan, spread
 from tests.recommender.optimize.samples import sampled
 from tests.recommender.planning import NOW, ask
@@ -67,25 +67,21 @@ def test_who_is_pressed_pays_more_for_time():
 
     Nobody counts the minutes of a job that takes less than half an hour.
     """
-    apart = generalised_cost_usd(one(), in_a_hurry=True) - generalised_cost_usd(
-        one(), in_a_hurry=False
-    )
+    apart = generalised_cost_usd(one(), urgent=True) - generalised_cost_usd(one(), urgent=False)
     assert apart == pytest.approx(HOUR_USD * 5.0 * (1 / 4 - 1 / 8))
     short, shorter = (
         replace(one(), estimate=replace(one().estimate, time=spread(*minutes, unit=60.0)))
         for minutes in ((20.0, 18.0, 25.0), (10.0, 9.0, 12.0))
     )
-    assert generalised_cost_usd(short, in_a_hurry=True) == generalised_cost_usd(
-        shorter, in_a_hurry=True
-    )
+    assert generalised_cost_usd(short, urgent=True) == generalised_cost_usd(shorter, urgent=True)
 
 
 def test_a_run_in_twenty_that_waits_for_weeks_counts_against_a_plan():
     """By hand: 480 h more for one run in twenty count a quarter, at an eighth of 64 USD."""
     usual = replace(one(), estimate=replace(one().estimate, time=spread(5.0, 4.0, 24.0, unit=HOUR)))
     late = replace(one(), estimate=replace(one().estimate, time=spread(5.0, 4.0, 504.0, unit=HOUR)))
-    for in_a_hurry in (True, False):
-        apart = generalised_cost_usd(late, in_a_hurry) - generalised_cost_usd(usual, in_a_hurry)
+    for urgent in (True, False):
+        apart = generalised_cost_usd(late, urgent) - generalised_cost_usd(usual, urgent)
         assert apart == pytest.approx(480.0 / 4 * HOUR_USD / 8)
 
 
@@ -100,9 +96,7 @@ def test_a_student_with_200_dollars_is_not_sent_to_a_cluster_for_minutes(job):
     sensible, fastest = answer.trio.sensible.plan, answer.trio.third.plan
     assert sensible.gpus <= 8
     assert sensible.estimate.split.start_up_s <= max(sensible.estimate.split.work_s, 600.0)
-    assert generalised_cost_usd(sensible, in_a_hurry=True) <= generalised_cost_usd(
-        fastest, in_a_hurry=True
-    )
+    assert generalised_cost_usd(sensible, urgent=True) <= generalised_cost_usd(fastest, urgent=True)
     assert fastest.estimate.time.trimmed_mean <= sensible.estimate.time.trimmed_mean
     assert answer.trio.cheapest.plan.estimate.cost.mean <= sensible.estimate.cost.mean
 
@@ -170,7 +164,7 @@ def test_the_three_keep_the_limits_and_their_ranks_name_plans_of_the_table():
         assert pick.plan.estimate.chance >= 0.95
         shown = answer.plans[pick.rank - 1]
         assert (shown.machines, shown.sites) == (pick.plan.machines, pick.plan.sites)
-    assert trio.third.plan.estimate.chance >= trio.cheapest.plan.estimate.chance - AS_SURE
+    assert trio.third.plan.estimate.chance >= trio.cheapest.plan.estimate.chance - CHANCE_TOLERANCE
 
 
 def test_every_plan_as_sensible_and_as_well_founded_is_called_a_tie():
@@ -180,9 +174,9 @@ def test_every_plan_as_sensible_and_as_well_founded_is_called_a_tie():
         answer = ask(snapshot(), find_job(job), deadline_s=24 * HOUR)
         assert answer.trio is not None
         pick = answer.trio.sensible
-        most = generalised_cost_usd(pick.plan, in_a_hurry=False) * (1.0 + ALIKE)
+        most = generalised_cost_usd(pick.plan, urgent=False) * (1.0 + ALIKE)
         for rank, other in enumerate(answer.plans, 1):
-            near = generalised_cost_usd(other, in_a_hurry=False) <= most
+            near = generalised_cost_usd(other, urgent=False) <= most
             weak = other.evidence is not None
             weak = weak and other.evidence.weakest in ("guessed", "derived", "floor")
             assert (rank in pick.ties) == (near and not weak and rank != pick.rank)
@@ -210,7 +204,7 @@ def test_the_safest_spot_plan_is_the_likeliest_where_none_is_on_demand():
 def test_plans_for_a_budget_stand_in_the_order_of_what_they_are_worth():
     """The first is the sensible one or as sensible; the fastest stands where it belongs."""
     answer = ask(snapshot(), find_job("resnet50-imagenet"), max_machines=16, budget_usd=200.0)
-    whole = [generalised_cost_usd(plan, in_a_hurry=True) for plan in answer.plans]
+    whole = [generalised_cost_usd(plan, urgent=True) for plan in answer.plans]
     assert whole == sorted(whole)
     assert answer.by_value
     assert answer.trio is not None
@@ -287,7 +281,7 @@ def test_an_hour_that_the_fastest_saves_costs_less_than_people_pay(job):
     fastest = answer.trio.third.plan.estimate
 
     def hasty(estimate: Estimate) -> float:
-        return estimate.cost.mean + HASTE_USD * estimate.time.trimmed_mean / HOUR
+        return estimate.cost.mean + URGENT_HOUR_USD * estimate.time.trimmed_mean / HOUR
 
     least = min(hasty(plan.estimate) for plan in answer.plans)
     assert hasty(fastest) <= least * (1.0 + ALIKE)

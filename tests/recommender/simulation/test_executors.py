@@ -6,7 +6,7 @@ import pytest
 
 from recommender.plan.limits import Limits
 from recommender.plan.plan import Plan
-from recommender.risk.fallback import patience_of
+from recommender.risk.fallback import failover_round_s
 from recommender.risk.spot_capacity import CLASS_CAPACITY
 from recommender.simulation.executors import AS_COUNTED, executor_runs
 from tests.recommender.export.runs import GCP, ON_DEMAND
@@ -32,7 +32,7 @@ def test_skypilot_rents_on_demand_after_one_round_and_the_plan_when_time_is_shor
     work_s, start_s = PLAIN["work_s"], 600.0
     usd = 20.0 * (work_s + start_s) / HOUR
     counted, listed = found[AS_COUNTED], found["skypilot, on-demand ends its list"]
-    assert listed == pytest.approx((usd, patience_of(1) + start_s + work_s, 1.0, 1.0))
+    assert listed == pytest.approx((usd, failover_round_s(1) + start_s + work_s, 1.0, 1.0))
     assert counted == pytest.approx((usd, 100 * HOUR - 900.0, 1.0, 1.0))
 
 

@@ -16,7 +16,7 @@ from recommender.arrays import Floats
 from recommender.performance.checkpoint import StoreWriter, write_s
 from recommender.performance.measured import SIGMA_CURVE
 from recommender.performance.parameter_server import (
-    fullest_share,
+    max_server_share,
     placement_sd,
     service_share,
     spread,
@@ -94,7 +94,7 @@ def clusters_held(gpu: str, servers: int, same_campaign: bool = False) -> Held:
     for name in {row.network for row in tried}:
         mine = [i for i, row in enumerate(tried) if row.network == name]
         rows = [tried[i] for i in mine]
-        share = [float(fullest_share(servers))] * len(rows)
+        share = [float(max_server_share(servers))] * len(rows)
         others = without(speeds(), name)
         predicted[mine], sigma[mine] = _predicted(
             rows, others, share, float(placement_sd(servers)), same_campaign

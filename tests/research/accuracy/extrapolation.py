@@ -9,7 +9,7 @@ from recommender.arrays import Floats
 from recommender.job.job import TimedRun
 from recommender.performance import least_squares as lsq
 from recommender.performance.calibration_model import StepModel
-from recommender.performance.calibration_spread import Beyond, bases, beyond, own_spread
+from recommender.performance.calibration_spread import Extrapolation, bases, beyond, own_spread
 from tests.research.accuracy.study import Held
 
 
@@ -21,7 +21,7 @@ class Extrapolated:
     source: tuple[str, ...]  # who measured
     predicted: Floats
     measured: Floats
-    beyond: Beyond  # what was timed
+    beyond: Extrapolation  # what was timed
     own: Floats  # sd of ln(true / predicted) that the fit itself tells of
 
     def held(self) -> Held:
@@ -39,7 +39,7 @@ class Extrapolated:
             source=tuple(self.source[i] for i in at),
             predicted=self.predicted[at],
             measured=self.measured[at],
-            beyond=Beyond(
+            beyond=Extrapolation(
                 tuple(self.beyond.kind[i] for i in at),
                 self.beyond.links[at],
                 self.beyond.gpus[at],
@@ -74,7 +74,7 @@ def joined(parts: Iterable[Extrapolated]) -> Extrapolated:
         source=tuple(name for part in parts for name in part.source),
         predicted=np.concatenate([part.predicted for part in parts]),
         measured=np.concatenate([part.measured for part in parts]),
-        beyond=Beyond(
+        beyond=Extrapolation(
             tuple(kind for part in parts for kind in part.beyond.kind),
             np.concatenate([part.beyond.links for part in parts]),
             np.concatenate([part.beyond.gpus for part in parts]),

@@ -21,7 +21,7 @@ import numpy as np
 from recommender.arrays import Floats, Ints
 from recommender.performance import calibration_spread
 from recommender.performance.calibration_model import NOISE
-from recommender.performance.clusters import WITHIN
+from recommender.performance.clusters import Z_90
 from tests.research import SOURCES
 from tests.research.accuracy import later_scaling, published_scaling, scaling
 from tests.research.accuracy.extrapolation import Extrapolated, joined
@@ -96,7 +96,7 @@ def _loss(found: Extrapolated, sds: dict[str, float]) -> float:
     bases = _bases(found, sds)
     base = np.array([bases[kind] for kind in found.beyond.kind])
     sigma = np.hypot(_known(found, sds), base)
-    beyond = np.abs(np.log(found.predicted / found.measured)) / WITHIN - sigma
+    beyond = np.abs(np.log(found.predicted / found.measured)) / Z_90 - sigma
     lost = np.maximum(WANTED_INSIDE * beyond, (WANTED_INSIDE - 1.0) * beyond)
     return sum(_mean(found.take(rows), lost[rows]) for rows in _by_distance(found))
 

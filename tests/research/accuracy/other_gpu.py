@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from recommender.arrays import Floats
-from recommender.performance.clusters import WITHIN
+from recommender.performance.clusters import Z_90
 from recommender.performance.measured import SIGMA_MEASURED
 from recommender.plan.accuracy import Score, Target
 from tests.research.accuracy.splits import check, splits_of
@@ -56,7 +56,7 @@ def from_one_timing(reference: Path | None) -> Held:
     for at, split in enumerate(splits_of("other-gpu")):
         check(split, len(missed[at]))
         others = np.concatenate([m for i, m in enumerate(missed) if i != at])
-        spread = float(np.hypot(np.quantile(others, 0.9) / WITHIN, SIGMA_MEASURED))
+        spread = float(np.hypot(np.quantile(others, 0.9) / Z_90, SIGMA_MEASURED))
         labels += [split.left_out] * len(missed[at])
         sigmas.append(np.full(len(missed[at]), spread))
     said, true = (np.exp(np.concatenate([pair[i] for pair in found])) for i in (0, 1))

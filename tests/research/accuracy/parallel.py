@@ -21,11 +21,11 @@ from pathlib import Path
 import numpy as np
 
 from recommender.job.job import Job, Stack
-from recommender.performance.clusters import WITHIN, Clusters, clusters_of
+from recommender.performance.clusters import Z_90, Clusters, clusters_of
 from recommender.performance.cuts import Splits
 from recommender.performance.machines import machine_columns
 from recommender.performance.memory import bytes_of
-from recommender.performance.model_parallel import cut_terms, held_bytes, sample_bytes
+from recommender.performance.model_parallel import held_bytes, layout_terms, sample_bytes
 from recommender.performance.priors import prior_of
 from recommender.plan.accuracy import Score, Target
 from tests.research.accuracy.study import Held, Study, score
@@ -142,7 +142,7 @@ def stated_step_s(
         # Room for the stated micro-batch; else as much as the network takes, were it too much.
         least = held + sample * (max(micro_batch, 1) + 1e-6)
         room = least if micro_batch else np.maximum(fleet.memory_bytes, least + sample)
-        one = cut_terms(job, prior, replace(fleet, memory_bytes=room), needs, cut)
+        one = layout_terms(job, prior, replace(fleet, memory_bytes=room), needs, cut)
         if recompute in (None, again):
             times.append(float(one.step_s[int(again), 0]))
     return min(times)
@@ -289,7 +289,7 @@ def spread_without(source: str = "") -> float:
     for run in published_runs():
         if run.source != source:
             missed.setdefault(run.source, []).append(np.log(predicted(run) / run.samples_per_s))
-    parts = [np.abs(errors) / WITHIN for errors in missed.values()]
+    parts = [np.abs(errors) / Z_90 for errors in missed.values()]
     return conformal(parts, [np.full(len(part), len(part) ** -0.5) for part in parts])
 
 

@@ -10,7 +10,7 @@ from xml.sax.saxutils import escape
 
 import numpy as np
 
-from recommender.performance.clusters import WITHIN
+from recommender.performance.clusters import Z_90
 from tests.research.accuracy.study import Held
 from tests.research.accuracy.training import known_stack, several
 
@@ -71,7 +71,7 @@ def _panel(title: str, held: Held, left: float) -> Iterator[str]:
 
 def _off(shift: float) -> float:
     """Decades between the diagonal and an end of the span."""
-    return float(shift * WITHIN * TYPICAL_SPREAD / np.log(10.0))
+    return float(shift * Z_90 * TYPICAL_SPREAD / np.log(10.0))
 
 
 def _diagonal(left: float, up: float, dashes: str) -> str:

@@ -14,7 +14,7 @@ from recommender.performance.machines import (
     RDMA_LATENCY_S,
     sample_rate,
 )
-from recommender.performance.memory import bytes_of, in_one_piece
+from recommender.performance.memory import bytes_of, extra_gathered_bytes
 from recommender.performance.priors import prior_of
 from tests.research.fits.model import KEY, USUAL_BATCH
 
@@ -103,7 +103,7 @@ def columns_of(job: Job, rows: Sequence[Any]) -> MachineColumns:
         compute_per_s=np.array(rate) * per,
         memory_bytes=needs.context
         + needs.states / shards
-        + in_one_piece(needs, shards)
+        + extra_gathered_bytes(needs, shards)
         + (micro + 0.5) * SAMPLE_BYTES,
         network_bytes_per_s=network,
         network_half_bytes=np.interp(network * 8e-9, RDMA_HALF_GBIT, RDMA_HALF_MIB) * MIB,

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from recommender.arrays import Floats
-from recommender.performance.clusters import WITHIN
+from recommender.performance.clusters import Z_90
 from recommender.plan.accuracy import Finding, Score, Target, Unit
 from tests.research.accuracy.tables import MissingTable
 
@@ -60,7 +60,7 @@ def score(held: Held) -> Score:
     missed = np.abs(ratio - 1.0) * 100.0
     inside = None
     if held.sigma is not None:
-        inside = float((np.abs(np.log(ratio)) <= WITHIN * held.sigma).mean())
+        inside = float((np.abs(np.log(ratio)) <= Z_90 * held.sigma).mean())
     return Score(
         points=len(ratio),
         mean=float(missed.mean()),

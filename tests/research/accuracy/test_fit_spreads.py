@@ -6,8 +6,8 @@ import io
 import numpy as np
 import pytest
 
-from recommender.performance.calibration_spread import Beyond
-from recommender.performance.clusters import WITHIN
+from recommender.performance.calibration_spread import Extrapolation
+from recommender.performance.clusters import Z_90
 from tests.research.accuracy import fit_spreads
 from tests.research.accuracy.extrapolation import Extrapolated, joined
 
@@ -29,7 +29,7 @@ def drawn(
         source=(source,) * runs,
         predicted=np.ones(runs),
         measured=true * np.exp(step * rng.standard_normal(runs)),
-        beyond=Beyond((kind,) * runs, share, away),
+        beyond=Extrapolation((kind,) * runs, share, away),
         own=np.zeros(runs),
     )
 
@@ -68,7 +68,7 @@ def test_a_distance_of_few_runs_counts_as_much_as_one_of_many():
     sds = {kind: sd for (kind, source), sd in fitted(found).items() if not source}
     away = found.take(np.flatnonzero(found.beyond.gpus > np.log(32.0)))
     missed = np.abs(np.log(away.measured))
-    assert (missed < WITHIN * away.beyond.base(sds)).mean() == pytest.approx(0.9, abs=0.05)
+    assert (missed < Z_90 * away.beyond.base(sds)).mean() == pytest.approx(0.9, abs=0.05)
 
 
 def test_what_judges_a_source_has_not_seen_it():

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from recommender.arrays import Bools, Floats
-from recommender.performance.clusters import WITHIN
+from recommender.performance.clusters import Z_90
 from recommender.performance.speed_evidence import SIGMA_NEW_GPU
 from tests.research.fits.estimate import ENOUGH, Trials, estimate, trials_of
 from tests.research.fits.model import Constants, errors, left_out_by
@@ -196,7 +196,7 @@ def _mean_square(parts: Sequence[Floats]) -> float:
 
 def without(missed: Floats, known: Floats) -> Floats:
     """The sd that just holds each ln error in its span, beside a part that is known."""
-    return np.asarray(np.sqrt(np.maximum((missed / WITHIN) ** 2 - known**2, 0.0)))
+    return np.asarray(np.sqrt(np.maximum((missed / Z_90) ** 2 - known**2, 0.0)))
 
 
 def conformal(parts: Sequence[Floats], weights: Sequence[Floats]) -> float:
@@ -235,7 +235,7 @@ def unstated_sigma(groups: tuple[Group, ...], family: str, *also: Left) -> float
     Never below the spread of the stack that is assumed.
     """
     typical = next(g for g in groups if (g.family, g.stack) == (family, "typical"))
-    parts = [np.abs(part) / WITHIN for part in unstated_errors(groups, family, *also)]
+    parts = [np.abs(part) / Z_90 for part in unstated_errors(groups, family, *also)]
     weights = [np.full(len(part), 1.0 / np.sqrt(len(part))) for part in parts]
     own = conformal(parts, weights)
     return max(own, sigma(groups, typical, False, *also))

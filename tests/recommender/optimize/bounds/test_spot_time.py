@@ -5,7 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from recommender.optimize.bounds.cluster import least_speed_factor, plan_lower_bounds, too_lossy
+from recommender.optimize.bounds.cluster import (
+    least_speed_factor,
+    plan_lower_bounds,
+    surely_over_overhead,
+)
 from recommender.optimize.bounds.spot_time import least_overhead
 from recommender.optimize.evaluate import path_inputs_of
 from recommender.optimize.search import search
@@ -60,7 +64,7 @@ def test_the_bound_prunes_gangs_with_short_runs() -> None:
         q = question(seed)
         plans, _ = oracle(q)
         inputs, _ = path_inputs_of(q, q.sites[0], plans)
-        lossy = too_lossy(q, inputs)  # type: ignore[arg-type]  # same columns
+        lossy = surely_over_overhead(q, inputs)  # type: ignore[arg-type]  # same columns
         assert not lossy[inputs.spot_usd_per_hour <= 0].any()
         seen += int(lossy.sum())
     assert seen > 100

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from recommender.optimize.bounds.spot_time import counted_share, lossless, points_of
+from recommender.optimize.bounds.spot_time import counted_share, ideal_spot_inputs, points_of
 from recommender.optimize.bounds.waiting import RATIOS, Waiting, waiting_of
 from recommender.plan.limits import Limits
 from recommender.risk.monte_carlo import simulate_paths
@@ -38,7 +38,7 @@ def simulated(paths: int, run_h: float, logit: float, zone_sd: float, zone_count
               work_h: float, sigma: float) -> Paths:  # fmt: skip
     """Work on such machines, nothing lost but changeovers."""
     work = np.array([work_h * HOUR])
-    plan = lossless(work, run_h * HOUR, 1.2, 120.0, np.zeros(1, dtype=bool))
+    plan = ideal_spot_inputs(work, run_h * HOUR, 1.2, 120.0, np.zeros(1, dtype=bool))
     plan = replace(
         plan,
         availability_logit=np.array([logit]),
@@ -109,7 +109,7 @@ def test_the_path_that_must_keep_a_budget_pays_at_least_the_share_that_is_counte
         law = (run_h * HOUR, HOUR, 120.0, run_sigma, 0.1, 0.1, points_of(works))
         least = counted_share(paths, 7, sure, *law)
         for stall_s, logit in ((1.0, 3.0), (60.0, 0.5)):
-            plan = lossless(works, run_h * HOUR, run_sigma, 200.0, np.zeros(4, dtype=bool))
+            plan = ideal_spot_inputs(works, run_h * HOUR, run_sigma, 200.0, np.zeros(4, dtype=bool))
             plan = replace(
                 plan,
                 speed_sigma=np.full(4, 0.1),

@@ -29,7 +29,7 @@ PASSES = 2.0  # forward and backward
 TENSOR_S = 0.15e-3  # of a convolutional network, both passes; what β counts comes on top
 
 
-def launched_s(job: Job) -> float:
+def min_launch_s(job: Job) -> float:
     """Minimum seconds of one micro-batch; 0 for vendors' recipes, which record graphs.
 
     It is also 0 if the user gave timings, which already include launch times.
@@ -44,12 +44,12 @@ def launched_s(job: Job) -> float:
     return PASSES * each * job.layers
 
 
-def cut_launched_s(job: Job) -> float:
+def min_split_launch_s(job: Job) -> float:
     """Minimum seconds of a micro-batch of all layers with model parallelism.
 
     Recipes with model parallelism fuse kernels but record no graphs. Each GPU launches all kernels
     of its layers, whatever part of their matrices it holds.
     """
     if job.timings or job.calibration is not None or job.stack == "typical":
-        return launched_s(job)
+        return min_launch_s(job)
     return PASSES * FUSED_LAYER_S * job.layers

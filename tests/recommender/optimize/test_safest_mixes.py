@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from recommender.optimize.safest_mixes import LIKE_PLACES, safest_mixes
 from recommender.optimize.space import Space, within_quota
-from recommender.optimize.surest_mixes import LIKE_PLACES, surest_mixes
 from tests.recommender.optimize.palette import space
 
 SPACES = 40
@@ -22,7 +22,7 @@ def test_they_are_clusters_of_several_entries_that_limits_and_quotas_allow() -> 
     for seed in range(SPACES):
         asked = in_time(seed)
         site = asked.sites[0]
-        for mix in surest_mixes(asked, 0):
+        for mix in safest_mixes(asked, 0):
             counts = np.zeros((1, len(site.entries)), dtype=np.int64)
             counts[0, list(mix.entries)] = mix.counts
             assert len(mix.entries) > 1
@@ -34,8 +34,8 @@ def test_they_are_clusters_of_several_entries_that_limits_and_quotas_allow() -> 
 
 
 def test_the_same_machines_are_tried_in_few_regions_only() -> None:
-    asked = next(each for each in map(in_time, range(SPACES)) if surest_mixes(each, 0))
-    mixes = surest_mixes(replace(asked, sites=asked.sites * (LIKE_PLACES + 3)), 0)
+    asked = next(each for each in map(in_time, range(SPACES)) if safest_mixes(each, 0))
+    mixes = safest_mixes(replace(asked, sites=asked.sites * (LIKE_PLACES + 3)), 0)
     machines = [(mix.entries, mix.counts) for mix in mixes]
     assert machines
     assert max(machines.count(each) for each in machines) == LIKE_PLACES

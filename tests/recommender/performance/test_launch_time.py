@@ -7,7 +7,7 @@ import pytest
 
 from recommender.job.jobfile import find_job
 from recommender.performance.clusters import clusters_of
-from recommender.performance.launch_floor import cut_launched_s, launched_s
+from recommender.performance.launch_time import min_launch_s, min_split_launch_s
 from recommender.performance.machines import machine_columns
 from recommender.performance.priors import prior_of
 from recommender.performance.step import steps
@@ -27,7 +27,7 @@ def step_s(job, machines: int, faster: float = 1.0) -> float:
 def test_an_eager_fine_tuning_with_adapters_takes_more_than_its_arithmetic_on_the_newest_gpus():
     """32 layers, forward and backward at 1.2 ms each: 77 ms a step, not 27."""
     job = find_job("llama3-8b-lora")
-    assert prior_of(job).launch_s == launched_s(job) == pytest.approx(2 * 32 * 1.2e-3)
+    assert prior_of(job).launch_s == min_launch_s(job) == pytest.approx(2 * 32 * 1.2e-3)
     assert step_s(job, 8) > 0.077
     assert step_s(job, 8, faster=100.0) > 0.077  # no GPU helps
     assert step_s(job, 1, faster=100.0) == pytest.approx(step_s(job, 1, faster=200.0), rel=0.2)
@@ -39,7 +39,7 @@ def test_large_micro_batches_hide_it():
     types = (catalog.instance_types["aws", "p5.48xlarge"],)
     found = machine_columns(job, types, catalog.gpus, catalog.achieved)
     one = steps(job, found, clusters_of(found, np.array([[1]])))
-    assert one.compute_s[0] > 3.0 * one.accumulation[0] * launched_s(job)
+    assert one.compute_s[0] > 3.0 * one.accumulation[0] * min_launch_s(job)
 
 
 def test_pictures_of_a_thumb_take_as_long_as_their_kernels_take_to_start():
@@ -54,11 +54,11 @@ def test_pictures_of_a_thumb_take_as_long_as_their_kernels_take_to_start():
 
 
 def test_networks_of_tables_have_none():
-    assert launched_s(find_job("dlrm")) == 0.0
+    assert min_launch_s(find_job("dlrm")) == 0.0
 
 
 def test_vendors_recipes_and_own_timings_have_none():
     job = find_job("llama3-8b-lora")
-    assert launched_s(replace(job, stack="tuned")) == 0.0
-    assert cut_launched_s(replace(job, stack="tuned")) == pytest.approx(2 * 32 * 0.26e-3)
-    assert cut_launched_s(job) == launched_s(job) > 0.0
+    assert min_launch_s(replace(job, stack="tuned")) == 0.0
+    assert min_split_launch_s(replace(job, stack="tuned")) == pytest.approx(2 * 32 * 0.26e-3)
+    assert min_split_launch_s(job) == min_launch_s(job) > 0.0

@@ -18,13 +18,13 @@ from recommender.optimize.mixed_columns import most_machines
 from recommender.optimize.space import Space, single_steps, within_quota
 
 FASTEST_TYPES = 4  # of each market, the fastest of a region
-TOGETHER = 2  # any of them in one cluster, or all
+COMBINED = 2  # any of them in one cluster, or all
 CORE_SHARES = (1.0, 0.5)  # of the on-demand machines allowed: half where all leave no room for spot
-LIKE_PLACES = 2  # regions in which the same machines are tried
+SAME_MACHINES = 2  # regions in which the same machines are tried
 REGIONS = 12  # those with the most compute, of both markets and on demand alone
 
 
-def surest_mixes(space: Space, first: int) -> list[Cluster]:
+def safest_mixes(space: Space, first: int) -> list[Cluster]:
     """Mixes of the sites from `first` on, the most likely to keep the limits first."""
     best = dict.fromkeys(
         index for spot in (True, False) for index in _by_compute(space, first, spot)[:REGIONS]
@@ -52,7 +52,7 @@ def _in_few_places(space: Space, clusters: Iterable[Cluster]) -> list[Cluster]:
         e, rows = space.sites[cluster.site].entries, list(cluster.entries)
         alike = (e.kind[rows].tobytes(), e.spot[rows].tobytes(), cluster.counts)
         seen[alike] += 1
-        if seen[alike] <= LIKE_PLACES:
+        if seen[alike] <= SAME_MACHINES:
             kept.append(cluster)
     return kept
 
@@ -104,7 +104,7 @@ def _part(most: Ints, share: float) -> list[int]:
 
 def _sets(rows: Ints) -> Iterator[tuple[int, ...]]:
     """None, one, two or all of some entries."""
-    for size in dict.fromkeys((*range(TOGETHER + 1), len(rows))):
+    for size in dict.fromkeys((*range(COMBINED + 1), len(rows))):
         yield from combinations(rows.tolist(), size)
 
 
