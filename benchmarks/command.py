@@ -14,14 +14,14 @@ from . import backend
 from .errors import BenchError, WrongResult
 from .metadata import PROVIDERS, Place
 from .record import dumps
-from .suite import Wishes, prepare, run
+from .suite import SuiteOptions, prepare, run
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure, print a table, and end with the record as one line of JSON or in a file."""
     given = _parser().parse_args(argv)
     try:
-        measure(_wishes(given), given.output)
+        measure(_options(given), given.output)
         sys.stdout.flush()
     except BrokenPipeError:  # the reader went away: keep Python from complaining at its end
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -39,7 +39,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-def measure(wishes: Wishes, output: str | None) -> None:
+def measure(options: SuiteOptions, output: str | None) -> None:
     """Say what will be done and what it costs, do it, write the record.
 
     Raises BenchError before anything is measured where the wish cannot be met, and OSError
@@ -50,7 +50,7 @@ def measure(wishes: Wishes, output: str | None) -> None:
             if not Path(output).exists():
                 undo.callback(Path(output).unlink, missing_ok=True)
             Path(output).touch()  # a file that cannot be written is noticed at once
-        _measure(wishes, output)
+        _measure(options, output)
         undo.pop_all()
 
 
@@ -67,23 +67,23 @@ def _ended_cleanly() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _measure(wishes: Wishes, output: str | None) -> None:
-    ready = prepare(wishes)
+def _measure(options: SuiteOptions, output: str | None) -> None:
+    ready = prepare(options)
     first = ready.bench.rank == 0
 
-    def say(line: str) -> None:
+    def notify(line: str) -> None:
         if first:
             print(line, flush=True)
 
-    say(ready.machine.line)
+    notify(ready.machine.line)
     where = ready.place
     if where.provider or where.instance_type:
         words = (where.provider, where.instance_type, where.zone or where.region, where.market)
-        say(" ".join(word for word in words if word))
-    say(ready.announcement)
-    if ":" in wishes.profile:
-        say(f"runs your own code: {wishes.profile}")
-    record = run(ready, say)
+        notify(" ".join(word for word in words if word))
+    notify(ready.announcement)
+    if ":" in options.profile:
+        notify(f"runs your own code: {options.profile}")
+    record = run(ready, notify)
     if record is None:
         return
     line = dumps(record) + "\n"
@@ -95,15 +95,15 @@ def _measure(wishes: Wishes, output: str | None) -> None:
     except OSError as error:
         sys.stdout.write(line)  # a rented machine was measured: a full disk costs the file alone
         raise OSError(error.errno, error.strerror, output) from None
-    say(f"written to {output}")
+    notify(f"written to {output}")
 
 
-def _wishes(given: Any) -> Wishes:
+def _options(given: Any) -> SuiteOptions:
     place = Place(
         given.provider, given.instance, given.region, given.zone,
         given.market.replace("-", "_"),
     )  # fmt: skip
-    return Wishes(
+    return SuiteOptions(
         given.suite, given.device, given.folder, given.mount, given.s3, given.s3_endpoint,
         given.profile, not given.no_metadata, place, given.usd_per_hour,
     )  # fmt: skip

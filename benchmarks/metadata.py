@@ -92,7 +92,7 @@ def _aws(service: _Service) -> Place:
     lifetime = {"X-aws-ec2-metadata-token-ttl-seconds": _TOKEN_S}
     token = service.get("/latest/api/token", lifetime, "PUT")
     headers = {"X-aws-ec2-metadata-token": token}
-    ask = _asker(lambda path: service.get(f"/latest/meta-data/{path}", headers))
+    ask = _blank_if_missing(lambda path: service.get(f"/latest/meta-data/{path}", headers))
     life = ask("instance-life-cycle")
     return Place(
         "aws",
@@ -106,7 +106,7 @@ def _aws(service: _Service) -> Place:
 
 def _gcp(service: _Service) -> Place:
     root, headers = "/computeMetadata/v1/instance/", {"Metadata-Flavor": "Google"}
-    ask = _asker(lambda path: service.get(root + path, headers, flavour="Google"))
+    ask = _blank_if_missing(lambda path: service.get(root + path, headers, flavour="Google"))
     zone = ask("zone").rpartition("/")[2]  # projects/1234/zones/us-central1-a
     spot = ask("scheduling/preemptible").upper()
     return Place(
@@ -135,7 +135,7 @@ def _azure(service: _Service) -> Place:
     )
 
 
-def _asker(get: Callable[[str], str]) -> Callable[[str], str]:
+def _blank_if_missing(get: Callable[[str], str]) -> Callable[[str], str]:
     """An unanswered field is empty: a machine without one still has the others."""
 
     def ask(path: str) -> str:

@@ -23,7 +23,7 @@ _DRIFT = 0.05  # first half against second: clocks fell or credits ran out
 _OTHERS = 0.05  # share of the processors that others used
 _STAT = Path("/proc/stat")
 LEAST_REPEATS = 3  # tell a median and whether something disturbed it
-PATIENCE = 2.0  # times the rule's seconds, for its least repetitions
+MAX_OVERTIME = 2.0  # times the rule's seconds, for its least repetitions
 TOGETHER_S = 0.01  # a repetition on a GPU
 _MOST_TOGETHER = 1000  # kernels that the driver queues without waiting
 _LEAST_S = 0.2  # the kernel counts in hundredths of a second: a shorter time tells nothing
@@ -194,7 +194,7 @@ def enough(seconds: Sequence[float], rule: Rule, elapsed_s: float) -> bool:
     A run of seconds is repeated three times, not the rule's least: that would take minutes.
     """
     if len(seconds) < rule.least:
-        return len(seconds) >= LEAST_REPEATS and elapsed_s >= PATIENCE * rule.most_s
+        return len(seconds) >= LEAST_REPEATS and elapsed_s >= MAX_OVERTIME * rule.most_s
     if len(seconds) >= rule.most or elapsed_s >= rule.most_s:
         return True
     low, high = median_interval(seconds)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from .errors import Skipped
 from .method import Result
 
-Say = Callable[[str], object]
+Notify = Callable[[str], object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,20 +15,20 @@ class ProgressLog:
 
     results: list[Result]
     skipped: list[str]
-    say: Say
+    notify: Notify
 
     def record(self, each: Result | Skipped) -> None:
         """Add a result, or why there is none."""
         if isinstance(each, Skipped):
             self.skipped.append(str(each))
-            self.say(f"skipped: {each}")
+            self.notify(f"skipped: {each}")
             return
         self.results.append(each)
         low, high = each.interval
         share = f" {each.share:4.0%} of ceiling" if each.share is not None else ""
         doubt = " (disturbed)" if each.interference and each.interference.seen else ""
         width = (high - low) / 2 / each.median
-        self.say(
+        self.notify(
             f"{each.benchmark:12}{each.case:36}{each.median:11.4g} {each.unit:10}"
             f"± {width:4.0%}{share}{doubt}"
         )

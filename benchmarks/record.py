@@ -313,10 +313,10 @@ def _read_profile(node: _Node) -> Profile:
         for node_ in node.nodes("runs")
     ]
     training = node.word("training") if "training" in node.value else ""
-    return _said(lambda: profile(runs, training), node.where)
+    return _with_place(lambda: profile(runs, training), node.where)
 
 
-def _said(make: Callable[[], Profile], where: str) -> Profile:
+def _with_place(make: Callable[[], Profile], where: str) -> Profile:
     try:
         return make()
     except (BenchError, ArithmeticError) as error:

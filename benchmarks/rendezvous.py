@@ -79,9 +79,9 @@ class Rendezvous:
         self.announce(point, word)
         return self.wait_for(point, range(self.world), SOON_S)
 
-    def wait_for(self, point: str, ranks: Iterable[int], patience_s: float) -> tuple[str, ...]:
+    def wait_for(self, point: str, ranks: Iterable[int], timeout_s: float) -> tuple[str, ...]:
         """Wait for some processes at a point. Raises as `agree`."""
-        end = monotonic() + patience_s
+        end = monotonic() + timeout_s
         store = self.store
         if store is None:
             return ()

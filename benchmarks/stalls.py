@@ -136,7 +136,7 @@ def profile(runs: Sequence[Run], training: str = "") -> Profile:
     by_kind = {run.kind: run for run in runs if run.machines == most or run.kind == KINDS[0]}
     one, every = by_kind.get("synthetic_one"), by_kind.get("synthetic_all")
     alone = next((r for r in runs if r.kind == "synthetic_all" and r.machines == 1), None)
-    cached, cold = _fed(runs, "cached", every), _fed(runs, "cold", every)
+    cached, cold = _run_on_real_data(runs, "cached", every), _run_on_real_data(runs, "cold", every)
     if cold and cached and cold.machines < most:
         cold = max(cached, cold, key=lambda run: run.step_s)
     whole = cold or cached or every
@@ -153,7 +153,7 @@ def profile(runs: Sequence[Run], training: str = "") -> Profile:
     return Profile(tuple(runs), (one or every or whole).step_s, whole.step_s, found, training)
 
 
-def _fed(runs: Sequence[Run], kind: Kind, every: Run | None) -> Run | None:
+def _run_on_real_data(runs: Sequence[Run], kind: Kind, every: Run | None) -> Run | None:
     """The run of a kind on real data, on the most machines that had one.
 
     Each machine prepares and fetches for itself while all of them train: where fewer had a run,

@@ -18,7 +18,7 @@ from .matmul import matmul
 from .memory import memory, transfer
 from .metadata import Place
 from .method import FULL, QUICK, Result, Rule, measure, measure_in_turns
-from .progress_log import ProgressLog, Say
+from .progress_log import Notify, ProgressLog
 from .record import Record
 from .rendezvous import join
 from .subject import Bench, Case, Subject, Suite, Trial
@@ -28,12 +28,12 @@ SUBJECTS: tuple[Subject, ...] = (
     matmul, memory, transfer, blocks, checkpoint, inputs, collectives.collectives,
 )  # fmt: skip
 _MEASURED = "the first process has measured its machine"
-_PATIENCE_S = 2 * 3600.0  # with that; who fails says so, and torchrun ends what is gone
+_TIMEOUT_S = 2 * 3600.0  # with that; who fails says so, and torchrun ends what is gone
 _BUSY = 0.05  # of a GPU's time: more was another program
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class SuiteOptions:
     """What the command line asked for."""
 
     suite: Suite = "quick"
@@ -52,7 +52,7 @@ class Wishes:
 class Ready:
     """A suite that may start."""
 
-    wishes: Wishes
+    options: SuiteOptions
     bench: Bench
     place: Place
     machine: Machine
@@ -63,7 +63,7 @@ class Ready:
         """How long it takes and what that costs, printed before the first repetition."""
         minutes = f"{self.seconds / 60:.0f} min" if self.seconds >= 90 else f"{self.seconds:.0f} s"
         text = f"suite {self.bench.suite}: about {minutes}"
-        rate = self.wishes.usd_per_hour
+        rate = self.options.usd_per_hour
         if rate is None:
             return f"{text}; no price is known for this machine"
         n = self.bench.machines
@@ -72,44 +72,44 @@ class Ready:
         return f"{text}, about {cost:.2g} USD at {rate:g} USD/h{each}"
 
 
-def prepare(wishes: Wishes) -> Ready:
+def prepare(options: SuiteOptions) -> Ready:
     """Find the device, the place and the cases. Raises BenchError where the wish cannot be met."""
     torch = backend.find_torch()
-    device = backend.choose_device(torch, wishes.device)
+    device = backend.choose_device(torch, options.device)
     rank, world, local = backend.place()
     if world > 1 and torch is None:
         raise BenchError("started by torchrun, but torch is not installed here")
     gpu = None
     if device == "cuda":
         gpu = backend.take_gpu(torch, local)
-    for flag, named in (("--folder", wishes.folder), ("--mount", wishes.mount)):
+    for flag, named in (("--folder", options.folder), ("--mount", options.mount)):
         if named and not Path(named).is_dir():
             raise BenchError(f"{flag} {named}: is no folder; name one on the disk to measure")
-    folder, mount = Path(wishes.folder), Path(wishes.mount) if wishes.mount else None
+    folder, mount = Path(options.folder), Path(options.mount) if options.mount else None
     bench = Bench(
-        wishes.suite, device, torch, folder, wishes.s3, wishes.s3_endpoint, rank, world,
+        options.suite, device, torch, folder, options.s3, options.s3_endpoint, rank, world,
         backend.machines(world), gpu, mount,
     )  # fmt: skip
     if rank:  # the first process speaks for all; probes of many at once would tell too little
-        return Ready(wishes, bench, Place(), look(bench), 0.0)
-    where = find_place(wishes)
-    return Ready(wishes, bench, where, look(bench, where.machine), seconds_of(bench, wishes))
+        return Ready(options, bench, Place(), look(bench), 0.0)
+    where = find_place(options)
+    return Ready(options, bench, where, look(bench, where.machine), seconds_of(bench, options))
 
 
-def find_place(wishes: Wishes) -> Place:
+def find_place(options: SuiteOptions) -> Place:
     """What the metadata service tells, flags over it."""
     reported = Place()
-    if wishes.ask_metadata:
+    if options.ask_metadata:
         reported = metadata.find_place(metadata.provider_of())
     given = {
         name: value
         for name in ("provider", "instance_type", "region", "zone", "market", "machine")
-        if (value := getattr(wishes.place, name))
+        if (value := getattr(options.place, name))
     }
     return replace(reported, **given)
 
 
-def seconds_of(bench: Bench, wishes: Wishes) -> float:
+def seconds_of(bench: Bench, options: SuiteOptions) -> float:
     """About how long the suite takes on this machine."""
     every = (each for subject in SUBJECTS for each in subject(bench))
     cases = [each for each in every if isinstance(each, Case)]
@@ -117,13 +117,13 @@ def seconds_of(bench: Bench, wishes: Wishes) -> float:
     found = suite_seconds(cases, _rule(bench), gpu, now)
     if _has_ring(bench):
         found += collectives.ring_seconds(bench, now.busy)
-    if wishes.profile:
+    if options.profile:
         steps = sum(steps_of(bench))
-        found += profile_seconds(wishes.profile, steps, BATCH, workers_of(bench), gpu, now)
+        found += profile_seconds(options.profile, steps, BATCH, workers_of(bench), gpu, now)
     return found
 
 
-def run(ready: Ready, say: Say) -> Record | None:
+def run(ready: Ready, notify: Notify) -> Record | None:
     """Measure everything; give the record, or None on all processes but the first.
 
     Raises BenchError on every process where one of them fails.
@@ -131,18 +131,18 @@ def run(ready: Ready, say: Say) -> Record | None:
     own = ready.bench
     bench = replace(own, rendezvous=join(own.torch, own.rank, own.world))
     with bench.rendezvous:
-        return _run(replace(ready, bench=bench), say)
+        return _run(replace(ready, bench=bench), notify)
 
 
-def _run(ready: Ready, say: Say) -> Record | None:
-    bench, name = ready.bench, ready.wishes.profile
+def _run(ready: Ready, notify: Notify) -> Record | None:
+    bench, name = ready.bench, ready.options.profile
     make = find_training(bench, name) if name else None  # a wrong name is refused at once
     bench.rendezvous.agree("the start")
     watch = nvidia.Watch(bench.gpu.uuid) if bench.gpu and not bench.rank else None
-    log = ProgressLog([], [], say)
+    log = ProgressLog([], [], notify)
     try:
         if bench.rank:
-            bench.rendezvous.wait_for(_MEASURED, (0,), _PATIENCE_S)
+            bench.rendezvous.wait_for(_MEASURED, (0,), _TIMEOUT_S)
         else:
             _alone(bench, log)
             bench.rendezvous.announce(_MEASURED)
@@ -154,7 +154,7 @@ def _run(ready: Ready, say: Say) -> Record | None:
         states = watch.stop() if watch else ()
     if bench.rank:
         return None
-    _doubts(states, say)
+    _doubts(states, notify)
     return Record(
         datetime.now(timezone.utc).isoformat(timespec="seconds"),  # noqa: UP017 (3.10)
         bench.suite,
@@ -200,12 +200,12 @@ def _rule(bench: Bench) -> Rule:
     return QUICK if bench.quick else FULL
 
 
-def _doubts(states: Sequence[nvidia.GpuState], say: Say) -> None:
+def _doubts(states: Sequence[nvidia.GpuState], notify: Notify) -> None:
     if states and (states[0].busy or 0.0) > _BUSY:
-        say(f"another program used {states[0].busy:.0%} of the GPU's time when the run began")
+        notify(f"another program used {states[0].busy:.0%} of the GPU's time when the run began")
     slowed = sum(state.slowed for state in states)
     if slowed:
-        say(f"power or heat held the GPU's clock down in {slowed} of {len(states)} readings")
+        notify(f"power or heat held the GPU's clock down in {slowed} of {len(states)} readings")
 
 
 def _has_ring(bench: Bench) -> bool:

@@ -275,7 +275,7 @@ def stalls_of(
     if make is None:
         log.skipped.append("stall profile: no training named; --profile")
         return None
-    log.say(f"stall profile of {name}: runs on {', '.join(_kinds(bench))}")
+    log.notify(f"stall profile of {name}: runs on {', '.join(_kinds(bench))}")
     measured = guard(lambda: profile(_timed(bench, make), name), f"stall profile of {name}")
     if isinstance(measured, Skipped):
         if bench.world > 1:
@@ -285,12 +285,14 @@ def stalls_of(
     if bench.world == 1:
         log.skipped.append("interconnect stall: one process; start it under torchrun")
     for each in measured.stalls:
-        log.say(
+        log.notify(
             f"{'stall':12}{each.name:36}{each.seconds * 1e3:11.4g} ms/step   "
             f"{each.share:4.0%} of the step, {each.low * 1e3:.3g} to {each.high * 1e3:.3g} ms"
         )
     for change in what_ifs(measured):
-        log.say(f"{'what if':12}{change.change:36}{change.step_s * 1e3:11.4g} ms/step   predicted")
+        log.notify(
+            f"{'what if':12}{change.change:36}{change.step_s * 1e3:11.4g} ms/step   predicted"
+        )
     return measured
 
 

@@ -131,16 +131,16 @@ def import_into(store: Store, source: Path, base: Path, now: datetime) -> tuple[
         CatalogError: the file is no such version, or the store cannot be written.
     """
     with write_lock(store):
-        aside = store.folder / ".new-import"
+        temporary = store.folder / ".new-import"
         files = read_files(source)
         try:
-            _unpack(files, aside)
-            catalog = load(aside)
+            _unpack(files, temporary)
+            catalog = load(temporary)
             fetch_times = fetch_times_of(json.loads(files[MANIFEST]))
         except OSError as error:
             raise StoreError(f"{store.root}: cannot be written: {error.strerror}") from error
         finally:
-            _discard(aside)
+            _discard(temporary)
         held = newest_good(store)
         problems = list(lost_offers(catalog, held.catalog if held.name else load(base)))
         if problems:

@@ -13,7 +13,7 @@ from recommender.catalogs.errors import CatalogError
 from recommender.catalogs.providers.contract import ThreadResult
 
 Get = Callable[[str, int], bytes]  # from an address, at most so many bytes
-Say = Callable[[str], None]
+Notify = Callable[[str], None]
 _LOOK_S = 5.0  # between two looks at how much has come, each told
 _LOOKS = 3  # a server may be slow for so long
 _SLOW = 2_000.0  # bytes a second; a catalog, 1 MB, would take eight minutes
@@ -21,18 +21,22 @@ _PIECE = 65_536
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
-def silent(message: str) -> None:
+def ignore_message(message: str) -> None:
     """A progress callback that does nothing."""
 
 
-def get_within(total_s: float, say: Say = silent) -> Get:
+def get_within(total_s: float, notify: Notify = ignore_message) -> Get:
     """Make a function that downloads files within a total time."""
     stop_at = time.monotonic() + total_s
-    return lambda address, most: fetch(address, most, stop_at - time.monotonic(), say)
+    return lambda address, most: fetch(address, most, stop_at - time.monotonic(), notify)
 
 
 def fetch(
-    address: str, most: int, within_s: float, say: Say = silent, look_s: float = _LOOK_S
+    address: str,
+    most: int,
+    within_s: float,
+    notify: Notify = ignore_message,
+    look_s: float = _LOOK_S,
 ) -> bytes:
     """Download a file, reporting progress if it is slow.
 
@@ -57,7 +61,9 @@ def fetch(
         counts.append(len(content))
         if len(counts) > _LOOKS and counts[-1] - counts[-1 - _LOOKS] < _SLOW * _LOOKS * look_s:
             raise TimeoutError(f"it sends less than {_SLOW / 1000:g} kB a second")
-        say(f"{shown_address(address)}: {counts[-1]:,} bytes in {time.monotonic() - began:.0f} s")
+        notify(
+            f"{shown_address(address)}: {counts[-1]:,} bytes in {time.monotonic() - began:.0f} s"
+        )
 
 
 def _ask(address: str, most: int, content: bytearray, answer: ThreadResult[bytes]) -> None:

@@ -19,7 +19,7 @@ from recommender.catalogs.bounds import check_json
 Step = Callable[[str], None]  # told before each step; tests stop the program there
 _NEW_FILE = 0o666  # less the umask
 _SYSTEM, _UNIX = 9, b"\x03"  # place and value in a gzip header (RFC 1952)
-_ASIDE = ".recommend-"  # a name that nobody else has, however long that of the file is
+_PREFIX = ".recommend-"  # a name that nobody else has, however long that of the file is
 
 
 def no_step(step: str) -> None:
@@ -51,11 +51,11 @@ def replace_file(path: Path, content: bytes) -> None:
             file.write(content)
         return
     target = _followed(path)
-    aside = prepare(target, content)
+    temporary = prepare(target, content)
     try:
-        os.replace(aside, target)
+        os.replace(temporary, target)
     except OSError:
-        aside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
     sync_folder(target.parent)
 
@@ -68,19 +68,19 @@ def prepare(path: Path, content: bytes) -> Path:
     before = path.stat() if path.exists() else None
     if before is not None and not os.access(path, os.W_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
-    aside = path.with_name(f"{_ASIDE}{os.urandom(8).hex()}")
+    temporary = path.with_name(f"{_PREFIX}{os.urandom(8).hex()}")
     try:
-        write_new(aside, content, before)
+        write_new(temporary, content, before)
     except OSError as error:
-        aside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         error.filename = str(path)  # what was asked for; nobody knows the other name
         raise
-    return aside
+    return temporary
 
 
 def remove_left_overs(folder: Path) -> None:
     """Remove temporary files of interrupted writers; call it while nobody else writes there."""
-    for path in folder.glob(f"{_ASIDE}*"):
+    for path in folder.glob(f"{_PREFIX}*"):
         path.unlink(missing_ok=True)
 
 

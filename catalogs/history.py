@@ -50,16 +50,16 @@ class Difference:
     """All changes between two catalogs."""
 
     added: tuple[Offer, ...]
-    gone: tuple[Offer, ...]
+    removed: tuple[Offer, ...]
     changed: tuple[Change, ...]  # the largest first
     new_types: tuple[tuple[str, str], ...]
-    gone_types: tuple[tuple[str, str], ...]
+    removed_types: tuple[tuple[str, str], ...]
 
     def counts(self) -> dict[tuple[str, str], tuple[int, int, int]]:
         """Added, removed and repriced offers by provider and market."""
         columns = (
             Counter((o.provider, o.market) for o in self.added),
-            Counter((o.provider, o.market) for o in self.gone),
+            Counter((o.provider, o.market) for o in self.removed),
             Counter((c.offer.provider, c.offer.market) for c in self.changed),
         )
         keys = sorted({key for column in columns for key in column})
@@ -78,10 +78,10 @@ def difference(before: Catalog, after: Catalog) -> Difference:
     offered = [{key[:2] for key in each} for each in (old, new)]
     return Difference(
         added=tuple(new[key] for key in sorted(new.keys() - old.keys())),
-        gone=tuple(old[key] for key in sorted(old.keys() - new.keys())),
+        removed=tuple(old[key] for key in sorted(old.keys() - new.keys())),
         changed=tuple(changed),
         new_types=tuple(sorted(offered[1] - offered[0])),
-        gone_types=tuple(sorted(offered[0] - offered[1])),
+        removed_types=tuple(sorted(offered[0] - offered[1])),
     )
 
 
@@ -93,7 +93,7 @@ def _key(offer: Offer) -> Key:
     return offer.provider, offer.instance_type, offer.region, offer.zone, offer.market
 
 
-Say = Callable[[str], None]
+Notify = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ class PricePoint:
     usd_per_hour: float
 
 
-def unheard(message: str) -> None:
+def ignore_message(message: str) -> None:
     """A callback for damaged files that does nothing."""
 
 
@@ -141,7 +141,7 @@ def keep(store: Store) -> tuple[str, ...]:
 
 
 def points(
-    store: Store, instance_type: str, region: str, damaged: Say = unheard
+    store: Store, instance_type: str, region: str, damaged: Notify = ignore_message
 ) -> list[PricePoint]:
     """All known prices of a machine in a region, oldest first.
 
@@ -201,7 +201,7 @@ def _read_on(catalog: "Catalog", day: str) -> list[int]:
 
 
 def _from_versions(
-    store: Store, instance_type: str, region: str, damaged: Say
+    store: Store, instance_type: str, region: str, damaged: Notify
 ) -> Iterator[PricePoint]:
     for name in store.names():
         try:
@@ -221,7 +221,7 @@ def _of(catalog: "Catalog", instance_type: str, region: str) -> Iterator[PricePo
 
 
 def _from_files(
-    store: Store, instance_type: str, region: str, damaged: Say
+    store: Store, instance_type: str, region: str, damaged: Notify
 ) -> Iterator[PricePoint]:
     files = sorted((store.root / HISTORY).glob("date=*/*.parquet"))
     if not files or not can_keep():

@@ -56,8 +56,8 @@ def load(path: Path) -> Catalog:
     return _checked(raw, None if complete else _read_folder(SNAPSHOT))
 
 
-def _checked(raw: Raw, lender: Raw | None) -> Catalog:
-    catalog = _catalog(raw, lender)
+def _checked(raw: Raw, shipped: Raw | None) -> Catalog:
+    catalog = _catalog(raw, shipped)
     problems = [*_unresolved_sources(raw), *hard_problems(catalog)]
     if problems:
         more = f"\nand {len(problems) - _SHOWN} more" if len(problems) > _SHOWN else ""
@@ -211,10 +211,10 @@ def _rows(raw: Raw, name: str, shift: int = 0) -> list[Any]:
     return [replace(row, source=row.source + shift) for row in rows] if shift else rows
 
 
-def _catalog(raw: Raw, lender: Raw | None) -> Catalog:
+def _catalog(raw: Raw, shipped: Raw | None) -> Catalog:
     own = {name: _rows(raw, name) for name in raw.tables if name != "offers"}
-    if lender is not None:
-        own = _borrow(raw, lender, own)
+    if shipped is not None:
+        own = _with_shipped_tables(raw, shipped, own)
     columns = dict(raw.tables["offers"])
     columns["usd_per_hour"] = array("d", columns["usd_per_hour"])
     columns["uncertainty"] = array("d", columns["uncertainty"])
@@ -228,12 +228,14 @@ def _catalog(raw: Raw, lender: Raw | None) -> Catalog:
     )
 
 
-def _borrow(raw: Raw, lender: Raw, own: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
+def _with_shipped_tables(
+    raw: Raw, shipped: Raw, own: Mapping[str, list[Any]]
+) -> dict[str, list[Any]]:
     """Fill in the tables a catalog lacks; lent rows keep their sources under new numbers."""
     shift = max((row.source for row in own.get("sources", [])), default=0)
-    lent = {name: _rows(lender, name, shift) for name in TABLES if name not in raw.tables}
-    sources = [*own.get("sources", []), *_rows(lender, "sources", shift)]
-    return {**own, **lent, "sources": sources}
+    added = {name: _rows(shipped, name, shift) for name in TABLES if name not in raw.tables}
+    sources = [*own.get("sources", []), *_rows(shipped, "sources", shift)]
+    return {**own, **added, "sources": sources}
 
 
 def _by_key(name: str, rows: Iterable[Any]) -> dict[Any, Any]:

@@ -22,7 +22,7 @@ class SpotBounds:
     # Bids move the price of each size by itself: no proportions inside a family.
     auction: bool = False
     # No price moves by a quarter in a night: one that does waits until it lasts.
-    steady: bool = False
+    hold_jumps: bool = False
     floor: float | None = None  # the share of the on-demand price that unsold capacity costs
     family: float = 0.05  # how far a size may leave the proportion of its family
 
@@ -73,7 +73,7 @@ AWS = ProviderInfo(
         region_spread=(0.55, 1.75),
         regions=15,
         gpus=frozenset({"T4", "L4", "A10G", "L40S", "A100", "H100", "H200"}),
-        spot=SpotBounds(share=(0.08, 1.0), jump=1.5, auction=True, steady=True, floor=0.10),
+        spot=SpotBounds(share=(0.08, 1.0), jump=1.5, auction=True, hold_jumps=True, floor=0.10),
         rises_with_gpus=True,
     ),
     region_pattern=r"[a-z]{2}(?!-iso)(-[a-z]+)+-\d",  # no local, wavelength or edge zones
@@ -122,7 +122,7 @@ AZURE = ProviderInfo(
         region_spread=(0.55, 1.75),
         regions=20,
         gpus=frozenset({"T4", "A10", "A100", "A100-80GB", "H100"}),
-        spot=SpotBounds(share=(0.08, 0.9), jump=1.35, steady=True, floor=0.185),
+        spot=SpotBounds(share=(0.08, 0.9), jump=1.35, hold_jumps=True, floor=0.185),
     ),
     # No government regions.
     region_pattern=r"(?!usgov|usdod)(?=.{6})[a-z]*(east|west|north|south|central)[a-z]*\d?",

@@ -26,7 +26,14 @@ from recommender.catalogs.archive import FILES, MOST_BYTES
 from recommender.catalogs.bounds import MOST_MANIFEST, read_plain_file
 from recommender.catalogs.catalog import Catalog
 from recommender.catalogs.errors import CatalogError
-from recommender.catalogs.fetch import Get, Say, check_address, get_within, shown_address, silent
+from recommender.catalogs.fetch import (
+    Get,
+    Notify,
+    check_address,
+    get_within,
+    ignore_message,
+    shown_address,
+)
 from recommender.catalogs.files import parse_json, replace_file, write_new
 from recommender.catalogs.frozen import dataclass
 from recommender.catalogs.load import load
@@ -46,7 +53,7 @@ TOTAL_S = 120.0  # for all files of a catalog, 1 MB together (2026-11)
 _MOST_SIGNATURE = 10_000
 _LAST, _MOST_POINTER = "LAST", 1_000
 _CHECKSUM = re.compile("[0-9a-f]{64}")
-_ASIDE, _FILLED_S = ".new-", 3600.0  # what is older was left behind
+_PREFIX, _FILLED_S = ".new-", 3600.0  # what is older was left behind
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +89,7 @@ def load_remote(
     get: Get | None = None,
     signers: Path | None = None,
     now: datetime | None = None,
-    say: Say = silent,
+    notify: Notify = ignore_message,
 ) -> Remote:
     """Load the catalog of https://…/manifest.json, reporting progress if it is slow.
 
@@ -94,7 +101,7 @@ def load_remote(
     plain, pin = pinned(address)
     if not urlsplit(plain).path.endswith(f"/{MANIFEST}"):
         raise CatalogError(f"{shown_address(plain)}: name the manifest: https://…/{MANIFEST}")
-    get = get or get_within(TOTAL_S, say)
+    get = get or get_within(TOTAL_S, notify)
     # A copy that was read without a checksum or key is none for an address with one.
     kept = cache / hashlib.sha256(address.encode()).hexdigest()[:16]
     known = Signers(signers or default_signers())
@@ -115,9 +122,9 @@ def _served(address: str, pin: Pin, get: Get) -> Served:
     manifest = get(address, MOST_MANIFEST)
     if not pin.ed25519:
         return Served(manifest)
-    signature = get(_beside(address, SIGNATURE), _MOST_SIGNATURE)
+    signature = get(_sibling(address, SIGNATURE), _MOST_SIGNATURE)
     try:
-        successors = get(_beside(address, SUCCESSORS), _MOST_SIGNATURE)
+        successors = get(_sibling(address, SUCCESSORS), _MOST_SIGNATURE)
     except OSError:  # most keys have none
         successors = b""
     return Served(manifest, signature, successors)
@@ -126,7 +133,7 @@ def _served(address: str, pin: Pin, get: Get) -> Served:
 def _read_copy(folder: Path) -> Served:
     """The manifest that is kept, and what proves whose it is."""
 
-    def beside(name: str) -> bytes:
+    def proof(name: str) -> bytes:
         try:
             return read_plain_file(folder / name, _MOST_SIGNATURE)
         except FileNotFoundError:
@@ -134,7 +141,7 @@ def _read_copy(folder: Path) -> Served:
 
     try:
         manifest = read_plain_file(folder / MANIFEST, MOST_MANIFEST)
-        served = Served(manifest, beside(SIGNATURE), beside(SUCCESSORS))
+        served = Served(manifest, proof(SIGNATURE), proof(SUCCESSORS))
     except ValueError as error:
         raise CatalogError(f"{folder}: {error}") from error
     if served.sha256 != folder.name:
@@ -169,34 +176,34 @@ def _fill(address: str, served: Served, folder: Path, get: Get) -> Catalog:
     Each program writes a folder of its own: several may read the same address at once.
     """
     files = {
-        name: get(_beside(address, name), MOST_BYTES) for name in _files(address, served.manifest)
+        name: get(_sibling(address, name), MOST_BYTES) for name in _files(address, served.manifest)
     }
     try:
-        aside = _folder_beside(folder)
+        temporary = _new_cache_folder(folder)
         try:
             for name, content in (*files.items(), (MANIFEST, served.manifest)):
-                write_new(aside / name, content)
-            _write_proofs(aside, served)
-            catalog = load(aside)
+                write_new(temporary / name, content)
+            _write_proofs(temporary, served)
+            catalog = load(temporary)
             with suppress(OSError):  # another program was faster, or no copy can be kept
-                os.rename(aside, folder)
+                os.rename(temporary, folder)
         finally:
-            shutil.rmtree(aside, ignore_errors=True)
+            shutil.rmtree(temporary, ignore_errors=True)
     except OSError as error:
         raise CatalogError(f"{folder}: cannot be written: {error.strerror}") from error
     return catalog
 
 
-def _folder_beside(folder: Path) -> Path:
+def _new_cache_folder(folder: Path) -> Path:
     """A new folder in the cache; elsewhere if nothing can be written there, so nothing is kept."""
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        return Path(mkdtemp(prefix=_ASIDE, dir=folder.parent))
+        return Path(mkdtemp(prefix=_PREFIX, dir=folder.parent))
     except OSError:
         return Path(mkdtemp())
 
 
-def _beside(address: str, name: str) -> str:
+def _sibling(address: str, name: str) -> str:
     """The address of a file in the manifest's folder, with the same query (signed addresses)."""
     query = urlsplit(address).query
     return urljoin(address, name) + (f"?{query}" if query else "")
@@ -231,7 +238,7 @@ def _remember(kept: Path, folder: Path) -> None:
 
 
 def _is_being_filled(path: Path) -> bool:
-    return path.name.startswith(_ASIDE) and time.time() - path.stat().st_mtime < _FILLED_S
+    return path.name.startswith(_PREFIX) and time.time() - path.stat().st_mtime < _FILLED_S
 
 
 def _last_copy(address: str, kept: Path, demand: _Demand, error: OSError | CatalogError) -> Remote:

@@ -49,7 +49,7 @@ def table_bytes(table: Table, rows: Sequence[Row]) -> bytes:
     Raises:
         ValueError: two rows have the same identity.
     """
-    _refuse_twins(table, rows)
+    _refuse_duplicates(table, rows)
     return bytes_of_table(table, rows)
 
 
@@ -76,7 +76,7 @@ def _zipped(table: Table) -> bool:
     return table.file.endswith(".gz")
 
 
-def _refuse_twins(table: Table, rows: Sequence[Row]) -> None:
+def _refuse_duplicates(table: Table, rows: Sequence[Row]) -> None:
     identity = table.identity()
     seen: set[Any] = set()
     for row in rows:

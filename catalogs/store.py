@@ -54,7 +54,7 @@ GENERATIONS = 14
 _NAME = re.compile(r"\d{6,}-\d{8}T\d{6}Z-[0-9a-f]{8}")
 _READS = 3  # a reader that loses its version to the pruning looks again
 LOCK = "lock"
-_ASIDE = ".new-"
+_NEW_PREFIX = ".new-"
 _MOST_POINTER = 1_000
 
 
@@ -354,41 +354,41 @@ def next_number(store: Store) -> int:
 
 
 def _write(store: Store, name: str, content: VersionFiles, at: Step) -> None:
-    aside = store.folder / f"{_ASIDE}{name}"
+    new_folder = store.folder / f"{_NEW_PREFIX}{name}"
     try:
         at("folder")
-        aside.mkdir()
+        new_folder.mkdir()
         for file in sorted(content.files, key=lambda each: (each == MANIFEST, each)):
             at(f"file {file}")
-            write_new(aside / file, content.files[file])
+            write_new(new_folder / file, content.files[file])
         at("synced")
-        sync_folder(aside)
+        sync_folder(new_folder)
         at("read back")
-        load(aside)
+        load(new_folder)
         # Everything that needs room on the disk comes before the version is seen.
         at("pointer")
         pointer = prepare(store.root / CURRENT, f"{name}\n".encode())
         at("rename")
-        os.rename(aside, store.path(name))
+        os.rename(new_folder, store.path(name))
         sync_folder(store.folder)
         at("swap")
         os.replace(pointer, store.root / CURRENT)
         sync_folder(store.root)
         at("published")
     finally:
-        shutil.rmtree(aside, ignore_errors=True)  # nothing, unless a step failed
+        shutil.rmtree(new_folder, ignore_errors=True)  # nothing, unless a step failed
 
 
 def _remove_left_overs(store: Store, at: Step) -> None:
     """Remove what a writer left that was stopped."""
     at("clean")
-    for path in store.folder.glob(f"{_ASIDE}*"):
+    for path in store.folder.glob(f"{_NEW_PREFIX}*"):
         shutil.rmtree(path, ignore_errors=True)
     remove_left_overs(store.root)
 
 
 def _remove(folder: Path) -> None:
     """Take a version out of sight in one step before its files go."""
-    aside = folder.with_name(f"{_ASIDE}{folder.name}")
-    os.rename(folder, aside)
-    shutil.rmtree(aside, ignore_errors=True)
+    new_folder = folder.with_name(f"{_NEW_PREFIX}{folder.name}")
+    os.rename(folder, new_folder)
+    shutil.rmtree(new_folder, ignore_errors=True)

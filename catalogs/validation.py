@@ -34,7 +34,7 @@ def hard_problems(catalog: "Catalog") -> list[str]:
         *_bad_speeds(catalog),
         *_bad_prices(catalog),
         *_unknown_types(catalog),
-        *_dear_spot(catalog),
+        *_spot_above_on_demand(catalog),
     ]
 
 
@@ -96,7 +96,7 @@ def _unknown_types(catalog: "Catalog") -> Iterator[str]:
         yield f"{provider} {name}: offered, but no such instance type"
 
 
-def _dear_spot(catalog: "Catalog") -> Iterator[str]:
+def _spot_above_on_demand(catalog: "Catalog") -> Iterator[str]:
     """Spot above the on-demand price of the same machine and region is an error."""
     offers = catalog.offers
     keys = list(zip(offers.provider, offers.instance_type, offers.region, strict=True))

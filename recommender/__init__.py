@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from recommender.job.jobfile import find_job, job_from_text
     from recommender.job.preset_files import presets
     from recommender.plan.answer import Answer, Infeasible
-    from recommender.plan.limits import Choice, GpuWish, Limits, Progress, QuotaLimit
+    from recommender.plan.limits import Choice, GpuFilter, Limits, Progress, QuotaLimit
     from recommender.plan.plan import Plan
     from recommender.plan.version import __version__
 
@@ -26,7 +26,7 @@ __all__ = [
     "Answer",
     "CatalogError",
     "Choice",
-    "GpuWish",
+    "GpuFilter",
     "Infeasible",
     "Job",
     "Limits",
@@ -52,7 +52,7 @@ _HOME = {
     "recommender.job.job": ("Job",),
     "recommender.job.jobfile": ("find_job", "job_from_text"),
     "recommender.job.preset_files": ("presets",),
-    "recommender.plan.limits": ("Choice", "GpuWish", "Limits", "Progress", "QuotaLimit"),
+    "recommender.plan.limits": ("Choice", "GpuFilter", "Limits", "Progress", "QuotaLimit"),
     "recommender.plan.answer": ("Answer", "Infeasible"),
     "recommender.plan.plan": ("Plan",),
     "recommender.plan.version": ("__version__",),

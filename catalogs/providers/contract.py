@@ -147,7 +147,7 @@ class Fetched:
     types: tuple[InstanceType, ...] = ()  # described by the provider, not in Wanted.types
     unknown_types: tuple[UnknownType, ...] = ()
     quarantined: tuple[Quarantined, ...] = ()
-    doubted: tuple[str, ...] = ()  # types whose on-demand prices contradict the provider's own
+    contradicted: tuple[str, ...] = ()  # types whose on-demand prices contradict the provider's own
     failed: tuple[Failed, ...] = ()
     quotas: tuple[QuotaValue, ...] = ()
     warnings: tuple[str, ...] = ()

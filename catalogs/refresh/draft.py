@@ -17,7 +17,7 @@ from recommender.catalogs.errors import CatalogError
 from recommender.catalogs.providers.contract import Failed, Fetched
 from recommender.catalogs.refresh.reference import held_key, offer_key, place_of
 from recommender.catalogs.refresh.validate_rows import ValidatedRows
-from recommender.catalogs.refresh.validate_spot_prices import NO_BARGAIN
+from recommender.catalogs.refresh.validate_spot_prices import MAX_SPOT_SHARE
 from recommender.catalogs.schema import InstanceType, Offer, Source
 from recommender.catalogs.serialize import manifest_entry, manifest_text, table_bytes
 from recommender.catalogs.store import REPORT, FetchTime, VersionFiles
@@ -173,7 +173,7 @@ def _below_listed(older: Sequence[Offer], fresh: Sequence[Offer]) -> list[Offer]
         if offer_key(offer) not in keys
         and (
             offer.market != "spot"
-            or offer.usd_per_hour < NO_BARGAIN * listed.get(place_of(offer), float("inf"))
+            or offer.usd_per_hour < MAX_SPOT_SHARE * listed.get(place_of(offer), float("inf"))
         )
     ]
 

@@ -11,7 +11,7 @@ from typing import Any
 from recommender.catalogs import files, history
 from recommender.catalogs.catalog import Catalog
 from recommender.catalogs.errors import CatalogError, StoreError
-from recommender.catalogs.fetch import Say, silent
+from recommender.catalogs.fetch import Notify, ignore_message
 from recommender.catalogs.files import Step, no_step
 from recommender.catalogs.load import SNAPSHOT, load
 from recommender.catalogs.providers.clients import Maker
@@ -75,7 +75,7 @@ class RefreshRequest:
     canaries: Path = CANARIES
     deadlines: Deadlines = field(default_factory=Deadlines)
     clock: Clock = utc_now
-    say: Say = silent
+    notify: Notify = ignore_message
     at: Step = no_step
 
 
@@ -121,7 +121,9 @@ def _refresh(order: RefreshRequest) -> RefreshReport:
             draft, report = _left(name, f"{said}; please report it", draft, collected[name])
         report = replace(report, alerts=(*report.alerts, *_unseen(report, seen)))
         reports.append(report)
-        order.say(f"{name}: {report.result}" + (f", {report.reasons[0]}" if report.reasons else ""))
+        order.notify(
+            f"{name}: {report.result}" + (f", {report.reasons[0]}" if report.reasons else "")
+        )
     version = ""
     problems: list[str] = []
     if any(report.result != "kept" for report in reports) and not order.dry_run:
@@ -173,14 +175,14 @@ def _wanted(order: RefreshRequest, base: Catalog, draft: Draft, now: datetime) -
             now=now,
             parts=OFFERS,
             copies=None if order.dry_run else order.store.root / COPIES,
-            progress=_labelled(name, order.say),
+            progress=_labelled(name, order.notify),
         )
         for name in order.makers
     }
 
 
-def _labelled(name: str, say: Say) -> Say:
-    return lambda message: say(f"{name}: {message}")
+def _labelled(name: str, notify: Notify) -> Notify:
+    return lambda message: notify(f"{name}: {message}")
 
 
 def _canaries(order: RefreshRequest) -> tuple[Canary, ...]:
@@ -311,7 +313,7 @@ def _publish(
     order: RefreshRequest, base: Catalog, draft: Draft, report: RefreshReport
 ) -> tuple[str, list[str]]:
     """Publish the draft; give the version's name, or what kept it from being published."""
-    order.say("publishing")
+    order.notify("publishing")
     number = next_number(order.store)
     content = serialize_version(order.base, base, draft, facts(report), report.finished, number)
     try:

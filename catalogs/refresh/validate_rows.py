@@ -51,7 +51,7 @@ def validate_rows(fetched: Fetched, reference: Reference) -> ValidatedRows:
     new = _types(fetched, verdicts)
     machines = {**reference.types, **new}
     alone = [o for o in fetched.offers if _stands_alone(o, fetched, machines, verdicts)]
-    single = [_with_status(o, machines) for o in _without_twins(alone, verdicts)]
+    single = [_with_status(o, machines) for o in _without_duplicates(alone, verdicts)]
     priced = [o for o in single if o.market == "on_demand" and not _doubted(o, fetched, verdicts)]
     listed = validate_listed_prices(priced, machines, verdicts)
     single = with_doubted_types(single, listed, new, verdicts)
@@ -88,7 +88,7 @@ def _hold_damaged(fetched: Fetched, verdicts: Verdicts, read: set[Key]) -> None:
 
 def _doubted(offer: Offer, fetched: Fetched, verdicts: Verdicts) -> bool:
     """A sum of parts that the provider's own price of the whole machine contradicts."""
-    if offer.instance_type not in fetched.doubted:
+    if offer.instance_type not in fetched.contradicted:
         return False
     verdicts.hold_back(
         offer, "composition", "the provider's own spot prices of it are not this sum's"
@@ -220,7 +220,7 @@ _ALONE: tuple[tuple[str, _Check], ...] = (
 )
 
 
-def _without_twins(offers: Iterable[Offer], verdicts: Verdicts) -> list[Offer]:
+def _without_duplicates(offers: Iterable[Offer], verdicts: Verdicts) -> list[Offer]:
     """One offer of each key; where prices differ, none."""
     found: dict[Key, list[Offer]] = defaultdict(list)
     for offer in offers:

@@ -16,7 +16,7 @@ from recommender.catalogs.refresh.reference import Key, Verdicts, days_old, offe
 from recommender.catalogs.registry import CLOUDS, SpotBounds
 from recommender.catalogs.schema import InstanceType, Offer
 
-NO_BARGAIN = 0.9 - 1e-9  # at this share of the list price and above there is no spot offer
+MAX_SPOT_SHARE = 0.9 - 1e-9  # at this share of the list price and above there is no spot offer
 _AT_FLOOR = 0.0005
 _COMPARABLE_DAYS = 31
 _ONE_NIGHT, _MORE_A_NIGHT, _MOST = 1.25, 1.12, 3.0
@@ -113,7 +113,7 @@ def _doubt_spot(
         reason = families.out_of_proportion(place_of(offer), offer.usd_per_hour, bounds.family)
         if reason:
             return "family", reason
-    if before is None or verdicts.reference.accept or not bounds.steady:
+    if before is None or verdicts.reference.accept or not bounds.hold_jumps:
         return None
     days = days_old(before, verdicts.reference)
     moved = offer.usd_per_hour / before.usd_per_hour
@@ -152,9 +152,9 @@ def _usual_share(
         verdicts.quarantine(offer, "spot_dearer", f"more expensive than on-demand ({listed:.6g})")
     elif share < low:
         verdicts.hold_back(offer, "spot_share", usual)
-    elif high < share < NO_BARGAIN:
+    elif high < share < MAX_SPOT_SHARE:
         verdicts.quarantine(offer, "spot_share", usual)
-    elif share >= NO_BARGAIN:
+    elif share >= MAX_SPOT_SHARE:
         verdicts.ignored["spot at the on-demand price"] += 1
     else:
         return True

@@ -101,10 +101,10 @@ def init_job(
     model: a Hugging Face name that is known offline, such as Qwen/Qwen2.5-7B; method: full, lora or
     qlora; post_training: dpo, grpo or ppo. Pass `text` as `job` to the other tools.
     """
-    from recommender.job.draft import Wanted, draft_job
+    from recommender.job.draft import StatedJob, draft_job
     from recommender.report.draft_page import draft_page
 
-    wanted = Wanted(
+    wanted = StatedJob(
         model=model, examples=examples, tokens_per_example=tokens_per_example, epochs=epochs,
         batch=batch, batch_per_gpu=batch_per_gpu, method=method, image_size=image_size,
         post_training=post_training,

@@ -32,7 +32,7 @@ def server() -> Any:
         ) from None
     made = sdk.MCPServer("recommend", instructions=INSTRUCTIONS, version=__version__)
     for tool in TOOLS:
-        made.add_tool(_told(tool), structured_output=True)
+        made.add_tool(_with_plain_errors(tool), structured_output=True)
     return made
 
 
@@ -41,7 +41,7 @@ def serve() -> None:
     server().run("stdio")
 
 
-def _told(tool: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
+def _with_plain_errors(tool: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
     """A tool whose refusals reach the agent in their own words."""
     refusal = import_module("mcp.server.mcpserver.exceptions").ToolError
 

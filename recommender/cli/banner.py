@@ -34,7 +34,7 @@ def banner_lines(width: int) -> list[str]:
     below = [
         ("Jobs", f"{jobs}  … ({len(presets())})"),
         ("Your own", "recommend jobs new --like llama3-8b-sft > recommend.yaml"),
-        ("Prices", f"{_whence()}: {dates_line()}"),
+        ("Prices", f"{_origin()}: {dates_line()}"),
         ("More", "recommend --help · recommend doctor"),
     ]
     if Path(FILE).is_file():
@@ -51,7 +51,7 @@ def _wrapped(words: str, width: int, first: str = "") -> list[str]:
     )
 
 
-def _whence() -> str:
+def _origin() -> str:
     return "refreshed" if held_manifest() else "shipped snapshot"
 
 

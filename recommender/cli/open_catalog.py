@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from recommender.catalogs.catalog import Catalog
     from recommender.catalogs.store import Store
 
-NEWCOMER = "default-new"
+NEW_ACCOUNT = "default-new"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ def open_catalog(path: str | None) -> OpenedCatalog:
     if "://" in path:
         from recommender.catalogs.remote import default_cache, load_remote
 
-        remote = load_remote(path, default_cache(), say=_say)
+        remote = load_remote(path, default_cache(), notify=_notify)
         address = path.partition("#")[0].partition("?")[0]
         name = f"{address} ({remote.catalog.version})"
         return OpenedCatalog(remote.catalog, name, remote.notes)
@@ -65,7 +65,7 @@ def open_catalog(path: str | None) -> OpenedCatalog:
     return OpenedCatalog(catalog, f"{path} ({catalog.version})", ())
 
 
-def _say(progress: str) -> None:
+def _notify(progress: str) -> None:
     write_text(f"{fmt.clean(progress)}\n", sys.stderr)
 
 
@@ -189,10 +189,10 @@ def with_files(
 def _quotas(word: str, catalog: "Catalog") -> tuple[QuotaLimit, ...]:
     from recommender.inputs.quota_file import read_quotas
 
-    return _newcomer(catalog) if word.lower() == NEWCOMER else read_quotas(Path(word))
+    return _new_account_quotas(catalog) if word.lower() == NEW_ACCOUNT else read_quotas(Path(word))
 
 
-def _newcomer(catalog: "Catalog") -> tuple[QuotaLimit, ...]:
+def _new_account_quotas(catalog: "Catalog") -> tuple[QuotaLimit, ...]:
     """What a new account may run."""
     return tuple(
         QuotaLimit(

@@ -28,10 +28,10 @@ def _flag(panel: str, help: str, *names: str, metavar: str | None = None, **more
 def one_of(words: Sequence[str]) -> Callable[[str], list[str]]:
     """What completes a flag that takes one of a few words."""
 
-    def begun(incomplete: str) -> list[str]:
+    def completions(incomplete: str) -> list[str]:
         return [word for word in words if word.startswith(incomplete)]
 
-    return begun
+    return completions
 
 
 def _limit(help: str, *names: str, metavar: str) -> Any:

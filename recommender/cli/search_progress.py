@@ -1,6 +1,6 @@
 """What a long search shows while somebody waits, and Ctrl-C that asks for the best plan so far.
 
-On a terminal one live line on standard error, once a search has lasted `PATIENCE_S`; elsewhere one
+On a terminal one live line on standard error, once a search has lasted `QUIET_S`; elsewhere one
 line every `EVERY_S` where a proof was asked for, else nothing. Standard output is left alone.
 """
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Goal = Literal["cost", "time", "frontier"]
 
-PATIENCE_S = 1.0  # what takes less shows nothing
+QUIET_S = 1.0  # what takes less shows nothing
 LIVE_S = 0.25  # between two live lines
 EVERY_S = 10.0  # between two lines of a log
 _CLEAR = "\r\x1b[2K"
@@ -77,7 +77,7 @@ def _stops_search(watch: "Watch", live: bool) -> Iterator[None]:
 def _show(watch: "Watch", goal: Goal, after: str, stream: TextIO, live: bool, over: Event) -> None:
     """Write lines until the answer is there; an error of the stream ends them."""
     began, written = monotonic(), False
-    pause = PATIENCE_S if live else EVERY_S
+    pause = QUIET_S if live else EVERY_S
     try:
         while not over.wait(pause):
             words = _words(watch, goal, monotonic() - began, after)

@@ -102,7 +102,7 @@ def parse_csv(
     lines: list[int] = []
     header: list[str] = []
     try:
-        for cells in filter(_says_something, reader):
+        for cells in filter(_has_text, reader):
             place = f"{name}, line {reader.line_num}"
             if not header:
                 header = _header(cells, place, tuple(required), tuple(optional), synonyms)
@@ -149,7 +149,7 @@ def _is_plain(text: str) -> bool:
     )
 
 
-def _says_something(cells: list[str]) -> bool:
+def _has_text(cells: list[str]) -> bool:
     first = cells[0].lstrip() if cells else ""
     return first[0] != "#" if first else any(map(str.strip, cells))
 

@@ -6,7 +6,7 @@ from typing import Any, Literal, cast
 
 from recommender.errors import UsageError, first_problems
 from recommender.inputs.units import parse_count, parse_whole
-from recommender.job.job import Calibration, Feed, Fitted
+from recommender.job.job import Calibration, Fitted, InputRates
 from recommender.text import shown, unknown
 
 FACTORS = ("compute", "tensor", "latency", "network", "links")
@@ -74,7 +74,7 @@ def section(own: Calibration) -> dict[str, Any]:
     if own.gpus:
         found["gpus"] = {gpu: _fitted(value) for gpu, value in own.gpus}
     if own.feeds:
-        found["feeds"] = {feed.machine: _feed(feed) for feed in own.feeds}
+        found["feeds"] = {rates.machine: _input_rates(rates) for rates in own.feeds}
     return found
 
 
@@ -129,7 +129,7 @@ def read_calibration(value: Any, name: str) -> Calibration:
         gpus=_each(
             value, "gpus", name, lambda gpu, raw, at: (gpu, Fitted(*_pair(raw, "factor", at)))
         ),
-        feeds=_each(value, "feeds", name, _read_feed),
+        feeds=_each(value, "feeds", name, _read_input_rates),
         service=fitted.get("service"),
         worker=fitted.get("worker"),
         sigma_larger=tuple(sorted(_each(value, "sigma_larger", name, _read_larger))),
@@ -150,19 +150,21 @@ def _fitted(value: Fitted) -> dict[str, float]:
     return {"factor": _four(value.factor), "sd": _four(value.sd)}
 
 
-def _feed(feed: Feed) -> dict[str, float]:
-    rates = {"prepare_per_s": feed.prepare_per_s, "fetch_per_s": feed.fetch_per_s}
-    return {key: _four(rate) for key, rate in rates.items() if math.isfinite(rate)}
+def _input_rates(rates: InputRates) -> dict[str, float]:
+    figures = {"prepare_per_s": rates.prepare_per_s, "fetch_per_s": rates.fetch_per_s}
+    return {key: _four(figure) for key, figure in figures.items() if math.isfinite(figure)}
 
 
 def _flow(value: Mapping[str, float]) -> str:
     return f"{{{', '.join(f'{key}: {number:g}' for key, number in value.items())}}}"
 
 
-def _read_feed(machine: str, raw: Any, at: str) -> Feed:
+def _read_input_rates(machine: str, raw: Any, at: str) -> InputRates:
     given = _mapping(raw, at, ("prepare_per_s", "fetch_per_s"))
     rates = {key: _number(text, f"{at} {key}:") for key, text in given.items()}
-    return Feed(machine, rates.get("prepare_per_s", math.inf), rates.get("fetch_per_s", math.inf))
+    return InputRates(
+        machine, rates.get("prepare_per_s", math.inf), rates.get("fetch_per_s", math.inf)
+    )
 
 
 def _kind(value: Any, name: str) -> Literal["", "tcp", "rdma"]:

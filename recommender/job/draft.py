@@ -32,7 +32,7 @@ _MORE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class StatedJob:
     """What a user stated about the job, as typed; None for what they did not state."""
 
     model: str | None = None
@@ -98,7 +98,7 @@ def _commented(text: str) -> list[str]:
 class Question:
     """A question to the user, and its default answer."""
 
-    field: str  # of `Wanted`
+    field: str  # of `StatedJob`
     text: str
     usual: str
 
@@ -134,14 +134,14 @@ def _method(found: FoundNetwork) -> str:
     return "lora" if found.network.count.parameters >= _ADAPTERS_FROM else "full"
 
 
-def network_of(wanted: Wanted, config: TrainingConfig | None, folder: Path) -> FoundNetwork:
+def network_of(stated: StatedJob, config: TrainingConfig | None, folder: Path) -> FoundNetwork:
     """Find the network that the user means.
 
     Raises:
         UsageError: the file names none, or one that is not known.
     """
-    if wanted.model is not None:
-        return find_network(wanted.model, folder)
+    if stated.model is not None:
+        return find_network(stated.model, folder)
     if config is None:
         return find_network(MODEL, folder)
     if config.model:
@@ -174,17 +174,17 @@ def _vocabulary(shape: Architecture) -> int:
     return shape.vocabulary or own
 
 
-def draft_job(wanted: Wanted, config: TrainingConfig | None, folder: Path = Path()) -> Draft:
+def draft_job(stated: StatedJob, config: TrainingConfig | None, folder: Path = Path()) -> Draft:
     """Draft a job file from what a user stated and their tool's configuration.
 
     Raises:
         UsageError: the network is not known, or a number cannot be read.
     """
-    found, config = network_of(wanted, config, folder), config or TrainingConfig("")
+    found, config = network_of(stated, config, folder), config or TrainingConfig("")
     assumed: list[str] = []
-    if not wanted.model and not config.tool:
+    if not stated.model and not config.tool:
         assumed.append(f"model {MODEL}: --model")
-    draft = _Answers(wanted, config, found, assumed)
+    draft = _Answers(stated, config, found, assumed)
     lines = [
         *_network_lines(draft),
         *_method_lines(draft),
@@ -219,7 +219,7 @@ def _size_in_words(found: FoundNetwork) -> str:
 class _Answers:
     """Everything that was said, and the list of what was not."""
 
-    wanted: Wanted
+    stated: StatedJob
     config: TrainingConfig
     found: FoundNetwork
     assumed: list[str]
@@ -238,7 +238,7 @@ class _Answers:
 def _network_lines(draft: _Answers) -> list[DraftLine]:
     found = draft.found
     if found.name:
-        word = draft.wanted.model or found.name
+        word = draft.stated.model or found.name
         return [DraftLine("model", word, _size_in_words(found))]
     network = found.network
     if not (draft.config.architecture and _vocabulary(draft.config.architecture)):
@@ -255,12 +255,12 @@ def _network_lines(draft: _Answers) -> list[DraftLine]:
 
 
 def _method_lines(draft: _Answers) -> list[DraftLine]:
-    method = draft.wanted.method or draft.config.method
+    method = draft.stated.method or draft.config.method
     if _of_words(draft.found):
         method = draft.usual("method", method)
     lines = [DraftLine("method", method, "full, lora or qlora")] if method else []
     if method in ("lora", "qlora"):
-        rank = draft.wanted.lora_rank or str(draft.config.lora_rank or "")
+        rank = draft.stated.lora_rank or str(draft.config.lora_rank or "")
         if not rank:
             draft.assumed.append(f"lora_rank {_RANK}: --lora-rank")
         lines.append(DraftLine("lora_rank", rank or str(_RANK), "on every linear layer"))
@@ -268,7 +268,7 @@ def _method_lines(draft: _Answers) -> list[DraftLine]:
 
 
 def _post_training_lines(draft: _Answers) -> list[DraftLine]:
-    kind = draft.wanted.post_training or draft.config.post_training
+    kind = draft.stated.post_training or draft.config.post_training
     if not kind:
         return []
     lines = [DraftLine("post_training", kind, "dpo, grpo or ppo")]
@@ -281,9 +281,9 @@ def _post_training_lines(draft: _Answers) -> list[DraftLine]:
 
 def _work_lines(draft: _Answers) -> list[DraftLine]:
     config, batch = draft.config, _batch_line(draft)
-    own = draft.wanted.examples or draft.wanted.epochs
+    own = draft.stated.examples or draft.stated.epochs
     amount = None if own else _stated_amount(config)
-    length = draft.wanted.tokens_per_example
+    length = draft.stated.tokens_per_example
     images = _image_lines(draft)
     if not _of_words(draft.found):
         words = [DraftLine("tokens_per_example", length)] if length else []
@@ -316,7 +316,7 @@ def _stated_amount(config: TrainingConfig) -> list[DraftLine] | None:
 
 
 def _example_lines(draft: _Answers) -> list[DraftLine]:
-    examples = draft.usual("examples", draft.wanted.examples)
+    examples = draft.usual("examples", draft.stated.examples)
     said = "of the data set"
     if draft.config.generations and draft.config.post_training != "dpo":
         prompts = parse_count(examples, "--examples")
@@ -326,14 +326,14 @@ def _example_lines(draft: _Answers) -> list[DraftLine]:
 
 
 def _epochs_line(draft: _Answers) -> DraftLine:
-    stated = draft.wanted.epochs or (f"{draft.config.epochs:g}" if draft.config.epochs else None)
+    stated = draft.stated.epochs or (f"{draft.config.epochs:g}" if draft.config.epochs else None)
     return DraftLine("epochs", draft.usual("epochs", stated), "passes over it")
 
 
 def _packed_lines(draft: _Answers) -> list[DraftLine]:
     """Examples that are packed into sequences of one length: the work is their tokens."""
-    examples = draft.usual("examples", draft.wanted.examples)
-    each = draft.usual("tokens_per_example", draft.wanted.tokens_per_example)
+    examples = draft.usual("examples", draft.stated.examples)
+    each = draft.usual("tokens_per_example", draft.stated.tokens_per_example)
     epochs = _epochs_line(draft).value
     tokens = parse_count(examples, "--examples") * parse_count(each, "--tokens-per-example")
     tokens *= parse_count(epochs, "--epochs")
@@ -346,7 +346,7 @@ def _packed_lines(draft: _Answers) -> list[DraftLine]:
 
 
 def _image_lines(draft: _Answers) -> list[DraftLine]:
-    side = draft.wanted.image_size
+    side = draft.stated.image_size
     if _pixels(draft.found):
         side = draft.usual("image_size", side)
     return [DraftLine("image_size", side, "pixels of a side")] if side else []
@@ -354,16 +354,16 @@ def _image_lines(draft: _Answers) -> list[DraftLine]:
 
 def _batch_line(draft: _Answers) -> DraftLine:
     config, said = draft.config, "samples per step, all GPUs together"
-    if draft.wanted.batch_per_gpu:
-        if draft.wanted.batch:
+    if draft.stated.batch_per_gpu:
+        if draft.stated.batch:
             raise UsageError("--batch, --batch-per-gpu: say only one of them")
         grows = "samples per step of each GPU: the global batch grows with them"
-        return DraftLine("batch_per_gpu", draft.wanted.batch_per_gpu, grows)
-    if draft.wanted.batch or not (config.batch or config.micro_batch):
-        return DraftLine("batch", draft.usual("batch", draft.wanted.batch), said)
+        return DraftLine("batch_per_gpu", draft.stated.batch_per_gpu, grows)
+    if draft.stated.batch or not (config.batch or config.micro_batch):
+        return DraftLine("batch", draft.usual("batch", draft.stated.batch), said)
     if config.batch:
         return DraftLine("batch", str(config.batch), said)
-    gpus = parse_whole(draft.wanted.gpus, "--gpus") if draft.wanted.gpus else config.gpus
+    gpus = parse_whole(draft.stated.gpus, "--gpus") if draft.stated.gpus else config.gpus
     if not gpus:
         gpus = config.cut
         draft.assumed.append(f"the file is for {gpus} GPU{'s' if gpus > 1 else ''}: --gpus")

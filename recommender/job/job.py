@@ -64,7 +64,7 @@ class Fitted:
 
 
 @dataclass(frozen=True, slots=True)
-class Feed:
+class InputRates:
     """Samples/s that one machine of a type prepares and fetches; inf: faster than observed."""
 
     machine: str
@@ -91,7 +91,7 @@ class Calibration:
     sigma_several: float  # the same of several such machines
     sigma_other: float  # the same of one machine with other GPUs
     gpus: tuple[tuple[str, Fitted], ...] = ()  # the same of each GPU that was timed
-    feeds: tuple[Feed, ...] = ()
+    feeds: tuple[InputRates, ...] = ()
     service: Fitted | None = None  # time of parameter servers per update; None without them
     worker: Fitted | None = None  # time of a worker per update besides its step; None likewise
     sigma_larger: tuple[tuple[int, float], ...] = ()  # (n, sigma) of more than n machines, n rising

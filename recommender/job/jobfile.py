@@ -17,9 +17,9 @@ from recommender.job.merge_layers import (
     FILE,
     JobFlags,
     Raw,
+    invalidated,
     own_layer,
     preset_layer,
-    set_aside,
     with_preset,
 )
 from recommender.job.model_layer import over
@@ -130,13 +130,13 @@ def _job(stated: _Stated, flags: Raw) -> Job:
         job = job_of(file, stated.name)
     except UsageError as error:
         raise UsageError(*(_placed(p, where, names) for p in error.problems)) from None
-    remarks = [*_set_aside(lower, flags, where), *_replaced(file, names)]
-    remarks += _rough(job)
-    remarks += _kept(preset, own, flags, str(stated.raw.get("like")), job)
+    remarks = [*_invalidated_remarks(lower, flags, where), *_replaced(file, names)]
+    remarks += _post_training_remarks(job)
+    remarks += _kept_work_remarks(preset, own, flags, str(stated.raw.get("like")), job)
     return replace(job, remarks=tuple(remarks)) if remarks else job
 
 
-def _rough(job: Job) -> list[str]:
+def _post_training_remarks(job: Job) -> list[str]:
     """That post-training is planned with an assumption that decides its time."""
     if job.post_training in (None, "dpo"):
         return []
@@ -150,7 +150,7 @@ def _flag_names(flags: Raw) -> frozenset[str]:
     return frozenset({key for key in flags if key != "data"} | inside)
 
 
-def _kept(preset: Raw, own: Raw, flags: Raw, like: str, job: Job) -> list[str]:
+def _kept_work_remarks(preset: Raw, own: Raw, flags: Raw, like: str, job: Job) -> list[str]:
     """That the work is a preset's where the network or the number of epochs is another one."""
     said = {**own, **flags}
     sized = any("samples" in layer.get("data", ()) for layer in (own, flags))
@@ -182,14 +182,14 @@ def _placed(problem: str, where: str, flags: frozenset[str]) -> str:
     return f"{where}: {problem}"
 
 
-def _set_aside(lower: Raw, flags: Raw, where: str) -> list[str]:
+def _invalidated_remarks(lower: Raw, flags: Raw, where: str) -> list[str]:
     """Own figures that a flag makes untrue, in words."""
     names = frozenset(flags)
     fitted = {"calibration": "run recommend calibrate again", "measured": "give --measured as well"}
     return [
         f"{where}: {name} is not used: {label(key, names)} {shown(flags[key])} is not what "
         f"it was taken with; {fitted[name]}"
-        for name, key in set_aside(lower, flags).items()
+        for name, key in invalidated(lower, flags).items()
     ]
 
 

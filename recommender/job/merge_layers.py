@@ -93,7 +93,7 @@ def _still_true(lower: Raw, upper: Raw) -> Raw:
     return {key: value for key, value in lower.items() if not (other and key == "gib")}
 
 
-def set_aside(lower: Raw, upper: Raw) -> dict[str, str]:
+def invalidated(lower: Raw, upper: Raw) -> dict[str, str]:
     """List the user's figures that the upper layer invalidates, each with its cause."""
     return {
         name: key

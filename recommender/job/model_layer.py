@@ -7,21 +7,21 @@ from recommender.job.merge_layers import Raw, merged
 from recommender.networks.find import FoundNetwork, find_network
 from recommender.networks.network import Network
 
-_SAYS = ("model", "image_size", "patch_size")  # what decides the figures
+_DECIDING = ("model", "image_size", "patch_size")  # what decides the figures
 
 
 def over(lower: Raw, upper: Raw, folder: Path) -> Raw:
     """Lay one layer over another, with the figures of its `model:` in between."""
     model = upper.get("model", lower.get("model"))
-    if not isinstance(model, str) or not any(key in upper for key in _SAYS):
+    if not isinstance(model, str) or not any(key in upper for key in _DECIDING):
         return merged(lower, upper)
     same = model == lower.get("model")
     stated = {**lower, **upper} if same else upper
-    image, patch = (_side(stated.get(key), key) for key in _SAYS[1:])
+    image, patch = (_side(stated.get(key), key) for key in _DECIDING[1:])
     found = find_network(model, folder, image, patch)
     method = upper.get("method", lower.get("method", "full"))
     figures = _figures(found, adapters=method != "full")
-    sizes = {key: stated[key] for key in _SAYS[1:] if key in stated}  # already counted with
+    sizes = {key: stated[key] for key in _DECIDING[1:] if key in stated}  # already counted with
     return merged(merged(lower, {**figures, **sizes}), upper)
 
 

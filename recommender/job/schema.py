@@ -125,14 +125,14 @@ def _short(value: Any, name: str, most: int) -> str:
     return text
 
 
-def _field(read: Read, schema: dict[str, Any], said: str, default: Any = None) -> Any:
-    described = {**schema, "description": said} if said else schema
+def _field(read: Read, schema: dict[str, Any], description: str, default: Any = None) -> Any:
+    described = {**schema, "description": description} if description else schema
     return field(default=default, metadata={"read": read, "schema": described})
 
 
-def _typed(parser: Callable[[str, str], Any], *examples: str, said: str = "") -> Any:
+def _typed(parser: Callable[[str, str], Any], *examples: str, description: str = "") -> Any:
     schema = {"type": ["string", "number", "null"], "examples": list(examples)}
-    return _field(lambda value, name: parser(_one(value, name), name), schema, said)
+    return _field(lambda value, name: parser(_one(value, name), name), schema, description)
 
 
 def _counted(
@@ -140,28 +140,28 @@ def _counted(
     most: float,
     least: float = 0.0,
     units_of: tuple[str, ...] = _NUMBERS,
-    said: str = "",
+    description: str = "",
 ) -> Any:
     parser = units.count_of(*examples, least=least, most=most, units=units_of)
-    return _typed(parser, *examples, said=said)
+    return _typed(parser, *examples, description=description)
 
 
-def _whole(*examples: str, most: float, said: str = "") -> Any:
-    return _typed(units.whole_of(*examples, most=most), *examples, said=said)
+def _whole(*examples: str, most: float, description: str = "") -> Any:
+    return _typed(units.whole_of(*examples, most=most), *examples, description=description)
 
 
-def _text(said: str = "", most: int = 300) -> Any:
+def _text(description: str = "", most: int = 300) -> Any:
     schema = {"type": ["string", "null"], "maxLength": most}
-    return _field(lambda value, name: _short(value, name, most), schema, said)
+    return _field(lambda value, name: _short(value, name, most), schema, description)
 
 
-def _choice(*choices: str, said: str = "") -> Any:
+def _choice(*choices: str, description: str = "") -> Any:
     def read(value: Any, name: str) -> str:
         if str(value).strip().lower() in choices:
             return str(value).strip().lower()
         raise UsageError(f"{name.rstrip(':')}: {unknown('value', str(value), choices)}")
 
-    return _field(read, {"enum": [*choices, None]}, said)
+    return _field(read, {"enum": [*choices, None]}, description)
 
 
 def _boolean_or_auto(value: Any, name: str) -> bool | None:
@@ -173,8 +173,8 @@ def _boolean_or_auto(value: Any, name: str) -> bool | None:
         raise UsageError(f"{name} {shown(value)} is neither yes, no nor auto") from None
 
 
-def _flag(said: str = "") -> Any:
-    return _field(_boolean, {"type": ["boolean", "null"]}, said)
+def _flag(description: str = "") -> Any:
+    return _field(_boolean, {"type": ["boolean", "null"]}, description)
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +184,7 @@ class DataFile:
     at: units.DataAt | None = _typed(units.parse_data_at, "aws:us-east-1,150GB")
     gib: float | None = _typed(_gib, "137", "150GB")
     samples: float | None = _counted(
-        "1.28M", most=_MOST_SAMPLES, said="examples of the data set, in one epoch"
+        "1.28M", most=_MOST_SAMPLES, description="examples of the data set, in one epoch"
     )
     read: Literal["stream", "stage"] | None = _choice("stream", "stage")
     bytes_per_sample: float | None = _typed(_bytes, "115kB")
@@ -212,69 +212,80 @@ class JobFile:
     family: Family | None = _choice(*get_args(Family))
     params: float | None = _counted("8B", "1.3e9", least=1000.0, most=_MOST_PARAMS)
     active_params: float | None = _counted(
-        "13B", most=_MOST_PARAMS, said="that a token passes (experts)"
+        "13B", most=_MOST_PARAMS, description="that a token passes (experts)"
     )
     lookup_params: float | None = _counted(
-        "525M", most=_MOST_PARAMS, said="embedding rows, read but not multiplied"
+        "525M", most=_MOST_PARAMS, description="embedding rows, read but not multiplied"
     )
     trainable_params: float | None = _counted("42M", most=_MOST_PARAMS)
     hidden: int | None = _whole("4096", most=_MOST_WIDTH)
     layers: int | None = _whole("32", most=1e5)
     vocab: int | None = _whole("128256", most=_MOST_WIDTH)
-    attention_width: int | None = _whole("4096", most=_MOST_WIDTH, said="heads × head size")
+    attention_width: int | None = _whole("4096", most=_MOST_WIDTH, description="heads × head size")
     adapted_width: float | None = _counted(
-        "2.62M", most=_MOST_PARAMS, said="in + out of all matrices that adapters stand beside"
+        "2.62M",
+        most=_MOST_PARAMS,
+        description="in + out of all matrices that adapters stand beside",
     )
     gated: bool | None = _flag("whether the feed-forward network has three matrices, as in Llama")
-    image_size: int | None = _whole("224", most=_MOST_SIDE, said="side of a picture in pixels")
-    patch_size: int | None = _whole("16", most=_MOST_SIDE, said="side of a patch in pixels")
-    seq_len: int | None = _whole("2048", most=_MOST_WIDTH, said="mean tokens in a sequence")
+    image_size: int | None = _whole(
+        "224", most=_MOST_SIDE, description="side of a picture in pixels"
+    )
+    patch_size: int | None = _whole("16", most=_MOST_SIDE, description="side of a patch in pixels")
+    seq_len: int | None = _whole("2048", most=_MOST_WIDTH, description="mean tokens in a sequence")
     max_seq_len: int | None = _whole(
-        "8192", most=_MOST_WIDTH, said="of the longest; it decides the memory"
+        "8192", most=_MOST_WIDTH, description="of the longest; it decides the memory"
     )
     sample_unit: str | None = _text()
     tokens: float | None = _counted("15T", "1e9", most=_MOST_SAMPLES, units_of=("token", "tokens"))
     samples: float | None = _counted("1.28M", most=_MOST_SAMPLES)
-    epochs: float | None = _counted("90", most=1e6, said="passes over data.samples")
+    epochs: float | None = _counted("90", most=1e6, description="passes over data.samples")
     steps: float | None = _counted("100k", most=1e10)
     batch: Batch | None = _typed(
-        _batch, "256", "4M tokens", said="samples (or tokens) per optimiser step"
+        _batch, "256", "4M tokens", description="samples (or tokens) per optimiser step"
     )
     batch_per_gpu: Batch | None = _typed(
-        _batch, "8", said="samples per optimiser step and GPU; the global batch grows with GPUs"
+        _batch,
+        "8",
+        description="samples per optimiser step and GPU; the global batch grows with GPUs",
     )
     max_global_batch: Batch | None = _typed(
-        _batch, "4096", said="of all GPUs together; with batch_per_gpu"
+        _batch, "4096", description="of all GPUs together; with batch_per_gpu"
     )
     flop_per_sample: float | None = _counted(
-        "24.5G", most=1e24, said="of full training; lora pays 2/3"
+        "24.5G", most=1e24, description="of full training; lora pays 2/3"
     )
     gradient_tensors: int | None = _whole("161", most=1e7)
-    activation_bytes_per_sample: float | None = _typed(_bytes, "45MB", said="in 16-bit precision")
+    activation_bytes_per_sample: float | None = _typed(
+        _bytes, "45MB", description="in 16-bit precision"
+    )
     recomputed_activation_bytes_per_sample: float | None = _typed(_bytes, "16MB")
     checkpoint_bytes: float | None = _typed(_bytes, "112GB", "164MB")
     precision: Precision | None = _choice(*get_args(Precision))
     method: Method | None = _choice(*get_args(Method))
     post_training: PostTraining | None = _choice(
-        *get_args(PostTraining), said="of preferences (dpo) or rewards; roughly planned"
+        *get_args(PostTraining), description="of preferences (dpo) or rewards; roughly planned"
     )
     generation_share: float | None = _typed(
-        units.parse_share, "70%", said="of the time that grpo and ppo spend on generation"
+        units.parse_share, "70%", description="of the time that grpo and ppo spend on generation"
     )
     lora_rank: int | None = _whole("16", most=1e5)
     optimizer: str | None = _choice("adamw", "sgd", "lamb", "adafactor")
     attention: str | None = _choice(
-        "fused", "plain", said="plain: no FlashAttention, score matrices go through memory"
+        "fused", "plain", description="plain: no FlashAttention, score matrices go through memory"
     )
     sharding: str | None = _choice(*SHARDINGS)
     sync: str | None = _choice("allreduce", "parameter_server")
     parameter_servers: int | None = _whole(
-        "1", most=1e5, said="on the CPUs of the first machines; they cost nothing more"
+        "1", most=1e5, description="on the CPUs of the first machines; they cost nothing more"
     )
-    machines: int | None = _whole("8", most=MOST_STATED, said="at once, no more and no fewer")
+    machines: int | None = _whole(
+        "8", most=MOST_STATED, description="at once, no more and no fewer"
+    )
     stack: Stack | None = _choice(
         *get_args(Stack),
-        said="training software: a vendor's recipe, or scripts as most people run them (default)",
+        description="training software: a vendor's recipe, or scripts as most people run them "
+        "(default)",
     )
     elastic: bool | None = _field(
         _boolean_or_auto,
@@ -287,7 +298,7 @@ class JobFile:
     setup: float | None = _typed(
         units.duration_of("5m", "300s", most_s=_MOST_SETUP_S),
         *("5m", "300s"),
-        said="from a machine's start to training",
+        description="from a machine's start to training",
     )
     fault_rate_per_hour: float | None = _counted("1.6e-4", most=60.0)
     measured: tuple[Measured, ...] = _field(
@@ -320,13 +331,13 @@ def check_flag(name: str, text: str) -> None:
     _field_value(about, text, label(name, (name,)))
 
 
-def _field_value(about: Any, raw: Any, said: str) -> Any:
+def _field_value(about: Any, raw: Any, name: str) -> Any:
     """The value of one field; its name stands before each problem."""
     try:
-        return about["read"](raw, said)
+        return about["read"](raw, name)
     except UsageError as error:
-        start = said.removesuffix(":")
-        named = (p if p.startswith(start) else f"{said} {p}" for p in error.problems)
+        start = name.removesuffix(":")
+        named = (p if p.startswith(start) else f"{name} {p}" for p in error.problems)
         raise UsageError(*named) from None
 
 
@@ -350,12 +361,12 @@ def _values(
     for name, about in known.items():
         if name not in raw:
             continue
-        said = label(f"{inside}{name}", flags)
+        description = label(f"{inside}{name}", flags)
         try:
             if "inside" in about:
                 values[name] = _inner(about["inside"], raw[name], flags, problems, name)
             else:
-                values[name] = _field_value(about, raw[name], said)
+                values[name] = _field_value(about, raw[name], description)
         except UsageError as error:
             problems += error.problems
     problems += first_problems(_unknown(str(key), known) for key in raw if key not in known)
@@ -378,12 +389,12 @@ def _inner(kind: type[Any], raw: Any, flags: Flags, problems: list[str], name: s
 
 def json_schema() -> dict[str, Any]:
     """Describe a job file as JSON Schema, for editors and other tools."""
-    said = _described(JobFile)
-    properties = {**said["properties"], "schema": {"const": SCHEMA}}
+    description = _described(JobFile)
+    properties = {**description["properties"], "schema": {"const": SCHEMA}}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "A training job",
-        **said,
+        **description,
         "properties": properties,
         "required": ["schema"],
     }

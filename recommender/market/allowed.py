@@ -7,7 +7,7 @@ from recommender.catalogs.catalog import Catalog
 from recommender.catalogs.frozen import dataclass
 from recommender.catalogs.registry import is_confidential
 from recommender.catalogs.schema import InstanceType
-from recommender.plan.limits import Choice, GpuWish
+from recommender.plan.limits import Choice, GpuFilter
 
 GIB_PER_MIB = 1.0 / 1024.0
 # A GPU sold as "80 GB" reports a little less: 81,559 of 81,920 MiB on H100 (EC2 GpuInfo, 2026).
@@ -74,7 +74,7 @@ def _matches(value: str, pattern: str) -> bool:
     return fnmatchcase(value.lower(), pattern.lower())
 
 
-def _matches_gpu(t: InstanceType, wish: GpuWish) -> bool:
+def _matches_gpu(t: InstanceType, wish: GpuFilter) -> bool:
     if wish.name and not _matches(t.gpu, wish.name):
         return False
     if wish.per_machine is not None and t.gpus != wish.per_machine:

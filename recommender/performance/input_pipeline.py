@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from recommender.arrays import Floats
-from recommender.job.job import Feed, TimedRun
+from recommender.job.job import InputRates, TimedRun
 from recommender.performance.clusters import MachineColumns
 
 LONGER = 1.05  # times the step without that input: less is noise, and bounds the rate from below
@@ -20,7 +20,7 @@ LONGER = 1.05  # times the step without that input: less is noise, and bounds th
 
 def feeds_of(
     runs: tuple[TimedRun, ...], free_s: Floats, columns: MachineColumns
-) -> tuple[Feed, ...]:
+) -> tuple[InputRates, ...]:
     """Preparation and fetching rates of every timed type, samples/s of one machine.
 
     `free_s` (runs,): the model's step of each run without input; a synthetic run of the same shape
@@ -43,11 +43,11 @@ def feeds_of(
         ]
         fetch = _mean(cold, max(shipped[1], seen))
         if (prepare, fetch) != shipped:
-            found.append(Feed(name, prepare, fetch))
+            found.append(InputRates(name, prepare, fetch))
     return tuple(found)
 
 
-def with_feeds(feeds: tuple[Feed, ...], columns: MachineColumns) -> MachineColumns:
+def with_feeds(feeds: tuple[InputRates, ...], columns: MachineColumns) -> MachineColumns:
     """Apply the input rates of the timed types to columns."""
     prepare, fetch = columns.prepare_per_s.copy(), columns.fetch_per_s.copy()
     for feed in feeds:

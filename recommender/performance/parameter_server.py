@@ -175,7 +175,7 @@ def service_of(job: Job, prior: Prior, fleet: Clusters) -> Service:
     """The servers of some clusters: as many as requested, at most one per machine.
 
     Each is a CPU machine of its own, as in the runs of the fit, and on the bill
-    (`optimize/evaluate.py`). Tensors are divided evenly, bytes according to `fullest_share`.
+    (`optimize/evaluate.py`). Tensors are divided evenly, bytes according to `max_server_share`.
     """
     constants, factor = load_constants(), prior.service
     servers = np.maximum(servers_of(job, fleet.machines), 1.0)

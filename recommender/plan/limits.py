@@ -233,7 +233,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class GpuWish:
+class GpuFilter:
     """One value of `--gpu`: a name (`A100:8` has a count per machine) or a minimum of memory."""
 
     name: str = ""
@@ -292,7 +292,7 @@ class Choice:
     providers: tuple[str, ...] = ()
     regions: tuple[str, ...] = ()
     zones: tuple[str, ...] = ()
-    gpus: tuple[GpuWish, ...] = ()
+    gpus: tuple[GpuFilter, ...] = ()
     instances: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()  # instance types, GPUs, regions or providers, with * as wildcard
     market: MarketChoice = "any"

@@ -29,7 +29,7 @@ def render(findings: Sequence[Finding], width: int, reference: str = "") -> list
     blocks: list[Block] = [text(_TITLE, STRONG), BLANK]
     for i, each in enumerate(run):
         blocks += _stacked(each) if width < _NARROW else [_study(each, width, header=not i)]
-        blocks.append(inset(text(_said(each), FAINT)))
+        blocks.append(inset(text(_finding_notes(each), FAINT)))
     return [*blocks, BLANK, *map(text, _below(findings, reference))]
 
 
@@ -52,7 +52,7 @@ def _stacked(each: Finding) -> list[Block]:
     return [text(each.subject, STRONG), inset(text(words))]
 
 
-def _said(each: Finding) -> str:
+def _finding_notes(each: Finding) -> str:
     """Its key, the split, what was asked for, what others reached, and the source."""
     nothing = each.published.startswith("none")
     published = f"published {each.published}" if each.published and not nothing else ""

@@ -15,7 +15,7 @@ from recommender.report.limit_words import limits_in_words, why_not
 
 FIGURES = "Mean cost and median time; below them the range of 9 in 10 runs"
 _TIME_ORDER = "; in the order of mean time"
-VAGUE = 0.75  # a bound that leaves so much open says nothing
+MAX_OPEN = 0.75  # a bound that leaves so much open says nothing
 _MOST_TOP = 1000  # plans that may be asked for
 
 
@@ -125,7 +125,7 @@ def _proof(answer: Answer) -> str:
     if proof.mixes == "searched":
         return f"{best}, mixed clusters included"
     first = f"{best} among clusters of one machine type"
-    if proof.gap >= VAGUE:
+    if proof.gap >= MAX_OPEN:
         return f"{first}; mixed clusters: --mix"
     return f"{first}; no mix is better by more than {left} (--mix searches them)"
 
@@ -136,7 +136,7 @@ def _lower_bound(answer: Answer) -> list[str]:
         # It bounds what plans are ordered by, a trimmed mean; the median may be less.
         best_s = answer.plans[answer.best - 1].estimate.time.trimmed_mean
         above = max(best_s / answer.lower_bound_s - 1.0, 0.0)
-        if above >= VAGUE:
+        if above >= MAX_OPEN:
             return []
         return [f"plan {answer.best} takes {fmt.percent(above)} more than the lower bound"]
     return [f"lower bound {fmt.usd(answer.lower_bound_usd)} USD"]

@@ -12,10 +12,10 @@ from recommender.report.layout import Column, Page
 
 SAME_STEP = 0.1  # by which runs may be quicker than those that have less to do
 SAME_BATCH = 0.05  # by which batches per GPU may differ in a stall vector
-UNTOLD = 7.0  # sd of ln from which a constant is not known at all: a factor of a thousand
-BEYOND = 1.2  # of what matrix multiplication reaches: FLOP of a sample are an estimate
+UNDETERMINED_SD = 7.0  # sd of ln from which a constant is not known at all: a factor of a thousand
+MAX_OF_MATMUL = 1.2  # of what matrix multiplication reaches: FLOP of a sample are an estimate
 FAR = 30.0  # times what is shipped: 10 Gbit/s TCP to InfiniBand, 50 to 2 µs
-SLIP = 20.0  # times slower than shipped: rather the unit than the GPU
+UNIT_ERROR = 20.0  # times slower than shipped: rather the unit than the GPU
 
 
 def constants_page(own: Calibration, efficiency: float, tensor_s: float, written: str) -> Page:
@@ -44,11 +44,11 @@ def constants_page(own: Calibration, efficiency: float, tensor_s: float, written
           for feed in own.feeds),
     )  # fmt: skip
     below = (
-        *(_slow(gpu, fitted) for gpu, fitted in own.gpus if fitted.factor < 1.0 / SLIP),
+        *(_slow(gpu, fitted) for gpu, fitted in own.gpus if fitted.factor < 1.0 / UNIT_ERROR),
         *(
             _fast(gpu, efficiency * fitted.factor)
             for gpu, fitted in own.gpus
-            if efficiency * fitted.factor > BEYOND
+            if efficiency * fitted.factor > MAX_OF_MATMUL
         ),
         *(
             _far(name, fitted.factor)
@@ -58,7 +58,7 @@ def constants_page(own: Calibration, efficiency: float, tensor_s: float, written
                 ("links", own.links),
             )
             if not 1.0 / FAR <= fitted.factor <= FAR
-            if fitted.sd <= UNTOLD or (name == "latency" and fitted.factor > FAR)
+            if fitted.sd <= UNDETERMINED_SD or (name == "latency" and fitted.factor > FAR)
         ),
         f"Speed of one machine whose GPU was timed: ± {fmt.percent(own.sigma)}; of several: "
         f"± {fmt.percent(own.sigma_several)}{_larger(own)}; of other GPUs: "
@@ -203,14 +203,14 @@ def _far(name: str, factor: float) -> str:
 
 def _factor(fitted: Fitted) -> tuple[str, str, str]:
     """A factor of the rate that is shipped; runs may show no bound of it."""
-    if fitted.sd > UNTOLD and fitted.factor > 1.0:
+    if fitted.sd > UNDETERMINED_SD and fitted.factor > 1.0:
         return "× 1", "no limit seen", ""
     return "× 1", f"× {fmt.number(fitted.factor)}", _known(fitted)
 
 
 def _time(fitted: Fitted) -> tuple[str, str, str]:
     """A factor of the time that is shipped; runs may show none."""
-    if fitted.sd > UNTOLD and fitted.factor < 1.0:
+    if fitted.sd > UNDETERMINED_SD and fitted.factor < 1.0:
         return "× 1", "none seen", ""
     return "× 1", f"× {fmt.number(fitted.factor)}", _known(fitted)
 

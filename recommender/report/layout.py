@@ -36,7 +36,7 @@ def drawn(blocks: Iterable[Block], width: int, colour: bool = False) -> str:
     console = _console(colour)
     for block in blocks:
         least = _least_width(block)
-        shown = block if least <= width else _spilt(block, width)
+        shown = block if least <= width else _overflowing(block, width)
         console.print(shown, width=max(width, least), crop=False)
     text = console.file.getvalue().replace(GLUE, " ")  # type: ignore[attr-defined]
     return text if colour else "".join(f"{line.rstrip()}\n" for line in text.splitlines())
@@ -69,7 +69,7 @@ def _least_width(block: Block) -> int:
     return _least_width(block.block) + 4 if isinstance(block, Framed) else 0
 
 
-def _spilt(block: Block, width: int) -> Block:
+def _overflowing(block: Block, width: int) -> Block:
     """A paragraph with a word longer than the screen: only that word stands over the edge."""
     import textwrap
 

@@ -170,7 +170,7 @@ def policy_cells(run: PolicyRun) -> tuple[str, ...]:
 def sentences(found: Simulation) -> list[tuple[str, str]]:
     """The sentences under the figures, by label."""
     return [
-        ("as answered", _told(found)),
+        ("as answered", _cost_and_time(found)),
         ("limits", _limits(found)),
         *([("fallback", _fallback(found))] if found.plan.fallback else []),
         ("first order", closed_words(found.closed_form)),
@@ -178,7 +178,7 @@ def sentences(found: Simulation) -> list[tuple[str, str]]:
     ]
 
 
-def _told(found: Simulation) -> str:
+def _cost_and_time(found: Simulation) -> str:
     """Cost and time as an answer tells them."""
     cost, time = fmt.usd(found.cost.mean), fmt.duration(found.time.p50)
     return f"{cost} USD on average, half of the runs within {time}"

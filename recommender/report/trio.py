@@ -10,11 +10,16 @@ from recommender.plan.plan import Machines, Need, Plan, Spread
 from recommender.report import cells
 from recommender.report import formatting as fmt
 
-TOLD = 0.1  # share of the draws from which on a plan counts among those that may be the best
+MIN_BEST_SHARE = (
+    0.1  # share of the draws from which on a plan counts among those that may be the best
+)
 TIE = 0.75  # no plan that is the best in so many of them: a tie
 _RENTED = {"spot": "on spot", "on_demand": "on demand"}
 _BEST = {"cost": "the cheapest", "time": "the fastest"}
-_SAID = ("a quota to ask for", "one machine")  # reasons that the sentence tells by its figures
+_STATED_BY_FIGURES = (
+    "a quota to ask for",
+    "one machine",
+)  # reasons that the sentence tells by its figures
 _MINOR_H = 0.05  # hours of work that nobody counts
 _MINOR_TAIL = 0.2  # share of what 1 run in 20 takes, below which it decides nothing
 
@@ -26,11 +31,11 @@ def trio_parts(trio: Trio | None) -> list[tuple[str, str]]:
     roles: dict[int, list[Pick]] = {}
     for pick in trio.picks:
         roles.setdefault(pick.rank, []).append(pick)
-    why = fmt.listing([each for each in trio.picks[0].reasons if each not in _SAID])
+    why = fmt.listing([each for each in trio.picks[0].reasons if each not in _STATED_BY_FIGURES])
     parts: list[tuple[str, str]] = []
     for rank, picks in roles.items():
         tie = _tie(picks)
-        words = [f"{spoken(picks[0].plan)} (plan {rank}{tie})", *map(faster_still, picks)]
+        words = [f"{one_sentence(picks[0].plan)} (plan {rank}{tie})", *map(faster_still, picks)]
         words.insert(1, why if not parts else "")
         parts.append((", ".join(pick.role for pick in picks), "; ".join(filter(None, words))))
     return parts
@@ -51,7 +56,7 @@ def faster_still(pick: Pick) -> str:
     return f"faster still, by {less} for {more} USD more: plan {pick.faster.rank}"
 
 
-def spoken(plan: Plan) -> str:
+def one_sentence(plan: Plan) -> str:
     """What to rent, what it costs, how long it takes and what it needs, in one sentence."""
     estimate = plan.estimate
     machines = " + ".join(_rented(m) for m in plan.machines)
@@ -136,7 +141,7 @@ def instead(answer: Answer) -> str:
 def tie_line(answer: Answer) -> str:
     """How often each plan is the best over what speeds and prices may be; a tie is called one."""
     shares = [(rank, plan.best_share or 0.0) for rank, plan in enumerate(answer.plans, 1)]
-    told = sorted((each for each in shares if each[1] >= TOLD), key=lambda each: -each[1])
+    told = sorted((each for each in shares if each[1] >= MIN_BEST_SHARE), key=lambda each: -each[1])
     best = _BEST.get(answer.goal)
     if best is None or len(answer.plans) < 2 or not told:
         return ""

@@ -39,10 +39,10 @@ def difference_page(found: "Difference", before: str, after: str) -> Page:
             "before": before,
             "after": after,
             "added": [_offer(offer) for offer in found.added],
-            "gone": [_offer(offer) for offer in found.gone],
+            "gone": [_offer(offer) for offer in found.removed],
             "changed": [_change(change) for change in found.changed],
             "new_types": [list(each) for each in found.new_types],
-            "gone_types": [list(each) for each in found.gone_types],
+            "removed_types": [list(each) for each in found.removed_types],
         },
     )
 
@@ -56,7 +56,7 @@ def _changes(found: "Difference") -> list[str]:
         )
         for c in found.changed[:_SHOWN]
     ]
-    for word, types in (("new", found.new_types), ("removed", found.gone_types)):
+    for word, types in (("new", found.new_types), ("removed", found.removed_types)):
         if types:
             names = ", ".join(name for _, name in types[:_SHOWN])
             more = f" and {len(types) - _SHOWN} more" if len(types) > _SHOWN else ""

@@ -61,8 +61,8 @@ class Refused(Exception):
             catalog = path == "/catalog"
             form = pages.offer_form(given) if catalog else pages.plan_form(_jobs(), given)
             return _reply(pages.refusal_page(self.problems, form), HTML, self.status, **later)
-        told = json_output.error_document(self.code, 2, self.problems)
-        return _reply(_encoded(told), JSON, self.status, **later)
+        document = json_output.error_document(self.code, 2, self.problems)
+        return _reply(_encoded(document), JSON, self.status, **later)
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class Server:
             "/api/catalog": ("GET", self._listing(_offers_json, JSON, top=20)),
             "/metrics": ("GET", self._metrics),
             "/healthz": ("GET", self._health),
-            **{path: ("GET", _telling(*known)) for path, known in self._known().items()},
+            **{path: ("GET", _constant(*known)) for path, known in self._known().items()},
         }
         routes = [
             route(path, self._guarded(path, handler), methods=[method])
@@ -256,10 +256,10 @@ def _headers(more: Mapping[str, str]) -> dict[str, str]:
     return {name.replace("_", "-"): value for name, value in more.items()}
 
 
-def _telling(content: bytes, kind: str) -> Handler:
-    """A handler that tells the same each time."""
+def _constant(content: bytes, kind: str) -> Handler:
+    """A handler that always sends this content."""
 
-    async def told(_: Any) -> Any:
+    async def handler(_: Any) -> Any:
         return _reply(content, kind)
 
-    return told
+    return handler

@@ -39,12 +39,14 @@ def document() -> Schema:
                  "description": "Which cloud GPUs to rent for a training job, and the chance "
                  "that it ends in time."},
         "paths": {
-            "/api/plan": {"post": _asks("Ranked plans.", PLAN_SCHEMA)},
-            "/api/frontier": {"post": _asks("The curve of cost and time.", FRONTIER_SCHEMA)},
-            "/api/jobs": {"get": _tells("Jobs that come with the tool.", _jobs())},
-            "/api/catalog": {"get": {**_tells("Offers, the cheapest first.", _offers()),
+            "/api/plan": {"post": _question_path("Ranked plans.", PLAN_SCHEMA)},
+            "/api/frontier": {
+                "post": _question_path("The curve of cost and time.", FRONTIER_SCHEMA)
+            },
+            "/api/jobs": {"get": _read_path("Jobs that come with the tool.", _jobs())},
+            "/api/catalog": {"get": {**_read_path("Offers, the cheapest first.", _offers()),
                                      "parameters": _filters()}},
-            "/healthz": {"get": _tells("Whether the server answers.", _object(status=_TEXT))},
+            "/healthz": {"get": _read_path("Whether the server answers.", _object(status=_TEXT))},
         },
         "components": {"schemas": {"Question": question(), "Output": _moved(answers),
                                    **_moved(answers["$defs"])}},
@@ -84,7 +86,7 @@ def _object(**properties: Schema) -> Schema:
     return {"type": "object", "properties": properties, "required": list(properties)}
 
 
-def _asks(summary: str, schema: str) -> Schema:
+def _question_path(summary: str, schema: str) -> Schema:
     """A question and its answer."""
     body = {"$ref": "#/components/schemas/Question"}
     answer = {
@@ -100,14 +102,14 @@ def _asks(summary: str, schema: str) -> Schema:
     }
 
 
-def _tells(summary: str, schema: Schema) -> Schema:
-    refusals = {code: said for code, said in _refusals().items() if code == "400"}
+def _read_path(summary: str, schema: Schema) -> Schema:
+    refusals = {code: description for code, description in _refusals().items() if code == "400"}
     return {"summary": summary, "responses": {"200": _content(summary, schema), **refusals}}
 
 
 def _refusals() -> Schema:
     error = {"$ref": "#/components/schemas/Output"}
-    return {code: _content(said, error) for code, said in _REFUSALS.items()}
+    return {code: _content(description, error) for code, description in _REFUSALS.items()}
 
 
 def _content(description: str, schema: Schema) -> Schema:

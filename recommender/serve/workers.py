@@ -31,7 +31,7 @@ class WorkerDied(RecommendError):
     """A process ended while it planned."""
 
 
-def work(catalog: Catalog, line: Connection) -> None:
+def work(catalog: Catalog, connection: Connection) -> None:
     """The life of a worker: answer what comes down the line until it is closed.
 
     A catalog that comes down it takes the place of the one before.
@@ -40,20 +40,20 @@ def work(catalog: Catalog, line: Connection) -> None:
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all; the server ends its workers
     made("plan", FIRST, catalog)
-    line.send(READY)
+    connection.send(READY)
     while True:
         try:
-            said = line.recv()
+            readable = connection.recv()
         except EOFError:
             return
-        if isinstance(said, Catalog):
-            catalog = said
+        if isinstance(readable, Catalog):
+            catalog = readable
             continue
-        kind, question = said
+        kind, question = readable
         try:
-            line.send(made(kind, question, catalog))
+            connection.send(made(kind, question, catalog))
         except RecommendError as error:
-            line.send(error)
+            connection.send(error)
 
 
 class Worker:
@@ -62,7 +62,7 @@ class Worker:
     def __init__(self, catalog: Catalog) -> None:
         context = mp.get_context("forkserver")
         context.set_forkserver_preload(["recommender.serve.answers"])
-        self.line, theirs = context.Pipe()
+        self.connection, theirs = context.Pipe()
         self.process = context.Process(target=work, args=(catalog, theirs), daemon=True)
         self.process.start()
         theirs.close()  # so that the line ends with the process
@@ -71,7 +71,7 @@ class Worker:
     async def get_ready(self) -> None:
         """Wait until the process has answered its first question."""
         if not self.ready:
-            await self._hear()
+            await self._receive()
             self.ready = True
 
     async def ask(self, kind: Kind, question: Question, catalog: Catalog) -> bytes:
@@ -79,37 +79,37 @@ class Worker:
         await self.get_ready()
         if catalog is not self.catalog:
             self.catalog = catalog
-            self._say(catalog)  # 0.9 MB, read at once: it waits for questions
-        self._say((kind, question))
-        found = await self._hear()
+            self._send(catalog)  # 0.9 MB, read at once: it waits for questions
+        self._send((kind, question))
+        found = await self._receive()
         if isinstance(found, RecommendError):
             raise found
         return found
 
-    def _say(self, what: Catalog | tuple[Kind, Question]) -> None:
+    def _send(self, what: Catalog | tuple[Kind, Question]) -> None:
         try:
-            self.line.send(what)
+            self.connection.send(what)
         except OSError:
             raise WorkerDied(DIED) from None
 
-    async def _hear(self) -> bytes | RecommendError:
+    async def _receive(self) -> bytes | RecommendError:
         """What the process says next."""
-        said, loop = asyncio.Event(), asyncio.get_running_loop()
-        loop.add_reader(self.line.fileno(), said.set)
+        readable, loop = asyncio.Event(), asyncio.get_running_loop()
+        loop.add_reader(self.connection.fileno(), readable.set)
         try:
-            await said.wait()
-            found: bytes | RecommendError = self.line.recv()
+            await readable.wait()
+            found: bytes | RecommendError = self.connection.recv()
         except (EOFError, OSError):
             raise WorkerDied(DIED) from None
         finally:
-            loop.remove_reader(self.line.fileno())
+            loop.remove_reader(self.connection.fileno())
         return found
 
     def end(self) -> None:
         """End the process at once, whatever it does."""
         self.process.kill()
         self.process.join()
-        self.line.close()
+        self.connection.close()
 
 
 class Workers:

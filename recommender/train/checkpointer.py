@@ -19,7 +19,7 @@ from recommender.train.checkpoint_folder import Checkpoint, CheckpointFolder, Fi
 from recommender.train.notices import NoticeWatch
 from recommender.train.ranks import Ranks, ranks_of_this_run
 from recommender.train.save_interval import SHORTEST_S, SaveTimes
-from recommender.train.save_schedule import TERMINATED, SaveSchedule, Wish, checkpoint_root
+from recommender.train.save_schedule import TERMINATED, SaveAction, SaveSchedule, checkpoint_root
 from recommender.train.training_state import TrainingState
 
 FAILED_SAVES = 3  # one after the other, before the training is stopped
@@ -117,10 +117,10 @@ class Checkpointer:
             OSError: three saves in a row failed.
         """
         self._step = step
-        wish = self.schedule.wish(step, self.saving)
-        if wish != Wish.NOTHING:
+        action = self.schedule.action(step, self.saving)
+        if action != SaveAction.NOTHING:
             self._save()
-        if wish == Wish.STOP:
+        if action == SaveAction.STOP:
             self._wait_for_writer()
             _LOG.warning("SIGTERM: step %d is saved", step)
             raise SystemExit(TERMINATED)

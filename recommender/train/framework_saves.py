@@ -12,9 +12,9 @@ from pathlib import Path
 
 from recommender.train.checkpoint_folder import CheckpointFolder, sums_within
 from recommender.train.notices import NoticeWatch
-from recommender.train.ranks import Alone, Ranks, ranks_of_this_run
+from recommender.train.ranks import OneProcess, Ranks, ranks_of_this_run
 from recommender.train.save_interval import SHORTEST_S, SaveTimes
-from recommender.train.save_schedule import TERMINATED, SaveSchedule, Wish, checkpoint_root
+from recommender.train.save_schedule import TERMINATED, SaveAction, SaveSchedule, checkpoint_root
 
 _LOG = logging.getLogger("recommender.train")
 
@@ -51,10 +51,10 @@ class FrameworkSaves:
             notices=notices,
             usd_per_hour=usd_per_hour,
         )
-        self._ranks: Ranks = Alone()
+        self._ranks: Ranks = OneProcess()
         self._sealer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="checkpoint")
         self._sealing: Future[SaveTimes] | None = None
-        self._wish, self._saved_step = Wish.NOTHING, 0
+        self._action, self._saved_step = SaveAction.NOTHING, 0
 
     def newest(self) -> Path | None:
         """The newest checkpoint whose files match its manifest."""
@@ -76,8 +76,8 @@ class FrameworkSaves:
     def is_due(self, step: int, last: bool) -> bool:
         """Whether the framework should save now; always at the last step."""
         sealing = self._sealing is not None and not self._sealing.done()
-        self._wish = self.schedule.wish(step, sealing)
-        return (last or self._wish != Wish.NOTHING) and step != self._saved_step
+        self._action = self.schedule.action(step, sealing)
+        return (last or self._action != SaveAction.NOTHING) and step != self._saved_step
 
     def saved(self, step: int, began_s: float) -> None:
         """Report that every rank has written all files of a step, begun at that moment.
@@ -92,7 +92,7 @@ class FrameworkSaves:
         if self._ranks.rank == 0:
             stall_s = time.monotonic() - began_s
             self._sealing = self._sealer.submit(self._seal, step, stall_s)
-        if self._wish == Wish.STOP:
+        if self._action == SaveAction.STOP:
             self.end()
             _LOG.warning("SIGTERM: step %d is saved", step)
             raise SystemExit(TERMINATED)

@@ -140,17 +140,17 @@ class NoticeWatch:
         return new
 
     def _poll(self) -> None:
-        complained = False
+        warned = False
         while not self._ended.is_set():
             try:
-                self._tell(self._read(self._endpoint))
+                self._publish(self._read(self._endpoint))
             except (OSError, ValueError, KeyError, TypeError) as error:
-                if not complained:
+                if not warned:
                     _LOG.warning("no notices from %s: %s; asked again", self._endpoint, error)
-                complained = True
+                warned = True
             self._ended.wait(self._poll_s)
 
-    def _tell(self, notice: Notice | None) -> None:
+    def _publish(self, notice: Notice | None) -> None:
         if notice is None or notice in self._seen:
             return
         with self._lock:

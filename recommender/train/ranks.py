@@ -25,7 +25,7 @@ class Ranks(Protocol):
         ...
 
 
-class Alone:
+class OneProcess:
     """A training of one process."""
 
     rank, count, group = 0, 1, None
@@ -74,5 +74,5 @@ def ranks_of_this_run() -> Ranks:
     """All ranks if torch.distributed is initialised, otherwise this process alone."""
     torch = sys.modules.get("torch")
     if torch is None or not torch.distributed.is_available():
-        return Alone()
-    return TorchRanks(torch) if torch.distributed.is_initialized() else Alone()
+        return OneProcess()
+    return TorchRanks(torch) if torch.distributed.is_initialized() else OneProcess()

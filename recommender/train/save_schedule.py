@@ -19,7 +19,7 @@ from recommender.errors import UsageError
 from recommender.text import shown
 from recommender.train.notices import NoticeWatch, usual_notices
 from recommender.train.progress_file import TrainingProgress, progress_at_start
-from recommender.train.ranks import Alone, Ranks
+from recommender.train.ranks import OneProcess, Ranks
 from recommender.train.save_interval import SHORTEST_S, SaveTimes, mean_run_s, next_interval_s
 
 SHARE = "progress"  # the share that is safe, which the exported launch.sh reads
@@ -28,7 +28,7 @@ AGREE_S = 1.0  # about how often ranks ask one another whether to save; τ/10 wh
 _LOG = logging.getLogger("recommender.train")
 
 
-class Wish(IntEnum):
+class SaveAction(IntEnum):
     """What to do at the end of a step, from the least to the most urgent."""
 
     NOTHING = 0
@@ -55,7 +55,7 @@ class SaveSchedule:
         usd_per_hour: float | None = None,
     ) -> None:
         self._root, self._name = root, name  # checkpoints are folders NAME-STEP
-        self._ranks: Ranks = Alone()
+        self._ranks: Ranks = OneProcess()
         self._shortest_s = shortest_interval_s
         first_s = _amount("checkpoint interval", "CHECKPOINT_INTERVAL_S", interval_s)
         self.interval_s = self._first_s = first_s or shortest_interval_s
@@ -95,19 +95,19 @@ class SaveSchedule:
             self._at_start = progress_at_start(self._root, total_steps, step, newest, price)
             self._at_start.write(self._root)
 
-    def wish(self, step: int, busy: bool) -> Wish:
+    def action(self, step: int, busy: bool) -> SaveAction:
         """What all ranks do at the end of a step; if `busy` with a save, others wait.
 
         Ranks ask one another only about every `AGREE_S`, all at the same step.
         """
         if step < self._next_asked:
-            return Wish.NOTHING
+            return SaveAction.NOTHING
         now = time.monotonic()
-        asked = (self._own_wish(now), int(busy), -self._gap(step, now))
-        wish, any_busy, least_gap = self._ranks.largest(asked)
+        asked = (self._own_action(now), int(busy), -self._gap(step, now))
+        action, any_busy, least_gap = self._ranks.largest(asked)
         self._next_asked = step - least_gap
         self._asked_step, self._asked_s = step, now
-        return Wish.NOTHING if wish == Wish.SAVE and any_busy else Wish(wish)
+        return SaveAction.NOTHING if action == SaveAction.SAVE and any_busy else SaveAction(action)
 
     def saved(self) -> None:
         """Report that the state was copied; the next save is due τ from now."""
@@ -142,15 +142,15 @@ class SaveSchedule:
         gap_s = min(AGREE_S, self.interval_s / 10) if self._ranks.count > 1 else 0.0
         return max(1, min(int(gap_s / max(each_s, 1e-6)), 10_000))
 
-    def _own_wish(self, now: float) -> Wish:
+    def _own_action(self, now: float) -> SaveAction:
         if self._terminated:
-            return Wish.STOP
+            return SaveAction.STOP
         notice = self._notices.take() if self._notices is not None else None
         if notice is not None:
             _LOG.warning("%s: %s %s; saving", notice.provider, notice.action, notice.at)
-            return Wish.SAVE_NOW
+            return SaveAction.SAVE_NOW
         due = self._ranks.rank == 0 and now - self._saved_s >= self.interval_s
-        return Wish.SAVE if due else Wish.NOTHING
+        return SaveAction.SAVE if due else SaveAction.NOTHING
 
     def _terminate(self, number: int, frame: FrameType | None) -> None:
         """Remember SIGTERM for the end of the step; a forked data loader just ends."""

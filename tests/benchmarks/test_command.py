@@ -26,7 +26,7 @@ from recommender.benchmarks.errors import BenchError
 from recommender.benchmarks.estimate import Probe
 from recommender.benchmarks.input_pipeline import Loader
 from recommender.benchmarks.record import parse_record, read_record
-from recommender.benchmarks.suite import Wishes, prepare
+from recommender.benchmarks.suite import SuiteOptions, prepare
 from recommender.benchmarks.training import find_training
 from tests.benchmarks.machines import bench
 
@@ -108,7 +108,7 @@ def test_time_and_cost_are_said_before_anything_is_measured(
     with pytest.raises(KeyboardInterrupt):
         command.main([*SMALL, "--usd-per-hour", "36"])
     out = capsys.readouterr().out
-    seconds = prepare(Wishes(ask_metadata=False)).seconds
+    seconds = prepare(SuiteOptions(ask_metadata=False)).seconds
     assert f"about {36 * seconds / 3600:.2g} USD at 36 USD/h" in out
 
 
@@ -121,7 +121,7 @@ def test_what_is_no_price_is_said(word: str, capsys: pytest.CaptureFixture[str])
 
 @pytest.mark.usefixtures("small")
 def test_every_machine_that_takes_part_is_paid():
-    ready = prepare(Wishes(ask_metadata=False, usd_per_hour=36.0))
+    ready = prepare(SuiteOptions(ask_metadata=False, usd_per_hour=36.0))
     two = replace(ready, bench=replace(ready.bench, world=16, machines=2), seconds=100.0)
     assert two.announcement == (
         "suite quick: about 2 min, about 2 USD at 36 USD/h for each of 2 machines"

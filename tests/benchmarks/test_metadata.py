@@ -10,7 +10,7 @@ import pytest
 
 from recommender.benchmarks import metadata, suite
 from recommender.benchmarks.metadata import Place, find_place, hashed, provider_of
-from recommender.benchmarks.suite import Wishes
+from recommender.benchmarks.suite import SuiteOptions
 
 PATIENT_S = 10.0  # a busy machine is slow to answer itself
 Answer = Callable[[str, str, dict[str, str]], tuple[int, str]]
@@ -168,14 +168,14 @@ def test_nobody_is_asked_on_a_machine_of_no_provider_or_if_told_not_to(
 
     monkeypatch.setattr(metadata, "provider_of", lambda: "")
     monkeypatch.setattr(metadata, "find_place", refuse)
-    assert suite.find_place(Wishes()) == Place()
+    assert suite.find_place(SuiteOptions()) == Place()
     monkeypatch.setattr(metadata, "provider_of", lambda: pytest.fail("asked"))
-    assert suite.find_place(Wishes(ask_metadata=False)) == Place()
+    assert suite.find_place(SuiteOptions(ask_metadata=False)) == Place()
 
 
 def test_flags_win_over_what_the_machine_tells(monkeypatch: pytest.MonkeyPatch):
     told = Place("aws", "p5.48xlarge", "us-east-1", "us-east-1b", "spot", "abc")
     monkeypatch.setattr(metadata, "provider_of", lambda: "aws")
     monkeypatch.setattr(metadata, "find_place", lambda provider: told)
-    found = suite.find_place(Wishes(place=Place(market="on_demand")))
+    found = suite.find_place(SuiteOptions(place=Place(market="on_demand")))
     assert found == Place("aws", "p5.48xlarge", "us-east-1", "us-east-1b", "on_demand", "abc")

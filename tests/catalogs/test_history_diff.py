@@ -35,8 +35,8 @@ def test_each_kind_of_change_is_counted(tmp_path: Path) -> None:
     assert found.counts() == {("aws", "on_demand"): (0, 0, 1), ("aws", "spot"): (1, 1, 1)}
     assert [c.ratio for c in found.changed] == [pytest.approx(1.5), pytest.approx(0.5 / 0.526)]
     assert [o.zone for o in found.added] == ["use1-az4"]
-    assert [o.zone for o in found.gone] == ["use1-az2"]
-    assert found.new_types == found.gone_types == ()
+    assert [o.zone for o in found.removed] == ["use1-az2"]
+    assert found.new_types == found.removed_types == ()
 
 
 def test_a_price_that_differs_in_the_eighth_digit_is_the_same(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from recommender.inputs import units
 from recommender.inputs.units import Comparison, DataAt
 from recommender.inputs.units.times import now
 from recommender.job.timings import Measured, parse_measured, timing
-from recommender.plan.limits import GpuWish
+from recommender.plan.limits import GpuFilter
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 Parser = Callable[[str], object]
@@ -167,15 +167,15 @@ def test_shares() -> None:
 @pytest.mark.parametrize(
     ("text", "wish"),
     [
-        ("H100", GpuWish("H100")),
-        ("A100:8", GpuWish("A100", 8)),
-        ("A100-80GB", GpuWish("A100-80GB")),
-        ("80GiB+", GpuWish("", None, 80)),
-        ("24GiB..", GpuWish("", None, 24)),
-        ("A100:40GiB+:8", GpuWish("A100", 8, 40)),
+        ("H100", GpuFilter("H100")),
+        ("A100:8", GpuFilter("A100", 8)),
+        ("A100-80GB", GpuFilter("A100-80GB")),
+        ("80GiB+", GpuFilter("", None, 80)),
+        ("24GiB..", GpuFilter("", None, 24)),
+        ("A100:40GiB+:8", GpuFilter("A100", 8, 40)),
     ],
 )
-def test_gpus(text: str, wish: GpuWish) -> None:
+def test_gpus(text: str, wish: GpuFilter) -> None:
     assert units.parse_gpu(text) == wish
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from recommender.errors import UsageError
 from recommender.inputs import units
 from recommender.job.timings import Measured, parse_measured
-from recommender.plan.limits import GpuWish
+from recommender.plan.limits import GpuFilter
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 EVERY: list[Callable[[str], object]] = [
@@ -100,7 +100,7 @@ def test_moments(seconds: int) -> None:
 @settings(deadline=None)
 def test_gpus(name: str, per_machine: int | None, memory: float) -> None:
     if name or memory:
-        wish = GpuWish(name, per_machine, memory)
+        wish = GpuFilter(name, per_machine, memory)
         assert units.parse_gpu(units.format_gpu(wish)) == wish
 
 

@@ -186,7 +186,7 @@ def _other_machine(row: PriceRow, machine: InstanceType | None) -> tuple[str, st
     return None
 
 
-def without_twins(listing: Listing) -> None:
+def without_duplicates(listing: Listing) -> None:
     """Keep one price per machine and region; none if two differ."""
     found: dict[tuple[str, str], list[float]] = {}
     for price in listing.prices:
@@ -210,7 +210,7 @@ def merged(listings: Iterable[Listing]) -> Listing:
         whole.gpu_types |= each.gpu_types
         whole.rows += each.rows
         whole.ignored += each.ignored
-    without_twins(whole)
+    without_duplicates(whole)
     return whole
 
 

@@ -88,7 +88,7 @@ def read_lines(
 
 def _lines(caller: Caller, answer: http.client.HTTPResponse, url: str) -> Iterator[bytes]:
     size, length = 0, _length(answer)
-    with _told(url):
+    with _as_provider_errors(url):
         while line := answer.readline(_MOST_LINE):
             size += len(line)
             if len(line) == _MOST_LINE:
@@ -103,7 +103,7 @@ def _blocks(
     caller: Caller, answer: http.client.HTTPResponse, url: str, most: int
 ) -> Iterator[bytes]:
     size, length = 0, _length(answer)
-    with _told(url):
+    with _as_provider_errors(url):
         while block := answer.read1(1 << 16):
             size += len(block)
             if size > most:
@@ -130,22 +130,22 @@ def _opened(
 def _open(caller: Caller, url: str, headers: Mapping[str, str]) -> http.client.HTTPResponse | None:
     for wait in _WAITS_S:
         try:
-            return _attempt(caller, url, headers)
+            return _open_once(caller, url, headers)
         except ProviderError as error:
             if error.fault not in ("server", "throttled", "network"):
                 raise
         time.sleep(wait)
-    return _attempt(caller, url, headers)
+    return _open_once(caller, url, headers)
 
 
-def _attempt(
+def _open_once(
     caller: Caller, url: str, headers: Mapping[str, str]
 ) -> http.client.HTTPResponse | None:
     caller.wanted.check_time("aws")
     caller.count_call()
     own = {"User-Agent": "recommend", "Accept-Encoding": "identity"}
     request = Request(url, headers={**own, **headers})
-    with _told(url):
+    with _as_provider_errors(url):
         try:
             answer: http.client.HTTPResponse = urlopen(
                 request, timeout=caller.wanted.call_timeout_s
@@ -162,7 +162,7 @@ def _attempt(
 
 
 @contextmanager
-def _told(url: str) -> Iterator[None]:
+def _as_provider_errors(url: str) -> Iterator[None]:
     """Turn errors of the connection into `ProviderError`."""
     name = _name(url)
     try:

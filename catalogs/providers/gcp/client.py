@@ -161,16 +161,18 @@ def guarded(read: Callable[[], Read], settings: Settings) -> Read:
         return read()
     except RetryError as error:
         cause = error.cause
-        said = _said(cause, settings)
+        said = _short_error(cause, settings)
         raise ProviderError("gcp", _fault(cause), f"no answer after all retries: {said}") from None
     except GoogleAuthError as error:
         raise ProviderError("gcp", "credentials", _sign_in(error, settings)) from None
     except (ParseError, ValueError) as error:
-        reason = f"an answer cannot be read ({type(error).__name__}: {_said(error, settings)})"
+        reason = (
+            f"an answer cannot be read ({type(error).__name__}: {_short_error(error, settings)})"
+        )
         raise ProviderError("gcp", "format", reason) from None
     except (GoogleAPICallError, requests.exceptions.RequestException) as error:
         fault = _fault(error)
-        said = _said(error, settings)
+        said = _short_error(error, settings)
         reason = _sign_in(error, settings) if fault == "credentials" else said
         raise ProviderError("gcp", fault, reason) from None
 
@@ -178,7 +180,11 @@ def guarded(read: Callable[[], Read], settings: Settings) -> Read:
 def _sign_in(error: Exception, settings: Settings) -> str:
     from google.auth.exceptions import DefaultCredentialsError
 
-    said = "none found" if isinstance(error, DefaultCredentialsError) else _said(error, settings)
+    said = (
+        "none found"
+        if isinstance(error, DefaultCredentialsError)
+        else _short_error(error, settings)
+    )
     what = "the API key was refused" if settings.api_key else "no usable credentials"
     return (
         f"{what} ({said}); set {API_KEY} to a key for the Cloud Billing API, "
@@ -204,7 +210,7 @@ def _fault(error: object) -> ProviderFault:
     return next((fault for kind, fault in kinds if isinstance(error, kind)), "server")
 
 
-def _said(error: object, settings: Settings) -> str:
+def _short_error(error: object, settings: Settings) -> str:
     """The first words of an error, without addresses and without the key."""
     text = re.sub(r"\w+://\S+", "", str(getattr(error, "message", "") or error))
     if settings.api_key:

@@ -36,7 +36,7 @@ class Facts:
 
     places: Places
     shapes: Mapping[str, Shape]
-    torn: frozenset[str] = frozenset()  # machines of several shapes
+    mixed_shapes: frozenset[str] = frozenset()  # machines of several shapes
     unknown: tuple[UnknownType, ...] = ()
     warnings: tuple[str, ...] = ()
 
@@ -93,13 +93,19 @@ def _facts(
         for name, machine in types.items()
     }
     shapes: dict[str, Shape] = {}
-    torn: set[str] = set()
+    mixed_shapes: set[str] = set()
     for found in rows.values():
         for name in found.keys() & types.keys():
             shape = _shape(found[name])
             if shapes.setdefault(name, shape) != shape:
-                torn.add(name)
-    return Facts(places, shapes, frozenset(torn), _unknown(rows, types), tuple(_said(down)))
+                mixed_shapes.add(name)
+    return Facts(
+        places,
+        shapes,
+        frozenset(mixed_shapes),
+        _unknown(rows, types),
+        tuple(_unreachable_zones(down)),
+    )
 
 
 def _listed(web: Web, settings: Settings, what: str) -> tuple[dict[str, list[Any]], set[str]]:
@@ -193,7 +199,7 @@ def _unknown(
     )
 
 
-def _said(down: set[str]) -> Iterator[str]:
+def _unreachable_zones(down: set[str]) -> Iterator[str]:
     if down:
         yield f"zones that could not be asked, as shipped: {', '.join(sorted(down))}"
 
@@ -202,7 +208,7 @@ def _said(down: set[str]) -> Iterator[str]:
 class History:
     """The comparison of composed spot prices with the provider's own history."""
 
-    doubted: tuple[Quarantined, ...]
+    contradicted: tuple[Quarantined, ...]
     places: frozenset[tuple[str, str]]  # machine and region, of the doubted offers
     machines: tuple[str, ...]  # doubted in most regions: their parts are not what they are
     warnings: tuple[str, ...]
@@ -220,47 +226,52 @@ def check_history(web: Web, settings: Settings, offers: Sequence[Offer]) -> Hist
         for o in offers
         if o.market == "spot" and "+" not in o.instance_type
     }
-    doubted: list[Quarantined] = []
+    contradicted: list[Quarantined] = []
     places: set[tuple[str, str]] = set()
-    silent = 0
+    without_history = 0
     rates: dict[str, list[float]] = defaultdict(list)
     compared: Counter[str] = Counter()
     for (name, region), usd in sorted(spot.items()):
         try:
             answer = _asked(web, settings, name, region)
-            said, preempted = _last_price(answer), _mean_rate(answer)
+            google_usd, preempted = _last_price(answer), _mean_rate(answer)
         except ProviderError as error:
             if error.fault in ("credentials", "timeout"):
-                said_so = (f"history: {error.reason}",)
-                return History(tuple(doubted), frozenset(places), (), said_so)
-            silent += 1
+                warning = (f"history: {error.reason}",)
+                return History(tuple(contradicted), frozenset(places), (), warning)
+            without_history += 1
             continue
         if preempted is not None:
             rates[name].append(preempted)
-        compared[name] += said is not None
-        if said is not None and abs(usd / said - 1) > _PRICE_TOLERANCE:
+        compared[name] += google_usd is not None
+        if google_usd is not None and abs(usd / google_usd - 1) > _PRICE_TOLERANCE:
             what = f"{name} {region} spot {usd!r} USD/h"
-            reason = f"Google's own history says {said:.6g} USD/h"
-            doubted.append(Quarantined("gcp", what, reason, "capacity_history"))
+            reason = f"Google's own history says {google_usd:.6g} USD/h"
+            contradicted.append(Quarantined("gcp", what, reason, "capacity_history"))
             places.add((name, region))
-        silent += said is None
+        without_history += google_usd is None
     machines = tuple(_miscomposed(places, compared))
-    return History(tuple(doubted), frozenset(places), machines, tuple(_told(rates, silent)))
+    return History(
+        tuple(contradicted),
+        frozenset(places),
+        machines,
+        tuple(_history_notes(rates, without_history)),
+    )
 
 
 def _miscomposed(places: Iterable[tuple[str, str]], compared: Mapping[str, int]) -> Iterator[str]:
     """Machines contradicted in most of several regions: not one price is wrong but the sum."""
-    doubted = Counter(name for name, _ in places)
-    for name, count in sorted(doubted.items()):
+    contradicted = Counter(name for name, _ in places)
+    for name, count in sorted(contradicted.items()):
         if compared[name] >= _REGIONS and 2 * count > compared[name]:
             yield name
 
 
-def _told(rates: Mapping[str, list[float]], silent: int) -> Iterator[str]:
+def _history_notes(rates: Mapping[str, list[float]], without_history: int) -> Iterator[str]:
     for name, found in rates.items():
         yield f"{name}: preemption rate {min(found):.2f} to {max(found):.2f} by region"
-    if silent:
-        yield f"no price history for {silent} machines in a region"
+    if without_history:
+        yield f"no price history for {without_history} machines in a region"
 
 
 def _asked(web: Web, settings: Settings, name: str, region: str) -> Any:

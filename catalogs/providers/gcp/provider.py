@@ -97,7 +97,7 @@ class Gcp:
             offers=tuple(made.offers),
             sources=(_SOURCE,),
             unknown_types=made.facts.unknown,
-            doubted=made.doubted,
+            contradicted=made.contradicted,
             quarantined=(*prices.quarantined, *made.quarantined),
             failed=tuple(made.failed),
             warnings=tuple(made.warnings),
@@ -152,7 +152,7 @@ class _Making:
     quarantined: list[Quarantined] = field(default_factory=list)
     failed: list[Failed] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
-    doubted: tuple[str, ...] = ()
+    contradicted: tuple[str, ...] = ()
 
     def compose(self, facts: Facts) -> None:
         """Compose every machine everywhere it stands."""
@@ -184,7 +184,7 @@ class _Making:
         said = self.facts.shapes.get(name)
         if said is None:
             return listed
-        differs = name in self.facts.torn
+        differs = name in self.facts.mixed_shapes
         if differs or said.gpus != machine.gpus:
             reason = f"Google says {said.gpus} GPUs, the catalog {machine.gpus}"
             reason = "Google describes it differently from zone to zone" if differs else reason
@@ -235,6 +235,6 @@ class _Making:
             for offer in self.offers
             if offer.market != "spot" or (offer.instance_type, offer.region) not in history.places
         ]
-        self.doubted = history.machines
-        self.quarantined += history.doubted
+        self.contradicted = history.machines
+        self.quarantined += history.contradicted
         self.warnings += history.warnings

@@ -18,7 +18,7 @@ from recommender.inputs import units
 from recommender.plan.limits import Choice
 
 if TYPE_CHECKING:
-    from recommender.benchmarks.suite import Wishes
+    from recommender.benchmarks.suite import SuiteOptions
     from recommender.catalogs.catalog import Catalog
 
 group = group_app("bench", "Measure machines, and plan with what was measured.")
@@ -89,8 +89,8 @@ def run(flags: RunFlags) -> None:
     from recommender.benchmarks.command import measure
     from recommender.performance.measurements.store import usable
 
-    wishes = _wishes(flags)
-    usable(lambda: measure(_priced(wishes), flags.output))
+    options = _options(flags)
+    usable(lambda: measure(_priced(options), flags.output))
 
 
 def pack(
@@ -246,9 +246,9 @@ def stalls(
     show_page(stalls_page(found, timings or ""), flags)
 
 
-def _wishes(flags: RunFlags) -> "Wishes":
+def _options(flags: RunFlags) -> "SuiteOptions":
     from recommender.benchmarks.metadata import Place
-    from recommender.benchmarks.suite import Wishes
+    from recommender.benchmarks.suite import SuiteOptions
 
     errors = ErrorCollector()
     suite = errors.choose(flags.suite, "--suite", ("quick", "full"), "quick")
@@ -258,23 +258,23 @@ def _wishes(flags: RunFlags) -> "Wishes":
     price = errors.parse(flags.usd_per_hour, "--usd-per-hour", units.parse_money, None)
     errors.raise_all()
     place = Place(provider, flags.instance or "", flags.region or "", flags.zone or "", market)
-    return Wishes(
+    return SuiteOptions(
         suite, device, flags.folder or ".", flags.mount or "", flags.s3 or "",
         flags.s3_endpoint or "", flags.profile or "", not flags.no_metadata, place, price,
     )  # fmt: skip
 
 
-def _priced(wishes: "Wishes") -> "Wishes":
-    """The wishes with the place found and the catalog's price of it."""
+def _priced(options: "SuiteOptions") -> "SuiteOptions":
+    """The options with the place found and the catalog's price of it."""
     from recommender.benchmarks.suite import find_place
     from recommender.performance.measurements.flopp import price_of
 
-    place = find_place(wishes)
-    price = wishes.usd_per_hour
+    place = find_place(options)
+    price = options.usd_per_hour
     if price is None and place.instance_type:
         where = (place.provider, place.instance_type, place.region, place.market)
         price = price_of(load_catalog(None), *where)
-    return replace(wishes, place=place, ask_metadata=False, usd_per_hour=price)
+    return replace(options, place=place, ask_metadata=False, usd_per_hour=price)
 
 
 def _known_gpu(gpu: str, catalog: "Catalog") -> str:

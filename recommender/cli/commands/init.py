@@ -23,7 +23,7 @@ from recommender.text import shown_path
 
 if TYPE_CHECKING:
     from recommender.inputs.training_configs.training_config import TrainingConfig
-    from recommender.job.draft import Draft, Wanted
+    from recommender.job.draft import Draft, StatedJob
 
 
 def _job(help: str, metavar: str, **more: Any) -> Any:
@@ -82,7 +82,7 @@ def init(
     recommend init --model Qwen/Qwen2.5-7B --examples 50k --tokens-per-example 600 --epochs 3
     recommend init --from axolotl.yaml --gpus 8 --examples 50k
     """
-    from recommender.job.draft import Wanted, draft_job
+    from recommender.job.draft import StatedJob, draft_job
     from recommender.job.jobfile import job_from_text
     from recommender.report.draft_page import draft_page
 
@@ -92,12 +92,12 @@ def init(
     if deadline is not None:
         units.parse_deadline(deadline, now())
     config = _training_config(source)
-    wanted = Wanted(**{name: getattr(flags, name) for name in InitFlags.__dataclass_fields__})
+    stated = StatedJob(**{name: getattr(flags, name) for name in InitFlags.__dataclass_fields__})
     if fetch:
-        wanted = _fetched(wanted, path.parent)
+        stated = _fetched(stated, path.parent)
     if not yes and sys.stdin is not None and sys.stdin.isatty():
-        wanted = _asked(wanted, config, path.parent)
-    draft = draft_job(wanted, config, path.parent)
+        stated = _asked(stated, config, path.parent)
+    draft = draft_job(stated, config, path.parent)
     job = job_from_text(draft.text, shown_path(path), path.stem, path.parent)
     _write(path, draft)
     show_page(draft_page(draft, job, shown_path(path), _next(path, deadline)), page)
@@ -109,22 +109,22 @@ def _training_config(source: str | None) -> "TrainingConfig | None":
     return None if source is None else read_training_config(Path(source))
 
 
-def _fetched(wanted: "Wanted", folder: Path) -> "Wanted":
+def _fetched(stated: "StatedJob", folder: Path) -> "StatedJob":
     from recommender.networks.hub import fetch_config
 
-    if wanted.model is None:
+    if stated.model is None:
         raise UsageError("--fetch needs --model: owner/name on the hub")
-    return replace(wanted, model=fetch_config(wanted.model, folder).name)
+    return replace(stated, model=fetch_config(stated.model, folder).name)
 
 
-def _asked(wanted: "Wanted", config: "TrainingConfig | None", folder: Path) -> "Wanted":
+def _asked(stated: "StatedJob", config: "TrainingConfig | None", folder: Path) -> "StatedJob":
     """Ask what neither the flags nor the file say; a wrong answer is asked for again."""
     from recommender.job.draft import MODEL, Question, network_of, questions
 
-    def answered(each: Question) -> "Wanted":
+    def answered(each: Question) -> "StatedJob":
         while True:
             answer = typer.prompt(each.text, default=each.usual, err=True)
-            found = replace(wanted, **{each.field: answer})
+            found = replace(stated, **{each.field: answer})
             try:
                 _checked(found, config, folder)
             except UsageError as error:
@@ -132,26 +132,26 @@ def _asked(wanted: "Wanted", config: "TrainingConfig | None", folder: Path) -> "
             else:
                 return found
 
-    if wanted.model is None and (config is None or not (config.model or config.architecture)):
+    if stated.model is None and (config is None or not (config.model or config.architecture)):
         text = "Model: a name on the Hugging Face hub, or the path of a config.json"
-        wanted = answered(Question("model", text, MODEL))
-    _checked(wanted, config, folder)
-    said = _said(config) | ({"batch"} if wanted.batch_per_gpu else set())
-    for each in questions(network_of(wanted, config, folder)):
-        if getattr(wanted, each.field) is None and each.field not in said:
-            wanted = answered(each)
-    return wanted
+        stated = answered(Question("model", text, MODEL))
+    _checked(stated, config, folder)
+    answered_fields = _answered_by(config) | ({"batch"} if stated.batch_per_gpu else set())
+    for each in questions(network_of(stated, config, folder)):
+        if getattr(stated, each.field) is None and each.field not in answered_fields:
+            stated = answered(each)
+    return stated
 
 
-def _checked(wanted: "Wanted", config: "TrainingConfig | None", folder: Path) -> None:
+def _checked(stated: "StatedJob", config: "TrainingConfig | None", folder: Path) -> None:
     """Refuse what cannot become a job, with usual values for what is still to be asked."""
     from recommender.job.draft import draft_job
     from recommender.job.jobfile import job_from_text
 
-    job_from_text(draft_job(wanted, config, folder).text, "answers", "answers", folder)
+    job_from_text(draft_job(stated, config, folder).text, "answers", "answers", folder)
 
 
-def _said(config: "TrainingConfig | None") -> frozenset[str]:
+def _answered_by(config: "TrainingConfig | None") -> frozenset[str]:
     """What the file of a tool has answered."""
     if config is None:
         return frozenset()

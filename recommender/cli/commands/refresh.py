@@ -76,7 +76,7 @@ def refresh(
         dry_run=dry_run,
         accept=accept,
         clock=now,
-        say=_say,
+        notify=_notify,
     )
     try:
         report = run(order)
@@ -113,7 +113,7 @@ def _quotas(provider: list[str] | None, regions: tuple[str, ...]) -> "list[Quota
             now=now(),
             parts=frozenset({"quotas"}),
             regions=regions,
-            progress=_say,
+            progress=_notify,
         )
         for name in makers
     }
@@ -125,7 +125,7 @@ def _quotas(provider: list[str] | None, regions: tuple[str, ...]) -> "list[Quota
         else:
             found += each.fetched.quotas
             for warning in each.fetched.warnings:
-                _say(f"{name}: {warning}")
+                _notify(f"{name}: {warning}")
             problems += [f"{name} {place.region}: {place.reason}" for place in each.fetched.failed]
     if not found:
         reasons = "; ".join(problems or ["none is set"])
@@ -134,7 +134,7 @@ def _quotas(provider: list[str] | None, regions: tuple[str, ...]) -> "list[Quota
             "amount), or plan with --quota default-new, those of a new account"
         )
     for problem in problems:
-        _say(problem)
+        _notify(problem)
     return _of_known_regions(found)
 
 
@@ -144,7 +144,7 @@ def _of_known_regions(quotas: "list[QuotaValue]") -> "list[QuotaValue]":
     known = set(zip(catalog.offers.provider, catalog.offers.region, strict=True))
     others = sorted({(q.provider, q.region) for q in quotas if q.region} - known)
     for provider, region in others:
-        _say(f"{provider} {region}: no offer there is known; its quotas are left out")
+        _notify(f"{provider} {region}: no offer there is known; its quotas are left out")
     return [q for q in quotas if (q.provider, q.region) not in others]
 
 
@@ -164,7 +164,7 @@ def _regions(names: list[str] | None) -> tuple[str, ...]:
     return regions
 
 
-def _say(message: str) -> None:
+def _notify(message: str) -> None:
     """Progress goes to standard error, without secrets and on one line."""
     from recommender.catalogs.providers.redact import redacted
 

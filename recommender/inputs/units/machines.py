@@ -13,7 +13,7 @@ from recommender.inputs.units.quantities import (
     parse_share,
     refusal,
 )
-from recommender.plan.limits import GpuWish
+from recommender.plan.limits import GpuFilter
 from recommender.text import shown, unknown
 
 PROVIDERS = registry.NAMES
@@ -66,7 +66,7 @@ def _counted(text: str, name: str, instead: str) -> tuple[int, str]:
     return count, found[2]
 
 
-def parse_gpu(text: str, name: str = "--gpu") -> GpuWish:
+def parse_gpu(text: str, name: str = "--gpu") -> GpuFilter:
     """Read one GPU wish: `H100`, `A100:8` (8 in each machine), `80GB+`, `A100:40GB+:8`."""
     instead = "write H100, A100:8 (8 per machine) or 80GB+"
     per_machine, memory, gpu = None, 0.0, ""
@@ -80,10 +80,10 @@ def parse_gpu(text: str, name: str = "--gpu") -> GpuWish:
             gpu = word
         else:
             raise refusal(name, text, f"cannot be read at '{shown(word)}'", instead)
-    return GpuWish(gpu, per_machine, memory)
+    return GpuFilter(gpu, per_machine, memory)
 
 
-def format_gpu(wish: GpuWish) -> str:
+def format_gpu(wish: GpuFilter) -> str:
     """Write a GPU wish so that `parse_gpu` reads exactly the same value."""
     memory = f"{format_bytes(wish.memory_gib * GIB)}+" if wish.memory_gib else ""
     count = str(wish.per_machine) if wish.per_machine else ""

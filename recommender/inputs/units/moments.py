@@ -15,7 +15,7 @@ _CLOCK = r"(?P<hour>\d{1,2})(?::(?P<minute>\d{2}))?(?::\d{2})?\s*(?P<half>am|pm)
 _DATE = r"(?P<date>\d{4}-\d{2}-\d{2})"
 _WORD = r"(?P<day>today|tomorrow|mon|tue|wed|thu|fri|sat|sun|" + "|".join(_DAYS) + ")"
 _ZONE = r"(?:\s+(?P<zone>[A-Za-z]+(?:[/_+-][A-Za-z0-9_+-]+)*))?"
-_SAID = rf"(?:(?:{_DATE}|{_WORD})(?:\s+at\s+|[T\s]+))?{_CLOCK}{_ZONE}"
+_MOMENT = rf"(?:(?:{_DATE}|{_WORD})(?:\s+at\s+|[T\s]+))?{_CLOCK}{_ZONE}"
 _OWN_ZONE = r"\d{4}-\d{2}.*\d(?:Z|\s*UTC|\s*GMT|\s*[+-]\d{2}:?\d{2})"
 _LOOKS = r"\d{4}-\d{2}|[a-z]{3,9}\s*(?:at\s)?\s*\d|\d{1,2}(?::\d{2}|\s*[ap]m)"
 
@@ -32,7 +32,7 @@ def deadline_moment(text: str, now: datetime, name: str = "--deadline") -> datet
     if re.fullmatch(_OWN_ZONE, bare, re.IGNORECASE):
         parse_instant(bare, name)  # refuses what is no date
         return _as_written(bare)
-    found = re.fullmatch(_SAID, bare, re.IGNORECASE)
+    found = re.fullmatch(_MOMENT, bare, re.IGNORECASE)
     if found is None:
         why = "has no time of day" if re.fullmatch(_DATE, bare) else "is not a date and time"
         raise refusal(name, text, why, DEADLINE_INSTEAD)

@@ -52,12 +52,12 @@ def _axis(field: str, title: str, domain: tuple[float, float]) -> Spec:
 
 def _beyond() -> list[Spec]:
     """What lies beyond a limit, veiled."""
-    veil = {"type": "rect", "opacity": 0.07, "color": VERMILION, "clip": True}
+    shade = {"type": "rect", "opacity": 0.07, "color": VERMILION, "clip": True}
     return [
         {
             "data": named("limits"),
             "transform": [{"filter": "datum.axis === 'x'"}],
-            "mark": veil,
+            "mark": shade,
             "encoding": {
                 "x": {"field": "at"}, "x2": {"value": "width"},
                 "y": {"value": 0}, "y2": {"value": "height"},
@@ -66,7 +66,7 @@ def _beyond() -> list[Spec]:
         {
             "data": named("limits"),
             "transform": [{"filter": "datum.axis === 'y'"}],
-            "mark": veil,
+            "mark": shade,
             "encoding": {
                 "y": {"field": "at"}, "y2": {"value": 0},
                 "x": {"value": 0}, "x2": {"value": "width"},
@@ -94,13 +94,13 @@ def _limit_line(axis: str, line: Spec, end: Spec, words: Spec) -> list[Spec]:
     rule: Spec = {"type": "rule", "strokeWidth": 1.5, "strokeDash": [6, 4], "color": "$limit"}
     name: Spec = {"type": "text", "color": "$limit", "fontSize": 12, **words}
     named_line = {**rows, "encoding": {**line, **end, "text": {"field": "name"}}}
-    return [{**rows, "mark": rule, "encoding": line}, *_haloed(named_line, name)]
+    return [{**rows, "mark": rule, "encoding": line}, *_with_outline(named_line, name)]
 
 
-def _haloed(layer: Spec, words: Spec) -> list[Spec]:
+def _with_outline(layer: Spec, words: Spec) -> list[Spec]:
     """Words that stay readable on lines and marks."""
-    halo = {"stroke": "$paper", "strokeWidth": 4, "strokeJoin": "round", "opacity": 0.8}
-    return [{**layer, "mark": words | halo}, {**layer, "mark": words}]
+    outline = {"stroke": "$paper", "strokeWidth": 4, "strokeJoin": "round", "opacity": 0.8}
+    return [{**layer, "mark": words | outline}, {**layer, "mark": words}]
 
 
 def _shade() -> Spec:
@@ -203,7 +203,7 @@ def _labels() -> list[Spec]:
         "transform": [{"filter": "datum.tag"}],
         "encoding": {"text": {"field": "tag"}},
     }
-    return _haloed(shown, words)
+    return _with_outline(shown, words)
 
 
 def distribution(title: str) -> Spec:

@@ -104,7 +104,7 @@ def page_data(answer: Answer, request: PlanRequest) -> PageData:
     """The plans and limits of an answer that has report data."""
     followed = () if answer.report is None else answer.report.followed
     limits, scale = request.limits, _scale(answer, request, followed)
-    drawn = without_twins(followed)
+    drawn = without_duplicates(followed)
     rows = tuple(_row(i, plan, answer, scale) for i, plan in enumerate(drawn))
     lead = next((row.id for row in rows if row.kind == "table" and row.number == answer.lead), 0)
     data = PageData(
@@ -154,7 +154,7 @@ def _labels_placed(data: PageData) -> tuple[PlanRow, ...]:
     )
 
 
-def without_twins(followed: Sequence[FollowedPlan]) -> list[FollowedPlan]:
+def without_duplicates(followed: Sequence[FollowedPlan]) -> list[FollowedPlan]:
     """Plain plans that stand in the table are drawn there; a long table leaves others out."""
     table = [_identity(plan) for plan in followed if plan.kind == "table"]
     told = [p for p in followed if p.kind != "followed"]

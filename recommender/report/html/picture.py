@@ -16,7 +16,7 @@ from recommender.plan.report_data import FollowedPlan
 from recommender.report import formatting as fmt
 from recommender.report.answer_frame import PlanRequest, goal_line
 from recommender.report.html import charts
-from recommender.report.html.page_data import PageData, PlanRow, page_data, without_twins
+from recommender.report.html.page_data import PageData, PlanRow, page_data, without_duplicates
 from recommender.report.html.palette import LIGHT
 
 MISSING = "--plot needs vl-convert-python: pip install 'recommend-gpus[plot]'"
@@ -45,7 +45,7 @@ def frontier_picture(answer: Answer, request: PlanRequest, form: str) -> bytes:
 def frontier_spec(answer: Answer, request: PlanRequest) -> charts.Spec:
     """The specification with its rows, on white."""
     data = page_data(answer, request)
-    followed = without_twins(() if answer.report is None else answer.report.followed)
+    followed = without_duplicates(() if answer.report is None else answer.report.followed)
     spec = coloured(charts.frontier(data), charts.variables(LIGHT))
     config = charts.config(LIGHT)
     return {

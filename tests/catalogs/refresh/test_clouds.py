@@ -37,7 +37,7 @@ class Clouds:
         }
         makers = {name: made[name] for name in names or made}
         order = RefreshRequest(
-            store=self.store, makers=makers, clock=lambda: NOW, say=self.said.append
+            store=self.store, makers=makers, clock=lambda: NOW, notify=self.said.append
         )
         return refresh(order)
 

@@ -152,7 +152,7 @@ def test_a_halved_price_is_held_back_and_the_last_one_stays() -> None:
 
 
 def test_a_sum_that_the_provider_contradicts_keeps_the_last_price() -> None:
-    found = validated(today(P5), doubted=("p5.48xlarge",))
+    found = validated(today(P5), contradicted=("p5.48xlarge",))
     assert rules(found) == ["composition"]
     assert found.held == {("p5.48xlarge", "us-east-1", "", "on_demand")}
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from recommender import Answer, Choice, GpuWish, Limits, UsageError, backtest, recommend, simulate
+from recommender import Answer, Choice, GpuFilter, Limits, UsageError, backtest, recommend, simulate
 from recommender.cli import main
 from recommender.report.json_schema import schema_text
 from recommender.traces.read import chosen
@@ -15,7 +15,7 @@ from recommender.traces.sample import trace_path
 from tests.shipped import snapshot
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
-A10G = Choice(providers=("aws",), gpus=(GpuWish("A10G"),))
+A10G = Choice(providers=("aws",), gpus=(GpuFilter("A10G"),))
 
 
 @pytest.fixture(scope="module")

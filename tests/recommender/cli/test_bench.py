@@ -181,7 +181,7 @@ def test_stalls_of_two_records_calibrate_a_job(run: Run) -> None:
 def test_a_run_says_its_price_before_it_starts(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     made = record(place=Place("aws", "p5.48xlarge", "us-east-1", "", "on_demand"))
     monkeypatch.setattr("recommender.benchmarks.backend.find_torch", lambda: None)
-    monkeypatch.setattr("recommender.benchmarks.command.run", lambda ready, say: made)
+    monkeypatch.setattr("recommender.benchmarks.command.run", lambda ready, notify: made)
     monkeypatch.setattr(suite.metadata, "provider_of", lambda: "")
     words = ("--provider", "aws", "--instance", "p5.48xlarge", "--region", "us-east-1")
     done = run("bench", "run", *words, "-o", "r.json")

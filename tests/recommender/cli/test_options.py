@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from recommender.inputs.units import Comparison
-from recommender.plan.limits import Choice, GpuWish, Limits, Progress
+from recommender.plan.limits import Choice, GpuFilter, Limits, Progress
 from tests.recommender.cli.conftest import Planner, Run
 
 JOB = "llama3-8b-sft"
@@ -23,7 +23,7 @@ CASES: list[tuple[list[str], str, object]] = [
     (["--region", "us-east-1"], "choice.regions", ("us-east-1",)),
     (["--region", "us-*"], "choice.regions", ("us-*",)),
     (["--zone", "us-east4-a"], "choice.zones", ("us-east4-a",)),
-    (["--gpu", "A100:8"], "choice.gpus", (GpuWish("A100", 8),)),
+    (["--gpu", "A100:8"], "choice.gpus", (GpuFilter("A100", 8),)),
     (["--instance", "p5.48xlarge"], "choice.instances", ("p5.48xlarge",)),
     (["--deny", "T4", "--deny", "azure"], "choice.deny", ("T4", "azure")),
     (["--market", "on-demand"], "choice.market", "on_demand"),

@@ -13,7 +13,7 @@ import jsonschema
 import pytest
 
 from recommender.catalogs.errors import ProviderError
-from recommender.catalogs.fetch import Say
+from recommender.catalogs.fetch import Notify
 from recommender.catalogs.providers.contract import Failed, Fetched, Quarantined, UnknownType
 from recommender.catalogs.store import Store, default_root, write_lock
 from recommender.cli import main
@@ -311,7 +311,7 @@ def test_a_catalog_is_read_from_an_address(
     run("catalog", "export", "served")
     bucket = "https://bucket.example.org/served"
 
-    def get(address: str, most: int, within_s: float, say: Say) -> bytes:
+    def get(address: str, most: int, within_s: float, notify: Notify) -> bytes:
         return (tmp_path / address.replace(bucket, "served").partition("?")[0]).read_bytes()
 
     monkeypatch.setattr("recommender.catalogs.fetch.fetch", get)
@@ -322,7 +322,7 @@ def test_a_catalog_is_read_from_an_address(
     assert "canary" not in result.out
     assert run(*JOB, "--catalog", address).code == 0
 
-    def down(address: str, most: int, within_s: float, say: Say) -> bytes:
+    def down(address: str, most: int, within_s: float, notify: Notify) -> bytes:
         raise TimeoutError("timed out")
 
     monkeypatch.setattr("recommender.catalogs.fetch.fetch", down)

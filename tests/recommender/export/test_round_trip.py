@@ -11,7 +11,7 @@ from recommender.catalogs.catalog import Catalog
 from recommender.export.description import description_of
 from recommender.export.targets import export_files
 from recommender.job.jobfile import find_job
-from recommender.plan.limits import Choice, GpuWish, Limits
+from recommender.plan.limits import Choice, GpuFilter, Limits
 from recommender.plan.plan import Plan
 from recommender.planner.recommend import recommend
 from tests.shipped import snapshot
@@ -23,7 +23,7 @@ JOB = find_job("resnet50-imagenet")
 
 def answered(provider: str, gpu: str, market: str = "any") -> Plan:
     """The best plan of a narrow question on the shipped catalog."""
-    choice = Choice(providers=(provider,), gpus=(GpuWish(gpu),), market=market)  # type: ignore[arg-type]
+    choice = Choice(providers=(provider,), gpus=(GpuFilter(gpu),), market=market)  # type: ignore[arg-type]
     now = datetime(2026, 11, 20, tzinfo=UTC)
     answer = recommend(JOB, LIMITS, choice, catalog=snapshot(), now=now, top=1)
     return answer.plans[answer.best - 1]

@@ -11,7 +11,7 @@ from recommender.errors import UsageError
 from recommender.inputs.yaml_text import load_yaml
 from recommender.job import calibration_section
 from recommender.job.calibration_section import calibration_text, read_calibration
-from recommender.job.job import Calibration, Feed, Fitted
+from recommender.job.job import Calibration, Fitted, InputRates
 from recommender.job.jobfile import find_job, job_from_text
 from recommender.job.merge_layers import JobFlags
 
@@ -31,7 +31,10 @@ OWN = Calibration(
     sigma_several=0.125,
     sigma_other=0.25,
     gpus=(("V100", Fitted(0.75, 0.05)), ("A100-80GB", Fitted(0.9, 0.05))),
-    feeds=(Feed("aws/p3.2xlarge", 1250.0, math.inf), Feed("aws/p3.8xlarge", 640.0, 427.0)),
+    feeds=(
+        InputRates("aws/p3.2xlarge", 1250.0, math.inf),
+        InputRates("aws/p3.8xlarge", 640.0, 427.0),
+    ),
     sigma_larger=((4, 0.15), (16, 0.25)),
     network_kind="tcp",
     service=Fitted(1.25, 0.2),

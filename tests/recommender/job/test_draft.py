@@ -7,7 +7,7 @@ import pytest
 
 from recommender.errors import UsageError
 from recommender.inputs.training_configs.read import read_training_config
-from recommender.job.draft import Draft, Wanted, draft_job
+from recommender.job.draft import Draft, StatedJob, draft_job
 from recommender.job.job import Job
 from recommender.job.jobfile import job_from_text
 
@@ -15,12 +15,12 @@ CONFIGS = Path(__file__).parents[1] / "inputs" / "training_configs"
 
 
 def from_file(name: str, **said: str) -> tuple[Draft, Job]:
-    draft = draft_job(Wanted(**said), read_training_config(CONFIGS / name))
+    draft = draft_job(StatedJob(**said), read_training_config(CONFIGS / name))
     return draft, job_from_text(draft.text)
 
 
 def test_what_is_said_is_what_is_written() -> None:
-    said = Wanted("Qwen/Qwen2.5-7B", "lora", "64", "50k", "600", epochs="3", batch="32")
+    said = StatedJob("Qwen/Qwen2.5-7B", "lora", "64", "50k", "600", epochs="3", batch="32")
     draft = draft_job(said, None)
     job = job_from_text(draft.text)
     assert draft.assumed == ()
@@ -30,7 +30,7 @@ def test_what_is_said_is_what_is_written() -> None:
 
 
 def test_nothing_said_is_a_job_whose_every_assumption_is_named() -> None:
-    draft = draft_job(Wanted(), None)
+    draft = draft_job(StatedJob(), None)
     job = job_from_text(draft.text)
     assert job.parameters == 8_030_261_248
     flags = {each.rpartition("--")[2] for each in draft.assumed}
@@ -39,22 +39,22 @@ def test_nothing_said_is_a_job_whose_every_assumption_is_named() -> None:
 
 
 def test_a_small_network_is_trained_in_full() -> None:
-    job = job_from_text(draft_job(Wanted("gpt2"), None).text)
+    job = job_from_text(draft_job(StatedJob("gpt2"), None).text)
     assert job.method == "full"
 
 
 def test_pictures_are_asked_for_their_size_and_not_for_tokens() -> None:
-    draft = draft_job(Wanted("google/vit-base-patch16-224", image_size="384"), None)
+    draft = draft_job(StatedJob("google/vit-base-patch16-224", image_size="384"), None)
     job = job_from_text(draft.text)
     assert (job.sample_unit, job.tokens_per_sample) == ("image", 1)
     assert job.flop_per_sample == pytest.approx(6 * 55.48e9, rel=0.01)
 
 
 def test_adapters_of_a_diffusion_network_are_what_files_of_kohyas_scripts_hold() -> None:
-    said = Wanted("stabilityai/stable-diffusion-xl-base-1.0", "lora", "128", image_size="512")
+    said = StatedJob("stabilityai/stable-diffusion-xl-base-1.0", "lora", "128", image_size="512")
     job = job_from_text(draft_job(said, None).text)
     assert 2 * job.trainable_parameters == pytest.approx(681e6, rel=0.01)  # rank 128, 2 bytes each
-    whole = job_from_text(draft_job(Wanted(said.model, image_size="512"), None).text)
+    whole = job_from_text(draft_job(StatedJob(said.model, image_size="512"), None).text)
     assert job.flop_per_sample == pytest.approx(2 / 3 * whole.flop_per_sample)
     assert job.checkpoint_bytes < whole.checkpoint_bytes / 5
 
@@ -62,13 +62,16 @@ def test_adapters_of_a_diffusion_network_are_what_files_of_kohyas_scripts_hold()
 @pytest.mark.parametrize(
     ("said", "reason"),
     [
-        (Wanted("microsoft/resnet-50", "lora"), "lora needs a transformer or a UNet"),
-        (Wanted("Qwen/Qwen2.5-7B", image_size="224"), "image_size: a sequence job has none"),
-        (Wanted("google/vit-base-patch16-224", tokens_per_example="50"), "no sequences of tokens"),
-        (Wanted("google/vit-base-patch16-224", post_training="dpo"), "dpo needs a decoder"),
+        (StatedJob("microsoft/resnet-50", "lora"), "lora needs a transformer or a UNet"),
+        (StatedJob("Qwen/Qwen2.5-7B", image_size="224"), "image_size: a sequence job has none"),
+        (
+            StatedJob("google/vit-base-patch16-224", tokens_per_example="50"),
+            "no sequences of tokens",
+        ),
+        (StatedJob("google/vit-base-patch16-224", post_training="dpo"), "dpo needs a decoder"),
     ],
 )
-def test_what_is_said_and_cannot_be_is_refused(said: Wanted, reason: str) -> None:
+def test_what_is_said_and_cannot_be_is_refused(said: StatedJob, reason: str) -> None:
     with pytest.raises(UsageError, match=reason):
         job_from_text(draft_job(said, None).text)
 
@@ -136,7 +139,7 @@ def test_a_file_without_a_network_asks_for_one() -> None:
 
 @pytest.mark.parametrize("path", sorted(CONFIGS.glob("*.[tjy]*")), ids=lambda path: path.name)
 def test_every_file_becomes_a_job_with_every_line_commented_or_plain(path: Path) -> None:
-    draft = draft_job(Wanted("gpt2", examples="1k"), read_training_config(path))
+    draft = draft_job(StatedJob("gpt2", examples="1k"), read_training_config(path))
     assert job_from_text(draft.text).samples > 0
     assert draft.text.startswith("schema: recommend.job/v1\n")
 

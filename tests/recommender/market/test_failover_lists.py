@@ -4,7 +4,7 @@ from array import array
 from dataclasses import replace
 
 from recommender.job.jobfile import find_job
-from recommender.market.failover_lists import PATIENCE_S
+from recommender.market.failover_lists import MOVE_AFTER_S
 from recommender.market.offer_facts import Facts, Pool, move_usd
 from recommender.plan.effort import WAIT_USD
 from recommender.plan.limits import Choice, Limits, Progress, QuotaLimit
@@ -40,7 +40,7 @@ def test_no_patience_costs_more_than_the_move() -> None:
             for p in found
             if replace(p, move_after_s=0.0) == replace(pool, move_after_s=0.0)
         ]
-        assert same == [0.0, *(each for each in PATIENCE_S if each <= worth_s)]
+        assert same == [0.0, *(each for each in MOVE_AFTER_S if each <= worth_s)]
 
 
 def test_small_checkpoints_move_at_once() -> None:

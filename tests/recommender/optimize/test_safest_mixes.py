@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from recommender.optimize.safest_mixes import LIKE_PLACES, safest_mixes
+from recommender.optimize.safest_mixes import SAME_MACHINES, safest_mixes
 from recommender.optimize.space import Space, within_quota
 from tests.recommender.optimize.palette import space
 
@@ -35,7 +35,7 @@ def test_they_are_clusters_of_several_entries_that_limits_and_quotas_allow() -> 
 
 def test_the_same_machines_are_tried_in_few_regions_only() -> None:
     asked = next(each for each in map(in_time, range(SPACES)) if safest_mixes(each, 0))
-    mixes = safest_mixes(replace(asked, sites=asked.sites * (LIKE_PLACES + 3)), 0)
+    mixes = safest_mixes(replace(asked, sites=asked.sites * (SAME_MACHINES + 3)), 0)
     machines = [(mix.entries, mix.counts) for mix in mixes]
     assert machines
-    assert max(machines.count(each) for each in machines) == LIKE_PLACES
+    assert max(machines.count(each) for each in machines) == SAME_MACHINES

@@ -4,7 +4,7 @@ import pytest
 
 from recommender.job.jobfile import find_job
 from recommender.job.merge_layers import JobFlags
-from recommender.plan.limits import Choice, GpuWish, Limits, Progress
+from recommender.plan.limits import Choice, GpuFilter, Limits, Progress
 from recommender.planner.blocking_flags import blocking_flags, fits
 from recommender.planner.problem import planning_problem
 from tests.recommender.planning import NOW
@@ -31,9 +31,9 @@ def blocking(job: str, machines: int, choice: Choice, **flags: str) -> tuple[str
         ("llama3-8b-sft", {"sharding": "context"}, HERE, 4,
          "--sharding context shares sequences of 8,192 tokens and more; with --sharding auto"),
         ("llama3-70b-sft", {}, HERE, 2, "--max-machines 2 is too few; 4 are enough"),
-        ("llama3-8b-lora", {"precision": "bf16"}, Choice(gpus=(GpuWish("T4"),)), 4,
+        ("llama3-8b-lora", {"precision": "bf16"}, Choice(gpus=(GpuFilter("T4"),)), 4,
          "--precision bf16 excludes all machines; with --precision mixed some can"),
-        ("llama3-70b-qlora", {}, Choice(gpus=(GpuWish("T4", 1),)), 1,
+        ("llama3-70b-qlora", {}, Choice(gpus=(GpuFilter("T4", 1),)), 1,
          "--gpu T4:1 leaves no machine that can"),
     ],
 )  # fmt: skip

@@ -11,7 +11,7 @@ from recommender.market.offer_facts import CARRIED_COUNT_SD, CARRIED_GPU_SD
 from recommender.performance.priors import load_priors
 from recommender.performance.speed_evidence import achieved_sd, speed_evidence
 from recommender.plan.evidence import Evidence
-from recommender.plan.limits import Choice, GpuWish
+from recommender.plan.limits import Choice, GpuFilter
 from tests.recommender.planning import HOUR, ask
 from tests.shipped import snapshot
 
@@ -19,7 +19,7 @@ JOB = "resnet50-imagenet"
 
 
 def asked(gpu: str, market: str = "any", **choice):
-    wish = Choice(gpus=(GpuWish(gpu),), market=market, **choice)
+    wish = Choice(gpus=(GpuFilter(gpu),), market=market, **choice)
     return ask(snapshot(), find_job(JOB), wish, deadline_s=60 * HOUR).plans[0].evidence
 
 

@@ -11,7 +11,7 @@ from recommender.catalogs.catalog import Catalog
 from recommender.errors import UsageError
 from recommender.inputs.units import brief_duration, parse_duration
 from recommender.plan.answer import Answer, SensitivityStep
-from recommender.plan.limits import OTHERS, Choice, GpuWish, Limits, Progress, QuotaLimit
+from recommender.plan.limits import OTHERS, Choice, GpuFilter, Limits, Progress, QuotaLimit
 from recommender.plan.plan import Plan
 from recommender.planner.recommend import recommend
 from tests.recommender.planning import HOUR, NOW, ask, everything, job, machines_of, written
@@ -171,7 +171,7 @@ def test_only_zones_asked_for_are_used(catalog: Catalog) -> None:
 
 
 def test_only_gpus_asked_for_are_used(catalog: Catalog) -> None:
-    answer = ask(catalog, choice=Choice(gpus=(GpuWish("T4", per_machine=4),)), **DAY)
+    answer = ask(catalog, choice=Choice(gpus=(GpuFilter("T4", per_machine=4),)), **DAY)
     assert {m.instance_type for p in answer.plans for m in p.machines} == {"g4dn.12xlarge"}
 
 
@@ -412,7 +412,7 @@ def test_nobody_is_told_to_ask_for_more_machines_of_their_own(catalog: Catalog) 
 
 
 def test_where_nothing_is_offered_the_answer_says_so(catalog: Catalog) -> None:
-    answer = ask(catalog, choice=Choice(gpus=(GpuWish("H100"),)), **DAY)
+    answer = ask(catalog, choice=Choice(gpus=(GpuFilter("H100"),)), **DAY)
     assert answer.status == "infeasible"
     assert answer.infeasible is not None
     assert answer.infeasible.fastest is None

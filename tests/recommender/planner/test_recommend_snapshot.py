@@ -8,7 +8,7 @@ from recommender.catalogs.catalog import Catalog
 from recommender.job.jobfile import find_job
 from recommender.job.preset_files import presets
 from recommender.optimize.search_state import Candidate
-from recommender.plan.limits import Choice, GpuWish, Limits, Progress
+from recommender.plan.limits import Choice, GpuFilter, Limits, Progress
 from recommender.plan.plan import Machines
 from recommender.planner.problem import Problem, planning_problem
 from recommender.planner.ranking import CURVE
@@ -149,7 +149,7 @@ def test_the_wait_for_on_demand_machines_costs_nothing() -> None:
 
 def test_a_fallback_comes_with_its_two_thresholds() -> None:
     """Slack is worth more before on-demand has begun than after: back above wait."""
-    limits, choice = Limits(deadline_s=16 * HOUR), Choice(gpus=(GpuWish("V100"),))
+    limits, choice = Limits(deadline_s=16 * HOUR), Choice(gpus=(GpuFilter("V100"),))
     answer = recommend(find_job("resnet50-imagenet"), limits, choice, catalog=snapshot(), now=NOW)
     late = [plan.fallback for plan in answer.plans if plan.fallback is not None]
     ruled = [each for each in late if each.wait_above is not None and each.back_above is not None]

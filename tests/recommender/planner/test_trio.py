@@ -9,9 +9,9 @@ from recommender.plan.effort import HOUR_USD, effort_of, generalised_cost_usd
 from recommender.plan.limits import Choice, Limits
 from recommender.plan.plan import Estimate, Need
 from recommender.planner.plan_builder import is_on_demand_only
-from recommender.planner.ranking import TWINS
+from recommender.planner.ranking import MIN_DIFFERENCE
 from recommender.planner.recommend import recommend
-from recommender.planner.trio import ALIKE, CHANCE_TOLERANCE, URGENT_HOUR_USD
+from recommender.planner.trio import AS_SENSIBLE, CHANCE_TOLERANCE, URGENT_HOUR_USD
 from tests.recommender.answers import HOUR, machines, plan, spread
 from tests.recommender.optimize.samples import sampled
 from tests.recommender.planning import NOW, ask
@@ -168,13 +168,13 @@ def test_the_three_keep_the_limits_and_their_ranks_name_plans_of_the_table():
 
 
 def test_every_plan_as_sensible_and_as_well_founded_is_called_a_tie():
-    """Within `ALIKE` of the sensible one, all counted: each is named, and no other."""
+    """Within `AS_SENSIBLE` of the sensible one, all counted: each is named, and no other."""
     found = 0
     for job in ("llama3-8b-lora", "gpt2-xl"):
         answer = ask(snapshot(), find_job(job), deadline_s=24 * HOUR)
         assert answer.trio is not None
         pick = answer.trio.sensible
-        most = generalised_cost_usd(pick.plan, urgent=False) * (1.0 + ALIKE)
+        most = generalised_cost_usd(pick.plan, urgent=False) * (1.0 + AS_SENSIBLE)
         for rank, other in enumerate(answer.plans, 1):
             near = generalised_cost_usd(other, urgent=False) <= most
             weak = other.evidence is not None
@@ -212,7 +212,7 @@ def test_plans_for_a_budget_stand_in_the_order_of_what_they_are_worth():
     assert answer.best == (answer.trio.third.rank if faster is None else faster.rank) > 1
     least = min(plan.estimate.time.trimmed_mean for plan in answer.plans)
     assert answer.plans[answer.best - 1].estimate.time.trimmed_mean == least
-    assert whole[answer.lead - 1] <= whole[0] * (1.0 + ALIKE)
+    assert whole[answer.lead - 1] <= whole[0] * (1.0 + AS_SENSIBLE)
 
 
 @pytest.mark.parametrize(
@@ -264,7 +264,7 @@ def test_the_cheapest_under_a_price_per_hour_is_as_cheap_as_without_where_it_cos
     assert cheapest.max_usd_per_hour <= 30.0
     found = under.trio.cheapest.plan.estimate.cost.mean
     # Of plans of a curve that cost the same to TWINS the faster one stands.
-    assert found == pytest.approx(cheapest.estimate.cost.mean, rel=TWINS)
+    assert found == pytest.approx(cheapest.estimate.cost.mean, rel=MIN_DIFFERENCE)
 
 
 def test_the_cheapest_does_not_take_months_where_others_do_not():
@@ -284,14 +284,14 @@ def test_an_hour_that_the_fastest_saves_costs_less_than_people_pay(job):
         return estimate.cost.mean + URGENT_HOUR_USD * estimate.time.trimmed_mean / HOUR
 
     least = min(hasty(plan.estimate) for plan in answer.plans)
-    assert hasty(fastest) <= least * (1.0 + ALIKE)
+    assert hasty(fastest) <= least * (1.0 + AS_SENSIBLE)
     assert fastest.time.trimmed_mean <= answer.trio.sensible.plan.estimate.time.trimmed_mean
     faster = answer.trio.third.faster
     assert faster is not None
     beyond = answer.plans[faster.rank - 1].estimate
     assert faster.more_usd == pytest.approx(beyond.cost.mean - fastest.cost.mean)
     assert faster.less_s == pytest.approx(fastest.time.p50 - beyond.time.p50)
-    assert hasty(beyond) > least * (1.0 + ALIKE)
+    assert hasty(beyond) > least * (1.0 + AS_SENSIBLE)
 
 
 def test_whoever_asks_for_time_gets_the_fastest_at_any_price():

@@ -5,7 +5,7 @@ import pytest
 from recommender.job.jobfile import find_job
 from recommender.plan.effort import generalised_cost_usd, screened_cost_usd
 from recommender.plan.limits import Choice
-from recommender.planner.trio import ALIKE
+from recommender.planner.trio import AS_SENSIBLE
 from tests.recommender.answers import HOUR
 from tests.recommender.optimize.samples import sampled
 from tests.recommender.planning import ask
@@ -22,7 +22,7 @@ def test_no_machine_on_demand_alone_would_be_more_sensible(job: str) -> None:
         alone = Choice(instances=(name,), market="on_demand")
         other = ask(snapshot(), find_job(job), alone, deadline_s=24 * HOUR, max_machines=1)
         for plan in other.plans:
-            assert most <= generalised_cost_usd(plan, urgent=False) * (1.0 + ALIKE), name
+            assert most <= generalised_cost_usd(plan, urgent=False) * (1.0 + AS_SENSIBLE), name
 
 
 def test_a_plan_is_screened_by_money_waiting_and_the_least_effort() -> None:

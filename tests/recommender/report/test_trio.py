@@ -8,7 +8,7 @@ from recommender.plan.answer import Pick, Trio
 from recommender.plan.plan import Need, Plan
 from recommender.report import answer_table, csv_markdown, json_output
 from recommender.report.layout import drawn
-from recommender.report.trio import spoken, tie_line, trio_parts
+from recommender.report.trio import one_sentence, tie_line, trio_parts
 from tests.recommender.answers import (
     ANSWER,
     AWS_A100,
@@ -39,7 +39,7 @@ def three(sensible: Plan, cheapest: Plan, third: Plan) -> Trio:
 
 
 def test_a_plan_is_told_as_a_person_would_say_it() -> None:
-    assert spoken(asking(4.0, new_accounts=0.0)) == (
+    assert one_sentence(asking(4.0, new_accounts=0.0)) == (
         "Rent 1× g6e.xlarge on demand in AWS us-east-1: about 10 USD, about 5.1 h; "
         "needs 4 vCPU of quota"
     )
@@ -49,8 +49,8 @@ def test_a_plan_is_told_as_a_person_would_say_it() -> None:
 def test_nobody_rents_a_machine_of_their_own(region: str, told: str) -> None:
     rented = machines("lab", "RTX-4090", f"own:{region}", "on_demand")
     own = plan(rented, (region,), (10.0, 6.0, 14.0), (5.0, 4.0, 8.0), 0.97)
-    assert told in spoken(own)
-    assert "on demand" not in spoken(own)
+    assert told in one_sentence(own)
+    assert "on demand" not in one_sentence(own)
 
 
 @pytest.mark.parametrize(
@@ -65,20 +65,20 @@ def test_a_wait_of_weeks_that_one_run_in_twenty_meets_is_told_with_the_median(
     hours: tuple[float, float, float], told: str
 ) -> None:
     late = replace(SMALL.estimate, time=spread(*hours, unit=3600.0))
-    assert spoken(replace(SMALL, estimate=late)).endswith(f"about 10 USD, {told}")
+    assert one_sentence(replace(SMALL, estimate=late)).endswith(f"about 10 USD, {told}")
 
 
 def test_one_quota_in_several_regions_is_told_once_and_that_of_the_fallback_apart() -> None:
     spot = [Need("All G Spot", 96.0, "vcpu", region, 0.0) for region in ("a", "b", "c")]
     late = Need("Running G", 48.0, "vcpu", "d", 0.0, fallback=True)
-    assert spoken(replace(SMALL, needs=(*spot, late))).endswith(
+    assert one_sentence(replace(SMALL, needs=(*spot, late))).endswith(
         "; needs 96 vCPU of quota in each of 3 regions and 48 vCPU of quota for the fallback"
     )
 
 
 @pytest.mark.parametrize("known", [{"new_accounts": 4.0}, {"new_accounts": 0.0, "yours": 8.0}])
 def test_a_quota_that_is_there_need_not_be_asked_for(known: dict[str, float]) -> None:
-    assert spoken(asking(4.0, **known)).endswith("about 5.1 h")
+    assert one_sentence(asking(4.0, **known)).endswith("about 5.1 h")
 
 
 def test_each_role_has_a_line_and_a_plan_of_several_roles_one() -> None:
@@ -115,7 +115,7 @@ def test_plans_that_are_as_sensible_are_told_as_a_tie() -> None:
 )
 def test_no_estimate_is_told_to_the_cent(usd: float, told: str) -> None:
     cheap = replace(SMALL.estimate, cost=spread(usd, usd / 2, 2 * usd))
-    assert f"about {told} USD" in spoken(replace(SMALL, estimate=cheap))
+    assert f"about {told} USD" in one_sentence(replace(SMALL, estimate=cheap))
 
 
 def test_what_is_told_in_full_is_the_plan_that_leads() -> None:

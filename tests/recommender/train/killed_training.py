@@ -48,7 +48,7 @@ class Log:
     def __init__(self, path: Path) -> None:
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 
-    def say(self, *words: object) -> None:
+    def notify(self, *words: object) -> None:
         """One line, with the time."""
         line = " ".join(str(word) for word in (*words, time.monotonic()))
         os.write(self._file, f"{line}\n".encode())
@@ -65,7 +65,7 @@ class LoggedState(PickledState):
         """Log the step whose state is copied."""
         copied = super().copy()
         self.copied = True
-        self._log.say("copy", self.step)
+        self._log.notify("copy", self.step)
         return copied
 
 
@@ -80,11 +80,11 @@ def main(rank: int, ranks: int, name: str) -> None:
     since = 0.0
     for step in training.steps():
         if state.step == 0:
-            log.say("start", step)
+            log.notify("start", step)
         if state.copied:  # read after the helper read it: what is due here is due there
             state.copied, since = False, time.monotonic()
         model.step()
         state.step = step + 1
         due = not training.saving and time.monotonic() - since >= training.schedule.interval_s
-        log.say("step", step + 1, int(due))
+        log.notify("step", step + 1, int(due))
     (folder / "weights").write_bytes(model.weights.tobytes())

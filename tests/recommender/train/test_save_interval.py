@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from recommender.performance.checkpoint import progress
-from recommender.train.ranks import Alone
+from recommender.train.ranks import OneProcess
 from recommender.train.save_interval import (
     ASSUMED_RUN_S,
     SaveTimes,
@@ -64,7 +64,7 @@ def test_until_an_interruption_comes_saves_are_no_more_frequent_than_the_plan_sa
     intervals = []
     for step in (0, 10):  # a second start is an interruption
         with SaveSchedule(tmp_path, "step", interval_s=3600.0) as schedule:
-            schedule.begin(step, 100, Alone())
+            schedule.begin(step, 100, OneProcess())
             schedule.learn(SaveTimes(stall_s=1.0, write_s=5.0))
             schedule.complete(step + 10)
             intervals.append(schedule.interval_s)

@@ -35,7 +35,7 @@ class LoggedState(TorchState):
         """Log the step whose state is copied."""
         copied = super().copy()
         if self._rank == 0:
-            self._log.say("copy", self.step)
+            self._log.notify("copy", self.step)
         return copied
 
 
@@ -103,11 +103,11 @@ def train(model: Any, optimizer: Any, rank: int, ranks: int, root: Path, end: in
     began = False
     for step in training.steps():
         if rank == 0 and not began:
-            log.say("start", step)
+            log.notify("start", step)
         began = True
         optimizer.zero_grad()
         loss(model, step, rank, ranks).backward()
         optimizer.step()
         state.step = step + 1
         if rank == 0:
-            log.say("step", step + 1, 0)
+            log.notify("step", step + 1, 0)

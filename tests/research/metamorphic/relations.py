@@ -12,7 +12,7 @@ from typing import Any
 
 from recommender.catalogs.catalog import extended
 from recommender.market.offer_facts import Facts
-from recommender.plan.limits import GpuWish, Limits, Progress
+from recommender.plan.limits import GpuFilter, Limits, Progress
 from tests.research.leads import NOW
 from tests.research.metamorphic.catalogs import own_twin, permuted, repriced, scaled, with_offer
 from tests.research.metamorphic.questions import Asking, between
@@ -57,9 +57,9 @@ def _narrower(asked: Asking, random: Random) -> Iterator[tuple[str, Asking]]:
         return
     one, o = random.choice(pools), asked.catalog.offers
     yield "one type", _chosen(asked, instances=(one.type.instance_type,))
-    yield "one GPU", _chosen(asked, gpus=(GpuWish(one.type.gpu),))
+    yield "one GPU", _chosen(asked, gpus=(GpuFilter(one.type.gpu),))
     yield "one region", _chosen(asked, regions=(o.region[one.rows[0]],))
-    yield "large memory", _chosen(asked, gpus=(GpuWish(memory_gib=random.choice((40.0, 80.0))),))
+    yield "large memory", _chosen(asked, gpus=(GpuFilter(memory_gib=random.choice((40.0, 80.0))),))
     yield "quoted prices", _chosen(asked, quoted_only=True)
     yield "to an object store", _chosen(asked, checkpoint_to="object_store")
     yield (

@@ -211,10 +211,10 @@ def test_a_spot_price_that_the_history_contradicts_is_quarantined():
     agreed = cloud.fetch(capacity_history=True)
     assert "capacity_history" not in rules(agreed)
     cloud.history["a2-highgpu-1g"] = {"priceHistory": [record("2026-11-20T00:00:00Z", spot * 1.1)]}
-    doubted = cloud.fetch(capacity_history=True)
-    assert len(rules(doubted)["capacity_history"]) == 2  # in two regions
-    assert prices(doubted.offers, "a2-highgpu-1g", "spot", CENTRAL) == set()
-    assert prices(doubted.offers, "a2-highgpu-1g", "on_demand", CENTRAL) == {3.673385}
+    contradicted = cloud.fetch(capacity_history=True)
+    assert len(rules(contradicted)["capacity_history"]) == 2  # in two regions
+    assert prices(contradicted.offers, "a2-highgpu-1g", "spot", CENTRAL) == set()
+    assert prices(contradicted.offers, "a2-highgpu-1g", "on_demand", CENTRAL) == {3.673385}
 
 
 def test_a_machine_that_most_regions_contradict_is_doubted_as_a_sum():
@@ -223,11 +223,11 @@ def test_a_machine_that_most_regions_contradict_is_doubted_as_a_sum():
     wrong = {"priceHistory": [record("2026-11-20T00:00:00Z", 3.673385 * 0.4 * 1.06)]}
     right = {"priceHistory": [record("2026-11-20T00:00:00Z", 3.673385 * 0.4)]}
     cloud.history["a2-highgpu-1g"] = wrong
-    assert cloud.fetch(capacity_history=True).doubted == ("a2-highgpu-1g",)
+    assert cloud.fetch(capacity_history=True).contradicted == ("a2-highgpu-1g",)
     cloud.history["a2-highgpu-1g us-central1"] = right  # one of two regions is one wrong price
-    assert cloud.fetch(capacity_history=True).doubted == ()
+    assert cloud.fetch(capacity_history=True).contradicted == ()
     cloud.history["a2-highgpu-1g us-central1"] = {}  # one region alone judges no sum
-    assert cloud.fetch(capacity_history=True).doubted == ()
+    assert cloud.fetch(capacity_history=True).contradicted == ()
 
 
 def test_the_preemption_rate_is_told():

@@ -8,7 +8,7 @@ from recommender.errors import UsageError
 from recommender.inputs.training_configs import words
 from recommender.inputs.training_configs.read import read_training_config
 from recommender.inputs.training_configs.training_config import TrainingConfig
-from recommender.job.draft import Wanted, network_of
+from recommender.job.draft import StatedJob, network_of
 from recommender.networks.known_models import find_shape
 
 HERE = Path(__file__).parent
@@ -266,7 +266,7 @@ def counted(tmp_path: Path, text: str) -> int:
     """Parameters of the network that a file describes."""
     path = tmp_path / "file.yaml"
     path.write_text(text, "utf-8")
-    return network_of(Wanted(), read_training_config(path), tmp_path).network.count.parameters
+    return network_of(StatedJob(), read_training_config(path), tmp_path).network.count.parameters
 
 
 def test_a_described_network_has_the_heads_and_the_tokenizer_that_its_file_names(
