@@ -31,7 +31,7 @@ _LANES = (("avx512f", 16), ("avx2", 8), ("asimd", 4), ("avx", 8))
 _UNITS = 2
 # No server processor sold by 2026 clocks higher (AMD EPYC 9575F and 4584PX: 5.0 and 5.7 GHz).
 # A virtual machine does not tell its turbo clock; the listed clock would be no bound.
-MOST_GHZ = 5.7
+MAX_GHZ = 5.7
 _CPUINFO = Path("/proc/cpuinfo")
 _FREQUENCY = Path("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq")
 
@@ -68,7 +68,7 @@ def cpu_flops(precision: str, cores: int, cpuinfo: str | None = None) -> float |
 
 def highest_ghz(frequency: str) -> float:
     """The clock that the kernel names as highest, in kHz; else that of the fastest processor."""
-    return int(frequency) / 1e6 if frequency.strip().isdecimal() else MOST_GHZ
+    return int(frequency) / 1e6 if frequency.strip().isdecimal() else MAX_GHZ
 
 
 def _line(text: str, name: str) -> str:

@@ -29,7 +29,7 @@ from .ring import COLLECTIVES, measure_ring
 from .subject import Bench, Case, Trial
 
 GOOD = 0.95  # share of the variance that a line must explain to be used
-_LEAST = 3  # sizes of a line
+_MIN = 3  # sizes of a line
 KIB = 2**10
 LOCAL_PROCESSES = 4
 # Gloo's times break at 32 MiB (`fit.py`): three sizes and more on either side.
@@ -60,7 +60,7 @@ def fit_line(sizes: Sequence[float], seconds: Sequence[float]) -> Line:
     Raises ValueError for fewer than three sizes, or seconds that do not grow with the size.
     """
     x, t = np.asarray(sizes, float), np.asarray(seconds, float)
-    few = len(x) < _LEAST or len(np.unique(x)) < _LEAST
+    few = len(x) < _MIN or len(np.unique(x)) < _MIN
     if few or len(x) != len(t) or not (t > 0).all():
         raise ValueError("a line needs three message sizes with positive seconds")
     latency, slope = _solved(x, t)
@@ -80,7 +80,7 @@ def fit_lines(sizes: Sequence[float], seconds: Sequence[float]) -> tuple[Line, .
     best: tuple[Line, ...] = (whole,)
     if whole.r2 >= GOOD:
         return best
-    for cut in range(_LEAST, len(x) - _LEAST + 1):
+    for cut in range(_MIN, len(x) - _MIN + 1):
         try:
             parts = [fit_line(x[s].tolist(), t[s].tolist()) for s in (slice(cut), slice(cut, None))]
         except ValueError:  # a part that does not grow is noise, no line

@@ -7,7 +7,7 @@ change names, arguments and exceptions between versions, and a user's own code m
 from collections.abc import Callable
 from typing import TypeVar
 
-_MOST = 160  # letters of a reason
+_MAX = 160  # letters of a reason
 
 
 class BenchError(Exception):
@@ -44,7 +44,7 @@ def guard(run: Callable[[], T], what: str) -> T | Skipped:
 
 def error_text(error: BaseException) -> str:
     """The text of an exception on one short line."""
-    words = " ".join(str(error).split())[:_MOST]
+    words = " ".join(str(error).split())[:_MAX]
     if isinstance(error, BenchError):
         return words
     return f"{type(error).__name__}: {words}" if words else type(error).__name__

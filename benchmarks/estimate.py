@@ -16,7 +16,7 @@ from time import perf_counter
 import numpy as np
 
 from .input_pipeline import BLOCK_MIB, write_safely
-from .method import LEAST_REPEATS, MAX_OVERTIME, TOGETHER_S, Rule
+from .method import MAX_OVERTIME, MIN_REPEATS, TOGETHER_S, Rule
 from .subject import Case
 
 _SIDE, _COPIED = 512, 32 * 2**20  # of the probes: a product of some ms, more than most caches
@@ -138,7 +138,7 @@ def _case(case: Case, rule: Rule, gpu: bool, found: Probe) -> float:
     used = _USED if predictable else 1.0
     most = rule.most * (max(run, TOGETHER_S) if own else run)
     wanted = max(rule.least * run, min(used * rule.most_s, most))
-    measured = min(wanted, max(MAX_OVERTIME * rule.most_s, LEAST_REPEATS * run))
+    measured = min(wanted, max(MAX_OVERTIME * rule.most_s, MIN_REPEATS * run))
     warm = min(rule.warm_up * run, rule.most_s + run)
     return _FIXED_S + warm + measured + _checks_s(case, size, gpu, found)
 

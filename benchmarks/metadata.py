@@ -18,7 +18,7 @@ PROVIDERS = ("aws", "gcp", "azure", "own")  # those of the catalogs; bench.pyz i
 ENDPOINT = "169.254.169.254"  # link-local, the same at all three
 TIMEOUT_S = 0.3
 _DMI = Path("/sys/class/dmi/id")
-_MOST_BYTES = 64 * 2**10
+_MAX_BYTES = 64 * 2**10
 _AZURE_TAG = "7783-7084-3265-9085-8269-3286-77"  # every Azure machine's chassis asset tag
 _TOKEN_S = "60"
 
@@ -83,7 +83,7 @@ class _Service:
                 raise OSError(f"{path}: {response.status}")
             if flavour and response.getheader("Metadata-Flavor") != flavour:
                 raise OSError(f"{path}: not answered by {flavour}")
-            return response.read(_MOST_BYTES).decode("utf-8").strip()
+            return response.read(_MAX_BYTES).decode("utf-8").strip()
         finally:
             connection.close()
 

@@ -22,11 +22,11 @@ _SLOW_SDS = 5.0  # a repetition so far above the median was disturbed
 _DRIFT = 0.05  # first half against second: clocks fell or credits ran out
 _OTHERS = 0.05  # share of the processors that others used
 _STAT = Path("/proc/stat")
-LEAST_REPEATS = 3  # tell a median and whether something disturbed it
+MIN_REPEATS = 3  # tell a median and whether something disturbed it
 MAX_OVERTIME = 2.0  # times the rule's seconds, for its least repetitions
 TOGETHER_S = 0.01  # a repetition on a GPU
-_MOST_TOGETHER = 1000  # kernels that the driver queues without waiting
-_LEAST_S = 0.2  # the kernel counts in hundredths of a second: a shorter time tells nothing
+_MAX_TOGETHER = 1000  # kernels that the driver queues without waiting
+_MIN_S = 0.2  # the kernel counts in hundredths of a second: a shorter time tells nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +164,7 @@ def together_of(seconds: float) -> int:
     Starting a kernel and waiting for it takes some 10 us, a twentieth of a product of 4096 x 4096
     on an H100. A training starts the next one while the last still runs, and so does a repetition.
     """
-    return min(max(math.ceil(TOGETHER_S / max(seconds, 1e-9)), 1), _MOST_TOGETHER)
+    return min(max(math.ceil(TOGETHER_S / max(seconds, 1e-9)), 1), _MAX_TOGETHER)
 
 
 def _stopwatch(
@@ -194,7 +194,7 @@ def enough(seconds: Sequence[float], rule: Rule, elapsed_s: float) -> bool:
     A run of seconds is repeated three times, not the rule's least: that would take minutes.
     """
     if len(seconds) < rule.least:
-        return len(seconds) >= LEAST_REPEATS and elapsed_s >= MAX_OVERTIME * rule.most_s
+        return len(seconds) >= MIN_REPEATS and elapsed_s >= MAX_OVERTIME * rule.most_s
     if len(seconds) >= rule.most or elapsed_s >= rule.most_s:
         return True
     low, high = median_interval(seconds)
@@ -249,7 +249,7 @@ def interference(
     Of several processes that do the same each takes about as much of the processors as this one.
     """
     others = steal = None
-    if before and after and after.total - before.total >= _LEAST_S:
+    if before and after and after.total - before.total >= _MIN_S:
         total = after.total - before.total
         taken = after.busy - before.busy - processes * (after.own - before.own)
         others = min(max(taken / total, 0.0), 1.0)

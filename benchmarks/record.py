@@ -24,9 +24,9 @@ from .stalls import KINDS, Profile, Run, profile, what_ifs
 SCHEMA = "recommend.bench/v2"
 OLD_SCHEMA = "recommend.bench/v1"  # until November 2026: processors only
 CONFIDENCE = 0.95
-MOST_BYTES = 10 * 2**20
-MOST_WORD = 200
-_LEAST_REPEATS = 3
+MAX_BYTES = 10 * 2**20
+MAX_WORD = 200
+_MIN_REPEATS = 3
 _OVER = 1.02  # clocks are read to a per cent or so
 _MARKETS = ("", "spot", "on_demand")
 
@@ -109,8 +109,8 @@ def read_record(path: Path) -> Record:
     """Read and check one file. Raises BadRecord with the file's name and what is wrong."""
     try:
         with path.open("rb") as file:  # a device has no size, and no end
-            content = file.read(MOST_BYTES + 1)
-        if len(content) > MOST_BYTES:
+            content = file.read(MAX_BYTES + 1)
+        if len(content) > MAX_BYTES:
             raise BadRecord(f"{path.name}: larger than 10 MiB; is it the right file?")
         text = content.decode("utf-8")
     except UnicodeDecodeError:
@@ -211,8 +211,8 @@ class _Node:
 def _read_result(node: _Node) -> Result:
     unit = node.choice("unit", tuple(_UNITS))
     seconds = node.numbers("seconds", 0.0)
-    if len(seconds) < _LEAST_REPEATS or min(seconds) <= 0:
-        raise BadRecord(f"{node.where}: seconds must be {_LEAST_REPEATS} positive numbers or more")
+    if len(seconds) < _MIN_REPEATS or min(seconds) <= 0:
+        raise BadRecord(f"{node.where}: seconds must be {_MIN_REPEATS} positive numbers or more")
     scale = _UNITS[unit]
     ceiling = node.maybe("ceiling", 0.0)
     facts = node.raw("facts")
@@ -364,7 +364,7 @@ def _moment(top: _Node) -> str:
 
 
 def _checked_word(value: object, where: str) -> str:
-    if not isinstance(value, str) or len(value) > MOST_WORD or not value.isprintable():
+    if not isinstance(value, str) or len(value) > MAX_WORD or not value.isprintable():
         raise BadRecord(f"{where} must be a short text")
     return value
 

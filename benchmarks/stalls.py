@@ -27,7 +27,7 @@ Kind = Literal["synthetic_one", "synthetic_all", "cached", "cold"]
 KINDS: tuple[Kind, ...] = ("synthetic_one", "synthetic_all", "cached", "cold")
 _BATCHES = 10  # of consecutive steps: their means are nearly independent, single steps are not
 _T = 2.262  # Student, 9 degrees of freedom, 95 % two-sided
-_LEAST_STEPS = 2 * _BATCHES
+_MIN_STEPS = 2 * _BATCHES
 
 
 class Training(Protocol):
@@ -173,9 +173,9 @@ def _stall(name: str, without: Run, with_it: Run, whole: Run) -> Stall:
 
 def _refuse(runs: Sequence[Run]) -> None:
     for run in runs:
-        if len(run.seconds) < _LEAST_STEPS:
+        if len(run.seconds) < _MIN_STEPS:
             raise BenchError(
-                f"{run.kind} has {len(run.seconds)} steps; {_LEAST_STEPS} are the least that "
+                f"{run.kind} has {len(run.seconds)} steps; {_MIN_STEPS} are the least that "
                 "tell how sure a mean is"
             )
         if run.batch_per_gpu != runs[0].batch_per_gpu:

@@ -44,7 +44,7 @@ _HIDDEN = 256
 _WIDTH = {"cpu": 16, "cuda": 32}  # channels of the CNN's first layer
 _PATCH = {"cpu": 32, "cuda": 16}  # pixels per side of the transformer's tokens
 _POOL = 16  # pixels per side that the perceptron sees
-_MOST_WORKERS = 32  # threads of one interpreter: more gain nothing and hold memory
+_MAX_WORKERS = 32  # threads of one interpreter: more gain nothing and hold memory
 
 Batch = NDArray[np.float32]
 Step = Callable[[Any], object]
@@ -111,7 +111,7 @@ class BuiltIn:
 
 def workers_of(bench: Bench) -> int:
     """Loading threads of one process: the processors, shared with the others of this machine."""
-    return min(max(cpus() * bench.machines // bench.world, 1), _MOST_WORKERS)
+    return min(max(cpus() * bench.machines // bench.world, 1), _MAX_WORKERS)
 
 
 def find_training(bench: Bench, name: str) -> Callable[[], Training]:

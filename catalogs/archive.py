@@ -47,10 +47,10 @@ from recommender.catalogs.tables import TABLES
 from recommender.catalogs.validation import lost_offers, publication_problems
 
 SUMS = "SHA256SUMS"
-MOST_BYTES = 64_000_000  # unpacked and packed; a real version has 1 MB (2026-11)
-_MOST_ENTRIES = 100
+MAX_BYTES = 64_000_000  # unpacked and packed; a real version has 1 MB (2026-11)
+_MAX_ENTRIES = 100
 _HEADERS = 4  # of one file, at most: its name, that of a link, attributes, and its own
-_MOST_HEADER = 100_000  # bytes
+_MAX_HEADER = 100_000  # bytes
 _LONG_TYPES = (
     tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE, tarfile.GNUTYPE_LONGNAME,
     tarfile.GNUTYPE_LONGLINK,
@@ -208,7 +208,7 @@ def _content_of(source: Path) -> io.BytesIO:
     """The bytes of a plain file; a device would never end."""
     if not source.is_file():
         raise CatalogError(f"{source}: no plain file; {_NAME}")
-    return io.BytesIO(read_at_most(source, MOST_BYTES))
+    return io.BytesIO(read_at_most(source, MAX_BYTES))
 
 
 def _plain_files(folder: Path) -> list[Path]:
@@ -218,8 +218,8 @@ def _plain_files(folder: Path) -> list[Path]:
 
 
 def _from_zip(source: Path, content: io.BytesIO) -> dict[str, bytes]:
-    if content.getvalue().count(_CENTRAL_ENTRY) > _MOST_ENTRIES:
-        raise CatalogError(f"{source}: holds more than {_MOST_ENTRIES} files; {_NAME}")
+    if content.getvalue().count(_CENTRAL_ENTRY) > _MAX_ENTRIES:
+        raise CatalogError(f"{source}: holds more than {_MAX_ENTRIES} files; {_NAME}")
     with zipfile.ZipFile(content) as archive:
         entries = [entry for entry in archive.infolist() if not entry.is_dir()]
         _check_names(source, [(_base_name(source, e.filename), e.file_size) for e in entries])
@@ -231,9 +231,9 @@ def _from_tar(source: Path, content: io.BytesIO) -> dict[str, bytes]:
     unpacked = _unpacked(source, content.getvalue())
     _refuse_long_headers(source, unpacked)
     with tarfile.open(fileobj=io.BytesIO(unpacked), mode="r:") as tar:
-        entries = list(islice((entry for entry in tar if not entry.isdir()), _MOST_ENTRIES + 1))
-        if len(entries) > _MOST_ENTRIES:
-            raise CatalogError(f"{source}: holds more than {_MOST_ENTRIES} files; {_NAME}")
+        entries = list(islice((entry for entry in tar if not entry.isdir()), _MAX_ENTRIES + 1))
+        if len(entries) > _MAX_ENTRIES:
+            raise CatalogError(f"{source}: holds more than {_MAX_ENTRIES} files; {_NAME}")
         _check_names(source, [(_base_name(source, e.name), e.size) for e in entries])
         found = {}
         for entry in entries:
@@ -248,32 +248,32 @@ def _from_tar(source: Path, content: io.BytesIO) -> dict[str, bytes]:
 def _refuse_long_headers(source: Path, unpacked: bytes) -> None:
     """Names and attributes of files have headers of their own, which tarfile reads slowly."""
     place = 0
-    for _ in range(_HEADERS * _MOST_ENTRIES):
+    for _ in range(_HEADERS * _MAX_ENTRIES):
         try:
             block = unpacked[place : place + tarfile.BLOCKSIZE]
             header = tarfile.TarInfo.frombuf(block, "utf-8", "surrogateescape")
         except tarfile.TarError:  # the end, or damaged: tarfile says which
             return
-        if header.type in _LONG_TYPES and header.size > _MOST_HEADER:
+        if header.type in _LONG_TYPES and header.size > _MAX_HEADER:
             raise CatalogError(f"{source}: a header of {header.size:,} bytes; {_NAME}")
         blocks = -(-max(0, header.size) // tarfile.BLOCKSIZE)
         place += tarfile.BLOCKSIZE * (1 + blocks)
-    raise CatalogError(f"{source}: holds more than {_MOST_ENTRIES} files; {_NAME}")
+    raise CatalogError(f"{source}: holds more than {_MAX_ENTRIES} files; {_NAME}")
 
 
 def _unpacked(source: Path, content: bytes) -> bytes:
     """What a tar file holds unpacked, of any compression, no more of it than allowed."""
     if content[:2] == b"\x1f\x8b":
-        found = zlib.decompressobj(wbits=31).decompress(content, MOST_BYTES + 1)
+        found = zlib.decompressobj(wbits=31).decompress(content, MAX_BYTES + 1)
     elif content[:3] == b"BZh":
-        found = bz2.BZ2Decompressor().decompress(content, MOST_BYTES + 1)
+        found = bz2.BZ2Decompressor().decompress(content, MAX_BYTES + 1)
     elif content[:6] == b"\xfd7zXZ\x00":
         unpack = lzma.LZMADecompressor(memlimit=_WINDOW_BYTES)
-        found = unpack.decompress(content, MOST_BYTES + 1)
+        found = unpack.decompress(content, MAX_BYTES + 1)
     else:
         return content
-    if len(found) > MOST_BYTES:
-        raise CatalogError(f"{source}: unpacks to more than {MOST_BYTES:,} bytes")
+    if len(found) > MAX_BYTES:
+        raise CatalogError(f"{source}: unpacks to more than {MAX_BYTES:,} bytes")
     return found
 
 
@@ -292,12 +292,12 @@ def _check_names(source: Path, files: Sequence[tuple[str, int]]) -> None:
             raise CatalogError(f"{source}: holds {name!r}, which no catalog has; {_NAME}")
     if len({name for name, _ in files}) < len(files):
         raise CatalogError(f"{source}: holds a file twice")
-    if sum(size for _, size in files) > MOST_BYTES:
-        raise CatalogError(f"{source}: unpacks to more than {MOST_BYTES:,} bytes")
+    if sum(size for _, size in files) > MAX_BYTES:
+        raise CatalogError(f"{source}: unpacks to more than {MAX_BYTES:,} bytes")
 
 
 def _limited(file: Any) -> bytes:
-    content: bytes = file.read(MOST_BYTES)
+    content: bytes = file.read(MAX_BYTES)
     return content
 
 

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import BinaryIO
 
 _LONG, _LONG_BYTES = re.compile("[0-9]{301}"), re.compile(b"[0-9]{301}")
-MOST_VALUES = 5_000_000  # of a JSON text: 0.4 GB at worst; a page of a provider has 200,000
-MOST_CELLS = 8_000_000  # of a table: 0.6 GB at worst; 100,000 offers have 1,300,000
-MOST_LINE = 100_000  # characters; a row of a table has 1,000 at most
-MOST_MANIFEST = 1_000_000  # bytes; that of a catalog has 10,000
+MAX_VALUES = 5_000_000  # of a JSON text: 0.4 GB at worst; a page of a provider has 200,000
+MAX_CELLS = 8_000_000  # of a table: 0.6 GB at worst; 100,000 offers have 1,300,000
+MAX_LINE = 100_000  # characters; a row of a table has 1,000 at most
+MAX_MANIFEST = 1_000_000  # bytes; that of a catalog has 10,000
 
 
 def read_at_most(path: Path, most: int) -> bytes:
@@ -55,8 +55,8 @@ def check_json(text: str | bytes) -> None:
     Raises:
         ValueError: it has more.
     """
-    if len(text) > MOST_VALUES and _count(text, ",[{") > MOST_VALUES:
-        raise ValueError(f"holds more than {MOST_VALUES:,} values")
+    if len(text) > MAX_VALUES and _count(text, ",[{") > MAX_VALUES:
+        raise ValueError(f"holds more than {MAX_VALUES:,} values")
     _check_numbers(text)
 
 
@@ -66,13 +66,13 @@ def check_table(text: str) -> None:
     Raises:
         ValueError: it has.
     """
-    if len(text) > MOST_CELLS and _count(text, ",\n\t") > MOST_CELLS:
-        raise ValueError(f"holds more than {MOST_CELLS:,} cells")
+    if len(text) > MAX_CELLS and _count(text, ",\n\t") > MAX_CELLS:
+        raise ValueError(f"holds more than {MAX_CELLS:,} cells")
     start = 0
-    while len(text) - start > MOST_LINE:  # the last line break within reach of each start
-        end = text.rfind("\n", start, start + MOST_LINE + 1)
+    while len(text) - start > MAX_LINE:  # the last line break within reach of each start
+        end = text.rfind("\n", start, start + MAX_LINE + 1)
         if end < 0:
-            raise ValueError(f"holds a line of more than {MOST_LINE:,} characters")
+            raise ValueError(f"holds a line of more than {MAX_LINE:,} characters")
         start = end + 1
     _check_numbers(text)
 

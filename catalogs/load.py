@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from recommender.catalogs import MANIFEST
-from recommender.catalogs.bounds import MOST_MANIFEST, check_table, read_plain_file
+from recommender.catalogs.bounds import MAX_MANIFEST, check_table, read_plain_file
 from recommender.catalogs.catalog import Catalog, Offers
 from recommender.catalogs.errors import CatalogError
 from recommender.catalogs.files import parse_json
@@ -22,7 +22,7 @@ from recommender.catalogs.tables import REQUIRED, SCHEMA_VERSION, TABLES, Table,
 from recommender.catalogs.validation import hard_problems
 
 SNAPSHOT = Path(__file__).parent / "snapshot"
-MOST_BYTES = 64_000_000  # of one file; the largest real one has 1 MB (2026-11)
+MAX_BYTES = 64_000_000  # of one file; the largest real one has 1 MB (2026-11)
 _SHOWN = 5  # problems named in one message
 
 Columns = dict[str, Sequence[Any]]
@@ -115,7 +115,7 @@ def _joined(table: Table, parts: Sequence[Columns]) -> Columns:
 def _manifest(folder: Path) -> dict[str, Any]:
     path = folder / MANIFEST
     try:
-        manifest: dict[str, Any] = parse_json(read_plain_file(path, MOST_MANIFEST))
+        manifest: dict[str, Any] = parse_json(read_plain_file(path, MAX_MANIFEST))
     except FileNotFoundError:
         raise CatalogError(f"{folder}: no catalog here ({MANIFEST} is missing)") from None
     except (OSError, ValueError) as error:
@@ -134,7 +134,7 @@ def _manifest(folder: Path) -> dict[str, Any]:
 
 def _content(path: Path, entry: Mapping[str, Any]) -> str:
     try:
-        data = read_plain_file(path, MOST_BYTES)
+        data = read_plain_file(path, MAX_BYTES)
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else error
         raise CatalogError(f"{path}: cannot be read: {why}") from error
@@ -147,9 +147,9 @@ def _content(path: Path, entry: Mapping[str, Any]) -> str:
         if path.suffix != ".gz":
             return data.decode()
         with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
-            text = file.read(MOST_BYTES + 1)
-        if len(text) > MOST_BYTES:
-            raise CatalogError(f"{path}: unpacks to more than {MOST_BYTES:,} bytes")
+            text = file.read(MAX_BYTES + 1)
+        if len(text) > MAX_BYTES:
+            raise CatalogError(f"{path}: unpacks to more than {MAX_BYTES:,} bytes")
         return text.decode()
     except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
         raise CatalogError(f"{path}: not a table: {error}") from error

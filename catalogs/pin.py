@@ -33,8 +33,8 @@ from recommender.catalogs.frozen import dataclass
 SIGNATURE = f"{MANIFEST}.sig"
 SUCCESSORS = f"{MANIFEST}.keys"
 _KEY_BYTES, _SIGNATURE_BYTES = 32, 64
-_MOST_KEYS = 32  # lines of SUCCESSORS that are read
-_MOST_MEMORY = 10_000  # bytes of what is remembered of a key
+_MAX_KEYS = 32  # lines of SUCCESSORS that are read
+_MAX_MEMORY = 10_000  # bytes of what is remembered of a key
 _INSTEAD = "ask whoever serves it which is right"
 
 
@@ -127,7 +127,7 @@ def _last_key(key: bytes, successors: bytes) -> bytes:
 
 
 def _successors(content: bytes) -> Iterator[tuple[bytes, bytes]]:
-    for line in content.decode("ascii", "replace").splitlines()[:_MOST_KEYS]:
+    for line in content.decode("ascii", "replace").splitlines()[:_MAX_KEYS]:
         words = [_key(word) for word in line.split()]
         if [len(word) for word in words] == [_KEY_BYTES, _SIGNATURE_BYTES]:
             yield words[0], words[1]
@@ -210,7 +210,7 @@ class Signers:
         if not pin.ed25519:
             return Seen()
         try:
-            found = Seen(**parse_json(read_plain_file(path, _MOST_MEMORY)))
+            found = Seen(**parse_json(read_plain_file(path, _MAX_MEMORY)))
             if type(found.sequence) is not int or len(_key(found.key)) != _KEY_BYTES:
                 raise ValueError("no sequence number or no key")
         except (FileNotFoundError, NotADirectoryError):

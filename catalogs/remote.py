@@ -22,8 +22,8 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import urljoin, urlsplit
 
 from recommender.catalogs import MANIFEST
-from recommender.catalogs.archive import FILES, MOST_BYTES
-from recommender.catalogs.bounds import MOST_MANIFEST, read_plain_file
+from recommender.catalogs.archive import FILES, MAX_BYTES
+from recommender.catalogs.bounds import MAX_MANIFEST, read_plain_file
 from recommender.catalogs.catalog import Catalog
 from recommender.catalogs.errors import CatalogError
 from recommender.catalogs.fetch import (
@@ -50,8 +50,8 @@ from recommender.catalogs.pin import (
 from recommender.catalogs.tables import TABLES
 
 TOTAL_S = 120.0  # for all files of a catalog, 1 MB together (2026-11)
-_MOST_SIGNATURE = 10_000
-_LAST, _MOST_POINTER = "LAST", 1_000
+_MAX_SIGNATURE = 10_000
+_LAST, _MAX_POINTER = "LAST", 1_000
 _CHECKSUM = re.compile("[0-9a-f]{64}")
 _PREFIX, _FILLED_S = ".new-", 3600.0  # what is older was left behind
 
@@ -119,12 +119,12 @@ def load_remote(
 
 
 def _served(address: str, pin: Pin, get: Get) -> Served:
-    manifest = get(address, MOST_MANIFEST)
+    manifest = get(address, MAX_MANIFEST)
     if not pin.ed25519:
         return Served(manifest)
-    signature = get(_sibling(address, SIGNATURE), _MOST_SIGNATURE)
+    signature = get(_sibling(address, SIGNATURE), _MAX_SIGNATURE)
     try:
-        successors = get(_sibling(address, SUCCESSORS), _MOST_SIGNATURE)
+        successors = get(_sibling(address, SUCCESSORS), _MAX_SIGNATURE)
     except OSError:  # most keys have none
         successors = b""
     return Served(manifest, signature, successors)
@@ -135,12 +135,12 @@ def _read_copy(folder: Path) -> Served:
 
     def proof(name: str) -> bytes:
         try:
-            return read_plain_file(folder / name, _MOST_SIGNATURE)
+            return read_plain_file(folder / name, _MAX_SIGNATURE)
         except FileNotFoundError:
             return b""
 
     try:
-        manifest = read_plain_file(folder / MANIFEST, MOST_MANIFEST)
+        manifest = read_plain_file(folder / MANIFEST, MAX_MANIFEST)
         served = Served(manifest, proof(SIGNATURE), proof(SUCCESSORS))
     except ValueError as error:
         raise CatalogError(f"{folder}: {error}") from error
@@ -176,7 +176,7 @@ def _fill(address: str, served: Served, folder: Path, get: Get) -> Catalog:
     Each program writes a folder of its own: several may read the same address at once.
     """
     files = {
-        name: get(_sibling(address, name), MOST_BYTES) for name in _files(address, served.manifest)
+        name: get(_sibling(address, name), MAX_BYTES) for name in _files(address, served.manifest)
     }
     try:
         temporary = _new_cache_folder(folder)
@@ -247,7 +247,7 @@ def _last_copy(address: str, kept: Path, demand: _Demand, error: OSError | Catal
         reason = f"HTTP {error.code}"
     said = f"{shown_address(address)}: cannot be read ({reason})"
     try:
-        name = read_plain_file(kept / _LAST, _MOST_POINTER).decode().strip()
+        name = read_plain_file(kept / _LAST, _MAX_POINTER).decode().strip()
     except (OSError, ValueError):
         raise CatalogError(f"{said}, no copy is kept") from error
     try:

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from recommender.catalogs import MANIFEST
-from recommender.catalogs.bounds import MOST_MANIFEST, read_plain_file
+from recommender.catalogs.bounds import MAX_MANIFEST, read_plain_file
 from recommender.catalogs.errors import CatalogError, StoreError
 from recommender.catalogs.files import (
     Step,
@@ -40,7 +40,7 @@ from recommender.catalogs.files import (
     write_new,
 )
 from recommender.catalogs.frozen import dataclass
-from recommender.catalogs.load import MOST_BYTES, load
+from recommender.catalogs.load import MAX_BYTES, load
 
 if TYPE_CHECKING:
     from recommender.catalogs.catalog import Catalog
@@ -55,7 +55,7 @@ _NAME = re.compile(r"\d{6,}-\d{8}T\d{6}Z-[0-9a-f]{8}")
 _READS = 3  # a reader that loses its version to the pruning looks again
 LOCK = "lock"
 _NEW_PREFIX = ".new-"
-_MOST_POINTER = 1_000
+_MAX_POINTER = 1_000
 
 
 def default_root() -> Path:
@@ -110,7 +110,7 @@ class Store:
         """
         pointer = self.root / CURRENT
         try:
-            name = read_plain_file(pointer, _MOST_POINTER).decode().strip()
+            name = read_plain_file(pointer, _MAX_POINTER).decode().strip()
         except FileNotFoundError:
             return None
         except (OSError, ValueError) as error:
@@ -135,7 +135,7 @@ class Store:
         """
         path = self.path(name) / MANIFEST
         try:
-            content = read_plain_file(path, MOST_MANIFEST)
+            content = read_plain_file(path, MAX_MANIFEST)
             manifest = parse_json(content)
         except (OSError, ValueError) as error:
             raise StoreError(f"{path}: not a manifest: {error}") from error
@@ -229,7 +229,7 @@ def _candidates(store: Store, skipped: list[str]) -> Iterator[str]:
 
 def _json(path: Path) -> dict[str, Any]:
     try:
-        found = parse_json(read_plain_file(path, MOST_BYTES))
+        found = parse_json(read_plain_file(path, MAX_BYTES))
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}

@@ -23,8 +23,8 @@ from recommender.catalogs.schema import InstanceType
 
 _BETWEEN_CLOUDS = 2.5  # USD per GPU, cheapest machine of each; at most 1.9 in 2026
 _CANARY = 0.10
-_MOST_LOST = 0.5  # of a provider's offers, in one version
-_MOST_BYTES = 1_000_000  # of a table of canaries; ours has 2,000
+_MAX_LOST = 0.5  # of a provider's offers, in one version
+_MAX_BYTES = 1_000_000  # of a table of canaries; ours has 2,000
 
 
 def hard_problems(catalog: "Catalog") -> list[str]:
@@ -179,7 +179,7 @@ def lost_offers(
     """Find providers that lost about half of their offers, which no renewal explains."""
     now, before = Counter(catalog.offers.provider), Counter(last.offers.provider)
     for provider in providers:
-        if now[provider] < (1 - _MOST_LOST) * before[provider]:
+        if now[provider] < (1 - _MAX_LOST) * before[provider]:
             yield f"{provider}: {now[provider]} offers, {before[provider]} before"
 
 
@@ -280,7 +280,7 @@ def read_canaries(path: Path) -> tuple[Canary, ...]:
         CatalogError: the file is not such a table.
     """
     try:
-        text = read_plain_file(path, _MOST_BYTES).decode()
+        text = read_plain_file(path, _MAX_BYTES).decode()
         check_table(text)
         rows = list(csv.DictReader(io.StringIO(text, newline="")))
         return tuple(_canary(row) for row in rows)

@@ -17,8 +17,8 @@ from recommender.catalogs.errors import CatalogError, RecommendError
 
 __all__ = ["CatalogError", "RecommendError", "RecordError", "SolverError", "UsageError"]
 
-MOST_PROBLEMS = 20  # more would hide the first
-MOST_COUNTED = 1000  # then nothing more is looked at: finding the word that was meant takes long
+MAX_PROBLEMS = 20  # more would hide the first
+MAX_COUNTED = 1000  # then nothing more is looked at: finding the word that was meant takes long
 
 
 class UsageError(RecommendError):
@@ -32,8 +32,8 @@ class UsageError(RecommendError):
 def first_problems(problems: Iterable[str]) -> list[str]:
     """The first twenty of what is wrong, and how many more there are; no more are looked at."""
     each = iter(problems)
-    found = list(islice(each, MOST_PROBLEMS))
-    more = sum(1 for _ in islice(each, MOST_COUNTED - MOST_PROBLEMS))
+    found = list(islice(each, MAX_PROBLEMS))
+    more = sum(1 for _ in islice(each, MAX_COUNTED - MAX_PROBLEMS))
     if more:
         at_least = "" if next(each, None) is None else " at least"
         found.append(f"and {more:,} more{at_least}")
@@ -48,7 +48,7 @@ def refuse_all(problems: Iterable[str]) -> None:
 
 def refuse_many(problems: Sequence[str]) -> None:
     """Read no further where more is wrong than is counted; for loops over foreign rows."""
-    if len(problems) > MOST_COUNTED:
+    if len(problems) > MAX_COUNTED:
         refuse_all(problems)
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 VALIDATORS = MappingProxyType({"ETag": "If-None-Match", "Last-Modified": "If-Modified-Since"})
-_MOST_BYTES = 64_000_000  # of one answer; the largest real one, all machine types, has 10 MB
+_MAX_BYTES = 64_000_000  # of one answer; the largest real one, all machine types, has 10 MB
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,8 +183,8 @@ class Web:
         content = bytearray()
         for chunk in response.iter_bytes():
             content += chunk
-            if len(content) > _MOST_BYTES:
-                self._refuse("format", f"{where} sent more than {_MOST_BYTES} bytes")
+            if len(content) > _MAX_BYTES:
+                self._refuse("format", f"{where} sent more than {_MAX_BYTES} bytes")
             if time.monotonic() > ends:
                 raise _Passing(self._error("timeout", f"{where} is too slow"))
         self.bytes += len(content)

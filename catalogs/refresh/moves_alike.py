@@ -24,11 +24,11 @@ from recommender.catalogs.schema import InstanceType, Offer
 _MOVED = 0.005  # an exchange rate moves by as much in a day
 _SAME_FACTOR = 0.002
 _ALIKE = 0.8  # of the prices that can be compared
-_FEWEST = 20
-_FEWEST_IN_REGION = 8
+_MIN = 20
+_MIN_IN_REGION = 8
 _SPOT_STEP = 1.2  # of a region's posted spot prices; Google's were 0.85 to 1.15
 _SWAPPED = 0.95  # of the prices that moved in a region are those of another
-_FEWEST_SWAPPED = 3
+_MIN_SWAPPED = 3
 _EQUAL = 1e-6
 
 
@@ -36,7 +36,7 @@ def factors_in_common(offers: Sequence[Offer], last: Sequence[Offer]) -> Iterato
     """For each market whose prices moved by one factor, this factor."""
     for market, ratios in sorted(_ratios(offers, last, lambda o: (o.market,)).items()):
         factor, share = _in_common(ratios)
-        if len(ratios) >= _FEWEST and share >= _ALIKE and abs(factor - 1) > _MOVED:
+        if len(ratios) >= _MIN and share >= _ALIKE and abs(factor - 1) > _MOVED:
             yield (
                 f"{market[0]}: {share:.0%} of {len(ratios)} prices moved by the same factor "
                 f"x{factor:.4g}; a tax, a currency, a discount?"
@@ -93,7 +93,7 @@ def _in_step(
     for (market, region), families in sorted(by_region.items()):
         ratios = [ratio for found in families for ratio in found]
         factor, share = _in_common(ratios)
-        enough = len(ratios) >= _FEWEST_IN_REGION and len(families) > 1
+        enough = len(ratios) >= _MIN_IN_REGION and len(families) > 1
         if enough and share >= _ALIKE and abs(factor - 1) > 10 * _MOVED:
             said = f"{share:.0%} of its {market} prices moved by the same factor x{factor:.4g}"
             yield _Step(market, region, factor, said)
@@ -123,7 +123,7 @@ def _swapped(offers: Sequence[Offer], last: Sequence[Offer]) -> Iterator[tuple[s
     for region, prices in now.items():
         own = before.get(region, {})
         moved = {key: usd for key, usd in prices.items() if key in own and _differ(usd, own[key])}
-        if len(moved) < _FEWEST_SWAPPED:
+        if len(moved) < _MIN_SWAPPED:
             continue
         likeness: Counter[str] = Counter()
         for other, theirs in before.items():

@@ -19,7 +19,7 @@ from recommender.catalogs.schema import InstanceType, Offer
 MAX_SPOT_SHARE = 0.9 - 1e-9  # at this share of the list price and above there is no spot offer
 _AT_FLOOR = 0.0005
 _COMPARABLE_DAYS = 31
-_ONE_NIGHT, _MORE_A_NIGHT, _MOST = 1.25, 1.12, 3.0
+_ONE_NIGHT, _MORE_A_NIGHT, _MAX = 1.25, 1.12, 3.0
 _ROUNDED = 1e-3  # a fall to 0.8 is 1.2502 in prices of four digits
 
 
@@ -75,7 +75,7 @@ def validate_spot_prices(
 
 def allowed_factor(days: int) -> float:
     """The allowed move of a spot price since it was read, from 1.25 within a night."""
-    return min(_MOST, _ONE_NIGHT * _MORE_A_NIGHT ** (max(days, 1) - 1))
+    return min(_MAX, _ONE_NIGHT * _MORE_A_NIGHT ** (max(days, 1) - 1))
 
 
 def _last(verdicts: Verdicts) -> dict[Key, Offer]:
@@ -118,7 +118,7 @@ def _doubt_spot(
     days = days_old(before, verdicts.reference)
     moved = offer.usd_per_hour / before.usd_per_hour
     most = allowed_factor(days)
-    if most < _MOST and not (1 - _ROUNDED) / most <= moved <= most:
+    if most < _MAX and not (1 - _ROUNDED) / most <= moved <= most:
         return "spot_move", f"x{moved:.2f} since {before.as_of}; a move that lasts is believed"
     return None
 

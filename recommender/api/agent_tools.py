@@ -16,7 +16,7 @@ from recommender.inputs.units import parse_duration, parse_gpu, parse_money, par
 from recommender.job.job import Job
 from recommender.job.jobfile import find_job, job_from_text
 from recommender.job.preset_files import presets
-from recommender.job.schema import MOST_STATED
+from recommender.job.schema import MAX_STATED
 from recommender.plan.limits import BUDGET, DEADLINE, HOURLY, Choice, Limits, Progress
 from recommender.report.answer_frame import PlanRequest
 from recommender.text import unknown
@@ -160,8 +160,8 @@ def _on(job: Job, machines: int | None) -> Job:
     """A job on so many machines, or on as many as it states."""
     if machines is None:
         return job
-    if not 1 <= machines <= MOST_STATED:
-        raise UsageError(f"machines: {machines} is none of 1 to {MOST_STATED}")
+    if not 1 <= machines <= MAX_STATED:
+        raise UsageError(f"machines: {machines} is none of 1 to {MAX_STATED}")
     return replace(job, machines=machines)
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 OutputFormat = Literal["table", "json", "csv", "markdown"]
 FORMATS = ("table", "json", "csv", "markdown")
 COLOURS = ("auto", "always", "never")
-_MOST_PLANS = 1000
+_MAX_PLANS = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,15 +59,15 @@ def output_options(
 
 def _plans(word: str, name: str) -> int:
     count = units.parse_whole(word, name, instead="write a number of plans such as 5")
-    if count > _MOST_PLANS:
-        raise UsageError(f"{name} {shown(word)} is more than {_MOST_PLANS} plans; write less")
+    if count > _MAX_PLANS:
+        raise UsageError(f"{name} {shown(word)} is more than {_MAX_PLANS} plans; write less")
     return count
 
 
 def plan_number(word: str, name: str) -> int:
     """The number of a plan in the table."""
     instead = "write the number of a plan, such as 1"
-    return units.parse_whole(word, name, most=_MOST_PLANS, instead=instead)
+    return units.parse_whole(word, name, most=_MAX_PLANS, instead=instead)
 
 
 def show_answer(answer: Answer, request: PlanRequest, form: OutputOptions) -> None:

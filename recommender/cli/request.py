@@ -16,9 +16,9 @@ from recommender.text import shown
 
 _MARKETS = {"any": "any", "spot": "spot", "on-demand": "on_demand", "on_demand": "on_demand"}
 _PATHS = ("auto", "object_store", "anchor", "memory_tier", "none")
-MOST_MACHINES = 1024  # a bigger cluster is no spot gang, and the search has no bound for it
-LEAST_CONFIDENCE = 0.05  # below it somebody has written 0.95% for 95%
-LEAST_MTBF_H, MOST_MTBF_H = 0.1, 8760.0  # six minutes, a year
+MAX_MACHINES = 1024  # a bigger cluster is no spot gang, and the search has no bound for it
+MIN_CONFIDENCE = 0.05  # below it somebody has written 0.95% for 95%
+MIN_MTBF_H, MAX_MTBF_H = 0.1, 8760.0  # six minutes, a year
 
 
 def limits_of(flags: LimitFlags, errors: ErrorCollector) -> Limits:
@@ -47,7 +47,7 @@ def deadline_at(flags: LimitFlags) -> datetime | None:
 def _sure(word: str, name: str) -> float:
     instead = "write a share such as 95% or 0.95"
     share = units.parse_share(word, name, instead=instead)
-    if share < LEAST_CONFIDENCE:
+    if share < MIN_CONFIDENCE:
         raise UsageError(f"{name} {shown(word)} is hardly any chance; {instead}")
     return share
 
@@ -99,8 +99,8 @@ def _hours(word: str, name: str) -> float:
     """A number of hours, or a duration with its unit."""
     instead = "write hours, such as 3.5, or 90m"
     if word.strip()[-1:].lower() in ("d", "h", "m", "s", "w"):
-        return units.parse_duration(word, name, most_s=MOST_MTBF_H * 3600, instead=instead) / 3600
-    return units.parse_count(word, name, most=MOST_MTBF_H, instead=instead)
+        return units.parse_duration(word, name, most_s=MAX_MTBF_H * 3600, instead=instead) / 3600
+    return units.parse_count(word, name, most=MAX_MTBF_H, instead=instead)
 
 
 def _chance(word: str, name: str) -> float:
@@ -147,14 +147,14 @@ def _field(word: str, name: str) -> None:
 
 def _machines(word: str, name: str) -> int:
     count = units.parse_whole(word, name, instead="write a number of machines such as 16")
-    if count > MOST_MACHINES:
-        raise UsageError(f"{name} {shown(word)} is more than {MOST_MACHINES}; write less")
+    if count > MAX_MACHINES:
+        raise UsageError(f"{name} {shown(word)} is more than {MAX_MACHINES}; write less")
     return count
 
 
 def _mtbf(word: str, name: str) -> float:
     hours = _hours(word, name)
-    if hours < LEAST_MTBF_H:
+    if hours < MIN_MTBF_H:
         instead = "write hours, such as 3.5, or 90m"
         raise UsageError(f"{name} {shown(word)} is less than a machine takes to start; {instead}")
     return hours

@@ -20,7 +20,7 @@ from recommender.plan.plan import Plan
 from recommender.text import shown, shown_path
 
 SCHEMA = "recommend.plan/v1"
-_MOST_BYTES = 2**26
+_MAX_BYTES = 2**26
 _HINT = "write it anew with recommend ... --json > ANSWER.json"
 
 
@@ -74,7 +74,7 @@ def read_answer(path: Path) -> AnswerFile:
     """Read an answer; raises `UsageError` that says which value cannot be read."""
     name = shown_path(path)
     try:
-        made = parse_json(read_text(path, _MOST_BYTES))
+        made = parse_json(read_text(path, _MAX_BYTES))
     except ValueError as error:
         why = "" if isinstance(error, json.JSONDecodeError) else f" ({error})"
         raise UsageError(f"{name}: is no JSON{why}; {_HINT}") from None

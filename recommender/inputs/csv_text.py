@@ -14,10 +14,10 @@ from recommender.errors import UsageError, refuse_all, refuse_many
 from recommender.inputs.files import read_text
 from recommender.text import has_control, shown, unknown
 
-MOST_BYTES = 10 * 2**20
-MOST_ROWS = 100_000
-MOST_COLUMNS = 100
-MOST_CELL = 1000  # characters
+MAX_BYTES = 10 * 2**20
+MAX_ROWS = 100_000
+MAX_COLUMNS = 100
+MAX_CELL = 1000  # characters
 
 T = TypeVar("T")
 
@@ -81,7 +81,7 @@ def read_csv(
     path: Path, required: Iterable[str], optional: Iterable[str], synonyms: Mapping[str, str]
 ) -> CsvTable:
     """Read a CSV file whose header names known columns; every problem is reported at once."""
-    return parse_csv(read_text(path, MOST_BYTES), shown(path.name), required, optional, synonyms)
+    return parse_csv(read_text(path, MAX_BYTES), shown(path.name), required, optional, synonyms)
 
 
 def parse_csv(
@@ -90,7 +90,7 @@ def parse_csv(
     required: Iterable[str],
     optional: Iterable[str],
     synonyms: Mapping[str, str],
-    most_rows: int = MOST_ROWS,
+    most_rows: int = MAX_ROWS,
 ) -> CsvTable:
     """Read CSV text whose header names known columns; `name` prefixes each problem.
 
@@ -145,7 +145,7 @@ def _is_plain(text: str) -> bool:
         and lines.replace("\n", "").isprintable()
         and not any(begin in lines for begin in begins)
         and lines[:1] not in tuple("=@+-")
-        and max(map(len, text.split("\n"))) <= MOST_CELL
+        and max(map(len, text.split("\n"))) <= MAX_CELL
     )
 
 
@@ -190,7 +190,7 @@ def _header(
     optional: tuple[str, ...],
     synonyms: Mapping[str, str],
 ) -> list[str]:
-    if len(cells) > MOST_COLUMNS:
+    if len(cells) > MAX_COLUMNS:
         raise UsageError(f"{place}: {len(cells)} columns; is it the right file?")
     if len(cells) == 1 and re.search(r"[;\t]", cells[0]):
         raise UsageError(
@@ -213,7 +213,7 @@ def _header(
 def _problems(row: CsvRow) -> list[str]:
     found = []
     for column, cell in row.cells.items():
-        if has_control(cell) or len(cell) > MOST_CELL:
+        if has_control(cell) or len(cell) > MAX_CELL:
             found.append(f"{row.where(column)} '{shown(cell)}' holds control characters")
         elif cell[0] in "=@+-" and not _SIGNED.fullmatch(cell):
             found.append(f"{row.where(column)} '{shown(cell)}' looks like a formula; write a value")

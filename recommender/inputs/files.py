@@ -8,11 +8,11 @@ from pathlib import Path
 from recommender.errors import UsageError
 from recommender.text import shown, shown_path
 
-MOST_BYTES = 2**20
+MAX_BYTES = 2**20
 _SYSTEM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # another name would not help
 
 
-def read_text(path: Path, most: int = MOST_BYTES) -> str:
+def read_text(path: Path, most: int = MAX_BYTES) -> str:
     """Read a small text file or pipe; refuse anything else."""
     try:
         refuse_no_file(path)

@@ -15,7 +15,7 @@ _PCIE_SHARE = 0.74
 # Of a GPU that no catalog machine has: what the smallest cloud machines give each GPU (g5, a2,
 # NC A100 v4: 8-24 vCPU, 32-220 GiB), and PCIe 3.0 x16 as measured, the slowest that is common.
 _VCPUS, _MEMORY_GIB, _HOST_GB_PER_S = 8, 64.0, 12.0
-_MOST_DISK_MB_PER_S = 8000.0  # of any machine of the catalog (2026-08)
+_MAX_DISK_MB_PER_S = 8000.0  # of any machine of the catalog (2026-08)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ def reference(gpu: str, gpus: int, known: Iterable[InstanceType]) -> InstanceTyp
         vcpus=max(1, round(like.vcpus * ratio)),
         memory_gib=like.memory_gib * ratio,
         network_gbit_per_s=network * ratio if network else None,
-        local_disk_mb_per_s=min(like.local_disk_mb_per_s * ratio, _MOST_DISK_MB_PER_S),
+        local_disk_mb_per_s=min(like.local_disk_mb_per_s * ratio, _MAX_DISK_MB_PER_S),
     )
 
 

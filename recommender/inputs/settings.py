@@ -13,7 +13,7 @@ from typing import Any
 
 from recommender.catalogs.files import replace_file
 from recommender.catalogs.frozen import dataclass
-from recommender.errors import MOST_COUNTED, UsageError, refuse_all
+from recommender.errors import MAX_COUNTED, UsageError, refuse_all
 from recommender.inputs import units
 from recommender.inputs.files import read_text
 from recommender.text import has_control, shown, shown_path, unknown
@@ -213,7 +213,7 @@ def _from_file(path: Path) -> dict[str, Setting]:
             problems += error.problems
         except ValueError:  # 0xfff…: TOML bounds the digits of decimal numbers alone
             problems.append(f"{key}: holds a number of thousands of digits")
-        if len(problems) > MOST_COUNTED:
+        if len(problems) > MAX_COUNTED:
             break
     refuse_all(f"{shown(path.name)}: {problem}" for problem in problems)
     return found

@@ -4,10 +4,10 @@ import re
 import tomllib
 from typing import Any
 
-MOST_PARTS = 50  # of a dotted key; settings and training tools have three
-MOST_DEPTH = 100  # tables and lists in each other
+MAX_PARTS = 50  # of a dotted key; settings and training tools have three
+MAX_DEPTH = 100  # tables and lists in each other
 _PART = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')"""
-_LONG_KEY = re.compile(rf"(?<![\w-])(?:{_PART}[ \t]*+\.[ \t]*+){{{MOST_PARTS}}}")
+_LONG_KEY = re.compile(rf"(?<![\w-])(?:{_PART}[ \t]*+\.[ \t]*+){{{MAX_PARTS}}}")
 
 
 def parse_toml(text: str) -> dict[str, Any]:
@@ -20,7 +20,7 @@ def parse_toml(text: str) -> dict[str, Any]:
         ValueError: it is none, or tables lie in tables deeper than a program reads.
     """
     if _LONG_KEY.search(text):
-        raise ValueError(f"a key has more than {MOST_PARTS} parts")
+        raise ValueError(f"a key has more than {MAX_PARTS} parts")
     try:
         tree = tomllib.loads(text)
     except RecursionError as error:
@@ -32,7 +32,7 @@ def parse_toml(text: str) -> dict[str, Any]:
 def _refuse_deep(tree: dict[str, Any]) -> None:
     """Keys of fifty parts in tables within tables are deeper than Python goes by itself."""
     level: list[Any] = [tree]
-    for _ in range(MOST_DEPTH):
+    for _ in range(MAX_DEPTH):
         inner = (v for e in level for v in (e.values() if isinstance(e, dict) else e))
         level = [value for value in inner if isinstance(value, (dict, list))]
     if level:

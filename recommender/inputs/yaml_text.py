@@ -11,11 +11,11 @@ from typing import Any
 import yaml
 
 from recommender.errors import UsageError, refuse_all
-from recommender.inputs.files import MOST_BYTES
+from recommender.inputs.files import MAX_BYTES
 from recommender.text import has_control, shown
 
-MOST_DEPTH = 20
-MOST_TEXT = 10_000  # characters of one value
+MAX_DEPTH = 20
+MAX_TEXT = 10_000  # characters of one value
 
 Tree = Any  # dict[str, Tree] | list[Tree] | str | None, checked by the schema that reads it
 
@@ -25,7 +25,7 @@ _NULLS = ("", "~", "null", "Null", "NULL")
 
 def load_yaml(text: str, name: str) -> Tree:
     """Read one YAML document into dicts, lists and text; `name` prefixes each error."""
-    if len(text.encode("utf-8", "surrogatepass")) > MOST_BYTES:
+    if len(text.encode("utf-8", "surrogatepass")) > MAX_BYTES:
         raise UsageError(f"{name}: larger than 1 MiB; is it the right file?")
     try:
         _refuse_tricks(text, name)
@@ -53,8 +53,8 @@ def _refuse_tricks(text: str, name: str) -> None:
             raise UsageError(f"{where}: anchors (&) and aliases (*) are refused; write it out")
         if getattr(event, "tag", None) not in (None, "!"):
             raise UsageError(f"{where}: the tag {shown(event.tag)} is refused; leave it out")
-        if depth > MOST_DEPTH:
-            raise UsageError(f"{where}: nested deeper than {MOST_DEPTH} levels")
+        if depth > MAX_DEPTH:
+            raise UsageError(f"{where}: nested deeper than {MAX_DEPTH} levels")
 
 
 def _build(node: Any, name: str, problems: list[str]) -> Tree:
@@ -64,7 +64,7 @@ def _build(node: Any, name: str, problems: list[str]) -> Tree:
         return [_build(item, name, problems) for item in node.value]
     if node is None or (not node.style and node.value in _NULLS):
         return None
-    if has_control(node.value.replace("\n", "")) or len(node.value) > MOST_TEXT:
+    if has_control(node.value.replace("\n", "")) or len(node.value) > MAX_TEXT:
         where = f"{name}, line {node.start_mark.line + 1}"
         problems.append(f"{where}: '{shown(node.value)}' holds control characters or is too long")
     return str(node.value)

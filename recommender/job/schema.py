@@ -35,10 +35,10 @@ _BOOLEANS = {
     **dict.fromkeys(("yes", "true", "on", "y", "t", "1"), True),
     **dict.fromkeys(("no", "false", "off", "n", "f", "0"), False),
 }
-_MOST_SETUP_S = 86400.0
-MOST_STATED = 1024  # as --max-machines
-_MOST_SIDE = 1e5  # pixels
-_MOST_GIB = 1e9  # an exbibyte
+_MAX_SETUP_S = 86400.0
+MAX_STATED = 1024  # as --max-machines
+_MAX_SIDE = 1e5  # pixels
+_MAX_GIB = 1e9  # an exbibyte
 _NUMBERS = ("params", "parameters", "flop", "samples", "images")
 
 
@@ -58,7 +58,7 @@ def label(field: str, flags: Flags = ()) -> str:
 
 
 # More is a slip: the largest runs of 2026 have about 1e13 parameters and tokens, 1e5 GPUs.
-_MOST_PARAMS, _MOST_SAMPLES, _MOST_BATCH, _MOST_WIDTH = 1e15, 1e16, 1e12, 1e8
+_MAX_PARAMS, _MAX_SAMPLES, _MAX_BATCH, _MAX_WIDTH = 1e15, 1e16, 1e12, 1e8
 _NOT_OF_THE_JOB = (
     *(limit.name.replace("-", "_") for limit in LIMITS), "confidence", "provider", "region", "zone",
     "gpu", "market", "instance", "quota", "max_machines", "mix",
@@ -72,14 +72,14 @@ def _bytes(text: str, name: str) -> float:
 def _gib(text: str, name: str) -> float:
     if text.strip()[-1:].isalpha():
         return units.parse_bytes(text, name) / 2**30
-    return units.parse_count(text, name, most=_MOST_GIB, instead="write 137 (GiB) or 150GB")
+    return units.parse_count(text, name, most=_MAX_GIB, instead="write 137 (GiB) or 150GB")
 
 
 def _batch(text: str, name: str) -> Batch:
     words = ("tokens", "token", "samples", "images", "clips", "sequences")
     in_tokens = "token" in text.lower()
     instead = "write samples such as 256, or 4M tokens"
-    return Batch(units.parse_whole(text, name, words, most=_MOST_BATCH, instead=instead), in_tokens)
+    return Batch(units.parse_whole(text, name, words, most=_MAX_BATCH, instead=instead), in_tokens)
 
 
 def _measured(value: Any, name: str) -> tuple[Measured, ...]:
@@ -184,7 +184,7 @@ class DataFile:
     at: units.DataAt | None = _typed(units.parse_data_at, "aws:us-east-1,150GB")
     gib: float | None = _typed(_gib, "137", "150GB")
     samples: float | None = _counted(
-        "1.28M", most=_MOST_SAMPLES, description="examples of the data set, in one epoch"
+        "1.28M", most=_MAX_SAMPLES, description="examples of the data set, in one epoch"
     )
     read: Literal["stream", "stage"] | None = _choice("stream", "stage")
     bytes_per_sample: float | None = _typed(_bytes, "115kB")
@@ -210,35 +210,35 @@ class JobFile:
     )
     model: str | None = _text("a known model of the Hugging Face hub, or the path of a config.json")
     family: Family | None = _choice(*get_args(Family))
-    params: float | None = _counted("8B", "1.3e9", least=1000.0, most=_MOST_PARAMS)
+    params: float | None = _counted("8B", "1.3e9", least=1000.0, most=_MAX_PARAMS)
     active_params: float | None = _counted(
-        "13B", most=_MOST_PARAMS, description="that a token passes (experts)"
+        "13B", most=_MAX_PARAMS, description="that a token passes (experts)"
     )
     lookup_params: float | None = _counted(
-        "525M", most=_MOST_PARAMS, description="embedding rows, read but not multiplied"
+        "525M", most=_MAX_PARAMS, description="embedding rows, read but not multiplied"
     )
-    trainable_params: float | None = _counted("42M", most=_MOST_PARAMS)
-    hidden: int | None = _whole("4096", most=_MOST_WIDTH)
+    trainable_params: float | None = _counted("42M", most=_MAX_PARAMS)
+    hidden: int | None = _whole("4096", most=_MAX_WIDTH)
     layers: int | None = _whole("32", most=1e5)
-    vocab: int | None = _whole("128256", most=_MOST_WIDTH)
-    attention_width: int | None = _whole("4096", most=_MOST_WIDTH, description="heads × head size")
+    vocab: int | None = _whole("128256", most=_MAX_WIDTH)
+    attention_width: int | None = _whole("4096", most=_MAX_WIDTH, description="heads × head size")
     adapted_width: float | None = _counted(
         "2.62M",
-        most=_MOST_PARAMS,
+        most=_MAX_PARAMS,
         description="in + out of all matrices that adapters stand beside",
     )
     gated: bool | None = _flag("whether the feed-forward network has three matrices, as in Llama")
     image_size: int | None = _whole(
-        "224", most=_MOST_SIDE, description="side of a picture in pixels"
+        "224", most=_MAX_SIDE, description="side of a picture in pixels"
     )
-    patch_size: int | None = _whole("16", most=_MOST_SIDE, description="side of a patch in pixels")
-    seq_len: int | None = _whole("2048", most=_MOST_WIDTH, description="mean tokens in a sequence")
+    patch_size: int | None = _whole("16", most=_MAX_SIDE, description="side of a patch in pixels")
+    seq_len: int | None = _whole("2048", most=_MAX_WIDTH, description="mean tokens in a sequence")
     max_seq_len: int | None = _whole(
-        "8192", most=_MOST_WIDTH, description="of the longest; it decides the memory"
+        "8192", most=_MAX_WIDTH, description="of the longest; it decides the memory"
     )
     sample_unit: str | None = _text()
-    tokens: float | None = _counted("15T", "1e9", most=_MOST_SAMPLES, units_of=("token", "tokens"))
-    samples: float | None = _counted("1.28M", most=_MOST_SAMPLES)
+    tokens: float | None = _counted("15T", "1e9", most=_MAX_SAMPLES, units_of=("token", "tokens"))
+    samples: float | None = _counted("1.28M", most=_MAX_SAMPLES)
     epochs: float | None = _counted("90", most=1e6, description="passes over data.samples")
     steps: float | None = _counted("100k", most=1e10)
     batch: Batch | None = _typed(
@@ -279,9 +279,7 @@ class JobFile:
     parameter_servers: int | None = _whole(
         "1", most=1e5, description="on the CPUs of the first machines; they cost nothing more"
     )
-    machines: int | None = _whole(
-        "8", most=MOST_STATED, description="at once, no more and no fewer"
-    )
+    machines: int | None = _whole("8", most=MAX_STATED, description="at once, no more and no fewer")
     stack: Stack | None = _choice(
         *get_args(Stack),
         description="training software: a vendor's recipe, or scripts as most people run them "
@@ -296,7 +294,7 @@ class JobFile:
     asynchronous_save: bool | None = _flag()
     image: str | None = _choice("cold", "prebuilt")
     setup: float | None = _typed(
-        units.duration_of("5m", "300s", most_s=_MOST_SETUP_S),
+        units.duration_of("5m", "300s", most_s=_MAX_SETUP_S),
         *("5m", "300s"),
         description="from a machine's start to training",
     )
@@ -321,7 +319,7 @@ class JobFile:
 
 def side(text: str, name: str) -> int:
     """Read the side of an image or a patch, in pixels."""
-    return units.parse_whole(text, name, most=_MOST_SIDE, instead="write pixels, such as 384")
+    return units.parse_whole(text, name, most=_MAX_SIDE, instead="write pixels, such as 384")
 
 
 def check_flag(name: str, text: str) -> None:

@@ -12,7 +12,7 @@ from recommender.catalogs.schema import Gpu, InstanceType
 from recommender.errors import UsageError, refuse_all
 from recommender.inputs.csv_text import CsvRow, read_csv, read_each
 from recommender.inputs.units import parse_count, parse_whole
-from recommender.inputs.units.machines import MOST_MACHINES, NAME, looks_like_instance
+from recommender.inputs.units.machines import MAX_MACHINES, NAME, looks_like_instance
 from recommender.inputs.units.quantities import NUMBER, refusal, refuse_sign, refuse_size, scaled
 from recommender.job.job import Job, TimedRun, Timing
 from recommender.text import shown, unknown
@@ -37,9 +37,9 @@ _OPTIONAL = (
     "instance", "gpu", "gpus", "batch", "batch_per_gpu", "step_s", "samples_per_s", "data",
     "servers",
 )  # fmt: skip
-MOST_RUNS = 1000  # a handful is enough; more is a log, not a table of runs
+MAX_RUNS = 1000  # a handful is enough; more is a log, not a table of runs
 _EITHER = (("instance", "gpu"), ("step_s", "samples_per_s"))
-MOST_OF_PEAK = 2.0  # FLOP of a sample are an estimate
+MAX_OF_PEAK = 2.0  # FLOP of a sample are an estimate
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +71,8 @@ def _cluster(cluster: str, text: str, name: str) -> tuple[int, int, str]:
         raise refusal(name, text, "does not begin with machines", _INSTEAD)
     first, second, kind = found.groups()
     counts = [int(count) for count in (first, second) if count]
-    if not all(1 <= count <= MOST_MACHINES for count in counts):
-        raise refusal(name, text, f"must count 1 to {MOST_MACHINES}", _INSTEAD)
+    if not all(1 <= count <= MAX_MACHINES for count in counts):
+        raise refusal(name, text, f"must count 1 to {MAX_MACHINES}", _INSTEAD)
     if looks_like_instance(kind):
         if len(counts) == 2:
             raise refusal(name, text, "counts GPUs of an instance type", 'write "4x p4d.24xlarge"')
@@ -140,9 +140,9 @@ def read_runs(
     machine with the closest number of them.
     """
     rows = read_csv(path, _REQUIRED, _OPTIONAL, _SYNONYMS)
-    if len(rows) > MOST_RUNS:
+    if len(rows) > MAX_RUNS:
         raise UsageError(
-            f"{shown(path.name)}: {len(rows)} runs; at most {MOST_RUNS}, one row for each set-up"
+            f"{shown(path.name)}: {len(rows)} runs; at most {MAX_RUNS}, one row for each set-up"
         )
     machines = tuple(sorted((t for t in types if t.gpus), key=lambda t: (t.provider, t.gpus)))
     return read_each(rows, lambda row: _run(row, machines, batch, servers, batch_per_gpu))
@@ -296,7 +296,7 @@ def above_peak(job: Job, samples_per_s: float, gpu: Gpu, gpus: int) -> str:
     peaks = (gpu.peak_fp32_tflops, gpu.peak_fp16_tflops, gpu.peak_bf16_tflops, gpu.peak_fp8_tflops)
     peak = max((peak for peak in peaks if peak), default=0.0) * 1e12 * gpus
     times = samples_per_s * job.flop_per_sample / peak if peak else 0.0
-    if times <= MOST_OF_PEAK:
+    if times <= MAX_OF_PEAK:
         return ""
     said = f"{gpus}x{gpu.gpu}: {samples_per_s:.3g} samples/s"
     return f"{said} is {times:,.0f} times the vendor's peak; check the number and its unit"

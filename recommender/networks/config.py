@@ -8,7 +8,7 @@ from recommender.catalogs.frozen import dataclass
 from recommender.errors import UsageError
 from recommender.text import shown
 
-_MOST = 10**8  # a width, a number of layers or of words; more is a slip
+_MAX = 10**8  # a width, a number of layers or of words; more is a slip
 
 # One thing has several names in the published files.
 HIDDEN = ("hidden_size", "n_embd", "d_model", "dim")
@@ -76,9 +76,9 @@ class Config:
         return Config(value, f"{self.where}: {name}") if isinstance(value, dict) else None
 
     def _counted(self, name: str, value: object) -> int:
-        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _MOST:
+        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _MAX:
             raise UsageError(
-                f"{self.where}: {name} {shown(value)} is not a whole number up to {_MOST:,}"
+                f"{self.where}: {name} {shown(value)} is not a whole number up to {_MAX:,}"
             )
         return value
 

@@ -13,7 +13,7 @@ from recommender.networks.config import parse_config
 from recommender.text import has_control, shown, shown_path
 
 HUB = "https://huggingface.co"
-_MOST_BYTES = 1_000_000
+_MAX_BYTES = 1_000_000
 _WITHIN_S = 30.0
 _PLACES = ("config.json", "unet/config.json", "transformer/config.json")  # two of diffusers
 
@@ -37,7 +37,7 @@ def fetch_config(model: str, folder: Path = Path(), hub: str = HUB) -> Path:
 def _first(model: str, hub: str) -> str:
     for place in _PLACES:
         try:
-            content = fetch(f"{hub}/{quote(model)}/raw/main/{place}", _MOST_BYTES, _WITHIN_S)
+            content = fetch(f"{hub}/{quote(model)}/raw/main/{place}", _MAX_BYTES, _WITHIN_S)
             return content.decode("utf-8")
         except HTTPError as error:
             error.close()  # it holds the answer

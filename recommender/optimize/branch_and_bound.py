@@ -41,7 +41,7 @@ Lines = tuple[tuple[Floats, Floats], ...]  # (seconds, samples): step >= seconds
 ROUND = 512  # boxes split at once
 GUESSES = 8  # roundings tried per round
 EVALUATED_AT_ONCE = 4  # clusters evaluated at once
-MOST_BOXES = 200_000  # then the search stops with the gap that is left
+MAX_BOXES = 200_000  # then the search stops with the gap that is left
 PER_SUPPORT = 500  # boxes that take as long as one set of entries of `entry_sets.py`
 LISTED_MACHINES = 16  # machines up to which the clusters of a set of entries are soon listed
 ENUMERATED = 500_000  # clusters of a site up to which boxes are not worth it
@@ -122,7 +122,7 @@ def search_boxes(space: Space, index: int, state: SearchState) -> None:
     caps = np.minimum(ready.site.entries.cap, space.limits.max_machines)
     boxes = _bounded_boxes(ready, first, caps[None].astype(np.int64), _cutoff(state))
     clusters, seen = OpenClusters(), 0
-    most = min(MOST_BOXES, PER_SUPPORT * state.max_supports)
+    most = min(MAX_BOXES, PER_SUPPORT * state.max_supports)
     while True:
         boxes = boxes.take(boxes.bound < _cutoff(state))
         if not len(boxes) or seen >= most or state.exhausted:

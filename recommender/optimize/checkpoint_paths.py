@@ -9,7 +9,7 @@ from recommender.performance import checkpoint
 from recommender.performance.checkpoint import Receiver, SavePaths
 from recommender.performance.clusters import Clusters
 
-TIER_MOST = 4  # CPU machines of a memory tier; DeepVM saw no gain beyond 3 to 4 (2024)
+MAX_TIER_MACHINES = 4  # CPU machines of a memory tier; DeepVM saw no gain beyond 3 to 4 (2024)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +81,9 @@ def _put_tier(
     """Choose the cheapest CPU type and count of the plan's region that takes the checkpoints."""
     tier = site.tier
     plan, row = np.nonzero(wanted[:, None] & (region[:, None] == tier.region[None]))
-    counts = np.arange(1, TIER_MOST + 1)
-    plan, row = np.repeat(plan, TIER_MOST), np.repeat(row, TIER_MOST)
-    count = np.tile(counts, len(plan) // TIER_MOST)
+    counts = np.arange(1, MAX_TIER_MACHINES + 1)
+    plan, row = np.repeat(plan, MAX_TIER_MACHINES), np.repeat(row, MAX_TIER_MACHINES)
+    count = np.tile(counts, len(plan) // MAX_TIER_MACHINES)
     receiver = Receiver(tier.network_bytes_per_s[row], tier.memory_bytes[row])
     found = checkpoint.memory_tier(
         space.job, fleet.take(plan), notice_s[plan], receiver, count.astype(np.float64)

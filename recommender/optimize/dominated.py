@@ -21,7 +21,7 @@ SAME_SHARE = 1e-4  # share by which costs or times differ without meaning anythi
 
 # Of the price of the work at the median speed: what a fallback alone costs at least. The mean over
 # speeds is higher than the median, start-up and faults come on top.
-LEAST_SHARE = 0.95
+MIN_SHARE = 0.95
 
 Alone = tuple[Floats, Floats]  # expected cost and time of each fallback alone; (fallbacks,)
 
@@ -55,7 +55,7 @@ def fallbacks_alone(space: Space, site: Site) -> Alone:
 def may_be_dominated(space: Space, site: Site, plans: Plans, values: Values) -> Bools:
     """Which plans cost at least as much as the work alone on their fallback: few do."""
     fall = site.fallbacks
-    least = LEAST_SHARE * fall.usd_per_hour * fall.step_s * space.steps_left / 3600.0
+    least = MIN_SHARE * fall.usd_per_hour * fall.step_s * space.steps_left / 3600.0
     may: Bools = np.append(least, np.inf)[plans.fallback] <= values.cost_usd
     return may
 

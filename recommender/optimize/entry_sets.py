@@ -46,7 +46,7 @@ from recommender.risk.laws import gang_doublings
 
 FASTEST = 1 << 30  # place of a network faster than all, or a larger memory
 LISTED = 5  # entries of a set whose clusters are listed for a bound
-MOST_LISTED = 5_000  # clusters of it: all of five entries on 16 machines, of two on 64
+MAX_LISTED = 5_000  # clusters of it: all of five entries on 16 machines, of two on 64
 LEAF_ROWS = 20_000  # clusters of one support looked at in one block
 
 
@@ -356,7 +356,7 @@ def leaves(b: SiteBounds, support: tuple[int, ...], cutoff: float) -> tuple[list
 
 def least_of_set(b: SiteBounds, support: tuple[int, ...], cutoff: float) -> float:
     """Lower bound of the clusters of exactly this support; 0 if they are too many to list."""
-    if len(support) > LISTED or comb(b.space.limits.max_machines, len(support)) > MOST_LISTED:
+    if len(support) > LISTED or comb(b.space.limits.max_machines, len(support)) > MAX_LISTED:
         return 0.0
     rows, sub = np.array(support), b.site.only(np.array(support))
     least = np.inf

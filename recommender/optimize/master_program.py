@@ -31,7 +31,7 @@ from recommender.optimize.mixed_columns import mixed_clusters
 from recommender.optimize.space import Space
 from recommender.performance.checkpoint import CHECKPOINT_PATHS
 
-MOST_COLUMNS = 120  # kept of those that no other beats, best estimates first
+MAX_COLUMNS = 120  # kept of those that no other beats, best estimates first
 HOUR_S = 3600.0
 DEADLINE, BUDGET, OVERHEAD, HOURLY, WORK = "deadline", "budget", "overhead", "hourly", "work"
 
@@ -87,7 +87,7 @@ def master_program(space: Space, clusters: Sequence[Cluster]) -> MasterProgram |
         found = found.with_more(columns_of(space, mixes), len(clusters))
         clusters = [*clusters, *mixes]
     kept = found.take(_undominated(space, found))
-    kept = kept.take(np.argsort(kept.goal_value, kind="stable")[:MOST_COLUMNS])
+    kept = kept.take(np.argsort(kept.goal_value, kind="stable")[:MAX_COLUMNS])
     names = tuple(_name(space, clusters[c], path) for c, path in _pairs(kept))
     model = _model(space, clusters, kept, names)
     solution = solve(model)

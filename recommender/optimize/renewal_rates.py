@@ -34,7 +34,7 @@ from recommender.risk.path_inputs import PathInputs
 ZONES = 8  # levels of how good the listed zones are
 OUTAGES = 2  # lengths of what is left of an outage at the request
 SPEEDS = 3  # true over predicted speed
-LEAST_CHANCE = 0.05  # of an interruption, where their number is shared out over the runs with some
+MIN_CHANCE = 0.05  # of an interruption, where their number is shared out over the runs with some
 MIDDLE = 0.05  # on either side is left out of the trimmed mean, as in `risk/run_statistics.py`
 
 
@@ -203,7 +203,7 @@ def _interruptions(
     needed = left / cycle.pace[:, None] + p.changeover_s[:, None]
     lasts = np.clip(_chance_to_last(p, needed), 0.0, 1.0)
     each = cycle.useful_s[:, None] + p.elastic_share[:, None] * _core_s(p, capacity)
-    count = np.maximum(left / each / np.maximum(1.0 - lasts, LEAST_CHANCE), 1.0)
+    count = np.maximum(left / each / np.maximum(1.0 - lasts, MIN_CHANCE), 1.0)
     return _Interruptions(np.where(left <= 0.0, 0.0, count), lasts)
 
 

@@ -42,7 +42,7 @@ from recommender.risk.laws import gang_hazard
 from recommender.risk.on_demand_wait import OnDemandLaw
 
 PAIR_CLUSTERS_AT_ONCE = 12  # clusters of one pair simulated at once
-MOST_QUEUED = 2_000_000  # sets of entries that wait, about 500 MB; then the worse half is given up
+MAX_QUEUED = 2_000_000  # sets of entries that wait, about 500 MB; then the worse half is given up
 CLUSTERS_AT_ONCE = 64  # clusters expanded into plans at once
 PLANS_EACH = 3  # plans of a cluster, about: where few are allowed, fewer clusters at once
 LEAVES = 256  # clusters of one set of entries expanded at once
@@ -140,10 +140,10 @@ def search_mixes(space: Space, state: SearchState, first: int = 0) -> None:
             _expand_leaves(space, index, part.order[list(support)], blocks, state)
         for bound, larger in extended(part, support, state.cutoff):
             heapq.heappush(queue, (bound, place, larger))
-        if len(queue) > MOST_QUEUED:
+        if len(queue) > MAX_QUEUED:
             queue.sort()  # which is a heap as well
-            state.open_bound = min(state.open_bound, queue[MOST_QUEUED // 2][0])
-            del queue[MOST_QUEUED // 2 :]
+            state.open_bound = min(state.open_bound, queue[MAX_QUEUED // 2][0])
+            del queue[MAX_QUEUED // 2 :]
     confirm_open(space, state)
 
 

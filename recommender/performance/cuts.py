@@ -17,17 +17,17 @@ from recommender.job.job import Job
 from recommender.performance.attention import sequences
 from recommender.performance.clusters import Clusters
 
-MOST_TENSOR = 8  # GPUs that share a layer: all of a machine, eight at most
+MAX_TENSOR = 8  # GPUs that share a layer: all of a machine, eight at most
 DEGREES = (1, 2, 4, 8)
 STAGES = (1, 2, 4, 8, 16)
 CONTEXTS = (2, 4, 8, 16)  # Llama 3 405B: 16 for sequences of 131,072 (arXiv 2407.21783, table 4)
 # Tokens of a sequence that each of c GPUs keeps at least: NVIDIA's recipes share 8,192 among two
 # (Megatron-Bridge, performance summary, Llama 3.1 405B; NeMo 24.07, Llama 3 70B).
-LEAST_TOKENS = 4096
-MOST_UNEVEN = 1.04  # layers of the longest stage over the mean: 126 layers in 16 stages are 1.016
+MIN_TOKENS = 4096
+MAX_UNEVEN = 1.04  # layers of the longest stage over the mean: 126 layers in 16 stages are 1.016
 # Below, `auto` looks at data parallelism only: a GPU holds the network, or scripts shard it. From
 # 30 B on scripts take Megatron-LM's layers as well (GPT-NeoX, BLOOM, OPT: 20 to 176 B, 2022).
-LEAST_PARAMETERS = {"tuned": 1e9, "typical": 3e10}
+MIN_PARAMETERS = {"tuned": 1e9, "typical": 3e10}
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ def splittable(job: Job) -> bool:
         return False
     if job.sharding == "auto":
         shards = job.stack == "typical" and job.method != "full"
-        return job.parameters >= LEAST_PARAMETERS[job.stack] and not shards
+        return job.parameters >= MIN_PARAMETERS[job.stack] and not shards
     return job.sharding in ("tensor", "pipeline", "context")
 
 
@@ -105,7 +105,7 @@ def most_context(job: Job) -> int:
     if job.family not in TOKEN_FAMILIES:
         return 1
     _, tokens = sequences(job)
-    return max((c for c in CONTEXTS if tokens >= c * LEAST_TOKENS), default=1)
+    return max((c for c in CONTEXTS if tokens >= c * MIN_TOKENS), default=1)
 
 
 def splits_of(job: Job, fleet: Clusters, held: float = 0.0) -> Splits:
@@ -143,7 +143,7 @@ def _ways(
     divides it, or whole machines that divide the cluster.
     """
     n, g = np.arange(machines + 1)[None, :, None], np.arange(gpus + 1)[None, None, :]
-    tensor = np.maximum(np.where(_SHARED, np.minimum(g, MOST_TENSOR), 1) + 0 * n, 1)
+    tensor = np.maximum(np.where(_SHARED, np.minimum(g, MAX_TENSOR), 1) + 0 * n, 1)
     stages = np.maximum(np.where(_STAGES > 0, _STAGES, n) + 0 * g, 1)
     replica, size = tensor * stages * _CONTEXT, np.maximum(g, 1)
     inside = (replica <= g) & (g % replica == 0)
@@ -154,7 +154,7 @@ def _ways(
     good &= (
         np.isin(tensor, DEGREES)
         & (hidden % tensor == 0)
-        & (np.ceil(layers / stages) * stages <= MOST_UNEVEN * layers)
+        & (np.ceil(layers / stages) * stages <= MAX_UNEVEN * layers)
     )
     good &= np.where(_STAGES > 0, _distinct(g), (tensor == g) & ~np.isin(n, STAGES))
     good &= ~_SHARDED | (n * g > tensor)  # else nobody is left to divide them with

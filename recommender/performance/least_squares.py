@@ -12,7 +12,7 @@ HUBER = 2.0  # residuals beyond so many sd count linearly: a run that was distur
 ROUNDS = 60  # of Levenberg-Marquardt from one start; a dozen are usual
 STEP = 1e-6  # of a finite difference, in prior sd of at most 1
 CONVERGED = 1e-5  # fall of the objective that ends the rounds
-MOST_DAMPING = 1e9
+MAX_DAMPING = 1e9
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ def solve(
         slope = _jacobian(model, theta, missed + target, prior)
         pull, curve = _normal(theta, missed, slope, noise, prior, huber)
         moved = False
-        while not moved and damping < MOST_DAMPING:
+        while not moved and damping < MAX_DAMPING:
             step = np.linalg.solve(curve + damping * np.diag(np.diag(curve)), -pull)
             tried = np.clip(theta + step, prior.least, prior.most)
             then = model(tried) - target

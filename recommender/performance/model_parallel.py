@@ -28,9 +28,9 @@ from recommender.catalogs.frozen import dataclass
 from recommender.job.job import Job, Sharding
 from recommender.performance.clusters import Clusters, Steps
 from recommender.performance.cuts import (
-    LEAST_TOKENS,
-    MOST_TENSOR,
-    MOST_UNEVEN,
+    MAX_TENSOR,
+    MAX_UNEVEN,
+    MIN_TOKENS,
     Splits,
     most_context,
     splits_of,
@@ -245,7 +245,7 @@ def chunks_of(job: Job, stages: Floats, counts: Sequence[float]) -> Floats:
     found = np.ones_like(stages)
     for chunks in counts if job.stack == "tuned" else ():
         longest = np.ceil(job.layers / (stages * chunks)) * stages * chunks
-        alike = (longest <= MOST_UNEVEN * job.layers) & (stages > 1)
+        alike = (longest <= MAX_UNEVEN * job.layers) & (stages > 1)
         found = np.where(alike, chunks, found)
     return found
 
@@ -594,7 +594,7 @@ class ModelParallel(Strategy):
         if not splittable(job):
             return f"{job.sharding} parallelism needs a transformer of known width and layers"
         if job.sharding == "context" and most_context(job) == 1:
-            shared = f"shared from {2 * LEAST_TOKENS:,} tokens on"
+            shared = f"shared from {2 * MIN_TOKENS:,} tokens on"
             return f"sequences of {job.tokens_per_sample:,} tokens are too short: {shared}"
         return (
             f"no {job.sharding} parallelism of 2, 4 or 8 divides {int(one.gpus[0])} GPUs on "
@@ -606,7 +606,7 @@ class ModelParallel(Strategy):
 
         p stages take at least p turns, and lose a p-th in each.
         """
-        shared = float(lost_share(job, np.array([MOST_TENSOR]))[0])
+        shared = float(lost_share(job, np.array([MAX_TENSOR]))[0])
         return prior.batch_penalty * shared / most_context(job)
 
     def least_inside_bytes(self, job: Job, needs: Bytes) -> float:

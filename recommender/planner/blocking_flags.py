@@ -6,11 +6,11 @@ from dataclasses import replace
 import numpy as np
 
 from recommender.inputs.units import format_gpu
-from recommender.performance.cuts import LEAST_TOKENS, most_context
+from recommender.performance.cuts import MIN_TOKENS, most_context
 from recommender.plan.limits import Choice, Limits
 from recommender.planner.problem import Problem
 
-MOST_MACHINES = 128  # looked at for a job that does not fit
+MAX_MACHINES = 128  # looked at for a job that does not fit
 # What a user may have narrowed: the flag, and the field of `Choice` behind it.
 NARROWED = (
     ("--gpu", "gpus"), ("--instance", "instances"), ("--provider", "providers"),
@@ -58,7 +58,7 @@ def _sharding(problem: Problem) -> str:
         return ""
     why = "needs a transformer, whose layers it splits" if not job.layers else "does not fit"
     if job.layers and job.sharding == "context" and most_context(job) == 1:
-        why = f"shares sequences of {2 * LEAST_TOKENS:,} tokens and more"
+        why = f"shares sequences of {2 * MIN_TOKENS:,} tokens and more"
     return f"--sharding {job.sharding} {why}; with --sharding auto some machines can"
 
 
@@ -71,8 +71,8 @@ def _precision(problem: Problem) -> str:
 
 def _machines(problem: Problem) -> str:
     limits, most = problem.limits, problem.limits.max_machines
-    while most < MOST_MACHINES:
-        most = min(2 * most, MOST_MACHINES)
+    while most < MAX_MACHINES:
+        most = min(2 * most, MAX_MACHINES)
         if fits(problem.under(replace(limits, max_machines=most))):
             return f"--max-machines {limits.max_machines} is too few; {most} are enough"
     return ""

@@ -24,7 +24,7 @@ from recommender.planner.search import PlanSearch
 from recommender.planner.single_type_search import BASELINE
 
 Figure = Literal["price", "speed"]
-MOST = 16.0  # a machine so many times as cheap or as fast is not looked for
+MAX_FACTOR = 16.0  # a machine so many times as cheap or as fast is not looked for
 STEPS = 10  # halvings of ln(factor): 16 to within 0.3 %
 BUILT = 8  # plans of the least goals whose printed figures are compared
 BRACKET = 0.02  # everything is planned again with factors so much above and below
@@ -43,11 +43,11 @@ class MachineChange:
     goal_value: float  # of the best plan on other machines
 
     def break_even(self, figure: Figure, plan: Plan) -> BreakEven | None:
-        """The smallest sufficient change of a figure; None if even `MOST` is not enough."""
+        """The smallest sufficient change of a figure; None if even `MAX_FACTOR` is not enough."""
         change = self._changed[figure]
-        if not self._reaches(change, MOST):
+        if not self._reaches(change, MAX_FACTOR):
             return None
-        low, high = 0.0, float(np.log(MOST))
+        low, high = 0.0, float(np.log(MAX_FACTOR))
         for _ in range(STEPS):
             middle = 0.5 * (low + high)
             low, high = (low, middle) if self._reaches(change, np.exp(middle)) else (middle, high)

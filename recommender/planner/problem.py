@@ -27,7 +27,7 @@ from recommender.risk.run_statistics import OutcomeCache
 
 SEARCHED = 256  # paths that plans are compared on
 PRINTED = 2048  # paths behind every printed figure
-FOLLOWED_MOST = 1000  # plans remembered on these paths: 33 kB each
+MAX_FOLLOWED = 1000  # plans remembered on these paths: 33 kB each
 PATHS_OF = {
     "auto": (NONE, OBJECT_STORE, ANCHOR, MEMORY_TIER),
     "none": (NONE,),
@@ -191,7 +191,7 @@ def planning_problem(
 
 def _caches(seed: int) -> tuple[OutcomeCache, OutcomeCache]:
     """Nothing simulated so far, on the paths of a search and on those printed."""
-    return OutcomeCache(SEARCHED, seed), OutcomeCache(PRINTED, seed, FOLLOWED_MOST)
+    return OutcomeCache(SEARCHED, seed), OutcomeCache(PRINTED, seed, MAX_FOLLOWED)
 
 
 def _refuse_used_up(limits: Limits, progress: Progress) -> None:

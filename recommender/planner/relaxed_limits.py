@@ -30,7 +30,7 @@ WIDENING = 1.15  # and is widened by this factor while no plan keeps it
 MAX_WIDENINGS = 6  # times at most
 NARROWER, CLOSE, CHECKED = 3.0, 1.08, 3  # then tightened to a third at most, so much at a time
 EITHER: tuple[Only, ...] = ("any", "on_demand")
-LEAST_SURE, SURE_STEP = 50, 5  # per cent: the chances tried where a surer one leaves no plan
+MIN_SURE, SURE_STEP = 50, 5  # per cent: the chances tried where a surer one leaves no plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ def _narrowed_again(
 def _lower_confidence(limits: Limits, search: PlanSearch) -> Relaxed | None:
     """A plan that keeps all limits with a lower chance, as high as one can be."""
     sure, wider, best = limits.confidence, limits, None
-    chances = [c / 100 for c in range(LEAST_SURE, 100, SURE_STEP) if c / 100 < sure]
+    chances = [c / 100 for c in range(MIN_SURE, 100, SURE_STEP) if c / 100 < sure]
     low, high = 0, len(chances)  # nothing is known of the chances from low on, nor below high
     while low < high:
         middle = (low + high) // 2 if best else low

@@ -25,7 +25,7 @@ from recommender.planner.problem import Problem
 from recommender.planner.ranking import KNEE
 
 RANKED_FIRST = 12  # clusters ranked first by the master program: simulated before the exact search
-RANKED_FIRST_MOST = 40  # if none of them keeps the limits
+MAX_RANKED_FIRST = 40  # if none of them keeps the limits
 # If the answer itself took more plans than this, searches under other limits simulate fewer.
 MAX_PLANS_UNCAPPED = 600
 CAPPED_PLANS = 200
@@ -253,7 +253,7 @@ class SingleTypeSearch:
         first = clusters_by_estimate(space, step_s, masks, surest)
         best, next_best = (
             list(chain(*some))
-            for some in (first[:RANKED_FIRST], first[RANKED_FIRST:RANKED_FIRST_MOST])
+            for some in (first[:RANKED_FIRST], first[RANKED_FIRST:MAX_RANKED_FIRST])
         )
         state.max_plans += SHORT.plans
         simulate_ranked(space, best, state)
@@ -270,7 +270,7 @@ class SingleTypeSearch:
         """
         allowed = [c for c in program.first if masks[c.site][list(c.entries)].all()]
         simulate_ranked(space, allowed[:RANKED_FIRST], state)
-        done = RANKED_FIRST if state.incumbents else RANKED_FIRST_MOST
+        done = RANKED_FIRST if state.incumbents else MAX_RANKED_FIRST
         simulate_ranked(space, allowed[RANKED_FIRST:done], state)
         judged = allowed[:done]
         if not state.incumbents:

@@ -27,7 +27,7 @@ from recommender.risk.run_statistics import quantiles, trimmed_mean
 PATHS = 512
 Z_90 = 1.645  # standard deviations on either side of nine tenths of a normal law
 REACH, FACTORS = 3.0, 9  # factors tried from 1/3 to 3; an odd number, so that 1 is one of them
-LEAST = 1e-3  # a swing of the cost and the time below this is none
+MIN_SWING = 1e-3  # a swing of the cost and the time below this is none
 
 Change = Callable[[PathInputs, Floats], PathInputs]  # path inputs under a factor each
 
@@ -50,7 +50,7 @@ def swings(problem: Problem, table: Sequence[Evaluated], lead: int) -> tuple[Swi
         return ()
     base = _tried(problem, table, np.ones(1), lambda inputs, _: inputs)
     found = [_swing(problem, table, base, lead, figure) for figure in _figures(table[lead - 1])]
-    kept = [swing for swing in found if width(swing) > LEAST or swing.break_evens]
+    kept = [swing for swing in found if width(swing) > MIN_SWING or swing.break_evens]
     return tuple(sorted(kept, key=lambda swing: -width(swing)))
 
 

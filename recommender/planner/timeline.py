@@ -20,7 +20,7 @@ from recommender.risk.path_inputs import PathInputs
 from recommender.risk.spot_capacity import Runs
 
 LUCK = (("lucky", 0.05), ("typical", 0.5), ("unlucky", 0.95))
-MOST_SEGMENTS = 400  # of one run; what follows is told as one stretch
+MAX_SEGMENTS = 400  # of one run; what follows is told as one stretch
 _SHORTEST_S = 1e-3
 
 Stretch = tuple[Doing, float, float]  # what, from and to; seconds from the start of the cluster
@@ -140,7 +140,7 @@ class _Path:
 
 def _shortened(segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
     """The first stretches; what follows as one, since no screen shows more."""
-    if len(segments) <= MOST_SEGMENTS:
+    if len(segments) <= MAX_SEGMENTS:
         return segments
-    kept = segments[: MOST_SEGMENTS - 1]
+    kept = segments[: MAX_SEGMENTS - 1]
     return (*kept, Segment("further cycles", kept[-1].end_s, segments[-1].end_s))

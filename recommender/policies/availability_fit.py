@@ -27,7 +27,7 @@ ZONE_SD = 1.5  # of ln(outage rate) between zones of a class
 # Three-point Gauss-Hermite rule: zones of a class in place of their normal law.
 POINTS = np.sqrt(3.0) * np.array([-1.0, 0.0, 1.0])
 WEIGHTS = np.array([1.0, 4.0, 1.0]) / 6.0
-_MOST_SHARE = 0.95  # of ticks in a bucket that end in an exit
+_MAX_SHARE = 0.95  # of ticks in a bucket that end in an exit
 _SMOOTH_EXITS, _SMOOTH_H = 0.5, 2.0  # of a class: no bucket is without an exit
 
 
@@ -61,7 +61,7 @@ def counts(series: Bools, tick_s: float, edges_h: tuple[float, ...] = EDGES_H) -
     size = 2 * (len(edges_h) + 1)
     exits = np.bincount(cell[series[1:] != series[:-1]], minlength=size)
     ticks = np.bincount(cell, minlength=size)
-    share = np.minimum(exits / np.maximum(ticks, 1), _MOST_SHARE)
+    share = np.minimum(exits / np.maximum(ticks, 1), _MAX_SHARE)
     per_tick = np.where(share > 0.0, share / -np.log1p(-np.maximum(share, 1e-12)), 1.0)
     hours: Floats = np.asarray(ticks * per_tick * (tick_s / 3600.0), dtype=np.float64)
     return Counts(exits.astype(np.float64).reshape(2, -1), hours.reshape(2, -1))

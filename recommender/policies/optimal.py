@@ -51,10 +51,10 @@ from recommender.policies.state import (
 
 GRACE = 0.25  # how much later than the deadline a run that may be late must end, as a share
 # Chosen on first halves of the traces only (fitted on one quarter, judged on another).
-MOST_ZONES = 5  # that the programme sees at once
-MOST_UPS = 3  # lumps of runs per zone
+MAX_ZONES = 5  # that the programme sees at once
+MAX_UPS = 3  # lumps of runs per zone
 GRID_S = 600.0  # of the table, where the ticks of the record are finer
-MOST_CELLS = 40_000_000  # of the table: 160 MB
+MAX_CELLS = 40_000_000  # of the table: 160 MB
 
 
 @dataclass(frozen=True)
@@ -193,7 +193,7 @@ def chosen(zones: RecordedZones, share_up: Sequence[float]) -> list[int]:
     """The zones that the programme sees: cheapest per hour, with on-demand in outages."""
     up = np.array(share_up)
     hour = up * zones.spot_usd_per_hour + (1.0 - up) * zones.on_demand_usd_per_hour.min()
-    return sorted(int(zone) for zone in np.argsort(hour, kind="stable")[:MOST_ZONES])
+    return sorted(int(zone) for zone in np.argsort(hour, kind="stable")[:MAX_ZONES])
 
 
 def _aggregated(
@@ -205,10 +205,10 @@ def _aggregated(
 ) -> list[AggregatedStates]:
     """States for each zone: two, and one more at a time for the cheapest while there is room."""
     ticks, spare = size(task, grid_s)
-    room = MOST_CELLS / ((ticks + 1) * (spare + 1) * (len(kept) + 2))
+    room = MAX_CELLS / ((ticks + 1) * (spare + 1) * (len(kept) + 2))
     ups = np.ones(len(kept), dtype=np.int64)
     cheapest = np.argsort(zones.spot_usd_per_hour[list(kept)], kind="stable")
-    for most in range(2, MOST_UPS + 1):
+    for most in range(2, MAX_UPS + 1):
         for zone in cheapest:
             more = np.where(np.arange(len(kept)) == zone, most, ups)
             ups = more if np.prod(more + 1) <= room else ups

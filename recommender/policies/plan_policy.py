@@ -36,7 +36,7 @@ from recommender.risk.path_inputs import PathInputs
 from recommender.risk.random_numbers import MAX_LISTED_ZONES
 
 TICKS = 360  # of a table, from the start to the deadline
-LEAST_TICK_S = 120.0
+MIN_TICK_S = 120.0
 NAMES = ("wait", "spot", "on-demand")
 STEPS = 24  # of time left, and of work left
 _RUNNING = ("none", "spot", "on-demand")
@@ -103,7 +103,7 @@ def problem_of(j: PathInputs, deadline_s: float | None) -> PolicyProblem:
         task=task,
         prices=ModePrices(always + float(j.spot_usd_per_hour[0]), always + on_demand, always),
         law=_law(j),
-        tick_s=max(task.deadline_s / TICKS, LEAST_TICK_S),
+        tick_s=max(task.deadline_s / TICKS, MIN_TICK_S),
         fixed_usd=float(j.fixed_usd[0]),
     )
 

@@ -42,7 +42,7 @@ from recommender.policies.state import (
 DONE_S = 1e-3  # work left that counts as none
 _PATIENCE = 1.5  # deadlines after which a run that waits past the end of the series is given up
 _BATCH_CELLS = 1 << 15  # windows × levels per batch: three modes of them stay in the cache
-_MOST_LEVELS = 200_000
+_MAX_LEVELS = 200_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,7 +245,7 @@ def _levels(tick_s: float, task: Task, ticks: int) -> tuple[int, int, int]:
     tick, changeover = round(tick_s * scale), round(task.changeover_s * scale)
     unit = gcd(tick, changeover)
     most = (ticks * tick - round(task.work_s * scale)) // unit
-    if most > _MOST_LEVELS:
+    if most > _MAX_LEVELS:
         raise UsageError(
             f"tick {tick_s} s and changeover {task.changeover_s} s have no common divisor that "
             "is coarse enough for the exact optimum; round them to whole seconds"

@@ -16,7 +16,7 @@ from recommender.report.limit_words import limits_in_words, why_not
 FIGURES = "Mean cost and median time; below them the range of 9 in 10 runs"
 _TIME_ORDER = "; in the order of mean time"
 MAX_OPEN = 0.75  # a bound that leaves so much open says nothing
-_MOST_TOP = 1000  # plans that may be asked for
+_MAX_TOP = 1000  # plans that may be asked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +145,7 @@ def _lower_bound(answer: Answer) -> list[str]:
 def _more(answer: Answer) -> list[str]:
     if not answer.more_plans:
         return []
-    top = min(len(answer.plans) + answer.more_plans, _MOST_TOP)
+    top = min(len(answer.plans) + answer.more_plans, _MAX_TOP)
     return [f"up to {fmt.plural(answer.more_plans, 'more plan')}: --top {top}"]
 
 

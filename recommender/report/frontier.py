@@ -23,7 +23,7 @@ from recommender.report.limit_words import limits_in_words
 
 _ROWS = 14  # of the plot, axes apart
 _LABEL = 8  # columns left of it
-_LEAST_COLUMNS, _MOST_COLUMNS = 20, 100
+_MIN_COLUMNS, _MAX_COLUMNS = 20, 100
 
 
 def frontier_page(found: Frontier, answer: Answer, request: PlanRequest) -> Page:
@@ -156,7 +156,7 @@ def plot(
     """Cost against time in characters: the frontier, other plans, and the limits."""
     if len(followed) < 2:
         return []
-    columns = min(max(width - _LABEL - 1, _LEAST_COLUMNS), _MOST_COLUMNS)
+    columns = min(max(width - _LABEL - 1, _MIN_COLUMNS), _MAX_COLUMNS)
     x = _axis([p.time.p50 for p in followed], request.limits.deadline_s, columns)
     y = _axis([p.cost.mean for p in followed], request.limits.budget_usd, _ROWS)
     grid = [[" "] * columns for _ in range(_ROWS)]

@@ -23,7 +23,7 @@ _BARS = "▁▂▃▄▅▆▇█"
 FIT_SCHEMA = "recommend.trace-fit/v1"
 COLUMNS = ("part", "of", "figure", "value", "low", "high", "unit")
 _FEW_WEEKS_H = 3 * 7 * 24.0  # below it a law predicted worse than its class (docs/traces.md)
-_MOST_PRICES = 6  # series whose prices are printed
+_MAX_PRICES = 6  # series whose prices are printed
 
 
 def sparkline(shares: Sequence[float]) -> str:
@@ -188,9 +188,9 @@ def _rows(found: TraceFit) -> Iterator[_Row]:
         yield _row("series differ by", z.sd, f"sd of the share up; {note}", fmt.percent)
     yield from _hour_rows(found.hours)
     priced = [series for series in found.series if series.prices is not None]
-    yield from (row for series in priced[:_MOST_PRICES] for row in _price_rows(series))
-    if len(priced) > _MOST_PRICES:
-        yield f"prices of {len(priced) - _MOST_PRICES} more series", "", "", "-o csv"
+    yield from (row for series in priced[:_MAX_PRICES] for row in _price_rows(series))
+    if len(priced) > _MAX_PRICES:
+        yield f"prices of {len(priced) - _MAX_PRICES} more series", "", "", "-o csv"
     if found.law is not None:
         yield from _market_rows(found.law)
 

@@ -50,7 +50,7 @@ from recommender.risk.spot_capacity import (
 )
 
 _CELLS = 1 << 17  # paths × cycles × plans per batch: stays in the second-level cache
-_MOST_CYCLES = 512
+_MAX_CYCLES = 512
 
 
 def simulate_paths(
@@ -158,7 +158,7 @@ def cycles_needed(plans: PathInputs, deadline_s: float | None) -> Ints:
     if deadline_s is not None:
         with_fallback = plans.fallback_speed > 0
         runs = np.where(with_fallback, np.minimum(runs, deadline_s / plans.run_mean_s), runs)
-    wanted = np.clip(2.0 * runs + 10.0, 8, _MOST_CYCLES)
+    wanted = np.clip(2.0 * runs + 10.0, 8, _MAX_CYCLES)
     step = np.where(wanted <= 64, 8, 64)
     return (np.ceil(wanted / step) * step).astype(np.int64)
 

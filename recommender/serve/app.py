@@ -27,7 +27,7 @@ from recommender.serve.planning import Busy, Planning
 from recommender.serve.question import OfferFilter, filter_of, question_of, question_of_form
 from recommender.serve.workers import Workers
 
-MOST_BODY_BYTES = 65_536
+MAX_BODY_BYTES = 65_536
 BODY_S = 10.0  # for a body to arrive
 LOCAL = ("127.0.0.1", "localhost", "[::1]")  # names that a browser on this machine may use
 JSON, HTML = "application/json", "text/html; charset=utf-8"
@@ -38,7 +38,7 @@ HEADERS = {
     "Cache-Control": "no-store",
 }
 
-MOST_LISTINGS = 32  # answers about offers that are kept, of 1.4 MB at most
+MAX_LISTINGS = 32  # answers about offers that are kept, of 1.4 MB at most
 PAGES = ("/", "/report", "/catalog")  # for people: what is wrong is told there as a page
 
 log = logging.getLogger(__name__)
@@ -145,7 +145,7 @@ class Server:
     def _listing(self, make: Listing, kind: str, top: int) -> Handler:
         """A handler that lists offers, off the event loop, and keeps what was asked lately."""
 
-        @lru_cache(MOST_LISTINGS)
+        @lru_cache(MAX_LISTINGS)
         def kept(_: str, asked: OfferFilter) -> bytes:
             return make(self.workers.catalog, asked)
 
@@ -228,8 +228,8 @@ async def _body(request: Any) -> Any:
         async with timeout(BODY_S):
             async for part in request.stream():
                 content += part
-                if len(content) > MOST_BODY_BYTES:
-                    raise Refused(413, "USAGE", f"the body is larger than {MOST_BODY_BYTES} bytes")
+                if len(content) > MAX_BODY_BYTES:
+                    raise Refused(413, "USAGE", f"the body is larger than {MAX_BODY_BYTES} bytes")
     except TimeoutError:
         raise Refused(408, "USAGE", f"the body did not arrive within {BODY_S:g} s") from None
     try:

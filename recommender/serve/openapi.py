@@ -9,8 +9,8 @@ from recommender.plan.version import __version__
 from recommender.report.json_output import FRONTIER_SCHEMA, PLAN_SCHEMA
 from recommender.report.json_schema import schema_text
 from recommender.serve.question import (
-    MOST_MACHINES,
-    MOST_NAMES,
+    MAX_MACHINES,
+    MAX_NAMES,
     NAME,
     NAMES,
     NUMBERS,
@@ -59,10 +59,10 @@ def question() -> Schema:
         name: {"type": ["number", "null"], "minimum": least, "maximum": most}
         for name, (least, most) in NUMBERS.items()
     }
-    machines = {"type": "integer", "minimum": 1, "maximum": MOST_MACHINES}
+    machines = {"type": "integer", "minimum": 1, "maximum": MAX_MACHINES}
     names = {
         "type": "array",
-        "maxItems": MOST_NAMES,
+        "maxItems": MAX_NAMES,
         "items": {"type": "string", "pattern": f"^{NAME.pattern}$"},
     }
     providers = {**names, "items": {"enum": list(PROVIDERS)}}

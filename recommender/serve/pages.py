@@ -8,7 +8,7 @@ from recommender.inputs.units import PROVIDERS
 from recommender.report import catalog as catalog_view
 from recommender.report.html.elements import Element, Sheet, element, written
 from recommender.report.html.page import content_policy, style_text
-from recommender.serve.question import MOST_CHARACTERS, OfferFilter
+from recommender.serve.question import MAX_CHARACTERS, OfferFilter
 from recommender.text import shown
 
 FIELDS = (
@@ -114,7 +114,7 @@ def _form(action: str, word: str, *fields: Element) -> Element:
 def _text(name: str, title: str, hint: str, value: str = "") -> Element:
     field = element(
         "input", type="text", name=name, id=name, placeholder=hint, value=shown(value),
-        autocomplete="off", maxlength=f"{MOST_CHARACTERS}",
+        autocomplete="off", maxlength=f"{MAX_CHARACTERS}",
     )  # fmt: skip
     return element("div", element("label", title, for_=name), field)
 

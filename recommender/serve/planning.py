@@ -19,8 +19,8 @@ from recommender.serve.question import Kind, Question
 # The catalog; the day, since answers tell the age of prices in days.
 Key = tuple[Kind, Question, str, date]
 
-MOST_WAITING = 64  # questions, those that are planned among them
-MOST_KEPT_BYTES = 64 * 2**20
+MAX_WAITING = 64  # questions, those that are planned among them
+MAX_KEPT_BYTES = 64 * 2**20
 
 
 class Asked(Protocol):
@@ -53,8 +53,8 @@ class Planning:
     """The questions that are being planned, and what was answered lately."""
 
     workers: Asked
-    most_waiting: int = MOST_WAITING
-    most_bytes: int = MOST_KEPT_BYTES
+    most_waiting: int = MAX_WAITING
+    most_bytes: int = MAX_KEPT_BYTES
     running: dict[Key, "asyncio.Task[bytes]"] = field(default_factory=dict)
     kept: OrderedDict[Key, bytes] = field(default_factory=OrderedDict)
 

@@ -18,8 +18,8 @@ from recommender.plan.limits import BUDGET, DEADLINE, HOURLY, Choice, Limits
 from recommender.text import shown
 
 Kind = Literal["plan", "frontier", "report"]  # of answer
-MOST_MACHINES = 64
-MOST_NAMES = 20  # regions, types or names to leave out
+MAX_MACHINES = 64
+MAX_NAMES = 20  # regions, types or names to leave out
 NAME = re.compile(r"[A-Za-z0-9.*_+-]{1,64}")
 # Field of `Limits`: least and most.
 NUMBERS = {
@@ -36,7 +36,7 @@ WORDS = {  # field of `Choice`: what it may be
 }
 NAMES = ("regions", "instances", "deny")  # of `Choice`, lists of names
 FILTERS = ("name", "provider", "region", "market", "top")  # of the list of offers
-MOST_CHARACTERS, MOST_OFFERS = 64, 1000
+MAX_CHARACTERS, MAX_OFFERS = 64, 1000
 OBJECTIVES = ("auto", "cost", "time")
 
 
@@ -116,15 +116,15 @@ def filter_of(asked: Iterable[tuple[str, str]], most: int = 20) -> OfferFilter:
     for name, value in asked:
         if name not in FILTERS:
             problems.append(f"unknown filter '{shown(name)}'; known: {', '.join(FILTERS)}")
-        elif name in given or len(value) > MOST_CHARACTERS:
-            problems.append(f"{name}: give it once, with at most {MOST_CHARACTERS} characters")
+        elif name in given or len(value) > MAX_CHARACTERS:
+            problems.append(f"{name}: give it once, with at most {MAX_CHARACTERS} characters")
         given[name] = value
     for name, known in (("provider", tuple(PROVIDERS)), ("market", ("spot", "on_demand"))):
         if name in given:
             _one_of(given[name], name, known, problems)
     top = given.get("top", f"{most}")
     if re.fullmatch("[1-9][0-9]{0,2}|1000", top) is None:
-        problems.append(f"top: write a whole number from 1 to {MOST_OFFERS}")
+        problems.append(f"top: write a whole number from 1 to {MAX_OFFERS}")
     if problems:
         raise UsageError(*problems)
     name, provider, region, market = (given.get(each, "") for each in FILTERS[:-1])
@@ -166,9 +166,9 @@ def _limits(given: Mapping[str, Any], problems: list[str]) -> Limits:
 def _whole(value: Any, name: str, problems: list[str]) -> int:
     """A number of machines."""
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if number and value in range(1, MOST_MACHINES + 1):  # 3.0 is whole in JSON
+    if number and value in range(1, MAX_MACHINES + 1):  # 3.0 is whole in JSON
         return int(value)
-    problems.append(f"{name}: write a whole number from 1 to {MOST_MACHINES}")
+    problems.append(f"{name}: write a whole number from 1 to {MAX_MACHINES}")
     return 1
 
 
@@ -195,8 +195,8 @@ def _choice(given: Mapping[str, Any], problems: list[str]) -> Choice:
 
 def _list(value: Any, name: str, problems: list[str]) -> tuple[str, ...]:
     """Distinct names in the order given."""
-    if not isinstance(value, list) or len(value) > MOST_NAMES:
-        problems.append(f"{name}: write a list of at most {MOST_NAMES} names")
+    if not isinstance(value, list) or len(value) > MAX_NAMES:
+        problems.append(f"{name}: write a list of at most {MAX_NAMES} names")
         return ()
     wrong = [each for each in value if not (isinstance(each, str) and NAME.fullmatch(each))]
     problems.extend(f"{name}: '{shown(each)}' is no name" for each in wrong)

@@ -18,7 +18,7 @@ import numpy as np
 from recommender.catalogs.frozen import dataclass
 from recommender.risk.path_inputs import PathInputs
 
-LEAST_RUN_S = 1.0
+MIN_RUN_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ def deflated(p: PathInputs, market: Deflatable, machines: int, co_pressure: floa
     alone = 1.0 + (machines - 1) * (1.0 - co_pressure)
     phi = min(max(market.pressure, 1e-9), 1.0 - 1e-9)
     whole = (1.0 - phi) ** alone
-    run_s = max(market.episode_s * (1.0 - phi) / phi / alone, LEAST_RUN_S)
+    run_s = max(market.episode_s * (1.0 - phi) / phi / alone, MIN_RUN_S)
     price = market.usd_per_hour
     hourly = p.spot_usd_per_hour if price is None else p.spot_usd_per_hour * 0.0 + machines * price
     zero = np.zeros(1)

@@ -12,7 +12,7 @@ from recommender.traces.intervals import cut, lives
 from recommender.traces.law_fit import fit_laws, pool_intervals
 from recommender.traces.market_law import gang_co_interruption, law_of
 from recommender.traces.statistics import (
-    LEAST_BLOCKS,
+    MIN_BLOCKS,
     WatchedMarket,
     groups_of,
     integral,
@@ -120,7 +120,7 @@ def _zones(market: WatchedMarket) -> ZoneSpread | None:
     return ZoneSpread(
         lowest=names[int(found.argmin())],
         highest=names[int(found.argmax())],
-        sd=limits_of(sd, drawn, days) if days >= LEAST_BLOCKS else Value(sd),
+        sd=limits_of(sd, drawn, days) if days >= MIN_BLOCKS else Value(sd),
         low=float(found.min()),
         high=float(found.max()),
     )

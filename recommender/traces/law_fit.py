@@ -25,7 +25,7 @@ Slopes = tuple[Floats, Floats, Floats]  # ln f or ln S, and its first two deriva
 Z95 = 1.959963985
 _STEPS = 200
 _TOLERANCE = 1e-10
-LEAST_SEEN = 3  # intervals of different length without which a shape is not fitted
+MIN_SEEN = 3  # intervals of different length without which a shape is not fitted
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ def fit_laws(what: str, intervals: ObservedIntervals) -> tuple[LawFit, ...]:
     if not intervals.over.any():
         return ()
     found = [_exponential(what, intervals)]
-    if len(np.unique(intervals.hours[intervals.over])) >= LEAST_SEEN:
+    if len(np.unique(intervals.hours[intervals.over])) >= MIN_SEEN:
         for family in ("lognormal", "weibull"):
             found.append(_law(what, family, intervals, most_likely(family, intervals)))
     least = min(law.aic for law in found)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 ANYWHERE = "*"
 _INSTEAD = "write PROVIDER:PLACE:MACHINE such as gcp:us-central1-a:a3-highgpu-8g or aws:*:H100:8"
 _AWS_ZONE_NAME = re.compile(r"[a-z]{2}(?:-[a-z]+)+-\d[a-z]")
-_MOST, _LEAST = 0.9999, 1e-4  # a share seen as 1 or 0 in a trace is neither for ever
+_MAX, _MIN = 0.9999, 1e-4  # a share seen as 1 or 0 in a trace is neither for ever
 SCHEMA = "recommend.spot-laws/v2"
 _OLDER = "recommend.spot-laws/v1"  # slopes per log2(n)
 _INSTEAD_OF_STORE = "correct it, or remove it and fit again with recommend trace fit --store"
@@ -129,7 +129,7 @@ def laws_for(
             run_mean_s=law.run_mean_s.value,
             run_sigma=law.run_sigma.value,
             outage_sigma=law.outage_sigma.value,
-            availability=min(max(law.availability.value, _LEAST), _MOST),
+            availability=min(max(law.availability.value, _MIN), _MAX),
             zone_sd=level_sd(law),
             availability_slope=(
                 None if law.availability_slope is None else law.availability_slope.value

@@ -22,7 +22,7 @@ from recommender.traces.fit_result import MarketLaw, Value
 from recommender.traces.intervals import BLOCK_H, FEW_BLOCKS, cut, states
 from recommender.traces.law_fit import Z95
 from recommender.traces.statistics import (
-    LEAST_BLOCKS,
+    MIN_BLOCKS,
     WatchedMarket,
     co_interruption,
     limits_of,
@@ -37,9 +37,9 @@ RESIDUAL_H = np.array([0.1, 0.3, 1.0, 2.0, 6.0])
 LEVEL_SDS = np.arange(0.0, 4.01, 0.25)
 DAY_H = 24.0
 _LEVELS, _DAYS, _SEED = 100, 12, 7
-_MOST_INTERVALS = 4000
-LEAST_INTERRUPTIONS = 5
-LEAST_OUTAGES = 5
+_MAX_INTERVALS = 4000
+MIN_INTERRUPTIONS = 5
+MIN_OUTAGES = 5
 COARSEST_S = 600.0  # a look every ten minutes tells runs of 20 minutes from longer ones
 _SHAPE_REPLICATES = 200
 
@@ -110,7 +110,7 @@ def _days(level: Floats, run_mean_h: float, run_sigma: float, outage_sigma: floa
     outage = run_mean_h * (1.0 - a) / a
     up = uniforms(_SEED, 8000, len(a)) < a
     now, total = np.zeros(len(a)), np.zeros(len(a))
-    for number in range(_MOST_INTERVALS):
+    for number in range(_MAX_INTERVALS):
         uniform = uniforms(_SEED, 8100 + number, len(a))
         runs = run_mean_h * RUN_FAMILY.lengths(RUN_FAMILY.scores(uniform), run_sigma)
         outages = outage * OUTAGE_FAMILY.lengths(OUTAGE_FAMILY.scores(uniform), outage_sigma)
@@ -143,12 +143,12 @@ def law_of(market: WatchedMarket) -> tuple[MarketLaw | None, str]:
     up = market.days([c.up_h for c in market.cells])
     ends = market.days([c.ends for c in market.cells])
     stopped = int(ends[:, 0].sum())
-    if stopped < LEAST_INTERRUPTIONS:
+    if stopped < MIN_INTERRUPTIONS:
         seen = f"{stopped} interruption{'' if stopped == 1 else 's'} seen"
-        return None, f"{seen}; a law needs {LEAST_INTERRUPTIONS}"
+        return None, f"{seen}; a law needs {MIN_INTERRUPTIONS}"
     outages = _outages(market.traces)
-    if len(outages) < LEAST_OUTAGES:
-        return None, f"{len(outages)} whole outages seen; a law needs {LEAST_OUTAGES}"
+    if len(outages) < MIN_OUTAGES:
+        return None, f"{len(outages)} whole outages seen; a law needs {MIN_OUTAGES}"
     run_h = market.limited(ratio, np.stack([up[:, 0], ends[:, 0]], axis=1))
     runs = np.concatenate([_seen_runs(trace) for trace in market.traces])
     run_sigma = _shape(RUN_FAMILY, runs, run_h.value, 7500)
@@ -206,7 +206,7 @@ def _outages(traces: tuple[Trace, ...]) -> Floats:
     for trace in traces:
         outages = cut(trace, 1).outages
         whole = outages.hours[outages.over]
-        if len(whole) >= LEAST_OUTAGES:
+        if len(whole) >= MIN_OUTAGES:
             found.append(whole / whole.mean())
     return np.concatenate(found) if found else np.empty(0)
 
@@ -242,7 +242,7 @@ def _typical(market: WatchedMarket, up: Floats, hours: Floats, level_sd: float) 
     """Availability of the typical (median) level, of which the mean is what was seen."""
     mean = float(up.sum() / hours.sum())
     value = float(logistic(np.array(location_of_mean(mean, level_sd))))
-    if len(up) < LEAST_BLOCKS:
+    if len(up) < MIN_BLOCKS:
         return Value(value)
     drawn = (market.drawn @ up) / (market.drawn @ hours)
     return limits_of(value, logistic(_locations(drawn, level_sd)), len(up))
@@ -253,7 +253,7 @@ def _slope(market: WatchedMarket, up: Floats, hours: Floats, level_sd: float) ->
     if len(market.sizes) < 2:
         return None
     value = slope(_locations(up.sum(axis=0) / hours.sum(), level_sd), market.sizes)
-    if len(up) < LEAST_BLOCKS:
+    if len(up) < MIN_BLOCKS:
         return Value(value)
     shares = (market.drawn @ up) / (market.drawn @ hours)[:, None]
     places = _locations(shares, level_sd)

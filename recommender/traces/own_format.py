@@ -53,9 +53,9 @@ COLUMNS = ("series", "t_s", "event", "value", "node", *OF_SERIES)
 NODE_EVENTS = {"add": ADDED, "remove": TAKEN, "stop": GIVEN_BACK}
 EVENTS = ("machines", "price", *NODE_EVENTS, "end")
 KINDS = ("probe", "hold")
-MOST_ROWS = 2_000_000
-MOST_MACHINES = 100_000
-MOST_SERIES = 10_000
+MAX_ROWS = 2_000_000
+MAX_MACHINES = 100_000
+MAX_SERIES = 10_000
 
 
 @dataclass(slots=True)
@@ -74,13 +74,13 @@ class _Draft:
 
 def parse(text: str, name: str) -> tuple[Trace, ...]:
     """Read the text of a trace file; raise `UsageError` with every mistake found."""
-    rows = parse_csv(text, name, REQUIRED, OPTIONAL, {}, MOST_ROWS)
+    rows = parse_csv(text, name, REQUIRED, OPTIONAL, {}, MAX_ROWS)
     drafts: dict[str, _Draft] = {}
     problems: list[str] = []
     for row in rows:
         key = row.cells.get("series", "")
-        if key not in drafts and len(drafts) == MOST_SERIES:
-            raise UsageError(f"{name}: more than {MOST_SERIES:,} series; is it the right file?")
+        if key not in drafts and len(drafts) == MAX_SERIES:
+            raise UsageError(f"{name}: more than {MAX_SERIES:,} series; is it the right file?")
         draft = drafts.setdefault(key, _Draft(row.place))
         problems += _take(draft, row)
         refuse_many(problems)
@@ -136,7 +136,7 @@ def _level(draft: _Draft, row: CsvRow, event: str, t_s: float) -> list[str]:
             return [f"{row.where('value')} '{shown(word)}' is not a price in USD per hour"]
         draft.prices.append((t_s, value))
         return []
-    if value is None or value != int(value) or not 0 <= value <= MOST_MACHINES:
+    if value is None or value != int(value) or not 0 <= value <= MAX_MACHINES:
         return [f"{row.where('value')} '{shown(word)}' is not a number of machines"]
     draft.machines.append((t_s, int(value)))
     return []
@@ -243,7 +243,7 @@ class _Known:
     def _whole(self, column: str) -> int:
         word = self.draft.known.get(column, "")
         value = _number(word) if word else 0.0
-        if value is None or value < 0 or value != int(value) or value > MOST_MACHINES:
+        if value is None or value < 0 or value != int(value) or value > MAX_MACHINES:
             said = f"'{shown(word)}' is not a whole number"
             self.problems.append(f"{self.series}, column {column}: {said}")
             return 0

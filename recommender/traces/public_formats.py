@@ -22,7 +22,7 @@ from recommender.errors import UsageError, first_problems, refuse_all, refuse_ma
 from recommender.inputs.csv_text import refuse_bomb
 from recommender.inputs.units import parse_instant
 from recommender.text import shown
-from recommender.traces.own_format import MOST_MACHINES
+from recommender.traces.own_format import MAX_MACHINES
 from recommender.traces.trace import (
     ADDED,
     GIVEN_BACK,
@@ -113,7 +113,7 @@ def is_number(value: Any) -> bool:
 
 
 def _is_count(value: Any) -> bool:
-    return is_number(value) and 0 <= value <= MOST_MACHINES and value == int(value)
+    return is_number(value) and 0 <= value <= MAX_MACHINES and value == int(value)
 
 
 def _series(tree: dict[str, Any], ticks: Floats, gap_s: float, name: str, path: Path) -> Trace:
@@ -310,7 +310,7 @@ def _round(item: dict[str, Any], where: str) -> _Round:
     found = {}
     for zone, got in zones.items():
         numbers = [got.get(f"instances_{what}") for what in ("created", "requested")]
-        if not all(is_number(n) and 0 <= n <= MOST_MACHINES for n in numbers):
+        if not all(is_number(n) and 0 <= n <= MAX_MACHINES for n in numbers):
             raise UsageError(f"{where}: zone {shown(zone)} has no numbers of machines")
         found[str(zone)] = (int(numbers[0]), int(numbers[1]))
     return moment, found

@@ -46,7 +46,7 @@ FORMATS = {
     "bamboo": bamboo,
     "gcp-operations": gcp_operations,
 }
-MOST_BYTES = 256 * 2**20  # unpacked
+MAX_BYTES = 256 * 2**20  # unpacked
 _GZIP = b"\x1f\x8b"
 _HEAD = 10_000  # characters that a first line may have
 
@@ -166,11 +166,11 @@ def text_of(path: Path) -> str:
         refuse_no_file(path)
         with path.open("rb") as file:  # once: what a pipe has handed over is gone
             packed = file.peek(2)[:2] == _GZIP
-            data = (gzip.GzipFile(fileobj=file) if packed else file).read(MOST_BYTES + 1)
+            data = (gzip.GzipFile(fileobj=file) if packed else file).read(MAX_BYTES + 1)
     except (OSError, EOFError, zlib.error) as error:
         raise UsageError(f"{shown_path(path)}: cannot be read ({shown(error)})") from None
-    if len(data) > MOST_BYTES:
-        limit = f"larger than {MOST_BYTES // 2**20} MiB"
+    if len(data) > MAX_BYTES:
+        limit = f"larger than {MAX_BYTES // 2**20} MiB"
         raise UsageError(f"{shown_path(path)}: {limit}; is it the right file?")
     try:
         return data.decode("utf-8-sig")

@@ -24,7 +24,7 @@ from recommender.traces.trace import HOUR, TAKEN, Trace
 
 Statistic = Callable[[Floats], Floats]  # totals (n, figures) to values (n,)
 
-LEAST_BLOCKS = 5  # without which there are no limits
+MIN_BLOCKS = 5  # without which there are no limits
 _RHOS = np.arange(0.0, 1.0001, 0.005)
 TOGETHER_S = 60.0  # named machines taken less than this apart went together
 _DAY_H = 24.0
@@ -56,7 +56,7 @@ class WatchedMarket:
 def limited(statistic: Statistic, sums: Floats, drawn: Floats) -> Value:
     """A statistic of figures summed over days, and its limits from days that were drawn anew."""
     value = float(statistic(sums.sum(axis=0)[None])[0])
-    if len(sums) < LEAST_BLOCKS:
+    if len(sums) < MIN_BLOCKS:
         return Value(value)
     return limits_of(value, statistic(drawn @ sums), len(sums))
 

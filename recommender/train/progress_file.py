@@ -26,7 +26,7 @@ from recommender.text import shown_path
 
 SCHEMA = "recommend.progress.v1"
 FILE = "progress.json"
-_MOST_BYTES = 1_000_000  # one has 300
+_MAX_BYTES = 1_000_000  # one has 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ def read_progress(path: Path) -> TrainingProgress:
         UsageError: it is missing, or no progress file.
     """
     try:
-        return _progress(parse_json(read_at_most(path, _MOST_BYTES)))
+        return _progress(parse_json(read_at_most(path, _MAX_BYTES)))
     except (OSError, ValueError, OverflowError, TypeError, KeyError) as error:
         raise UsageError(
             f"progress file {shown_path(path)}: {error}: give the progress.json that the "

@@ -44,7 +44,7 @@ from tests.attack.mutations import TOKENS, mutated
 from tests.benchmarks.machines import record
 from tests.catalogs import small
 
-MOST_S, MOST_KIB = 5.0, 2**20
+MAX_S, MAX_KIB = 5.0, 2**20
 SAMPLE, WHOLE = 25, 1_200
 PRINTED = Path(__file__).parents[1] / "golden_answers" / "printed"
 TRAINERS = Path(__file__).parents[1] / "recommender" / "inputs" / "training_configs"
@@ -189,7 +189,7 @@ def tried(act: Callable[[], object]) -> str:
     except Exception as error:  # what nobody has foreseen
         return f"{type(error).__name__}: {error}"[:200]
     took = time.process_time() - began
-    return f"took {took:.1f} s" if took > MOST_S else ""
+    return f"took {took:.1f} s" if took > MAX_S else ""
 
 
 def attacked(name: str, folder: Path, tries: int) -> list[str]:
@@ -203,7 +203,7 @@ def attacked(name: str, folder: Path, tries: int) -> list[str]:
         if problem := tried(lambda: read(path)):
             bad.append(f"{name} {number}: {problem}")
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return bad + ([f"{name}: {peak} KiB"] if peak > MOST_KIB else [])
+    return bad + ([f"{name}: {peak} KiB"] if peak > MAX_KIB else [])
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -253,7 +253,7 @@ def called(words: list[str], codes: tuple[int, ...] = (0, 2, 3, 4)) -> str:
     if code != 0 and not said:
         return f"{words}: code {code} without a word"
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return f"{words}: {peak} KiB" if peak > MOST_KIB else ""
+    return f"{words}: {peak} KiB" if peak > MAX_KIB else ""
 
 
 @pytest.fixture

@@ -108,7 +108,7 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path, monkeypatch: pyte
     (tmp_path / "b.json").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(BadRecord, match="not a text file"):
         read_record(tmp_path / "b.json")
-    monkeypatch.setattr(record_module, "MOST_BYTES", 2)
+    monkeypatch.setattr(record_module, "MAX_BYTES", 2)
     with pytest.raises(BadRecord, match="larger"):
         read_record(tmp_path / "b.json")
 

@@ -211,7 +211,7 @@ def test_a_poisoned_price_is_refused_even_with_right_checksums(
 
 
 def test_a_zip_bomb_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("recommender.catalogs.archive.MOST_BYTES", 500)
+    monkeypatch.setattr("recommender.catalogs.archive.MAX_BYTES", 500)
     with zipfile.ZipFile(tmp_path / "bomb.zip", "x", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("manifest.json", b"0" * 501)
     with pytest.raises(CatalogError, match="unpacks to more than 500 bytes"):

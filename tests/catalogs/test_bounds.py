@@ -18,7 +18,7 @@ from recommender.benchmarks.errors import BenchError
 from recommender.benchmarks.record import read_record
 from recommender.catalogs import bounds
 from recommender.catalogs.archive import read_files
-from recommender.catalogs.bounds import MOST_LINE, MOST_VALUES, check_json, check_table
+from recommender.catalogs.bounds import MAX_LINE, MAX_VALUES, check_json, check_table
 from recommender.catalogs.errors import CatalogError, RecommendError
 from recommender.catalogs.files import parse_json
 from recommender.catalogs.load import load, load_snapshot
@@ -39,7 +39,7 @@ from tests.catalogs import small
 
 @pytest.mark.parametrize("unit", ["1,", "[],", "{},", '{"a":[1]},'])
 def test_json_of_too_many_values_is_refused(unit: str) -> None:
-    text = "[" + unit * (MOST_VALUES + 1) + "1]"
+    text = "[" + unit * (MAX_VALUES + 1) + "1]"
     for each in (text, text.encode()):
         with pytest.raises(ValueError, match="more than 5,000,000 values"):
             check_json(each)
@@ -48,20 +48,20 @@ def test_json_of_too_many_values_is_refused(unit: str) -> None:
 
 
 def test_long_texts_of_few_values_are_read() -> None:
-    assert parse_json(json.dumps(["x" * MOST_VALUES, 1]))[1] == 1
+    assert parse_json(json.dumps(["x" * MAX_VALUES, 1]))[1] == 1
 
 
 def test_a_line_that_is_no_row_is_refused_wherever_it_stands() -> None:
     row = "a,b\n" * 50_000
-    for text in ("," * (MOST_LINE + 1), row + "," * (MOST_LINE + 1), "x" * (MOST_LINE + 2) + row):
+    for text in ("," * (MAX_LINE + 1), row + "," * (MAX_LINE + 1), "x" * (MAX_LINE + 2) + row):
         with pytest.raises(ValueError, match="line of more than"):
             check_table(text)
     check_table(row)
-    check_table("x" * MOST_LINE + "\n" + "y" * MOST_LINE)
+    check_table("x" * MAX_LINE + "\n" + "y" * MAX_LINE)
 
 
 def test_lines_are_found_as_splitting_finds_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bounds, "MOST_LINE", 5)
+    monkeypatch.setattr(bounds, "MAX_LINE", 5)
     draw = random.Random(1)
     for _ in range(2000):
         text = "".join(draw.choice("ab\n") for _ in range(draw.randrange(40)))
@@ -93,7 +93,7 @@ def test_a_catalog_folder_with_a_file_that_never_ends_is_refused(name: str, tmp_
 
 
 def test_too_many_cells_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bounds, "MOST_CELLS", 100)
+    monkeypatch.setattr(bounds, "MAX_CELLS", 100)
     check_table("a,b\n" * 25)
     with pytest.raises(ValueError, match="more than 100 cells"):
         check_table("a,b\n" * 60)
@@ -263,7 +263,7 @@ def test_an_archive_that_unpacks_to_too_much_is_refused(
     pack = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress}[packed]
     path = tmp_path / f"bomb.tar.{packed}"
     path.write_bytes(pack(tar_of(1_000_000)))
-    monkeypatch.setattr("recommender.catalogs.archive.MOST_BYTES", 500_000)
+    monkeypatch.setattr("recommender.catalogs.archive.MAX_BYTES", 500_000)
     with pytest.raises(CatalogError, match="unpacks to more than 500,000 bytes"):
         read_files(path)
 

@@ -214,6 +214,6 @@ def test_a_manifest_that_names_other_files_is_refused(tmp_path: Path, manifest: 
 def test_an_answer_that_is_too_large_is_refused(
     served: tuple[Path, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("recommender.catalogs.remote.MOST_BYTES", 10)
+    monkeypatch.setattr("recommender.catalogs.remote.MAX_BYTES", 10)
     with pytest.raises(CatalogError, match="more than 10 bytes"):
         load_remote(served[1], tmp_path / "cache")

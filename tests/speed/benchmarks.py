@@ -41,7 +41,7 @@ from recommender.benchmarks.subject import Bench
 
 SIZE, MIB = 1024, 128
 PAIRS = {"gemm": 301, "disk": 201}
-GEMM_WITHIN, DISK_WITHIN, LEAST_R2, STALL_WITHIN = 0.10, 0.15, 0.95, 0.10  # targets
+GEMM_WITHIN, DISK_WITHIN, MIN_R2, STALL_WITHIN = 0.10, 0.15, 0.95, 0.10  # targets
 COMPUTE_S, DELAY_S, PREPARE_S, FETCH_S, WORKERS = 0.040, 0.030, 0.260, 0.120, 2  # planted
 BLOCKS = 11  # stall profiles; their medians count
 DRAWS = 200
@@ -197,7 +197,7 @@ def links(folder: Path) -> tuple[list[Row], dict[str, object]]:
     for name, own in groups.items():
         lines = fit_lines([r.work * 1e9 for r in own], [median(r.seconds) for r in own])
         low, high = _again(own)
-        rows.append(Row(f"R² of {name}", lines[0].r2, low, high, LEAST_R2, 1.0))
+        rows.append(Row(f"R² of {name}", lines[0].r2, low, high, MIN_R2, 1.0))
         facts_of[name] = [
             {"us": 1e6 * x.latency_s, "gb_per_s": x.bytes_per_s / 1e9, "from": x.least_bytes}
             for x in lines

@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 ROWS = {"gcp": 18_000, "azure": 17_500}  # with the 4,800 of AWS some 40,000
 PADDING = 4_000_000  # bytes of other products in the price list file of each region
 PATH = f"import sys; sys.path.append({str(ROOT)!r})\n"  # of `tests`, after the installed package
-MOST_SECONDS, MOST_MB = 20.0, 400.0  # of three providers with 40,000 rows, on two cores
+MAX_SECONDS, MAX_MB = 20.0, 400.0  # of three providers with 40,000 rows, on two cores
 
 SERVE = """
 import sys
@@ -165,7 +165,7 @@ def main() -> None:
         f"newest version read in {last['newest_ms']} ms, the snapshot in {last['snapshot_ms']} ms"
     )
     print(f"catalog status: {last['status_s']} s, processor {last['status_processor_s']} s")
-    print(f"at most {MOST_SECONDS} s and {MOST_MB} MB for three providers with 40,000 rows")
+    print(f"at most {MAX_SECONDS} s and {MAX_MB} MB for three providers with 40,000 rows")
     spent = round(perf_counter() - start, 1)
     print(json.dumps({"date": time.strftime("%Y-%m-%d"), "took": spent, "found": found}))
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 HOME = "us-east-1"  # knows all regions; the Price List API of this region lists all prices
 _ATTEMPTS = 6  # boto3's standard mode: waits of 1, 2, 4, 8, 16 s at most, drawn at random
 _CONNECT_S = 5.0
-_MOST_PAGES = 2000  # of one listing; AmazonEC2 has some 300 pages in all
+_MAX_PAGES = 2000  # of one listing; AmazonEC2 has some 300 pages in all
 _CREDENTIALS = re.compile(
     r"Auth|Unauthorized|AccessDenied|Expired(Token|Credential)|RequestExpired|Credential|"
     r"(Invalid|Unrecognized)ClientToken|InvalidClientTokenId|UnrecognizedClient|Signature|"
@@ -107,14 +107,14 @@ class Caller:
     def pages(self, action: str, listing: Iterable[T]) -> Iterator[T]:
         """Iterate over the pages of a listing, with each call as in `one`."""
         pages = iter(listing)
-        for _ in range(_MOST_PAGES):
+        for _ in range(_MAX_PAGES):
             page = self.one(action, lambda: next(pages, None))
             if page is None:
                 return
             with self._lock:
                 self._counts["pages"] += 1
             yield page
-        raise ProviderError("aws", "format", f"{action}: more than {_MOST_PAGES} pages")
+        raise ProviderError("aws", "format", f"{action}: more than {_MAX_PAGES} pages")
 
     def got(self, size: int) -> None:
         """Count a public file's bytes."""

@@ -24,13 +24,13 @@ from recommender.catalogs.providers.http import VALIDATORS, Copies, Copy
 from recommender.catalogs.schema import InstanceType
 
 _WAITS_S = (0.5, 2.0)  # before the second and third attempt
-_MOST_LINE = 1 << 20
+_MAX_LINE = 1 << 20
 FIRST_LINES = 20  # the header of a price list follows five lines about the file
 _NOT_MODIFIED = 304
 _PASSING = (429, 500, 502, 503, 504)
 _INDEX = "/offers/v1.0/aws/AmazonEC2/current/region_index.json"
-_MOST_INDEX = 4 << 20
-_MOST_BYTES = 64 << 20  # some 3 MB in 2026
+_MAX_INDEX = 4 << 20
+_MAX_BYTES = 64 << 20  # some 3 MB in 2026
 _RANGES = ("<5%", "5-10%", "10-15%", "15-20%", ">20%")  # interruptions a month, index 0 to 4
 
 
@@ -89,9 +89,9 @@ def read_lines(
 def _lines(caller: Caller, answer: http.client.HTTPResponse, url: str) -> Iterator[bytes]:
     size, length = 0, _length(answer)
     with _as_provider_errors(url):
-        while line := answer.readline(_MOST_LINE):
+        while line := answer.readline(_MAX_LINE):
             size += len(line)
-            if len(line) == _MOST_LINE:
+            if len(line) == _MAX_LINE:
                 raise _malformed(url, "a line is too long")
             caller.wanted.check_time("aws")
             yield line
@@ -243,7 +243,7 @@ def bulk_files(caller: Caller, base: str) -> dict[str, str]:
     """
     url = base + _INDEX
     try:
-        listed = parse_json(read_whole(caller, url, "aws-price-lists", _MOST_INDEX))[
+        listed = parse_json(read_whole(caller, url, "aws-price-lists", _MAX_INDEX))[
             "regions"
         ].values()
         files = {str(each["regionCode"]): str(each["currentVersionUrl"]) for each in listed}
@@ -322,7 +322,7 @@ def read_advisor(caller: Caller, url: str) -> Ranges:
     Raises:
         ProviderError: the file cannot be read, or does not look as it always has.
     """
-    content = read_whole(caller, url, "aws-spot-advisor", _MOST_BYTES)
+    content = read_whole(caller, url, "aws-spot-advisor", _MAX_BYTES)
     try:
         return ranges_of(parse_json(content))
     except (ValueError, KeyError, TypeError, AttributeError) as error:

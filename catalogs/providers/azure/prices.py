@@ -21,7 +21,7 @@ _GPU_SIZE = re.compile(r"standard_n[cdgv]", re.I)
 _REGION = re.compile(r"[a-z]+\d*")
 # Clouds of governments, and zones of telephone companies: not what a subscription may rent.
 _OTHER_REGIONS = re.compile(r"usgov\w*|usdod\w*|china\w*|att\w*|sgx\w*|microsoft\w*")
-_MOST_USD = 1e6  # an hour; the most expensive machine of 2026 costs some hundreds
+_MAX_USD = 1e6  # an hour; the most expensive machine of 2026 costs some hundreds
 _GPU_NAME = re.compile(r"_([A-Z]+\d+X?)(?:_v\d+)?$")
 
 
@@ -203,7 +203,7 @@ def _usd(item: Mapping[str, Any]) -> float:
         raise _Refused("no_price", f"price {usd!r} is no number")
     if not usd > 0:
         raise _Refused("zero_price", f"costs {usd!r} USD")
-    if not usd < _MOST_USD:
+    if not usd < _MAX_USD:
         raise _Refused("price_range", "costs more than any machine")
     if item.get("unitPrice", usd) != usd:
         raise _Refused("two_prices", f"retail price {usd!r}, unit price {item['unitPrice']!r}")

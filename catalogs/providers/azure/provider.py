@@ -23,7 +23,7 @@ from recommender.catalogs.schema import Market, Offer, Source
 
 ADDRESS = "https://prices.azure.com/api/retail/prices"
 _VERSION = "2023-01-01-preview"  # values in filters count in the case they are written in
-_MOST_PAGES = 5000  # of 100 to 1,000 rows; GPU machines of all regions are some 20,000 rows
+_MAX_PAGES = 5000  # of 100 to 1,000 rows; GPU machines of all regions are some 20,000 rows
 _SMALL_REGION = 10  # offers in the snapshot; a region with less may have closed
 _SOURCE = Source(
     source=1,
@@ -115,7 +115,7 @@ class Azure:
         seen: set[str] = set()
         address = start
         while address:
-            if address in seen or len(seen) >= _MOST_PAGES:
+            if address in seen or len(seen) >= _MAX_PAGES:
                 raise ProviderError("azure", "format", "the pages of the price list never end")
             if _server(address) != _server(self.address):
                 raise ProviderError("azure", "format", "the next page is on another server")

@@ -25,7 +25,7 @@ from recommender.catalogs.schema import Quota
 
 _MANAGEMENT = "https://management.azure.com"
 _VERSION = "2024-07-01"
-_MOST_PAGES = 20
+_MAX_PAGES = 20
 _AZ_S = 60.0
 _SIGN_IN = (
     "set AZURE_TENANT_ID, AZURE_CLIENT_ID and AZURE_CLIENT_SECRET or AZURE_FEDERATED_TOKEN_FILE, "
@@ -156,7 +156,7 @@ def _proof(account: Account) -> dict[str, str]:
 def _usages(web: Web, account: Account, region: str) -> Iterator[Mapping[str, Any]]:
     path = f"subscriptions/{quote(account.subscription, safe='')}/providers/Microsoft.Compute"
     address = f"{account.management}/{path}/locations/{quote(region)}/usages?api-version={_VERSION}"
-    for _ in range(_MOST_PAGES):
+    for _ in range(_MAX_PAGES):
         page = web.json(address)
         if not isinstance(page, dict) or not isinstance(page.get("value"), list):
             raise ProviderError("azure", "format", "the quotas have no known form")

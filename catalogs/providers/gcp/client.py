@@ -19,7 +19,7 @@ COMPUTE_ENGINE = "services/6F81-5844-456A"
 API_KEY, API_KEY_FILE = "RECOMMEND_GCP_API_KEY", "RECOMMEND_GCP_API_KEY_FILE"
 PROJECT, HISTORY = "GOOGLE_CLOUD_PROJECT", "RECOMMEND_GCP_CAPACITY_HISTORY"
 _PAGE = 5000  # the most that the API gives
-_MOST_PAGES = 200  # 30,000 SKUs in 2026 are six pages
+_MAX_PAGES = 200  # 30,000 SKUs in 2026 are six pages
 
 Read = TypeVar("Read")
 
@@ -101,7 +101,7 @@ class PriceList:
             for sku in page.skus:
                 yield _sku(sku)
             token = page.next_page_token
-            if token and (token in seen or self.pages >= _MOST_PAGES):
+            if token and (token in seen or self.pages >= _MAX_PAGES):
                 raise ProviderError("gcp", "format", "the pages of the price list never end")
             seen.add(token)
         if self.rows == 0:

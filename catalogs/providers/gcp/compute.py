@@ -25,7 +25,7 @@ _CARDS = MappingProxyType(
         "V100": "nvidia-tesla-v100",
     }
 )
-_MOST_PAGES = 1000
+_MAX_PAGES = 1000
 _REGIONS = 2  # whose spot prices must be known to judge a machine's composition
 _PRICE_TOLERANCE = 0.02  # between Google's own price of a spot machine and the sum of its parts
 
@@ -114,7 +114,7 @@ def _listed(web: Web, settings: Settings, what: str) -> tuple[dict[str, list[Any
     found: dict[str, list[Any]] = defaultdict(list)
     down: set[str] = set()
     token = ""
-    for _ in range(_MOST_PAGES):
+    for _ in range(_MAX_PAGES):
         more = f"&pageToken={quote(token, safe='')}" if token else ""
         page = web.json(f"{address}?maxResults=500&returnPartialSuccess=true{more}")
         try:

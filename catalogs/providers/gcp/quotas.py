@@ -18,7 +18,7 @@ from recommender.catalogs.providers.quotas import QuotasRead, value_of
 from recommender.catalogs.schema import Quota
 
 _ALL = "GPUS_ALL_REGIONS"  # limits the GPUs of all regions together; 0 for a new project
-_MOST_PAGES = 20
+_MAX_PAGES = 20
 
 
 def read_quotas(
@@ -55,7 +55,7 @@ def read_quotas(
 def _regions(web: Web, settings: Settings) -> Iterator[Any]:
     address = f"{settings.compute}/compute/v1/projects/{settings.project}/regions?maxResults=500"
     token = ""
-    for _ in range(_MOST_PAGES):
+    for _ in range(_MAX_PAGES):
         page = web.json(address + (f"&pageToken={quote(token, safe='')}" if token else ""))
         yield from page.get("items", ())
         token = str(page.get("nextPageToken", ""))

@@ -17,7 +17,7 @@ from recommender.errors import UsageError
 from recommender.inputs import units
 
 HOST, PORT = "127.0.0.1", "8000"
-MOST_PORT, MOST_WORKERS = 65_535, 64
+MAX_PORT, MAX_WORKERS = 65_535, 64
 MISSING = "recommend serve needs Starlette and uvicorn: pip install 'recommend-gpus[serve]'"
 
 
@@ -71,11 +71,11 @@ def serve(
 
 
 def _port(word: str, name: str) -> int:
-    return units.parse_whole(word, name, most=MOST_PORT, instead="write a port such as 8000")
+    return units.parse_whole(word, name, most=MAX_PORT, instead="write a port such as 8000")
 
 
 def _workers(word: str, name: str) -> int:
-    return units.parse_whole(word, name, most=MOST_WORKERS, instead="write a number such as 2")
+    return units.parse_whole(word, name, most=MAX_WORKERS, instead="write a number such as 2")
 
 
 command = command_app("serve", serve)

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from recommender.planner.simulate_plan import PlanSimulation
     from recommender.simulation.simulate import SimulationOptions
 
-MOST_RUNS = 10_000_000
+MAX_RUNS = 10_000_000
 SEED = 7
 POLICIES = ("net", "thresholds", "full")
 _COUNTED = re.compile(r"[0-9]+\s*[x×*]")  # how machines begin, and no job does
@@ -174,8 +174,8 @@ def _order(
     from recommender.simulation.simulate import SimulationOptions
 
     runs = errors.parse(flags.runs, "--runs", units.whole_of("10000"), 10_000)
-    if runs > MOST_RUNS:
-        errors.problems.append(f"--runs {runs} is more than {MOST_RUNS:,}; write less")
+    if runs > MAX_RUNS:
+        errors.problems.append(f"--runs {runs} is more than {MAX_RUNS:,}; write less")
     if flags.plan is not None and named:
         errors.problems.append("--plan names a plan of the answer; leave it or the machines out")
     if own.compare is not None:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from recommender.catalogs.frozen import dataclass
 
 Sharding = Literal["", "ddp", "hsdp", "fsdp", "tensor", "pipeline", "context"]
-_MOST = 1e18
+_MAX = 1e18
 _OFF = ("false", "no", "off", "none", "null", "0", "1")  # 1: a degree of parallelism
 
 
@@ -86,7 +86,7 @@ class Keys:
             value = float(word)
         except ValueError:
             value = float("nan")
-        if abs(value) <= _MOST:
+        if abs(value) <= _MAX:
             return max(value, 0.0)
         named = next(path for path in paths if self._at(path) is not None)
         self.unread.append(f"{named}: {word}")

@@ -17,7 +17,7 @@ from recommender.plan.limits import GpuFilter
 from recommender.text import shown, unknown
 
 PROVIDERS = registry.NAMES
-MOST_MACHINES = 100_000
+MAX_MACHINES = 100_000
 GIB = 2**30
 
 NAME = r"[A-Za-z][A-Za-z0-9._-]{0,63}"
@@ -61,8 +61,8 @@ def _counted(text: str, name: str, instead: str) -> tuple[int, str]:
     if not found:
         raise refusal(name, text, "is not a number of machines", instead)
     count = int(found[1] or 1)
-    if not 1 <= count <= MOST_MACHINES:
-        raise refusal(name, text, f"must count 1 to {MOST_MACHINES}", instead)
+    if not 1 <= count <= MAX_MACHINES:
+        raise refusal(name, text, f"must count 1 to {MAX_MACHINES}", instead)
     return count, found[2]
 
 

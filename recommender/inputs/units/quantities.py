@@ -11,13 +11,13 @@ from recommender.text import shown
 
 NUMBER = r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 SUFFIXES = {"": 1, "k": 10**3, "m": 10**6, "b": 10**9, "g": 10**9, "t": 10**12}
-MOST = 1e18  # more than this of anything is a slip
+MAX_VALUE = 1e18  # more than this of anything is a slip
 _ANY = "write a number such as 256, 8e9, 1.3B or 15T"
 _SHARE_INSTEAD = "write a share such as 5% or 0.05"
 
 _COUNT = rf"({NUMBER})\s*([kKmMbBgGtT]?)(?:\s*([A-Za-z][A-Za-z/ ]*))?"
 _SHARE = rf"({NUMBER})\s*(%?)"
-MOST_USD = 1e9
+MAX_USD = 1e9
 _HOUR = r"\s*(?:/|per|an)\s*(?:h|hr|hour)\s*$"
 
 
@@ -46,11 +46,11 @@ def scaled(digits: str, suffix: str) -> float:
     return float(f"{digits}e{len(str(scale)) - 1}") if "e" not in digits.lower() else value * scale
 
 
-def refuse_size(name: str, text: str, value: float, instead: str, most: float = MOST) -> float:
+def refuse_size(name: str, text: str, value: float, instead: str, most: float = MAX_VALUE) -> float:
     """Refuse zero, overflow and absurd sizes; return other values."""
     if value == 0:
         raise refusal(name, text, "is zero", instead)
-    if value < 1 / MOST:
+    if value < 1 / MAX_VALUE:
         raise refusal(name, text, "is absurdly small", instead)
     if not value <= most:
         raise refusal(name, text, f"is absurdly large (above {most:g})", instead)
@@ -62,7 +62,7 @@ def parse_count(
     name: str = "value",
     units: tuple[str, ...] = (),
     *,
-    most: float = MOST,
+    most: float = MAX_VALUE,
     instead: str = _ANY,
 ) -> float:
     """Read a count such as `15T tokens`, `1.3B`, `8e9`; `units` are the allowed suffixes."""
@@ -83,7 +83,7 @@ def parse_whole(
     name: str = "value",
     units: tuple[str, ...] = (),
     *,
-    most: float = MOST,
+    most: float = MAX_VALUE,
     instead: str = _ANY,
 ) -> int:
     """Read a count that must be a whole number."""
@@ -94,7 +94,7 @@ def parse_whole(
 
 
 def count_of(
-    *examples: str, least: float = 0.0, most: float = MOST, units: tuple[str, ...] = ()
+    *examples: str, least: float = 0.0, most: float = MAX_VALUE, units: tuple[str, ...] = ()
 ) -> Callable[[str, str], float]:
     """Make a parser of one quantity's counts, with its examples and bounds."""
     instead = f"write {' or '.join(examples)}"
@@ -109,7 +109,7 @@ def count_of(
 
 
 def whole_of(
-    *examples: str, most: float = MOST, units: tuple[str, ...] = ()
+    *examples: str, most: float = MAX_VALUE, units: tuple[str, ...] = ()
 ) -> Callable[[str, str], int]:
     """Make a parser of whole numbers up to `most`, whose errors quote the examples."""
     instead = f"write {' or '.join(examples)}"
@@ -167,7 +167,7 @@ _POWER = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5, "e": 6}
 
 def parse_money(text: str, name: str = "--budget", *, zero: bool = False) -> float:
     """Read an amount of money such as `200`, `$200`, `1.5k`, `200 USD`; in USD."""
-    if _PLAIN.fullmatch(text) and 1 / MOST <= float(text) <= MOST_USD:
+    if _PLAIN.fullmatch(text) and 1 / MAX_VALUE <= float(text) <= MAX_USD:
         return float(text)
     instead = "write 200, $200 or 1.5k"
     if re.search(_HOUR, text, re.IGNORECASE):
@@ -192,7 +192,7 @@ def _usd(amount: str, text: str, name: str, instead: str, zero: bool = False) ->
     if not found or (found[1] and found[4]):
         raise refusal(name, text, "is not an amount of money", instead)
     usd = scaled(found[2], found[3])
-    return usd if usd == 0 and zero else refuse_size(name, text, usd, instead, MOST_USD)
+    return usd if usd == 0 and zero else refuse_size(name, text, usd, instead, MAX_USD)
 
 
 def format_money(usd: float) -> str:
@@ -214,7 +214,7 @@ def parse_bytes(text: str, name: str = "size", *, bare: bool = False) -> float:
         raise refusal(name, text, "is not a size", instead)
     power = _POWER[found[2].lower()]
     value = float(found[1]) * (1024**power if found[3] else 1000**power)
-    return refuse_size(name, text, value, instead, MOST)
+    return refuse_size(name, text, value, instead, MAX_VALUE)
 
 
 def format_bytes(size: float) -> str:

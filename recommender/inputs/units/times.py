@@ -10,7 +10,7 @@ from recommender.text import shown
 
 INSTEAD = "write 24h, 90m or 1d12h"
 DEADLINE_INSTEAD = "write 24h, 1d12h, tomorrow 08:00 or 2026-12-01T08:00Z"
-MOST_S = 10 * 365 * 86400.0  # ten years
+MAX_S = 10 * 365 * 86400.0  # ten years
 SECONDS = {"w": 604800, "d": 86400, "h": 3600, "m": 60, "s": 1}
 
 _NAMES = {
@@ -29,7 +29,7 @@ def parse_duration(
     text: str,
     name: str = "duration",
     *,
-    most_s: float = MOST_S,
+    most_s: float = MAX_S,
     zero: bool = False,
     instead: str = INSTEAD,
 ) -> float:
@@ -47,13 +47,13 @@ def parse_duration(
     return sized(name, text, seconds, instead, most_s)
 
 
-def duration_of(*examples: str, most_s: float = MOST_S) -> Callable[[str, str], float]:
+def duration_of(*examples: str, most_s: float = MAX_S) -> Callable[[str, str], float]:
     """Make a parser of one quantity's durations, with its examples and largest value."""
     instead = f"write {' or '.join(examples)}"
     return lambda text, name: parse_duration(text, name, most_s=most_s, instead=instead)
 
 
-def sized(name: str, text: str, seconds: float, instead: str, most_s: float = MOST_S) -> float:
+def sized(name: str, text: str, seconds: float, instead: str, most_s: float = MAX_S) -> float:
     """Refuse a time that is absurdly long or zero; return other values."""
     if seconds > most_s:
         most = format_duration(most_s)

@@ -15,7 +15,7 @@ from recommender.text import shown, unknown
 
 FAR = 0.1  # two machines of one type differ by less (H100 fleets: 3 % at 95 %, 2025)
 _OVER_PEAK = 1.05  # boards of one name differ in their boost clock
-_LEAST_MEMORY = 0.85  # of the listed: drivers keep some, 9 % of a T4's with ECC
+_MIN_MEMORY = 0.85  # of the listed: drivers keep some, 9 % of a T4's with ECC
 # Of the vendor's bandwidth, by which plans reckon, what a copy reaches: median of published
 # STREAM-like figures on V100, A100 (40 and 80 GB), H100 PCIe, H200 and L40: 0.74 to 0.98.
 COPY_SHARE = 0.95
@@ -264,7 +264,7 @@ def impossible(record: Record, gpu: Gpu | None) -> list[str]:
 def too_small(record: Record, gpu: Gpu | None) -> list[str]:
     """Whether a device has less memory than the GPU it is named after, so is a slice of it."""
     own = record.machine.gpu_memory_gib
-    if gpu is None or own is None or own >= _LEAST_MEMORY * gpu.memory_mib / 1024:
+    if gpu is None or own is None or own >= _MIN_MEMORY * gpu.memory_mib / 1024:
         return []
     return [
         f"the device has {own:g} GiB, {gpu.gpu} {gpu.memory_mib / 1024:.0f}: a slice or another "

@@ -41,7 +41,7 @@ _LINK_COLUMNS = ("provider", "instance_type", "as_of")
 _LINK_RATES = ("intra_gb_per_s", "network_gb_per_s", "host_gb_per_s")
 _PRECISIONS = ("fp32", "tf32", "fp16", "bf16", "fp8")  # that plans know
 _FAR = 0.25  # from the shipped range: worth a word
-_MOST_BYTES = 10 * 2**20
+_MAX_BYTES = 10 * 2**20
 
 
 def file_name(gpu: str, text: str) -> str:
@@ -228,7 +228,7 @@ def checked(path: Path, catalog: Catalog, gpu: str | None) -> tuple[str, StoredR
 
     Raises RecordError with everything that is wrong with it.
     """
-    text = read_text(path, _MOST_BYTES)
+    text = read_text(path, _MAX_BYTES)
     record = usable(lambda: parse_record(text, shown(path.name)))
     if not record.machine.gpu or record.device == "cpu":
         return text, StoredRecord("", record)

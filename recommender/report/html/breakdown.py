@@ -21,7 +21,7 @@ from recommender.report.html.palette import (
     YELLOW,
 )
 
-MOST = 12  # plans that bars are drawn of
+MAX_PLANS = 12  # plans that bars are drawn of
 TIME = {
     "work": BLUE,
     "start-up": SKY,
@@ -79,7 +79,7 @@ def pictures(answer: Answer) -> list[Picture]:
     """Time, bill and step of the first plans."""
     plans = [
         (f"plan {i}: {cells.short_machines(plan)}", plan)
-        for i, plan in enumerate(answer.plans[:MOST], 1)
+        for i, plan in enumerate(answer.plans[:MAX_PLANS], 1)
     ]
     unit, name = cells.time_unit(answer.plans)
     time = [part for label, plan in plans for part in time_parts(label, plan, unit)]

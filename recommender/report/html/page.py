@@ -28,7 +28,7 @@ from recommender.report.json_output import document, plain
 STATIC = "recommender.report.html"
 SCRIPTS = ("vega.js", "report.js")
 STYLE = "report.css"
-MOST_BYTES = 1_500_000  # of a report
+MAX_BYTES = 1_500_000  # of a report
 
 
 def render(answer: Answer, request: PlanRequest, ask: str = "", prices: Known = NO_PRICES) -> str:

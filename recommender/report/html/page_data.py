@@ -28,7 +28,7 @@ from recommender.report.html import label_places
 from recommender.report.limit_words import as_typed
 
 STEPS = 4096  # per factor of e
-_MOST = 32_767
+_MAX = 32_767
 _DETAILED = 8  # plans of which every printed path travels; of others, every eighth
 _FEW = 6  # plans of a table; each one more leaves out some that have no name
 _LEFT_OUT = 6  # since a plan of the table takes as much room in a page
@@ -278,7 +278,7 @@ def code(x: float, origin: float) -> int:
     """A figure of a run as a whole number; never above 0 up to the origin, never below 1 beyond."""
     exact = STEPS * math.log(max(x, 1e-9) / origin)
     found = min(math.ceil(exact), 0) if x <= origin else max(math.ceil(exact), 1)
-    return max(-_MOST, min(found, _MOST))
+    return max(-_MAX, min(found, _MAX))
 
 
 def encoded(values: Sequence[float], origin: float) -> str:

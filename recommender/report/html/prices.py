@@ -10,7 +10,7 @@ from recommender.report.html.elements import Element, Sheet, element, figure, se
 OfferKey = tuple[str, str, str, str, str]  # provider, type, region, zone, market
 Known = Mapping[OfferKey, Sequence[tuple[str, float]]]  # day and price, oldest first
 NO_PRICES: Known = {}
-MOST = 6  # curves: as many colours as are told apart
+MAX_CURVES = 6  # curves: as many colours as are told apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ def moved_offers(known: Known) -> tuple[PriceSeries, ...]:
     found = [
         PriceSeries(_name(key), tuple(points)) for key, points in known.items() if len(points) > 1
     ]
-    return tuple(found[:MOST])
+    return tuple(found[:MAX_CURVES])
 
 
 def _name(key: OfferKey) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from recommender.cli import main
-from recommender.report.html.page import MOST_BYTES
+from recommender.report.html.page import MAX_BYTES
 from tests.recommender.answers import ANSWER
 from tests.recommender.cli.conftest import Planner, Run
 from tests.recommender.report.html.reports import facts
@@ -28,7 +28,7 @@ def test_the_command_of_the_documentation_writes_a_report_of_the_printed_answer(
     assert "Cheapest plans that finish within 24 h" in out
     assert err == "wrote report.html; open it with a browser\n"
     text = (tmp_path / "report.html").read_text("utf-8")
-    assert len(text.encode()) <= MOST_BYTES
+    assert len(text.encode()) <= MAX_BYTES
     told = facts(text, "answer")
     assert (told["status"], told["inputs"]["limits"]["deadline_s"]) == ("ok", 86400)
     assert told["plans"][0]["machines"][0]["instance_type"] in out

@@ -181,7 +181,7 @@ def test_a_search_that_is_stopped_says_how_much_better_a_plan_could_be(seed: int
 def test_sets_of_entries_that_are_given_up_for_memory_count_in_the_gap(
     monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
-    monkeypatch.setattr("recommender.optimize.search.MOST_QUEUED", 1)
+    monkeypatch.setattr("recommender.optimize.search.MAX_QUEUED", 1)
     q = question(seed)
     best = float(oracle(q)[1].goal_value.min())
     state = search(q, most=ENOUGH)

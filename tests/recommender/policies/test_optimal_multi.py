@@ -7,7 +7,7 @@ import pytest
 
 from recommender.errors import UsageError
 from recommender.policies.availability import aggregate_states, chain, time_left
-from recommender.policies.optimal import MOST_ZONES, MultiZone, SemiMarkov, chosen
+from recommender.policies.optimal import MAX_ZONES, MultiZone, SemiMarkov, chosen
 from recommender.policies.policy_table import ZonePrices, joint_table, policy_table
 from recommender.policies.replay import replay, windows
 from recommender.policies.replay_zones import Failover, RecordedZones, optimum_zones, replay_zones
@@ -120,7 +120,7 @@ def test_of_many_zones_those_enter_whose_hour_costs_least():
     zones = market([STEADY] * 7, [1.0, 1.1, 1.2, 1.3, 1.4, 0.5, 0.6], ticks=50)
     share = [0.9, 0.9, 0.9, 0.9, 0.9, 0.01, 0.9]
     assert chosen(zones, share) == [0, 1, 2, 3, 6]
-    assert len(chosen(zones, share)) == MOST_ZONES
+    assert len(chosen(zones, share)) == MAX_ZONES
 
 
 def test_a_zone_outside_the_programme_and_one_never_up_change_nothing():

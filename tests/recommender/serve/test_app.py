@@ -23,7 +23,7 @@ from recommender.report.answer_frame import PlanRequest
 from recommender.report.json_output import document
 from recommender.report.json_schema import schema_text
 from recommender.serve import app
-from recommender.serve.app import MOST_BODY_BYTES, Server
+from recommender.serve.app import MAX_BODY_BYTES, Server
 from recommender.serve.catalog_source import CatalogSource
 from recommender.serve.planning import Planning
 from recommender.serve.workers import Workers
@@ -141,7 +141,7 @@ def test_who_comes_when_all_places_are_taken_is_told_when_to_come_again(client: 
         (b"\xff\xfe", "application/json", 400),
         (b"[" * 60_000, "application/json", 400),
         (b"{}", "text/plain", 415),
-        (b" " * (MOST_BODY_BYTES + 1), "application/json", 413),
+        (b" " * (MAX_BODY_BYTES + 1), "application/json", 413),
         (json.dumps({"job": "no"}).encode(), "application/json", 400),
         (b'{"job": "resnet18-cifar10", "limits": {"deadline_s": NaN}}', "application/json", 400),
     ],

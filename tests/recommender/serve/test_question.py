@@ -13,7 +13,7 @@ from recommender.job.preset_files import presets
 from recommender.plan.limits import Choice, Limits
 from recommender.serve import openapi
 from recommender.serve.question import (
-    MOST_MACHINES,
+    MAX_MACHINES,
     OfferFilter,
     Question,
     filter_of,
@@ -83,7 +83,7 @@ def test_numbers_that_are_none_or_out_of_bounds_are_refused(value: Any):
     assert said.startswith("budget_usd: write a number from ")
 
 
-@pytest.mark.parametrize("value", [0, MOST_MACHINES + 1, 2.5, True, "4", None])
+@pytest.mark.parametrize("value", [0, MAX_MACHINES + 1, 2.5, True, "4", None])
 def test_so_many_machines_are_refused(value: Any):
     assert refusals({"job": JOB, "limits": {"max_machines": value}})
 

@@ -12,7 +12,7 @@ from tests.recommender.simulation.events import History, Told, plan_of
 
 HISTORIES = 1_500
 ENGINE = 40_960
-MOST_ERRORS = 4.0  # standard errors; 84 comparisons, one in 16,000 each by chance
+MAX_ERRORS = 4.0  # standard errors; 84 comparisons, one in 16,000 each by chance
 H = 3600.0
 
 # Runs and outages without the tail that would need a million histories for a mean.
@@ -103,7 +103,7 @@ def test_engine_and_events_agree_on_who_waits_how_long(name: str) -> None:
         theirs = np.array([one.time_s > hours * H for one in told])
         ours = found.time_s[0] > hours * H
         error = np.sqrt(ours.mean() * (1.0 - ours.mean()) / HISTORIES)
-        assert abs(theirs.mean() - ours.mean()) <= MOST_ERRORS * error + 1e-9, hours
+        assert abs(theirs.mean() - ours.mean()) <= MAX_ERRORS * error + 1e-9, hours
 
 
 def test_a_fallback_that_is_short_where_spot_is_comes_late_in_every_engine() -> None:
@@ -129,7 +129,7 @@ def test_engine_and_events_agree_within_their_sampling_error(name: str) -> None:
         ours = getattr(found, each.name)[0]
         error = np.sqrt(theirs.var() / HISTORIES + ours.var() / ENGINE)
         gap = abs(theirs.mean() - ours.mean())
-        assert gap <= MOST_ERRORS * error + 1e-6 * abs(ours.mean()), each.name
+        assert gap <= MAX_ERRORS * error + 1e-6 * abs(ours.mean()), each.name
 
 
 def test_a_lucky_job_on_steady_machines_takes_what_arithmetic_says() -> None:

@@ -15,7 +15,7 @@ from recommender.arrays import Bools, Floats, Ints
 from recommender.risk.laws import RUN_FAMILY
 from tests.research.fits.spot_fit import Trace
 
-LEAST_CHANCE = 1e-12  # of a run: what the closed forms resolve
+MIN_CHANCE = 1e-12  # of a run: what the closed forms resolve
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,4 +88,4 @@ def run_chances(seen: RunsSeen, law: RunLaw) -> Floats:
 
 def log_likelihood(seen: RunsSeen, law: RunLaw) -> float:
     """Sum over the runs of the logarithm of their chance, in nats."""
-    return float(np.log(np.maximum(run_chances(seen, law), LEAST_CHANCE)).sum())
+    return float(np.log(np.maximum(run_chances(seen, law), MIN_CHANCE)).sum())

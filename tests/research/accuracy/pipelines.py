@@ -17,7 +17,7 @@ from tests.research.accuracy.stages import PipelineSpeed, pipeline_step_s
 from tests.research.accuracy.study import Held, Study, score
 from tests.research.accuracy.tables import table
 
-MOST_SEEN = 2  # replicas
+MAX_SEEN = 2  # replicas
 # Units that a pipeline is cut into, embedding and head each counted as one, and parameters.
 # GPT-3 XL's shape (Brown et al. 2020) widened to 1.5 B is GPT-2's 48 layers; BERT-large has 24;
 # ResNet-152 has 50 blocks (He et al. 2015).
@@ -39,7 +39,7 @@ def parcae(model: str) -> Held:
     per_replica = _column(rows, "global_batch") / replicas
     micro = np.ceil(per_replica / _column(rows, "micro_batch"))
     measured = _column(rows, "iteration_ms") / 1e3
-    seen = replicas <= MOST_SEEN
+    seen = replicas <= MAX_SEEN
 
     def steps(theta: Floats, which: Bools) -> Floats:
         layer, handover, network, latency = np.exp(theta).tolist()

@@ -14,7 +14,7 @@ import numpy as np
 from recommender.arrays import Floats
 from recommender.plan.accuracy import Score, Target
 from tests.research.accuracy.likelihood import (
-    LEAST_CHANCE,
+    MIN_CHANCE,
     RunLaw,
     RunsSeen,
     exponential_law,
@@ -138,7 +138,7 @@ def inside_span(forecast: RunsForecast) -> Floats:
     first = 1.0 - law.beyond(least, seen.began_before)
     last = 1.0 - law.beyond(seen.hours_each(0.5), seen.began_before)
     shared = np.clip(np.minimum(last, 0.95) - np.maximum(first, 0.05), 0.0, None)
-    within = shared / np.maximum(last - first, LEAST_CHANCE)
+    within = shared / np.maximum(last - first, MIN_CHANCE)
     return np.asarray(within[~seen.not_over])
 
 

@@ -13,7 +13,7 @@ from tests.research.accuracy.study import Held, Study, score
 from tests.research.accuracy.tables import RUNS, reference_folder
 from tests.research.fits.data import runs
 from tests.research.fits.held_out import (
-    LEAST_RUNS,
+    MIN_RUNS,
     Group,
     Left,
     groups_of,
@@ -87,7 +87,7 @@ def other_laboratory(reference: Path | None) -> Held:
         rows = group.trials.rows
         for name in rows.laboratory.unique():
             left = Left("laboratory", str(name))
-            if left.keeps(rows).sum() >= LEAST_RUNS:
+            if left.keeps(rows).sum() >= MIN_RUNS:
                 errors = one_machine(groups, group, left)
                 parts.append((str(name), errors, _rates(rows, left)))
                 spreads.append(held_sd(sigma(groups, group, False, left), group, False, left))

@@ -19,11 +19,11 @@ QUESTIONS = {
     "no limit": Limits(),
 }
 # What makes an engineer hesitate to rent a plan; shares of its time or runs (our own judgement).
-MOST_START_UP = 0.4
+MAX_START_UP = 0.4
 MOST_OVERHEAD = 0.2
-MOST_MACHINES = 8
-MOST_DAYS = 30.0
-LEAST_CHANCE = 0.9
+MAX_MACHINES = 8
+MAX_DAYS = 30.0
+MIN_CHANCE = 0.9
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +54,11 @@ def objections(plan: Plan) -> tuple[str, ...]:
     machines = sum(m.count for m in plan.machines)
     days = estimate.time.p50 / 86400.0
     said = (
-        (start_up > MOST_START_UP, f"start-up is {start_up:.0%} of the time"),
+        (start_up > MAX_START_UP, f"start-up is {start_up:.0%} of the time"),
         (estimate.overhead > MOST_OVERHEAD, f"{estimate.overhead:.0%} overhead"),
-        (machines > MOST_MACHINES, f"{machines} machines"),
-        (days > MOST_DAYS, f"{days:.0f} days"),
-        (estimate.chance < LEAST_CHANCE, f"chance {estimate.chance:.0%}"),
+        (machines > MAX_MACHINES, f"{machines} machines"),
+        (days > MAX_DAYS, f"{days:.0f} days"),
+        (estimate.chance < MIN_CHANCE, f"chance {estimate.chance:.0%}"),
         (_guessed(plan), "speed from a data sheet"),
     )
     return tuple(words for applies, words in said if applies)

@@ -26,7 +26,7 @@ OVERLAPS = tuple(float(w) for w in np.arange(9) / 10)
 OVERLAP_TRANSFERRED = 0.1  # what the fitted families show
 OWN_WEIGHT = 3.0  # of the family's own errors in its spread, against 1 of all others
 WANTED_INSIDE = 0.9
-LEAST_RUNS = 20  # of other laboratories, to determine a family's constants
+MIN_RUNS = 20  # of other laboratories, to determine a family's constants
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +181,7 @@ def _other_laboratories(
     rows = group.trials.rows
     for name in rows.laboratory.unique():
         left = Left("laboratory", str(name))
-        if left not in out and _kept(rows, frozenset((left, *out))).sum() >= LEAST_RUNS:
+        if left not in out and _kept(rows, frozenset((left, *out))).sum() >= MIN_RUNS:
             found = predict(groups, group, left, *out)
             if len(found):
                 yield found

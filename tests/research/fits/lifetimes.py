@@ -18,7 +18,7 @@ import numpy as np
 from recommender.arrays import Floats
 from recommender.risk.normal_law import normal_cdf
 
-LEAST_H, MOST_H = 1e-4, 1e6  # lifetimes are drawn between a third of a second and a century
+MIN_H, MAX_H = 1e-4, 1e6  # lifetimes are drawn between a third of a second and a century
 _HALVINGS = 60
 
 
@@ -94,10 +94,10 @@ def drawn(law: Lifetimes, uniforms: Floats) -> Floats:
     """Lifetimes in hours for uniforms in (0, 1), S(T) = u by bisection; any shape.
 
     The same uniforms give longer lives under a law that survives longer, so plans that are
-    compared on common draws differ by their laws. Lives beyond `MOST_H` are cut there.
+    compared on common draws differ by their laws. Lives beyond `MAX_H` are cut there.
     """
-    low = np.full(uniforms.shape, np.log(LEAST_H))
-    high = np.full(uniforms.shape, np.log(MOST_H))
+    low = np.full(uniforms.shape, np.log(MIN_H))
+    high = np.full(uniforms.shape, np.log(MAX_H))
     for _ in range(_HALVINGS):
         middle = 0.5 * (low + high)
         lives = law.survival(np.exp(middle)) > uniforms
@@ -107,7 +107,7 @@ def drawn(law: Lifetimes, uniforms: Floats) -> Floats:
 
 Law = TypeVar("Law", bound=Lifetimes)
 
-_LEAST_CHANCE = 1e-12
+_MIN_CHANCE = 1e-12
 _ROUNDS = 600
 _CLOSE = 1e-7  # of the likelihood, between the corners of the simplex
 
@@ -134,7 +134,7 @@ def log_likelihood(law: Lifetimes, ends: Ends) -> float:
         law.survival(np.where(np.isfinite(ends.before_h), ends.before_h, 1.0)),
         0.0,
     )
-    return float((ends.weight * np.log(np.maximum(least - most, _LEAST_CHANCE))).sum())
+    return float((ends.weight * np.log(np.maximum(least - most, _MIN_CHANCE))).sum())
 
 
 def fit_exponential(ends: Ends) -> Weibull:

@@ -15,7 +15,7 @@ from tests.research.mixes.records import Asked
 
 SAME = 1e-3  # goals closer than this are equally good
 # Of any family, at most.
-MOST_VCPUS = {"none": math.inf, "small account": max(SMALL_ACCOUNT.values()), **VCPUS}
+MAX_VCPUS = {"none": math.inf, "small account": max(SMALL_ACCOUNT.values()), **VCPUS}
 
 
 def worse_than_stricter(done: Sequence[Asked]) -> Iterator[str]:
@@ -40,7 +40,7 @@ def _worse(done: Iterable[Asked]) -> Iterator[str]:
 def _stricter(one: Question, other: Question) -> bool:
     """Whether every plan of one question is a plan of the other, and both have one goal."""
     elastic_only = (one.runs_as, other.runs_as) == ("default", "gang")
-    less_quota = one.quotas == other.quotas or MOST_VCPUS[one.quotas] <= VCPUS.get(
+    less_quota = one.quotas == other.quotas or MAX_VCPUS[one.quotas] <= VCPUS.get(
         other.quotas, math.inf if other.quotas == "none" else 0.0
     )
     return less_quota and not elastic_only and _tighter(limits_of(one), limits_of(other))

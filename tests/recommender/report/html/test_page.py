@@ -12,7 +12,7 @@ import pytest
 
 from recommender.report import formatting as fmt
 from recommender.report.answer_frame import PlanRequest
-from recommender.report.html.page import MOST_BYTES, render
+from recommender.report.html.page import MAX_BYTES, render
 from recommender.report.json_output import document, plain
 from recommender.text import duration
 from tests.recommender.report.html.reports import LIMITS, Read, asked, facts, page
@@ -26,7 +26,7 @@ def test_a_page_is_one_well_formed_file_of_bounded_size(which: str):
     text = page(which)
     read = Read(text)
     assert read.open == []  # each element is closed
-    assert len(text.encode()) <= MOST_BYTES
+    assert len(text.encode()) <= MAX_BYTES
     fetched = [
         (tag, name, value)
         for tag, attributes in read.elements

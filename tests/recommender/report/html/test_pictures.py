@@ -28,7 +28,7 @@ from tests.shipped import snapshot
 pytestmark = pytest.mark.slow
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)  # of the answer in README.md
 FOLDER = Path(__file__).parents[4] / "docs" / "pictures"
-MOST_APART = 8.0  # of 255, on average over all dots; another scheme of colours is 200 apart
+MAX_APART = 8.0  # of 255, on average over all dots; another scheme of colours is 200 apart
 DIFFERENCE = """async pictures => {
   const dots = await Promise.all(pictures.map(async text => {
     const image = new Image();
@@ -104,4 +104,4 @@ def test_a_picture_of_the_gallery_is_today_s(
     both = [base64.b64encode(each).decode() for each in (taken, kept.read_bytes())]
     apart = made.evaluate(DIFFERENCE, both)
     context.close()
-    assert apart <= MOST_APART
+    assert apart <= MAX_APART
