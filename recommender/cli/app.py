@@ -8,36 +8,45 @@ from recommender.cli.groups import DefaultToPlan, LazyCommand
 from recommender.cli.strict import HELP
 
 _EPILOG = (
-    "Exit codes: 0 an answer, 1 an internal error, 2 the call is wrong, 3 no plan keeps the "
-    "limits, 4 the catalog cannot be used, 130 interrupted; catalog refresh: 5 a part renewed, "
-    "6 nothing published; replan --changed-since: 7 moving pays or prices moved."
+    "Exit codes: 0 an answer, 1 a system or internal error, 2 the call is wrong, 3 no plan keeps "
+    "the limits, 4 the catalog cannot be used, 130 interrupted; catalog refresh: 5 only some "
+    "providers renewed, 6 nothing published; replan --changed-since: 7 moving pays or prices moved."
 )
 
 # Name, the module that holds it, its line in the list; those in it with --help-all only: False.
 COMMANDS = tuple(
     LazyCommand(*row)
     for row in (
-        ("plan", "plan:command", "Which cloud GPUs to rent for a job; the default."),
-        ("init", "init:command", "A job file for your own training, in a minute."),
-        ("explain", "explain:command", "Why not this machine, and what would make it win."),
-        ("frontier", "frontier:command", "The curve of cost and time, with a plot."),
-        ("export", "export:command", "Files that run a plan: SkyPilot, dstack, Slurm."),
-        ("replan", "replan:command", "Stay or move, for a job that runs."),
-        ("serve", "serve:command", "Answers and reports over HTTP, on this machine."),
-        ("simulate", "simulate:command", "One plan, over thousands of simulated runs."),
-        ("backtest", "backtest:command", "Fallback policies on recorded spot markets."),
-        ("calibrate", "jobs:calibrate_command", "Fit a job's speed to runs of your own."),
-        ("accuracy", "accuracy:command", "Errors of the models on published figures."),
-        ("sources", "catalog:sources_command", "Where figures come from; licences.", False),
-        ("doctor", "doctor:doctor_command", "Check that everything needed is there.", False),
+        ("plan", "plan:command", "Which cloud GPUs to rent for a job (the default)."),
+        ("init", "init:command", "Write a job file for your own training."),
+        (
+            "explain",
+            "explain:command",
+            "Why a machine is not recommended, and what would change it.",
+        ),
+        ("frontier", "frontier:command", "The cost-time frontier, with a plot."),
+        ("export", "export:command", "Write files that run a plan: SkyPilot, dstack, Slurm, …"),
+        ("replan", "replan:command", "Whether a running job should move."),
+        ("serve", "serve:command", "Answers and reports over HTTP."),
+        ("simulate", "simulate:command", "Simulate one plan in thousands of runs."),
+        ("backtest", "backtest:command", "Replay fallback policies on recorded spot markets."),
+        ("calibrate", "jobs:calibrate_command", "Fit a job's speed to your own runs."),
+        ("accuracy", "accuracy:command", "Errors of the models on published measurements."),
+        (
+            "sources",
+            "catalog:sources_command",
+            "Sources of all figures, and their licences.",
+            False,
+        ),
+        ("doctor", "doctor:doctor_command", "Check the installation.", False),
         ("schema", "doctor:schema_command", "The JSON Schema of answers and errors.", False),
         ("jobs", "jobs:group", "The jobs that come with the tool, and your own."),
-        ("offers", "offers:group", "Machines of your own, as a file that plans read."),
-        ("mcp", "mcp:command", "Serve agents by the Model Context Protocol.", False),
-        ("catalog", "catalog:group", "Offers, how old prices are, how to renew them."),
-        ("trace", "trace:group", "Recorded spot markets, and laws kept for offers."),
-        ("bench", "bench:group", "Measure machines; plan with what was measured."),
-        ("config", "config:group", "Defaults that are kept, and where they are from.", False),
+        ("offers", "offers:group", "A file for machines you own or rent elsewhere."),
+        ("mcp", "mcp:command", "Serve agents over the Model Context Protocol.", False),
+        ("catalog", "catalog:group", "Show and refresh offers and prices."),
+        ("trace", "trace:group", "Recorded spot markets, and spot laws fitted to them."),
+        ("bench", "bench:group", "Measure machines, and plan with the results."),
+        ("config", "config:group", "Your default settings.", False),
     )
 )
 
@@ -64,15 +73,18 @@ app = typer.Typer(
 def recommend(
     ctx: typer.Context,
     version: Annotated[
-        bool, typer.Option("--version", help="Version, catalog dates and schema.", is_eager=True)
+        bool,
+        typer.Option(
+            "--version", help="Print the version, catalog dates and schema.", is_eager=True
+        ),
     ] = False,
 ) -> None:
-    """Which cloud GPUs to rent for a training job, with the chance that it ends in time.
+    """Cloud GPUs to rent for a training job, with the chance to finish in time.
 
     \b
-    recommend --deadline 24h JOB    cheapest plans in time
-    recommend --budget 200 JOB      fastest plans for the money
-    recommend --hourly 30 JOB       fastest plans under USD per hour
+    recommend --deadline 24h JOB    cheapest plans that finish in time
+    recommend --budget 200 JOB      fastest plans within the budget
+    recommend --hourly 30 JOB       fastest plans up to a price per hour
     recommend JOB                   the whole cost-time curve
     """
     if not version and ctx.invoked_subcommand is not None:

@@ -60,25 +60,32 @@ class LimitFlags:
 
     deadline: Annotated[
         Word,
-        _limit("Done in 24h or 1d12h, or by 'tomorrow 08:00'.", metavar="TIME"),
+        _limit("Finish in 24h, 1d12h, or by 'tomorrow 08:00'.", metavar="TIME"),
     ] = None
-    budget: Annotated[Word, _limit("Cost at most, in total: 200, $1.5k.", metavar="USD")] = None
-    hourly: Annotated[Word, _limit("Cost at most, at any moment: 30, $30/h.", metavar="USD/H")] = (
+    budget: Annotated[Word, _limit("Maximum cost of the whole job: 200, $1.5k.", metavar="USD")] = (
         None
     )
-    confidence: Annotated[Word, _limit("Chance of meeting all limits (95%).", metavar="SHARE")] = (
+    hourly: Annotated[Word, _limit("Maximum total price per hour: 30, $30/h.", metavar="USD/H")] = (
         None
     )
+    confidence: Annotated[
+        Word, _limit("Probability of keeping all limits (95%).", metavar="SHARE")
+    ] = None
     max_overhead: Annotated[
         Word,
         _limit(
-            "Most checkpoints, lost work, restarts, relative to the work: 20%.", metavar="SHARE"
+            "Maximum time for checkpoints, lost work and restarts, relative to the work: 20%.",
+            metavar="SHARE",
         ),
     ] = None
-    max_machines: Annotated[Word, _limit("Most machines at once (16).", metavar="N")] = None
+    max_machines: Annotated[
+        Word, _limit("Maximum number of machines at once (16).", metavar="N")
+    ] = None
     objective: Annotated[
         Word,
-        _limit("What is minimised: cost with a deadline, else time.", metavar="auto|cost|time"),
+        _limit(
+            "What to minimise; auto: cost with a deadline, else time.", metavar="auto|cost|time"
+        ),
     ] = None
 
 
@@ -87,43 +94,44 @@ class OfferFlags:
     """Which offers may be used."""
 
     provider: Annotated[
-        Words, _offer("Only this provider; repeat for more.", metavar="|".join(PROVIDERS))
+        Words, _offer("Only this provider; repeatable.", metavar="|".join(PROVIDERS))
     ] = None
     region: Annotated[Words, _offer("Only this region; repeatable.", metavar="NAME")] = None
     zone: Annotated[Words, _offer("Only this zone; repeatable.", metavar="NAME")] = None
-    gpu: Annotated[
-        Words, _offer("Only GPUs as H100, A100:8, 40GB+; repeatable.", metavar="GPU")
-    ] = None
+    gpu: Annotated[Words, _offer("Only these: H100, A100:8, 40GB+; repeatable.", metavar="GPU")] = (
+        None
+    )
     instance: Annotated[Words, _offer("Only this instance type; repeatable.", metavar="NAME")] = (
         None
     )
     deny: Annotated[
         Words,
-        _offer("Never this type, GPU, region or provider; * matches; repeatable.", metavar="NAME"),
+        _offer(
+            "Exclude this type, GPU, region or provider; * matches; repeatable.", metavar="NAME"
+        ),
     ] = None
-    market: Annotated[
-        Word, _offer("Which market may be used (any).", metavar="any|spot|on-demand")
-    ] = None
+    market: Annotated[Word, _offer("Market to rent in (any).", metavar="any|spot|on-demand")] = None
     no_spot: Annotated[bool, _offer("Same as --market on-demand.", "--no-spot")] = False
     failover: Annotated[
         Word,
         _offer(
-            "Where to ask next for spot that is gone, for on-demand that is short (region).",
+            "Where to look next after an interruption, or for scarce on-demand machines (region).",
             metavar="none|zone|region",
         ),
     ] = None
     mix: Annotated[
         bool | None,
         _offer(
-            "Several instance types in one cluster (tried under quotas, if elastic, with --prove, "
-            "and where no single type will do).",
+            "Allow several instance types in one cluster (tried under quotas, for elastic jobs, "
+            "with --prove, and if no single type is enough).",
             "--mix/--no-mix",
         ),
     ] = None
     checkpoint_to: Annotated[
         Word,
         _offer(
-            "Where checkpoints go: auto, object_store, anchor, memory_tier, none.", metavar="PATH"
+            "Where checkpoints are stored: auto, object_store, anchor, memory_tier, none.",
+            metavar="PATH",
         ),
     ] = None
     accelerator: Annotated[
@@ -133,10 +141,10 @@ class OfferFlags:
         Word, _offer("Processor architecture (x86_64).", metavar="x86_64|arm64|any")
     ] = None
     quoted_only: Annotated[
-        bool, _offer("Leave out prices that were derived, not quoted.", "--quoted-only")
+        bool, _offer("Exclude prices that were derived, not quoted.", "--quoted-only")
     ] = False
     confidential: Annotated[
-        bool, _offer("Confidential VMs only; else none of them.", "--confidential")
+        bool, _offer("Confidential VMs only (otherwise they are excluded).", "--confidential")
     ] = False
 
 
@@ -150,7 +158,7 @@ class OwnFlags:
     quota: Annotated[
         Word,
         _own(
-            "File of your account's quotas, the rest 0; default-new: a new account's.",
+            "File of your account's quotas (unlisted ones are 0); default-new: a new account's.",
             metavar="FILE",
         ),
     ] = None
@@ -161,25 +169,35 @@ class OwnFlags:
         Words, _own("Discount on on-demand prices: aws=0.2; repeatable.", metavar="NAME=SHARE")
     ] = None
     data_at: Annotated[
-        Word, _own("Where the data is, and how much: aws:us-east-1,150GB.", metavar="PLACE")
+        Word,
+        _own("Where the data are stored, and their size: aws:us-east-1,150GB.", metavar="PLACE"),
     ] = None
     mtbf: Annotated[
         Word,
-        _own("Mean time to interruption of a spot machine, in hours or as 3h.", metavar="HOURS"),
+        _own(
+            "Mean time between interruptions of a spot machine: 3 (hours) or 90m.", metavar="HOURS"
+        ),
     ] = None
     assume_on_demand: Annotated[
         Word,
-        _own("Chance that an on-demand machine of eight GPUs is there at once.", metavar="SHARE"),
+        _own(
+            "Probability that an on-demand machine with eight GPUs is available at once.",
+            metavar="SHARE",
+        ),
     ] = None
     prices_as_quoted: Annotated[
-        bool, _own("Leave the drift of old prices out of the spans.", "--prices-as-quoted")
+        bool,
+        _own("Ignore that prices may have changed since they were quoted.", "--prices-as-quoted"),
     ] = False
     compare: Annotated[
         Word,
-        _own('What you rent today: "8x p4d.24xlarge on-demand us-east-1".', metavar="MACHINES"),
+        _own(
+            'Machines that you rent today: "8x p4d.24xlarge on-demand us-east-1".',
+            metavar="MACHINES",
+        ),
     ] = None
-    done: Annotated[Word, _own("Share of the job already done: 40%.", metavar="SHARE")] = None
-    elapsed: Annotated[Word, _own("Time elapsed so far.", metavar="TIME")] = None
+    done: Annotated[Word, _own("Share of the job that is done: 40%.", metavar="SHARE")] = None
+    elapsed: Annotated[Word, _own("Time since the job started.", metavar="TIME")] = None
     spent: Annotated[Word, _own("Money spent so far.", metavar="USD")] = None
 
 
@@ -189,55 +207,64 @@ class JobFlags:
 
     model: Annotated[
         Word,
-        _job("Network: a known model such as Qwen/Qwen2.5-7B, or a config.json.", metavar="MODEL"),
+        _job(
+            "Network: a known model such as Qwen/Qwen2.5-7B, or a config.json file.",
+            metavar="MODEL",
+        ),
     ] = None
-    examples: Annotated[Word, _job("Examples of the data set, in one epoch.", metavar="N")] = None
+    examples: Annotated[Word, _job("Examples in the data set (one epoch).", metavar="N")] = None
     tokens: Annotated[Word, _job("Tokens to train on: 15T, 1e9.", metavar="N")] = None
     samples: Annotated[Word, _job("Samples to train on.", metavar="N")] = None
     epochs: Annotated[Word, _job("Passes over the data set.", metavar="N")] = None
     steps: Annotated[Word, _job("Optimiser steps.", metavar="N")] = None
     batch: Annotated[Word, _job('Samples (or "4M tokens") per optimiser step.', metavar="N")] = None
     batch_per_gpu: Annotated[
-        Word, _job("Samples per step of each GPU; the global batch grows with them.", metavar="N")
+        Word, _job("Samples per step and GPU; the global batch grows with the GPUs.", metavar="N")
     ] = None
     max_global_batch: Annotated[
         Word, _job("Largest global batch, with --batch-per-gpu.", metavar="N")
     ] = None
     params: Annotated[Word, _job("Parameters of the network: 8B.", metavar="N")] = None
-    seq_len: Annotated[Word, _job("Mean tokens in a sequence.", metavar="N")] = None
-    image_size: Annotated[Word, _job("Side of a picture, in pixels: 384.", metavar="N")] = None
+    seq_len: Annotated[Word, _job("Mean length of a sequence in tokens.", metavar="N")] = None
+    image_size: Annotated[Word, _job("Image side in pixels: 384.", metavar="N")] = None
     precision: Annotated[
         Word,
         _job(
-            "Numeric precision of the training.",
+            "Numeric precision of training.",
             metavar="mixed|fp8|mxfp8|nvfp4|bf16|fp16|tf32|fp32",
         ),
     ] = None
-    method: Annotated[Word, _job("Train all weights or adapters.", metavar="full|lora|qlora")] = (
-        None
-    )
+    method: Annotated[
+        Word, _job("Train all weights, or adapters only.", metavar="full|lora|qlora")
+    ] = None
     lora_rank: Annotated[Word, _job("Rank of the adapters.", metavar="N")] = None
     optimizer: Annotated[
-        Word, _job("Optimiser; its states take memory.", metavar="adamw|sgd|lamb|adafactor")
+        Word, _job("Optimiser (its states need memory).", metavar="adamw|sgd|lamb|adafactor")
     ] = None
     sharding: Annotated[
         Word,
         _job("How weights are sharded over the GPUs.", metavar="|".join(SHARDINGS)),
     ] = None
-    machines: Annotated[Word, _job("Exactly so many machines at once.", metavar="N")] = None
+    machines: Annotated[Word, _job("Use exactly this number of machines.", metavar="N")] = None
     elastic: Annotated[
         bool | None,
-        _job("Go on with fewer machines (where it can), or all or none.", "--elastic/--gang"),
+        _job(
+            "Continue with fewer machines if possible, or run on all machines or none.",
+            "--elastic/--gang",
+        ),
     ] = None
     stack: Annotated[
-        Word, _job("Vendor recipes, or third-party scripts.", metavar="tuned|typical")
+        Word, _job("Speed of vendor recipes, or of third-party scripts.", metavar="tuned|typical")
     ] = None
     image: Annotated[
-        Word, _job("Container pulled at each start, or preinstalled.", metavar="cold|prebuilt")
+        Word,
+        _job(
+            "Container pulled at each start, or part of the machine image.", metavar="cold|prebuilt"
+        ),
     ] = None
-    setup: Annotated[Word, _job("Time from a machine's start to training: 5m.", metavar="TIME")] = (
-        None
-    )
+    setup: Annotated[
+        Word, _job("Time from a machine's start to the first step: 5m.", metavar="TIME")
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,16 +273,21 @@ class SearchFlags:
 
     catalog: Annotated[
         Word,
-        _flag("Search", "Catalog folder, store or https://…/manifest.json.", metavar="PATH"),
+        _flag("Search", "Catalog folder, store, or https://…/manifest.json.", metavar="PATH"),
     ] = None
-    max_age: Annotated[Word, _flag("Search", "Refuse prices older than: 30d.", metavar="TIME")] = (
-        None
-    )
+    max_age: Annotated[
+        Word, _flag("Search", "Exclude prices older than this: 30d.", metavar="TIME")
+    ] = None
     prove: Annotated[
-        bool, _flag("Search", "Search on until proven; Ctrl-C: the best so far.", "--prove")
+        bool,
+        _flag(
+            "Search",
+            "Search until the best plan is proven; Ctrl-C stops with the best so far.",
+            "--prove",
+        ),
     ] = False
     verify: Annotated[
-        bool, _flag("Search", "Simulate the plans again with other seeds.", "--verify")
+        bool, _flag("Search", "Simulate the plans again with another seed.", "--verify")
     ] = False
     save_lp: Annotated[
         Word, _flag("Search", "Write the linear program to FILE.", metavar="FILE")
@@ -268,10 +300,10 @@ class OutputFlags:
     """How an answer is written."""
 
     output: Annotated[
-        Word, _out("Form of the answer.", "-o", "--output", metavar="table|json|csv|markdown")
+        Word, _out("Output format.", "-o", "--output", metavar="table|json|csv|markdown")
     ] = None
     json: Annotated[bool, _out("Same as --output json.", "--json")] = False
-    quiet: Annotated[bool, _out("The table only.", "-q", "--quiet")] = False
+    quiet: Annotated[bool, _out("Print the table only.", "-q", "--quiet")] = False
     color: Annotated[Word, _out("Colour on the terminal.", metavar="auto|always|never")] = None
 
 
@@ -279,9 +311,7 @@ class OutputFlags:
 class PageFlags:
     """How a list is written."""
 
-    output: Annotated[Word, _out("Form of the list.", "-o", "--output", metavar="table|json")] = (
-        None
-    )
+    output: Annotated[Word, _out("Output format.", "-o", "--output", metavar="table|json")] = None
     json: Annotated[bool, _out("Same as --output json.", "--json")] = False
     color: Annotated[Word, _out("Colour on the terminal.", metavar="auto|always|never")] = None
 
@@ -290,9 +320,9 @@ class PageFlags:
 class SheetFlags:
     """How a list is written that is a table of figures as well."""
 
-    output: Annotated[
-        Word, _out("Form of the list.", "-o", "--output", metavar="table|json|csv")
-    ] = None
+    output: Annotated[Word, _out("Output format.", "-o", "--output", metavar="table|json|csv")] = (
+        None
+    )
     json: Annotated[bool, _out("Same as --output json.", "--json")] = False
     color: Annotated[Word, _out("Colour on the terminal.", metavar="auto|always|never")] = None
 
@@ -305,7 +335,7 @@ class TraceFlags:
         Word,
         _flag(
             "Trace",
-            "Format of the files where it cannot be recognised.",
+            "Format of the files, if it is not recognised.",
             metavar="recommend|spot-traces|preempted|skynomad-probes|aws-prices|bamboo|gcp-operations",
         ),
     ] = None
@@ -319,8 +349,10 @@ class AnswerFlags:
     """How much of an answer is shown."""
 
     top: Annotated[Word, _out("Number of plans shown (5).", metavar="N")] = None
-    all_regions: Annotated[bool, _out("Every region a plan could run in.", "--all-regions")] = False
-    explain: Annotated[Word, _out("Breakdown of plan N: time, memory, money.", metavar="N")] = None
+    all_regions: Annotated[
+        bool, _out("List every region a plan could run in.", "--all-regions")
+    ] = False
+    explain: Annotated[Word, _out("Break down plan N: time, memory, money.", metavar="N")] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,11 +360,13 @@ class WriteFlags:
     """Files that show the answer or run the plan."""
 
     report: Annotated[
-        Word, _out("Write the answer with its pictures as one HTML file.", metavar="FILE")
+        Word, _out("Write the answer with charts as one HTML file.", metavar="FILE")
     ] = None
 
-    write: Annotated[Word, _out("Write files that run the plan.", metavar="DIR")] = None
-    to: Annotated[Word, _out("What shall run them (skypilot).", metavar="|".join(TARGETS))] = None
+    write: Annotated[Word, _out("Write the files that run the plan.", metavar="DIR")] = None
+    to: Annotated[
+        Word, _out("Tool that will run the plan (skypilot).", metavar="|".join(TARGETS))
+    ] = None
 
 
 F = TypeVar("F")

@@ -24,7 +24,7 @@ def accuracy(
         Words,
         typer.Argument(
             metavar="[STUDY]...",
-            help="Studies by key or how it begins; all without.",
+            help="Keys of studies, or how they begin (all).",
             show_default=False,
         ),
     ] = None,
@@ -32,7 +32,7 @@ def accuracy(
         Word, typer.Option(hidden=True, help="No more: studies stay behind.")
     ] = None,
 ) -> None:
-    """Errors of the models on published measurements they did not see.
+    """Show the errors of the models on published measurements that they were not fitted on.
 
     The table is that of the studies in the repository, which are not installed.
 

@@ -34,7 +34,7 @@ class TrialFlags:
         Words,
         typer.Option(
             "--job",
-            help="Work/deadline/changeover of a run (48h/52h/6m and three more); repeatable.",
+            help="Work/deadline/changeover of a job (48h/52h/6m and three more); repeatable.",
             metavar="W/D/C",
         ),
     ] = None
@@ -48,7 +48,9 @@ class TrialFlags:
     ] = None
     confidence: Annotated[
         Word,
-        typer.Option(help="Chance that cost-optimal meets the deadline (100%).", metavar="SHARE"),
+        typer.Option(
+            help="Probability that cost-optimal meets the deadline (100%).", metavar="SHARE"
+        ),
     ] = None
     machines: Annotated[
         Word, typer.Option(help="Machines that must be up together (1).", metavar="N")
@@ -65,19 +67,19 @@ class TrialFlags:
     ] = None
     receivers_usd: Annotated[
         Word,
-        typer.Option(
-            help="Price per hour of the machines that tiering keeps for checkpoints.", metavar="USD"
-        ),
+        typer.Option(help="Price per hour of the checkpoint machines of tiering.", metavar="USD"),
     ] = None
     move_usd: Annotated[
-        Word, typer.Option(help="Price of a move to another region (0).", metavar="USD")
+        Word, typer.Option(help="Cost of a move to another region (0).", metavar="USD")
     ] = None
     past: Annotated[
         Word,
-        typer.Option(help="First share of each trace, to fit policies to (50%).", metavar="SHARE"),
+        typer.Option(
+            help="First part of each trace, to which policies are fitted (50%).", metavar="SHARE"
+        ),
     ] = None
     every: Annotated[
-        Word, typer.Option(help="Time between two starts of a run (4h).", metavar="TIME")
+        Word, typer.Option(help="Time between the starts of two jobs (4h).", metavar="TIME")
     ] = None
 
 
@@ -86,13 +88,14 @@ class WorkerFlags:
     """Where the work is done."""
 
     engine: Annotated[
-        Word, typer.Option(help="What runs the work (serial).", metavar="serial|loky|dask")
+        Word,
+        typer.Option(help="How the work is run in parallel (serial).", metavar="serial|loky|dask"),
     ] = None
     jobs: Annotated[
-        Word, typer.Option(help="Processes of loky or Dask (one per core).", metavar="N")
+        Word, typer.Option(help="Number of processes of loky or Dask (one per core).", metavar="N")
     ] = None
     dask_address: Annotated[
-        Word, typer.Option(help="A Dask cluster that is already running.", metavar="ADDRESS")
+        Word, typer.Option(help="Address of a running Dask cluster.", metavar="ADDRESS")
     ] = None
 
 
@@ -100,7 +103,7 @@ def backtest(
     files: Annotated[
         list[str],
         typer.Argument(
-            help="Trace files, gzipped or not; sample: the shipped one.", metavar="FILE..."
+            help="Trace files; may be gzipped. sample: the shipped trace.", metavar="FILE..."
         ),
     ],
     trace: TraceFlags,
@@ -108,10 +111,10 @@ def backtest(
     worker: WorkerFlags,
     flags: SheetFlags,
     by_trace: Annotated[
-        bool, typer.Option("--by-trace", help="One more row for each trace.")
+        bool, typer.Option("--by-trace", help="Print a row for each trace as well.")
     ] = False,
 ) -> None:
-    """Fallback policies replayed on recorded markets: cost, lateness, gap to the optimum.
+    """Replay fallback policies on recorded markets: cost, lateness, gap to the optimum.
 
     Policies are fitted to the first part of each trace and evaluated on the rest.
 

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from recommender.benchmarks.suite import SuiteOptions
     from recommender.catalogs.catalog import Catalog
 
-group = group_app("bench", "Measure machines, and plan with what was measured.")
+group = group_app("bench", "Measure machines, and plan with the results.")
 _MARKET = ("spot", "on-demand")
 _PRECISIONS = ("bf16", "fp16", "fp32", "tf32", "fp8")  # the first that a GPU has is ranked by
 _CATALOG = Annotated[
     Word,
-    typer.Option("--catalog", help="Catalog folder instead of the shipped one.", metavar="PATH"),
+    typer.Option("--catalog", help="Catalog folder (the shipped one).", metavar="PATH"),
 ]
 
 
@@ -37,21 +37,21 @@ class RunFlags:
     suite: Annotated[
         Word, typer.Option(help="quick: about a minute; full: long.", metavar="quick|full")
     ] = None
-    device: Annotated[Word, typer.Option(help="A GPU where there is one.", metavar="cuda|cpu")] = (
-        None
-    )
+    device: Annotated[
+        Word, typer.Option(help="Device to measure (a GPU if there is one).", metavar="cuda|cpu")
+    ] = None
     output: Annotated[
         Word,
         typer.Option("-o", "--output", help="Write the JSON record to FILE.", metavar="FILE"),
     ] = None
     folder: Annotated[
-        Word, typer.Option(help="Folder on the disk that is measured (here).", metavar="DIR")
+        Word, typer.Option(help="Folder on the disk to measure (the current one).", metavar="DIR")
     ] = None
-    mount: Annotated[
-        Word, typer.Option(help="Mounted path that is measured as well.", metavar="DIR")
-    ] = None
+    mount: Annotated[Word, typer.Option(help="Another mounted path to measure.", metavar="DIR")] = (
+        None
+    )
     s3: Annotated[
-        Word, typer.Option(help="Object store that is measured.", metavar="s3://BUCKET/PREFIX")
+        Word, typer.Option(help="Object store to measure.", metavar="s3://BUCKET/PREFIX")
     ] = None
     s3_endpoint: Annotated[
         Word, typer.Option(help="Address of an S3-compatible store.", metavar="URL")
@@ -66,7 +66,7 @@ class RunFlags:
     ] = None
     no_metadata: Annotated[
         bool,
-        typer.Option("--no-metadata", help="Do not ask the provider what this machine is."),
+        typer.Option("--no-metadata", help="Do not query the provider's metadata service."),
     ] = False
     provider: Annotated[
         Word, typer.Option(help="Provider of this machine.", metavar="|".join(units.PROVIDERS))
@@ -74,14 +74,16 @@ class RunFlags:
     instance: Annotated[Word, typer.Option(help="Its instance type.", metavar="NAME")] = None
     region: Annotated[Word, typer.Option(help="Its region.", metavar="NAME")] = None
     zone: Annotated[Word, typer.Option(help="Its zone.", metavar="NAME")] = None
-    market: Annotated[Word, typer.Option(help="How it is rented.", metavar="spot|on-demand")] = None
+    market: Annotated[
+        Word, typer.Option(help="Market it is rented in.", metavar="spot|on-demand")
+    ] = None
     usd_per_hour: Annotated[
-        Word, typer.Option(help="Its price; else the catalog's.", metavar="USD")
+        Word, typer.Option(help="Its price (the catalog's).", metavar="USD")
     ] = None
 
 
 def run(flags: RunFlags) -> None:
-    """Measure this machine: matrix products, memory, links, disk, input. The rental is paid.
+    """Measure this machine: matrix products, memory, links, disk, input.
 
     \b
     recommend bench run --suite quick -o result.json
@@ -97,7 +99,7 @@ def pack(
     output: Annotated[
         str, typer.Option("-o", "--output", help="File to write.", metavar="FILE")
     ] = "bench.pyz",
-    force: Annotated[bool, typer.Option("--force", help="Replace a file that exists.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
 ) -> None:
     """Write the benchmarks as one file for a bare machine: python bench.pyz.
 
@@ -113,12 +115,12 @@ def pack(
 
 def import_(
     flags: PageFlags,
-    files: Annotated[list[str], typer.Argument(help="Records to merge.", metavar="FILE...")],
+    files: Annotated[list[str], typer.Argument(help="Records to import.", metavar="FILE...")],
     gpu: Annotated[
-        Word, typer.Option(help="The catalog's name of their GPU.", metavar="NAME")
+        Word, typer.Option(help="Name of their GPU in the catalog.", metavar="NAME")
     ] = None,
 ) -> None:
-    """Keep records of machines; recommend plans with their speeds from then on.
+    """Save records of machines; plans then use their speeds.
 
     \b
     recommend bench import result.json
@@ -136,7 +138,7 @@ def import_(
 def show(
     flags: PageFlags,
     gpu: Annotated[
-        str | None, typer.Argument(metavar="[GPU]", help="One GPU.", show_default=False)
+        str | None, typer.Argument(metavar="[GPU]", help="GPU to show.", show_default=False)
     ] = None,
     market: Annotated[
         Word, typer.Option(help="Only this market.", metavar="spot|on-demand")
@@ -148,7 +150,7 @@ def show(
     top: Annotated[Word, typer.Option(help="Number of offers shown (20).", metavar="N")] = None,
     catalog: _CATALOG = None,
 ) -> None:
-    """What was measured, and what matrix multiplication a dollar buys on each offer.
+    """Show what was measured, and the matrix multiplication per dollar of each offer.
 
     \b
     recommend bench show H100 --market spot
@@ -191,10 +193,10 @@ def show(
 
 def compare(
     flags: PageFlags,
-    first: Annotated[str, typer.Argument(help="A record.", metavar="A")],
-    second: Annotated[str, typer.Argument(help="Another one.", metavar="B")],
+    first: Annotated[str, typer.Argument(help="First record.", metavar="A")],
+    second: Annotated[str, typer.Argument(help="Second record.", metavar="B")],
 ) -> None:
-    """Two records side by side; differences that are only noise are marked.
+    """Compare two records; differences that are only noise are marked.
 
     \b
     recommend bench compare before.json after.json
@@ -216,15 +218,15 @@ def stalls(
     flags: PageFlags,
     files: Annotated[list[str], typer.Argument(help="Records with a profile.", metavar="FILE...")],
     gpu: Annotated[
-        Word, typer.Option(help="The catalog's name of their GPU.", metavar="NAME")
+        Word, typer.Option(help="Name of their GPU in the catalog.", metavar="NAME")
     ] = None,
     timings: Annotated[
         Word,
         typer.Option(help="Write the runs to FILE, for recommend calibrate.", metavar="FILE"),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace a file that exists.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
 ) -> None:
-    """What a training waits for, from records on one GPU, one machine and several.
+    """Show what a training waits for, from records of one GPU, one machine and several.
 
     \b
     recommend bench stalls one.json two-machines.json --timings timings.csv

@@ -17,19 +17,17 @@ from recommender.plan.limits import Choice
 
 VERSIONS = 8  # of a store that trends are read from: 0.1 s each
 
-group = group_app(
-    "catalog", "Which offers are known, how old their prices are, and how to renew them."
-)
+group = group_app("catalog", "Show and refresh offers and prices.")
 _FOLDER = Annotated[
     Word,
     typer.Option(
-        "--catalog", help="Catalog folder, store or https://…/manifest.json.", metavar="PATH"
+        "--catalog", help="Catalog folder, store, or https://…/manifest.json.", metavar="PATH"
     ),
 ]
 
 
 def status(flags: PageFlags, catalog: _FOLDER = None, store: refresh.STORE = None) -> None:
-    """How many offers of each provider are known and how old they are.
+    """Show the number of offers of each provider, and their age.
 
     \b
     recommend catalog status
@@ -50,7 +48,9 @@ def show(
     word: Annotated[
         str | None,
         typer.Argument(
-            metavar="[NAME]", help="Part of an instance type or a GPU.", show_default=False
+            metavar="[NAME]",
+            help="Part of the name of an instance type or GPU.",
+            show_default=False,
         ),
     ] = None,
     provider: Annotated[
@@ -63,7 +63,7 @@ def show(
     top: Annotated[Word, typer.Option(help="Number of offers shown (20).", metavar="N")] = None,
     catalog: _FOLDER = None,
 ) -> None:
-    """Offers by price of a GPU, cheapest first; FLOP per dollar, and how prices moved where kept.
+    """List offers by price per GPU, with FLOP per dollar and price history.
 
     \b
     recommend catalog show H100 --market spot
@@ -88,7 +88,7 @@ def show(
 
 
 def sources(flags: PageFlags, catalog: _FOLDER = None) -> None:
-    """Where the figures come from, and under which licence.
+    """List the sources of all figures, and their licences.
 
     \b
     recommend sources

@@ -10,11 +10,11 @@ from recommender.cli.options import PageFlags
 from recommender.cli.output import show_page
 from recommender.cli.screen import write_text
 
-group = group_app("config", "Defaults that are kept, and where each comes from.")
+group = group_app("config", "Your default settings.")
 
 
 def show(flags: PageFlags) -> None:
-    """Every setting, its value and where it comes from.
+    """Show every setting, its value and where it comes from.
 
     \b
     recommend config show
@@ -27,9 +27,9 @@ def show(flags: PageFlags) -> None:
 
 def set_value(
     key: Annotated[str, typer.Argument(help="Name of the setting.", metavar="KEY")],
-    value: Annotated[list[str], typer.Argument(help="Its value, or values.", metavar="VALUE...")],
+    value: Annotated[list[str], typer.Argument(help="Its value or values.", metavar="VALUE...")],
 ) -> None:
-    """Keep a default in your own settings file.
+    """Save a setting in your own settings file.
 
     \b
     recommend config set providers aws gcp
@@ -44,7 +44,7 @@ def set_value(
 def unset(
     key: Annotated[str, typer.Argument(help="Name of the setting.", metavar="KEY")],
 ) -> None:
-    """Remove a default from your own settings file; the built-in one applies again.
+    """Remove a setting from your own settings file.
 
     \b
     recommend config unset max_age

@@ -151,7 +151,7 @@ def _catalog() -> Check:
 
 
 def doctor(flags: PageFlags) -> None:
-    """Check that everything the tool needs is there; no network, no secrets shown.
+    """Check the installation, without network and without showing secrets.
 
     \b
     recommend doctor
@@ -164,7 +164,7 @@ def doctor(flags: PageFlags) -> None:
 
 
 def schema() -> None:
-    """The JSON Schema of `recommend -o json`, answers and errors.
+    """Print the JSON Schema of `recommend -o json`: answers and errors.
 
     \b
     recommend schema > recommend.plan.v1.json

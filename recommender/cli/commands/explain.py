@@ -43,9 +43,9 @@ def explain(
         ),
     ] = None,
 ) -> None:
-    """Why not this machine: what it lacks, its rank, what price or speed would make it win.
+    """Why a machine is not recommended: what it lacks, its rank, what price or speed it would need.
 
-    --region says where it is looked for; the plans that it is compared with may be anywhere.
+    --region is the region of the machine; the plans it is compared with may be in any region.
 
     \b
     recommend explain p5.48xlarge --region us-east-1 llama3-8b-lora --deadline 24h

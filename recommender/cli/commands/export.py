@@ -20,12 +20,12 @@ from recommender.export.targets import export_files
 def export(
     answer: Annotated[
         str,
-        typer.Argument(help="An answer, written by recommend ... --json.", metavar="ANSWER.json"),
+        typer.Argument(help="An answer written by recommend ... --json.", metavar="ANSWER.json"),
     ],
     to: Annotated[
         Word,
         typer.Option(
-            help="What shall run the plan (skypilot, or what can).",
+            help="Tool that will run the plan (skypilot, or one that can).",
             metavar="|".join(TARGETS),
             autocompletion=one_of(TARGETS),
             show_default=False,
@@ -34,7 +34,7 @@ def export(
     plan: Annotated[
         Word,
         typer.Option(
-            help="Number of the plan, or its role such as cheapest (the one told in full).",
+            help="Number of the plan, or its role such as cheapest (the leading plan).",
             metavar="N",
             show_default=False,
         ),
@@ -44,12 +44,12 @@ def export(
         typer.Option(
             "-o",
             "--output",
-            help="Folder for the files; without, a single file goes to standard output.",
+            help="Folder for the files; without it, a single file is printed.",
             metavar="DIR",
             show_default=False,
         ),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace files that exist.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite existing files.")] = False,
 ) -> None:
     """Write the files that run a plan; nothing is rented until you start them.
 

@@ -53,7 +53,7 @@ def frontier(
         ),
     ] = None,
 ) -> None:
-    """Plans that no other plan beats in both cost and time, with a plot.
+    """The plans that no other plan beats in both cost and time, with a plot.
 
     \b
     recommend frontier resnet50-imagenet

@@ -35,20 +35,21 @@ class InitFlags:
     """What may be said of the job without being asked."""
 
     model: Annotated[
-        Word, _job("Network: a known model such as Qwen/Qwen2.5-7B, or a config.json.", "MODEL")
+        Word,
+        _job("Network: a known model such as Qwen/Qwen2.5-7B, or a config.json file.", "MODEL"),
     ] = None
-    method: Annotated[Word, _job("Train all weights or adapters.", "full|lora|qlora")] = None
+    method: Annotated[Word, _job("Train all weights, or adapters only.", "full|lora|qlora")] = None
     lora_rank: Annotated[Word, _job("Rank of the adapters.", "N")] = None
-    examples: Annotated[Word, _job("Examples of the data set, in one epoch.", "N")] = None
-    tokens_per_example: Annotated[Word, _job("Tokens in a mean example.", "N")] = None
-    image_size: Annotated[Word, _job("Side of an image, in pixels.", "N")] = None
+    examples: Annotated[Word, _job("Examples in the data set (one epoch).", "N")] = None
+    tokens_per_example: Annotated[Word, _job("Mean number of tokens in an example.", "N")] = None
+    image_size: Annotated[Word, _job("Image side in pixels.", "N")] = None
     epochs: Annotated[Word, _job("Passes over the data set.", "N")] = None
-    batch: Annotated[Word, _job("Examples per optimiser step, all GPUs together.", "N")] = None
-    batch_per_gpu: Annotated[
-        Word, _job("Instead: examples per step of each GPU, however many there are.", "N")
-    ] = None
-    gpus: Annotated[Word, _job("GPUs that the file of --from is started on.", "N")] = None
-    post_training: Annotated[Word, _job("Of preferences or rewards.", "dpo|grpo|ppo")] = None
+    batch: Annotated[Word, _job("Examples per optimiser step on all GPUs together.", "N")] = None
+    batch_per_gpu: Annotated[Word, _job("Instead: examples per step and GPU.", "N")] = None
+    gpus: Annotated[Word, _job("Number of GPUs that the file of --from is used with.", "N")] = None
+    post_training: Annotated[Word, _job("Training on preferences or rewards.", "dpo|grpo|ppo")] = (
+        None
+    )
 
 
 def init(
@@ -58,24 +59,24 @@ def init(
         Word,
         typer.Option(
             "--from",
-            help="File that your training starts with: axolotl, TRL or transformers, "
+            help="Configuration file of your training tool: axolotl, TRL or transformers, "
             "LLaMA-Factory, torchtitan, NeMo, Megatron-LM, llm-foundry, Lightning, DeepSpeed.",
             metavar="FILE",
         ),
     ] = None,
     fetch: Annotated[
-        bool, typer.Option("--fetch", help="Fetch the model's config.json from the hub.")
+        bool, typer.Option("--fetch", help="Download the model's config.json from the hub.")
     ] = False,
     deadline: Annotated[
-        Word, typer.Option(help="For the command that is printed: 24h.", metavar="TIME")
+        Word, typer.Option(help="Deadline in the printed command: 24h.", metavar="TIME")
     ] = None,
     to: Annotated[str, typer.Option(help="Job file to write.", metavar="FILE")] = FILE,
-    force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
     yes: Annotated[
-        bool, typer.Option("--yes", "-y", help="Ask nothing; usual values where nothing is said.")
+        bool, typer.Option("--yes", "-y", help="Ask no questions; use common values for the rest.")
     ] = False,
 ) -> None:
-    """A job file for your own training, in a minute: questions, flags, or your tool's file.
+    """Write a job file for your own training, from questions, flags, or your tool's file.
 
     \b
     recommend init

@@ -28,7 +28,7 @@ _NAME = typer.Argument(
 
 
 def list_jobs(flags: PageFlags) -> None:
-    """The jobs that come with the tool.
+    """List the jobs that come with the tool.
 
     \b
     recommend jobs list
@@ -41,7 +41,7 @@ def list_jobs(flags: PageFlags) -> None:
 
 
 def show_job(flags: PageFlags, name: Annotated[str, _NAME]) -> None:
-    """A job with all its fields, those derived marked.
+    """Show all fields of a job; derived ones are marked.
 
     \b
     recommend jobs show llama3-8b-lora
@@ -55,10 +55,10 @@ def show_job(flags: PageFlags, name: Annotated[str, _NAME]) -> None:
 def new_job(
     like: Annotated[
         str,
-        typer.Option(help="The job to start from.", metavar="JOB", autocompletion=_job_names),
+        typer.Option(help="Job to start from.", metavar="JOB", autocompletion=_job_names),
     ] = "llama3-8b-sft",
 ) -> None:
-    """A job file to start from, on standard output.
+    """Print a job file to start from.
 
     \b
     recommend jobs new --like llama3-8b-sft > recommend.yaml
@@ -69,7 +69,7 @@ def new_job(
 
 
 def job_schema() -> None:
-    """The JSON Schema of a job file, for editors.
+    """Print the JSON Schema of a job file, for editors.
 
     \b
     recommend jobs schema > job.schema.json
@@ -104,18 +104,18 @@ def calibrate(
     to: Annotated[
         Word,
         typer.Option(
-            help="Job file to write; else the job's own file, or recommend.yaml for a preset.",
+            help="Job file to write (the job's own file; recommend.yaml for a preset).",
             metavar="FILE",
         ),
     ] = None,
     force: Annotated[
-        bool, typer.Option("--force", help="Replace the calibration of a file that exists.")
+        bool, typer.Option("--force", help="Overwrite the calibration in an existing file.")
     ] = False,
     offers: Annotated[
-        Word, typer.Option(help="Machines of your own that runs were on.", metavar="FILE")
+        Word, typer.Option(help="Your own machines that the runs used.", metavar="FILE")
     ] = None,
 ) -> None:
-    """Fit a job's speed to a handful of your own runs, and keep it in its job file.
+    """Fit a job's speed to a few of your own runs, and save it in its job file.
 
     \b
     recommend calibrate llama3-8b-sft timings.csv

@@ -4,7 +4,7 @@ from recommender.cli.groups import command_app
 
 
 def mcp() -> None:
-    """Serve agents by the Model Context Protocol, over standard input and output.
+    """Serve agents over the Model Context Protocol, on standard input and output.
 
     \b
     recommend mcp

@@ -15,21 +15,21 @@ from recommender.errors import UsageError
 from recommender.inputs.files import writing
 from recommender.text import shown_path
 
-group = group_app("offers", "Machines that you own or rent elsewhere, as a file for --offers.")
+group = group_app("offers", "A file for machines you own or rent elsewhere.")
 
 
 @group.callback()
 def offers() -> None:
-    """Machines that you own or rent elsewhere, as a file for --offers."""
+    """A file for machines you own or rent elsewhere."""
     # Typer would make a group of one command that command
 
 
 def new_offers(
     output: Annotated[
-        Word, typer.Option("--output", "-o", help="File to write, a new one.", metavar="FILE")
+        Word, typer.Option("--output", "-o", help="New file to write.", metavar="FILE")
     ] = None,
 ) -> None:
-    """A file of own machines to start from, its columns explained; on standard output.
+    """Print an example file of your own machines, with its columns explained.
 
     \b
     recommend offers new -o offers.csv

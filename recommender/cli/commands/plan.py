@@ -33,7 +33,7 @@ JobWord = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="[JOB]",
-        help="A job that comes with the tool, or a job file; recommend.yaml if left out.",
+        help="A job that comes with the tool, or a job file (recommend.yaml).",
         autocompletion=complete_job,
         show_default=False,
     ),
@@ -52,10 +52,10 @@ def plan(
     files: WriteFlags,
     job: JobWord = None,
 ) -> None:
-    """Which cloud GPUs to rent for a training job, with the chance that it finishes in time.
+    """Find the cloud GPUs to rent for a training job, with the chance to finish in time.
 
-    With a deadline: the cheapest plans in time. With a budget or a price per hour: the
-    fastest plans for it. Without any limit: the whole curve of cost and time.
+    With a deadline: the cheapest plans that keep it. With a budget or a price per hour: the
+    fastest plans within it. Without any limit: the whole cost-time curve.
 
     \b
     recommend --deadline 24h resnet50-imagenet

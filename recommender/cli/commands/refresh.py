@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 STORE = Annotated[
     Word,
-    typer.Option("--store", help="Folder of versions instead of your own.", metavar="PATH"),
+    typer.Option("--store", help="Store to use instead of your own.", metavar="PATH"),
 ]
 _PROVIDERS = Annotated[
     Words,
     typer.Option(
         "--provider",
-        help="Only this provider; repeat for more.",
+        help="Only this provider; repeatable.",
         metavar="|".join(CLOUDS),
         show_default=False,
     ),
@@ -49,9 +49,7 @@ def refresh(
     ] = False,
     accept: Annotated[
         bool,
-        typer.Option(
-            "--accept", help="Accept changes that a guard holds back, once you have checked them."
-        ),
+        typer.Option("--accept", help="Publish changes that a check held back; review them first."),
     ] = False,
     store: STORE = None,
 ) -> None:
@@ -88,7 +86,7 @@ def refresh(
 
 
 def quotas(provider: _PROVIDERS = None, region: _REGIONS = None) -> None:
-    """The quotas of your account, as the file that --quota reads, on standard output.
+    """Print the quotas of your account in the format that --quota reads.
 
     \b
     recommend catalog quotas --provider aws > quotas.csv

@@ -41,41 +41,42 @@ class ReplanFlags:
     """What is done of a job, and what may have changed about its limits and prices."""
 
     done: Annotated[Word, _flag("Share of the job that is done: 40%.", metavar="SHARE")] = None
-    elapsed: Annotated[Word, _flag("Time since its first start: 9h.", metavar="TIME")] = None
-    spent: Annotated[Word, _flag("Money spent since then: 61.", metavar="USD")] = None
+    elapsed: Annotated[Word, _flag("Time since the job started: 9h.", metavar="TIME")] = None
+    spent: Annotated[Word, _flag("Money spent so far: 61.", metavar="USD")] = None
     progress: Annotated[
-        Word, _flag("progress.json of the checkpoint helper, for these three.", metavar="FILE")
+        Word,
+        _flag("progress.json of the checkpoint helper, instead of these three.", metavar="FILE"),
     ] = None
     plan: Annotated[
-        Word, _flag("Number or role of the plan that runs (the one told in full).", metavar="N")
+        Word, _flag("Number or role of the running plan (the leading one).", metavar="N")
     ] = None
-    deadline: Annotated[
-        Word, _flag("Another deadline of the whole job than the answer's.", metavar="TIME")
-    ] = None
-    budget: Annotated[
-        Word, _flag("Another budget of the whole job than the answer's.", metavar="USD")
-    ] = None
+    deadline: Annotated[Word, _flag("New deadline of the whole job.", metavar="TIME")] = None
+    budget: Annotated[Word, _flag("New budget of the whole job.", metavar="USD")] = None
     changed_since: Annotated[
         Word,
         _flag(
-            "For cron: silent, and exit code 0, unless moving pays or the plan's prices moved "
-            "since a catalog version, or since the plan (7).",
+            "For cron: print nothing and exit with 0, unless moving pays or prices of the plan "
+            "moved since this catalog version, or since the answer (exit code 7).",
             metavar="VERSION|plan",
         ),
     ] = None
-    catalog: Annotated[Word, _flag("Catalog folder, store or address.", metavar="PATH")] = None
-    offers: Annotated[Word, _flag("CSV file of machines of your own.", metavar="FILE")] = None
+    catalog: Annotated[
+        Word, _flag("Catalog folder, store, or https://…/manifest.json.", metavar="PATH")
+    ] = None
+    offers: Annotated[
+        Word, _flag("CSV file of machines you own or rent elsewhere.", metavar="FILE")
+    ] = None
 
 
 def replan(
     answer: Annotated[
         str,
-        typer.Argument(help="The answer, written by recommend ... --json.", metavar="ANSWER.json"),
+        typer.Argument(help="The answer written by recommend ... --json.", metavar="ANSWER.json"),
     ],
     flags: ReplanFlags,
     output: PageFlags,
 ) -> None:
-    """Stay or move: what is left of a running job, on its machines and on the best others.
+    """Whether a running job should move: the rest of it on its machines and on the best others.
 
     \b
     recommend replan answer.json --done 40% --elapsed 9h --spent 61

@@ -28,21 +28,21 @@ def serve(
     port: Annotated[str, typer.Option(help="Port to listen on (8000).", metavar="N")] = PORT,
     allow_host: Annotated[
         Words,
-        typer.Option(help="A name that it may be asked under; * for any; repeatable.",
+        typer.Option(help="Host name that requests may use; * for any; repeatable.",
                      metavar="NAME"),
     ] = None,
     workers: Annotated[
-        Word, typer.Option(help="Questions planned at once (2).", metavar="N")
+        Word, typer.Option(help="Questions planned in parallel (2).", metavar="N")
     ] = None,
     catalog: Annotated[
-        Word, typer.Option(help="Catalog folder, store or https://…/manifest.json.",
+        Word, typer.Option(help="Catalog folder, store, or https://…/manifest.json.",
                            metavar="PATH")
     ] = None,
 ) -> None:  # fmt: skip
-    """Answers and reports over HTTP: a page for people, a JSON API, OpenAPI, metrics.
+    """Serve answers and reports over HTTP: a web page, a JSON API, OpenAPI, metrics.
 
-    Only this machine can reach it unless --host says otherwise. It keeps nothing, has no accounts,
-    and plans the jobs that come with the tool.
+    Only this machine can reach it, unless --host names another address. It stores nothing, has no
+    accounts, and plans only the jobs that come with the tool.
 
     \b
     recommend serve

@@ -59,11 +59,9 @@ def _flag(help: str, *names: str, metavar: str) -> Any:
 class SimulationFlags:
     """What is simulated, how often, and on which capacity."""
 
-    plan: Annotated[Word, _flag("Number of the plan (the one that leads).", metavar="N")] = None
+    plan: Annotated[Word, _flag("Number of the plan (the leading one).", metavar="N")] = None
     runs: Annotated[Word, _flag("Number of simulated runs (10000).", metavar="N")] = None
-    trace: Annotated[
-        Word, _flag("Recorded availability instead of the spot class.", metavar="FILE")
-    ] = None
+    trace: Annotated[Word, _flag("Recorded availability to simulate on.", metavar="FILE")] = None
     run_law: Annotated[
         Word,
         _flag(
@@ -74,37 +72,35 @@ class SimulationFlags:
     deflatable: Annotated[
         Word,
         _flag(
-            "What if spot machines shrank instead: pressure=10%,depth=50%,episode=30m,price=2.",
+            "If spot machines lost speed instead: pressure=10%,depth=50%,episode=30m,price=2.",
             metavar="FACTS",
         ),
     ] = None
     policy: Annotated[
         Word,
         _flag(
-            "With the plan's fallback rule (net), simulate two thresholds or the full policy.",
+            "Compare the plan's fallback rule (net) with two thresholds, or also the full policy.",
             metavar="net|thresholds|full",
         ),
     ] = None
     executor: Annotated[
         Word,
         _flag(
-            "With the plan's own rule, simulate it as this target of an export runs it.",
+            "Simulate also how this target would run it.",
             metavar="|".join(TARGETS),
         ),
     ] = None
     policy_table: Annotated[
         Word, _flag("Write the plan's full policy as a table.", metavar="FILE.csv")
     ] = None
-    plot: Annotated[Word, _flag("Write the histograms as a picture (SVG).", metavar="FILE.svg")] = (
-        None
-    )
+    plot: Annotated[Word, _flag("Draw the histograms (SVG).", metavar="FILE.svg")] = None
 
 
 Words = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="[JOB] [MACHINES]",
-        help="A job, and machines such as 8x p4d.24xlarge spot; without, the best plan.",
+        help="A job, and machines such as 8x p4d.24xlarge spot; without machines, the best plan.",
         autocompletion=complete_job,
         show_default=False,
     ),
@@ -123,9 +119,9 @@ def simulate(
     output: OutputFlags,
     words: Words = None,
 ) -> None:
-    """Simulate one plan over thousands of runs: cost, time, states, limits.
+    """Simulate one plan in thousands of runs: cost, time, states, limits.
 
-    The best plan under the limits, plan N of them (--plan), or machines that you name.
+    Simulates the best plan under the limits, plan N (--plan), or machines that you name.
 
     \b
     recommend simulate resnet50-imagenet --deadline 24h

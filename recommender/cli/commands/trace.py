@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from recommender.traces.fit_result import TraceFit
     from recommender.traces.trace import Trace
 
-group = group_app("trace", "Recorded spot markets: what they tell, and laws kept for offers.")
+group = group_app("trace", "Recorded spot markets, and spot laws fitted to them.")
 _FILES = Annotated[
-    list[str], typer.Argument(help="Trace files, gzipped or not.", metavar="FILE...")
+    list[str], typer.Argument(help="Trace files; may be gzipped.", metavar="FILE...")
 ]
 
 
@@ -44,18 +44,18 @@ def fit_trace(
     store: Annotated[
         Words,
         typer.Option(
-            help="Keep the law for this offer, PROVIDER:PLACE:MACHINE; repeatable.",
+            help="Save the law for this offer, PROVIDER:PLACE:MACHINE; repeatable.",
             metavar="OFFER",
         ),
     ] = None,
     catalog: Annotated[
-        Word, typer.Option(help="Catalog folder that --store is checked against.", metavar="PATH")
+        Word, typer.Option(help="Catalog that contains the offers of --store.", metavar="PATH")
     ] = None,
 ) -> None:
-    """Hazards, outages, gangs, zones, hours and prices of a trace, with confidence limits.
+    """Estimate hazards, outages, gangs, zones, hours and prices, with confidence limits.
 
-    With --store the planner uses the fitted law for an offer instead of the law of its GPU's
-    class: PLACE is a zone, a region or *, MACHINE an instance type or a GPU such as H100:8.
+    With --store, plans use the fitted law for an offer instead of the law of its GPU's class.
+    PLACE is a zone, a region or *; MACHINE is an instance type or a GPU such as H100:8.
 
     \b
     recommend trace fit zone-a.csv zone-b.csv
@@ -101,7 +101,7 @@ def _kept(offers: list[tuple[str, str, str]], found: "TraceFit", catalog: str | 
 
 
 def show(files: _FILES, trace: TraceFlags, flags: PageFlags) -> None:
-    """What trace files hold: places, times, share of time up, and a line over time.
+    """Summarise trace files: places, times, share of time up, and a line over time.
 
     \b
     recommend trace show us-east-1a_v100_1.json --format spot-traces
@@ -116,10 +116,13 @@ def convert(
     files: _FILES,
     trace: TraceFlags,
     out: Annotated[
-        Word, typer.Option("-o", "--out", help="File to write; .gz packs it.", metavar="OUT")
+        Word,
+        typer.Option(
+            "-o", "--out", help="File to write; compressed if it ends in .gz.", metavar="OUT"
+        ),
     ] = None,
 ) -> None:
-    """Write trace files in the tool's own format, on standard output or into a file.
+    """Convert trace files to the tool's own format, on standard output or in a file.
 
     \b
     recommend trace convert us-*_v100_1.json --format spot-traces -o zones.csv.gz
@@ -135,7 +138,7 @@ def convert(
 
 
 def list_laws(flags: PageFlags) -> None:
-    """The spot laws that are kept for offers.
+    """List the spot laws saved for offers.
 
     \b
     recommend trace list
@@ -150,13 +153,13 @@ def forget(
     offers: Annotated[
         list[str],
         typer.Argument(
-            help="Offers as listed by recommend trace list.",
+            help="Offers as printed by recommend trace list.",
             metavar="OFFER...",
             autocompletion=_offers,
         ),
     ],
 ) -> None:
-    """Remove the spot laws kept for some offers.
+    """Delete the spot laws saved for some offers.
 
     \b
     recommend trace forget gcp:us-central1:a3-highgpu-8g

@@ -30,14 +30,14 @@ def _version(help: str, metavar: str) -> typer.models.ArgumentInfo:
 def diff(
     flags: PageFlags,
     before: Annotated[
-        str | None, _version("Version to compare with; by default the one before.", "[A]")
+        str | None, _version("Version to compare with (the previous one).", "[A]")
     ] = None,
     after: Annotated[
-        str | None, _version("Version that is compared; by default the one that holds.", "[B]")
+        str | None, _version("Version that is compared (the current one).", "[B]")
     ] = None,
     store: STORE = None,
 ) -> None:
-    """What changed between two versions; `shipped` names the snapshot.
+    """Show what changed between two versions; `shipped` names the snapshot.
 
     \b
     recommend catalog diff
@@ -63,7 +63,7 @@ def history(
     ] = None,
     store: STORE = None,
 ) -> None:
-    """How the prices of a machine in a region have moved.
+    """Show how the prices of a machine in a region have moved.
 
     \b
     recommend catalog history p5.48xlarge --region us-east-1
@@ -90,11 +90,11 @@ def history(
 
 def rollback(
     version: Annotated[
-        str | None, _version("Version that shall hold; by default the one before.", "[VERSION]")
+        str | None, _version("Version to make current (the previous one).", "[VERSION]")
     ] = None,
     store: STORE = None,
 ) -> None:
-    """Use an earlier version again; the next refresh starts from it.
+    """Make an earlier version current; the next refresh starts from it.
 
     \b
     recommend catalog rollback
@@ -112,7 +112,7 @@ def export(
         str, typer.Argument(metavar="FILE", help="A .tar.gz, .tar or .zip file, or a new folder.")
     ],
     version: Annotated[
-        str | None, _version("Version to export; by default the one that holds.", "[VERSION]")
+        str | None, _version("Version to export (the current one).", "[VERSION]")
     ] = None,
     store: STORE = None,
 ) -> None:
@@ -139,7 +139,7 @@ def import_(
     ],
     store: STORE = None,
 ) -> None:
-    """Publish an exported version here; its prices are marked as imported.
+    """Publish an exported version in this store; its prices are marked as imported.
 
     \b
     recommend catalog import catalog.tar.gz
