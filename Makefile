@@ -26,7 +26,7 @@ test:  ## everything but what is marked slow, on all cores
 test-all:  ## the slow ones as well: tens of minutes
 	pytest -m "slow or not slow"
 
-attack:  ## twenty thousand hostile files, flags, archives, addresses and outputs; by hand
+attack:  ## 30,900 hostile files, flags, archives, addresses and outputs; by hand
 	pytest -m attack
 
 locks:  ## pin what deploy/ and development install, with hashes; what is pinned stays if it still fits

@@ -1,7 +1,8 @@
 """Checks a provider's fetch as a whole: counts, lowest prices, canaries, other clouds.
 
 A fetch that fails one of these checks is not published; the provider's last good offers stay.
-Bounds: of prices in `recommender.catalogs.registry`, of counts below; docs/refresh.md says why.
+Bounds of prices are in `recommender.catalogs.registry`, bounds of counts below; docs/refresh.md and
+docs/research/refresh.md explain them.
 """
 
 from collections import Counter

@@ -10,7 +10,7 @@ zones differently, only how far a price may move is asked.
 The lists of GCP and Azure were wrong on some dates, so a difference is not yet a move of the
 market. `azure_errors` and `gcp_errors` say which rows are wrong, by what no guard looks at. The
 true moves are replayed without them, and then the lists as they were: how many of their errors
-would have been published. Both tables stand in docs/refresh.md.
+would have been published. Both tables are in docs/research/refresh.md.
 """
 
 import csv
@@ -331,7 +331,7 @@ def measured(reference: Path) -> Iterator[Moves | Errors]:
 
 
 def main() -> None:
-    """Print the tables of docs/refresh.md."""
+    """Print the tables of docs/research/refresh.md."""
     for each in measured(Path(os.environ["RECOMMEND_REFERENCE_DATA"])):
         if isinstance(each, Moves):
             figures = f"{each.dates:,} | {each.read:,} | {each.moved:,} | {each.held:,}"

@@ -35,7 +35,7 @@ def test_a_wrong_row_hides_its_family_until_a_right_one() -> None:
     assert found == {1: rows[1], 2: {}, 3: {}, 4: {PLACE: 1.1, sibling: 2.0}}
 
 
-# As docs/refresh.md tells them; Azure's on-demand prices did not move.
+# As in docs/research/refresh.md; Azure's on-demand prices did not move.
 MOVED = {
     "AWS spot": 2364,
     "GCP on-demand": 93,
