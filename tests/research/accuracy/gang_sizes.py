@@ -1,4 +1,4 @@
-"""Is the law of capacity right for large gangs? Shares of time by size, recorded against told.
+"""Is the law of capacity right for large gangs? Shares of time by size, recorded against predicted.
 
     python -P tests/run.py tests.research.accuracy.gang_sizes --reference DIR
 
@@ -40,7 +40,7 @@ LISTS = (1, 2, 4)
 _QUANTILES = 400  # of a zone's level
 
 
-def told_level(law: SpotClass, machines: int) -> float:
+def predicted_level(law: SpotClass, machines: int) -> float:
     """Mean logit of a class's gang over zones."""
     return logit(law.availability) - law.availability_slope * gang_doublings(machines)
 
@@ -50,7 +50,7 @@ def recorded_share(traces: Sequence[Trace], machines: int) -> float:
     return float(np.mean([trace.up(machines).mean() for trace in traces]))
 
 
-def told_unseen(traces: Sequence[Trace], law: SpotClass, machines: int) -> float:
+def predicted_unseen(traces: Sequence[Trace], law: SpotClass, machines: int) -> float:
     """The mean over zones by a level and a slope that saw the smaller gangs only."""
     means = {n: recorded_share(traces, n) for n in SIZES if n <= SEEN}
     location, slope = levels(means, law.zone_sd)
@@ -64,13 +64,13 @@ def recorded_in_any(traces: Sequence[Trace], zones: int, machines: int) -> float
     return float(np.mean([np.any(chosen, axis=0).mean() for chosen in combinations(up, zones)]))
 
 
-def told_in_any(law: SpotClass, zones: int, machines: int) -> float:
+def predicted_in_any(law: SpotClass, zones: int, machines: int) -> float:
     """As the class has it, zones independent of one another."""
-    level = told_level(law, machines) + law.zone_sd * zone_quantiles(_QUANTILES)
+    level = predicted_level(law, machines) + law.zone_sd * zone_quantiles(_QUANTILES)
     return 1.0 - float(np.mean(1.0 - logistic(level))) ** zones
 
 
-def told_here(trace: Trace, law: SpotClass, machines: int) -> float:
+def predicted_here(trace: Trace, law: SpotClass, machines: int) -> float:
     """A gang in a zone, by the class's slope from the availability of one machine there."""
     one = float(trace.up(1).mean())
     level = logit(one) - law.availability_slope * gang_doublings(machines)
@@ -96,8 +96,8 @@ def _size_lines(folder: Path) -> Iterator[str]:
     for campaign, name in CAMPAIGNS.items():
         traces, law = read_traces(folder, campaign), laws[name]
         for n in SIZES:
-            class_share = mean_availability(told_level(law, n), law.zone_sd)
-            unseen = f"{told_unseen(traces, law, n):.3f}" if n > SEEN else ""
+            class_share = mean_availability(predicted_level(law, n), law.zone_sd)
+            unseen = f"{predicted_unseen(traces, law, n):.3f}" if n > SEEN else ""
             bias, error = _left_out(held, campaign, n) if n > 1 else (math.nan, math.nan)
             left_out = f"{bias:+.3f}, {error:.3f}" if n > 1 else ""
             share = recorded_share(traces, n)
@@ -111,7 +111,8 @@ def _zone_lines(folder: Path) -> Iterator[str]:
     for campaign, name in CAMPAIGNS.items():
         for trace in read_traces(folder, campaign):
             shares = (
-                f"{trace.up(n).mean():.2f} / {told_here(trace, laws[name], n):.2f}" for n in SIZES
+                f"{trace.up(n).mean():.2f} / {predicted_here(trace, laws[name], n):.2f}"
+                for n in SIZES
             )
             yield f"| {name}, {trace.zone} | " + " | ".join(shares) + " |"
 
@@ -123,7 +124,7 @@ def _list_lines(folder: Path) -> Iterator[str]:
     yield "|---" * (1 + len(SIZES)) + "|"
     for zones in LISTS:
         shares = (
-            f"{recorded_in_any(traces, zones, n):.3f} / {told_in_any(law, zones, n):.3f}"
+            f"{recorded_in_any(traces, zones, n):.3f} / {predicted_in_any(law, zones, n):.3f}"
             for n in SIZES
         )
         yield f"| {zones} | " + " | ".join(shares) + " |"

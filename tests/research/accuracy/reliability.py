@@ -100,10 +100,13 @@ EDGES = (0.0, 0.2, 0.4, 0.5, 0.6, 0.7, 0.8, 1.0)
 
 
 def jobs_table(reference: Path) -> str:
-    """Whole jobs on zones left out: chances told, and how many were done in time; Markdown."""
+    """Whole jobs on held-out zones: predicted chances, and how many were done in time; Markdown."""
     held = job_forecasts(reference)
     found = Reliability("jobs done in time", held.predicted, held.measured)
-    lines = ["| chance told | forecasts | told, mean | done in time |", "| --- | --- | --- | --- |"]
+    lines = [
+        "| predicted chance | forecasts | mean prediction | done in time |",
+        "| --- | --- | --- | --- |",
+    ]
     for low, high in zip(EDGES, EDGES[1:], strict=False):
         inside = (found.predicted >= low) & (found.predicted < high)
         if inside.any():
@@ -113,8 +116,8 @@ def jobs_table(reference: Path) -> str:
     b = brier(found)
     lines += [
         "",
-        f"Brier score {b.score:.4f}, of which {b.unreliable:.4f} is the forecaster's; one chance "
-        f"for all would score {b.of_base_rate:.4f}.",
+        f"Brier score {b.score:.4f}, of which {b.unreliable:.4f} is due to the forecasts' "
+        f"calibration; one chance for all jobs would score {b.of_base_rate:.4f}.",
     ]
     return "\n".join(lines) + "\n"
 

@@ -26,10 +26,10 @@ def test_a_list_has_the_gang_while_any_of_its_zones_has_it() -> None:
 
 def test_without_spread_a_class_is_its_median_zone() -> None:
     law = replace(LAW, availability=0.8, zone_sd=0.0)
-    assert gang_sizes.told_in_any(law, 1, 1) == pytest.approx(0.8)
-    assert gang_sizes.told_in_any(law, 2, 1) == pytest.approx(1.0 - 0.2**2)
+    assert gang_sizes.predicted_in_any(law, 1, 1) == pytest.approx(0.8)
+    assert gang_sizes.predicted_in_any(law, 2, 1) == pytest.approx(1.0 - 0.2**2)
     odds = 4.0 * np.exp(-law.availability_slope * gang_doublings(9))
-    assert gang_sizes.told_in_any(law, 1, 9) == pytest.approx(odds / (1.0 + odds))
+    assert gang_sizes.predicted_in_any(law, 1, 9) == pytest.approx(odds / (1.0 + odds))
 
 
 def test_large_gangs_that_no_fit_saw_are_told_within_three_points_on_average() -> None:
@@ -38,6 +38,6 @@ def test_large_gangs_that_no_fit_saw_are_told_within_three_points_on_average() -
         traces = gang_sizes.read_traces(folder, campaign)
         law = next(law for law in snapshot().spot_classes if law.spot_class == name)
         for machines in (12, 16):
-            told = gang_sizes.told_unseen(traces, law, machines)
+            told = gang_sizes.predicted_unseen(traces, law, machines)
             recorded = gang_sizes.recorded_share(traces, machines)
             assert told == pytest.approx(recorded, abs=0.03)
