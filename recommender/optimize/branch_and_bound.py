@@ -138,7 +138,7 @@ def search_boxes(space: Space, index: int, state: SearchState) -> None:
         boxes += halves.take(~single)
     _evaluate_clusters(ready, clusters, state, state.max_plans)
     if len(boxes):
-        state.open_bound = min(state.open_bound, float(boxes.bound.min()))
+        state.leave_open(float(boxes.bound.min()))
 
 
 def _cutoff(state: SearchState) -> float:
@@ -320,4 +320,4 @@ def _evaluate_clusters(r: BoxSite, clusters: OpenClusters, state: SearchState, m
         clusters.counts = [clusters.counts[i] for i in left]
         clusters.bounds = [clusters.bounds[i] for i in left]
     if clusters.counts and state.exhausted:
-        state.open_bound = min(state.open_bound, min(clusters.bounds))
+        state.leave_open(min(clusters.bounds))

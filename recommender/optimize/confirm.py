@@ -25,10 +25,8 @@ from recommender.optimize.evaluate import limits_kept, values_of
 from recommender.optimize.overhead_limit import switched_in_time
 from recommender.optimize.search_state import (
     EPSILON,
-    Candidate,
     Screened,
     SearchState,
-    key_of,
 )
 from recommender.optimize.space import Space, chance_less_error
 from recommender.risk.monte_carlo import simulate_paths
@@ -45,7 +43,7 @@ def admit(space: Space, found: list[Screened], state: SearchState) -> None:
     """Confirm plans that may keep the limits as incumbents, or let them wait."""
     if space.printed is None:
         for each in found:
-            _lead(replace(each.candidate, printed=True), each, state)
+            state.keep_decisive(replace(each.candidate, printed=True), each)
         return
     # What keeps the limits on these paths as well is the surest to cut others off.
     for each in sorted(found, key=lambda one: (not one.kept, one.candidate.goal_value)):
@@ -58,9 +56,8 @@ def admit(space: Space, found: list[Screened], state: SearchState) -> None:
 
 def confirm_open(space: Space, state: SearchState) -> None:
     """Confirm waiting plans that may be better than the best, in the order of their goals."""
-    waiting, state.waiting = sorted(state.waiting, key=_order), []
     done: set[float] = set()
-    for each in waiting:
+    for each in sorted(state.take_postponed(), key=_order):
         goal = each.candidate.goal_value
         # The same machines in another region take as long to the second: the cheapest is enough.
         if each.least_goal >= state.open_below or goal in done or _is_worse(space, each, state):
@@ -69,7 +66,7 @@ def confirm_open(space: Space, state: SearchState) -> None:
             done.add(goal)
             _confirm(space, each, state)
         else:
-            state.open_bound = min(state.open_bound, each.least_goal)
+            state.leave_open(each.least_goal)
 
 
 def _order(each: Screened) -> tuple[float, float, float]:
@@ -93,7 +90,7 @@ def _is_worse(space: Space, each: Screened, state: SearchState) -> bool:
 def _wait(each: Screened, state: SearchState) -> None:
     """Keep a plan that may be the best."""
     if each.least_goal < state.open_below:
-        state.waiting.append(each)
+        state.postpone(each)
     else:
         _keep_if_distinct(each, state)
 
@@ -105,12 +102,12 @@ def _keep_if_distinct(each: Screened, state: SearchState) -> None:
     """
     seems = each.candidate.early_s > 0.0 and each.candidate.goal_value < state.best_goal
     if each.kept and not each.beaten and not seems:
-        _take(each.candidate, state)
+        state.keep(each.candidate)
 
 
 def _confirm(space: Space, each: Screened, state: SearchState) -> None:
     """Follow a plan on the printed paths, and take it if it keeps the limits there."""
-    state.printed_plans += 1
+    state.count_printed()
     if not each.kept and _falls_short(space, each):
         return
     last = each.inputs.earlier(np.array([-each.candidate.early_s])).without_fallback_bound()
@@ -128,7 +125,7 @@ def _confirm(space: Space, each: Screened, state: SearchState) -> None:
             printed=True,
             early_s=float(found.early_s[0]),
         )
-        _lead(printed, each, state)
+        state.keep_decisive(printed, each)
 
 
 def _falls_short(space: Space, each: Screened) -> bool:
@@ -140,21 +137,3 @@ def _falls_short(space: Space, each: Screened) -> bool:
     )
     chance = float(limits_kept(limits, begun).mean())
     return chance < chance_less_error(limits.confidence, first, decides.path_count)
-
-
-def _lead(candidate: Candidate, screened: Screened, state: SearchState) -> None:
-    """A plan that keeps the limits on the paths that decide cuts others off."""
-    _take(candidate, state)
-    if candidate.goal_value < state.best_goal:
-        state.best_goal, state.lead = candidate.goal_value, screened
-
-
-def _take(candidate: Candidate, state: SearchState) -> None:
-    """Of the plans of one shape keep the best, of those that were followed if there are any."""
-    known = state.incumbents.get(key_of(candidate))
-    if known is None or _rank(candidate) < _rank(known):
-        state.incumbents[key_of(candidate)] = candidate
-
-
-def _rank(candidate: Candidate) -> tuple[bool, float]:
-    return not candidate.printed, candidate.goal_value

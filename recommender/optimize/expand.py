@@ -127,13 +127,13 @@ def _simulate_by_bound(
         if (
             state.stopped or state.plans_evaluated >= OVERRUN * state.max_plans
         ):  # many clusters at once, none of them better
-            state.open_bound = min(state.open_bound, float(lower_bounds[keep].min()))
+            state.leave_open(float(lower_bounds[keep].min()))
             break
         inputs = with_best_interval(drafts.take(keep))
         allowed = ~hopeless(space, inputs)
         inputs = as_followed(space, inputs)
         values = values_of(space, inputs, allowed)
-        state.plans_evaluated += len(keep)
+        state.count_plans(len(keep))
         bounds[keep] = (
             values.usd_with_any_fallback if space.limits.goal != "time" else lower_bounds[keep]
         )

@@ -112,7 +112,7 @@ def search_mixes(space: Space, state: SearchState, first: int = 0) -> None:
         return
     if anchors_only(space):
         search_anchored(space, state, first)
-    state.bound = 0.0  # until every region has its bounds: a few seconds at most
+    state.explore_from(0.0)  # until every region has its bounds: a few seconds at most
     lines = lines_of(space)
     ready: list[tuple[int, SiteBounds]] = []
     queue: list[tuple[float, int, tuple[int, ...]]] = []
@@ -127,22 +127,22 @@ def search_mixes(space: Space, state: SearchState, first: int = 0) -> None:
                 ready.append((index, narrow))
     heapq.heapify(queue)
     while queue and queue[0][0] < state.cutoff:
-        state.bound = queue[0][0]
+        state.explore_from(queue[0][0])
         if state.exhausted:
-            state.open_bound = min(state.open_bound, state.bound)
+            state.leave_open(state.bound)
             break
         _, place, support = heapq.heappop(queue)
         index, part = ready[place]
-        state.supports_expanded += 1
+        state.count_supports(1)
         if len(support) > 1:
             blocks, looked_at = leaves(part, support, state.cutoff)
-            state.supports_expanded += looked_at // LOOKED_AT
+            state.count_supports(looked_at // LOOKED_AT)
             _expand_leaves(space, index, part.order[list(support)], blocks, state)
         for bound, larger in extended(part, support, state.cutoff):
             heapq.heappush(queue, (bound, place, larger))
         if len(queue) > MAX_QUEUED:
             queue.sort()  # which is a heap as well
-            state.open_bound = min(state.open_bound, queue[MAX_QUEUED // 2][0])
+            state.leave_open(queue[MAX_QUEUED // 2][0])
             del queue[MAX_QUEUED // 2 :]
     confirm_open(space, state)
 
@@ -154,9 +154,9 @@ def _expand_leaves(
     some = [part for block in blocks for part in np.array_split(block, -(-len(block) // LEAVES))]
     for number, counts in enumerate(some):
         if number and state.exhausted:
-            state.open_bound = min(state.open_bound, state.bound)
+            state.leave_open(state.bound)
             return
-        state.supports_expanded += number > 0
+        state.count_supports(int(number > 0))
         expand_clusters(space, index, rows, counts, state)
 
 
@@ -181,7 +181,7 @@ def search_singles(
     most = max(1, min(CLUSTERS_AT_ONCE, state.max_plans // PLANS_EACH))
     at, clusters = 0, most
     while at < len(queue.bound) and queue.bound[at] < state.cutoff and not state.exhausted:
-        state.bound = float(queue.bound[at])
+        state.explore_from(float(queue.bound[at]))
         stop = min(at + clusters, int(np.searchsorted(queue.bound, state.cutoff)))
         done = state.plans_evaluated
         _expand_singles(space, queue, at, stop, state)
@@ -190,7 +190,7 @@ def search_singles(
         at = stop
     confirm_open(space, state)
     if at < len(queue.bound):
-        state.open_bound = min(state.open_bound, float(queue.bound[at]))
+        state.leave_open(float(queue.bound[at]))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,7 @@
-"""The state of a search: its incumbents, its open plans, and the watch that reports progress."""
+"""The state of a search: its incumbents, its open plans, and the watch that reports progress.
+
+Other modules read the fields and report events; only the methods of `SearchState` change them.
+"""
 
 from dataclasses import field, replace
 
@@ -129,6 +132,76 @@ class SearchState:
         """The gap if the search stopped now."""
         return replace(self, open_bound=min(self.bound, self.open_bound)).gap()
 
+    def explore_from(self, bound: float) -> None:
+        """Nothing that is still to be explored has a lower bound below this."""
+        self.bound = bound
+
+    def leave_open(self, bound: float) -> None:
+        """Plans with this lower bound will not be explored: they are part of the gap."""
+        self.open_bound = min(self.open_bound, bound)
+
+    def count_plans(self, plans: int) -> None:
+        """So many plans were simulated."""
+        self.plans_evaluated += plans
+
+    def count_supports(self, supports: int) -> None:
+        """So many sets of entries were looked at."""
+        self.supports_expanded += supports
+
+    def count_printed(self) -> None:
+        """A plan was simulated on the printed paths."""
+        self.printed_plans += 1
+
+    def postpone(self, screened: Screened) -> None:
+        """A plan that may be the best waits until the search has ended."""
+        self.waiting.append(screened)
+
+    def take_postponed(self) -> list[Screened]:
+        """Return the plans that wait, and let none wait any longer."""
+        waiting, self.waiting = self.waiting, []
+        return waiting
+
+    def keep(self, candidate: Candidate) -> None:
+        """Of the plans of one shape keep the best, of those on printed paths if there are any."""
+        known = self.incumbents.get(key_of(candidate))
+        if known is None or _order(candidate) < _order(known):
+            self.incumbents[key_of(candidate)] = candidate
+
+    def keep_decisive(self, candidate: Candidate, screened: Screened) -> None:
+        """Keep a plan that keeps the limits on the paths that decide: it prunes worse ones."""
+        self.keep(candidate)
+        if candidate.goal_value < self.best_goal:
+            self.best_goal, self.lead = candidate.goal_value, screened
+
+    def adopt_all(self, found: "SearchState", by_time: bool) -> None:
+        """Take over the plans of a search by another goal, and allow as many more as it used."""
+        self.plans_evaluated += found.plans_evaluated
+        self.max_plans += found.plans_evaluated
+        for candidate in found.incumbents.values():
+            goal_value = candidate.time_s if by_time else candidate.cost_usd
+            self.incumbents[key_of(candidate)] = replace(candidate, goal_value=goal_value)
+            self.best_goal = min(self.best_goal, goal_value)
+
+    def begin_with(self, first: "SearchState") -> None:
+        """Begin with the plans of a search among fewer plans by this goal."""
+        self.best_goal, self.lead = min(self.best_goal, first.best_goal), first.lead
+        self.incumbents = dict(first.incumbents)
+
+    def allow_more_plans(self, plans: int) -> None:
+        """Raise the number of plans that may be simulated."""
+        self.max_plans += plans
+
+    def going_on(self, plans: int, supports: int, patience: int) -> "SearchState":
+        """A copy that goes on among more plans: so many more, and so many sets of entries."""
+        return replace(
+            self,
+            incumbents=dict(self.incumbents),
+            waiting=[],
+            max_plans=self.plans_evaluated + plans,
+            max_supports=supports,
+            patience=patience,
+        )
+
     def best_candidate(self) -> Candidate:
         """The best plan; only valid if one was found."""
         return min(self.incumbents.values(), key=ranking_key)
@@ -138,6 +211,10 @@ class SearchState:
         if not np.isfinite(self.open_bound) or self.open_bound >= self.best_goal * (1.0 - EPSILON):
             return 0.0
         return 1.0 - self.open_bound / self.best_goal if np.isfinite(self.best_goal) else 1.0
+
+
+def _order(candidate: Candidate) -> tuple[bool, float]:
+    return not candidate.printed, candidate.goal_value
 
 
 @dataclass(slots=True)

@@ -15,7 +15,7 @@ from recommender.optimize.entry_sets import first
 from recommender.optimize.merged_regions import of_all_regions
 from recommender.optimize.safest_mixes import safest_mixes
 from recommender.optimize.search import search_mixes, simulate_ranked
-from recommender.optimize.search_state import SearchState, key_of
+from recommender.optimize.search_state import SearchState
 from recommender.optimize.space import Site, Space
 from recommender.plan.limits import Aim
 
@@ -52,7 +52,7 @@ def find_any(space: Space, start: int, state: SearchState, plans: int, sets: int
     if state.incumbents:
         return False
     found = _quickest(space, start, plans, sets)
-    _adopt(found, space, state)
+    state.adopt_all(found, by_time=space.limits.goal == "time")
     return not np.isfinite(found.open_bound)
 
 
@@ -62,14 +62,3 @@ def _quickest(space: Space, start: int, plans: int, sets: int) -> SearchState:
     found = SearchState(slack=0.0, max_plans=plans, max_supports=sets)
     search_mixes(replace(space, limits=replace(space.limits, objective=aim)), found, start)
     return found
-
-
-def _adopt(found: SearchState, space: Space, state: SearchState) -> None:
-    """Take the plans of another search over, by their goal here."""
-    state.plans_evaluated += found.plans_evaluated
-    state.max_plans += found.plans_evaluated
-    for candidate in found.incumbents.values():
-        by_time = space.limits.goal == "time"
-        goal_value = candidate.time_s if by_time else candidate.cost_usd
-        state.incumbents[key_of(candidate)] = replace(candidate, goal_value=goal_value)
-        state.best_goal = min(state.best_goal, goal_value)

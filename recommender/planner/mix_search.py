@@ -1,6 +1,5 @@
 """The search over clusters of several machine types, which follows that over single types."""
 
-from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -86,19 +85,17 @@ class MixSearch:
     def best(self) -> SearchState:
         """The search over clusters of one type and, where they may pay, of several."""
         single, watch, cap = self.single_type.own, self.single_type.watch, self._cap
-        state = replace(single, incumbents=dict(single.incumbents), waiting=[])
         if not self.made:
-            return state
-        state.max_plans, state.max_supports = state.plans_evaluated + cap.plans, cap.supports
-        state.patience = cap.patience
-        state.open_bound = min(state.open_bound, self._regions[1])
+            return single
+        state = single.going_on(cap.plans, cap.supports, cap.patience)
+        state.leave_open(self._regions[1])
         space, start = self.problem.space(self.sites), len(self.problem.single_type_sites.sites)
         complete = bool(state.incumbents) or self._find_any(space, start, state)
         watch.show(state, may_stop=cap is PROOF)
         if state.incumbents or (self.single_type.prove and not complete):
             search_mixes(space, state, first=start)
         elif not complete:
-            state.open_bound = 0.0
+            state.leave_open(0.0)
         watch.close()
         return state
 

@@ -227,8 +227,7 @@ class SingleTypeSearch:
             # Fallbacks make many plans of a cluster and few of them faster: first those without.
             third = replace(cap, plans=cap.plans // 3)
             first = self.without_fallbacks(limits, request.masks, third, slack)
-            state.best_goal, state.lead = min(request.below, first.best_goal), first.lead
-            state.incumbents = dict(first.incumbents)
+            state.begin_with(first)
         space, main = self._space(limits, cap), limits == self.problem.limits and not cap.secondary
         if main:
             self.watch.show(state, may_stop=cap is PROOF)
@@ -255,7 +254,7 @@ class SingleTypeSearch:
             list(chain(*some))
             for some in (first[:RANKED_FIRST], first[RANKED_FIRST:MAX_RANKED_FIRST])
         )
-        state.max_plans += SHORT.plans
+        state.allow_more_plans(SHORT.plans)
         simulate_ranked(space, best, state)
         if not state.incumbents and not any(each.kept for each in state.waiting):
             simulate_ranked(space, next_best, state)
