@@ -1,5 +1,7 @@
 """The bounds of a site's clusters: prices, shares of spot time, waits, speeds and limits."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from recommender.arrays import Bools, Floats, Ints, distinct
@@ -28,12 +30,8 @@ from recommender.performance.step_bounds import Shortest, shortest
 
 STEPWISE = 4  # up to this many machines every number is bounded by itself
 RANGE_GROWTH = 1.35  # then ranges of them get wider by this factor
-CASE_TYPES = (
-    2,
-    3,
-    5,
-    8,
-)  # most spot types of a case, where that decides how much of spot is charged
+# Most spot types of a case, if that decides how much of spot is charged.
+CASE_TYPES = (2, 3, 5, 8)
 
 
 def may_train_in_part(space: Space, site: Site) -> bool:
@@ -93,9 +91,7 @@ class SiteBounds:
     fallback_in_time: bool  # whether the fastest could do all of the work by the deadline
     fallback_usd: float  # least bill of the whole work on a fallback; inf: none
     fallback_s: float  # least time of that
-    on_demand_only_usd: (
-        Floats  # least cost of so many of an entry alone, if elastic; inf: it cannot
-    )
+    on_demand_only_usd: Floats  # least cost of an entry alone, if elastic; inf: it cannot
     spot_usd: float  # least bill of the whole work on spot machines, all of their time charged
     waits: Waits
 
@@ -137,9 +133,10 @@ def site_bounds_of(
     order = order[fits[order] > 0]
     if len(order) < 2:
         return None
-    table = billed_share_of(space, site.only(order), speed[order], laws, quick)
+    billed = billed_share_of(space, site.only(order), speed[order], laws, quick)
     laws = site.entries if laws is None else laws
-    return _bounds_of_rows(space, site, laws, lines, table, order, fits)
+    basis = _Basis(space, site.only(order), laws, order, lines.take(order), billed, fits[order])
+    return _bounds_of(basis, cases_of(space, basis.site))
 
 
 def lines_of(space: Space) -> Shortest:
@@ -150,71 +147,97 @@ def lines_of(space: Space) -> Shortest:
 
 def narrowed(b: SiteBounds, alive: Bools, cases: Bools) -> SiteBounds:
     """Bounds for clusters of some entries and cases only."""
-    rows = np.flatnonzero(alive)
-    some = b.cases.take(cases)
-    return _bounds_of_rows(
-        b.space, b.site, b.laws, b.lines, b.billed, rows, b.machines_allowed, some, b.order
-    )
+    basis = _Basis(b.space, b.site, b.laws, b.order, b.lines, b.billed, b.machines_allowed)
+    return _bounds_of(basis.only(np.flatnonzero(alive)), b.cases.take(cases))
 
 
-def _bounds_of_rows(
-    space: Space,
-    whole: Site,
-    laws: Entries,
-    lines: Shortest,
-    table: BilledShare,
-    rows: Ints,
-    fits: Ints,
-    cases: Cases | None = None,
-    order: Ints | None = None,
-) -> SiteBounds:
-    """Bounds of clusters of some rows of a site, whose places are `order` if not the rows."""
-    site, fits = whole.only(rows), fits[rows]
-    e, c, limits = site.entries, space.columns, space.limits
+@dataclass(frozen=True, slots=True)
+class _Basis:
+    """What the bounds of a site's clusters are made of; arrays have shape (entries,)."""
+
+    space: Space
+    site: Site
+    laws: Entries
+    order: Ints
+    lines: Shortest
+    billed: BilledShare
+    machines_allowed: Ints
+
+    def only(self, rows: Ints) -> "_Basis":
+        """The basis of clusters of some entries."""
+        return replace(
+            self,
+            site=self.site.only(rows),
+            order=self.order[rows],
+            lines=self.lines.take(rows),
+            machines_allowed=self.machines_allowed[rows],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _FallbackBounds:
+    """What the fallbacks of a site can do, and the longest step where none helps."""
+
+    max_step_s: float
+    in_time: bool = False
+    spend: float = np.inf  # USD per hour times seconds of a step
+    usd: float = np.inf  # for the whole work
+    s: float = np.inf
+
+
+def _fallback_bounds(
+    space: Space, site: Site, sigmas: Floats, changeover_s: float, seconds: float
+) -> _FallbackBounds:
+    """Bounds on fallbacks; `seconds` as in `SiteBounds`."""
+    earliest = min(changeover_s, least_fallback_start(space.sites).seconds)
+    max_step_s = _longest(space, sigmas, earliest)
+    # A plan's fallback is no slower than its cluster: with one that is too late both are.
+    fall = site.fallbacks.take(np.flatnonzero(site.fallbacks.step_s <= max_step_s))
+    spot = bool(site.entries.spot.any())
+    if not len(fall) or space.limits.deadline_s is None or not spot:
+        return _FallbackBounds(_longest(space, sigmas, changeover_s))
+    spend = float((fall.usd_per_hour * fall.step_s).min())
+    usd, least_s = spend * seconds / 3600.0, float(fall.step_s.min()) * seconds
+    return _FallbackBounds(max_step_s, True, spend, usd, least_s)
+
+
+def _bounds_of(b: _Basis, cases: Cases) -> SiteBounds:
+    """Bounds of clusters of the entries of a basis."""
+    space, site, e = b.space, b.site, b.site.entries
+    c, most = space.columns, space.limits.max_machines
     speed = np.maximum(c.compute_per_s[e.kind], 1e-30)
     spreads = multi_machine_spreads(c, e.kind)  # clusters of several types, so machines
     sigmas = distinct(spreads)
-    away = float(e.boot_s.min()) + RENDEZVOUS_S
+    changeover_s = float(e.boot_s.min()) + RENDEZVOUS_S
     seconds = float(least_speed_factor(space, sigmas).min()) * space.steps_left
-    max_step_s = _longest(space, sigmas, min(away, least_fallback_start(space.sites).seconds))
-    # A plan's fallback is no slower than its cluster: with one that is too late both are.
-    fall = site.fallbacks.take(np.flatnonzero(site.fallbacks.step_s <= max_step_s))
-    has_fallback = len(fall) > 0 and limits.deadline_s is not None and bool(e.spot.any())
-    if not has_fallback:
-        max_step_s = _longest(space, sigmas, away)
-    fallback_spend = float((fall.usd_per_hour * fall.step_s).min(initial=np.inf))
-    fallback_usd = fallback_spend * seconds / 3600.0
+    fallback = _fallback_bounds(space, site, sigmas, changeover_s, seconds)
     groups, weights = groups_of(site, speed), weights_of(e.usd_per_hour, speed)
-    cases = cases_of(space, site) if cases is None else cases
-
     spot_usd = np.where(e.spot, _whole_job_usd(space, e, speed, seconds), np.inf)
     max_spend = _most_spent(space, e.price_sigma, spreads)
     types = int(cases.min_types.max(initial=0))
     return SiteBounds(
         space=space,
         site=site,
-        laws=laws,
-        order=rows if order is None else order[rows],
+        laws=b.laws,
+        order=b.order,
         cases=cases,
-        machines_allowed=fits,
+        machines_allowed=b.machines_allowed,
         speed=speed,
-        price=curves(e.usd_per_hour, speed, groups, weights, e.spot, limits.max_machines, types),
-        machines=curves(np.ones(len(e)), speed, groups, np.zeros(1), e.spot, limits.max_machines),
+        price=curves(e.usd_per_hour, speed, groups, weights, e.spot, most, types),
+        machines=curves(np.ones(len(e)), speed, groups, np.zeros(1), e.spot, most),
         groups=groups,
-        lines=lines.take(rows),
-        billed=table.for_site(space, site),
+        lines=b.lines,
+        billed=b.billed.for_site(space, site),
         seconds=seconds,
-        max_step_s=max_step_s,
+        max_step_s=fallback.max_step_s,
         max_spend=max_spend,
-        min_changeover_s=away,
-        fallback_in_time=has_fallback,
-        fallback_usd=fallback_usd if has_fallback else np.inf,
-        fallback_s=float(fall.step_s.min()) * seconds if has_fallback else np.inf,
+        min_changeover_s=changeover_s,
+        fallback_in_time=fallback.in_time,
+        fallback_usd=fallback.usd,
+        fallback_s=fallback.s,
         on_demand_only_usd=_on_demand_only_usd(space, site, speed, seconds),
         spot_usd=float(spot_usd.min()),
-        waits=_waits(
-            space, site, laws, speed, max_spend, types, fallback_spend if has_fallback else np.inf
-        ),
+        waits=_waits(space, site, b.laws, speed, max_spend, types, fallback.spend),
     )
 
 
