@@ -103,7 +103,7 @@ def least_usd_within_overhead(
         # Plans that differ in their fallbacks share the part without one.
         alone = runs.inputs
         own_runs = replace(runs, cluster=np.arange(len(alone)))
-        ended = _ended(alone, None, sample, own_runs)
+        ended = _path_ends(alone, None, sample, own_runs)
         own = _account(alone, ended, own_runs, np.full(ended.work.shape, np.inf), sample)
         of, price = runs.cluster, usd[:, None] / 3600.0
         relieved = least_bill_with_fallback(p, ended.work[of], runs, ended.last[of], usd)
@@ -132,7 +132,7 @@ class DrawnRuns:
             for begin in range(0, len(rows), size):
                 some = rows[begin : begin + size]
                 own = runs.of(self.place[of[some]])
-                found, _ = _followed(plans.take(some), deadline_s, sample, own)
+                found, _ = _simulate_drawn_runs(plans.take(some), deadline_s, sample, own)
                 for name in Paths.__slots__:
                     getattr(result, name)[some] = getattr(found, name)
         return result
