@@ -7,6 +7,7 @@ import numpy as np
 
 from recommender.arrays import Floats
 from recommender.catalogs.catalog import Catalog
+from recommender.catalogs.frozen import dataclass
 from recommender.catalogs.registry import OWN
 from recommender.catalogs.schema import InstanceType
 from recommender.errors import refuse_all
@@ -16,8 +17,17 @@ from recommender.plan.limits import OTHERS, QuotaLimit
 from recommender.text import unknown
 
 
-def quota_rows(facts: Facts, pools: Sequence[Pool], max_machines: int) -> tuple[Floats, Floats]:
-    """How much one machine of each pool uses of each quota, and the quotas; (rows, pools), (rows,).
+@dataclass(frozen=True, slots=True)
+class QuotaRows:
+    """The quotas of an account that may bind among some pools."""
+
+    use: Floats  # of one machine of each pool; (rows, pools)
+    amount: Floats  # (rows,)
+    names: tuple[str, ...]  # "aws P on_demand us-east-1"; (rows,)
+
+
+def quota_rows(facts: Facts, pools: Sequence[Pool], max_machines: int) -> QuotaRows:
+    """How much one machine of each pool uses of each quota, and the quotas.
 
     All quotas of 0 become one row. Of quotas that count the same machines alike only the smallest
     can bind, and one that has room for `max_machines` of the largest cannot.
@@ -26,13 +36,20 @@ def quota_rows(facts: Facts, pools: Sequence[Pool], max_machines: int) -> tuple[
     for column, pool in enumerate(pools):
         for limit, use in one_machine_more(facts, pool):
             rows.setdefault(limit if limit.amount else None, [0.0] * len(pools))[column] = use
-    least: dict[tuple[float, ...], float] = {}
+    least: dict[tuple[float, ...], tuple[float, str]] = {}
     for binding, row in rows.items():
-        amount = 0.0 if binding is None else binding.amount
-        least[tuple(row)] = min(amount, least.get(tuple(row), amount))
-    least = {row: most for row, most in least.items() if most < max_machines * max(row)}
-    use_of_rows = np.array(list(least), dtype=np.float64).reshape(-1, len(pools))
-    return use_of_rows, np.array(list(least.values()))
+        found = (0.0, "of nothing") if binding is None else (binding.amount, _name(binding))
+        least[tuple(row)] = min(found, least.get(tuple(row), found))
+    kept = {row: most for row, most in least.items() if most[0] < max_machines * max(row)}
+    return QuotaRows(
+        use=np.array(list(kept), dtype=np.float64).reshape(-1, len(pools)),
+        amount=np.array([amount for amount, _ in kept.values()], dtype=np.float64),
+        names=tuple(name for _, name in kept.values()),
+    )
+
+
+def _name(limit: QuotaLimit) -> str:
+    return f"{limit.provider} {limit.quota_family} {limit.market} {limit.region}".strip()
 
 
 def limits_of(facts: Facts, pool: Pool) -> tuple[QuotaLimit, ...]:

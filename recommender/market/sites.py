@@ -102,9 +102,17 @@ class SiteBuilder:
             pools = self._on_demand(mine)
             for local in self.facts.by(mine, "region").values():
                 pools += self._undominated(self.lists.inside_region(local))
-            use, quota = quota_rows(self.facts, pools, self.limits.max_machines)
+            quotas = quota_rows(self.facts, pools, self.limits.max_machines)
             entries = self.entries.of(pools)
-            sites.append(replace(site, entries=entries, quota_use=use, quota=quota))
+            sites.append(
+                replace(
+                    site,
+                    entries=entries,
+                    quota_use=quotas.use,
+                    quota=quotas.amount,
+                    quota_names=quotas.names,
+                )
+            )
         return tuple(sites)
 
     def _on_demand(self, rows: Iterable[int]) -> list[Pool]:
@@ -129,7 +137,7 @@ class SiteBuilder:
         fallbacks: tuple[Fallbacks, tuple[Pool, ...]],
     ) -> SitePools:
         entries = self.entries.of(pools)
-        use, quota = quota_rows(self.facts, pools, self.limits.max_machines)
+        quotas = quota_rows(self.facts, pools, self.limits.max_machines)
         job = self.facts.job
         kept_gib = KEPT_CHECKPOINTS * job.checkpoint_bytes / GIB
         store = kept_gib * self.facts.fee(provider, "storage_gib_month") / HOURS_PER_MONTH
@@ -141,8 +149,9 @@ class SiteBuilder:
             entries=entries,
             fallbacks=fallbacks[0],
             tier=self._tiers.of(provider, sorted(regions)),
-            quota_use=use,
-            quota=quota,
+            quota_use=quotas.use,
+            quota=quotas.amount,
             store_usd_per_hour=store,
+            quota_names=quotas.names,
         )
         return SitePools((site,), (tuple(pools),), (fallbacks[1],))

@@ -175,7 +175,7 @@ def _model(space: Space, clusters: Sequence[Cluster], c: Columns, names: Sequenc
     for site, row, quota in _quotas(space):
         use = np.array([_use(space, each, row) if each.site == site else 0.0 for each in mine])
         if use.any():
-            model.row(f"quota_{site}_{row}", terms(use), "<=", quota)
+            model.row(_quota_name(space, site, row), terms(use), "<=", quota)
     return model
 
 
@@ -194,6 +194,14 @@ def _quotas(space: Space) -> list[tuple[int, int, float]]:
         for row, quota in enumerate(site.quota)
         if np.isfinite(quota)
     ]
+
+
+def _quota_name(space: Space, site: int, row: int) -> str:
+    """A readable name: "quota_aws_P_on_demand_us_east_1"; with its site where each has its own."""
+    names = space.sites[site].quota_names
+    words = re.sub(r"\W+", "_", names[row]) if names else str(row)
+    alone = len(space.sites) == 1 or sum(names == each.quota_names for each in space.sites) == 1
+    return f"quota_{words}" if names and alone else f"quota_{words}_{site}"
 
 
 def _use(space: Space, cluster: Cluster, row: int) -> float:

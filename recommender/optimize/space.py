@@ -129,6 +129,7 @@ class Site:
     quota_use: Floats  # (rows, entries): what one machine uses of each quota
     quota: Floats  # (rows,)
     store_usd_per_hour: float  # checkpoints kept in the object store
+    quota_names: tuple[str, ...] = ()  # of the rows, for people
 
     def only(self, rows: Ints) -> "Site":
         """This site with some of its entries."""

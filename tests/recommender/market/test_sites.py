@@ -4,6 +4,8 @@ import pytest
 
 from recommender.catalogs.registry import CLOUDS
 from recommender.job.jobfile import find_job
+from recommender.optimize.columns import promising_clusters
+from recommender.optimize.master_program import master_program
 from recommender.plan.limits import OTHERS, Choice, Limits, Progress, QuotaLimit
 from recommender.planner.problem import Problem, planning_problem
 from tests.recommender.planning import NOW
@@ -80,6 +82,23 @@ def test_a_quota_of_one_cloud_binds_where_those_of_the_others_do_not() -> None:
     assert [len(site.quota) > 0 for site in asked.single_type_sites.sites] == [
         site.provider == "aws" for site in asked.single_type_sites.sites
     ]
+
+
+def test_rows_of_the_linear_program_carry_the_names_of_the_quotas() -> None:
+    quotas = (
+        QuotaLimit("aws", "P", "on_demand", "", "vcpu", 384.0),
+        QuotaLimit("aws", "P", "spot", "us-east-1", "vcpu", 192.0),
+    )
+    choice = Choice(quotas=quotas, providers=("aws",))
+    limits = Limits(deadline_s=24 * 3600.0)
+    asked = planning_problem(find_job("gpt2-xl"), limits, choice, snapshot(), Progress(), NOW, 7)
+    program = master_program(
+        asked.space(asked.single_type_sites),
+        promising_clusters(asked.space(asked.single_type_sites), asked.step_s),
+    )
+    assert program is not None
+    rows = [row for row in program.model.rows if row.startswith("quota_")]
+    assert rows == ["quota_aws_P_on_demand", "quota_aws_P_spot_us_east_1"]
 
 
 def test_a_dearer_region_stands_where_its_quota_allows_more_machines() -> None:
