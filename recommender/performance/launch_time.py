@@ -9,7 +9,8 @@ GPT, Fast", 2023-11-30) and 8.4 ms with an inference engine's fused kernels on a
 without CUDA graphs, cloudai.pt, "CUDA Graphs + torch.compile", 2026): 1.2 and 0.26 ms per layer.
 Scripts are in between, at the geometric mean. Adapters on every matrix of a layer add kernels that
 run one after another (Ko, "LoRA Is Slower Than You Think", arXiv 2507.08833, 2025): the upper end.
-The backward pass launches as many again.
+So do scripts with model parallelism (Megatron-DeepSpeed): a simple implementation's kernels, and
+all-reduces between them. The backward pass launches as many again.
 
 Convolutional networks launch a convolution, its norm and its activation for every three gradient
 tensors. A step of ResNet-50 on a V100 takes as long for one image as for four: 89 to 94 ms in a
@@ -23,7 +24,7 @@ from recommender.job.derive import TRANSFORMERS
 from recommender.job.job import Job
 
 FORWARD_LAYER_S = 0.56e-3  # of a typical script
-ADAPTED_LAYER_S = 1.2e-3  # with adapters beside every matrix
+EAGER_LAYER_S = 1.2e-3  # with adapters beside every matrix, and where GPUs share layers
 FUSED_LAYER_S = 0.26e-3  # of recipes that cut networks
 PASSES = 2.0  # forward and backward
 TENSOR_S = 0.15e-3  # of a convolutional network, both passes; what β counts comes on top
@@ -40,16 +41,17 @@ def min_launch_s(job: Job) -> float:
         return TENSOR_S * job.gradient_tensors
     if job.family not in TRANSFORMERS:
         return 0.0
-    each = FORWARD_LAYER_S if job.method == "full" else ADAPTED_LAYER_S
+    each = FORWARD_LAYER_S if job.method == "full" else EAGER_LAYER_S
     return PASSES * each * job.layers
 
 
 def min_split_launch_s(job: Job) -> float:
     """Minimum seconds of a micro-batch of all layers with model parallelism.
 
-    Recipes with model parallelism fuse kernels but record no graphs. Each GPU launches all kernels
-    of its layers, whatever part of their matrices it holds.
+    Recipes with model parallelism fuse kernels but record no graphs; scripts do neither. Each GPU
+    launches all kernels of its layers, whatever part of their matrices it holds.
     """
-    if job.timings or job.calibration is not None or job.stack == "typical":
+    if job.timings or job.calibration is not None:
         return min_launch_s(job)
-    return PASSES * FUSED_LAYER_S * job.layers
+    each = FUSED_LAYER_S if job.stack == "tuned" else EAGER_LAYER_S
+    return PASSES * each * job.layers
