@@ -56,6 +56,10 @@ EXCHANGED = 3.0
 KEY_WIDTH = 1024
 # Experts of each token: Qwen3, DeepSeek-V3, Kimi K2 (config.json); GPT-OSS has 4, Mixtral 2.
 TOKEN_EXPERTS = 8.0
+# Parameters whose gradients Megatron-LM's optimizer sums in one call: 40 million, and 1 million
+# for each replica if that is more (DistributedDataParallelConfig.bucket_size of Megatron Core).
+BUCKET_PARAMETERS = 4e7
+REPLICA_PARAMETERS = 1e6
 # Chunks of layers on each GPU of a pipeline: up to 4, and up to 8 where that is faster. Llama 3.1
 # 405B has 7 in NVIDIA's recipe (NeMo, llama31_405b, 2024), one layer a chunk in Meta's own run
 # (arXiv 2407.21783, section 3.3); GPT-3 has 6 in MLPerf's (v3.1).
@@ -361,8 +365,9 @@ def _pipeline_times_of(
 
     arithmetic_s = (m.samples + rounds * lost) * sample_s
     near_s, far_s = _states(job, fleet, needs, splits, rounds)
+    sent_s, one_s = near_s + far_s, (1.0 + lost) * sample_s * times + launch_s
     hidden_s = _hidden(prior, splits, rounds, arithmetic_s * times + rounds * launch_s)
-    waits_s = np.maximum(near_s + far_s - hidden_s, 0.0)
+    waits_s = np.maximum(sent_s - hidden_s - _sent_early_s(p, chunks, one_s, sent_s), 0.0)
     feed_s = job.batch_on(fleet.gpus) / np.minimum(fleet.prepare_per_s, fleet.fetch_per_s)
     step_s = np.maximum(all_rounds_s * (1.0 + waiting / rounds) + waits_s, feed_s)
     return _PipelineTimes(
@@ -390,11 +395,22 @@ def _hidden(prior: Prior, splits: Splits, rounds: Floats, busy_s: Floats) -> Flo
     """Seconds of the replicas' traffic that compute hides.
 
     Gathers of sharded weights hide behind all of it, gradients behind the last backward pass, and
-    those of a pipeline behind nothing.
+    those of a plain pipeline behind nothing.
     """
     behind_last = prior.overlap * BACKWARD * busy_s / rounds
     hidden = np.where(splits.stages > 1, 0.0, behind_last)
     return np.where(splits.sharded, prior.overlap * busy_s, hidden)
+
+
+def _sent_early_s(stages: Floats, chunks: Floats, least_s: Floats, sent_s: Floats) -> Floats:
+    """Seconds of gradients that an interleaved pipeline sends before its last chunk is done.
+
+    Each of v chunks of layers but the last sends its own while those after it go back through
+    their last p micro-batches, of one sample or more (`least_s`): "the granularity of DP
+    communication becomes the Transformer layers per virtual pipeline stage" (Megatron Bridge,
+    "Communication Overlap", read 2026-11).
+    """
+    return np.asarray((1.0 - 1.0 / chunks) * np.minimum(sent_s, BACKWARD * stages * least_s))
 
 
 def _terms(c: _PipelineTimes) -> StepTerms:
@@ -521,7 +537,7 @@ def _states(
     job: Job, fleet: Clusters, needs: Bytes, splits: Splits, rounds: Floats
 ) -> tuple[Floats, Floats]:
     """Seconds on the links and on the network for gradients, or for all that is sharded."""
-    near, far = _gradients(fleet, needs, splits)
+    near, far = _gradients(job, fleet, needs, splits)
     if not splits.sharded.any():
         return near, far
     gathered = [rounds * seconds for seconds in _gathers(job, fleet, needs, splits)]
@@ -539,7 +555,7 @@ def _gathers(job: Job, fleet: Clusters, needs: Bytes, splits: Splits) -> tuple[F
     return near, far + 3.0 * fleet.network_latency_s * np.log2(n)
 
 
-def _gradients(fleet: Clusters, needs: Bytes, splits: Splits) -> tuple[Floats, Floats]:
+def _gradients(job: Job, fleet: Clusters, needs: Bytes, splits: Splits) -> tuple[Floats, Floats]:
     """Seconds in which the replicas sum their gradients, on the links and on the network."""
     replica = splits.tensor * splits.stages * splits.experts
     g, n = fleet.gpus_per_machine, fleet.machines
@@ -549,13 +565,20 @@ def _gradients(fleet: Clusters, needs: Bytes, splits: Splits) -> tuple[Floats, F
     near = 2.0 * needs.reduced / replica * (1.0 - 1.0 / alike) / fleet.intra_bytes_per_s
     shared = 2.0 * (1.0 - needs.routed) * needs.reduced / splits.stages * (1.0 - 1.0 / g)
     near = near + np.where(splits.experts > 1, shared / fleet.intra_bytes_per_s, 0.0)
-    message = np.minimum(BUCKET_BYTES, needs.reduced * share)
+    message = np.minimum(_bucket_bytes(job, fleet.gpus / replica), needs.reduced * share)
     alone = others <= 1.0
     rate = fleet.network_bytes_per_s * message / (message + fleet.network_half_bytes)
     sent = 2.0 * needs.reduced * share * (1.0 - 1.0 / np.maximum(others, 1.0))
     far = sent / np.where(alone, 1.0, rate)
     far = far + fleet.network_latency_s * np.log2(np.maximum(others, 1.0))
     return near, np.where(alone, 0.0, far)
+
+
+def _bucket_bytes(job: Job, alike: Floats) -> Floats | float:
+    """Bytes of gradients that so many replicas sum in one call."""
+    if job.stack != "tuned":
+        return BUCKET_BYTES
+    return np.asarray(2.0 * np.maximum(BUCKET_PARAMETERS, REPLICA_PARAMETERS * alike))
 
 
 class ModelParallel(Strategy):
@@ -569,6 +592,11 @@ class ModelParallel(Strategy):
     def allowed(self, job: Job) -> bool:
         """Whether the network may be divided."""
         return splittable(job)
+
+    def most_hidden(self, job: Job, prior: Prior) -> float:
+        """What sharded weights hide, or interleaved pipelines of p micro-batches."""
+        early = BACKWARD * (1.0 - 1.0 / CHUNKS[-1][-1]) if job.stack == "tuned" else 0.0
+        return max(super().most_hidden(job, prior), early)
 
     def layout(self, needs: Bytes, one: Clusters, step: Steps) -> Layout:
         """The degrees of the layout, and the memory of the GPU with the most."""

@@ -38,9 +38,10 @@ from recommender.performance.priors import Prior, prior_of
 from recommender.performance.step import steps
 from recommender.performance.strategies import (
     cuts_network,
-    hidden_share,
+    large_messages,
     least_inside_bytes,
     least_penalty,
+    most_hidden,
     one_gpu_shardings,
 )
 
@@ -146,7 +147,7 @@ def shortest(job: Job, columns: MachineColumns, kind: Ints, most: int) -> Shorte
     prior, gpus = prior_of(job), columns.gpus[kind].astype(np.int64)
     columns = without_network(columns) if job.sync == "allreduce" else columns
     served = job.sync == "parameter_server"
-    hidden = prior.overlap * hidden_share(job)
+    hidden = most_hidden(job, prior)
     sent, penalty = least_inside_bytes(job, bytes_of(job, prior)), least_penalty(job, prior)
     memory, place = np.unique(columns.memory_bytes[kind], return_inverse=True)
     most_gpus = int(most * gpus.max())
@@ -250,7 +251,9 @@ def _traffic(job: Job, columns: MachineColumns, kind: Ints, sizes: int) -> Float
     """Least traffic by network, start and machines: nothing else takes time.
 
     Size 0 repeats size 1; at each size stands the least of all larger ones. Parameter servers
-    spend time on each tensor, so there the tensors stay.
+    spend time on each tensor, so there the tensors stay. Where the network may be cut in vendors'
+    recipes, whose replicas sum more gradients in one call than data parallelism, any message
+    reaches the full rate.
     """
     networks, starts = distinct(columns.network_bytes_per_s[kind]), _starts(columns, kind)[0]
     shape = (len(networks), len(starts), sizes)
@@ -264,7 +267,7 @@ def _traffic(job: Job, columns: MachineColumns, kind: Ints, sizes: int) -> Float
         compute_per_s=UNLIMITED * whole,
         memory_bytes=UNLIMITED * whole,
         network_bytes_per_s=networks[network],
-        network_half_bytes=starts[start, 0],
+        network_half_bytes=starts[start, 0] * (1.0 - large_messages(job)),
         network_latency_s=starts[start, 1],
         intra_bytes_per_s=np.inf * whole,
         prepare_per_s=np.inf * whole,

@@ -60,9 +60,14 @@ def cuts_network(job: Job) -> bool:
     return any(not strategy.whole_network for strategy in allowed(job))
 
 
-def hidden_share(job: Job) -> float:
-    """The largest share of a step's arithmetic that may hide communication."""
-    return max((strategy.hidden_share for strategy in allowed(job)), default=1.0)
+def most_hidden(job: Job, prior: Prior) -> float:
+    """The largest share of a step's arithmetic that hides communication, under any strategy."""
+    return max((strategy.most_hidden(job, prior) for strategy in allowed(job)), default=1.0)
+
+
+def large_messages(job: Job) -> bool:
+    """Whether a strategy may send larger messages between machines than data parallelism."""
+    return cuts_network(job) and job.stack == "tuned"
 
 
 def least_penalty(job: Job, prior: Prior) -> float:

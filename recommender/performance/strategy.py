@@ -78,6 +78,10 @@ class Strategy(ABC):
 
     # Lower bounds on the step; `step_bounds.py` takes the least of all strategies.
 
+    def most_hidden(self, job: Job, prior: Prior) -> float:
+        """The largest share of a step's arithmetic that hides communication."""
+        return prior.overlap * self.hidden_share
+
     @abstractmethod
     def least_penalty(self, job: Job, prior: Prior) -> float:
         """The least samples' worth of time that a micro-batch loses, per GPU."""

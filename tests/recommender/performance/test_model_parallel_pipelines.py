@@ -82,6 +82,30 @@ def test_replicas_in_one_machine_sum_gradients_over_its_links_only():
     assert terms.exposed_s[0, 0] == pytest.approx(handed + summed)
 
 
+@pytest.mark.usefixtures("punctual")
+def test_an_interleaved_pipeline_sends_all_gradients_but_those_of_its_last_chunk_early():
+    """A replica of two stages in each machine: an eighth is waited for, or what the last two
+    micro-batches of one sample, of eight, do not hide of the other seven."""
+    job = llama(global_batch=16, stack="tuned")
+    busy = one_cut(job, endless(job), 2, 4, 2).compute_s[0, 0]
+    for rate in (1e12, 1e9):
+        summed = 2 * 8.03e9 / rate  # 2 bytes, twice, the half of them
+        waited = one_cut(job, endless(job, network_bytes_per_s=rate), 2, 4, 2).exposed_s[0, 0]
+        early = 7 / 8 * min(summed, 2 / 3 * 2 * busy / 8)
+        assert waited == pytest.approx(summed - early)
+
+
+@pytest.mark.usefixtures("punctual")
+def test_vendors_recipes_sum_gradients_in_large_buckets():
+    """80 MB, or 2 MB for each replica (Megatron Core), where scripts sum 25 MiB in one call."""
+    job = llama(global_batch=16, family="encoder", sharding="tensor")
+    found = endless(job, network_bytes_per_s=1e10, network_half_bytes=8e7)
+    for stack, bucket in (("typical", 25 * 2**20), ("tuned", 80e6)):
+        waited = one_cut(replace(job, stack=stack), found, 2, 8, 1, overlap=0.0)
+        each = bytes_of(replace(job, stack=stack), prior_of(replace(job, stack=stack))).reduced
+        assert waited.exposed_s[0, 0] == pytest.approx(each / (1e10 * bucket / (bucket + 8e7)))
+
+
 def test_cutting_lets_more_gpus_than_samples_work():
     job = llama(global_batch=16, stack="tuned")
     found = columns(job, (P5,))

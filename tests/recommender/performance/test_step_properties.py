@@ -345,6 +345,9 @@ def cut_step(
     sums = scalar_states(job, prior, fleet, cut, rounds)
     hidden = prior.overlap * 2 / 3 * busy if p == 1 else 0.0
     hidden = prior.overlap * rounds * busy if sharded else hidden
+    least = (1 / t + prior.batch_penalty * share) / c * gpu_s * longest * (1 + again / 3)
+    least += prior.tensor_s * job.gradient_tensors / p
+    hidden += (1 - 1 / chunks) * min(sums, p * 2 / 3 * least)
     turn *= 1 + 0.005 * log2(float(fleet.gpus[0]))
     return (rounds + (p - 1) / chunks) * turn + max(sums - hidden, 0.0)
 
@@ -367,7 +370,9 @@ def scalar_states(job: Job, prior: Prior, fleet: Clusters, cut: Cut, rounds: int
         sums += 2 * (1 - needs.routed) * needs.reduced / cut.p * (g - 1) / g / links
     if others > 1:
         part = needs.reduced * others / n
-        bucket = min(BUCKET_BYTES, part)
+        replicas = n * g / alone
+        large = 2 * max(40e6, 1e6 * replicas)  # Megatron Core's buckets
+        bucket = min(large if job.stack == "tuned" else BUCKET_BYTES, part)
         sums += 2 * part * (others - 1) / others / (rate * bucket / (bucket + half))
         sums += latency * log2(others)
     return sums

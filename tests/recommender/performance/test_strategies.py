@@ -13,9 +13,9 @@ from recommender.performance.strategies import (
     STRATEGY_OF_ROW,
     allowed,
     divides_states,
-    hidden_share,
     least_inside_bytes,
     least_penalty,
+    most_hidden,
     one_gpu_shardings,
     strategy_of,
     terms_of,
@@ -56,8 +56,15 @@ def test_the_bounds_are_no_higher_than_any_strategy_of_the_job_allows(job):
     for strategy in allowed(job):
         assert least_penalty(job, prior) <= strategy.least_penalty(job, prior)
         assert least_inside_bytes(job, needs) <= strategy.least_inside_bytes(job, needs)
-        assert hidden_share(job) >= strategy.hidden_share
+        assert most_hidden(job, prior) >= strategy.most_hidden(job, prior)
+        assert strategy.most_hidden(job, prior) >= prior.overlap * strategy.hidden_share
         assert divides_states(job) or not strategy.divides_states
+
+
+def test_interleaved_pipelines_hide_seven_eighths_of_what_their_backward_passes_can():
+    job = llama(stack="tuned")
+    assert most_hidden(job, prior_of(job)) == pytest.approx(7 / 8 * 2 / 3)
+    assert most_hidden(llama(), prior_of(llama())) == prior_of(llama()).overlap
 
 
 def test_machines_of_one_gpu_send_what_the_asked_strategy_sends_between_machines():
