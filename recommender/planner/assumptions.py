@@ -7,6 +7,7 @@ from recommender.catalogs.registry import CLOUDS, OWN, SPOT_AUCTIONS
 from recommender.catalogs.schema import Achieved, OwnMachine
 from recommender.performance.clusters import Z_90
 from recommender.performance.machines import precision_on
+from recommender.performance.measured import SIGMA_MEASURED
 from recommender.performance.priors import prior_of
 from recommender.plan.limits import OTHERS
 from recommender.plan.plan import OWN_TRACE, Plan
@@ -23,7 +24,9 @@ def of(problem: Problem, plans: tuple[Plan, ...]) -> tuple[str, ...]:
     spots, waits = _spots(plans), _on_demand(choice.on_demand_obtainable)
     on_demand = [waits] if _rents(plans) else []
     capacity = [*spots, *on_demand] if _on_spot(plans[:1]) else [*on_demand, *spots]
-    speed = [*_calibrated(problem, plans), *_unmeasured(problem, plans), *_stack(problem)]
+    guessed, software = _unmeasured(problem, plans), _stack(problem)
+    doubts = [*software, *guessed] if _stack_decides(problem) else [*guessed, *software]
+    speed = [*_calibrated(problem, plans), *doubts]
     said = [*_quotas(problem, plans), *_rented_elsewhere(problem, plans[:1])]
     said += _convergence(problem)
     said += [*capacity[:1], *speed[:1], *capacity[1:], *speed[1:]]
@@ -64,17 +67,33 @@ def _convergence(problem: Problem) -> list[str]:
 
 def _stack(problem: Problem) -> list[str]:
     """That the software is not known, and what the one word that says it is worth."""
-    job = problem.job
-    if "stack" not in job.assumed:
+    if "stack" not in problem.job.assumed:
         return []
-    own = prior_of(job)
-    known, unsaid = (f"{math.exp(Z_90 * sd):.1f}" for sd in (own.sigma_one, own.sigma_unstated))
-    if job.timings or job.calibration is not None or known == unsaid:
+    if not _stack_decides(problem):
         return ["typical training scripts (--stack tuned: a vendor's recipe)"]
+    known, unsaid, timed = (f"{each:.1f}" for each in _speed_factors(problem))
     return [
         "typical training scripts; naming the software (--stack typical, or tuned for a vendor's "
-        f"recipe) narrows the speed from a factor of {unsaid} to {known}"
+        f"recipe) narrows the speed from a factor of {unsaid} to {known}, a timed step "
+        f"(--measured) to {timed}"
     ]
+
+
+def _stack_decides(problem: Problem) -> bool:
+    """Whether a job without timings would be better known if its software were."""
+    job = problem.job
+    if "stack" not in job.assumed or job.timings or job.calibration is not None:
+        return False
+    known, unsaid, _ = _speed_factors(problem)
+    return f"{known:.1f}" != f"{unsaid:.1f}"
+
+
+def _speed_factors(problem: Problem) -> tuple[float, float, float]:
+    """The factor within which a speed lies: software stated, not stated, step timed."""
+    own = prior_of(problem.job)
+    sds = own.sigma_one, own.sigma_unstated, SIGMA_MEASURED
+    known, unsaid, timed = (math.exp(Z_90 * sd) for sd in sds)
+    return known, unsaid, timed
 
 
 def _on_demand(given: float | None) -> str:

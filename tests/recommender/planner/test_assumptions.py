@@ -29,6 +29,15 @@ def test_a_stack_that_was_not_given_is_named(tmp_path):
     assert "training scripts" not in printed(tmp_path, *words, "--stack", "tuned")
 
 
+def test_the_software_is_asked_for_before_a_gpu_is_said_to_be_unmeasured(tmp_path):
+    """The three assumptions that an answer shows without --explain hold what narrows it most."""
+    words = ("resnet50-imagenet", "--deadline", "48h", "--gpu", "H100-NVL", "--provider", "azure")
+    said = printed(tmp_path, *words)
+    assert "naming the software (--stack typical" in said
+    assert "a timed step (--measured) to 1.2" in said  # e^(1.645 · 0.10)
+    assert "speed of H100-NVL from the vendor's peak" in printed(tmp_path, *words, "--explain", "1")
+
+
 def test_own_machines_need_no_quota_and_are_never_short(tmp_path):
     (tmp_path / "own.csv").write_text("label,gpu,gpus,usd_per_hour,count\nlab,RTX-4090,4,0.6,1\n")
     words = ("resnet50-imagenet", "--offers", "own.csv", "--explain", "1")
