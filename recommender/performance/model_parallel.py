@@ -53,6 +53,8 @@ REDUCED_WITH_RECOMPUTE = 6.0  # with the forward pass done twice
 # Exchanges of keys and values in each layer: gathered in both passes, their gradients summed.
 EXCHANGED = 3.0
 # Width of keys and of values at most: eight heads of 128 (Llama 3, Qwen 3, Mistral: config.json).
+# Scripts repeat them for every head before their fused attention, which sends them on (`repeat_kv`
+# of torchtitan's Llama and of transformers, 2024-12).
 KEY_WIDTH = 1024
 # Experts of each token: Qwen3, DeepSeek-V3, Kimi K2 (config.json); GPT-OSS has 4, Mixtral 2.
 TOKEN_EXPERTS = 8.0
@@ -73,6 +75,11 @@ def lost_share(job: Job, tensor: Floats) -> Floats:
     it is narrower, because its kernels are too small.
     """
     return np.maximum(1.0 / tensor, min(1.0, REFERENCE_WIDTH / job.hidden))
+
+
+def key_width(job: Job) -> int:
+    """Width of the keys, and of the values, that GPUs which share a sequence exchange."""
+    return min(job.hidden, KEY_WIDTH) if job.stack == "tuned" else job.hidden
 
 
 def held_bytes(
@@ -524,7 +531,7 @@ def _sequences(
     """
     t, c = splits.tensor, splits.context
     calls = (EXCHANGED + again) * job.layers / splits.stages * (c > 1)
-    keys = 2.0 * wide * job.tokens_per_sample * min(job.hidden, KEY_WIDTH)
+    keys = 2.0 * wide * job.tokens_per_sample * key_width(job)
     sent = calls * keys * (c - 1.0) / (c * t)
     across = t * c > fleet.gpus_per_machine
     rate = np.where(across, fleet.network_bytes_per_s, np.inf)

@@ -169,12 +169,14 @@ def test_cutting_keeps_its_lead_over_sharding_as_the_batch_per_gpu_shrinks():
 
 
 @pytest.mark.usefixtures("punctual")
-def test_a_shared_sequence_gathers_keys_and_values_three_times_a_layer():
-    """Llama 3 8B at 8,192 tokens on two machines: of K and V, 1,024 wide, half is elsewhere."""
-    job = llama(global_batch=16)
+@pytest.mark.parametrize(("stack", "width"), [("tuned", 1024), ("typical", 4096)])
+def test_a_shared_sequence_gathers_keys_and_values_three_times_a_layer(stack, width):
+    """Llama 3 8B at 8,192 tokens on two machines: of K and V half is elsewhere, 1,024 wide, or as
+    wide as the queries where scripts repeat them for every head."""
+    job = llama(global_batch=16, stack=stack)
     found = endless(job, network_bytes_per_s=10e9)
     terms = one_cut(job, found, 2, 8, 1, context=2, overlap=0.0)
-    gathered = 16 * 3 * 32 * (2 * 8192 * 1024 * 2) / 2 / 10e9
+    gathered = 16 * 3 * 32 * (2 * 8192 * width * 2) / 2 / 10e9
     summed = 2 * 8.03e9 * 2 / 2 / 10e9  # both hold the same weights
     assert terms.exposed_s[0, 0] == pytest.approx(gathered + summed)
     assert terms.compute_s[0, 0] == pytest.approx(16 / found.compute_per_s[0] / 2)

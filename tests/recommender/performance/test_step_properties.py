@@ -337,7 +337,8 @@ def cut_step(
         turn += 2 * chunks * (far if t * c * p > g or e > 1 else message / t / links)
     turn += (4 + 2 * again) * job.layers / p * 8 * message * (e - 1) / e / links
     if c > 1:
-        calls, keys = (3 + again) * job.layers / p, 2 * wide * min(job.hidden, 1024) / t
+        width = min(job.hidden, 1024) if job.stack == "tuned" else job.hidden
+        calls, keys = (3 + again) * job.layers / p, 2 * wide * width / t
         keys *= batch / rounds * job.tokens_per_sample * (c - 1) / c
         turn += calls * (keys / links if t * c <= g else (keys * g + half) / rate)
         turn += calls * latency * log2(c) * (t * c > g)
