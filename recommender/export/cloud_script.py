@@ -18,9 +18,14 @@ from recommender.export.header import (
 )
 from recommender.export.machine_script import MACHINE, MachineSteps, machine_script
 from recommender.export.start import start_line
-from recommender.export.storage import progress_line
 from recommender.export.train_command import changed_by_fallback
-from recommender.export.watch_script import Steps, assignment, shell_function, watch_script
+from recommender.export.watch_script import (
+    Steps,
+    assignment,
+    progress_line,
+    shell_function,
+    watch_script,
+)
 from recommender.plan.plan import Fallback, Machines
 
 SCRIPT = "launch.sh"

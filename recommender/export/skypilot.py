@@ -28,9 +28,8 @@ from recommender.export.header import (
     unswitched_words,
 )
 from recommender.export.start import start_line
-from recommender.export.storage import progress_line
 from recommender.export.train_command import RankVariables, run_lines, variables
-from recommender.export.watch_script import Steps, watch_script
+from recommender.export.watch_script import Steps, progress_line, watch_script
 from recommender.export.yaml_text import block, environment, inline
 from recommender.plan.plan import AtFirstOutage, Machines
 from recommender.text import duration, usd

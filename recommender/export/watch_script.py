@@ -12,6 +12,15 @@ from recommender.catalogs.frozen import dataclass
 from recommender.export.description import RunDescription
 from recommender.export.header import commented
 
+# The file of the bucket in which the training script notes how much is done.
+_PROGRESS = {
+    "aws": 'aws s3 cp --quiet "s3://$CHECKPOINT_BUCKET/$NAME/progress" - 2> /dev/null',
+    "gcp": 'gcloud storage cat "gs://$CHECKPOINT_BUCKET/$NAME/progress" 2> /dev/null',
+    "azure": (
+        'az storage blob download --container-name "$CHECKPOINT_BUCKET" '
+        '--name "$NAME/progress" --no-progress --only-show-errors 2> /dev/null'
+    ),
+}
 _KEEP_PLAN = 'keep_plan || echo "$NAME: not started, tried again" >&2'
 
 
@@ -42,6 +51,11 @@ def watch_script(run: RunDescription, steps: Steps, head: list[str]) -> str:
         lines += _TIME_IS_SHORT
     lines += _loop(run)
     return "\n".join(lines) + "\n"
+
+
+def progress_line(run: RunDescription) -> str:
+    """Print the share of the work that the training script has noted in the bucket."""
+    return _PROGRESS[run.machines.provider]
 
 
 def assignment(name: str, value: str | int | float) -> str:

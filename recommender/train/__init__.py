@@ -10,7 +10,7 @@ complete checkpoint. It imports none of the planner, and torch only in `TorchSta
 """
 
 from recommender.train.checkpointer import Checkpointer
-from recommender.train.pickled_state import PickledState
 from recommender.train.torch_state import TorchState
+from recommender.train.training_state import PickledState
 
 __all__ = ["Checkpointer", "PickledState", "TorchState"]
