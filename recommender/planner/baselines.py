@@ -9,7 +9,13 @@ from recommender.optimize.search import single_lower_bounds
 from recommender.plan.answer import PriceDate
 from recommender.plan.limits import Limits
 from recommender.plan.plan import Plan
-from recommender.planner.plan_builder import Evaluated, goal_value_of, is_on_demand_only, keeps
+from recommender.planner.plan_builder import (
+    Evaluated,
+    are_twins,
+    goal_value_of,
+    is_on_demand_only,
+    keeps,
+)
 from recommender.planner.problem import Problem
 from recommender.planner.search import PlanSearch
 from recommender.planner.single_type_search import Only
@@ -61,9 +67,10 @@ def _kinds(limits: Limits) -> Iterator[tuple[str, Limits, Only]]:
 def _best_of_kind(
     only: Only, rival: Evaluated, limits: Limits, shown: Sequence[Evaluated]
 ) -> Evaluated:
-    """The best of a plan and those of the table that are of its kind."""
+    """The best of a plan and those of its kind in the table, which win against their twins."""
     found = [each for each in shown if IS_KIND[only](each.plan) and keeps(each.plan, limits)]
-    found += [rival] if keeps(rival.plan, limits) or not found else []
+    known = any(are_twins(rival.plan, each.plan) for each in found)
+    found += [rival] if not found or (keeps(rival.plan, limits) and not known) else []
     return min(found, key=lambda each: goal_value_of(each.plan, limits))
 
 

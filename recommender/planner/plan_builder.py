@@ -22,6 +22,9 @@ from recommender.planner.plan_details import PlanDetails
 from recommender.planner.problem import Problem
 from recommender.risk.path_inputs import PathInputs
 
+SAME_CHANCE = 0.005  # chances that are printed alike, in whole points
+SAME_FIGURE = 0.002  # share by which costs and times may differ that people read as the same
+
 
 @dataclass(frozen=True)
 class Evaluated:
@@ -48,6 +51,16 @@ class Evaluated:
     def against(self, baseline: Plan | None) -> "Evaluated":
         """The plan with its saving against one without spot."""
         return replace(self, plan=replace(self.plan, saving=saving(self.plan, baseline)))
+
+
+def are_twins(one: Plan, other: Plan) -> bool:
+    """Whether two plans rent the same machines in the same places, and their figures are alike."""
+    if (one.machines, one.sites, one.fallback) != (other.machines, other.sites, other.fallback):
+        return False
+    mine, others = one.estimate, other.estimate
+    pairs = (mine.cost.mean, others.cost.mean), (mine.time.p50, others.time.p50)
+    alike = all(abs(a - b) <= SAME_FIGURE * max(a, b) for a, b in pairs)
+    return alike and abs(mine.chance - others.chance) <= SAME_CHANCE
 
 
 def ranks_in(table: Sequence[Evaluated]) -> dict[Candidate, int]:

@@ -14,7 +14,9 @@ from recommender.plan.effort import HOUR_USD, effort_of, generalised_cost_usd, r
 from recommender.plan.limits import Limits
 from recommender.plan.plan import Plan
 from recommender.planner.plan_builder import (
+    SAME_CHANCE,
     Evaluated,
+    are_twins,
     goal_value_of,
     is_on_demand_only,
     ranks_in,
@@ -29,7 +31,6 @@ SAME_COST = 0.02  # costs closer than this are not a reason to choose
 # The most that an hour is worth if nothing is stated: two people who do nothing but wait.
 URGENT_HOUR_USD = 2.0 * HOUR_USD
 CHANCE_TOLERANCE = 0.02  # printed chances are right to a point, each of two (docs/research/risk.md)
-SAME_CHANCE = 0.005  # chances that are printed alike, in whole points
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +88,7 @@ def choose_trio(search: PlanSearch, ranked: Ranked) -> TrioPlans | None:
     """The trio of the plans that keep the limits; None where none does."""
     limits, shown = search.problem.limits, ranked.plans
     plans = list(shown) if limits.goal == "frontier" else plans_to_choose(search, shown)
+    plans = _without_twins(plans, shown)
     if not plans:
         return None
     keeping = ranks_in(plans)
@@ -105,6 +107,19 @@ def choose_trio(search: PlanSearch, ranked: Ranked) -> TrioPlans | None:
         kinds=_kinds(search, plans, limits) if limits.by_value else (),
         other_choice=_other_choice(search, as_sensible, sensible),
     )
+
+
+def _without_twins(plans: Sequence[Evaluated], first: Sequence[Evaluated]) -> list[Evaluated]:
+    """Plans of which no two rent the same for the same: whoever reads two sees one of them twice.
+
+    They differ in checkpoints only. Of such plans the one that stands in `first` stays.
+    """
+    ranks = ranks_in(first)
+    kept: list[Evaluated] = []
+    for each in sorted(plans, key=lambda each: ranks.get(each.candidate, len(ranks) + 1)):
+        if not any(are_twins(each.plan, other.plan) for other in kept):
+            kept.append(each)
+    return kept
 
 
 def _other_choice(

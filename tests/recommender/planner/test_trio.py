@@ -300,3 +300,15 @@ def test_whoever_asks_for_time_gets_the_fastest_at_any_price():
     assert answer.trio.third.faster is None
     least = min(plan.estimate.time.trimmed_mean for plan in answer.plans)
     assert answer.trio.third.plan.estimate.time.trimmed_mean == least
+
+
+def test_plans_that_rent_the_same_for_the_same_are_one_plan():
+    """They differed in checkpoints for crashes: the safest was the sensible plan again."""
+    choice = Choice(instances=("g4dn.xlarge",), market="on_demand", failover="none")
+    limits = {"deadline_s": 14 * 24 * HOUR, "max_machines": 1}
+    answer = ask(snapshot(), find_job("resnet50-imagenet"), choice, **limits)
+    assert answer.trio is not None
+    assert len(answer.plans) == 1
+    assert [pick.rank for pick in answer.trio.picks] == [1, 1, 1]
+    plain = {(each.machines, each.estimate) for each in answer.baselines}
+    assert plain == {(answer.plans[0].machines, answer.plans[0].estimate)}
