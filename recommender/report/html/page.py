@@ -58,14 +58,14 @@ def render(answer: Answer, request: PlanRequest, ask: str = "", prices: Known = 
 def _parts(answer: Answer, request: PlanRequest, data: PageData, ask: str) -> list[Element]:
     if not answer.plans:
         met = (
-            [sections.frontier(data, request, ask), sections.distributions(answer)]
+            [sections.frontier(answer, data, request, ask), sections.distributions(answer)]
             if data.plans
             else []
         )
         return [sections.infeasible(answer, request), *met, sections.evidence(answer)]
     return [
         sections.cards(answer, request),
-        sections.frontier(data, request, ask),
+        sections.frontier(answer, data, request, ask),
         sections.distributions(answer),
         *runs.part(answer),
         sections.breakdowns(answer, request),

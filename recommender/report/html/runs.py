@@ -89,18 +89,20 @@ def _sheet(timelines: tuple[Timeline, ...]) -> Sheet:
             fmt.usd(t.cost_usd),
             str(len(t.interruptions_s)),
             str(t.saves),
-            fmt.duration(_spent(t, "start-up", "restart")),
-            fmt.duration(_spent(t, "lost work")),
-            fmt.duration(_spent(t, "waiting")),
-            fmt.duration(_spent(t, "fallback")),
+            _spent(t, "start-up", "restart"),
+            _spent(t, "lost work"),
+            _spent(t, "waiting"),
+            _spent(t, "fallback"),
         )
         for t in timelines
     )
     return Sheet("Three runs of each plan", _COLUMNS, rows, frozenset(range(1, len(_COLUMNS))))
 
 
-def _spent(timeline: Timeline, *doing: Doing) -> float:
-    return sum(s.end_s - s.start_s for s in timeline.segments if s.doing in doing)
+def _spent(timeline: Timeline, *doing: Doing) -> str:
+    """The time spent so; what is below half a second is what rounding leaves."""
+    seconds = sum(s.end_s - s.start_s for s in timeline.segments if s.doing in doing)
+    return fmt.duration(seconds if seconds >= 0.5 else 0.0)
 
 
 def colours(answer: Answer) -> dict[str, str]:

@@ -149,7 +149,7 @@ def _in_words(answer: Answer, request: PlanRequest) -> Element:
 # Cost against time, under limits that can be moved
 
 
-def frontier(data: PageData, request: PlanRequest, ask: str = "") -> Element:
+def frontier(answer: Answer, data: PageData, request: PlanRequest, ask: str = "") -> Element:
     """The picture with its controls, and every plan that keeps the limits as a table.
 
     `ask` is the address that plans anew under moved limits, of a page that a server has made.
@@ -180,7 +180,7 @@ def frontier(data: PageData, request: PlanRequest, ask: str = "") -> Element:
             id="moved-note", class_="faint", hidden="",
         ),
         element("figure", picture, _key()),
-        _plan_table(data),
+        _plan_table(answer, data),
     )  # fmt: skip
 
 
@@ -242,9 +242,9 @@ def _mark(words: str) -> Element:
     return svg
 
 
-def _plan_table(data: PageData) -> Element:
+def _plan_table(answer: Answer, data: PageData) -> Element:
     """The plans that keep the limits as they were asked; the script writes it anew."""
-    rows = tuple(_plan_row(plan) for plan in data.plans if plan.kind != "followed")
+    rows = tuple(_plan_row(plan, answer) for plan in data.plans if plan.kind != "followed")
     sheet = Sheet("Plans under these limits", _COLUMNS, rows, frozenset({2, 3, 4, 5}))
     every = element(
         "label",
@@ -259,12 +259,16 @@ def _plan_table(data: PageData) -> Element:
     return element("div", count, table, every)
 
 
-def _plan_row(plan: PlanRow) -> tuple[str, ...]:
-    name = plan.label or plan.plain
-    cost = f"{plan.cost} ({plan.cost_span})"
+def _plan_row(row: PlanRow, answer: Answer) -> tuple[str, ...]:
+    plan = (answer.plans if row.kind == "table" else answer.baselines)[row.number - 1]
     return (
-        name, f"{plan.name}, {plan.where}", cost, f"{plan.time} ({plan.time_span})", "", plan.price
-    )  # fmt: skip
+        row.label or row.plain,
+        f"{row.name}, {row.where}",
+        f"{row.cost} ({row.cost_span})",
+        f"{row.time} ({row.time_span})",
+        "" if answer.goal == "frontier" else fmt.share(plan.estimate.chance),
+        row.price,
+    )
 
 
 # How sure
