@@ -385,7 +385,9 @@ def stacked(rows: int, title: str, colours: dict[str, str], percent: bool = Fals
     upright: Spec = {"field": "plan", "type": "nominal", "sort": None, "title": None,
                      "axis": {"labelLimit": 280, "labelExpr": name, "labelPadding": 6,
                               "domain": False, "ticks": False}}  # fmt: skip
-    labels: Spec = {"labelExpr": PERCENT} if percent else {"format": ",~r"}
+    labels: Spec = {"format": ",~r", "tickCount": 6}
+    if percent:  # labels of six do not fit a phone
+        labels = {"labelExpr": PERCENT, "values": [0.0, 0.25, 0.5, 0.75, 1.0]}
     return base(
         34 * rows + 50,
         data=named("parts"),
@@ -396,7 +398,7 @@ def stacked(rows: int, title: str, colours: dict[str, str], percent: bool = Fals
                 "mark": {"type": "bar", "height": {"band": 0.72}},
                 "encoding": {
                     "x": {"field": "amount", "type": "quantitative", "title": title,
-                          "stack": "zero", "axis": {**labels, "tickCount": 6},
+                          "stack": "zero", "axis": labels,
                           "scale": {"nice": False}},
                     "color": _parts("part", colours),
                     "order": {"field": "place", "type": "quantitative"},

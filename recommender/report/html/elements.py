@@ -1,21 +1,48 @@
 """HTML as trees of elements: whatever is text is escaped when the tree is written."""
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 from xml.etree import ElementTree
 
 from recommender.catalogs.frozen import dataclass
+from recommender.report.formatting import GLUE, glued
 
 Element: TypeAlias = ElementTree.Element
 Child: TypeAlias = Element | str
+
+MOST_UNBROKEN = 26  # characters of a name that fit a line of a phone
+VERBATIM = ("pre", "script", "style", "title")  # whose text is code, or stands outside of the page
 
 
 def element(tag: str, *children: Child, **attributes: str) -> Element:
     """An element; `class_` and `data_x` are written as `class` and `data-x`."""
     named = {name.rstrip("_").replace("_", "-"): value for name, value in attributes.items()}
     made = ElementTree.Element(tag, named)
-    extend(made, children)
+    extend(made, children if tag in VERBATIM else map(_unbroken, children))
     return made
+
+
+def _unbroken(child: Child) -> Child:
+    """Words of which no line parts a number from its unit."""
+    return glued(child).replace(GLUE, "\u00a0") if isinstance(child, str) else child
+
+
+def names(words: str) -> list[Child]:
+    """Names of machines, places and flags: lines end at blanks and underscores, not at hyphens."""
+    parts = re.split(r"(?<= [+·]) ", words)
+    return [
+        child for i, part in enumerate(parts) for child in ((" ",) if i else ()) + (_name(part),)
+    ]
+
+
+def _name(words: str) -> Element:
+    pieces = re.split(r"(?<=_)|(?<=[^×] )", words)
+    broken: list[Child] = [pieces[0]]
+    for piece in pieces[1:]:
+        broken += [element("wbr"), piece]
+    fits = max(map(len, pieces)) <= MOST_UNBROKEN
+    return element("span", *broken, class_="name" if fits else "name long")
 
 
 def extend(parent: Element, children: Iterable[Child]) -> None:
@@ -43,6 +70,7 @@ class Sheet:
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]  # a cell may have a second line
     right: frozenset[int] = frozenset()  # columns of figures
+    named: frozenset[int] = frozenset()  # columns of machines
 
     def element(self, **attributes: str) -> Element:
         """The table, its first column naming the rows, in a frame that scrolls where it must."""
@@ -65,7 +93,8 @@ class Sheet:
     def _row(self, row: Sequence[str]) -> Iterable[Element]:
         for column, words in enumerate(row):
             head, _, rest = words.partition("\n")
-            lines = (head, element("small", rest)) if rest else (head,)
+            first = names(head) if column in self.named else [head]
+            lines = (*first, element("small", rest)) if rest else first
             if column == 0:
                 yield element("th", *lines, scope="row", **self._class(column))
             else:

@@ -16,6 +16,7 @@ from recommender.report.html.elements import (
     element,
     figure,
     folded,
+    names,
     section,
 )
 from recommender.report.html.page_data import PageData, PlanRow
@@ -95,8 +96,8 @@ def _card(rank: int, picks: list[Pick], answer: Answer, request: PlanRequest) ->
     return element(
         "article",
         element("h3", f"{roles} · plan {rank}"),
-        element("p", cells.short_machines(plan), class_="machines"),
-        element("p", f"{cells.gpus(plan.machines)} · {_place(plan)}", class_="faint"),
+        element("p", *names(cells.short_machines(plan)), class_="machines"),
+        element("p", *names(f"{cells.gpus(plan.machines)} · {_place(plan)}"), class_="faint"),
         element("dl", *terms),
         element("ul", *(element("li", fmt.clean(each)) for each in reasons if each)),
         *_launch(plan, rank),
@@ -245,7 +246,8 @@ def _mark(words: str) -> Element:
 def _plan_table(answer: Answer, data: PageData) -> Element:
     """The plans that keep the limits as they were asked; the script writes it anew."""
     rows = tuple(_plan_row(plan, answer) for plan in data.plans if plan.kind != "followed")
-    sheet = Sheet("Plans under these limits", _COLUMNS, rows, frozenset({2, 3, 4, 5}))
+    right, named = frozenset({2, 3, 4, 5}), frozenset({1})
+    sheet = Sheet("Plans under these limits", _COLUMNS, rows, right, named)
     every = element(
         "label",
         element("input", type="checkbox", id="every-plan"),
@@ -263,9 +265,9 @@ def _plan_row(row: PlanRow, answer: Answer) -> tuple[str, ...]:
     plan = (answer.plans if row.kind == "table" else answer.baselines)[row.number - 1]
     return (
         row.label or row.plain,
-        f"{row.name}, {row.where}",
-        f"{row.cost} ({row.cost_span})",
-        f"{row.time} ({row.time_span})",
+        f"{row.name}\n{row.where}",
+        f"{row.cost}\n{row.cost_span}",
+        f"{row.time}\n{row.time_span}",
         "" if answer.goal == "frontier" else fmt.share(plan.estimate.chance),
         row.price,
     )
@@ -354,7 +356,8 @@ def changes(answer: Answer) -> list[Element]:
     if not steps:
         return []
     title = f"Other limits, planned again, against plan {answer.best}"
-    sheet = Sheet(title, ("change", "effect", "best plan then"), tuple(steps))
+    columns = ("change", "effect", "best plan then")
+    sheet = Sheet(title, columns, tuple(steps), named=frozenset({0, 2}))
     return [sheet.element()]
 
 
@@ -370,7 +373,8 @@ def plain_plans(answer: Answer, request: PlanRequest) -> list[Element]:
     if not rows:
         return []
     columns = ("plain plan", "machines", "cost USD", "time", "chance", "limits")
-    return [Sheet("Plain plans", columns, tuple(rows), frozenset({2, 3, 4})).element()]
+    right, named = frozenset({2, 3, 4}), frozenset({1})
+    return [Sheet("Plain plans", columns, tuple(rows), right, named).element()]
 
 
 def _plain(plan: Plan, request: PlanRequest) -> tuple[str, ...]:
@@ -492,7 +496,7 @@ def infeasible(answer: Answer, request: PlanRequest) -> Element:
     why = answer.infeasible or Infeasible((), ())
     rows = tuple(_nearest(step) for step in why.relaxed)
     columns = ("change", "best plan then", "cost USD", "time")
-    sheet = Sheet("Limits that leave a plan", columns, rows)
+    sheet = Sheet("Limits that leave a plan", columns, rows, named=frozenset({0, 1}))
     binding = [element("li", fmt.clean(each)) for each in why.binding]
     return section(
         "answer",

@@ -338,10 +338,32 @@ async function drawAll() {
 
 // Words and tables
 
+// No line parts a number from its unit (_UNITS in formatting.py).
+function unbroken(words) {
+  return words.replace(/(?<=\d) (?=(?:%|ms|s|min|h|d|USD|vCPU|GPUs?|[kMGT]?B|[kMT])\b|%)|(?<=[×±≥≤+]) (?=\w)| (?=\+\d)/g, "\u00a0");
+}
+
 function cell(tag, words, kind) {
   const made = document.createElement(tag);
-  made.textContent = words;
+  made.textContent = unbroken(words);
   if (kind) made.className = kind;
+  return made;
+}
+
+// Names of machines and places: lines end at blanks and underscores, not at hyphens (elements.py).
+const MOST_UNBROKEN = 26;
+
+function named(tag, words) {
+  const made = document.createElement(tag);
+  words.split(/(?<= [+·]) /).forEach((part, i) => made.append(...(i ? [" "] : []), nameOf(part)));
+  return made;
+}
+
+function nameOf(words) {
+  const pieces = words.split(/(?<=_)|(?<=[^×] )/);
+  const made = document.createElement("span");
+  made.className = pieces.every((piece) => piece.length <= MOST_UNBROKEN) ? "name" : "name long";
+  pieces.forEach((piece, i) => made.append(...(i ? [document.createElement("wbr")] : []), piece));
   return made;
 }
 
@@ -355,8 +377,10 @@ function planLine(plan) {
   button.setAttribute("aria-label", `Show ${titleOf(plan)}`);
   button.addEventListener("click", () => choose(plan.id));
   first.append(button);
-  const machines = cell("td", plan.name);
-  machines.append(cell("small", plan.fallback ? `${plan.where}; then ${plan.fallback}` : plan.where));
+  const machines = named("td", plan.name);
+  const where = named("small", plan.where);
+  where.append(plan.fallback ? `; then ${plan.fallback}` : "");
+  machines.append(where);
   const cost = cell("td", plan.cost, "number");
   cost.append(cell("small", plan.cost_span));
   const time = cell("td", plan.time, "number");
@@ -388,7 +412,7 @@ function counted(kept) {
 }
 
 function verdict() {
-  document.getElementById("verdict").textContent = verdictWords();
+  document.getElementById("verdict").textContent = unbroken(verdictWords());
   document.getElementById("as-asked").hidden = !moved();
   document.getElementById("moved-note").hidden = !moved();
   askAnew();

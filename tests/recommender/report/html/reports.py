@@ -44,7 +44,7 @@ class Read(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.elements.append((tag, dict(attrs)))
-        if tag not in ("meta", "input", "link", "br", "img"):
+        if tag not in ("meta", "input", "link", "br", "img", "wbr"):
             self.open.append((tag, dict(attrs)))
 
     def handle_endtag(self, tag: str) -> None:
@@ -53,7 +53,7 @@ class Read(HTMLParser):
     def handle_data(self, data: str) -> None:
         if self.open:
             path = tuple(tag for tag, _ in self.open)
-            self.texts.append((path, self.open[-1][1], data))
+            self.texts.append((path, self.open[-1][1], data.replace("\u00a0", " ")))
 
     def of(self, tag: str, **attributes: str) -> list[str]:
         """Texts directly inside of elements with these attributes."""

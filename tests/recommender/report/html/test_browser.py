@@ -6,15 +6,18 @@ Needs Playwright (`pip install 'recommend-gpus[browser]'`) and Chromium: Debian'
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from recommender.plan.plan import Machines
 from recommender.plan.report_data import FollowedPlan
 from recommender.report import formatting as fmt
 from recommender.report.axis import ticks
+from recommender.report.html.page import render
 from recommender.text import duration, number, usd
 from tests.recommender.chromium import DESK, PHONE, chromium
 from tests.recommender.report.html.reports import asked, page
@@ -34,9 +37,14 @@ def open_page(browser: Any, tmp_path: Path) -> Iterator[Open]:
     complaints: list[str] = []
     contexts = []
 
-    def opened(which: str = "deadline", size: dict[str, int] = DESK, scheme: str = "light") -> Any:
+    def opened(
+        which: str = "deadline",
+        size: dict[str, int] = DESK,
+        scheme: str = "light",
+        made: Callable[[str], str] = page,
+    ) -> Any:
         file = tmp_path / "report.html"
-        file.write_text(page(which), "utf-8")
+        file.write_text(made(which), "utf-8")
         context = browser.new_context(viewport=size, color_scheme=scheme)
         contexts.append(context)
         made = context.new_page()
@@ -185,7 +193,8 @@ def test_moved_limits_count_runs_as_the_figures_have_them(open_page: Open):
     assert made.evaluate("limits.budget") is None
     assert not made.locator("#as-asked").is_visible()
     best = answer.plans[answer.best - 1].estimate
-    assert fmt.share(best.chance) in made.locator("#verdict").inner_text()
+    said = made.locator("#verdict").inner_text().replace("\u00a0", " ")
+    assert fmt.share(best.chance) in said
 
 
 def test_impossible_limits_are_said_to_be(open_page: Open):
@@ -235,6 +244,68 @@ def test_a_phone_shows_it_without_scrolling_sideways(open_page: Open, which: str
     made = open_page(which, PHONE)
     wide = made.evaluate("document.documentElement.scrollWidth")
     assert wide <= PHONE["width"]
+
+
+def renamed(name: str) -> Callable[[str], str]:
+    """Pages whose machines of every plan have this name."""
+
+    def made(which: str) -> str:
+        answer, request = asked(which)
+        assert answer.report is not None
+
+        def named(machines: tuple[Machines, ...]) -> tuple[Machines, ...]:
+            return tuple(replace(m, instance_type=name) for m in machines)
+
+        plans = tuple(replace(plan, machines=named(plan.machines)) for plan in answer.plans)
+        assert answer.trio is not None
+        trio = replace(
+            answer.trio,
+            **{role: replace(pick, plan=plans[pick.rank - 1])
+               for role in ("sensible", "cheapest", "third")
+               for pick in [getattr(answer.trio, role)]},
+        )  # fmt: skip
+        followed = tuple(replace(p, machines=named(p.machines)) for p in answer.report.followed)
+        report = replace(answer.report, followed=followed)
+        return render(replace(answer, plans=plans, trio=trio, report=report), request)
+
+    return made
+
+
+BROKEN = """() => {
+  const found = [];
+  for (const name of document.querySelectorAll('.name')) {
+    const walker = document.createTreeWalker(name, NodeFilter.SHOW_TEXT);
+    while (walker.nextNode()) {
+      const [node, lines] = [walker.currentNode, document.createRange()];
+      for (const word of node.data.matchAll(/\\S+/g)) {
+        lines.setStart(node, word.index);
+        lines.setEnd(node, word.index + word[0].length);
+        const tops = new Set([...lines.getClientRects()].map((each) => each.top));
+        if (tops.size > 1) found.push(word[0]);
+      }
+    }
+  }
+  return found;
+}"""  # words of names that stand on two lines
+
+
+@pytest.mark.parametrize("width", [360, 768])
+@pytest.mark.parametrize(
+    "name", ["Standard_NC96ads_A100_v4", "n1-standard-16+2xT4", "a3-megagpu-8g"]
+)
+def test_names_of_machines_are_not_broken_within_a_word(open_page: Open, name: str, width: int):
+    """They were, letter by letter where a column was narrow; the last columns stay in sight."""
+    made = open_page("deadline", {"width": width, "height": 800}, made=renamed(name))
+    assert made.locator("#plans .name").count() > 2
+    assert made.evaluate(BROKEN) == []
+    assert made.evaluate("document.documentElement.scrollWidth") <= width
+    table = made.locator(".scroll:has(#plans)")
+    assert table.evaluate("e => e.scrollWidth - e.clientWidth") <= 0
+
+
+def test_names_longer_than_a_phone_do_not_widen_the_page(open_page: Open):
+    made = open_page("deadline", PHONE, made=renamed("averyverylongnameofamachine" * 3))
+    assert made.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
 
 
 def test_names_on_a_phone_leave_the_bars_their_room(open_page: Open):

@@ -81,7 +81,7 @@ def _limits_table(doc: Json) -> Iterator[list[str]]:
             plan["estimate"]["time"]
         )  # fmt: skip
         chance = "" if doc["goal"] == "frontier" else fmt.share(plan["estimate"]["chance"])
-        yield [f"{cost} ({cost_span})", f"{time} ({time_span})", chance,
+        yield [f"{cost}\n{cost_span}", f"{time}\n{time_span}", chance,
                number(plan["usd_per_hour"])]  # fmt: skip
 
 
