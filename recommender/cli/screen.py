@@ -5,6 +5,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from threading import Event, Thread
 from typing import TYPE_CHECKING, TextIO
 
 from recommender.catalogs.frozen import dataclass
@@ -12,6 +13,8 @@ from recommender.catalogs.frozen import dataclass
 if TYPE_CHECKING:
     from recommender.report.layout import Block
 
+PATIENCE_S = 1.0  # what takes less shows nothing
+REDRAW_S = 0.1  # between two states of a bar
 _NARROWEST = 40
 _WIDEST = 1000
 _PIPE_WIDTH = 80  # without a terminal, unless COLUMNS says otherwise
@@ -106,16 +109,44 @@ Tick = Callable[[int, int], None]  # done, in all
 
 
 @contextmanager
-def progress(what: str, total: int, least: int = 50_000) -> Iterator[Tick | None]:
-    """A function that moves the bar; none where nobody watches or it would only flicker."""
-    if total < least or sys.stderr is None or not sys.stderr.isatty():
-        yield None
+def progress(what: str, total: int | None = None, after_first: bool = False) -> Iterator[Tick]:
+    """A function that moves a bar, which is drawn on a terminal once a second has passed.
+
+    Without a `total` the bar only shows that something goes on. With `after_first` it waits for the
+    first tick, since what comes before shows a line of its own.
+    """
+    done = [0]
+    tick: Tick = lambda count, _: done.__setitem__(0, count)  # noqa: E731
+    if not _is_terminal(sys.stderr):
+        yield tick
+        return
+    over = Event()
+    drawing = Thread(target=_draw, args=(what, total, done, after_first, over), daemon=True)
+    drawing.start()
+    try:
+        yield tick
+    finally:
+        over.set()
+        drawing.join()
+
+
+def _draw(what: str, total: int | None, done: list[int], after_first: bool, over: Event) -> None:
+    """Draw the bar until all is over, from its time on."""
+    pause = PATIENCE_S
+    while not over.wait(pause):
+        pause = REDRAW_S
+        if done[0] or not after_first:
+            break
+    else:
         return
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
     from rich.progress import TimeRemainingColumn as Left
 
-    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), Left())
+    counts = "{task.completed:,} of {task.total:,}"
+    ends = (TimeElapsedColumn(),) if total is None else (TextColumn(counts), Left())
+    columns = (TextColumn(what), BarColumn(), *ends)
     with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
         task = shown.add_task(what, total=total)
-        yield lambda done, _: shown.update(task, completed=done)
+        while not over.wait(REDRAW_S):
+            shown.update(task, completed=done[0])

@@ -12,14 +12,13 @@ from threading import Event, Thread, current_thread, main_thread
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal, TextIO
 
-from recommender.cli.screen import OutputClosed, screen, write_text
+from recommender.cli.screen import PATIENCE_S, OutputClosed, screen, write_text
 
 if TYPE_CHECKING:
     from recommender.optimize.search_state import SearchState, Watch
 
 Goal = Literal["cost", "time", "frontier"]
 
-QUIET_S = 1.0  # what takes less shows nothing
 LIVE_S = 0.25  # between two live lines
 EVERY_S = 10.0  # between two lines of a log
 _CLEAR = "\r\x1b[2K"

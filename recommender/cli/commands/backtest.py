@@ -130,7 +130,7 @@ def backtest(
     where = _workers(worker, errors)
     form = sheet_format(flags)
     work, traces = _work(files, trace, trial, past, errors)
-    with progress("back-test", len(work), least=8) as tick:
+    with progress("back-test", len(work)) as tick:
         rows = run(work, where, tick)
     found = backtest_view.standings(rows, by_trace)
     split = f"Evaluated on the last {100 * (1 - past):.0f} % of each trace."

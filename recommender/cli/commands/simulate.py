@@ -216,7 +216,7 @@ def _simulated(
 
     request, watch, prove = ready.request, Watch(), bool(ready.options.get("prove"))
     with (
-        progress("simulated runs", order.runs) as tick,
+        progress("simulated runs", order.runs, after_first=True) as tick,
         watched(watch, request.limits.goal, prove, after=""),
     ):
         found = simulate_plan(

@@ -10,7 +10,7 @@ from recommender.cli.error_collector import ErrorCollector
 from recommender.cli.groups import add_command, group_app
 from recommender.cli.options import PageFlags, SheetFlags, TraceFlags, Word, Words
 from recommender.cli.output import put_json, sheet_format, show_page
-from recommender.cli.screen import write_text
+from recommender.cli.screen import progress, write_text
 from recommender.text import shown
 
 if TYPE_CHECKING:
@@ -66,7 +66,8 @@ def fit_trace(
 
     form = sheet_format(flags)
     offers = _parsed(store or [])
-    found = fit(chosen_series(files, trace))
+    with progress("fitting"):
+        found = fit(chosen_series(files, trace))
     kept = _kept(offers, found, catalog) if offers else []
     if form == "json":
         put_json(traces_view.fit_page(found, kept).facts)
@@ -109,7 +110,9 @@ def show(files: _FILES, trace: TraceFlags, flags: PageFlags) -> None:
     from recommender.report.traces import series_page
     from recommender.traces.fit import watch
 
-    show_page(series_page(watch(chosen_series(files, trace))), flags)
+    with progress("reading"):
+        page = series_page(watch(chosen_series(files, trace)))
+    show_page(page, flags)
 
 
 def convert(
@@ -129,7 +132,8 @@ def convert(
     """
     from recommender.traces.own_format import write, write_file
 
-    traces = chosen_series(files, trace)
+    with progress("reading"):
+        traces = chosen_series(files, trace)
     if out is None:
         write_text(write(traces))
         return

@@ -4,6 +4,7 @@ import io
 import json
 from collections.abc import Callable
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -148,19 +149,67 @@ def test_what_is_wrong_is_said(run: Run, words: tuple[str, ...], said: str) -> N
     assert said in found.err
 
 
-def test_no_bar_without_a_terminal_or_for_few_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    with screen.progress("runs", 10**6) as tick:
-        assert tick is None
-    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
-    with screen.progress("runs", 100) as tick:
-        assert tick is None
+class Watched(io.StringIO):
+    """A terminal that says when something is drawn on it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.drawn = Event()
+
+    def isatty(self) -> bool:
+        return True
+
+    def write(self, text: str) -> int:
+        if text.strip():
+            self.drawn.set()
+        return super().write(text)
 
 
-def test_a_bar_moves_where_somebody_watches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Watched:
+    """Standard error as a terminal, on which bars are drawn at once.
+
+    No fixture, since pytest puts its own stream in place of one that stands before a test.
+    """
+    made = Watched()
+    monkeypatch.setattr("sys.stderr", made)
+    monkeypatch.setattr(screen, "PATIENCE_S", 0.0)
+    monkeypatch.setenv("TERM", "xterm")
+    return made
+
+
+def test_no_bar_without_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     with screen.progress("runs", 10**6) as tick:
-        assert tick is not None
         tick(10**5, 10**6)
+    assert capsys.readouterr().err == ""
+
+
+def test_no_bar_for_what_takes_less_than_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = terminal(monkeypatch)
+    monkeypatch.setattr(screen, "PATIENCE_S", 3600.0)
+    with screen.progress("runs", 10**6) as tick:
+        tick(10**5, 10**6)
+    assert made.getvalue() == ""
+
+
+@pytest.mark.parametrize("total", [3, None])
+def test_a_bar_is_drawn_while_the_first_piece_is_done(
+    monkeypatch: pytest.MonkeyPatch, total: int | None
+) -> None:
+    """A back-test of three traces took nine seconds without a word."""
+    made = terminal(monkeypatch)
+    with screen.progress("back-test", total):
+        assert made.drawn.wait(60.0)
+    assert "back-test" in made.getvalue()
+    assert made.getvalue().endswith("\x1b[2K")  # and is taken away
+
+
+def test_a_bar_waits_for_the_line_of_the_search_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = terminal(monkeypatch)
+    with screen.progress("runs", 10**6, after_first=True) as tick:
+        assert not made.drawn.is_set()
+        tick(10**5, 10**6)
+        assert made.drawn.wait(60.0)
+    assert "of 1,000,000" in made.getvalue()
 
 
 def test_verify_reaches_the_planner(planner: Any, monkeypatch: pytest.MonkeyPatch) -> None:
