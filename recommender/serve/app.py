@@ -26,6 +26,7 @@ from recommender.serve.catalog_source import CHECK_S, CatalogSource
 from recommender.serve.planning import Busy, Planning
 from recommender.serve.question import OfferFilter, filter_of, question_of, question_of_form
 from recommender.serve.workers import Workers
+from recommender.text import shown
 
 MAX_BODY_BYTES = 65_536
 BODY_S = 10.0  # for a body to arrive
@@ -233,9 +234,19 @@ async def _body(request: Any) -> Any:
     except TimeoutError:
         raise Refused(408, "USAGE", f"the body did not arrive within {BODY_S:g} s") from None
     try:
-        return json.loads(content.decode("utf-8"))
+        return json.loads(content.decode("utf-8"), object_pairs_hook=_object)
     except (ValueError, RecursionError):
-        raise UsageError("the body is no JSON") from None
+        raise UsageError("the body is not JSON") from None
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object; of a field that is there twice, nobody can say which value is meant."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise UsageError(f"the body: field '{shown(twice)}' is given twice")
+    return found
 
 
 def _offers_json(catalog: Catalog, asked: OfferFilter) -> bytes:

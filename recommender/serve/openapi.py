@@ -24,7 +24,7 @@ _REFUSALS = {
     "400": "the question is wrong: every mistake is listed",
     "408": "the body did not arrive in time",
     "413": "the body is too large",
-    "415": "the body is no JSON",
+    "415": "the body is not JSON",
     "503": "too many questions are being planned; ask again later",
     "504": "planning took too long, and was ended",
 }

@@ -176,7 +176,7 @@ def _number(value: Any, name: str, least: float, most: float, problems: list[str
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if number and math.isfinite(value) and least <= value <= most:
         return float(value)
-    problems.append(f"{name}: write a number from {least:g} to {most:g}")
+    problems.append(f"{name}: write a number from {least:g} to {most:,.10g}")
     return least
 
 

@@ -144,6 +144,8 @@ def test_who_comes_when_all_places_are_taken_is_told_when_to_come_again(client: 
         (b" " * (MAX_BODY_BYTES + 1), "application/json", 413),
         (json.dumps({"job": "no"}).encode(), "application/json", 400),
         (b'{"job": "resnet18-cifar10", "limits": {"deadline_s": NaN}}', "application/json", 400),
+        (b'{"job": "dlrm", "job": "resnet18-cifar10"}', "application/json", 400),
+        (b'{"job": "dlrm", "limits": {"budget_usd": 1, "budget_usd": 2}}', "application/json", 400),
     ],
 )
 def test_hostile_bodies_are_refused_in_the_schema(

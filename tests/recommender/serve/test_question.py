@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from recommender.errors import UsageError
 from recommender.job.preset_files import presets
 from recommender.plan.limits import Choice, Limits
+from recommender.report.json_schema import schema_text
 from recommender.serve import openapi
 from recommender.serve.question import (
     MAX_MACHINES,
@@ -138,6 +139,25 @@ def test_the_description_is_plain_json_whose_references_lead_somewhere():
     }
     assert set(references(told)) == {f"#/components/schemas/{name}" for name in names}
     assert names <= set(known)
+
+
+def test_answers_have_the_schema_of_the_command_line():
+    """All of it, under the names where OpenAPI keeps definitions."""
+    described = openapi.document()["components"]["schemas"]
+    schema = json.loads(schema_text())
+    definitions = schema.pop("$defs")
+    del schema["$schema"]
+    here, there = json.dumps(described), json.dumps({"Output": schema, **definitions})
+    assert json.loads(here.replace("#/components/schemas/", "#/$defs/")) == {
+        "Question": json.loads(here.replace("#/components/schemas/", "#/$defs/"))["Question"],
+        **json.loads(there),
+    }
+
+
+def test_bounds_are_told_in_digits():
+    """They were 3.1536e+08."""
+    said = "deadline_s: write a number from 60 to 315,360,000"
+    assert refusals({"job": JOB, "limits": {"deadline_s": 1e10}}) == (said,)
 
 
 def references(tree: Any) -> list[str]:
