@@ -1,10 +1,12 @@
 """The files in deploy/ are well-formed, hold no secret, and call commands that exist."""
 
 import configparser
+import json
 import re
 import shlex
 import subprocess
 from collections.abc import Iterator, Sequence
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
@@ -177,3 +179,50 @@ def test_no_file_holds_a_secret(path: Path) -> None:
     assert "secrets." not in text
     assert text.endswith("\n")
     assert "\t" not in text
+
+
+IMAGES = sorted((DEPLOY / "container").glob("*Dockerfile"))
+
+
+def instructions(path: Path) -> list[tuple[str, str]]:
+    """The instructions of a container file, each on one line."""
+    text = path.read_text("utf-8").replace("\\\n", " ")
+    lines = (line for line in text.splitlines() if line and not line.startswith("#"))
+    return [(word, rest.strip()) for word, _, rest in (line.partition(" ") for line in lines)]
+
+
+@pytest.mark.parametrize("path", IMAGES, ids=lambda path: path.name)
+def test_what_an_image_copies_is_there_and_not_ignored(path: Path) -> None:
+    """No engine builds it here: what can be checked without one is."""
+    ignored = (DEPLOY.parent / ".dockerignore").read_text("utf-8").splitlines()
+    copied = [rest.split() for word, rest in instructions(path) if word == "COPY"]
+    sources = [name for words in copied if words[0][:2] != "--" for name in words[:-1]]
+    assert sources
+    for name in sources:
+        assert (DEPLOY.parent / name).exists()
+        assert not any(fnmatch(name, pattern) for pattern in ignored)
+    text = path.read_text("utf-8")
+    needed = re.findall(r"-r (\S+)", text)
+    placed = {f"{words[-1]}{Path(words[0]).name}" for words in copied if words[-1].endswith("/")}
+    assert needed
+    assert set(needed) <= placed  # before all else is copied, so that a layer is kept
+
+
+@pytest.mark.parametrize("path", IMAGES, ids=lambda path: path.name)
+def test_an_image_runs_a_command_that_exists_without_rights(path: Path) -> None:
+    found = instructions(path)
+    (entry,) = [json.loads(rest) for word, rest in found if word == "ENTRYPOINT"]
+    assert entry[0] == "recommend"
+    assert problems_of(entry[1:] or ["catalog", "status"]) == []
+    words = [word for word, _ in found]
+    assert words.index("USER") < words.index("ENTRYPOINT")
+    assert dict(found)["USER"].split(":")[0].isdecimal()
+
+
+def test_the_image_of_the_server_asks_its_health_where_it_listens() -> None:
+    found = dict(instructions(DEPLOY / "container" / "serve.Dockerfile"))
+    asked = re.search(r"http://127\.0\.0\.1:(\d+)(/\w+)", found["HEALTHCHECK"])
+    assert asked
+    assert asked[1] == found["EXPOSE"]
+    served = (DEPLOY.parent / "recommender" / "serve" / "app.py").read_text("utf-8")
+    assert f'"{asked[2]}"' in served
