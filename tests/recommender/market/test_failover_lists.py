@@ -3,13 +3,15 @@
 from array import array
 from dataclasses import replace
 
+import pytest
+
 from recommender.job.jobfile import find_job
 from recommender.market.failover_lists import MOVE_AFTER_S
 from recommender.market.offer_facts import Facts, Pool, move_usd
-from recommender.plan.effort import WAIT_USD
 from recommender.plan.limits import Choice, Limits, Progress, QuotaLimit
 from recommender.planner.problem import Problem, planning_problem
 from tests.recommender.planning import NOW
+from tests.research.metamorphic.catalogs import scaled
 from tests.shipped import snapshot
 
 
@@ -27,13 +29,16 @@ def regions(facts: Facts, pool: Pool) -> set[str]:
     return {facts.catalog.offers.region[row] for row in pool.rows}
 
 
-def test_no_patience_costs_more_than_the_move() -> None:
-    asked = problem(1_000.0)
-    found = lists(asked)
+@pytest.mark.parametrize("checkpoint_gb", [50.0, 1_000.0])
+def test_no_patience_at_an_eighth_of_the_price_costs_more_than_the_move(
+    checkpoint_gb: float,
+) -> None:
+    asked = problem(checkpoint_gb)
+    found, price = lists(asked), asked.facts.planning_price
     patient = [p for p in found if p.move_after_s]
     assert len(patient) > 10
     for pool in patient:
-        worth_s = 3600.0 * move_usd(asked.facts, pool) / WAIT_USD
+        worth_s = 8.0 * 3600.0 * move_usd(asked.facts, pool) / price(pool.rows[0])
         assert len(regions(asked.facts, pool)) > 1
         same = [
             p.move_after_s
@@ -44,7 +49,21 @@ def test_no_patience_costs_more_than_the_move() -> None:
 
 
 def test_small_checkpoints_move_at_once() -> None:
-    assert not any(pool.move_after_s for pool in lists(problem(5.0)))
+    assert not any(pool.move_after_s for pool in lists(problem(0.05)))
+
+
+def test_small_machines_wait_for_a_checkpoint_that_large_ones_move() -> None:
+    patient = {p.type.instance_type for p in lists(problem(5.0)) if p.move_after_s}
+    assert "g4dn.xlarge" in patient
+    assert "p5.48xlarge" not in patient
+
+
+def test_the_currency_decides_no_patience() -> None:
+    """Prices in another currency leave the lists as they are."""
+    asked = problem(50.0)
+    other = asked.with_catalog(scaled(asked.catalog, 8.717))
+    assert lists(other) == lists(asked)
+    assert any(pool.move_after_s for pool in lists(asked))
 
 
 def test_who_stays_in_a_region_has_nothing_to_wait_for() -> None:
