@@ -195,14 +195,14 @@ def regions_worth_renting(entries: OfferEntries, pools: Sequence[Pool]) -> list[
     """For each type, select the cheapest region or list, and others that have more of something.
 
     On demand, the regions of a type differ only in price, whether the price was quoted, the
-    remaining quota, the location of the data, and how many regions have that price.
+    remaining quota, and the location of the data; lists also in their length.
     """
     offers, price = entries.facts.catalog.offers, entries.facts.planning_price
 
     def by_price(pool: Pool) -> tuple[float, int, float, float]:
         first = replace(pool, rows=pool.rows[:1])
         copies = copies_usd(entries.facts, first)
-        return max(map(price, pool.rows)), -len(pool.rows), copies, price(first.rows[0])
+        return entries.machine_usd(pool), -len(pool.rows), copies, price(first.rows[0])
 
     ordered = sorted(pools, key=lambda pool: (pool.kind, *by_price(pool)))
     most = entries.max_machines
@@ -211,6 +211,7 @@ def regions_worth_renting(entries: OfferEntries, pools: Sequence[Pool]) -> list[
         (
             each,
             -copies_usd(entries.facts, pool),
+            -entries.max_usd(pool),
             float(offers.kind[pool.rows[0]] != "derived"),
             float(len(pool.rows)) if each >= 1.0 else 0.0,
         )

@@ -43,12 +43,16 @@ class OfferEntries:
     def machine_usd(self, pool: Pool) -> float:
         """Expected USD per hour of one running machine, including fees.
 
-        The weight of a zone in a spot list is the probability that it is the first one up; regions
-        of an on-demand list have the same price.
+        The weight of a zone in a spot list is the probability that it is the first one up. The
+        regions of an on-demand list weigh the same. The cheapest are tried first, so this is not
+        too low for any number of machines.
         """
         o, fees = self.facts.catalog.offers, self.facts.running_fees
-        if len(pool.rows) == 1 or not pool.spot:
+        if len(pool.rows) == 1:
             return self.max_usd(pool)
+        if not pool.spot:
+            usd = sum(map(self.facts.planning_price, pool.rows)) / len(pool.rows)
+            return usd + fees(o.provider[pool.rows[0]], "on_demand")
         market = "spot"
         law = self.facts.spot_class(pool.type)
         weights, down = [], 1.0

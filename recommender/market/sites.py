@@ -66,7 +66,9 @@ class SiteBuilder:
         )
         for provider, mine in self.facts.by(rows, "provider").items():
             on_demand = self._on_demand(mine)
-            some = regions_worth_renting(self.entries, self.lists.of_one_price(on_demand))
+            some = regions_worth_renting(
+                self.entries, self.lists.across_regions_on_demand(on_demand)
+            )
             lists = self._undominated(self.lists.across_regions(mine))
             singles = [*(on_demand if provider == OWN else some), *lists]
             found += self._site(provider, "", singles, self.fallbacks(some))

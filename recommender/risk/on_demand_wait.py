@@ -14,8 +14,8 @@ the same hardware. All plans and all starts of a path share it, so
 
 falls with p and grows with m on every path.
 
-A failover list tries regions with the same price in turn and uses the first that has machines, so
-its wait is the shortest of theirs. With equally correlated normal scores of supply,
+A failover list tries regions in turn and uses the first that has machines, so its wait is the
+shortest of theirs. With equally correlated normal scores of supply,
 
     P(all of L regions short) = E[Φ((q - √c·κ)/√(1 - c))^L]      Φ(q) = 1 - p of one, κ normal
 

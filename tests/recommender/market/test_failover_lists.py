@@ -11,7 +11,7 @@ from recommender.market.offer_facts import Facts, Pool, move_usd
 from recommender.plan.limits import Choice, Limits, Progress, QuotaLimit
 from recommender.planner.problem import Problem, planning_problem
 from tests.recommender.planning import NOW
-from tests.research.metamorphic.catalogs import scaled
+from tests.research.metamorphic.catalogs import repriced, scaled
 from tests.shipped import snapshot
 
 
@@ -108,7 +108,8 @@ def test_scarce_machines_are_asked_for_on_demand_in_all_regions_of_one_price() -
                 continue
             regions, usd = [o.region[row] for row in pool.rows], list(map(price, pool.rows))
             assert len(set(regions)) == len(regions) <= 4
-            assert max(usd) <= 1.002 * min(usd)
+            assert usd == sorted(usd)
+            assert len(regions) <= 3 or usd[3] <= 1.002 * usd[2]
             several += len(regions) > 1
     assert several >= 5
 
@@ -121,7 +122,31 @@ def test_a_cheaper_region_hides_no_list_of_more() -> None:
         if (o.instance_type[row], o.region[row]) == ("p5.48xlarge", "eu-north-1"):
             usd[row] = 54.0 if o.market[row] == "on_demand" else usd[row]
     cheaper = asked.with_catalog(replace(asked.catalog, offers=replace(o, usd_per_hour=usd)))
-    assert on_demand(cheaper, "p5.48xlarge") == [["eu-north-1"], THREE]
+    found = on_demand(cheaper, "p5.48xlarge")
+    assert found == [["eu-north-1", *THREE[:count]] for count in range(4)]
+
+
+def test_a_region_that_becomes_cheaper_stays_in_the_lists() -> None:
+    """With it the other regions are as many as before, at a lower price."""
+    asked = problem(5.0)
+    o = asked.catalog.offers
+    row = next(
+        row
+        for row in range(len(o))
+        if (o.instance_type[row], o.region[row]) == ("p6-b200.48xlarge", "us-west-2")
+        if o.market[row] == "on_demand"
+    )
+    cheaper = asked.with_catalog(repriced(asked.catalog, row, 0.95 * o.usd_per_hour[row]))
+    assert sorted(map(sorted, on_demand(asked, "p6-b200.48xlarge"))) == [THREE]
+    assert on_demand(cheaper, "p6-b200.48xlarge") == [
+        ["us-west-2"],
+        ["us-west-2", "us-east-1"],
+        ["us-west-2", "us-east-1", "us-east-2"],
+    ]
+    e = cheaper.single_type_sites.sites[0].entries
+    three = (e.zone_count == 3.0) & (e.kind == cheaper.offers.kinds.of["aws", "p6-b200.48xlarge"])
+    mean = asked.catalog.offers.usd_per_hour[row] * (2.0 + 0.95) / 3.0
+    assert e.usd_per_hour[three & ~e.spot] == pytest.approx(mean, rel=1e-3)
 
 
 def test_what_is_nearly_always_there_has_one_region() -> None:

@@ -7,7 +7,6 @@ from random import Random
 
 import pytest
 
-from recommender.market.failover_lists import ONE_PRICE
 from recommender.market.offer_facts import Pool
 from recommender.optimize.space import Site
 from recommender.plan.limits import Choice, Limits, Progress, QuotaLimit
@@ -23,11 +22,11 @@ TOLERANCE = 2e-3  # near-ties go to the simplest plan
 
 
 def problem_of(random: Random) -> Problem:
-    """A job of some hours on two machines of AWS, each of them at one price in some regions."""
+    """A job of some hours on two machines of AWS, at several prices in some regions."""
     catalog = small()
     o = catalog.offers
     usd = [
-        AWS[name][4] * random.choice((1.0, 1.0, 1.0015, 1.03, 1.03))
+        AWS[name][4] * random.choice((1.0, 1.0, 1.0015, 1.03, 1.03, 1.3))
         if market == "on_demand" and name in AWS
         else price
         for name, price, market in zip(o.instance_type, o.usd_per_hour, o.market, strict=True)
@@ -60,10 +59,7 @@ def problem_of(random: Random) -> Problem:
 
 
 def every_list(problem: Problem) -> tuple[Site, ...]:
-    """The provider's site with each set of regions of one price as a list, dearest prices first.
-
-    With the first of each set in each place, since data lie in one and it names the plan.
-    """
+    """The provider's site with each set of regions as a list."""
     builder, o = problem.site_space.builder, problem.catalog.offers
     rows = [row for row in problem.rows if o.market[row] == "on_demand"]
     by_type = problem.facts.by(rows, "instance_type")
@@ -73,9 +69,7 @@ def every_list(problem: Problem) -> tuple[Site, ...]:
         kind, machine = problem.offers.kinds.of[key], problem.catalog.instance_types[key]
         for count in range(1, len(mine) + 1):
             for some in combinations(mine, count):
-                usd = [problem.facts.planning_price(row) for row in some]
-                if max(usd) <= ONE_PRICE * min(usd):
-                    lists.append(Pool(some, False, kind, machine))
+                lists.append(Pool(some, False, kind, machine))
     spot = [pool for pools in problem.single_type_sites.pools for pool in pools if pool.spot]
     site = builder.site_of([*lists, *spot], lists).sites[0]
     return (replace(site, region="", singles=True),)
