@@ -13,7 +13,7 @@ from recommender.catalogs.frozen import dataclass
 if TYPE_CHECKING:
     from recommender.report.layout import Block
 
-PATIENCE_S = 1.0  # what takes less shows nothing
+QUIET_S = 1.0  # what takes less shows nothing
 REDRAW_S = 0.1  # between two states of a bar
 _NARROWEST = 40
 _WIDEST = 1000
@@ -132,7 +132,7 @@ def progress(what: str, total: int | None = None, after_first: bool = False) -> 
 
 def _draw(what: str, total: int | None, done: list[int], after_first: bool, over: Event) -> None:
     """Draw the bar until all is over, from its time on."""
-    pause = PATIENCE_S
+    pause = QUIET_S
     while not over.wait(pause):
         pause = REDRAW_S
         if done[0] or not after_first:

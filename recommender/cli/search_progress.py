@@ -12,7 +12,7 @@ from threading import Event, Thread, current_thread, main_thread
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal, TextIO
 
-from recommender.cli.screen import PATIENCE_S, OutputClosed, screen, write_text
+from recommender.cli.screen import QUIET_S, OutputClosed, screen, write_text
 
 if TYPE_CHECKING:
     from recommender.optimize.search_state import SearchState, Watch

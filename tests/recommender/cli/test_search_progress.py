@@ -17,12 +17,12 @@ from recommender.optimize.search_state import SearchState, Watch
 pty = pytest.importorskip("pty")  # terminals of POSIX
 
 LONG = ("--deadline", "24h", "gpt2-xl", "--prove", "--json")  # minutes, if nobody stops it
-PATIENCE_S = 120.0
+QUIET_S = 120.0
 
 
 def until(descriptor: int, words: str) -> str:
     """What a terminal shows until it shows some words."""
-    seen, end = "", time.monotonic() + PATIENCE_S
+    seen, end = "", time.monotonic() + QUIET_S
     while words not in seen:
         assert time.monotonic() < end, seen
         seen += os.read(descriptor, 65_536).decode()
@@ -35,7 +35,7 @@ def test_ctrl_c_ends_a_proof_with_the_best_plan_and_the_gap_that_is_left() -> No
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=theirs) as run:
         until(ours, " mixes · Ctrl-C: best so far")
         run.send_signal(signal.SIGINT)
-        out, _ = run.communicate(timeout=PATIENCE_S)
+        out, _ = run.communicate(timeout=QUIET_S)
     os.close(theirs)
     answer = json.loads(out)
     assert run.returncode == 0

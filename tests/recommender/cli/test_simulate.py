@@ -172,7 +172,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Watched:
     """
     made = Watched()
     monkeypatch.setattr("sys.stderr", made)
-    monkeypatch.setattr(screen, "PATIENCE_S", 0.0)
+    monkeypatch.setattr(screen, "QUIET_S", 0.0)
     monkeypatch.setenv("TERM", "xterm")
     return made
 
@@ -185,7 +185,7 @@ def test_no_bar_without_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_no_bar_for_what_takes_less_than_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
     made = terminal(monkeypatch)
-    monkeypatch.setattr(screen, "PATIENCE_S", 3600.0)
+    monkeypatch.setattr(screen, "QUIET_S", 3600.0)
     with screen.progress("runs", 10**6) as tick:
         tick(10**5, 10**6)
     assert made.getvalue() == ""
