@@ -31,6 +31,7 @@ from recommender.risk.laws import RUN_FAMILY, gang_doublings, gang_hazard, logis
 EXPONENTS = (0.0, 0.15, 0.4, 1.0, 3.0, 10.0)
 KEPT = 8
 KEPT_BY_GOAL = 60
+NEAR_FRONTIER = 1.25  # of the least cost of clusters that are as fast
 ON_DEMAND_FIRST = 3  # configurations without spot that are judged before the others
 RESTORE_S = 60.0  # of a checkpoint, in the rough estimate
 # Scenarios are few: a plan whose estimated chance is short by less than this is judged first too.
@@ -105,6 +106,30 @@ def promising_clusters(space: Space, step_s: Floats, masks: Masks | None = None)
         for i in np.flatnonzero(kept)
         for row in _moving_otherwise(space.sites[index[i]], int(entry[i]), masks, int(index[i]))
     ]
+
+
+def clusters_near_frontier(space: Space, step_s: Floats) -> list[Cluster]:
+    """Clusters of one entry that few others beat in cost and time, by a rough estimate.
+
+    Those on demand, those of one place and those with a failover list each have their own frontier:
+    a list costs more and waits less, which a mean time hides.
+    """
+    found: list[Cluster] = []
+    sites = [(i, site) for i, site in enumerate(space.sites) if site.singles and len(site.entries)]
+    parts = [(*_rough(space, i, site, step_s, None), site.entries.zone_count) for i, site in sites]
+    if not parts:
+        return []
+    index, entry, machines, spot, usd, time = (
+        np.concatenate(each) for each in zip(*(part[:6] for part in parts), strict=True)
+    )
+    listed = np.concatenate([part[6][part[1]] > 1.0 for part in parts])
+    for group in (~spot, spot & ~listed, spot & listed):
+        rows = np.flatnonzero(group)
+        rows = rows[np.argsort(time[rows], kind="stable")]
+        least_usd = np.minimum.accumulate(usd[rows])
+        rows = rows[usd[rows] <= NEAR_FRONTIER * least_usd]
+        found += [Cluster(int(index[i]), (int(entry[i]),), (int(machines[i]),)) for i in rows]
+    return found
 
 
 def _moving_otherwise(site: Site, entry: int, masks: Masks | None, index: int) -> list[int]:

@@ -11,8 +11,6 @@ from recommender.planner.ranking import HORIZON_S, Ranked, Ranking
 from recommender.planner.search import PlanSearch, within_horizon
 from recommender.planner.single_type_search import BASELINE, FULL, QUICK
 
-CURVE_DEADLINES = 8  # tried between the fastest and the cheapest plan of a curve
-
 
 def ranked_plans(search: PlanSearch, top: int, others: Iterable[Candidate] = ()) -> Ranked:
     """The best plans of a table of `top`; none if no plan keeps the limits.
@@ -61,25 +59,15 @@ def _best_of_each(search: PlanSearch) -> list[Candidate]:
 
 
 def _curve(search: PlanSearch) -> list[Candidate]:
-    """What no other plan beats in both cost and time, of those met on the way.
-
-    Searched are the cheapest plan, the fastest, and the cheapest under deadlines between them,
-    kept by half of the runs and by as many as a limit asks for: what waits seldom and long is
-    on the curve of medians as well.
+    """What no other plan beats in both cost and time: of all promising clusters, and of the fastest
+    and the cheapest.
     """
-    limits, without_fallbacks = search.problem.limits, search.single_type.without_fallbacks
-    aims = (replace(limits, objective="time"), replace(limits, objective="cost"))
-    found = [without_fallbacks(aim, cap=BASELINE) for aim in aims]
+    limits, single_type = search.problem.limits, search.single_type
+    aims = [replace(limits, objective=aim) for aim in ("time", "cost")]
+    found = [single_type.without_fallbacks(aim, cap=BASELINE) for aim in aims]
     times = [state.best_candidate().time_s for state in found if state.incumbents]
-    if len(times) > 1:
-        most_s = min(max(times), HORIZON_S)
-        # Medians lie below the trimmed means by which the fastest is known.
-        least_s = 0.7 * min(times)
-        for due_s in np.geomspace(least_s, most_s, CURVE_DEADLINES + 2)[1:-1].tolist():
-            for due, chance in ((due_s, 0.5), (due_s * 1.3, limits.confidence)):
-                under = replace(limits, deadline_s=due, objective="cost", confidence=chance)
-                found.append(without_fallbacks(under, cap=QUICK))
-        if max(times) > HORIZON_S:  # the cheapest of all may take a year
-            found.append(without_fallbacks(within_horizon(limits), cap=QUICK))
-    seen = {key: each for state in found for key, each in state.incumbents.items()}
-    return list(unbeaten(seen.values(), lambda each: (each.cost_usd, each.time_s)))
+    if times and max(times) > HORIZON_S:  # the cheapest of all may take a year
+        found.append(single_type.without_fallbacks(within_horizon(limits), cap=QUICK))
+    met = {key: each for state in found for key, each in state.incumbents.items()}
+    searched = unbeaten(met.values(), lambda each: (each.cost_usd, each.time_s))
+    return [*searched, *single_type.frontier(limits)]

@@ -15,7 +15,12 @@ import numpy as np
 from recommender.arrays import Bools, Floats
 from recommender.catalogs.frozen import dataclass
 from recommender.market.sites import SitePools
-from recommender.optimize.columns import clusters_by_estimate, promising_clusters
+from recommender.optimize.columns import (
+    clusters_by_estimate,
+    clusters_near_frontier,
+    promising_clusters,
+)
+from recommender.optimize.frontier import frontier_candidates
 from recommender.optimize.master_program import MasterProgram, master_program
 from recommender.optimize.search import SingleQueue, search_singles, simulate_ranked, single_queue
 from recommender.optimize.search_state import Candidate, SearchState, Watch
@@ -163,6 +168,12 @@ class SingleTypeSearch:
         space = replace(self.problem.space(self.problem.single_type_sites), limits=limits)
         self._judge_by_estimate(space, None, state, surest)
         return [each.candidate for each in state.waiting if not each.beaten]
+
+    def frontier(self, limits: Limits) -> list[Candidate]:
+        """Plans without fallbacks that no other promising one beats in cost and time."""
+        space = self._space(limits, QUICK, fallbacks=False)
+        step_s = self.problem.step_s[:, : limits.max_machines]
+        return frontier_candidates(space, clusters_near_frontier(space, step_s))
 
     @cached_property
     def program(self) -> MasterProgram | None:

@@ -177,14 +177,14 @@ def test_a_cheaper_plan_that_the_curve_leaves_out_is_left_open_by_the_proof(pres
 
 
 def test_a_curve_holds_what_was_met_on_the_way_and_eight_plans_at_most() -> None:
-    """A quarter more hours than the fastest takes cost a third of it.
+    """A third more hours than the fastest takes cost a quarter of it.
 
-    Of each deadline tried only the cheapest was kept, and all were kept in 95 % of runs: what waits
-    seldom and long was not met, so six hours cost 5,681 USD, then 4,206.
+    When only the cheapest plan of some deadlines was kept, and all were kept in 95 % of runs, what
+    waits seldom and long was left out: six hours cost 5,681 USD, then 4,206.
     """
     curve = recommend(find_job("llama3-70b-sft"), catalog=snapshot(), now=NOW).plans
     least_s = min(plan.estimate.time.p50 for plan in curve)
-    nearly = [p.estimate.cost.mean for p in curve if p.estimate.time.p50 < 1.25 * least_s]
+    nearly = [p.estimate.cost.mean for p in curve if p.estimate.time.p50 < 1.35 * least_s]
     assert min(nearly) < 1750.0
     curve = recommend(find_job("gpt2-124m"), catalog=snapshot(), now=NOW).plans
     assert len(curve) <= CURVE
