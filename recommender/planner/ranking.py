@@ -185,7 +185,7 @@ def kind_of(builder: PlanBuilder, candidate: Candidate) -> Kind:
 
 def _cost_and_some_time(candidate: Candidate) -> float:
     """What the best plan of a kind has least of: a failover list may be worth its price."""
-    return candidate.cost_usd * candidate.time_s**TIME_WEIGHT
+    return candidate.cost_usd * float(candidate.time_s**TIME_WEIGHT)
 
 
 def _distinct_plans(built: list[Evaluated]) -> list[Evaluated]:
