@@ -81,7 +81,7 @@ def _task(run: RunDescription, folder: str) -> str:
         "  on_events: [no-capacity, interruption]",
         f"  duration: {hours}h",
         f"max_duration: {hours}h",
-        "# The folder that this file lies in, with your training script; .gitignore counts.",
+        "# The folder of this file, with your training script; .gitignore applies.",
         "files:",
         f"  - .:{_CODE}",
         f"working_dir: {_CODE}",
@@ -119,8 +119,8 @@ def _remarks(run: RunDescription) -> tuple[str, ...]:
             "dstack knows no deadline: you stop this run and start one on demand then."
             f"{unswitched_words(run)}",
         ),
-        f"Copied beside your training script, this file takes its folder along. Make the volume "
-        f"of the checkpoints first: dstack apply -f {VOLUME}",
+        f"Copy this file next to your training script; it uploads that folder. Create the volume "
+        f"for the checkpoints first: dstack apply -f {VOLUME}",
     ]
     if run.spot or len(run.locations) > 1:
         found.append(

@@ -143,8 +143,9 @@ def move_after_words(run: RunDescription, who: str) -> list[str]:
     if not move_after_s:
         return []
     return [
-        f"Where spot goes away it is asked for in the same region for {duration(move_after_s)} "
-        f"before the checkpoint moves to the next, which is counted in the estimate. {who}"
+        f"After spot capacity is lost, it is requested in the same region for "
+        f"{duration(move_after_s)} before the checkpoint moves to the next, which is counted in "
+        f"the estimate. {who}"
     ]
 
 

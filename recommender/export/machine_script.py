@@ -89,7 +89,7 @@ def machine_script(run: RunDescription, steps: MachineSteps) -> str:
         *shell_function("finish", _FINISH),
         "ended=failed  # unless training ends well",
         "trap finish EXIT",
-        "# An interrupted machine is gone while it sleeps, and nothing has failed.",
+        "# An interrupted machine ends while it sleeps, and nothing has failed.",
         "trap 'sleep 600' TERM",
         *steps.master,
         "export NODE_RANK MASTER_ADDR",

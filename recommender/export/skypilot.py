@@ -233,7 +233,7 @@ def _remarks(run: RunDescription) -> tuple[str, ...]:
     found = fallback_words(run, who)
     found += move_after_words(
         run,
-        "SkyPilot asks the next region at once: it is sooner back and pays for more moves "
+        "SkyPilot tries the next region at once: it resumes sooner and pays for more moves "
         "(recommend --failover zone plans for one region).",
     )
     found += _at_first_outage(run)

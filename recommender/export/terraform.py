@@ -73,7 +73,7 @@ def quoted(text: str) -> str:
 def _remarks(run: RunDescription) -> tuple[str, ...]:
     found = [
         "Have first: the bucket, and Terraform 1.5 or OpenTofu with credentials of the cloud.",
-        "Terraform makes what is missing when it is told to: apply again after an interruption; "
+        "Terraform creates missing machines only on apply: apply again after an interruption; "
         "with -var place=1 and so on where the place before has no capacity, which ends what runs "
         "there; terraform destroy at the end. Keep its state, which holds the first start.",
         *fallback_words(
@@ -131,7 +131,7 @@ def _locals(run: RunDescription) -> list[str]:
         f"  longest_run_s = {run.longest_s:.0f} # since the first start",
         f"  disk_gb       = {run.disk_gb}",
         *_fast_disk(run),
-        "  # Where the machines are asked for, in this order.",
+        "  # Where the machines are requested, in this order.",
         *_places("places", run),
     ]
     lines += _of_machines(run)
@@ -203,7 +203,7 @@ def _place(place: str) -> str:
 
 
 _BEGAN = (
-    "# When the first machine was asked for: the cap counts from it, through all applies.",
+    "# When the first machine was requested: the cap counts from it, through all applies.",
     'resource "terraform_data" "began" {',
     "  input = timestamp()",
     "  lifecycle {",

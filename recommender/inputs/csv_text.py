@@ -205,7 +205,7 @@ def _header(
     ]
     problems += [f"{place}: column {c} is missing" for c in required if c not in columns]
     if len(set(columns)) < len(columns):
-        problems.append(f"{place}: a column stands twice")
+        problems.append(f"{place}: a column occurs twice")
     refuse_all(problems)
     return columns
 

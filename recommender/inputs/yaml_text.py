@@ -78,6 +78,6 @@ def _mapping(node: Any, name: str, problems: list[str]) -> dict[str, Tree]:
             problems.append(f"{where}: a key must be one plain word")
             continue
         if key_node.value in tree:
-            problems.append(f"{where}: '{shown(key_node.value)}' stands twice; keep one")
+            problems.append(f"{where}: '{shown(key_node.value)}' occurs twice; keep one")
         tree[key_node.value] = _build(value, name, problems)
     return tree

@@ -225,7 +225,7 @@ class JobFile:
     adapted_width: float | None = _counted(
         "2.62M",
         most=_MAX_PARAMS,
-        description="in + out of all matrices that adapters stand beside",
+        description="in + out of all matrices with adapters",
     )
     gated: bool | None = _flag("whether the feed-forward network has three matrices, as in Llama")
     image_size: int | None = _whole(

@@ -62,7 +62,7 @@ def whisper(config: Config) -> Network:
         attention_width=hidden,
         flop_per_sample=flop(forward),
         sample_unit="clip",
-        note=f"a clip of 30 s is taken to have {_CLIP_WORDS} tokens of text",
+        note=f"a clip of 30 s is assumed to have {_CLIP_WORDS} tokens of text",
     )
 
 

@@ -285,7 +285,7 @@ def _note(offer: "Offer") -> str:
     said = " ".join(fmt.clean(word).replace("_", " ") for word in words if word)
     if offer.interruption_range is None or offer.market != "spot":
         return said
-    taken = f"{_TAKEN[offer.interruption_range]} taken a month"
+    taken = f"{_TAKEN[offer.interruption_range]} reclaimed a month"
     return f"{said}; {taken}" if said else taken
 
 

@@ -84,7 +84,7 @@ def _refuse_others(
     if wrong:
         raise UsageError(
             f"{name}: {shown(machine)} has {counts[0]}x {types[0].gpu}, the trace watched "
-            f"{', '.join(wrong)}; larger machines are taken several times as often"
+            f"{', '.join(wrong)}; larger machines are reclaimed several times as often"
         )
 
 
@@ -196,7 +196,7 @@ def stored(path: Path | None = None) -> tuple[OfferLaw, ...]:
         raise UsageError(f"{name}: not JSON ({shown(error)}); {_INSTEAD_OF_STORE}") from None
     if isinstance(tree, dict) and tree.get("schema") == _OLDER:
         raise UsageError(
-            f"{name}: written by an older version, whose laws told gangs too good a chance; remove "
+            f"{name}: written by an older version, whose laws made gangs too reliable; remove "
             "it and fit the traces again with recommend trace fit --store"
         )
     if not isinstance(tree, dict) or tree.get("schema") != SCHEMA:

@@ -141,7 +141,7 @@ def read_all(paths: Sequence[Path], form: str = "") -> tuple[Trace, ...]:
             problems += error.problems
     names = [trace.name for trace in traces]
     twice = sorted(name for name, times in Counter(names).items() if times > 1)
-    problems += [f"series '{shown(name)}' stands twice; give each its own name" for name in twice]
+    problems += [f"series '{shown(name)}' occurs twice; give each its own name" for name in twice]
     refuse_all(problems)
     return tuple(traces)
 

@@ -189,7 +189,7 @@ class Checkpointer:
             torn = not each.is_intact(slice(ranks.rank, None, ranks.count))
             if not ranks.largest([int(torn)])[0]:
                 return each
-            _LOG.warning("%s is torn; an older checkpoint is taken", each.folder)
+            _LOG.warning("%s is incomplete; an older checkpoint is used", each.folder)
             if ranks.rank == 0:
                 self._folder.remove(each)
         return None

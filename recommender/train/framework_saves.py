@@ -61,7 +61,7 @@ class FrameworkSaves:
         for each in self.checkpoints.newest_first():
             if each.is_intact():
                 return each.folder
-            _LOG.warning("%s is torn; an older checkpoint is taken", each.folder)
+            _LOG.warning("%s is incomplete; an older checkpoint is used", each.folder)
         return None
 
     def begin(self, step: int, total_steps: int) -> None:

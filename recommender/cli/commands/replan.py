@@ -89,7 +89,7 @@ def replan(
     assert asked is not None  # else the reader has stopped
     limits = _limits(asked.limits, flags, errors)
     if limits.budget_usd is not None and flags.spent is None and not progress.spent_usd:
-        errors.problems.append("the answer has a budget; say what is spent of it: --spent USD")
+        errors.problems.append("the answer has a budget; state what is spent of it: --spent USD")
     errors.raise_all()
     asked = replace(asked, limits=limits, progress=progress)
     catalog = _catalog(flags)
@@ -112,7 +112,8 @@ def _progress(flags: ReplanFlags, errors: ErrorCollector) -> tuple[Progress, flo
         missing = [f"--{name}" for name in ("done", "elapsed") if getattr(flags, name) is None]
         if missing:
             errors.problems.append(
-                f"{' and '.join(missing)} must be told, or --progress FILE of the checkpoint helper"
+                f"{' and '.join(missing)} must be given, or --progress FILE of the checkpoint "
+                "helper"
             )
         return typed, None
     path = Path(flags.progress)

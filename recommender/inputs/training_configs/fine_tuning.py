@@ -13,7 +13,7 @@ from recommender.inputs.training_configs.training_config import Keys, Sharding, 
 _PAIRS = ("dpo", "ipo", "orpo", "kto", "simpo")  # of preferences
 _OF_SFT = ("nll", "dft", "chunked_nll")  # losses of SFTConfig
 _NO_REFERENCE = "planned as dpo, whose reference it does without"
-_ALL_ADAPTED = "planned with adapters beside every linear layer"
+_ALL_ADAPTED = "planned with adapters on every linear layer"
 _DEFAULT_BATCH, _DEFAULT_EPOCHS = 8, 3.0  # of TrainingArguments
 
 
@@ -193,7 +193,7 @@ def _engine(keys: Keys, prefix: str) -> None:
     """What vLLM takes beside the training: by TRL's usual values (1.16) 0.3 of each GPU."""
     if not keys.flag(f"{prefix}use_vllm"):
         return
-    taken = "its GPUs come beside those of the plan"
+    taken = "its GPUs are needed in addition to those of the plan"
     if keys.text(f"{prefix}vllm_mode") != "server":
         share = keys.number(f"{prefix}vllm_gpu_memory_utilization") or 0.3
         taken = f"its {share:.0%} of each GPU's memory are not counted"

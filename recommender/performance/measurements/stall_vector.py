@@ -70,7 +70,7 @@ def _of_one_machine(used: Sequence[stalls.Run], most: int) -> tuple[str, ...]:
     real = [run.machines for run in used if run.kind in ("cached", "cold")]
     if not real or max(real) == most:
         return ()
-    return (f"real data on {most} machines: each is taken to wait as the one that was timed",)
+    return (f"real data on {most} machines: each is assumed to wait like the one that was timed",)
 
 
 def _counts(shape: Shape, runs: dict[Shape, tuple[stalls.Run, TimedRun]], most: int) -> bool:

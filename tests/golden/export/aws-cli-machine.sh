@@ -91,7 +91,7 @@ finish() {
 
 ended=failed  # unless training ends well
 trap finish EXIT
-# An interrupted machine is gone while it sleeps, and nothing has failed.
+# An interrupted machine ends while it sleeps, and nothing has failed.
 trap 'sleep 600' TERM
 # The first machine notes its address in the bucket for the others.
 note=$NAME/master-$(metadata reservation-id)

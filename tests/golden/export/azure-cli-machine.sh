@@ -98,7 +98,7 @@ finish() {
 
 ended=failed  # unless training ends well
 trap finish EXIT
-# An interrupted machine is gone while it sleeps, and nothing has failed.
+# An interrupted machine ends while it sleeps, and nothing has failed.
 trap 'sleep 600' TERM
 MASTER_ADDR=${machine%-*}-0  # names of a network are known to its machines
 export NODE_RANK MASTER_ADDR

@@ -91,7 +91,7 @@ finish() {
 
 ended=failed  # unless training ends well
 trap finish EXIT
-# An interrupted machine is gone while it sleeps, and nothing has failed.
+# An interrupted machine ends while it sleeps, and nothing has failed.
 trap 'sleep 600' TERM
 MASTER_ADDR=${MASTER_ADDR:-localhost}  # main.tf sets it but on the first
 export NODE_RANK MASTER_ADDR

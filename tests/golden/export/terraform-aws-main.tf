@@ -9,7 +9,7 @@
 # Quotas to have first:
 #   "All P5 Spot Instance Requests" of 192 vCPU in us-east-2 (new accounts have 0)
 # Have first: the bucket, and Terraform 1.5 or OpenTofu with credentials of the cloud.
-# Terraform makes what is missing when it is told to: apply again after an interruption; with -var
+# Terraform creates missing machines only on apply: apply again after an interruption; with -var
 # place=1 and so on where the place before has no capacity, which ends what runs there; terraform
 # destroy at the end. Keep its state, which holds the first start.
 # No fallback to on-demand: the plan waits for spot, and so does this file.
@@ -45,7 +45,7 @@ locals {
   longest_run_s = 86400 # since the first start
   disk_gb       = 436
   fast_disk     = true # else 125 MB/s
-  # Where the machines are asked for, in this order.
+  # Where the machines are requested, in this order.
   places = [
     { region = "us-east-2", zone = "use2-az3" },
     { region = "us-east-1", zone = "use1-az1" },
@@ -71,7 +71,7 @@ locals {
   ])
 }
 
-# When the first machine was asked for: the cap counts from it, through all applies.
+# When the first machine was requested: the cap counts from it, through all applies.
 resource "terraform_data" "began" {
   input = timestamp()
   lifecycle {

@@ -7,7 +7,7 @@
 # until you start it:
 #   terraform -chdir=run init && terraform -chdir=run apply -var checkpoint_bucket=YOUR-BUCKET -var code_dir="$PWD" -var subscription_id=YOUR-SUBSCRIPTION -var resource_group=YOUR-GROUP -var storage_account=YOUR-ACCOUNT
 # Have first: the bucket, and Terraform 1.5 or OpenTofu with credentials of the cloud.
-# Terraform makes what is missing when it is told to: apply again after an interruption; with -var
+# Terraform creates missing machines only on apply: apply again after an interruption; with -var
 # place=1 and so on where the place before has no capacity, which ends what runs there; terraform
 # destroy at the end. Keep its state, which holds the first start.
 # No fallback to on-demand: the plan waits for spot, and so does this file.
@@ -42,7 +42,7 @@ locals {
   name          = "llama3-8b-pretrain"
   longest_run_s = 86400 # since the first start
   disk_gb       = 436
-  # Where the machines are asked for, in this order.
+  # Where the machines are requested, in this order.
   places = [
     { region = "eastus2", zone = "eastus2-a" },
     { region = "westus3", zone = "westus3-a" },
@@ -67,7 +67,7 @@ locals {
   ])
 }
 
-# When the first machine was asked for: the cap counts from it, through all applies.
+# When the first machine was requested: the cap counts from it, through all applies.
 resource "terraform_data" "began" {
   input = timestamp()
   lifecycle {

@@ -9,7 +9,7 @@
 # Quotas to have first:
 #   "Preemptible NVIDIA H100 GPUs" of 8 GPUs in europe-north1 (new accounts have 0)
 # Have first: the bucket, and Terraform 1.5 or OpenTofu with credentials of the cloud.
-# Terraform makes what is missing when it is told to: apply again after an interruption; with -var
+# Terraform creates missing machines only on apply: apply again after an interruption; with -var
 # place=1 and so on where the place before has no capacity, which ends what runs there; terraform
 # destroy at the end. Keep its state, which holds the first start.
 # Fallback: 1x a3-highgpu-8g on-demand in europe-north1, when the time left is down to the work
@@ -52,7 +52,7 @@ locals {
   name          = "llama3-8b-pretrain"
   longest_run_s = 86400 # since the first start
   disk_gb       = 436
-  # Where the machines are asked for, in this order.
+  # Where the machines are requested, in this order.
   places = [
     { region = "europe-north1", zone = "europe-north1-a" },
     { region = "europe-west9", zone = "europe-west9-a" },
@@ -82,7 +82,7 @@ locals {
   ])
 }
 
-# When the first machine was asked for: the cap counts from it, through all applies.
+# When the first machine was requested: the cap counts from it, through all applies.
 resource "terraform_data" "began" {
   input = timestamp()
   lifecycle {

@@ -103,12 +103,15 @@ def test_limits_that_nothing_keeps_end_with_3_and_say_why(run: Run, answer: Path
 
 
 WRONG = [
-    ((), "--done and --elapsed must be told, or --progress FILE"),
-    (("--done", "40%"), "--elapsed must be told"),
+    ((), "--done and --elapsed must be given, or --progress FILE"),
+    (("--done", "40%"), "--elapsed must be given"),
     (("--done", "140%", "--elapsed", "9h"), "--done"),
     (("--progress", "nothing.json"), "progress file nothing.json"),
     (("--done", "4%", "--elapsed", "25h"), "leaves nothing of --deadline"),
-    (("--done", "4%", "--elapsed", "5h", "--budget", "9k"), "say what is spent of it: --spent USD"),
+    (
+        ("--done", "4%", "--elapsed", "5h", "--budget", "9k"),
+        "state what is spent of it: --spent USD",
+    ),
     (("--done", "4%", "--elapsed", "5h", "--changed-since", "99"), "no version 99"),
     (("--done", "4%", "--elapsed", "5h", "--plan", "77"), "the answer has plans 1"),
 ]

@@ -48,8 +48,8 @@ def test_quotas_from_yaml(tmp_path: Path, head: str) -> None:
     [
         ("provider,family\naws,P5\n", "q.csv, line 1: column amount is missing"),
         ("provider,famly,amount\n", "unknown column 'famly'; did you mean family?"),
-        ("provider,family,amount,amount\n", "a column stands twice"),
-        ("provider,family,limit,amount\n", "a column stands twice"),
+        ("provider,family,amount,amount\n", "a column occurs twice"),
+        ("provider,family,limit,amount\n", "a column occurs twice"),
         ("provider,family,amount\n", "q.csv: holds no rows"),
         ("", "column provider is missing"),
         ("provider,family,amount\naws,P5,x\n", "q.csv, line 2, column amount: x is not a number"),

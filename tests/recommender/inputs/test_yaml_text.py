@@ -22,7 +22,7 @@ def test_every_scalar_stays_the_text_that_was_typed() -> None:
     ("text", "reason"),
     [
         (BOMB, "x, line 1: anchors (&) and aliases (*) are refused"),
-        ("a: 1\nb: 2\na: 3\n", "x, line 3: 'a' stands twice"),
+        ("a: 1\nb: 2\na: 3\n", "x, line 3: 'a' occurs twice"),
         ("a: !!python/object/apply:os.system [ls]", "x, line 1: the tag"),
         ("[" * 50_000, "nest"),  # libyaml has a limit of its own from 0.2.6 on (PyYAML 6.0.4)
         ("{a: " * 50_000, "nest"),

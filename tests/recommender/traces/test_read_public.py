@@ -239,5 +239,5 @@ def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
 def test_two_series_of_one_name_are_refused(tmp_path: Path) -> None:
     one = file(tmp_path, "a/z.json", {"metadata": {"gap_seconds": 60}, "data": [2, 0]})
     two = file(tmp_path, "b/z.json", {"metadata": {"gap_seconds": 60}, "data": [2, 0]})
-    with pytest.raises(UsageError, match="series 'z' stands twice"):
+    with pytest.raises(UsageError, match="series 'z' occurs twice"):
         read_all([one, two])

@@ -222,7 +222,7 @@ AXOLOTL = "base_model: owner/network\nrl: grpo\ntrl: {num_generations: 8, use_vl
 @pytest.mark.parametrize(("text", "told"), [
     ("output_dir: out\nuse_vllm: true", "use_vllm: its 30% of each GPU's memory are not counted"),
     ("output_dir: out\nuse_vllm: true\nvllm_mode: server",
-     "use_vllm: its GPUs come beside those of the plan"),
+     "use_vllm: its GPUs are needed in addition to those of the plan"),
     (AXOLOTL + ", vllm_gpu_memory_utilization: 0.5}",
      "trl.use_vllm: its 50% of each GPU's memory are not counted"),
     ("output_dir: out\nnum_generations: 8", ""),
