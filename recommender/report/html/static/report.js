@@ -371,7 +371,8 @@ function planLine(plan) {
   const row = document.createElement("tr");
   const first = cell("th", "");
   first.scope = "row";
-  const button = cell("button", plan.kind === "table" ? `plan ${plan.number}` : plan.plain || "show");
+  const name = plan.kind === "table" ? `plan ${plan.number}` : plan.plain;
+  const button = cell("button", name || "show", name ? "" : "unnamed");
   button.type = "button";
   button.setAttribute("aria-pressed", String(plan.id === chosen));
   button.setAttribute("aria-label", `Show ${titleOf(plan)}`);
@@ -452,7 +453,7 @@ function askAnew() {
 
 function describeChosen() {
   const plan = data.plans[chosen];
-  for (const place of document.querySelectorAll(".chosen-name")) place.textContent = titleOf(plan);
+  for (const place of document.querySelectorAll(".chosen-name")) place.textContent = unbroken(titleOf(plan));
   const none = document.getElementById("no-timeline");
   if (none) none.hidden = plan.kind === "table";
 }
