@@ -46,6 +46,8 @@ class MasterProgram:
     configurations: tuple[str, ...]  # of the columns, in words
     solution: Solution
     first: tuple[Cluster, ...]  # clusters in the order in which they are judged
+    clusters: tuple[Cluster, ...]  # all that were estimated
+    estimates: Columns  # of these, the columns of the program among them
 
     @property
     def share(self) -> Floats:
@@ -93,7 +95,8 @@ def master_program(space: Space, clusters: Sequence[Cluster]) -> MasterProgram |
     solution = solve(model)
     order = _order(found, kept, [solution.values.get(name, 0.0) for name in names])
     words = tuple(configuration(space, clusters[c]) for c, _ in _pairs(kept))
-    return MasterProgram(model, names, kept, words, solution, tuple(clusters[i] for i in order))
+    first = tuple(clusters[i] for i in order)
+    return MasterProgram(model, names, kept, words, solution, first, tuple(clusters), found)
 
 
 def _order(found: Columns, kept: Columns, share: Sequence[float]) -> list[int]:

@@ -71,13 +71,18 @@ def _quota_h(gpus: int) -> float:
 def generalised_cost_usd(plan: Plan, urgent: bool) -> float:
     """Total cost of a plan: money, effort, waiting and risk."""
     cost, time = plan.estimate.cost, plan.estimate.time
-    usual_h, unlucky_h = _counted_h(time.trimmed_mean), _counted_h(time.p95)
+    usual_h = _counted_h(time.trimmed_mean)
     return (
         cost.mean
-        + RISK_SHARE * max(cost.p95 - cost.mean, 0.0)
         + HOUR_USD * effort_of(plan).total_h
-        + WAIT_USD * (_urgency(urgent) * usual_h + RISK_SHARE * max(unlucky_h - usual_h, 0.0))
+        + WAIT_USD * _urgency(urgent) * usual_h
+        + risk_usd(cost.p95 - cost.mean, _counted_h(time.p95) - usual_h)
     )
+
+
+def risk_usd(more_usd: float, more_h: float) -> float:
+    """What it counts that one run in twenty costs and takes so much more than usual."""
+    return RISK_SHARE * (max(more_usd, 0.0) + WAIT_USD * max(more_h, 0.0))
 
 
 def screened_cost_usd(

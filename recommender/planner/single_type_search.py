@@ -4,7 +4,7 @@ Results are kept. The problem's own search always runs first: it decides how far
 limits go, so no answer depends on the order of the questions.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import field, replace
 from functools import cached_property
 from itertools import chain
@@ -16,8 +16,11 @@ from recommender.arrays import Bools, Floats
 from recommender.catalogs.frozen import dataclass
 from recommender.market.sites import SitePools
 from recommender.optimize.columns import (
+    Cluster,
+    Columns,
     clusters_by_estimate,
     clusters_near_frontier,
+    columns_of,
     promising_clusters,
 )
 from recommender.optimize.frontier import frontier_candidates
@@ -174,6 +177,20 @@ class SingleTypeSearch:
         space = self._space(limits, QUICK, fallbacks=False)
         step_s = self.problem.step_s[:, : limits.max_machines]
         return frontier_candidates(space, clusters_near_frontier(space, step_s))
+
+    def single_machines(self) -> tuple[Sequence[Cluster], Columns] | None:
+        """Promising single machines and their estimates; None where none can train the job."""
+        one = replace(self.problem.limits, max_machines=1)
+        space = replace(self.problem.space(self.problem.single_type_sites), limits=one)
+        clusters = promising_clusters(space, self.problem.step_s[:, :1])
+        return (clusters, columns_of(space, clusters)) if clusters else None
+
+    def of_clusters(self, clusters: Sequence[Cluster]) -> list[Candidate]:
+        """The plans of some clusters that may keep the limits: the printed paths decide."""
+        quick = QUICK.plans
+        state = SearchState(slack=np.inf, max_plans=quick, printed_plans=quick)
+        simulate_ranked(self.problem.space(self.problem.single_type_sites), clusters, state)
+        return [each.candidate for each in state.waiting if not each.beaten]
 
     @cached_property
     def program(self) -> MasterProgram | None:

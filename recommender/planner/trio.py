@@ -23,9 +23,13 @@ from recommender.planner.plan_builder import (
 )
 from recommender.planner.ranking import Ranked, kind_of
 from recommender.planner.search import PlanSearch
-from recommender.planner.trio_candidates import plans_to_choose
+from recommender.planner.trio_candidates import machines_of, plans_to_choose
 
 AS_SENSIBLE = 0.05  # plans that cost so much more at most, all counted, are as sensible
+# And so much more at most are told to be a tie: with other simulated runs the same plan costs up to
+# 4 % more or less, all counted (nineteen presets, three seeds, 2026-11-26).
+TIED_COST = 0.1
+TIES = 3  # ties on other machines that stand in the table
 MAX_COST_FACTOR = 3.0  # of the least total cost: above it a plan is not a choice by value
 SAME_COST = 0.02  # costs closer than this are not a reason to choose
 # The most that an hour is worth if nothing is stated: two people who do nothing but wait.
@@ -43,7 +47,7 @@ class TrioPlans:
     third_role: Role
     fastest: Evaluated  # at any price
     kinds: tuple[Evaluated, ...]  # the best of each kind by value, the best first
-    other_choice: Evaluated | None  # the cheapest of those that are as sensible, of another kind
+    ties: tuple[Evaluated, ...]  # on other machines, the best first
 
     def numbered(self, table: Sequence[Evaluated], limits: Limits) -> Trio:
         """The trio by the numbers of a table that holds all three."""
@@ -70,7 +74,7 @@ class TrioPlans:
 
         Well founded and no dearer all counted: with another seed they might stand in its place.
         """
-        most = _max_total_usd(self.sensible, limits)
+        most = _max_tie_usd(self.sensible, limits)
         return tuple(
             rank
             for rank, each in enumerate(table, 1)
@@ -95,9 +99,6 @@ def choose_trio(search: PlanSearch, ranked: Ranked) -> TrioPlans | None:
     best = shown[0] if shown and shown[0].candidate in keeping else None
     fastest = best if best and limits.goal == "time" else _fastest(plans)
     sensible, third_role = _sensible(plans, limits), _third_role(limits)
-    as_sensible = [
-        each for each in plans if _is_as_sensible(each, _max_total_usd(sensible, limits), limits)
-    ]
     return TrioPlans(
         sensible=sensible,
         cheapest=best if best and limits.goal == "cost" else _cheapest(plans, limits),
@@ -105,7 +106,7 @@ def choose_trio(search: PlanSearch, ranked: Ranked) -> TrioPlans | None:
         third_role=third_role,
         fastest=fastest,
         kinds=_kinds(search, plans, limits) if limits.by_value else (),
-        other_choice=_other_choice(search, as_sensible, sensible),
+        ties=_ties(search, plans, sensible, limits),
     )
 
 
@@ -122,13 +123,21 @@ def _without_twins(plans: Sequence[Evaluated], first: Sequence[Evaluated]) -> li
     return kept
 
 
-def _other_choice(
-    search: PlanSearch, as_sensible: Sequence[Evaluated], sensible: Evaluated
-) -> Evaluated | None:
-    """A tie that is a choice: with other simulated runs it might lead."""
-    mine = kind_of(search.builder, sensible.candidate)
-    others = (each for each in as_sensible if kind_of(search.builder, each.candidate) != mine)
-    return min(others, key=lambda each: each.cost_usd, default=None)
+def _ties(
+    search: PlanSearch, plans: Sequence[Evaluated], sensible: Evaluated, limits: Limits
+) -> tuple[Evaluated, ...]:
+    """Ties on other machines, of which one might lead with other simulated runs.
+
+    That is the one with the least total cost, or the cheapest of those near it.
+    """
+    most = _max_tie_usd(sensible, limits)
+    near = [each for each in plans if _is_as_sensible(each, most, limits)]
+    kinds = {machines_of(search, sensible.candidate): sensible}
+    for each in sorted(near, key=lambda each: _total_usd(each, limits)):
+        kinds.setdefault(machines_of(search, each.candidate), each)
+    others = list(kinds.values())[1:]
+    cheapest = sorted(others, key=lambda each: each.cost_usd)
+    return tuple({each.candidate: each for each in (*others[:1], *cheapest)}.values())[:TIES]
 
 
 def _kinds(search: PlanSearch, plans: Sequence[Evaluated], limits: Limits) -> tuple[Evaluated, ...]:
@@ -149,8 +158,7 @@ def table_of(found: TrioPlans | None, ranked: Ranked, limits: Limits) -> tuple[E
     chosen = found.kinds[: len(ranked.plans)] if limits.by_value else ranked.plans
     labelled = {each.candidate: each for each in ranked.plans}
     plans: dict[Candidate, Evaluated] = {}
-    other_choice = () if found.other_choice is None else (found.other_choice,)
-    picked = (found.sensible, found.cheapest, found.third, *other_choice)
+    picked = (found.sensible, found.cheapest, found.third, *found.ties)
     for each in (*chosen, *ranked.plans[:1], *picked):
         known = labelled.get(each.candidate)
         plans.setdefault(each.candidate, known or each.against(ranked.on_demand))
@@ -184,6 +192,11 @@ def _total_usd(each: Evaluated, limits: Limits) -> float:
 def _max_total_usd(each: Evaluated, limits: Limits) -> float:
     """What a plan may cost, all counted, that is as sensible as this one."""
     return _total_usd(each, limits) * (1.0 + AS_SENSIBLE)
+
+
+def _max_tie_usd(each: Evaluated, limits: Limits) -> float:
+    """What a plan may cost, all counted, that other simulated runs might put in its place."""
+    return _total_usd(each, limits) * (1.0 + TIED_COST)
 
 
 def _is_as_sensible(each: Evaluated, most: float, limits: Limits) -> bool:

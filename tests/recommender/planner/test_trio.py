@@ -11,7 +11,7 @@ from recommender.plan.plan import Estimate, Need
 from recommender.planner.plan_builder import is_on_demand_only
 from recommender.planner.ranking import MIN_DIFFERENCE
 from recommender.planner.recommend import recommend
-from recommender.planner.trio import AS_SENSIBLE, CHANCE_TOLERANCE, URGENT_HOUR_USD
+from recommender.planner.trio import AS_SENSIBLE, CHANCE_TOLERANCE, TIED_COST, URGENT_HOUR_USD
 from tests.recommender.answers import HOUR, machines, plan, spread
 from tests.recommender.optimize.samples import sampled
 from tests.recommender.planning import NOW, ask
@@ -168,13 +168,13 @@ def test_the_three_keep_the_limits_and_their_ranks_name_plans_of_the_table():
 
 
 def test_every_plan_as_sensible_and_as_well_founded_is_called_a_tie():
-    """Within `AS_SENSIBLE` of the sensible one, all counted: each is named, and no other."""
+    """Within `TIED_COST` of the sensible one, all counted: each is named, and no other."""
     found = 0
     for job in ("llama3-8b-lora", "gpt2-xl"):
         answer = ask(snapshot(), find_job(job), deadline_s=24 * HOUR)
         assert answer.trio is not None
         pick = answer.trio.sensible
-        most = generalised_cost_usd(pick.plan, urgent=False) * (1.0 + AS_SENSIBLE)
+        most = generalised_cost_usd(pick.plan, urgent=False) * (1.0 + TIED_COST)
         for rank, other in enumerate(answer.plans, 1):
             near = generalised_cost_usd(other, urgent=False) <= most
             weak = other.evidence is not None
