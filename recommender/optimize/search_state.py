@@ -20,9 +20,6 @@ SEARCH_RUNS_PER_PRINTED = 8  # plans simulated in a search may take as long as o
 # Of 70 questions under quotas the gap closed in 600 sets where it was below this after 100; what
 # was judged before, the program's mixes among it, was the best in all.
 WIDE_GAP = 0.5
-# Of eight questions with an overhead limit those that left such a gap after 1,500 plans left it
-# after 3,000 as well, and had found their best plan in 950 (November 2026).
-FAR_GAP = 0.4
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +83,6 @@ class SearchState:
 
     slack: float  # keep plans up to this share above the best
     max_plans: int  # plans to simulate at most
-    far_plans: int = 10**9  # and while they leave a gap of `FAR_GAP`
     max_supports: int = 100_000  # sets of entries to look at, at most
     patience: int = 10**9  # and where they leave a gap that is still `WIDE_GAP`
     best_goal: float = np.inf
@@ -124,9 +120,7 @@ class SearchState:
         far = self.bound < self.best_goal * (1.0 - WIDE_GAP)
         most = min(self.patience, self.max_supports) if far else self.max_supports
         used_up = self.supports_expanded >= most
-        far = self.bound < self.best_goal * (1.0 - FAR_GAP) and np.isfinite(self.best_goal)
-        plans = min(self.far_plans, self.max_plans) if far else self.max_plans
-        return self.stopped or used_up or self.plans_evaluated >= plans
+        return self.stopped or used_up or self.plans_evaluated >= self.max_plans
 
     @property
     def may_simulate_printed(self) -> bool:

@@ -46,11 +46,10 @@ class SearchCap:
     plans: int  # simulated at most
     supports: int = 100_000  # sets of entries tried at most, for mixes
     patience: int = 10**9  # and while the gap they leave is wide
-    far_plans: int = 10**9  # plans while theirs is wide, under an overhead limit
     secondary: bool = False  # for plans told next to the answer: nothing is proven of them
 
 
-FULL = SearchCap(3000, far_plans=1500)
+FULL = SearchCap(3000)
 BASELINE = SearchCap(1000, secondary=True)  # most need fewer than 100
 SHORT = SearchCap(48, secondary=True)  # of these, before they go by estimates
 QUICK = SearchCap(200, secondary=True)  # for limits that are only tried
@@ -250,7 +249,6 @@ class SingleTypeSearch:
         state = SearchState(
             slack=slack,
             max_plans=request.max_plans,
-            far_plans=10**9 if limits.max_overhead is None else cap.far_plans,
             best_goal=request.below,
         )
         if limits.goal == "time" and limits.deadline_s is not None:
