@@ -208,7 +208,8 @@ def test_a_mean_between_far_ends_is_told_with_them() -> None:
 def test_a_deadline_of_weeks_is_no_advice_to_who_asked_for_two_days() -> None:
     """In one run of twenty the only machine is away for weeks; a lower chance is told instead."""
     limits = Limits(deadline_s=48 * HOUR, budget_usd=200.0)
-    found = why("llama3-8b-sft", limits, Choice(instances=("a3-highgpu-4g",)))
+    one_place = Choice(instances=("a3-highgpu-4g",), regions=("europe-north1",))
+    found = why("llama3-8b-sft", limits, one_place)
     assert found.binding[0] == "no deadline under 8d works, other limits unchanged"
     assert [s.change.split()[0] for s in found.relaxed] == ["--confidence"]
 
