@@ -23,10 +23,10 @@ SAME_SHARE = 1e-4  # share by which costs or times differ without meaning anythi
 # speeds is higher than the median, start-up and faults come on top.
 MIN_SHARE = 0.95
 
-Alone = tuple[Floats, Floats]  # expected cost and time of each fallback alone; (fallbacks,)
+FallbackCosts = tuple[Floats, Floats]  # expected cost and time of each fallback alone; (fallbacks,)
 
 
-def fallbacks_alone(space: Space, site: Site) -> Alone:
+def fallback_costs(space: Space, site: Site) -> FallbackCosts:
     """Cost and time of each fallback of a site rented alone; inf if it misses a limit."""
     fall = site.fallbacks
     own = Site(
@@ -60,8 +60,8 @@ def may_be_dominated(space: Space, site: Site, plans: Plans, values: Values) -> 
     return may
 
 
-def dominated(plans: Plans, values: Values, alone: Alone) -> Bools:
+def dominated(plans: Plans, values: Values, costs: FallbackCosts) -> Bools:
     """Which plans their own fallback beats in cost and in time."""
-    cost, time = (np.append(f, np.inf)[plans.fallback] * (1.0 - SAME_SHARE) for f in alone)
+    cost, time = (np.append(f, np.inf)[plans.fallback] * (1.0 - SAME_SHARE) for f in costs)
     beaten: Bools = (cost <= values.cost_usd) & (time <= values.time_s) & np.isfinite(cost)
     return beaten

@@ -18,7 +18,7 @@ FIRST_PATHS = 32  # runs looked at first
 LONG = 24  # cycles drawn from which on that pays: shorter plans take no longer in full
 
 
-def hopeless(space: Space, inputs: PathInputs) -> Bools:
+def surely_infeasible(space: Space, inputs: PathInputs) -> Bools:
     """Which plans cannot keep the limits often enough; False if undecided."""
     limits, cache = space.limits, space.cache
     found = np.zeros(len(inputs), dtype=bool)

@@ -8,16 +8,16 @@ from recommender.arrays import Bools, Floats, Ints
 from recommender.catalogs.frozen import dataclass
 from recommender.optimize.bounds.fallback import (
     Helped,
-    as_followed,
     bounds_with_own_fallbacks,
     drafts_and_bounds,
     helped,
     least_times,
+    without_savings,
 )
 from recommender.optimize.bounds.overhead import bounds_within_overhead
 from recommender.optimize.confirm import admit
-from recommender.optimize.dominated import dominated, fallbacks_alone, may_be_dominated
-from recommender.optimize.early_rejection import hopeless
+from recommender.optimize.dominated import dominated, fallback_costs, may_be_dominated
+from recommender.optimize.early_rejection import surely_infeasible
 from recommender.optimize.evaluate import (
     Plans,
     Reduced,
@@ -54,9 +54,9 @@ def expand_clusters(space: Space, index: int, rows: Ints, counts: Ints, state: S
     promising = np.flatnonzero(run.bounds < state.cutoff)
     if has_fallback and len(promising):
         found = helped(space, site, alone, drafts, promising)
-        lossy = _simulate_helped(space, index, rows, drafts, promising, found, state)
-        if lossy.any():
-            slower = _helped_by_slower(space, site, alone, drafts, found, lossy)
+        over_overhead = _simulate_helped(space, index, rows, drafts, promising, found, state)
+        if over_overhead.any():
+            slower = _helped_by_slower(space, site, alone, drafts, found, over_overhead)
             _simulate_helped(space, index, rows, drafts, promising, slower, state)
 
 
@@ -71,7 +71,7 @@ def _simulate_helped(
 ) -> Bools:
     """Simulate plans with fallbacks, and tell which need an earlier switch for the overhead."""
     own, least = found.drafts.without_fallback_bound(), found.lower_bounds
-    lossy = np.zeros(len(own), dtype=bool)
+    over_overhead = np.zeros(len(own), dtype=bool)
     if space.limits.goal == "time":
         least = np.maximum(least, least_times(space, drafts.inputs, promising, found))
     elif space.limits.max_overhead is not None:
@@ -79,18 +79,25 @@ def _simulate_helped(
         within = bounds_within_overhead(
             space, drafts.inputs, own.take(open_), found.of[open_], state.cutoff
         )
-        least, lossy[open_] = least.copy(), within >= state.cutoff
+        least, over_overhead[open_] = least.copy(), within >= state.cutoff
         least[open_] = np.maximum(least[open_], within)
-    return lossy | _simulate_by_bound(space, index, rows, found.plans, own, least, state).lossy
+    return (
+        over_overhead
+        | _simulate_by_bound(space, index, rows, found.plans, own, least, state).over_overhead
+    )
 
 
 def _helped_by_slower(
-    space: Space, site: Site, alone: Plans, drafts: Reduced, found: Helped, lossy: Bools
+    space: Space, site: Site, alone: Plans, drafts: Reduced, found: Helped, over_overhead: Bools
 ) -> Helped:
-    """The lossy plans with slower fallbacks: less of a cluster's work is lost while they start."""
-    which = np.flatnonzero(np.bincount(found.of[lossy]))
+    """Plans over the overhead with slower fallbacks: less work is lost while those start."""
+    which = np.flatnonzero(np.bincount(found.of[over_overhead]))
     fastest_s = np.full(len(alone), np.inf)
-    np.minimum.at(fastest_s, found.of[lossy], site.fallbacks.step_s[found.plans.fallback[lossy]])
+    np.minimum.at(
+        fastest_s,
+        found.of[over_overhead],
+        site.fallbacks.step_s[found.plans.fallback[over_overhead]],
+    )
     tried = np.zeros((len(alone), len(site.fallbacks)), dtype=bool)
     tried[found.of, found.plans.fallback] = True
     choices = slower_choices(site.fallbacks, drafts.step_s[which], fastest_s[which], tried[which])
@@ -102,7 +109,7 @@ class _Simulated:
     """What a simulation of plans tells besides the candidates; shape (plans,)."""
 
     bounds: Floats  # the least cost with any fallback; inf where a plan was not simulated
-    lossy: Bools  # whether the overhead alone is not kept at the last moment for a fallback
+    over_overhead: Bools  # whether the overhead alone is not kept at the last moment for a fallback
 
 
 def _simulate_by_bound(
@@ -115,9 +122,9 @@ def _simulate_by_bound(
     state: SearchState,
 ) -> _Simulated:
     """Simulate plans that may be the best, least bound first."""
-    bounds, lossy = np.full(len(plans), np.inf), np.zeros(len(plans), dtype=bool)
+    bounds, over_overhead = np.full(len(plans), np.inf), np.zeros(len(plans), dtype=bool)
     if not len(plans):
-        return _Simulated(bounds, lossy)
+        return _Simulated(bounds, over_overhead)
     for batch in np.array_split(
         np.argsort(lower_bounds, kind="stable"), -(-len(plans) // PLANS_AT_ONCE)
     ):
@@ -130,17 +137,17 @@ def _simulate_by_bound(
             state.leave_open(float(lower_bounds[keep].min()))
             break
         inputs = with_best_interval(drafts.take(keep))
-        allowed = ~hopeless(space, inputs)
-        inputs = as_followed(space, inputs)
+        allowed = ~surely_infeasible(space, inputs)
+        inputs = without_savings(space, inputs)
         values = values_of(space, inputs, allowed)
         state.count_plans(len(keep))
         bounds[keep] = (
             values.usd_with_any_fallback if space.limits.goal != "time" else lower_bounds[keep]
         )
         found = switched_in_time(space, inputs, values, state.open_below, ROUGHLY)
-        lossy[keep] = found.lossy
+        over_overhead[keep] = found.over_overhead
         admit(space, _screened(space, index, rows, plans.take(keep), found, state), state)
-    return _Simulated(bounds, lossy)
+    return _Simulated(bounds, over_overhead)
 
 
 def _screened(
@@ -156,11 +163,11 @@ def _screened(
     keeps = np.isfinite(values.goal_value)
     beaten = np.zeros(len(plans), dtype=bool)
     if (keeps & may_be_dominated(space, space.sites[index], plans, values)).any():
-        if index not in state.alone:
-            state.alone[index] = fallbacks_alone(space, space.sites[index])
-        alone = state.alone[index]
-        beaten = dominated(plans, values, alone)
-        keeps &= ~dominated(plans, _less_error(space, values), alone)
+        if index not in state.fallback_costs:
+            state.fallback_costs[index] = fallback_costs(space, space.sites[index])
+        costs = state.fallback_costs[index]
+        beaten = dominated(plans, values, costs)
+        keeps &= ~dominated(plans, _less_error(space, values), costs)
     return [
         Screened(
             _candidate(index, rows, plans, found, int(i)),

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from recommender.arrays import Bools, Floats
-from recommender.optimize.bounds.fallback import as_followed
+from recommender.optimize.bounds.fallback import without_savings
 from recommender.optimize.columns import Cluster, counts_table
 from recommender.optimize.evaluate import path_inputs_of, plans_without_fallback, values_of
 from recommender.optimize.search_state import Candidate
@@ -41,7 +41,7 @@ def _at(
     site = space.sites[index].only(rows)
     plans = plans_without_fallback(space, site, counts)
     inputs, allowed = path_inputs_of(space, site, plans)
-    plans, inputs = plans.take(allowed), as_followed(space, inputs.take(allowed))
+    plans, inputs = plans.take(allowed), without_savings(space, inputs.take(allowed))
     values = values_of(space, inputs, np.ones(len(plans), dtype=bool))
     paths_s = space.cache.outcomes(inputs, space.limits.deadline_s).time_s
     for row in np.flatnonzero(values.kept):

@@ -28,7 +28,7 @@ from recommender.risk.run_statistics import checkpoint_overhead, overhead_error
 # job that is short next to its deadline has to switch within its own first hours.
 # Those of a group are simulated together: plans of one cluster share its runs.
 SHARES = ((0.125, 0.25, 0.375, 0.5), (0.625, 0.75, 0.875), (0.9375, 0.96875))
-NEAR = 0.002  # below the limit, as a share of it: near enough
+TOLERANCE = 0.002  # below the limit, as a share of it: near enough
 ROUGHLY, CLOSELY = 2, 8  # how often the piece between two of them is narrowed at most
 
 
@@ -39,7 +39,7 @@ class Switched:
     inputs: PathInputs
     values: Values
     early_s: Floats  # before the last moment that the deadline allows
-    lossy: Bools  # whether at that moment the overhead alone is not kept
+    over_overhead: Bools  # whether at that moment the overhead alone is not kept
 
 
 def switched_in_time(
@@ -51,10 +51,13 @@ def switched_in_time(
     broken within sampling error, so `ROUGHLY` is enough: on the printed paths the moment is
     computed again.
     """
-    early_s, lossy = np.zeros(len(inputs)), _lossy(space, inputs, values, below)
-    rows = np.flatnonzero(lossy)
+    early_s, over_overhead = (
+        np.zeros(len(inputs)),
+        _misses_overhead_only(space, inputs, values, below),
+    )
+    rows = np.flatnonzero(over_overhead)
     if not len(rows):
-        return Switched(inputs, values, early_s, lossy)
+        return Switched(inputs, values, early_s, over_overhead)
     found_s = _last_moments(space, inputs.take(rows), below, rounds)
     rows, found_s = rows[np.isfinite(found_s)], found_s[np.isfinite(found_s)]
     early_s[rows] = found_s
@@ -62,27 +65,27 @@ def switched_in_time(
     own = values_of(space, inputs.take(rows), np.ones(len(rows), dtype=bool))
     sure = own.chance >= space.limits.confidence - 1e-12
     own = replace(own, kept=np.where(found_s > 0.0, sure, own.kept))
-    return Switched(inputs, values.with_rows(rows, own), early_s, lossy)
+    return Switched(inputs, values.with_rows(rows, own), early_s, over_overhead)
 
 
-def _lossy(space: Space, inputs: PathInputs, values: Values, below: float) -> Bools:
+def _misses_overhead_only(space: Space, inputs: PathInputs, values: Values, below: float) -> Bools:
     """Plans with a fallback that may be possible, and better than `below`, but for their overhead.
 
     On the paths of a search: within the error of their goal.
     """
     limits = space.limits
-    lossy = np.zeros(len(inputs), dtype=bool)
+    over_overhead = np.zeros(len(inputs), dtype=bool)
     if limits.max_overhead is None or limits.deadline_s is None:
-        return lossy
+        return over_overhead
     goal_value = values.time_s if limits.goal == "time" else values.cost_usd
-    lossy |= (inputs.fallback_speed > 0.0) & (values.overhead > limits.max_overhead)
-    lossy &= np.isfinite(goal_value) & (values.chance >= space.least_chance - 1e-12)
-    rows = np.flatnonzero(lossy)
+    over_overhead |= (inputs.fallback_speed > 0.0) & (values.overhead > limits.max_overhead)
+    over_overhead &= np.isfinite(goal_value) & (values.chance >= space.least_chance - 1e-12)
+    rows = np.flatnonzero(over_overhead)
     if len(rows):
         some = inputs.take(rows)
         error = goal_error(space, some, space.cache.outcomes(some, limits.deadline_s))
-        lossy[rows] = goal_value[rows] - error < below
-    return lossy
+        over_overhead[rows] = goal_value[rows] - error < below
+    return over_overhead
 
 
 @dataclass(slots=True)
@@ -120,10 +123,10 @@ class _Search:
 def _last_moments(space: Space, plans: PathInputs, below: float, rounds: int) -> Floats:
     """By how many seconds fallbacks have to take over earlier, at least; inf if none tried will do.
 
-    Of the moments tried the last that keeps the limit, then one between it and the next. What costs
-    too much, and is too lossy yet, is given up: the earlier the dearer.
+    Of the moments tried the last that keeps the limit, then one between it and the next. Plans that
+    cost too much and still exceed the limit are given up, because earlier moments cost more.
     """
-    s = _begun(space, plans, below)
+    s = _initial_search(space, plans, below)
     open_ = np.flatnonzero(np.isinf(s.early))
     for shares in SHARES:
         if not len(open_):
@@ -141,7 +144,7 @@ def _last_moments(space: Space, plans: PathInputs, below: float, rounds: int) ->
     return s.room_s * s.early
 
 
-def _begun(space: Space, plans: PathInputs, below: float) -> _Search:
+def _initial_search(space: Space, plans: PathInputs, below: float) -> _Search:
     """What is known of the last moment that the deadline allows."""
     limits, cache, none = space.limits, space.cache, np.zeros(len(plans))
     found = cache.outcomes(plans, limits.deadline_s)
@@ -164,12 +167,12 @@ def _begun(space: Space, plans: PathInputs, below: float) -> _Search:
 def _narrow(s: _Search, rounds: int) -> None:
     """Bring the moments that keep the limit near to it, by false position."""
     for _ in range(rounds):
-        near = s.early_excess >= -NEAR * s.limit
-        rows = np.flatnonzero(np.isfinite(s.early) & (s.early > 0.0) & ~near)
+        close = s.early_excess >= -TOLERANCE * s.limit
+        rows = np.flatnonzero(np.isfinite(s.early) & (s.early > 0.0) & ~close)
         if not len(rows):
             break
         late, early = s.late[rows], s.early[rows]
-        aim = s.late_excess[rows] + 0.5 * NEAR * s.limit
+        aim = s.late_excess[rows] + 0.5 * TOLERANCE * s.limit
         share = late + (early - late) * aim / (s.late_excess[rows] - s.early_excess[rows])
         share = np.clip(share, 0.9 * late + 0.1 * early, 0.1 * late + 0.9 * early)
         excess, _ = s.at(rows, share)

@@ -9,7 +9,7 @@ import numpy as np
 
 from recommender.arrays import Bools
 from recommender.catalogs.frozen import dataclass
-from recommender.optimize.dominated import Alone
+from recommender.optimize.dominated import FallbackCosts
 from recommender.risk.path_inputs import PathInputs
 
 # A site, entries of it, how many machines, the checkpoint path, and whether there is a fallback.
@@ -95,7 +95,7 @@ class SearchState:
     incumbents: dict[Shape, Candidate] = field(default_factory=dict)
     printed_plans: int = 0  # on the printed paths
     waiting: list[Screened] = field(default_factory=list)  # to be followed there
-    alone: dict[int, Alone] = field(default_factory=dict)  # by site, once needed
+    fallback_costs: dict[int, FallbackCosts] = field(default_factory=dict)  # by site, once needed
 
     @property
     def cutoff(self) -> float:

@@ -13,7 +13,7 @@ import numpy as np
 from recommender.arrays import Floats
 from recommender.catalogs.frozen import dataclass
 from recommender.inputs.limits import as_typed, rounded_up
-from recommender.optimize.bounds.fallback import as_followed
+from recommender.optimize.bounds.fallback import without_savings
 from recommender.optimize.evaluate import limits_kept, path_inputs_of
 from recommender.optimize.search_state import Candidate, SearchState, ranking_key
 from recommender.optimize.space import Space
@@ -260,7 +260,7 @@ def _needs_at(
     rows, plans = plans_of(found_plans)
     inputs, _ = path_inputs_of(space, space.sites[index].only(rows), plans)
     inputs = inputs.earlier(np.array([each.early_s for each in found_plans]))
-    followed = as_followed(space, inputs).without_fallback_bound(plans.fallback >= 0)
+    followed = without_savings(space, inputs).without_fallback_bound(plans.fallback >= 0)
     found = space.cache.outcomes(followed, space.limits.deadline_s)
     kept, sure = limits_kept(space.limits, found), space.limits.confidence
     if isinstance(limit, PathLimit):

@@ -124,7 +124,7 @@ def helped(
     return Helped(found, of, inputs, _bounds(space, inputs, allowed))
 
 
-def as_followed(space: Space, inputs: PathInputs) -> PathInputs:
+def without_savings(space: Space, inputs: PathInputs) -> PathInputs:
     """Plans without the computation of what a fallback could save, which time goals do not need.
 
     So plans without a fallback are equal whether their site has fallbacks or not, and are simulated
@@ -150,7 +150,7 @@ def least_times(space: Space, drafts: PathInputs, followed: Ints, found: Helped)
     limits = space.limits
     any_moment = limits.max_overhead is not None
     due_s = 0.0 if any_moment or limits.deadline_s is None else limits.deadline_s
-    alone = as_followed(space, with_best_interval(drafts.take(followed)))
+    alone = without_savings(space, with_best_interval(drafts.take(followed)))
     ends = space.cache.outcomes(alone, space.limits.deadline_s)
     which, own = np.searchsorted(followed, found.of), found.drafts
     saved_s = alone.interval_s[which] / np.maximum(own.fallback_speed, 1e-12)

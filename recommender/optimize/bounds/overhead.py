@@ -74,8 +74,8 @@ def _relaxed(space: Space, gangs: _Gangs, helped: PathInputs) -> Floats:
     bounds = np.full(len(helped), -np.inf)
     hours = helped.work_s / 3600.0
     usd = helped.fallback_usd_per_hour / np.maximum(helped.fallback_speed, 1e-12) * hours
-    lossy = (gangs.overhead > gangs.most) & (helped.elastic_share <= 0.0)
-    rows = np.flatnonzero(lossy & (usd > gangs.usd))
+    over_overhead = (gangs.overhead > gangs.most) & (helped.elastic_share <= 0.0)
+    rows = np.flatnonzero(over_overhead & (usd > gangs.usd))
     if not len(rows):
         return bounds
     g = gangs.take(rows)

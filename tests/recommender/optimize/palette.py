@@ -7,7 +7,7 @@ import numpy as np
 
 from recommender.job.job import DataSet, Job
 from recommender.optimize.branch_and_bound import search_boxes
-from recommender.optimize.dominated import dominated, fallbacks_alone
+from recommender.optimize.dominated import dominated, fallback_costs
 from recommender.optimize.evaluate import (
     Plans,
     Values,
@@ -307,7 +307,7 @@ def evaluate(space: Space, site: Site, plans: Plans, early_s: float = 0.0) -> Va
 
 def less_beaten(space: Space, site: Site, plans: Plans, values: Values) -> Values:
     """Values of plans, of those that their own fallback beats an infinite goal."""
-    beaten = dominated(plans, values, fallbacks_alone(space, site))
+    beaten = dominated(plans, values, fallback_costs(space, site))
     return replace(values, goal_value=np.where(beaten, np.inf, values.goal_value))
 
 
@@ -345,11 +345,11 @@ def at_the_last_moment(q: Space, inputs: PathInputs, values: Values) -> Values:
     most = q.limits.max_overhead
     if most is None or q.limits.deadline_s is None:
         return values
-    lossy = (inputs.fallback_speed > 0.0) & np.isfinite(values.cost_usd)
-    lossy &= (values.overhead > most) & (values.chance >= q.limits.confidence - 1e-12)
+    over_overhead = (inputs.fallback_speed > 0.0) & np.isfinite(values.cost_usd)
+    over_overhead &= (values.overhead > most) & (values.chance >= q.limits.confidence - 1e-12)
     room_s = np.maximum(q.limits.deadline_s - inputs.handover_s, 0.0)
     for share in np.arange(1, LAST_SHARE * STEPS) / STEPS:
-        rows = np.flatnonzero(lossy)
+        rows = np.flatnonzero(over_overhead)
         if not len(rows):
             break
         earlier = inputs.take(rows).earlier(share * room_s[rows])
@@ -357,7 +357,7 @@ def at_the_last_moment(q: Space, inputs: PathInputs, values: Values) -> Values:
         kept = found.overhead <= most
         own = Values(*(getattr(found, name)[kept] for name in Values.__slots__))
         values = values.with_rows(rows[kept], own)
-        lossy[rows[kept]] = False
+        over_overhead[rows[kept]] = False
     return values
 
 

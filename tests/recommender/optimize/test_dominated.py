@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from recommender.optimize.dominated import SAME_SHARE, dominated, fallbacks_alone, may_be_dominated
+from recommender.optimize.dominated import SAME_SHARE, dominated, fallback_costs, may_be_dominated
 from recommender.optimize.evaluate import path_inputs_of, values_of
 from recommender.optimize.search import search
 from recommender.optimize.space import Space
@@ -24,7 +24,7 @@ def test_a_plan_is_left_out_exactly_where_its_fallback_among_all_plans_beats_it(
         q, site = question(seed), question(seed).sites[0]
         plans = every_plan(q, site, every_cluster(site, q.limits.max_machines))
         values = values_of(q, *path_inputs_of(q, site, plans))
-        left_out = dominated(plans, values, fallbacks_alone(q, site))
+        left_out = dominated(plans, values, fallback_costs(q, site))
         assert not left_out[~may_be_dominated(q, site, plans, values)].any(), seed
         offers = site.entries.offer
         for i in np.flatnonzero(np.isfinite(values.goal_value)):
@@ -55,7 +55,7 @@ def test_a_plan_is_left_out_exactly_where_its_fallback_among_all_plans_beats_it(
 @pytest.mark.parametrize("seed", SEEDS[:40])
 def test_no_search_keeps_a_plan_that_its_fallback_beats(seed: int) -> None:
     q = question(seed)
-    cost, time = fallbacks_alone(q, q.sites[0])
+    cost, time = fallback_costs(q, q.sites[0])
     for found in search(q, slack=0.3, most=10**6).incumbents.values():
         if found.fallback >= 0:
             better = cost[found.fallback] <= found.cost_usd and time[found.fallback] <= found.time_s

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from recommender.optimize import early_rejection
-from recommender.optimize.early_rejection import hopeless
+from recommender.optimize.early_rejection import surely_infeasible
 from recommender.optimize.evaluate import path_inputs_of
 from recommender.optimize.space import Space
 from recommender.risk.monte_carlo import simulate_paths
@@ -42,7 +42,7 @@ def test_no_plan_that_keeps_the_limits_is_refused(confidence: float) -> None:
         _, values = oracle(replace(q, cache=OutcomeCache(128, 7)))
         plans, _ = oracle(q)
         inputs, _ = path_inputs_of(q, q.sites[0], plans)
-        lost = hopeless(replace(q, cache=OutcomeCache(128, 7)), with_its_own_only(inputs))
+        lost = surely_infeasible(replace(q, cache=OutcomeCache(128, 7)), with_its_own_only(inputs))
         assert not np.isfinite(values.goal_value[lost]).any(), seed
         refused += int(lost.sum())
         with_fallback += int((lost & (plans.fallback >= 0)).sum())
@@ -55,7 +55,7 @@ def test_nothing_is_refused_where_any_chance_will_do() -> None:
         q = untouched(seed, 0.0)
         plans, _ = oracle(q)
         inputs, _ = path_inputs_of(q, q.sites[0], plans)
-        assert not hopeless(replace(q, cache=OutcomeCache(128, 7)), inputs).any()
+        assert not surely_infeasible(replace(q, cache=OutcomeCache(128, 7)), inputs).any()
 
 
 @pytest.mark.parametrize("cycles_of_work", [3.0, 150.0])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from recommender.optimize.evaluate import Plans, path_inputs_of, values_of
-from recommender.optimize.overhead_limit import NEAR, switched_in_time
+from recommender.optimize.overhead_limit import TOLERANCE, switched_in_time
 from recommender.optimize.search import search
 from recommender.optimize.space import Space
 from recommender.risk.path_inputs import PathInputs
@@ -59,12 +59,12 @@ def test_the_switch_comes_at_the_last_moment_that_keeps_the_limit(seed: int) -> 
     found = switched_in_time(q, last, values_of(q, last, one))
     most = q.limits.max_overhead
     assert most is not None
-    assert found.lossy.all()
+    assert found.over_overhead.all()
     assert found.early_s[0] > 0.0
     assert found.inputs.reserve_s == last.reserve_s + found.early_s
     assert found.values.overhead[0] <= most
     later = values_of(q, last.earlier(0.9 * found.early_s), one)
-    assert later.overhead[0] > most * (1.0 - 2 * NEAR)
+    assert later.overhead[0] > most * (1.0 - 2 * TOLERANCE)
     assert later.cost_usd[0] < found.values.cost_usd[0] * (1.0 + SAME)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 
-from recommender.optimize.dominated import fallbacks_alone
+from recommender.optimize.dominated import fallback_costs
 from recommender.planner.plan_builder import Evaluated, keeps
 from recommender.planner.problem import PRINTED
 from recommender.planner.search import PlanSearch
@@ -45,7 +45,7 @@ def _by_own_fallback(search: PlanSearch, plans: Sequence[Evaluated]) -> Iterator
     for plan in plans:
         fallback = plan.candidate.fallback
         if fallback >= 0:
-            usd, seconds = fallbacks_alone(space, search.mixes.sites.sites[plan.candidate.site])
+            usd, seconds = fallback_costs(space, search.mixes.sites.sites[plan.candidate.site])
             if _beats(float(usd[fallback]), float(seconds[fallback]), plan):
                 yield f"{_words(plan)} by its fallback alone, {usd[fallback]:.6g} USD"
 

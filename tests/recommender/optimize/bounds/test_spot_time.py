@@ -64,7 +64,7 @@ def test_the_bound_prunes_gangs_with_short_runs() -> None:
         q = question(seed)
         plans, _ = oracle(q)
         inputs, _ = path_inputs_of(q, q.sites[0], plans)
-        lossy = surely_over_overhead(q, inputs)  # type: ignore[arg-type]  # same columns
-        assert not lossy[inputs.spot_usd_per_hour <= 0].any()
-        seen += int(lossy.sum())
+        over_overhead = surely_over_overhead(q, inputs)  # type: ignore[arg-type]  # same columns
+        assert not over_overhead[inputs.spot_usd_per_hour <= 0].any()
+        seen += int(over_overhead.sum())
     assert seen > 100
