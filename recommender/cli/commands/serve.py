@@ -18,6 +18,8 @@ from recommender.inputs import units
 
 HOST, PORT = "127.0.0.1", "8000"
 MAX_PORT, MAX_WORKERS = 65_535, 64
+EVERYWHERE = ("0.0.0.0", "::")  # every address of this machine, and no name of it
+UNHEARD = "It answers under the names of this machine only; --allow-host NAME adds one, * all.\n"
 MISSING = "recommend serve needs Starlette and uvicorn: pip install 'recommend-gpus[serve]'"
 
 
@@ -59,11 +61,14 @@ def serve(
     from recommender.serve.planning import Planning
     from recommender.serve.workers import Workers
 
-    names = (*LOCAL, *(allow_host or ()), *(() if host == "0.0.0.0" else (host,)))
+    names = (*LOCAL, *(allow_host or ()), *(() if host in EVERYWHERE else (host,)))
     source = CatalogSource(partial(catalog_mark, catalog), partial(load_catalog, catalog))
     pool = Workers(source.catalog, count)
     server = Server(pool, Planning(pool), hosts=names, source=source)
-    write_text(f"http://{host}:{number}/ (Ctrl-C ends it)\n", sys.stderr)
+    named = f"[{host}]" if ":" in host else host
+    write_text(f"http://{named}:{number}/ (Ctrl-C ends it)\n", sys.stderr)
+    if host in EVERYWHERE and not allow_host:
+        write_text(UNHEARD, sys.stderr)
     import_module("uvicorn").run(
         server.app(), host=host, port=number, log_level="warning", access_log=False,
         server_header=False, limit_concurrency=500, timeout_keep_alive=15,

@@ -1,0 +1,52 @@
+"""`recommend serve`: what it listens on, and who is told to whom it answers.
+
+Needs Starlette and uvicorn (`pip install 'recommend-gpus[serve]'`).
+"""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from recommender.cli import main
+from recommender.cli.commands import serve
+
+pytest.importorskip("starlette", reason="Starlette is not installed")
+pytest.importorskip("uvicorn", reason="uvicorn is not installed")
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """What the web server is started with, instead of starting it."""
+    calls: list[dict[str, Any]] = []
+    stub = SimpleNamespace(run=lambda app, **given: calls.append(given))
+    monkeypatch.setattr(serve, "import_module", lambda name: stub)
+    return calls
+
+
+@pytest.mark.parametrize(
+    ("words", "host", "told"),
+    [
+        ((), "127.0.0.1", False),
+        (("--host", "0.0.0.0"), "0.0.0.0", True),
+        (("--host", "::"), "::", True),
+        (("--host", "0.0.0.0", "--allow-host", "plans.example.org"), "0.0.0.0", False),
+        (("--host", "192.0.2.7"), "192.0.2.7", False),
+    ],
+)
+def test_who_opens_it_to_others_is_told_which_names_it_answers_to(
+    words: tuple[str, ...], host: str, told: bool, started: list[dict[str, Any]],
+    capsys: pytest.CaptureFixture[str],
+):  # fmt: skip
+    """Opened without a name it refused every caller from elsewhere, and nothing said why."""
+    assert main(["serve", *words]) == 0
+    assert [call["host"] for call in started] == [host]
+    err = capsys.readouterr().err
+    assert ("--allow-host" in err) is told
+    assert err.startswith("http://[::]:8000/" if host == "::" else f"http://{host}:8000/")
+
+
+@pytest.mark.parametrize("words", [("--port", "99999"), ("--workers", "0"), ("--workers", "65")])
+def test_what_cannot_be_served_is_refused(words: tuple[str, str], started: list[dict[str, Any]]):
+    assert main(["serve", *words]) == 2
+    assert started == []
