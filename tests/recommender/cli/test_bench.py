@@ -170,7 +170,7 @@ def test_stalls_of_two_records_calibrate_a_job(run: Run) -> None:
     assert (done.code, done.err) == (0, "")
     said = " ".join(done.out.split())
     assert "Stalls of cnn, 16 H100 on 2 machines: 250 ms a step" in said
-    assert "each is taken to wait as the one that was timed" in said
+    assert "each is assumed to wait like the one that was timed" in said
     facts = json.loads(run("bench", "stalls", "one.json", "--json").out)
     assert [each["name"] for each in facts["stalls"]] == ["interconnect", "preparation", "fetch"]
     fitted = run("calibrate", "resnet50-imagenet", "t.csv")

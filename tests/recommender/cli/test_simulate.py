@@ -293,7 +293,10 @@ def test_the_policy_is_written_as_a_table(run: Run, tmp_path: Path) -> None:
         ((*RESCUED, "--policy", "best"), "--policy: unknown value 'best'"),
         ((*RESCUED, "--policy-table", "."), "--policy-table . is a folder"),
         ((*RESCUED, "--policy-table", "none/there.csv"), "cannot be written"),
-        (("gpt2-124m", "--deadline", "300h", *ONE_TYPE, "--policy", "full"), "no on-demand fallback"),
+        (
+            ("gpt2-124m", "--deadline", "300h", *ONE_TYPE, "--policy", "full"),
+            "no on-demand fallback",
+        ),
         (
             ("gpt2-124m", "--deadline", "300h", *ONE_TYPE, "--policy-table", "x.csv"),
             "no on-demand fallback",

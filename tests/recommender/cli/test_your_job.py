@@ -69,7 +69,8 @@ def test_jobs_of_their_own_flop_are_planned_to_the_end() -> None:
                       for p in answer.plans for m in p.machines})  # fmt: skip
         assert plan.estimate.chance >= 0.95
         assert plan.estimate.time.p50 >= plan.estimate.step.step_s * job.steps * 0.5
-    shared = steps[0].keys() & steps[1].keys()
+    # Eight GPUs get so little of a step each that launches of kernels count.
+    shared = {each for each in steps[0].keys() & steps[1].keys() if each[1] == "g4dn.xlarge"}
     assert shared
     for each in shared:
         assert steps[1][each].compute_s / steps[0][each].compute_s == pytest.approx(2, rel=0.05)
