@@ -228,6 +228,7 @@ def test_a_terminal_of_plain_characters_gets_plain_bars() -> None:
 # A request whose first plan has a fallback; of one type, so that the search is quick.
 ONE_TYPE = ("--instance", "a3-highgpu-8g", "--max-machines", "4")
 RESCUED_ASK = ("gpt2-xl", "--deadline", "40h", *ONE_TYPE)
+ALONE = ("gpt2-124m", "--deadline", "300h", *ONE_TYPE)  # and one without
 RESCUED = (*RESCUED_ASK, "--plan", "1", "--runs", "512")
 
 
@@ -252,7 +253,7 @@ def test_explain_tells_the_policy_or_why_there_is_none(
     assert "Fallback policy" in out
     assert "cost-optimal, a lower bound" in out
     assert "spot/wait" in out
-    assert main(["gpt2-124m", "--deadline", "300h", *ONE_TYPE, "--explain", "1"]) == 0
+    assert main([*ALONE, "--explain", "1"]) == 0
     assert "No policy was computed: the plan waits for spot" in capsys.readouterr().out
     assert main(["gpt2-xl", *ONE_TYPE, "--explain", "1"]) == 0
     assert "No policy was computed: there is no deadline" in capsys.readouterr().out
@@ -297,10 +298,7 @@ def test_the_policy_is_written_as_a_table(run: Run, tmp_path: Path) -> None:
             ("gpt2-124m", "--deadline", "300h", *ONE_TYPE, "--policy", "full"),
             "no on-demand fallback",
         ),
-        (
-            ("gpt2-124m", "--deadline", "300h", *ONE_TYPE, "--policy-table", "x.csv"),
-            "no on-demand fallback",
-        ),
+        ((*ALONE, "--policy-table", "x.csv"), "no on-demand fallback"),
         (("gpt2-xl", *ONE_TYPE, "--policy", "full"), "there is no deadline"),
     ],
 )
