@@ -15,6 +15,8 @@ from recommender.performance.priors import prior_of
 from recommender.performance.step import explain, steps, why_infeasible
 from tests.recommender.optimize.samples import sampled
 from tests.recommender.performance.parts import columns, llama, machine, resnet
+from tests.research.accuracy.cmdare import STUDIES
+from tests.research.accuracy.cmdare_data import networks, speeds
 from tests.research.accuracy.scaling import (
     GAVEL_GPUS,
     PCIE_BYTES_PER_S,
@@ -23,6 +25,7 @@ from tests.research.accuracy.scaling import (
     gavel_series,
     held_out,
 )
+from tests.research.fits.fit_parameter_server import Speed, one_worker_s
 
 COLUMNS = columns(resnet(), (machine("g5.xlarge", "A10G", 1), machine("p3.16xlarge", "V100", 8)))
 ALONE = np.array([[1, 0], [2, 0], [8, 0]])
@@ -115,3 +118,44 @@ def test_measured_weak_scaling_is_met_by_a_batch_per_gpu_and_missed_by_a_global_
     """
     fixed, grows = weak_scaling(False, every), weak_scaling(True, every)
     assert np.abs(grows).mean() < 0.4 * np.abs(fixed).mean()
+
+
+# CM-DARE's servers had four vCPUs at 2 Gbit/s each (Google Cloud, 2019).
+WORKER = machine("g5.xlarge", "A10G", 1, network_gbit_per_s=8.0)
+WORKERS = columns(resnet(), (WORKER,))
+
+
+def cmdare_error(row: Speed, batch_per_gpu: bool) -> float:
+    """Share by which a cluster of workers is predicted too fast, from the timing of one worker."""
+    known = networks()[row.network]
+    alone = 128.0 / one_worker_s(speeds(), row, same_campaign=False)
+    job = resnet(
+        parameters=known.parameters,
+        active_parameters=known.parameters,
+        trainable_parameters=known.parameters,
+        flop_per_sample=3.0 * known.flop,
+        gradient_tensors=known.tensors,
+        global_batch=128,
+        batch_per_gpu=batch_per_gpu,
+        sync="parameter_server",
+        precision="fp32",
+        timings=(Timing("A10G", 1, 1, alone),),
+    )
+    own = with_readings(job, WORKERS, ("A10G",), np.ones(1), np.full(1, 0.1))
+    step_s = steps(job, own, clusters_of(own, np.array([[row.workers]]))).step_s[0]
+    return float(1.0 / (step_s * row.updates_per_s)) - 1.0
+
+
+@pytest.mark.parametrize("gpu", ["K80", "P100"])
+def test_measured_workers_of_a_parameter_server_are_met_by_a_batch_per_gpu(gpu):
+    """CM-DARE's workers take 128 images each: 28 clusters of two to eight with one server.
+
+    Mean error 1.4 % (K80) and 3.4 % (P100); the studies, which leave the network out of the fit,
+    have 1.6 and 10.7 %. If all workers shared the 128 images, 50 and 68 % (2026-11).
+    """
+    rows = [row for row in speeds() if (row.gpu, row.servers) == (gpu, 1) and row.workers > 1]
+    grows, fixed = (np.abs([cmdare_error(row, each) for row in rows]) for each in (True, False))
+    study = next(each for each in STUDIES if each.key == f"cmdare-cluster-{gpu.lower()}")
+    assert len(rows) == 28
+    assert 100.0 * grows.mean() <= study.run(None).mean
+    assert fixed.mean() > 10.0 * grows.mean()
