@@ -19,9 +19,6 @@ The bound never falls when U grows, so only surviving sets are grown.
 """
 
 from collections.abc import Callable
-from functools import lru_cache
-from itertools import combinations
-from math import comb
 from typing import Any
 
 import numpy as np
@@ -37,9 +34,10 @@ from recommender.optimize.bounds.cluster import (
 )
 from recommender.optimize.bounds.site import SiteBounds, narrowed
 from recommender.optimize.bounds.spot_time import HANDOVER_RATIO
+from recommender.optimize.compositions import compositions, count_compositions
 from recommender.optimize.evaluate import elastic_share, gang_of
 from recommender.optimize.price_curves import Lines, OtherMachines, least_product, reach, within
-from recommender.optimize.space import Site, Space, within_quota
+from recommender.optimize.space import Site, Space
 from recommender.performance.parameter_server import cluster_spread
 from recommender.plan.limits import TOLERANCE
 from recommender.risk.laws import gang_doublings
@@ -47,7 +45,6 @@ from recommender.risk.laws import gang_doublings
 FASTEST = 1 << 30  # place of a network faster than all, or a larger memory
 LISTED = 5  # entries of a set whose clusters are listed for a bound
 MAX_LISTED = 5_000  # clusters of it: all of five entries on 16 machines, of two on 64
-LEAF_ROWS = 20_000  # clusters of one support looked at in one block
 
 
 def first(b: SiteBounds, cutoff: float) -> tuple[SiteBounds, list[tuple[float, tuple[int, ...]]]]:
@@ -339,8 +336,7 @@ def leaves(b: SiteBounds, support: tuple[int, ...], cutoff: float) -> tuple[list
     rows = np.array(support)
     sub = b.site.only(rows)
     blocks, looked_at = [], 0
-    for counts in _compositions(b.space.limits.max_machines, len(support)):
-        counts = counts[within_quota(sub, counts)]
+    for counts in compositions(sub, b.space.limits.max_machines):
         looked_at += len(counts)
         counts = counts[_linear_bound(b, rows, counts, cutoff) < cutoff]
         if not len(counts):
@@ -356,15 +352,18 @@ def leaves(b: SiteBounds, support: tuple[int, ...], cutoff: float) -> tuple[list
 
 def least_of_set(b: SiteBounds, support: tuple[int, ...], cutoff: float) -> float:
     """Lower bound of the clusters of exactly this support; 0 if they are too many to list."""
-    if len(support) > LISTED or comb(b.space.limits.max_machines, len(support)) > MAX_LISTED:
+    most, rows = b.space.limits.max_machines, np.array(support)
+    if len(support) > LISTED or count_compositions(b.site.only(rows), most) > MAX_LISTED:
         return 0.0
-    rows, sub = np.array(support), b.site.only(np.array(support))
     least = np.inf
-    for counts in _compositions(b.space.limits.max_machines, len(support)):
-        counts = counts[within_quota(sub, counts)]
-        if len(counts):
-            least = min(least, float(_linear_bound(b, rows, counts, cutoff).min()))
+    for counts in compositions(b.site.only(rows), most):
+        least = min(least, float(_linear_bound(b, rows, counts, cutoff).min()))
     return least
+
+
+def clusters_of_set(b: SiteBounds, support: tuple[int, ...]) -> int:
+    """How many counts `leaves` has to look at."""
+    return count_compositions(b.site.only(np.array(support)), b.space.limits.max_machines)
 
 
 def _linear_bound(b: SiteBounds, rows: Ints, counts: Ints, cutoff: float) -> Floats:
@@ -437,28 +436,3 @@ def counts_lower_bounds(space: Space, site: Site, counts: Ints, tight: bool = Fa
     )
     sums = sums_of(space, site, figures)
     return np.where(runs, cluster_lower_bounds(space, sums, tight), np.inf)
-
-
-@lru_cache(maxsize=32)
-def _compositions(most: int, parts: int) -> tuple[Ints, ...]:
-    """All positive counts of `parts` entries that sum to at most `most`, in blocks.
-
-    Choosing `parts` cut points among 1 ... most gives each exactly once.
-    """
-    blocks, block = [], []
-    for cuts in combinations(range(1, most + 1), parts):
-        block.append(cuts)
-        if len(block) == LEAF_ROWS:
-            blocks.append(_parts(block))
-            block = []
-    if block:
-        blocks.append(_parts(block))
-    return tuple(blocks)
-
-
-def _parts(cuts: list[tuple[int, ...]]) -> Ints:
-    """Differences of neighbouring cut points, the first counted from 0."""
-    ends = np.array(cuts, dtype=np.int64)
-    starts = np.concatenate([np.zeros((len(ends), 1), dtype=np.int64), ends[:, :-1]], axis=1)
-    parts: Ints = ends - starts
-    return parts

@@ -105,7 +105,7 @@ def search_mixes(space: Space, state: SearchState, first: int = 0) -> None:
         boxes_apply,  # most answers need no mixes
         search_boxes,
     )
-    from recommender.optimize.entry_sets import extended, leaves
+    from recommender.optimize.entry_sets import clusters_of_set, extended, leaves
     from recommender.optimize.entry_sets import first as entries_of
 
     if not any(site.region for site in space.sites[first:]):
@@ -134,6 +134,9 @@ def search_mixes(space: Space, state: SearchState, first: int = 0) -> None:
         _, place, support = heapq.heappop(queue)
         index, part = ready[place]
         state.count_supports(1)
+        if clusters_of_set(part, support) > LOOKED_AT * state.supports_left:
+            state.leave_open(state.bound)  # as much work as all that is left
+            continue
         if len(support) > 1:
             blocks, looked_at = leaves(part, support, state.cutoff)
             state.count_supports(looked_at // LOOKED_AT)

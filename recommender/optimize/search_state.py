@@ -123,6 +123,11 @@ class SearchState:
         return self.stopped or used_up or self.plans_evaluated >= self.max_plans
 
     @property
+    def supports_left(self) -> int:
+        """How many sets of entries may still be looked at."""
+        return max(self.max_supports - self.supports_expanded, 0)
+
+    @property
     def may_simulate_printed(self) -> bool:
         """Whether the search may simulate more on the printed paths: as much as on its own."""
         return not self.stopped and SEARCH_RUNS_PER_PRINTED * self.printed_plans < self.max_plans

@@ -58,6 +58,8 @@ def mix_lower_bound(problem: Problem, cutoff: float, thorough: bool) -> float:
     From the best entry at perfect scaling; if thorough, from all regions merged if that is higher,
     which takes half as long as an answer.
     """
+    if problem.limits.max_machines == 1:
+        return cutoff  # one machine is of one type
     space = problem.space(problem.single_type_sites)
     if problem.limits.goal == "time":
         scaled = least_seconds(space)

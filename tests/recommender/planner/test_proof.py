@@ -2,11 +2,14 @@
 
 import pytest
 
-from recommender.plan.limits import Choice
+from recommender.job.jobfile import find_job
+from recommender.plan.limits import Choice, Limits, Progress
+from recommender.planner.problem import planning_problem
 from recommender.planner.proof import proof_of
 from recommender.planner.search import PlanSearch
 from recommender.planner.selection import ranked_plans
-from tests.recommender.planning import search_of_day
+from tests.recommender.planning import NOW, search_of_day
+from tests.shipped import snapshot
 
 
 @pytest.fixture(scope="module")
@@ -31,3 +34,11 @@ def test_of_a_dearer_plan_than_the_one_found_the_gap_is_what_it_costs_more(
     plain, gap = proof_of(search), proof_of(search, dearer).one_type_gap
     assert plain.one_type_gap == 0.0
     assert gap == pytest.approx(1.0 - found.cost_usd / dearer.cost_usd)
+
+
+def test_of_one_machine_no_mix_is_left_open() -> None:
+    job, limits = find_job("resnet50-imagenet"), Limits(deadline_s=24 * 3600.0, max_machines=1)
+    alone = PlanSearch(planning_problem(job, limits, Choice(), snapshot(), Progress(), NOW, 7))
+    proof = proof_of(alone)
+    assert proof.gap == proof.one_type_gap
+    assert proof.mixes == "searched"
