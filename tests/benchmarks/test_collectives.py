@@ -75,7 +75,7 @@ def test_processes_of_a_ring_agree_with_a_sum_in_float64(name: str):
     assert all(len(times) == 3 and min(times) > 0 for times in found.values())
 
 
-def test_a_failing_process_is_said():
+def test_a_failing_process_is_reported():
     with pytest.raises(BenchError, match="process of the ring failed"):
         measure_ring(2, "no such collective", (8,), 1)
 

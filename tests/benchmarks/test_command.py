@@ -97,7 +97,7 @@ def test_a_full_disk_costs_the_file_and_not_what_was_measured(
 
 
 @pytest.mark.usefixtures("small")
-def test_time_and_cost_are_said_before_anything_is_measured(
+def test_time_and_cost_are_reported_before_anything_is_measured(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ):
     def stop(*_: object) -> None:
@@ -113,7 +113,7 @@ def test_time_and_cost_are_said_before_anything_is_measured(
 
 
 @pytest.mark.parametrize("word", ["abc", "nan", "-3", "0"])
-def test_what_is_no_price_is_said(word: str, capsys: pytest.CaptureFixture[str]):
+def test_what_is_no_price_is_reported(word: str, capsys: pytest.CaptureFixture[str]):
     with pytest.raises(SystemExit):
         command.main(["--usd-per-hour", word])
     assert f"{word} is no price per hour" in capsys.readouterr().err
@@ -129,7 +129,7 @@ def test_every_machine_that_takes_part_is_paid():
 
 
 @pytest.mark.usefixtures("small")
-def test_a_training_that_is_not_there_is_said_before_the_minutes_pass(
+def test_a_training_that_is_not_there_is_reported_before_the_minutes_pass(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(suite, "measure", lambda *_: pytest.fail("measured"))
@@ -169,7 +169,7 @@ def test_a_store_that_refuses_loses_its_own_cases_only(
 
 
 @pytest.mark.usefixtures("small")
-def test_a_file_that_cannot_be_written_is_said_at_once(capsys: pytest.CaptureFixture[str]):
+def test_a_file_that_cannot_be_written_is_reported_at_once(capsys: pytest.CaptureFixture[str]):
     assert command.main([*SMALL, "-o", "no/where.json"]) == 1
     said = capsys.readouterr()
     assert "No such file" in said.err
@@ -292,7 +292,7 @@ def test_a_loader_gives_every_batch_and_hands_on_errors():
     loader.close()
 
 
-def test_the_packed_file_runs_beside_a_folder_of_the_same_name(tmp_path: Path):
+def test_the_packed_file_runs_next_to_a_folder_of_the_same_name(tmp_path: Path):
     """Training repositories have such folders; ours must win inside the archive (and not on)."""
     target = tmp_path / "bench.pyz"
     write_bundle(target)

@@ -64,7 +64,7 @@ def test_who_failed_first_is_named_to_all():
         first.agree("the start")
 
 
-def test_a_store_that_is_gone_is_said():
+def test_a_store_that_is_lost_is_reported():
     class Gone(Words):
         def check(self, keys: list[str]) -> bool:
             raise RuntimeError("Broken pipe")

@@ -61,7 +61,7 @@ def test_a_wrong_product_is_refused():
     assert matmul.error_of("bf16", a, a, np.float32(1.001) * a) == pytest.approx(1e-3, rel=1e-3)
 
 
-def test_a_gpu_is_asked_for_the_precisions_it_has(tmp_path: Path):
+def test_a_gpu_is_measured_in_the_precisions_it_has(tmp_path: Path):
     def of(gpu: GpuFacts) -> tuple[str, ...]:
         return matmul.precisions(Bench("quick", "cuda", object(), tmp_path, gpu=gpu))
 
@@ -144,7 +144,7 @@ def test_a_checkpoint_is_written_read_back_and_removed(tmp_path: Path):
 
 
 @pytest.mark.usefixtures("small")
-def test_a_mounted_path_is_measured_beside_the_disk(tmp_path: Path):
+def test_a_mounted_path_is_measured_next_to_the_disk(tmp_path: Path):
     (tmp_path / "mounted").mkdir()
     own = replace(bench(tmp_path), mount=tmp_path / "mounted")
     found = cases(checkpoint.checkpoint(own))
@@ -239,7 +239,7 @@ def test_an_object_store_is_measured_and_left_clean(
     assert _Store.objects == {}
 
 
-def test_a_wrong_name_of_a_store_is_said(tmp_path: Path):
+def test_a_wrong_name_of_a_store_is_reported(tmp_path: Path):
     own = Bench("quick", "cpu", None, tmp_path, "bucket/runs")
     with pytest.raises(BenchError, match="s3://bucket/prefix"):
         list(checkpoint.checkpoint(own))

@@ -146,7 +146,7 @@ def test_a_refresh_over_midnight_is_of_the_day_that_its_prices_are_of(world: Wor
     assert rows.num_rows > 100
 
 
-def test_a_damaged_night_is_told_and_passed_over(world: World) -> None:
+def test_a_damaged_night_is_reported_and_passed_over(world: World) -> None:
     pytest.importorskip("pyarrow")
     nights(world, 3)
     whole = history.points(world.store, *PLACE)

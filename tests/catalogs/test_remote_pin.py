@@ -251,7 +251,7 @@ def test_a_copy_is_used_offline_under_the_successor_as_well(bucket: Bucket) -> N
     assert "its last copy is used" in bucket.load().notes[0]
 
 
-def test_a_damaged_memory_of_a_key_is_refused_and_one_that_cannot_be_kept_is_told(
+def test_a_damaged_memory_of_a_key_is_refused_and_one_that_cannot_be_kept_is_reported(
     bucket: Bucket,
 ) -> None:
     bucket.publish(1)

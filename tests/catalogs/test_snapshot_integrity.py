@@ -174,7 +174,7 @@ def test_machines_without_training_speed_are_left_out(catalog: Catalog) -> None:
     assert not {n for n in names if re.match(r"(dl1|dl2q|inf\d|g4ad|g2|vt1)\.|.*(V620|V710)", n)}
 
 
-def test_arm_and_other_makers_can_be_told_apart(catalog: Catalog) -> None:
+def test_arm_and_other_makers_can_be_distinguished(catalog: Catalog) -> None:
     odd = {
         m.family
         for o, m in gpu_offers(catalog)

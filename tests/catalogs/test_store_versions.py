@@ -66,7 +66,7 @@ def test_a_pointer_that_is_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     assert "no plain file" in found.skipped[0]
 
 
-def test_a_pointer_to_a_version_that_is_gone_falls_back(tmp_path: Path) -> None:
+def test_a_pointer_to_a_version_that_is_missing_falls_back(tmp_path: Path) -> None:
     store = published(tmp_path, 0.5, 0.6)
     (store.root / CURRENT).write_text("000009-20261121T030000Z-00000000\n")
     found = newest_good(store)
@@ -127,5 +127,5 @@ def test_a_damaged_list_of_ages_is_refused() -> None:
         fetch_times_of({"fetched": [{"provider": "aws"}]})
 
 
-def test_the_shipped_snapshot_lies_beside_the_code() -> None:
+def test_the_shipped_snapshot_lies_next_to_the_code() -> None:
     assert (SNAPSHOT / "manifest.json").is_file()

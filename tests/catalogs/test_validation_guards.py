@@ -54,7 +54,7 @@ def test_a_bad_figure_is_refused_by_name(
         load(small.written(tmp_path, change))
 
 
-def test_spot_dearer_than_on_demand_is_refused(tmp_path: Path) -> None:
+def test_spot_more_expensive_than_on_demand_is_refused(tmp_path: Path) -> None:
     def dear(tables: Tables) -> None:
         tables["offers"] = [small.offer(), small.spot(usd_per_hour=0.53)]
 

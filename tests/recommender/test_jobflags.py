@@ -134,7 +134,7 @@ def test_a_batch_per_gpu_takes_the_place_of_a_presets_batch_and_the_other_way_ro
     assert (fixed.global_batch, fixed.batch_per_gpu) == (256, False)
 
 
-def test_an_image_beside_a_known_setup_is_named_as_without_effect() -> None:
+def test_an_image_next_to_a_known_setup_is_named_as_without_effect() -> None:
     both = JobFlags(setup="5m", image="prebuilt")
     (said,) = find_job("resnet50-imagenet", flags=both).remarks
     assert said == "--image prebuilt has no effect: --setup says how long a start takes"

@@ -68,7 +68,7 @@ def test_a_catalog_that_is_given_wins(world: World) -> None:
     assert "2026-11-21" not in {price.as_of for price in shipped.prices}
 
 
-def test_a_damaged_version_is_passed_over_and_told(world: World) -> None:
+def test_a_damaged_version_is_passed_over_and_reported(world: World) -> None:
     store = Store(default_root())
     (store.path(store.names()[0]) / "offers-gcp.csv.gz").write_bytes(b"")
     answer = answered()

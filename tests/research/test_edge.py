@@ -44,7 +44,7 @@ def test_no_narrower_question_is_answered_cheaper(
     assert not [row for row in rows if row.is_wrong]
 
 
-def test_most_would_be_answered_dearer_by_the_paths_of_the_search_alone(
+def test_most_answers_would_cost_more_by_the_paths_of_the_search_alone(
     monkeypatch: pytest.MonkeyPatch, catalog: Catalog, confirmed: dict[Question, list[Row]]
 ) -> None:
     space = Problem.space

@@ -71,7 +71,7 @@ def test_a_small_quota_is_solved_as_by_exhaustive_search(limits, sync):
 
 
 @pytest.mark.parametrize("limits", WHOLE)
-def test_the_whole_quota_is_solved_and_nothing_tried_beside_it_is_better(limits):
+def test_the_whole_quota_is_solved_and_nothing_tried_next_to_it_is_better(limits):
     space = problem(limits)
     found = search(space)
     assert found.gap() == 0.0

@@ -89,13 +89,13 @@ def test_the_quotas_of_a_project_are_those_of_its_regions() -> None:
     ]
 
 
-def test_what_the_quota_file_cannot_say_is_told() -> None:
+def test_what_the_quota_file_cannot_say_is_reported() -> None:
     said = gcp().warnings
     assert "GPUs (all regions): 4, whatever each region allows" in said
     assert "no value of the quota 'NVIDIA B200 GPUs'; see the console" in said
 
 
-def test_only_the_regions_asked_for_are_read() -> None:
+def test_only_the_regions_requested_are_read() -> None:
     found = gcp(regions=("europe-west4", "mars-north1"))
     assert {q.region for q in found.quotas} == {"europe-west4"}
     assert [(place.region, place.reason) for place in found.failed] == [
@@ -114,7 +114,7 @@ def test_only_the_regions_asked_for_are_read() -> None:
         ([Reply({"items": [], "nextPageToken": "x"})] * 30, "format"),
     ],
 )
-def test_what_keeps_quotas_from_being_read_is_told(faults: list[Reply], kind: str) -> None:
+def test_what_keeps_quotas_from_being_read_is_reported(faults: list[Reply], kind: str) -> None:
     with pytest.raises(ProviderError) as refused:
         gcp(*faults)
     assert refused.value.fault == kind
@@ -126,7 +126,7 @@ def test_quotas_need_a_project() -> None:
         gcp(project="")
 
 
-def test_quotas_are_asked_for_again_after_429_and_500() -> None:
+def test_quotas_are_requested_again_after_429_and_500() -> None:
     assert amounts(gcp(Reply({}, 429), Reply({}, 503))) == amounts(gcp())
 
 
@@ -243,7 +243,7 @@ def test_without_a_service_principal_the_signed_in_person_is_asked() -> None:
         read("eastus")
 
 
-def test_a_wrong_secret_is_told_without_it() -> None:
+def test_a_wrong_secret_is_reported_without_it() -> None:
     wrong = "wrong-Secret8Q~0123456789"
     with azure(secret=wrong) as (_, read), pytest.raises(ProviderError) as refused:
         read("eastus")

@@ -20,7 +20,7 @@ from tests.catalogs.refresh.world import make_world
 BUGS = {
     "gpuhunt #36, ec2-instance-selector: a Capacity Block at 0.00 wins": (
         "providers.aws.test_prices:test_a_capacity_block_at_0_00_is_no_price_gpuhunt_36",
-        "refresh.test_validate_rows:test_a_capacity_block_at_zero_beside_the_price_leaves_the_price",
+        "refresh.test_validate_rows:test_a_capacity_block_at_zero_next_to_the_price_leaves_the_price",
     ),
     "gpuhunt #164 #170: a fraction of a GPU as a CPU machine": (
         "providers.aws.test_machines:test_half_a_gpu_is_no_gpu_and_no_cpu_machine_gpuhunt_164",
@@ -79,7 +79,7 @@ BUGS = {
     ),
     "skypilot #5438: 429 for everybody": (
         "refresh.test_cloud_bugs:test_skypilot_5438_throttling_is_waited_out",
-        "providers.aws.test_faults:test_a_public_file_is_asked_for_again_after_429_skypilot_5438",
+        "providers.aws.test_faults:test_a_public_file_is_requested_again_after_429_skypilot_5438",
     ),
     "SkyPilot: a crash between file and checksum stops all later refreshes": (
         "refresh.test_known_bugs:test_a_crash_anywhere_never_stops_later_refreshes_skypilot",

@@ -31,7 +31,7 @@ def moved(
     return failed, told
 
 
-def test_a_region_whose_posted_spot_prices_take_one_step_is_believed_and_told() -> None:
+def test_a_region_whose_posted_spot_prices_take_one_step_is_believed_and_reported() -> None:
     """Google did on 31 dates of its history; held back, 325 true moves were not published."""
     assert moved("gcp", "us-central1", "spot") == ([], ["us-central1"])
 

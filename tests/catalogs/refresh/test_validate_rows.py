@@ -101,7 +101,7 @@ def test_a_spot_price_of_no_zone_id_is_quarantined(zone: str) -> None:
     assert rules(validated(today(SPOT, zone=zone))) == ["zone"]
 
 
-def test_a_capacity_block_at_zero_beside_the_price_leaves_the_price() -> None:
+def test_a_capacity_block_at_zero_next_to_the_price_leaves_the_price() -> None:
     found = validated(today(P5), today(P5, usd_per_hour=0.0))
     assert [o.usd_per_hour for o in found.offers] == [P5.usd_per_hour]
     assert rules(found) == ["price"]

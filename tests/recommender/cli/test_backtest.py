@@ -19,7 +19,7 @@ def trace(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_policies_stand_beside_each_other(run: Run, trace: str) -> None:
+def test_policies_stand_next_to_each_other(run: Run, trace: str) -> None:
     found = run("backtest", trace, *JOB)
     assert (found.code, found.err) == (0, "")
     for name in ("on-demand", "spot-only", "greedy", "uniform progress", "cost-optimal"):
@@ -96,7 +96,7 @@ def other(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_one_job_over_all_traces_stands_beside_single_zones(
+def test_one_job_over_all_traces_stands_next_to_single_zones(
     run: Run, trace: str, other: str
 ) -> None:
     words = ("--policy", "greedy", "--policy", "failover", "--policy", "multi-region")

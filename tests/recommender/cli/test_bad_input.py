@@ -82,7 +82,7 @@ def test_one_mistake_is_one_clear_line(run: Run, words: list[str], said: str) ->
     assert lines[0].startswith("error: ")
 
 
-def test_all_mistakes_of_a_call_are_told_at_once(run: Run, planner: Planner) -> None:
+def test_all_mistakes_of_a_call_are_reported_at_once(run: Run, planner: Planner) -> None:
     result = run("--deadline", "24", "llama3-8b-pretrian", "--gpu", "H10", "--budgt", "5")
     assert result.code == 2
     assert result.err.splitlines() == [
@@ -95,7 +95,7 @@ def test_all_mistakes_of_a_call_are_told_at_once(run: Run, planner: Planner) -> 
 
 
 @pytest.mark.parametrize("form", [["--json"], ["-o", "json"], ["-ojson"], ["--output=json"]])
-def test_errors_are_json_where_json_was_asked_for(run: Run, form: list[str]) -> None:
+def test_errors_are_json_where_json_was_requested(run: Run, form: list[str]) -> None:
     result = run(JOB, "--deadline", "24", *form)
     made = json.loads(result.err)
     jsonschema.validate(made, json.loads(schema_text()))

@@ -67,7 +67,7 @@ def test_links_of_an_instance_type_reach_plans(run: Run, planner: Planner) -> No
     assert asked.instance_types["aws", "p5.48xlarge"].intra_gb_per_s == 300.0
 
 
-def test_several_machines_are_pooled_and_outliers_are_said(run: Run) -> None:
+def test_several_machines_are_pooled_and_outliers_are_reported(run: Run) -> None:
     for name, tflops in (("a", 700.0), ("b", 710.0), ("c", 400.0)):
         Path(f"{name}.json").write_text(dumps(record(tflops, machine=name)), "utf-8")
     done = run("bench", "import", "a.json", "b.json", "c.json")
@@ -113,7 +113,7 @@ def test_a_processors_record_is_kept_and_shown(run: Run) -> None:
     assert "matmul bf16" in run("bench", "show").out
 
 
-def test_a_broken_table_of_speeds_is_said_with_the_way_out(run: Run, result: Path) -> None:
+def test_a_broken_table_of_speeds_is_reported_with_the_way_out(run: Run, result: Path) -> None:
     run("bench", "import", str(result))
     table = Path("bench/speeds.csv")
     table.write_text(table.read_text("utf-8").replace("700", "-7"), "utf-8")

@@ -239,7 +239,7 @@ def test_a_bandwidth_that_runs_do_not_show_is_not_a_number(run: Run) -> None:
     assert "no limit seen" in network
 
 
-def test_a_latency_that_no_network_has_is_told_however_little_is_known_of_it(run: Run) -> None:
+def test_a_latency_that_no_network_has_is_reported_however_little_is_known_of_it(run: Run) -> None:
     """Rings of two to eight machines wait seconds longer for each: no law of a network fits."""
     steps = {1: 0.35, 2: 9.1, 4: 19.1, 8: 40.1}
     rows = [f"p3.2xlarge,{n},{64 * n},{step}" for n, step in steps.items()]

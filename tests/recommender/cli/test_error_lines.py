@@ -48,7 +48,7 @@ def test_a_word_of_five_thousand_letters_is_not_said_again_whole(tmp_path: Path)
     assert len(done.stderr) < 500
 
 
-def test_a_word_that_is_missing_is_told_with_where_the_words_are_listed(run: Run) -> None:
+def test_a_word_that_is_missing_is_reported_with_where_the_words_are_listed(run: Run) -> None:
     told = run("catalog", "history", "p5.48xlarge")
     assert (told.code, told.out) == (2, "")
     assert told.err == "error: Missing option '--region'; recommend catalog history --help\n"

@@ -16,7 +16,7 @@ def day(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RECOMMEND_NOW", "2026-11-20T12:00Z")
 
 
-def test_a_machine_is_set_beside_the_best_and_its_price_is_sought(
+def test_a_machine_is_set_next_to_the_best_and_its_price_is_sought(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     words = ("explain", "g5.12xlarge", "resnet50-imagenet", "--region", "us-west-2", *ASK)
@@ -31,7 +31,7 @@ def test_a_machine_is_set_beside_the_best_and_its_price_is_sought(
     assert found["price"]["factor"] < 1.0
 
 
-def test_what_is_not_allowed_is_said_with_its_flag(capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_not_allowed_is_reported_with_its_flag(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", "a3-highgpu-8g", "resnet50-imagenet", "--provider", "aws"]) == 0
     out = " ".join(capsys.readouterr().out.split())
     assert out == "a3-highgpu-8g may not be rented. --provider aws leaves it out."

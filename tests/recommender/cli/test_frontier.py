@@ -91,7 +91,7 @@ def test_figures_of_the_plot_stand_under_their_ticks(call):
     assert figures == sorted(figures)
 
 
-def test_each_plan_is_dearer_and_faster_than_the_one_before(call):
+def test_each_plan_is_more_expensive_and_faster_than_the_one_before(call):
     points = json.loads(call("-o", "json")[1])["frontier"]["points"]
     costs = [p["cost"]["mean_of_all_runs"] for p in points]
     times = [p["time"]["median"] for p in points]

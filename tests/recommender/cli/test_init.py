@@ -79,7 +79,7 @@ def test_questions_are_asked_at_a_terminal_and_the_usual_answer_is_a_return(
     assert (job.epochs, job.tokens_per_sample, job.global_batch) == (3, 600, 64)
 
 
-def test_a_wrong_answer_is_asked_for_again(
+def test_after_a_wrong_answer_the_question_is_asked_again(
     run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(sys, "stdin", Terminal("gpt2-tiny-mine\ngpt2\npeft\n\nmany\n20k\n\n\n\n"))
@@ -91,7 +91,7 @@ def test_a_wrong_answer_is_asked_for_again(
     assert (job.parameters, job.method, job.examples) == (124_439_808, "full", 20_000)
 
 
-def test_a_batch_of_each_gpu_is_written_and_not_asked_for_again(
+def test_a_batch_of_each_gpu_is_written_and_not_requested_again(
     run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(sys, "stdin", Terminal("gpt2\n\n20k\n\n\n"))
@@ -122,7 +122,7 @@ def test_nothing_is_asked_with_yes(
         ((*SAID, "--to", "no/such/folder.yaml"), "cannot be written"),
     ],
 )
-def test_what_is_wrong_is_said_and_nothing_is_written(
+def test_what_is_wrong_is_reported_and_nothing_is_written(
     run: Run, tmp_path: Path, words: tuple[str, ...], said: str
 ) -> None:
     found = run("init", *words)

@@ -30,7 +30,9 @@ def test_a_file_that_exists_or_cannot_be_written_is_left_alone(run: Run, tmp_pat
     assert (tmp_path / "mine.csv").read_text() == "mine"
 
 
-def test_a_gpu_under_its_vendors_name_is_told_the_catalogs(run: Run, tmp_path: Path) -> None:
+def test_a_gpu_under_its_vendors_name_is_answered_with_the_catalogs(
+    run: Run, tmp_path: Path
+) -> None:
     (tmp_path / "o.csv").write_text("label,gpu,gpus,usd_per_hour\nlab,A100-40GB,8,9\n")
     found = run("resnet50-imagenet", "--offers", "o.csv")
     assert found.err.endswith("unknown GPU 'A100-40GB'; did you mean A100?\n")

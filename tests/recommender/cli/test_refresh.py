@@ -368,7 +368,7 @@ def test_quotas_are_the_file_that_the_planner_reads(run: Run, clouds: None, tmp_
     )
 
 
-def test_quotas_of_regions_without_an_offer_are_left_out_and_told(
+def test_quotas_of_regions_without_an_offer_are_left_out_and_reported(
     run: Run, clouds: None, tmp_path: Path
 ) -> None:
     """Else `--quota` would refuse the file for naming an unknown region."""

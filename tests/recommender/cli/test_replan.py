@@ -118,7 +118,9 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("words", "said"), WRONG, ids=[said for _, said in WRONG])
-def test_what_is_wrong_is_said(run: Run, answer: Path, words: tuple[str, ...], said: str) -> None:
+def test_what_is_wrong_is_reported(
+    run: Run, answer: Path, words: tuple[str, ...], said: str
+) -> None:
     found = run("replan", str(answer), *words)
     assert (found.code in (2, 4), found.out) == (True, "")
     assert said in found.err

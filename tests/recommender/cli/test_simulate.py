@@ -143,7 +143,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("words", "said"), WRONG, ids=[said for _, said in WRONG])
-def test_what_is_wrong_is_said(run: Run, words: tuple[str, ...], said: str) -> None:
+def test_what_is_wrong_is_reported(run: Run, words: tuple[str, ...], said: str) -> None:
     found = run(JOB, *words)
     assert (found.code, found.out) == (2, "")
     assert said in found.err
@@ -232,7 +232,7 @@ ALONE = ("gpt2-124m", "--deadline", "300h", *ONE_TYPE)  # and one without
 RESCUED = (*RESCUED_ASK, "--plan", "1", "--runs", "512")
 
 
-def test_the_full_policy_is_followed_beside_the_safety_net(run: Run) -> None:
+def test_the_full_policy_is_followed_next_to_the_safety_net(run: Run) -> None:
     found = run(*RESCUED, "--policy", "full")
     assert (found.code, found.err) == (0, "")
     for name in ("fallback rule", "two thresholds", "full policy"):
@@ -263,7 +263,7 @@ def test_the_net_alone_is_the_simulation_as_ever(run: Run) -> None:
     assert run(*RESCUED, "--policy", "net").out == run(*RESCUED).out
 
 
-def test_the_plan_is_followed_as_skypilot_runs_it_beside_the_plan_itself(run: Run) -> None:
+def test_the_plan_is_followed_as_skypilot_runs_it_next_to_the_plan_itself(run: Run) -> None:
     alone = "skypilot, nobody switches"
     found = json.loads(run(*RESCUED, "--executor", "skypilot", "--json").out)["simulation"]
     counted, left, *_ = found["executors"]

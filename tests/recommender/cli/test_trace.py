@@ -38,7 +38,7 @@ def test_a_fit_is_printed_as_it_was(run: Run, zones: Path) -> None:
     golden.check("trace-show-80.txt", run("trace", "show", "zones.csv").out)
 
 
-def test_a_series_that_was_never_up_is_told_as_such(run: Run, tmp_path: Path) -> None:
+def test_a_series_that_was_never_up_is_reported_as_such(run: Run, tmp_path: Path) -> None:
     (tmp_path / "none.csv").write_text("t_s,event,value\n0,machines,0\n360000,end,\n")
     rows = csv.reader(io.StringIO(run("trace", "fit", "none.csv", "-o", "csv").out))
     assert [row[1:4] for row in rows if row[0] == "gang"][0] == ["1", "availability", "0"]

@@ -88,7 +88,7 @@ def test_places_are_asked_in_the_order_of_the_plan(tmp_path: Path, target: str):
     assert not (tmp_path / "tools" / "machines").exists()
 
 
-def test_on_demand_machines_are_asked_for_in_the_regions_of_their_list(tmp_path: Path) -> None:
+def test_on_demand_machines_are_requested_in_the_regions_of_their_list(tmp_path: Path) -> None:
     first, second = (Site(region, "", 1.2, "") for region in ("us-east-1", "us-west-2"))
     run = described(replace(answers.ON_DEMAND, sites=(first, second)))
     done, calls = played(
@@ -101,7 +101,7 @@ def test_on_demand_machines_are_asked_for_in_the_regions_of_their_list(tmp_path:
 
 
 @pytest.mark.parametrize("target", ["gcloud", "skypilot", "terraform"])
-def test_a_fallback_is_asked_for_in_the_regions_of_its_list(target: str) -> None:
+def test_a_fallback_is_requested_in_the_regions_of_its_list(target: str) -> None:
     regions = ("us-central1", "us-west1", "us-east4")
     assert GCP.plan.fallback is not None
     listed = replace(
@@ -124,7 +124,7 @@ _FALLBACK = {
 
 
 @pytest.mark.parametrize("target", CASES)
-def test_a_lost_machine_is_asked_for_again(tmp_path: Path, target: str):
+def test_a_lost_machine_is_requested_again(tmp_path: Path, target: str):
     run = CASES[target]
     home = run.plan.sites[0].region if target == "aws-cli" else ""
     done, calls = played(tmp_path, target, run, home=home, lost="7200", ends=f"{START + 18_000}")
@@ -235,7 +235,7 @@ def test_hostile_names_stay_text(tmp_path: Path, target: str):
     assert not list(tmp_path.rglob("owned"))
 
 
-def test_azure_is_asked_for_machines_that_delete_what_is_theirs(tmp_path: Path):
+def test_azure_machines_delete_what_is_theirs(tmp_path: Path):
     two = replace(AZURE.plan, machines=(replace(AZURE.plan.machines[0], count=2),))
     _, calls = played(tmp_path, "azure-cli", described(two), ends=f"{START + 3600}")
     asked = [call for call in calls if call[1:3] == ["vm", "create"]]

@@ -31,7 +31,7 @@ def test_zones_of_one_region_that_follow_each_other_are_one_place():
     assert run.locations[0].zones == ("europe-north1-a", "europe-north1-b")
 
 
-def test_on_demand_machines_are_asked_for_in_their_one_region():
+def test_on_demand_machines_are_requested_in_their_one_region():
     assert [place.region for place in ON_DEMAND.locations] == ["us-east-1"]
     assert not ON_DEMAND.spot
     assert MIXED.mixed

@@ -145,7 +145,7 @@ def test_a_plan_that_counts_on_no_checkpoints_saves_and_resumes_nevertheless(tmp
     assert started(tmp_path, run).returncode == 124
 
 
-def test_a_cut_network_is_told_in_words_that_can_be_compared():
+def test_a_cut_network_is_reported_in_words_that_can_be_compared():
     step = replace(GCP.plan.estimate.step, sharding="TP 8 × PP 2", micro_batch=7, accumulation=19)
     told = {each.name: each for each in variables(with_step(GCP, step), "")}
     assert told["SHARDING"].value == "tp8-pp2"

@@ -24,7 +24,7 @@ def test_files_that_are_no_text(tmp_path: Path) -> None:
     assert read_text(tmp_path / "marked") == "a: 1"
 
 
-def test_a_file_that_cannot_be_put_in_place_leaves_nothing_beside_it(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_put_in_place_leaves_nothing_next_to_it(tmp_path: Path) -> None:
     (tmp_path / "taken").mkdir()
     with pytest.raises(OSError, match="taken"):
         replace_file(tmp_path / "taken", b"x")
@@ -37,7 +37,7 @@ def test_a_file_is_replaced_as_a_whole(tmp_path: Path) -> None:
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("kept", "new")]
 
 
-def test_another_name_is_asked_for_only_where_one_would_help(tmp_path: Path) -> None:
+def test_another_name_is_requested_only_where_one_would_help(tmp_path: Path) -> None:
     """A full disk is no wrong call: its code is 1 everywhere (docs/cli.md)."""
     said = "--out no/x: cannot be written .*; name another"
     with pytest.raises(UsageError, match=said), writing("--out no/x"):

@@ -40,7 +40,7 @@ def berlin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         ("2026-11-21T08:00+05:30", 14.5, "Sat 2026-11-21 08:00 UTC+05:30"),
     ],
 )
-def test_a_moment_is_so_many_hours_away_and_is_said_with_its_zone(
+def test_a_moment_is_so_many_hours_away_and_is_reported_with_its_zone(
     text: str, hours: float, said: str
 ) -> None:
     moment = deadline_moment(text, NOON)

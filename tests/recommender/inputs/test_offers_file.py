@@ -115,7 +115,7 @@ def test_rows_of_one_machine_share_it(tmp_path: Path) -> None:
     ]
 
 
-def test_machines_that_differ_by_name_alone_are_told_by_one_of_them(tmp_path: Path) -> None:
+def test_machines_that_differ_by_name_alone_are_reported_by_one_of_them(tmp_path: Path) -> None:
     own = _offers(tmp_path, OFFERS + "a,H100,8,12\nb,h100,8,13\nc,H100,4,14\n")
     assert own.hardware["a"] is own.hardware["b"]
     catalog = extended(snapshot(), own.hardware, own.offers)
@@ -147,7 +147,7 @@ def test_every_line_tells_the_first_thing_that_is_wrong_with_it(tmp_path: Path) 
     ]
 
 
-def test_every_count_that_is_wrong_is_told_with_its_line(tmp_path: Path) -> None:
+def test_every_count_that_is_wrong_is_reported_with_its_line(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as error:
         _offers(tmp_path, OFFERS.strip() + ",count\na,L4,1,1,0\n\nb,L4,1,1,2\nc,L4,1,1,many\n")
     assert [problem.partition(":")[0] for problem in error.value.problems] == [

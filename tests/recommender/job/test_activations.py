@@ -86,7 +86,7 @@ def job(text: str) -> Job:
     return job_from_text(f"schema: recommend.job/v1\nlike: llama3-8b-lora\n{text}")
 
 
-def test_adapters_beside_fewer_matrices_keep_fewer_inputs() -> None:
+def test_adapters_next_to_fewer_matrices_keep_fewer_inputs() -> None:
     queries_and_values = 16 * 32 * (3 * H + KV)
     few = job(f"trainable_params: {queries_and_values}\nlora_rank: 16\n")
     share = queries_and_values / (16 * 20 * H * 32)

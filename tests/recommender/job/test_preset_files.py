@@ -15,7 +15,7 @@ def test_a_preset_is_what_its_file_says(name: str) -> None:
     assert preset_tree(name) == load_yaml(preset_text(name), name)
 
 
-def test_every_preset_is_there_and_none_besides() -> None:
+def test_every_preset_is_there_and_no_other() -> None:
     assert tuple(json.loads(TREES.read_text("utf-8"))) == presets()
     assert TREES.read_text("utf-8") == trees()  # python -m recommender.job.preset_files
 

@@ -16,7 +16,7 @@ def test_examples_epochs_and_tokens_are_the_work() -> None:
     assert size_of_work(job) == "50,000 examples × 3 epochs × 600 tokens = 90M tokens"
 
 
-def test_one_epoch_is_taken_where_none_is_said() -> None:
+def test_one_epoch_is_assumed_where_none_is_stated() -> None:
     job = job_from_text(OWN + "examples: 50k\ntokens_per_example: 600\n")
     assert size_of_work(job) == "50,000 examples × 600 tokens = 30M tokens"
     assert "epochs" in job.assumed
@@ -45,7 +45,7 @@ def test_examples_replace_an_amount_that_a_preset_states_otherwise() -> None:
         (JobFlags(model="Qwen/Qwen2.5-7B", epochs="3"), "--model Qwen/Qwen2.5-7B and --epochs 3"),
     ],
 )
-def test_a_presets_data_set_that_is_kept_is_told(flags: JobFlags, because: str) -> None:
+def test_a_presets_data_set_that_is_kept_is_reported(flags: JobFlags, because: str) -> None:
     (said,) = find_job("llama3-8b-lora", flags=flags).remarks
     assert f"the data set of llama3-8b-lora is kept under {because}: 939,344 examples" in said
     assert "--examples" in said

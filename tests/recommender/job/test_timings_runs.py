@@ -136,6 +136,6 @@ def test_a_sheet_saved_without_commas_is_told_how_to_save_it(tmp_path, mark):
     assert "save it with commas between columns" in said
 
 
-def test_a_time_with_a_unit_is_asked_for_in_seconds(tmp_path):
+def test_a_time_with_a_unit_is_requested_in_seconds(tmp_path):
     (said,) = problems(tmp_path, "instance,machines,step_s\np5.48xlarge,1,900ms\n")
     assert said.endswith("write seconds, such as 0.35")

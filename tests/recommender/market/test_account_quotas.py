@@ -94,7 +94,7 @@ SHORT = [
 
 
 @pytest.mark.parametrize(("provider", "word", "families"), SHORT)
-def test_families_have_short_names_beside_the_official_ones(
+def test_families_have_short_names_next_to_the_official_ones(
     provider: str, word: str, families: tuple[str, ...]
 ) -> None:
     found = most(limit(word, 5, provider=provider))

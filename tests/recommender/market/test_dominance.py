@@ -27,7 +27,7 @@ def test_the_cheapest_of_a_kind_stays() -> None:
     assert undominated("aabb", [3.0, 2.0, 5.0, 6.0], [()] * 4, [INF] * 4, 64) == [1, 2]
 
 
-def test_a_dearer_offer_stays_if_it_has_more_machines() -> None:
+def test_a_more_expensive_offer_stays_if_it_has_more_machines() -> None:
     usd = [1.0, 2.0, 3.0, 4.0]
     assert undominated("aaaa", usd, [(8,), (4,), (64,), (64,)], [8, 4, 100, 90], 64) == [0, 1, 2]
 

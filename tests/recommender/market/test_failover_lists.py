@@ -71,7 +71,7 @@ def test_who_stays_in_a_region_has_nothing_to_wait_for() -> None:
     assert not any(pool.move_after_s for pool in lists(asked))
 
 
-def test_a_list_inside_the_cheapest_region_stands_beside_those_across_regions() -> None:
+def test_a_list_inside_the_cheapest_region_stands_next_to_those_across_regions() -> None:
     asked = problem(1_000.0)
     facts, found = asked.facts, lists(asked)
     here = [p for p in found if len(p.rows) > 1 and len(regions(facts, p)) == 1]
@@ -97,7 +97,7 @@ def on_demand(asked: Problem, instance_type: str) -> list[list[str]]:
 THREE = ["us-east-1", "us-east-2", "us-west-2"]  # where AWS asks 55.04 USD/h for p5.48xlarge
 
 
-def test_scarce_machines_are_asked_for_on_demand_in_all_regions_of_one_price() -> None:
+def test_scarce_machines_are_requested_on_demand_in_all_regions_of_one_price() -> None:
     asked = problem(5.0)
     assert on_demand(asked, "p5.48xlarge") == [THREE]
     price, o = asked.facts.planning_price, asked.catalog.offers

@@ -43,7 +43,7 @@ def test_a_file_and_its_folder_are_read(tmp_path: Path) -> None:
     assert by_file.network.count.parameters == 8_030_261_248
 
 
-def test_a_job_file_finds_the_config_beside_it(tmp_path: Path) -> None:
+def test_a_job_file_finds_the_config_next_to_it(tmp_path: Path) -> None:
     write(tmp_path, LLAMA)
     (tmp_path / "mine.yaml").write_text(HEAD + "model: config.json\n", "utf-8")
     job = find_job(str(tmp_path / "mine.yaml"))

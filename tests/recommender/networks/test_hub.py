@@ -68,7 +68,7 @@ def test_models_of_diffusers_keep_theirs_in_a_folder(tmp_path: Path) -> None:
         (200, b" " * 1_000_001, "more than 1,000,000 bytes"),
     ],
 )
-def test_what_the_hub_refuses_is_told(
+def test_what_the_hub_refuses_is_reported(
     tmp_path: Path, status: int, content: bytes, said: str
 ) -> None:
     with (
@@ -81,6 +81,6 @@ def test_what_the_hub_refuses_is_told(
 
 
 @pytest.mark.parametrize("name", ["gpt2", "a/b/c", "../x", "/x", "x/", "./."])
-def test_only_names_of_the_hub_are_asked_for(tmp_path: Path, name: str) -> None:
+def test_only_names_of_the_hub_are_requested(tmp_path: Path, name: str) -> None:
     with pytest.raises(UsageError, match="no name of the hub"):
         fetch_config(name, tmp_path, "http://127.0.0.1:9")

@@ -51,7 +51,7 @@ def test_the_best_plan_is_the_best_on_the_printed_paths(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", DEARER)
-def test_without_them_none_is_found_or_a_dearer_one_or_one_that_misses_the_limits(
+def test_without_them_none_is_found_or_a_more_expensive_one_or_one_that_misses_the_limits(
     seed: int,
 ) -> None:
     q = edge(seed)

@@ -26,7 +26,7 @@ def kept(*rows: tuple[float, float, float, float]) -> list[int]:
     return worth_trying(*np.array(rows).T, STEPS).tolist()
 
 
-def test_one_that_is_slower_and_dearer_is_not_tried() -> None:
+def test_one_that_is_slower_and_more_expensive_is_not_tried() -> None:
     assert kept((2.0, 10.0, 60.0, 1.0), (1.0, 9.0, 60.0, 1.0)) == [1]
 
 

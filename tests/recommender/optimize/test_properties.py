@@ -279,7 +279,7 @@ def test_the_same_question_has_the_same_answer(q: Space) -> None:
 
 @given(questions, st.integers(0, 10))
 @few
-def test_an_entry_dearer_in_everything_is_never_needed(q: Space, which: int) -> None:
+def test_an_entry_more_expensive_in_everything_is_never_needed(q: Space, which: int) -> None:
     row = which % len(q.sites[0].entries)
     doubled = twice(q, row)
     e = doubled.sites[0].entries

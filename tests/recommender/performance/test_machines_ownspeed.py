@@ -46,7 +46,7 @@ def test_the_same_speed_changes_nothing():
     assert adapted(0.9, 1.0, RANGED) == (pytest.approx(0.9), 0.0)
 
 
-def test_the_score_moves_by_less_than_the_speed_and_by_as_much_as_is_said():
+def test_the_score_moves_by_less_than_the_speed_and_by_as_much_as_is_stated():
     job, factors = resnet(), load_gpu_factors()
     prior = prior_of(job)
     shipped = gpu_speed(job, prior, "H100", GPUS, {("H100", "bf16"): RANGED}, factors)

@@ -107,7 +107,7 @@ def test_embedding_tables_that_are_not_trained_densely_take_four_bytes_each():
         assert found.gathered <= 4 * 2.37e6
 
 
-def test_adapters_hold_no_tables_beside_their_frozen_weights():
+def test_adapters_hold_no_tables_next_to_their_frozen_weights():
     assert needs(method="lora", trainable_parameters=42e6).states == pytest.approx(
         2 * 8.03e9 + 16 * 42e6, rel=0.001
     )

@@ -39,7 +39,7 @@ def test_every_row_of_the_terms_belongs_to_a_strategy():
 
 
 @pytest.mark.parametrize("word", WORDS)
-def test_a_step_is_explained_by_the_strategy_that_was_asked_for(word):
+def test_a_step_is_explained_by_the_strategy_that_was_requested(word):
     job = llama(sharding=word, parameters=4e8, trainable_parameters=4e8)
     found = columns(job)
     fleet = clusters(found, {0: 2})

@@ -29,7 +29,7 @@ def test_a_stack_that_was_not_given_is_named(tmp_path):
     assert "training scripts" not in printed(tmp_path, *words, "--stack", "tuned")
 
 
-def test_the_software_is_asked_for_before_a_gpu_is_said_to_be_unmeasured(tmp_path):
+def test_the_software_is_requested_before_a_gpu_is_reported_to_be_unmeasured(tmp_path):
     """The three assumptions that an answer shows without --explain hold what narrows it most."""
     words = ("resnet50-imagenet", "--deadline", "48h", "--gpu", "H100-NVL", "--provider", "azure")
     said = printed(tmp_path, *words)

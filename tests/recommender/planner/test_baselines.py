@@ -148,7 +148,7 @@ def test_a_path_for_checkpoints_that_no_plan_uses_is_reported() -> None:
     assert not any("no plan shown" in each for each in usual.warnings)
 
 
-def test_an_anchor_that_is_asked_for_is_found() -> None:
+def test_an_anchor_that_is_requested_is_found() -> None:
     choice = Choice(checkpoint_to="anchor", providers=("aws",), regions=("us-east-*",))
     best = asked("resnet50-imagenet", Limits(deadline_s=24 * HOUR), choice).plans[0]
     assert best.checkpointing.path == "anchor"

@@ -139,7 +139,7 @@ def test_much_less_than_the_limit_that_is_named_leaves_no_plan(limits: Limits, f
     assert why("resnet50-imagenet", replace(limits, **least)).relaxed  # type: ignore[arg-type]
 
 
-def test_infeasible_is_said_only_where_every_mix_is_ruled_out() -> None:
+def test_infeasible_is_reported_only_where_every_mix_is_ruled_out() -> None:
     """Ten minutes are too few for any cluster; a little less than the least may do for a mix."""
     asked = find_job("llama3-8b-sft")
     hopeless = recommend(asked, Limits(deadline_s=HOUR / 6), catalog=snapshot(), now=NOW)
@@ -195,7 +195,7 @@ def test_the_cheapest_plan_named_is_none_that_takes_months() -> None:
     assert found.cheapest.estimate.time.trimmed_mean <= 30 * 24 * HOUR
 
 
-def test_a_mean_between_far_ends_is_told_with_them() -> None:
+def test_a_mean_between_far_ends_is_reported_with_them() -> None:
     """Whether the fallback is needed decides between 1,000 and 30,000 USD."""
     found = why("t5-3b", Limits(deadline_s=24 * HOUR), Choice())
     least = found.relaxed[0]
@@ -205,7 +205,7 @@ def test_a_mean_between_far_ends_is_told_with_them() -> None:
     assert f"({usd(cost.p05)} to {usd(cost.p95)})" in least.effect
 
 
-def test_a_deadline_of_weeks_is_no_advice_to_who_asked_for_two_days() -> None:
+def test_a_deadline_of_weeks_is_no_advice_for_one_of_two_days() -> None:
     """In one run of twenty the only machine is away for weeks; a lower chance is told instead."""
     limits = Limits(deadline_s=48 * HOUR, budget_usd=200.0)
     one_place = Choice(instances=("a3-highgpu-4g",), regions=("europe-north1",))

@@ -30,13 +30,13 @@ def counts(plan):
 
 
 @pytest.mark.parametrize("mix", ["no", "yes"])
-def test_every_plan_has_as_many_machines_as_were_asked_for(mix):
+def test_every_plan_has_as_many_machines_as_were_requested(mix):
     found = answered("3", choice=replace(HERE, mix=mix))
     assert found.plans
     assert {counts(plan) for plan in found.plans} == {3}
 
 
-def test_the_best_number_of_machines_gives_the_same_best_plan_when_it_is_asked_for():
+def test_the_best_number_of_machines_gives_the_same_best_plan_when_it_is_requested():
     """On demand: the cluster that a spot plan falls back to has the same number as well."""
     choice = replace(HERE, market="on_demand")
     free = answered(None, choice=choice).plans[0]
@@ -66,7 +66,7 @@ def test_other_numbers_of_machines_have_no_step_and_say_why():
     assert why_infeasible(job, known, fleet, 0) == "the job asks for exactly 2 machines"
 
 
-def test_bounds_below_a_step_do_not_depend_on_the_number_that_is_asked_for():
+def test_bounds_below_a_step_do_not_depend_on_the_number_that_is_requested():
     """They are worked out on clusters of other numbers: one machine, or of one GPU each."""
     known, kind = columns(resnet(), (G4DN,)), np.zeros(1, dtype=np.int64)
     free, fixed = (shortest(resnet(machines=n), known, kind, 4) for n in (0, 3))

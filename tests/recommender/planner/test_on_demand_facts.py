@@ -69,7 +69,7 @@ def test_more_gpus_and_scarcer_ones_are_there_less_often(larger: str, smaller: s
     assert more.late > less.late
 
 
-def test_what_is_taken_for_granted_is_said_with_its_share() -> None:
+def test_what_is_taken_for_granted_is_reported_with_its_share() -> None:
     said = " ".join(assumptions.of(asked(None, None), ()))
     assert "70 % H100 and newer" in said
     assert "5 % (--assume-on-demand)" in " ".join(assumptions.of(asked(None, 0.05), ()))

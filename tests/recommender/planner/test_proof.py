@@ -25,7 +25,7 @@ def test_a_search_that_left_nothing_open_leaves_no_gap_of_one_type(search: PlanS
     assert proof.status == ("gap" if proof.gap else "optimal")
 
 
-def test_of_a_dearer_plan_than_the_one_found_the_gap_is_what_it_costs_more(
+def test_of_a_more_expensive_plan_than_the_one_found_the_gap_is_what_it_costs_more(
     search: PlanSearch,
 ) -> None:
     found = search.builder.build(search.best.best_candidate())

@@ -89,7 +89,7 @@ def test_a_fallback_stays_where_there_is_quota_for_it() -> None:
     assert places == {("us-west-2", "on_demand")}
 
 
-def test_quotas_of_clouds_that_the_file_does_not_name_are_said_to_be_unchecked() -> None:
+def test_quotas_of_clouds_that_the_file_does_not_name_are_reported_to_be_unchecked() -> None:
     def said(*quotas: QuotaLimit, provider: str = "aws") -> str:
         choice = Choice(providers=(provider,), quotas=quotas, quotas_known=bool(quotas))
         return "; ".join(a for a in asked(choice).assumptions if "quota" in a)

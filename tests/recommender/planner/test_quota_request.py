@@ -35,7 +35,7 @@ LIMITS = {
 
 @pytest.mark.parametrize("provider", CLOUDS)
 @pytest.mark.parametrize("name", sampled(LIMITS, ("deadline", "budget")))
-def test_what_is_asked_for_is_enough_and_less_is_not(name: str, provider: str) -> None:
+def test_what_is_requested_is_enough_and_less_is_not(name: str, provider: str) -> None:
     """Asked again with that quota alone there is a plan on demand, and with a bit less none."""
     limits, choice = LIMITS[name], replace(NEW, providers=(provider,))
     problem = planning_problem(job(), limits, choice, CATALOG, Progress(), NOW, 7)
@@ -71,7 +71,7 @@ def test_a_new_account_is_told_what_to_ask_for_where() -> None:
     assert steps
 
 
-def test_on_spot_one_quota_in_one_region_is_asked_for() -> None:
+def test_on_spot_one_quota_in_one_region_is_requested() -> None:
     choice = replace(NEW, market="spot")
     problem = planning_problem(job(), Limits(max_machines=4), choice, CATALOG, Progress(), NOW, 7)
     plans = smallest_requests(problem)
@@ -82,7 +82,7 @@ def test_on_spot_one_quota_in_one_region_is_asked_for() -> None:
         assert {site.region for site in plan.sites} == {need.region}
 
 
-def test_where_more_quota_would_not_help_none_is_asked_for() -> None:
+def test_where_more_quota_would_not_help_none_is_requested() -> None:
     hopeless = Limits(deadline_s=60.0, max_machines=2)
     problem = planning_problem(job(), hopeless, NEW, CATALOG, Progress(), NOW, 7)
     assert smallest_requests(problem) == ()

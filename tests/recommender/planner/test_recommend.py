@@ -152,25 +152,25 @@ def regions(plan: Plan) -> set[str]:
 
 
 @pytest.mark.parametrize("region", ["us-west-2", "eu-*"])
-def test_only_regions_asked_for_are_used(catalog: Catalog, region: str) -> None:
+def test_only_regions_requested_are_used(catalog: Catalog, region: str) -> None:
     answer = ask(catalog, choice=Choice(regions=(region,)), **DAY)
     wanted = {"us-west-2": {"us-west-2"}, "eu-*": {"eu-west-1"}}[region]
     assert all(regions(plan) == wanted for plan in everything(answer))
 
 
 @pytest.mark.parametrize("provider", ["aws", "gcp"])
-def test_only_providers_asked_for_are_used(catalog: Catalog, provider: str) -> None:
+def test_only_providers_requested_are_used(catalog: Catalog, provider: str) -> None:
     answer = ask(catalog, choice=Choice(providers=(provider,)), **DAY)
     assert {m.provider for p in everything(answer) for m in machines_of(p)} == {provider}
 
 
-def test_only_zones_asked_for_are_used(catalog: Catalog) -> None:
+def test_only_zones_requested_are_used(catalog: Catalog) -> None:
     choice = Choice(zones=("us-east-1-b",), market="spot")
     for plan in everything(ask(catalog, choice=choice, **DAY)):
         assert {s.zone for s in plan.sites} == {"us-east-1-b"}
 
 
-def test_only_gpus_asked_for_are_used(catalog: Catalog) -> None:
+def test_only_gpus_requested_are_used(catalog: Catalog) -> None:
     answer = ask(catalog, choice=Choice(gpus=(GpuFilter("T4", per_machine=4),)), **DAY)
     assert {m.instance_type for p in answer.plans for m in p.machines} == {"g4dn.12xlarge"}
 
@@ -185,7 +185,7 @@ def test_nothing_denied_is_used(catalog: Catalog, denied: str) -> None:
 
 
 @pytest.mark.parametrize("market", ["spot", "on_demand"])
-def test_only_the_market_asked_for_is_used(catalog: Catalog, market: str) -> None:
+def test_only_the_market_requested_is_used(catalog: Catalog, market: str) -> None:
     answer = ask(catalog, choice=Choice(market=market), **DAY)  # type: ignore[arg-type]
     for plan in answer.plans:
         assert {m.market for m in plan.machines} == {market}

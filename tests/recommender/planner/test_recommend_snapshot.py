@@ -114,7 +114,7 @@ def test_nothing_in_the_pool_of_a_default_problem_is_at_fault() -> None:
     ],
     ids=["amd", "aws", "any"],
 )
-def test_other_accelerators_enter_only_when_asked_for(choice: Choice, allowed: set[str]) -> None:
+def test_other_accelerators_enter_only_when_requested(choice: Choice, allowed: set[str]) -> None:
     limits = Limits(deadline_s=10 * 24 * HOUR)
     problem = planning_problem(
         find_job("resnet50-imagenet"), limits, choice, snapshot(), Progress(), NOW, 7

@@ -51,7 +51,7 @@ def test_the_best_is_told_so_and_needs_no_break_even(catalog: Catalog) -> None:
     assert (found.standing, found.rank, found.price, found.speed) == ("first", 1, None, None)
 
 
-def test_what_is_not_sold_there_is_told_where_it_is(catalog: Catalog) -> None:
+def test_what_is_not_sold_there_is_reported_where_it_is(catalog: Catalog) -> None:
     found = asked(catalog, "g4dn.xlarge", regions=("us-central1",))
     assert found.standing == "not offered"
     assert found.reasons == (
@@ -74,7 +74,7 @@ def test_the_flag_that_leaves_a_machine_out_is_named(
     assert (found.standing, found.reasons) == ("not allowed", (said,))
 
 
-def test_too_little_memory_is_told_in_gib(catalog: Catalog) -> None:
+def test_too_little_memory_is_reported_in_gib(catalog: Catalog) -> None:
     found = standing(
         "g4dn.xlarge", find_job("llama3-8b-sft"), LIMITS, ON_DEMAND, catalog=catalog, now=NOW
     )
@@ -82,7 +82,7 @@ def test_too_little_memory_is_told_in_gib(catalog: Catalog) -> None:
     assert "a GPU has 1" in found.reasons[0]
 
 
-def test_a_limit_that_it_misses_in_every_number_is_told_with_the_least_that_would_do(
+def test_a_limit_that_it_misses_in_every_number_is_reported_with_the_least_that_would_do(
     catalog: Catalog,
 ) -> None:
     tight = replace(LIMITS, deadline_s=4 * HOUR, max_machines=2)

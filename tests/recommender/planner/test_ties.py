@@ -32,7 +32,7 @@ def test_plans_of_two_gpus_that_cost_the_same_share_the_draws():
 
 
 @pytest.mark.parametrize("dearer", [1.1, 1.3, 1.6])
-def test_how_often_the_dearer_is_cheaper_follows_from_the_spreads(dearer):
+def test_how_often_the_more_expensive_is_cheaper_follows_from_the_spreads(dearer):
     """ln of the ratio is normal: Φ(-ln ratio / sd)."""
     plans = [one("H100", 10.0), one("L40S", 10.0 * dearer, speed_sd=0.2)]
     sd = np.hypot(ONE_GPU_SD, np.hypot(ONE_GPU_SD, 0.2))

@@ -218,7 +218,7 @@ def test_plans_for_a_budget_stand_in_the_order_of_what_they_are_worth():
 @pytest.mark.parametrize(
     ("objective", "leads"), [("auto", "sensible"), ("cost", "cheapest"), ("time", "fastest")]
 )
-def test_an_objective_that_is_asked_for_leads(objective, leads):
+def test_an_objective_that_is_requested_leads(objective, leads):
     found = ask(snapshot(), find_job("gpt2-124m"), deadline_s=24 * HOUR, objective=objective)
     assert found.trio is not None
     assert found.trio.picks[0].role == leads

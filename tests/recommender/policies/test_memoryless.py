@@ -43,7 +43,7 @@ def paid(law: Availability, series: np.ndarray, task: Task, prices: ModePrices) 
     return float(replay(SemiMarkov(law), series, TICK, starts, task, prices).cost_usd.mean())
 
 
-def test_the_exponential_law_picks_the_dearer_zone_and_ours_does_not(by_age, exponential):
+def test_the_exponential_law_picks_the_more_expensive_zone_and_ours_does_not(by_age, exponential):
     steady_series = simulated(STEADY, TICK, 150_000, seed=7)
     true_heavy = min(paid(law, LATER, SHORT, PRICES) for law in (by_age, exponential))
     true_steady = paid(STEADY, steady_series, SHORT, STEADY_PRICES)

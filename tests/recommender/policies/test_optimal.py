@@ -83,7 +83,7 @@ def test_a_chance_to_be_late_saves_money_and_is_kept():
     assert (likely.finish_s <= (1 + GRACE) * TASK.deadline_s + 1e-3).all()
 
 
-def test_dearer_spot_or_less_time_never_make_a_job_cheaper():
+def test_more_expensive_spot_or_less_time_never_make_a_job_cheaper():
     process = chain(HEAVY, TICK)
 
     def usd(task, prices):

@@ -42,7 +42,7 @@ def test_lumps_keep_the_availability_and_how_often_spot_comes_and_goes(process, 
     assert share[small.up] @ small.step[small.up][:, 0] == pytest.approx(exits)
 
 
-def test_old_runs_are_told_from_young_ones():
+def test_old_runs_are_distinguished_from_young_ones():
     process = chain(HEAVY, TICK)
     small = aggregate_states(process, 2)
     young, old = (time_left(process)[small.member[:, lump] > 0] for lump in (1, 2))
@@ -107,7 +107,7 @@ def test_an_old_run_elsewhere_that_is_much_cheaper_is_worth_a_move():
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("setting", [(10, 12, 0.1), (10, 10.6, 0.3), (6, 9, 0.5)])
-def test_it_is_never_late_and_dearer_than_the_optimum(seed, setting):
+def test_it_is_never_late_and_more_expensive_than_the_optimum(seed, setting):
     task, laws = hours(*setting), (HEAVY, FLICKERS, STEADY)
     zones = market(laws, [1.0, 0.8, 1.2], ticks=600, seed=seed)
     when = starts(zones, 3.0, task)

@@ -101,7 +101,7 @@ def rows_of(text):
     return comment, list(csv.DictReader(io.StringIO(table)))
 
 
-def test_the_exported_table_is_never_dearer_with_more_time_or_less_work():
+def test_the_exported_table_is_never_more_expensive_with_more_time_or_less_work():
     problem = problem_of(path_inputs(EVEN), DEADLINE)
     comment, rows = rows_of(policy_csv(problem, f"plan; {words_of(problem)}"))
     assert comment.startswith("# plan; work 10.2 h; deadline 23.9")
@@ -126,7 +126,7 @@ def test_the_same_plan_gives_the_same_table():
     assert policy_csv(problem, "x") == policy_csv(problem, "x")
 
 
-def test_a_time_that_is_no_whole_number_of_ticks_is_told_by_the_last_whole_one():
+def test_a_time_that_is_no_whole_number_of_ticks_is_reported_by_the_last_whole_one():
     # Below 12 h a tick is two minutes; 6 h 100 s left are 180.8 of them.
     plan = path_inputs(EVEN | {"work_s": 7_200.0, "reserve_s": 500.0})
     found = policy_facts(plan, 22_200.0, None)

@@ -93,7 +93,7 @@ def test_the_optimum_is_the_best_of_all_plans(seed):
     )
 
 
-def test_more_zones_never_make_the_optimum_dearer():
+def test_more_zones_never_make_the_optimum_more_expensive():
     rng = np.random.default_rng(4)
     rows = ["".join(rng.choice(["0", "1"], 60)) for _ in range(3)]
     task, prices = Task(20 * HOUR, 26 * HOUR, 900.0), [1.0, 1.1, 1.2]

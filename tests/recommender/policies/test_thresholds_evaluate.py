@@ -134,7 +134,7 @@ def test_followed_on_its_own_law_every_policy_costs_what_is_expected(elsewhere):
         assert not found.late(task.deadline_s).any()
 
 
-def test_the_optimum_is_below_every_rule_and_more_time_is_never_dearer():
+def test_the_optimum_is_below_every_rule_and_more_time_is_never_more_expensive():
     law = memoryless(0.3)
     process, before = chain(law, TICK), np.inf
     for deadline in range(24, 60, 4):

@@ -42,7 +42,7 @@ def test_a_plan_without_checkpoints_in_its_estimate_says_that_exported_files_sav
     assert save_sentence(replace(GCP, checkpointing=saving)).startswith("for crashes only")
 
 
-def test_what_is_no_machine_is_told_where_it_is_a_good_part_of_the_bill() -> None:
+def test_what_is_no_machine_is_reported_where_it_is_a_good_part_of_the_bill() -> None:
     """Moving large checkpoints between regions may cost more than the machines."""
     moved = BillItem("checkpoints moved between regions", 60.0)
     dear = replace(GCP.estimate, bill=(BillItem("1x a3-highgpu-8g spot", 40.0), moved))
@@ -55,7 +55,7 @@ def test_what_is_no_machine_is_told_where_it_is_a_good_part_of_the_bill() -> Non
     assert bill_sentence(replace(GCP, estimate=cheap)) == ""
 
 
-def test_code_that_cuts_is_asked_for_and_sharding_offered_where_sequences_are_whole():
+def test_model_parallel_code_is_requested_and_sharding_offered_where_sequences_are_whole():
     step = replace(GCP.estimate.step, recompute_s=0.0)
     cut, shared = (replace(step, sharding=word) for word in ("TP 8 × FSDP 4", "FSDP 16, CP 8"))
     assert layout_sentence(replace(step, sharding="fsdp")) == ""
@@ -69,7 +69,7 @@ def test_a_script_that_must_compute_activations_again_is_told_so() -> None:
     assert "activation checkpointing" in layout_sentence(replace(kept, recompute_s=1.0))
 
 
-def test_patience_before_a_move_is_told_only_where_there_is_some() -> None:
+def test_patience_before_a_move_is_reported_only_where_there_is_some() -> None:
     patient = replace(GCP, move_after_s=1800.0)
     assert "after 30 min without spot in its zone, failover to" in spot_sentence(patient)
     assert "moves after 30 min without spot" in cells.remarks(patient)

@@ -91,7 +91,7 @@ def test_prices_of_today(monkeypatch: pytest.MonkeyPatch) -> None:
     assert answer_frame.price_line(azure, QUESTION) == "Prices are from today."
 
 
-def test_small_jobs_are_told_in_minutes_and_cents() -> None:
+def test_small_jobs_are_reported_in_minutes_and_cents() -> None:
     small = plan(
         machines("g5.xlarge", "A10G", "aws:us-east-1", "on_demand", gpus=1, usd_per_hour=1.006),
         (), (0.0475, 0.04, 0.06), (0.05, 0.04, 0.07), 0.99,
@@ -205,7 +205,7 @@ def test_a_proven_answer_says_what_was_searched() -> None:
     assert said in " ".join(text.split())
 
 
-def test_a_change_that_changes_nothing_is_not_told() -> None:
+def test_a_change_that_changes_nothing_is_not_reported() -> None:
     same = SensitivityStep("--deadline 36h", SAME_PLAN, None)
     other = SensitivityStep("--deadline 9h", "costs 5 USD more", None)
     text = drawn(answer_table.render(replace(ANSWER, sensitivity=(same, other)), QUESTION, 80), 80)

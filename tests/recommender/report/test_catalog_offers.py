@@ -68,7 +68,7 @@ def test_eighty_columns_hold_the_longest_name_and_its_trend():
     assert max(map(len, lines)) <= 80
 
 
-def test_spot_capacity_is_told_once_for_each_kind_of_machine_shown():
+def test_spot_capacity_is_reported_once_for_each_kind_of_machine_shown():
     shipped = snapshot()
     lines = spot_capacity(shipped, matching(shipped, "H100", "gcp", "", ""))
     laws = [each for each in shipped.spot_classes if "H100" in each.gpus]

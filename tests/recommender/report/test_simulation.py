@@ -76,7 +76,7 @@ POLICIES = tuple(
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 140])
-def test_policies_stand_beside_each_other_in_every_form(width: int) -> None:
+def test_policies_stand_next_to_each_other_in_every_form(width: int) -> None:
     followed = replace(FOUND, policies=POLICIES)
     page = drawn(simulation.render(followed, ASKED, width), width).splitlines()
     assert [line for line in page if len(line) > width] == []
@@ -122,7 +122,7 @@ def test_the_median_leads_and_the_mean_is_that_of_all_runs() -> None:
     assert time.split()[2:] == ["8.8", "5.2", "15.3", "20.2", "9.1", "0.05", "8.2"]
 
 
-def test_cost_and_time_are_told_as_the_answer_tells_them_as_well() -> None:
+def test_cost_and_time_are_reported_as_the_answer_tells_them_as_well() -> None:
     """Mean cost and median time, so that both pages say one figure."""
     page = " ".join(drawn(simulation.render(FOUND, ASKED, 80), 80).split())
     assert "as answered 61 USD on average, half of the runs within 8.8 h" in page
@@ -192,6 +192,6 @@ def test_a_check_stands_below_the_answer_and_in_its_other_forms() -> None:
     assert "checks" not in document(ANSWER, ASKED)
 
 
-def test_nothing_is_said_of_limits_that_were_not_given() -> None:
+def test_nothing_is_reported_of_limits_that_were_not_given() -> None:
     words = dict(simulation.sentences(replace(FOUND, kept=())))
     assert words["limits"] == "none given"

@@ -38,7 +38,7 @@ def three(sensible: Plan, cheapest: Plan, third: Plan) -> Trio:
     )
 
 
-def test_a_plan_is_told_as_a_person_would_say_it() -> None:
+def test_a_plan_is_reported_as_a_person_would_say_it() -> None:
     assert one_sentence(asking(4.0, new_accounts=0.0)) == (
         "Rent 1× g6e.xlarge on demand in AWS us-east-1: about 10 USD, about 5.1 h; "
         "needs 4 vCPU of quota"
@@ -61,14 +61,14 @@ def test_nobody_rents_a_machine_of_their_own(region: str, told: str) -> None:
         ((0.5, 0.4, 4.0), "about 30 min"),  # eight times as long, and nobody's day is lost
     ],
 )
-def test_a_wait_of_weeks_that_one_run_in_twenty_meets_is_told_with_the_median(
+def test_a_wait_of_weeks_that_one_run_in_twenty_meets_is_reported_with_the_median(
     hours: tuple[float, float, float], told: str
 ) -> None:
     late = replace(SMALL.estimate, time=spread(*hours, unit=3600.0))
     assert one_sentence(replace(SMALL, estimate=late)).endswith(f"about 10 USD, {told}")
 
 
-def test_one_quota_in_several_regions_is_told_once_and_that_of_the_fallback_apart() -> None:
+def test_one_quota_in_several_regions_is_reported_once_and_that_of_the_fallback_apart() -> None:
     spot = [Need("All G Spot", 96.0, "vcpu", region, 0.0) for region in ("a", "b", "c")]
     late = Need("Running G", 48.0, "vcpu", "d", 0.0, fallback=True)
     assert one_sentence(replace(SMALL, needs=(*spot, late))).endswith(
@@ -77,7 +77,7 @@ def test_one_quota_in_several_regions_is_told_once_and_that_of_the_fallback_apar
 
 
 @pytest.mark.parametrize("known", [{"new_accounts": 4.0}, {"new_accounts": 0.0, "yours": 8.0}])
-def test_a_quota_that_is_there_need_not_be_asked_for(known: dict[str, float]) -> None:
+def test_a_quota_that_is_there_need_not_be_requested(known: dict[str, float]) -> None:
     assert one_sentence(asking(4.0, **known)).endswith("about 5.1 h")
 
 
@@ -93,7 +93,7 @@ def test_each_role_has_a_line_and_a_plan_of_several_roles_one() -> None:
     assert [role for role, _ in trio_parts(asked)] == ["cheapest", "sensible", "safest"]
 
 
-def test_plans_that_are_as_sensible_are_told_as_a_tie() -> None:
+def test_plans_that_are_as_sensible_are_reported_as_a_tie() -> None:
     trio = three(SMALL, GCP, ON_DEMAND)
     tied = replace(trio, sensible=replace(trio.sensible, ties=(1, 3)))
     assert "(plan 4; a tie with plans 1 and 3); no interruptions" in trio_parts(tied)[0][1]
@@ -118,7 +118,7 @@ def test_no_estimate_is_told_to_the_cent(usd: float, told: str) -> None:
     assert f"about {told} USD" in one_sentence(replace(SMALL, estimate=cheap))
 
 
-def test_what_is_told_in_full_is_the_plan_that_leads() -> None:
+def test_what_is_reported_in_full_is_the_plan_that_leads() -> None:
     """Its launch line, its quota and its number, in text, in Markdown and in JSON."""
     plans = (GCP, AWS_A100, AWS_A100, asking(4.0, new_accounts=0.0), ON_DEMAND)
     answer = replace(ANSWER, plans=plans, trio=three(plans[3], GCP, ON_DEMAND))
@@ -167,5 +167,5 @@ def test_a_tie_is_called_a_tie(shares: tuple[float, ...], said: str) -> None:
     assert tie_line(replace(ANSWER, plans=plans)).startswith(said)
 
 
-def test_without_shares_nothing_is_said_of_ties() -> None:
+def test_without_shares_nothing_is_reported_of_ties() -> None:
     assert tie_line(ANSWER) == ""

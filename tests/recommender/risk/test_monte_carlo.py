@@ -45,7 +45,7 @@ def test_a_very_short_job_pays_the_minimum() -> None:
     assert mean(h.spot_s) == pytest.approx(60)
 
 
-def test_on_demand_that_is_not_there_at_once_makes_the_job_late_and_not_dearer() -> None:
+def test_on_demand_that_is_not_there_at_once_makes_the_job_late_and_not_more_expensive() -> None:
     h = one(paths=1000, at_once=0.9, wait_s=1800, base_usd_per_hour=4.0)
     late = h.time_s[0] > 37_001
     assert 95 <= late.sum() <= 105  # one in ten

@@ -109,7 +109,7 @@ def test_supply_is_what_two_normal_scores_make_of_it() -> None:
         assert found == pytest.approx(normal.cdf(score), abs=1e-6)
 
 
-def test_where_spot_is_gone_on_demand_is_short_too() -> None:
+def test_where_spot_is_lost_on_demand_is_short_too() -> None:
     """A fallback is needed where the zone is bad, so more of its requests wait than of all."""
     row = SPOT | RESCUE | {"fallback_at_once": 0.7, "zone_sd": 2.0, "availability_logit": 2.0}
     h = simulate_paths(path_inputs(row), 14 * HOUR, 4096)

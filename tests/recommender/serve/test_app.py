@@ -197,7 +197,7 @@ def test_a_page_says_what_is_wrong_and_asks_again(client: Any):
     assert chosen == [JOB]
 
 
-def test_wrong_filters_are_asked_for_again_as_filters(client: Any):
+def test_wrong_filters_are_requested_again_as_filters(client: Any):
     found = client.get("/catalog", params={"name": "H100\x00", "region": "eu", "top": "many"})
     fields = {own["name"]: own for tag, own in Read(found.text).elements if tag == "input"}
     assert found.status_code == 400

@@ -154,7 +154,7 @@ def test_answers_have_the_schema_of_the_command_line():
     }
 
 
-def test_bounds_are_told_in_digits():
+def test_bounds_are_reported_in_digits():
     """They were 3.1536e+08."""
     said = "deadline_s: write a number from 60 to 315,360,000"
     assert refusals({"job": JOB, "limits": {"deadline_s": 1e10}}) == (said,)

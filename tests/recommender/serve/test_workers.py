@@ -43,7 +43,7 @@ def test_a_question_that_takes_too_long_is_ended_and_the_next_is_answered():
     assert b"recommend.plan/v1" in found
 
 
-def test_a_process_that_dies_is_told_and_replaced():
+def test_a_process_that_dies_is_reported_and_replaced():
     workers = Workers(small(), 1)
 
     async def steps() -> bytes:

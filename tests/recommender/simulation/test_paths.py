@@ -58,7 +58,7 @@ def test_a_quiet_run_is_split_as_arithmetic_says() -> None:
     assert found["lost work"] == found["fallback"] == found["waiting"] == 0.0
 
 
-def test_progress_is_told_block_by_block() -> None:
+def test_progress_is_reported_block_by_block() -> None:
     seen: list[tuple[int, int]] = []
     simulate(
         path_inputs(SPOT), None, BLOCK + 10, 7, tick=lambda done, total: seen.append((done, total))

@@ -149,7 +149,7 @@ def test_limits_hold_the_truth_nine_times_in_ten() -> None:
     assert shares >= 35
 
 
-def test_too_little_is_said() -> None:
+def test_too_little_is_reported() -> None:
     few = alternating(np.ones(4), np.ones(4))
     assert law_of(market_of([few])) == (None, "3 interruptions seen; a law needs 5")
     never = trace([0], [1], 100.0)

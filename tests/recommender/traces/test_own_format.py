@@ -114,7 +114,7 @@ def test_files_may_come_through_a_pipe(tmp_path: Path, name: str) -> None:
     assert [t.name for t in read_traces(pipe)] == ["a", "b"]
 
 
-def test_one_series_is_asked_for_by_name(tmp_path: Path) -> None:
+def test_one_series_is_requested_by_name(tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text(ZONE)
     assert read_trace(tmp_path / "x.csv", series="b").name == "b"
     with pytest.raises(UsageError, match=r"holds 2 series \(a, b\); name one"):
@@ -157,7 +157,7 @@ def test_a_wrong_series_is_named(rows: str, said: str) -> None:
     assert [p for p in problems(f"t_s,event,value\n{rows}") if said in p]
 
 
-def test_every_mistake_is_told_at_once() -> None:
+def test_every_mistake_is_reported_at_once() -> None:
     text = "t_s,event,value,kind,start,gpus\n0,machines,1,watch,2026-03-01T00:00,2.5\n9,end,,,,\n"
     found = problems(text)
     assert len(found) == 3

@@ -100,7 +100,7 @@ def test_converted_files_with_prices_hold_preemptions(tmp_path: Path) -> None:
     assert found.start is not None
 
 
-def test_ones_alone_are_refused_until_their_meaning_is_said(tmp_path: Path) -> None:
+def test_ones_alone_are_refused_until_their_meaning_is_stated(tmp_path: Path) -> None:
     path = file(tmp_path, "us-west-2a_k80_1.json", ticks())
     with pytest.raises(UsageError) as caught:
         read_trace(path)

@@ -32,7 +32,7 @@ def test_without_spread_a_class_is_its_median_zone() -> None:
     assert gang_sizes.predicted_in_any(law, 1, 9) == pytest.approx(odds / (1.0 + odds))
 
 
-def test_large_gangs_that_no_fit_saw_are_told_within_three_points_on_average() -> None:
+def test_large_gangs_that_no_fit_saw_are_predicted_within_three_points_on_average() -> None:
     folder = reference()
     for campaign, name in gang_sizes.CAMPAIGNS.items():
         traces = gang_sizes.read_traces(folder, campaign)

@@ -19,7 +19,7 @@ def trace(pattern: str, tick_h: float = 0.5) -> Trace:
     return Trace("t", "c", "z", 4, tick_h, np.array([int(c) for c in pattern]))
 
 
-def test_runs_and_their_cuts_are_told_apart():
+def test_runs_and_their_censored_ends_are_distinguished():
     seen = runs_seen(trace("4400444044"), 4)
     assert seen.ticks.tolist() == [2, 3, 2]
     assert seen.began_before.tolist() == [True, False, False]

@@ -35,7 +35,7 @@ def runs_of(source, again=None):
     ]
 
 
-def test_iteration_times_agree_with_the_utilisation_stated_beside_them():
+def test_iteration_times_agree_with_the_utilisation_stated_next_to_them():
     """Table 5 of arXiv 2205.05198: 41.5, 51.4, 56.0, 56.3 % MFU without full recomputation."""
     runs = [run for run in runs_of("arXiv 2205.05198", again=False) if run.gpus < 1000]
     flop = [networks()[run.network].paper_flop(run.tokens, False) for run in runs]

@@ -122,7 +122,7 @@ def test_a_study_runs_without_reference_tables_and_repeats(study):
 
 
 @pytest.mark.parametrize("stages", [2, 4, 8])
-def test_plans_that_parcae_is_asked_for_turn_faster_than_all_that_teach_it(stages):
+def test_plans_of_parcae_to_be_predicted_turn_faster_than_all_in_the_fit(stages):
     """Why ResNet-152 is told too slow by any fit: a turn should not know of the replicas."""
     turns: dict[bool, list[float]] = {True: [], False: []}
     for row in table("parcae_plans"):

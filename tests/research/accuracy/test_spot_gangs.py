@@ -17,7 +17,7 @@ def pool(days: int = 30) -> Trace:
     return Trace("pool", "campaign", "zone-a", 3, 1.0, nodes)
 
 
-def test_a_user_sees_as_many_machines_as_were_asked_for() -> None:
+def test_a_user_sees_as_many_machines_as_were_requested() -> None:
     two = spot_gangs.recorded(pool(1), 2)
     assert two.capacity == 2
     assert two.machines.tolist() == [2, 1, 0]

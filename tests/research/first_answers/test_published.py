@@ -7,5 +7,5 @@ from tests.shipped import snapshot
 
 
 @pytest.mark.parametrize("run", published_runs(), ids=lambda run: run.job)
-def test_a_published_time_lies_inside_the_span_told(run: PublishedRun) -> None:
+def test_a_published_time_lies_inside_the_span_reported(run: PublishedRun) -> None:
     assert told(run, snapshot()).holds(run)

@@ -34,7 +34,7 @@ def test_a_shorter_table_holds_plans_of_a_longer_one_and_the_same_first(asked: A
     assert shorter_table(0, asked, 2, 5).verdict == "holds"
 
 
-def test_a_question_that_is_narrower_but_told_as_the_wide_one_violates(asked: Asking) -> None:
+def test_a_question_that_is_narrower_but_reported_as_the_wide_one_violates(asked: Asking) -> None:
     dear = replace(asked, choice=replace(asked.choice, market="on_demand"))
     row = compared(0, "restrict", Pair("the wrong way round", dear, asked))
     assert row.verdict == "violated"
@@ -42,7 +42,7 @@ def test_a_question_that_is_narrower_but_told_as_the_wide_one_violates(asked: As
     assert compared(0, "permute", Pair("unequal", asked, dear, equal=True)).verdict == "violated"
 
 
-def test_no_plan_violates_only_where_there_is_said_to_be_none(asked: Asking) -> None:
+def test_no_plan_violates_only_where_there_is_reported_to_be_none(asked: Asking) -> None:
     none = replace(asked, limits=replace(LIMITS, deadline_s=60.0))
     assert none.search.mixes.proven_infeasible
     assert compared(0, "relax", Pair("none", none, asked)).verdict == "violated"

@@ -60,7 +60,7 @@ def with_three_of(cloud: Cloud, gpu: str) -> None:
     cloud.types |= {t.instance_type: t for t in types if t.provider == "aws" and t.gpu == gpu}
 
 
-def test_scores_are_reported_where_they_are_asked_for(
+def test_scores_are_reported_where_they_are_requested(
     cloud: Cloud, read: Read, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(SETTING, "1")
@@ -167,7 +167,7 @@ def test_a_price_in_cents_is_held(cloud: Cloud, read: Read) -> None:
     assert ("g5.xlarge", "us-west-2") in held(found)
 
 
-def test_spot_dearer_than_on_demand_is_refused(cloud: Cloud, read: Read) -> None:
+def test_spot_more_expensive_than_on_demand_is_refused(cloud: Cloud, read: Read) -> None:
     cloud.quote("p5.48xlarge", "us-east-1a")["SpotPrice"] = "55.05"
     found = validated(read(), cloud)
     assert [row.rule for row in found.quarantined] == ["spot_dearer"]

@@ -252,7 +252,7 @@ def _without_advisor(
     return lambda path: b"{" if path == ADVISOR and callable(bad[0]) else file(path)
 
 
-def test_a_public_file_is_asked_for_again_after_429_skypilot_5438(
+def test_a_public_file_is_requested_again_after_429_skypilot_5438(
     cloud: Cloud, read: Read, nobody: None
 ) -> None:
     cloud.trouble["GET", INDEX] = [429, 503]

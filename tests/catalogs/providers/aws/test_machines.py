@@ -105,7 +105,7 @@ def test_a_machine_without_memory_is_quarantined(cloud: Cloud, read: Read) -> No
     assert "g6.xlarge" not in names(fetched)
 
 
-def test_a_machine_described_otherwise_than_in_the_catalog_is_said(
+def test_a_machine_described_otherwise_than_in_the_catalog_is_reported(
     cloud: Cloud, read: Read
 ) -> None:
     cloud.infos["p5.48xlarge"]["GpuInfo"]["Gpus"][0]["Count"] = 4

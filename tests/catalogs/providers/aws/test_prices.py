@@ -119,7 +119,7 @@ def test_a_changed_row_is_refused_by_name(cloud: Cloud, way: Way, name: str) -> 
 
 @WAYS
 @pytest.mark.parametrize("name", IGNORED)
-def test_a_look_alike_beside_the_price_changes_nothing(cloud: Cloud, way: Way, name: str) -> None:
+def test_a_look_alike_next_to_the_price_changes_nothing(cloud: Cloud, way: Way, name: str) -> None:
     twin = item_of(cloud.types[NAME], REGION, 21.0)
     twin["product"]["attributes"]["mutant"] = "yes"
     IGNORED[name](twin)
@@ -216,7 +216,7 @@ def test_an_expired_page_starts_the_listing_again(cloud: Cloud) -> None:
     assert listing.quarantined == []
 
 
-def test_names_are_asked_for_in_filters_of_a_thousand_characters(cloud: Cloud) -> None:
+def test_names_are_requested_in_filters_of_a_thousand_characters(cloud: Cloud) -> None:
     names = [f"g{n}.{size}xlarge" for n in range(10, 30) for size in range(10, 24)]
     caller = Caller(cloud.wanted())
     cloud.page = 1000
@@ -224,7 +224,7 @@ def test_names_are_asked_for_in_filters_of_a_thousand_characters(cloud: Cloud) -
     assert cloud.seen["GetProducts"] == 4  # 290 names of some 11 characters
 
 
-def test_only_the_regions_asked_for_are_listed(cloud: Cloud) -> None:
+def test_only_the_regions_requested_are_listed(cloud: Cloud) -> None:
     caller = Caller(cloud.wanted(regions=("eu-west-1",)))
     listing = list_prices(caller, cloud.types)
     assert {p.region for p in listing.prices} == {"eu-west-1"}

@@ -62,7 +62,7 @@ def test_no_account_is_used_and_the_real_address_is_the_public_one():
     assert not any("authorization" in asked.headers for asked in server.asked)
 
 
-def test_only_the_markets_asked_for_are_handed_over():
+def test_only_the_markets_requested_are_handed_over():
     made = fetch(world(), parts=frozenset({"on_demand"}))
     assert made.markets == {o.market for o in made.offers} == {"on_demand"}
 
@@ -127,7 +127,7 @@ def test_the_server_says_how_long_to_wait():
         (Reply({"Items": [], "NextPageLink": "http://[::1"}), "format"),
     ],
 )
-def test_what_does_not_pass_is_told(reply: Reply, fault: str):
+def test_what_does_not_pass_is_reported(reply: Reply, fault: str):
     with price_list(world(), per_page=10) as server:
         server.fail(None, *[reply] * 9)
         with pytest.raises(ProviderError) as caught:
@@ -152,7 +152,7 @@ def test_the_port_in_a_link_is_no_other_server():
     assert _server("http://prices.azure.com/api") != _server(ADDRESS)
 
 
-def test_a_server_that_does_not_answer_in_time_is_told():
+def test_a_server_that_does_not_answer_in_time_is_reported():
     with price_list(world()) as server:
         server.fail(*[Reply(never=True)] * 9)
         with pytest.raises(ProviderError) as caught:
@@ -160,7 +160,7 @@ def test_a_server_that_does_not_answer_in_time_is_told():
     assert caught.value.fault == "timeout"
 
 
-def test_a_server_that_is_not_there_is_told():
+def test_a_server_that_is_not_there_is_reported():
     with price_list(world()) as server:
         gone = client(server)
     with pytest.raises(ProviderError) as caught:

@@ -196,7 +196,7 @@ def record(end: str, usd: float) -> Any:
     return {"interval": {"startTime": "2026-01-01T00:00:00Z", "endTime": end}, "listPrice": price}
 
 
-def test_the_history_is_not_asked_for_unless_switched_on():
+def test_the_history_is_not_requested_unless_switched_on():
     cloud = Cloud()
     with cloud.server() as server:
         client(server, project="lab-1", token=lambda _: TOKEN).fetch(wanted(*NAMES))
@@ -230,7 +230,7 @@ def test_a_machine_that_most_regions_contradict_is_doubted_as_a_sum():
     assert cloud.fetch(capacity_history=True).contradicted == ()
 
 
-def test_the_preemption_rate_is_told():
+def test_the_preemption_rate_is_reported():
     cloud = Cloud()
     cloud.history["a2-highgpu-1g"] = {
         "preemptionHistory": [{"preemptionRate": 0.1}, {"preemptionRate": 0.3}]

@@ -72,7 +72,7 @@ def test_the_price_list_is_read_page_by_page():
     assert prices(made.offers, "a2-highgpu-1g", "on_demand", CENTRAL) == {3.673385}
 
 
-def test_only_the_markets_asked_for_are_handed_over():
+def test_only_the_markets_requested_are_handed_over():
     made = fetch(americas(), "a2-highgpu-1g", parts=frozenset({"spot"}))
     assert made.markets == {o.market for o in made.offers} == {"spot"}
 
@@ -84,7 +84,7 @@ def test_a_region_that_no_sku_names_has_failed_and_the_others_have_not():
     assert "us-central1" not in {place.region for place in made.failed}
 
 
-def test_prices_in_a_region_without_known_machines_are_told():
+def test_prices_in_a_region_without_known_machines_are_reported():
     made = fetch([*americas(), sku("G2 Instance Core running in Oslo", 0.03, regions=["x1"])])
     assert any("x1" in warning for warning in made.warnings)
 
@@ -104,7 +104,7 @@ def test_what_passes_is_tried_again(status: int):
 @pytest.mark.parametrize(
     ("status", "fault"), [(429, "throttled"), (500, "server"), (503, "server"), (504, "timeout")]
 )
-def test_what_does_not_pass_is_told_after_all_retries(status: int, fault: str):
+def test_what_does_not_pass_is_reported_after_all_retries(status: int, fault: str):
     with price_list(americas()) as server:
         server.fail(*[Reply({"error": {"message": "no"}}, status)] * 2000)
         with pytest.raises(ProviderError) as caught:
@@ -113,7 +113,7 @@ def test_what_does_not_pass_is_told_after_all_retries(status: int, fault: str):
 
 
 @pytest.mark.parametrize("status", [400, 401, 403])
-def test_a_refused_key_is_told_at_once_and_without_the_key(status: int):
+def test_a_refused_key_is_reported_at_once_and_without_the_key(status: int):
     body = {"error": {"code": status, "message": f"API key not valid: {CANARY}"}}
     with price_list(americas()) as server:
         server.fail(*[Reply(body, status)] * 9)
@@ -173,7 +173,7 @@ def test_a_list_without_machines_is_no_list(rows: list[Any]):
     assert caught.value.fault == "format"
 
 
-def test_a_server_that_does_not_answer_in_time_is_told():
+def test_a_server_that_does_not_answer_in_time_is_reported():
     with price_list(americas()) as server:
         server.fail(*[Reply(never=True)] * 50)
         with pytest.raises(ProviderError) as caught:
@@ -181,7 +181,7 @@ def test_a_server_that_does_not_answer_in_time_is_told():
     assert caught.value.fault == "timeout"
 
 
-def test_a_server_that_is_not_there_is_told():
+def test_a_server_that_is_not_there_is_reported():
     with price_list(americas()) as server:
         gone = client(server, retry_s=0.05)
     with pytest.raises(ProviderError) as caught:
@@ -253,7 +253,7 @@ def test_an_unavailable_or_exhausted_service_is_tried_again_on_any_page():
         ("RESOURCE_EXHAUSTED", "throttled"),
     ],
 )
-def test_a_service_that_refuses_for_good_is_told(code: str, fault: str):
+def test_a_service_that_refuses_for_good_is_reported(code: str, fault: str):
     import grpc
 
     with pytest.raises(ProviderError) as caught:
@@ -278,7 +278,7 @@ def test_settings_that_are_printed_do_not_show_the_key():
     assert CANARY not in f"{Settings(api_key=CANARY)} {Gcp(Settings(api_key=CANARY))!r}"
 
 
-def test_the_history_is_asked_for_only_where_it_is_switched_on():
+def test_the_history_is_requested_only_where_it_is_switched_on():
     assert not settings_from({"GOOGLE_CLOUD_PROJECT": "p"}).capacity_history
     assert settings_from({"RECOMMEND_GCP_CAPACITY_HISTORY": "1"}).capacity_history
 

@@ -46,7 +46,7 @@ def test_training_arguments_as_json() -> None:
     assert (found.tokens, found.precision, found.method) == (384, "mixed", "full")
 
 
-def test_defaults_of_training_arguments_are_told(tmp_path: Path) -> None:
+def test_defaults_of_training_arguments_are_reported(tmp_path: Path) -> None:
     path = tmp_path / "arguments.json"
     path.write_text('{"output_dir": "out", "num_train_epochs": 2}', "utf-8")
     found = read_training_config(path)
@@ -169,7 +169,7 @@ def of(folder: Path, text: str, name: str = "config.yaml") -> TrainingConfig:
     return read_training_config(path)
 
 
-def test_what_is_planned_otherwise_is_told(tmp_path: Path) -> None:
+def test_what_is_planned_otherwise_is_reported(tmp_path: Path) -> None:
     found = of(tmp_path, """
         base_model: owner/network
         adapter: lora
@@ -195,7 +195,7 @@ def test_what_is_switched_off_needs_no_word(tmp_path: Path) -> None:
     assert of(tmp_path, text).unread == ()
 
 
-def test_offload_of_deepspeed_is_told(tmp_path: Path) -> None:
+def test_offload_of_deepspeed_is_reported(tmp_path: Path) -> None:
     text = """{"zero_optimization": {"stage": 3, "offload_optimizer": {"device": "cpu"},
         "offload_param": {"device": "none"}}, "train_micro_batch_size_per_gpu": "auto"}"""
     found = of(tmp_path, text, "ds.json")
@@ -227,7 +227,7 @@ AXOLOTL = "base_model: owner/network\nrl: grpo\ntrl: {num_generations: 8, use_vl
      "trl.use_vllm: its 50% of each GPU's memory are not counted"),
     ("output_dir: out\nnum_generations: 8", ""),
 ])  # fmt: skip
-def test_what_an_engine_takes_beside_the_training_is_told(
+def test_what_an_engine_takes_next_to_the_training_is_reported(
     tmp_path: Path, text: str, told: str
 ) -> None:
     unread = of(tmp_path, text + "\n").unread
@@ -328,7 +328,7 @@ data: {class_path: my.Data, init_args: {batch_size: 128}}
     assert (found.optimizer, found.micro_batch, found.gpus) == ("sgd", 128, 4)
 
 
-def test_adapters_beside_some_matrices_are_told_to_be_beside_all(tmp_path: Path) -> None:
+def test_adapters_next_to_some_matrices_are_told_to_be_next_to_all(tmp_path: Path) -> None:
     path = tmp_path / "axolotl.yaml"
     path.write_text(
         "base_model: mistralai/Mistral-7B-v0.1\nadapter: lora\nlora_r: 8\n"

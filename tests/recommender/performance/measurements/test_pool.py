@@ -130,7 +130,7 @@ def test_a_copy_tells_the_memory_as_vendors_count_it():
     assert found.memory_gb_per_s == pytest.approx(30.0 / 0.0105 / 0.95)
 
 
-def test_differences_beyond_noise_are_told_from_noise():
+def test_differences_beyond_noise_are_distinguished_from_noise():
     first, second = record(760.0), record(700.0)
     found = {c.name: c for c in compared(first, second)}
     assert found["matmul bf16 8192x8192x8192"].ratio == pytest.approx(700 / 760)
@@ -148,7 +148,7 @@ def test_a_dollar_buys_gpus_times_speed_times_an_hour():
     assert {(r.gpu, r.market) for r in ranked} == {("H100", "spot")}
 
 
-def test_only_what_is_asked_for_is_ranked():
+def test_only_what_is_requested_is_ranked():
     ranked = flopp_of_offers(CATALOG, FloppFilter("", "on_demand", "us-east-1", "fp16"))
     assert {r.region for r in ranked} == {"us-east-1"}
     assert {CATALOG.gpus[r.gpu].vendor for r in ranked} == {"nvidia"}

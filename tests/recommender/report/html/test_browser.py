@@ -197,7 +197,7 @@ def test_moved_limits_count_runs_as_the_figures_have_them(open_page: Open):
     assert fmt.share(best.chance) in said
 
 
-def test_impossible_limits_are_said_to_be(open_page: Open):
+def test_impossible_limits_are_reported_as_such(open_page: Open):
     made = open_page()
     made.locator("#budget").focus()
     made.keyboard.press("Home")

@@ -27,7 +27,7 @@ def test_every_price_stands_in_the_table_and_in_the_picture():
     assert all(f">{word}<" in text for word in ("2026-11-01", "2026-11-03", "3", "3.5"))
 
 
-def test_the_machines_of_the_three_plans_are_asked_for_once():
+def test_the_machines_of_the_three_plans_are_requested_once():
     one, two = ANSWER.plans[:2]
     trio = Trio(Pick("sensible", 1, one), Pick("cheapest", 1, one), Pick("fastest", 2, two))
     keys = offers_of(replace(ANSWER, trio=trio))
