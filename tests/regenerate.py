@@ -20,7 +20,7 @@ from tests.research.accuracy.studies import STUDIES  # noqa: E402
 
 ACCURACY = ROOT / "docs" / "research" / "accuracy.md"
 README = ROOT / "README.md"
-PAGES = (README, ROOT / "docs" / "simulate.md", ROOT / "docs" / "policies.md")
+PAGES = (README, *(ROOT / "docs" / name for name in ("simulate.md", "policies.md", "traces.md")))
 NOW = "2026-11-21T12:00Z"
 CALL = re.compile(r"```console\n\$ recommend ([^\n]*)\n(.*?)```", re.DOTALL)
 # Studies on rows that another study has as well, by the beginning of their keys.
