@@ -29,6 +29,9 @@ AS_SENSIBLE = 0.05  # plans that cost so much more at most, all counted, are as 
 # And so much more at most are told to be a tie: with other simulated runs the same plan costs up to
 # 4 % more or less, all counted (nineteen presets, three seeds, 2026-11-26).
 TIED_COST = 0.1
+# Of the total cost, what a plan at a guessed speed or price has to save. A GPU that was never timed
+# adds an sd of ln speed of 0.18 and that of its rate (`performance/speed_evidence.py`).
+GUESS = 0.25
 TIES = 3  # ties on other machines that stand in the table
 MAX_COST_FACTOR = 3.0  # of the least total cost: above it a plan is not a choice by value
 SAME_COST = 0.02  # costs closer than this are not a reason to choose
@@ -176,12 +179,14 @@ def _lead_role(limits: Limits) -> Role:
 
 
 def _sensible(plans: Sequence[Evaluated], limits: Limits) -> Evaluated:
-    """The least of money, effort and waiting; of near-ties the cheapest that is well founded."""
-    most = min(_max_total_usd(each, limits) for each in plans)
-    as_sensible = [each for each in plans if _total_usd(each, limits) <= most]
-    return _cheapest(
-        [each for each in as_sensible if _has_evidence(each.plan)] or as_sensible, limits
-    )
+    """The least of money, effort and waiting; of near-ties the cheapest.
+
+    What rests on a guess leads only where it saves more than the guess may be off.
+    """
+    least = min(_total_usd(each, limits) for each in plans) * (1.0 + GUESS)
+    known = [each for each in plans if _is_as_sensible(each, least, limits)] or plans
+    most = min(_max_total_usd(each, limits) for each in known)
+    return _cheapest([each for each in known if _total_usd(each, limits) <= most], limits)
 
 
 def _total_usd(each: Evaluated, limits: Limits) -> float:

@@ -167,6 +167,15 @@ def test_the_three_keep_the_limits_and_their_ranks_name_plans_of_the_table():
     assert trio.third.plan.estimate.chance >= trio.cheapest.plan.estimate.chance - CHANCE_TOLERANCE
 
 
+def test_a_guessed_speed_leads_no_known_one_that_costs_a_little_more():
+    """Two H100-NVL, which nobody timed, led over one H100 at a tenth more, all counted."""
+    answer = ask(snapshot(), find_job("whisper-large"), deadline_s=24 * HOUR)
+    assert answer.trio is not None
+    lead = answer.trio.sensible.plan
+    assert lead.evidence is not None
+    assert lead.evidence.weakest not in ("guessed", "derived", "floor")
+
+
 def test_every_plan_as_sensible_and_as_well_founded_is_called_a_tie():
     """Within `TIED_COST` of the sensible one, all counted: each is named, and no other."""
     found = 0
