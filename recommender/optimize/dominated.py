@@ -8,6 +8,7 @@ last plan that keeps the limits is never dropped.
 import numpy as np
 
 from recommender.arrays import Bools, Floats
+from recommender.catalogs.frozen import dataclass
 from recommender.optimize.evaluate import (
     Plans,
     Values,
@@ -23,11 +24,18 @@ SAME_SHARE = 1e-4  # share by which costs or times differ without meaning anythi
 # speeds is higher than the median, start-up and faults come on top.
 MIN_SHARE = 0.95
 
-FallbackCosts = tuple[Floats, Floats]  # expected cost and time of each fallback alone; (fallbacks,)
+
+@dataclass(frozen=True, slots=True)
+class FallbackCosts:
+    """Each fallback of a site, rented alone; shape (fallbacks,)."""
+
+    usd: Floats  # expected; inf if it misses a limit, on the paths of a search beyond their error
+    time_s: Floats
+    certain: Bools  # whether it keeps the limits whatever the error
 
 
 def fallback_costs(space: Space, site: Site) -> FallbackCosts:
-    """Cost and time of each fallback of a site rented alone; inf if it misses a limit."""
+    """Cost and time of each fallback of a site rented alone."""
     fall = site.fallbacks
     own = Site(
         site.provider,
@@ -42,14 +50,21 @@ def fallback_costs(space: Space, site: Site) -> FallbackCosts:
     )
     plans = plans_without_fallback(space, own, np.diag(fall.count))
     if not len(plans):  # checkpoints may go where only spot machines need them
-        return np.full(len(fall), np.inf), np.full(len(fall), np.inf)
+        never = np.full(len(fall), np.inf)
+        return FallbackCosts(never, never, np.zeros(len(fall), dtype=bool))
     values = values_of(space, *path_inputs_of(space, own, plans))
     which = plans.counts.argmax(axis=1)
     best = np.lexsort((values.goal_value, which))
     first = best[np.searchsorted(which[best], np.arange(len(fall)))]
     keeps = np.isfinite(values.goal_value[first])
-    cost, time = values.cost_usd[first], values.time_s[first]
-    return np.where(keeps, cost, np.inf), np.where(keeps, time, np.inf)
+    usd, time_s = values.cost_usd[first], values.time_s[first]
+    return FallbackCosts(
+        usd=np.where(keeps, usd, np.inf),
+        time_s=np.where(keeps, time_s, np.inf),
+        # As far above the chance that is asked for as the least that may be enough is below it.
+        certain=values.chance[first]
+        >= min(2.0 * space.limits.confidence - space.least_chance, 1.0) - 1e-12,
+    )
 
 
 def may_be_dominated(space: Space, site: Site, plans: Plans, values: Values) -> Bools:
@@ -60,8 +75,14 @@ def may_be_dominated(space: Space, site: Site, plans: Plans, values: Values) -> 
     return may
 
 
-def dominated(plans: Plans, values: Values, costs: FallbackCosts) -> Bools:
-    """Which plans their own fallback beats in cost and in time."""
-    cost, time = (np.append(f, np.inf)[plans.fallback] * (1.0 - SAME_SHARE) for f in costs)
+def dominated(plans: Plans, values: Values, costs: FallbackCosts, certainly: bool = False) -> Bools:
+    """Which plans their own fallback beats in cost and in time.
+
+    With `certainly`, only by fallbacks that keep the limits whatever the error of these paths.
+    """
+    usd = np.where(costs.certain, costs.usd, np.inf) if certainly else costs.usd
+    cost, time = (
+        np.append(each, np.inf)[plans.fallback] * (1.0 - SAME_SHARE) for each in (usd, costs.time_s)
+    )
     beaten: Bools = (cost <= values.cost_usd) & (time <= values.time_s) & np.isfinite(cost)
     return beaten

@@ -167,7 +167,7 @@ def _screened(
             state.fallback_costs[index] = fallback_costs(space, space.sites[index])
         costs = state.fallback_costs[index]
         beaten = dominated(plans, values, costs)
-        keeps &= ~dominated(plans, _less_error(space, values), costs)
+        keeps &= ~dominated(plans, _less_error(space, values), costs, certainly=True)
     return [
         Screened(
             _candidate(index, rows, plans, found, int(i)),

@@ -7,7 +7,12 @@ from recommender.optimize.dominated import SAME_SHARE, dominated, fallback_costs
 from recommender.optimize.evaluate import path_inputs_of, values_of
 from recommender.optimize.search import search
 from recommender.optimize.space import Space
-from tests.recommender.optimize.palette import every_cluster, every_plan, space
+from tests.recommender.optimize.palette import (
+    assert_search_is_exact,
+    every_cluster,
+    every_plan,
+    space,
+)
 from tests.recommender.optimize.samples import one_in
 
 SEEDS = [seed for seed in range(160) if space(seed).limits.deadline_s is not None]
@@ -55,8 +60,16 @@ def test_a_plan_is_left_out_exactly_where_its_fallback_among_all_plans_beats_it(
 @pytest.mark.parametrize("seed", SEEDS[:40])
 def test_no_search_keeps_a_plan_that_its_fallback_beats(seed: int) -> None:
     q = question(seed)
-    cost, time = fallback_costs(q, q.sites[0])
+    costs = fallback_costs(q, q.sites[0])
+    cost, time = costs.usd, costs.time_s
     for found in search(q, slack=0.3, most=10**6).incumbents.values():
         if found.fallback >= 0:
             better = cost[found.fallback] <= found.cost_usd and time[found.fallback] <= found.time_s
             assert not better
+
+
+def test_a_plan_is_not_left_out_for_a_fallback_that_misses_the_deadline_on_the_printed_paths() -> (
+    None
+):
+    """Its fallback alone keeps the deadline of this question within the error of few paths only."""
+    assert_search_is_exact(space(101_676, 3, 4))

@@ -45,7 +45,8 @@ def _by_own_fallback(search: PlanSearch, plans: Sequence[Evaluated]) -> Iterator
     for plan in plans:
         fallback = plan.candidate.fallback
         if fallback >= 0:
-            usd, seconds = fallback_costs(space, search.mixes.sites.sites[plan.candidate.site])
+            costs = fallback_costs(space, search.mixes.sites.sites[plan.candidate.site])
+            usd, seconds = costs.usd, costs.time_s
             if _beats(float(usd[fallback]), float(seconds[fallback]), plan):
                 yield f"{_words(plan)} by its fallback alone, {usd[fallback]:.6g} USD"
 
