@@ -26,8 +26,8 @@ from recommender.planner.search import PlanSearch
 from recommender.planner.trio_candidates import machines_of, plans_to_choose
 
 AS_SENSIBLE = 0.05  # plans that cost so much more at most, all counted, are as sensible
-# And so much more at most are told to be a tie: with other simulated runs the same plan costs up to
-# 4 % more or less, all counted (nineteen presets, three seeds, 2026-11-26).
+# And so much more at most are called a tie: with other simulated runs the same plan costs mostly up
+# to 4 % more or less, once 8 %, all counted (nineteen presets, three seeds, 2026-11-26).
 TIED_COST = 0.1
 # Of the total cost, what a plan at a guessed speed or price has to save. A GPU that was never timed
 # adds an sd of ln speed of 0.18 and that of its rate (`performance/speed_evidence.py`).
