@@ -24,9 +24,11 @@ def test_two_commands_lead_to_a_managed_job(tmp_path: Path):
     for path in (tmp_path / "run").iterdir():
         kept = path.read_text("utf-8").replace("run/", "again/")
         assert yaml_or_text(tmp_path / "again" / path.name) == yaml_or_text(path, kept)
-    other = called(tmp_path, "export", "answer.json", "--to", "slurm", "-o", "again", "--plan", "9")
+    other = called(
+        tmp_path, "export", "answer.json", "--to", "slurm", "-o", "again", "--plan", "99"
+    )
     assert other.returncode == 2
-    assert "--plan 9: the answer has plans 1" in other.stderr
+    assert "--plan 99: the answer has plans 1" in other.stderr
 
 
 def yaml_or_text(path: Path, text: str | None = None) -> object:
