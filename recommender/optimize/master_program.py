@@ -19,7 +19,7 @@ dual of its row.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 
 import numpy as np
 
@@ -178,7 +178,7 @@ def _model(space: Space, clusters: Sequence[Cluster], c: Columns, names: Sequenc
     for site, row, quota in _quotas(space):
         use = np.array([_use(space, each, row) if each.site == site else 0.0 for each in mine])
         if use.any():
-            model.row(_quota_name(space, site, row), terms(use), "<=", quota)
+            model.row(_quota_name(space, site, row, model.rows), terms(use), "<=", quota)
     return model
 
 
@@ -199,12 +199,11 @@ def _quotas(space: Space) -> list[tuple[int, int, float]]:
     ]
 
 
-def _quota_name(space: Space, site: int, row: int) -> str:
-    """A readable name: "quota_aws_P_on_demand_us_east_1"; with its site where each has its own."""
-    names = space.sites[site].quota_names
-    words = re.sub(r"\W+", "_", names[row]) if names else str(row)
-    alone = len(space.sites) == 1 or sum(names == each.quota_names for each in space.sites) == 1
-    return f"quota_{words}" if names and alone else f"quota_{words}_{site}"
+def _quota_name(space: Space, site: int, row: int, taken: Container[str]) -> str:
+    """A readable name: "quota_aws_P_on_demand_us_east_1"; with its numbers where that is taken."""
+    names, numbers = space.sites[site].quota_names, f"{site}_{row}"
+    name = "quota_" + (re.sub(r"\W+", "_", names[row]) if names else numbers)
+    return f"{name}_{numbers}" if name in taken else name
 
 
 def _use(space: Space, cluster: Cluster, row: int) -> float:

@@ -100,3 +100,26 @@ def test_judging_first_and_searching_the_rest_is_the_exact_search() -> None:
             met += state.best_goal <= exact.best_goal * 1.001
     assert total >= 15
     assert met >= 0.8 * total
+
+
+def test_two_quotas_of_one_name_are_two_rows() -> None:
+    """Of one family by vCPU and by GPU, say."""
+    checked = 0
+    for space, program in programs(range(40)):
+        site = space.sites[0]
+        if not any(row.startswith("quota_") for row in program.model.rows):
+            continue
+        twice = replace(
+            site,
+            quota_use=np.concatenate([site.quota_use, 4.0 * site.quota_use]),
+            quota=np.append(site.quota, 4.0 * site.quota),
+            quota_names=("aws P spot", "aws P spot"),
+        )
+        step_s = single_steps(space.job, space.columns, space.limits.max_machines)
+        q = replace(space, sites=(twice,))
+        found = master_program(q, promising_clusters(q, step_s))
+        assert found is not None
+        rows = [row for row in found.model.rows if row.startswith("quota_")]
+        assert rows == ["quota_aws_P_spot", "quota_aws_P_spot_0_1"]
+        checked += 1
+    assert checked > 5
