@@ -85,14 +85,10 @@ def promising_clusters(space: Space, step_s: Floats, masks: Masks | None = None)
 
     `step_s` has shape (kinds, machines). `masks` restricts the entries of each site.
     """
-    parts = [
-        _rough(space, index, site, step_s, None if masks is None else masks[index])
-        for index, site in enumerate(space.sites)
-        if site.singles and len(site.entries)
-    ]
-    if not parts:
+    rough = _rough(space, step_s, masks)
+    if rough is None:
         return []
-    index, entry, machines, spot, usd, time = (np.concatenate(c) for c in zip(*parts, strict=True))
+    index, entry, machines, spot, usd, time = rough
     kept = np.zeros(len(usd), dtype=bool)
     goal_value = _rough_goal(space, usd, time)
     for market in (False, True):
@@ -114,15 +110,13 @@ def clusters_near_frontier(space: Space, step_s: Floats) -> list[Cluster]:
     Those on demand, those of one place and those with a failover list each have their own frontier:
     a list costs more and waits less, which a mean time hides.
     """
-    found: list[Cluster] = []
-    sites = [(i, site) for i, site in enumerate(space.sites) if site.singles and len(site.entries)]
-    parts = [(*_rough(space, i, site, step_s, None), site.entries.zone_count) for i, site in sites]
-    if not parts:
+    rough = _rough(space, step_s)
+    if rough is None:
         return []
-    index, entry, machines, spot, usd, time = (
-        np.concatenate(each) for each in zip(*(part[:6] for part in parts), strict=True)
-    )
-    listed = np.concatenate([part[6][part[1]] > 1.0 for part in parts])
+    index, entry, machines, spot, usd, time = rough
+    found: list[Cluster] = []
+    places = [space.sites[i].entries.zone_count[e] for i, e in zip(index, entry, strict=True)]
+    listed = np.array(places) > 1.0
     for group in (~spot, spot & ~listed, spot & listed):
         rows = np.flatnonzero(group)
         rows = rows[np.argsort(time[rows], kind="stable")]
@@ -180,6 +174,18 @@ def _alike(space: Space, clusters: Sequence[Cluster]) -> list[list[Cluster]]:
 
 
 def _rough(
+    space: Space, step_s: Floats, masks: Masks | None = None
+) -> tuple[NDArray[Any], ...] | None:
+    """Site, entry, machines, market, cost and time of every cluster of one entry; None if none."""
+    parts = [
+        _rough_at(space, index, site, step_s, None if masks is None else masks[index])
+        for index, site in enumerate(space.sites)
+        if site.singles and len(site.entries)
+    ]
+    return tuple(np.concatenate(c) for c in zip(*parts, strict=True)) if parts else None
+
+
+def _rough_at(
     space: Space, index: int, site: Site, step_s: Floats, mask: Bools | None
 ) -> tuple[NDArray[Any], ...]:
     """Cost and time of every cluster of one entry, the cheapest of alike entries only."""

@@ -9,12 +9,12 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from recommender.arrays import Bools, Floats
 from recommender.optimize.bounds.fallback import without_savings
 from recommender.optimize.columns import Cluster, counts_table
 from recommender.optimize.evaluate import path_inputs_of, plans_without_fallback, values_of
 from recommender.optimize.search_state import Candidate
 from recommender.optimize.space import Space
+from recommender.plan.frontier import unbeaten
 from recommender.risk.run_statistics import quantiles
 
 
@@ -23,11 +23,12 @@ def frontier_candidates(space: Space, clusters: Sequence[Cluster]) -> list[Candi
     found = [each for index in range(len(space.sites)) for each in _at(space, clusters, index)]
     if not found:
         return []
-    usd = np.array([candidate.cost_usd for candidate, _ in found])
-    times_s = [np.array([candidate.time_s for candidate, _ in found])]
-    times_s += list(np.array([quantiles_s for _, quantiles_s in found]).T)
-    kept = np.any([_unbeaten(usd, each_s) for each_s in times_s], axis=0)
-    return [candidate for (candidate, _), keep in zip(found, kept, strict=True) if keep]
+    usd = [candidate.cost_usd for candidate, _ in found]
+    kept: set[int] = set()
+    for times_s in zip(*((each.time_s, *quantiles_s) for each, quantiles_s in found), strict=True):
+        figures = list(zip(usd, times_s, strict=True))
+        kept.update(unbeaten(range(len(found)), figures.__getitem__))
+    return [found[i][0] for i in sorted(kept)]
 
 
 def _at(
@@ -60,12 +61,3 @@ def _at(
             ),
             quantiles(paths_s[row], 0.5, 0.95),
         )
-
-
-def _unbeaten(usd: Floats, time_s: Floats) -> Bools:
-    """Which plans are faster than all cheaper ones."""
-    order = np.lexsort((time_s, usd))
-    fastest_s = np.minimum.accumulate(np.append(np.inf, time_s[order][:-1]))
-    kept = np.zeros(len(usd), dtype=bool)
-    kept[order] = time_s[order] < fastest_s
-    return kept

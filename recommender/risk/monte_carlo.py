@@ -63,13 +63,12 @@ def simulate_paths(
 ) -> Paths:
     """Simulate every plan on all paths of the common random numbers, or on the first of them."""
     followed = paths if first is None else first
-    result = Paths(*(np.empty((len(plans), followed)) for _ in Paths.__slots__))
+    result = Paths.blank(len(plans), followed)
     for batch, count in _batches(plans, deadline_s, followed):
         sample = random_numbers(paths, count, seed)
         sample = sample if first is None else first_paths(sample, first)
         found, _ = simulate_sample(plans.take(batch), deadline_s, sample, capacity)
-        for name in Paths.__slots__:
-            getattr(result, name)[batch] = getattr(found, name)
+        result.put(batch, found)
     return result
 
 
@@ -125,7 +124,7 @@ class DrawnRuns:
     def paths(self, plans: PathInputs, of: Ints, deadline_s: float | None) -> Paths:
         """Simulate plans on the runs of those that each differs from in its fallback only."""
         followed = self.batches[0][0].key[0]
-        result = Paths(*(np.empty((len(plans), followed)) for _ in Paths.__slots__))
+        result = Paths.blank(len(plans), followed)
         for number, (sample, runs) in enumerate(self.batches):
             rows = np.flatnonzero(self.batch[of] == number)
             size = max(1, _CELLS // runs.starts[:, 0].size)
@@ -133,8 +132,7 @@ class DrawnRuns:
                 some = rows[begin : begin + size]
                 own = runs.of(self.place[of[some]])
                 found, _ = _simulate_drawn_runs(plans.take(some), deadline_s, sample, own)
-                for name in Paths.__slots__:
-                    getattr(result, name)[some] = getattr(found, name)
+                result.put(some, found)
         return result
 
 

@@ -131,3 +131,13 @@ class Paths:
     alone_s: Floats  # of it, by the on-demand part of an elastic cluster
     work_s: Floats  # the job's work at this path's speed, on the whole cluster
     lost_work_s: Floats  # what could have been done while saves, lost work and restarts took place
+
+    @staticmethod
+    def blank(plans: int, paths: int) -> "Paths":
+        """Empty results for some plans."""
+        return Paths(*np.empty((len(Paths.__slots__), plans, paths)))
+
+    def put(self, rows: Ints, paths: "Paths") -> None:
+        """Set the results of some plans."""
+        for name in self.__slots__:
+            getattr(self, name)[rows] = getattr(paths, name)

@@ -87,14 +87,14 @@ def _relaxed(space: Space, gangs: _Gangs, helped: PathInputs) -> Floats:
 
 def _best_of_each(alone: PathInputs, helped: PathInputs, of: Ints) -> PathInputs:
     """Each gang with a fallback as cheap, as fast and as quick to start as any of its own."""
-    usd_per_hour, speed, restart_s = np.full((3, len(alone)), np.inf)
-    own_speed = np.maximum(helped.fallback_speed, 1e-12)
+    usd_per_hour, restart_s = np.full((2, len(alone)), np.inf)
+    speed, own_speed = np.zeros(len(alone)), np.maximum(helped.fallback_speed, 1e-12)
     np.minimum.at(usd_per_hour, of, helped.fallback_usd_per_hour / own_speed)
-    np.minimum.at(speed, of, -own_speed)
     np.minimum.at(restart_s, of, helped.fallback_start_s * own_speed)
+    np.maximum.at(speed, of, own_speed)
     return replace(
         alone,
-        fallback_usd_per_hour=usd_per_hour * -speed,
-        fallback_speed=-speed,
-        fallback_start_s=restart_s / -speed,
+        fallback_usd_per_hour=usd_per_hour * speed,
+        fallback_speed=speed,
+        fallback_start_s=restart_s / speed,
     )
