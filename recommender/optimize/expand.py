@@ -81,10 +81,9 @@ def _simulate_helped(
         )
         least, over_overhead[open_] = least.copy(), within >= state.cutoff
         least[open_] = np.maximum(least[open_], within)
-    return (
-        over_overhead
-        | _simulate_by_bound(space, index, rows, found.plans, own, least, state).over_overhead
-    )
+    plans, of = found.plans, found.of
+    run = _simulate_by_bound(space, index, rows, plans, own, least, state, of)
+    return over_overhead | run.over_overhead
 
 
 def _helped_by_slower(
@@ -120,15 +119,19 @@ def _simulate_by_bound(
     drafts: PathInputs,
     lower_bounds: Floats,
     state: SearchState,
+    of: Ints | None = None,
 ) -> _Simulated:
-    """Simulate plans that may be the best, least bound first."""
+    """Simulate plans that may be the best, least bound first.
+
+    With `of`, the cluster of each plan, those of a cluster follow each other: they share its runs.
+    """
     bounds, over_overhead = np.full(len(plans), np.inf), np.zeros(len(plans), dtype=bool)
     if not len(plans):
         return _Simulated(bounds, over_overhead)
-    for batch in np.array_split(
-        np.argsort(lower_bounds, kind="stable"), -(-len(plans) // PLANS_AT_ONCE)
-    ):
-        keep = batch[lower_bounds[batch] < state.cutoff]
+    rest = _by_bound(lower_bounds, of)
+    while True:
+        rest = rest[lower_bounds[rest] < state.cutoff]
+        keep, rest = rest[:PLANS_AT_ONCE], rest[PLANS_AT_ONCE:]
         if not len(keep):
             break
         if (
@@ -148,6 +151,15 @@ def _simulate_by_bound(
         over_overhead[keep] = found.over_overhead
         admit(space, _screened(space, index, rows, plans.take(keep), found, state), state)
     return _Simulated(bounds, over_overhead)
+
+
+def _by_bound(lower_bounds: Floats, of: Ints | None) -> Ints:
+    """The order in which plans are simulated; `of` is the cluster of each, if they share them."""
+    if of is None:
+        return np.argsort(lower_bounds, kind="stable")
+    least = np.full(int(of.max()) + 1, np.inf)
+    np.minimum.at(least, of, lower_bounds)
+    return np.lexsort((lower_bounds, of, least[of]))
 
 
 def _screened(

@@ -21,7 +21,7 @@ from recommender.optimize.evaluate import OVERHEAD_ERRORS, Values, goal_error, v
 from recommender.optimize.space import Space
 from recommender.risk.monte_carlo import DrawnRuns, draw_runs
 from recommender.risk.path_inputs import PathInputs
-from recommender.risk.run_statistics import checkpoint_overhead, overhead_error
+from recommender.risk.run_statistics import checkpoint_overhead, keys_of, overhead_error
 
 # Of the time until which a fallback could take over if nothing were done before it: shares by which
 # it comes earlier that are tried one after the other; in the end each halves what is left, since a
@@ -58,7 +58,7 @@ def switched_in_time(
     rows = np.flatnonzero(over_overhead)
     if not len(rows):
         return Switched(inputs, values, early_s, over_overhead)
-    found_s = _last_moments(space, inputs.take(rows), below, rounds)
+    found_s = _remembered(space, inputs.take(rows), below, rounds)
     rows, found_s = rows[np.isfinite(found_s)], found_s[np.isfinite(found_s)]
     early_s[rows] = found_s
     inputs = inputs.earlier(early_s)
@@ -88,6 +88,22 @@ def _misses_overhead_only(space: Space, inputs: PathInputs, values: Values, belo
     return over_overhead
 
 
+def _remembered(space: Space, plans: PathInputs, below: float, rounds: int) -> Floats:
+    """The last moments of plans; what another search has found is not looked for again."""
+    limits, known = space.limits, space.cache.switches
+    how = (limits.max_overhead or 0.0, rounds, space.printed is None)
+    each = [(key, *how) for key in keys_of(plans, limits.deadline_s)]
+    found = [known.get(key, (np.inf, -np.inf)) for key in each]
+    early_s = np.array([moment for moment, _ in found])
+    # Where no moment was found, it was too dear for that search.
+    new = np.flatnonzero([np.isinf(moment) and below > dear for moment, dear in found])
+    if len(new):
+        early_s[new] = _last_moments(space, plans.take(new), below, rounds)
+        room = max(space.cache.most - len(known), 0)
+        known.update((each[row], (float(early_s[row]), below)) for row in new[:room])
+    return early_s
+
+
 @dataclass(slots=True)
 class _Search:
     """Between which moments plans begin to keep the limit; shape (plans,), shares of the room."""
@@ -98,16 +114,26 @@ class _Search:
     room_s: Floats  # until a fallback could take over if nothing were done before
     below: Floats  # what a goal has to be less than, on the paths of a search with its error
     late: Floats  # a moment at which the limit is broken,
-    late_excess: Floats  # and by how much,
+    late_excess: Floats  # by how much,
+    late_usd: Floats  # and the bill there,
     early: Floats  # and an earlier one at which it is kept; inf if none was found
     early_excess: Floats
+    early_usd: Floats
 
     def at(self, rows: Ints, shares: Floats) -> tuple[Floats, Floats]:
-        """By how much plans exceed the limit if they switch earlier by shares, and their cost."""
+        """By how much plans exceed the limit if they switch earlier by shares, and their bill."""
         plans = self.plans.take(rows).earlier(self.room_s[rows] * shares)
         paths = self.drawn.paths(plans, rows, self.space.limits.deadline_s)
         excess = self.excess(checkpoint_overhead(paths), overhead_error(paths))
         return excess, paths.expected_usd.mean(axis=1)
+
+    def kept_at(self, rows: Ints, share: Floats | float, excess: Floats, usd: Floats) -> None:
+        """Note moments at which plans keep the limit, each the last such yet."""
+        self.early[rows], self.early_excess[rows], self.early_usd[rows] = share, excess, usd
+
+    def broken_at(self, rows: Ints, share: Floats | float, excess: Floats, usd: Floats) -> None:
+        """Note moments at which plans break it, each the earliest such yet."""
+        self.late[rows], self.late_excess[rows], self.late_usd[rows] = share, excess, usd
 
     def excess(self, overhead: Floats, error: Floats) -> Floats:
         """By how much an overhead exceeds the limit; on the paths of a search beyond its error."""
@@ -136,9 +162,9 @@ def _last_moments(space: Space, plans: PathInputs, below: float, rounds: int) ->
         going = np.ones(len(open_), dtype=bool)
         for share, excess, usd in zip(shares, excesses, bills, strict=True):
             kept = going & (excess <= 0.0)
-            s.early[open_[kept]], s.early_excess[open_[kept]] = share, excess[kept]
+            s.kept_at(open_[kept], share, excess[kept], usd[kept])
             going &= ~kept & (usd < s.below[open_])
-            s.late[open_[going]], s.late_excess[open_[going]] = share, excess[going]
+            s.broken_at(open_[going], share, excess[going], usd[going])
         open_ = open_[going]
     _narrow(s, rounds)
     return s.room_s * s.early
@@ -156,8 +182,10 @@ def _initial_search(space: Space, plans: PathInputs, below: float) -> _Search:
         below=np.inf + none if limits.goal == "time" else below + goal_error(space, plans, found),
         late=none,
         late_excess=none.copy(),
+        late_usd=found.expected_usd,
         early=np.full(len(plans), np.inf),
         early_excess=none.copy(),
+        early_usd=none.copy(),
     )
     s.late_excess = s.excess(found.overhead, found.overhead_error)
     s.early[s.late_excess <= 0.0] = 0.0
@@ -165,17 +193,22 @@ def _initial_search(space: Space, plans: PathInputs, below: float) -> _Search:
 
 
 def _narrow(s: _Search, rounds: int) -> None:
-    """Bring the moments that keep the limit near to it, by false position."""
-    for _ in range(rounds):
+    """Bring the moments that keep the limit near to it, by false position.
+
+    More often where that decides whether a plan costs too much.
+    """
+    for done in range(CLOSELY):
         close = s.early_excess >= -TOLERANCE * s.limit
-        rows = np.flatnonzero(np.isfinite(s.early) & (s.early > 0.0) & ~close)
+        decides = (s.late_usd < s.below) & (s.early_usd >= s.below)
+        going = np.isfinite(s.early) & (s.early > 0.0) & ~close & ((done < rounds) | decides)
+        rows = np.flatnonzero(going)
         if not len(rows):
             break
         late, early = s.late[rows], s.early[rows]
         aim = s.late_excess[rows] + 0.5 * TOLERANCE * s.limit
         share = late + (early - late) * aim / (s.late_excess[rows] - s.early_excess[rows])
         share = np.clip(share, 0.9 * late + 0.1 * early, 0.1 * late + 0.9 * early)
-        excess, _ = s.at(rows, share)
+        excess, usd = s.at(rows, share)
         kept = excess <= 0.0
-        s.early[rows[kept]], s.early_excess[rows[kept]] = share[kept], excess[kept]
-        s.late[rows[~kept]], s.late_excess[rows[~kept]] = share[~kept], excess[~kept]
+        s.kept_at(rows[kept], share[kept], excess[kept], usd[kept])
+        s.broken_at(rows[~kept], share[~kept], excess[~kept], usd[~kept])

@@ -22,6 +22,8 @@ from recommender.risk.path_inputs import PathInputs, Paths
 from recommender.risk.random_numbers import random_numbers
 
 Outcome = tuple[Floats, ...]  # one value per field of `Outcomes`
+# A plan, the overhead limit, how often its switch was narrowed, and whether it is kept exactly.
+SwitchKey = tuple[bytes, float, int, bool]
 
 ROUNDING = 1e-9  # what sums of seconds leave of an overhead of nothing
 MAX_REMEMBERED = 5000  # plans remembered: 4 kB each
@@ -69,10 +71,12 @@ class OutcomeCache:
     seed: int
     most: int = MAX_REMEMBERED
     known: dict[bytes, Outcome] = field(default_factory=dict)
+    # How many seconds earlier plans switch; inf if that costs at least the second figure, in USD.
+    switches: dict[SwitchKey, tuple[float, float]] = field(default_factory=dict)
 
     def outcomes(self, inputs: PathInputs, deadline_s: float | None) -> Outcomes:
         """The outcomes of some plans; only new ones are simulated."""
-        keys = _keys(inputs, deadline_s)
+        keys = keys_of(inputs, deadline_s)
         new = [row for row, key in enumerate(keys) if key not in self.known]
         met = [row for row, key in enumerate(keys) if key in self.known]
         found = Outcomes.blank(len(keys), self.path_count)
@@ -87,7 +91,7 @@ class OutcomeCache:
 
     def not_cached(self, inputs: PathInputs, deadline_s: float | None) -> Bools:
         """Which plans are not yet in the cache."""
-        return np.array([key not in self.known for key in _keys(inputs, deadline_s)], dtype=bool)
+        return np.array([key not in self.known for key in keys_of(inputs, deadline_s)], dtype=bool)
 
 
 def _ends(h: Paths) -> Outcome:
@@ -159,7 +163,7 @@ def overhead_error(h: Paths) -> Floats:
     return error
 
 
-def _keys(inputs: PathInputs, deadline_s: float | None) -> list[bytes]:
+def keys_of(inputs: PathInputs, deadline_s: float | None) -> list[bytes]:
     """Everything that decides how a plan goes, as bytes."""
     due = np.inf if deadline_s is None else deadline_s
     due_s = np.where(inputs.fallback_speed > 0.0, due, np.inf)

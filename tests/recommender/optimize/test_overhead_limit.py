@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from recommender.optimize.evaluate import Plans, path_inputs_of, values_of
-from recommender.optimize.overhead_limit import TOLERANCE, switched_in_time
+from recommender.optimize.overhead_limit import CLOSELY, ROUGHLY, TOLERANCE, switched_in_time
 from recommender.optimize.search import search
 from recommender.optimize.space import Space
 from recommender.risk.path_inputs import PathInputs
+from recommender.risk.run_statistics import OutcomeCache
 from tests.recommender.optimize.palette import EVERY, assert_search_is_exact, oracle, space
 
 LIMITS = (0.01, 0.02, 0.05, 0.1, 0.2)
@@ -66,6 +67,40 @@ def test_the_switch_comes_at_the_last_moment_that_keeps_the_limit(seed: int) -> 
     later = values_of(q, last.earlier(0.9 * found.early_s), one)
     assert later.overhead[0] > most * (1.0 - 2 * TOLERANCE)
     assert later.cost_usd[0] < found.values.cost_usd[0] * (1.0 + SAME)
+
+
+def fresh(q: Space) -> Space:
+    """The same question, of which no plan has been simulated yet."""
+    return replace(q, cache=OutcomeCache(q.cache.path_count, q.cache.seed))
+
+
+def test_a_rough_moment_is_narrowed_where_it_decides_whether_the_plan_costs_too_much() -> None:
+    narrowed = 0
+    for seed in EARLIER:
+        q, one = question(seed).on_printed_paths(), np.ones(1, dtype=bool)
+        last = best_plan(question(seed))
+        values = values_of(q, last, one)
+        exact, rough = (
+            switched_in_time(fresh(q), last, values, rounds=rounds).values.cost_usd[0]
+            for rounds in (CLOSELY, ROUGHLY)
+        )
+        below = 0.5 * (exact + rough)
+        found = switched_in_time(fresh(q), last, values, below, ROUGHLY).values.cost_usd[0]
+        assert found <= max(below, exact * (1.0 + SAME))
+        narrowed += int(rough > exact * (1.0 + SAME))
+    assert narrowed > 0
+
+
+def test_a_moment_too_dear_for_one_search_is_found_by_a_later_one() -> None:
+    given_up = 0
+    for seed in EARLIER:
+        q, one = fresh(question(seed).on_printed_paths()), np.ones(1, dtype=bool)
+        last = best_plan(question(seed))
+        values = values_of(q, last, one)
+        exact = switched_in_time(fresh(q), last, values).values.cost_usd[0]
+        given_up += int(not switched_in_time(q, last, values, 0.9 * exact).early_s.any())
+        assert switched_in_time(q, last, values).values.cost_usd[0] == exact
+    assert given_up > 0
 
 
 @pytest.mark.parametrize("seed", EARLIER)
