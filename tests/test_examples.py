@@ -64,7 +64,7 @@ def test_the_notebook_goes_from_a_job_to_its_frontier():
     assert [cell for cell in notebook.cells if cell.get("outputs")] == []  # none is kept
     ends = notebook.cells + [nbformat.v4.new_code_cell(
         "assert frontier.usd.is_monotonic_increasing and frontier.hours.is_monotonic_decreasing\n"
-        "assert len(frontier) > 2 and len(followed) > len(frontier)\n"
+        "assert len(frontier) > 2 and len(simulated) > len(frontier)\n"
         "assert deadlines.usd.is_monotonic_decreasing and (deadlines.chance >= 0.95).all()"
     )]  # fmt: skip
     notebook.cells = ends

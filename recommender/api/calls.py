@@ -33,7 +33,7 @@ Amount = str | float | None  # a limit as it is typed; a number is in USD
 
 
 @dataclass(frozen=True, slots=True)
-class AskedAnswer(Answer):
+class AnswerWithRequest(Answer):
     """An answer together with its question."""
 
     request: PlanRequest | None = None
@@ -64,7 +64,7 @@ def recommend(
     catalog: Catalog | None = None,
     progress: Progress = Progress(),  # noqa: B008 (frozen)
     **options: Any,
-) -> AskedAnswer:
+) -> AnswerWithRequest:
     """Rank the plans that keep the limits; if none does, the answer says so.
 
     `job` is a preset, a job file, or a `Job`. `deadline` is written as on the command line ("24h",
@@ -83,7 +83,7 @@ def recommend(
     found = replace(found, warnings=(*skipped, *found.warnings))
     request = PlanRequest(job, asked, choice, progress, catalog.version)
     values = {each.name: getattr(found, each.name) for each in fields(found)}
-    return AskedAnswer(**values, request=request)
+    return AnswerWithRequest(**values, request=request)
 
 
 def simulate(

@@ -89,7 +89,7 @@ def read_inputs(call: PlannerFlags, top: int, errors: ErrorCollector) -> Planner
 def run_planner(ready: PlannerInputs, explain: int = 0, **more: bool) -> Answer:
     """Ask the planner; for the policy of plan `explain` and for what else it can be asked as well.
 
-    `more` holds switches of `recommend`: worth, followed, report.
+    `more` holds switches of `recommend`: shadow_prices, simulated_plans, report.
     """
     from recommender.optimize.search_state import Watch
     from recommender.planner.recommend import recommend

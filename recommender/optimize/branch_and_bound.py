@@ -22,7 +22,7 @@ from recommender.arrays import Bools, Floats, Ints, distinct
 from recommender.catalogs.frozen import dataclass
 from recommender.optimize.bounds.cluster import (
     ROUNDING,
-    least_speed_factor,
+    min_speed_factor,
     paid_share,
     speed_quantile,
 )
@@ -160,10 +160,10 @@ def _box_site(space: Space, index: int) -> BoxSite:
         space=space,
         index=index,
         site=site,
-        bill=_least_bill(space, site),
+        bill=_min_bill(space, site),
         compute=np.maximum(c.compute_per_s[e.kind], 1e-30),
         steps=shortest(space.job, c, e.kind, most),
-        seconds=float(least_speed_factor(space, sigma).min()) * space.steps_left,
+        seconds=float(min_speed_factor(space, sigma).min()) * space.steps_left,
         longest_s=longest * (1.0 + ROUNDING),
         fixed_usd=float(e.fixed_usd.min()),
         min_changeover_s=away,
@@ -171,7 +171,7 @@ def _box_site(space: Space, index: int) -> BoxSite:
     )
 
 
-def _least_bill(space: Space, site: Site) -> Floats:
+def _min_bill(space: Space, site: Site) -> Floats:
     """Least USD per hour of work of each entry, in any cluster of the site.
 
     A free first hour helps most where runs are shortest: with every machine in use.
@@ -195,12 +195,12 @@ def _bounded_boxes(r: BoxSite, low: Ints, high: Ints, cutoff: float) -> Boxes:
         bought = _filled(low, high, listed / r.compute, listed, cap)
         possible &= (low @ listed <= cap) & (bought @ r.compute >= need * (1.0 - 1e-12))
     if limits.goal == "time":
-        bound, filled = _least_time(r, lines, bought), bought
+        bound, filled = _min_time(r, lines, bought), bought
         guess = np.floor(filled + 1e-9)
     else:
         target = np.minimum(need, high @ r.compute)
         filled = _filled(low, high, r.bill / r.compute, r.compute, target)
-        bound = _least_cost(r, lines, high, filled)
+        bound = _min_cost(r, lines, high, filled)
         guess = np.ceil(filled - 1e-9)
     split, at = _split(r, low, high, filled)
     return Boxes(low, high, np.where(possible, bound, np.inf), split, at, guess.astype(np.int64))
@@ -239,14 +239,14 @@ def _filled(low: Ints, high: Ints, rank: Floats, size: Floats, target: Floats) -
     return filled
 
 
-def _least_time(r: BoxSite, lines: Lines, bought: Floats) -> Floats:
+def _min_time(r: BoxSite, lines: Lines, bought: Floats) -> Floats:
     """Least time with as much compute as can be had."""
     compute = np.maximum(bought @ r.compute, 1e-30)
     step = np.max([seconds + samples / compute for seconds, samples in lines], axis=0)
     return np.asarray(r.min_changeover_s + r.seconds * step)
 
 
-def _least_cost(r: BoxSite, lines: Lines, high: Ints, filled: Floats) -> Floats:
+def _min_cost(r: BoxSite, lines: Lines, high: Ints, filled: Floats) -> Floats:
     """Least cost with at least as much compute as the filling has."""
     order = np.argsort(r.bill / r.compute, kind="stable")
     price, rate = filled @ r.bill, np.maximum(filled @ r.compute, 1e-30)

@@ -120,8 +120,8 @@ def clusters_near_frontier(space: Space, step_s: Floats) -> list[Cluster]:
     for group in (~spot, spot & ~listed, spot & listed):
         rows = np.flatnonzero(group)
         rows = rows[np.argsort(time[rows], kind="stable")]
-        least_usd = np.minimum.accumulate(usd[rows])
-        rows = rows[usd[rows] <= NEAR_FRONTIER * least_usd]
+        min_usd = np.minimum.accumulate(usd[rows])
+        rows = rows[usd[rows] <= NEAR_FRONTIER * min_usd]
         found += [Cluster(int(index[i]), (int(entry[i]),), (int(machines[i]),)) for i in rows]
     return found
 
@@ -201,7 +201,7 @@ def _rough_at(
     idle = (1.0 - up) ** e.zone_count[row] / up
     spot, work = e.spot[row], step * space.steps_left
     free = e.free_s[row]
-    charged = RUN_FAMILY.least_long_share(np.maximum(free, 1.0), run, e.run_sigma[row])
+    charged = RUN_FAMILY.min_long_share(np.maximum(free, 1.0), run, e.run_sigma[row])
     paid = np.where(spot, work / useful * np.where(free > 60.0, charged, 1.0), work) + away
     time = np.where(spot, work / useful * (1.0 + idle), work) + away
     usd = e.usd_per_hour[row] * n * paid / 3600.0 + e.fixed_usd[row]

@@ -4,10 +4,10 @@ A search compares plans on few paths, and the printed figures come from many. Ne
 limit the two disagree: of 256 paths 94.5 % may be in time where of 2,048 it is 95.2 %, and a cost
 differs by one or two per cent. So the few paths only screen a plan:
 
-* it may keep the limits if it does so within the error of its chance (`Space.least_chance`) and of
+* it may keep the limits if it does so within the error of its chance (`Space.min_chance`) and of
   its overhead;
 * it is no plan if its own fallback beats it, but only beyond the error of its goal;
-* it may be the best if its goal minus its error (`Values.least_goal`) is below that of the
+* it may be the best if its goal minus its error (`Values.min_goal`) is below that of the
   best, on the printed paths or on the same few (`SearchState.open_below`).
 
 A plan that may be the best is simulated on the printed paths, and only plans that keep the limits
@@ -60,17 +60,17 @@ def confirm_open(space: Space, state: SearchState) -> None:
     for each in sorted(state.take_postponed(), key=_order):
         goal = each.candidate.goal_value
         # The same machines in another region take as long to the second: the cheapest is enough.
-        if each.least_goal >= state.open_below or goal in done or _is_worse(space, each, state):
+        if each.min_goal >= state.open_below or goal in done or _is_worse(space, each, state):
             _keep_if_distinct(each, state)
         elif state.may_simulate_printed:
             done.add(goal)
             _confirm(space, each, state)
         else:
-            state.leave_open(each.least_goal)
+            state.leave_open(each.min_goal)
 
 
 def _order(each: Screened) -> tuple[float, float, float]:
-    return each.least_goal, each.candidate.goal_value, each.candidate.cost_usd
+    return each.min_goal, each.candidate.goal_value, each.candidate.cost_usd
 
 
 def _is_worse(space: Space, each: Screened, state: SearchState) -> bool:
@@ -89,7 +89,7 @@ def _is_worse(space: Space, each: Screened, state: SearchState) -> bool:
 
 def _wait(each: Screened, state: SearchState) -> None:
     """Keep a plan that may be the best."""
-    if each.least_goal < state.open_below:
+    if each.min_goal < state.open_below:
         state.postpone(each)
     else:
         _keep_if_distinct(each, state)

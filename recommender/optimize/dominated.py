@@ -63,7 +63,7 @@ def fallback_costs(space: Space, site: Site) -> FallbackCosts:
         time_s=np.where(keeps, time_s, np.inf),
         # As far above the chance that is asked for as the least that may be enough is below it.
         certain=values.chance[first]
-        >= min(2.0 * space.limits.confidence - space.least_chance, 1.0) - 1e-12,
+        >= min(2.0 * space.limits.confidence - space.min_chance, 1.0) - 1e-12,
     )
 
 

@@ -22,7 +22,7 @@ def surely_infeasible(space: Space, inputs: PathInputs) -> Bools:
     """Which plans cannot keep the limits often enough; False if undecided."""
     limits, cache = space.limits, space.cache
     found = np.zeros(len(inputs), dtype=bool)
-    broken_at_most = (1.0 - space.least_chance) * cache.path_count
+    broken_at_most = (1.0 - space.min_chance) * cache.path_count
     if broken_at_most >= FIRST_PATHS or next(limits.given(PATH_LIMITS), None) is None:
         return found
     # What a fallback could save has to be known of all runs; with one, most deadlines are kept.

@@ -36,7 +36,7 @@ from recommender.optimize.bounds.site import SiteBounds, narrowed
 from recommender.optimize.bounds.spot_time import HANDOVER_RATIO
 from recommender.optimize.compositions import compositions, count_compositions
 from recommender.optimize.evaluate import elastic_share, gang_of
-from recommender.optimize.price_curves import Lines, OtherMachines, least_product, reach, within
+from recommender.optimize.price_curves import Lines, OtherMachines, min_product, reach, within
 from recommender.optimize.space import Site, Space
 from recommender.performance.parameter_server import cluster_spread
 from recommender.plan.limits import TOLERANCE
@@ -157,17 +157,17 @@ def _support_bounds(
     if not possible.any():
         return np.full(possible.shape, np.inf)
     lines = _lines(s)
-    r0, r1 = _least_compute(lines, b.longest_step_s(cutoff)), _most_compute(s)
+    r0, r1 = _min_compute(lines, b.longest_step_s(cutoff)), _most_compute(s)
     # Too slow for the deadline or unaffordable, whatever the least bill of a part of it.
     possible &= (r1 > 0.0) & (r0 <= r1 * (1.0 + ROUNDING))
     place = _place(s)
     if b.space.limits.goal != "time":
-        return np.where(possible, _least_cost(s, lines, r0, r1, place), np.inf)
+        return np.where(possible, _min_cost(s, lines, r0, r1, place), np.inf)
     if b.waits.kept:
         counted = s.machines(b.site.entries.usd_per_hour, b.billed.counted[place])
         r1 = np.minimum(r1, within(b.price, counted, lines, b.max_spend))
         possible &= r1 > 0.0
-    return np.where(possible, _least_time(b, lines, r1, s.spot_down()), np.inf)
+    return np.where(possible, _min_time(b, lines, r1, s.spot_down()), np.inf)
 
 
 def _most_compute(s: _Supports) -> Floats:
@@ -181,7 +181,7 @@ def _most_compute(s: _Supports) -> Floats:
     return np.minimum(most, reach(b.price, s.machines(b.site.entries.usd_per_hour), most_usd))
 
 
-def _least_cost(s: _Supports, lines: Lines, r0: Floats, r1: Floats, place: Ints) -> Floats:
+def _min_cost(s: _Supports, lines: Lines, r0: Floats, r1: Floats, place: Ints) -> Floats:
     """Least cost with a compute between R0 and R1; (more, cases).
 
     `place` is that of the shares of spot time that are charged. Under a deadline others have to do
@@ -191,10 +191,10 @@ def _least_cost(s: _Supports, lines: Lines, r0: Floats, r1: Floats, place: Ints)
     fixed_usd = np.maximum(e.fixed_usd[s.chosen].max(initial=0.0), e.fixed_usd[s.more])
 
     def usd(share: Floats) -> Floats:
-        product = least_product(b.price, s.machines(e.usd_per_hour, share), lines, r0, r1)
+        product = min_product(b.price, s.machines(e.usd_per_hour, share), lines, r0, r1)
         return np.asarray(fixed_usd[:, None] + product * b.seconds / 3600.0)
 
-    on_demand_only_usd = _least_on_demand_only(s)[:, None]
+    on_demand_only_usd = _min_on_demand_only(s)[:, None]
     found = _with_fallback(b, place, on_demand_only_usd, usd)
     deadline_s = b.space.limits.deadline_s
     if deadline_s is None:
@@ -232,7 +232,7 @@ def _spot_from(s: _Supports) -> Ints:
     return np.asarray(np.append(np.cumsum(spot[::-1])[::-1], 0)[s.begin])
 
 
-def _least_on_demand_only(s: _Supports) -> Floats:
+def _min_on_demand_only(s: _Supports) -> Floats:
     """Least bill of on-demand machines alone of what a support may become; inf for gangs."""
     alone, spot = s.b.on_demand_only_usd, s.b.site.entries.spot
     from_each = np.minimum.accumulate(np.append(alone, np.inf)[::-1])[::-1]
@@ -250,7 +250,7 @@ def _with_fallback(
 
     Others are a fallback or, of an elastic cluster, its on-demand machines alone. Spot is billed
     for max(paid·(1 - φ), S - κ·φ) of the work: two lines, so the least is at an end or their bend
-    (`_least_in_part` of `bounds/cluster.py`).
+    (`_min_in_part` of `bounds/cluster.py`).
     """
     share, paid = b.billed.share[place], b.billed.plain[place]
     others = np.broadcast_to(np.minimum(on_demand_only_usd, b.fallback_usd), share.shape)
@@ -307,7 +307,7 @@ def _lines(s: _Supports) -> Lines:
     )
 
 
-def _least_time(b: SiteBounds, lines: Lines, most: Floats, down: Floats) -> Floats:
+def _min_time(b: SiteBounds, lines: Lines, most: Floats, down: Floats) -> Floats:
     """Least time with as much compute as the limits allow; (supports, cases)."""
     return np.where(most > 0.0, _time_of(b, _work_s(b, lines, most), down), b.fallback_s)
 
@@ -320,7 +320,7 @@ def _time_of(b: SiteBounds, work_s: Floats, down: Floats) -> Floats:
     return np.asarray(np.minimum(least, b.fallback_s))
 
 
-def _least_compute(lines: Lines, longest_s: float) -> Floats:
+def _min_compute(lines: Lines, longest_s: float) -> Floats:
     """Least compute with which a step is no longer than this; inf where it always is."""
     if np.isinf(longest_s):
         return np.zeros(lines[0][0].shape)
@@ -350,7 +350,7 @@ def leaves(b: SiteBounds, support: tuple[int, ...], cutoff: float) -> tuple[list
     return [block for block in blocks if len(block)], looked_at
 
 
-def least_of_set(b: SiteBounds, support: tuple[int, ...], cutoff: float) -> float:
+def min_of_set(b: SiteBounds, support: tuple[int, ...], cutoff: float) -> float:
     """Lower bound of the clusters of exactly this support; 0 if they are too many to list."""
     most, rows = b.space.limits.max_machines, np.array(support)
     if len(support) > LISTED or count_compositions(b.site.only(rows), most) > MAX_LISTED:

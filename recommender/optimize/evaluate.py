@@ -61,7 +61,7 @@ class Values:
     """Goals and figures of plans; shape (plans,). `goal_value` is inf if a limit is not kept."""
 
     goal_value: Floats
-    least_goal: Floats  # less the error of the paths that it was simulated on
+    min_goal: Floats  # less the error of the paths that it was simulated on
     cost_usd: Floats  # expected
     time_s: Floats  # trimmed mean
     usd_with_any_fallback: (
@@ -120,7 +120,7 @@ def values_of(space: Space, inputs: PathInputs, allowed: Bools) -> Values:
     found = space.cache.outcomes(inputs.take(rows), limits.deadline_s)
     time = trimmed_mean(found.time_s)
     chance = limits_kept(limits, found).mean(axis=1)
-    least, possible = found, chance >= space.least_chance - 1e-12
+    least, possible = found, chance >= space.min_chance - 1e-12
     kept = chance >= limits.confidence - 1e-12
     error = goal_error(space, inputs.take(rows), found)
     if space.printed is not None:
@@ -133,7 +133,7 @@ def values_of(space: Space, inputs: PathInputs, allowed: Bools) -> Values:
         rows,
         Values(
             goal_value=goal_value,
-            least_goal=goal_value - error,
+            min_goal=goal_value - error,
             cost_usd=found.expected_usd,
             time_s=time,
             usd_with_any_fallback=found.usd_with_any_fallback - error,
@@ -291,10 +291,10 @@ def _on_demand_terms(entries: Entries, counts: Ints) -> OnDemandTerms:
     gang = one.of_gang(np.maximum(counts, 1), entries.availability_slope)
 
     def scarcest(law: OnDemandLaw, counts: Ints) -> OnDemandLaw:
-        at_once = np.minimum(least_used(law.at_once, counts), 1.0)
+        at_once = np.minimum(min_used(law.at_once, counts), 1.0)
         return OnDemandLaw(at_once, largest_used(law.wait_s, counts))
 
-    regions = np.minimum(least_used(entries.zone_count, used), MAX_LISTED_ZONES)
+    regions = np.minimum(min_used(entries.zone_count, used), MAX_LISTED_ZONES)
     return OnDemandTerms(scarcest(gang, used).of_list(regions), scarcest(one, alone))
 
 
@@ -304,7 +304,7 @@ def largest_used(values: Floats, counts: Ints) -> Floats:
     return found
 
 
-def least_used(values: Floats, counts: Ints) -> Floats:
+def min_used(values: Floats, counts: Ints) -> Floats:
     """Smallest value among the machines used; of entries, or of plans and entries."""
     found: Floats = np.where(counts > 0, values, np.inf).min(axis=1)
     return found
@@ -343,17 +343,17 @@ def gang_of(space: Space, entries: Entries, counts: Ints) -> Gang:
         ),
         zone_sd=np.where(used, entries.zone_sd, 0.0).max(axis=1),
         zone_count=np.where(
-            has_spot, least_used(np.where(entries.spot, entries.zone_count, 9.0), counts), 1.0
+            has_spot, min_used(np.where(entries.spot, entries.zone_count, 9.0), counts), 1.0
         ),
         correlation=np.where(used, entries.correlation, 0.0).max(axis=1),
         runs_from_start=np.where(has_spot, entries.runs_from_start[lead], True),
         price_sigma=(bill * entries.price_sigma).sum(axis=1) / np.maximum(bill.sum(axis=1), 1e-9),
         minimum_s=np.where(used, entries.minimum_s, 0.0).max(axis=1),
         free_s=np.where(
-            has_spot, least_used(np.where(entries.spot, entries.free_s, np.inf), counts), 0.0
+            has_spot, min_used(np.where(entries.spot, entries.free_s, np.inf), counts), 0.0
         ),
         notice_s=np.where(
-            has_spot, least_used(np.where(entries.spot, entries.notice_s, np.inf), counts), 0.0
+            has_spot, min_used(np.where(entries.spot, entries.notice_s, np.inf), counts), 0.0
         ),
     )
 

@@ -11,7 +11,7 @@ from recommender.optimize.bounds.fallback import (
     bounds_with_own_fallbacks,
     drafts_and_bounds,
     helped,
-    least_times,
+    min_times,
     without_savings,
 )
 from recommender.optimize.bounds.overhead import bounds_within_overhead
@@ -73,7 +73,7 @@ def _simulate_helped(
     own, least = found.drafts.without_fallback_bound(), found.lower_bounds
     over_overhead = np.zeros(len(own), dtype=bool)
     if space.limits.goal == "time":
-        least = np.maximum(least, least_times(space, drafts.inputs, promising, found))
+        least = np.maximum(least, min_times(space, drafts.inputs, promising, found))
     elif space.limits.max_overhead is not None:
         open_ = np.flatnonzero(least < state.cutoff)
         within = bounds_within_overhead(
@@ -185,7 +185,7 @@ def _screened(
             _candidate(index, rows, plans, found, int(i)),
             found.inputs,
             int(i),
-            float(values.least_goal[i]),
+            float(values.min_goal[i]),
             bool(values.kept[i]),
             bool(beaten[i]),
         )
@@ -196,8 +196,8 @@ def _screened(
 def _less_error(space: Space, values: Values) -> Values:
     """The values of plans with a goal as low as the error of these paths may make it."""
     if space.limits.goal == "time":
-        return replace(values, time_s=values.least_goal)
-    return replace(values, cost_usd=values.least_goal)
+        return replace(values, time_s=values.min_goal)
+    return replace(values, cost_usd=values.min_goal)
 
 
 def _candidate(index: int, rows: Ints, plans: Plans, found: Switched, i: int) -> Candidate:

@@ -32,7 +32,7 @@ def fallback_choices(fall: Fallbacks, step_s: Floats, steps_left: float) -> Ints
     columns = [np.full(len(step_s), -1)]
     usd = _bill(fall.step_s, fall.usd_per_hour, fall.boot_s, steps_left)
     for rows in _compared(fall.at_once, LIKELY):
-        best = rows[_least_from(usd[rows])]
+        best = rows[_min_from(usd[rows])]
         for times in SPEEDUPS:
             first = np.searchsorted(-fall.step_s[rows], -step_s / times * (1 + 1e-9), side="left")
             chosen = best[np.minimum(first, len(rows) - 1)]  # the fastest where none is fast enough
@@ -61,11 +61,11 @@ def worth_trying(
     """On-demand clusters, slowest first, that none beats in both speed and some measure."""
     bills = [_bill(step_s, usd_per_hour, boot_s, share * steps_left) for share in (1.0, LITTLE)]
     every = [
-        rows[_least_from(usd[rows])] for rows in _compared(at_once, LIKELY, SURE) for usd in bills
+        rows[_min_from(usd[rows])] for rows in _compared(at_once, LIKELY, SURE) for usd in bills
     ]
     if len(_union(every)) <= ALL_TRIED:
         return _union(every)
-    return _union([rows[_least_from(bills[0][rows])] for rows in _compared(at_once, LIKELY)])
+    return _union([rows[_min_from(bills[0][rows])] for rows in _compared(at_once, LIKELY)])
 
 
 def of_each_speed(
@@ -109,7 +109,7 @@ def _compared(at_once: Floats, *least: float) -> list[Ints]:
     return [rows for rows in groups if len(rows)]
 
 
-def _least_from(usd: Floats) -> Ints:
+def _min_from(usd: Floats) -> Ints:
     """For each row the least of those from it on; of equals the first."""
     turned = usd[::-1]
     least = turned == np.minimum.accumulate(turned)

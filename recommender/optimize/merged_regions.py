@@ -14,13 +14,13 @@ import numpy as np
 
 from recommender.arrays import Floats, Ints
 from recommender.optimize.bounds.site import SiteBounds, lines_of, site_bounds_of
-from recommender.optimize.entry_sets import extended, first, least_of_set
+from recommender.optimize.entry_sets import extended, first, min_of_set
 from recommender.optimize.space import Entries, Site, Space
 
 LOOK = 20  # sets after which those left are given up if at this pace they would not rule mixes out
 
 
-def least_mix_goal(space: Space, sites: Sequence[Site], cutoff: float, sets: int) -> float:
+def min_mix_goal(space: Space, sites: Sequence[Site], cutoff: float, sets: int) -> float:
     """Lower bound of any cluster of several entries in one region; the cutoff if none is below it.
 
     `sites` are those of the providers, each with the entries of all its regions. At most so many
@@ -47,7 +47,7 @@ def least_mix_goal(space: Space, sites: Sequence[Site], cutoff: float, sets: int
             before = queue[0][0]
         bound, place, support = heapq.heappop(queue)
         if len(support) > 1:
-            least = min(least, max(bound, least_of_set(parts[place], support, cutoff)))
+            least = min(least, max(bound, min_of_set(parts[place], support, cutoff)))
         for larger_bound, larger in extended(parts[place], support, least):
             heapq.heappush(queue, (larger_bound, place, larger))
     return min(least, queue[0][0]) if queue else least

@@ -79,7 +79,7 @@ def _misses_overhead_only(space: Space, inputs: PathInputs, values: Values, belo
         return over_overhead
     goal_value = values.time_s if limits.goal == "time" else values.cost_usd
     over_overhead |= (inputs.fallback_speed > 0.0) & (values.overhead > limits.max_overhead)
-    over_overhead &= np.isfinite(goal_value) & (values.chance >= space.least_chance - 1e-12)
+    over_overhead &= np.isfinite(goal_value) & (values.chance >= space.min_chance - 1e-12)
     rows = np.flatnonzero(over_overhead)
     if len(rows):
         some = inputs.take(rows)

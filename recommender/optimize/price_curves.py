@@ -192,7 +192,7 @@ def reach(c: Curves, o: OtherMachines, money: Floats) -> Floats:
     return np.asarray(bought.max(axis=3).min(axis=2))
 
 
-def least_product(c: Curves, o: OtherMachines, lines: Lines, low: Floats, high: Floats) -> Floats:
+def min_product(c: Curves, o: OtherMachines, lines: Lines, low: Floats, high: Floats) -> Floats:
     """The smallest product of price and step with a compute between two values; (supports, cases).
 
     On a piece (p + b·R)·(t + a/R) has its minimum at R = √(p·a/(b·t)), or at an end.

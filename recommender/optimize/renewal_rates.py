@@ -174,7 +174,7 @@ def _cycle(p: PathInputs) -> _Cycle:
     usable = RUN_FAMILY.excess(p.changeover_s, p.run_mean_s, p.run_sigma)
     redone = (1.0 - p.notice_saves) * trains * np.minimum(0.5 * p.interval_s, 0.5 * usable)
     useful = np.maximum(pace * usable - redone, 1e-6 * p.run_mean_s)
-    long = RUN_FAMILY.least_long_share(np.maximum(p.free_s, 1.0), p.run_mean_s, p.run_sigma)
+    long = RUN_FAMILY.min_long_share(np.maximum(p.free_s, 1.0), p.run_mean_s, p.run_sigma)
     billed = np.where(p.free_s > 60.0, long, 1.0)
     return _Cycle(pace, useful, p.run_mean_s - useful / pace, billed)
 

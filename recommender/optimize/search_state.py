@@ -16,7 +16,7 @@ from recommender.risk.path_inputs import PathInputs
 Shape = tuple[int, tuple[int, ...], int, int, bool]
 
 EPSILON = 1e-4  # a plan must be better by this share to matter
-SEARCH_RUNS_PER_PRINTED = 8  # plans simulated in a search may take as long as one that is followed
+SEARCH_RUNS_PER_PRINTED = 8  # simulating a plan on the printed paths takes as long
 # Of 70 questions under quotas the gap closed in 600 sets where it was below this after 100; what
 # was judged before, the program's mixes among it, was the best in all.
 WIDE_GAP = 0.5
@@ -67,7 +67,7 @@ class Screened:
     candidate: Candidate
     batch: PathInputs  # of the plans simulated with it
     row: int  # its own
-    least_goal: float  # its goal less the error of these paths
+    min_goal: float  # its goal less the error of these paths
     kept: bool  # whether it keeps the limits on them
     beaten: bool = False  # whether its own fallback beats it on them, within their error
 
@@ -91,10 +91,10 @@ class SearchState:
     supports_expanded: int = 0
     open_bound: float = np.inf  # least lower bound of what was not explored
     bound: float = 0.0  # of what is still to be explored, while the search runs
-    stopped: bool = False  # by who waits for it and wants the best so far
+    stopped: bool = False  # by the user, who wants the best plan so far
     incumbents: dict[Shape, Candidate] = field(default_factory=dict)
     printed_plans: int = 0  # on the printed paths
-    waiting: list[Screened] = field(default_factory=list)  # to be followed there
+    waiting: list[Screened] = field(default_factory=list)  # to be simulated on the printed paths
     fallback_costs: dict[int, FallbackCosts] = field(default_factory=dict)  # by site, once needed
 
     @property

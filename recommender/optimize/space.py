@@ -181,7 +181,7 @@ class Space:
         return (self.printed or self.cache).path_count
 
     @property
-    def least_chance(self) -> float:
+    def min_chance(self) -> float:
         """The smallest chance on the search paths that may still be the required one."""
         sure = self.limits.confidence
         if self.printed is None:

@@ -215,9 +215,9 @@ def crash_save_interval_s(job: Job, machines: int, gpus: int, work_s: float) -> 
     most_s = max(min(INSURED_S, INSURED_SHARE * work_s), USUAL_S[0])
     longest_s = USUAL_S[np.searchsorted(USUAL_S, most_s, side="right") - 1]
     cheap_s = min(stall_s / INSURANCE_STALL, LARGE_INSURED_SHARE * work_s)
-    least_s = max(longest_s, cheap_s, write)
-    at = int(np.searchsorted(USUAL_S, least_s))
-    return float(USUAL_S[at]) if at < len(USUAL_S) else math.ceil(least_s / 3600.0) * 3600.0
+    min_s = max(longest_s, cheap_s, write)
+    at = int(np.searchsorted(USUAL_S, min_s))
+    return float(USUAL_S[at]) if at < len(USUAL_S) else math.ceil(min_s / 3600.0) * 3600.0
 
 
 def _gained(

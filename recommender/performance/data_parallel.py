@@ -96,7 +96,7 @@ class DataParallel(Strategy):
         held = weights, gradients, optimizer, activations, logits, needs.context
         return Layout(self.name, gib_lines(*held))
 
-    def least_memory_bytes(self, job: Job, needs: Bytes, one: Clusters) -> list[float]:
+    def min_memory_bytes(self, job: Job, needs: Bytes, one: Clusters) -> list[float]:
         """Memory without and with full recomputation."""
         if not self.allowed(job) or not job.may_have(one.gpus)[0]:
             return []
@@ -111,11 +111,11 @@ class DataParallel(Strategy):
             return f"{gpus} GPUs make a global batch of {has:,.0f}; it may be {most:,.0f} at most"
         return f"{gpus} GPUs share a batch of {job.global_batch}: less than one sample each"
 
-    def least_penalty(self, job: Job, prior: Prior) -> float:
+    def min_penalty(self, job: Job, prior: Prior) -> float:
         """b0, because every GPU runs the network."""
         return prior.batch_penalty
 
-    def least_inside_bytes(self, job: Job, needs: Bytes) -> float:
+    def min_inside_bytes(self, job: Job, needs: Bytes) -> float:
         """The traffic of one micro-batch."""
         return float(self.traffic(job, needs, 1.0).inside_bytes)
 

@@ -409,15 +409,15 @@ def _hidden(prior: Prior, splits: Splits, rounds: Floats, busy_s: Floats) -> Flo
     return np.where(splits.sharded, prior.overlap * busy_s, hidden)
 
 
-def _sent_early_s(stages: Floats, chunks: Floats, least_s: Floats, sent_s: Floats) -> Floats:
+def _sent_early_s(stages: Floats, chunks: Floats, min_s: Floats, sent_s: Floats) -> Floats:
     """Seconds of gradients that an interleaved pipeline sends before its last chunk is done.
 
     Each of v chunks of layers but the last sends its own while those after it go back through
-    their last p micro-batches, of one sample or more (`least_s`): "the granularity of DP
+    their last p micro-batches, of one sample or more (`min_s`): "the granularity of DP
     communication becomes the Transformer layers per virtual pipeline stage" (Megatron Bridge,
     "Communication Overlap", read 2026-11).
     """
-    return np.asarray((1.0 - 1.0 / chunks) * np.minimum(sent_s, BACKWARD * stages * least_s))
+    return np.asarray((1.0 - 1.0 / chunks) * np.minimum(sent_s, BACKWARD * stages * min_s))
 
 
 def _terms(c: _PipelineTimes) -> StepTerms:
@@ -613,7 +613,7 @@ class ModelParallel(Strategy):
         micro, again = float(step.micro_batch[0]), float(step.again[0])
         return Layout(cut.label(gpus), split_memory_gib(needs, gpus, cut, micro, again))
 
-    def least_memory_bytes(self, job: Job, needs: Bytes, one: Clusters) -> list[float]:
+    def min_memory_bytes(self, job: Job, needs: Bytes, one: Clusters) -> list[float]:
         """The memory of every layout with full recomputation."""
         if not splittable(job):
             return []
@@ -636,7 +636,7 @@ class ModelParallel(Strategy):
             f"{int(one.machines[0])} machines and {job.layers} layers"
         )
 
-    def least_penalty(self, job: Job, prior: Prior) -> float:
+    def min_penalty(self, job: Job, prior: Prior) -> float:
         """The smallest share of b0 that is lost if layers are shared.
 
         p stages take at least p turns, and lose a p-th in each.
@@ -644,7 +644,7 @@ class ModelParallel(Strategy):
         shared = float(lost_share(job, np.array([MAX_TENSOR]))[0])
         return prior.batch_penalty * shared / most_context(job)
 
-    def least_inside_bytes(self, job: Job, needs: Bytes) -> float:
+    def min_inside_bytes(self, job: Job, needs: Bytes) -> float:
         """Almost nothing: stages with few samples."""
         return 0.0 if splittable(job) else np.inf
 

@@ -109,7 +109,7 @@ def why_infeasible(job: Job, columns: MachineColumns, fleet: Clusters, row: int)
         return f"the job asks for exactly {job.machines} machines"
     needs = bytes_of(job, prior_of(job))
     together = linked(job, one)
-    each = (strategy.least_memory_bytes(job, needs, together) for strategy in STRATEGIES)
+    each = (strategy.min_memory_bytes(job, needs, together) for strategy in STRATEGIES)
     least = [x for some in each for x in some]
     if not least:
         return strategy_of(job.sharding).why_none(job, one)

@@ -39,8 +39,8 @@ from recommender.performance.step import steps
 from recommender.performance.strategies import (
     cuts_network,
     large_messages,
-    least_inside_bytes,
-    least_penalty,
+    min_inside_bytes,
+    min_penalty,
     most_hidden,
     one_gpu_shardings,
 )
@@ -148,11 +148,11 @@ def shortest(job: Job, columns: MachineColumns, kind: Ints, most: int) -> Shorte
     columns = without_network(columns) if job.sync == "allreduce" else columns
     served = job.sync == "parameter_server"
     hidden = most_hidden(job, prior)
-    sent, penalty = least_inside_bytes(job, bytes_of(job, prior)), least_penalty(job, prior)
+    sent, penalty = min_inside_bytes(job, bytes_of(job, prior)), min_penalty(job, prior)
     memory, place = np.unique(columns.memory_bytes[kind], return_inverse=True)
     most_gpus = int(most * gpus.max())
     if served or cuts_network(job):
-        least = _least_arithmetic(job, prior.batch_penalty, penalty, most_gpus)
+        least = _min_arithmetic(job, prior.batch_penalty, penalty, most_gpus)
     else:
         least = _held_arithmetic(job, columns, memory, most_gpus)
     return Shortest(
@@ -175,7 +175,7 @@ def shortest(job: Job, columns: MachineColumns, kind: Ints, most: int) -> Shorte
     )
 
 
-def _least_arithmetic(job: Job, penalty: float, least_penalty: float, most: int) -> Floats:
+def _min_arithmetic(job: Job, penalty: float, min_penalty: float, most: int) -> Floats:
     """Least N·(ceil(B/N) + b0) for N from a row's number of GPUs to a column's.
 
     B + b0'·N where that is less: with b0' < b0 the network may be cut. The N-th part of it where
@@ -186,9 +186,9 @@ def _least_arithmetic(job: Job, penalty: float, least_penalty: float, most: int)
     gpus = np.arange(1.0, most + 1.0)
     batch = job.batch_on(gpus)
     each = gpus * (np.ceil(batch / gpus) + penalty)
-    if least_penalty < penalty:
-        each = np.minimum(each, batch + least_penalty * gpus)
-    return _least_of_ranges((each / job.batch_growth(gpus))[None])
+    if min_penalty < penalty:
+        each = np.minimum(each, batch + min_penalty * gpus)
+    return _min_of_ranges((each / job.batch_growth(gpus))[None])
 
 
 def _held_arithmetic(job: Job, columns: MachineColumns, memory: Floats, most: int) -> Floats:
@@ -220,7 +220,7 @@ def _held_arithmetic(job: Job, columns: MachineColumns, memory: Floats, most: in
     )
     bare = replace(job, gradient_tensors=0, machines=0)
     step = steps(bare, columns, fleet, _never_eager(job)).step_s
-    return _least_of_ranges(np.minimum(step, UNLIMITED).reshape(len(memory), most))
+    return _min_of_ranges(np.minimum(step, UNLIMITED).reshape(len(memory), most))
 
 
 def _never_eager(job: Job) -> Prior:
@@ -228,7 +228,7 @@ def _never_eager(job: Job) -> Prior:
     return replace(prior_of(job), launch_s=0.0, cut_launch_s=0.0)
 
 
-def _least_of_ranges(each: Floats) -> Floats:
+def _min_of_ranges(each: Floats) -> Floats:
     """Least value from a row's number to a column's; (any, N) to (any, N, N)."""
     most = each.shape[1]
     spread = np.where(np.triu(np.ones((most, most), dtype=bool)), each[:, None, :], np.inf)

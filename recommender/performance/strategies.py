@@ -70,15 +70,15 @@ def large_messages(job: Job) -> bool:
     return cuts_network(job) and job.stack == "tuned"
 
 
-def least_penalty(job: Job, prior: Prior) -> float:
+def min_penalty(job: Job, prior: Prior) -> float:
     """The least samples' worth of time that a micro-batch loses, per GPU of the cluster."""
-    each = (strategy.least_penalty(job, prior) for strategy in allowed(job))
+    each = (strategy.min_penalty(job, prior) for strategy in allowed(job))
     return min(each, default=prior.batch_penalty)
 
 
-def least_inside_bytes(job: Job, needs: Bytes) -> float:
+def min_inside_bytes(job: Job, needs: Bytes) -> float:
     """The least traffic of a GPU over the links of its machine, under any strategy."""
-    return min(strategy.least_inside_bytes(job, needs) for strategy in STRATEGIES)
+    return min(strategy.min_inside_bytes(job, needs) for strategy in STRATEGIES)
 
 
 def one_gpu_shardings(job: Job) -> tuple[Sharding, ...]:

@@ -69,7 +69,7 @@ class Strategy(ABC):
         """The layout on one cluster with this step, and the memory of a GPU."""
 
     @abstractmethod
-    def least_memory_bytes(self, job: Job, needs: Bytes, one: Clusters) -> list[float]:
+    def min_memory_bytes(self, job: Job, needs: Bytes, one: Clusters) -> list[float]:
         """Memory of a GPU of one cluster for one sample, for each possible layout."""
 
     @abstractmethod
@@ -83,11 +83,11 @@ class Strategy(ABC):
         return prior.overlap * self.hidden_share
 
     @abstractmethod
-    def least_penalty(self, job: Job, prior: Prior) -> float:
+    def min_penalty(self, job: Job, prior: Prior) -> float:
         """The least samples' worth of time that a micro-batch loses, per GPU."""
 
     @abstractmethod
-    def least_inside_bytes(self, job: Job, needs: Bytes) -> float:
+    def min_inside_bytes(self, job: Job, needs: Bytes) -> float:
         """The least traffic of a GPU inside its machine; inf if not allowed."""
 
     @abstractmethod

@@ -9,7 +9,7 @@ from typing import TypeVar
 from recommender.catalogs.frozen import dataclass
 from recommender.plan.limits import HOURLY, MAX_OVERHEAD, Limits
 from recommender.plan.plan import Machines, Spread
-from recommender.plan.report_data import FollowedPlan
+from recommender.plan.report_data import SimulatedPlan
 
 Each = TypeVar("Each")
 
@@ -35,11 +35,11 @@ class Frontier:
     """The frontier, cheapest first, and the number of plans it was selected from."""
 
     points: tuple[FrontierPoint, ...]
-    followed: int
+    simulated: int
     keeping: int  # of these, that keep the limits
 
 
-def chance_of(plan: FollowedPlan, limits: Limits) -> float:
+def chance_of(plan: SimulatedPlan, limits: Limits) -> float:
     """The share of a plan's simulated runs that keep deadline and budget.
 
     It is 0 if the plan exceeds the hourly limit at some moment, or the overhead limit.
@@ -57,7 +57,7 @@ def chance_of(plan: FollowedPlan, limits: Limits) -> float:
     return kept / len(plan.time_s)
 
 
-def frontier_of(plans: Sequence[FollowedPlan], limits: Limits) -> Frontier:
+def frontier_of(plans: Sequence[SimulatedPlan], limits: Limits) -> Frontier:
     """Select the plans that keep the limits and that no other plan beats in cost and time."""
     chances = [chance_of(plan, limits) for plan in plans]
     keeping = [i for i, chance in enumerate(chances) if chance >= limits.confidence - 1e-12]
@@ -66,7 +66,7 @@ def frontier_of(plans: Sequence[FollowedPlan], limits: Limits) -> Frontier:
     return Frontier(points, len(plans), len(keeping))
 
 
-def cost_and_time(plan: FollowedPlan) -> tuple[float, float]:
+def cost_and_time(plan: SimulatedPlan) -> tuple[float, float]:
     """The mean cost and median time by which plans are compared."""
     return plan.cost.mean, plan.time.p50
 
@@ -83,7 +83,7 @@ def unbeaten(
             yield each
 
 
-def _point(plan: FollowedPlan, chance: float) -> FrontierPoint:
+def _point(plan: SimulatedPlan, chance: float) -> FrontierPoint:
     return FrontierPoint(
         machines=plan.machines,
         regions=plan.regions,

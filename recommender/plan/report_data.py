@@ -5,15 +5,15 @@ from typing import Literal
 from recommender.catalogs.frozen import dataclass
 from recommender.plan.plan import Machines, Spread
 
-FollowedKind = Literal["table", "baseline", "followed"]
+PlanKind = Literal["table", "baseline", "other"]
 
 
 @dataclass(frozen=True, slots=True)
-class FollowedPlan:
+class SimulatedPlan:
     """A plan with the cost and time of each simulated run, in the order of the paths."""
 
-    kind: FollowedKind
-    number: int  # in the table, or among the baselines, from 1 on; 0 of one merely followed
+    kind: PlanKind
+    number: int  # in the table, or among the baselines, from 1 on; 0 for others
     machines: tuple[Machines, ...]  # at the first place of their failover list
     fallback: tuple[Machines, ...]
     fallback_due_s: float | None  # the deadline that the fallback is started for
@@ -105,7 +105,7 @@ class ReportData:
     The page can then show other deadlines, budgets and confidences without planning again.
     """
 
-    followed: tuple[FollowedPlan, ...]
+    simulated_plans: tuple[SimulatedPlan, ...]
     timelines: tuple[Timeline, ...]
     swings: tuple[Swing, ...]  # the widest first
     runs: int  # simulated of each plan of the table

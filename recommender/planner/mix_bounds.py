@@ -11,7 +11,7 @@ import numpy as np
 from recommender.arrays import Floats
 from recommender.catalogs.schema import InstanceType
 from recommender.market.sites import SitePools
-from recommender.optimize.bounds.cluster import least_seconds, offer_lower_bounds, paid_share
+from recommender.optimize.bounds.cluster import min_seconds, offer_lower_bounds, paid_share
 from recommender.planner.problem import Problem
 from recommender.risk.laws import gang_hazard
 
@@ -62,17 +62,17 @@ def mix_lower_bound(problem: Problem, cutoff: float, thorough: bool) -> float:
         return cutoff  # one machine is of one type
     space = problem.space(problem.single_type_sites)
     if problem.limits.goal == "time":
-        scaled = least_seconds(space)
+        scaled = min_seconds(space)
     else:
         scaled = float(_row_lower_bounds(problem).min(initial=np.inf))
     if scaled >= cutoff:
         return cutoff
     if not thorough:
         return scaled
-    from recommender.optimize.merged_regions import least_mix_goal  # most answers need none
+    from recommender.optimize.merged_regions import min_mix_goal  # most answers need none
 
     sites = problem.site_space.builder.regions_of_providers(problem.rows, problem.single_type_sites)
-    return max(scaled, least_mix_goal(space, sites, cutoff, MERGED_SETS))
+    return max(scaled, min_mix_goal(space, sites, cutoff, MERGED_SETS))
 
 
 def _row_lower_bounds(problem: Problem) -> Floats:
@@ -82,16 +82,16 @@ def _row_lower_bounds(problem: Problem) -> Floats:
     kind = np.array([kinds[name] for name in names], dtype=np.int64)
     spot = np.array([o.market[r] == "spot" for r in problem.rows], dtype=np.bool_)
     price = np.array([problem.facts.planning_price(r) for r in problem.rows], dtype=np.float64)
-    share = np.where(spot, _least_shares(problem)[kind], 1.0)
+    share = np.where(spot, _min_shares(problem)[kind], 1.0)
     return offer_lower_bounds(problem.space(problem.single_type_sites), kind, price * share)
 
 
-def _least_shares(problem: Problem) -> Floats:
+def _min_shares(problem: Problem) -> Floats:
     """Least share of spot time that is charged, by instance type."""
-    return np.array([_least_share(problem, t) for t in problem.offers.types])
+    return np.array([_min_share(problem, t) for t in problem.offers.types])
 
 
-def _least_share(problem: Problem, t: InstanceType) -> float:
+def _min_share(problem: Problem, t: InstanceType) -> float:
     """Of all laws that a machine may follow: the shortest run with every shape."""
     laws, rule = problem.facts.spot_classes(t), problem.facts.billing(t.provider, "spot")
     together = np.array([c.co_interruption for c in laws])

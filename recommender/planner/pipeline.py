@@ -44,7 +44,7 @@ class Pipeline:
     shadow_prices: bool = (
         False  # whether to plan again for what a little more of each limit is worth
     )
-    followed: bool = False  # whether to gather every plan worth a look, with its runs
+    simulated_plans: bool = False  # whether to gather every plan worth a look, with its runs
     report: bool = False  # and what else only a report holds
 
     @cached_property
@@ -106,15 +106,15 @@ class Pipeline:
         table = self._with_best_shares()
         plans = tuple(evaluated.plan for evaluated in table)
         plain = () if failed else baselines(self.search, table)
-        least_usd, least_s = lower_bounds_of(problem)
+        min_usd, min_s = lower_bounds_of(problem)
         return Answer(
             status=status_of(failed),
             goal=problem.limits.goal,
             plans=plans,
             baselines=tuple(evaluated.plan for evaluated in plain),
             compared=compared,
-            lower_bound_usd=least_usd,
-            lower_bound_s=least_s,
+            lower_bound_usd=min_usd,
+            lower_bound_s=min_s,
             sensitivity=() if failed else self._changes(),
             proof=self._proof,
             infeasible=failed,
@@ -128,7 +128,7 @@ class Pipeline:
             trio=None if failed else self.trio,
             best=self.best,
             by_value=problem.limits.by_value,
-            report=self._report_data(table, plain) if self.followed or self.report else None,
+            report=self._report_data(table, plain) if self.simulated_plans or self.report else None,
         )
 
     @property

@@ -193,8 +193,8 @@ class PlanDetails:
     def _as_good_s(self) -> tuple[float, float]:
         """Intervals between checkpoints that make next to no difference."""
         j = self.inputs
-        least_s = self.reduced.saves.interval_min_s
-        law = (j.run_mean_s, j.run_sigma, j.changeover_s, j.stall_s, least_s, j.notice_saves)
+        min_s = self.reduced.saves.interval_min_s
+        law = (j.run_mean_s, j.run_sigma, j.changeover_s, j.stall_s, min_s, j.notice_saves)
         return as_good_intervals(*law)
 
     @property

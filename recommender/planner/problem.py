@@ -27,7 +27,7 @@ from recommender.risk.run_statistics import OutcomeCache
 
 SEARCHED = 256  # paths that plans are compared on
 PRINTED = 2048  # paths behind every printed figure
-MAX_FOLLOWED = 1000  # plans remembered on these paths: 33 kB each
+MAX_PRINTED_PLANS = 1000  # plans remembered on these paths: 33 kB each
 PATHS_OF = {
     "auto": (NONE, OBJECT_STORE, ANCHOR, MEMORY_TIER),
     "none": (NONE,),
@@ -45,9 +45,9 @@ class Problem:
     choice: Choice
     site_space: SiteSpace  # and the offers and the job behind it
     seed: int
-    progress: Progress  # what of the job and of its limits is gone
+    progress: Progress  # work done, time and money spent so far
     outcome_cache: OutcomeCache  # the plans simulated so far, by all searches of this problem
-    printed_cache: OutcomeCache  # those of them that were followed on the printed paths
+    printed_cache: OutcomeCache  # those of them that were simulated on the printed paths
 
     @property
     def offers(self) -> OfferSpace:
@@ -191,7 +191,7 @@ def planning_problem(
 
 def _caches(seed: int) -> tuple[OutcomeCache, OutcomeCache]:
     """Nothing simulated so far, on the paths of a search and on those printed."""
-    return OutcomeCache(SEARCHED, seed), OutcomeCache(PRINTED, seed, MAX_FOLLOWED)
+    return OutcomeCache(SEARCHED, seed), OutcomeCache(PRINTED, seed, MAX_PRINTED_PLANS)
 
 
 def _refuse_used_up(limits: Limits, progress: Progress) -> None:

@@ -89,14 +89,14 @@ def _shadow_price(
     dual = -program.solution.duals.get(priced.row, 0.0) * priced.dual_of_unit
     more = max(priced.size, STEP * value)
     limits = search.problem.limits.with_value(priced.limit, value + more)
-    gained = max(search.best.best_goal - _least_goal(search, limits), 0.0)
+    gained = max(search.best.best_goal - _min_goal(search, limits), 0.0)
     planned = _in_goal_units(search.problem.limits, gained) * priced.size / more
     if abs(dual - planned) <= DIFFERS * max(abs(planned), abs(dual), 1e-9):
         return LimitWorth(priced.limit.name, priced.unit, dual, "program")
     return LimitWorth(priced.limit.name, priced.unit, planned, "planned again")
 
 
-def _least_goal(search: PlanSearch, looser: Limits) -> float:
+def _min_goal(search: PlanSearch, looser: Limits) -> float:
     """The printed goal of the best plan under looser limits: planned again, or of those at hand.
 
     A fallback may take over later there, so that the plans at hand are better as well.

@@ -124,6 +124,6 @@ def _may_keep(problem: Problem, site: Site, entry: int, n: int, step_s: float) -
     )
     if not np.isfinite(step_s) or usd_per_hour > hourly_usd:
         return False
-    least_s = problem.steps_left * step_s  # half of the runs take longer
-    keeps = least_s <= most_s and least_s / 3600.0 * usd_per_hour <= most_usd
+    min_s = problem.steps_left * step_s  # half of the runs take longer
+    keeps = min_s <= most_s and min_s / 3600.0 * usd_per_hour <= most_usd
     return keeps or limits.confidence < 0.5

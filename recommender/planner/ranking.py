@@ -111,7 +111,7 @@ class Ranking:
             return built
         lead, ordered = built[0], sorted(built, key=self._goal)
         best = ordered[0]
-        # Only the best plans were followed on the printed paths before: another may prove better.
+        # Only the best plans were simulated on the printed paths before: another may prove better.
         better = self._goal(best) < self._goal(lead) * (1.0 - TIE)
         if better and (not has_derived_price(best.plan) or has_derived_price(lead.plan)):
             return ordered
@@ -190,12 +190,12 @@ def _cost_and_some_time(candidate: Candidate) -> float:
 
 def _distinct_plans(built: list[Evaluated]) -> list[Evaluated]:
     """Of plans from the cheapest on those that differ in cost and time, none beyond the horizon."""
-    least_s = min((each.time_s for each in built), default=0.0)
+    min_s = min((each.time_s for each in built), default=0.0)
     kept: list[Evaluated] = []
     group_usd = 0.0  # the cheapest of those that cost as much as the last one kept
     for each in built:
         last_s = kept[-1].time_s if kept else np.inf
-        if each.time_s > max(HORIZON_S, least_s) or each.time_s >= last_s * (1.0 - MIN_DIFFERENCE):
+        if each.time_s > max(HORIZON_S, min_s) or each.time_s >= last_s * (1.0 - MIN_DIFFERENCE):
             continue
         if not kept or each.cost_usd > kept[-1].cost_usd * (1.0 + MIN_DIFFERENCE):
             group_usd = each.cost_usd

@@ -31,7 +31,7 @@ def recommend(
     verify: bool = False,
     explain: int = 0,
     worth: bool = False,
-    followed: bool = False,
+    simulated_plans: bool = False,
     report: bool = False,
     save_lp: Path | None = None,
     seed: int = SEED,
@@ -47,7 +47,7 @@ def recommend(
     plans on paths of another seed (`Answer.checks`). `explain` computes the fallback policy of one
     plan, by its number (`Answer.policy`). `watch` reports the running search to another thread, and
     can end a proof early. `worth` plans again to find the value of a little more of each limit
-    (`Answer.program`). `followed` collects every promising plan with its simulated runs
+    (`Answer.program`). `simulated_plans` collects every promising plan with its simulated runs
     (`Answer.report`); `report` also what else `report.html.page` draws, and implies `worth`.
     """
     passed_over: tuple[str, ...] = ()
@@ -64,7 +64,7 @@ def recommend(
         save_lp=save_lp,
         watch=watch or Watch(),
         shadow_prices=worth or report or explain > 0,
-        followed=followed,
+        simulated_plans=simulated_plans,
         report=report,
     )
     answer = pipeline.answer()

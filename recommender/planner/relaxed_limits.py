@@ -62,7 +62,7 @@ def relaxed(
     if isinstance(limit, PathLimit | MeanLimit):
         value, found_plans = _needed(limit, limits, search)
     else:
-        value = _least_rate(limit, limits, search)
+        value = _min_rate(limit, limits, search)
     if value is None and known is not None and known.candidate is not None:
         value, found_plans = limit.of_plan(known.plan) * SUGGESTED_MARGIN, [known.candidate]
     if value is None:
@@ -256,12 +256,12 @@ def _needs(
 def _needs_at(
     space: Space, index: int, found_plans: Sequence[Candidate], limit: PathLimit | MeanLimit
 ) -> Floats:
-    """Needs of plans at one site, shape (plans,); followed before, so not simulated again."""
+    """Needs of plans at one site, shape (plans,), from the simulations that the search made."""
     rows, plans = plans_of(found_plans)
     inputs, _ = path_inputs_of(space, space.sites[index].only(rows), plans)
     inputs = inputs.earlier(np.array([each.early_s for each in found_plans]))
-    followed = without_savings(space, inputs).without_fallback_bound(plans.fallback >= 0)
-    found = space.cache.outcomes(followed, space.limits.deadline_s)
+    simulated = without_savings(space, inputs).without_fallback_bound(plans.fallback >= 0)
+    found = space.cache.outcomes(simulated, space.limits.deadline_s)
     kept, sure = limits_kept(space.limits, found), space.limits.confidence
     if isinstance(limit, PathLimit):
         figures = np.where(kept, limit.of_paths(found), np.inf)
@@ -269,7 +269,7 @@ def _needs_at(
     return np.where(kept.mean(axis=1) >= sure - 1e-12, limit.of_means(found), np.inf)
 
 
-def _least_rate(limit: Limit, limits: Limits, search: PlanSearch) -> float | None:
+def _min_rate(limit: Limit, limits: Limits, search: PlanSearch) -> float | None:
     """The least price per hour that leaves a plan, by bisection."""
     free = replace(limits.with_value(limit, None), objective=limit.aim)
     found = search.single_type.by_estimate(free)

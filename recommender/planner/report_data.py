@@ -15,7 +15,7 @@ from recommender.catalogs.frozen import dataclass
 from recommender.optimize.search_state import Candidate
 from recommender.performance.checkpoint import CHECKPOINT_PATHS
 from recommender.plan.limits import Limits
-from recommender.plan.report_data import FollowedKind, FollowedPlan, ReportData, Timeline
+from recommender.plan.report_data import PlanKind, ReportData, SimulatedPlan, Timeline
 from recommender.planner.plan_builder import Evaluated
 from recommender.planner.plan_details import PlanDetails, spread_of
 from recommender.planner.problem import PRINTED
@@ -74,9 +74,9 @@ def report_data(
     shown = [_shown(search, each, "table", i) for i, each in enumerate(table, 1)]
     shown += [_shown(search, each, "baseline", i) for i, each in enumerate(baselines, 1)]
     chosen = nearest_to_frontier(others, MAX_OTHER_PLANS)
-    followed = _simulated_plans(search, chosen)
+    simulated = _simulated_plans(search, chosen)
     return ReportData(
-        followed=(*shown, *followed),
+        simulated_plans=(*shown, *simulated),
         timelines=_timelines(search, table, shown) if told else (),
         swings=swings(search.problem, table[:MAX_SWINGS], lead)
         if told and lead <= MAX_SWINGS
@@ -87,7 +87,7 @@ def report_data(
 
 
 def _timelines(
-    search: PlanSearch, table: Sequence[Evaluated], shown: Sequence[FollowedPlan]
+    search: PlanSearch, table: Sequence[Evaluated], shown: Sequence[SimulatedPlan]
 ) -> tuple[Timeline, ...]:
     """Single runs of the first plans of the table."""
     limits, seed = search.problem.limits, search.problem.seed
@@ -168,12 +168,12 @@ def nearest_to_frontier(plans: Sequence[FoundPlan], most: int) -> list[FoundPlan
     return kept[:most]
 
 
-def _shown(search: PlanSearch, each: Evaluated, kind: FollowedKind, number: int) -> FollowedPlan:
+def _shown(search: PlanSearch, each: Evaluated, kind: PlanKind, number: int) -> SimulatedPlan:
     """A plan of the answer on the paths behind its printed figures."""
     problem = search.problem
     paths = simulate_paths(each.inputs, problem.limits.deadline_s, PRINTED, problem.seed)
     plan, fallback = each.plan, each.plan.fallback
-    return FollowedPlan(
+    return SimulatedPlan(
         kind=kind,
         number=number,
         machines=plan.machines,
@@ -192,13 +192,13 @@ def _shown(search: PlanSearch, each: Evaluated, kind: FollowedKind, number: int)
     )
 
 
-def _simulated_plans(search: PlanSearch, chosen: Sequence[FoundPlan]) -> list[FollowedPlan]:
+def _simulated_plans(search: PlanSearch, chosen: Sequence[FoundPlan]) -> list[SimulatedPlan]:
     """Plans of some search on the paths of that search; those of one deadline simulated at once."""
     details = [
         search.builder.under(found_plan.limits).details(found_plan.candidate)
         for found_plan in chosen
     ]
-    plans: dict[int, FollowedPlan] = {}
+    plans: dict[int, SimulatedPlan] = {}
     for due_s in dict.fromkeys(found_plan.due_s for found_plan in chosen):
         rows = [row for row, found_plan in enumerate(chosen) if found_plan.due_s == due_s]
         inputs = PathInputs.joined([details[row].inputs for row in rows])
@@ -210,11 +210,11 @@ def _simulated_plans(search: PlanSearch, chosen: Sequence[FoundPlan]) -> list[Fo
 
 def _simulated_plan(
     found_plan: FoundPlan, details: PlanDetails, found: Outcomes, row: int
-) -> FollowedPlan:
+) -> SimulatedPlan:
     """A plan and one row of outcomes."""
     cost, time = found.cost_usd[row], found.time_s[row]
-    return FollowedPlan(
-        kind="followed",
+    return SimulatedPlan(
+        kind="other",
         number=0,
         machines=details.machines,
         fallback=details.fallback_machines,

@@ -20,7 +20,7 @@ from recommender.planner.single_type_search import BASELINE, Only, SearchCap
 TIMES_FASTEST = (2.5, 8.0, 25.0)  # times the fastest: the cheapest plan within each is looked at
 ESTIMATED, ESTIMATED_EACH = 6, 2  # kinds that are worth most by estimates, and clusters of each
 WORTH_BUILDING = 0.3  # what costs more than the best of these by so much is no tie
-SHORT_SEARCH = SearchCap(100)  # plans followed for each
+SHORT_SEARCH = SearchCap(100)  # plans simulated for each
 KINDS = 4  # kinds looked at for the cheapest
 HIGH_CHANCE = 0.98  # chance from which on nobody asks for more
 ONE_ON_DEMAND: tuple[Only, ...] = ("one GPU on demand", "on_demand")

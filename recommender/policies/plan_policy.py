@@ -211,8 +211,8 @@ def policy_facts(
             for left in lefts
         )
 
-    def usd(followed: TwoThresholds) -> float:
-        spent = rule_usd(followed, law, task, problem.prices, problem.tick_s)
+    def usd(some: TwoThresholds) -> float:
+        spent = rule_usd(some, law, task, problem.prices, problem.tick_s)
         return problem.fixed_usd + spent
 
     return PolicyFacts(

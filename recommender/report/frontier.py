@@ -12,7 +12,7 @@ from recommender.catalogs.frozen import dataclass
 from recommender.plan.answer import Answer
 from recommender.plan.frontier import Frontier, FrontierPoint
 from recommender.plan.plan import Machines
-from recommender.plan.report_data import FollowedPlan
+from recommender.plan.report_data import SimulatedPlan
 from recommender.report import cells
 from recommender.report import formatting as fmt
 from recommender.report.answer_frame import FIGURES, PlanRequest, job_line
@@ -64,9 +64,9 @@ def _title(request: PlanRequest) -> str:
 
 
 def _below(found: Frontier, request: PlanRequest) -> tuple[str, ...]:
-    count = f"{found.keeping} of {found.followed} simulated plans keep the limits."
+    count = f"{found.keeping} of {found.simulated} simulated plans keep the limits."
     if not any(limit is not None for limit in _given(request)):
-        count = f"Chosen from {found.followed} simulated plans."
+        count = f"Chosen from {found.simulated} simulated plans."
     return (f"{FIGURES}.", count)
 
 
@@ -129,8 +129,8 @@ def blocks(
     page: Page, found: Frontier, answer: Answer, request: PlanRequest, width: int
 ) -> list[Block]:
     """The plot, then the rows."""
-    followed = () if answer.report is None else answer.report.followed
-    shown = plot(found, followed, request, width)
+    simulated = () if answer.report is None else answer.report.simulated_plans
+    shown = plot(found, simulated, request, width)
     drawn: list[Block] = [Text("\n".join(shown)), legend(), BLANK] if shown else []
     head, *rest = render(page, width)
     return [head, BLANK, *drawn, *rest[1:]]
@@ -151,19 +151,19 @@ class _Axis:
 
 
 def plot(
-    found: Frontier, followed: Sequence[FollowedPlan], request: PlanRequest, width: int
+    found: Frontier, simulated: Sequence[SimulatedPlan], request: PlanRequest, width: int
 ) -> list[str]:
     """Cost against time in characters: the frontier, other plans, and the limits."""
-    if len(followed) < 2:
+    if len(simulated) < 2:
         return []
     columns = min(max(width - _LABEL - 1, _MIN_COLUMNS), _MAX_COLUMNS)
-    x = _axis([p.time.p50 for p in followed], request.limits.deadline_s, columns)
-    y = _axis([p.cost.mean for p in followed], request.limits.budget_usd, _ROWS)
+    x = _axis([p.time.p50 for p in simulated], request.limits.deadline_s, columns)
+    y = _axis([p.cost.mean for p in simulated], request.limits.budget_usd, _ROWS)
     grid = [[" "] * columns for _ in range(_ROWS)]
     _draw_limits(grid, x, y, request)
-    _draw(grid, x, y, [(p.time.p50, p.cost.mean) for p in followed], "·")
+    _draw(grid, x, y, [(p.time.p50, p.cost.mean) for p in simulated], "·")
     _draw(grid, x, y, [(p.time.p50, p.cost.mean) for p in found.points], "●")
-    unit, name = cells.unit_of([p.time.p50 for p in found.points or followed])
+    unit, name = cells.unit_of([p.time.p50 for p in found.points or simulated])
     sides = {y.at(value): fmt.number(value) for value in ticks(y.low, y.high)}
     lines = [
         f"{sides.get(row, ''):>{_LABEL - 1}}│{''.join(grid[row])}" for row in reversed(range(_ROWS))

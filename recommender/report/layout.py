@@ -35,7 +35,7 @@ def drawn(blocks: Iterable[Block], width: int, colour: bool = False) -> str:
     """The blocks as text, no line wider than the screen unless a single word of it is."""
     console = _console(colour)
     for block in blocks:
-        least = _least_width(block)
+        least = _min_width(block)
         shown = block if least <= width else _overflowing(block, width)
         console.print(shown, width=max(width, least), crop=False)
     text = console.file.getvalue().replace(GLUE, " ")  # type: ignore[attr-defined]
@@ -56,17 +56,17 @@ def _console(colour: bool = False) -> Console:
     )
 
 
-def _least_width(block: Block) -> int:
+def _min_width(block: Block) -> int:
     """Columns without which a word is cut; rich's own measure draws everything once more for it."""
     if isinstance(block, Text):
         return max(map(len, block.plain.split()), default=0)
     if isinstance(block, Padding):
-        return block.left + _least_width(block.renderable)
+        return block.left + _min_width(block.renderable)
     if isinstance(block, Table):
         gap = block.padding[1] + (block.box is not None)
         widths = [column.width or column.min_width or 0 for column in block.columns]
         return sum(widths) + gap * (len(widths) - 1)
-    return _least_width(block.block) + 4 if isinstance(block, Framed) else 0
+    return _min_width(block.block) + 4 if isinstance(block, Framed) else 0
 
 
 def _overflowing(block: Block, width: int) -> Block:
@@ -86,7 +86,7 @@ def _overflowing(block: Block, width: int) -> Block:
 
 def fits(block: Block, width: int) -> bool:
     """Whether a block can be drawn at this width without cutting a word."""
-    return _least_width(block) <= width
+    return _min_width(block) <= width
 
 
 def text(words: str, style: str = "") -> Text:
@@ -184,7 +184,7 @@ def add_row(table: Table, cells: Sequence[Sequence[str]], first: str = "") -> No
             column.width = max(least, *map(len, lines))
             made.append(Text().append(head, first).append(rest, FAINT))
         else:
-            column.min_width = max(column.min_width or 0, _least_width(text(head + rest)))
+            column.min_width = max(column.min_width or 0, _min_width(text(head + rest)))
             made.append(Text().append_text(marked(head, first)).append_text(text(rest, FAINT)))
     table.add_row(*made)
 

@@ -79,9 +79,9 @@ def _about(s: Watched) -> list[str]:
 
 
 def _price(prices: PriceStatistics) -> str:
-    if prices.least_usd == prices.most_usd:
+    if prices.min_usd == prices.most_usd:
         return fmt.number(prices.mean_usd.value)
-    return f"{fmt.number(prices.least_usd)}-{fmt.number(prices.most_usd)}"
+    return f"{fmt.number(prices.min_usd)}-{fmt.number(prices.most_usd)}"
 
 
 def _legend(found: TraceFit) -> tuple[str, ...]:
@@ -264,7 +264,7 @@ def _price_rows(series: Watched) -> Iterator[_Row]:
         for days, move in ((1, p.moves_1d), (7, p.moves_7d))
         if move is not None
     )
-    span = f"{fmt.number(p.least_usd)} to {fmt.number(p.most_usd)}"
+    span = f"{fmt.number(p.min_usd)} to {fmt.number(p.most_usd)}"
     note = f"USD/h, {span}; {fmt.number(p.changes_per_day.value)} changes a day{moves}"
     yield _row(f"price {fmt.clean(series.name)}", p.mean_usd, note)
 
@@ -328,7 +328,7 @@ def _series_cells(series: Watched) -> Iterator[_Cells]:
     if p is None:
         return
     yield "price", series.name, "mean", p.mean_usd, "USD/h"
-    yield "price", series.name, "least", Value(p.least_usd), "USD/h"
+    yield "price", series.name, "least", Value(p.min_usd), "USD/h"
     yield "price", series.name, "most", Value(p.most_usd), "USD/h"
     yield "price", series.name, "changes_per_day", p.changes_per_day, "1/d"
     for days, move in ((1, p.moves_1d), (7, p.moves_7d)):

@@ -159,7 +159,7 @@ def _first_outage(
     return run, start, np.where(stop < time, stop, time), durable, np.zeros_like(time)
 
 
-def least_bill_with_fallback(
+def min_bill_with_fallback(
     p: PathInputs, work: Floats, runs: Runs, last: Ints, usd_per_lost_hour: Floats | None = None
 ) -> Floats:
     """A lower bound of the bill of each path if the best fallback could take over at any moment.

@@ -48,7 +48,7 @@ class IntervalFamily(Protocol):
     def excess(self, t: Floats, mean: Floats, shape: Floats) -> Floats:
         """E[(X - t)+]; over the mean, the probability that more than t remains at random."""
 
-    def least_long_share(self, t: Floats, mean: Floats, shape: Floats) -> Floats:
+    def min_long_share(self, t: Floats, mean: Floats, shape: Floats) -> Floats:
         """Lower bound of E[X; X >= t] / E[X], the share of time in lengths of at least t."""
 
     def mean_square(self, shape: Floats) -> Floats:
@@ -95,7 +95,7 @@ class LognormalFamily:
         z = (np.log(mean) - 0.5 * scale * scale - np.log(np.maximum(t, 1e-300))) / scale
         return np.maximum(mean * normal_cdf(z + scale) - t * normal_cdf(z), 0.0)
 
-    def least_long_share(self, t: Floats, mean: Floats, shape: Floats) -> Floats:
+    def min_long_share(self, t: Floats, mean: Floats, shape: Floats) -> Floats:
         """Lower bound of E[X; X >= t] / E[X], the share of time in lengths of at least t."""
         with np.errstate(divide="ignore"):
             z = np.log(mean) + 0.5 * shape**2 - np.log(t)

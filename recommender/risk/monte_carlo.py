@@ -28,7 +28,7 @@ from recommender.risk.elastic import OnDemandPart, end_on_demand, share_until
 from recommender.risk.fallback import (
     FirstClusterEnd,
     apply_fallback_rule,
-    least_bill_with_fallback,
+    min_bill_with_fallback,
     queue_s,
     ready_s,
     repeated_pace,
@@ -62,9 +62,9 @@ def simulate_paths(
     first: int | None = None,
 ) -> Paths:
     """Simulate every plan on all paths of the common random numbers, or on the first of them."""
-    followed = paths if first is None else first
-    result = Paths.blank(len(plans), followed)
-    for batch, count in _batches(plans, deadline_s, followed):
+    wanted = paths if first is None else first
+    result = Paths.blank(len(plans), wanted)
+    for batch, count in _batches(plans, deadline_s, wanted):
         sample = random_numbers(paths, count, seed)
         sample = sample if first is None else first_paths(sample, first)
         found, _ = simulate_sample(plans.take(batch), deadline_s, sample, capacity)
@@ -82,7 +82,7 @@ def _batches(plans: PathInputs, deadline_s: float | None, paths: int) -> Iterato
             yield rows[begin : begin + size], count
 
 
-def least_usd_within_overhead(
+def min_usd_within_overhead(
     gangs: PathInputs, max_overhead: Floats, usd_per_lost_hour: Floats, paths: int, seed: int = SEED
 ) -> Floats:
     """Lower bound of the mean bill of gangs whose fallbacks may take over at any moment, in USD.
@@ -92,7 +92,7 @@ def least_usd_within_overhead(
 
         E[min over t of (B(t) + m·lost(t))] - m·max_overhead·E[W]
 
-    B as in `least_bill_with_fallback`, for the fallback of each plan.
+    B as in `min_bill_with_fallback`, for the fallback of each plan.
     """
     least = np.empty(len(gangs))
     for batch, count in _batches(gangs, None, paths):
@@ -105,7 +105,7 @@ def least_usd_within_overhead(
         ended = _path_ends(alone, None, sample, own_runs)
         own = _account(alone, ended, own_runs, np.full(ended.work.shape, np.inf), sample)
         of, price = runs.cluster, usd[:, None] / 3600.0
-        relieved = least_bill_with_fallback(p, ended.work[of], runs, ended.last[of], usd)
+        relieved = min_bill_with_fallback(p, ended.work[of], runs, ended.last[of], usd)
         start_usd = (p.fallback_usd_per_hour + p.base_usd_per_hour) * p.fallback_start_s / 3600.0
         on_its_own = own.expected_usd[of] + price * own.lost_work_s[of]
         usd = np.minimum(on_its_own, relieved + start_usd[:, None]).mean(axis=1)
@@ -123,8 +123,8 @@ class DrawnRuns:
 
     def paths(self, plans: PathInputs, of: Ints, deadline_s: float | None) -> Paths:
         """Simulate plans on the runs of those that each differs from in its fallback only."""
-        followed = self.batches[0][0].key[0]
-        result = Paths.blank(len(plans), followed)
+        count = self.batches[0][0].key[0]
+        result = Paths.blank(len(plans), count)
         for number, (sample, runs) in enumerate(self.batches):
             rows = np.flatnonzero(self.batch[of] == number)
             size = max(1, _CELLS // runs.starts[:, 0].size)
@@ -246,7 +246,7 @@ def _simulate_drawn_runs(
     time.
     """
     ended = _path_ends(p, deadline_s, sample, runs, max_outage_s)
-    least = least_bill_with_fallback(p, ended.work, runs, ended.last)
+    least = min_bill_with_fallback(p, ended.work, runs, ended.last)
     return _account(p, ended, runs, least, sample), ended.finished
 
 

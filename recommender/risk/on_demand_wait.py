@@ -68,7 +68,7 @@ class OnDemandLaw:
         for count in range(2, int(regions.max(initial=1.0)) + 1):
             rows = (regions == count) & (at_once < 1.0)
             if rows.any():
-                law = _least_of(count, at_once[rows], wait[rows])
+                law = _min_of(count, at_once[rows], wait[rows])
                 at_once[rows], wait[rows] = law.at_once, law.wait_s
         return OnDemandLaw(at_once, wait)
 
@@ -77,7 +77,7 @@ class OnDemandLaw:
         return quantile_s(self.at_once, self.wait_s, 1.0 - RESERVE_MISSES * (1.0 - confidence))
 
 
-def _least_of(regions: int, at_once: Floats, median_s: Floats) -> OnDemandLaw:
+def _min_of(regions: int, at_once: Floats, median_s: Floats) -> OnDemandLaw:
     """The least of the waits in so many regions: its chance of none, and its median otherwise.
 
     The median is that of one region on a path whose supply half of such shortages lie below.

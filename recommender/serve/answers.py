@@ -28,9 +28,9 @@ def _plan(asked: PlanRequest, catalog: Catalog) -> bytes:
 
 
 def _frontier(asked: PlanRequest, catalog: Catalog) -> bytes:
-    answer = recommend(asked.job, asked.limits, asked.choice, catalog=catalog, followed=True)
-    followed = () if answer.report is None else answer.report.followed
-    found = frontier_of(followed, asked.limits)
+    answer = recommend(asked.job, asked.limits, asked.choice, catalog=catalog, simulated_plans=True)
+    simulated = () if answer.report is None else answer.report.simulated_plans
+    found = frontier_of(simulated, asked.limits)
     return json_output.dumps(frontier_view.document(found, answer, asked)).encode("utf-8")
 
 

@@ -65,7 +65,7 @@ class PriceStatistics:
     """Prices of one series, weighted by their duration."""
 
     mean_usd: Value
-    least_usd: float
+    min_usd: float
     most_usd: float
     changes_per_day: Value
     moves_1d: Value | None  # root mean square of ln(price a day later / price)

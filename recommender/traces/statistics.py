@@ -207,7 +207,7 @@ def prices_of(trace: Trace) -> PriceStatistics | None:
     sums, drawn = by_block(cells, block), weights([int(block.max()) + 1])
     return PriceStatistics(
         mean_usd=limited(lambda s: ratio(s[:, [0, 1]]), sums, drawn),
-        least_usd=float(usd.min()),
+        min_usd=float(usd.min()),
         most_usd=float(usd.max()),
         changes_per_day=limited(lambda s: ratio(s[:, [2, 1]]) * _DAY_H * HOUR, sums, drawn),
         moves_1d=_moves(trace, edges, 1, drawn),

@@ -104,8 +104,8 @@ class SaveSchedule:
             return SaveAction.NOTHING
         now = time.monotonic()
         asked = (self._own_action(now), int(busy), -self._gap(step, now))
-        action, any_busy, least_gap = self._ranks.largest(asked)
-        self._next_asked = step - least_gap
+        action, any_busy, min_gap = self._ranks.largest(asked)
+        self._next_asked = step - min_gap
         self._asked_step, self._asked_s = step, now
         return SaveAction.NOTHING if action == SaveAction.SAVE and any_busy else SaveAction(action)
 
@@ -129,9 +129,9 @@ class SaveSchedule:
             uptime_s = self._at_start.uptime_s + time.monotonic() - self._began_s
             interruptions = self._at_start.interruptions
             # Until one comes, no more often than the plan says, which knows machines on demand.
-            least_s = self._shortest_s if interruptions else max(self._shortest_s, self._first_s)
+            min_s = self._shortest_s if interruptions else max(self._shortest_s, self._first_s)
             run_s = mean_run_s(uptime_s, interruptions)
-            self.interval_s = next_interval_s(self._times, run_s, least_s)
+            self.interval_s = next_interval_s(self._times, run_s, min_s)
 
     def _checkpoint(self, step: int) -> str | None:
         return f"{self._name}-{step}" if step else None

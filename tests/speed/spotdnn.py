@@ -15,7 +15,7 @@ import numpy as np
 from recommender.optimize.search import search
 from recommender.optimize.space import Space
 from recommender.plan.limits import Limits
-from tests.spotdnn.problem import HOUR, QUOTA, SPOT_USD, least_goals, problem
+from tests.spotdnn.problem import HOUR, QUOTA, SPOT_USD, min_goals, problem
 
 LIMITS = {
     **{f"deadline {h} h": Limits(deadline_s=h * HOUR, max_machines=70) for h in (7, 8, 10, 12, 24)},
@@ -41,7 +41,7 @@ def exhaustive(space: Space) -> float:
     for head in product(range(QUOTA + 1), repeat=2):
         counts = np.concatenate([np.tile(head, (len(tail), 1)), tail], axis=1)
         counts = counts[counts.sum(axis=1) > 0]
-        best = min(best, float(least_goals(space, counts).min()))
+        best = min(best, float(min_goals(space, counts).min()))
     return best
 
 

@@ -60,7 +60,7 @@ def problem(
     )
 
 
-def least_goals(space: Space, counts: np.ndarray) -> np.ndarray:
+def min_goals(space: Space, counts: np.ndarray) -> np.ndarray:
     """Goal of each cluster but for what a restore adds: its floor, paid start-up included."""
     site = space.sites[0]
     floors = counts_lower_bounds(space, site, counts)

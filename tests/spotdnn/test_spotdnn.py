@@ -22,7 +22,7 @@ from recommender.plan.limits import Limits
 from tests.recommender.optimize.palette import evaluate, oracle
 from tests.recommender.optimize.samples import sampled
 from tests.speed.spotdnn import exhaustive
-from tests.spotdnn.problem import HOUR, SPOT_USD, least_goals, problem
+from tests.spotdnn.problem import HOUR, SPOT_USD, min_goals, problem
 
 SMALL = tuple(SPOT_USD)[:5]  # 4 machines of each of 5 types: 3,124 clusters
 SMALL_QUOTA = 4
@@ -75,7 +75,7 @@ def test_the_whole_quota_is_solved_and_nothing_tried_next_to_it_is_better(limits
     space = problem(limits)
     found = search(space)
     assert found.gap() == 0.0
-    goals = least_goals(space, others(space, counts(space, found)))
+    goals = min_goals(space, others(space, counts(space, found)))
     assert goals.min() >= found.best_goal * (1 - 2 * EPSILON)
 
 

@@ -70,9 +70,9 @@ def frontier(
         tuple(job or ()), limits, offers, own, job_flags, search
     ).over(kept)
     ready = planner_inputs.read_inputs(call, 5, errors)
-    answer = planner_inputs.run_planner(ready, followed=True)
-    followed = () if answer.report is None else answer.report.followed
-    found = frontier_of(followed, ready.request.limits)
+    answer = planner_inputs.run_planner(ready, simulated_plans=True)
+    simulated = () if answer.report is None else answer.report.simulated_plans
+    found = frontier_of(simulated, ready.request.limits)
     if picture is not None:
         _draw(picture, answer, ready.request)
     _show(found, answer, ready.request, shown)

@@ -1,4 +1,4 @@
-"""`recommend simulate`: one plan followed through thousands of simulated paths."""
+"""`recommend simulate`: one plan on thousands of simulated paths."""
 
 import os
 import re

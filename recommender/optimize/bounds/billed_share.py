@@ -15,7 +15,7 @@ from recommender.optimize.bounds.cluster import joint_quantile, paid_share
 from recommender.optimize.bounds.spot_time import (
     RUN_GRID,
     counted_share,
-    least_spot_time_ratio,
+    min_spot_time_ratio,
     points_of,
 )
 from recommender.optimize.evaluate import RENDEZVOUS_S
@@ -36,8 +36,8 @@ class BilledShare:
         Floats  # (entries + 1, types + 1): of so many types from an entry on, at most
     )
     fault_hazard: float  # of each machine
-    least_power: int
-    share: Floats  # where the mean run is at most RUN_GRID ** (least_power + place)
+    min_power: int
+    share: Floats  # where the mean run is at most RUN_GRID ** (min_power + place)
     plain: Floats  # the same if changeovers cost nothing: whatever a fallback takes over
     counted: Floats  # the same that the path pays which must keep the budget
 
@@ -53,12 +53,12 @@ class BilledShare:
         """The table place of both shares for at most so many interruptions."""
         run = 1.0 / np.maximum(hazard, 1e-12)
         power = np.ceil(np.log(run) / np.log(RUN_GRID) - 1e-9).astype(np.int64)
-        return np.asarray(np.clip(power - self.least_power, 0, len(self.share) - 1))
+        return np.asarray(np.clip(power - self.min_power, 0, len(self.share) - 1))
 
     def for_site(self, space: Space, site: Site) -> "BilledShare":
         """This table for some entries of its site."""
         shares = self.share, self.plain, self.counted
-        return BilledShare(*_hazards(space, site), self.least_power, *shares)
+        return BilledShare(*_hazards(space, site), self.min_power, *shares)
 
 
 def billed_share_of(
@@ -88,8 +88,8 @@ def billed_share_of(
         share = plain = np.ones(len(counted))
     else:
         each = np.array([_shares(space, e, works, float(p), free) for p in powers])
-        (share, plain), counted = _least_of_longer(each.T), np.ones(len(each))
-    return BilledShare(first, more, further, fault, power, share, plain, _least_of_longer(counted))
+        (share, plain), counted = _min_of_longer(each.T), np.ones(len(each))
+    return BilledShare(first, more, further, fault, power, share, plain, _min_of_longer(counted))
 
 
 def frees_budget(space: Space, e: Entries) -> bool:
@@ -97,7 +97,7 @@ def frees_budget(space: Space, e: Entries) -> bool:
     return space.limits.budget_usd is not None and bool((e.free_s[e.spot] > 60.0).any())
 
 
-def _least_of_longer(values: Floats) -> Floats:
+def _min_of_longer(values: Floats) -> Floats:
     """Of each power of the grid of runs the least at that or a larger one; along the last axis."""
     return np.minimum.accumulate(values[..., ::-1], axis=-1)[..., ::-1]
 
@@ -128,7 +128,7 @@ def _counted_share(space: Space, laws: Entries, works: Floats, power: float, fre
         some = counted_share(*key, away, run_sigma, float(spreads.min()), price_sigma, points)
         mean = paid_share(one * RUN_GRID ** (power - 1.0), one * run_sigma, one * free)[0]
         least = min(least, some, float(mean))
-    return min(least / max(least_quantile(space, spreads, price_sigma), 1e-9), 1.0)
+    return min(least / max(min_quantile(space, spreads, price_sigma), 1e-9), 1.0)
 
 
 def _hazards(space: Space, site: Site) -> tuple[Floats, Floats, Floats, float]:
@@ -155,18 +155,18 @@ def _shares(
 ) -> tuple[float, float]:
     """Least shares at a mean run of about RUN_GRID ** power, for any work and shape of runs."""
     e = laws.take(laws.spot)
-    one, least, least_paid = np.ones(len(works)), np.inf, np.inf
+    one, least, min_paid = np.ones(len(works)), np.inf, np.inf
     away = float(e.boot_s.min()) + RENDEZVOUS_S
     for sigma in (float(e.run_sigma.min()), float(e.run_sigma.max())):
         law = (one * RUN_GRID**power, one * sigma, one * free)
         paid = paid_share(one * RUN_GRID ** (power - 1.0), *law[1:])
-        ratio = least_spot_time_ratio(space.cache.path_count, space.seed, *law, one * away, works)
+        ratio = min_spot_time_ratio(space.cache.path_count, space.seed, *law, one * away, works)
         least = min(least, float(np.maximum(paid, ratio).min()))
-        least_paid = min(least_paid, float(paid.min()))
-    return least, least_paid
+        min_paid = min(min_paid, float(paid.min()))
+    return least, min_paid
 
 
-def least_quantile(space: Space, speed_sigma: Floats, price_sigma: float) -> float:
+def min_quantile(space: Space, speed_sigma: Floats, price_sigma: float) -> float:
     """The smallest speed × price of the path that must keep a limit, over some spreads of speed.
 
     Every spread is tried, because faster and slower paths change places and the minimum may lie

@@ -16,15 +16,15 @@ from recommender.arrays import Bools, Floats, Ints, distinct
 from recommender.catalogs.frozen import dataclass
 from recommender.optimize.bounds.deadline import (
     Completion,
-    least_fallback_start,
-    least_queue_s,
     max_paths_in_time,
     max_reserve_s,
+    min_fallback_start,
+    min_queue_s,
 )
 from recommender.optimize.bounds.spot_time import (
     HANDOVER_RATIO,
-    least_overhead,
-    least_spot_time_ratio,
+    min_overhead,
+    min_spot_time_ratio,
 )
 from recommender.optimize.evaluate import RENDEZVOUS_S
 from recommender.optimize.space import Site, Space
@@ -47,7 +47,7 @@ LONGEST_INTERVAL_S = float(USUAL_S[-1])  # of checkpoints; 5 TB take longer to s
 SAMPLING = 0.85
 
 
-def least_speed_factor(space: Space, sigma: Floats) -> Floats:
+def min_speed_factor(space: Space, sigma: Floats) -> Floats:
     """Mean over the common paths of true time / predicted time; trimmed if time is the goal.
 
     A trimmed mean grows with every path, so T >= a·W·factor + d on each of them bounds it.
@@ -84,7 +84,7 @@ def paid_share(run_mean_s: Floats, run_sigma: Floats, free_s: Floats) -> Floats:
     E[X; X >= f]/E[X] of the runs, by Wald's identity a bound on charged per useful time; 1 if
     nothing is free.
     """
-    share = RUN_FAMILY.least_long_share(free_s, np.maximum(run_mean_s, 1.0), run_sigma)
+    share = RUN_FAMILY.min_long_share(free_s, np.maximum(run_mean_s, 1.0), run_sigma)
     return np.where(free_s > 60.0, SAMPLING * share, 1.0)
 
 
@@ -132,9 +132,7 @@ def sums_of_plans(space: Space, j: PathInputs) -> ClusterSums:
             own, j.fallback_usd_per_hour / speed, j.best_fallback_usd_per_hour
         ),
         best_fallback_speed=np.where(own, speed, j.best_fallback_speed),
-        fallback_start_s=np.where(
-            own, j.fallback_start_s, least_fallback_start(space.sites).seconds
-        ),
+        fallback_start_s=np.where(own, j.fallback_start_s, min_fallback_start(space.sites).seconds),
     )
 
 
@@ -185,9 +183,9 @@ def surely_over_overhead(space: Space, c: ClusterSums) -> Bools:
     most = space.limits.max_overhead
     if most is not None and np.isfinite(most) and len(rows):
         g = c.take(rows)
-        work_s = g.work_s * least_speed_factor(space, g.speed_sigma)
+        work_s = g.work_s * min_speed_factor(space, g.speed_sigma)
         law = (g.run_mean_s, g.run_sigma, g.changeover_s, work_s)
-        least = least_overhead(space.cache.path_count, space.seed, *law)
+        least = min_overhead(space.cache.path_count, space.seed, *law)
         over_overhead[rows] = least > most
     return over_overhead
 
@@ -285,7 +283,7 @@ def _by_time(
     handover_s = start + room_s / (1.0 + saved)
     begun = start + least / faster
     law = (c.fallback_at_once, c.fallback_wait_s, np.maximum(quickest - begun, 0.0))
-    queued = begun + least_queue_s(space.path_count, space.seed, *law)
+    queued = begun + min_queue_s(space.path_count, space.seed, *law)
     handed = work / faster + start
     waits = np.maximum(handed, np.minimum(start + least, handover_s) * (1.0 - ROUNDING))
     waits = np.maximum(waits, queued * (1.0 - ROUNDING))
@@ -294,7 +292,7 @@ def _by_time(
     return np.where(has_fallback, np.where(c.elastic_share > 0.0, handed, waits), alone)
 
 
-def least_seconds(space: Space) -> float:
+def min_seconds(space: Space) -> float:
     """A time below that of any cluster or mix: a start-up and all of the fastest machines."""
     columns, n = space.columns, space.limits.max_machines
     fastest = float(columns.compute_per_s.max(initial=0.0)) * n
@@ -322,9 +320,9 @@ def lower_bounds_of(
         cost >= fixed + base·(d + W) + spot·S(W),     time >= d + W
 
     S is the least spot time billed (`bounds/spot_time.py`), the paid share alone unless `tight`.
-    The on-demand machines of an elastic cluster may do any part of W alone (`_least_in_part`).
+    The on-demand machines of an elastic cluster may do any part of W alone (`_min_in_part`).
     """
-    work = c.work_s * least_speed_factor(space, c.speed_sigma)
+    work = c.work_s * min_speed_factor(space, c.speed_sigma)
     has_spot = c.spot_usd_per_hour > 0
     has_fallback = np.isfinite(c.best_fallback_usd_per_hour) & has_spot
     if space.limits.goal == "time":
@@ -333,22 +331,22 @@ def lower_bounds_of(
     ratio = np.where(has_spot, paid, 1.0)
     if tight and has_spot.any():
         law = (c.run_mean_s, c.run_sigma, c.free_s, c.changeover_s)
-        tighter = least_spot_time_ratio(space.cache.path_count, space.seed, *law, work)
+        tighter = min_spot_time_ratio(space.cache.path_count, space.seed, *law, work)
         ratio = np.maximum(ratio, tighter)
     begun = np.zeros(len(work)) if begun is None else begun
     spot = np.maximum(c.spot_usd_per_hour * ratio * work, c.spot_usd_per_hour * paid * work + begun)
     alone = c.base_usd_per_hour * (work + c.changeover_s) + spot
-    in_part = c.base_usd_per_hour * c.changeover_s + work * _least_in_part(c, paid, ratio)
+    in_part = c.base_usd_per_hour * c.changeover_s + work * _min_in_part(c, paid, ratio)
     alone = np.where(c.elastic_share > 0.0, np.minimum(alone, in_part), alone)
     usd = alone if late is None else np.where(late, np.inf, alone)
     if has_fallback.any():
-        start = np.minimum(begun, least_fallback_start(space.sites).usd_seconds)
-        usd_with_fallback = _least_with_fallback(space, c, work, paid, ratio, start)
+        start = np.minimum(begun, min_fallback_start(space.sites).usd_seconds)
+        usd_with_fallback = _min_with_fallback(space, c, work, paid, ratio, start)
         usd = np.where(has_fallback, np.minimum(usd, usd_with_fallback), usd)
     return c.fixed_usd + usd / 3600.0
 
 
-def _least_with_fallback(
+def _min_with_fallback(
     space: Space, c: ClusterSums, work: Floats, paid: Floats, ratio: Floats, start: Floats
 ) -> Floats:
     """Least cost with a fallback, times 3,600 s.
@@ -383,11 +381,11 @@ def _least_with_fallback(
     tighter = work * usd(spot * ratio, spot * HANDOVER_RATIO)
     both = np.where(expensive, np.maximum(plain, tighter), plain)
     ratio = np.where(expensive, ratio, paid)
-    in_part = work * _least_in_part(c, paid, ratio, least, base * faster + fallback)
+    in_part = work * _min_in_part(c, paid, ratio, least, base * faster + fallback)
     return np.where(c.elastic_share > 0.0, np.minimum(both, in_part), both)
 
 
-def _least_in_part(
+def _min_in_part(
     c: ClusterSums,
     paid: Floats,
     ratio: Floats,
@@ -458,7 +456,7 @@ def sums_of(space: Space, site: Site, figures: ClusterFigures) -> ClusterSums:
         elastic_share=figures.elastic_share,
         at_once=figures.at_once,
         wait_s=figures.wait_s,
-        fallback_start_s=np.full_like(step_s, least_fallback_start(space.sites).seconds),
+        fallback_start_s=np.full_like(step_s, min_fallback_start(space.sites).seconds),
         fallback_at_once=np.ones_like(step_s),
         fallback_wait_s=np.zeros_like(step_s),
     )
@@ -473,7 +471,7 @@ def offer_lower_bounds(space: Space, kind: Ints, usd_per_hour: Floats) -> Floats
         return np.zeros(len(kind))
     columns = space.columns
     step = space.job.global_batch / columns.compute_per_s[kind]
-    factor: Floats = least_speed_factor(space, spreads_of(columns, kind)).min(axis=0)
+    factor: Floats = min_speed_factor(space, spreads_of(columns, kind)).min(axis=0)
     cost = usd_per_hour * step * factor * space.steps_left / 3600.0
     per_net = [
         float((s.fallbacks.usd_per_hour * s.fallbacks.step_s).min()) * space.steps_left / 3600.0
@@ -481,5 +479,5 @@ def offer_lower_bounds(space: Space, kind: Ints, usd_per_hour: Floats) -> Floats
         if len(s.fallbacks)
     ]
     every = spreads_of(columns, np.arange(len(columns.names)))
-    least = float(least_speed_factor(space, every).min(initial=np.inf))
+    least = float(min_speed_factor(space, every).min(initial=np.inf))
     return np.minimum(cost, min(per_net, default=np.inf) * least)

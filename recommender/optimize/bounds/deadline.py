@@ -36,7 +36,7 @@ class FallbackStart:
     usd_seconds: float  # times 3,600 s
 
 
-def least_fallback_start(sites: tuple[Site, ...]) -> FallbackStart:
+def min_fallback_start(sites: tuple[Site, ...]) -> FallbackStart:
     """Boot and rendezvous of the fastest fallback, and of the one that starts cheapest."""
     start_s, usd = [np.inf], [np.inf]
     for fallbacks in {site.provider: site.fallbacks for site in sites}.values():
@@ -145,9 +145,7 @@ def _speeds(paths: int, seed: int, edges: tuple[float, ...]) -> tuple[tuple[floa
     )
 
 
-def least_queue_s(
-    paths: int, seed: int, at_once: Floats, median_s: Floats, most_s: Floats
-) -> Floats:
+def min_queue_s(paths: int, seed: int, at_once: Floats, median_s: Floats, most_s: Floats) -> Floats:
     """Trimmed mean over the paths of the queue for a fallback, capped at `most_s` on each path.
 
     Shape (clusters,). With the queues sorted and their sums, each cluster is one look-up.

@@ -2,7 +2,7 @@
 
 Such a gang may do a part of the work only: its fallback has to do the rest, at its price. What the
 plan costs at least follows from the Lagrangian relaxation of the limit
-(`least_usd_within_overhead`), with a price of lost work near the best one. With S and F the cost of
+(`min_usd_within_overhead`), with a price of lost work near the best one. With S and F the cost of
 the work on the gang and on the fallback, r the gang's overhead and L the limit, the fallback pays
 from a price of (F - S)/r on; the larger the part of the work that the gang may do, L/r, the lower
 the best price.
@@ -19,7 +19,7 @@ from recommender.arrays import Floats, Ints
 from recommender.catalogs.frozen import dataclass
 from recommender.optimize.evaluate import OVERHEAD_ERRORS, goal_error, with_best_interval
 from recommender.optimize.space import Space
-from recommender.risk.monte_carlo import least_usd_within_overhead
+from recommender.risk.monte_carlo import min_usd_within_overhead
 from recommender.risk.path_inputs import PathInputs
 
 PRICE = 0.8  # of (1 - L/r)·(F - S)/r: the best price was 0.6 to 1 of it for nearly all gangs
@@ -81,7 +81,7 @@ def _relaxed(space: Space, gangs: _Gangs, helped: PathInputs) -> Floats:
     g = gangs.take(rows)
     price = PRICE * (1.0 - g.most / g.overhead) * (usd[rows] - g.usd) / (g.overhead * hours[rows])
     key = (space.cache.path_count, space.cache.seed)
-    bounds[rows] = least_usd_within_overhead(helped.take(rows), g.most, price, *key) - g.error
+    bounds[rows] = min_usd_within_overhead(helped.take(rows), g.most, price, *key) - g.error
     return bounds
 
 

@@ -6,13 +6,13 @@ import numpy as np
 
 from recommender.arrays import Bools, Floats, Ints, distinct
 from recommender.catalogs.frozen import dataclass
-from recommender.optimize.bounds.billed_share import BilledShare, billed_share_of, least_quantile
+from recommender.optimize.bounds.billed_share import BilledShare, billed_share_of, min_quantile
 from recommender.optimize.bounds.cluster import (
     ROUNDING,
-    least_speed_factor,
+    min_speed_factor,
     speed_quantile,
 )
-from recommender.optimize.bounds.deadline import least_fallback_start
+from recommender.optimize.bounds.deadline import min_fallback_start
 from recommender.optimize.bounds.waiting import UNBOUNDED, Waiting, waiting_of
 from recommender.optimize.evaluate import RENDEZVOUS_S
 from recommender.optimize.price_curves import (
@@ -189,7 +189,7 @@ def _fallback_bounds(
     space: Space, site: Site, sigmas: Floats, changeover_s: float, seconds: float
 ) -> _FallbackBounds:
     """Bounds on fallbacks; `seconds` as in `SiteBounds`."""
-    earliest = min(changeover_s, least_fallback_start(space.sites).seconds)
+    earliest = min(changeover_s, min_fallback_start(space.sites).seconds)
     max_step_s = _longest(space, sigmas, earliest)
     # A plan's fallback is no slower than its cluster: with one that is too late both are.
     fall = site.fallbacks.take(np.flatnonzero(site.fallbacks.step_s <= max_step_s))
@@ -197,8 +197,8 @@ def _fallback_bounds(
     if not len(fall) or space.limits.deadline_s is None or not spot:
         return _FallbackBounds(_longest(space, sigmas, changeover_s))
     spend = float((fall.usd_per_hour * fall.step_s).min())
-    usd, least_s = spend * seconds / 3600.0, float(fall.step_s.min()) * seconds
-    return _FallbackBounds(max_step_s, True, spend, usd, least_s)
+    usd, min_s = spend * seconds / 3600.0, float(fall.step_s.min()) * seconds
+    return _FallbackBounds(max_step_s, True, spend, usd, min_s)
 
 
 def _bounds_of(b: _Basis, cases: Cases) -> SiteBounds:
@@ -209,7 +209,7 @@ def _bounds_of(b: _Basis, cases: Cases) -> SiteBounds:
     spreads = multi_machine_spreads(c, e.kind)  # clusters of several types, so machines
     sigmas = distinct(spreads)
     changeover_s = float(e.boot_s.min()) + RENDEZVOUS_S
-    seconds = float(least_speed_factor(space, sigmas).min()) * space.steps_left
+    seconds = float(min_speed_factor(space, sigmas).min()) * space.steps_left
     fallback = _fallback_bounds(space, site, sigmas, changeover_s, seconds)
     groups, weights = groups_of(site, speed), weights_of(e.usd_per_hour, speed)
     spot_usd = np.where(e.spot, _whole_job_usd(space, e, speed, seconds), np.inf)
@@ -258,7 +258,7 @@ def _waits(
     does parts of the work pays a mean of what each would for all of it.
     """
     e, budget = site.entries, space.limits.budget_usd is not None
-    alone = _least_spend(space, site, speed)
+    alone = _min_spend(space, site, speed)
     kept = budget and max_spend <= min(alone, fallback_spend)
     spot_needed = not np.isfinite(fallback_spend) and max_spend <= alone
     down = np.where(e.spot, np.log1p(np.exp(-e.availability_logit)), 0.0)
@@ -332,7 +332,7 @@ def _most_spent(space: Space, price_sigma: Floats, speed_sigma: Floats) -> float
     limits = space.limits
     if limits.budget_usd is None or not len(price_sigma):
         return np.inf
-    factor = least_quantile(space, speed_sigma, float(price_sigma.max()))
+    factor = min_quantile(space, speed_sigma, float(price_sigma.max()))
     spent = limits.budget_usd * 3600.0 / max(factor * space.steps_left, 1e-30)
     return spent * (1.0 + ROUNDING)
 
@@ -359,7 +359,7 @@ def _kept_part(space: Space, on_demand_only_spend: float) -> float:
     return space.limits.budget_usd * 3600.0 / (space.steps_left * on_demand_only_spend)
 
 
-def _least_spend(space: Space, site: Site, speed: Floats) -> float:
+def _min_spend(space: Space, site: Site, speed: Floats) -> float:
     """USD per hour times seconds of a step on the cheapest on-demand machines alone; inf: gangs."""
     e = site.entries
     if not may_train_in_part(space, site):

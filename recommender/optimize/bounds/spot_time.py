@@ -34,7 +34,7 @@ COUNTED_POINTS = 10  # of the grid of W: up to 8 h; of longer work runs pay more
 RUN_GRID = 1.6  # runs are taken up to this factor longer, to share tables
 
 
-def least_spot_time_ratio(
+def min_spot_time_ratio(
     paths: int,
     seed: int,
     run_mean_s: Floats,
@@ -151,7 +151,7 @@ def counted_share(
     return COUNTED * float((np.sort(paid, axis=1)[:, must - 1] / works).min())
 
 
-def least_overhead(
+def min_overhead(
     paths: int,
     seed: int,
     run_mean_s: Floats,

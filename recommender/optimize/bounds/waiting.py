@@ -144,7 +144,7 @@ def _of_paths(up: Floats, slow: Floats, kept: float, missed: float) -> tuple[Flo
         early = order[: int((slow <= ratio).sum())]
         over = np.minimum(rest[:, early] * np.float32(ratio), np.float32(1.0)).sum(axis=1) / count
         done[:, place] = np.minimum(over + missed, len(early) / count)
-    return _raised(share, count), _least_trimmed(_raised(done, count), np.sort(slow))
+    return _raised(share, count), _min_trimmed(_raised(done, count), np.sort(slow))
 
 
 def _raised(share: Floats, count: int) -> Floats:
@@ -153,7 +153,7 @@ def _raised(share: Floats, count: int) -> Floats:
     return np.where(share < 1e-12, 0.0, np.minimum(share + error, 1.0))
 
 
-def _least_trimmed(done: Floats, slow: Floats) -> Floats:
+def _min_trimmed(done: Floats, slow: Floats) -> Floats:
     """Trimmed mean of times of which at most a share `done` is over by each ratio; (logits,)."""
     count = len(slow)
     out = count // ONE_IN

@@ -129,7 +129,7 @@ def _tooltip() -> list[Spec]:
 def _others() -> Spec:
     """Plans that are neither of the table, nor plain, nor on the frontier."""
     return {
-        "transform": [{"filter": "datum.kind === 'followed' && !datum.barred"}],
+        "transform": [{"filter": "datum.kind === 'other' && !datum.barred"}],
         "mark": {"type": "point", "size": 26, "opacity": 0.8, "clip": True},
         "encoding": {"stroke": _shade(), "fill": _filled(), "tooltip": _tooltip()},
     }
@@ -141,14 +141,14 @@ def _bars() -> list[Spec]:
     upright = {"y": {"field": "y_low"}, "y2": {"field": "y_high"}}
     thick = {"type": "rule", "strokeWidth": 3, "opacity": 0.6, "strokeCap": "round", "clip": True}
     thin = {**thick, "strokeWidth": 1.2, "opacity": 0.35}
-    followed = "datum.kind === 'followed' && !datum.chosen"
+    others = "datum.kind === 'other' && !datum.chosen"
     return [
         {
             "transform": [{"filter": f"datum.barred && {which}"}],
             "mark": mark,
             "encoding": {**each, "color": _shade(), "tooltip": _tooltip()},
         }
-        for mark, which in ((thin, f"({followed})"), (thick, f"!({followed})"))
+        for mark, which in ((thin, f"({others})"), (thick, f"!({others})"))
         for each in (across, upright)
     ]
 
@@ -174,7 +174,7 @@ def _marks() -> list[Spec]:
         "condition": {"test": "datum.plain", "value": "diamond"},
         "value": "circle",
     }
-    size = {"condition": {"test": "datum.kind === 'followed'", "value": 60}, "value": 170}
+    size = {"condition": {"test": "datum.kind === 'other'", "value": 60}, "value": 170}
     stroke = {"condition": {"test": "datum.keeps", "value": "$ink"}, **_shade()}
     return [
         {

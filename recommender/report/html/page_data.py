@@ -20,7 +20,7 @@ from typing import Literal
 from recommender.catalogs.frozen import dataclass
 from recommender.plan.answer import Answer
 from recommender.plan.plan import Machines
-from recommender.plan.report_data import FollowedPlan
+from recommender.plan.report_data import SimulatedPlan
 from recommender.report import cells
 from recommender.report import formatting as fmt
 from recommender.report.answer_frame import PlanRequest
@@ -52,7 +52,7 @@ class PlanRow:
     """A plan as pictures draw it; `x` is time in the unit of the page, `y` is USD."""
 
     id: int
-    kind: str  # "table", "baseline", "followed"
+    kind: str  # "table", "baseline", "other"
     number: int
     name: str
     where: str
@@ -102,9 +102,9 @@ class PageData:
 
 def page_data(answer: Answer, request: PlanRequest) -> PageData:
     """The plans and limits of an answer that has report data."""
-    followed = () if answer.report is None else answer.report.followed
-    limits, scale = request.limits, _scale(answer, request, followed)
-    drawn = without_duplicates(followed)
+    simulated = () if answer.report is None else answer.report.simulated_plans
+    limits, scale = request.limits, _scale(answer, request, simulated)
+    drawn = without_duplicates(simulated)
     rows = tuple(_row(i, plan, answer, scale) for i, plan in enumerate(drawn))
     lead = next((row.id for row in rows if row.kind == "table" and row.number == answer.lead), 0)
     data = PageData(
@@ -127,7 +127,7 @@ def page_data(answer: Answer, request: PlanRequest) -> PageData:
 
 def domain(data: PageData, axis: Literal["x", "y"]) -> tuple[float, float]:
     """From the shortest to the longest bar of the answer's plans, all marks and limits within."""
-    barred = [plan for plan in data.plans if plan.kind != "followed"] or list(data.plans)
+    barred = [plan for plan in data.plans if plan.kind != "other"] or list(data.plans)
     values = [getattr(plan, f"{axis}_{end}") for plan in barred for end in ("low", "high")]
     values += [getattr(plan, axis) for plan in data.plans]
     asked = (data.deadline_s or 0.0) / data.scale.unit_s if axis == "x" else data.budget_usd
@@ -154,24 +154,24 @@ def _labels_placed(data: PageData) -> tuple[PlanRow, ...]:
     )
 
 
-def without_duplicates(followed: Sequence[FollowedPlan]) -> list[FollowedPlan]:
+def without_duplicates(simulated: Sequence[SimulatedPlan]) -> list[SimulatedPlan]:
     """Plain plans that stand in the table are drawn there; a long table leaves others out."""
-    table = [_identity(plan) for plan in followed if plan.kind == "table"]
-    told = [p for p in followed if p.kind != "followed"]
-    others = [p for p in followed if p.kind == "followed"]
+    table = [_identity(plan) for plan in simulated if plan.kind == "table"]
+    told = [p for p in simulated if p.kind != "other"]
+    others = [p for p in simulated if p.kind == "other"]
     most = max(len(others) - _LEFT_OUT * max(len(table) - _FEW, 0), 0)
     kept = [p for p in told if p.kind == "table" or _identity(p) not in table]
     return [*kept, *others[:most]]
 
 
-def _identity(plan: FollowedPlan) -> tuple[object, ...]:
+def _identity(plan: SimulatedPlan) -> tuple[object, ...]:
     return plan.machines, plan.fallback, plan.cost, plan.time
 
 
-def _scale(answer: Answer, request: PlanRequest, followed: Sequence[FollowedPlan]) -> Scale:
+def _scale(answer: Answer, request: PlanRequest, simulated: Sequence[SimulatedPlan]) -> Scale:
     limits = request.limits
-    times = sorted(plan.time.p50 for plan in followed) or [3600.0]
-    costs = sorted(plan.cost.p50 for plan in followed) or [1.0]
+    times = sorted(plan.time.p50 for plan in simulated) or [3600.0]
+    costs = sorted(plan.cost.p50 for plan in simulated) or [1.0]
     shown = [plan.estimate.time.p50 for plan in answer.plans] or times
     unit = cells.unit_of(shown)
     return Scale(
@@ -187,7 +187,7 @@ def _origin(limit: float | None, middle: float) -> float:
     return limit if limit is not None and middle / _NEAR < limit < middle * _NEAR else middle
 
 
-def _row(index: int, plan: FollowedPlan, answer: Answer, scale: Scale) -> PlanRow:
+def _row(index: int, plan: SimulatedPlan, answer: Answer, scale: Scale) -> PlanRow:
     cost, time, unit = plan.cost, plan.time, scale.unit_s
     thin = 1 if plan.kind != "table" or plan.number <= _DETAILED else _THINNED
     return PlanRow(
@@ -227,7 +227,7 @@ def _short(x: float) -> float:
     return float(f"{x:.5g}")
 
 
-def _where(plan: FollowedPlan) -> str:
+def _where(plan: SimulatedPlan) -> str:
     first = plan.machines[0]
     more = f" +{plan.regions - 1}" if plan.regions > 1 else ""
     named, region = fmt.clean(first.provider), fmt.clean(first.region)
@@ -235,7 +235,7 @@ def _where(plan: FollowedPlan) -> str:
     return f"{cells.gpus(plan.machines)} · {place}{more}"
 
 
-def _fallback(plan: FollowedPlan) -> str:
+def _fallback(plan: SimulatedPlan) -> str:
     """What takes over, and from which deadline back it is counted."""
     if not plan.fallback or plan.fallback_due_s is None:
         return ""
@@ -247,11 +247,11 @@ def _counted(m: Machines) -> str:
     return f"{m.count}× {fmt.clean(m.instance_type)}"
 
 
-def _label(plan: FollowedPlan, answer: Answer) -> str:
+def _label(plan: SimulatedPlan, answer: Answer) -> str:
     """The number of a plan of the table, its roles and then its GPUs; the name of a plain one."""
     if plan.kind == "baseline":
         return plain_name(plan, answer)
-    if plan.kind == "followed":
+    if plan.kind == "other":
         return ""
     picks = () if answer.trio is None else answer.trio.picks
     roles = [pick.role for pick in picks if pick.rank == plan.number]
@@ -260,9 +260,9 @@ def _label(plan: FollowedPlan, answer: Answer) -> str:
     return f"{plan.number} {', '.join(roles)}: {cells.gpus(plan.machines)}"
 
 
-def plain_name(plan: FollowedPlan, answer: Answer) -> str:
+def plain_name(plan: SimulatedPlan, answer: Answer) -> str:
     """Which of the plain plans it is: "one GPU", "all on-demand"; "" of the others."""
-    if plan.kind == "followed":
+    if plan.kind == "other":
         return ""
     shown = answer.plans if plan.kind == "table" else answer.baselines
     mine = shown[plan.number - 1]

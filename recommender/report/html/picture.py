@@ -12,7 +12,7 @@ from recommender.errors import UsageError
 from recommender.plan.answer import Answer
 from recommender.plan.frontier import chance_of, cost_and_time, unbeaten
 from recommender.plan.limits import Limits
-from recommender.plan.report_data import FollowedPlan
+from recommender.plan.report_data import SimulatedPlan
 from recommender.report import formatting as fmt
 from recommender.report.answer_frame import PlanRequest, goal_line
 from recommender.report.html import charts
@@ -45,7 +45,7 @@ def frontier_picture(answer: Answer, request: PlanRequest, form: str) -> bytes:
 def frontier_spec(answer: Answer, request: PlanRequest) -> charts.Spec:
     """The specification with its rows, on white."""
     data = page_data(answer, request)
-    followed = without_duplicates(() if answer.report is None else answer.report.followed)
+    simulated = without_duplicates(() if answer.report is None else answer.report.simulated_plans)
     spec = coloured(charts.frontier(data), charts.variables(LIGHT))
     config = charts.config(LIGHT)
     return {
@@ -55,7 +55,7 @@ def frontier_spec(answer: Answer, request: PlanRequest) -> charts.Spec:
         "config": {**config, "background": LIGHT.paper},
         "padding": 12,
         "datasets": {
-            "plans": _rows(data, followed, request.limits),
+            "plans": _rows(data, simulated, request.limits),
             "limits": limit_rows(data),
         },
     }
@@ -101,10 +101,10 @@ def limit_rows(data: PageData) -> list[dict[str, Any]]:
     return rows
 
 
-def _rows(data: PageData, followed: list[FollowedPlan], limits: Limits) -> list[dict[str, Any]]:
-    chances = [chance_of(plan, limits) for plan in followed]
+def _rows(data: PageData, simulated: list[SimulatedPlan], limits: Limits) -> list[dict[str, Any]]:
+    chances = [chance_of(plan, limits) for plan in simulated]
     keeping = [i for i, chance in enumerate(chances) if chance >= limits.confidence - 1e-12]
-    best = frozenset(unbeaten(keeping, lambda i: cost_and_time(followed[i])))
+    best = frozenset(unbeaten(keeping, lambda i: cost_and_time(simulated[i])))
     return [
         _drawn(row, chances[i], i in best, row.id == data.lead, limits)
         for i, row in enumerate(data.plans)
@@ -119,7 +119,7 @@ def _drawn(row: PlanRow, chance: float, best: bool, chosen: bool, limits: Limits
         "chance": chance,
         "keeps": chance >= limits.confidence - 1e-12,
         "best": best,
-        "barred": row.kind != "followed" or best,
+        "barred": row.kind != "other" or best,
         "chosen": chosen,
         "tag": row.label,
     }

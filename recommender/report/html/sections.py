@@ -245,7 +245,7 @@ def _mark(words: str) -> Element:
 
 def _plan_table(answer: Answer, data: PageData) -> Element:
     """The plans that keep the limits as they were asked; the script writes it anew."""
-    rows = tuple(_plan_row(plan, answer) for plan in data.plans if plan.kind != "followed")
+    rows = tuple(_plan_row(plan, answer) for plan in data.plans if plan.kind != "other")
     right, named = frozenset({2, 3, 4, 5}), frozenset({1})
     sheet = Sheet("Plans under these limits", _COLUMNS, rows, right, named)
     every = element(

@@ -24,7 +24,7 @@ ANSWERS: dict[Limits, Answer] = {}
 
 def planned(ready: planner_inputs.PlannerInputs, **more: bool) -> Answer:
     """Plan each question once."""
-    assert more == {"followed": True}
+    assert more == {"simulated_plans": True}
     limits = ready.request.limits
     if limits not in ANSWERS:
         ANSWERS[limits] = RUN(ready, **more)

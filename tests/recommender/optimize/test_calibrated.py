@@ -7,7 +7,7 @@ import pytest
 
 from recommender.job.job import Calibration, Fitted, Job, Timing
 from recommender.optimize.bounds.cluster import joint_quantile
-from recommender.optimize.bounds.site import least_quantile
+from recommender.optimize.bounds.site import min_quantile
 from recommender.optimize.evaluate import drafts_of
 from recommender.optimize.search import _spread
 from recommender.optimize.space import Space, single_steps
@@ -113,7 +113,7 @@ def test_bounds_know_every_spread_of_every_plan(seed: int) -> None:
     assert np.isin(seen, known).all()
     key = (asked.path_count, asked.seed, asked.limits.confidence)
     least = min(joint_quantile(*key, float(sigma), 0.1) for sigma in np.unique(seen))
-    assert least_quantile(asked, known, 0.1) <= least
+    assert min_quantile(asked, known, 0.1) <= least
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -146,4 +146,4 @@ def test_the_least_quantile_may_lie_between_the_ends_of_the_spreads() -> None:
     spreads = np.arange(0.05, 0.9, 0.01)
     each = [joint_quantile(asked.path_count, asked.seed, 0.5, float(s), 0.6) for s in spreads]
     assert min(each) < 0.9 * min(each[0], each[-1])
-    assert least_quantile(asked, spreads, 0.6) == min(each)
+    assert min_quantile(asked, spreads, 0.6) == min(each)

@@ -80,7 +80,7 @@ def screened(q: Space) -> list[Screened]:
             time_s=float(values.time_s[i]),
             chance=float(values.chance[i]),
         )
-        least, kept = float(values.least_goal[i]), bool(values.kept[i])
+        least, kept = float(values.min_goal[i]), bool(values.kept[i])
         found.append(Screened(candidate, inputs, int(i), least, kept))
     return found
 

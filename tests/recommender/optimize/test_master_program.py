@@ -28,7 +28,7 @@ def programs(seeds: range) -> list[tuple[Space, MasterProgram]]:
     return found
 
 
-def least_of_pairs(program: MasterProgram) -> float:
+def min_of_pairs(program: MasterProgram) -> float:
     """Least objective over all mixtures of two columns: enough for the work and one limit."""
     model, names = program.model, program.names
     cost = np.array([model.objective[name] for name in names])
@@ -51,7 +51,7 @@ def test_a_program_with_one_limit_is_solved_as_all_mixtures_of_two_columns_are()
     for _, program in programs(range(120)):
         if len(program.model.rows) > 2:
             continue
-        least = least_of_pairs(program)
+        least = min_of_pairs(program)
         if program.solution.status == "infeasible":
             assert np.isinf(least)
         else:

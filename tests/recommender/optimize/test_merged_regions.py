@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from recommender.optimize.merged_regions import least_mix_goal, of_all_regions
+from recommender.optimize.merged_regions import min_mix_goal, of_all_regions
 from recommender.optimize.space import Entries, Site, Space
 from tests.recommender.optimize.palette import (
     at_the_edge,
@@ -93,7 +93,7 @@ def test_no_mix_of_any_region_is_below_the_bound_of_all(chunk: int, objective: s
             continue
         for sets in (0, 3, ENOUGH):
             for cutoff in (best * (1.0 + ROUNDING), 1.5 * best):
-                least = least_mix_goal(asked, [provider(local)], cutoff, sets)
+                least = min_mix_goal(asked, [provider(local)], cutoff, sets)
                 assert least <= best * (1.0 + ROUNDING), (seed, sets)
         tight += least > 0.5 * best
     assert tight > 0
@@ -103,7 +103,7 @@ def test_where_no_mix_is_below_the_cutoff_the_cutoff_is_the_bound() -> None:
     for seed in range(40):
         asked = question(seed)
         cutoff = 1e-9
-        assert least_mix_goal(asked, asked.sites, cutoff, ENOUGH) == cutoff
+        assert min_mix_goal(asked, asked.sites, cutoff, ENOUGH) == cutoff
 
 
 def test_a_merged_site_has_the_best_of_each_machine() -> None:

@@ -7,7 +7,7 @@ from recommender.optimize.price_curves import (
     Groups,
     OtherMachines,
     curves,
-    least_product,
+    min_product,
     reach,
     weights_of,
 )
@@ -45,5 +45,5 @@ def test_pieces_beyond_the_reach_of_all_machines_bound_nothing(seed: int) -> Non
     limit = speed[:, None] + most * speed.max()
     assert np.minimum(short, limit) == pytest.approx(np.minimum(whole, limit))
     lines = ((np.full(shape, STEP_S), np.full(shape, SAMPLES)),)
-    found = [least_product(c, others, lines, np.zeros(shape), limit) for c in both]
+    found = [min_product(c, others, lines, np.zeros(shape), limit) for c in both]
     assert found[0] == pytest.approx(found[1])

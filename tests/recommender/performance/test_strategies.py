@@ -13,8 +13,8 @@ from recommender.performance.strategies import (
     STRATEGY_OF_ROW,
     allowed,
     divides_states,
-    least_inside_bytes,
-    least_penalty,
+    min_inside_bytes,
+    min_penalty,
     most_hidden,
     one_gpu_shardings,
     strategy_of,
@@ -54,8 +54,8 @@ def test_a_step_is_explained_by_the_strategy_that_was_requested(word):
 def test_the_bounds_are_no_higher_than_any_strategy_of_the_job_allows(job):
     prior, needs = prior_of(job), bytes_of(job, prior_of(job))
     for strategy in allowed(job):
-        assert least_penalty(job, prior) <= strategy.least_penalty(job, prior)
-        assert least_inside_bytes(job, needs) <= strategy.least_inside_bytes(job, needs)
+        assert min_penalty(job, prior) <= strategy.min_penalty(job, prior)
+        assert min_inside_bytes(job, needs) <= strategy.min_inside_bytes(job, needs)
         assert most_hidden(job, prior) >= strategy.most_hidden(job, prior)
         assert strategy.most_hidden(job, prior) >= prior.overlap * strategy.hidden_share
         assert divides_states(job) or not strategy.divides_states
@@ -89,5 +89,5 @@ def test_the_lines_of_the_memory_add_up():
 def test_a_job_without_any_strategy_keeps_the_plain_bounds():
     job = resnet(sharding="tensor")
     assert allowed(job) == ()
-    assert least_penalty(job, prior_of(job)) == prior_of(job).batch_penalty
+    assert min_penalty(job, prior_of(job)) == prior_of(job).batch_penalty
     assert np.isinf(steps(job, columns(job), clusters(columns(job), {0: 1})).step_s[0])

@@ -6,24 +6,24 @@ from hypothesis import strategies as st
 from recommender.plan.frontier import chance_of, frontier_of
 from recommender.plan.limits import Limits
 from recommender.plan.plan import Spread
-from recommender.plan.report_data import FollowedPlan
+from recommender.plan.report_data import SimulatedPlan
 from tests.recommender.answers import machines
 
 FIGURES = st.integers(1, 20).map(float)
 
 
-def plan(cost: float, time: float, runs: int = 4, **changes: object) -> FollowedPlan:
+def plan(cost: float, time: float, runs: int = 4, **changes: object) -> SimulatedPlan:
     """Runs of up to twice the cost and the time, in opposite order."""
     costs = tuple(cost * (1 + i / runs) for i in range(runs))
     times = tuple(time * (2 - i / runs) for i in range(runs))
     given = {
-        "kind": "followed", "number": 0, "machines": (machines("box", "H100", "aws:x", "spot"),),
+        "kind": "other", "number": 0, "machines": (machines("box", "H100", "aws:x", "spot"),),
         "fallback": (), "fallback_due_s": None, "regions": 1, "checkpoint_path": "object_store",
         "usd_per_hour": 3.0, "gpus": 8, "cost": Spread(cost, cost, cost, cost, cost),
         "time": Spread(time, time, time, time, time), "max_usd_per_hour": 4.0, "overhead": 0.1,
         "cost_usd": costs, "time_s": times,
     }  # fmt: skip
-    return FollowedPlan(**(given | changes))  # type: ignore[arg-type]
+    return SimulatedPlan(**(given | changes))  # type: ignore[arg-type]
 
 
 @given(st.lists(st.tuples(FIGURES, FIGURES), max_size=20))
@@ -34,7 +34,7 @@ def test_no_plan_of_the_frontier_is_beaten_and_every_other_is(points: list[tuple
     for cost, time in points:
         beaten = any((c, t) != (cost, time) and c <= cost and t <= time for c, t in points)
         assert ((cost, time) in kept) == (not beaten)
-    assert (found.followed, found.keeping) == (len(points), len(points))
+    assert (found.simulated, found.keeping) == (len(points), len(points))
 
 
 @given(FIGURES, FIGURES, FIGURES, FIGURES)
@@ -57,4 +57,4 @@ def test_plans_that_miss_a_limit_are_followed_and_not_on_the_frontier():
     cheap, sure = plan(1.0, 10.0), plan(2.0, 1.0)
     found = frontier_of([cheap, sure], Limits(deadline_s=5.0, confidence=0.9))
     assert [p.cost.mean for p in found.points] == [2.0]
-    assert (found.followed, found.keeping) == (2, 1)
+    assert (found.simulated, found.keeping) == (2, 1)

@@ -183,8 +183,8 @@ def test_a_curve_holds_what_was_met_on_the_way_and_eight_plans_at_most() -> None
     waits seldom and long was left out: six hours cost 5,681 USD, then 4,206.
     """
     curve = recommend(find_job("llama3-70b-sft"), catalog=snapshot(), now=NOW).plans
-    least_s = min(plan.estimate.time.p50 for plan in curve)
-    nearly = [p.estimate.cost.mean for p in curve if p.estimate.time.p50 < 1.35 * least_s]
+    min_s = min(plan.estimate.time.p50 for plan in curve)
+    nearly = [p.estimate.cost.mean for p in curve if p.estimate.time.p50 < 1.35 * min_s]
     assert min(nearly) < 1750.0
     curve = recommend(find_job("gpt2-124m"), catalog=snapshot(), now=NOW).plans
     assert len(curve) <= CURVE

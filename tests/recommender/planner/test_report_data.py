@@ -41,7 +41,7 @@ def test_an_answer_without_a_report_is_the_same_answer(answer):
 
 
 def test_the_plans_of_the_table_come_with_the_runs_behind_their_figures(answer, report):
-    table = [each for each in report.followed if each.kind == "table"]
+    table = [each for each in report.simulated_plans if each.kind == "table"]
     assert [each.machines for each in table] == [plan.machines for plan in answer.plans]
     for each, plan in zip(table, answer.plans, strict=True):
         assert len(each.time_s) == len(each.cost_usd) == report.runs
@@ -51,20 +51,20 @@ def test_the_plans_of_the_table_come_with_the_runs_behind_their_figures(answer, 
 
 
 def test_plain_plans_come_as_the_answer_has_them(answer, report):
-    plain = [each for each in report.followed if each.kind == "baseline"]
+    plain = [each for each in report.simulated_plans if each.kind == "baseline"]
     assert [each.machines for each in plain] == [plan.machines for plan in answer.baselines]
     assert [each.cost for each in plain] == [plan.estimate.cost for plan in answer.baselines]
 
 
 def test_other_plans_are_neither_twins_of_the_table_nor_of_each_other(report):
-    others = [each for each in report.followed if each.kind == "followed"]
+    others = [each for each in report.simulated_plans if each.kind == "other"]
     assert others
     shape = [(e.machines, e.checkpoint_path, e.fallback, e.fallback_due_s) for e in others]
     assert len(set(shape)) == len(shape)
 
 
 def test_plans_of_other_deadlines_have_fallbacks_for_these(report):
-    due = {each.fallback_due_s for each in report.followed if each.fallback}
+    due = {each.fallback_due_s for each in report.simulated_plans if each.fallback}
     assert due - {LIMITS.deadline_s}
 
 

@@ -239,7 +239,7 @@ NETS = [
 ]
 
 
-def least_net(row: dict[str, float]) -> dict[str, float]:
+def min_net(row: dict[str, float]) -> dict[str, float]:
     """The row with the bound's view of all the fallbacks."""
     cheapest = min(n["fallback_usd_per_hour"] / n["fallback_speed"] for n in NETS)
     return row | {"best_fallback_usd_per_hour": cheapest, "best_fallback_speed": 3.0}
@@ -251,7 +251,7 @@ def test_no_fallback_is_cheaper_than_the_least_net_bill(seed: int, longer: float
     row, deadline_s = random_plan(np.random.default_rng(300 + seed))
     row["work_s"] *= longer
     deadline_s = (deadline_s or 2 * row["work_s"] / longer) * longer
-    alone = least_net({k: v for k, v in row.items() if not k.startswith(("fallback", "reserve"))})
+    alone = min_net({k: v for k, v in row.items() if not k.startswith(("fallback", "reserve"))})
     h = simulate_paths(path_inputs(alone), deadline_s, 256)
     bound = h.usd_with_any_fallback[0]
     assert (bound <= h.expected_usd[0] + 1e-6).all()

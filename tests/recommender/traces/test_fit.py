@@ -119,7 +119,7 @@ def test_prices_weighted_by_the_time_they_held() -> None:
     prices = fit([made]).series[0].prices
     assert prices is not None
     assert prices.mean_usd.value == pytest.approx((60 * 1 + 30 * 2 + 10 * 4) / 100)
-    assert (prices.least_usd, prices.most_usd) == (1.0, 4.0)
+    assert (prices.min_usd, prices.most_usd) == (1.0, 4.0)
     assert prices.changes_per_day.value == pytest.approx(2 / (100 / 24))
     # A day later: 36 h the same, 24 h doubled (from 36 to 60), then 6 same ... by hand below.
     hours = np.arange(100)

@@ -158,7 +158,7 @@ function missing() {
 
 // Plans that the picture draws with bars: those of the answer, plain ones, and the frontier.
 function barred(plan) {
-  return plan.kind !== "followed" || plan.best || plan.id === chosen;
+  return plan.kind !== "other" || plan.best || plan.id === chosen;
 }
 
 function limited() {

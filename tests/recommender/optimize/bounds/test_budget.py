@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 
 from recommender.optimize.bounds.site import SiteBounds, site_bounds_of
-from recommender.optimize.entry_sets import least_of_set, leaves
+from recommender.optimize.entry_sets import leaves, min_of_set
 from recommender.optimize.evaluate import Plans
 from recommender.optimize.search import single_lower_bounds
 from recommender.optimize.space import Space, single_steps
 from recommender.plan.limits import Limits
 from tests.recommender.optimize.bounds.test_cluster import (
-    least_goals,
+    min_goals,
     part_of,
     question,
     support_bound,
@@ -86,7 +86,7 @@ def test_no_bound_of_a_set_of_offers_is_above_a_plan_that_keeps_the_budget(chunk
     for each in asked(chunk):
         if each.bounds is None:
             continue
-        least = least_goals(each.bounds, each.plans, each.goals)
+        least = min_goals(each.bounds, each.plans, each.goals)
         kept += len(least) if each.bounds.waits.kept else 0
         for (support, later), goal in least.items():
             for cutoff in (goal * (1.0 + 1e-9), np.inf):
@@ -107,7 +107,7 @@ def test_clusters_that_keep_the_budget_are_among_those_listed(chunk: int) -> Non
             mine = counts[[each.bounds.order[place] for place in support]]
             blocks, _ = leaves(each.bounds, support, cutoff)
             assert any((block == mine).all(axis=1).any() for block in blocks), (each.name, counts)
-            assert least_of_set(each.bounds, support, cutoff) <= cutoff, (each.name, counts)
+            assert min_of_set(each.bounds, support, cutoff) <= cutoff, (each.name, counts)
             compared += 1
     assert compared > 0
 

@@ -14,10 +14,10 @@ import pytest
 
 from recommender.optimize.bounds.cluster import (
     ClusterSums,
-    _least_in_part,
+    _min_in_part,
     cluster_lower_bounds,
-    least_speed_factor,
     lower_bounds_of,
+    min_speed_factor,
     offer_lower_bounds,
     paid_share,
     plan_lower_bounds,
@@ -135,7 +135,7 @@ def part_of(bounds: SiteBounds, used: Part) -> Part:
     return tuple(sorted(places[i] for i in used))
 
 
-def least_goals(
+def min_goals(
     bounds: SiteBounds, plans: Plans, goals: np.ndarray
 ) -> dict[tuple[Part, bool], float]:
     """Least goal of the mixes that use a set of entries, and only later ones."""
@@ -169,7 +169,7 @@ def support_excess(q: Space, plans: Plans, goals: np.ndarray, cutoffs: float) ->
         return {}
     return {
         key: support_bound(bounds, key[0], cutoffs * goal, key[1]) / goal - 1.0
-        for key, goal in least_goals(bounds, plans, goals).items()
+        for key, goal in min_goals(bounds, plans, goals).items()
     }
 
 
@@ -366,7 +366,7 @@ def test_the_least_of_an_elastic_cluster_is_that_of_every_way_to_divide_its_work
             elastic_share=np.array([share]),
         )
         given = (np.array([least]), np.array([bill])) if fallback else ()
-        found = float(_least_in_part(one, np.array([paid]), np.array([ratio]), *given)[0])
+        found = float(_min_in_part(one, np.array([paid]), np.array([ratio]), *given)[0])
         rests = least + (1.0 - least) * parts if fallback else np.zeros(1)
         rest, part = np.meshgrid(rests, parts)
         part = part * (1.0 - rest)
@@ -386,7 +386,7 @@ def test_the_speed_factor_is_what_the_goal_makes_of_the_histories(sigma: float) 
     factors = np.sort(np.exp(sigma * random_numbers(PATHS, 8, q.seed).speed))
     for objective, expected in (("cost", factors.mean()), ("time", factors[3:-3].mean())):
         asked = replace(q, limits=Limits(objective=objective))  # type: ignore[arg-type]
-        assert least_speed_factor(asked, np.array([sigma]))[0] == pytest.approx(expected)
+        assert min_speed_factor(asked, np.array([sigma]))[0] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("run_h", [0.3, 1.0, 3.35, 20.0])

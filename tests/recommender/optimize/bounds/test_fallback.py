@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from recommender.optimize.bounds.fallback import drafts_and_bounds, helped, least_times
+from recommender.optimize.bounds.fallback import drafts_and_bounds, helped, min_times
 from recommender.optimize.evaluate import plans_without_fallback, with_best_interval
 from recommender.optimize.space import Space
 from recommender.risk.run_statistics import trimmed_mean
@@ -34,8 +34,8 @@ def test_no_fallback_makes_a_plan_faster_than_its_runs_without_one_allow() -> No
         followed = with_best_interval(found.drafts)
         time_s = trimmed_mean(q.cache.outcomes(followed, due_s).time_s)
         own = found.drafts.fallback_speed > 0.0
-        least_s = least_times(q, drafts.inputs, rows, found)
-        shares.append((least_s / time_s)[own])
+        min_s = min_times(q, drafts.inputs, rows, found)
+        shares.append((min_s / time_s)[own])
     every = np.concatenate(shares)
     assert every.max() <= 1.0 + 1e-5
     # It is what many of them take, where their fallback is hardly ever needed.

@@ -10,7 +10,7 @@ from recommender.optimize.bounds.fallback import helped
 from recommender.optimize.bounds.overhead import bounds_within_overhead
 from recommender.optimize.evaluate import drafts_of, with_best_interval
 from recommender.optimize.space import Space
-from recommender.risk.monte_carlo import draw_runs, least_usd_within_overhead, simulate_paths
+from recommender.risk.monte_carlo import draw_runs, min_usd_within_overhead, simulate_paths
 from recommender.risk.path_inputs import PathInputs
 from recommender.risk.run_statistics import checkpoint_overhead
 from tests.recommender.optimize.palette import oracle, space
@@ -37,7 +37,7 @@ def gangs(q: Space) -> tuple[PathInputs, PathInputs, np.ndarray]:
     return drafts.inputs, found.drafts.without_fallback_bound(), found.of
 
 
-def least_usd(q: Space, helped_ones: PathInputs) -> Floats:
+def min_usd(q: Space, helped_ones: PathInputs) -> Floats:
     """The least cost of each plan over a grid of moments at which the limit is kept."""
     plans = with_best_interval(helped_ones)
     due_s, most = q.limits.deadline_s or 0.0, q.limits.max_overhead
@@ -58,7 +58,7 @@ def test_no_moment_that_keeps_the_limit_is_cheaper_than_the_bound(most: float) -
         if not len(plans):
             continue
         bounds = bounds_within_overhead(q, alone, plans, of, np.inf)
-        least = least_usd(q, plans)
+        least = min_usd(q, plans)
         assert (bounds * (1.0 - ROUNDING) <= least).all(), seed
         raised += int(np.isfinite(bounds).sum())
         kept += int(np.isfinite(least[np.isfinite(bounds)]).sum())
@@ -76,7 +76,7 @@ def test_at_any_price_of_lost_work_no_moment_costs_less_than_the_relaxed_bound(
         plans = with_best_interval(gangs(q)[1])
         plans = plans.take(plans.elastic_share <= 0.0)
         due_s, price = q.limits.deadline_s or 0.0, np.full(len(plans), usd_per_lost_hour)
-        least = least_usd_within_overhead(plans, 0.0 * price, price, q.cache.path_count, q.seed)
+        least = min_usd_within_overhead(plans, 0.0 * price, price, q.cache.path_count, q.seed)
         for share in SHARES:
             early = plans.earlier(share * np.maximum(due_s - plans.handover_s, 0.0))
             paths = simulate_paths(early, due_s, q.cache.path_count, q.seed)

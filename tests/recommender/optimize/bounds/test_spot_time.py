@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from recommender.optimize.bounds.cluster import (
-    least_speed_factor,
+    min_speed_factor,
     plan_lower_bounds,
     surely_over_overhead,
 )
-from recommender.optimize.bounds.spot_time import least_overhead
+from recommender.optimize.bounds.spot_time import min_overhead
 from recommender.optimize.evaluate import path_inputs_of
 from recommender.optimize.search import search
 from recommender.optimize.space import Space
@@ -36,9 +36,9 @@ def test_no_plan_without_a_fallback_loses_less_than_the_bound(chunk: int) -> Non
         alone = allowed & (inputs.spot_usd_per_hour > 0) & (inputs.elastic_share <= 0)
         rows = np.flatnonzero(alone & (plans.fallback < 0))
         own = inputs.take(rows)
-        work_s = own.work_s * least_speed_factor(q, own.speed_sigma)
+        work_s = own.work_s * min_speed_factor(q, own.speed_sigma)
         law = (own.run_mean_s, own.run_sigma, own.changeover_s, work_s)
-        bound = least_overhead(q.path_count, q.seed, *law) if len(rows) else np.zeros(0)
+        bound = min_overhead(q.path_count, q.seed, *law) if len(rows) else np.zeros(0)
         assert (bound <= values.overhead[rows] + 1e-6).all(), seed
         assert not np.isfinite(values.goal_value[rows][bound > q.limits.max_overhead]).any()
         compared += len(rows)

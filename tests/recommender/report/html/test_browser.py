@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from recommender.plan.plan import Machines
-from recommender.plan.report_data import FollowedPlan
+from recommender.plan.report_data import SimulatedPlan
 from recommender.report import formatting as fmt
 from recommender.report.axis import ticks
 from recommender.report.html.page import render
@@ -80,7 +80,7 @@ def settle(made: Any) -> None:
     )
 
 
-def kept(plan: FollowedPlan, deadline_s: float | None, budget: float | None) -> float:
+def kept(plan: SimulatedPlan, deadline_s: float | None, budget: float | None) -> float:
     """The chance that a plan keeps both limits, counted on the exact figures of its runs."""
     time, cost = np.array(plan.time_s), np.array(plan.cost_usd)
     due, most = (math.inf if x is None else x for x in (deadline_s, budget))
@@ -134,7 +134,9 @@ def test_bins_hold_every_run_once_and_a_limit_parts_them(open_page: Open, limit:
     found = made.evaluate("rowsOf('times')")
     assert sum(each["share"] for each in found["bins"]) == pytest.approx(1.0)
     assert answer.report is not None
-    plan = next(p for p in answer.report.followed if (p.kind, p.number) == ("table", answer.lead))
+    plan = next(
+        p for p in answer.report.simulated_plans if (p.kind, p.number) == ("table", answer.lead)
+    )
     late = sum(each["share"] for each in found["bins"] if each["beyond"])
     assert late == pytest.approx(1.0 - kept(plan, limit, None), abs=2 / len(plan.time_s))
     assert bool(found["limits"]) is (limit is not None)
@@ -177,7 +179,7 @@ def test_moved_limits_count_runs_as_the_figures_have_them(open_page: Open):
         moved = made.evaluate("limits")
         assert moved["budget"] is not None
         chances = made.evaluate("data.plans.map(p => [p.kind, p.number, p.name, p.chance])")
-        exact = {(p.kind, p.number): p for p in answer.report.followed if p.kind != "followed"}
+        exact = {(p.kind, p.number): p for p in answer.report.simulated_plans if p.kind != "other"}
         seen = 0
         for kind, rank, _, chance in chances:
             if (kind, rank) in exact:
@@ -265,8 +267,10 @@ def renamed(name: str) -> Callable[[str], str]:
                for role in ("sensible", "cheapest", "third")
                for pick in [getattr(answer.trio, role)]},
         )  # fmt: skip
-        followed = tuple(replace(p, machines=named(p.machines)) for p in answer.report.followed)
-        report = replace(answer.report, followed=followed)
+        simulated = tuple(
+            replace(p, machines=named(p.machines)) for p in answer.report.simulated_plans
+        )
+        report = replace(answer.report, simulated_plans=simulated)
         return render(replace(answer, plans=plans, trio=trio, report=report), request)
 
     return made

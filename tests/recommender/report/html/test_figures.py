@@ -409,7 +409,7 @@ def test_single_runs_are_runs_of_their_plan_and_printed_as_drawn(which: str):
     text, report = page(which), report_data(which)
     drawn, unit = facts(text, "pictures")["runs"], facts(text, "page-data")["scale"]["unit_s"]
     rows = of_caption(text, "Three runs of each plan")
-    plans = {plan.number: plan for plan in report.followed if plan.kind == "table"}
+    plans = {plan.number: plan for plan in report.simulated_plans if plan.kind == "table"}
     for timeline, row, strip in zip(report.timelines, rows, drawn, strict=True):
         plan = plans[timeline.number]
         runs = zip(plan.time_s, plan.cost_usd, strict=True)

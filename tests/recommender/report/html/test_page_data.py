@@ -96,7 +96,7 @@ def test_a_picture_of_its_own_has_the_chances_of_the_answer_and_no_runs(which: s
     assert table == [plan.estimate.chance for plan in answer.plans]
     assert all("time_codes" not in row for row in rows)
     assert answer.report is not None
-    found = frontier_of(without_duplicates(answer.report.followed), request.limits)
+    found = frontier_of(without_duplicates(answer.report.simulated_plans), request.limits)
     best = sorted((row["mean_usd"], row["median_s"]) for row in rows if row["best"])
     assert best == [(point.cost.mean, point.time.p50) for point in found.points]
     assert len(spec["datasets"]["limits"]) == {"deadline": 1, "budget": 1, "frontier": 0}[which]
