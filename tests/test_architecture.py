@@ -25,7 +25,7 @@ def test_every_module_that_the_page_names_is_there():
     assert [name for name in named if not any(path.match(name) for path in paths)] == []
 
 
-def test_few_modules_stand_at_the_root_and_none_is_a_lump():
+def test_few_modules_are_at_the_root_and_none_is_too_large():
     root = [path.name for path in (ROOT / "recommender").glob("*.py")]
     assert len(root) <= 6, root
     packages = [

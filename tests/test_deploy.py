@@ -137,7 +137,7 @@ def test_kubernetes_never_overlaps_and_runs_without_rights() -> None:
     assert "/catalog" in {mount["mountPath"] for mount in container["volumeMounts"]}
 
 
-def test_github_pins_its_actions_and_asks_for_no_more_than_it_needs() -> None:
+def test_the_github_workflow_pins_its_actions_and_has_the_least_permissions() -> None:
     found = workflow()
     assert found[True]["schedule"] == [{"cron": DAILY}]
     assert found["permissions"] == {}
@@ -219,7 +219,7 @@ def test_an_image_runs_a_command_that_exists_without_rights(path: Path) -> None:
     assert dict(found)["USER"].split(":")[0].isdecimal()
 
 
-def test_the_image_of_the_server_asks_its_health_where_it_listens() -> None:
+def test_the_health_check_of_the_servers_image_uses_its_port() -> None:
     found = dict(instructions(DEPLOY / "container" / "serve.Dockerfile"))
     asked = re.search(r"http://127\.0\.0\.1:(\d+)(/\w+)", found["HEALTHCHECK"])
     assert asked

@@ -107,7 +107,7 @@ def verified(folder: Path, before: str = "", after: str = "") -> str:
 
 
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd is not installed here")
-def test_systemd_takes_the_units_and_tells_a_mistake(tmp_path: Path) -> None:
+def test_systemd_accepts_the_units_and_reports_a_mistake(tmp_path: Path) -> None:
     assert verified(tmp_path) == ""
     assert "Unknown key" in verified(tmp_path, "UMask=", "Umask=")
     assert "Failed to parse calendar" in verified(tmp_path, "*-*-* 02:17:00 UTC", "nightly")

@@ -88,7 +88,7 @@ def test_functions_are_short():
     assert long.keys() == LONG_FUNCTIONS
 
 
-def test_most_functions_are_very_short_and_modules_are_neither_crumbs_nor_lumps():
+def test_most_functions_are_short_and_most_modules_have_120_to_300_lines():
     lengths = sorted((node.end_lineno or 0) - node.lineno + 1 for _, node in functions())
     assert lengths[len(lengths) // 2] <= 10
     assert lengths[len(lengths) * 9 // 10] <= 20
@@ -97,7 +97,7 @@ def test_most_functions_are_very_short_and_modules_are_neither_crumbs_nor_lumps(
     assert 120 <= lines[len(lines) // 2] <= 300
 
 
-def test_a_docstring_stands_on_its_own():
+def test_a_docstring_is_understood_without_another():
     leaning = [
         f"{module}:{node.name}"
         for module, tree in trees().items()
@@ -193,7 +193,7 @@ def test_links_between_pages_lead_somewhere():
     assert dead == []
 
 
-def test_constants_stand_before_functions():
+def test_constants_are_defined_before_functions():
     late = [
         f"{module}:{node.lineno}"
         for module, tree in trees().items()

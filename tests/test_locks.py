@@ -36,7 +36,7 @@ def test_every_requirement_has_a_version_and_hashes(file: str) -> None:
 
 
 @pytest.mark.parametrize("file", FILES)
-def test_the_pins_are_what_the_package_asks_for(file: str) -> None:
+def test_the_pins_satisfy_the_packages_requirements(file: str) -> None:
     pins: dict[str, set[str]] = {}
     for name, version in PIN.findall((ROOT / file).read_text("utf-8")):
         pins.setdefault(plain(name), set()).add(version)
@@ -57,7 +57,7 @@ def test_nothing_is_installed_without_a_hash_where_credentials_are() -> None:
 
 
 @pytest.mark.parametrize("image", IMAGES)
-def test_a_container_runs_as_nobody_in_particular(image: str) -> None:
+def test_a_container_runs_without_root_rights(image: str) -> None:
     lines = (ROOT / image).read_text("utf-8").splitlines()
     (user,) = [line for line in lines if line.startswith("USER ")]
     assert user == "USER 10001:10001"

@@ -126,7 +126,7 @@ def test_nothing_is_large(sizes: dict[str, int], wheel: Path):
     assert wheel.stat().st_size < MAX_WHEEL_BYTES
 
 
-def test_the_version_stands_in_one_place(wheel: Path):
+def test_the_version_is_in_one_place(wheel: Path):
     assert wheel.name == f"recommend_gpus-{__version__}-py3-none-any.whl"
 
 

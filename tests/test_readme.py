@@ -37,7 +37,7 @@ def test_it_is_short():
     assert len(TEXT.splitlines()) <= 150
 
 
-def test_the_check_of_the_whole_repository_runs_both_lines_as_they_stand():
+def test_ci_runs_both_lines_of_the_readme_unchanged():
     script = (ROOT / ".ci" / "run").read_text("utf-8").splitlines()
     (reading,) = [line for line in script if line.startswith("mapfile ")]
     told = subprocess.run(

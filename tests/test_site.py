@@ -17,7 +17,7 @@ def pages(tree: Any) -> list[str]:
     return [page for part in parts for page in pages(part)]
 
 
-def test_every_page_stands_in_the_contents_once():
+def test_every_page_is_in_the_contents_once():
     folder = ROOT / "docs"
     written = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.md"))
     assert sorted(pages(SITE["nav"])) == written

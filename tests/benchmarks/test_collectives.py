@@ -95,7 +95,7 @@ def test_rates_are_those_of_the_busiest_link(tmp_path: Path, monkeypatch: pytest
     assert lines["all_reduce 4 sockets"].bytes_per_s == pytest.approx(1.5e9)
 
 
-def test_one_process_has_nobody_to_talk_to(tmp_path: Path):
+def test_a_single_process_measures_no_collectives(tmp_path: Path):
     (found,) = collectives.collectives(bench(tmp_path))
     assert isinstance(found, Skipped)
     assert "torchrun" in str(found)

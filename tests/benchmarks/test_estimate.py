@@ -57,7 +57,7 @@ def test_a_slow_disk_is_waited_for_and_files_are_drawn_once():
     assert found == pytest.approx(1.5 + once + 3 * once + once, rel=0.02)
 
 
-def test_the_probe_tells_positive_rates_and_leaves_nothing(tmp_path: Path):
+def test_the_probe_gives_positive_rates_and_leaves_nothing(tmp_path: Path):
     found = probe(tmp_path)
     rates = found.tflops, found.gb_per_s, found.fresh_gb_per_s, found.disk_gb_per_s
     assert min(rates) > 0

@@ -82,7 +82,7 @@ def azure(method: str, path: str, headers: dict[str, str]) -> tuple[int, str]:
     )
 
 
-def test_aws_is_asked_with_a_session_token():
+def test_aws_metadata_are_read_with_a_session_token():
     with service(aws) as (endpoint, asked):
         found = find_place("aws", endpoint, PATIENT_S)
     assert found == Place("aws", "p5.48xlarge", "us-east-1", "us-east-1b", "spot", hashed("i-0123"))
@@ -101,7 +101,7 @@ def test_gcp_and_azure_are_read():
 
 
 @pytest.mark.parametrize(("provider", "answer"), [("aws", aws), ("gcp", gcp), ("azure", azure)])
-def test_no_path_of_credentials_is_asked(provider: str, answer: Answer):
+def test_no_metadata_path_of_credentials_is_read(provider: str, answer: Answer):
     with service(answer, "Google") as (endpoint, asked):
         find_place(provider, endpoint, PATIENT_S)
     assert asked
@@ -159,7 +159,7 @@ def test_the_firmware_names_the_provider(tmp_path: Path, files: dict[str, str], 
     assert provider_of(tmp_path) == provider
 
 
-def test_nobody_is_asked_on_a_machine_of_no_provider_or_if_told_not_to(
+def test_no_metadata_are_read_without_a_known_provider_or_with_no_metadata(
     monkeypatch: pytest.MonkeyPatch,
 ):
     def refuse(provider: str) -> Place:
@@ -173,7 +173,7 @@ def test_nobody_is_asked_on_a_machine_of_no_provider_or_if_told_not_to(
     assert suite.find_place(SuiteOptions(ask_metadata=False)) == Place()
 
 
-def test_flags_win_over_what_the_machine_tells(monkeypatch: pytest.MonkeyPatch):
+def test_flags_override_the_machines_metadata(monkeypatch: pytest.MonkeyPatch):
     told = Place("aws", "p5.48xlarge", "us-east-1", "us-east-1b", "spot", "abc")
     monkeypatch.setattr(metadata, "provider_of", lambda: "aws")
     monkeypatch.setattr(metadata, "find_place", lambda provider: told)

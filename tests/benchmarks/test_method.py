@@ -139,7 +139,7 @@ def test_the_other_processes_of_a_collective_are_no_other_programs():
     assert not found.seen
 
 
-def test_a_moment_too_short_for_the_kernels_counters_tells_nothing():
+def test_an_interval_too_short_for_the_kernels_counters_gives_no_figure():
     before = CpuTimes(0.0, 0.0, 0.0, 0.0)
     found = interference([1.0] * 6, before, CpuTimes(0.0, 0.1, 0.0, 0.1))
     assert found == Interference(None, None, 0, 0.0)

@@ -30,7 +30,7 @@ def two() -> tuple[Rendezvous, Rendezvous]:
     return Rendezvous(store, 0, 2), Rendezvous(store, 1, 2)
 
 
-def test_all_hear_what_each_says():
+def test_every_process_receives_what_each_sends():
     first, second = two()
     heard: list[tuple[str, ...]] = []
     other = Thread(target=lambda: heard.append(second.agree("sizes", "out of memory")))
@@ -49,14 +49,14 @@ def test_a_second_rendezvous_does_not_read_the_words_of_the_first(monkeypatch: p
         first.agree("sizes")
 
 
-def test_who_does_not_come_is_named(monkeypatch: pytest.MonkeyPatch):
+def test_a_process_that_does_not_join_is_named(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(rendezvous, "SOON_S", 0.0)
     first, _ = two()
     with pytest.raises(BenchError, match="process 1 of 2 did not come to '0 the start'"):
         first.agree("the start")
 
 
-def test_who_failed_first_is_named_to_all():
+def test_the_first_process_that_failed_is_named_to_all():
     first, second = two()
     second.fail("no such module")
     first.fail("process 1 of 2 failed")
@@ -74,7 +74,7 @@ def test_a_store_that_is_lost_is_reported():
     Rendezvous(Gone(), 1, 2).fail("anything")  # nobody is left to tell
 
 
-def test_alone_nobody_is_waited_for():
+def test_a_single_process_waits_for_no_other():
     assert Rendezvous().agree("the start", "here") == ()
     assert Rendezvous().wait_for("measured", (0,), 60.0) == ()
     Rendezvous().fail("anything")

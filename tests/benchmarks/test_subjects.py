@@ -262,7 +262,7 @@ def test_the_driver_is_read():
 @pytest.mark.parametrize(
     "reasons", ["clocks_event_reasons.active", "clocks_throttle_reasons.active"]
 )
-def test_drivers_old_and_new_are_asked_in_their_own_words_while_the_gpu_works(
+def test_old_and_new_drivers_are_queried_by_their_own_names_while_the_gpu_works(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reasons: str
 ):
     """A driver that does not know a field answers nothing at all."""

@@ -97,7 +97,7 @@ def test_processes_under_torchrun_measure_their_collectives(tmp_path: Path):
     assert found.links == collectives.links(list(found.results))
 
 
-def test_who_fails_is_named_and_nobody_waits_for_it(tmp_path: Path):
+def test_a_failed_process_is_named_and_not_waited_for(tmp_path: Path):
     """Two processes without torchrun's agent, which would end the other one by itself."""
     script = tmp_path / "run.py"
     script.write_text(

@@ -51,7 +51,7 @@ def test_long_texts_of_few_values_are_read() -> None:
     assert parse_json(json.dumps(["x" * MAX_VALUES, 1]))[1] == 1
 
 
-def test_a_line_that_is_no_row_is_refused_wherever_it_stands() -> None:
+def test_a_malformed_line_is_refused_anywhere_in_the_file() -> None:
     row = "a,b\n" * 50_000
     for text in ("," * (MAX_LINE + 1), row + "," * (MAX_LINE + 1), "x" * (MAX_LINE + 2) + row):
         with pytest.raises(ValueError, match="line of more than"):

@@ -80,14 +80,14 @@ def test_a_zone_at_the_list_price_has_no_offer() -> None:
     assert aws_spot.quoted_offers([quote("use1-az1", None)], Known()) == []
 
 
-def test_a_quote_at_the_floor_takes_the_median_of_the_other_zones() -> None:
+def test_a_quote_at_the_price_floor_takes_the_median_of_the_other_zones() -> None:
     quotes = [quote("use1-az1", 0.1, at_floor=True), quote("use1-az2", 0.4), quote("use1-az3", 0.6)]
     floor = aws_spot.quoted_offers(quotes, Known())[0]
     assert (floor.usd_per_hour, floor.flag, floor.kind) == (0.5, "floor", "derived")
     assert floor.uncertainty > 0
 
 
-def test_a_lone_quote_at_the_floor_stays_a_flagged_quote() -> None:
+def test_a_lone_quote_at_the_price_floor_stays_a_flagged_quote() -> None:
     (offer,) = aws_spot.quoted_offers([quote("use1-az1", 0.1, at_floor=True)], Known())
     assert (offer.usd_per_hour, offer.flag, offer.kind) == (0.1, "floor", "quote")
 

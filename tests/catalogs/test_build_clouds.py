@@ -108,11 +108,11 @@ def azure_offers(listed: str, spot: str) -> list[Offer]:
     return list(azure.offers_of(row, Known(), 1))
 
 
-def test_the_azure_floor_is_flagged() -> None:
+def test_azures_price_floor_is_flagged() -> None:
     assert [o.flag for o in azure_offers("100", "18.5")] == ["", "floor"]
 
 
-def test_a_price_off_the_azure_floor_is_not_flagged() -> None:
+def test_a_price_above_azures_price_floor_is_not_flagged() -> None:
     assert [o.flag for o in azure_offers("100", "40")] == ["", ""]
 
 

@@ -59,7 +59,7 @@ def test_networks_of_plain_hosts_follow_their_vcpus() -> None:
     assert [network and network.gbit_per_s for network in rates] == [16.0, 32.0]
 
 
-def test_a_size_that_nobody_documents_has_no_network() -> None:
+def test_an_undocumented_size_has_no_network() -> None:
     assert documented_network("azure", "Standard_NC6s_v3", 6) is None
 
 
@@ -153,7 +153,7 @@ def test_a_lone_figure_still_has_a_range() -> None:
         (750, "bf16", "amd", 0.5),
     ],
 )
-def test_what_nobody_measured_is_a_share_of_the_peak(
+def test_an_unmeasured_rate_is_a_share_of_the_peak(
     watts: int | None, precision: str, vendor: str, share: float
 ) -> None:
     card = small.gpu(gpu="new", watts=watts, vendor=vendor)

@@ -40,7 +40,7 @@ def test_likelihood_finds_median_and_sigma(sigma: float) -> None:
     assert median == pytest.approx(3.0 * math.exp(-(sigma**2) / 2), rel=0.02)
 
 
-def test_spells_that_are_not_over_count_as_longer() -> None:
+def test_censored_intervals_count_as_longer() -> None:
     lengths = lognormal(3.0, 1.2, 20_000)
     seen, unfinished = lengths[lengths < 4], np.full(int((lengths >= 4).sum()), 4.0)
     median, sigma = fit.lognormal_mle(seen, unfinished)

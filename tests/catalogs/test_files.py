@@ -128,7 +128,9 @@ def test_what_lies_in_the_way_of_the_new_file_is_never_written(
     assert victim.read_bytes() == b"safe"
 
 
-def test_names_are_drawn_anew_and_may_be_as_long_as_a_disk_takes(tmp_path: Path) -> None:
+def test_temporary_names_are_random_and_a_name_may_have_255_characters(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / ("n" * 255)
     assert len({prepare(path, b"1").name for _ in range(5)}) == 5
     replace_file(path, b"1")
@@ -180,7 +182,7 @@ def test_the_program_makes_nothing_that_all_may_write(tmp_path: Path) -> None:
         assert not path.stat().st_mode & stat.S_IWOTH
 
 
-def test_what_is_packed_tells_neither_its_date_nor_the_version_of_python() -> None:
+def test_the_bundle_contains_neither_its_date_nor_the_version_of_python() -> None:
     packed = gzipped(b"x" * 1000)
     assert packed[:10].hex() == "1f8b0800000000000203"
     assert gzip.decompress(packed) == b"x" * 1000

@@ -39,7 +39,7 @@ def _rises(offer: Offer) -> bool:
     return offer.market == "spot" and offer.instance_type.startswith("a2-")
 
 
-def test_without_the_library_the_kept_versions_are_the_history(
+def test_without_the_library_the_stored_versions_are_the_history(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(history, "can_keep", lambda: False)
@@ -49,7 +49,7 @@ def test_without_the_library_the_kept_versions_are_the_history(
     assert {p.date for p in found} >= {"2026-11-21", "2026-11-22", "2026-11-23"}
 
 
-def test_the_report_says_how_to_get_the_history(
+def test_the_report_says_how_to_get_the_price_history(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(history, "can_keep", lambda: False)
@@ -157,7 +157,7 @@ def test_a_damaged_night_is_reported_and_passed_over(world: World) -> None:
     assert told == [f"{files[1]}: cannot be read; remove it"]
 
 
-def test_a_night_stopped_before_its_history_is_made_up_for(world: World) -> None:
+def test_the_history_of_an_interrupted_night_is_written_by_the_next(world: World) -> None:
     pytest.importorskip("pyarrow")
 
     class Stopped(BaseException):

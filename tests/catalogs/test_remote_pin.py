@@ -163,7 +163,7 @@ def test_a_rewritten_copy_under_the_name_of_its_own_checksum_is_not_used(
 
 
 @pytest.mark.parametrize("name", ["../../elsewhere", "", "/etc", "0" * 64])
-def test_a_pointer_that_leads_out_of_the_cache_is_not_followed(bucket: Bucket, name: str) -> None:
+def test_a_pointer_out_of_the_cache_is_not_followed(bucket: Bucket, name: str) -> None:
     bucket.load(ADDRESS)
     (the_copy(bucket).parent / "LAST").write_text(name)
     bucket.down = True

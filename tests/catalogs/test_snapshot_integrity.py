@@ -198,7 +198,7 @@ def test_derived_prices_are_marked_and_state_their_error(catalog: Catalog) -> No
         assert (offer.uncertainty > 0) == (offer.kind == "derived"), offer
 
 
-def test_most_azure_spot_prices_are_the_floor(catalog: Catalog) -> None:
+def test_most_azure_spot_prices_are_at_the_price_floor(catalog: Catalog) -> None:
     flags = Counter(o.flag for o in catalog.offers if o.provider == "azure" and o.market == "spot")
     assert set(flags) == {"floor", ""}
     assert flags["floor"] > flags[""]

@@ -222,7 +222,7 @@ def test_a_rollback_names_the_version_before_and_the_next_one_comes_after(tmp_pa
         roll_back(store, "9")
 
 
-def test_nobody_rolls_back_to_a_damaged_version(tmp_path: Path) -> None:
+def test_a_rollback_to_a_damaged_version_is_refused(tmp_path: Path) -> None:
     store = published(tmp_path, 0.5, 0.6)
     (store.path(store.names()[0]) / "offers.csv.gz").write_bytes(b"")
     with pytest.raises(StoreError, match="no good version before"):

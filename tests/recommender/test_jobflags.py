@@ -174,7 +174,7 @@ def test_timings_in_samples_hold_for_another_batch(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("flags", [{"precision": "mixed"}, {"stack": "typical"}])
-def test_a_flag_that_says_what_holds_anyway_sets_nothing_aside(
+def test_a_flag_that_repeats_the_file_invalidates_nothing(
     tmp_path: Path, flags: dict[str, str]
 ) -> None:
     name = mine(tmp_path, 'measured: ["8xV100: 0.3 s/step"]\n')

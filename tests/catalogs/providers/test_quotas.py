@@ -206,7 +206,7 @@ def test_the_quotas_of_a_subscription_are_those_of_its_regions() -> None:
         assert not any(SECRET in f"{asked.path}{asked.query}" for asked in server.asked)
 
 
-def test_without_regions_those_of_the_catalog_are_asked() -> None:
+def test_without_regions_those_of_the_catalog_are_read() -> None:
     with azure() as (_, read):
         found = read()
     offers = snapshot().offers
@@ -235,7 +235,7 @@ def test_a_workload_identity_signs_in_with_its_token(tmp_path: Path) -> None:
         read("eastus")
 
 
-def test_without_a_service_principal_the_signed_in_person_is_asked() -> None:
+def test_without_a_service_principal_the_signed_in_user_is_used() -> None:
     with azure(secret="", signed_in=lambda: TOKEN) as (server, read):
         assert read("eastus").quotas
         assert all("oauth2" not in asked.path for asked in server.asked)

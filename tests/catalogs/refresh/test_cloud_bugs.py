@@ -153,7 +153,7 @@ def test_gpuhunt_176_a4_is_priced_by_its_slices(tmp_path: Path):
     assert usd == pytest.approx(34.2368)  # 8 slices of 4.2796 in the list of 2026-05
 
 
-def test_skypilot_1367_a_twin_at_another_price_is_not_taken():
+def test_skypilot_1367_a_second_sku_at_another_price_is_not_used():
     rows = americas()
     rows.append(sku("Nvidia L4 GPU running in Americas", 0.7, regions=[CENTRAL, "us-east1"]))
     made = fetch(rows, "g2-standard-4")

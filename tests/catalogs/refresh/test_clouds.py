@@ -74,7 +74,7 @@ def test_both_clouds_are_published_at_the_prices_that_they_list(clouds: Clouds):
         assert {key: ratio for key, ratio in off.items() if abs(ratio - 1) > limit} == {}
 
 
-def test_every_offer_of_google_is_where_the_machine_stands(clouds: Clouds):
+def test_every_offer_of_google_is_in_a_zone_that_has_the_machine(clouds: Clouds):
     clouds.refresh("gcp")
     found = newest_good(clouds.store).catalog.offers
     now = {(o.instance_type, o.zone or o.region) for o in found if o.provider == "gcp"}

@@ -16,7 +16,7 @@ from tests.catalogs.refresh.world import Client
 WANTED = Wanted(types={}, gpus={}, now=datetime(2026, 11, 21, 3, 0, tzinfo=UTC))
 
 
-def test_all_are_asked_at_the_same_time() -> None:
+def test_all_providers_are_read_at_the_same_time() -> None:
     together = threading.Barrier(3)
 
     class Meeting(Client):
@@ -52,7 +52,7 @@ def test_a_client_that_answers_for_another_is_refused() -> None:
     assert found["aws"].problem == "the client answered for 'gcp'"
 
 
-def test_a_client_is_told_when_its_time_is_over() -> None:
+def test_a_client_learns_when_its_time_is_over() -> None:
     told: list[Wanted] = []
 
     class Asked(Client):

@@ -74,7 +74,7 @@ BUGS = {
         "refresh.test_known_bugs:test_no_constant_and_no_key_is_defined_twice_gpuhunt",
     ),
     "skypilot #1367: duplicate rows": (
-        "refresh.test_cloud_bugs:test_skypilot_1367_a_twin_at_another_price_is_not_taken",
+        "refresh.test_cloud_bugs:test_skypilot_1367_a_second_sku_at_another_price_is_not_used",
         "providers.aws.test_prices:test_two_prices_of_one_machine_are_both_refused_skypilot_1367",
     ),
     "skypilot #5438: 429 for everybody": (
@@ -105,7 +105,7 @@ BUGS = {
         "refresh.test_cloud_bugs:test_wrong_catalog_1_the_discount_of_dws_is_not_the_list_price",
         "refresh.test_cloud_bugs:test_wrong_catalog_1_half_the_price_in_every_region_is_held_back",
         "refresh.test_cloud_bugs:test_wrong_catalog_1_spot_above_on_demand_is_refused",
-        "providers.gcp.test_provider_mutations:test_a_dws_twin_alone_is_no_price_at_all",
+        "providers.gcp.test_provider_mutations:test_a_price_of_the_dynamic_scheduler_alone_is_not_used",
     ),
     "wrong catalog 2: half of the cores, no disks": (
         "refresh.test_cloud_bugs:test_wrong_catalog_2_a3_has_208_cores_1872_gib_and_its_disks",

@@ -301,7 +301,7 @@ def test_every_lie(provider: str, scope: Callable[[str], Iterator[tuple[str, Nig
 
 
 @pytest.mark.slow
-def test_most_true_new_machines_with_siblings_need_nobody() -> None:
+def test_most_real_new_machines_with_siblings_need_no_review() -> None:
     """Counted, so that a rule that made all of them wait would be noticed."""
     waited = believed = 0
     for provider in CLOUDS:

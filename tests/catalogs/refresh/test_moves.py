@@ -118,7 +118,7 @@ def test_a_person_can_accept_new_proportions() -> None:
     assert night("aws", now, last, accept=True).quarantined == ()
 
 
-def test_eight_gpus_read_as_one_are_seen_in_a_family_that_nobody_knows() -> None:
+def test_eight_gpus_read_as_one_are_noticed_even_in_an_unknown_family() -> None:
     """A new region, a new size: no last price, no proportion, but USD per GPU."""
     p5 = next(o for o in offers_of("aws", "on_demand") if o.instance_type == "p5.48xlarge")
     small = replace(p5, instance_type="p5.4xlarge", usd_per_hour=p5.usd_per_hour * 0.6)

@@ -147,7 +147,7 @@ def test_an_older_spot_price_above_todays_on_demand_price_goes(world: World) -> 
     )
 
 
-def test_providers_that_were_not_asked_stay(world: World) -> None:
+def test_offers_of_providers_that_were_not_refreshed_stay(world: World) -> None:
     before = files(world)
     assert refresh(world.order("azure")).outcome == "published"
     after = files(world)
@@ -181,7 +181,7 @@ def upgraded(world: World, day: str) -> None:
     write_catalog(world.base, rows)
 
 
-def test_newer_shipped_prices_stand_in_for_a_provider_that_cannot_be_read(world: World) -> None:
+def test_newer_shipped_prices_replace_those_of_an_unreadable_provider(world: World) -> None:
     """After an upgrade years later: not the prices that the first version happened to ship."""
     world.errors["gcp"] = ProviderError("gcp", "credentials", "none found")
     upgraded(world, "2027-05-01")
@@ -238,7 +238,7 @@ def test_a_fetch_that_trips_a_guard_is_refused_whole(world, lie, words) -> None:
     assert files(world)["offers-aws.csv.gz"] == before["offers-aws.csv.gz"]
 
 
-def test_a_gpu_that_vanishes_trips_the_floor(tmp_path: Path) -> None:
+def test_a_refresh_that_lacks_a_required_gpu_is_refused(tmp_path: Path) -> None:
     world = make_world(tmp_path)
     world.lies["aws"] = lambda h: replace(
         h, offers=tuple(o for o in h.offers if not o.instance_type.startswith("p5.48"))
@@ -269,7 +269,7 @@ def test_a_dead_canary_stops_a_provider_until_a_person_updates_it(world: World) 
         ("AWS", "55.04", "none of aws, azure, gcp"),
     ],
 )
-def test_a_canary_that_cannot_sing_is_refused_before_anything_is_asked(
+def test_an_unusable_canary_is_refused_before_any_request(
     world: World, provider: str, usd: str, said: str
 ) -> None:
     """A price that is no number differs from none, so the guard would be off in silence."""
@@ -284,7 +284,7 @@ def test_a_canary_that_cannot_sing_is_refused_before_anything_is_asked(
     assert said in attempt["problems"][0]
 
 
-def test_nobody_accepts_the_loss_of_most_of_a_provider(world: World) -> None:
+def test_the_loss_of_most_of_a_provider_cannot_be_accepted(world: World) -> None:
     refresh(world.order())
     world.next_day()
     world.lies["gcp"] = lambda f: replace(f, offers=f.offers[: len(f.offers) // 3])
@@ -432,7 +432,7 @@ def test_sources_keep_their_numbers_from_night_to_night(world: World) -> None:
     }
 
 
-def test_a_new_machine_is_described_in_the_version_until_nobody_offers_it(world: World) -> None:
+def test_a_new_machine_is_described_in_the_version_as_long_as_it_is_offered(world: World) -> None:
     known = newest_good(world.store).catalog.instance_types["aws", "p5.48xlarge"]
     size = replace(known, instance_type="p5.96xlarge", gpus=16)
 
@@ -458,7 +458,7 @@ def test_a_new_machine_is_described_in_the_version_until_nobody_offers_it(world:
     assert ("aws", "p5.96xlarge") not in newest_good(world.store).catalog.instance_types
 
 
-def test_nothing_stands_between_an_order_and_its_defaults(tmp_path: Path) -> None:
+def test_a_refresh_request_has_defaults(tmp_path: Path) -> None:
     order = RefreshRequest(Store(tmp_path), {})
     assert order.deadlines == Deadlines(30.0, 600.0, 1200.0)
     assert order.clock().tzinfo is UTC

@@ -190,7 +190,7 @@ def test_spot_at_the_on_demand_price_is_no_offer(share: float) -> None:
     assert found.ignored == {"spot at the on-demand price": 1}
 
 
-def test_spot_at_a_tenth_of_the_list_price_is_flagged_as_the_floor() -> None:
+def test_spot_at_a_tenth_of_the_list_price_is_flagged_as_the_price_floor() -> None:
     listed = last(SPOT.instance_type, SPOT.region, "on_demand").usd_per_hour
     found = validated(today(SPOT, zone="use1-az9", usd_per_hour=0.1 * listed))
     assert [o.flag for o in found.offers] == ["floor"]

@@ -91,7 +91,7 @@ def test_a_machine_is_explained() -> None:
         ("init_job", {"model": "/etc/passwd", "examples": "5k"}, "passwd"),
     ],
 )
-def test_what_is_wrong_is_told_to_the_agent(tool: str, given: dict[str, Any], said: str) -> None:
+def test_an_agent_is_shown_what_is_wrong(tool: str, given: dict[str, Any], said: str) -> None:
     (found,) = asked((tool, given))
     assert found.is_error
     assert said in found.content[0].text

@@ -19,7 +19,7 @@ def trace(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_policies_stand_next_to_each_other(run: Run, trace: str) -> None:
+def test_policies_are_listed_next_to_each_other(run: Run, trace: str) -> None:
     found = run("backtest", trace, *JOB)
     assert (found.code, found.err) == (0, "")
     for name in ("on-demand", "spot-only", "greedy", "uniform progress", "cost-optimal"):
@@ -53,7 +53,7 @@ def test_deepvms_architectures_pay_while_they_wait(run: Run, trace: str) -> None
     assert usd["DeepVM single anchor"] > 1.5 * usd["spot-only"]
 
 
-def test_csv_has_a_row_for_each_trace_when_asked(run: Run, trace: str) -> None:
+def test_csv_has_a_row_for_each_trace_if_requested(run: Run, trace: str) -> None:
     words = ("--policy", "greedy", "--by-trace", "-o", "csv")
     lines = run("backtest", trace, *JOB, *words).out.splitlines()
     assert lines[0].startswith("setting,policy,trace,windows,mean_usd")
@@ -96,7 +96,7 @@ def other(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_one_job_over_all_traces_stands_next_to_single_zones(
+def test_one_job_over_all_traces_is_listed_next_to_single_zones(
     run: Run, trace: str, other: str
 ) -> None:
     words = ("--policy", "greedy", "--policy", "failover", "--policy", "multi-region")

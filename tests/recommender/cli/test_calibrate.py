@@ -110,7 +110,7 @@ def test_the_page_says_where_spreads_begin_to_grow(run: Run) -> None:
     assert re.search(r"of several: ± [0-9.]+ % up to [0-9]+, ± [0-9.]+ % beyond [0-9]+;", said)
 
 
-def test_more_than_matrix_multiplication_reaches_is_asked_about(run: Run) -> None:
+def test_a_rate_above_that_of_matrix_multiplication_is_reported(run: Run) -> None:
     Path("t.csv").write_text("instance,machines,batch,step_s\np3.2xlarge,1,64,0.05\n", "utf-8")
     said = " ".join(run(*WORDS).out.split())
     assert "Your runs on V100 reach" in said
@@ -166,7 +166,7 @@ def test_what_is_written_can_be_read_again(run: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("flags", [{"stack": "tuned"}, {"precision": "fp32"}])
-def test_a_flag_that_sets_a_calibration_aside_says_so(run: Run, flags: dict[str, str]) -> None:
+def test_a_flag_that_invalidates_a_calibration_is_reported(run: Run, flags: dict[str, str]) -> None:
     run(*WORDS)
     job = find_job(flags=JobFlags(**flags))  # type: ignore[arg-type]
     ((key, value),) = flags.items()

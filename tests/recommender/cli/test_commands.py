@@ -56,7 +56,7 @@ def test_the_job_schema_is_a_schema(run: Run) -> None:
     jsonschema.Draft202012Validator.check_schema(json.loads(run("jobs", "schema").out))
 
 
-def test_catalog_status_tells_age_and_what_is_left_out(run: Run) -> None:
+def test_catalog_status_shows_age_and_what_is_left_out(run: Run) -> None:
     out = run("catalog", "status").out
     assert "Catalog: shipped snapshot" in out
     assert "left out of default answers" in out
@@ -79,7 +79,7 @@ def test_a_setting_is_kept_and_shown_with_its_origin(run: Run) -> None:
     assert run("config", "set", "provider", "aws").code == 2
 
 
-def test_doctor_tells_where_credentials_are_but_not_what(
+def test_doctor_shows_where_credentials_are_but_not_their_values(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIACANARY")
@@ -96,7 +96,7 @@ def test_a_group_alone_shows_its_help(run: Run, group: str) -> None:
     assert result.out.startswith(f"Usage: recommend {group}")
 
 
-def test_accuracy_tells_error_split_target_and_source(run: Run) -> None:
+def test_accuracy_shows_error_split_target_and_source(run: Run) -> None:
     out = run("accuracy", "cmdare-step").out
     assert "step time of an unseen CNN" in out
     said = " ".join(out.split())
@@ -104,7 +104,7 @@ def test_accuracy_tells_error_split_target_and_source(run: Run) -> None:
     assert "arXiv" in out
 
 
-def test_accuracy_names_each_study_and_calls_nothing_met_that_was_not_asked(run: Run) -> None:
+def test_accuracy_names_each_study_and_calls_no_target_met_that_was_not_set(run: Run) -> None:
     key = "cmdare-cluster-p100"
     assert f"  {key} · leave one network out" in run("accuracy", key).out
     found = json.loads(run("accuracy", key, "--json").out)["studies"][0]

@@ -81,7 +81,7 @@ def test_the_plot_marks_the_frontier_others_and_the_limit(call):
     assert max(kept) <= column  # what takes longer than the deadline is no part of it
 
 
-def test_figures_of_the_plot_stand_under_their_ticks(call):
+def test_figures_of_the_plot_are_under_their_ticks(call):
     lines = call(*LIMIT)[1].splitlines()
     (at,) = (i for i, line in enumerate(lines) if "└" in line)
     found = list(re.finditer(r"[\d.,]+", lines[at + 1]))

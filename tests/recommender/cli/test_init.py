@@ -67,7 +67,7 @@ def test_the_file_of_a_training_tool_is_read(run: Run, tmp_path: Path) -> None:
     assert find_job(str(tmp_path / "own.yaml")).global_batch == 64
 
 
-def test_questions_are_asked_at_a_terminal_and_the_usual_answer_is_a_return(
+def test_at_a_terminal_questions_are_asked_and_return_takes_the_default(
     run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(sys, "stdin", Terminal("gpt2\n\n20k\n\n\n\n"))
@@ -79,7 +79,7 @@ def test_questions_are_asked_at_a_terminal_and_the_usual_answer_is_a_return(
     assert (job.epochs, job.tokens_per_sample, job.global_batch) == (3, 600, 64)
 
 
-def test_after_a_wrong_answer_the_question_is_asked_again(
+def test_a_question_is_repeated_after_an_invalid_answer(
     run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(sys, "stdin", Terminal("gpt2-tiny-mine\ngpt2\npeft\n\nmany\n20k\n\n\n\n"))
@@ -102,7 +102,7 @@ def test_a_batch_of_each_gpu_is_written_and_not_requested_again(
     assert (job.global_batch, job.batch_per_gpu) == (8, True)
 
 
-def test_nothing_is_asked_with_yes(
+def test_with_yes_no_question_is_asked(
     run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(sys, "stdin", Terminal(""))

@@ -84,7 +84,7 @@ def test_a_flag_reaches_the_planner(
     assert looked_up(planner.calls[-1], path) == value
 
 
-def test_options_stand_before_or_after_the_job_or_after_plan(run: Run, planner: Planner) -> None:
+def test_options_may_come_before_or_after_the_job_or_after_plan(run: Run, planner: Planner) -> None:
     for call in (f"--deadline 24h {JOB}", f"{JOB} --deadline=24h", f"plan {JOB} --deadline 24h"):
         assert run(*call.split()).code == 0
     first, *others = planner.calls
@@ -123,7 +123,7 @@ def test_own_machines_join_the_catalog(run: Run, planner: Planner, tmp_path: Pat
     assert not call["choice"].quotas_known
 
 
-def test_settings_stand_below_flags(
+def test_flags_override_settings(
     run: Run, planner: Planner, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     (tmp_path / "recommend.toml").write_text('confidence = "80%"\nproviders = ["aws", "gcp"]\n')

@@ -186,7 +186,7 @@ def test_an_interrupted_call_is_exit_130(run: Run, monkeypatch: pytest.MonkeyPat
     assert (result.code, result.out, result.err) == (130, "", "")
 
 
-def test_a_settings_file_that_asks_for_json_gets_errors_as_json(run: Run, tmp_path: Path) -> None:
+def test_with_json_in_the_settings_file_errors_are_json(run: Run, tmp_path: Path) -> None:
     (tmp_path / "recommend.toml").write_text('output = "json"\n')
     result = run("--deadline", "24hh", "resnet50-imagenet")
     assert (result.code, result.out) == (2, "")

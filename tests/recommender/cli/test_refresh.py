@@ -127,7 +127,7 @@ def test_a_damaged_version_costs_a_warning_not_the_answer(
     assert planner.calls[-1]["catalog"].version.startswith("2026-08-21-")
 
 
-def test_status_tells_the_ages_of_the_version_that_is_used(
+def test_status_shows_the_ages_of_the_version_in_use(
     run: Run, refreshed: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     at(monkeypatch, "2026-11-30")
@@ -275,7 +275,7 @@ def test_diff_shows_what_changed(run: Run, two_nights: None) -> None:
     assert run("catalog", "diff", "7").code == 4
 
 
-def test_history_draws_a_line(run: Run, two_nights: None, tmp_path: Path) -> None:
+def test_the_price_history_is_drawn_as_a_line(run: Run, two_nights: None, tmp_path: Path) -> None:
     words = ["catalog", "history", "a2-highgpu-1g", "--region", "us-central1"]
     result = run(*words, "--plot", "out.svg")
     assert result.code == 0
@@ -393,7 +393,7 @@ def test_an_unknown_provider_is_refused(run: Run) -> None:
     assert "did you mean aws?" in result.err
 
 
-def test_the_store_of_somebody_else_is_read_without_writing(
+def test_the_store_of_another_user_is_read_without_writing(
     run: Run, clouds: None, tmp_path: Path
 ) -> None:
     run("catalog", "refresh", "--store", "shared")

@@ -34,7 +34,7 @@ def test_the_command_of_the_documentation_writes_a_report_of_the_printed_answer(
     assert told["plans"][0]["machines"][0]["instance_type"] in out
 
 
-def test_only_who_asks_for_a_report_waits_for_its_data(run: Run, planner: Planner):
+def test_the_data_of_a_report_are_computed_only_if_it_is_requested(run: Run, planner: Planner):
     run("--deadline", "24h", "resnet50-imagenet")
     run("--deadline", "24h", "resnet50-imagenet", "--report", "r.html")
     assert [call.get("report") for call in planner.calls] == [None, True]

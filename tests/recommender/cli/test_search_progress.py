@@ -44,7 +44,7 @@ def test_ctrl_c_ends_a_proof_with_the_best_plan_and_the_gap_that_is_left() -> No
     assert answer["proof"]["mixes"] == "in part"
 
 
-def test_a_quick_answer_shows_nothing_and_so_does_one_that_nobody_watches(
+def test_no_progress_is_shown_for_a_quick_answer_or_without_a_terminal(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     log = io.StringIO()
@@ -72,7 +72,7 @@ def test_ctrl_c_interrupts_as_ever_where_no_search_can_end_early() -> None:
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_the_first_ctrl_c_asks_the_search_and_the_second_interrupts(
+def test_the_first_ctrl_c_stops_the_search_and_the_second_interrupts(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     watch, state = Watch(), SearchState(slack=0.0, max_plans=1)

@@ -34,7 +34,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
         (("--host", "192.0.2.7"), "192.0.2.7", False),
     ],
 )
-def test_who_opens_it_to_others_is_told_which_names_it_answers_to(
+def test_a_server_that_is_open_to_others_prints_the_names_it_answers_to(
     words: tuple[str, ...], host: str, told: bool, started: list[dict[str, Any]],
     capsys: pytest.CaptureFixture[str],
 ):  # fmt: skip

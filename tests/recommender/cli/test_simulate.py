@@ -57,7 +57,7 @@ def test_the_same_seed_gives_the_same_bytes_and_the_seed_changes_the_runs_alone(
 @pytest.mark.parametrize(
     "words", [("4x g5.12xlarge spot us-east-1",), ("4x", "g5.12xlarge", "spot", "us-east-1")]
 )
-def test_machines_stand_behind_the_job(run: Run, words: tuple[str, ...]) -> None:
+def test_machines_are_named_after_the_job(run: Run, words: tuple[str, ...]) -> None:
     found = run(JOB, *words, "--runs", "512")
     assert found.code == 0
     assert "Your machines: 4× g5.12xlarge spot" in found.out
@@ -232,7 +232,7 @@ ALONE = ("gpt2-124m", "--deadline", "300h", *ONE_TYPE)  # and one without
 RESCUED = (*RESCUED_ASK, "--plan", "1", "--runs", "512")
 
 
-def test_the_full_policy_is_followed_next_to_the_safety_net(run: Run) -> None:
+def test_the_full_policy_is_simulated_next_to_the_fallback_rule(run: Run) -> None:
     found = run(*RESCUED, "--policy", "full")
     assert (found.code, found.err) == (0, "")
     for name in ("fallback rule", "two thresholds", "full policy"):
@@ -245,7 +245,7 @@ def test_the_full_policy_is_followed_next_to_the_safety_net(run: Run) -> None:
     assert "| full policy |" in run(*RESCUED, "--policy", "full", "-o", "markdown").out
 
 
-def test_explain_tells_the_policy_or_why_there_is_none(
+def test_explain_shows_the_policy_or_why_there_is_none(
     run: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([*RESCUED_ASK, "--explain", "1"]) == 0
@@ -259,11 +259,11 @@ def test_explain_tells_the_policy_or_why_there_is_none(
     assert "No policy was computed: there is no deadline" in capsys.readouterr().out
 
 
-def test_the_net_alone_is_the_simulation_as_ever(run: Run) -> None:
+def test_with_the_fallback_rule_alone_the_simulation_is_unchanged(run: Run) -> None:
     assert run(*RESCUED, "--policy", "net").out == run(*RESCUED).out
 
 
-def test_the_plan_is_followed_as_skypilot_runs_it_next_to_the_plan_itself(run: Run) -> None:
+def test_the_plan_as_skypilot_runs_it_is_simulated_next_to_the_plan_itself(run: Run) -> None:
     alone = "skypilot, nobody switches"
     found = json.loads(run(*RESCUED, "--executor", "skypilot", "--json").out)["simulation"]
     counted, left, *_ = found["executors"]

@@ -102,7 +102,7 @@ def test_one_series_can_be_chosen(run: Run, zones: Path) -> None:
     assert "--series: unknown series 'us-central1-c'; did you mean" in wrong.err
 
 
-def test_a_converted_file_tells_the_same(run: Run, zones: Path, tmp_path: Path) -> None:
+def test_a_converted_file_holds_the_same_data(run: Run, zones: Path, tmp_path: Path) -> None:
     assert (
         run("trace", "convert", "zones.csv", "-o", "out.csv.gz").out == "2 series in out.csv.gz\n"
     )

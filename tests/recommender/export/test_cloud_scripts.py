@@ -70,7 +70,7 @@ def test_the_files_are_as_they_were(target: str):
 
 
 @pytest.mark.parametrize("target", CASES)
-def test_places_are_asked_in_the_order_of_the_plan(tmp_path: Path, target: str):
+def test_locations_are_tried_in_the_order_of_the_plan(tmp_path: Path, target: str):
     run = CASES[target]
     first, second = run.plan.sites[0].region, run.plan.sites[1].region
     done, calls = played(
@@ -132,7 +132,7 @@ def test_a_lost_machine_is_requested_again(tmp_path: Path, target: str):
     assert len(starts(calls)) == 3  # at 0, 2 and 4 of 5 hours
 
 
-def test_the_region_of_the_checkpoints_is_asked_alone_for_as_long_as_a_move_is_worth(
+def test_the_region_of_the_checkpoints_is_tried_alone_for_as_long_as_a_move_costs(
     tmp_path: Path,
 ) -> None:
     """Its machines are lost after an hour and it has no others; four later the next has."""
@@ -183,7 +183,7 @@ def parameters(words: list[str]) -> dict[str, Any]:
     return made
 
 
-def test_what_is_asked_of_aws_keeps_to_its_service_model(tmp_path: Path):
+def test_calls_to_aws_conform_to_its_service_model(tmp_path: Path):
     _, calls = played(
         tmp_path, "aws-cli", AWS, full="eu-west", home="us-east-2", ends=f"{START + 5 * 3600}"
     )
@@ -280,7 +280,7 @@ def test_a_machine_ends_itself_when_its_time_is_over(tmp_path: Path, target: str
     assert (tmp_path / "calls").read_text("utf-8").splitlines() == [ends]
 
 
-def test_the_fallback_s_machines_are_told_their_own_micro_batch():
+def test_the_fallbacks_machines_get_their_own_micro_batch():
     late = GCP.plan.fallback
     assert late is not None
     four = replace(late.machines[0], count=4)  # 32 GPUs for a batch of 64

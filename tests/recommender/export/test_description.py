@@ -71,7 +71,7 @@ def test_passes_of_one_size_make_the_batch_where_twice_as_many_can(samples: int,
     assert passes == (samples // max(sizes) if sizes else fewest)
 
 
-def test_a_script_is_told_passes_that_make_its_batch():
+def test_a_script_gets_accumulation_steps_that_make_its_batch():
     step = replace(GCP.plan.estimate.step, micro_batch=13, accumulation=5)
     alone = replace(GCP.plan.machines[0], count=1, gpus=1)
     found = replace(GCP.plan.estimate, step=step)

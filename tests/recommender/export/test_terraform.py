@@ -26,14 +26,14 @@ def test_the_files_are_as_they_were(name: str):
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_places_stand_in_the_order_of_the_plan(name: str):
+def test_locations_are_listed_in_the_order_of_the_plan(name: str):
     run = CASES[name]
     listed = main(run).partition("places = [")[2].partition("]")[0]
     assert re.findall(r'region = "([^"]*)"', listed) == [site.region for site in run.plan.sites]
     assert f"var.place <= {len(run.plan.sites) - 1}" in main(run)
 
 
-def test_the_fallback_is_a_switch_that_somebody_has_to_make():
+def test_the_fallback_is_a_variable_that_the_user_has_to_set():
     text = " ".join(main(GCP).replace("\n#", "").split())
     assert "on_demand=true. Without the switch the limits are kept with 91 % chance." in text
     assert 'machine_type = var.on_demand ? "a3-highgpu-8g" : "a3-highgpu-8g"' in text

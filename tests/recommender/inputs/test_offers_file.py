@@ -134,7 +134,7 @@ def test_machines_that_differ_by_name_alone_are_reported_by_one_of_them(tmp_path
     assert ("own", "d") not in catalog.instance_types
 
 
-def test_every_line_tells_the_first_thing_that_is_wrong_with_it(tmp_path: Path) -> None:
+def test_every_line_is_refused_with_its_first_mistake(tmp_path: Path) -> None:
     rows = ["a,H1000,8,free", "b,L4,1,0.7", ",H100,8,12", "c,L4,1,free", "a,L4,x,0.7", "d,L4,1,1"]
     with pytest.raises(UsageError) as error:
         _offers(tmp_path, OFFERS + "\n".join(rows) + "\n")
@@ -158,6 +158,6 @@ def test_every_count_that_is_wrong_is_reported_with_its_line(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("odd", ['"=1+1"', "  =cmd()", "@x", "a\x1bb", '"a\nb"', "x" * 1001])
 @pytest.mark.parametrize("place", ["{},H100,8,12", "a,H100,8,12\n{},H100,8,12", "a,{},8,12"])
-def test_an_odd_cell_is_found_wherever_it_stands(tmp_path: Path, odd: str, place: str) -> None:
+def test_an_invalid_cell_is_found_in_any_column(tmp_path: Path, odd: str, place: str) -> None:
     with pytest.raises(UsageError, match="looks like a formula|holds control characters"):
         _offers(tmp_path, OFFERS + place.format(odd) + "\n")

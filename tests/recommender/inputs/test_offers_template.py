@@ -11,7 +11,7 @@ CATALOG = snapshot()
 DOCS = Path(__file__).parents[3] / "docs" / "own-machines.md"
 
 
-def test_the_file_can_be_read_as_it_stands(tmp_path: Path) -> None:
+def test_the_template_can_be_read_unchanged(tmp_path: Path) -> None:
     path = tmp_path / "offers.csv"
     path.write_text(offers_template(CATALOG.gpus), encoding="utf-8")
     memory = {name: gpu.memory_mib for name, gpu in CATALOG.gpus.items()}

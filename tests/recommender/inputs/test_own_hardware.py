@@ -59,7 +59,7 @@ def test_gpus_on_boards_with_a_switch_use_it(tmp_path: Path, gpu: str, gpus: int
     assert 5 < by_pcie.intra_gb_per_s < by_pcie.host_gb_per_s
 
 
-def test_what_a_row_tells_is_taken_and_nothing_else_is_assumed(tmp_path: Path) -> None:
+def test_what_a_row_states_is_taken_and_nothing_else_is_assumed(tmp_path: Path) -> None:
     cells: dict[str, object] = {
         "vcpus": 64, "memory_gib": 512, "network_gbit_per_s": 40, "network": "ethernet",
         "intra": "pcie", "intra_gb_per_s": 21, "host_gb_per_s": 24, "disk_mb_per_s": 3200,
@@ -73,7 +73,7 @@ def test_what_a_row_tells_is_taken_and_nothing_else_is_assumed(tmp_path: Path) -
         assert len(own(tmp_path, gpu="H100", gpus=8, **without).assumed) == 1
 
 
-def test_a_number_of_gpus_that_nobody_sells_is_taken_in_proportion(tmp_path: Path) -> None:
+def test_a_number_of_gpus_that_is_not_sold_is_taken_in_proportion(tmp_path: Path) -> None:
     three, four = own(tmp_path, gpu="L40S", gpus=3), own(tmp_path, gpu="L40S", gpus=4)
     assert three.like == four.like == "aws g6e.12xlarge"
     assert (three.vcpus, three.network_gbit_per_s) == (36, pytest.approx(75))

@@ -43,7 +43,7 @@ def test_a_small_network_is_trained_in_full() -> None:
     assert job.method == "full"
 
 
-def test_pictures_are_asked_for_their_size_and_not_for_tokens() -> None:
+def test_for_images_the_question_is_their_size_and_not_tokens() -> None:
     draft = draft_job(StatedJob("google/vit-base-patch16-224", image_size="384"), None)
     job = job_from_text(draft.text)
     assert (job.sample_unit, job.tokens_per_sample) == ("image", 1)
@@ -76,7 +76,7 @@ def test_what_is_said_and_cannot_be_is_refused(said: StatedJob, reason: str) -> 
         job_from_text(draft_job(said, None).text)
 
 
-def test_packed_examples_are_told_by_their_tokens() -> None:
+def test_packed_examples_are_described_by_their_tokens() -> None:
     draft, job = from_file("axolotl_qlora.yaml", examples="50k", tokens_per_example="600", gpus="8")
     assert job.samples * job.tokens_per_sample == 50_000 * 600 * 4
     assert (job.tokens_per_sample, job.global_batch) == (4096, 2 * 4 * 8)
@@ -85,7 +85,7 @@ def test_packed_examples_are_told_by_their_tokens() -> None:
     )
 
 
-def test_gpus_that_nobody_named_are_one_and_are_told() -> None:
+def test_one_gpu_is_assumed_and_reported_if_none_is_named() -> None:
     draft, job = from_file("axolotl_qlora.yaml")
     assert job.global_batch == 8
     assert "the file is for 1 GPU: --gpus" in draft.assumed
@@ -130,7 +130,7 @@ def test_a_shape_in_the_file_is_counted() -> None:
     assert draft.assumed == ()
 
 
-def test_a_file_without_a_network_asks_for_one() -> None:
+def test_a_file_without_a_network_is_refused_with_a_request_for_one() -> None:
     with pytest.raises(UsageError, match="say --model"):
         from_file("deepspeed.json")
     _, job = from_file("deepspeed.json", model="gpt2", gpus="4")

@@ -216,7 +216,7 @@ def test_a_file_must_look_like_one(tmp_path: Path) -> None:
         ("someone/own-model", "someone/own-model --fetch --examples"),
     ],
 )
-def test_a_model_in_the_place_of_a_job_is_told_how_to_become_one(
+def test_a_model_name_instead_of_a_job_is_refused_with_the_command_that_writes_its_job_file(
     word: str, called: str, tmp_path: Path
 ) -> None:
     with pytest.raises(UsageError, match=re.escape(f"recommend init --model {called}")):

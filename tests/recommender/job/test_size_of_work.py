@@ -61,5 +61,5 @@ def test_a_presets_data_set_that_is_kept_is_reported(flags: JobFlags, because: s
         JobFlags(batch="64"),
     ],
 )
-def test_nothing_is_told_where_the_work_is_the_users_own_or_the_presets(flags: JobFlags) -> None:
+def test_no_remark_on_the_amount_of_work_if_it_is_the_users_or_the_presets(flags: JobFlags) -> None:
     assert find_job("llama3-8b-lora", flags=flags).remarks == ()

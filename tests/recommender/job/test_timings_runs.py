@@ -128,7 +128,7 @@ def test_a_log_of_every_step_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("mark", [";", "\t"])
-def test_a_sheet_saved_without_commas_is_told_how_to_save_it(tmp_path, mark):
+def test_a_sheet_saved_without_commas_is_refused_with_how_to_save_it(tmp_path, mark):
     text = (
         mark.join(("instance", "machines", "step_s")) + "\n" + mark.join(("x", "1", "0,9")) + "\n"
     )

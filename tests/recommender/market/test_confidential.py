@@ -15,7 +15,7 @@ JOB = "resnet50-imagenet"
 
 
 @pytest.mark.parametrize("asked", [False, True])
-def test_plans_rent_confidential_machines_if_and_only_if_asked(asked):
+def test_plans_rent_confidential_machines_if_and_only_if_requested(asked):
     answer = ask(snapshot(), find_job(JOB), Choice(confidential=asked), deadline_s=24 * HOUR)
     rented = [m for plan in everything(answer) for m in machines_of(plan)]
     assert rented

@@ -66,12 +66,12 @@ def test_the_currency_decides_no_patience() -> None:
     assert any(pool.move_after_s for pool in lists(asked))
 
 
-def test_who_stays_in_a_region_has_nothing_to_wait_for() -> None:
+def test_a_plan_within_one_region_has_no_wait_before_a_move() -> None:
     asked = problem(1_000.0, failover="zone")
     assert not any(pool.move_after_s for pool in lists(asked))
 
 
-def test_a_list_inside_the_cheapest_region_stands_next_to_those_across_regions() -> None:
+def test_a_list_inside_the_cheapest_region_is_kept_next_to_those_across_regions() -> None:
     asked = problem(1_000.0)
     facts, found = asked.facts, lists(asked)
     here = [p for p in found if len(p.rows) > 1 and len(regions(facts, p)) == 1]
@@ -158,7 +158,7 @@ def test_what_is_nearly_always_there_has_one_region() -> None:
     assert on_demand(sure, "p5.48xlarge") == [["us-east-1"]]
 
 
-def test_who_stays_in_a_region_has_no_list_on_demand() -> None:
+def test_a_plan_within_one_region_has_no_on_demand_list() -> None:
     for failover in ("none", "zone"):
         assert on_demand(problem(5.0, failover=failover), "p5.48xlarge") == [["us-east-1"]]
 

@@ -45,7 +45,7 @@ def facts(catalog: Catalog | None = None, job: Any = None, **choice: Any) -> Fac
         ("here", ""),
     ],
 )
-def test_the_name_of_a_region_tells_its_continent(region: str, where: str) -> None:
+def test_the_name_of_a_region_shows_its_continent(region: str, where: str) -> None:
     assert continent(region) == where
 
 
@@ -66,7 +66,7 @@ def test_every_region_of_the_snapshot_lies_on_a_continent() -> None:
         ("own", ("here", "there"), 0.0),
     ],
 )
-def test_a_gb_between_regions_costs_what_its_provider_asks(
+def test_a_gb_between_regions_costs_the_providers_price(
     provider: str, ends: tuple[str, str], usd: float
 ) -> None:
     assert usd_per_gb(facts(), provider, *ends) == pytest.approx(usd)

@@ -87,7 +87,7 @@ def test_the_bill_says_what_old_quotes_are_expected_to_rise_by(tmp_path):
         assert bool(rise) == below
 
 
-def test_a_price_at_an_auctions_floor_is_known_less_well():
+def test_a_price_at_an_auctions_floor_is_less_certain():
     found = facts()
     o = found.catalog.offers
     floors = [

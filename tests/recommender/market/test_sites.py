@@ -104,7 +104,7 @@ def test_rows_of_the_linear_program_carry_the_names_of_the_quotas() -> None:
     assert rows == ["quota_aws_P_on_demand", "quota_aws_P_spot_us_east_1"]
 
 
-def test_a_more_expensive_region_stands_where_its_quota_allows_more_machines() -> None:
+def test_a_more_expensive_region_is_kept_if_its_quota_allows_more_machines() -> None:
     asked = problem(HERE, ELSEWHERE)
     o = asked.catalog.offers
     regions = {

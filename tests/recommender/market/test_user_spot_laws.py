@@ -68,7 +68,7 @@ def test_a_law_of_another_offer_does_not_count(other: OfferLaw) -> None:
     assert user_law([other], T4, "us-east-1", "us-east-1-a") is None
 
 
-def test_what_a_trace_cannot_tell_stays_as_it_was() -> None:
+def test_what_a_trace_does_not_show_stays_as_it_was() -> None:
     own = with_user_law(CLASS, law("*", "T4"))
     assert (own.run_mean_s, own.run_sigma, own.availability) == (7200.0, 1.5, 0.7)
     assert (own.zone_sd, own.availability_slope, own.co_interruption) == (1.4, 0.13, 0.9)
@@ -163,7 +163,7 @@ def test_a_plan_follows_the_law_of_its_zone_and_says_so(catalog: Catalog) -> Non
     assert stayed.plans[0].estimate.time.mean < plain.plans[0].estimate.time.mean
 
 
-def test_a_law_of_a_region_nobody_plans_in_changes_nothing(catalog: Catalog) -> None:
+def test_a_law_of_a_region_without_plans_changes_nothing(catalog: Catalog) -> None:
     elsewhere = replace(law("mars-1", "T4"), availability=0.5)
     assert asked(catalog, elsewhere).plans == asked(catalog).plans
 

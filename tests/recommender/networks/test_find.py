@@ -24,7 +24,7 @@ def write(folder: Path, fields: object) -> Path:
     return path
 
 
-def test_a_known_model_goes_by_its_whole_name_or_what_stands_behind_the_slash() -> None:
+def test_a_known_model_is_found_by_its_whole_name_or_the_part_after_the_slash() -> None:
     whole = find_network("meta-llama/Llama-3.1-8B")
     assert find_network("llama-3.1-8b") == whole
     assert whole.name == "meta-llama/Llama-3.1-8B"

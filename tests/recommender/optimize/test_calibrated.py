@@ -117,7 +117,7 @@ def test_bounds_know_every_spread_of_every_plan(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_floors_of_one_entry_have_the_spread_of_its_plans(seed: int) -> None:
+def test_lower_bounds_of_one_entry_have_the_spread_of_its_plans(seed: int) -> None:
     asked = question(seed)
     site = asked.sites[0]
     counts = every_cluster(site, asked.limits.max_machines)

@@ -111,7 +111,7 @@ def test_some_plans_fall_short_on_few_paths_and_keep_the_limits_on_the_printed()
 
 @pytest.mark.parametrize("seed", DEARER)
 @pytest.mark.parametrize("most", [0, 8, 16])
-def test_what_may_not_be_followed_any_more_is_part_of_the_gap(seed: int, most: int) -> None:
+def test_what_may_not_be_simulated_any_more_is_part_of_the_gap(seed: int, most: int) -> None:
     q = edge(seed)
     best = float(oracle(q.on_printed_paths())[1].goal_value.min())
     state = confirmed(q, screened(q), most)
@@ -132,7 +132,7 @@ def test_a_search_that_is_stopped_follows_nothing_more(seed: int) -> None:
     assert state.gap() == 1.0
 
 
-def test_of_the_same_machines_in_other_regions_one_is_followed() -> None:
+def test_of_the_same_machines_in_several_regions_one_is_simulated() -> None:
     q = next(q for q in map(edge, SEEDS) if q.limits.goal == "time" and screened(q))
     one = min(screened(q), key=lambda each: each.candidate.goal_value)
     there = replace(one, candidate=replace(one.candidate, entries=(9,)))

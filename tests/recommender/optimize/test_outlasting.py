@@ -108,13 +108,13 @@ def test_a_plan_is_not_lost_for_a_fallback_that_its_bound_left_out(
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_the_search_equals_looking_at_every_plan_where_histories_outlast_the_draws(
+def test_the_search_finds_the_best_of_all_plans_where_paths_outlast_the_draws(
     seed: int,
 ) -> None:
     assert not problem(outlasting(seed))
 
 
-def test_no_history_with_a_fallback_is_cheaper_than_the_least_of_its_waiting_plan() -> None:
+def test_no_path_with_a_fallback_is_cheaper_than_the_bound_from_its_plan_without_one() -> None:
     questions = [weeks_of_short_runs(days, 0.1) for days in (40.0, 54.0, 90.0)]
     questions += [outlasting(seed) for seed in range(12)]
     compared = long = 0

@@ -203,7 +203,7 @@ def test_more_work_never_costs_less(q: Space, more: float) -> None:
 
 @given(questions)
 @few
-def test_every_plan_keeps_its_limits_in_enough_histories(q: Space) -> None:
+def test_every_plan_keeps_its_limits_on_enough_paths(q: Space) -> None:
     for plan in found(q).incumbents.values():
         h = paths_of(q, plan)
         late = over = np.zeros(h.time_s.shape, dtype=bool)

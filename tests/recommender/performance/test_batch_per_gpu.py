@@ -85,7 +85,7 @@ def test_a_timing_in_seconds_per_step_is_of_all_the_samples_of_its_cluster():
     assert explain(job, own, four, 0).step_s == pytest.approx(0.5, rel=1e-6)
 
 
-def test_runs_are_told_what_the_whole_cluster_would_train_on():
+def test_a_calibration_covers_the_batch_of_every_cluster_size():
     """A calibration looks ahead to clusters of the job: each with its own global batch."""
     run = TimedRun("line 2", COLUMNS.names[1], "V100", 8, 1, 640, 1.0)
     job = resnet(global_batch=32, batch_per_gpu=True)

@@ -117,7 +117,7 @@ def test_clusters_beyond_what_was_timed_are_the_less_sure_the_larger_they_are():
     assert spread[1] < spread[2] == spread[3] < spread[4] == spread[5] < spread[6]
 
 
-def test_the_spread_told_of_a_larger_cluster_is_the_one_that_studies_score():
+def test_the_spread_reported_for_a_larger_cluster_is_the_one_that_studies_score():
     runs = timed([run(n) for n in (1, 2)], network=0.3)
     found = columns(JOB, TYPES)
     model = StepModel(JOB, runs, found)
@@ -174,7 +174,7 @@ def test_clusters_over_the_other_kind_of_network_are_no_surer_than_one_machine()
     assert found.speed_sigma_several[TYPES.index(P5)] == pytest.approx(0.9)
 
 
-def test_a_run_of_one_machine_tells_of_no_kind_of_network():
+def test_a_run_of_one_machine_has_no_kind_of_network():
     """Beside RDMA machines one over TCP was timed alone: its network stays as listed."""
     p5 = "aws/p5.48xlarge"
     runs = timed([run(1), *(run(n, machine=p5) for n in (1, 2, 4))], network=0.1)
@@ -241,7 +241,7 @@ def test_a_run_on_one_machine_says_nothing_of_its_kind_of_network(over_machines,
     assert found.network_bytes_per_s[other] == free.network_bytes_per_s[other]
 
 
-def test_few_machines_foretell_many():
+def test_few_machines_predict_many():
     truth = {"compute": 0.6, "network": 0.5, "latency": 8.0}
     seen = timed([run(n) for n in (1, 2, 4, 8)], **truth)
     unseen = timed([run(32)], **truth)[0]
@@ -284,7 +284,7 @@ def test_runs_that_say_little_leave_the_spread_of_an_uncalibrated_plan():
     assert encoder.sigma_other == pytest.approx(prior, rel=0.01)
 
 
-def test_where_runs_alone_tell_of_the_network_far_clusters_may_be_less_sure_than_untimed_ones():
+def test_where_only_runs_describe_the_network_far_clusters_may_be_less_certain_than_untimed_ones():
     """Three numbers of machines set its prior aside, and with it the spread that came with it."""
     few = fitted(timed([run(n, batch=2048) for n in (1, 2, 4)], latency=10.0)).calibration
     many = fitted(timed([run(n, batch=2048) for n in (1, 2, 4, 8)], latency=10.0)).calibration
@@ -339,7 +339,7 @@ def test_plans_use_the_calibration_in_every_term():
     assert prior_of(job).tensor_s == pytest.approx(prior_of(JOB).tensor_s * own.tensor.factor)
 
 
-def test_an_exact_reading_stands_above_the_calibration():
+def test_an_exact_timing_takes_precedence_over_the_calibration():
     own = fitted(timed([run(1)], compute=0.5)).calibration
     job = replace(JOB, calibration=own, timings=(Timing("V100", 1, 1, 400.0),))
     found = columns(job, TYPES)

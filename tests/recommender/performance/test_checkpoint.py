@@ -149,7 +149,7 @@ def test_a_covered_notice_loses_only_the_stalls():
     assert found == pytest.approx(RUN_FAMILY.excess(away, mean, sigma) * tau / (tau + stall))
 
 
-def test_long_steady_runs_give_the_usual_interval_next_to_youngs():
+def test_long_runs_of_small_spread_give_the_usual_interval_next_to_youngs():
     """A lognormal of sd 1 hardly differs from an exponential law: sqrt(2 C M) = 1.8 h."""
     found = best_interval(*arrays(100 * 3600.0, 1.0, 0.0, 60.0, 0.0, 0.0))[0]
     assert found == 2 * 3600.0
@@ -198,7 +198,7 @@ def test_usual_intervals_cost_hardly_more_than_the_very_best(mean, sigma, stall)
     assert progress(found, *law)[0] >= 0.99 * very_best
 
 
-def test_a_transfer_longer_than_every_usual_interval_is_followed_by_whole_hours():
+def test_after_a_transfer_longer_than_all_usual_intervals_whole_hours_are_used():
     found = best_interval(*arrays(1e6, 1.0, 0.0, 60.0, 90_000.0, 0.0))
     assert found[0] == 25 * 3600.0
 

@@ -60,6 +60,6 @@ def test_no_cluster_of_theirs_is_faster_per_gpu_than_one_gpu():
     assert np.asarray(ratio).max() < 1.06
 
 
-def test_a_run_whose_batch_nobody_knows_is_refused_and_not_counted_as_none():
+def test_a_run_of_unknown_batch_is_refused_and_not_counted_as_zero():
     with pytest.raises(UsageError, match=r"BERT-base on Z9-999GB, bf16: .* lambda_batches.csv"):
         share_run(run("BERT-base", "Z9-999GB", 8), "bf16", inf)

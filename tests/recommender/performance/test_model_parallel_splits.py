@@ -58,7 +58,7 @@ def test_machines_of_unlike_size_are_not_cut():
     assert len(splits_of(job, clusters(found, {0: 1, 1: 1})).cluster) == 0
 
 
-def test_small_networks_and_others_are_cut_only_if_asked_and_possible():
+def test_networks_that_fit_one_gpu_are_split_only_if_requested_and_possible():
     assert splittable(llama(stack="tuned"))
     assert not splittable(llama(stack="typical"))
     assert not splittable(llama(stack="tuned", parameters=0.4e9))
@@ -178,7 +178,7 @@ def test_a_shared_sequence_lies_in_one_machine_or_on_whole_ones():
     }  # fmt: skip
 
 
-def test_weights_are_sharded_under_tp_only_where_somebody_is_left_to_share_with():
+def test_weights_are_sharded_under_tp_only_among_several_replicas():
     job = llama(tokens_per_sample=2048)
 
     def sharded(machines):

@@ -103,12 +103,12 @@ def test_variables_dealt_out_in_turn_put_half_or_all_of_the_bytes_on_one_of_two_
     assert float(placement_sd(1)) == 0.0
 
 
-def test_a_timing_teaches_whoever_has_the_step():
+def test_a_timing_informs_whichever_of_worker_and_server_takes_the_step():
     assert posterior_sds(0.3, 0.2, np.array([0.0]), 0.05) == pytest.approx((0.0493, 0.2), abs=1e-4)
     assert posterior_sds(0.3, 0.2, np.array([1.0]), 0.05) == pytest.approx((0.3, 0.0485), abs=1e-4)
 
 
-def test_a_timing_at_the_knee_tells_the_sum_only():
+def test_a_timing_at_the_knee_determines_the_sum_only():
     """By conditioning two normals on (T + S)/2 measured to 5 %."""
     variance = (0.3**2 + 0.2**2) / 4 + 0.05**2
     expected = [np.sqrt(sd**2 - (sd**2 / 2) ** 2 / variance) for sd in (0.3, 0.2)]
@@ -223,7 +223,7 @@ def test_runs_of_full_servers_teach_a_calibration_their_time(factor):
 
 
 @pytest.mark.parametrize("most", [1, 512])
-def test_runs_on_two_full_servers_tell_where_their_bytes_lie(most):
+def test_runs_on_two_full_servers_determine_how_their_bytes_are_split(most):
     both = replace(SERVED, parameter_servers=2)
     found = columns(both, (G4DN,))
     sizes = (1, most) if most > 1 else (1,)

@@ -17,7 +17,7 @@ PRESETS = sorted(path.stem for path in (ROOT / "recommender/job/presets").glob("
 
 
 @pytest.mark.parametrize("preset", PRESETS)
-def test_a_gpu_that_nobody_timed_is_no_faster_than_a_timed_one_with_the_better_datasheet(preset):
+def test_an_untimed_gpu_is_no_faster_than_a_timed_one_with_the_better_datasheet(preset):
     catalog, job = snapshot(), find_job(preset)
     types = tuple(t for t in catalog.instance_types.values() if t.gpu in catalog.gpus)
     found = machine_columns(job, types, catalog.gpus, catalog.achieved)

@@ -67,7 +67,7 @@ def test_interleaved_pipelines_hide_seven_eighths_of_what_their_backward_passes_
     assert most_hidden(llama(), prior_of(llama())) == prior_of(llama()).overlap
 
 
-def test_machines_of_one_gpu_send_what_the_asked_strategy_sends_between_machines():
+def test_machines_of_one_gpu_send_what_the_requested_strategy_sends_between_machines():
     assert one_gpu_shardings(llama()) == ("auto",)
     assert one_gpu_shardings(llama(sharding="hsdp")) == ("hsdp",)
     assert one_gpu_shardings(llama(sharding="tensor")) == ("ddp", "fsdp")

@@ -55,7 +55,7 @@ def test_what_a_gpu_misses_is_found_up_to_the_belief_that_it_is_nothing():
     assert 0.68 < found["fast"] / found["slow"] < 0.80
 
 
-def test_a_gpu_that_nobody_ran_takes_the_trend_and_no_more_than_its_end():
+def test_a_gpu_without_runs_takes_the_trend_but_no_more_than_its_end():
     missed = fitted(readings({"slow": 1.2, "middle": 1.0, "fast": 0.8}))
     between = missed.factor("new", "bf16", "cnn", (400.0, 3000.0))
     assert missed.factor("new", "bf16", "cnn", (900.0, 4000.0)) < between < 1.1

@@ -53,7 +53,7 @@ def test_limits_that_no_run_decides_are_kept_or_not():
     assert chance_of(plan(1.0, 1.0), Limits(max_overhead=0.05)) == 0.0
 
 
-def test_plans_that_miss_a_limit_are_followed_and_not_on_the_frontier():
+def test_plans_that_miss_a_limit_are_counted_but_not_on_the_frontier():
     cheap, sure = plan(1.0, 10.0), plan(2.0, 1.0)
     found = frontier_of([cheap, sure], Limits(deadline_s=5.0, confidence=0.9))
     assert [p.cost.mean for p in found.points] == [2.0]

@@ -47,7 +47,7 @@ def test_own_machines_need_no_quota_and_are_never_short(tmp_path):
         assert ("available at once in a region" in said) == is_told
 
 
-def test_a_gpu_that_nobody_measured_is_marked_where_offers_are_shown(tmp_path):
+def test_an_unmeasured_gpu_is_marked_where_offers_are_shown(tmp_path):
     shown = printed(tmp_path, "catalog", "show", "g6.xlarge", "--top", "1")
     assert "bf16 72.6 (60.5-90.8)*" in shown
     assert "not measured" in shown

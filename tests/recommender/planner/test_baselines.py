@@ -195,7 +195,7 @@ def own_catalog(folder: Path, rows: str) -> Catalog:
     return extended(snapshot(), own.hardware, own.offers)
 
 
-def test_what_stands_for_hardware_that_an_offers_file_does_not_tell_is_reported(
+def test_assumed_hardware_of_an_offers_file_is_reported(
     tmp_path: Path,
 ) -> None:
     job, limits = find_job("llama3-8b-sft"), Limits(deadline_s=200 * HOUR)
@@ -238,7 +238,9 @@ def test_own_machines_that_are_counted_are_not_waited_for(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("job", sampled(("gpt2-xl", "llama3-70b-qlora"), ("gpt2-xl",)))
-def test_where_one_run_in_twenty_waits_for_days_a_deadline_that_ends_it_is_told(job: str) -> None:
+def test_where_one_run_in_twenty_waits_for_days_a_deadline_that_ends_it_is_suggested(
+    job: str,
+) -> None:
     """Without limits a plan of few zones leads; asked with the deadline, the same is found."""
     answer = asked(job, Limits())
     lead = answer.plans[answer.lead - 1].estimate

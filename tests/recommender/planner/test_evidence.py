@@ -44,7 +44,7 @@ def test_weaker_evidence_of_a_speed_is_a_wider_spread():
     assert sds[2] > sds[1] + 0.05
 
 
-def test_prices_are_fresh_old_at_the_floor_or_derived():
+def test_prices_are_fresh_old_at_the_price_floor_or_derived():
     catalog = snapshot()
     assert asked("H100", market="on_demand").price == "fresh"  # list prices hardly move
     spot = asked("H100", market="spot", providers=("gcp",))

@@ -100,7 +100,7 @@ PRESETS = sampled(("gpt2-124m", "resnet50-imagenet", "llama3-8b-sft"), ("llama3-
 
 @pytest.mark.parametrize("preset", PRESETS)
 @pytest.mark.parametrize("aim", ["time", "cost"])
-def test_the_fastest_and_the_cheapest_are_the_plans_of_who_asks_for_them(
+def test_the_fastest_and_the_cheapest_are_the_plans_of_those_questions(
     preset: str, aim: str
 ) -> None:
     found = why(preset, Limits(deadline_s=1.0), EVERYWHERE)

@@ -54,7 +54,7 @@ def test_what_is_requested_is_enough_and_less_is_not(name: str, provider: str) -
         assert answer.status == status
 
 
-def test_a_new_account_is_told_what_to_ask_for_where() -> None:
+def test_a_new_account_learns_which_quotas_to_request_where() -> None:
     answer = recommend(job("3"), LIMITS["deadline"], NEW, catalog=CATALOG, now=NOW)
     assert answer.infeasible is not None
     steps = 0

@@ -44,7 +44,7 @@ def shipped(request: pytest.FixtureRequest) -> tuple[Limits, Answer]:
     return limits, recommend(job("90"), limits, catalog=snapshot(), now=NOW)
 
 
-def test_a_plan_that_is_ranked_keeps_the_limits_as_often_as_asked(
+def test_a_ranked_plan_keeps_the_limits_with_the_requested_confidence(
     shipped: tuple[Limits, Answer],
 ) -> None:
     limits, answer = shipped
@@ -106,7 +106,7 @@ def assert_tail_is_cut(answer: Answer, step: SensitivityStep) -> None:
     assert f"over {duration(e.time.p95)} instead of {duration(lead.time.p95)}" in step.effect
 
 
-def test_savings_stand_in_every_kind_of_answer(catalog: Catalog) -> None:
+def test_savings_are_in_every_kind_of_answer(catalog: Catalog) -> None:
     curve = ask(catalog)
     assert all(plan.saving is not None for plan in curve.plans)
     tight = ask(catalog, budget_usd=40.0)  # less than any on-demand plan costs

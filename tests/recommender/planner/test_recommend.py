@@ -91,7 +91,7 @@ def test_every_limit_is_kept(answered: tuple[Limits, Answer]) -> None:
         assert 0.0 <= e.overhead < 1.0
 
 
-def test_no_plan_is_below_the_floors(answered: tuple[Limits, Answer]) -> None:
+def test_no_plan_is_below_the_lower_bounds(answered: tuple[Limits, Answer]) -> None:
     for plan in everything(answered[1]):
         assert plan.estimate.cost.mean >= answered[1].lower_bound_usd * 0.99
         assert plan.estimate.time.trimmed_mean >= answered[1].lower_bound_s * 0.99
@@ -134,7 +134,7 @@ def test_the_same_problem_gives_the_same_answer(
     assert recommend(job(), limits, Choice(), catalog=catalog, now=NOW) == answer
 
 
-def test_another_seed_is_other_luck_and_nearly_the_same_price(catalog: Catalog) -> None:
+def test_another_seed_gives_other_paths_and_nearly_the_same_price(catalog: Catalog) -> None:
     limits = Limits(deadline_s=24 * HOUR, max_machines=6)
     costs = [
         recommend(job(), limits, catalog=catalog, now=NOW, seed=s).plans[0].estimate.cost.mean
@@ -403,7 +403,7 @@ def test_what_wider_quotas_are_worth_is_reported_where_there_are_quotas(catalog:
     assert "quota" not in ask(catalog, budget_usd=500.0).sensitivity[-1].change
 
 
-def test_nobody_is_told_to_ask_for_more_machines_of_their_own(catalog: Catalog) -> None:
+def test_no_quota_request_is_advised_for_own_machines(catalog: Catalog) -> None:
     mine = QuotaLimit("own", "lab", "any", "", "machine", 1.0)
     choice = Choice(quotas=(mine,), quotas_known=False)
     assert not any(
@@ -441,7 +441,7 @@ def test_a_program_that_cannot_be_written_is_a_mistake(catalog: Catalog, tmp_pat
         )
 
 
-def test_the_chance_at_a_known_speed_leaves_only_the_market_to_luck(catalog: Catalog) -> None:
+def test_the_chance_at_a_known_speed_varies_with_the_market_only(catalog: Catalog) -> None:
     """On demand nothing but speed and a rare queue or fault can make a plan late."""
     on_demand = Choice(market="on_demand", on_demand_obtainable=1.0, instances=("g4dn.12xlarge",))
     plan = ask(

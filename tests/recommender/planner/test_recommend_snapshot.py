@@ -158,7 +158,7 @@ def test_a_fallback_comes_with_its_two_thresholds() -> None:
 
 
 @pytest.mark.parametrize("preset", ["gpt2-xl", "resnet50-imagenet"])
-def test_a_frontier_has_no_twins_and_ends_within_a_month(preset: str) -> None:
+def test_a_frontier_has_no_duplicates_and_ends_within_a_month(preset: str) -> None:
     plans = recommend(find_job(preset), catalog=snapshot(), now=NOW).plans
     assert len(plans) > 1
     assert max(plan.estimate.time.trimmed_mean for plan in plans) <= 30 * 24 * HOUR
@@ -222,7 +222,7 @@ def test_two_types_on_demand_are_found_where_quotas_leave_no_other_plan() -> Non
         ),
     ],
 )
-def test_what_more_of_a_limit_is_worth_is_what_who_asks_for_it_saves(
+def test_the_value_of_a_looser_limit_is_what_a_question_with_it_saves(
     name: str, limits: Limits, looser: Limits, unit: str
 ) -> None:
     asked = recommend(find_job(name), limits, catalog=snapshot(), now=NOW, worth=True)

@@ -56,7 +56,9 @@ def test_nothing_done_is_the_plan_without_its_start(catalog: Catalog) -> None:
     assert stay.time.p50 == pytest.approx(plan.estimate.time.p50 - start_s, rel=0.005)
 
 
-def test_a_plan_at_todays_prices_stays_and_at_thrice_the_price_moves(catalog: Catalog) -> None:
+def test_a_plan_stays_at_current_prices_and_moves_at_three_times_the_price(
+    catalog: Catalog,
+) -> None:
     plan = ask(catalog, deadline_s=60 * HOUR).plans[0]
     same = asked(plan, catalog)
     assert same.verdict == "stay"

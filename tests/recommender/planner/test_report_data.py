@@ -56,7 +56,7 @@ def test_plain_plans_come_as_the_answer_has_them(answer, report):
     assert [each.cost for each in plain] == [plan.estimate.cost for plan in answer.baselines]
 
 
-def test_other_plans_are_neither_twins_of_the_table_nor_of_each_other(report):
+def test_other_plans_duplicate_neither_the_table_nor_each_other(report):
     others = [each for each in report.simulated_plans if each.kind == "other"]
     assert others
     shape = [(e.machines, e.checkpoint_path, e.fallback, e.fallback_due_s) for e in others]

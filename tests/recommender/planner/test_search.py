@@ -26,7 +26,7 @@ def test_a_candidate_is_built_once_and_carries_what_it_was_simulated_with(
     assert keeps(first.plan, DAY)
 
 
-def test_replanning_leads_to_the_plan_that_one_gets_who_asks_for_it(
+def test_a_replanned_limit_gives_the_plan_of_a_direct_question(
     search: PlanSearch,
 ) -> None:
     tighter = Limits(deadline_s=14 * HOUR, max_machines=6)

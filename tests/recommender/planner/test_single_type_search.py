@@ -22,7 +22,7 @@ def test_what_was_searched_once_is_not_searched_again(search: PlanSearch) -> Non
     assert search.single_type.search(tighter, cap=QUICK) is known
 
 
-def test_who_asks_for_a_longer_search_gets_one(search: PlanSearch) -> None:
+def test_a_longer_search_is_carried_out_if_requested(search: PlanSearch) -> None:
     other = Limits(deadline_s=11 * HOUR, max_machines=6)
     quick = search.single_type.search(other, cap=QUICK)
     longer = search.single_type.search(other, cap=FULL)
@@ -49,7 +49,7 @@ def test_where_no_plan_keeps_the_limits_the_fastest_is_found(search: PlanSearch)
     assert search.single_type.search_or_relaxed(hopeless).incumbents
 
 
-def test_an_answer_does_not_hang_on_what_was_asked_before(
+def test_an_answer_does_not_depend_on_earlier_questions(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(

@@ -46,7 +46,7 @@ def test_a_machine_below_its_break_even_price_leads_the_whole_answer(catalog: Ca
     assert found.speed.factor > 1.0
 
 
-def test_the_best_is_told_so_and_needs_no_break_even(catalog: Catalog) -> None:
+def test_the_best_machine_is_named_as_such_and_needs_no_break_even(catalog: Catalog) -> None:
     found = asked(catalog, best(catalog).upper())
     assert (found.standing, found.rank, found.price, found.speed) == ("first", 1, None, None)
 
@@ -92,6 +92,6 @@ def test_a_limit_that_it_misses_in_every_number_is_reported_with_the_least_that_
     assert found.price is None  # no price makes it faster
 
 
-def test_a_machine_that_nobody_knows_is_refused_with_the_nearest(catalog: Catalog) -> None:
+def test_an_unknown_machine_is_refused_with_the_most_similar_name(catalog: Catalog) -> None:
     with pytest.raises(UsageError, match="did you mean g4dn.xlarge"):
         asked(catalog, "g4dn.xlarg")

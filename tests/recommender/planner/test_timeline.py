@@ -45,7 +45,7 @@ def counted(plan: Evaluated, deadline_s: float | None) -> Paths:
 
 
 @pytest.mark.parametrize("which", sorted(ASKED))
-def test_stretches_follow_each_other_and_end_when_the_path_ends(which: str):
+def test_segments_are_contiguous_and_end_when_the_path_ends(which: str):
     for plan, deadline_s in plans(which):
         paths = counted(plan, deadline_s)
         told = timelines(plan, 1, deadline_s, SEED, paths.cost_usd[0])

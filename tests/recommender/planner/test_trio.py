@@ -44,7 +44,7 @@ def test_a_quota_of_several_machines_is_argued_for() -> None:
 @pytest.mark.parametrize(
     "job", sampled(("bert-large-pretrain", "gpt2-medium", "vit-b-imagenet"), ("gpt2-medium",))
 )
-def test_a_job_of_a_day_on_one_machine_is_not_led_by_a_cluster_of_four(job: str) -> None:
+def test_for_a_job_of_a_day_on_one_machine_the_first_plan_is_no_cluster_of_four(job: str) -> None:
     """Without limits 40 B200, 32 H100 and 16 H200 led where 8 to 16 GPUs end overnight."""
     answer = ask(snapshot(), find_job(job), max_machines=16)
     assert answer.trio is not None
@@ -52,7 +52,9 @@ def test_a_job_of_a_day_on_one_machine_is_not_led_by_a_cluster_of_four(job: str)
 
 
 @pytest.mark.parametrize("job", ["llama3-70b-sft", "mixtral-8x7b-sft"])
-def test_checkpoints_that_are_dear_to_move_do_not_cost_as_much_as_the_machines(job: str) -> None:
+def test_checkpoints_that_are_expensive_to_move_do_not_cost_as_much_as_the_machines(
+    job: str,
+) -> None:
     """Moved at each interruption they were 60 to 65 % of the cost of what led under 30 USD/h."""
     answer = ask(snapshot(), find_job(job), max_machines=16, hourly_usd=30.0)
     assert answer.trio is not None
@@ -62,7 +64,7 @@ def test_checkpoints_that_are_dear_to_move_do_not_cost_as_much_as_the_machines(j
     assert moved < 0.35 * plan.estimate.cost.mean
 
 
-def test_who_is_pressed_pays_more_for_time():
+def test_urgency_makes_time_worth_more():
     """Of each of five hours an eighth counts, a quarter to who pays for speed.
 
     Nobody counts the minutes of a job that takes less than half an hour.
@@ -135,7 +137,7 @@ def test_the_safest_is_on_demand_where_such_a_plan_is_as_sure_as_any():
     assert safest.estimate.chance >= 0.97
 
 
-def test_a_budget_is_not_led_by_twice_the_money_of_one_machine_on_spot():
+def test_under_a_budget_the_first_plan_does_not_cost_twice_one_spot_machine():
     """8 A100 on demand for 71 USD led where 8 H100 on spot take half as long for 28."""
     answer = ask(snapshot(), find_job("resnet50-imagenet"), max_machines=16, budget_usd=200.0)
     assert answer.trio is not None
@@ -210,7 +212,7 @@ def test_the_safest_spot_plan_is_the_likeliest_where_none_is_on_demand():
     assert answer.trio.third.plan.estimate.chance >= max(chances) - 0.005
 
 
-def test_plans_for_a_budget_stand_in_the_order_of_what_they_are_worth():
+def test_plans_under_a_budget_are_ordered_by_their_generalised_cost():
     """The first is the sensible one or as sensible; the fastest stands where it belongs."""
     answer = ask(snapshot(), find_job("resnet50-imagenet"), max_machines=16, budget_usd=200.0)
     whole = [generalised_cost_usd(plan, urgent=True) for plan in answer.plans]
@@ -303,7 +305,7 @@ def test_an_hour_that_the_fastest_saves_costs_less_than_people_pay(job):
     assert hasty(beyond) > least * (1.0 + AS_SENSIBLE)
 
 
-def test_whoever_asks_for_time_gets_the_fastest_at_any_price():
+def test_objective_time_gives_the_fastest_at_any_price():
     answer = ask(snapshot(), find_job("dlrm"), max_machines=16, objective="time")
     assert answer.trio is not None
     assert answer.trio.third.faster is None

@@ -32,7 +32,7 @@ def starts(zones, every_h=6.0, task=TASK):
 
 @pytest.mark.parametrize("ups", [1, 2, 3])
 @pytest.mark.parametrize("process", [chain(HEAVY, TICK), chain(STEADY, TICK)])
-def test_lumps_keep_the_availability_and_how_often_spot_comes_and_goes(process, ups):
+def test_aggregated_states_keep_the_availability_and_the_rate_of_changes(process, ups):
     small = aggregate_states(process, ups)
     assert small.step.sum(axis=1) == pytest.approx(1.0)
     share = process.usual @ small.member
@@ -130,7 +130,7 @@ def test_a_zone_outside_the_programme_and_one_never_up_change_nothing():
     assert found.cost_usd == pytest.approx(1.0 * (12 + 2 / 6))
 
 
-def test_ticks_finer_than_the_grid_are_followed():
+def test_ticks_finer_than_the_grid_are_simulated():
     up = np.repeat(simulated(STEADY, TICK, 1_200, seed=3)[None], 3, axis=1)
     fine = RecordedZones(up, np.array([1.0]), np.array([3.06]), np.zeros((1, 1)), TICK / 3.0)
     when = windows(up.shape[1], fine.tick_s, TASK, 6 * 3600.0)

@@ -68,7 +68,7 @@ def test_a_queue_for_on_demand_takes_time_and_no_money():
     assert found.finish_s == pytest.approx([5 * HOUR, 6 * HOUR])
 
 
-def test_histories_with_more_to_do_take_longer():
+def test_paths_with_more_work_take_longer():
     task = Task(5 * HOUR, 9 * HOUR, 0.0)
     done = np.array([HOUR, 0.0, -HOUR])
     found = replay_simulated(
@@ -77,6 +77,6 @@ def test_histories_with_more_to_do_take_longer():
     assert found.finish_s == pytest.approx([4 * HOUR, 5 * HOUR, 6 * HOUR])
 
 
-def test_who_waits_for_spot_that_never_comes_never_ends():
+def test_a_plan_that_waits_for_spot_that_never_comes_never_ends():
     found = replay_simulated(SpotOnly(), market(np.zeros((10, 2))), TICK, TASK, PRICES).replays
     assert np.isinf(found.finish_s).all()

@@ -47,7 +47,7 @@ def test_a_series_alone_gives_a_law_of_one_regime_near_the_one_it_was_drawn_from
     assert fitted.share_up == pytest.approx(drawn.share_up, abs=0.05)
 
 
-def test_every_state_that_occurs_stands_for_itself():
+def test_without_aggregation_every_state_that_occurs_is_kept():
     law = chain(HEAVY, TICK_S)
     own = itself(law)
     states = own.member.argmax(axis=0)

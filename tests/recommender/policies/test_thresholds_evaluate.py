@@ -96,7 +96,7 @@ def test_the_optimum_is_that_of_brute_force(elsewhere, work, deadline):
 
 @pytest.mark.parametrize("elsewhere", [0.0, 0.6])
 @pytest.mark.parametrize("rule", RULES)
-def test_a_rule_costs_what_its_histories_cost(elsewhere, rule):
+def test_a_rule_costs_what_its_simulated_paths_cost(elsewhere, rule):
     law, task = memoryless(elsewhere), ticks(5, 10)
     found = rule_usd(rule, chain(law, TICK), task, BILL, TICK)
     assert found == pytest.approx(brute_force(law, task, chosen_by(rule)), rel=1e-5)
@@ -121,7 +121,7 @@ def drawn(law, histories, count, seed):
 
 
 @pytest.mark.parametrize("elsewhere", [0.0, 0.6])
-def test_followed_on_its_own_law_every_policy_costs_what_is_expected(elsewhere):
+def test_simulated_on_its_own_law_every_policy_costs_what_is_expected(elsewhere):
     law, task = memoryless(elsewhere), ticks(60, 110)
     process = chain(law, TICK)
     market = drawn(law, 8_000, 112, seed=3)

@@ -63,7 +63,7 @@ def test_model_parallel_code_is_requested_and_sharding_offered_where_sequences_a
     assert layout_sentence(shared).endswith("that shares each sequence among GPUs")
 
 
-def test_a_script_that_must_compute_activations_again_is_told_so() -> None:
+def test_a_plan_with_recomputation_advises_activation_checkpointing() -> None:
     kept = replace(GCP.estimate.step, sharding="fsdp", recompute_s=0.0)
     assert layout_sentence(kept) == ""
     assert "activation checkpointing" in layout_sentence(replace(kept, recompute_s=1.0))

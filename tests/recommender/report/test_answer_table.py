@@ -179,7 +179,7 @@ def test_an_unproven_answer_says_how_far_it_may_be_off() -> None:
     assert "best found; a mixed cluster up to 3 % better is not ruled out" in text
 
 
-def test_a_lower_bound_of_time_never_stands_above_the_median_that_is_printed() -> None:
+def test_a_printed_lower_bound_of_time_is_never_above_the_printed_median() -> None:
     """It bounds the mean of nine of ten runs, so it is told as a share of that one."""
     told = ANSWER.plans[0].estimate
     skew = replace(told, time=replace(told.time, p50=told.time.trimmed_mean / 1.5))
@@ -215,7 +215,7 @@ def test_a_change_that_changes_nothing_is_not_reported() -> None:
     assert "What would change" not in text
 
 
-def test_three_assumptions_stand_in_the_answer_and_all_in_its_explanation() -> None:
+def test_three_assumptions_are_in_the_answer_and_all_in_its_explanation() -> None:
     many = tuple(f"assumption {name}" for name in ("one", "two", "three", "four", "five"))
     answer = replace(ANSWER, assumptions=many)
     text = drawn(answer_table.render(answer, QUESTION, 80), 80)

@@ -50,7 +50,7 @@ def test_a_trend_is_a_sparkline_and_its_change(prices: list[float], words: str):
     assert trend_words([(f"2026-11-{i:02}", usd) for i, usd in enumerate(prices, 1)]) == words
 
 
-def test_trends_stand_below_the_prices_that_are_known_of_the_past(catalog: Catalog):
+def test_trends_are_printed_below_the_past_prices(catalog: Catalog):
     found = matching(catalog, "T4", "aws", "", "spot")
     known = {offer_key(found[0]): (("2026-11-01", 1.0), ("2026-11-02", 1.1))}
     first, second = (row[1] for row in offers(catalog, found, 5, known).rows[:2])

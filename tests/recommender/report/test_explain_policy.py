@@ -19,7 +19,7 @@ FACTS = PolicyFacts(
 )
 
 
-def test_costs_stand_above_the_grid_of_what_to_do() -> None:
+def test_costs_are_printed_above_the_grid_of_actions() -> None:
     assert (
         drawn(policy_blocks(FACTS, 80), 80)
         == """

@@ -45,7 +45,9 @@ def test_limits_are_repeated_as_they_were_typed(limits: Limits, said: str) -> No
         (Limits(deadline_s=60.0, hourly_usd=0.01), "costs up to "),
     ],
 )
-def test_a_plan_is_told_by_the_first_limit_that_it_does_not_keep(limits: Limits, said: str) -> None:
+def test_a_plan_is_described_by_the_first_limit_that_it_does_not_keep(
+    limits: Limits, said: str
+) -> None:
     chance = 0.1 if limits.deadline_s or limits.budget_usd else 0.99
     unsure = replace(PLAN, estimate=replace(PLAN.estimate, chance=chance))
     assert why_not(unsure, limits).startswith(said)

@@ -76,7 +76,7 @@ POLICIES = tuple(
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 140])
-def test_policies_stand_next_to_each_other_in_every_form(width: int) -> None:
+def test_policies_are_listed_next_to_each_other_in_every_form(width: int) -> None:
     followed = replace(FOUND, policies=POLICIES)
     page = drawn(simulation.render(followed, ASKED, width), width).splitlines()
     assert [line for line in page if len(line) > width] == []
@@ -122,7 +122,7 @@ def test_the_median_leads_and_the_mean_is_that_of_all_runs() -> None:
     assert time.split()[2:] == ["8.8", "5.2", "15.3", "20.2", "9.1", "0.05", "8.2"]
 
 
-def test_cost_and_time_are_reported_as_the_answer_tells_them_as_well() -> None:
+def test_cost_and_time_are_those_of_the_answer() -> None:
     """Mean cost and median time, so that both pages say one figure."""
     page = " ".join(drawn(simulation.render(FOUND, ASKED, 80), 80).split())
     assert "as answered 61 USD on average, half of the runs within 8.8 h" in page
@@ -169,7 +169,7 @@ VERIFIED = replace(
 )
 
 
-def test_a_check_tells_both_figures_their_difference_and_its_error() -> None:
+def test_a_check_reports_both_figures_their_difference_and_its_error() -> None:
     assert check_words(VERIFIED.checks[0]) == (
         "cost 100 USD printed, 103 USD simulated (+3.0 %, ± 1.0 %); "
         "time 10 h printed, 10 h simulated (+1.0 %, ± 2.0 %); "
@@ -179,7 +179,7 @@ def test_a_check_tells_both_figures_their_difference_and_its_error() -> None:
     assert check_words(far).endswith("; cost: more than 3 standard errors apart")
 
 
-def test_a_check_stands_below_the_answer_and_in_its_other_forms() -> None:
+def test_a_check_is_printed_below_the_answer_and_in_its_other_forms() -> None:
     assert "Verified with 20,480 new simulated runs each" in drawn(
         answer_table.render(VERIFIED, ASKED, 80), 80
     )

@@ -46,7 +46,7 @@ def test_a_plan_is_reported_as_a_person_would_say_it() -> None:
 
 
 @pytest.mark.parametrize(("region", "told"), [("own", "Use 1× lab: "), ("rack", " lab in rack: ")])
-def test_nobody_rents_a_machine_of_their_own(region: str, told: str) -> None:
+def test_own_machines_are_never_rented(region: str, told: str) -> None:
     rented = machines("lab", "RTX-4090", f"own:{region}", "on_demand")
     own = plan(rented, (region,), (10.0, 6.0, 14.0), (5.0, 4.0, 8.0), 0.97)
     assert told in one_sentence(own)
@@ -113,7 +113,7 @@ def test_plans_that_are_as_sensible_are_reported_as_a_tie() -> None:
         (1234.0, "1,230"),
     ],
 )
-def test_no_estimate_is_told_to_the_cent(usd: float, told: str) -> None:
+def test_no_estimate_is_printed_to_the_cent(usd: float, told: str) -> None:
     cheap = replace(SMALL.estimate, cost=spread(usd, usd / 2, 2 * usd))
     assert f"about {told} USD" in one_sentence(replace(SMALL, estimate=cheap))
 
@@ -146,7 +146,7 @@ def test_the_answer_leads_with_them_in_every_form_for_people() -> None:
     assert "* *sensible*: Rent 1× g6e.xlarge" in csv_markdown.render_markdown(answer, QUESTION)
 
 
-def test_they_stand_in_a_frame_where_there_are_colours_only() -> None:
+def test_the_three_plans_have_a_frame_only_where_there_are_colours() -> None:
     answer = replace(ANSWER, trio=three(SMALL, GCP, ON_DEMAND))
     for width in (40, 80, 120, 200):
         painted = drawn(answer_table.render(answer, QUESTION, width), width, colour=True)

@@ -67,7 +67,7 @@ def test_a_curve_that_ends_before_everybody_died_goes_on_with_its_later_hazard()
     assert (runs > 40.0).mean() == pytest.approx(0.5 * math.exp(-3), abs=1e-3)
 
 
-def test_the_lognormal_law_tells_the_engine_what_its_own_path_tells_it() -> None:
+def test_lognormal_runs_given_as_another_law_have_the_outcomes_of_the_built_in_law() -> None:
     plan = path_inputs(SPOT)
     own = simulate_paths(plan, None, 8192)
     law = simulate_paths(plan, None, 8192, capacity=OtherRunLaw(Lognormal(SPOT["run_sigma"])))

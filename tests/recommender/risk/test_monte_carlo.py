@@ -177,7 +177,7 @@ def _gone(deadline_s: float | None, **changed: float) -> Paths:
     return one(deadline_s, **(GONE | RESCUE | {"fallback_at_once": 1.0} | changed))
 
 
-def test_a_safety_net_that_rings_while_waiting_keeps_the_deadline_exactly() -> None:
+def test_a_fallback_that_starts_while_waiting_keeps_the_deadline_exactly() -> None:
     h = _gone(50_000.0)
     # Never any capacity: nothing is done; 18,000 s on the fallback, 600 s start, 200 s reserve.
     assert h.time_s[0] == pytest.approx(50_000 - 200)
@@ -187,7 +187,7 @@ def test_a_safety_net_that_rings_while_waiting_keeps_the_deadline_exactly() -> N
     assert h.interruptions.max() == h.spot_s.max() == 0
 
 
-def test_a_deadline_too_near_for_waiting_rings_the_safety_net_at_once() -> None:
+def test_a_deadline_too_near_for_waiting_starts_the_fallback_at_once() -> None:
     h = _gone(15_000.0)
     assert h.time_s[0] == pytest.approx(18_600)
     assert mean(h.waiting_s) == 0.0
@@ -202,7 +202,7 @@ def test_a_fallback_that_is_not_there_at_once_delays_by_its_wait() -> None:
     assert late.max() > 10 * 3_600
 
 
-def test_a_safety_net_can_ring_in_the_middle_of_a_run() -> None:
+def test_a_fallback_can_start_in_the_middle_of_a_run() -> None:
     # One endless run, but the deadline is too near even for that: f = 2, D = 30,000.
     h = one(30_000.0, **(RESCUE | {"fallback_at_once": 1.0}))
     # 2t - safe(t) = 2·(30,000 - 800) - 36,000 = 22,400 with safe = (t - 300 - 1,020)·1,000/1,020
@@ -213,18 +213,18 @@ def test_a_safety_net_can_ring_in_the_middle_of_a_run() -> None:
     assert mean(h.time_s) < 30_000 - 200
 
 
-def test_a_plan_that_ends_before_the_net_would_ring_never_rents_the_fallback() -> None:
+def test_a_plan_that_ends_before_its_fallback_starts_never_rents_it() -> None:
     h = one(60_000.0, **RESCUE)
     assert h.fallback_s.max() == 0.0
     assert mean(h.time_s) == pytest.approx(37_000)
 
 
-def test_without_a_deadline_there_is_no_safety_net() -> None:
+def test_without_a_deadline_there_is_no_fallback() -> None:
     with_net, without = one(None, **SPOT, **RESCUE), one(None, **SPOT)
     assert np.array_equal(with_net.time_s, without.time_s)
 
 
-def test_many_plans_followed_together_are_each_followed_alone() -> None:
+def test_plans_simulated_together_have_the_outcomes_of_each_alone() -> None:
     rows = [
         SPOT,
         SPOT | RESCUE,
@@ -242,7 +242,7 @@ def test_many_plans_followed_together_are_each_followed_alone() -> None:
             assert np.array_equal(getattr(together, name)[place], getattr(alone, name)[0]), name
 
 
-def test_the_seed_decides_the_histories() -> None:
+def test_the_seed_decides_the_paths() -> None:
     plans = path_inputs(SPOT)
     assert np.array_equal(
         simulate_paths(plans, None, 64, 7).time_s, simulate_paths(plans, None, 64, 7).time_s

@@ -188,7 +188,7 @@ def test_nothing_is_negative_and_the_parts_fit(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(15))
-def test_capacity_that_is_always_there_makes_every_history_alike(seed: int) -> None:
+def test_with_capacity_that_is_always_there_all_paths_are_equal(seed: int) -> None:
     row, _ = random_plan(np.random.default_rng(200 + seed))
     calm = {"run_mean_s": 1e12, "availability_logit": 40.0, "zone_sd": 0.0, "speed_sigma": 0.0}
     h = simulate_paths(path_inputs(row | calm | {"at_once": 1.0, "fallback_speed": 0.0}), None, 128)
@@ -247,7 +247,7 @@ def min_net(row: dict[str, float]) -> dict[str, float]:
 
 @pytest.mark.parametrize("longer", [1.0, 100.0])
 @pytest.mark.parametrize("seed", one_in(3, 60))
-def test_no_fallback_is_cheaper_than_the_least_net_bill(seed: int, longer: float) -> None:
+def test_no_fallback_is_cheaper_than_the_bound_on_any(seed: int, longer: float) -> None:
     row, deadline_s = random_plan(np.random.default_rng(300 + seed))
     row["work_s"] *= longer
     deadline_s = (deadline_s or 2 * row["work_s"] / longer) * longer
@@ -267,7 +267,7 @@ def long_job(run_mean_s: float, work_h: float, **changed: float) -> tuple[PathIn
     return path_inputs(row), row
 
 
-def test_histories_longer_than_the_draws_go_on_at_their_own_pace() -> None:
+def test_paths_longer_than_the_draws_go_on_at_their_own_rate() -> None:
     plans, _ = long_job(1800.0, 1500.0, run_sigma=1.0, interval_s=300.0, stall_s=2.0)
     assert cycles_needed(plans, None)[0] == 512
     h = simulate_paths(plans, None, 32)
@@ -281,7 +281,7 @@ def test_histories_longer_than_the_draws_go_on_at_their_own_pace() -> None:
 
 
 @pytest.mark.parametrize("deadline_h", sampled((5_000.0, 6_000.0), (5_000.0,)))
-def test_a_safety_net_that_rings_after_the_last_drawn_run_rings_as_with_more_draws(
+def test_a_fallback_after_the_last_drawn_run_starts_as_with_more_draws(
     deadline_h: float,
 ) -> None:
     law = {"run_sigma": 1.0, "interval_s": 300.0, "stall_s": 2.0}
@@ -306,7 +306,7 @@ def test_a_job_that_never_gets_on_takes_very_long_and_costs_very_much() -> None:
     )
 
 
-def test_with_a_safety_net_a_job_that_never_gets_on_is_finished_by_the_fallback() -> None:
+def test_a_job_that_makes_no_progress_on_spot_is_finished_by_the_fallback() -> None:
     plans, row = long_job(200.0, 10.0, run_sigma=0.1, changeover_s=600.0, **RESCUE)
     h = simulate_paths(plans, 24 * HOUR, 64)
     assert (h.fallback_s > 0).all()

@@ -35,7 +35,7 @@ def test_without_patience_the_law_is_what_it_was() -> None:
     assert np.array_equal(paths.moves, paths.interruptions)
 
 
-def test_who_waits_longer_moves_less_and_is_never_sooner_there() -> None:
+def test_a_longer_wait_before_moves_means_fewer_moves_and_never_an_earlier_end() -> None:
     """In every single history, as bounds of the search need it."""
     hours = (0.0, 0.5, 1.0, 4.0, 12.0)
     paths = simulate_paths(

@@ -51,7 +51,7 @@ def test_uniforms_fill_ten_bins_evenly() -> None:
 
 
 @pytest.mark.parametrize(("seed", "stream"), [(8, 1), (7, 2)])
-def test_another_seed_or_stream_is_other_luck(seed: int, stream: int) -> None:
+def test_another_seed_or_stream_gives_other_numbers(seed: int, stream: int) -> None:
     ours, other = uniforms(7, 1, 4000), uniforms(seed, stream, 4000)
     assert abs(np.corrcoef(ours, other)[0, 1]) < 0.06
 
@@ -108,14 +108,14 @@ def test_stratification_makes_quantiles_nearly_exact(name: str) -> None:
 
 
 @pytest.mark.parametrize("field", ["run", "outage", "moved", "notice"])
-def test_more_cycles_extend_a_history_and_keep_its_start(field: str) -> None:
+def test_more_cycles_extend_a_path_and_keep_its_start(field: str) -> None:
     longest = getattr(random_numbers(64, 512, 7), field)
     for cycles in (8, 12, 16, 64, 256):
         assert np.array_equal(getattr(random_numbers(64, cycles, 7), field), longest[:, :cycles])
 
 
 @pytest.mark.parametrize("field", ["start", "residue", "speed", "price", "on_demand"])
-def test_what_holds_for_a_whole_history_does_not_depend_on_its_length(field: str) -> None:
+def test_numbers_drawn_once_per_path_do_not_depend_on_its_length(field: str) -> None:
     assert np.array_equal(
         getattr(random_numbers(64, 8, 7), field), getattr(random_numbers(64, 256, 7), field)
     )
@@ -137,7 +137,7 @@ def test_lognormal_factors_have_mean_one(sigma: float) -> None:
     assert (values > 0).all()
 
 
-def test_a_longer_sample_goes_on_as_the_histories_began() -> None:
+def test_a_longer_sample_extends_the_paths_of_a_shorter_one() -> None:
     rows = [np.array([3, 0, 40]), np.array([63])]
     parts = [(random_numbers(64, 8, seed), some) for seed, some in zip((7, 9), rows, strict=True)]
     found, whole = extended(parts, 20), [random_numbers(64, 20, seed) for seed in (7, 9)]

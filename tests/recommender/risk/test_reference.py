@@ -38,7 +38,7 @@ def differences(
 
 
 @pytest.mark.parametrize("chunk", one_in(2, CHUNKS))
-def test_every_history_of_random_plans_is_that_of_the_reference(chunk: int) -> None:
+def test_every_path_of_random_plans_equals_the_reference(chunk: int) -> None:
     luck = random_numbers(PATHS, DRAWN)
     compared = beyond = 0
     for seed in range(chunk * PER_CHUNK, (chunk + 1) * PER_CHUNK):
@@ -52,7 +52,7 @@ def test_every_history_of_random_plans_is_that_of_the_reference(chunk: int) -> N
 
 @pytest.mark.slow
 @pytest.mark.parametrize("chunk", range(10))
-def test_every_history_of_many_more_random_plans_is_that_of_the_reference(chunk: int) -> None:
+def test_every_path_of_many_more_random_plans_equals_the_reference(chunk: int) -> None:
     luck = random_numbers(PATHS, DRAWN)
     for seed in range(10_000 + chunk * 500, 10_000 + (chunk + 1) * 500):
         row, deadline_s = random_plan(np.random.default_rng(seed))
@@ -62,7 +62,9 @@ def test_every_history_of_many_more_random_plans_is_that_of_the_reference(chunk:
 
 @pytest.mark.parametrize("deadline_h", [4.0, 11.0, 14.0, 20.0, 60.0])
 @pytest.mark.parametrize("speed", [1.0, 1.5, 4.0])
-def test_the_safety_net_rings_where_the_reference_rings(deadline_h: float, speed: float) -> None:
+def test_the_fallback_starts_when_that_of_the_reference_does(
+    deadline_h: float, speed: float
+) -> None:
     row = SPOT | RESCUE | {"fallback_speed": speed, "run_mean_s": 4_000.0}
     wrong, compared, _ = differences(row, deadline_h * 3600, random_numbers(PATHS, DRAWN))
     assert not wrong

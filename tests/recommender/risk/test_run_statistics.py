@@ -30,7 +30,7 @@ def test_the_typical_value_lies_inside_the_span(values: np.ndarray) -> None:
     assert low * (1 - 1e-12) <= trimmed_mean(values) <= high * (1 + 1e-12)
 
 
-def test_it_is_the_mean_of_what_stands_between_one_in_twenty_at_either_end() -> None:
+def test_the_trimmed_mean_leaves_out_one_in_twenty_at_either_end() -> None:
     values = np.random.default_rng(5).permutation(np.arange(1.0, 101.0))
     assert trimmed_mean(values) == pytest.approx(np.mean(np.arange(6.0, 96.0)))
     assert np.sort(values[middle_rows(values)]).tolist() == list(range(46, 56))
@@ -73,7 +73,7 @@ def test_the_standard_error_of_a_median_is_the_spread_over_samples() -> None:
 
 
 @pytest.mark.parametrize("law", WAITS)
-def test_2048_histories_tell_the_time_of_a_plan_that_waits(law: str) -> None:
+def test_2048_paths_show_the_time_of_a_plan_that_waits(law: str) -> None:
     """Against 200,704 paths of other seeds; a plain mean is off by far more."""
     facts = dict(WAITS[law])
     up = facts.pop("availability")

@@ -110,7 +110,7 @@ def test_a_frontier_has_its_schema(client: Any):
     assert told["frontier"]["points"]
 
 
-def test_a_report_can_be_asked_anew(client: Any):
+def test_a_report_has_a_form_for_the_next_question(client: Any):
     found = client.get("/report", params={"job": JOB, "deadline": "24h"})
     read = Read(found.text)
     assert found.status_code == 200
@@ -119,13 +119,13 @@ def test_a_report_can_be_asked_anew(client: Any):
     assert "form-action 'self'" in found.text
 
 
-def test_the_first_page_asks(client: Any):
+def test_the_first_page_is_a_form(client: Any):
     read = Read(client.get("/").text)
     names = {own["name"] for tag, own in read.elements if tag in ("select", "input")}
     assert names == {"job", "deadline", "budget", "confidence"}
 
 
-def test_who_comes_when_all_places_are_taken_is_told_when_to_come_again(client: Any):
+def test_a_caller_for_whom_there_is_no_place_gets_a_retry_time(client: Any):
     full = Server(client.workers, Planning(client.workers, most_waiting=0)).app()
     http = httpx.AsyncClient(transport=httpx.ASGITransport(full), base_url="http://localhost")
     found = client.loop.run_until_complete(http.post("/api/plan", json=BODY))
@@ -183,7 +183,7 @@ def test_nothing_of_a_request_is_reflected_unescaped_or_kept_by_browsers(client:
         assert found.headers["cache-control"] == "no-store"
 
 
-def test_a_page_says_what_is_wrong_and_asks_again(client: Any):
+def test_a_form_says_what_is_wrong_and_can_be_corrected(client: Any):
     found = client.get("/report", params={"job": JOB, "deadline": "soon", "confidence": "2"})
     read = Read(found.text)
     assert found.status_code == 400

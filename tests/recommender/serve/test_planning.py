@@ -29,7 +29,7 @@ class Echo:
         return f"{asked.limits.deadline_s:g}".encode()
 
 
-def test_a_question_that_many_ask_is_planned_once_and_kept():
+def test_a_question_of_many_callers_is_planned_once_and_cached():
     echo = Echo()
     planning = Planning(echo)
 
@@ -55,7 +55,7 @@ def test_what_was_answered_with_another_catalog_is_planned_again():
     assert echo.calls == [question(1)] * 2
 
 
-def test_who_comes_when_too_many_wait_is_told_when_they_are_through():
+def test_a_caller_behind_too_many_others_gets_a_retry_time():
     """Five wait for two workers of 3 s each: 7.5 s."""
     echo = Echo()
     planning = Planning(echo, most_waiting=5)
@@ -73,7 +73,7 @@ def test_who_comes_when_too_many_wait_is_told_when_they_are_through():
     assert asyncio.run(run()) == 8
 
 
-def test_who_leaves_takes_nothing_from_others_that_ask_the_same():
+def test_a_caller_that_leaves_does_not_disturb_others_with_the_same_question():
     echo = Echo()
     planning = Planning(echo)
 
@@ -100,7 +100,7 @@ def test_what_is_kept_is_bounded_and_the_oldest_go_first():
     assert [key[1] for key in planning.kept] == [question(1), question(3)]
 
 
-def test_the_next_day_a_question_is_planned_anew(monkeypatch: pytest.MonkeyPatch):
+def test_a_question_of_the_next_day_is_planned_again(monkeypatch: pytest.MonkeyPatch):
     """What was kept tells how many days old the prices were then."""
     echo = Echo()
     planning = Planning(echo)

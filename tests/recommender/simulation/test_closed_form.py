@@ -52,7 +52,7 @@ def test_without_interruptions_it_is_exact() -> None:
     assert found.fallback_share == 0.0
 
 
-def test_the_safety_net_starts_where_the_slack_is_used_up() -> None:
+def test_the_fallback_starts_when_the_slack_is_used_up() -> None:
     # Capacity is never there: g = 0, so the fallback starts at D - R - W/f.
     never = STEADY | RESCUE | {"work_s": 20 * H, "availability_logit": -30.0}
     found = closed_form(path_inputs(never), 30 * H, Lognormal(0.8), 7)

@@ -93,7 +93,7 @@ GRID: dict[str, tuple[dict[str, float], float | None]] = {
 
 
 @pytest.mark.parametrize("name", [name for name, (row, _) in GRID.items() if LATE & {*row}])
-def test_engine_and_events_agree_on_who_waits_how_long(name: str) -> None:
+def test_engine_and_events_agree_on_waiting_times(name: str) -> None:
     """Means of heavy tails say little: shares of the histories beyond some hours."""
     given, deadline_s = GRID[name]
     plans, luck = path_inputs(given), Random(f"waits: {name}")
@@ -132,7 +132,7 @@ def test_engine_and_events_agree_within_their_sampling_error(name: str) -> None:
         assert gap <= MAX_ERRORS * error + 1e-6 * abs(ours.mean()), each.name
 
 
-def test_a_lucky_job_on_steady_machines_takes_what_arithmetic_says() -> None:
+def test_a_job_without_interruptions_takes_what_arithmetic_says() -> None:
     told = History(plan_of(path_inputs({})), None, Random(1)).tell()
     # 36,000 s in 36 intervals of 1,000 s, a save of 20 s behind each but the last, 300 s start.
     assert told.time_s == pytest.approx(300 + 36_000 + 35 * 20)

@@ -36,7 +36,7 @@ def test_skypilot_rents_on_demand_after_one_round_and_the_plan_when_time_is_shor
     assert counted == pytest.approx((usd, 100 * HOUR - 900.0, 1.0, 1.0))
 
 
-def test_where_nobody_switches_nothing_takes_over_and_the_deadline_is_missed():
+def test_without_a_manual_switch_nothing_takes_over_and_the_deadline_is_missed():
     for executor in ("skypilot", "terraform", "slurm", "torchrun"):
         alone = runs(executor)[f"{executor}, nobody switches"]
         assert alone[1] > 100 * HOUR

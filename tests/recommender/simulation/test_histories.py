@@ -6,7 +6,7 @@ from tests.recommender.simulation import histories
 
 
 @pytest.mark.slow
-def test_printed_figures_of_the_grid_are_near_those_of_two_hundred_thousand_histories() -> None:
+def test_printed_figures_of_the_grid_are_near_those_of_two_hundred_thousand_paths() -> None:
     rows = histories.study()
     for waits in (True, False):
         assert histories.worst_of(rows, "2048 cost mean", waits) <= 0.02
@@ -18,7 +18,7 @@ def test_printed_figures_of_the_grid_are_near_those_of_two_hundred_thousand_hist
     assert histories.worst_of(rows, "2048 time p95", False) <= 0.05
 
 
-def test_the_plan_that_a_small_question_prints_costs_what_many_histories_say(
+def test_the_plan_of_a_small_question_costs_what_many_paths_say(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(histories, "MANY", 20 * 2048)

@@ -27,7 +27,7 @@ def cost(plan: dict[str, float], capacity: Capacity = CLASS_CAPACITY) -> float:
     return float(np.mean(simulate(path_inputs(plan), None, RUNS, 3, capacity).expected_usd))
 
 
-def test_the_exponential_assumption_picks_a_plan_that_simulation_shows_to_be_dearer() -> None:
+def test_the_exponential_assumption_picks_a_plan_that_simulation_shows_to_cost_more() -> None:
     """Most runs are short, and short runs are free; few long ones do the work.
 
     An exponential law of the same mean has few runs below an hour, finds spot dearer than

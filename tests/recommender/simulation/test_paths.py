@@ -20,7 +20,7 @@ def test_the_first_block_is_what_recommend_prints() -> None:
     assert not np.array_equal(sample.time_s[:BLOCK], sample.time_s[BLOCK : 2 * BLOCK])
 
 
-def test_histories_that_outlast_the_others_are_followed_as_if_alone() -> None:
+def test_paths_that_outlast_the_others_are_simulated_as_if_alone() -> None:
     rng = np.random.default_rng(5)
     for _ in range(30):
         plan, deadline = random_plan(rng)
@@ -33,7 +33,7 @@ def test_histories_that_outlast_the_others_are_followed_as_if_alone() -> None:
                 assert np.array_equal(found, getattr(alone, name)[0])
 
 
-def test_the_same_seed_gives_the_same_histories_and_another_does_not() -> None:
+def test_the_same_seed_gives_the_same_paths_and_another_does_not() -> None:
     one, same, other = (simulate(path_inputs(SPOT), None, 3000, seed) for seed in (5, 5, 6))
     assert np.array_equal(one.cost_usd, same.cost_usd)
     assert not np.array_equal(one.cost_usd, other.cost_usd)

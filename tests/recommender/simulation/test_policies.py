@@ -34,7 +34,7 @@ CHANGES = ({"zone_count": 3.0, "correlation": 0.1}, {}, {"speed_sigma": 0.2})
 
 
 @pytest.mark.parametrize("change", sampled(CHANGES, CHANGES[:1]))
-def test_the_net_costs_and_takes_what_the_simulation_of_the_plan_says(change):
+def test_the_fallback_rule_costs_and_takes_what_the_simulation_of_the_plan_says(change):
     plan = path_inputs(PLAN | change)
     sample = simulate(plan, LIMITS.deadline_s, 2048, 7)
     net = followed(change)[0]
@@ -48,7 +48,7 @@ def test_the_net_costs_and_takes_what_the_simulation_of_the_plan_says(change):
     "change",
     [{"zone_count": 2.0, "correlation": 0.2}, pytest.param({}, marks=pytest.mark.slow)],
 )
-def test_followed_it_costs_what_the_programme_expects_where_the_laws_are_the_same(change):
+def test_its_simulated_cost_is_what_the_dynamic_program_expects_if_the_laws_agree(change):
     # Zones alike, and runs and outages that are long against a step of 36 minutes.
     scarce = {"work_s": 144 * H, "run_mean_s": 6 * H, "availability_logit": 0.0}
     steady = scarce | {"zone_sd": 0.0, "run_sigma": 0.5, "outage_sigma": 0.5} | change
@@ -60,7 +60,7 @@ def test_followed_it_costs_what_the_programme_expects_where_the_laws_are_the_sam
     assert facts.full_usd - 4.0 * full.cost.error < full.cost.mean < 1.03 * facts.full_usd
 
 
-def test_the_histories_are_those_of_the_simulation():
+def test_the_paths_are_those_of_the_simulation():
     plan = path_inputs(PLAN)
     problem = problem_of(plan, LIMITS.deadline_s)
     sample = random_numbers(512, 64, 7)
@@ -86,7 +86,7 @@ def test_with_sure_speed_and_no_queue_no_policy_is_ever_late():
             assert run.in_time == 1.0, (run.name, change)
 
 
-def test_who_queues_for_on_demand_at_the_last_moment_is_late():
+def test_a_queue_for_on_demand_at_the_last_moment_makes_a_plan_late():
     change = {"fallback_at_once": 0.0, "fallback_wait_s": 20 * H, "availability_logit": -2.0}
     net = followed(change, runs=512)[0]
     assert net.in_time < 0.9
@@ -112,7 +112,7 @@ def test_a_run_that_outlasts_one_block_goes_on_in_the_next():
     assert len(followed(runs=2500, wanted="thresholds")) == 2
 
 
-def test_what_cannot_be_followed_is_refused():
+def test_a_policy_that_cannot_be_simulated_is_refused():
     with pytest.raises(UsageError, match="--policy thresholds: the tables have no rule"):
         followed(wanted="thresholds", plan=UNRULED)
     with pytest.raises(UsageError, match="--policy full: .*no on-demand fallback"):

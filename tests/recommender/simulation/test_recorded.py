@@ -34,7 +34,7 @@ def test_runs_and_waits_follow_the_recording_second_by_second(machines: int) -> 
             clock += run
 
 
-def test_a_spell_across_the_ends_is_one_spell() -> None:
+def test_an_interval_across_both_ends_of_a_recording_is_one_interval() -> None:
     (spells,) = recorded_capacity((STEPS,), 2).intervals
     assert (spells.begin_s.tolist(), spells.end_s.tolist()) == ([500.0], [1100.0])
     assert recorded_capacity((STEPS,), 2).availability == pytest.approx(0.6)

@@ -129,7 +129,7 @@ def test_runs_of_another_law_and_deflatable_machines_are_what_ifs_of_spot() -> N
         rehearsed(WhatIf(law=Weibull(0.6)), machines=on_demand)
 
 
-def test_verify_sets_other_histories_next_to_the_printed_figures() -> None:
+def test_verify_compares_the_printed_figures_with_other_paths() -> None:
     plain = recommend(JOB, LIMITS, CHOICE, catalog=CATALOG, now=NOW)
     verified = recommend(JOB, LIMITS, CHOICE, catalog=CATALOG, now=NOW, verify=True)
     assert plain.checks == ()

@@ -82,7 +82,7 @@ def test_limits_come_from_the_bend_of_the_likelihood(family: str) -> None:
     np.testing.assert_allclose(best.covariance, np.linalg.inv(-bend / h**2), rtol=1e-4)
 
 
-def test_whole_lognormal_spells_have_closed_forms() -> None:
+def test_complete_lognormal_intervals_have_closed_forms() -> None:
     hours = np.array([0.5, 1.0, 2.0, 4.0, 8.0, 3.0])
     law = by_family(ObservedIntervals(hours, np.ones(6, dtype=bool)))["lognormal"]
     logs = np.log(hours)
@@ -121,7 +121,7 @@ def test_limits_hold_the_truth_nineteen_times_in_twenty() -> None:
     assert 180 <= held <= 199
 
 
-def test_aic_chooses_the_law_that_made_the_spells() -> None:
+def test_aic_chooses_the_law_that_generated_the_intervals() -> None:
     rng = np.random.default_rng(3)
     hours = rng.exponential(2.0, 800)
     found = fit_laws("runs", ObservedIntervals(hours, np.ones(800, dtype=bool)))
@@ -145,7 +145,7 @@ def test_units_change_nothing_but_the_scale() -> None:
     assert minutes.median_h.value == pytest.approx(60 * hours.median_h.value)
 
 
-def test_series_are_pooled_spell_by_spell() -> None:
+def test_series_are_pooled_interval_by_interval() -> None:
     both = pool_intervals([REMISSION, REMISSION])
     assert len(both) == 42
     assert by_family(both)["weibull"].shape.value == pytest.approx(1.354, abs=5e-4)

@@ -99,7 +99,7 @@ def test_short_runs_by_hand() -> None:
 
 
 @pytest.mark.parametrize(("step_s", "told"), [(600.0, True), (601.0, False)])
-def test_a_series_looked_at_too_seldom_tells_no_short_runs(step_s: float, told: bool) -> None:
+def test_a_series_sampled_too_seldom_gives_no_short_runs(step_s: float, told: bool) -> None:
     rare = replace(alternating(np.full(9, 2.0), np.ones(9)), step_s=step_s)
     law, _ = law_of(market_of([rare]))
     assert law is not None

@@ -180,7 +180,7 @@ def test_a_column_that_is_not_known_is_named() -> None:
     assert "unknown column 'time'" in problems("time,event\n0,end\n")[0]
 
 
-def test_a_trace_tells_machines_at_any_time() -> None:
+def test_a_trace_gives_the_machines_at_any_time() -> None:
     made = trace([0, 1, 3], [0, 2, 1], 4.0, step_s=1800.0)
     assert made.machines_at(np.array([0.0, 3599.0, 3600.0, 10_799.0, 14_000.0])).tolist() == [
         0, 0, 2, 2, 1,

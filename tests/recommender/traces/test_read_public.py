@@ -205,7 +205,7 @@ def test_bamboo_events_are_in_milliseconds(tmp_path: Path) -> None:
         read_trace(file(tmp_path, "v.csv", "480000,add,node1\n500000,add,node1\n"))
 
 
-def test_google_operations_tell_preemptions_from_machines_given_back(tmp_path: Path) -> None:
+def test_google_operations_distinguish_preemptions_from_deleted_machines(tmp_path: Path) -> None:
     found = read_trace(file(tmp_path, "ops.json", OPERATIONS))
     assert found.place == Place("gcp", "us-central1", "us-central1-a")
     assert found.start is not None

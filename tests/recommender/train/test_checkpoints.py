@@ -39,7 +39,7 @@ def test_a_checkpoint_without_manifest_does_not_count_and_is_removed_at_the_star
     assert not folder.path(9).exists()
 
 
-def test_a_folder_of_somebody_else_stays(tmp_path: Path):
+def test_a_folder_of_another_user_is_not_removed(tmp_path: Path):
     (tmp_path / "step-7").mkdir()
     folder = kept(tmp_path, 5)
     folder.remove_leftovers()

@@ -69,17 +69,17 @@ GCP_PATH = "/computeMetadata/v1/instance/preempted"
 AZURE_PATH = "/metadata/scheduledevents?api-version=2020-07-01"
 
 
-def test_aws_tells_with_a_token_that_a_spot_instance_will_go():
+def test_awss_interruption_notice_is_read_with_a_token():
     with serving({AWS_PATH: AWS}) as endpoint:
         assert read_aws(endpoint) == Notice("aws", "terminate", "2026-11-23T08:22:00Z")
 
 
-def test_google_tells_true():
+def test_googles_notice_is_read():
     with serving({GCP_PATH: "TRUE"}) as endpoint:
         assert read_gcp(endpoint) == Notice("gcp", "preempted", "")
 
 
-def test_azure_tells_of_what_takes_the_machine_and_not_of_freezes():
+def test_azures_notices_are_those_that_take_the_machine_and_not_freezes():
     with serving({AZURE_PATH: AZURE}) as endpoint:
         assert read_azure(endpoint) == Notice("azure", "Preempt", str(EVENT["NotBefore"]))
 

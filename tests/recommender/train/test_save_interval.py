@@ -26,7 +26,7 @@ def test_no_other_interval_makes_more_progress_in_exponential_runs(stall_s: floa
     assert best_interval_s(stall_s, run_s) == pytest.approx(best, rel=2e-3)
 
 
-def test_short_saves_give_young_s_square_root():
+def test_short_saves_give_youngs_square_root():
     assert best_interval_s(1, 1e6) == pytest.approx(math.sqrt(2e6), rel=2e-3)
 
 
@@ -49,7 +49,7 @@ def test_interruptions_shorten_the_interval_and_slow_saves_lengthen_it():
     assert next_interval_s(slow, often, 60) > next_interval_s(times, often, 60)
 
 
-def test_saves_do_not_overlap_and_none_comes_sooner_than_asked():
+def test_saves_neither_overlap_nor_come_before_the_interval_ends():
     assert next_interval_s(SaveTimes(0.01, 900), ASSUMED_RUN_S, 60) == 900
     assert next_interval_s(SaveTimes(0.0001, 0.1), mean_run_s(3600, 9), 60) == 60
 

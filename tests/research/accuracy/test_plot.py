@@ -38,7 +38,7 @@ def test_a_right_prediction_lies_on_the_diagonal_and_a_high_one_above_it() -> No
     assert TOP + SIDE - y2 > x2 - LEFT
 
 
-def test_two_studies_stand_side_by_side_and_the_bytes_repeat() -> None:
+def test_two_studies_are_drawn_side_by_side_and_the_bytes_repeat() -> None:
     text = drawing([("one", HELD), ("two", HELD)])
     assert text == drawing([("one", HELD), ("two", HELD)])
     assert len(dots(text)) == 6

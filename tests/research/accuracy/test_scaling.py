@@ -87,14 +87,14 @@ def test_gavel_is_scaled_better_than_by_a_straight_line():
         assert score(scaling.gavel(gpu).held()).mean < 100 * np.mean(straight)
 
 
-def test_all_reduce_follows_from_four_machines():
+def test_all_reduce_is_predicted_from_four_machines():
     held = scaling.collectives().held()
     assert len(held.labels) == 32
     assert score(held).mean < 3.0
     assert np.abs(held.predicted / held.measured - 1).max() < 0.15
 
 
-def test_pipelines_of_few_replicas_foretell_many():
+def test_pipelines_of_few_replicas_predict_many():
     held = pipelines.parcae("gpt-1.5b")
     assert len(held.labels) == 9
     assert score(held).mean < 5.0

@@ -25,7 +25,7 @@ def test_a_user_sees_as_many_machines_as_were_requested() -> None:
     assert two.end_s == 24 * 3600.0
 
 
-def test_two_machines_tell_level_and_slope_by_hand() -> None:
+def test_two_machines_determine_level_and_slope_by_hand() -> None:
     """Shares 0.75 and 0.5: logits 1.10 and 0, a straight line in log2(1 + (n-1)/8)."""
     law = spot_gangs.law_told(pool(), 2)
     assert law is not None
@@ -88,7 +88,7 @@ def test_what_is_left_out_is_not_fitted_on(monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.slow
 @pytest.mark.reference
-def test_a_series_tells_more_of_gangs_than_a_share() -> None:
+def test_a_series_predicts_gangs_better_than_an_availability_share() -> None:
     share = spot_zones.STUDIES[1]
     assert share.key == "spot-gangs"
     series, two, four = (study.run(reference()) for study in spot_gangs.STUDIES)

@@ -27,7 +27,7 @@ def test_share_errors_are_differences():
 @pytest.mark.parametrize(
     ("inside", "points", "met"), [(5, 6, True), (4, 6, False), (17, 20, True), (20, 20, False)]
 )
-def test_spans_are_asked_to_hold_85_to_95_per_cent_in_whole_points(inside, points, met):
+def test_spans_should_cover_85_to_95_per_cent_in_whole_points(inside, points, met):
     found = Score(points, 1.0, 1.0, 1.0, 0.0, coverage=inside / points)
     assert found.spans_met is met
     assert Score(points, 1.0, 1.0, 1.0, 0.0).spans_met is None

@@ -59,7 +59,7 @@ def test_spans_hold_what_they_promise(key):
 @pytest.mark.slow
 @pytest.mark.reference
 @needs_reference
-def test_another_gpu_is_told_better_than_by_peaks_and_no_worse_than_the_best_published():
+def test_another_gpu_is_predicted_better_than_by_peaks_and_no_worse_than_the_best_published():
     """Published: 22-29 % by the ratio of TFLOPS, 10-13 % by the geometric-mean score."""
     assert STUDIES["training-other-gpu"].run(Path(REFERENCE)).median < 13
 

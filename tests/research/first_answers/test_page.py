@@ -12,7 +12,7 @@ from tests.shipped import snapshot
 TEXT = PAGE.read_text("utf-8")
 
 
-def test_every_preset_is_asked_every_question_and_read() -> None:
+def test_the_page_has_every_preset_under_every_question() -> None:
     wanted = {(preset, question) for preset in presets() for question in QUESTIONS}
     assert set(verdicts()) == wanted
     assert all(said.words.startswith(("yes", "almost", "no")) for said in verdicts().values())

@@ -49,7 +49,7 @@ def test_no_plan_violates_only_where_there_is_reported_to_be_none(asked: Asking)
     assert compared(0, "relax", Pair("no plan either way", none, none)).verdict == "moot"
 
 
-def test_the_same_number_asks_the_same_question(asked: Asking) -> None:
+def test_the_same_number_gives_the_same_question(asked: Asking) -> None:
     drawn = [random_question(Random("1 7"), asked.catalog).words for _ in range(2)]
     assert drawn[0] == drawn[1]
     assert {relation_of(number) for number in range(len(NAMES))} == {*RELATIONS, TOP}

@@ -54,7 +54,7 @@ def found(question: Question, first: PlanRecord) -> Asked:
     return Asked(question, 0.5, "ok", 0.0, "searched", first)
 
 
-def test_the_sweep_asks_more_than_five_hundred_different_questions() -> None:
+def test_the_sweep_has_more_than_five_hundred_different_questions() -> None:
     keys = [question.key for question in questions()]
     assert len(keys) == len(set(keys)) == (19 * 5 - 1) * 3 * 2 + 19 * 4
 
@@ -67,7 +67,7 @@ def test_a_sample_has_as_many_of_each_class() -> None:
     assert len({each.preset for each in drawn}) > 15
 
 
-def test_overhead_is_asked_about_next_to_both_deadlines() -> None:
+def test_overhead_limits_are_combined_with_both_deadlines() -> None:
     asked = list(questions(("dlrm", "overhead")))
     limits = [limits_of(question) for question in asked]
     assert [each.max_overhead for each in limits] == [0.02, 0.05, 0.02, 0.05]

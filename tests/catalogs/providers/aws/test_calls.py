@@ -180,7 +180,7 @@ def test_spot_at_the_on_demand_price_is_no_bargain(cloud: Cloud, read: Read) -> 
     assert found.ignored == {"spot at the on-demand price": 1}
 
 
-def test_a_block_never_stands_among_hourly_prices(cloud: Cloud, read: Read) -> None:
+def test_a_capacity_block_is_never_listed_as_an_hourly_price(cloud: Cloud, read: Read) -> None:
     cloud.blocks["us-east-1"] = [block_of("p5.48xlarge", "us-east-1a", "240.00")]
     found = validated(read(parts=ALL), cloud)
     cheap = [o.market for o in found.offers if o.usd_per_hour == 10.0]

@@ -32,7 +32,7 @@ def test_files_that_have_not_changed_are_not_sent_again(
     assert {o.as_of for o in second.offers} == {"2026-11-21"}  # the server has just vouched for it
 
 
-def test_a_price_that_changed_is_read_anew(
+def test_a_changed_price_is_read_again(
     cloud: Cloud, read: Read, nobody: None, tmp_path: Path
 ) -> None:
     read(copies=tmp_path)

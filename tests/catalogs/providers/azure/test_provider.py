@@ -168,7 +168,7 @@ def test_a_server_that_is_not_there_is_reported():
     assert caught.value.fault == "network"
 
 
-def test_nothing_is_asked_after_the_deadline():
+def test_no_request_is_sent_after_the_deadline():
     with price_list(world()) as server, pytest.raises(ProviderError) as caught:
         client(server).fetch(wanted(stop_at=0.0))
     assert caught.value.fault == "timeout"

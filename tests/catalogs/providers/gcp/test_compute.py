@@ -138,7 +138,7 @@ def test_a_machine_that_differs_from_zone_to_zone_is_not_offered():
     assert zones(made, "a2-highgpu-1g") == set()
 
 
-def test_a_zone_that_could_not_be_asked_stays_as_shipped():
+def test_an_unreachable_zone_stays_as_shipped():
     cloud = Cloud()
     del cloud.zones["us-east1-b"]
     cloud.unreachable = ["us-east1-b"]
@@ -196,14 +196,14 @@ def record(end: str, usd: float) -> Any:
     return {"interval": {"startTime": "2026-01-01T00:00:00Z", "endTime": end}, "listPrice": price}
 
 
-def test_the_history_is_not_requested_unless_switched_on():
+def test_the_price_history_is_not_requested_unless_switched_on():
     cloud = Cloud()
     with cloud.server() as server:
         client(server, project="lab-1", token=lambda _: TOKEN).fetch(wanted(*NAMES))
         assert not any("capacityHistory" in asked.path for asked in server.asked)
 
 
-def test_a_spot_price_that_the_history_contradicts_is_quarantined():
+def test_a_spot_price_contradicted_by_the_price_history_is_quarantined():
     cloud = Cloud()
     spot = 3.673385 * 0.4
     old, new = record("2026-02-01T00:00:00Z", 9.0), record("2026-11-20T00:00:00Z", spot * 1.01)
@@ -249,7 +249,7 @@ def test_the_preemption_rate_is_reported():
         {"priceHistory": [record("2026-11-20T00:00:00Z", 0.0)]},
     ],
 )
-def test_a_history_that_cannot_be_read_doubts_nothing(history: Any):
+def test_an_unreadable_price_history_contradicts_no_price(history: Any):
     cloud = Cloud()
     cloud.history["a2-highgpu-1g"] = history
     made = cloud.fetch(capacity_history=True)

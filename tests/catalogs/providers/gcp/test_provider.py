@@ -189,7 +189,7 @@ def test_a_server_that_is_not_there_is_reported():
     assert caught.value.fault == "network"
 
 
-def test_nothing_is_asked_after_the_deadline():
+def test_no_request_is_sent_after_the_deadline():
     with price_list(americas()) as server, pytest.raises(ProviderError) as caught:
         client(server).fetch(wanted("a2-highgpu-1g", stop_at=0.0))
     assert caught.value.fault == "timeout"
@@ -278,7 +278,7 @@ def test_settings_that_are_printed_do_not_show_the_key():
     assert CANARY not in f"{Settings(api_key=CANARY)} {Gcp(Settings(api_key=CANARY))!r}"
 
 
-def test_the_history_is_requested_only_where_it_is_switched_on():
+def test_the_price_history_is_requested_only_if_switched_on():
     assert not settings_from({"GOOGLE_CLOUD_PROJECT": "p"}).capacity_history
     assert settings_from({"RECOMMEND_GCP_CAPACITY_HISTORY": "1"}).capacity_history
 

@@ -209,7 +209,7 @@ def test_what_is_no_plain_machine_changes_no_price_and_is_counted(name: str):
     assert made.counters.ignored == (0 if name == "same twin" else 1)
 
 
-def test_a_dws_twin_alone_is_no_price_at_all():
+def test_a_price_of_the_dynamic_scheduler_alone_is_not_used():
     rows = americas()
     renamed(A100, "Nvidia Tesla A100 GPU attached to DWS Defined Duration VMs running in Iowa")(
         rows

@@ -210,7 +210,9 @@ def test_offload_of_deepspeed_is_reported(tmp_path: Path) -> None:
     ("loss_type: nll", ""), ("loss_type: sigmoid", "dpo"), ("beta: 0.05", "dpo"),
     ("use_vllm: true\nbeta: 0.04", "grpo"), ("packing: true", ""),
 ])  # fmt: skip
-def test_trainers_of_trl_are_told_by_their_own_fields(tmp_path: Path, text: str, kind: str) -> None:
+def test_trainers_of_trl_are_recognised_by_their_own_fields(
+    tmp_path: Path, text: str, kind: str
+) -> None:
     found = of(tmp_path, f"output_dir: out\nmodel_name_or_path: owner/network\n{text}\n")
     assert found.post_training == kind
     assert any("of DPO, ORPO" in each for each in found.unread) == (text == "beta: 0.05")
@@ -328,7 +330,7 @@ data: {class_path: my.Data, init_args: {batch_size: 128}}
     assert (found.optimizer, found.micro_batch, found.gpus) == ("sgd", 128, 4)
 
 
-def test_adapters_next_to_some_matrices_are_told_to_be_next_to_all(tmp_path: Path) -> None:
+def test_adapters_of_some_matrices_are_reported_and_counted_for_all(tmp_path: Path) -> None:
     path = tmp_path / "axolotl.yaml"
     path.write_text(
         "base_model: mistralai/Mistral-7B-v0.1\nadapter: lora\nlora_r: 8\n"

@@ -80,7 +80,7 @@ def seeds_of(chunk: int) -> range:
 
 
 @pytest.mark.parametrize("chunk", one_in(16, CHUNKS))
-def test_no_floor_of_a_cluster_is_above_any_of_its_plans(chunk: int) -> None:
+def test_no_lower_bound_of_a_cluster_is_above_any_of_its_plans(chunk: int) -> None:
     over = {}
     for seed in seeds_of(chunk):
         q, plans, values, worth = looked_at(seed)
@@ -104,7 +104,9 @@ def test_no_floor_of_a_cluster_is_above_any_of_its_plans(chunk: int) -> None:
 
 @pytest.mark.parametrize("goal", sampled(("auto", "time"), ("auto",)))
 @pytest.mark.parametrize("share", sampled((1e-5, 1e-3, 0.02), (1e-3,)))
-def test_floors_hold_for_jobs_that_are_shorter_than_their_start(share: float, goal: str) -> None:
+def test_lower_bounds_hold_for_jobs_that_are_shorter_than_their_start(
+    share: float, goal: str
+) -> None:
     over = {}
     for seed in range(48):
         q = question(seed)
@@ -203,7 +205,7 @@ def test_the_leaves_of_a_support_hold_every_cluster_that_is_good_enough(chunk: i
 
 
 @pytest.mark.parametrize("chunk", one_in(16, CHUNKS))
-def test_no_floor_of_a_single_entry_is_above_any_of_its_plans(chunk: int) -> None:
+def test_no_lower_bound_of_a_single_entry_is_above_any_of_its_plans(chunk: int) -> None:
     for seed in seeds_of(chunk):
         q, plans, values, worth = looked_at(seed)
         site = q.sites[0]
@@ -217,7 +219,7 @@ def test_no_floor_of_a_single_entry_is_above_any_of_its_plans(chunk: int) -> Non
 
 
 @pytest.mark.parametrize("share", [0.2, 0.4, 0.7])
-def test_floors_of_single_entries_hold_under_short_deadlines(share: float) -> None:
+def test_lower_bounds_of_single_entries_hold_under_short_deadlines(share: float) -> None:
     lost = 0
     for seed in range(0, 160, 4):
         q = question(seed)
@@ -239,7 +241,7 @@ def test_floors_of_single_entries_hold_under_short_deadlines(share: float) -> No
 
 @pytest.mark.parametrize("overhead", [None, 0.05])
 @pytest.mark.parametrize("chunk", sampled(range(8), (5,)))  # 21: both bounds mattered
-def test_floors_of_single_entries_hold_where_fallbacks_help_to_be_fast(
+def test_lower_bounds_of_single_entries_hold_where_fallbacks_save_time(
     chunk: int, overhead: float | None
 ) -> None:
     compared = 0
@@ -260,7 +262,7 @@ def test_floors_of_single_entries_hold_where_fallbacks_help_to_be_fast(
 
 
 @pytest.mark.parametrize("chunk", one_in(16, CHUNKS))
-def test_no_fallback_of_a_plan_is_cheaper_than_its_least_net_bill(chunk: int) -> None:
+def test_no_fallback_of_a_plan_is_cheaper_than_the_bound_on_any(chunk: int) -> None:
     for seed in seeds_of(chunk):
         q, plans, values, _ = looked_at(seed)
         if q.limits.deadline_s is None:
@@ -306,7 +308,7 @@ def _rows(plans: Plans) -> list[tuple[list[int], int]]:
 
 
 @pytest.mark.parametrize("chunk", one_in(16, CHUNKS))
-def test_no_offer_floor_is_above_every_plan_whose_entries_have_it(chunk: int) -> None:
+def test_no_lower_bound_of_an_offer_is_above_every_plan_that_uses_it(chunk: int) -> None:
     for seed in seeds_of(chunk):
         q, plans, values, worth = looked_at(seed)
         e = q.sites[0].entries
@@ -335,7 +337,7 @@ def test_a_cluster_is_never_faster_than_the_compute_of_its_machines() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("chunk", range(10))
-def test_floors_and_supports_hold_on_the_histories_that_searches_use(chunk: int) -> None:
+def test_bounds_of_singles_and_sets_hold_on_the_paths_of_searches(chunk: int) -> None:
     for seed in range(5_000 + chunk * 12, 5_000 + (chunk + 1) * 12):
         q, plans, values, worth = looked_at(seed, 256)
         clusters, row = np.unique(plans.counts, axis=0, return_inverse=True)
@@ -381,7 +383,7 @@ def test_the_least_of_an_elastic_cluster_is_that_of_every_way_to_divide_its_work
 
 
 @pytest.mark.parametrize("sigma", [0.0, 0.1, 0.25])
-def test_the_speed_factor_is_what_the_goal_makes_of_the_histories(sigma: float) -> None:
+def test_the_speed_factor_is_the_goals_statistic_over_the_paths(sigma: float) -> None:
     q = question(0)
     factors = np.sort(np.exp(sigma * random_numbers(PATHS, 8, q.seed).speed))
     for objective, expected in (("cost", factors.mean()), ("time", factors[3:-3].mean())):

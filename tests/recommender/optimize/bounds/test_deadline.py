@@ -32,7 +32,7 @@ def waited(way: list[float], supply: float) -> float:
 
 
 @pytest.mark.parametrize("with_net", [False, True])
-def test_the_count_is_that_of_the_histories_one_by_one_or_little_more(with_net: bool) -> None:
+def test_the_count_equals_that_of_single_paths_or_little_more(with_net: bool) -> None:
     rng = np.random.default_rng(3)
     sigma = rng.choice([0.05, 0.2, 0.45], 200)
     own = rng.uniform([1e3, 60, 0, 600], [4e4, 2e3, 1, 2e4], (200, 4))

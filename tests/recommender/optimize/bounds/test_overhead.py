@@ -93,7 +93,7 @@ def test_a_bound_that_ends_the_search_of_a_gang_is_not_improved() -> None:
     assert (quick <= every).all()
 
 
-def test_without_a_limit_the_bound_tells_nothing() -> None:
+def test_without_a_limit_the_bound_excludes_nothing() -> None:
     q = question(3, 0.05)
     free = replace(q, limits=replace(q.limits, max_overhead=None))
     assert np.isneginf(bounds_within_overhead(free, *gangs(q), np.inf)).all()

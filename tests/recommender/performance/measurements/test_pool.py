@@ -124,7 +124,7 @@ def test_a_copy_faster_than_the_memory_is_impossible():
     assert "3350" in said
 
 
-def test_a_copy_tells_the_memory_as_vendors_count_it():
+def test_a_copy_measures_memory_bandwidth_as_vendors_count_it():
     """30 GB in 0.0105 s are 2857 GB/s, of which a copy reaches 0.95."""
     (found,) = pooled([kept(700, "a")], GPUS)
     assert found.memory_gb_per_s == pytest.approx(30.0 / 0.0105 / 0.95)

@@ -58,7 +58,7 @@ def test_one_gpu_per_machine_has_no_inside():
     assert link_rates(own, P3)["network"] == pytest.approx(0.9)
 
 
-def test_an_inside_that_takes_longer_than_all_tells_no_network():
+def test_no_network_rate_is_derived_if_the_inside_takes_longer_than_the_whole():
     own = exchange(exchange(bare(), 8, 1, 50.0), 16, 2, 90.0)
     assert "network" not in link_rates(own, P5)
 

@@ -89,7 +89,7 @@ def test_one_gpu_alone_has_its_input_stalls():
     assert seconds(merged(made(*own))) == pytest.approx({"preparation": 0.03, "fetch": 0.10})
 
 
-def test_what_no_run_tells_is_reported():
+def test_what_no_run_determines_is_reported():
     found = merged(made(ALL, COLD))
     assert [line.partition(":")[0] for line in found.missing] == [
         "interconnect", "network", "preparation", "fetch",

@@ -283,7 +283,7 @@ def test_every_table_of_a_plan_prints_the_figures_of_the_json(which: str, part: 
 
 
 @pytest.mark.parametrize("which", ANSWERED)
-def test_the_plans_under_the_limits_asked_are_those_of_the_json(which: str):
+def test_the_plans_under_the_requested_limits_are_those_of_the_json(which: str):
     """What who has no scripts reads; the script writes the table anew."""
     text = page(which)
     doc = facts(text, "answer")

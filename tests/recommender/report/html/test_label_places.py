@@ -12,7 +12,7 @@ ABOVE, BELOW = Place(-12.0, left=False), Place(14.0, left=False)
 INSIDE = st.floats(1.01, 9.9)
 
 
-def test_a_name_alone_stands_above_its_mark():
+def test_a_single_name_is_placed_above_its_mark():
     assert places(["one GPU"], [(3.0, 3.0)], [], DECADE, DECADE) == [ABOVE]
 
 

@@ -10,12 +10,12 @@ from tests.recommender.answers import ANSWER
 KEY = ("aws", "p5.48xlarge", "us-east-1", "use1-az1", "spot")
 
 
-def test_one_price_is_no_history():
+def test_one_price_makes_no_curve():
     assert moved_offers({KEY: [("2026-11-01", 3.0)]}) == ()
     assert price_part(()) == []
 
 
-def test_every_price_stands_in_the_table_and_in_the_picture():
+def test_every_price_is_in_the_table_and_in_the_picture():
     series = moved_offers({KEY: [("2026-11-01", 3.0), ("2026-11-03", 3.5)]})
     assert [(row.date, row.usd, row.words) for row in price_rows(series)] == [
         ("2026-11-01", 3.0, "3 USD/h"),
