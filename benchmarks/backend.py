@@ -17,13 +17,13 @@ def find_torch() -> Any:
         return None
 
 
-def choose_device(torch: Any, wish: str | None) -> Literal["cpu", "cuda"]:
-    """The device that was asked for, else a GPU where torch sees one."""
+def choose_device(torch: Any, requested: str | None) -> Literal["cpu", "cuda"]:
+    """The requested device, else a GPU if torch sees one."""
     there = torch is not None and bool(torch.cuda.is_available())
-    if wish == "cuda" and not there:
+    if requested == "cuda" and not there:
         why = "torch is not installed" if torch is None else "torch sees no GPU"
         raise BenchError(f"--device cuda: {why}; install a CUDA build of torch, or --device cpu")
-    return "cuda" if there and wish != "cpu" else "cpu"
+    return "cuda" if there and requested != "cpu" else "cpu"
 
 
 def place() -> tuple[int, int, int]:

@@ -42,7 +42,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def measure(options: SuiteOptions, output: str | None) -> None:
     """Say what will be done and what it costs, do it, write the record.
 
-    Raises BenchError before anything is measured where the wish cannot be met, and OSError
+    Raises BenchError before anything is measured if the request cannot be met, and OSError
     where the file cannot be written.
     """
     with _ended_cleanly(), ExitStack() as undo:

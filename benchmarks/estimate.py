@@ -23,7 +23,7 @@ _SIDE, _COPIED = 512, 32 * 2**20  # of the probes: a product of some ms, more th
 _PROBES = 15
 _MIB, _WRITTEN_MIB = 2**20, 32
 _USED = 0.3  # of a case's time, where nothing disturbs: medians are known before it is up
-_UNSTEADY = 1.1  # the slowest probe over the middle one: somebody else works here
+_UNSTEADY = 1.1  # the slowest probe over the median one: the machine is not idle
 _FIXED_S = 0.02
 # Where others use the machine, what the probes' moments miss: geometric mean over four quick suites
 # (1.05 to 1.9) at loads of 5 to 11 on two cores, 2026-11-21.

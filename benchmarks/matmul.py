@@ -43,8 +43,8 @@ def matmul(bench: Bench) -> Iterator[Case | Skipped]:
         for kind, shape in shapes(bench):
             yield _case(bench, precision, kind, shape)
     if bench.gpu:
-        gone = [p for p, least in _SINCE.items() if bench.gpu.capability < least]
-        yield from (Skipped(f"matmul {p}: {bench.gpu.name} has no units for it") for p in gone)
+        lacking = [p for p, least in _SINCE.items() if bench.gpu.capability < least]
+        yield from (Skipped(f"matmul {p}: {bench.gpu.name} has no units for it") for p in lacking)
 
 
 def precisions(bench: Bench) -> tuple[str, ...]:

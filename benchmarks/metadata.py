@@ -1,6 +1,6 @@
 """Which cloud machine this is: instance type, region and market, as the provider tells them.
 
-Asked only where the firmware names the provider, never through a proxy, with a short timeout,
+Read only where the firmware names the provider, never through a proxy, with a short timeout,
 and only for these fields: nothing here reads a path that holds credentials. AWS is asked with a
 session token (IMDSv2). https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/instancedata-data-retrieval.html
 https://cloud.google.com/compute/docs/metadata/predefined-metadata-keys
@@ -55,7 +55,7 @@ def provider_of(dmi: Path = _DMI) -> str:
 
 
 def find_place(provider: str, endpoint: str = ENDPOINT, timeout_s: float = TIMEOUT_S) -> Place:
-    """Ask the provider's metadata service; what it does not answer stays empty."""
+    """Read the provider's metadata service; what it does not answer stays empty."""
     ask = {"aws": _aws, "gcp": _gcp, "azure": _azure}.get(provider)
     if ask is None:
         return Place()
@@ -121,17 +121,17 @@ def _gcp(service: _Service) -> Place:
 
 def _azure(service: _Service) -> Place:
     path = "/metadata/instance/compute?api-version=2021-02-01&format=json"
-    told = json.loads(service.get(path, {"Metadata": "true"}))
-    if not isinstance(told, dict):
+    document = json.loads(service.get(path, {"Metadata": "true"}))
+    if not isinstance(document, dict):
         raise ValueError("not an object")
-    word = {key: str(told.get(key) or "") for key in ("vmSize", "location", "zone", "priority")}
+    word = {key: str(document.get(key) or "") for key in ("vmSize", "location", "zone", "priority")}
     return Place(
         "azure",
         word["vmSize"],
         word["location"],
         word["zone"],
         "spot" if word["priority"] in ("Spot", "Low") else "on_demand",
-        hashed(str(told.get("vmId") or "")),
+        hashed(str(document.get("vmId") or "")),
     )
 
 

@@ -34,7 +34,7 @@ class GpuState:
 
 
 def state(gpu: str) -> GpuState | None:
-    """Ask nvidia-smi, which asks NVML, for a GPU by number or UUID; None without a driver."""
+    """Query nvidia-smi (NVML) for a GPU by number or UUID; None without a driver."""
     for reasons in _REASONS:
         fields = ",".join((*_FIELDS, reasons))
         call = ["nvidia-smi", "-i", gpu, "--format=csv,noheader,nounits", f"--query-gpu={fields}"]

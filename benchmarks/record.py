@@ -154,7 +154,7 @@ def parse_record(text: str, name: str) -> Record:
 
 @dataclass(frozen=True, slots=True)
 class _Node:
-    """An object of a record, with where it stands for messages."""
+    """An object of a record, with its place in the file for messages."""
 
     value: Any
     where: str

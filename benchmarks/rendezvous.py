@@ -59,9 +59,9 @@ class Rendezvous:
             self.fail(error_text(error))
 
     def fail(self, why: str) -> None:
-        """Say that this process ends, so that nobody waits for it."""
-        with suppress(BenchError, RuntimeError):  # the store is gone, and all who would read it
-            if self.store is not None and not self.failure():  # who failed first is the cause
+        """Announce that this process ends, so that no other waits for it."""
+        with suppress(BenchError, RuntimeError):  # the store has ended, and with it all its readers
+            if self.store is not None and not self.failure():  # the first failure is the cause
                 self.store.set(_FAILED, f"process {self.rank} of {self.world} failed: {why}")
 
     def failure(self) -> str:

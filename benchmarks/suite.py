@@ -28,13 +28,13 @@ SUBJECTS: tuple[Subject, ...] = (
     matmul, memory, transfer, blocks, checkpoint, inputs, collectives.collectives,
 )  # fmt: skip
 _MEASURED = "the first process has measured its machine"
-_TIMEOUT_S = 2 * 3600.0  # with that; who fails says so, and torchrun ends what is gone
+_TIMEOUT_S = 2 * 3600.0  # with that; a failing process reports it, and torchrun ends one that died
 _BUSY = 0.05  # of a GPU's time: more was another program
 
 
 @dataclass(frozen=True, slots=True)
 class SuiteOptions:
-    """What the command line asked for."""
+    """The options of the command line."""
 
     suite: Suite = "quick"
     device: str | None = None  # "cpu", "cuda"; None: a GPU where there is one
@@ -73,7 +73,7 @@ class Ready:
 
 
 def prepare(options: SuiteOptions) -> Ready:
-    """Find the device, the place and the cases. Raises BenchError where the wish cannot be met."""
+    """Find the device, the place and the cases. Raises BenchError if the request cannot be met."""
     torch = backend.find_torch()
     device = backend.choose_device(torch, options.device)
     rank, world, local = backend.place()
@@ -185,7 +185,7 @@ def _exchange(bench: Bench, log: ProgressLog) -> None:
         try:
             for each in _in_turns(collectives.collectives(bench), _rule(bench), here):
                 log.record(each)
-        except RuntimeError as error:  # torch's, where a process is gone or hangs
+        except RuntimeError as error:  # torch's, if a process has died or hangs
             why = (
                 bench.rendezvous.failure()
                 or f"collectives, process {bench.rank}: {error_text(error)}"

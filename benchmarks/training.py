@@ -1,6 +1,6 @@
 """Trainings whose stalls are measured: a small CNN, a small transformer, or the user's own.
 
-Without torch a two-layer perceptron in numpy stands in; the record says which. Data are pictures
+Without torch a two-layer perceptron in numpy is trained; the record says which. Data are pictures
 as `inputs` makes them, in files of one batch each. A user's own is a function that is given the
 kind of run and returns what does one step:
 
@@ -57,7 +57,7 @@ class OwnTraining:
     make: Callable[[str], Callable[[], object]]
 
     def begin(self, kind: Kind) -> Callable[[], object]:
-        """Ask the user's function for a step."""
+        """Get a step from the user's function."""
         return self.make(kind)
 
     def close(self) -> None:
@@ -297,7 +297,7 @@ def stalls_of(
 
 
 def _kinds(bench: Bench) -> tuple[Kind, ...]:
-    """One process has nobody to exchange with: its run on one GPU is that on all."""
+    """With one process there is no exchange: its run on one GPU is that on all."""
     return KINDS if bench.world > 1 else KINDS[1:]
 
 

@@ -1,7 +1,7 @@
 """Exports a version to others and imports theirs: a folder, a tar or a zip file, with checksums.
 
 The manifest holds the checksum of every file; `SHA256SUMS` holds that of the manifest, in the
-form of `sha256sum -c`. Checksums next to the files protect from truncation, not from somebody
+form of `sha256sum -c`. Checksums next to the files protect from truncation, not from an attacker
 who can change both.
 """
 
@@ -122,7 +122,7 @@ def _write_folder(files: Mapping[str, bytes], out: Path) -> None:
 
 
 def import_into(store: Store, source: Path, base: Path, now: datetime) -> tuple[str, list[str]]:
-    """Publish somebody else's version here; return its name and the warnings of the checks.
+    """Publish a foreign version here; return its name and the warnings of the checks.
 
     Schema, checksums and hard guards refuse; the statistical guards only warn. Its offers are
     flagged "imported", so that every plan that uses them says so.

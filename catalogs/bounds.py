@@ -29,7 +29,7 @@ def read_at_most(path: Path, most: int) -> bytes:
 
 
 def read_plain_file(path: Path, most: int) -> bytes:
-    """Read a file of a folder that somebody else may have filled: nothing is waited for.
+    """Read a file of a folder that others may have filled, without waiting (a pipe is refused).
 
     Raises:
         ValueError: it holds more bytes, or is a pipe or device.

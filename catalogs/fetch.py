@@ -14,7 +14,7 @@ from recommender.catalogs.providers.contract import ThreadResult
 
 Get = Callable[[str, int], bytes]  # from an address, at most so many bytes
 Notify = Callable[[str], None]
-_LOOK_S = 5.0  # between two looks at how much has come, each told
+_LOOK_S = 5.0  # between two reports of how much has arrived
 _LOOKS = 3  # a server may be slow for so long
 _SLOW = 2_000.0  # bytes a second; a catalog, 1 MB, would take eight minutes
 _PIECE = 65_536

@@ -16,10 +16,10 @@ from typing import Any
 
 from recommender.catalogs.bounds import check_json
 
-Step = Callable[[str], None]  # told before each step; tests stop the program there
+Step = Callable[[str], None]  # called before each step; tests stop the program there
 _NEW_FILE = 0o666  # less the umask
 _SYSTEM, _UNIX = 9, b"\x03"  # place and value in a gzip header (RFC 1952)
-_PREFIX = ".recommend-"  # a name that nobody else has, however long that of the file is
+_PREFIX = ".recommend-"  # of temporary files, whose length does not depend on the file's name
 
 
 def no_step(step: str) -> None:
@@ -27,7 +27,7 @@ def no_step(step: str) -> None:
 
 
 def write_new(path: Path, content: bytes, like: os.stat_result | None = None) -> None:
-    """Write a file that nobody reads yet, and wait until it is on disk.
+    """Write a file that is not read yet, and wait until it is on disk.
 
     Its mode and owner are those of the file that it is to replace.
     """
@@ -63,7 +63,7 @@ def replace_file(path: Path, content: bytes) -> None:
 def prepare(path: Path, content: bytes) -> Path:
     """Write the replacement of a file next to it; renaming it then needs no space.
 
-    Nobody can lay something in its way: the name is drawn, and never opened where it exists.
+    Others cannot put a file in its place: the name is random, and must not exist yet.
     """
     before = path.stat() if path.exists() else None
     if before is not None and not os.access(path, os.W_OK):
@@ -73,13 +73,13 @@ def prepare(path: Path, content: bytes) -> Path:
         write_new(temporary, content, before)
     except OSError as error:
         temporary.unlink(missing_ok=True)
-        error.filename = str(path)  # what was asked for; nobody knows the other name
+        error.filename = str(path)  # the requested name, not the temporary one
         raise
     return temporary
 
 
 def remove_left_overs(folder: Path) -> None:
-    """Remove temporary files of interrupted writers; call it while nobody else writes there."""
+    """Remove temporary files of interrupted writers; call it while nothing else writes there."""
     for path in folder.glob(f"{_PREFIX}*"):
         path.unlink(missing_ok=True)
 

@@ -95,7 +95,7 @@ else:
 
     def _parameter(field: Field) -> str:
         if field.default_factory is not MISSING:
-            return f"{field.name}=_set"  # any object that nobody passes
+            return f"{field.name}=_set"  # any object that no caller passes
         return field.name if field.default is MISSING else f"{field.name}=_default_{field.name}"
 
     def _value(field: Field) -> str:

@@ -2,7 +2,7 @@
 
     history/date=2026-11-21/000042-20261121T020304Z-1f0c2a9b.parquet
 
-Only offers read on that day are in it, so that every row is a price that somebody asked for on
+Only offers read on that day are in it, so that every row is a price that its provider quoted on
 its date. pandas, DuckDB and Dask read the folder as one table with a column `date`.
 """
 

@@ -8,9 +8,9 @@ pkeyutl -sign -rawin` writes. As the manifest holds the checksum of every file, 
 is pinned by it. A signed manifest carries a sequence number and an expiry, as in TUF and apt: an
 older one than was seen of the key is refused (replay), and so is one that has expired (freeze).
 
-Who changes the key adds a line to `manifest.json.keys`: the new public key and, by the old one, a
+To change the key, add a line to `manifest.json.keys`: the new public key and, by the old one, a
 signature of the words `recommend-key NEWKEY`, both base64. The address stays; a key that has named
-its successor counts no more for whoever has seen that.
+its successor is not valid any more where that has been seen.
 """
 
 import base64

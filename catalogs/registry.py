@@ -55,7 +55,7 @@ class ProviderInfo:
     zone_pattern: str = ""  # of ids, whole
     quota_unit: Literal["vcpu", "gpu"] = "vcpu"  # what its quotas count, where a file says nothing
     family_pattern: str = r"(?!)"  # how families of machines begin that people call by one word
-    quota_page: str = ""  # where more of a quota is asked for
+    quota_page: str = ""  # where an increase is requested
     sky_name: str = ""  # as `sky launch --infra` names it; "": SkyPilot does not know it
     notice_owner: str = "the"  # whose interruption notice: "Google's"
     credential_variables: tuple[str, ...] = ()  # looked for by `recommend doctor`
@@ -131,7 +131,7 @@ AZURE = ProviderInfo(
     sky_name="azure",
     notice_owner="Azure's",
     # Series DC, EC and NCC (Azure, "Sizes for confidential VMs", 2026-08). AWS rents none with a
-    # GPU; on Google Cloud it is an option of ordinary machines, and off unless asked for.
+    # GPU; on Google Cloud it is an option of ordinary machines, and off by default.
     confidential=("Standard_DC", "Standard_EC", "Standard_NCC"),
 )
 

@@ -5,7 +5,7 @@ cached copy, and offline.
 
 A copy is kept in the user's cache folder under the checksum of the manifest. If the server does not
 answer, the last copy is used with a warning. Checksums protect from truncation and from
-half-written uploads, not from somebody who can change the manifest. So serve it from a place that
+half-written uploads, not from those who can change the manifest. So serve it from a place that
 only the right people can write to, or require a checksum or a signature in the address.
 """
 
@@ -153,7 +153,7 @@ def _kept_copy(folder: Path, served: Served) -> Catalog | None:
     """What is kept of this manifest; a damaged copy is got again."""
     try:
         kept = _read_copy(folder)
-        if kept != served:  # signed anew
+        if kept != served:  # signed again
             with suppress(OSError):
                 _write_proofs(folder, served)
         return load(folder)

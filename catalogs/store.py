@@ -13,7 +13,7 @@ lock: a version is complete before `CURRENT` names it, and is kept for 13 more v
 
 One writer at a time holds the lock of the store; the operating system frees it when the writer
 dies. A writer that is stopped at any moment leaves the version that held, and at most a folder
-that nobody reads, which the next writer removes.
+that is never read and that the next writer removes.
 """
 
 import hashlib

@@ -44,7 +44,7 @@ Row = (
     | StartUp
 )
 _OFFER_KEY = ("provider", "instance_type", "region", "zone", "market")
-# A catalog of somebody's own machines needs these; the rest comes from the shipped snapshot.
+# A catalog of own machines needs these; the rest comes from the shipped snapshot.
 REQUIRED = ("offers", "instance_types", "gpus", "achieved")
 
 

@@ -3,7 +3,7 @@
 `hard_problems` apply to every catalog, including a user's own, at each load; `publication_problems`
 to the public clouds, before publication. The bounds of a provider's prices are in its
 `ProviderInfo`: measured on good catalogs of 2026, with some margin; each has caught a catalog that
-somebody published wrong (docs/catalog.md). A user's own machines have no bounds.
+a provider published wrong (docs/catalog.md). A user's own machines have no bounds.
 """
 
 import csv

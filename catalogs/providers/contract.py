@@ -45,7 +45,7 @@ class Wanted:
     regions: tuple[str, ...] = ()
     stop_at: float = float("inf")  # on time.monotonic(): after it no new call is made
     call_timeout_s: float = 30.0  # of one call
-    copies: Path | None = None  # a folder for copies of public files, to ask for changes only
+    copies: Path | None = None  # a folder for copies of public files, to fetch changes only
     progress: Callable[[str], None] = field(default=lambda message: None)  # one short line
 
     @property

@@ -33,7 +33,7 @@ _MAX_BYTES = 64_000_000  # of one answer; the largest real one, all machine type
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """An earlier response of an address, and the headers that ask whether it is still valid."""
+    """An earlier response of an address, and the headers of a conditional request for it."""
 
     content: bytes
     headers: Mapping[str, str]

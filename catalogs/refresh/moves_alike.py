@@ -52,7 +52,7 @@ def odd_regions(
             yield Failed(step.region, "", step.said)
     swapped = dict(_swapped(offers, last))
     for region, other in sorted(swapped.items()):
-        if other in swapped:  # else its prices were brought into line with a region that stands
+        if other in swapped:  # else its prices were aligned with those of a region that stayed
             yield Failed(region, "", f"its prices are those that {other} had")
 
 

@@ -65,10 +65,10 @@ def without_odd_regions(
 ) -> tuple[Fetched, ValidatedRows]:
     """Treat regions with implausible moves as failed, and drop their rows."""
     odd = tuple(odd_regions(validated.offers, before.offers, machines))
-    told = spot_steps(validated.offers, before.offers, machines)
+    steps = spot_steps(validated.offers, before.offers, machines)
     regions = {place.region for place in odd}
     kept = tuple(offer for offer in validated.offers if offer.region not in regions)
-    alerts = (*validated.alerts, *told)
+    alerts = (*validated.alerts, *steps)
     return (
         replace(fetched, failed=(*fetched.failed, *odd)),
         replace(validated, offers=kept, alerts=alerts),

@@ -35,8 +35,8 @@ def with_doubted_types(
             reasons[name] = reason
     named = {offer.instance_type for offer in offers}
     for name in sorted(named & new.keys() - reasons.keys()):
-        told = f"{new[name].gpus} {new[name].gpu}" if new[name].gpu else "no GPU"
-        verdicts.alerts.append(f"new machine {name} ({told}) is taken")
+        hardware = f"{new[name].gpus} {new[name].gpu}" if new[name].gpu else "no GPU"
+        verdicts.alerts.append(f"new machine {name} ({hardware}) is taken")
     for name in sorted(reasons.keys() & named):
         verdicts.alerts.append(f"new machine {name} waits: {reasons[name]}; --accept takes it")
     for offer in offers:

@@ -137,7 +137,7 @@ def _usual_share(
 ) -> bool:
     low, high = bounds.share
     if listed is None and machine.status == "spot_only":
-        # Not sold on demand: the same GPU's price elsewhere stands in, with the room that
+        # Not sold on demand: the same GPU's price elsewhere is used, with the tolerance that
         # the clouds keep among each other (0.4 to 2.5).
         typical = verdicts.reference.usd_per_gpu.get(machine.gpu)
         listed, low, high = (typical or 0.0) * machine.gpus, 0.4 * low, 1.0

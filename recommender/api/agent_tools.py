@@ -45,7 +45,7 @@ def recommend_plan(
     time.
 
     job: a preset (llama3-8b-lora, resnet50-imagenet, ...) or the YAML text of a job file from
-    init_job. deadline "24h" asks for the cheapest plans in time, budget "200" (USD) or hourly "30"
+    init_job. deadline "24h" gives the cheapest plans in time, budget "200" (USD) or hourly "30"
     (USD/h) for the fastest; machines fixes the number of machines. done "40%", elapsed "9h" and
     spent "61" plan the rest of a running job. The answer has the schema recommend.plan/v1; `lead`
     is the number of the plan to rent. If `status` is "infeasible", `infeasible` says which limit is

@@ -32,8 +32,8 @@ def _prepare_for_arrays() -> None:
 
     OpenBLAS starts a thread for every core as NumPy is imported: 0.05 s, for no product that is
     large enough, and sums that depend on the number of cores. The C library gives each array of
-    128 kB back to the kernel, to take it anew page by page: 0.08 s. A larger block that came
-    and went tells it to keep them (M_MMAP_THRESHOLD, mallopt(3)); no page of it is touched.
+    128 kB back to the kernel, to fetch it again page by page: 0.08 s. A larger block that came
+    and went makes malloc keep them (M_MMAP_THRESHOLD, mallopt(3)); no page of it is touched.
     """
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     bytes(KEPT_BYTES)

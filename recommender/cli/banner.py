@@ -26,7 +26,7 @@ def show_banner(version: bool) -> None:
 
 
 def banner_lines(width: int) -> list[str]:
-    """Ten lines for somebody who types the name of the tool."""
+    """Ten lines for a user who types only the name of the tool."""
     from recommender.job.merge_layers import FILE
     from recommender.job.preset_files import presets
 

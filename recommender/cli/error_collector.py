@@ -95,13 +95,13 @@ def check_names(choice: Choice, catalog: "Catalog", data_at: str, errors: ErrorC
     places |= {(each.provider, each.to_region) for each in catalog.egress}
     regions = {region for _, region in places}
     types = {name for _, name in catalog.instance_types}
-    wished = [wish.name for wish in choice.gpus if wish.name]
+    requested = [gpu_filter.name for gpu_filter in choice.gpus if gpu_filter.name]
     anything = [*types, *catalog.gpus, *regions, *set(offers.provider)]
     found = (
         _problems("--region", "region", choice.regions, regions),
         _problems("--zone", "zone", choice.zones, set(offers.zone) - {""}),
         _problems("--instance", "instance type", choice.instances, types),
-        _problems("--gpu", "GPU", wished, catalog.gpus),
+        _problems("--gpu", "GPU", requested, catalog.gpus),
         _place(data_at, places),
         _problems("--deny", "name", choice.deny, anything),
     )

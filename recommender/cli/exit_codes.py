@@ -54,7 +54,7 @@ def run_guarded(run: Callable[[Sequence[str]], int], words: Sequence[str]) -> in
 
 
 def report_errors(words: Sequence[str], code: str, exit_code: int, problems: Sequence[str]) -> int:
-    """Say on standard error what went wrong; as JSON where JSON was asked for."""
+    """Report on standard error what went wrong; as JSON if JSON was requested."""
     if wants_json(words):
         from recommender.report.json_output import dumps, error_document
 
@@ -65,7 +65,7 @@ def report_errors(words: Sequence[str], code: str, exit_code: int, problems: Seq
 
 
 def wants_json(words: Sequence[str]) -> bool:
-    """Tell whether the call asks for JSON, even if it cannot be parsed."""
+    """Whether the call requests JSON, even if it cannot be parsed."""
     given = _usual_form()
     for i, word in enumerate(words):
         if word == "--json":

@@ -128,7 +128,7 @@ def group_app(name: str, help: str) -> typer.Typer:
 def command_app(
     name: str, function: Callable[..., None], cls: type[StrictCommand] = StrictCommand
 ) -> typer.Typer:
-    """A command that stands in no group."""
+    """A command outside the groups."""
     app = _bare(name=name)
     add_command(app, name, function, cls)
     return app

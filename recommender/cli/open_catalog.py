@@ -78,7 +78,7 @@ def _is_store(folder: Path) -> bool:
 def catalog_mark(path: str | None) -> str:
     """What is another word once `load_catalog` would give another catalog; a look at one file.
 
-    An address is not asked: its mark is another one every hour.
+    An address is not read: its mark changes every hour.
     """
     from recommender.catalogs import MANIFEST
 
@@ -90,7 +90,7 @@ def catalog_mark(path: str | None) -> str:
     try:
         return f"{os.stat(manifest).st_mtime_ns}"
     except OSError:
-        return ""  # gone: whoever loads it tells
+        return ""  # deleted meanwhile: loading it reports that
 
 
 def open_store(store: "Store") -> OpenedCatalog:
@@ -154,11 +154,11 @@ def without_old_prices(
             f"prices are older than --max-age {allowed}: {', '.join(old)}; "
             "allow more, or name a newer catalog with --catalog"
         )
-    young = without_dates(catalog, lambda as_of: _is_old(as_of, max_age_s))
-    gone = len(catalog.offers) - len(young.offers)
-    if gone:
-        warn((f"{gone:,} offers whose price is older than --max-age {allowed} are left out",))
-    return young
+    recent = without_dates(catalog, lambda as_of: _is_old(as_of, max_age_s))
+    stale = len(catalog.offers) - len(recent.offers)
+    if stale:
+        warn((f"{stale:,} offers whose price is older than --max-age {allowed} are left out",))
+    return recent
 
 
 def _is_old(as_of: str, max_age_s: float) -> bool:

@@ -1,7 +1,7 @@
 """Commands that take their options as dataclasses.
 
 Typer wants every option as a parameter of its own. `recommend plan` has some sixty, most of them
-shared with `recommend simulate`: they stand as fields of dataclasses, each written once, and are
+shared with `recommend simulate`: they are fields of dataclasses, each written once, and are
 handed to Typer one by one.
 """
 

@@ -375,7 +375,7 @@ _KEYS = {"provider": "providers", "region": "regions"}  # flag: setting, where t
 
 
 def changed_settings(errors: ErrorCollector) -> Mapping[str, str | tuple[str, ...]]:
-    """The settings that were changed by somebody, as text."""
+    """The settings that differ from the defaults, as text."""
     from recommender.inputs.settings import load
 
     found = errors.attempt(lambda: load({}, Path()), {})

@@ -1,4 +1,4 @@
-"""Writes an answer or a page in the form that was asked for."""
+"""Writes an answer or a page in the requested format."""
 
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -108,7 +108,7 @@ def _table(answer: Answer, request: PlanRequest, form: OutputOptions) -> None:
 
 
 def show_page(page: "Page", flags: PageFlags) -> None:
-    """Print a page in the form that was asked for."""
+    """Print a page in the requested format."""
     if as_json(flags):
         put_json(page.facts)
         return
@@ -119,7 +119,7 @@ def show_page(page: "Page", flags: PageFlags) -> None:
 
 
 def as_json(flags: PageFlags) -> bool:
-    """Tell whether JSON was asked for; refuse forms that a list does not have."""
+    """Whether JSON was requested; refuse formats that a list does not have."""
     errors = ErrorCollector()
     form = errors.choose(flags.output, "--output", ("table", "json"), "table")
     errors.choose(flags.color, "--color", COLOURS, "auto")

@@ -87,7 +87,7 @@ def read_inputs(call: PlannerFlags, top: int, errors: ErrorCollector) -> Planner
 
 
 def run_planner(ready: PlannerInputs, explain: int = 0, **more: bool) -> Answer:
-    """Ask the planner; for the policy of plan `explain` and for what else it can be asked as well.
+    """Run the planner, if requested also for the policy of plan `explain` and other extras.
 
     `more` holds switches of `recommend`: shadow_prices, simulated_plans, report.
     """

@@ -17,7 +17,7 @@ from recommender.text import shown
 _MARKETS = {"any": "any", "spot": "spot", "on-demand": "on_demand", "on_demand": "on_demand"}
 _PATHS = ("auto", "object_store", "anchor", "memory_tier", "none")
 MAX_MACHINES = 1024  # a bigger cluster is no spot gang, and the search has no bound for it
-MIN_CONFIDENCE = 0.05  # below it somebody has written 0.95% for 95%
+MIN_CONFIDENCE = 0.05  # a lower one is a typo: 0.95% for 95%
 MIN_MTBF_H, MAX_MTBF_H = 0.1, 8760.0  # six minutes, a year
 
 
@@ -40,7 +40,7 @@ def limits_of(flags: LimitFlags, errors: ErrorCollector) -> Limits:
 
 
 def deadline_at(flags: LimitFlags) -> datetime | None:
-    """The moment that was told as the deadline, in its zone; None for a duration."""
+    """The deadline if it was given as a moment, in its time zone; None for a duration."""
     return units.deadline_moment(flags.deadline, now()) if flags.deadline else None
 
 

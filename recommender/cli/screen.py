@@ -26,7 +26,7 @@ _SIMPLER = str.maketrans(
 
 
 class OutputClosed(Exception):
-    """Nobody reads any more; not an OSError, which Typer would take for its own."""
+    """The reader of the output has gone; not an OSError, which Typer would handle itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +55,10 @@ def _width(terminal: bool, env: Mapping[str, str]) -> int:
     return max(shutil.get_terminal_size().columns if terminal else _PIPE_WIDTH, _NARROWEST)
 
 
-def _coloured(wish: str, terminal: bool, env: Mapping[str, str]) -> bool:
+def _coloured(setting: str, terminal: bool, env: Mapping[str, str]) -> bool:
     """A flag wins over NO_COLOR, that over FORCE_COLOR, that over the kind of terminal."""
-    if wish != "auto":
-        return wish == "always"
+    if setting != "auto":
+        return setting == "always"
     if env.get("NO_COLOR"):
         return False
     if env.get("FORCE_COLOR"):

@@ -1,7 +1,7 @@
-"""What a long search shows while somebody waits, and Ctrl-C that asks for the best plan so far.
+"""The progress of a long search, and Ctrl-C, which ends it with the best plan so far.
 
 On a terminal one live line on standard error, once a search has lasted `QUIET_S`; elsewhere one
-line every `EVERY_S` where a proof was asked for, else nothing. Standard output is left alone.
+line every `EVERY_S` if a proof was requested, else nothing. Standard output is left alone.
 """
 
 import signal
@@ -56,7 +56,7 @@ def _nothing() -> Iterator[None]:
 
 @contextmanager
 def _stops_search(watch: "Watch", live: bool) -> Iterator[None]:
-    """Ctrl-C asks the search to end; where none can be asked, it interrupts as ever."""
+    """Ctrl-C ends the search with its best plan; without a search it interrupts as usual."""
     if current_thread() is not main_thread():  # only there may signals be handled
         yield
         return
@@ -92,7 +92,7 @@ def _show(watch: "Watch", goal: Goal, after: str, stream: TextIO, live: bool, ov
             write_text(_CLEAR, stream)
             stream.flush()
     except (OSError, ValueError, OutputClosed):
-        return  # nobody can be shown anything; the answer is not concerned
+        return  # without a terminal to write to there is still an answer
 
 
 def _words(watch: "Watch", goal: Goal, seconds: float, after: str) -> str:

@@ -180,17 +180,17 @@ def _unknown_flag(word: str, rest: Sequence[str], options: Mapping[str, Any]) ->
 
 
 def note_help_all(ctx: Any, args: Sequence[str]) -> None:
-    """Remember that every flag is to be shown: nothing else tells the two helps apart."""
+    """Remember that every flag is to be shown: the two kinds of help share one callback."""
     ctx.meta[_ALL] = "--help-all" in args
 
 
 def shows_all(ctx: Any) -> bool:
-    """Whether every flag was asked for."""
+    """Whether help for every flag was requested."""
     return bool(ctx.meta.get(_ALL))
 
 
 def write_options(params: Sequence[Any], ctx: Any, formatter: Any) -> None:
-    """The flags by subject; of a command with many the usual ones, unless all were asked for."""
+    """The flags by subject; of a command with many the usual ones, unless all were requested."""
     options = [each for each in params if each.param_type_name == "option"]
     if len(options) < _MANY or shows_all(ctx):
         _write_sections(params, _subject, ctx, formatter)

@@ -15,7 +15,7 @@ VERSIONS = 8  # of a store that prices of the past are read from: 0.1 s each
 
 
 def write_report(answer: Answer, request: PlanRequest, file: str, catalog: str | None) -> None:
-    """Write the report of an answer that was asked for one; a file that stands there is replaced.
+    """Write the report of an answer, if requested; an existing file is replaced.
 
     `catalog` is where its prices are from: a store keeps older ones.
 

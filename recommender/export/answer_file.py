@@ -26,7 +26,7 @@ _HINT = "write it anew with recommend ... --json > ANSWER.json"
 
 @dataclass(frozen=True, slots=True)
 class NamedPlan:
-    """A plan of an answer, under the names it can be asked for by."""
+    """A plan of an answer, with the names by which it can be chosen."""
 
     plan: Plan
     rank: int  # its number in the table
@@ -35,7 +35,7 @@ class NamedPlan:
 
 @dataclass(frozen=True, slots=True)
 class AnswerFile:
-    """What an answer was asked and what it found."""
+    """The question and the plans of an answer."""
 
     job: Job
     limits: Limits

@@ -1,6 +1,6 @@
 """A plan by the AWS CLI: `aws ec2 run-instances` at each place of the failover list.
 
-Zones are found by their ids, as AWS names them anew in every account: the default subnet of the
+Zones are found by their ids, as their names differ between accounts: the default subnet of the
 zone is taken. The image is AWS's own for PyTorch, by its public parameter (AWS Deep Learning AMIs,
 "Retrieve the latest AMI ID", 2026-11).
 """
@@ -32,7 +32,7 @@ _DISK = (
     '[{"DeviceName":"/dev/sda1",'
     '"Ebs":{"VolumeSize":%s,"VolumeType":"gp3"%s,"DeleteOnTermination":true}}]'
 )
-_FAST_DISK = ',"Iops":4000,"Throughput":1000'  # 5 cents an hour; gp3 does 125 MB/s unless told
+_FAST_DISK = ',"Iops":4000,"Throughput":1000'  # 5 cents an hour; gp3 does 125 MB/s by default
 _ALIVE = '[{"Name":"tag:%s","Values":["%s"]},{"Name":"instance-state-name","Values":%s}]'
 _TAGS = (
     '[{"ResourceType":"instance","Tags":[{"Key":"Name","Value":"%s"},{"Key":"%s","Value":"%s"}]}]'

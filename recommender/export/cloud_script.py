@@ -1,7 +1,7 @@
 """A plan by the command-line tool of its cloud: the script that starts machines, and theirs.
 
-`launch.sh` asks for machines place after place in the order of the plan, looks at them every
-minute, starts them anew when one is lost, makes the switch to on-demand in time, and stops them.
+`launch.sh` requests machines place after place in the order of the plan, looks at them every
+minute, starts them again when one is lost, makes the switch to on-demand in time, and stops them.
 """
 
 import shlex
@@ -36,7 +36,7 @@ _TRY = (
     "if start_machines; then return 0; fi",
     'stop_machines "$run_tag" || true  # some of them may have started',
 )
-# Of the region that holds the checkpoints: its name, and since when its machines are gone.
+# Of the region that holds the checkpoints: its name, and since when it has no machines.
 _GONE = (
     'if [ -s "$held" ] && [ "$(wc -w < "$held")" -eq 1 ]; then',
     '  echo "$(< "$held") $(date +%s)" > "$held"',
@@ -204,12 +204,12 @@ def _setup(run: RunDescription) -> tuple[str, ...]:
 
 
 def _places_named(name: str, run: RunDescription) -> tuple[str, ...]:
-    """An array of the places where a plan's machines are asked for."""
+    """An array of the places where a plan's machines are requested."""
     return (f"{name}=(", *(f"  {shlex.quote(place)}" for place in places_of(run)), ")")
 
 
 def _move_after(run: RunDescription) -> tuple[str, ...]:
-    """How long the region that holds the checkpoints is asked alone, where that is worth it."""
+    """How long only the checkpoints' region is tried, where that pays."""
     move_after_s = run.plan.move_after_s
     if not move_after_s:
         return ()

@@ -19,17 +19,17 @@ _SYSTEM_GB = 100.0  # image, packages and code
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """A region where machines are asked for, by names that can be typed in any account."""
+    """A region where machines are requested, by names that can be typed in any account."""
 
     region: str
     zones: tuple[str, ...] = ()  # names; none: any zone of the region
-    zone_ids: tuple[str, ...] = ()  # of AWS, which names zones anew in every account
+    zone_ids: tuple[str, ...] = ()  # of AWS, where the names of zones differ between accounts
     usd_per_hour: float = math.nan  # of one machine, at the first of these zones
 
 
 @dataclass(frozen=True, slots=True)
 class RunDescription:
-    """A plan as it is run: machines, where they are asked for, checkpoints, fallback, limits."""
+    """A plan as it is run: machines, where they are requested, checkpoints, fallback, limits."""
 
     name: str  # of the job, safe in labels and file names
     plan: Plan
@@ -86,7 +86,7 @@ class RunDescription:
 
     @property
     def step(self) -> StepSplit:
-        """The step as a script is told to make it: the machines' batch in passes of one size.
+        """The step in the form that a script gets: the machines' batch in passes of one size.
 
         None is larger than the plan's own, on its fallback's machines as well.
         """
@@ -106,7 +106,7 @@ class RunDescription:
 
     @property
     def locations(self) -> tuple[Location, ...]:
-        """Where machines are asked for, in order: the failover list by region."""
+        """Where machines are requested, in order: the failover list by region."""
         return locations_of(self.plan)
 
     @property

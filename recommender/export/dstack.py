@@ -2,7 +2,7 @@
 
 dstack's rules, as its configuration of version 0.22 has them (read 2026-11): offers are tried from
 the cheapest on, `retry` starts a run again after an interruption for so long, `max_duration` ends
-it. After errors it would do so without end, renting anew for a script that cannot run: crashes are
+it. After errors it would do so without end, renting again for a script that cannot run: crashes are
 counted by the commands. Paths of `files` begin where the task's own file lies; `repos` takes git
 repositories with a remote only, since 0.20. It knows no order of regions but the price, and no
 deadline. A network volume, of AWS or Google Cloud, lies in one zone and is attached to one machine.

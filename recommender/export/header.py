@@ -51,7 +51,7 @@ def machines_words(run: RunDescription) -> str:
 
 
 def _regions_words(run: RunDescription) -> str:
-    """The regions in which machines are asked for, in order."""
+    """The regions in which machines are requested, in order."""
     return ", then ".join(dict.fromkeys(location.region for location in run.locations))
 
 
@@ -94,7 +94,7 @@ def _chance(share: float) -> str:
 
 
 def share_words(share: float) -> str:
-    """A share of the runs, as the other figures are told."""
+    """A share of the runs, in the format of the other figures."""
     return _chance(share) if share > 0.99 else f"{100.0 * share:.2g} %"
 
 
@@ -121,7 +121,7 @@ def _need(need: Need) -> str:
 
 
 def fallback_words(run: RunDescription, who: str) -> list[str]:
-    """When on-demand machines take over, and who sees to it."""
+    """When on-demand machines take over, and by what."""
     fallback, on_fallback = run.fallback, run.on_fallback
     if fallback is None or on_fallback is None:
         return (
@@ -138,7 +138,7 @@ def fallback_words(run: RunDescription, who: str) -> list[str]:
 
 
 def move_after_words(run: RunDescription, who: str) -> list[str]:
-    """How long spot is asked for where the checkpoints lie before they move, and who sees to it."""
+    """How long spot is requested in the checkpoints' region before they move, and by what."""
     move_after_s = run.plan.move_after_s
     if not move_after_s:
         return []
@@ -150,7 +150,7 @@ def move_after_words(run: RunDescription, who: str) -> list[str]:
 
 
 def unswitched_words(run: RunDescription) -> str:
-    """What is left where nobody makes the switch, as a sentence; nothing where it is not known."""
+    """The chance without the switch to on-demand, as a sentence; empty if it is not known."""
     fallback = run.fallback
     if fallback is None or math.isnan(fallback.chance_without):
         return ""

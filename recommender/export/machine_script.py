@@ -51,7 +51,7 @@ class MachineSteps:
 
 
 def machine_script(run: RunDescription, steps: MachineSteps) -> str:
-    """The whole script; what is only known at the start stands in lines that go before it."""
+    """The whole script; what is only known at the start is set in lines before it."""
     lines = ["#!/usr/bin/env bash", *commented(_head(run)), "", "set -euo pipefail"]
     lines += [
         ': "${RUN_ID:?}" "${LEFT_S:?}" "${NNODES:?}" "${CHECKPOINT_BUCKET:?}"',

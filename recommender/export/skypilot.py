@@ -162,7 +162,7 @@ def _recovery(run: RunDescription) -> list[str]:
 
 
 def _entries(machines: Machines, location: Location) -> list[str]:
-    """One line of resources for each place; AWS regions stand without zones."""
+    """One line of resources for each place; AWS regions are given without zones."""
     cloud = CLOUDS[machines.provider].sky_name
     places = [f"{location.region}/{zone}" for zone in location.zones] or [location.region]
     # EFA on the types that have it; elsewhere the word means other images, or is refused.

@@ -1,4 +1,4 @@
-"""The targets of an export, by the name they are asked for."""
+"""The targets of an export, by the name of `--to`."""
 
 from importlib import import_module
 from typing import Protocol, cast

@@ -1,6 +1,6 @@
 """A plan as a configuration of Terraform or OpenTofu: its machines at one place of the list.
 
-Terraform makes what is missing, when it is told to. It waits for nothing and knows no deadline: a
+Terraform creates what is missing, when it is run. It waits for nothing and knows no deadline: a
 lost machine, the next place and the switch to on-demand each take another `terraform apply`.
 """
 
@@ -156,20 +156,20 @@ def _locals(run: RunDescription) -> list[str]:
 
 
 def _fast_disk(run: RunDescription) -> list[str]:
-    """Whether AWS's disks are told to be fast; the other clouds' are as fast as they are large."""
+    """Whether AWS's disks get a rate; the other clouds' are as fast as they are large."""
     if run.machines.provider != "aws":
         return []
     return [f"  fast_disk     = {'true' if large_disk(run) else 'false'} # else 125 MB/s"]
 
 
 def _changed(run: RunDescription) -> list[str]:
-    """What the training script is told otherwise once the fallback has taken over."""
+    """Variables of the training script that change once the fallback has taken over."""
     found = " ".join(f"{each.name}={each.value}" for each in changed_by_fallback(run))
     return [f'    var.on_demand ? {quoted(f"export {found}")} : "",'] if found else []
 
 
 def _places(name: str, run: RunDescription) -> list[str]:
-    """The places where a plan's machines are asked for, as a list of that name."""
+    """The places where a plan's machines are requested, as a list of that name."""
     return [f"  {name} = [", *(f"    {_place(place)}," for place in places_of(run)), "  ]"]
 
 

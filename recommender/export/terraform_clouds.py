@@ -1,6 +1,6 @@
 """The resources of each cloud that Terraform makes, as HCL: what no plan changes.
 
-What a plan decides stands in locals (`terraform.py`): places, machine type, market, number, the
+What a plan decides is in locals (`terraform.py`): places, machine type, market, number, the
 seconds until the cap, the script of the machines. Arguments as of the providers named below
 (registry.terraform.io, 2026-11). The AWS provider takes a region for each resource from version 6
 on, so that a move to the next place ends what runs at the last one.

@@ -1,4 +1,4 @@
-"""A plan on machines that somebody else starts: one script that is run on every node."""
+"""A plan on machines that the user starts: one script that is run on every node."""
 
 from recommender.export.description import RunDescription
 from recommender.export.files import ExportFile

@@ -32,7 +32,7 @@ class Variable:
 
 @dataclass(frozen=True, slots=True)
 class RankVariables:
-    """How a target tells a machine its place in the cluster: shell expressions."""
+    """How a machine learns its place in the cluster on a target: shell expressions."""
 
     nodes: str
     rank: str
@@ -73,7 +73,7 @@ def variables(run: RunDescription, checkpoint_dir: str) -> tuple[Variable, ...]:
 
 
 def changed_by_fallback(run: RunDescription) -> tuple[Variable, ...]:
-    """What the training script is told otherwise on the fallback's machines."""
+    """Variables of the training script that differ on the fallback's machines."""
     if run.on_fallback is None:
         return ()
     pairs = zip(variables(run, ""), variables(run.on_fallback, ""), strict=True)

@@ -73,7 +73,7 @@ def read_offers(
         markets = table.read(("market",), _market)
         usd_per_hour = table.read(("usd_per_hour",), _usd_per_hour)
     except UsageError:
-        read_each(table, reader.refuse)  # tells what is wrong with every row
+        read_each(table, reader.refuse)  # reports the mistakes of every row
         raise
     try:
         counts = table.read(("count",), _count)
@@ -139,7 +139,7 @@ def _count(row: CsvRow) -> int | None:
 
 
 def _hardware(row: CsvRow, like: InstanceType) -> InstanceType:
-    """A machine as its row tells it, its links aside; the rest as another machine has it."""
+    """A machine as its row describes it, without links; the rest is that of a similar machine."""
     name = _name(needed_cell(row, "label"), row.cells.get("instance_type", ""))
     network = _optional(row, "network_gbit_per_s")
     basis = "documented" if network else "scaled" if like.network_gbit_per_s else "unknown"
@@ -198,7 +198,7 @@ def _own_offers(
 def _limits(
     names: Iterable[str], regions: Iterable[str], counts: Iterable[int | None]
 ) -> tuple[QuotaLimit, ...]:
-    """How many there are of each machine, where that is told."""
+    """How many there are of each machine, where the file says so."""
     rows = zip(names, regions, counts, strict=True)
     return tuple(
         QuotaLimit(OWN, name, "any", region, "machine", count)

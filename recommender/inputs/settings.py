@@ -142,7 +142,7 @@ def unset(key: str, path: Path | None = None) -> tuple[Path, bool]:
 
 
 def _rewrite(path: Path, key: str, first: list[str]) -> None:
-    """Write a settings file anew with other lines for one key, all others as they are."""
+    """Rewrite a settings file with new lines for one key and all others unchanged."""
     old = read_text(path) if path.is_file() else ""
     kept = [line for line in old.splitlines() if not re.match(rf"\s*{key}\s*=", line)]
     whole = "".join(f"{line}\n" for line in [*first, *kept])

@@ -62,7 +62,7 @@ class Layers:
     stack: Stack
     gated: bool  # the feed-forward network has three matrices
     experts: int = 0  # that a position passes and whose copies of it are kept
-    adapted: float = 1.0  # the share of the matrices that adapters stand beside
+    adapted: float = 1.0  # the share of the matrices that have adapters
 
     @property
     def layer_bytes(self) -> float:

@@ -96,10 +96,10 @@ def read_calibration(value: Any, name: str) -> Calibration:
     """Read the section; every error names its key."""
     if not isinstance(value, dict):
         raise UsageError(f"{name} must be the section that recommend calibrate writes")
-    gone = [key for key in _KEYS if key not in value and key not in _OPTIONAL]
+    absent = [key for key in _KEYS if key not in value and key not in _OPTIONAL]
     wrong = (f"{name} {unknown('key', str(key), _KEYS)}" for key in value if key not in _KEYS)
     problems = first_problems(wrong)
-    problems += [f"{name} {key}: is missing; run recommend calibrate again" for key in gone]
+    problems += [f"{name} {key}: is missing; run recommend calibrate again" for key in absent]
     if problems:
         raise UsageError(*problems)
     overlap, overlap_sd = _pair(value["overlap"], "share", f"{name} overlap:")
@@ -186,9 +186,9 @@ def _each(
 
 def _pair(value: Any, first: str, name: str) -> tuple[float, float]:
     given = _mapping(value, name, (first, "sd"))
-    gone = [key for key in (first, "sd") if key not in given]
-    if gone:
-        raise UsageError(f"{name} {gone[0]}: is missing")
+    absent = [key for key in (first, "sd") if key not in given]
+    if absent:
+        raise UsageError(f"{name} {absent[0]}: is missing")
     sd = _number(given["sd"], f"{name} sd:")
     # An overlap of zero is usual: nothing was seen to be hidden.
     if first == "share" and given[first] in ("0", "0.0"):

@@ -34,7 +34,7 @@ T = TypeVar("T")
 
 TOKEN_FAMILIES = ("encoder", "decoder", "moe", "encdec")
 TRANSFORMERS = (*TOKEN_FAMILIES, "vit")
-# Adapters of UNets stand beside their attention (LoRA scripts of diffusers, read 2026-11).
+# Adapters of UNets belong to their attention (LoRA scripts of diffusers, read 2026-11).
 _ADAPTED = {"lora": (*TRANSFORMERS, "diffusion"), "qlora": TRANSFORMERS}
 _SEEING = ("cnn", "vit", "diffusion")  # families of pictures; the latter two in patches
 
@@ -50,7 +50,7 @@ _LORA_RANK = 16  # the rank of MLPerf's Llama 2 70B LoRA task, 2024
 # Bytes kept for each training FLOP: ResNet-50 45 MB / 24.5 GFLOP, SD-XL 7 GB / 20.3 TFLOP,
 # DLRM 32 kB / 14.8 MFLOP; counted over the architectures of our presets.
 _BYTES_PER_FLOP = {"cnn": 1.8e-3, "diffusion": 3.5e-4, "recsys": 2.2e-3}
-# Of the presets that the constants stand for, ResNet-50 and DLRM
+# Of the presets that the constants were fitted on, ResNet-50 and DLRM
 _FLOP_PER_KEPT_BYTE = {"cnn": 24.535e9 / 45e6, "recsys": 14.757e6 / 32e3}
 _RECOMPUTED_SHARE = 1 / 3  # block outputs and one block, ResNet-50: 16 of 45 MB
 _WIDTH_PER_LAYER = 128  # hidden / layers of the Llama and GPT-3 shapes
@@ -103,9 +103,9 @@ class _Shape:
 
 def job_of(file: JobFile, fallback_name: str) -> Job:
     """Turn a checked job file into a job; every problem is reported at once."""
-    gone = [key for key in _NEEDED if getattr(file, key) is None]
-    gone = [key for key in gone if key != "batch" or file.batch_per_gpu is None]
-    problems = [f"{key}: is missing; say {_NEEDED[key]}" for key in gone]
+    absent = [key for key in _NEEDED if getattr(file, key) is None]
+    absent = [key for key in absent if key != "batch" or file.batch_per_gpu is None]
+    problems = [f"{key}: is missing; say {_NEEDED[key]}" for key in absent]
     problems += _amount_problems(file) + _batch_problems(file)
     problems += _kind_problems(file) + _sync_problems(file)
     if problems:
@@ -143,10 +143,10 @@ def _amount_problems(file: JobFile) -> list[str]:
 
 
 def _batch_problems(file: JobFile) -> list[str]:
-    """What cannot be said beside a batch that each GPU has for itself."""
+    """Fields that contradict a batch per GPU."""
     if file.batch_per_gpu is None:
-        gone = file.max_global_batch is not None
-        return ["max_global_batch: needs batch_per_gpu; leave it out"] if gone else []
+        surplus = file.max_global_batch is not None
+        return ["max_global_batch: needs batch_per_gpu; leave it out"] if surplus else []
     if file.batch is not None:
         return ["batch, batch_per_gpu: say only one of them"]
     if file.steps is not None:
@@ -166,8 +166,8 @@ def _sync_problems(file: JobFile) -> list[str]:
         if file.sharding not in (None, *SERVED_SHARDINGS):
             return [f"sharding: {file.sharding} needs all-reduce; remove it or sync"]
         return []
-    gone = file.parameter_servers is not None
-    return ["parameter_servers: needs sync: parameter_server"] if gone else []
+    surplus = file.parameter_servers is not None
+    return ["parameter_servers: needs sync: parameter_server"] if surplus else []
 
 
 def _kind_problems(file: JobFile) -> list[str]:
@@ -334,7 +334,7 @@ def _share_of_full_training(file: JobFile, derived: _Derived) -> float:
 
 
 def _other_networks(file: JobFile) -> float:
-    """Bytes a parameter of networks held beside the one trained; adapters share its weights."""
+    """Bytes per parameter of other networks in memory; adapters share the base's weights."""
     full = file.method in (None, "full")
     if file.post_training == "ppo":  # reference, reward, a critic with its states; or the reward
         return 2.0 + 2.0 + 16.0 if full else 2.0
@@ -469,7 +469,7 @@ def _layers(file: JobFile, shape: _Shape) -> Layers:
     passed = shape.active - min(_ends(file, shape), shape.active / 2)
     width = file.adapted_width or _ADAPTED_PER_HIDDEN * shape.hidden * shape.layers
     adapted = 1.0
-    if file.trainable_params and file.lora_rank:  # beside fewer matrices than all, if so stated
+    if file.trainable_params and file.lora_rank:  # of fewer matrices than all, if so stated
         adapted = min(file.trainable_params / (file.lora_rank * width), 1.0)
     gated = shape.family in ("decoder", "moe") if file.gated is None else file.gated
     return Layers(

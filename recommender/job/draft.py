@@ -63,7 +63,7 @@ class Draft:
 
     lines: tuple[DraftLine, ...]
     network: str  # in words
-    assumed: tuple[str, ...]  # what nobody said, and what was taken
+    assumed: tuple[str, ...]  # what was not stated, and what was assumed
     unread: tuple[str, ...] = ()
     unused: tuple[str, ...] = ()
     tool: str = ""

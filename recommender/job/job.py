@@ -45,14 +45,14 @@ class TimedRun:
     """One of the user's runs, as `recommend calibrate` reads it."""
 
     place: str  # "timings.csv, line 2": where its user finds it
-    machine: str  # "aws/p3.2xlarge": the instance type, or one that stands for the GPU
+    machine: str  # "aws/p3.2xlarge": the instance type, or a typical one of the GPU
     gpu: str
     gpus: int  # in the whole cluster
     machines: int
     batch: int  # samples per optimiser step, of all GPUs
     step_s: float
     data: Literal["", "synthetic", "cached", "cold"] = ""  # where the samples came from
-    servers: int = 0  # parameter servers; 0: as many as the job asks for, none with one machine
+    servers: int = 0  # parameter servers; 0: as many as the job states, none with one machine
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,15 +131,15 @@ class Job:
     activation_bytes_per_sample: float  # kept for the backward pass
     recomputed_activation_bytes_per_sample: float  # the same with full recomputation
     checkpoint_bytes: float
-    layer_bytes_per_sample: float = 0.0  # of those, one layer's: gone while the loss is taken
+    layer_bytes_per_sample: float = 0.0  # of those, one layer's: freed before the loss is computed
     intensity_ratio: float = 1.0  # FLOP per byte moved, over those of the family's networks
-    examples: float = 0.0  # of the data set, one epoch; 0 where the job is told by its amount
+    examples: float = 0.0  # of the data set, one epoch; 0 if the job states its amount of work
     data: DataSet = DataSet()
     precision: Precision = "mixed"
     method: Method = "full"
     unquantized_parameters: float = 0.0  # embeddings and head, under qlora
     post_training: PostTraining | None = None
-    other_network_bytes: float = 0.0  # of networks that are held beside the one trained
+    other_network_bytes: float = 0.0  # of networks in memory next to the trained one
     optimizer: Literal["adamw", "sgd", "lamb", "adafactor"] = "adamw"
     attention: Literal["fused", "plain"] = "fused"  # plain: score matrices go through memory
     sharding: Sharding = "auto"
@@ -150,7 +150,7 @@ class Job:
     stack: Stack = "typical"
     machines: int = 0  # at once, no more and no fewer; 0: as many as are best
     elastic: bool | None = None  # None: where the software can; see `resizes`
-    writer: Literal["all", "chief"] = "all"  # who writes a checkpoint
+    writer: Literal["all", "chief"] = "all"  # which processes write a checkpoint
     asynchronous_save: bool = False
     image: Literal["cold", "prebuilt"] = "cold"
     setup_s: float | None = None  # replaces boot, image and staging where the user knows it

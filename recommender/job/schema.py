@@ -330,7 +330,7 @@ def check_flag(name: str, text: str) -> None:
 
 
 def _field_value(about: Any, raw: Any, name: str) -> Any:
-    """The value of one field; its name stands before each problem."""
+    """The value of one field; each problem begins with its name."""
     try:
         return about["read"](raw, name)
     except UsageError as error:

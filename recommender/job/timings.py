@@ -136,7 +136,7 @@ def read_runs(
     cold) and servers (parameter servers of the run, also with a single worker; default: the job's
     `servers`; 0 for a worker without servers). A row with data on some GPUs of a machine and no
     batch used the share of the job's batch that these GPUs have in the whole machine, because
-    stalls are differences at one batch per GPU. A GPU without an instance stands for the catalog's
+    stalls are differences at one batch per GPU. A GPU without an instance means the catalog's
     machine with the closest number of them.
     """
     rows = read_csv(path, _REQUIRED, _OPTIONAL, _SYNONYMS)

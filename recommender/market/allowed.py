@@ -63,7 +63,7 @@ def _type_exclusion(t: InstanceType, catalog: Catalog, choice: Choice) -> str:
         return "not confidential" if choice.confidential else "confidential (--confidential)"
     if choice.instances and not any(_matches(t.instance_type, i) for i in choice.instances):
         return "not among --instance"
-    if choice.gpus and not any(_matches_gpu(t, wish) for wish in choice.gpus):
+    if choice.gpus and not any(_matches_gpu(t, gpu_filter) for gpu_filter in choice.gpus):
         return "not among --gpu"
     if any(_matches(t.instance_type, d) or _matches(t.gpu, d) for d in choice.deny):
         return "denied"
@@ -74,12 +74,12 @@ def _matches(value: str, pattern: str) -> bool:
     return fnmatchcase(value.lower(), pattern.lower())
 
 
-def _matches_gpu(t: InstanceType, wish: GpuFilter) -> bool:
-    if wish.name and not _matches(t.gpu, wish.name):
+def _matches_gpu(t: InstanceType, gpu_filter: GpuFilter) -> bool:
+    if gpu_filter.name and not _matches(t.gpu, gpu_filter.name):
         return False
-    if wish.per_machine is not None and t.gpus != wish.per_machine:
+    if gpu_filter.per_machine is not None and t.gpus != gpu_filter.per_machine:
         return False
-    return t.gpu_memory_mib * GIB_PER_MIB >= wish.memory_gib * NOMINAL
+    return t.gpu_memory_mib * GIB_PER_MIB >= gpu_filter.memory_gib * NOMINAL
 
 
 def _offer_exclusion(catalog: Catalog, row: int, choice: Choice) -> str:

@@ -14,7 +14,7 @@ from recommender.plan.limits import Limits
 from recommender.risk.random_numbers import MAX_LISTED_ZONES
 
 LIST_LENGTHS = (1, 2, MAX_LISTED_ZONES)  # lengths of failover lists that are tried
-# For how long people ask for the same place again before a checkpoint that is dear to move goes to
+# For how long people try the same place again before a checkpoint that is costly to move goes to
 # another: those of these for which waiting costs no more than the move (`risk/move_after.py`). Half
 # an hour spares half of the moves and hardly lengthens the tail, four hours spare three quarters.
 MOVE_AFTER_S = (0.5 * 3600.0, 4 * 3600.0)
@@ -25,8 +25,8 @@ WAITING_SHARE = 1.0 / 8.0
 LIST_PRICE_RANGE = 1.6  # a failover list holds no zone more expensive than this times its first
 # Regions whose on-demand prices differ by less are listed together: a tie of the table.
 ONE_PRICE = 1.002
-# So many on-demand regions are asked at higher prices too. Most types have three or four at one
-# price; dearer ones beyond them shorten waits little and made searches 14 % slower (2026-11-26).
+# So many on-demand regions are listed at higher prices too. Most types have three or four at one
+# price; more of them shorten waits little and made searches 14 % slower (2026-11-26).
 ENOUGH_REGIONS = 3
 # Of machines that are there at once so often one region is enough: each further one is a quota.
 SELDOM_SHORT = 0.98
@@ -94,7 +94,7 @@ class FailoverLists:
     def _by_quota(self, rows: list[int]) -> list[list[int]]:
         """The places of a type that may hold as many machines, for each such number.
 
-        A list is no longer than its least quota: places without one stand in no list.
+        A list is no longer than its smallest quota: places without one are in no list.
         """
         if not self.facts.choice.quotas:
             return [rows]
@@ -135,7 +135,7 @@ class FailoverLists:
         return found
 
     def _by_type(self, pools: Sequence[Pool]) -> dict[tuple[str, bool], list[Pool]]:
-        """Pools by type, with derived prices apart: they do not stand beside quoted ones."""
+        """Pools by type; derived prices form pools of their own, without quoted ones."""
         kind = self.facts.catalog.offers.kind
         found: dict[tuple[str, bool], list[Pool]] = {}
         for pool in pools:

@@ -33,9 +33,9 @@ CARRIED_GPU_SD, CARRIED_COUNT_SD = 1.1, 0.6
 # planned at its type's median (954 zones of AWS, mid 2026; docs/research/quotes.md).
 FLOOR_SD = 0.38
 MEDIAN_ERROR = 0.6745  # of a normal law, in sd: a catalog states the median error of derived prices
-# A price that the market has made: as quoted, as somebody else's version quoted it, after a jump.
+# A price that the market has made: as quoted, as quoted in an imported version, after a jump.
 _MARKET_FLAGS = ("", "imported", "jump")
-_POSTED_FLAGS = (*_MARKET_FLAGS, "floor")  # a list price is charged wherever it stands
+_POSTED_FLAGS = (*_MARKET_FLAGS, "floor")  # a list price is charged at any level
 GB = 1e9
 GIB = 2.0**30
 
@@ -48,7 +48,7 @@ class Pool:
     spot: bool
     kind: int
     type: InstanceType
-    move_after_s: float = 0.0  # for which the place left last is asked alone before the others
+    move_after_s: float = 0.0  # for which only the last place is tried before the others
 
 
 @dataclass(frozen=True)
@@ -199,8 +199,8 @@ class Facts:
         o = self.catalog.offers
         provider, market = o.provider[row], o.market[row]
         known = self.price_sigma(provider, market, o.as_of[row], o.uncertainty[row])
-        stands_in = o.flag[row] == "floor" and market == "spot" and provider in SPOT_AUCTIONS
-        return math.hypot(known, FLOOR_SD) if stands_in else known
+        at_floor = o.flag[row] == "floor" and market == "spot" and provider in SPOT_AUCTIONS
+        return math.hypot(known, FLOOR_SD) if at_floor else known
 
     def drift_sd(self, provider: str, market: str, as_of: str) -> float:
         """Sd of ln(price now / price then), from the price's age."""

@@ -7,7 +7,7 @@ A quote below the level of its type is planned at
 where the level is the median of the type's quotes at its provider, and w is the share of ln(quote /
 level) that remained after so many days, for the plans that jobs would select
 (docs/research/quotes.md). With more quotes the minimum is lower and is corrected by more; a type's
-only quote is its own level. Quotes above the level are unchanged, because nobody selects them for
+only quote is its own level. Quotes above the level are unchanged, because they are not selected for
 their price.
 """
 

@@ -13,7 +13,7 @@ class Count:
     active: int = 0  # that a token passes: of several experts only those it is routed to
     lookup: int = 0  # rows of embeddings, read and not multiplied
     tensors: int = 0  # that have a gradient
-    adapted: int = 0  # in + out of every matrix that adapters of rank 1 would stand beside
+    adapted: int = 0  # in + out of every matrix that can have an adapter of rank 1
 
     def __add__(self, other: "Count") -> "Count":
         """Add two parts."""

@@ -16,7 +16,7 @@ class KnownModel:
     """One model of the shipped table."""
 
     name: str  # on the Hugging Face hub: owner/name
-    source: str  # of its figures, and who has the same: tests/research/known_models.py
+    source: str  # of its figures, and others with the same: tests/research/known_models.py
     config: Config
 
 
@@ -43,7 +43,7 @@ def known_models() -> tuple[KnownModel, ...]:
 
 
 def _source(table: Any, by: str | None) -> str:
-    """Where a model's figures stand, and who has the same ones."""
+    """The sources of a model's figures."""
     said = f"as in {by}" if by else f"from memory, {table['as_of']}"
     return f"{table['source']}, {said}"
 
@@ -57,7 +57,7 @@ def find_known(word: str) -> KnownModel | None:
     return None
 
 
-# Words in a name that tell how a network was tuned or is stored, and not its shape.
+# Words in a name that say how a network was tuned or is stored, and not its shape.
 _SIZE = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)([bm])(?![\w.])")  # "70b"
 _TUNED = {"meta", "base", "pt", "hf", "instruct", "chat", "it", "unsloth", "bnb", "4bit"}
 
@@ -90,7 +90,7 @@ def _nearest_of(word: str, names: list[str]) -> str | None:
 
 
 def _of_like_size(name: str, word: str) -> bool:
-    """Whether the sizes that both names tell, 8B or 135M, are within a factor of two."""
+    """Whether the sizes in both names, 8B or 135M, are within a factor of two."""
     sizes = [_SIZE.search(each.lower()) for each in (name, word)]
     if sizes[0] is None or sizes[1] is None:
         return False

@@ -43,7 +43,7 @@ def _network(config: Config, layer: Count, tied: bool) -> Network:
         hidden=hidden,
         layers=layers,
         vocabulary=vocabulary,
-        attention_width=1,  # none; 0 would stand for one that nobody said
+        attention_width=1,  # none; 0 would mean one that is not stated
         note="planned as a decoder without attention: scans run slower than matrices",
     )
 
@@ -51,7 +51,7 @@ def _network(config: Config, layer: Count, tied: bool) -> Network:
 def _layer(config: Config, hidden: int) -> Count:
     inner = config.whole(("intermediate_size", "d_inner"), config.whole(("expand",), 2) * hidden)
     state, kernel = config.whole(("state_size",), 16), config.whole(("conv_kernel",), 4)
-    rank = -(-hidden // 16)  # what "auto" stands for
+    rank = -(-hidden // 16)  # the value of "auto"
     if not config.word("time_step_rank"):
         rank = config.whole(("time_step_rank",), rank)
     bias = config.flag("use_bias")

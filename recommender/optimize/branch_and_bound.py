@@ -2,7 +2,7 @@
 
 `entry_sets.py` lists every cluster of a set of entries, which is too many for tens of machines of
 several entries (seven entries of ten machines: 19 million clusters). Here a *box* low <= x <= high
-stands for all its clusters. With P(R) the lowest price of a fractional cluster of the box that
+represents all its clusters. With P(R) the lowest price of a fractional cluster of the box that
 computes R (entries filled in the order of price per compute) and step >= t + a/R
 (`performance/step_bounds.py`),
 

@@ -56,7 +56,7 @@ class Columns:
     checkpoint_path: Ints
     spot: Bools
     usd: Floats  # expected bill if it does all of the job
-    usd_quantile: Floats  # the same at the chance asked for
+    usd_quantile: Floats  # the same at the requested chance
     time_s: Floats  # trimmed mean
     time_quantile_s: Floats
     overhead: Floats

@@ -96,7 +96,7 @@ def _wait(each: Screened, state: SearchState) -> None:
 
 
 def _keep_if_distinct(each: Screened, state: SearchState) -> None:
-    """A plan that cannot be the best may stand beside it if it keeps the limits.
+    """Whether a plan that cannot be the best may be listed with it: if it keeps the limits.
 
     One that switches early has yet to find its moment on the printed paths: it seems too cheap.
     """

@@ -1,6 +1,6 @@
 """Drops plans that their own fallback, rented alone from the start, beats in cost and time.
 
-Nobody would rent the spot machines of such a plan. The fallback alone is a candidate of the same
+Such a plan would do better without its spot machines. The fallback alone is a candidate of the same
 search, because fallbacks are on-demand entries of the same provider within the same quotas. So the
 last plan that keeps the limits is never dropped.
 """
@@ -61,7 +61,7 @@ def fallback_costs(space: Space, site: Site) -> FallbackCosts:
     return FallbackCosts(
         usd=np.where(keeps, usd, np.inf),
         time_s=np.where(keeps, time_s, np.inf),
-        # As far above the chance that is asked for as the least that may be enough is below it.
+        # As far above the requested chance as the minimum that may be enough is below it.
         certain=values.chance[first]
         >= min(2.0 * space.limits.confidence - space.min_chance, 1.0) - 1e-12,
     )

@@ -204,7 +204,7 @@ def _min_cost(s: _Supports, lines: Lines, r0: Floats, r1: Floats, place: Ints) -
 
 
 def _place(s: _Supports) -> Ints:
-    """Where shares of spot time stand for the most interruptions of each case; (more, cases)."""
+    """Where the table has shares of spot time for the most interruptions; (more, cases)."""
     b = s.b
     further = np.maximum(b.cases.max_types - s.types, 0)
     extra = b.cases.max_machines - np.maximum(np.maximum(b.cases.min_types, s.types), 1)

@@ -36,7 +36,7 @@ RESHARDED = np.array([strategy.whole_network for strategy in STRATEGY_OF_ROW])
 # questions the two differed by 0.6-1.3 of them in cost, 0.1-0.3 in time and 0.5-1 in overhead (sd;
 # November 2026): Sobol' points spread evenly what decides a time.
 COST_ERRORS, TIME_ERRORS, OVERHEAD_ERRORS = 2.0, 0.75, 2.0
-# Logit that stands for "always there".
+# Logit that means "always there".
 ALWAYS_UP_LOGIT = 40.0
 
 
@@ -214,8 +214,8 @@ def drafts_of(space: Space, site: Site, plans: Plans) -> Reduced:
     share = elastic_share(space, site, counts, step_s, gang, found.row)
     work = np.where(np.isfinite(step_s), step_s, 0.0) * space.steps_left
     on_demand = ~entries.spot
-    beside = saves.usd_per_hour + servers_usd_per_hour(space, site, counts)
-    base = counts[:, on_demand] @ entries.usd_per_hour[on_demand] + beside
+    services = saves.usd_per_hour + servers_usd_per_hour(space, site, counts)
+    base = counts[:, on_demand] @ entries.usd_per_hour[on_demand] + services
     spot = counts[:, entries.spot] @ entries.usd_per_hour[entries.spot]
     terms = _fallback_terms(space, site, plans.fallback, step_s, saves.stall_s, saves.restore_s)
     wait = _on_demand_terms(entries, counts)
@@ -251,7 +251,7 @@ def drafts_of(space: Space, site: Site, plans: Plans) -> Reduced:
         replaced_at_once=wait.replaced.at_once,
         replaced_wait_s=wait.replaced.wait_s,
     )
-    hourly = counts @ entries.max_usd_per_hour + beside
+    hourly = counts @ entries.max_usd_per_hour + services
     allowed = np.isfinite(step_s) & saves.possible & _limits_ok(space, counts, hourly)
     allowed &= _fallback_ok(space, plans.fallback >= 0, gang.has_spot, terms)
     return Reduced(inputs, allowed, step_s, fleet, gang, saves)

@@ -13,7 +13,7 @@ import numpy as np
 from recommender.arrays import Bools, Floats, Ints
 from recommender.optimize.space import Fallbacks
 
-# How much faster than the spot cluster a fallback may be asked to be. One that is slower does where
+# How much faster than the spot cluster a fallback may have to be. One that is slower does where
 # there is no other at its price: it is started earlier, and most of the work is done by then.
 SPEEDUPS = (0.5, 1.0, 2.0, 4.0)
 ALL_TRIED = 8  # of so many each is tried

@@ -126,9 +126,9 @@ def write(model: Model, path: Path, conflict: Sequence[str] = ()) -> None:
     """Save a program as an .lp file with its names; conflicting rows are listed at its top."""
     head = f"\\ These rows cannot be kept together: {', '.join(conflict)}\n" if conflict else ""
     with TemporaryDirectory() as folder:  # PuLP writes files only, and half of one on a full disk
-        aside = Path(folder, "program.lp")
-        _problem(model)[0].writeLP(str(aside))
-        replace_file(path, head.encode() + aside.read_bytes())
+        path_here = Path(folder, "program.lp")
+        _problem(model)[0].writeLP(str(path_here))
+        replace_file(path, head.encode() + path_here.read_bytes())
 
 
 def _problem(model: Model) -> tuple[Any, dict[str, Any]]:

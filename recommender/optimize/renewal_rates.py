@@ -149,7 +149,7 @@ def _worked_out(
     time = up_s + first_s + count * capacity.wait_s
     free = count / (count + 1.0) * (1.0 - cycle.billed)[:, None]
     billed = np.where(left > 0.0, up_s * (1.0 - free), 0.0)
-    # Nobody pays for the queue before on-demand machines are there.
+    # Waiting for on-demand machines costs nothing.
     paid_s = np.where(p.spot_usd_per_hour[:, None] > 0.0, time, up_s)
     usd = p.usd_per_move[:, None] * count * capacity.moved + p.fixed_usd[:, None]
     usd += (p.base_usd_per_hour[:, None] * paid_s + p.spot_usd_per_hour[:, None] * billed) / 3600.0

@@ -124,7 +124,7 @@ def _filled(
 
 
 def _excess(space: Space, found: Columns) -> Floats:
-    """By which factor a column misses the limit that it misses most, at the chance asked for."""
+    """By which factor a column misses the limit that it misses most, at the requested chance."""
     limits, misses = space.limits, [np.zeros(len(found))]
     if limits.deadline_s is not None:
         misses.append(found.time_quantile_s / limits.deadline_s)

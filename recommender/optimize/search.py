@@ -213,8 +213,8 @@ class SingleQueue:
         most = int(self.machines.max(initial=0)) + 1
         wide = int(self.entry.max(initial=0)) + 1
         key = (self.site * wide + self.entry) * most + self.machines
-        gone = np.array([(site * wide + entry) * most + n for site, entry, n in done])
-        return self._kept(~np.isin(key, gone))
+        taken = np.array([(site * wide + entry) * most + n for site, entry, n in done])
+        return self._kept(~np.isin(key, taken))
 
     def up_to(self, most: int) -> "SingleQueue":
         """The clusters of at most so many machines."""

@@ -224,7 +224,7 @@ def _order(candidate: Candidate) -> tuple[bool, float]:
 
 @dataclass(slots=True)
 class Watch:
-    """The running search, for those who display its progress or stop it.
+    """The running search, for a display of its progress or a request to stop it.
 
     The search writes `state` and reads `stopped`; the user interface reads `state` and calls
     `stop`, so neither calls the other.

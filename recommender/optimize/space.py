@@ -21,7 +21,7 @@ from recommender.risk.run_statistics import OutcomeCache
 
 Masks = tuple[Bools, ...]  # per site, which entries may be used
 
-CHANCE_ERRORS = 3.0  # standard errors of the chance in a search, within which it may be as asked
+CHANCE_ERRORS = 3.0  # standard errors within which a chance in a search may be enough
 NONE, OBJECT_STORE, ANCHOR, MEMORY_TIER = range(4)  # as in `CHECKPOINT_PATHS`
 
 
@@ -38,7 +38,7 @@ class Entries:
     cap: Ints  # most machines of it
     fixed_usd: Floats  # paid once: egress of the data
     usd_per_move: Floats  # egress of one checkpoint to the next zone of the list
-    move_after_s: Floats  # for which spot is asked for where it lies before; 0: not at all
+    move_after_s: Floats  # for which only its last region is tried before a move; 0: not at all
     boot_s: Floats  # request to a running container, data staged
     run_mean_s: Floats  # spot: of one machine
     run_sigma: Floats
@@ -47,7 +47,7 @@ class Entries:
     availability_slope: Floats  # logits lost per log2(1 + (n-1)/8) of a gang; at_once as well
     zone_sd: Floats
     co_interruption: Floats  # rho
-    zone_count: Floats  # places of its failover list; on demand: regions that are asked in turn
+    zone_count: Floats  # places of its failover list; on demand: regions that are tried in turn
     correlation: Floats
     runs_from_start: Bools
     price_sigma: Floats

@@ -24,7 +24,7 @@ COMPUTE, TENSOR, LATENCY, NETWORK, LINKS, OVERLAP, SERVICE, WORKER, GPUS = range
 SIGMA_GPU = 0.18  # between GPUs, one of them timed: docs/models.md, "A user's timings" (2026-11)
 NOISE = 0.02  # sd of ln step time between repeated runs: what a residual is weighed with
 USUAL = 0.05  # sd of the model from one size to another
-SIGMA_WORKER = 0.5  # of a worker's update: 4 to 16 vCPUs stand for the 8 of the constants; assumed
+SIGMA_WORKER = 0.5  # of a worker's update: 4 to 16 vCPUs where the constants have 8; assumed
 FARTHEST = 7.0  # no constant moves by more than e^7
 SLOW = 2.0  # ln: a second start of the fit, with a network that hides behind nothing
 RDMA_NETWORK = 0.35  # sd of ln: reserved networks give half to all of what the model says
@@ -219,7 +219,7 @@ def solve(model: StepModel) -> lsq.PosteriorFit:
     took = np.array([run.step_s for run in runs])
     # Runs on one machine have no network whose form could be wrong: they weigh more.
     weight = np.where(np.array([run.machines for run in runs]) > 1, 1.0, noise / NOISE)
-    # A run that stands alone has none next to it to say that it was disturbed.
+    # A run of its own size only cannot be recognised as disturbed.
     huber = lsq.HUBER if len(runs) > 1 else np.inf
     slow = belief.mean.copy()
     slow[NETWORK] = slow[LINKS] = -SLOW

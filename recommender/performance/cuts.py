@@ -157,7 +157,7 @@ def _ways(
         & (np.ceil(layers / stages) * stages <= MAX_UNEVEN * layers)
     )
     good &= np.where(_STAGES > 0, _distinct(g), (tensor == g) & ~np.isin(n, STAGES))
-    good &= ~_SHARDED | (n * g > tensor)  # else nobody is left to divide them with
+    good &= ~_SHARDED | (n * g > tensor)  # else there is no other replica to divide them with
     good &= _SHARED | (_CONTEXT == 1) | (g >= _CONTEXT) | (g == 1)
     if sharding == "tensor":
         good &= (stages == 1) & (tensor > 1) & (_CONTEXT == 1)

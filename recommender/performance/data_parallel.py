@@ -84,7 +84,7 @@ class DataParallel(Strategy):
         return np.ones(len(fleet), dtype=bool)
 
     def allowed(self, job: Job) -> bool:
-        """Whether the user leaves the choice or asks for this strategy."""
+        """Whether the user leaves the choice or requests this strategy."""
         return job.sharding in ("auto", self.name)
 
     def layout(self, needs: Bytes, one: Clusters, step: Steps) -> Layout:
@@ -268,7 +268,7 @@ def data_parallel_terms(job: Job, prior: Prior, fleet: Clusters, needs: Bytes) -
 
 
 def _runnable(job: Job, fleet: Clusters) -> Bools:
-    """Where a strategy makes sense at all, memory aside; (rows, clusters)."""
+    """Where a strategy makes sense at all, regardless of memory; (rows, clusters)."""
     enough = (fleet.gpus >= 1) & job.may_have(fleet.gpus) & (fleet.compute_per_s > 0)
     linked = (fleet.machines <= 1) | (fleet.network_bytes_per_s > 0)
     fitting = np.repeat(np.stack([s.suits(fleet) for s in DATA_PARALLEL]), 2, axis=0)

@@ -134,7 +134,7 @@ def min_recomputed_share(
 
 
 def _most_kept(needs: Bytes, room: Floats, stages: Floats, layer: float) -> Floats:
-    """What may stay of a sample beside `layer` bytes of one that is computed again."""
+    """Bytes of a sample that fit next to `layer` bytes of a recomputed layer."""
     last = (room - max(layer, needs.logits)) * stages
     return np.where(stages > 1, np.minimum(room - layer, last), last)
 
@@ -425,7 +425,7 @@ def _terms(c: _PipelineTimes) -> StepTerms:
     compute = c.arithmetic_s + c.rounds * c.launch_s
     again = RECOMPUTED * c.again * c.arithmetic_s
     bubble = c.waiting / c.rounds * c.all_rounds_s
-    talked = np.maximum(c.outside_s + c.inside_s, 1e-30)
+    exchanged_s = np.maximum(c.outside_s + c.inside_s, 1e-30)
     return StepTerms(
         step_s=c.step_s,
         compute_s=compute,
@@ -433,7 +433,7 @@ def _terms(c: _PipelineTimes) -> StepTerms:
         exposed_s=c.all_rounds_s - compute - again + c.waits_s,
         bubble_s=bubble,
         input_s=np.maximum(c.feed_s - c.all_rounds_s - bubble - c.waits_s, 0.0),
-        network_share=c.outside_s / talked,
+        network_share=c.outside_s / exchanged_s,
         micro_batch=np.ceil(c.batch / c.rounds),
         accumulation=c.rounds,
         tensor=c.tensor,

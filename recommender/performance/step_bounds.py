@@ -238,7 +238,7 @@ def _min_of_ranges(each: Floats) -> Floats:
 def _starts(columns: MachineColumns, kind: Ints) -> tuple[Floats, Ints]:
     """Pairs (half-performance message, latency) that a cluster has at least, and each kind's.
 
-    A cluster has the larger of each, so a pair stands for the least latency of all kinds with
+    A cluster has the larger of each, so a pair has the least latency of all kinds with
     its half-performance message or a larger one.
     """
     half, latency = columns.network_half_bytes[kind], columns.network_latency_s[kind]
@@ -250,7 +250,7 @@ def _starts(columns: MachineColumns, kind: Ints) -> tuple[Floats, Ints]:
 def _traffic(job: Job, columns: MachineColumns, kind: Ints, sizes: int) -> Floats:
     """Least traffic by network, start and machines: nothing else takes time.
 
-    Size 0 repeats size 1; at each size stands the least of all larger ones. Parameter servers
+    Size 0 repeats size 1; each size has the minimum of all larger ones. Parameter servers
     spend time on each tensor, so there the tensors stay. Where the network may be cut in vendors'
     recipes, whose replicas sum more gradients in one call than data parallelism, any message
     reaches the full rate.

@@ -41,7 +41,7 @@ def terms_of(job: Job, prior: Prior, fleet: Clusters) -> StepTerms:
 
 
 def strategy_of(word: Sharding) -> Strategy:
-    """The strategy that a job's `sharding` asks for; the simplest under `auto`."""
+    """The strategy that a job's `sharding` requests; the simplest under `auto`."""
     return next((s for s in STRATEGIES if word in s.words), STRATEGIES[0])
 
 

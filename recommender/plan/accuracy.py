@@ -18,7 +18,7 @@ COLUMNS = (
 
 Unit = Literal["%", "share", "nats"]  # of the figures of a score
 
-SPANS = (0.85, 0.95)  # asked of every study with spans: share inside the 5-95 % span (right: 0.9)
+SPANS = (0.85, 0.95)  # target of every study with spans: share inside the 5-95 % span (right: 0.9)
 
 
 @dataclass(frozen=True, slots=True)

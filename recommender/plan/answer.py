@@ -43,7 +43,7 @@ class Trio:
     sensible: Pick
     cheapest: Pick
     third: Pick
-    # Whose plan is told first and in full: the sensible one, unless an objective was asked for.
+    # Which plan is described first and in full: the sensible one, unless an objective was stated.
     asked: Role = "sensible"
 
     @property
@@ -197,10 +197,10 @@ class Answer:
     program: ProgramFacts | None = None  # None where no cluster can train the job
     trio: Trio | None = None  # None where no plan keeps the limits
     # Number of the best plan by the goal, of which the proof speaks: not the first where plans
-    # stand in the order of what they cost with a person's time.
+    # are in the order of their cost including a person's time.
     best: int = 1
     by_value: bool = False
-    report: ReportData | None = None  # where a report is asked for; in no other form of it
+    report: ReportData | None = None  # if a report is requested; in no other format
 
     @property
     def lead(self) -> int:

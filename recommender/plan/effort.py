@@ -19,11 +19,11 @@ from recommender.plan.plan import Plan
 # Occupational Employment and Wage Statistics, May 2023).
 HOUR_USD = 64.0
 WAIT_USD = HOUR_USD / 8.0  # an hour of waiting for a job that runs by itself
-URGENT_FACTOR = 2.0  # times that, to who pays for speed
-UNCOUNTED_H = 0.5  # below which nobody counts the minutes
+URGENT_FACTOR = 2.0  # times that, for users who pay for speed
+UNCOUNTED_H = 0.5  # less than this does not count
 RISK_SHARE = 0.25  # of what one in twenty pays above the mean and waits above what is usual
 QUOTA_H = 0.25  # to ask for a quota that a new account lacks
-QUOTA_PER_GPU_H = 1.0 / 16.0  # of a first machine of eight: more is asked for with a reason
+QUOTA_PER_GPU_H = 1.0 / 16.0  # of a first machine of eight: more needs a reason
 # Of the GPUs beyond it: such requests are not granted by themselves but argued for with the
 # provider, split, cut or refused, and capacity for all at once is looked for besides.
 ARGUE_PER_GPU_H = 1.0 / 8.0

@@ -15,7 +15,7 @@ class Evidence:
 
     # Trainings on this GPU; its matrix rate only, trainings on others; its datasheet.
     speed: SpeedGrade
-    # Has likely moved by less than a tenth; by more; stands at the provider's floor, so it says
+    # Has likely moved by less than a tenth; by more; is the provider's price floor, so it says
     # only that nobody bid; was computed from other prices.
     price: PriceGrade
     # Traces of this GPU; of others; `--mtbf`. None where nothing is rented on spot.

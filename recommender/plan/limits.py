@@ -1,4 +1,4 @@
-"""What the user asked for: limits to keep, and offers that may be used.
+"""What the user requests: limits to keep, and offers that may be used.
 
 `LIMITS` is the registry used by parsing, the search, infeasibility, sensitivity and every view. A
 limit needs an entry there, a field in `Limits` and a flag, and nothing else (CONTRIBUTING.md, "A
@@ -298,7 +298,7 @@ class Choice:
     market: MarketChoice = "any"
     failover: Failover = "region"
     checkpoint_to: CheckpointTo = "auto"
-    mix: Mix = "auto"  # auto: where quotas bind, the job is elastic or a proof is asked for
+    mix: Mix = "auto"  # auto: where quotas bind, the job is elastic or a proof is requested
     accelerator: str = "nvidia"
     arch: str = "x86_64"
     quoted_only: bool = False

@@ -87,7 +87,7 @@ class Fallback:
     wait_above: float | None = None
     back_above: float | None = None
     at_first_outage: AtFirstOutage | None = None  # None: its cluster is a mix
-    chance_without: float = math.nan  # all limits kept, if nobody started it
+    chance_without: float = math.nan  # all limits kept, if it were never started
 
 
 TAIL, TAIL_S = 4.0, 6 * 3600.0  # times the median, and seconds above it, where a tail begins
@@ -221,7 +221,7 @@ class Plan:
 
     machines: tuple[Machines, ...]
     # Failover list of the spot machines or, without any, of the on-demand ones: those begin in the
-    # first region that has them. Empty where these are asked for in one region alone.
+    # first region that has them. Empty if these are requested in one region only.
     sites: tuple[Site, ...]
     checkpointing: Checkpointing
     fallback: Fallback | None
@@ -237,8 +237,8 @@ class Plan:
     spot: SpotFacts | None = None
     evidence: Evidence | None = None  # what its figures rest on
     # Of the draws of what is uncertain of all plans of the table, in which it is the best by the
-    # table's goal; None beside the table.
+    # table's goal; None for plans outside the table.
     best_share: float | None = None
     on_demand: OnDemandFacts | None = None  # None: it starts no such machines
-    # For which spot is asked for in the region of the checkpoint alone before the list goes on.
+    # For which only the checkpoint's region is tried before the list goes on.
     move_after_s: float = 0.0

@@ -24,7 +24,7 @@ class MovingCost:
 
     lost_work_s: float  # work since the last checkpoint, which is done again
     lost_usd: float
-    at_once: float  # chance that the new machines are there when they are asked for
+    at_once: float  # chance that the new machines are there when they are requested
     wait_p95_s: float  # 1 run in 20 waits longer for them
     start_s: float  # from machines to training: boot, set-up, restore
     start_usd: float
@@ -55,7 +55,7 @@ class Replan:
     """Whether to stay on the current machines or to move, and the figures of both."""
 
     verdict: Verdict
-    kept: bool  # whether what is advised keeps the limits with the chance asked for
+    kept: bool  # whether what is advised keeps the limits with the requested chance
     stay: Remaining
     move: Remaining | None  # the best other plan; None where no other keeps what is left
     moving: MovingCost | None

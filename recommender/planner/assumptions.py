@@ -130,7 +130,7 @@ def _quotas(problem: Problem, plans: tuple[Plan, ...]) -> list[str]:
 
 
 def _elastic(problem: Problem, plans: tuple[Plan, ...]) -> list[str]:
-    """Whether clusters of both markets train in part, where one is shown or it was asked for."""
+    """Whether clusters of both markets train in part, if one is shown or it was requested."""
     mixed = any(len({m.market for m in plan.machines}) > 1 for plan in plans)
     if not mixed and problem.job.elastic is None:
         return []
@@ -149,7 +149,7 @@ def _unmeasured(problem: Problem, plans: tuple[Plan, ...]) -> list[str]:
 
 
 def _rented_elsewhere(problem: Problem, plans: tuple[Plan, ...]) -> list[str]:
-    """What stands for the hardware that an offers file does not tell, of the machines shown."""
+    """Assumed hardware of shown machines from an offers file that does not describe it."""
     shown = (m for p in plans for m in (*p.machines, *(p.fallback.machines if p.fallback else ())))
     names = sorted({m.instance_type for m in shown if m.provider == "own"})
     types = [problem.catalog.instance_types["own", name] for name in names]
@@ -251,7 +251,7 @@ def warnings(problem: Problem, plans: tuple[Plan, ...], lead: int = 1) -> tuple[
 
 
 def _unsaved(problem: Problem, plans: tuple[Plan, ...]) -> list[str]:
-    """That no plan saves where it was asked to, and why that can be."""
+    """A warning that no plan uses the requested checkpoint path, with the possible reason."""
     asked = problem.choice.checkpoint_to
     if asked in ("auto", "none") or any(plan.checkpointing.path == asked for plan in plans):
         return []

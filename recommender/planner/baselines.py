@@ -11,7 +11,7 @@ from recommender.plan.limits import Limits
 from recommender.plan.plan import Plan
 from recommender.planner.plan_builder import (
     Evaluated,
-    are_twins,
+    are_duplicates,
     goal_value_of,
     is_on_demand_only,
     keeps,
@@ -69,7 +69,7 @@ def _best_of_kind(
 ) -> Evaluated:
     """The best of a plan and those of its kind in the table, which win against their twins."""
     found = [each for each in shown if IS_KIND[only](each.plan) and keeps(each.plan, limits)]
-    known = any(are_twins(rival.plan, each.plan) for each in found)
+    known = any(are_duplicates(rival.plan, each.plan) for each in found)
     found += [rival] if not found or (keeps(rival.plan, limits) and not known) else []
     return min(found, key=lambda each: goal_value_of(each.plan, limits))
 

@@ -100,7 +100,7 @@ def wider_choices(
 def _typed(flag: str, name: str, choice: Choice) -> str:
     value = getattr(choice, name)
     if name == "gpus":
-        return f"{flag} {', '.join(format_gpu(wish) for wish in value)}"
+        return f"{flag} {', '.join(format_gpu(gpu_filter) for gpu_filter in value)}"
     if isinstance(value, bool):
         return flag
     words = value if isinstance(value, str) else ", ".join(value)

@@ -37,9 +37,9 @@ _RATES = (
 class MachineChange:
     """One machine of a problem, and the best plan that it must reach."""
 
-    problem: Problem  # with all machines, this one in the places asked for
+    problem: Problem  # with all machines, this one in the requested places
     machine: str
-    own: Problem  # the same with this machine alone, in the places asked for
+    own: Problem  # the same with this machine alone, in the requested places
     goal_value: float  # of the best plan on other machines
 
     def break_even(self, figure: Figure, plan: Plan) -> BreakEven | None:

@@ -23,7 +23,7 @@ _KNOWN_BETTER = ("prices_as_quoted", "mtbf_h", "discounts", "on_demand_obtainabl
 def current_setup(problem: Problem, machines: Comparison, flag: str = "--compare") -> Evaluated:
     """Machines that the user names, as a plan with its chance to keep the limits.
 
-    One region, checkpoints in a bucket, no fallback. Raises `UsageError` if nobody offers them or
+    One region, checkpoints in a bucket, no fallback. Raises `UsageError` if they are not offered or
     they cannot train the job.
     """
     limits = problem.limits
@@ -38,7 +38,7 @@ def current_setup(problem: Problem, machines: Comparison, flag: str = "--compare
     job = replace(problem.job, machines=0)
     everything = problem.under(limits).among(choice).with_job(job)
     there = everything
-    if machines.region:  # else a cheaper region would stand for it
+    if machines.region:  # else a cheaper region would replace it
         there = everything.among(replace(everything.choice, regions=(machines.region,)))
     place = _place(there, machines)
     if place is None:
@@ -50,7 +50,7 @@ def current_setup(problem: Problem, machines: Comparison, flag: str = "--compare
 
 
 def _place(problem: Problem, machines: Comparison) -> tuple[int, int] | None:
-    """Site and entry of the machines, of the cheapest region; None where nobody offers them."""
+    """Site and entry of the machines, of the cheapest region; None where they are not offered."""
     sites = problem.single_type_sites
     found = [
         (sites.sites[s].entries.usd_per_hour[e], s, e)

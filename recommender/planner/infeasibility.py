@@ -32,9 +32,9 @@ from recommender.planner.sensitivity import alike
 from recommender.planner.single_type_search import QUICK
 from recommender.text import duration, usd
 
-WIDE = 3.0  # a span whose end is so many times its beginning is told next to the mean
-# A deadline that is so many times as long, and beyond a week, is no advice to who asked for one
-# and something else: the other limit is what to change.
+WIDE = 3.0  # a span whose end is so many times its beginning is printed next to the mean
+# A deadline that is so many times as long, and beyond a week, is no advice next to another limit:
+# then the other limit is what to change.
 FAR_DEADLINE, WEEK_S = 4.0, 7 * 86400.0
 WAIT, WORTH_IT = 1.24, 0.8  # a deadline so much longer is named where it costs so much less
 
@@ -42,7 +42,7 @@ WAIT, WORTH_IT = 1.24, 0.8  # a deadline so much longer is named where it costs 
 def infeasible(search: PlanSearch) -> Infeasible:
     """Find the limits that bind, by how much, and the closest plans if one of them is relaxed.
 
-    The fastest and the cheapest plan without limits are those of a question that asks for them.
+    The fastest and the cheapest plan without limits are those of a question with that objective.
     """
     problem = search.problem
     if not len(problem.catalog.offers):
@@ -126,7 +126,7 @@ def _quotas(problem: Problem) -> tuple[list[SensitivityStep], list[str]]:
     if best is None:
         return [], []
     if steps and problem.limits.by_value:
-        return steps, said  # the best is the fastest at any price: nobody's first request
+        return steps, said  # the best is the fastest at any price, which few want first
     steps.append(SensitivityStep("larger quotas", _effect_alone(best), best))
     return steps, [*said, f"the quotas: the best plan needs {needs_words(best)}"]
 
@@ -159,7 +159,7 @@ def _remaining_limits(limits: Limits, progress: Progress) -> list[str]:
 
 
 def _step(looser: Relaxed, search: PlanSearch) -> SensitivityStep:
-    """The plan one gets who asks for a limit that was loosened."""
+    """The plan of the question with the loosened limit."""
     leading = search.replan(looser.limits)
     plan = looser.plan if leading is None else leading.plan
     return SensitivityStep(looser.typed, _effect_alone(plan), plan)
@@ -213,7 +213,7 @@ def _together(search: PlanSearch) -> tuple[list[SensitivityStep], list[str]]:
 
 
 def _in_turn(given: list[tuple[Limit, float]], search: PlanSearch) -> tuple[list[Relaxed], bool]:
-    """Each limit as near to what was asked for as those before it allow, and whether all can be."""
+    """Each limit as near to the requested one as those before it allow, and whether all can be."""
     now = search.problem.limits
     for limit, _ in given:
         now = now.with_value(limit, None)
@@ -265,14 +265,14 @@ def _flags(step: SensitivityStep) -> list[str]:
 
 
 def _is_far(looser: Relaxed, limits: Limits) -> bool:
-    """Whether a deadline is too far from what was asked for to be advice; never where it is all."""
+    """Whether a deadline is too far from the requested one to be advice; never the only limit."""
     alone = len(list(limits.given(LIMITS))) == 1
     due_s = looser.limits.deadline_s or 0.0
     return looser.limit == DEADLINE and not alone and due_s > _horizon_s(limits)
 
 
 def _horizon_s(limits: Limits) -> float:
-    """The longest deadline that is told as advice beside other limits."""
+    """The longest deadline that is suggested next to other limits."""
     return max(FAR_DEADLINE * (limits.deadline_s or 0.0), WEEK_S)
 
 

@@ -13,7 +13,7 @@ from recommender.planner.mix_bounds import mix_regions
 from recommender.planner.problem import Problem
 from recommender.planner.single_type_search import PROOF, SearchCap, SingleTypeSearch
 
-MIX_REGIONS = 4  # regions in which mixes are tried, unless a proof is asked for
+MIX_REGIONS = 4  # regions in which mixes are tried, unless a proof is requested
 MIX_PAIRS = 500_000  # of offers in the regions tried under quotas: all three clouds have 400,000
 MIXES = SearchCap(600, 200)
 MIXES_QUOTAS = SearchCap(600, 600, 100)  # on 12 problems, 1,500 sets found nothing better
@@ -45,7 +45,7 @@ class MixSearch:
 
     @property
     def _in_full(self) -> bool:
-        """Whether mixes are searched as far as they go: quotas bind, or a proof is asked for."""
+        """Whether mixes are searched as far as they go: quotas bind, or a proof is requested."""
         return self.single_type.prove or self.problem.quotas_bind
 
     @property

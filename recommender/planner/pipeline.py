@@ -167,7 +167,7 @@ class Pipeline:
     ) -> ReportData:
         from recommender.planner.report_data import report_data  # most answers need none
 
-        return report_data(self.search, table, plain, self.lead, told=self.report)
+        return report_data(self.search, table, plain, self.lead, with_runs=self.report)
 
 
 def status_of(failed: Infeasible | None) -> Literal["ok", "infeasible", "unknown"]:

@@ -53,7 +53,7 @@ class Evaluated:
         return replace(self, plan=replace(self.plan, saving=saving(self.plan, baseline)))
 
 
-def are_twins(one: Plan, other: Plan) -> bool:
+def are_duplicates(one: Plan, other: Plan) -> bool:
     """Whether two plans rent the same machines in the same places, and their figures are alike."""
     if (one.machines, one.sites, one.fallback) != (other.machines, other.sites, other.fallback):
         return False
@@ -76,7 +76,7 @@ class PlanBuilder:
     sites: SitePools
     other: Limits | None = None  # than the problem's limits
     built: dict[Candidate, Evaluated] = field(default_factory=dict)
-    early_s: dict[Candidate, float] = field(default_factory=dict)  # of those that were asked for
+    early_s: dict[Candidate, float] = field(default_factory=dict)  # of requested ones
 
     def under(self, limits: Limits) -> "PlanBuilder":
         """A builder for other limits, whose deadline decides when a fallback starts."""
@@ -138,7 +138,7 @@ class PlanBuilder:
         )
 
     def _in_time(self, candidate: Candidate, last: PathInputs) -> PathInputs:
-        """A plan whose fallback takes over when the overhead limit asks, on the printed paths."""
+        """A plan whose fallback starts as the overhead limit requires, on the printed paths."""
         if self.limits.max_overhead is None or candidate.fallback < 0:
             return last
         if candidate not in self.early_s:

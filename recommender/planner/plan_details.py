@@ -75,7 +75,7 @@ class PlanDetails:
 
     @cached_property
     def _simulated(self) -> tuple[Paths, Paths]:
-        """The plan, and as if its speed were known; without limits on runs that is not asked."""
+        """The plan, and as if its speed were known; only needed with limits on runs."""
         asked = (self.one_plan, self.space.limits.deadline_s, PRINTED, self.space.seed)
         if any(self.space.limits.given(PATH_LIMITS)):
             return simulate_with_known_speed(*asked)
@@ -322,7 +322,7 @@ class PlanDetails:
         return (f"global batch {job.batch_on(gpus):,.0f}: {job.global_batch:,} on each GPU",)
 
     def _served(self) -> tuple[str, ...]:
-        """That parameter servers are machines that somebody has to start."""
+        """A note that the parameter servers are machines that the user has to start."""
         servers = int(servers_of(self.problem.job, self.row.counts.sum(axis=1))[0])
         if not servers:
             return ()
@@ -406,7 +406,7 @@ def _trained_alone(j: PathInputs, h: Paths) -> tuple[str, ...]:
 def _unpaid(j: PathInputs, h: Paths) -> tuple[str, ...]:
     """That much of a plan's spot time is free, where runs end within their free first hour.
 
-    The rule is the provider's, but nobody watched it hold for a machine taken dozens of times.
+    The rule is the provider's, but no recording shows it for a machine reclaimed dozens of times.
     """
     if j.free_s[0] <= 0.0:
         return ()

@@ -13,7 +13,7 @@ from recommender.planner.plan_builder import goal_value_of
 from recommender.planner.search import PlanSearch, search_other_offers
 
 SHOWN = 1e-3  # shares below this are what rounding leaves
-DIFFERS = 0.10  # by more than this the figure planned again is told
+DIFFERS = 0.10  # by more than this the figure planned again is printed
 AT_HAND = 3  # plans of the search that are looked at under looser limits
 STEP = 0.05  # of a limit: how much more of it is planned with again, one unit at least
 

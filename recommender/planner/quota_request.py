@@ -34,7 +34,7 @@ def smallest_requests(problem: Problem) -> tuple[Plan, ...]:
     """For each provider with given quotas, the plan that needs least of a single quota; cheapest
     first.
 
-    Clusters of one type, on demand unless spot is asked for, whose fallback needs a second quota.
+    Clusters of one type, on demand unless spot is requested, whose fallback needs a second quota.
     """
     # A list across regions would need a quota in each.
     free = problem.among(replace(without_quotas(problem.choice), failover="zone"))
@@ -89,7 +89,7 @@ def _smallest(builder: PlanBuilder, drafts: list[_Draft]) -> Plan | None:
 
 
 def _drafts(problem: Problem, free: Problem, place: int) -> Iterator[_Draft]:
-    """What could be asked for at one provider: each number of each type, in its cheapest region."""
+    """Possible requests to one provider: each number of each type, in its cheapest region."""
     sites, spot = free.single_type_sites, problem.choice.market == "spot"
     site, pools = sites.sites[place], sites.pools[place]
     alone = (len(regions_of(problem.facts, pool)) == 1 for pool in pools)  # one region, one need

@@ -25,7 +25,7 @@ TIE = 0.002  # goals closer than this are a tie: fewer machines win
 # Of a kind, a plan that takes four per cent less may cost one per cent more: of 0, 0.25, 0.5 and 1
 # the curves of 19 presets covered most cost and time at 0.25 (November 2026).
 TIME_WEIGHT = 0.25
-CURVE = 8  # plans of a curve that are shown at most, unless a longer table is asked for
+CURVE = 8  # plans of a curve that are shown at most, unless a longer table is requested
 MIN_DIFFERENCE = 0.02  # plans of a frontier closer than this in cost or time are not a choice
 # No plan of a frontier takes longer while another is shorter: prices and spot laws of this month
 # say little of the next.
@@ -171,7 +171,7 @@ class Ranking:
         )
 
     def _is_derived(self, candidate: Candidate) -> bool:
-        """Whether nobody quoted the price of some of its machines."""
+        """Whether the price of some of its machines is derived, not quoted."""
         return any(map(self.builder.problem.is_derived, self.builder.pools_of(candidate)))
 
 
@@ -213,8 +213,8 @@ def _representative(curve: list[Evaluated], most: int) -> list[Evaluated]:
     kept = list(curve)
 
     def adds(at: int) -> float:
-        slower, plan, dearer = kept[at - 1 : at + 2]
-        return math.log(slower.time_s / plan.time_s) * math.log(dearer.cost_usd / plan.cost_usd)
+        slower, plan, costlier = kept[at - 1 : at + 2]
+        return math.log(slower.time_s / plan.time_s) * math.log(costlier.cost_usd / plan.cost_usd)
 
     while len(kept) > most:
         del kept[min(range(1, len(kept) - 1), key=adds)]
@@ -235,10 +235,10 @@ def _simplest_of_best(candidates: list[Candidate]) -> Candidate:
     """The simplest of near-ties that no other of them beats in the other figure."""
     best = min(candidate.goal_value for candidate in candidates)
     ties = [c for c in candidates if c.goal_value <= best * (1.0 + TIE)]
-    fair = [
+    comparable = [
         c for c in ties if not any(o.goal_value <= c.goal_value and _dominates(o, c) for o in ties)
     ]
-    return _simplest(fair)
+    return _simplest(comparable)
 
 
 def _dominates(other: Candidate, one: Candidate) -> bool:

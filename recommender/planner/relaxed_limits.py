@@ -156,7 +156,7 @@ def plan_keeping(limits: Limits, search: PlanSearch, surest: bool = True) -> Eva
 
 
 def _alone(limit: Limit, search: PlanSearch) -> bool:
-    """Whether no other limit was asked for: plans that use least of one may be far over another."""
+    """Whether no other limit was stated: plans that use least of one may be far over another."""
     return [each for each, _ in search.problem.limits.given(LIMITS)] == [limit]
 
 
@@ -179,7 +179,7 @@ def _searched(limits: Limits, search: PlanSearch) -> Evaluated | None:
 
 
 def _first_of_several(limit: Limit, limits: Limits, search: PlanSearch) -> bool:
-    """Whether others are loosened after a deadline: the very least of it asks for most of them."""
+    """Whether others are loosened after a deadline: the minimum deadline needs most of them."""
     alone = [each for each, _ in limits.given(LIMITS)] == [limit] == [DEADLINE]
     return alone and not _alone(limit, search)
 
@@ -243,7 +243,7 @@ def _needed(
 def _needs(
     limit: PathLimit | MeanLimit, free: Limits, found_plans: Sequence[Candidate], search: PlanSearch
 ) -> Floats:
-    """What plans need of a limit to keep it and the others as often as asked; inf: never."""
+    """What plans need of a limit to keep all with the requested chance; inf: never."""
     problem = search.problem
     space = replace(problem.space(problem.single_type_sites), limits=free)
     need = np.full(len(found_plans), np.inf)

@@ -291,7 +291,7 @@ def _first_wait_s(p: PathInputs, deadline_s: float | None) -> Floats:
 
 
 def _rented(plan: Plan) -> tuple[tuple[str, str, str, str, int], ...]:
-    """What tells the machines of two plans apart."""
+    """What distinguishes the machines of two plans."""
     return tuple(
         sorted((m.provider, m.instance_type, m.market, m.region, m.count) for m in plan.machines)
     )
@@ -345,7 +345,7 @@ def _listed(facts: Facts | None, m: Machines, place: tuple[str, str]) -> float |
 
 
 def _priced_places(plan: Plan) -> list[tuple[Machines, tuple[str, str], float]]:
-    """Every place where the plan asks for machines, with the price it was made with."""
+    """Every place where the plan requests machines, with the price it was made with."""
     # A failover list has the prices of the first type; others of a mix have their own.
     first = next((m for m in plan.machines if m.market == "spot"), plan.machines[0])
     listed: list[tuple[Machines, tuple[Site, ...]]] = [(first, plan.sites)]

@@ -30,8 +30,8 @@ from recommender.risk.run_statistics import Outcomes
 MAX_OTHER_PLANS = 150  # plans next to those of the table: 1.4 kB each in a page
 MAX_TIMELINES = 12  # plans whose single runs are shown
 MAX_SWINGS = 8  # plans that are compared if a figure is different
-OTHER_DEADLINES = (0.5, 0.7, 1.5, 2.5)  # of the deadline asked
-BETWEEN = 5  # deadlines between the fastest and the cheapest plan, where none is asked
+OTHER_DEADLINES = (0.5, 0.7, 1.5, 2.5)  # of the requested deadline
+BETWEEN = 5  # deadlines between the fastest and the cheapest plan, if none is requested
 
 Key = tuple[object, ...]
 
@@ -60,12 +60,12 @@ def report_data(
     table: Sequence[Evaluated],
     baselines: Sequence[Evaluated],
     lead: int,
-    told: bool = True,
+    with_runs: bool = True,
 ) -> ReportData:
     """The plans of the table, the baselines, and others near the frontier.
 
-    `lead` is the number of the leading plan. Unless `told`, without single runs and without what
-    would change the answer.
+    `lead` is the number of the leading plan. Unless `with_runs`, single runs and break-evens are
+    left out.
     """
     limits = search.problem.limits
     _search_other_limits(search)
@@ -73,13 +73,13 @@ def report_data(
     others = _distinct(search, known)
     shown = [_shown(search, each, "table", i) for i, each in enumerate(table, 1)]
     shown += [_shown(search, each, "baseline", i) for i, each in enumerate(baselines, 1)]
-    chosen = nearest_to_frontier(others, MAX_OTHER_PLANS)
+    chosen = closest_to_frontier(others, MAX_OTHER_PLANS)
     simulated = _simulated_plans(search, chosen)
     return ReportData(
         simulated_plans=(*shown, *simulated),
-        timelines=_timelines(search, table, shown) if told else (),
+        timelines=_timelines(search, table, shown) if with_runs else (),
         swings=swings(search.problem, table[:MAX_SWINGS], lead)
-        if told and lead <= MAX_SWINGS
+        if with_runs and lead <= MAX_SWINGS
         else (),
         runs=PRINTED,
         seed=search.problem.seed,
@@ -99,7 +99,7 @@ def _timelines(
 
 
 def _search_other_limits(search: PlanSearch) -> None:
-    """Search under limits that somebody may move to; what is found stays with the search."""
+    """Search under limits that a reader may move to; the search keeps what is found."""
     limits = search.problem.limits
     free = replace(limits, deadline_s=None, budget_usd=None)
     for aim in ("time", "cost"):
@@ -132,7 +132,7 @@ def _found_plans(search: PlanSearch) -> Iterator[FoundPlan]:
 
 
 def _visible_key(search: PlanSearch, found_plan: FoundPlan) -> Key:
-    """What a reader tells plans apart by: machines and their first places, not the places behind.
+    """What distinguishes plans for a reader: machines and their first places, not later ones.
 
     Failover lists of several lengths are tried; of plans that look alike the cheapest is kept.
     """
@@ -151,7 +151,7 @@ def _distinct(search: PlanSearch, known: set[Key]) -> list[FoundPlan]:
     return [found_plan for looks, found_plan in found.items() if looks not in known]
 
 
-def nearest_to_frontier(plans: Sequence[FoundPlan], most: int) -> list[FoundPlan]:
+def closest_to_frontier(plans: Sequence[FoundPlan], most: int) -> list[FoundPlan]:
     """Plans in layers: the frontier, then the frontier of the rest, and so on."""
     left = sorted(
         plans, key=lambda found_plan: (found_plan.candidate.cost_usd, found_plan.candidate.time_s)

@@ -31,7 +31,7 @@ class PlanSearch:
     problem: Problem
     prove: bool = False  # search clusters and mixes as far as they go
     watch: Watch = field(default_factory=Watch)  # the search that runs now
-    thorough: bool = False  # bound mixes as tightly as is known, for who asks for reasons
+    thorough: bool = False  # bound mixes as tightly as possible, where reasons are requested
 
     @cached_property
     def single_type(self) -> SingleTypeSearch:

@@ -30,7 +30,7 @@ def ranked_plans(search: PlanSearch, top: int, others: Iterable[Candidate] = ())
 
 
 def _with_quoted(search: PlanSearch, ranking: Ranking) -> SearchState:
-    """The best plans, with the best at quoted prices where one nobody quoted may not lead.
+    """The best plans, with the best at quoted prices if one at a derived price may not lead.
 
     The search for the best of all meets few of those that cost a little more.
     """

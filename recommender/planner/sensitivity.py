@@ -25,7 +25,7 @@ from recommender.text import duration, usd
 TIGHTER, LOOSER = 0.6, 1.5
 MIN_CHANGE = 0.01  # a change of the answer below this share is not worth a line
 HOUR_S = 3600.0
-TAIL_DEADLINE = 3.0  # times the median: a deadline for who will not wait for the unlucky runs
+TAIL_DEADLINE = 3.0  # times the median: a deadline for users who will not wait for the slowest runs
 NO_PLAN = "no plan meets it"
 TRIES = 12  # plans simulated again until one keeps another limit
 

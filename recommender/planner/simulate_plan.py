@@ -30,7 +30,7 @@ class PlanSimulation:
 
     simulation: Simulation | None
     answer: Answer | None = None
-    policy: str | None = None  # the policy table as CSV, where it was asked for
+    policy: str | None = None  # the policy table as CSV, if requested
 
 
 def simulate_plan(

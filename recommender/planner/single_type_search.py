@@ -46,14 +46,14 @@ class SearchCap:
     plans: int  # simulated at most
     supports: int = 100_000  # sets of entries tried at most, for mixes
     patience: int = 10**9  # and while the gap they leave is wide
-    secondary: bool = False  # for plans told next to the answer: nothing is proven of them
+    secondary: bool = False  # for plans shown next to the answer, which need no proof
 
 
 FULL = SearchCap(3000)
 BASELINE = SearchCap(1000, secondary=True)  # most need fewer than 100
 SHORT = SearchCap(48, secondary=True)  # of these, before they go by estimates
 QUICK = SearchCap(200, secondary=True)  # for limits that are only tried
-PROOF = SearchCap(10**9, 10**9)  # until the proof is done, or who waits for it has enough
+PROOF = SearchCap(10**9, 10**9)  # until the proof is done or the user stops it
 
 Only = Literal["any", "on_demand", "spot", "one GPU", "one GPU on demand", "big"]
 # Which entries a search may use, by entries and GPUs per machine.
@@ -119,8 +119,8 @@ class SingleTypeSearch:
         If the best plan of the problem itself is among them, it is the best of them.
         """
         own, masks = self.own, self._masks(only)
-        asked_again = limits == self.problem.limits and bool(own.incumbents)
-        if asked_again and own.best_candidate().allowed_by(masks):
+        repeated = limits == self.problem.limits and bool(own.incumbents)
+        if repeated and own.best_candidate().allowed_by(masks):
             kept = {k: c for k, c in own.incumbents.items() if c.allowed_by(masks)}
             return replace(own, incumbents=kept)
         known = self.kept.get((limits, only))

@@ -31,7 +31,7 @@ from recommender.text import unknown
 
 RANKED_AMONG = 40  # plans among which the machine's rank is looked for
 REGIONS_NAMED = 8  # regions that fit into one message
-REASONS = 8  # why offers are left out, told at most
+REASONS = 8  # at most so many reasons for offers that are left out
 
 
 def standing(
@@ -77,7 +77,7 @@ def _known(machine: str, catalog: Catalog) -> str:
 
 
 def _not_offered(name: str, regions: tuple[str, ...], catalog: Catalog) -> str:
-    """Why no offer of the machine stands in the places asked for; empty where one does."""
+    """Why the machine has no offer in the requested places; empty if it has one."""
     o = catalog.offers
     sold = sorted({o.region[row] for row in range(len(o)) if o.instance_type[row] == name})
     if any(region in sold for region in regions) or (sold and not regions):
@@ -141,7 +141,7 @@ def _among_all(problem: Problem, own: Problem, name: str, watch: Watch) -> Machi
 
 
 def _change(problem: Problem, own: Problem, name: str, ranked: Ranked) -> MachineChange | None:
-    """The machine in the places asked for against the best plan on others, if there is one."""
+    """The machine in the requested places against the best plan on others, if there is one."""
     others = [each.plan for each in ranked.plans if not is_on(each.plan, name)]
     if not others:
         return None

@@ -150,7 +150,7 @@ class Tried:
     chance: Floats
 
     def with_columns(self, columns: Sequence[int], others: "Tried") -> "Tried":
-        """One row of plans under every factor of the others, which stand in their columns."""
+        """One row of plans under every factor of the others, which are in their columns."""
         return Tried(*(self._put(name, columns, others) for name in self.__slots__))
 
     def _put(self, name: str, columns: Sequence[int], others: "Tried") -> Floats:

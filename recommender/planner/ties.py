@@ -15,7 +15,7 @@ from recommender.plan.limits import Limits
 from recommender.plan.plan import Machines, Plan
 
 DRAWS = 1024
-# Sd of ln of what one GPU is off beside another: a timing carried from one to another misses by
+# Sd of ln of one GPU's error relative to another's: a timing carried from one to another misses by
 # `SIGMA_RELATED`, which both share.
 ONE_GPU_SD = SIGMA_RELATED / np.sqrt(2.0)
 
@@ -59,5 +59,5 @@ def _price(plan: Plan, machines: Machines, seed: int) -> Floats:
 
 
 def _normals(name: str, seed: int) -> Floats:
-    """Draws that belong to a name, whichever plans are shown beside."""
+    """Draws that depend on the name only, not on the other plans shown."""
     return np.random.default_rng((seed, zlib.crc32(name.encode()))).normal(size=DRAWS)

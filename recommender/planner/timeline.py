@@ -20,10 +20,10 @@ from recommender.risk.path_inputs import PathInputs
 from recommender.risk.spot_capacity import Runs
 
 LUCK = (("lucky", 0.05), ("typical", 0.5), ("unlucky", 0.95))
-MAX_SEGMENTS = 400  # of one run; what follows is told as one stretch
+MAX_SEGMENTS = 400  # of one run; the rest is one segment
 _SHORTEST_S = 1e-3
 
-Stretch = tuple[Doing, float, float]  # what, from and to; seconds from the start of the cluster
+Interval = tuple[Doing, float, float]  # what, from and to; seconds from the start of the cluster
 
 
 def timelines(
@@ -37,8 +37,8 @@ def timelines(
     made = []
     for luck, share in LUCK:
         path = int(order[max(math.ceil(share * len(order) - 1e-9), 1) - 1])
-        told = _Path(inputs, runs, ended, path)
-        made.append(told.timeline(number, luck, share, float(cost_usd[path])))
+        path_timeline = _Path(inputs, runs, ended, path)
+        made.append(path_timeline.timeline(number, luck, share, float(cost_usd[path])))
     return tuple(made)
 
 
@@ -88,11 +88,11 @@ class _Path:
         queued = self._of(self.ended.queued)
         if queued > _SHORTEST_S:
             yield Segment("waiting", 0.0, queued)
-        for doing, start_s, end_s in self._stretches():
+        for doing, start_s, end_s in self._intervals():
             if end_s - start_s > _SHORTEST_S:
                 yield Segment(doing, start_s + queued, end_s + queued)
 
-    def _stretches(self) -> Iterator[Stretch]:
+    def _intervals(self) -> Iterator[Interval]:
         end = self.ended.end
         stop, repeats = self._of(end.stop_s), self._of(end.repeats)
         for cycle in range(self._last + 1):

@@ -16,7 +16,7 @@ from recommender.plan.plan import Plan
 from recommender.planner.plan_builder import (
     SAME_CHANCE,
     Evaluated,
-    are_twins,
+    are_duplicates,
     goal_value_of,
     is_on_demand_only,
     ranks_in,
@@ -32,10 +32,10 @@ TIED_COST = 0.1
 # Of the total cost, what a plan at a guessed speed or price has to save. A GPU that was never timed
 # adds an sd of ln speed of 0.18 and that of its rate (`performance/speed_evidence.py`).
 GUESS = 0.25
-TIES = 3  # ties on other machines that stand in the table
+TIES = 3  # ties on other machines that are in the table
 MAX_COST_FACTOR = 3.0  # of the least total cost: above it a plan is not a choice by value
 SAME_COST = 0.02  # costs closer than this are not a reason to choose
-# The most that an hour is worth if nothing is stated: two people who do nothing but wait.
+# The maximum value of an hour if nothing is stated: two people who only wait.
 URGENT_HOUR_USD = 2.0 * HOUR_USD
 CHANCE_TOLERANCE = 0.02  # printed chances are right to a point, each of two (docs/research/risk.md)
 
@@ -61,7 +61,7 @@ class TrioPlans:
             plan = table[rank - 1].plan
             return Pick(role, rank, plan, reasons_of(plan), effort_of(plan).total_h)
 
-        rank = ranks.get(self.fastest.candidate)  # of none, nobody asked for speed at any price
+        rank = ranks.get(self.fastest.candidate)  # None unless speed at any price was requested
         faster = None if rank is None or self.third_role != "fastest" else self._faster(rank)
         return Trio(
             sensible=replace(
@@ -75,7 +75,7 @@ class TrioPlans:
     def _as_sensible(self, table: Sequence[Evaluated], limits: Limits) -> tuple[int, ...]:
         """Plans that differ from the sensible one by less than other draws would change.
 
-        Well founded and no dearer all counted: with another seed they might stand in its place.
+        Well founded and at most as expensive in total: with another seed they might replace it.
         """
         most = _max_tie_usd(self.sensible, limits)
         return tuple(
@@ -95,7 +95,7 @@ def choose_trio(search: PlanSearch, ranked: Ranked) -> TrioPlans | None:
     """The trio of the plans that keep the limits; None where none does."""
     limits, shown = search.problem.limits, ranked.plans
     plans = list(shown) if limits.goal == "frontier" else plans_to_choose(search, shown)
-    plans = _without_twins(plans, shown)
+    plans = _without_duplicates(plans, shown)
     if not plans:
         return None
     keeping = ranks_in(plans)
@@ -113,15 +113,15 @@ def choose_trio(search: PlanSearch, ranked: Ranked) -> TrioPlans | None:
     )
 
 
-def _without_twins(plans: Sequence[Evaluated], first: Sequence[Evaluated]) -> list[Evaluated]:
-    """Plans of which no two rent the same for the same: whoever reads two sees one of them twice.
+def _without_duplicates(plans: Sequence[Evaluated], first: Sequence[Evaluated]) -> list[Evaluated]:
+    """Plans without duplicates: no two rent the same machines at the same cost and time.
 
-    They differ in checkpoints only. Of such plans the one that stands in `first` stays.
+    Duplicates differ in checkpoints only. Of those, the one in `first` is kept.
     """
     ranks = ranks_in(first)
     kept: list[Evaluated] = []
     for each in sorted(plans, key=lambda each: ranks.get(each.candidate, len(ranks) + 1)):
-        if not any(are_twins(each.plan, other.plan) for other in kept):
+        if not any(are_duplicates(each.plan, other.plan) for other in kept):
             kept.append(each)
     return kept
 
@@ -144,7 +144,7 @@ def _ties(
 
 
 def _kinds(search: PlanSearch, plans: Sequence[Evaluated], limits: Limits) -> tuple[Evaluated, ...]:
-    """The plan of each kind that is worth most; none that nobody would take beside the first."""
+    """The most valuable plan of each kind, without those that are far worse than the first."""
     ordered = sorted(plans, key=lambda each: _total_usd(each, limits))
     most = MAX_COST_FACTOR * _total_usd(ordered[0], limits)
     found: dict[object, Evaluated] = {}
@@ -172,7 +172,7 @@ def table_of(found: TrioPlans | None, ranked: Ranked, limits: Limits) -> tuple[E
 
 
 def _lead_role(limits: Limits) -> Role:
-    """What leads: what is sensible, or what an objective asks for."""
+    """The leading plan: the sensible one, or the best by a stated objective."""
     if limits.objective == "time":
         return "fastest"
     return "cheapest" if limits.objective == "cost" else "sensible"
@@ -228,7 +228,7 @@ def _third_role(limits: Limits) -> Role:
 def _third(
     plans: Sequence[Evaluated], sensible: Evaluated, fastest: Evaluated, limits: Limits
 ) -> Evaluated:
-    """The safest under a deadline, else the fastest: at any price only if that was asked for."""
+    """The safest under a deadline, else the fastest: at any price only if that was requested."""
     if limits.objective == "time":
         return fastest
     return (

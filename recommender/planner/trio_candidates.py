@@ -1,4 +1,4 @@
-"""Plans that an answer's first three are chosen of, beside those that its search ranked."""
+"""Candidates for an answer's first three plans besides those that its search ranked."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -22,7 +22,7 @@ ESTIMATED, ESTIMATED_EACH = 6, 2  # kinds that are worth most by estimates, and 
 WORTH_BUILDING = 0.3  # what costs more than the best of these by so much is no tie
 SHORT_SEARCH = SearchCap(100)  # plans simulated for each
 KINDS = 4  # kinds looked at for the cheapest
-HIGH_CHANCE = 0.98  # chance from which on nobody asks for more
+HIGH_CHANCE = 0.98  # a chance that needs no improvement
 ONE_ON_DEMAND: tuple[Only, ...] = ("one GPU on demand", "on_demand")
 
 
@@ -37,12 +37,12 @@ def plans_to_choose(search: PlanSearch, shown: Sequence[Evaluated]) -> list[Eval
     if limits.objective not in ("cost", "time"):
         known |= {each.candidate: each for each in _worth_most(search)}
     found = [each for each in known.values() if keeps(each.plan, limits)]
-    # Who asks for the least cost alone is told it, however long it takes.
+    # With the objective "cost" the cheapest is shown however long it takes.
     return found if limits.objective == "cost" else _within_horizon(found)
 
 
 def reference_candidates(search: PlanSearch) -> list[Candidate]:
-    """Plans that are looked at beside those of the search: the baselines, one machine on demand.
+    """Candidates besides the plans of the search: the baselines, one machine on demand.
 
     And of each search what is worth most: the cheapest of its kind may take twice as long for cents
     less.
@@ -147,7 +147,7 @@ def _safest_on_demand(search: PlanSearch, limits: Limits) -> list[Candidate]:
 
 
 def _slower(search: PlanSearch, shown: Sequence[Evaluated]) -> list[Candidate]:
-    """Where speed is asked for: the cheapest plans, and machines, in so many times the fastest."""
+    """If speed is requested: the cheapest plans, and machines, in so many times the fastest."""
     limits = search.problem.limits
     if not shown:
         return []

@@ -115,7 +115,7 @@ def memoryless(law: Availability, share_up: float, mean_run_h: float) -> Availab
 
 @dataclass(frozen=True, slots=True)
 class AggregatedStates:
-    """A small chain that stands for a large one."""
+    """A small chain that approximates a large one."""
 
     member: Floats  # (states, lumps) 1 where a state belongs to a lump
     step: Floats  # (lumps, lumps) probabilities of one tick

@@ -49,7 +49,7 @@ class ZoneClass:
 
     pooled: Availability  # one regime: every hour watched counts alike
     qualities: Availability  # one regime per group
-    unwatched: Availability  # the law of a zone nobody has watched
+    unwatched: Availability  # the law of a zone without a recording
 
 
 def counts(series: Bools, tick_s: float, edges_h: tuple[float, ...] = EDGES_H) -> Counts:
@@ -157,7 +157,7 @@ def of_class(
 ) -> Availability:
     """Poor, usual and good zones of a class: logit availability ± √3 sd with weights 1, 4, 1.
 
-    Runs have the class's mean everywhere; outages are as long as a zone's availability asks, or
+    Runs have the class's mean everywhere; outages are as long as a zone's availability requires, or
     as much shorter as there are zones to wait for.
     """
     level = np.log(availability / (1.0 - availability)) + zone_sd * POINTS

@@ -44,7 +44,7 @@ _RUNNING = ("none", "spot", "on-demand")
 
 @dataclass(frozen=True, slots=True)
 class PolicyProblem:
-    """What the programme is asked for one plan."""
+    """The inputs of the dynamic program for one plan."""
 
     task: Task
     prices: ModePrices
@@ -254,7 +254,7 @@ def policy_csv(problem: PolicyProblem, said: str) -> str:
 
 
 def words_of(problem: PolicyProblem) -> str:
-    """What the programme was asked, in words."""
+    """The inputs of the dynamic program in words."""
     task, prices = problem.task, problem.prices
     return (
         f"work {task.work_s / 3600.0:.6g} h; deadline {task.deadline_s / 3600.0:.6g} h, reserve "

@@ -3,7 +3,7 @@
 The rules of a tick are those of the "Can't Be Late" benchmark (Wu et al., NSDI'24), in which
 a tick is paid in full:
 
-    1. spot that is gone ends: mode = none, work done is kept
+    1. spot that is interrupted ends: mode = none, work done is kept
     2. the policy names a mode; a change to spot or on-demand sets start-up = changeover
     3. cost += price·tick;  work = max(tick - start-up, 0);  start-up -= tick - work
     4. the job ends with the tick that leaves at most 1 ms of work
@@ -115,8 +115,8 @@ class ReplayState:
     def step(self, decide: Decide, tick: int, available: Bools, taken: Bools | None = None) -> None:
         """One tick of every window that still runs; `taken`: spot is there, but other machines."""
         now = tick * self.tick_s
-        gone = ~available if taken is None else ~available | taken
-        self.mode = np.where((self.mode == SPOT) & gone, NONE, self.mode)
+        lost = ~available if taken is None else ~available | taken
+        self.mode = np.where((self.mode == SPOT) & lost, NONE, self.mode)
         want = decide(PolicyState(now, self.mode, self.done, self.start_up, available))
         if bool(((want == SPOT) & ~available & ~self.stopped).any()):
             raise UsageError(f"the policy asked for spot at {now:.0f} s, where there is none")

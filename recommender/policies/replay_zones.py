@@ -102,8 +102,8 @@ class Failover:
             want = np.where(state.available.any(axis=1), 1 + best, 0)
             want = np.where(on_spot, state.mode, want)
             due = whole_ticks(left + task.changeover_s, zones.tick_s)
-            net = np.where(on_spot | (state.mode > count), state.mode, on_demand)
-            return np.where(due >= task.deadline_s - state.now_s, net, want)
+            last_resort = np.where(on_spot | (state.mode > count), state.mode, on_demand)
+            return np.where(due >= task.deadline_s - state.now_s, last_resort, want)
 
         return decide
 

@@ -54,8 +54,8 @@ class Greedy:
         def decide(state: PolicyState) -> Modes:
             left = task.work_s - state.done_s + task.changeover_s
             urgent = whole_ticks(left, tick_s) >= task.deadline_s - state.now_s
-            net = np.where(state.mode == SPOT, SPOT, ON_DEMAND)
-            return np.where(urgent, net, np.where(state.available, SPOT, NONE))
+            last_resort = np.where(state.mode == SPOT, SPOT, ON_DEMAND)
+            return np.where(urgent, last_resort, np.where(state.available, SPOT, NONE))
 
         return decide
 
@@ -81,8 +81,8 @@ class UniformProgress:
             twice = whole_ticks(work + 2.0 * task.changeover_s, tick_s) >= left
             want = np.where(twice & (mode != SPOT), ON_DEMAND, want)
             once = whole_ticks(work + task.changeover_s, tick_s) >= left
-            net = np.where((mode == SPOT) & (state.start_up_s < 1e-3), SPOT, ON_DEMAND)
-            return np.where(once, net, want)
+            last_resort = np.where((mode == SPOT) & (state.start_up_s < 1e-3), SPOT, ON_DEMAND)
+            return np.where(once, last_resort, want)
 
         return decide
 

@@ -20,7 +20,7 @@ from recommender.report.layout import (
 _TITLE = "Errors on published measurements, by what the models had seen of them"
 _HEADS = ("points", "mean", "median", "p90", "bias", "in span")
 _FIGURE = 6  # columns of a figure at least
-_NARROW = 76  # columns below which figures stand under what they belong to
+_NARROW = 76  # columns below which figures go on a line of their own
 
 
 def render(findings: Sequence[Finding], width: int, reference: str = "") -> list[Block]:
@@ -53,7 +53,7 @@ def _stacked(each: Finding) -> list[Block]:
 
 
 def _finding_notes(each: Finding) -> str:
-    """Its key, the split, what was asked for, what others reached, and the source."""
+    """Its key, the split, the target, what others reached, and the source."""
     nothing = each.published.startswith("none")
     published = f"published {each.published}" if each.published and not nothing else ""
     return " · ".join(w for w in (each.key, each.split, _asked(each), published, each.source) if w)
@@ -71,7 +71,7 @@ def _figures(score: Score | None) -> tuple[str, ...]:
 
 
 def _asked(each: Finding) -> str:
-    """What was asked for, and whether it was reached."""
+    """The target, and whether it was reached."""
     if each.score is None:
         return ""
     unit = f" {each.score.unit}" if each.score.unit != "share" else ""

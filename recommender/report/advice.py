@@ -18,8 +18,8 @@ _WHERE = {"object_store": "the bucket", "anchor": "the anchor", "memory_tier": "
 _NARROW = 60
 _SAME = 1e-9
 _SMALL = 0.005  # parts of the time below this share are left out
-_WEIGHTY = 3  # assumptions shown; the planner says the weightiest first
-_HEAVY = 0.2  # of the bill, from which on what is no machine is told
+_WEIGHTY = 3  # assumptions shown; the planner lists the most important first
+_HEAVY = 0.2  # of the bill, from which on what is not a machine is named
 
 
 def advice(answer: Answer, request: PlanRequest, width: int) -> list[Block]:
@@ -35,7 +35,7 @@ def advice(answer: Answer, request: PlanRequest, width: int) -> list[Block]:
 
 
 def _assumed(answer: Answer) -> list[Block]:
-    """What matters most of what is assumed, and where the rest is told."""
+    """The most important assumptions, and where the others are listed."""
     if not answer.assumptions:
         return []
     first = "; ".join(fmt.clean(each).rstrip(".") for each in answer.assumptions[:_WEIGHTY])
@@ -190,7 +190,7 @@ def _cut_phrase(step: StepSplit) -> str:
 
 
 def _next_in_line(plan: Plan) -> list[str]:
-    """Where spot is asked for after the first place: regions, then further zones of them."""
+    """Where spot is requested after the first place: regions, then further zones of them."""
     seen = {site.region for site in plan.sites[:1]}
     names = []
     for site in plan.sites[1:]:

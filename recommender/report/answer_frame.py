@@ -16,7 +16,7 @@ from recommender.report.limit_words import limits_in_words, why_not
 FIGURES = "Mean cost and median time; below them the range of 9 in 10 runs"
 _TIME_ORDER = "; in the order of mean time"
 MAX_OPEN = 0.75  # a bound that leaves so much open says nothing
-_MAX_TOP = 1000  # plans that may be asked for
+_MAX_TOP = 1000  # plans that may be requested
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class PlanRequest:
     choice: Choice = field(default_factory=Choice)
     progress: Progress = field(default_factory=Progress)
     catalog: str = ""  # version of the catalog that was read
-    deadline_at: str = ""  # the moment of the deadline with its zone, where it was told as one
+    deadline_at: str = ""  # the deadline with its time zone, if it was given as a moment
     folder: str = ""  # that the files which run the plan are written to, where they are
     target: str = ""  # of these files, where one was named
 

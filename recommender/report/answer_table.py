@@ -136,7 +136,7 @@ def plans_table(answer: Answer, width: int, all_regions: bool = False) -> Table:
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """What the rows are called, and the one that stands out."""
+    """The names of the rows, and the highlighted one."""
 
     names: Sequence[str]
     strong: str
@@ -207,7 +207,7 @@ def _overhead(plans: Sequence[Plan]) -> tuple[Column, Sequence[Cell]]:
 
 
 def _second_half(plans: Sequence[Plan]) -> Figures:
-    """What stands beside the figures of a plan where there is room, the weightiest first."""
+    """Remarks next to the figures of a plan where there is room, the most important first."""
     return [
         *([] if any(p.estimate.overhead > HEAVY for p in plans) else [_overhead(plans)]),
         (Column("saving"), [cells.saving_cell(p) for p in plans]),

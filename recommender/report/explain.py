@@ -326,7 +326,7 @@ def _terms(terms: Sequence[Term], width: int) -> Block:
 
 
 def _lost(answer: Answer, number: int) -> list[Block]:
-    """Why the next plan stands behind this one: the terms that make the difference."""
+    """Why the next plan ranks below this one: the terms that make the difference."""
     if number >= len(answer.plans):
         return []
     this, after = answer.plans[number - 1], answer.plans[number]

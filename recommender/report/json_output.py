@@ -97,7 +97,7 @@ def plan_object(plan: Any) -> Any:
 
 
 def _trio(trio: Any) -> Any:
-    """Roles with their reasons, the one that leads first; plans are told by their number."""
+    """Roles with their reasons, the leading one first; plans are given by number."""
     if trio is None:
         return None
     return [

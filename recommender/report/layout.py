@@ -24,8 +24,8 @@ MARKETS = {
     "spot": "cyan",
     "on-demand": "magenta",
     "on demand": "magenta",
-}  # told apart by colour and by word
-_ANY_WIDTH = 100_000  # a console as wide as any block asks for
+}  # distinguished by colour and by word
+_ANY_WIDTH = 100_000  # a console as wide as any block needs
 _LABEL = 8  # characters of the longest usual label
 _NARROW = 60
 _LONGEST_BAR = 60
@@ -48,7 +48,7 @@ def _console(colour: bool = False) -> Console:
         width=_ANY_WIDTH,
         color_system="standard" if colour else None,
         force_terminal=colour,
-        no_color=False,  # cli/screen.py has asked the environment
+        no_color=False,  # cli/screen.py has read the environment
         legacy_windows=False,
         markup=False,
         emoji=False,
@@ -70,7 +70,7 @@ def _min_width(block: Block) -> int:
 
 
 def _overflowing(block: Block, width: int) -> Block:
-    """A paragraph with a word longer than the screen: only that word stands over the edge."""
+    """A paragraph with a word longer than the screen: only that word exceeds the width."""
     import textwrap
 
     indent = block.left if isinstance(block, Padding) else 0
@@ -126,7 +126,7 @@ def grid(
 
 @dataclass(frozen=True, slots=True)
 class Framed:
-    """What stands out on a terminal; without colours, for a pipe or a file, the block alone."""
+    """A highlighted block on a terminal; without colours, for a pipe or a file, the block alone."""
 
     block: Block
 

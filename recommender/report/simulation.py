@@ -179,7 +179,7 @@ def sentences(found: Simulation) -> list[tuple[str, str]]:
 
 
 def _cost_and_time(found: Simulation) -> str:
-    """Cost and time as an answer tells them."""
+    """Cost and time in the format of an answer."""
     cost, time = fmt.usd(found.cost.mean), fmt.duration(found.time.p50)
     return f"{cost} USD on average, half of the runs within {time}"
 
@@ -289,7 +289,7 @@ def markdown(found: Simulation, request: PlanRequest, quiet: bool = False) -> st
 
 
 def _policies(found: Simulation) -> list[str]:
-    """The tables of policies and of executors, where these were asked for."""
+    """The tables of policies and of executors, if these were requested."""
     parts = []
     if found.policies:
         rows = [policy_cells(run) for run in found.policies]

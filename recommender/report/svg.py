@@ -12,7 +12,7 @@ from recommender.report.simulation import plan_name, plan_words, time_unit
 
 _WIDTH, _HEIGHT = 720, 360
 _LEFT, _RIGHT, _TOP, _BOTTOM = 60, 180, 40, 40
-# Eight colours that people with any colour vision tell apart (Okabe and Ito, 2008).
+# Eight colours that people with any colour vision can distinguish (Okabe and Ito, 2008).
 _COLOURS = (
     "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999933",
 )  # fmt: skip
@@ -113,7 +113,7 @@ class _Panel:
     left: int
 
     def x(self, value: float) -> float:
-        """Where a value stands on the axis."""
+        """The position of a value on the axis."""
         low, high = self.bins.edges[0], self.bins.edges[-1]
         return self.left + _PANEL_W * (value - low) / (high - low)
 
@@ -192,7 +192,7 @@ def _bar(panel: _Panel, low: float, high: float, share: float) -> str:
 
 
 def _ticks(panel: _Panel) -> list[str]:
-    """Edges of bins that stand far enough apart."""
+    """Edges of bins that are far enough apart."""
     edges = panel.bins.edges
     every = max(1, -(-(len(edges) - 1) // _TICKS))
     places = edge_places([edge / panel.unit for edge in edges])

@@ -16,16 +16,16 @@ MIN_BEST_SHARE = (
 TIE = 0.75  # no plan that is the best in so many of them: a tie
 _RENTED = {"spot": "on spot", "on_demand": "on demand"}
 _BEST = {"cost": "the cheapest", "time": "the fastest"}
-_STATED_BY_FIGURES = (
+_STATED_BY_FIGURES = (  # reasons that the sentence shows by its figures
     "a quota to ask for",
     "one machine",
-)  # reasons that the sentence tells by its figures
-_MINOR_H = 0.05  # hours of work that nobody counts
+)
+_MINOR_H = 0.05  # hours of work too few to mention
 _MINOR_TAIL = 0.2  # share of what 1 run in 20 takes, below which it decides nothing
 
 
 def trio_parts(trio: Trio | None) -> list[tuple[str, str]]:
-    """Roles and what to rent; a plan that holds several roles is told once."""
+    """Roles and what to rent; a plan that has several roles is shown once."""
     if trio is None:
         return []
     roles: dict[int, list[Pick]] = {}
@@ -81,7 +81,7 @@ def _rented(m: Machines) -> str:
 
 
 def _place(plan: Plan) -> str:
-    """Where, in words; nothing of machines that stand where their user is."""
+    """The places in words; empty for the user's own machines."""
     first, region = plan.machines[0], fmt.clean(cells.first_region(plan))
     if first.provider != OWN:
         return f" in {fmt.provider(first.provider)} {region}"
@@ -89,7 +89,7 @@ def _place(plan: Plan) -> str:
 
 
 def _lacking(need: Need) -> bool:
-    """Whether somebody has to ask for it."""
+    """Whether it has to be requested."""
     known = need.yours if need.yours is not None else need.new_accounts
     return need.amount > (known or 0.0)
 
@@ -141,15 +141,17 @@ def instead(answer: Answer) -> str:
 def tie_line(answer: Answer) -> str:
     """How often each plan is the best over what speeds and prices may be; a tie is called one."""
     shares = [(rank, plan.best_share or 0.0) for rank, plan in enumerate(answer.plans, 1)]
-    told = sorted((each for each in shares if each[1] >= MIN_BEST_SHARE), key=lambda each: -each[1])
+    ranked = sorted(
+        (each for each in shares if each[1] >= MIN_BEST_SHARE), key=lambda each: -each[1]
+    )
     best = _BEST.get(answer.goal)
-    if best is None or len(answer.plans) < 2 or not told:
+    if best is None or len(answer.plans) < 2 or not ranked:
         return ""
-    (rank, most), *others = told
+    (rank, most), *others = ranked
     if rank == answer.best and answer.by_value and most >= TIE:
         return ""  # the trio names the fastest, or what is faster still
     if most >= TIE or not others:
         often = fmt.percent(most)
         return f"Plan {rank} is {best} in {often} of the draws of speeds and prices."
-    named = [f"{rank} ({fmt.percent(share)})" for rank, share in told]
+    named = [f"{rank} ({fmt.percent(share)})" for rank, share in ranked]
     return f"A tie: speeds and prices decide whether plan {fmt.listing(named, 'or')} is {best}."

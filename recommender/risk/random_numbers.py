@@ -1,6 +1,6 @@
 """Common random numbers: all plans use the same paths, bit for bit on every machine.
 
-So two plans differ by what they are and not by luck, and a longer deadline can never look riskier.
+So plans differ by what they are and not by chance, and a longer deadline never looks riskier.
 Uniforms come from the raw output of PCG64DXSM, whose stream numpy guarantees. Every distribution is
 our own inverse function of them, because numpy does not guarantee the streams of its distributions
 across versions. The variates that matter most (initial availability, the zone's level, the first

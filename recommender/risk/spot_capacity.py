@@ -36,7 +36,7 @@ class ClassCapacity:
         zones = zones_of(p, sample)
         lengths = zones.run_s.astype(np.float32)[None] * _factors(p.run_sigma, sample, "run")
         waits = _waits(p, sample, zones)
-        # The job asks at a random moment, when part of a run is over.
+        # The job requests machines at a random moment, when part of a run is over.
         left = RUN_FAMILY.residual_factors(lengths[0], p.run_sigma[:, None], sample.residue[None])
         lengths[0] *= np.where(zones.is_down | p.runs_from_start[:, None], 1.0, left)
         return lengths, waits

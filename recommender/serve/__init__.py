@@ -1,1 +1,1 @@
-"""A small server: answers and reports over HTTP, on this machine unless told otherwise."""
+"""A small server: answers and reports over HTTP, by default for this machine only."""

@@ -14,7 +14,7 @@ from recommender.serve.question import Kind, Question
 
 
 def made(kind: Kind, question: Question, catalog: Catalog) -> bytes:
-    """The answer of a question, as the page or the JSON that was asked for."""
+    """The answer to a question, as a page or as JSON."""
     job = replace(find_job(question.job), machines=question.machines)
     asked = PlanRequest(job, question.limits, question.choice, catalog=catalog.version)
     if kind == "plan":

@@ -40,7 +40,7 @@ HEADERS = {
 }
 
 MAX_LISTINGS = 32  # answers about offers that are kept, of 1.4 MB at most
-PAGES = ("/", "/report", "/catalog")  # for people: what is wrong is told there as a page
+PAGES = ("/", "/report", "/catalog")  # for people: errors are shown as a page
 
 log = logging.getLogger(__name__)
 
@@ -73,7 +73,7 @@ class Server:
     workers: Workers
     planning: Planning
     counts: metrics.Metrics = field(default_factory=metrics.Metrics)
-    hosts: tuple[str, ...] = LOCAL  # names under which it may be asked for; "*": any
+    hosts: tuple[str, ...] = LOCAL  # names under which it may be requested; "*": any
     source: CatalogSource | None = None  # looked at now and then; None: the catalog stays
 
     def app(self) -> Any:
@@ -119,7 +119,7 @@ class Server:
         except RecommendError as error:
             log.warning("%s; catalog %s stays", error, self.workers.catalog.version)
 
-    # What is asked of the planner
+    # Requests for the planner
 
     async def _plan(self, request: Any) -> Any:
         return _reply(await self.planning.answer("plan", question_of(await _body(request))), JSON)
@@ -144,7 +144,7 @@ class Server:
         }
 
     def _listing(self, make: Listing, kind: str, top: int) -> Handler:
-        """A handler that lists offers, off the event loop, and keeps what was asked lately."""
+        """A handler that lists offers, off the event loop, and caches recent ones."""
 
         @lru_cache(MAX_LISTINGS)
         def kept(_: str, asked: OfferFilter) -> bytes:
@@ -170,7 +170,7 @@ class Server:
     # Around every request
 
     def _guarded(self, path: str, handler: Handler) -> Handler:
-        """A handler whose refusals are told in words, and whose requests are counted."""
+        """A handler that reports refusals in words and counts requests."""
 
         async def guarded(request: Any) -> Any:
             begun = monotonic()
@@ -187,7 +187,7 @@ class Server:
         return guarded
 
     def _refused(self, error: Exception) -> "Refused":
-        """What a caller is told of an error."""
+        """The error document for a caller."""
         if isinstance(error, UsageError):
             return Refused(400, "USAGE", *error.problems)
         if isinstance(error, Busy):
@@ -240,7 +240,7 @@ async def _body(request: Any) -> Any:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A JSON object; of a field that is there twice, nobody can say which value is meant."""
+    """A JSON object; a repeated field is refused, since it is unclear which value is meant."""
     found = dict(pairs)
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]

@@ -1,4 +1,4 @@
-"""The catalog that a server plans with, read anew when another version holds."""
+"""The catalog that a server plans with, read again when the version changes."""
 
 from collections.abc import Callable
 
@@ -19,7 +19,7 @@ class CatalogSource:
         self.catalog = load()
 
     def renewed(self) -> bool:
-        """Read the catalog anew if another holds now, and say whether that was so.
+        """Read the catalog again if its version has changed, and say whether it has.
 
         Raises:
             CatalogError: what holds now cannot be read; the catalog stays as it was.

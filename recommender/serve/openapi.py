@@ -136,7 +136,7 @@ def _filters() -> list[Schema]:
 
 
 def _moved(tree: Any) -> Any:
-    """A schema whose definitions stand where OpenAPI keeps them."""
+    """A schema with its definitions where OpenAPI has them."""
     if isinstance(tree, dict):
         return {
             key: value.replace("#/$defs/", "#/components/schemas/")

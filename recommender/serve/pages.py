@@ -1,4 +1,4 @@
-"""The pages that ask: for a plan, and for offers; what is wrong with a question is told on one."""
+"""Pages with forms: for a plan and for offers. Mistakes of a question are shown on the form."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
@@ -57,7 +57,7 @@ def catalog_page(catalog: Catalog, asked: OfferFilter) -> bytes:
 
 
 def refusal_page(problems: Sequence[str], form: Element) -> bytes:
-    """What is wrong with a question, and the form to ask it anew, as it was filled in."""
+    """The mistakes of a question, and its form as it was filled in."""
     listed = (element("li", problem) for problem in problems)
     return _page("No answer", "", element("ul", *listed, class_="warning"), form)
 

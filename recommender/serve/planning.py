@@ -1,8 +1,8 @@
 """Answers for many callers: each question is planned once, few wait, and the latest are kept.
 
-A question that is being planned is planned once, however many ask it; what was answered lately is
-kept, by its bytes, for the day and the catalog. Nothing else is kept between questions. Who comes
-when too many wait is sent away at once, and told when those that wait now will be through.
+A question that is being planned is planned once for all its callers; recent answers are kept, up
+to a size, for the day and the catalog. Nothing else is kept between questions. If too many callers
+wait, the next is refused at once, with the time after which those will have their answers.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from recommender.catalogs.frozen import dataclass
 from recommender.inputs.units.times import now
 from recommender.serve.question import Kind, Question
 
-# The catalog; the day, since answers tell the age of prices in days.
+# The catalog; the day, since answers contain the age of prices in days.
 Key = tuple[Kind, Question, str, date]
 
 MAX_WAITING = 64  # questions, those that are planned among them
@@ -24,13 +24,13 @@ MAX_KEPT_BYTES = 64 * 2**20
 
 
 class Asked(Protocol):
-    """Who plans: `count` questions at once, each in `mean_s`."""
+    """What carries out the planning: `count` questions at once, each in `mean_s`."""
 
     count: int
 
     @property
     def edition(self) -> str:
-        """Which catalog what is asked now is planned with."""
+        """The version of the catalog for new questions."""
 
     @property
     def mean_s(self) -> float:
@@ -79,7 +79,7 @@ class Planning:
             del self.running[key]
 
     def _keep(self, key: Key, found: bytes) -> None:
-        """Keep an answer, and let those go that were asked for longest ago."""
+        """Keep an answer, and drop the least recently used ones."""
         self.kept[key] = found
         while sum(map(len, self.kept.values())) > self.most_bytes:
             self.kept.popitem(last=False)

@@ -1,8 +1,8 @@
 """Processes that plan: each holds the catalog, answers one question at a time, and can be ended.
 
-Threads would share one interpreter, and none can be ended: who asks a question that takes too long
-would keep a core for as long as it likes. A process that is killed, or dies of a defect, is
-replaced by another; the questions of the others notice nothing.
+Threads would share one interpreter and cannot be ended: a question that takes too long would keep
+a core until it is answered. A process that is killed, or dies of a defect, is
+replaced by another, without effect on the questions of the others.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ TIMEOUT_S = 60.0
 USUAL_S = 3.0  # of a question, before any was answered
 READY = b"ready"
 DIED = "the process that planned this ended; ask again"
-# Asked by every worker of itself as it starts, so that no caller waits for imports and tables.
+# Planned by every worker as it starts, so that no caller waits for imports and tables.
 FIRST = Question("resnet18-cifar10", Limits(deadline_s=86_400.0, max_machines=1), Choice())
 
 
@@ -113,7 +113,7 @@ class Worker:
 
 
 class Workers:
-    """So many processes; who asks waits for the next that is idle, first come first served.
+    """A pool of processes; callers wait for the next idle one, first come first served.
 
     Another `catalog` holds for every question that is planned from then on.
     """
@@ -128,7 +128,7 @@ class Workers:
 
     @property
     def edition(self) -> str:
-        """Which catalog what is asked now is planned with."""
+        """The version of the catalog for new questions."""
         return self.catalog.sha256
 
     @property

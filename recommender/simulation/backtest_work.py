@@ -132,7 +132,7 @@ def cut_traces(
 
 
 def _contenders(traces: Sequence[BacktestTrace], settings: BacktestSettings) -> list[Contender]:
-    """Policies of one zone: rules, ours, and DeepVM's two, which wait with a standing bill."""
+    """Policies of one zone: rules, ours, and DeepVM's two, which pay while they wait."""
     wanted = settings.policies
     found: list[Contender] = [FixedRule(_RULES[name]) for name in wanted if name in _RULES]
     if "cost-optimal" in wanted:

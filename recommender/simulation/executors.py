@@ -8,7 +8,7 @@ clouds' own tools do so too. Other targets follow their own rules:
   machines at the end of the list are rented after the first round without spot and are kept; if
   they are not listed nothing takes over.
 * dstack (0.22) keeps a run with a volume in one region; Slurm, Terraform and torchrun start what
-  they are told to. Nothing takes over unless somebody does it.
+  the user says so. Nothing takes over unless the user does it.
 """
 
 from dataclasses import replace
@@ -31,7 +31,7 @@ _SWITCH = ("aws-cli", "gcloud", "azure-cli")  # their launch.sh keeps the plan's
 
 @dataclass(frozen=True, slots=True)
 class _Behaviour:
-    """What somebody who runs a plan makes of it."""
+    """How an executor carries out a plan."""
 
     name: str
     inputs: PathInputs

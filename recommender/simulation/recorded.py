@@ -12,7 +12,7 @@ from recommender.catalogs.frozen import dataclass
 from recommender.risk.path_inputs import PathInputs
 from recommender.risk.random_numbers import RandomNumbers
 
-FOREVER_S = 1e9  # stands for a run or a wait without end
+FOREVER_S = 1e9  # a run or a wait without end
 
 
 @dataclass(frozen=True, slots=True)

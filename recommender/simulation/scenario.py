@@ -127,23 +127,25 @@ class Scenario:
     notes: tuple[str, ...] = field(default=())
 
 
-def scenario_of(inputs: PathInputs, plan: Plan, wish: WhatIf) -> Scenario:
+def scenario_of(inputs: PathInputs, plan: Plan, what_if: WhatIf) -> Scenario:
     """The capacity on which a plan is simulated.
 
     Raises `UsageError` for a recording or a law of spot if the plan rents no spot.
     """
     machines = sum(m.count for m in plan.machines if m.market == "spot")
-    if not machines and wish != WhatIf():
+    if not machines and what_if != WhatIf():
         raise UsageError(
             "--trace, --run-law and --deflatable change spot machines, and this plan rents none; "
             "name spot machines or add --market spot"
         )
-    if wish.trace is not None:
-        return _recorded(inputs, _series(wish.trace, wish.form, wish.series), wish.trace, machines)
-    if wish.deflatable is not None:
-        return _deflated(inputs, plan, wish.deflatable, machines)
-    if wish.law is not None:
-        return _with_run_law(inputs, wish.law)
+    if what_if.trace is not None:
+        return _recorded(
+            inputs, _series(what_if.trace, what_if.form, what_if.series), what_if.trace, machines
+        )
+    if what_if.deflatable is not None:
+        return _deflated(inputs, plan, what_if.deflatable, machines)
+    if what_if.law is not None:
+        return _with_run_law(inputs, what_if.law)
     law = RUN_FAMILY.law(float(inputs.run_sigma[0]))
     if plan.spot is None:
         return Scenario(inputs, CLASS_CAPACITY, law, "on-demand machines; hardware faults only")

@@ -30,7 +30,7 @@ class SimulationOptions:
     what_if: WhatIf = WhatIf()
     policy: str = "net"  # next to the fallback rule: "thresholds" or "full"
     executor: str = ""  # next to the plan's own rule: what else runs it
-    policy_table: bool = False  # is the full policy asked for as a table?
+    policy_table: bool = False  # whether to return the full policy as a table
 
 
 def simulation_of(

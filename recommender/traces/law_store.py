@@ -89,7 +89,7 @@ def _refuse_others(
 
 
 def _alike(gpu: str, gpus: int, types: Sequence[InstanceType]) -> bool:
-    """Traces write V100 where the catalog tells V100-32GB apart."""
+    """Traces write V100 where the catalog distinguishes V100-32GB."""
     return any(t.gpus == gpus and t.gpu.lower().startswith(gpu.partition("-")[0]) for t in types)
 
 
@@ -250,7 +250,7 @@ def keep(laws: Sequence[OfferLaw], path: Path | None = None) -> Path:
 
 def forget(offers: Sequence[str], path: Path | None = None) -> Path:
     """Remove the laws of some offers; raises `UsageError` for one that has none."""
-    gone = {offer.lower() for offer in offers}
+    forgotten = {offer.lower() for offer in offers}
 
     def left(known: tuple[OfferLaw, ...]) -> Iterable[OfferLaw]:
         kept = {law.offer.lower() for law in known}
@@ -259,7 +259,7 @@ def forget(offers: Sequence[str], path: Path | None = None) -> Path:
             listed = ", ".join(law.offer for law in known) or "none"
             said = [f"no law is kept for '{shown(offer)}'; kept: {listed}" for offer in missing]
             raise UsageError(*said)
-        return [law for law in known if law.offer.lower() not in gone]
+        return [law for law in known if law.offer.lower() not in forgotten]
 
     return _changed(left, path or store_path())
 

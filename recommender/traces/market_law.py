@@ -40,7 +40,7 @@ _LEVELS, _DAYS, _SEED = 100, 12, 7
 _MAX_INTERVALS = 4000
 MIN_INTERRUPTIONS = 5
 MIN_OUTAGES = 5
-COARSEST_S = 600.0  # a look every ten minutes tells runs of 20 minutes from longer ones
+COARSEST_S = 600.0  # sampling every ten minutes distinguishes runs of 20 minutes from longer ones
 _SHAPE_REPLICATES = 200
 
 

@@ -177,7 +177,7 @@ def _trace(name: str, draft: _Draft) -> Trace:
     known = _Known(draft, series)
     facts = known.trace(
         int(machines.max(initial=min(1, len(machines))))
-    )  # one was asked for at least
+    )  # at least one was requested
     refuse_all([*problems, *known.problems])
     keep = changes(t_s, machines)
     prices = np.array([usd for _, usd in draft.prices], dtype=np.float64)

@@ -271,14 +271,14 @@ def _gcp_zone(
             up.add(node)
         met.add(node)
         if (change == ADDED) == (node in up):
-            continue  # a delete after a preemption, a start that was asked for twice
+            continue  # a delete after a preemption, a start that was requested twice
         (up.add if change == ADDED else up.discard)(node)
         kept.append(((moment - start).total_seconds(), change, node))
     end_s = (last - start).total_seconds()
     return _nodes(zone, [*before, *kept], end_s, place_of_zone(zone), start, name)
 
 
-_Round = tuple[datetime, dict[str, tuple[int, int]]]  # when, zone: (machines got, asked for)
+_Round = tuple[datetime, dict[str, tuple[int, int]]]  # when, zone: (machines got, requested)
 
 
 def skynomad_probes(text: str, path: Path) -> tuple[Trace, ...]:

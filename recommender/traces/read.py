@@ -164,7 +164,7 @@ def text_of(path: Path) -> str:
     """The text of a file, unpacked if it is gzip; refuses what is too large or no text."""
     try:
         refuse_no_file(path)
-        with path.open("rb") as file:  # once: what a pipe has handed over is gone
+        with path.open("rb") as file:  # once: a pipe cannot be read again
             packed = file.peek(2)[:2] == _GZIP
             data = (gzip.GzipFile(fileobj=file) if packed else file).read(MAX_BYTES + 1)
     except (OSError, EOFError, zlib.error) as error:

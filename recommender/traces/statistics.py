@@ -54,7 +54,7 @@ class WatchedMarket:
 
 
 def limited(statistic: Statistic, sums: Floats, drawn: Floats) -> Value:
-    """A statistic of figures summed over days, and its limits from days that were drawn anew."""
+    """A statistic of figures summed over days, and its limits from resampled days."""
     value = float(statistic(sums.sum(axis=0)[None])[0])
     if len(sums) < MIN_BLOCKS:
         return Value(value)
@@ -127,7 +127,7 @@ def slope(locations: Floats, sizes: Sequence[int]) -> float:
 def losses(trace: Trace) -> tuple[Floats, Ints]:
     """Moments at which machines were taken, and how many; both shape (moments,).
 
-    Of a series of counts every fall is a loss; named machines tell losses from returns.
+    Of a series of counts every fall is a loss; named machines distinguish losses from returns.
     """
     if not len(trace.events):
         falls = -np.diff(trace.machines)

@@ -51,8 +51,8 @@ class Trace:
     name: str
     end_s: float
     place: Place = Place()
-    capacity: int = 0  # machines asked for: the most that could be seen; 0 = only prices
-    kind: Kind = ""  # probe: asked for and given back at once; hold: kept until taken
+    capacity: int = 0  # machines requested: the most that could be seen; 0 = only prices
+    kind: Kind = ""  # probe: requested and released at once; hold: kept until reclaimed
     start: datetime | None = None  # with its time zone; None = not known
     step_s: float = 0.0  # how often was looked; 0 = changes are exact
     source: str = ""

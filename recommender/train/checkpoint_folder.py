@@ -7,7 +7,7 @@
 
 Folders are not renamed, because a bucket mount would copy every file. Untrusted folders are
 skipped: those without a manifest, or with a file that differs from it (a mount that was cut off
-during an upload). Folders with neither file belong to somebody else and are left alone.
+during an upload). Folders with neither file belong to others and are left alone.
 """
 
 import hashlib

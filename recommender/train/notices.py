@@ -8,8 +8,8 @@
 
 EC2 User Guide "Spot Instance interruption notices", Compute Engine "Preemptible VM instances",
 Azure "Scheduled Events for Linux VMs", read 2026-11. The services are on a link-local address of
-the machine itself; which one is asked is told by the firmware, and on any other machine none. The
-variables by which the clouds' own libraries are told of another address hold here, too.
+the machine itself. The firmware says which one is read; on any other machine none is. The
+variables that give the clouds' own libraries another address apply here, too.
 """
 
 import json
@@ -30,7 +30,7 @@ POLL_S = 2.0  # Google's and Azure's notices last 30 s
 _TIMEOUT_S = 2.0
 _TOKEN_TTL_S = 21_600
 _LOG = logging.getLogger("recommender.train")
-# A proxy of the environment must not be asked for the machine's own metadata.
+# A proxy of the environment must not be used for the machine's own metadata.
 _OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 _FIRMWARE = Path("/sys/class/dmi/id")
 _ENDPOINTS = {  # read by the AWS SDKs and by google-auth (their references, 2026-11)

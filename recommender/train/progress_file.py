@@ -41,7 +41,7 @@ class TrainingProgress:
     interruptions: int = 0
     checkpoint: str | None = None  # the folder of the last complete one, next to the file
     interval_s: float | None = None  # between two saves, by now
-    spent_usd: float | None = None  # while it ran; nothing where no price per hour was told
+    spent_usd: float | None = None  # while it ran; None where no price per hour was given
 
     @property
     def done_share(self) -> float:

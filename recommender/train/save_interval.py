@@ -39,7 +39,7 @@ def mean_run_s(uptime_s: float, interruptions: int) -> float:
 class SaveTimes:
     """Measured durations of saves; the newest counts as much as all earlier ones."""
 
-    stall_s: float  # training stands still: the copy to memory
+    stall_s: float  # training stops: the copy to memory
     write_s: float  # until the checkpoint is complete
 
     def then(self, newer: "SaveTimes") -> "SaveTimes":

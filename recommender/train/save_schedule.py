@@ -1,7 +1,7 @@
 """When a training saves: every τ, at the provider's notice, and before SIGTERM ends it.
 
-With several ranks the first one decides on τ, and the most urgent wish of any rank applies to all.
-The schedule also writes the progress files, which tell others what is saved.
+With several ranks the first one decides on τ, and the most urgent action applies to all.
+The schedule also writes the progress files, which show others what is saved.
 """
 
 import logging
@@ -173,7 +173,7 @@ def checkpoint_root(folder: str | Path | None) -> Path:
 
 
 def _amount(what: str, variable: str, asked: float | None) -> float | None:
-    """A figure that is passed, or else stands in the environment; nothing where neither is."""
+    """A figure that is passed, or else that of the environment; None without either."""
     text = os.environ.get(variable)
     if asked is None and not text:
         return None

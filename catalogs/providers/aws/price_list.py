@@ -87,7 +87,7 @@ class Listing:
 
     prices: list[Listed] = field(default_factory=list)
     quarantined: list[Quarantined] = field(default_factory=list)
-    gpu_types: dict[str, str] = field(default_factory=dict)  # with GPUs, but not asked for
+    gpu_types: dict[str, str] = field(default_factory=dict)  # with GPUs, but not requested
     rows: int = 0
     ignored: int = 0
 

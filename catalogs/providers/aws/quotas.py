@@ -66,7 +66,7 @@ def _folded(name: str) -> str:
 
 
 def scores_wanted() -> bool:
-    """Whether the environment asks for scores."""
+    """Whether the environment requests scores."""
     return os.environ.get(SETTING, "") == "1"
 
 

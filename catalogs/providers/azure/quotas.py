@@ -2,7 +2,7 @@
 
 Credentials, in the order of Azure's own chain: a service principal with a secret
 (`AZURE_TENANT_ID`, `AZURE_CLIENT_ID`, `AZURE_CLIENT_SECRET`), a workload identity
-(`AZURE_FEDERATED_TOKEN_FILE` instead of the secret), else who has signed in with `az login`.
+(`AZURE_FEDERATED_TOKEN_FILE` instead of the secret), else the user signed in with `az login`.
 Prices need none of them. The role Reader of the subscription is enough.
 """
 
@@ -81,7 +81,7 @@ def read_quotas(
     """Read the quotas of some regions.
 
     Raises:
-        ProviderError: there is no subscription, or nobody is signed in, or no region is read.
+        ProviderError: no subscription, no signed-in user, or no region that can be read.
     """
     if not account.subscription:
         reason = "set AZURE_SUBSCRIPTION_ID to the subscription to be asked"

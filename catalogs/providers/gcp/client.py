@@ -119,7 +119,7 @@ class PriceList:
             yield ListSkusResponse.pb(page)
 
     def _retry(self) -> Any:
-        """Google's client retries nothing unless told to."""
+        """Retries of our own: Google's client has none by default."""
         from google.api_core.retry import Retry
 
         left = min(self._settings.retry_s, self._wanted.stop_at - time.monotonic())

@@ -157,7 +157,7 @@ def _zones(
 def _with_unreached(
     found: Mapping[str, tuple[str, ...]], shipped: Mapping[str, tuple[str, ...]], down: set[str]
 ) -> dict[str, tuple[str, ...]]:
-    """The zones found, and those shipped that could not be asked."""
+    """The zones found, and shipped ones that could not be reached."""
     places = dict(found)
     for region, zones in shipped.items():
         unasked = {zone for zone in zones if zone in down}

@@ -155,7 +155,7 @@ class _Making:
     contradicted: tuple[str, ...] = ()
 
     def compose(self, facts: Facts) -> None:
-        """Compose every machine everywhere it stands."""
+        """Compose the price of every machine in every zone that has it."""
         self.facts = facts
         self.warnings += facts.warnings
         known = {region for regions in facts.places.values() for region in regions}

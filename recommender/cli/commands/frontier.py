@@ -81,7 +81,7 @@ def frontier(
 
 
 def _show(found: Frontier, answer: Answer, request: PlanRequest, flags: SheetFlags) -> None:
-    """Print it in the form that was asked for."""
+    """Print it in the requested format."""
     from recommender.report import frontier as view
 
     form = sheet_format(flags)

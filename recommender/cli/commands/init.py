@@ -32,7 +32,7 @@ def _job(help: str, metavar: str, **more: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class InitFlags:
-    """What may be said of the job without being asked."""
+    """What flags may state about the job, so that it is not asked."""
 
     model: Annotated[
         Word,
@@ -119,7 +119,7 @@ def _fetched(stated: "StatedJob", folder: Path) -> "StatedJob":
 
 
 def _asked(stated: "StatedJob", config: "TrainingConfig | None", folder: Path) -> "StatedJob":
-    """Ask what neither the flags nor the file say; a wrong answer is asked for again."""
+    """Ask what neither the flags nor the file say; again after an invalid answer."""
     from recommender.job.draft import MODEL, Question, network_of, questions
 
     def answered(each: Question) -> "StatedJob":

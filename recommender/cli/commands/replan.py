@@ -138,7 +138,7 @@ def _of_file(
 
 
 def _limits(limits: Limits, flags: ReplanFlags, errors: ErrorCollector) -> Limits:
-    """Those of the answer, with what was told anew."""
+    """Those of the answer, replaced by those of this call."""
     for limit, word in ((DEADLINE, flags.deadline), (BUDGET, flags.budget)):
         value = errors.parse(word, limit.flag, parse_limit(limit), None)
         limits = limits if value is None else limits.with_value(limit, value)

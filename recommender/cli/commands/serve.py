@@ -19,7 +19,7 @@ from recommender.inputs import units
 HOST, PORT = "127.0.0.1", "8000"
 MAX_PORT, MAX_WORKERS = 65_535, 64
 EVERYWHERE = ("0.0.0.0", "::")  # every address of this machine, and no name of it
-UNHEARD = "It answers under the names of this machine only; --allow-host NAME adds one, * all.\n"
+LOCAL_ONLY = "It answers under the names of this machine only; --allow-host NAME adds one, * all.\n"
 MISSING = "recommend serve needs Starlette and uvicorn: pip install 'recommend-gpus[serve]'"
 
 
@@ -68,7 +68,7 @@ def serve(
     named = f"[{host}]" if ":" in host else host
     write_text(f"http://{named}:{number}/ (Ctrl-C ends it)\n", sys.stderr)
     if host in EVERYWHERE and not allow_host:
-        write_text(UNHEARD, sys.stderr)
+        write_text(LOCAL_ONLY, sys.stderr)
     import_module("uvicorn").run(
         server.app(), host=host, port=number, log_level="warning", access_log=False,
         server_header=False, limit_concurrency=500, timeout_keep_alive=15,

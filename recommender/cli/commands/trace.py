@@ -30,7 +30,7 @@ def _offers(incomplete: str) -> list[str]:
 
 
 def chosen_series(files: list[str], flags: TraceFlags) -> "tuple[Trace, ...]":
-    """The series of some files that were asked for."""
+    """The requested series of some files."""
     from recommender.traces.read import chosen
     from recommender.traces.sample import trace_path
 

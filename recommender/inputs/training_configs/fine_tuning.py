@@ -190,7 +190,7 @@ def _trl_kind(keys: Keys) -> str:
 
 
 def _engine(keys: Keys, prefix: str) -> None:
-    """What vLLM takes beside the training: by TRL's usual values (1.16) 0.3 of each GPU."""
+    """The memory of vLLM next to the training: by TRL's defaults (1.16) 0.3 of each GPU."""
     if not keys.flag(f"{prefix}use_vllm"):
         return
     taken = "its GPUs are needed in addition to those of the plan"

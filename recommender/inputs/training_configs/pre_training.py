@@ -167,7 +167,7 @@ def _architecture(keys: Keys, inside: str) -> Architecture | None:
 
 
 def _tied(keys: Keys, inside: str) -> bool:
-    """Whether one table looks up and puts out, as both tools have it unless told otherwise."""
+    """Whether input and output embeddings share one table, the default of both tools."""
     shared = keys.text(f"{inside}share_embeddings_and_output_weights").lower() != "false"
     return shared and not keys.flag(f"{inside}untie_embeddings_and_output_weights")
 

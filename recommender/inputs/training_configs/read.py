@@ -20,7 +20,7 @@ from recommender.inputs.training_configs.training_config import Keys, TrainingCo
 from recommender.inputs.yaml_text import load_yaml
 from recommender.text import shown, shown_path
 
-# What only one tool's file has at its top, asked in this order.
+# Top-level keys that only one tool's file has, tried in this order.
 _SIGNS: tuple[tuple[Callable[[Keys], TrainingConfig], tuple[str, ...]], ...] = (
     (axolotl, ("base_model",)),
     (llm_foundry, ("global_train_batch_size", "parameters.global_train_batch_size")),

@@ -113,7 +113,7 @@ class Keys:
         return any(self._at(path) is not None for path in paths)
 
     def unused(self) -> tuple[str, ...]:
-        """List the keys that nobody read."""
+        """List the keys that were not read."""
         named = _leaves(self.tree, "")
         return tuple(key for key in named if not any(_within(key, path) for path in self.asked))
 

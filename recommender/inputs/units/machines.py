@@ -67,7 +67,7 @@ def _counted(text: str, name: str, instead: str) -> tuple[int, str]:
 
 
 def parse_gpu(text: str, name: str = "--gpu") -> GpuFilter:
-    """Read one GPU wish: `H100`, `A100:8` (8 in each machine), `80GB+`, `A100:40GB+:8`."""
+    """Read one GPU gpu_filter: `H100`, `A100:8` (8 in each machine), `80GB+`, `A100:40GB+:8`."""
     instead = "write H100, A100:8 (8 per machine) or 80GB+"
     per_machine, memory, gpu = None, 0.0, ""
     for place, word in enumerate(text.strip().split(":")):
@@ -83,11 +83,11 @@ def parse_gpu(text: str, name: str = "--gpu") -> GpuFilter:
     return GpuFilter(gpu, per_machine, memory)
 
 
-def format_gpu(wish: GpuFilter) -> str:
-    """Write a GPU wish so that `parse_gpu` reads exactly the same value."""
-    memory = f"{format_bytes(wish.memory_gib * GIB)}+" if wish.memory_gib else ""
-    count = str(wish.per_machine) if wish.per_machine else ""
-    return ":".join(part for part in (wish.name, memory, count) if part)
+def format_gpu(gpu_filter: GpuFilter) -> str:
+    """Write a GPU gpu_filter so that `parse_gpu` reads exactly the same value."""
+    memory = f"{format_bytes(gpu_filter.memory_gib * GIB)}+" if gpu_filter.memory_gib else ""
+    count = str(gpu_filter.per_machine) if gpu_filter.per_machine else ""
+    return ":".join(part for part in (gpu_filter.name, memory, count) if part)
 
 
 def parse_comparison(text: str, name: str = "--compare") -> Comparison:

@@ -6,7 +6,7 @@ from recommender.performance.measurements.pool import OfferFlopp
 
 _SOLD = ("open", "spot_only")
 _VENDOR = "nvidia"
-_NO_PRICE = ("floor",)  # an empty auction: nobody can rent at that price
+_NO_PRICE = ("floor",)  # an empty auction: no machine can be had at that price
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,7 +63,7 @@ class StallVector:
     stalls: tuple["StalledTime", ...]
     runs: tuple["TimedRun", ...]
     what_ifs: tuple[tuple[str, float], ...]  # change, seconds per step then
-    missing: tuple[str, ...]  # stalls that no run tells, and which run would
+    missing: tuple[str, ...]  # stalls that no run determines, and which run would
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class StalledTime:
 class TimedRun:
     """One timed run, as a row of the table that `recommend calibrate` reads."""
 
-    instance: str  # "" where the record does not tell: then the GPU stands for it
+    instance: str  # "" where the record does not say: then the GPU is used instead
     gpu: str
     machines: int
     gpus: int

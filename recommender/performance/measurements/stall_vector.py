@@ -100,7 +100,7 @@ def _refuse(records: Sequence[tuple[str, Record]]) -> None:
         raise UsageError(
             *(f"{shown(name)}: holds no stall profile; run it with --profile" for name in bare)
         )
-    for what, told in (
+    for what, values in (
         ("training", {r.profile.training for _, r in records if r.profile} - {""}),
         (
             "batch per GPU",
@@ -108,8 +108,8 @@ def _refuse(records: Sequence[tuple[str, Record]]) -> None:
         ),
         ("GPU", {r.machine.gpu or r.machine.processor for _, r in records}),
     ):
-        if len(told) > 1:
-            listed = ", ".join(sorted(map(shown, told)))
+        if len(values) > 1:
+            listed = ", ".join(sorted(map(shown, values)))
             raise UsageError(
                 f"these records are of more than one {what} ({listed}): stalls are differences "
                 "of runs that are alike; name the records of one"

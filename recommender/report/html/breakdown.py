@@ -63,7 +63,7 @@ class Part:
     amount: float
     words: str
     end: float = 0.0  # of the bar, for its last part,
-    whole: str = ""  # and the printed figure that stands there
+    whole: str = ""  # and the figure printed there
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,7 @@ def bill_parts(label: str, plan: Plan) -> list[Part]:
 
 
 def _with_whole(parts: list[Part], words: str) -> list[Part]:
-    """The parts of a bar, the last with what stands at its end."""
+    """The parts of a bar, the last with the label at its end."""
     end = sum(part.amount for part in parts)
     return [*parts[:-1], *(replace(part, end=end, whole=words) for part in parts[-1:])]
 

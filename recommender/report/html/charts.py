@@ -255,7 +255,7 @@ def distribution(title: str) -> Spec:
 def strips(colours: dict[str, str]) -> Spec:
     """Single runs as strips: what each does when, its interruptions and its checkpoints.
 
-    A strip has its own axis below it and its name above it; the script says where both stand.
+    A strip has its own axis below it and its name above it; the script sets the position of both.
     """
     moment: Spec = {"field": "at", "type": "quantitative"}
     return base(
@@ -365,7 +365,7 @@ def tornado(rows: int, title: str) -> Spec:
 
 
 def _end_words() -> list[Spec]:
-    """The figure that each bar of a tornado ends at, beside its end."""
+    """The figure at the end of each bar of a tornado chart."""
     return [
         {
             "transform": [{"filter": f"datum.end {side} datum.base"}],
@@ -456,7 +456,7 @@ def config(theme: Theme) -> Spec:
 
 
 def variables(theme: Theme) -> dict[str, str]:
-    """What stands for words with a dollar sign in a specification, as the background wants it."""
+    """Words with a dollar sign, escaped as Vega needs it."""
     low, high = theme.chance
     return {"$never": low, "$always": high, "$ink": theme.ink, "$limit": theme.limit,
             "$paper": theme.paper, "$faint": theme.faint}  # fmt: skip

@@ -12,7 +12,7 @@ Element: TypeAlias = ElementTree.Element
 Child: TypeAlias = Element | str
 
 MOST_UNBROKEN = 26  # characters of a name that fit a line of a phone
-VERBATIM = ("pre", "script", "style", "title")  # whose text is code, or stands outside of the page
+VERBATIM = ("pre", "script", "style", "title")  # whose text is code, or outside of the page
 
 
 def element(tag: str, *children: Child, **attributes: str) -> Element:

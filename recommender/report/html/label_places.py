@@ -1,4 +1,4 @@
-"""Where the names of marks stand in the frontier, so that none lies on another or on a mark."""
+"""Positions of the labels in the frontier, so that none overlaps another or a mark."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -40,7 +40,7 @@ def places(
     across: Span,
     upright: Span,
 ) -> list[Place]:
-    """The place of each name, beside the mark at its point; both axes are logarithmic.
+    """The place of each name next to the mark at its point; both axes are logarithmic.
 
     `others` are marks without a name, which names keep clear of as well.
     """

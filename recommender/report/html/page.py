@@ -34,7 +34,7 @@ MAX_BYTES = 1_500_000  # of a report
 def render(answer: Answer, request: PlanRequest, ask: str = "", prices: Known = NO_PRICES) -> str:
     """The report of an answer that has report data.
 
-    `ask` is where moved limits are asked anew, `prices` what is known of offers in the past.
+    `ask` is the address that plans moved limits, `prices` holds past prices of offers.
     """
     data, series = page_data(answer, request), moved_offers(prices)
     parts = [*_parts(answer, request, data, ask), *price_part(series)]

@@ -56,7 +56,7 @@ class PlanRow:
     number: int
     name: str
     where: str
-    label: str  # what stands next to its mark
+    label: str  # the label next to its mark
     label_dy: float  # pixels below it
     label_left: bool  # whether it ends left of the mark
     plain: str  # the plain plan that it is: "one GPU"
@@ -155,12 +155,12 @@ def _labels_placed(data: PageData) -> tuple[PlanRow, ...]:
 
 
 def without_duplicates(simulated: Sequence[SimulatedPlan]) -> list[SimulatedPlan]:
-    """Plain plans that stand in the table are drawn there; a long table leaves others out."""
+    """Plans without duplicates: baselines of the table are drawn once; others give way to it."""
     table = [_identity(plan) for plan in simulated if plan.kind == "table"]
-    told = [p for p in simulated if p.kind != "other"]
+    named = [p for p in simulated if p.kind != "other"]
     others = [p for p in simulated if p.kind == "other"]
     most = max(len(others) - _LEFT_OUT * max(len(table) - _FEW, 0), 0)
-    kept = [p for p in told if p.kind == "table" or _identity(p) not in table]
+    kept = [p for p in named if p.kind == "table" or _identity(p) not in table]
     return [*kept, *others[:most]]
 
 
@@ -183,7 +183,7 @@ def _scale(answer: Answer, request: PlanRequest, simulated: Sequence[SimulatedPl
 
 
 def _origin(limit: float | None, middle: float) -> float:
-    """What codes are exact at: the limit, unless it is so far off that runs could not be told."""
+    """The figure that codes represent exactly: the limit, unless it is too far from the runs."""
     return limit if limit is not None and middle / _NEAR < limit < middle * _NEAR else middle
 
 

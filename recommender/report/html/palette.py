@@ -1,4 +1,4 @@
-"""Colours of the page: eight that people with any colour vision tell apart, on light and dark."""
+"""Colours of the page: eight that any colour vision can distinguish, on light and dark."""
 
 from recommender.catalogs.frozen import dataclass
 

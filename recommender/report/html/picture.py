@@ -62,7 +62,7 @@ def frontier_spec(answer: Answer, request: PlanRequest) -> charts.Spec:
 
 
 def _title(answer: Answer, request: PlanRequest, data: PageData) -> charts.Spec:
-    """What is drawn, and how to read it: the picture stands without a page around it."""
+    """What is drawn, and how to read it: the picture has no page around it."""
     return {
         "text": f"{fmt.clean(request.job.name)}: {goal_line(answer, request)}",
         "subtitle": [

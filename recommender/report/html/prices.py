@@ -10,7 +10,7 @@ from recommender.report.html.elements import Element, Sheet, element, figure, se
 OfferKey = tuple[str, str, str, str, str]  # provider, type, region, zone, market
 Known = Mapping[OfferKey, Sequence[tuple[str, float]]]  # day and price, oldest first
 NO_PRICES: Known = {}
-MAX_CURVES = 6  # curves: as many colours as are told apart
+MAX_CURVES = 6  # curves: as many colours as can be distinguished
 
 
 @dataclass(frozen=True, slots=True)

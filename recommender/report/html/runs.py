@@ -44,7 +44,7 @@ class Strip:
 
 
 def has_timelines(answer: Answer) -> bool:
-    """Whether there are runs to tell."""
+    """Whether there are runs to show."""
     return answer.report is not None and bool(answer.report.timelines)
 
 
@@ -113,7 +113,7 @@ def colours(answer: Answer) -> dict[str, str]:
 
 
 def rows(answer: Answer, unit_s: float) -> tuple[Strip, ...]:
-    """The runs of all plans that are told."""
+    """The runs of all plans that are shown."""
     timelines = () if answer.report is None else answer.report.timelines
     return tuple(_strips(timelines, unit_s))
 

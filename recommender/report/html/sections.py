@@ -25,7 +25,7 @@ from recommender.report.launch import launch_line
 from recommender.report.limit_words import why_not
 from recommender.report.trio import faster_still, instead, tie_line
 
-DETAILED = 16  # plans of the table that are told term by term
+DETAILED = 16  # plans of the table that are explained term by term
 _SHAPES = ("a plan of the table", "a plain plan", "another simulated plan")
 _COLUMNS = ("plan", "machines", "cost USD", "time", "chance", "USD/h")
 
@@ -47,7 +47,7 @@ def heading(answer: Answer, request: PlanRequest) -> Element:
 
 
 def contents(parts: Iterable[Element], asks: bool = False) -> Element:
-    """Links to the parts; to the server's other pages where it `asks`."""
+    """Links to the parts; to the server's other pages on a page of the server."""
     links = [(part[0].text or "", f"#{part.get('id')}") for part in parts]
     if asks:
         links = [("New question", "./"), *links, ("Catalog", "catalog")]
@@ -116,7 +116,7 @@ def _time_span(plan: Plan) -> str:
 
 
 def _chance(plan: Plan, request: PlanRequest) -> list[tuple[str, Child, str]]:
-    """The chance to keep the limits; without limits there is none to tell."""
+    """The chance to keep the limits; without limits there is none."""
     if request.limits.goal == "frontier":
         return []
     return [("chance", element("strong", fmt.share(plan.estimate.chance)), "to keep all limits")]
@@ -153,7 +153,7 @@ def _in_words(answer: Answer, request: PlanRequest) -> Element:
 def frontier(answer: Answer, data: PageData, request: PlanRequest, ask: str = "") -> Element:
     """The picture with its controls, and every plan that keeps the limits as a table.
 
-    `ask` is the address that plans anew under moved limits, of a page that a server has made.
+    `ask` is the address that plans again under moved limits, on pages of a server.
     """
     alt = (
         "Cost against time of every simulated plan: a bar per plan for 5 to 95 % of its runs, the "
@@ -202,7 +202,7 @@ def _slider(name: str, title: str, most: str, least: str = "0") -> Element:
 
 
 def _ask(request: PlanRequest, address: str) -> list[Element]:
-    """A button that plans anew; the script keeps its limits those of the sliders."""
+    """A button that plans again; the script sets its limits to those of the sliders."""
     if not address:
         return []
     job = element("input", type="hidden", name="job", value=request.job.name)
@@ -244,7 +244,7 @@ def _mark(words: str) -> Element:
 
 
 def _plan_table(answer: Answer, data: PageData) -> Element:
-    """The plans that keep the limits as they were asked; the script writes it anew."""
+    """The plans that keep the requested limits; the script rewrites it."""
     rows = tuple(_plan_row(plan, answer) for plan in data.plans if plan.kind != "other")
     right, named = frozenset({2, 3, 4, 5}), frozenset({1})
     sheet = Sheet("Plans under these limits", _COLUMNS, rows, right, named)

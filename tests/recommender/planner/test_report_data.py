@@ -12,7 +12,7 @@ from recommender.plan.answer import Answer
 from recommender.plan.limits import Limits
 from recommender.plan.report_data import ReportData
 from recommender.planner.recommend import recommend
-from recommender.planner.report_data import FoundPlan, nearest_to_frontier
+from recommender.planner.report_data import FoundPlan, closest_to_frontier
 from tests.recommender.planning import NOW, job, small
 
 LIMITS = Limits(deadline_s=24 * 3600.0)
@@ -76,6 +76,6 @@ def test_what_no_other_beats_is_kept_first(points: list[tuple[int, int]]):
         for c, t in points
         if not any(o != (c, t) and o[0] <= c and o[1] <= t for o in points)
     }
-    kept = nearest_to_frontier(met, len(best))
+    kept = closest_to_frontier(met, len(best))
     assert {(m.candidate.cost_usd, m.candidate.time_s) for m in kept} == best
-    assert len(nearest_to_frontier(met, 1000)) == len(points)
+    assert len(closest_to_frontier(met, 1000)) == len(points)
