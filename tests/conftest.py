@@ -5,7 +5,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-# The source folder `recommender` lacks what is installed into it from beside it. Python must not
+# The source folder `recommender` lacks what is installed into it from next to it. Python must not
 # find it first: here, under `python -m pytest`, nor in the programs that tests start.
 ROOT = Path(__file__).parents[1]
 sys.path[:] = [each for each in sys.path if Path(each).resolve() != ROOT]

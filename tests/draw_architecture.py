@@ -11,7 +11,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PICTURE = ROOT / "docs" / "architecture.svg"
-BESIDE = {"catalogs": ROOT / "catalogs", "benchmarks": ROOT / "benchmarks"}
+INSTALLED_INSIDE = {"catalogs": ROOT / "catalogs", "benchmarks": ROOT / "benchmarks"}
 WIDTH, BOX_W, BOX_H, ROW_H, TOP = 1000, 200, 46, 96, 24
 INK, LINE, FILL, FAINT = "#1f2933", "#8295a8", "#f3f6f9", "#52667a"
 
@@ -30,7 +30,7 @@ def layers() -> list[list[str]]:
 
 def folder(name: str) -> Path:
     """Where a package lies in the repository."""
-    return BESIDE.get(name, ROOT / "recommender" / name)
+    return INSTALLED_INSIDE.get(name, ROOT / "recommender" / name)
 
 
 def imports(name: str) -> set[str]:

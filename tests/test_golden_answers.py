@@ -6,7 +6,7 @@ are known here, so that everything behind them may move. RECOMMEND_UPDATE_GOLDEN
 printed today.
 
 Two things hang on the processor that numpy finds. Digits after the ninth are left out everywhere.
-Which histories at the edge of a span count as inside it is a matter of the last bit, so the parts
+Which paths at the edge of a span count as inside it is a matter of the last bit, so the parts
 of a mean time in JSON are compared only where numpy uses the instructions that it used when the
 files were written (arithmetic.txt).
 """
@@ -107,8 +107,8 @@ def files_of(case: Case, form: str, found: Printed) -> dict[str, str]:
     """The files that keep what a call left behind: JSON as it is, text under the exit code."""
     if form == "json":
         return {f"{case.name}.json": found.out, f"{case.name}-json.err": found.err}
-    told = f"--- standard error\n{found.err}" if found.err else ""
-    return {f"{case.name}-{form}.txt": f"exit {found.code}\n{found.out}{told}"}
+    reported = f"--- standard error\n{found.err}" if found.err else ""
+    return {f"{case.name}-{form}.txt": f"exit {found.code}\n{found.out}{reported}"}
 
 
 def arithmetic() -> str:

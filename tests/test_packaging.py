@@ -157,11 +157,11 @@ def test_the_commands_are_installed():
     ids=["import", "recommend", "recommend-bench"],
 )
 def test_packages_of_other_projects_do_no_harm(script: str, said: str, wheel: Path, tmp_path: Path):
-    """Folders `benchmarks` and `catalogs` are common; here they lie beside a user's script."""
+    """Folders `benchmarks` and `catalogs` are common; here they lie next to a user's script."""
     installed, place = tmp_path / "installed", tmp_path / "place"
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(installed)
-    for folder in (place, installed):  # beside the script, and installed by another project
+    for folder in (place, installed):  # next to the script, and installed by another project
         for name in ("benchmarks", "catalogs"):
             (folder / name).mkdir(parents=True)
             (folder / name / "__init__.py").write_text("raise SystemExit('not ours')\n")

@@ -40,11 +40,11 @@ def test_it_is_short():
 def test_ci_runs_both_lines_of_the_readme_unchanged():
     script = (ROOT / ".ci" / "run").read_text("utf-8").splitlines()
     (reading,) = [line for line in script if line.startswith("mapfile ")]
-    told = subprocess.run(
+    reported = subprocess.run(
         ["bash", "-c", f'{reading}\nprintf "%s\\n" "${{lines[@]}}"'],
         capture_output=True, text=True, cwd=ROOT, check=True,
     )  # fmt: skip
-    assert told.stdout.splitlines() == [INSTALL, TEST]
+    assert reported.stdout.splitlines() == [INSTALL, TEST]
     assert '  (cd .ci/copy && eval "${lines[0]}")' in script
     assert script[-1] == '(eval "${lines[1]}")'
 

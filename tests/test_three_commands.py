@@ -30,7 +30,7 @@ def done(
 ) -> tuple[Path, list[tuple[list[str], str]]]:
     """A folder, the commands that were run in it, and what they printed.
 
-    Our wheel is installed from here and beside what it needs, so that no network is asked.
+    Our wheel is installed from here and next to what it needs, so that no network is asked.
     """
     place, installed = tmp_path_factory.mktemp("place"), tmp_path_factory.mktemp("installed")
     pip = [sys.executable, "-m", "pip"]

@@ -149,7 +149,9 @@ def _usual_share(
     share = offer.usd_per_hour / listed
     usual = f"{share:.3f} of on-demand; usual is {low} to {high}"
     if share > 1 + 1e-9:
-        verdicts.quarantine(offer, "spot_dearer", f"more expensive than on-demand ({listed:.6g})")
+        verdicts.quarantine(
+            offer, "spot_above_on_demand", f"more expensive than on-demand ({listed:.6g})"
+        )
     elif share < low:
         verdicts.hold_back(offer, "spot_share", usual)
     elif high < share < MAX_SPOT_SHARE:

@@ -24,7 +24,7 @@ from recommender.job.derive import TRANSFORMERS
 from recommender.job.job import Job
 
 FORWARD_LAYER_S = 0.56e-3  # of a typical script
-EAGER_LAYER_S = 1.2e-3  # with adapters beside every matrix, and where GPUs share layers
+EAGER_LAYER_S = 1.2e-3  # with adapters next to every matrix, and where GPUs share layers
 FUSED_LAYER_S = 0.26e-3  # of recipes that cut networks
 PASSES = 2.0  # forward and backward
 TENSOR_S = 0.15e-3  # of a convolutional network, both passes; what β counts comes on top

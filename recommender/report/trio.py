@@ -112,7 +112,7 @@ def _quota(need: Need) -> str:
 
 
 def instead(answer: Answer) -> str:
-    """What the plan that leads costs and spares, against the one asked for; "" if it is that.
+    """What the plan that leads costs and spares, against the one requested; "" if it is that.
 
     Asked for is the best by the goal, under a budget the fastest that people pay for.
     """

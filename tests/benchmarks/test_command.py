@@ -47,7 +47,7 @@ def test_a_full_disk_behind_standard_output_is_named(
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Tiny sizes, no torch, no processes beside this one."""
+    """Tiny sizes, no torch, no processes next to this one."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(backend, "find_torch", lambda: None)
     monkeypatch.setattr(matmul, "_SQUARES", {("cpu", "quick"): (32, 64)})

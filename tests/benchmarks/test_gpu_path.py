@@ -47,8 +47,8 @@ class OnProcessor(torch.overrides.TorchFunctionMode):  # type: ignore[misc]
         given: Mapping[str, object] = named or {}  # type: ignore[assignment]
         if function is torch.Tensor.pin_memory:
             return words[0]
-        told = {key: self.there(value) for key, value in given.items()}
-        return function(*map(self.there, words), **told)  # type: ignore[operator]
+        reported = {key: self.there(value) for key, value in given.items()}
+        return function(*map(self.there, words), **reported)  # type: ignore[operator]
 
     @staticmethod
     def there(value: object) -> object:

@@ -49,27 +49,27 @@ def aws(method: str, path: str, headers: dict[str, str]) -> tuple[int, str]:
         return (200, "TOKEN") if known and path == "/latest/api/token" else (400, "")
     if headers.get("x-aws-ec2-metadata-token") != "TOKEN":
         return 401, ""
-    told = {
+    reported = {
         "instance-type": "p5.48xlarge",
         "placement/region": "us-east-1",
         "placement/availability-zone": "us-east-1b",
         "instance-life-cycle": "spot",
         "instance-id": "i-0123",
     }
-    word = told.get(path.removeprefix("/latest/meta-data/"))
+    word = reported.get(path.removeprefix("/latest/meta-data/"))
     return (200, word) if word else (404, "")
 
 
 def gcp(method: str, path: str, headers: dict[str, str]) -> tuple[int, str]:
     if headers.get("metadata-flavor") != "Google":
         return 403, ""
-    told = {
+    reported = {
         "machine-type": "projects/12/machineTypes/a3-highgpu-8g",
         "zone": "projects/12/zones/us-central1-a",
         "scheduling/preemptible": "FALSE",
         "id": "42",
     }
-    word = told.get(path.removeprefix("/computeMetadata/v1/instance/"))
+    word = reported.get(path.removeprefix("/computeMetadata/v1/instance/"))
     return (200, word) if word else (404, "")
 
 
@@ -174,8 +174,8 @@ def test_no_metadata_are_read_without_a_known_provider_or_with_no_metadata(
 
 
 def test_flags_override_the_machines_metadata(monkeypatch: pytest.MonkeyPatch):
-    told = Place("aws", "p5.48xlarge", "us-east-1", "us-east-1b", "spot", "abc")
+    reported = Place("aws", "p5.48xlarge", "us-east-1", "us-east-1b", "spot", "abc")
     monkeypatch.setattr(metadata, "provider_of", lambda: "aws")
-    monkeypatch.setattr(metadata, "find_place", lambda provider: told)
+    monkeypatch.setattr(metadata, "find_place", lambda provider: reported)
     found = suite.find_place(SuiteOptions(place=Place(market="on_demand")))
     assert found == Place("aws", "p5.48xlarge", "us-east-1", "us-east-1b", "on_demand", "abc")

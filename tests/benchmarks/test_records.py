@@ -31,13 +31,17 @@ def test_a_record_comes_back_as_it_was():
 
 
 def test_every_repetition_and_version_is_kept():
-    told = json.loads(dumps(record()))
-    assert told["schema"] == "recommend.bench/v2"
-    assert len(told["results"][0]["seconds"]) == 5
-    assert told["results"][0]["low"] < told["results"][0]["median"] < told["results"][0]["high"]
-    assert told["software"]["driver"] == "580.1"
-    assert told["gpu_states"][0]["watts"] == 690.0
-    assert [s["name"] for s in told["profile"]["stalls"]] == [
+    reported = json.loads(dumps(record()))
+    assert reported["schema"] == "recommend.bench/v2"
+    assert len(reported["results"][0]["seconds"]) == 5
+    assert (
+        reported["results"][0]["low"]
+        < reported["results"][0]["median"]
+        < reported["results"][0]["high"]
+    )
+    assert reported["software"]["driver"] == "580.1"
+    assert reported["gpu_states"][0]["watts"] == 690.0
+    assert [s["name"] for s in reported["profile"]["stalls"]] == [
         "interconnect",
         "preparation",
         "fetch",

@@ -61,15 +61,15 @@ def test_a_server_that_never_ends_its_answer_is_left_behind(dripping: Dripping) 
 def test_a_server_that_is_slow_for_long_is_left_behind_before_the_time_is_over(
     dripping: Dripping,
 ) -> None:
-    told: list[str] = []
+    reported: list[str] = []
     with pytest.raises(TimeoutError, match="it sends less than 2 kB a second"):
-        fetch(dripping.address, 1_000_000, 3600.0, told.append, look_s=0.05)
-    assert len(told) == 2
-    assert all(f"{dripping.address}: " in line and " bytes in 0 s" in line for line in told)
+        fetch(dripping.address, 1_000_000, 3600.0, reported.append, look_s=0.05)
+    assert len(reported) == 2
+    assert all(f"{dripping.address}: " in line and " bytes in 0 s" in line for line in reported)
 
 
 def test_a_server_that_pauses_is_waited_for() -> None:
-    told = threading.Event()
+    reported = threading.Event()
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def serve() -> None:
@@ -77,13 +77,13 @@ def test_a_server_that_pauses_is_waited_for() -> None:
             with caller:
                 caller.recv(10_000)
                 caller.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nab")
-                told.wait()
+                reported.wait()
                 caller.sendall(b"c")
 
         server = threading.Thread(target=serve)
         server.start()
         address = f"http://127.0.0.1:{listener.getsockname()[1]}/manifest.json"
-        assert fetch(address, 3, 3600.0, lambda message: told.set(), look_s=0.3) == b"abc"
+        assert fetch(address, 3, 3600.0, lambda message: reported.set(), look_s=0.3) == b"abc"
         server.join()
 
 

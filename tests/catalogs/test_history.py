@@ -152,9 +152,9 @@ def test_a_damaged_night_is_reported_and_passed_over(world: World) -> None:
     whole = history.points(world.store, *PLACE)
     files = sorted((world.store.root / "history").glob("*/*.parquet"))
     files[1].write_bytes(files[1].read_bytes()[:200])
-    told: list[str] = []
-    assert history.points(world.store, *PLACE, told.append) == whole  # the versions are kept
-    assert told == [f"{files[1]}: cannot be read; remove it"]
+    reported: list[str] = []
+    assert history.points(world.store, *PLACE, reported.append) == whole  # the versions are kept
+    assert reported == [f"{files[1]}: cannot be read; remove it"]
 
 
 def test_the_history_of_an_interrupted_night_is_written_by_the_next(world: World) -> None:

@@ -20,7 +20,7 @@ from tests.catalogs import small
 
 
 class Quiet(SimpleHTTPRequestHandler):
-    """Serves a folder and counts what was asked for."""
+    """Serves a folder and counts what was requested."""
 
     asked: list[str] = []
 

@@ -1,1 +1,1 @@
-"""DeepVM (CCGrid 2024) replayed: its selection rules beside our planner."""
+"""DeepVM (CCGrid 2024) replayed: its selection rules next to our planner."""

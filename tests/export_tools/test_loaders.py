@@ -56,16 +56,16 @@ def test_skypilot_loads_every_job_as_it_was_meant(tmp_path: Path):
     python = tool("RECOMMEND_SKYPILOT")
     sky_catalog.write(tmp_path)
     paths = [path for path in written(tmp_path, "skypilot") if path.suffix == ".yaml"]
-    told = subprocess.run(
+    reported = subprocess.run(
         [python, str(HERE / "load_skypilot.py"), *map(str, paths)],
         env={**os.environ, "HOME": str(tmp_path)},
         capture_output=True,
         text=True,
     )
-    assert told.returncode == 0, told.stderr[-2000:]
+    assert reported.returncode == 0, reported.stderr[-2000:]
     jobs = {
         path.name: job
-        for path, job in zip(paths, json.loads(told.stdout.splitlines()[-1]), strict=True)
+        for path, job in zip(paths, json.loads(reported.stdout.splitlines()[-1]), strict=True)
     }
     assert [place[:2] for place in jobs["aws-train.yaml"]["places"]] == [
         ["aws", site.region] for site in answers.AWS_H100.sites
@@ -88,9 +88,11 @@ def test_dstack_loads_every_task(tmp_path: Path):
         "    else:\n"
         "        print(found.type, found.region, found.size)\n"
     )
-    told = subprocess.run([python, "-c", load, *map(str, paths)], capture_output=True, text=True)
-    assert told.returncode == 0, told.stderr[-2000:]
-    task, volume = told.stdout.splitlines()[:2]
+    reported = subprocess.run(
+        [python, "-c", load, *map(str, paths)], capture_output=True, text=True
+    )
+    assert reported.returncode == 0, reported.stderr[-2000:]
+    task, volume = reported.stdout.splitlines()[:2]
     assert task == f"1 a3-highgpu-8g {24 * 3600}"
     assert volume.split()[:2] == ["volume", "europe-north1"]
 
@@ -99,8 +101,8 @@ def test_dstack_loads_every_task(tmp_path: Path):
 def test_shellcheck_finds_nothing(tmp_path: Path, target: str):
     program = tool("RECOMMEND_SHELLCHECK")
     scripts = [path for path in written(tmp_path, target) if path.suffix in (".sh", ".sbatch")]
-    told = subprocess.run([program, *map(str, scripts)], capture_output=True, text=True)
-    assert told.returncode == 0, told.stdout
+    reported = subprocess.run([program, *map(str, scripts)], capture_output=True, text=True)
+    assert reported.returncode == 0, reported.stdout
 
 
 def test_gcloud_reads_every_call(tmp_path: Path):
@@ -109,14 +111,14 @@ def test_gcloud_reads_every_call(tmp_path: Path):
     kinds = {tuple(call[1:4]): call for call in calls if "storage" not in call or "cat" not in call}
     assert len(kinds) >= 4
     for call in kinds.values():
-        told = subprocess.run(
+        reported = subprocess.run(
             [program, *call[1:], *(["--project=ours"] if "compute" in call else [])],
             env={**os.environ, "CLOUDSDK_CONFIG": str(tmp_path)},
             capture_output=True,
             text=True,
         )
         # Read to the end, and then stopped for want of credentials.
-        assert "do not currently have an active account" in told.stderr, told.stderr
+        assert "do not currently have an active account" in reported.stderr, reported.stderr
 
 
 def machine_calls(folder: Path) -> list[list[str]]:
@@ -127,11 +129,11 @@ def machine_calls(folder: Path) -> list[list[str]]:
     (folder / "az").write_text('#!/bin/sh\nprintf "%s\\037" "$@"; echo\n', encoding="utf-8")
     (folder / "az").chmod(0o755)
     script = "\n".join([*(found[0] for found in bodies if found), *(f"{n} key" for n in names)])
-    told = subprocess.run(
+    reported = subprocess.run(
         ["bash", "-c", script], capture_output=True, text=True,
         env={"PATH": f"{folder}:{os.environ['PATH']}", "CHECKPOINT_BUCKET": "ours"},
     )  # fmt: skip
-    return [["az", *line.split("\x1f")[:-1]] for line in told.stdout.splitlines()]
+    return [["az", *line.split("\x1f")[:-1]] for line in reported.stdout.splitlines()]
 
 
 def test_azure_reads_every_call(tmp_path: Path):
@@ -143,13 +145,13 @@ def test_azure_reads_every_call(tmp_path: Path):
     machine = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/virtualMachines/m"
     for made_up in kinds.values():
         call = [machine if word.startswith("i-") else word for word in made_up]
-        told = subprocess.run(
+        reported = subprocess.run(
             [program, *call[1:]],
             env={**os.environ, "AZURE_CONFIG_DIR": str(tmp_path), "AZURE_STORAGE_ACCOUNT": "ours",
                  "AZURE_STORAGE_AUTH_MODE": "login"},
             stdin=subprocess.DEVNULL, capture_output=True, text=True,
         )  # fmt: skip
         # Read to the end, and then stopped for want of credentials or of the file to send.
-        assert re.search("az login|No such file|existing directory", told.stderr), (
-            call, told.stderr,
+        assert re.search("az login|No such file|existing directory", reported.stderr), (
+            call, reported.stderr,
         )  # fmt: skip

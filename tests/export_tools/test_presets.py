@@ -67,12 +67,12 @@ def test_skypilot_loads_every_job(files: dict[str, list[Path]], tmp_path: Path) 
     python = tool("RECOMMEND_SKYPILOT")
     sky_catalog.write(tmp_path)
     jobs = [path for path in files["skypilot"] if path.suffix == ".yaml"]
-    told = subprocess.run(
+    reported = subprocess.run(
         [python, str(HERE / "load_skypilot.py"), *map(str, jobs)],
         env={"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}, capture_output=True, text=True,
     )  # fmt: skip
-    assert told.returncode == 0, told.stderr[-2000:]
-    assert len(json.loads(told.stdout.splitlines()[-1])) == len(jobs)
+    assert reported.returncode == 0, reported.stderr[-2000:]
+    assert len(json.loads(reported.stdout.splitlines()[-1])) == len(jobs)
 
 
 def test_dstack_loads_every_task(files: dict[str, list[Path]]) -> None:
@@ -83,10 +83,10 @@ def test_dstack_loads_every_task(files: dict[str, list[Path]]) -> None:
         "for path in sys.argv[1:]:\n"
         "    parse_apply_configuration(yaml.safe_load(open(path)))\n"
     )
-    told = subprocess.run(
+    reported = subprocess.run(
         [python, "-c", load, *map(str, files["dstack"])], capture_output=True, text=True
     )
-    assert told.returncode == 0, told.stderr[-2000:]
+    assert reported.returncode == 0, reported.stderr[-2000:]
 
 
 def test_terraform_reads_every_configuration(
@@ -96,12 +96,12 @@ def test_terraform_reads_every_configuration(
     (tmp_path / "settings.tfrc").touch()
     monkeypatch.setenv("TF_CLI_CONFIG_FILE", str(tmp_path / "settings.tfrc"))
     mains = [str(path) for path in files["terraform"] if path.suffix == ".tf"]
-    told = subprocess.run([program, "fmt", "-check", "-diff", *mains], capture_output=True)
-    assert told.returncode == 0, told.stdout
+    reported = subprocess.run([program, "fmt", "-check", "-diff", *mains], capture_output=True)
+    assert reported.returncode == 0, reported.stdout
 
 
 def test_shellcheck_finds_nothing_in_any_script(files: dict[str, list[Path]]) -> None:
     program = tool("RECOMMEND_SHELLCHECK")
     scripts = [str(p) for each in files.values() for p in each if p.suffix in (".sh", ".sbatch")]
-    told = subprocess.run([program, *scripts], capture_output=True, text=True)
-    assert told.returncode == 0, told.stdout[:3000]
+    reported = subprocess.run([program, *scripts], capture_output=True, text=True)
+    assert reported.returncode == 0, reported.stdout[:3000]

@@ -43,8 +43,8 @@ def terraform(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize("name", RUNS)
 def test_terraform_parses_it_and_would_not_write_it_otherwise(tmp_path: Path, name: str):
     written(tmp_path, name)
-    told = terraform(tmp_path, "fmt", "-check", "-diff")
-    assert told.returncode == 0, told.stdout + told.stderr
+    reported = terraform(tmp_path, "fmt", "-check", "-diff")
+    assert reported.returncode == 0, reported.stdout + reported.stderr
 
 
 def decided(folder: Path, *words: str) -> dict[str, Any]:
@@ -59,8 +59,8 @@ def test_terraform_evaluates_what_the_plan_decides(tmp_path: Path):
     path = written(tmp_path, "gcp")
     own = path.read_text("utf-8").partition("\nterraform {")[0]
     names = ("place", "machine_type", "nodes", "spot", "code", "head")
-    told = ", ".join(f"{name} = local.{name}" for name in names)
-    path.write_text(f'{own}\noutput "all" {{ value = {{ {told} }} }}\n', encoding="utf-8")
+    reported = ", ".join(f"{name} = local.{name}" for name in names)
+    path.write_text(f'{own}\noutput "all" {{ value = {{ {reported} }} }}\n', encoding="utf-8")
     for name in ("train.py", ".git/config", "data/a.csv", "terraform.tfstate.backup"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("x", encoding="utf-8")
@@ -89,11 +89,11 @@ def test_terraform_evaluates_what_the_plan_decides(tmp_path: Path):
 def parsed(path: Path) -> dict[str, Any]:
     """The configuration as python-hcl2 reads it."""
     load = "import sys, json, hcl2; print(json.dumps(hcl2.load(open(sys.argv[1]))))"
-    told = subprocess.run(
+    reported = subprocess.run(
         [tool("RECOMMEND_HCL2"), "-c", load, str(path)], capture_output=True, text=True
     )
-    assert told.returncode == 0, told.stderr[-2000:]
-    made: dict[str, Any] = json.loads(told.stdout)
+    assert reported.returncode == 0, reported.stderr[-2000:]
+    made: dict[str, Any] = json.loads(reported.stdout)
     return made
 
 
@@ -103,9 +103,9 @@ def test_resources_have_the_arguments_of_their_providers_and_those_they_require(
 ):
     python = tool("RECOMMEND_PULUMI")
     (tmp_path / "parsed.json").write_text(json.dumps(parsed(written(tmp_path, name))))
-    told = subprocess.run(
+    reported = subprocess.run(
         [python, str(HERE / "provider_arguments.py"), str(tmp_path / "parsed.json")],
         capture_output=True, text=True,
     )  # fmt: skip
-    assert told.returncode == 0, told.stdout + told.stderr[-2000:]
-    assert len(told.stdout.splitlines()) >= 2  # resources that were looked up
+    assert reported.returncode == 0, reported.stdout + reported.stderr[-2000:]
+    assert len(reported.stdout.splitlines()) >= 2  # resources that were looked up

@@ -50,7 +50,7 @@ QUESTION = PlanRequest(JOB, Limits(deadline_s=24 * HOUR), Choice(), catalog="202
 
 
 def machines(name: str, gpu: str, place: str, market: str = "spot", **changes: object) -> Machines:
-    """One machine of eight GPUs, at ten USD per hour unless told otherwise."""
+    """One machine of eight GPUs, at ten USD per hour by default."""
     provider, region = place.split(":")
     made = Machines(
         1, provider, name, market, gpu, 8, region, region + "-a", 10.2, "quote", "", "2026-08-21"

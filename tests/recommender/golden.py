@@ -1,4 +1,4 @@
-"""Golden files: outputs kept beside the tests; RECOMMEND_UPDATE_GOLDEN=1 replaces them."""
+"""Golden files: outputs kept next to the tests; RECOMMEND_UPDATE_GOLDEN=1 replaces them."""
 
 import os
 from pathlib import Path

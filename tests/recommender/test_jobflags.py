@@ -71,8 +71,8 @@ def as_it_comes(kind: str) -> str:
     [pytest.param(kind, marks=() if kind in FAMILIES else pytest.mark.slow) for kind in KINDS],
 )
 def test_a_flag_of_the_job_changes_the_answer_or_is_refused_by_name(kind: str, flag: str) -> None:
-    told = [told_by(kind, flag, value) for value in VALUES[flag]]
-    assert TYPED.get(flag, f"--{flag}") in told or "another answer" in told
+    reported = [told_by(kind, flag, value) for value in VALUES[flag]]
+    assert TYPED.get(flag, f"--{flag}") in reported or "another answer" in reported
 
 
 def told_by(kind: str, flag: str, value: str | bool) -> str:

@@ -53,14 +53,14 @@ def test_plans_are_those_of_the_command_line(
 ) -> None:
     answer = answered()
     assert main(["plan", JOB, "--deadline", "24h", "--market", "on-demand", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
+    reported = json.loads(capsys.readouterr().out)
     assert priced(answer) == [
         (m["instance_type"], m["region"], m["usd_per_hour"])
-        for plan in told["plans"]
+        for plan in reported["plans"]
         for m in plan["machines"]
     ]
     assert {price.as_of for price in answer.prices} == {"2026-11-21"}
-    assert answer.warnings == tuple(told["warnings"])
+    assert answer.warnings == tuple(reported["warnings"])
 
 
 def test_a_catalog_that_is_given_wins(world: World) -> None:

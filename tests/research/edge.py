@@ -4,7 +4,7 @@
     python -P tests/run.py tests.research.edge --out edge.jsonl --table
 
 Every preset on every provider, under deadlines just above what 95 % of the runs of its own cheapest
-spot plan need. There the chance of that plan is a hair above the one asked for, and a search that
+spot plan need. There the chance of that plan is a hair above the one requested, and a search that
 counts too few paths loses it. The same question asked more narrowly (spot alone, few machines, the
 instance type of that plan) allows fewer plans, so its answer is never better than the wide one's.
 Rows are appended: a run that was cut off goes on where it was.
@@ -25,7 +25,7 @@ from tests.shipped import snapshot
 
 PROVIDERS = ("aws", "gcp", "azure")
 ABOVE = (1.005, 1.02, 1.05, 1.1)  # of the p95 of the cheapest spot plan
-TOLERANCE = 0.002  # share by which the first plan may be dearer
+TOLERANCE = 0.002  # share by which the first plan may be more expensive
 SEED = 11
 
 

@@ -234,9 +234,9 @@ def main() -> None:
         count, by = keras.get(PRESETS.get(model.name, "")), KERAS
         if model.name in PICTURES:
             count, by = vision[PICTURES[model.name]], VISION
-        told = (count, by) if count else ("", "")
+        reported = (count, by) if count else ("", "")
         by_others = fields_by(model, litgpt) or read.get(model.name, "")
-        values = (model.name, by_others, *told, *built(model))
+        values = (model.name, by_others, *reported, *built(model))
         rows.append(dict(zip(COLUMNS, values, strict=True)))
     with TARGET.open("w", encoding="utf-8", newline="") as file:
         table = csv.DictWriter(file, COLUMNS, lineterminator="\n")

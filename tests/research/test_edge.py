@@ -12,7 +12,7 @@ from recommender.planner.problem import Problem
 from tests.research.edge import Question, Row, rows_of
 from tests.shipped import snapshot
 
-# Of 72 questions looked at, 36 were answered dearer by 0.4-28 % without the printed paths.
+# Of 72 questions looked at, 36 were answered more expensive by 0.4-28 % without the printed paths.
 CONFIRMED = (
     Question("sd-xl", "gcp", 1.05),
     Question("dlrm", "azure", 1.005),

@@ -4,7 +4,7 @@
 
 First one question of each class against an import of the libraries, the measure that targets are
 set in; then cases of tests/golden_answers/cases.toml. All take turns, so that a busy machine slows
-all alike; processor seconds hardly feel it. `--write` puts the tables into `answers.md` beside
+all alike; processor seconds hardly feel it. `--write` puts the tables into `answers.md` next to
 this file. The last line is JSON.
 """
 

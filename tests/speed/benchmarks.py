@@ -5,7 +5,7 @@
 Matrix products against a call of the BLAS library through ctypes, checkpoints against `dd` with
 fsync, the lines through the times of collectives among four local processes (Gloo where torch is
 there, and plain sockets), and stalls that were planted with sleeps. FOLDER is on the disk to
-measure. `--write` puts the table into `benchmarks.md` beside this file.
+measure. `--write` puts the table into `benchmarks.md` next to this file.
 
 It holds on a shared machine too: ours and the other program take turns, the order turns around
 each time, and what counts is the median of the ratios of neighbours with its 95 % interval by
@@ -154,7 +154,7 @@ def disk(folder: Path) -> tuple[list[Row], dict[str, object]]:
     """Our checkpoint over dd with fsync, both from memory: dd's source is in the page cache.
 
     Blocks of 1 MiB: dd reads each into a buffer that stays in the processor's cache, which costs
-    next to nothing beside the read that our write does too. (8 MiB leave the cache between the
+    next to nothing next to the read that our write does too. (8 MiB leave the cache between the
     read and the write, and made dd 10 to 15 % slower than need be.)
     """
     source, target = folder / "source", folder / "target"
@@ -279,9 +279,9 @@ def main() -> int:
         bench = Bench("quick", "cpu", None, folder)
         before = cpu_times()
         for part in (gemm, disk, links, stalls):
-            own, told = part(folder)
+            own, reported = part(folder)
             rows += own
-            facts[part.__name__] = told
+            facts[part.__name__] = reported
         others = interference([1.0] * 3, before, cpu_times()).others or 0.0
         machine = look(bench).line
     torch = backend.find_torch()

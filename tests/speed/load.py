@@ -27,7 +27,7 @@ ASKED = ("llama3-8b-lora", "--deadline", "24h")
 PLAIN = "no file"
 OFFERS, SEED, REGIONS, SELLERS = 100_000, 7, 200, 40
 AMOUNT = {"aws": 384, "azure": 384, "gcp": 32}  # vCPUs; Google counts GPUs
-# USD per hour of one, about: what matters is that cheap and dear ones compete.
+# USD per hour of one, about: what matters is that cheap and expensive ones compete.
 GPUS = {
     "A100": 1.4, "A100-80GB": 1.9, "B200": 5.0, "L40S": 1.1, "T4": 0.3, "H100": 2.6, "H200": 3.2,
     "L4": 0.5, "V100": 0.8, "A10G": 0.7,

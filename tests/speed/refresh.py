@@ -89,7 +89,7 @@ assert newest_good(store).name
 newest, snapshot = best(lambda: newest_good(store)), best(load_snapshot)
 print(json.dumps({"newest_ms": newest, "snapshot_ms": snapshot}))
 """
-# One after the other, as the servers make an answer when it is first asked for.
+# One after the other, as the servers make an answer when it is first requested.
 RUNS = ("aws", "aws without an account", "gcp", "azure", "aws,gcp,azure")
 
 

@@ -4,8 +4,8 @@
 
 A gang on spot in a failover list of two zones; outages, notice too short, saves, the free first
 hour, the billing minimum, price and speed that are not known exactly, and a fallback with a queue.
-Four ways: many plans on the same histories (the search; histories are drawn once), one plan on
-the same histories, histories drawn anew for every run, and that with the states and quantiles of
+Four ways: many plans on the same paths (the search; paths are drawn once), one plan on
+the same paths, paths drawn again for every run, and that with the states and quantiles of
 `recommend simulate`.
 """
 
@@ -71,7 +71,7 @@ def rate(many: PathInputs, paths: int, anew: bool) -> tuple[float, float]:
 
 
 def rate_of_simulate(blocks: int = 40) -> tuple[float, float]:
-    """The same of `recommend simulate`: histories drawn anew, states and all."""
+    """The same of `recommend simulate`: paths drawn again, states and all."""
     walls, cores = [], []
     for repeat in range(REPEATS):
         wall, core = perf_counter(), process_time()
@@ -91,8 +91,8 @@ def main() -> None:
         "cycles": int(cycles_needed(plans(1), DEADLINE_S)[0]),
     }
     ways = {
-        "many plans, same histories": (plans(PLANS), PATHS, False),
-        "one plan, same histories": (plans(1), 10 * PATHS, False),
+        "many plans, same paths": (plans(PLANS), PATHS, False),
+        "one plan, same paths": (plans(1), 10 * PATHS, False),
         "one plan, drawn anew": (plans(1), PATHS, True),
     }
     found = {name: rate(*way) for name, way in ways.items()}

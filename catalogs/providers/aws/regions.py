@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _PRODUCTS = ("Linux/UNIX", "Linux/UNIX (Amazon VPC)")
 _TYPES_PER_CALL = 100
-# Families with accelerators; machines of other families are asked for by name.
+# Families with accelerators; machines of other families are requested by name.
 _FAMILIES = ("p*", "g*", "trn*", "inf*", "dl*")
 _VALUES = 190  # a filter may hold 200
 

@@ -57,7 +57,7 @@ def min_speed_factor(space: Space, sigma: Floats) -> Floats:
 
 
 def _of_each(sigma: Floats, factor: Callable[[float], float]) -> Floats:
-    """A figure of each spread; there are few distinct ones, and it is asked for once of each."""
+    """A figure of each spread; there are few distinct ones, and it is requested once of each."""
     values, where = np.unique(sigma, return_inverse=True)
     factors = np.array([factor(float(value)) for value in values], dtype=np.float64)
     return factors[where].reshape(sigma.shape)

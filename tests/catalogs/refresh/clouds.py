@@ -178,7 +178,7 @@ def other_skus(count: int, regions: list[str]) -> Iterator[Raw]:
 
 
 def azure_list(padding: int = 0) -> list[Raw]:
-    """Azure's price list, with Windows beside Linux and so many rows for other sizes."""
+    """Azure's price list, with Windows next to Linux and so many rows for other sizes."""
     catalog = snapshot()
     rows: list[Any] = []
     for (name, region, market), usd in shipped_prices(catalog, "azure").items():

@@ -146,7 +146,7 @@ class Nights:
     def _two_at_once(self) -> int:
         children = [forked(lambda: night(self.address, self.store, NOON)) for _ in range(2)]
         for _ in range(5):
-            if self._prices() != self.prices:  # a reader beside two writers
+            if self._prices() != self.prices:  # a reader next to two writers
                 self.wrong.append("two at once: other prices while they wrote")
         return max(os.waitpid(child, 0)[1] for child in children)
 

@@ -213,7 +213,7 @@ def test_wrong_catalog_1_half_the_price_in_every_region_is_held_back(tmp_path: P
 def test_wrong_catalog_1_spot_above_on_demand_is_refused(tmp_path: Path):
     rows = changed("Nvidia L4 GPU attached to Spot", 0.9)
     after, broken = published(rows, tmp_path)
-    assert "spot_dearer" in broken
+    assert "spot_above_on_demand" in broken
     assert ("g2-standard-4", CENTRAL, "spot") not in after or (
         after["g2-standard-4", CENTRAL, "spot"] == SHIPPED["g2-standard-4", CENTRAL, "spot"]
     )

@@ -53,18 +53,18 @@ def test_a_client_that_answers_for_another_is_refused() -> None:
 
 
 def test_a_client_learns_when_its_time_is_over() -> None:
-    told: list[Wanted] = []
+    reported: list[Wanted] = []
 
     class Asked(Client):
         def fetch(self, wanted: Wanted) -> Fetched:
-            told.append(wanted)
+            reported.append(wanted)
             return super().fetch(wanted)
 
     began = time.monotonic()
     collect({"aws": lambda: Asked("aws", ())}, {"aws": WANTED}, Deadlines(7.0, 60.0, 50.0))
-    assert told[0].call_timeout_s == 7.0
-    assert began + 50 <= told[0].stop_at <= time.monotonic() + 50
-    told[0].check_time("aws")
+    assert reported[0].call_timeout_s == 7.0
+    assert began + 50 <= reported[0].stop_at <= time.monotonic() + 50
+    reported[0].check_time("aws")
     with pytest.raises(ProviderError, match="the time for this provider is over"):
         Wanted({}, {}, WANTED.now, stop_at=began).check_time("aws")
 

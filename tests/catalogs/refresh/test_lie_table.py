@@ -1,4 +1,4 @@
-"""Every lie told by every provider, of rows known, of new machines and of new regions.
+"""Every kind of wrong data from every provider: known rows, new machines and new regions.
 
 What is published and differs from the truth is wrong. Of what is wrong somebody must be told, and
 no price may be off by a quarter; `pytest -m slow -s` prints the table.
@@ -118,12 +118,12 @@ class Outcome:
 
     wrong: int  # offers published that are not true
     worst: float  # the largest factor that a published price is off by
-    told: bool
+    reported: bool
 
     @property
     def word(self) -> str:
         """What the table says."""
-        return "stopped" if not self.wrong else "told" if self.told else "PUBLISHED"
+        return "stopped" if not self.wrong else "reported" if self.reported else "PUBLISHED"
 
 
 def outcome(night: Night) -> Outcome:
@@ -144,8 +144,8 @@ def outcome(night: Night) -> Outcome:
             factor = max(said.gpus / real.gpus, real.gpus / said.gpus)
         if factor > 1.001:
             wrong, worst = wrong + 1, max(worst, factor)
-    told = bool(report.reasons or report.alerts or report.failed)
-    return Outcome(wrong, worst, told)
+    reported = bool(report.reasons or report.alerts or report.failed)
+    return Outcome(wrong, worst, reported)
 
 
 def moved(factor: float, pick: Callable[[Offer], bool]) -> Lie:
@@ -262,7 +262,7 @@ def new_regions(provider: str) -> Iterator[tuple[str, Night]]:
 
 def judged(nights: Iterator[tuple[str, Night]], scope: str) -> list[str]:
     """Print what became of each lie; list those that went wrong."""
-    bad, counts = [], {"stopped": 0, "told": 0, "PUBLISHED": 0}
+    bad, counts = [], {"stopped": 0, "reported": 0, "PUBLISHED": 0}
     for name, night in nights:
         found = outcome(night)
         counts[found.word] += 1

@@ -1,4 +1,4 @@
-"""Prices beside the other sizes of their family, and spot prices beside those of last night."""
+"""Prices next to the other sizes of their family, and spot prices next to those of last night."""
 
 from dataclasses import replace
 from datetime import date, timedelta

@@ -27,8 +27,8 @@ def moved(
 
     offers = [now(o) for o in last]
     failed = [place.region for place in odd_regions(offers, last, machines)]
-    told = [said.partition(":")[0] for said in spot_steps(offers, last, machines)]
-    return failed, told
+    reported = [said.partition(":")[0] for said in spot_steps(offers, last, machines)]
+    return failed, reported
 
 
 def test_a_region_whose_posted_spot_prices_take_one_step_is_believed_and_reported() -> None:

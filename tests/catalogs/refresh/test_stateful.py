@@ -29,7 +29,7 @@ def content_of(offers: object) -> Content:
 
 
 class StoreMachine(RuleBasedStateMachine):
-    """A store beside a model of it: what each version holds, and which one readers get."""
+    """A store next to a model of it: what each version holds, and which one readers get."""
 
     @initialize()
     def start(self) -> None:

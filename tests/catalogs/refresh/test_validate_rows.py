@@ -175,7 +175,8 @@ def test_a_new_region_far_from_the_others_is_quarantined() -> None:
 
 
 @pytest.mark.parametrize(
-    ("share", "rule"), [(1.05, "spot_dearer"), (0.01, "spot_share"), (0.0799, "spot_share")]
+    ("share", "rule"),
+    [(1.05, "spot_above_on_demand"), (0.01, "spot_share"), (0.0799, "spot_share")],
 )
 def test_spot_outside_the_usual_share_is_quarantined(share: float, rule: str) -> None:
     listed = last(SPOT.instance_type, SPOT.region, "on_demand").usd_per_hour

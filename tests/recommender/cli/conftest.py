@@ -16,7 +16,7 @@ from tests.recommender.answers import ANSWER, INFEASIBLE
 
 @dataclass
 class Planner:
-    """Stands for the planner: keeps what it was asked and gives what it was told to."""
+    """A stand-in for the planner: records its arguments and returns a given answer."""
 
     answer: Answer = ANSWER
     calls: list[dict[str, Any]] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""The commands beside the plan."""
+"""The commands besides the plan."""
 
 import json
 
@@ -121,7 +121,7 @@ def test_accuracy_needs_no_large_tables(run: Run, monkeypatch: pytest.MonkeyPatc
 
 
 def test_every_line_of_accuracy_says_by_itself_what_is_predicted() -> None:
-    """Lines are asked for one at a time too: `recommend accuracy scaling-fsdp`."""
+    """Lines are requested one at a time too: `recommend accuracy scaling-fsdp`."""
     subjects = [study.subject for study in STUDIES]
     assert [subject for subject in subjects if subject.startswith("the same")] == []
     assert len(set(subjects)) == len(subjects)

@@ -49,9 +49,9 @@ def test_a_word_of_five_thousand_letters_is_not_said_again_whole(tmp_path: Path)
 
 
 def test_a_word_that_is_missing_is_reported_with_where_the_words_are_listed(run: Run) -> None:
-    told = run("catalog", "history", "p5.48xlarge")
-    assert (told.code, told.out) == (2, "")
-    assert told.err == "error: Missing option '--region'; recommend catalog history --help\n"
+    reported = run("catalog", "history", "p5.48xlarge")
+    assert (reported.code, reported.out) == (2, "")
+    assert reported.err == "error: Missing option '--region'; recommend catalog history --help\n"
 
 
 def test_a_config_folder_that_cannot_be_written_is_named(run: Run, tmp_path: Path) -> None:

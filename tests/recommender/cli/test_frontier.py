@@ -54,9 +54,9 @@ def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tm
 
 def test_the_forms_hold_the_same_plans(call):
     code, out, _ = call(*LIMIT, "-o", "json")
-    told = json.loads(out)
-    jsonschema.validate(told, json.loads(schema_text()))
-    points = told["frontier"]["points"]
+    reported = json.loads(out)
+    jsonschema.validate(reported, json.loads(schema_text()))
+    points = reported["frontier"]["points"]
     assert code == 0
     assert points
     rows = list(csv.DictReader(io.StringIO(call(*LIMIT, "-o", "csv")[1], newline="")))

@@ -56,14 +56,14 @@ def test_the_file_of_a_training_tool_is_read(run: Run, tmp_path: Path) -> None:
     copy(CONFIGS / "axolotl_qlora.yaml", tmp_path / "axolotl.yaml")
     found = run("init", "--from", "axolotl.yaml", "--gpus", "8", "--to", "own.yaml", "--json")
     assert found.code == 0
-    told = json.loads(found.out)
-    assert told["tool"] == "axolotl"
-    assert [each.partition(" (")[0] for each in told["not_read"]] == [
+    reported = json.loads(found.out)
+    assert reported["tool"] == "axolotl"
+    assert [each.partition(" (")[0] for each in reported["not_read"]] == [
         "size of the data set aaditya/alpaca_subset_1",
         "gradient_checkpointing: true",
     ]
-    assert "learning_rate" in told["not_used"]
-    assert told["next"] == "recommend own.yaml"
+    assert "learning_rate" in reported["not_used"]
+    assert reported["next"] == "recommend own.yaml"
     assert find_job(str(tmp_path / "own.yaml")).global_batch == 64
 
 

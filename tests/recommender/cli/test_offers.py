@@ -63,10 +63,10 @@ def test_the_cheapest_is_found_where_the_fastest_costs_far_more(
     offers = (
         "label,gpu,gpus,usd_per_hour,count\none,H100,1,2,1\neight,H100,8,20,1\nnew,B200,8,300,1\n"
     )
-    told = answered(
+    reported = answered(
         run_with_planner, tmp_path, offers, "llama3-8b-sft", "--objective", "cost", "--top", "1"
     )
-    assert told["plans"][told["best"] - 1]["machines"][0]["instance_type"] == "eight"
+    assert reported["plans"][reported["best"] - 1]["machines"][0]["instance_type"] == "eight"
 
 
 @pytest.mark.parametrize("usd", ["0.3", "0.3001"])
@@ -76,7 +76,7 @@ def test_three_machines_of_ten_cents_keep_a_limit_of_thirty(
     """3 × 0.1 is a little more than 0.3 to a computer: the search kept it, the table did not."""
     offers = "label,gpu,gpus,usd_per_hour,count,network_gbit_per_s\nlab,H100,1,0.1,3,100\n"
     for words in (("--machines", "3"), ()):
-        told = answered(
+        reported = answered(
             run_with_planner, tmp_path, offers, "llama3-8b-lora", "--hourly", usd, *words
         )
-        assert told["plans"][told["best"] - 1]["machines"][0]["count"] == 3
+        assert reported["plans"][reported["best"] - 1]["machines"][0]["count"] == 3

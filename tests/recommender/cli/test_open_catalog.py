@@ -1,4 +1,4 @@
-"""Files, folders, stores and settings that are not what a call needs: told in one line."""
+"""Files, folders, stores and settings that are not what a call needs: reported in one line."""
 
 import os
 from pathlib import Path

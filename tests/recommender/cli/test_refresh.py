@@ -49,7 +49,7 @@ def dearer(fetched: Fetched) -> Fetched:
 
 @pytest.fixture(scope="module")
 def nights(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Stores after one night and after two; in the second GCP's A100 and H100 are dearer."""
+    """Stores after one night and after two; in the second GCP's A100 and H100 cost more."""
     kept = tmp_path_factory.mktemp("nights")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_DATA_HOME", str(kept / "two"))

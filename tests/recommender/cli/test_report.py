@@ -29,9 +29,9 @@ def test_the_command_of_the_documentation_writes_a_report_of_the_printed_answer(
     assert err == "wrote report.html; open it with a browser\n"
     text = (tmp_path / "report.html").read_text("utf-8")
     assert len(text.encode()) <= MAX_BYTES
-    told = facts(text, "answer")
-    assert (told["status"], told["inputs"]["limits"]["deadline_s"]) == ("ok", 86400)
-    assert told["plans"][0]["machines"][0]["instance_type"] in out
+    reported = facts(text, "answer")
+    assert (reported["status"], reported["inputs"]["limits"]["deadline_s"]) == ("ok", 86400)
+    assert reported["plans"][0]["machines"][0]["instance_type"] in out
 
 
 def test_the_data_of_a_report_are_computed_only_if_it_is_requested(run: Run, planner: Planner):

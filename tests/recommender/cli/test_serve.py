@@ -1,4 +1,4 @@
-"""`recommend serve`: what it listens on, and who is told to whom it answers.
+"""`recommend serve`: what it listens on, and the names it says it answers to.
 
 Needs Starlette and uvicorn (`pip install 'recommend-gpus[serve]'`).
 """
@@ -25,7 +25,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(
-    ("words", "host", "told"),
+    ("words", "host", "reported"),
     [
         ((), "127.0.0.1", False),
         (("--host", "0.0.0.0"), "0.0.0.0", True),
@@ -35,14 +35,14 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     ],
 )
 def test_a_server_that_is_open_to_others_prints_the_names_it_answers_to(
-    words: tuple[str, ...], host: str, told: bool, started: list[dict[str, Any]],
+    words: tuple[str, ...], host: str, reported: bool, started: list[dict[str, Any]],
     capsys: pytest.CaptureFixture[str],
 ):  # fmt: skip
     """Opened without a name it refused every caller from elsewhere, and nothing said why."""
     assert main(["serve", *words]) == 0
     assert [call["host"] for call in started] == [host]
     err = capsys.readouterr().err
-    assert ("--allow-host" in err) is told
+    assert ("--allow-host" in err) is reported
     assert err.startswith("http://[::]:8000/" if host == "::" else f"http://{host}:8000/")
 
 

@@ -1,4 +1,4 @@
-"""What somebody types who has not read the manual: understood, or answered with what to type."""
+"""What a user types who has not read the manual: understood, or answered with what to type."""
 
 import subprocess
 import sys

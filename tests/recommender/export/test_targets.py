@@ -130,31 +130,31 @@ def test_a_run_beyond_its_cap_is_not_started_again(tmp_path: Path):
 
 
 def test_a_plan_that_counts_on_no_checkpoints_saves_and_resumes_nevertheless(tmp_path: Path):
-    """Its machines go with the trained weights on them, and a crash would begin anew."""
+    """Its machines go with the trained weights on them, and a crash would begin again."""
     run = ON_DEMAND
     assert run.plan.checkpointing.path == "none"
     whole = saved(tmp_path, 1000, "trainer_state.json")
     assert started(tmp_path, run).returncode == 0
     words = (tmp_path / "arguments").read_text("utf-8").split()
     assert words[-2:] == ["--resume_from_checkpoint", str(whole)]
-    told = {each.name: each for each in variables(run, "")}
-    assert float(told["CHECKPOINT_INTERVAL_S"].value) <= run.work_s / 2
-    assert "counts on no checkpoints" in told["CHECKPOINT_INTERVAL_S"].meaning
-    assert told["USD_PER_HOUR"].value == "21.96"
+    reported = {each.name: each for each in variables(run, "")}
+    assert float(reported["CHECKPOINT_INTERVAL_S"].value) <= run.work_s / 2
+    assert "counts on no checkpoints" in reported["CHECKPOINT_INTERVAL_S"].meaning
+    assert reported["USD_PER_HOUR"].value == "21.96"
     (tmp_path / "saved" / "began").write_text("1000\n", encoding="utf-8")
     assert started(tmp_path, run).returncode == 124
 
 
 def test_a_cut_network_is_reported_in_words_that_can_be_compared():
     step = replace(GCP.plan.estimate.step, sharding="TP 8 × PP 2", micro_batch=7, accumulation=19)
-    told = {each.name: each for each in variables(with_step(GCP, step), "")}
-    assert told["SHARDING"].value == "tp8-pp2"
-    assert (told["MICRO_BATCH"].value, told["ACCUMULATION"].value) == ("7", "19")
-    assert "copy of the network" in told["MICRO_BATCH"].meaning
-    assert told["USD_PER_HOUR"].value == f"{GCP.plan.usd_per_hour:.4g}"
+    reported = {each.name: each for each in variables(with_step(GCP, step), "")}
+    assert reported["SHARDING"].value == "tp8-pp2"
+    assert (reported["MICRO_BATCH"].value, reported["ACCUMULATION"].value) == ("7", "19")
+    assert "copy of the network" in reported["MICRO_BATCH"].meaning
+    assert reported["USD_PER_HOUR"].value == f"{GCP.plan.usd_per_hour:.4g}"
     shared = replace(step, sharding="FSDP 16, CP 8")
-    told = {each.name: each for each in variables(with_step(GCP, shared), "")}
-    assert told["SHARDING"].value == "fsdp16-cp8"
+    reported = {each.name: each for each in variables(with_step(GCP, shared), "")}
+    assert reported["SHARDING"].value == "fsdp16-cp8"
 
 
 def with_step(run: RunDescription, step: StepSplit) -> RunDescription:

@@ -71,27 +71,27 @@ def played(
         timeout=240,
     )
     calls = (tools / "calls").read_text("utf-8").splitlines()
-    told = [" ".join(call.split()[1:3]) + " " + call.split()[-1] for call in calls]
-    told = [call for call in told if not call.startswith("jobs queue")]
-    return done, told, int((tools / "clock").read_text("utf-8")) - START
+    reported = [" ".join(call.split()[1:3]) + " " + call.split()[-1] for call in calls]
+    reported = [call for call in reported if not call.startswith("jobs queue")]
+    return done, reported, int((tools / "clock").read_text("utf-8")) - START
 
 
 def test_a_job_that_ends_in_time_is_started_once(tmp_path: Path):
-    done, told, _ = played(tmp_path, GCP, f"plan SUCCEEDED {START + 5 * 3600}\n")
+    done, reported, _ = played(tmp_path, GCP, f"plan SUCCEEDED {START + 5 * 3600}\n")
     assert done.returncode == 0, done.stderr
     assert "done" in done.stdout
-    assert [call.split()[1] for call in told] == ["launch", "cancel", "cancel"]
-    assert told[0].endswith("train.yaml")
+    assert [call.split()[1] for call in reported] == ["launch", "cancel", "cancel"]
+    assert reported[0].endswith("train.yaml")
 
 
 def test_on_demand_takes_over_when_the_time_left_is_the_work_left(tmp_path: Path):
     ends = f"fallback SUCCEEDED {START + 23 * 3600}\n"
-    done, told, _ = played(tmp_path, GCP, ends, progress="0.5\n")
+    done, reported, _ = played(tmp_path, GCP, ends, progress="0.5\n")
     assert done.returncode == 0, done.stderr
-    assert [call.split()[1] for call in told] == [
+    assert [call.split()[1] for call in reported] == [
         "launch", "cancel", "launch", "cancel", "cancel",
     ]  # fmt: skip
-    assert told[2].endswith("on-demand.yaml")
+    assert reported[2].endswith("on-demand.yaml")
     assert "on-demand machines take over" in done.stdout
 
 
@@ -125,14 +125,14 @@ def test_without_a_word_on_progress_the_switch_is_early(tmp_path: Path, progress
 
 @pytest.mark.slow
 def test_a_run_is_stopped_for_good(tmp_path: Path):
-    done, told, seconds = played(tmp_path, GCP, "")
+    done, reported, seconds = played(tmp_path, GCP, "")
     assert done.returncode == 124
-    assert told[-1].split()[1] == "cancel"
+    assert reported[-1].split()[1] == "cancel"
     assert seconds == pytest.approx(GCP.longest_s, abs=3600)
 
 
 def test_a_job_that_failed_ends_the_script(tmp_path: Path):
-    done, told, seconds = played(tmp_path, GCP, f"plan FAILED {START + 3600}\n")
+    done, reported, seconds = played(tmp_path, GCP, f"plan FAILED {START + 3600}\n")
     assert done.returncode == 1
     assert seconds <= 2 * 3600
 
@@ -141,9 +141,9 @@ def test_the_script_goes_on_where_it_was_killed(tmp_path: Path):
     state = tmp_path / f".{GCP.name}.state"
     state.write_text(f"{START - 10 * 3600} fallback\n", encoding="utf-8")
     ends = f"fallback SUCCEEDED {START + 3600}\n"
-    done, told, _ = played(tmp_path, GCP, ends)
+    done, reported, _ = played(tmp_path, GCP, ends)
     assert done.returncode == 0, done.stderr
-    assert told[0].endswith("on-demand.yaml")
+    assert reported[0].endswith("on-demand.yaml")
     assert not state.exists()
 
 

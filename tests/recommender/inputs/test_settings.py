@@ -1,4 +1,4 @@
-"""Settings: the nearest source wins, its origin is told, and typos are not swallowed."""
+"""Settings: the nearest source wins, its origin is shown, and typos are not swallowed."""
 
 import tomllib
 from pathlib import Path

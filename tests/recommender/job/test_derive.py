@@ -1,4 +1,4 @@
-"""What a job that counts its network's bytes is told, beside what was published of the network."""
+"""Byte counts derived for a job, against what was published of its network."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""How much a job trains on: told by examples, echoed in the header, warned of where kept."""
+"""How much a job trains on: stated in examples, repeated in the header, with a warning if kept."""
 
 import pytest
 

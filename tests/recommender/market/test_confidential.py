@@ -1,4 +1,4 @@
-"""Confidential VMs: only where asked for, slower, and started with their security type."""
+"""Confidential VMs: only where requested, slower, and started with their security type."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ def test_plans_rent_confidential_machines_if_and_only_if_requested(asked):
 
 
 def test_confidential_mode_costs_what_published_trainings_lost():
-    """18 to 32 % of the throughput (Tinfoil, 2026-06-23), beside the same machine without it."""
+    """18 to 32 % of the throughput (Tinfoil, 2026-06-23), next to the same machine without it."""
     catalog = snapshot()
     types = [
         catalog.instance_types["azure", name]

@@ -1,4 +1,4 @@
-"""Failover lists of checkpoints that are cheap and dear to move."""
+"""Failover lists of checkpoints that are cheap and expensive to move."""
 
 from array import array
 from dataclasses import replace

@@ -193,7 +193,7 @@ def test_a_list_is_charged_by_the_zone_that_is_up(catalog: Catalog) -> None:
 def test_the_search_stays_exact_under_own_laws(
     catalog: Catalog, deadline_h: float | None, run_h: float
 ) -> None:
-    """The best plan is no worse than the best of every instance type asked for alone."""
+    """The best plan is no worse than the best of every instance type requested alone."""
     own = replace(law("us-east-1", "T4:1"), run_mean_s=run_h * 3600.0, run_sigma=0.7)
     deadline = None if deadline_h is None else deadline_h * 3600.0
     limits = {"deadline_s": deadline, "budget_usd": 400.0 if deadline is None else None}

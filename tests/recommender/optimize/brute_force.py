@@ -1,4 +1,4 @@
-"""Every plan of an offers file, one after the other, followed on the printed paths.
+"""Every plan of an offers file, one after the other, simulated on the printed paths.
 
 Written for the tests alone: no bounds, no order, no few paths, every fallback. It shares with the
 search what a plan is simulated with (`path_inputs_of`) and the simulation itself.
@@ -93,7 +93,7 @@ def _typical(seconds: np.ndarray) -> float:
 
 
 def _every_fallback(problem: Problem, site: Site) -> Fallbacks:
-    """Every number of every on-demand offer, however slow or dear."""
+    """Every number of every on-demand offer, however slow or expensive."""
     e, most = site.entries, problem.limits.max_machines
     every = [
         (entry, count)

@@ -49,7 +49,7 @@ def test_a_plan_is_left_out_exactly_where_its_fallback_among_all_plans_beats_it(
             beats = values.cost_usd[best] <= cost and values.time_s[best] <= time
             assert left_out[i] == beats, seed
             beaten += beats
-        # What keeps the limits is never left without another that does, no dearer or slower.
+        # For a plan that keeps the limits there is another that does, no costlier or slower.
         assert (
             not np.isfinite(values.goal_value).any()
             or np.isfinite(values.goal_value[~left_out]).any()

@@ -32,7 +32,7 @@ from tests.recommender.optimize.palette import every_plan
 DAY_S = 86_400.0
 
 
-def netted(confidence: float, **limits: float) -> tuple[Space, Plans]:
+def spot_with_fallback(confidence: float, **limits: float) -> tuple[Space, Plans]:
     """A question with a deadline, and every plan of its spot clusters."""
     base = palette.space(3, entries=4, most=3)
     asked = Limits(deadline_s=9 * DAY_S, confidence=confidence, max_machines=3, **limits)
@@ -62,7 +62,7 @@ def test_a_fallback_starts_in_time_for_a_save_its_queue_and_two_minutes(
     confidence: float, queue_s: float
 ) -> None:
     """It reserves what four times as many requests wait beyond as runs may be late."""
-    question, plans = netted(confidence)
+    question, plans = spot_with_fallback(confidence)
     site = question.sites[0]
     inputs, _ = path_inputs_of(question, site, plans)
     saves = saved(question, site, plans)
@@ -76,21 +76,21 @@ def test_a_fallback_starts_in_time_for_a_save_its_queue_and_two_minutes(
 
 
 def test_an_hourly_limit_holds_for_the_fallback_as_well() -> None:
-    question, plans = netted(0.8)
+    question, plans = spot_with_fallback(0.8)
     site = question.sites[0]
     inputs, _ = path_inputs_of(question, site, plans)
     own = inputs.base_usd_per_hour + inputs.spot_usd_per_hour
     dear = inputs.fallback_usd_per_hour > own
     assert dear.any()
     cap = float(own[dear].max())
-    capped, plans = netted(0.8, hourly_usd=cap)
+    capped, plans = spot_with_fallback(0.8, hourly_usd=cap)
     _, allowed = path_inputs_of(capped, site, plans)
     assert not allowed[(own > cap + 1e-9) | (inputs.fallback_usd_per_hour > cap + 1e-9)].any()
     assert allowed.any()
 
 
 def test_checkpoints_are_paid_for_where_they_are_kept() -> None:
-    question, plans = netted(0.8)
+    question, plans = spot_with_fallback(0.8)
     site = replace(question.sites[0], store_usd_per_hour=0.25)
     saves = saved(question, site, plans)
     assert (saves.usd_per_hour[plans.checkpoint_path == NONE] == 0.0).all()
@@ -102,7 +102,7 @@ def test_checkpoints_are_paid_for_where_they_are_kept() -> None:
 
 
 def test_a_limit_on_overhead_leaves_out_what_exceeds_it() -> None:
-    question, plans = netted(0.5)
+    question, plans = spot_with_fallback(0.5)
     site = question.sites[0]
     inputs, allowed = path_inputs_of(question, site, plans)
     free = values_of(question, inputs, allowed)
@@ -119,7 +119,9 @@ def test_a_limit_on_overhead_leaves_out_what_exceeds_it() -> None:
 def test_plans_with_a_fallback_are_drafted_of_those_without_as_they_are_at_once(
     hourly_usd: float | None,
 ) -> None:
-    question, plans = netted(0.8, **({} if hourly_usd is None else {"hourly_usd": hourly_usd}))
+    question, plans = spot_with_fallback(
+        0.8, **({} if hourly_usd is None else {"hourly_usd": hourly_usd})
+    )
     site, alone = question.sites[0], plans.take(plans.fallback < 0)
     drafts = drafts_of(question, site, alone)
     having, of = with_fallbacks(

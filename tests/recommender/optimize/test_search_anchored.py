@@ -1,4 +1,4 @@
-"""One on-demand machine beside spot machines of its type, where only it can hold checkpoints."""
+"""One on-demand machine next to spot machines of its type, where only it can hold checkpoints."""
 
 from dataclasses import replace
 

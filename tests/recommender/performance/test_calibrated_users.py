@@ -88,11 +88,11 @@ def off_by(rng, sizes):
     asked = [(0, 1), *((0, 2**i * sizes[-1]) for i in (1, 2, 3)), (1, 1), (1, 4)]
     missed = []
     for kind, machines in asked:
-        told = steps(job, plans, clusters(plans, {kind: machines})).step_s[0]
+        reported = steps(job, plans, clusters(plans, {kind: machines})).step_s[0]
         counts = np.zeros((1, 2), dtype=np.int64)
         counts[0, kind] = machines
         spread = spread_of(plans, np.arange(2), counts)[0]
-        missed.append(np.log(truth.step_s(kind, machines, batch) / told) / spread)
+        missed.append(np.log(truth.step_s(kind, machines, batch) / reported) / spread)
     return missed
 
 

@@ -124,10 +124,10 @@ def test_the_spread_reported_for_a_larger_cluster_is_the_one_that_studies_score(
     eight = replace(run(8), batch=JOB.global_batch)
     scored = spans(model, solve(model), StepModel(JOB, (eight,), found))[0]
     own = fitted(runs).calibration
-    told = spread_of(
+    reported = spread_of(
         columns(replace(JOB, calibration=own), TYPES), np.arange(3), np.array([[8, 0, 0]])
     )
-    assert told[0] == pytest.approx(min(scored, load_priors()["cnn", "typical"].sigma_one))
+    assert reported[0] == pytest.approx(min(scored, load_priors()["cnn", "typical"].sigma_one))
 
 
 def test_each_factor_scales_its_own_column_and_spreads_add_up_as_squares():
@@ -175,7 +175,7 @@ def test_clusters_over_the_other_kind_of_network_are_no_surer_than_one_machine()
 
 
 def test_a_run_of_one_machine_has_no_kind_of_network():
-    """Beside RDMA machines one over TCP was timed alone: its network stays as listed."""
+    """Next to RDMA machines one over TCP was timed alone: its network stays as listed."""
     p5 = "aws/p5.48xlarge"
     runs = timed([run(1), *(run(n, machine=p5) for n in (1, 2, 4))], network=0.1)
     own = fitted(runs).calibration
@@ -411,15 +411,15 @@ def test_a_bridged_pair_does_not_promise_its_links_to_all_gpus_of_the_machine():
     truth = [_step(replace(r, step_s=1.0), fleet, i) for i, r in enumerate(runs)]
     timings = tuple(replace(r, step_s=t) for r, t in zip(runs, truth, strict=True))
 
-    def told(found):
+    def reported(found):
         fit = calibrate(JOB, timings[:2], found, ("A100-80GB",), "2026-11-22").calibration
         of_all = clusters(
             timings[2:], with_calibration(replace(JOB, calibration=fit), found, ("A100-80GB",))
         )
         return _step(timings[2], of_all, 0)
 
-    assert told(known) == pytest.approx(truth[2], rel=0.01)
-    assert told(bare) < 0.97 * truth[2]
+    assert reported(known) == pytest.approx(truth[2], rel=0.01)
+    assert reported(bare) < 0.97 * truth[2]
 
 
 def _step(run, fleet, row):

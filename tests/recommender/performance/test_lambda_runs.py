@@ -1,4 +1,4 @@
-"""Steps that Lambda's BERT runs report and those they ran, by the logs beside its tables."""
+"""Steps that Lambda's BERT runs report and those they ran, by the logs next to its tables."""
 
 import os
 from math import inf

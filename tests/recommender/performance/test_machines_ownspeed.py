@@ -1,4 +1,4 @@
-"""A speed of the user's and the factor that was fitted beside the shipped one count once."""
+"""A speed of the user's and the factor that was fitted next to the shipped one count once."""
 
 import math
 from dataclasses import replace

@@ -97,7 +97,7 @@ def test_fp32_takes_16_bytes_under_adamw():
 
 
 def test_embedding_tables_that_are_not_trained_densely_take_four_bytes_each():
-    """DLRM: 3.75 billion rows' values of 4 B in fp32 are 15 GB, beside small dense networks."""
+    """DLRM: 3.75 billion rows' values of 4 B in fp32 are 15 GB, next to small dense networks."""
     tables = {"parameters": 3752.4e6, "trainable_parameters": 2.37e6, "optimizer": "sgd"}
     for precision in ("mixed", "fp32"):
         job = resnet(family="recsys", precision=precision, **tables)

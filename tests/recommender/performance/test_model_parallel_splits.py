@@ -116,7 +116,7 @@ def test_the_lines_add_up(stages, again):
 def test_as_few_layers_are_computed_again_as_let_one_sample_fit():
     """Of 32 layers in four stages, eight each: room for half of what all of them keep.
 
-    Beside what stays, the one layer that is computed takes a thirtieth of what all would spare.
+    Next to what stays, the one layer that is computed takes a thirtieth of what all would spare.
     """
     job = llama(vocabulary=0)
     needs, t, p = bytes_of(job, prior_of(job)), np.array([8.0]), np.array([4.0])

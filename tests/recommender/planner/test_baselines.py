@@ -208,7 +208,7 @@ def test_assumed_hardware_of_an_offers_file_is_reported(
 
 
 def test_eight_own_h100_take_a_step_as_long_as_those_of_a_cloud(tmp_path: Path) -> None:
-    """Issue: 9.66 s a step where the catalog's p5 takes 1.53; PCIe, asked for, does take longer."""
+    """Issue: 9.66 s a step where the catalog's p5 takes 1.53; PCIe, requested, does take longer."""
     job, limits = find_job("llama3-8b-sft"), Limits(deadline_s=200 * HOUR)
     seconds = {}
     for intra in ("", "nvswitch", "pcie"):

@@ -1,4 +1,4 @@
-"""A job that no machine can train is told which flag is in its way."""
+"""For a job that no machine can train the answer names the flag that excludes them."""
 
 import pytest
 

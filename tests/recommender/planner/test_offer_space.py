@@ -1,4 +1,4 @@
-"""A problem derived of another is the one that is stated anew, and shares what it may."""
+"""A problem derived from another equals one stated directly, and shares its data."""
 
 from dataclasses import fields, replace
 

@@ -54,9 +54,9 @@ def test_needs_are_what_the_machines_of_the_cluster_and_of_its_fallback_take(
         late = plan.fallback
         fallback = used(late.machines, late.sites) if late else Counter()
         beyond = {key: amount for key, amount in fallback.items() if amount > now[key]}
-        told = {(n.name, n.region): n.amount for n in plan.needs if not n.fallback}
+        reported = {(n.name, n.region): n.amount for n in plan.needs if not n.fallback}
         told_late = {(n.name, n.region): n.amount for n in plan.needs if n.fallback}
-        assert (told, told_late) == (dict(now), beyond)
+        assert (reported, told_late) == (dict(now), beyond)
 
 
 def test_spot_is_not_failed_over_to_where_its_quota_is_0() -> None:

@@ -1,4 +1,4 @@
-"""What one figure otherwise does, against prices that multiply and against answers asked anew."""
+"""The effect of one changed figure, against multiplied prices and against new answers."""
 
 from dataclasses import replace
 from functools import cache
@@ -29,9 +29,9 @@ def pipeline(market: str = "any") -> Pipeline:
 @cache
 def found(market: str = "any") -> dict[str, Swing]:
     made = pipeline(market)
-    told = swings(made.problem, made.table, made.lead)
-    assert list(told) == sorted(told, key=lambda swing: -width(swing))
-    return {swing.what.split(" of ")[0]: swing for swing in told}
+    reported = swings(made.problem, made.table, made.lead)
+    assert list(reported) == sorted(reported, key=lambda swing: -width(swing))
+    return {swing.what.split(" of ")[0]: swing for swing in reported}
 
 
 def test_on_demand_alone_the_bill_goes_with_the_price():

@@ -36,8 +36,10 @@ def test_how_often_the_more_expensive_is_cheaper_follows_from_the_spreads(dearer
     """ln of the ratio is normal: Φ(-ln ratio / sd)."""
     plans = [one("H100", 10.0), one("L40S", 10.0 * dearer, speed_sd=0.2)]
     sd = np.hypot(ONE_GPU_SD, np.hypot(ONE_GPU_SD, 0.2))
-    told = best_shares(plans, COST, 7)[1]
-    assert told == pytest.approx(NormalDist().cdf(-np.log(dearer) / sd), abs=3 / np.sqrt(DRAWS) / 2)
+    reported = best_shares(plans, COST, 7)[1]
+    assert reported == pytest.approx(
+        NormalDist().cdf(-np.log(dearer) / sd), abs=3 / np.sqrt(DRAWS) / 2
+    )
 
 
 def test_prices_count_for_cost_and_not_for_time():

@@ -1,4 +1,4 @@
-"""Runs that are told are runs that are counted: the same ends, waits, interruptions and bills."""
+"""Runs that are shown are runs that are counted: the same ends, waits, interruptions and bills."""
 
 from dataclasses import replace
 from functools import cache
@@ -48,9 +48,9 @@ def counted(plan: Evaluated, deadline_s: float | None) -> Paths:
 def test_segments_are_contiguous_and_end_when_the_path_ends(which: str):
     for plan, deadline_s in plans(which):
         paths = counted(plan, deadline_s)
-        told = timelines(plan, 1, deadline_s, SEED, paths.cost_usd[0])
-        assert [each.luck for each in told] == [name for name, _ in LUCK]
-        for each in told:
+        reported = timelines(plan, 1, deadline_s, SEED, paths.cost_usd[0])
+        assert [each.luck for each in reported] == [name for name, _ in LUCK]
+        for each in reported:
             segments = each.segments
             assert segments[0].start_s == pytest.approx(0.0, abs=1.0)
             gaps = [b.start_s - a.end_s for a, b in zip(segments, segments[1:], strict=False)]
@@ -96,23 +96,23 @@ def test_what_is_lost_and_kept_adds_up_to_the_job():
 
 
 def test_the_fallback_is_seen_where_it_is_needed():
-    told = [
+    reported = [
         each
         for plan, deadline_s in plans("fallback")
         if plan.plan.fallback is not None and plan.plan.fallback.probability > 0.1
         for each in timelines(plan, 1, deadline_s, SEED, counted(plan, deadline_s).cost_usd[0])
     ]
-    assert told
-    assert any(s.doing == "fallback" for each in told for s in each.segments)
+    assert reported
+    assert any(s.doing == "fallback" for each in reported for s in each.segments)
 
 
 def test_an_elastic_cluster_trains_on_where_others_wait():
     plan = elastic()
     paths = counted(plan, None)
-    told = timelines(plan, 1, None, SEED, paths.cost_usd[0])
-    for each in told:
+    reported = timelines(plan, 1, None, SEED, paths.cost_usd[0])
+    for each in reported:
         (time,) = quantiles(paths.time_s[0], each.share)
         assert each.time_s == pytest.approx(time, rel=1e-6, abs=1.0)
-    doing = {s.doing for each in told for s in each.segments}
+    doing = {s.doing for each in reported for s in each.segments}
     assert "on-demand part" in doing
     assert "waiting" not in doing

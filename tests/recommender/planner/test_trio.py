@@ -203,7 +203,7 @@ def test_the_safest_is_on_demand_where_spot_with_a_fallback_is_hardly_surer():
 
 
 def test_the_safest_spot_plan_is_the_likeliest_where_none_is_on_demand():
-    """A plan of 96 % was called the safest beside a sensible one of 98 %."""
+    """A plan of 96 % was called the safest next to a sensible one of 98 %."""
     answer = ask(
         snapshot(), find_job("resnet50-imagenet"), Choice(market="spot"), deadline_s=24 * HOUR
     )
@@ -255,7 +255,7 @@ def test_no_plan_no_trio():
 
 @pytest.mark.parametrize("job", ["llama3-70b-sft", "mixtral-8x7b-sft"])
 def test_the_three_cost_at_most_the_hourly_limit(job):
-    """Plans found for what stands beside the answer may cost more by the hour."""
+    """Plans found for what stands next to the answer may cost more by the hour."""
     answer = ask(snapshot(), find_job(job), max_machines=16, hourly_usd=30.0)
     assert answer.trio is not None
     for pick in (answer.trio.sensible, answer.trio.cheapest, answer.trio.third):

@@ -18,7 +18,7 @@ from tests.shipped import snapshot
 
 @pytest.mark.parametrize("job", sampled(("dlrm", "whisper-large"), ("dlrm",)))
 def test_no_machine_on_demand_alone_would_be_more_sensible(job: str) -> None:
-    """An L40S for 0.8 USD less and twice the time led; the H100 beside it was never looked at."""
+    """An L40S for 0.8 USD less and twice the time led; the H100 next to it was never looked at."""
     found = ask(snapshot(), find_job(job), deadline_s=24 * HOUR)
     assert found.trio is not None
     most = generalised_cost_usd(found.trio.sensible.plan, urgent=False)

@@ -133,7 +133,7 @@ def run(name: str, tasks: Sequence[Task] = TASKS) -> list[BacktestRow]:
 
 
 def dearer(rows: Sequence[BacktestRow], policy: str, uniform: str = "uniform progress") -> float:
-    """By how much a policy is dearer than the better of greedy and uniform progress."""
+    """By how much a policy is more expensive than the better of greedy and uniform progress."""
     ours = _sum(rows, policy)
     mine = [row for row in rows if row.policy == policy]
     greedy = sum(row.windows * row.greedy_usd for row in mine)

@@ -6,7 +6,7 @@ the gap is left to be closed, on the zones, settings and windows of `study.py`:
     drawn         series drawn from the law of each judged half (one regime, true ages), and the
                   policy told that law: nothing is left to learn, so no policy can do much better
     in hindsight  the recorded judged halves, the policy fitted on these same halves
-    refitted      the recorded judged halves, the law fitted anew at each quarter of them to all
+    refitted      the recorded judged halves, the law fitted again at each quarter of them to all
                   that was seen by then: what a policy that goes on learning may do
 
 and forecasts from the nearest past windows are compared with those of the policy's filter, on
@@ -73,13 +73,13 @@ def drawn(name: str, seed: int) -> list[BacktestRow]:
         law = one_regime(trace.judged, trace.tick_s)
         series = simulated(law, trace.tick_s, len(trace.judged), 1000 * seed + index)
         made = BacktestTrace(trace.name, trace.tick_s, trace.past, series)
-        told = Knows(law, f"drawn, law known, seed {seed}")
-        rows += [judge(told, made, task, PRICES, within) for task, within in settings(made)]
+        reported = Knows(law, f"drawn, law known, seed {seed}")
+        rows += [judge(reported, made, task, PRICES, within) for task, within in settings(made)]
     return rows
 
 
 def recorded(name: str) -> list[BacktestRow]:
-    """In hindsight, and fitted anew as the judged halves unfold."""
+    """In hindsight, and fitted again as the judged halves unfold."""
     of_set, rows = traces(name), []
     kind = zone_class([trace.judged for trace in of_set], of_set[0].tick_s)
     for index, trace in enumerate(of_set):

@@ -51,7 +51,7 @@ def rows(of: ZonesTrace) -> tuple[BacktestRow, ...]:
 
 
 def dearer(row: BacktestRow) -> float:
-    """By how much a policy is dearer than the optimum."""
+    """By how much a policy is more expensive than the optimum."""
     return row.mean_usd / row.optimum_usd - 1.0
 
 

@@ -4,7 +4,7 @@
 
 The market of `study_zones.py` without its dominant zone. Series are drawn from the law of each
 judged half (one regime, true ages, zones independent) and the policy is told these laws: nothing
-is left to learn. Beside it, on the three cheapest zones, the programme over all states of all
+is left to learn. Next to it, on the three cheapest zones, the programme over all states of all
 zones in the place of the lumped one. Needs RECOMMEND_REFERENCE_DATA; two minutes of one core.
 """
 
@@ -95,11 +95,11 @@ def show(title: str, names: Sequence[str], found: Sequence[Floats]) -> None:
     """Mean over the draws and its standard error."""
     shares = np.array(found)
     error = shares.std(axis=0, ddof=1) / np.sqrt(len(shares))
-    told = ", ".join(
+    reported = ", ".join(
         f"{name} {mean:+.1%} (± {one:.1%})"
         for name, mean, one in zip(names, shares.mean(axis=0), error, strict=True)
     )
-    print(f"{title:28} {told}", flush=True)
+    print(f"{title:28} {reported}", flush=True)
 
 
 def main() -> None:

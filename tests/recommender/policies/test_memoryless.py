@@ -19,7 +19,7 @@ from tests.recommender.policies.markets import PRICES, hours, simulated
 TICK = 600.0
 RECORD, LATER = (simulated(HEAVY, TICK, 150_000, seed) for seed in (4, 5))
 SHORT = hours(3, 12, 0.5)
-STEADY_PRICES = ModePrices(spot=1.35, on_demand=3.06)  # a zone that is dearer and has steady runs
+STEADY_PRICES = ModePrices(spot=1.35, on_demand=3.06)  # a more expensive zone with steady runs
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""Replay on drawn markets: the tick rules of the engine, and what only a history can say."""
+"""Replay on drawn markets: the tick rules of the engine, and what only a path can say."""
 
 import numpy as np
 import pytest

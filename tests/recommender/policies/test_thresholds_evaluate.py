@@ -1,4 +1,4 @@
-"""Expected costs against brute force over every history, and against replay on the same law."""
+"""Expected costs against brute force over every path, and against replay on the same law."""
 
 from functools import cache
 
@@ -28,7 +28,7 @@ def ticks(work, deadline, changeover=1):
 
 
 def brute_force(law, task, choose=None):
-    """Expected cost by trying every choice (or the one chosen) in every history of whole ticks."""
+    """Expected cost by trying every choice (or the one chosen) in every path of whole ticks."""
     leave_up = 1.0 - np.exp(-law.exits_per_hour[0, 1, 0] * TICK / 3600.0)
     leave_down = 1.0 - np.exp(-law.exits_per_hour[0, 0, 0] * TICK / 3600.0)
     usd = BILL.by_mode * TICK / 3600.0
@@ -72,7 +72,7 @@ def brute_force(law, task, choose=None):
 
 
 def chosen_by(rule):
-    """A two-threshold rule told anew, for one history in whole ticks."""
+    """A two-threshold rule written independently, for one path in whole ticks."""
 
     def choose(left, work, mode, up):
         over = left - work - 1
@@ -102,22 +102,22 @@ def test_a_rule_costs_what_its_simulated_paths_cost(elsewhere, rule):
     assert found == pytest.approx(brute_force(law, task, chosen_by(rule)), rel=1e-5)
 
 
-def drawn(law, histories, count, seed):
-    """Histories of a chain begun at a random moment, moves to another zone told."""
+def drawn(law, paths, count, seed):
+    """Paths of a chain begun at a random moment, with the moves to another zone."""
     process, rng = chain(law, TICK), np.random.default_rng(seed)
     states = len(process.up)
-    at = rng.choice(states, histories, p=process.usual / process.usual.sum())
-    available = np.zeros((count, histories), dtype=bool)
+    at = rng.choice(states, paths, p=process.usual / process.usual.sum())
+    available = np.zeros((count, paths), dtype=bool)
     taken = np.zeros_like(available)
     for tick in range(count):
         available[tick] = process.up[at]
-        luck = rng.random(histories)[:, None]
-        new = np.minimum((process.step.cumsum(axis=1)[at] < luck).sum(axis=1), states - 1)
+        u = rng.random(paths)[:, None]
+        new = np.minimum((process.step.cumsum(axis=1)[at] < u).sum(axis=1), states - 1)
         if process.moved is not None and tick + 1 < count:
             share = process.moved[at, new] / process.step[at, new]
-            taken[tick + 1] = rng.random(histories) < share
+            taken[tick + 1] = rng.random(paths) < share
         at = new
-    return SimulatedMarket(available, taken, np.zeros(histories), np.zeros(histories))
+    return SimulatedMarket(available, taken, np.zeros(paths), np.zeros(paths))
 
 
 @pytest.mark.parametrize("elsewhere", [0.0, 0.6])

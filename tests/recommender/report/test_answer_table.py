@@ -180,13 +180,13 @@ def test_an_unproven_answer_says_how_far_it_may_be_off() -> None:
 
 
 def test_a_printed_lower_bound_of_time_is_never_above_the_printed_median() -> None:
-    """It bounds the mean of nine of ten runs, so it is told as a share of that one."""
-    told = ANSWER.plans[0].estimate
-    skew = replace(told, time=replace(told.time, p50=told.time.trimmed_mean / 1.5))
+    """It bounds the mean of nine of ten runs, so it is printed as a share of that one."""
+    reported = ANSWER.plans[0].estimate
+    skew = replace(reported, time=replace(reported.time, p50=reported.time.trimmed_mean / 1.5))
     bound = replace(
         ANSWER,
         goal="time",
-        lower_bound_s=told.time.trimmed_mean / 1.25,
+        lower_bound_s=reported.time.trimmed_mean / 1.25,
         plans=(replace(ANSWER.plans[0], estimate=skew), *ANSWER.plans[1:]),
     )
     page = " ".join(drawn(answer_table.render(bound, QUESTION, 80), 80).split())

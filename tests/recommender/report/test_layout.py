@@ -1,4 +1,4 @@
-"""What is drawn holds at any width: words are whole, pipes are plain, markets are told apart."""
+"""What is drawn holds at any width: words are whole, pipes are plain, markets are distinguished."""
 
 import re
 

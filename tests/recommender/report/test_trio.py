@@ -45,16 +45,18 @@ def test_a_plan_is_reported_as_a_person_would_say_it() -> None:
     )
 
 
-@pytest.mark.parametrize(("region", "told"), [("own", "Use 1× lab: "), ("rack", " lab in rack: ")])
-def test_own_machines_are_never_rented(region: str, told: str) -> None:
+@pytest.mark.parametrize(
+    ("region", "reported"), [("own", "Use 1× lab: "), ("rack", " lab in rack: ")]
+)
+def test_own_machines_are_never_rented(region: str, reported: str) -> None:
     rented = machines("lab", "RTX-4090", f"own:{region}", "on_demand")
     own = plan(rented, (region,), (10.0, 6.0, 14.0), (5.0, 4.0, 8.0), 0.97)
-    assert told in one_sentence(own)
+    assert reported in one_sentence(own)
     assert "on demand" not in one_sentence(own)
 
 
 @pytest.mark.parametrize(
-    ("hours", "told"),
+    ("hours", "reported"),
     [
         ((17.0, 9.0, 504.0), "about 17 h (1 run in 20 over 21 d)"),
         ((17.0, 9.0, 40.0), "about 17 h"),  # a speed that is half of what was expected
@@ -62,10 +64,10 @@ def test_own_machines_are_never_rented(region: str, told: str) -> None:
     ],
 )
 def test_a_wait_of_weeks_that_one_run_in_twenty_meets_is_reported_with_the_median(
-    hours: tuple[float, float, float], told: str
+    hours: tuple[float, float, float], reported: str
 ) -> None:
     late = replace(SMALL.estimate, time=spread(*hours, unit=3600.0))
-    assert one_sentence(replace(SMALL, estimate=late)).endswith(f"about 10 USD, {told}")
+    assert one_sentence(replace(SMALL, estimate=late)).endswith(f"about 10 USD, {reported}")
 
 
 def test_one_quota_in_several_regions_is_reported_once_and_that_of_the_fallback_apart() -> None:
@@ -103,7 +105,7 @@ def test_plans_that_are_as_sensible_are_reported_as_a_tie() -> None:
 
 
 @pytest.mark.parametrize(
-    ("usd", "told"),
+    ("usd", "reported"),
     [
         (0.806, "0.81"),
         (4.0817, "4.1"),
@@ -113,9 +115,9 @@ def test_plans_that_are_as_sensible_are_reported_as_a_tie() -> None:
         (1234.0, "1,230"),
     ],
 )
-def test_no_estimate_is_printed_to_the_cent(usd: float, told: str) -> None:
+def test_no_estimate_is_printed_to_the_cent(usd: float, reported: str) -> None:
     cheap = replace(SMALL.estimate, cost=spread(usd, usd / 2, 2 * usd))
-    assert f"about {told} USD" in one_sentence(replace(SMALL, estimate=cheap))
+    assert f"about {reported} USD" in one_sentence(replace(SMALL, estimate=cheap))
 
 
 def test_what_is_reported_in_full_is_the_plan_that_leads() -> None:

@@ -14,7 +14,7 @@ DRAWN = 512  # runs that a path may take before the reference gives up
 
 
 @dataclass
-class Told:
+class PathOutcome:
     """What one plan did in one path."""
 
     time_s: float = 0.0
@@ -60,34 +60,34 @@ def queue(at_once: float, median: float, supply: float) -> float:
     return median * (longer ** (-1 / 1.1) - 1.0) / (2.0 ** (1 / 1.1) - 1.0)
 
 
-def capacity(p: Plan, luck: RandomNumbers, path: int) -> Iterator[tuple[float, float, bool]]:
+def capacity(p: Plan, numbers: RandomNumbers, path: int) -> Iterator[tuple[float, float, bool]]:
     """The wait before each run, the run's length, and whether the checkpoint moved before it."""
-    up = up_share(p.availability_logit + p.zone_sd * luck.zone_at(0)[path])
+    up = up_share(p.availability_logit + p.zone_sd * numbers.zone_at(0)[path])
     nowhere = 1.0
     for place in range(1, int(p.zone_count)):
-        other = up_share(p.availability_logit + p.zone_sd * luck.zone_at(place)[path])
+        other = up_share(p.availability_logit + p.zone_sd * numbers.zone_at(place)[path])
         nowhere *= 1.0 - other * (1.0 - p.correlation)
     outage = p.run_mean_s * (1.0 - up) / up / p.zone_count
-    for k in range(luck.run.shape[1]):
-        run = p.run_mean_s * mean_one(p.run_sigma, luck.run[path, k])
-        wait = outage * mean_one(p.outage_sigma, luck.outage[path, k])
+    for k in range(numbers.run.shape[1]):
+        run = p.run_mean_s * mean_one(p.run_sigma, numbers.run[path, k])
+        wait = outage * mean_one(p.outage_sigma, numbers.outage[path, k])
         if k == 0:
-            down = luck.start[path] < (1.0 - up) * nowhere
-            wait *= math.exp(p.outage_sigma**2) * luck.residue[path] if down else 0.0
+            down = numbers.start[path] < (1.0 - up) * nowhere
+            wait *= math.exp(p.outage_sigma**2) * numbers.residue[path] if down else 0.0
             if not down and not p.runs_from_start:
-                run *= math.exp(p.run_sigma**2) * luck.residue[path]
+                run *= math.exp(p.run_sigma**2) * numbers.residue[path]
         away, moved = p.zone_count * wait, k > 0
-        if k > 0 and luck.moved[path, k] >= nowhere:
+        if k > 0 and numbers.moved[path, k] >= nowhere:
             wait = 0.0
         if k > 0 and p.move_after_s:  # the place left is asked alone, for so long at most
             wait = max(wait, min(p.move_after_s, away))
             moved = away >= p.move_after_s
         if k > 0 and p.replaced_wait_s:
-            wait += queue(p.replaced_at_once, p.replaced_wait_s, luck.replaced[path, k])
+            wait += queue(p.replaced_at_once, p.replaced_wait_s, numbers.replaced[path, k])
         yield wait, run, moved
 
 
-class SafetyNet:
+class FallbackRule:
     """Says how long a job may still wait before the fallback must be rented."""
 
     def __init__(self, p: Plan, work: float, deadline_s: float | None, queued: float) -> None:
@@ -96,7 +96,7 @@ class SafetyNet:
         self.work = work
         self.last = (deadline_s or 0.0) - queued - p.reserve_s - p.fallback_start_s
 
-    def rings(self, at: float, durable: float, gains: float) -> float:
+    def starts_at(self, at: float, durable: float, gains: float) -> float:
         """First moment from `at` on without slack, if safe work grows at the rate `gains`."""
         if not self.there:
             return math.inf
@@ -107,16 +107,18 @@ class SafetyNet:
         return at + slack / shrinks if shrinks > 0.0 else math.inf
 
 
-def tell(p: Plan, luck: RandomNumbers, path: int, deadline_s: float | None) -> Told | None:
+def simulate_path(
+    p: Plan, numbers: RandomNumbers, path: int, deadline_s: float | None
+) -> PathOutcome | None:
     """Simulate one plan through one path; None if the random numbers do not reach to its end."""
-    work = p.work_s * math.exp(p.speed_sigma * luck.speed[path])
-    queued = queue(p.at_once, p.wait_s, luck.supply[path])
-    net = SafetyNet(p, work, deadline_s, queued)
-    told = Told(work_s=work)
+    work = p.work_s * math.exp(p.speed_sigma * numbers.speed[path])
+    queued = queue(p.at_once, p.wait_s, numbers.supply[path])
+    rule = FallbackRule(p, work, deadline_s, queued)
+    outcome = PathOutcome(work_s=work)
     clock = durable = 0.0
     begun = p.changeover_s  # when the on-demand part of an elastic cluster can train
-    for wait, run, moved in capacity(p, luck, path):
-        told.moves += moved
+    for wait, run, moved in capacity(p, numbers, path):
+        outcome.moves += moved
         began, end = clock + wait, clock + wait + run
         ready = min(began + p.changeover_s, end)
         since = clock
@@ -125,45 +127,45 @@ def tell(p: Plan, luck: RandomNumbers, path: int, deadline_s: float | None) -> T
             if until <= clock:
                 continue
             done = clock + (work - durable) / gains if gains else math.inf
-            bell = net.rings(clock, durable, gains)
-            stop = min(done, bell, until)
+            switch_s = rule.starts_at(clock, durable, gains)
+            stop = min(done, switch_s, until)
             # The first start-up is not lost: by the clock, of gangs by the time they are up.
-            up = 0.0 if p.elastic_share else told.running_s - began
+            up = 0.0 if p.elastic_share else outcome.running_s - began
             counted = max(up + stop, p.changeover_s) - max(up + clock, p.changeover_s)
-            told.lost_work_s += could * counted - gains * (stop - clock)
-            told.alone_s += gains * (stop - clock) / (p.elastic_share or 1.0)
+            outcome.lost_work_s += could * counted - gains * (stop - clock)
+            outcome.alone_s += gains * (stop - clock) / (p.elastic_share or 1.0)
             if stop < until:
-                _at_work(p, told, since, began, stop)
-                if done <= bell:
-                    return _closed(p, luck, path, told, done)
-                left = work - durable - gains * (bell - clock)
-                return _rescued(p, luck, path, told, bell, left)
+                _at_work(p, outcome, since, began, stop)
+                if done <= switch_s:
+                    return _closed(p, numbers, path, outcome, done)
+                left = work - durable - gains * (switch_s - clock)
+                return _on_fallback(p, numbers, path, outcome, switch_s, left)
             durable += gains * (until - clock)
             clock = until
         # Everything trains: intervals of work and saves.
         cycle = p.interval_s + p.stall_s
         pace = p.interval_s / cycle
         done = _finish(p, ready, end, work - durable)
-        bell = net.rings(ready, durable, 0.0)
-        if bell >= ready + cycle:  # what is safe: all but the interval being trained
-            bell = net.rings(ready + cycle, durable, pace)
-        if min(done, bell) <= end:
-            _at_work(p, told, since, began, min(done, bell))
-            if done <= bell:
-                told.lost_work_s += done - ready - (work - durable)
-                return _closed(p, luck, path, told, done)
-            told.lost_work_s += (1.0 - pace) * max(bell - ready, 0.0)
-            left = work - durable - pace * (bell - ready)  # a planned stop saves first
-            return _rescued(p, luck, path, told, bell, max(left, 0.0))
+        switch_s = rule.starts_at(ready, durable, 0.0)
+        if switch_s >= ready + cycle:  # what is safe: all but the interval being trained
+            switch_s = rule.starts_at(ready + cycle, durable, pace)
+        if min(done, switch_s) <= end:
+            _at_work(p, outcome, since, began, min(done, switch_s))
+            if done <= switch_s:
+                outcome.lost_work_s += done - ready - (work - durable)
+                return _closed(p, numbers, path, outcome, done)
+            outcome.lost_work_s += (1.0 - pace) * max(switch_s - ready, 0.0)
+            left = work - durable - pace * (switch_s - ready)  # a planned stop saves first
+            return _on_fallback(p, numbers, path, outcome, switch_s, max(left, 0.0))
         # Taken back.
-        told.waiting_s += 0.0 if p.elastic_share else wait
-        told.running_s += run
-        told.spot_s += 0.0 if run < p.free_s else max(run, p.minimum_s)
-        notified = luck.notice[path, int(told.interruptions)] < p.notice_saves
+        outcome.waiting_s += 0.0 if p.elastic_share else wait
+        outcome.running_s += run
+        outcome.spot_s += 0.0 if run < p.free_s else max(run, p.minimum_s)
+        notified = numbers.notice[path, int(outcome.interruptions)] < p.notice_saves
         kept = pace * (end - ready) if notified else _saved(p, end - ready)
-        told.lost_work_s += end - ready - kept
+        outcome.lost_work_s += end - ready - kept
         durable += kept
-        told.interruptions += 1.0
+        outcome.interruptions += 1.0
         clock = end
         if run > p.boot_s:
             begun = max(end + p.resize_s, p.changeover_s)
@@ -185,12 +187,12 @@ def _before_training(
     ]
 
 
-def _at_work(p: Plan, told: Told, since: float, began: float, stop: float) -> None:
+def _at_work(p: Plan, outcome: PathOutcome, since: float, began: float, stop: float) -> None:
     """Count the last wait and the last run, which the job itself ends."""
-    told.waiting_s += 0.0 if p.elastic_share else min(stop, began) - since
+    outcome.waiting_s += 0.0 if p.elastic_share else min(stop, began) - since
     if stop > began:
-        told.running_s += stop - began
-        told.spot_s += max(stop - began, p.minimum_s)
+        outcome.running_s += stop - began
+        outcome.spot_s += max(stop - began, p.minimum_s)
 
 
 def _finish(p: Plan, ready: float, end: float, left: float) -> float:
@@ -213,26 +215,30 @@ def _saved(p: Plan, trained_for: float) -> float:
     return saved
 
 
-def _rescued(p: Plan, luck: RandomNumbers, path: int, told: Told, bell: float, left: float) -> Told:
+def _on_fallback(
+    p: Plan, numbers: RandomNumbers, path: int, outcome: PathOutcome, switch_s: float, left: float
+) -> PathOutcome:
     """The fallback does the rest."""
-    delay = queue(p.fallback_at_once, p.fallback_wait_s, luck.supply[path])
-    told.waiting_s += delay
-    told.fallback_s = p.fallback_start_s + left / p.fallback_speed
-    began = told.running_s > 0.0 or (p.elastic_share and bell > 0.0)
-    told.lost_work_s += p.fallback_start_s * p.fallback_speed if began else 0.0
-    told.running_s += told.fallback_s
-    return _closed(p, luck, path, told, bell + delay + told.fallback_s)
+    delay = queue(p.fallback_at_once, p.fallback_wait_s, numbers.supply[path])
+    outcome.waiting_s += delay
+    outcome.fallback_s = p.fallback_start_s + left / p.fallback_speed
+    began = outcome.running_s > 0.0 or (p.elastic_share and switch_s > 0.0)
+    outcome.lost_work_s += p.fallback_start_s * p.fallback_speed if began else 0.0
+    outcome.running_s += outcome.fallback_s
+    return _closed(p, numbers, path, outcome, switch_s + delay + outcome.fallback_s)
 
 
-def _closed(p: Plan, luck: RandomNumbers, path: int, told: Told, end: float) -> Told:
+def _closed(
+    p: Plan, numbers: RandomNumbers, path: int, outcome: PathOutcome, end: float
+) -> PathOutcome:
     """Add up the bill; nothing is charged before the cluster's own machines are there."""
-    queued = queue(p.at_once, p.wait_s, luck.supply[path])
-    told.time_s = end + queued
-    told.waiting_s += queued
-    bill = p.fixed_usd + p.usd_per_move * told.moves
+    queued = queue(p.at_once, p.wait_s, numbers.supply[path])
+    outcome.time_s = end + queued
+    outcome.waiting_s += queued
+    bill = p.fixed_usd + p.usd_per_move * outcome.moves
     bill += p.base_usd_per_hour * end / 3600.0
-    bill += p.fallback_usd_per_hour * told.fallback_s / 3600.0
-    spot = p.spot_usd_per_hour * told.spot_s / 3600.0
-    told.expected_usd = bill + spot
-    told.cost_usd = bill + spot * mean_one(p.spot_price_sigma, luck.price[path])
-    return told
+    bill += p.fallback_usd_per_hour * outcome.fallback_s / 3600.0
+    spot = p.spot_usd_per_hour * outcome.spot_s / 3600.0
+    outcome.expected_usd = bill + spot
+    outcome.cost_usd = bill + spot * mean_one(p.spot_price_sigma, numbers.price[path])
+    return outcome

@@ -12,7 +12,7 @@ from recommender.risk.path_inputs import PathInputs, Paths
 from recommender.risk.random_numbers import random_numbers
 from tests.recommender.optimize.samples import one_in, sampled
 from tests.recommender.risk.cases import RESCUE, SPOT, path_inputs, random_plan
-from tests.recommender.risk.reference import Plan, tell
+from tests.recommender.risk.reference import Plan, simulate_path
 
 HOUR = 3600.0
 PATHS = 4096
@@ -231,7 +231,7 @@ def test_the_bill_rises_with_the_hazard_unless_interrupted_first_hours_are_free(
     assert (free <= charged + 1e-9).all()
 
 
-NETS = [
+FALLBACKS = [
     {"fallback_speed": s, "fallback_usd_per_hour": 30.0 * s**power, "reserve_s": r}
     for s in (1.0, 1.5, 3.0)
     for power in (0.9, 1.0)
@@ -241,7 +241,7 @@ NETS = [
 
 def min_net(row: dict[str, float]) -> dict[str, float]:
     """The row with the bound's view of all the fallbacks."""
-    cheapest = min(n["fallback_usd_per_hour"] / n["fallback_speed"] for n in NETS)
+    cheapest = min(n["fallback_usd_per_hour"] / n["fallback_speed"] for n in FALLBACKS)
     return row | {"best_fallback_usd_per_hour": cheapest, "best_fallback_speed": 3.0}
 
 
@@ -255,11 +255,11 @@ def test_no_fallback_is_cheaper_than_the_bound_on_any(seed: int, longer: float) 
     h = simulate_paths(path_inputs(alone), deadline_s, 256)
     bound = h.usd_with_any_fallback[0]
     assert (bound <= h.expected_usd[0] + 1e-6).all()
-    plans = path_inputs(*(alone | {"fallback_start_s": 300.0} | n for n in NETS))
-    netted = simulate_paths(plans, deadline_s, 256)
-    slack = 1e-4 * np.maximum(netted.expected_usd, 1.0)
-    assert (netted.expected_usd + slack >= bound[None]).all()
-    assert (netted.usd_with_any_fallback <= netted.expected_usd + 1e-6).all()
+    plans = path_inputs(*(alone | {"fallback_start_s": 300.0} | n for n in FALLBACKS))
+    with_fallbacks = simulate_paths(plans, deadline_s, 256)
+    slack = 1e-4 * np.maximum(with_fallbacks.expected_usd, 1.0)
+    assert (with_fallbacks.expected_usd + slack >= bound[None]).all()
+    assert (with_fallbacks.usd_with_any_fallback <= with_fallbacks.expected_usd + 1e-6).all()
 
 
 def long_job(run_mean_s: float, work_h: float, **changed: float) -> tuple[PathInputs, dict]:
@@ -272,10 +272,10 @@ def test_paths_longer_than_the_draws_go_on_at_their_own_rate() -> None:
     assert cycles_needed(plans, None)[0] == 512
     h = simulate_paths(plans, None, 32)
     assert h.interruptions.min() > 512
-    luck = random_numbers(32, 1 << 14)
-    told = [tell(Plan(plans, 0), luck, path, None) for path in range(32)]
+    numbers = random_numbers(32, 1 << 14)
+    outcome = [simulate_path(Plan(plans, 0), numbers, path, None) for path in range(32)]
     for name in ("time_s", "expected_usd", "spot_s", "waiting_s", "interruptions"):
-        expected = np.array([getattr(t, name) for t in told])
+        expected = np.array([getattr(t, name) for t in outcome])
         assert getattr(h, name).mean() == pytest.approx(expected.mean(), rel=0.03), name
         assert np.median(getattr(h, name)[0] / expected) == pytest.approx(1.0, abs=0.05), name
 
@@ -288,11 +288,13 @@ def test_a_fallback_after_the_last_drawn_run_starts_as_with_more_draws(
     plans, _ = long_job(1800.0, 4500.0, **law, **(RESCUE | {"fallback_speed": 3.0}))
     h = simulate_paths(plans, deadline_h * HOUR, 32)
     assert np.quantile(h.interruptions, 0.2) > 512
-    luck = random_numbers(32, 1 << 14)
-    told = [tell(Plan(plans, 0), luck, path, deadline_h * HOUR) for path in range(32)]
-    assert np.mean([t.fallback_s > 0 for t in told]) > 0.8
+    numbers = random_numbers(32, 1 << 14)
+    outcome = [
+        simulate_path(Plan(plans, 0), numbers, path, deadline_h * HOUR) for path in range(32)
+    ]
+    assert np.mean([t.fallback_s > 0 for t in outcome]) > 0.8
     for name in ("time_s", "expected_usd", "spot_s", "fallback_s", "waiting_s", "interruptions"):
-        expected = np.array([getattr(t, name) for t in told])
+        expected = np.array([getattr(t, name) for t in outcome])
         assert getattr(h, name).mean() == pytest.approx(expected.mean(), rel=0.03), name
 
 

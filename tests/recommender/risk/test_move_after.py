@@ -22,8 +22,8 @@ def test_the_mean_wait_and_the_share_moved_are_those_of_drawn_outages() -> None:
     wait = np.maximum(elsewhere, np.minimum(outage, patience))
     row = {"zone_count": float(k), "move_after_s": patience, "outage_sigma": sigma}
     plan, law = path_inputs(row), np.full((1, 1), mean)
-    told = stay_law(plan).wait_s(law, np.full((1, 1), nowhere))
-    assert told[0, 0] == pytest.approx(wait.mean(), rel=5e-3)
+    reported = stay_law(plan).wait_s(law, np.full((1, 1), nowhere))
+    assert reported[0, 0] == pytest.approx(wait.mean(), rel=5e-3)
     assert stay_law(plan).moved(law)[0, 0] == pytest.approx((outage >= patience).mean(), rel=5e-3)
 
 
@@ -36,7 +36,7 @@ def test_without_patience_the_law_is_what_it_was() -> None:
 
 
 def test_a_longer_wait_before_moves_means_fewer_moves_and_never_an_earlier_end() -> None:
-    """In every single history, as bounds of the search need it."""
+    """In every single path, as bounds of the search need it."""
     hours = (0.0, 0.5, 1.0, 4.0, 12.0)
     paths = simulate_paths(
         path_inputs(*(LISTED | {"move_after_s": h * H} for h in hours)), None, 512

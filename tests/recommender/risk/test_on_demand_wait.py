@@ -73,8 +73,8 @@ def test_a_list_waits_the_least_of_the_waits_of_its_regions(
     assert law.wait_s[0] == pytest.approx(np.median(least[least > 0.0]), rel=0.06)
     # Of hours it promises no less: the tail is that of one region, and so a little too long.
     for hours in (4.0, 12.0, 48.0):
-        told = (waits(law.at_once[0], law.wait_s[0] / HOUR) > hours).mean()
-        assert -0.003 < told - (least > hours * HOUR).mean() < 0.03
+        reported = (waits(law.at_once[0], law.wait_s[0] / HOUR) > hours).mean()
+        assert -0.003 < reported - (least > hours * HOUR).mean() < 0.03
 
 
 def test_no_list_is_waited_for_longer_than_a_shorter_one() -> None:

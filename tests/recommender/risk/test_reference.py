@@ -7,17 +7,17 @@ from recommender.risk.monte_carlo import cycles_needed, simulate_paths
 from recommender.risk.random_numbers import RandomNumbers, random_numbers
 from tests.recommender.optimize.samples import one_in
 from tests.recommender.risk.cases import RESCUE, SPOT, path_inputs, random_plan
-from tests.recommender.risk.reference import DRAWN, Plan, Told, tell
+from tests.recommender.risk.reference import DRAWN, PathOutcome, Plan, simulate_path
 
 PATHS = 64
-FIELDS = tuple(Told.__dataclass_fields__)
+FIELDS = tuple(PathOutcome.__dataclass_fields__)
 # Single precision: starts of runs are sums of up to 512 lengths.
 SECONDS, SHARE = 2.0, 2e-4
 CHUNKS, PER_CHUNK = 10, 40
 
 
 def differences(
-    row: dict[str, float], deadline_s: float | None, luck: RandomNumbers
+    row: dict[str, float], deadline_s: float | None, numbers: RandomNumbers
 ) -> tuple[list[str], int, int]:
     """What differs, paths compared, and paths that outlast the random numbers of the simulation."""
     plans = path_inputs(row)
@@ -25,13 +25,13 @@ def differences(
     cycles = int(cycles_needed(plans, deadline_s)[0])
     wrong, compared, beyond = [], 0, 0
     for path in range(PATHS):
-        told = tell(Plan(plans, 0), luck, path, deadline_s)
-        if told is None or told.interruptions >= cycles:
+        outcome = simulate_path(Plan(plans, 0), numbers, path, deadline_s)
+        if outcome is None or outcome.interruptions >= cycles:
             beyond += 1
             continue
         compared += 1
         for name in FIELDS:
-            expected, got = getattr(told, name), float(getattr(ours, name)[0, path])
+            expected, got = getattr(outcome, name), float(getattr(ours, name)[0, path])
             if abs(got - expected) > SECONDS + SHARE * abs(expected):
                 wrong.append(f"path {path}: {name} {got:.6g}, reference {expected:.6g}")
     return wrong, compared, beyond
@@ -39,11 +39,11 @@ def differences(
 
 @pytest.mark.parametrize("chunk", one_in(2, CHUNKS))
 def test_every_path_of_random_plans_equals_the_reference(chunk: int) -> None:
-    luck = random_numbers(PATHS, DRAWN)
+    numbers = random_numbers(PATHS, DRAWN)
     compared = beyond = 0
     for seed in range(chunk * PER_CHUNK, (chunk + 1) * PER_CHUNK):
         row, deadline_s = random_plan(np.random.default_rng(seed))
-        wrong, some, far = differences(row, deadline_s, luck)
+        wrong, some, far = differences(row, deadline_s, numbers)
         assert not wrong, f"seed {seed}: {wrong[:3]}"
         compared, beyond = compared + some, beyond + far
     assert compared > 0.9 * PER_CHUNK * PATHS
@@ -53,10 +53,10 @@ def test_every_path_of_random_plans_equals_the_reference(chunk: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("chunk", range(10))
 def test_every_path_of_many_more_random_plans_equals_the_reference(chunk: int) -> None:
-    luck = random_numbers(PATHS, DRAWN)
+    numbers = random_numbers(PATHS, DRAWN)
     for seed in range(10_000 + chunk * 500, 10_000 + (chunk + 1) * 500):
         row, deadline_s = random_plan(np.random.default_rng(seed))
-        wrong, _, _ = differences(row, deadline_s, luck)
+        wrong, _, _ = differences(row, deadline_s, numbers)
         assert len(wrong) <= 1, f"seed {seed}: {wrong[:3]}"  # an interval more or less by rounding
 
 
@@ -72,21 +72,21 @@ def test_the_fallback_starts_when_that_of_the_reference_does(
 
 
 def test_the_random_plans_cover_every_ending() -> None:
-    luck = random_numbers(PATHS, DRAWN)
+    numbers = random_numbers(PATHS, DRAWN)
     seen = {"net at once": 0, "net in a run": 0, "net while waiting": 0, "own end": 0, "no spot": 0}
     for seed in range(120):
         row, deadline_s = random_plan(np.random.default_rng(seed))
         p = Plan(path_inputs(row), 0)
         for path in range(0, PATHS, 8):
-            told = tell(p, luck, path, deadline_s)
-            if told is None:
+            outcome = simulate_path(p, numbers, path, deadline_s)
+            if outcome is None:
                 continue
-            seen["own end"] += told.fallback_s == 0 and told.spot_s > 0
-            seen["no spot"] += told.fallback_s == 0 and told.spot_s == 0
-            if told.fallback_s:
-                waited = told.waiting_s > 0 and told.running_s == told.fallback_s
-                at_once = told.running_s == told.fallback_s and told.interruptions == 0
+            seen["own end"] += outcome.fallback_s == 0 and outcome.spot_s > 0
+            seen["no spot"] += outcome.fallback_s == 0 and outcome.spot_s == 0
+            if outcome.fallback_s:
+                waited = outcome.waiting_s > 0 and outcome.running_s == outcome.fallback_s
+                at_once = outcome.running_s == outcome.fallback_s and outcome.interruptions == 0
                 seen["net at once"] += at_once
                 seen["net while waiting"] += waited
-                seen["net in a run"] += told.running_s > told.fallback_s
+                seen["net in a run"] += outcome.running_s > outcome.fallback_s
     assert min(seen.values()) >= 5, seen

@@ -60,7 +60,7 @@ def test_a_limit_at_a_quantile_is_kept_as_often_as_the_quantile_says(
 
 
 def test_a_deadline_of_the_95_percent_of_2048_runs_is_kept_by_95_percent_of_them() -> None:
-    """Between two runs it was kept by 1,945, and 1,945.6 are asked for."""
+    """Between two runs it was kept by 1,945, and 1,945.6 are requested."""
     times = np.exp(np.random.default_rng(405).standard_normal(2048))
     (late,) = quantiles(times, 0.95)
     assert int((times <= late).sum()) == 1946
@@ -68,8 +68,8 @@ def test_a_deadline_of_the_95_percent_of_2048_runs_is_kept_by_95_percent_of_them
 
 def test_the_standard_error_of_a_median_is_the_spread_over_samples() -> None:
     drawn = np.exp(1.5 * np.random.default_rng(11).standard_normal((400, 1000)))
-    told = np.median([median_error(sample) for sample in drawn])
-    assert told == pytest.approx(np.median(drawn, axis=1).std(), rel=0.1)
+    reported = np.median([median_error(sample) for sample in drawn])
+    assert reported == pytest.approx(np.median(drawn, axis=1).std(), rel=0.1)
 
 
 @pytest.mark.parametrize("law", WAITS)

@@ -43,7 +43,7 @@ def test_every_dimension_puts_one_point_into_each_stratum(
 
 
 def test_the_mean_of_a_product_of_any_two_is_closer_than_chance() -> None:
-    """E[U·V] = 1/4; independent draws err by 0.22/sqrt(n), one tenth of it is asked for."""
+    """E[U·V] = 1/4; independent draws err by 0.22/sqrt(n), one tenth of it is requested."""
     columns = [stratified(11, 500 + d, 2048, d) for d in range(DIMENSIONS)]
     errors = [abs((u * v).mean() - 0.25) for u, v in itertools.combinations(columns, 2)]
     assert np.median(errors) < 0.1 * 0.22 / np.sqrt(2048)

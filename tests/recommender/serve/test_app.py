@@ -89,25 +89,25 @@ async def slow(client: Client, receive: Callable[[], Awaitable[dict[str, Any]]])
 def test_an_answer_is_the_planners(client: Any):
     found = client.post("/api/plan", json=BODY)
     assert found.status_code == 200
-    told = found.json()
-    jsonschema.validate(told, json.loads(schema_text()))
+    reported = found.json()
+    jsonschema.validate(reported, json.loads(schema_text()))
     limits = Limits(deadline_s=86400.0, max_machines=4)
     answer = recommend(find_job(JOB), limits, catalog=small(), worth=True)
     request = PlanRequest(find_job(JOB), limits, catalog=small().version)
-    assert told == json.loads(json.dumps(document(answer, request)))
+    assert reported == json.loads(json.dumps(document(answer, request)))
 
 
 def test_exactly_as_many_machines_as_are_stated_are_planned(client: Any):
-    told = client.post("/api/plan", json={**BODY, "machines": 2}).json()
-    counts = [sum(m["count"] for m in plan["machines"]) for plan in told["plans"]]
+    reported = client.post("/api/plan", json={**BODY, "machines": 2}).json()
+    counts = [sum(m["count"] for m in plan["machines"]) for plan in reported["plans"]]
     assert counts
     assert set(counts) == {2}
 
 
 def test_a_frontier_has_its_schema(client: Any):
-    told = client.post("/api/frontier", json=BODY).json()
-    jsonschema.validate(told, json.loads(schema_text()))
-    assert told["frontier"]["points"]
+    reported = client.post("/api/frontier", json=BODY).json()
+    jsonschema.validate(reported, json.loads(schema_text()))
+    assert reported["frontier"]["points"]
 
 
 def test_a_report_has_a_form_for_the_next_question(client: Any):
@@ -187,7 +187,7 @@ def test_a_form_says_what_is_wrong_and_can_be_corrected(client: Any):
     found = client.get("/report", params={"job": JOB, "deadline": "soon", "confidence": "2"})
     read = Read(found.text)
     assert found.status_code == 400
-    assert [told.partition(":")[0].split()[0] for told in read.of("li")] == [
+    assert [reported.partition(":")[0].split()[0] for reported in read.of("li")] == [
         "deadline",
         "confidence",
     ]

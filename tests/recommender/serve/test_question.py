@@ -130,14 +130,14 @@ def test_a_form_takes_the_words_of_the_command_line():
 
 
 def test_the_description_is_plain_json_whose_references_lead_somewhere():
-    told = json.loads(json.dumps(openapi.document(), allow_nan=False))
-    known = told["components"]["schemas"]
+    reported = json.loads(json.dumps(openapi.document(), allow_nan=False))
+    known = reported["components"]["schemas"]
     names = {
         each.removeprefix("#/components/schemas/")
-        for each in references(told)
+        for each in references(reported)
         if each.startswith("#/components/schemas/")
     }
-    assert set(references(told)) == {f"#/components/schemas/{name}" for name in names}
+    assert set(references(reported)) == {f"#/components/schemas/{name}" for name in names}
     assert names <= set(known)
 
 

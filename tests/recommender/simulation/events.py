@@ -1,8 +1,8 @@
 """One plan, event by event, in simpy: a second model of docs/method.md that shares no code.
 
-Processes of one history: capacity that comes and goes, a trainer that it starts and interrupts,
-and a watch that rents the fallback when the slack is used up. Luck comes from `random`, so only
-the laws agree with the engine's, not the histories.
+Processes of one path: capacity that comes and goes, a trainer that it starts and interrupts,
+and a watch that rents the fallback when the slack is used up. Random numbers come from `random`,
+so only the laws agree with the engine's, not the paths.
 """
 
 import math
@@ -17,12 +17,12 @@ import simpy
 from recommender.risk.path_inputs import PathInputs
 
 Steps = Generator[simpy.Event, Any, None]
-SPELLS = 300  # runs among which a request meets one at random
+RUNS_MET = 300  # runs among which a request meets one at random
 
 
 @dataclass
-class Told:
-    """What happened in one history."""
+class Outcome:
+    """What happened in one path."""
 
     time_s: float = 0.0
     cost_usd: float = 0.0
@@ -34,30 +34,30 @@ class Told:
     alone_s: float = 0.0  # the on-demand part of an elastic cluster trained
 
 
-def plan_of(journeys: PathInputs, row: int = 0) -> SimpleNamespace:
+def plan_of(inputs: PathInputs, row: int = 0) -> SimpleNamespace:
     """One row of the columns, as numbers."""
     names = PathInputs.__slots__
-    return SimpleNamespace(**{name: float(getattr(journeys, name)[row]) for name in names})
+    return SimpleNamespace(**{name: float(getattr(inputs, name)[row]) for name in names})
 
 
-def mean_one(luck: Random, sigma: float) -> float:
-    return math.exp(luck.gauss(-sigma * sigma / 2.0, sigma))
+def mean_one(rng: Random, sigma: float) -> float:
+    return math.exp(rng.gauss(-sigma * sigma / 2.0, sigma))
 
 
 def share(logit: float) -> float:
     return 1.0 / (1.0 + math.exp(-logit))
 
 
-class History:
+class JobPath:
     """One job on one plan, from the request for machines to the last step."""
 
-    def __init__(self, plan: SimpleNamespace, deadline_s: float | None, luck: Random) -> None:
-        self.plan, self.luck, self.deadline_s = plan, luck, deadline_s
+    def __init__(self, plan: SimpleNamespace, deadline_s: float | None, rng: Random) -> None:
+        self.plan, self.rng, self.deadline_s = plan, rng, deadline_s
         self.env = simpy.Environment()
         self.over = self.env.event()
         self.news = self.env.event()  # progress goes another way: the watch looks again
-        self.told = Told()
-        self.work_s = plan.work_s * math.exp(luck.gauss(0.0, plan.speed_sigma))
+        self.outcome = Outcome()
+        self.work_s = plan.work_s * math.exp(rng.gauss(0.0, plan.speed_sigma))
         self.begun_s = 0.0  # safe work when the present run became ready
         self.tail_s = 0.0  # from the end of the first cluster to the last step
         self.safe_s = 0.0  # work that no interruption can take
@@ -68,13 +68,13 @@ class History:
         self.up_since: float | None = None
         self.ready_s: float | None = None
         self.trainer: simpy.Process | None = None
-        self.zone = luck.gauss(0.0, 1.0)  # how good the first listed zone is
-        self.short = self.shortage()  # one for the history, whatever is started
+        self.zone = rng.gauss(0.0, 1.0)  # how good the first listed zone is
+        self.short = self.shortage()  # one for the path, whatever is started
         self.queue_s = self.queued(plan.at_once, plan.wait_s)
 
     def shortage(self) -> float:
         """Share of moments at which on-demand machines are no shorter than now."""
-        score = 0.5 * self.zone + math.sqrt(1.0 - 0.25) * self.luck.gauss(0.0, 1.0)
+        score = 0.5 * self.zone + math.sqrt(1.0 - 0.25) * self.rng.gauss(0.0, 1.0)
         return 0.5 * math.erfc(score / math.sqrt(2.0))
 
     def queued(self, at_once: float, median_s: float, short: float | None = None) -> float:
@@ -85,8 +85,8 @@ class History:
         beyond = (1.0 - short) / (1.0 - at_once)  # uniform
         return median_s * (beyond ** (-10 / 11) - 1.0) / (2 ** (10 / 11) - 1.0)
 
-    def tell(self) -> Told:
-        """Run the history."""
+    def simulate(self) -> Outcome:
+        """Run the path."""
         self.env.process(self.capacity())
         if self.plan.elastic_share > 0.0:
             self.env.process(self.own_part())
@@ -94,33 +94,33 @@ class History:
             self.env.process(self.watch())
         self.env.run(until=self.over)
         queue = self.queue_s
-        self.told.time_s = self.env.now + self.tail_s + queue
-        self.told.waiting_s += queue
-        self.told.cost_usd += self.bill()
-        return self.told
+        self.outcome.time_s = self.env.now + self.tail_s + queue
+        self.outcome.waiting_s += queue
+        self.outcome.cost_usd += self.bill()
+        return self.outcome
 
     def bill(self) -> float:
-        """What has to be paid at the end, beside the fallback."""
-        p, told = self.plan, self.told
-        price = p.spot_usd_per_hour * mean_one(self.luck, p.spot_price_sigma)
-        hourly = price * told.spot_s + p.base_usd_per_hour * (self.env.now + self.tail_s)
-        return p.fixed_usd + p.usd_per_move * told.moves + hourly / 3600.0
+        """What has to be paid at the end, next to the fallback."""
+        p, outcome = self.plan, self.outcome
+        price = p.spot_usd_per_hour * mean_one(self.rng, p.spot_price_sigma)
+        hourly = price * outcome.spot_s + p.base_usd_per_hour * (self.env.now + self.tail_s)
+        return p.fixed_usd + p.usd_per_move * outcome.moves + hourly / 3600.0
 
     # Capacity -----------------------------------------------------------------------------
 
     def capacity(self) -> Steps:
         """Outages and runs of the listed zones; a run starts the trainer, its end stops it."""
-        p, luck = self.plan, self.luck
+        p, rng = self.plan, self.rng
         up = share(p.availability_logit + p.zone_sd * self.zone)
         nowhere = 1.0
         for _ in range(int(p.zone_count) - 1):
-            other = share(p.availability_logit + luck.gauss(0.0, p.zone_sd))
+            other = share(p.availability_logit + rng.gauss(0.0, p.zone_sd))
             nowhere *= 1.0 - other * (1.0 - p.correlation)
         outage = p.run_mean_s * (1.0 - up) / up / p.zone_count
         first = True
         while True:
-            wait, run = 0.0, p.run_mean_s * mean_one(luck, p.run_sigma)
-            if first and luck.random() < (1.0 - up) * nowhere:
+            wait, run = 0.0, p.run_mean_s * mean_one(rng, p.run_sigma)
+            if first and rng.random() < (1.0 - up) * nowhere:
                 wait = self.left_of(outage, p.outage_sigma)
             elif first and not p.runs_from_start:
                 run = self.left_of(p.run_mean_s, p.run_sigma)
@@ -130,38 +130,38 @@ class History:
                 wait += self.queued(p.replaced_at_once, p.replaced_wait_s, self.shortage())
             first = False
             yield self.env.timeout(wait)
-            self.told.waiting_s += 0.0 if p.elastic_share else wait
+            self.outcome.waiting_s += 0.0 if p.elastic_share else wait
             self.up_since = self.env.now
             self.trainer = self.env.process(self.train())
             yield self.env.timeout(run)
-            self.told.spot_s += 0.0 if run < p.free_s else max(run, p.minimum_s)
-            self.told.interruptions += 1.0
+            self.outcome.spot_s += 0.0 if run < p.free_s else max(run, p.minimum_s)
+            self.outcome.interruptions += 1.0
             self.up_since, self.down_since = None, self.env.now
             self.trainer.interrupt("taken")
 
     def between(self, outage: float, nowhere: float) -> float:
         """The wait between two runs; a patient cluster asks in the place it had for a while."""
-        p, luck = self.plan, self.luck
-        others = luck.random() >= nowhere
+        p, rng = self.plan, self.rng
+        others = rng.random() >= nowhere
         if not p.move_after_s:
-            self.told.moves += 1.0
-            return 0.0 if others else outage * mean_one(luck, p.outage_sigma)
-        soonest = outage * mean_one(luck, p.outage_sigma)  # of the listed places
+            self.outcome.moves += 1.0
+            return 0.0 if others else outage * mean_one(rng, p.outage_sigma)
+        soonest = outage * mean_one(rng, p.outage_sigma)  # of the listed places
         here = p.zone_count * soonest
         if here < p.move_after_s:
             return max(here, 0.0 if others else soonest)
-        self.told.moves += 1.0
+        self.outcome.moves += 1.0
         return max(p.move_after_s, 0.0 if others else soonest)
 
     def left_of(self, mean: float, sigma: float) -> float:
-        """What is left of the spell that a random moment falls into."""
-        spells = [mean * mean_one(self.luck, sigma) for _ in range(SPELLS)]
-        moment = self.luck.random() * sum(spells)
-        for spell in spells:
-            if moment < spell:
-                return spell - moment
-            moment -= spell
-        return spells[-1]
+        """What is left of the run that a random moment falls into."""
+        runs = [mean * mean_one(self.rng, sigma) for _ in range(RUNS_MET)]
+        moment = self.rng.random() * sum(runs)
+        for length in runs:
+            if moment < length:
+                return length - moment
+            moment -= length
+        return runs[-1]
 
     # Training -----------------------------------------------------------------------------
 
@@ -201,7 +201,7 @@ class History:
         """What an interrupted run leaves: whole intervals, or all where a last save was made."""
         p = self.plan
         pace = p.interval_s / (p.interval_s + p.stall_s)
-        if cause == "net" or self.luck.random() < p.notice_saves:
+        if cause == "fallback" or self.rng.random() < p.notice_saves:
             self.safe_s = self.begun_s + pace * (self.env.now - ready)
         self.since_s, self.gains = self.env.now, 0.0
 
@@ -229,7 +229,7 @@ class History:
         """Book what was gained since the last change, and go on at another rate."""
         gained = self.gains * (self.env.now - self.since_s)
         self.safe_s += gained
-        self.told.alone_s += gained / self.plan.elastic_share if gained else 0.0
+        self.outcome.alone_s += gained / self.plan.elastic_share if gained else 0.0
         self.since_s, self.gains = self.env.now, gains
 
     def finish(self) -> None:
@@ -237,9 +237,9 @@ class History:
         if self.over.triggered:
             return
         if self.up_since is not None:
-            self.told.spot_s += max(self.env.now - self.up_since, self.plan.minimum_s)
+            self.outcome.spot_s += max(self.env.now - self.up_since, self.plan.minimum_s)
         else:
-            self.told.waiting_s += self.waited()
+            self.outcome.waiting_s += self.waited()
         self.over.succeed()
 
     def waited(self) -> float:
@@ -288,21 +288,21 @@ class History:
 
     def rescue(self) -> Steps:
         """The fallback does the rest: its queue, its start, its training."""
-        p, told = self.plan, self.told
+        p, outcome = self.plan, self.outcome
         if self.ready_s is not None:
             assert self.trainer is not None
-            self.trainer.interrupt("net")
+            self.trainer.interrupt("fallback")
             yield self.env.timeout(0.0)
         else:
             self.settle(0.0)
         if self.up_since is not None:
-            told.spot_s += max(self.env.now - self.up_since, p.minimum_s)
+            outcome.spot_s += max(self.env.now - self.up_since, p.minimum_s)
         else:
-            told.waiting_s += self.waited()
+            outcome.waiting_s += self.waited()
         left = max(self.work_s - self.safe_s, 0.0)
         delay = self.queued(p.fallback_at_once, p.fallback_wait_s)
-        told.fallback_s = p.fallback_start_s + left / p.fallback_speed
-        told.waiting_s += delay
-        told.cost_usd += p.fallback_usd_per_hour * told.fallback_s / 3600.0
-        self.tail_s = delay + told.fallback_s
+        outcome.fallback_s = p.fallback_start_s + left / p.fallback_speed
+        outcome.waiting_s += delay
+        outcome.cost_usd += p.fallback_usd_per_hour * outcome.fallback_s / 3600.0
+        self.tail_s = delay + outcome.fallback_s
         self.over.succeed()

@@ -18,9 +18,9 @@ SPOT = {
 FREE = SPOT | {"stall_s": 0.0}  # a machine that is never taken needs no checkpoints
 
 
-def slowdown(journey: PathInputs) -> float:
+def slowdown(inputs: PathInputs) -> float:
     """Time of the job over its work, less one."""
-    return float(simulate(journey, None, 2048, 3).time_s.mean()) / (500 * H) - 1.0
+    return float(simulate(inputs, None, 2048, 3).time_s.mean()) / (500 * H) - 1.0
 
 
 def test_a_machine_halved_an_eighth_of_the_time_is_as_good_as_that_spot_machine() -> None:

@@ -8,14 +8,14 @@ import pytest
 
 from recommender.risk.monte_carlo import simulate_paths
 from tests.recommender.risk.cases import RESCUE, SPOT, path_inputs
-from tests.recommender.simulation.events import History, Told, plan_of
+from tests.recommender.simulation.events import JobPath, Outcome, plan_of
 
-HISTORIES = 1_500
+PATHS = 1_500
 ENGINE = 40_960
 MAX_ERRORS = 4.0  # standard errors; 84 comparisons, one in 16,000 each by chance
 H = 3600.0
 
-# Runs and outages without the tail that would need a million histories for a mean.
+# Runs and outages without the tail that would need a million paths for a mean.
 MILD = SPOT | {"run_mean_s": 3 * H, "run_sigma": 1.2, "outage_sigma": 1.0, "zone_sd": 0.6}
 BILLS = {"minimum_s": 900.0, "free_s": 3600.0, "spot_price_sigma": 0.2, "speed_sigma": 0.15}
 SCARCE = MILD | RESCUE | {"fallback_at_once": 0.6, "fallback_wait_s": 2 * H, "zone_sd": 1.5}
@@ -94,23 +94,23 @@ GRID: dict[str, tuple[dict[str, float], float | None]] = {
 
 @pytest.mark.parametrize("name", [name for name, (row, _) in GRID.items() if LATE & {*row}])
 def test_engine_and_events_agree_on_waiting_times(name: str) -> None:
-    """Means of heavy tails say little: shares of the histories beyond some hours."""
+    """Means of heavy tails say little: shares of the paths beyond some hours."""
     given, deadline_s = GRID[name]
-    plans, luck = path_inputs(given), Random(f"waits: {name}")
-    told = [History(plan_of(plans), deadline_s, luck).tell() for _ in range(HISTORIES)]
+    plans, rng = path_inputs(given), Random(f"waits: {name}")
+    outcome = [JobPath(plan_of(plans), deadline_s, rng).simulate() for _ in range(PATHS)]
     found = simulate_paths(plans, deadline_s, ENGINE, seed=11)
     for hours in (9.0, 11.0, 13.0, 15.0, 17.0, 24.0, 48.0):
-        theirs = np.array([one.time_s > hours * H for one in told])
+        theirs = np.array([one.time_s > hours * H for one in outcome])
         ours = found.time_s[0] > hours * H
-        error = np.sqrt(ours.mean() * (1.0 - ours.mean()) / HISTORIES)
+        error = np.sqrt(ours.mean() * (1.0 - ours.mean()) / PATHS)
         assert abs(theirs.mean() - ours.mean()) <= MAX_ERRORS * error + 1e-9, hours
 
 
 def test_a_fallback_that_is_short_where_spot_is_comes_late_in_every_engine() -> None:
     """Of all moments 40 % are short; of those at which spot has failed, more, in both models."""
-    plans, luck = path_inputs(SCARCE), Random("short together")
-    told = [History(plan_of(plans), 15 * H, luck).tell() for _ in range(HISTORIES)]
-    theirs = np.array([one.time_s > 15 * H for one in told if one.fallback_s > 0.0])
+    plans, rng = path_inputs(SCARCE), Random("short together")
+    outcome = [JobPath(plan_of(plans), 15 * H, rng).simulate() for _ in range(PATHS)]
+    theirs = np.array([one.time_s > 15 * H for one in outcome if one.fallback_s > 0.0])
     found = simulate_paths(plans, 15 * H, ENGINE, seed=11)
     ours = (found.time_s[0] > 15 * H)[found.fallback_s[0] > 0.0]
     assert min(theirs.mean(), ours.mean()) > 0.45
@@ -121,19 +121,19 @@ def test_a_fallback_that_is_short_where_spot_is_comes_late_in_every_engine() -> 
 def test_engine_and_events_agree_within_their_sampling_error(name: str) -> None:
     given, deadline_s = GRID[name]
     plans = path_inputs(given)
-    luck = Random(f"events: {name}")
-    told = [History(plan_of(plans), deadline_s, luck).tell() for _ in range(HISTORIES)]
+    rng = Random(f"events: {name}")
+    outcome = [JobPath(plan_of(plans), deadline_s, rng).simulate() for _ in range(PATHS)]
     found = simulate_paths(plans, deadline_s, ENGINE, seed=11)
-    for each in fields(Told):
-        theirs = np.array([getattr(one, each.name) for one in told])
+    for each in fields(Outcome):
+        theirs = np.array([getattr(one, each.name) for one in outcome])
         ours = getattr(found, each.name)[0]
-        error = np.sqrt(theirs.var() / HISTORIES + ours.var() / ENGINE)
+        error = np.sqrt(theirs.var() / PATHS + ours.var() / ENGINE)
         gap = abs(theirs.mean() - ours.mean())
         assert gap <= MAX_ERRORS * error + 1e-6 * abs(ours.mean()), each.name
 
 
 def test_a_job_without_interruptions_takes_what_arithmetic_says() -> None:
-    told = History(plan_of(path_inputs({})), None, Random(1)).tell()
+    outcome = JobPath(plan_of(path_inputs({})), None, Random(1)).simulate()
     # 36,000 s in 36 intervals of 1,000 s, a save of 20 s behind each but the last, 300 s start.
-    assert told.time_s == pytest.approx(300 + 36_000 + 35 * 20)
-    assert told.interruptions == 0
+    assert outcome.time_s == pytest.approx(300 + 36_000 + 35 * 20)
+    assert outcome.interruptions == 0

@@ -1,4 +1,4 @@
-"""Lifetimes that are not memoryless matter: the exponential assumption picks the dearer plan."""
+"""Memory of lifetimes matters: the exponential assumption picks the more expensive plan."""
 
 import numpy as np
 
@@ -30,7 +30,7 @@ def cost(plan: dict[str, float], capacity: Capacity = CLASS_CAPACITY) -> float:
 def test_the_exponential_assumption_picks_a_plan_that_simulation_shows_to_cost_more() -> None:
     """Most runs are short, and short runs are free; few long ones do the work.
 
-    An exponential law of the same mean has few runs below an hour, finds spot dearer than
+    An exponential law of the same mean has few runs below an hour, finds spot more expensive than
     on-demand at this price, and rents on-demand.
     """
     believed = cost(SPOT, OtherRunLaw(Weibull(1.0)))

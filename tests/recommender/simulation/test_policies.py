@@ -1,4 +1,4 @@
-"""Policies followed through a simulation's own histories."""
+"""Policies simulated on a simulation's own paths."""
 
 from types import SimpleNamespace
 

@@ -98,12 +98,12 @@ def test_short_runs_by_hand() -> None:
     assert limits == pytest.approx((0.112, 0.330), abs=1e-3)
 
 
-@pytest.mark.parametrize(("step_s", "told"), [(600.0, True), (601.0, False)])
-def test_a_series_sampled_too_seldom_gives_no_short_runs(step_s: float, told: bool) -> None:
+@pytest.mark.parametrize(("step_s", "reported"), [(600.0, True), (601.0, False)])
+def test_a_series_sampled_too_seldom_gives_no_short_runs(step_s: float, reported: bool) -> None:
     rare = replace(alternating(np.full(9, 2.0), np.ones(9)), step_s=step_s)
     law, _ = law_of(market_of([rare]))
     assert law is not None
-    assert (law.short_runs is not None) == told
+    assert (law.short_runs is not None) == reported
 
 
 def test_a_planted_law_is_found() -> None:

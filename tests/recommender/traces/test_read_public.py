@@ -83,7 +83,7 @@ def test_counts_of_machines_can_mean_only_one_thing(tmp_path: Path) -> None:
 
 
 def test_converted_files_with_prices_hold_preemptions(tmp_path: Path) -> None:
-    """SkyNomad's converted files: 1 is preempted, and prices stand beside."""
+    """SkyNomad's converted files: 1 is preempted, and prices stand next to."""
     content = ticks(
         metadata={
             "start_time": "2025-10-04T00:10:00+00:00",

@@ -1,4 +1,4 @@
-"""PyTorch trainings go on with the same bits where that can be, and are told where it cannot."""
+"""PyTorch trainings go on with the same bits where that can be, and a message where it cannot."""
 
 import itertools
 from collections.abc import Iterator
@@ -85,7 +85,7 @@ def test_ddp_that_warmed_up_before_it_goes_on_ends_with_the_same_bits(trainings:
 def test_ddp_that_did_not_differs_by_rounding_for_its_gradients_lie_elsewhere_at_first(
     trainings: Trainings,
 ):
-    """After its first step DDP lays its buckets anew, in the order in which gradients came.
+    """After its first step DDP lays its buckets again, in the order in which gradients came.
 
     An all-reduce adds the ranks' values in an order that depends on the place in the bucket.
     """

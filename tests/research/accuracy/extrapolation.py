@@ -15,7 +15,7 @@ from tests.research.accuracy.study import Held
 
 @dataclass(frozen=True, slots=True)
 class Extrapolated:
-    """Predictions from smaller runs, beside what was measured; shape (points,)."""
+    """Predictions from smaller runs, next to what was measured; shape (points,)."""
 
     labels: tuple[str, ...]
     source: tuple[str, ...]  # who measured

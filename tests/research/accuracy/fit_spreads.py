@@ -2,12 +2,12 @@
 
 python -m tests.research.accuracy.fit_spreads --reference DIR [--write]
 
-For each kind of extrapolation the sd that just held 90 % of the errors, beside what each fit itself
+For each kind of extrapolation the sd that just held 90 % of the errors, next to what each fit
 tells of, and no less than between repeated runs; a source weighs the square root of its points.
 The sd of the time on links shared by more GPUs than were timed is the one of a grid with the least
-loss of a 90 % quantile (Koenker and Bassett 1978), its base fitted beside it; so is what an e-fold
+loss of a 90 % quantile (Koenker and Bassett 1978), its base fitted next to it; so is what an e-fold
 of GPUs adds on more machines, twice the GPUs, up to 8, up to 32 times and more counting alike, as
-a span is asked for at any distance. Once with everything (what ships), and once without each source
+a span is requested at any distance. Once with everything (what ships), and once without each source
 (what judges its own studies).
 """
 
@@ -64,7 +64,7 @@ def table(found: Extrapolated) -> str:
 
 
 def _sds(found: Extrapolated) -> dict[str, float]:
-    """The sds of the links and of an e-fold of GPUs, and the base of every kind beside them."""
+    """The sds of the links and of an e-fold of GPUs, and the base of every kind next to them."""
     kind = np.array(found.beyond.kind)
     inside, more = (
         found.take(np.flatnonzero(rows)) for rows in (kind == "inside", kind != "inside")
@@ -75,14 +75,14 @@ def _sds(found: Extrapolated) -> dict[str, float]:
 
 
 def _bases(found: Extrapolated, sds: dict[str, float]) -> dict[str, float]:
-    """The base of every kind beside what is known of each run."""
+    """The base of every kind next to what is known of each run."""
     kind = np.array(found.beyond.kind)
     names = sorted(set(found.beyond.kind))
     return {name: _base(found.take(np.flatnonzero(kind == name)), sds) for name in names}
 
 
 def _base(found: Extrapolated, sds: dict[str, float]) -> float:
-    """The sd that just holds 90 % of some errors, beside what is known of each."""
+    """The sd that just holds 90 % of some errors, next to what is known of each."""
     missed = without(np.log(found.predicted / found.measured), _known(found, sds))
     parts = [missed[rows] for rows in _by_source(found)]
     return max(conformal(parts, [np.full(len(part), len(part) ** -0.5) for part in parts]), NOISE)

@@ -19,7 +19,7 @@ SUFFIX = re.compile(r"^mlperf |\bv\d(\.\d)?\b|\bpytorch\b|[^a-z0-9]")
 
 
 def between_laboratories(reference: Path | None) -> Held:
-    """Each laboratory beside each other one: same network, GPU, precision, machines and unit.
+    """Each laboratory next to each other one: same network, GPU, precision, machines and unit.
 
     The best rate of one is what is predicted for the best rate of the other, both ways round.
     """

@@ -32,7 +32,7 @@ def judged(reference: Path) -> tuple[LaterRun, ...]:
 
 
 def held(runs: Iterable[LaterRun]) -> Held:
-    """Predictions beside what was measured, samples/s of the cluster."""
+    """Predictions next to what was measured, samples/s of the cluster."""
     each = tuple(runs)
     found = [cut_as_stated(run) if run.tensor else predicted(run) for run in each]
     rate, sigma = np.array(found).T

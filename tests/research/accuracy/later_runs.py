@@ -194,7 +194,7 @@ def job_of(run: LaterRun) -> Job:
         family=network["family"],  # type: ignore[arg-type]
         parameters=parameters,
         active_parameters=parameters,
-        # Rank 16 beside the four matrices of attention of Llama 2 70B
+        # Rank 16 next to the four matrices of attention of Llama 2 70B
         trainable_parameters=4.5e7 if lora else parameters,
         sample_unit="sample",
         tokens_per_sample=tokens,

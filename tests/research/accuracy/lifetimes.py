@@ -75,13 +75,13 @@ def together(some: list[Cell], alike: bool) -> Ends:
 
 
 def fitted_shares(gpu: str, fit: Callable[[Ends], Lifetimes] = fit_early_deaths) -> DeadShares:
-    """The law of a GPU beside the servers it was fitted on."""
+    """The law of a GPU next to the servers it was fitted on."""
     ends = together([c for c in cells() if c.gpu == gpu], alike=False)
     return _beside(gpu, "", fit(ends), ends)
 
 
 def unseen_shares(fit: Callable[[Ends], Lifetimes] = fit_early_deaths) -> list[DeadShares]:
-    """Every cell beside the law of all GPUs in all other regions."""
+    """Every cell next to the law of all GPUs in all other regions."""
     known, found = cells(), []
     for cell in known:
         others = together([c for c in known if c.region != cell.region], alike=True)

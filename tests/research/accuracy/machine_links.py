@@ -1,6 +1,6 @@
 """Scaling where the links of the machine are known from other networks: Gavel's, left out by turns.
 
-Beside the `gavel-*` studies, and another split than theirs: a user who has timed one other
+Next to the `gavel-*` studies, and another split than theirs: a user who has timed one other
 network on all numbers of GPUs, or measured the links (`recommend bench`), knows how fast 2, 4 and 8
 GPUs of the machine exchange. The network that is judged is timed on one and two workers, as there;
 no run of it on four or eight is seen.

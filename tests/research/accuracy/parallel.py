@@ -1,4 +1,4 @@
-"""Tensor and pipeline parallelism: the step of a cut network beside published runs.
+"""Tensor and pipeline parallelism: the step of a cut network next to published runs.
 
 Which runs count was fixed before any error was looked at. All weights of a dense decoder are
 trained; t or p above one and both stated, t within a machine; no context or expert parallelism,

@@ -14,7 +14,7 @@ from recommender.performance.clusters import Z_90
 from tests.research.accuracy.study import Held
 from tests.research.accuracy.training import known_stack, several
 
-# First word of a label, the name in the legend, its colour (Okabe and Ito 2008: told apart by all).
+# First word of a label, the name in the legend, its colour (Okabe and Ito 2008).
 SOURCES = (
     ("MLPerf", "MLPerf Training v0.6-v2.1", "#0072B2"),
     ("NVIDIA", "NVIDIA DeepLearningExamples", "#009E73"),

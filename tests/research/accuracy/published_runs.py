@@ -44,7 +44,7 @@ def job_of(row: Any) -> Job:
         sample_unit="sample",
         tokens_per_sample=1,
         # Without its tokens: what attention of long sequences takes longer is counted as FLOP here.
-        # Recomputation is a third more arithmetic; asked for as such, it would be avoided.
+        # Recomputation is a third more arithmetic; requested as such, it would be avoided.
         flop_per_sample=(row.flop + row.long_flop) * (4 / 3 if row.recompute else 1),
         samples=1e6,
         global_batch=batch_of(row),

@@ -1,4 +1,4 @@
-"""Chances beside what happened: reliability tables and Brier scores of held-out forecasts.
+"""Chances next to what happened: reliability tables and Brier scores of held-out forecasts.
 
 python -m tests.research.accuracy.reliability --reference DIR
 """

@@ -41,7 +41,7 @@ ENOUGH = 20
 
 @dataclass(frozen=True, slots=True)
 class RunsForecast:
-    """The runs of a zone that was left out, beside two laws of the other zones."""
+    """The runs of a zone that was left out, next to two laws of the other zones."""
 
     left_out: LeftOut
     seen: RunsSeen

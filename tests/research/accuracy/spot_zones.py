@@ -31,7 +31,7 @@ from tests.research.fits.spot_fit import (
 )
 
 DAY_S = 86_400.0
-PATHS, CYCLES = 1024, 256  # nearly every history reaches the end of its day
+PATHS, CYCLES = 1024, 256  # nearly every path reaches the end of its day
 FIT_DAYS = 10  # drawn per zone for a fit; the catalog's build draws more
 
 
@@ -94,7 +94,7 @@ def journey(
 
 
 def forecast_days(law: ZoneLaw, machines: int) -> Floats:
-    """Share of a day that a gang is there, in histories that the recommender draws; (paths,)."""
+    """Share of a day that a gang is there, in paths that the recommender draws; (paths,)."""
     runs = simulate_runs(journey(law, machines), random_numbers(PATHS, CYCLES))
     begin, end = runs.starts[:, 0], runs.starts[:, 0] + runs.lengths[:, 0]
     up = np.minimum(end, DAY_S) - np.minimum(begin, DAY_S)

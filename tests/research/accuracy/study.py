@@ -14,7 +14,7 @@ from tests.research.accuracy.tables import MissingTable
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What was predicted without having been seen, beside what was measured; shape (points,)."""
+    """What was predicted without having been seen, next to what was measured; shape (points,)."""
 
     labels: tuple[str, ...]
     predicted: Floats

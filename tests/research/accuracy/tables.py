@@ -1,4 +1,4 @@
-"""The figures that studies carry with them: CSV files beside this module."""
+"""The figures that studies carry with them: CSV files next to this module."""
 
 import csv
 from functools import cache

@@ -1,4 +1,4 @@
-"""Gangs told from the series of one, two or four machines of a zone that was left out."""
+"""Gangs predicted from the series of one, two or four machines of a left-out zone."""
 
 import numpy as np
 import pytest

@@ -87,7 +87,7 @@ def goodput(job: Job, fleet: Clusters, boot_s: float) -> float:
 
 
 def held(_: Path | None = None) -> Held:
-    """Every run beside its published hours."""
+    """Every run next to its published hours."""
     rows = table("whole_runs")
     hours, sigma = np.array([predicted(row) for row in rows]).T
     published = np.array([float(row["gpu_hours"]) for row in rows])

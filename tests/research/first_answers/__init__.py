@@ -1,1 +1,1 @@
-"""First answers as a practitioner sees them, beside runs whose time or cost was published."""
+"""First answers as a practitioner sees them, next to runs whose time or cost was published."""

@@ -1,4 +1,4 @@
-"""The page of first answers: what every preset is told, and what a practitioner says of it."""
+"""The page of first answers: every preset's answer, and a practitioner's remarks on it."""
 
 import csv
 from collections.abc import Iterable
@@ -10,7 +10,12 @@ from recommender.catalogs.catalog import Catalog
 from recommender.plan.answer import Trio
 from recommender.plan.plan import Plan
 from tests.research.first_answers.answers import FirstAnswer, objections, words
-from tests.research.first_answers.published import PublishedRun, Told, published_runs, told
+from tests.research.first_answers.published import (
+    Estimated,
+    PublishedRun,
+    estimate_of,
+    published_runs,
+)
 
 PAGE = Path(__file__).parents[3] / "docs" / "first-answers.md"
 BEGIN = "<!-- begin: python -P tests/run.py tests.research.first_answers --write -->"
@@ -64,8 +69,8 @@ def _rests_on(plan: Plan) -> str:
     return ", ".join((*grades, *objections(plan)))
 
 
-def run_row(run: PublishedRun, found: Told) -> str:
-    """One published run beside what is told of the same machine, and today's cheapest plan."""
+def run_row(run: PublishedRun, found: Estimated) -> str:
+    """One published run, the estimate for the same machine, and the current cheapest plan."""
     usd = f", {run.usd:,.0f} USD" if run.usd else ""
     span = f"{found.hours:.3g} h ({found.hours_p05:.3g}-{found.hours_p95:.3g})"
     cheap = found.cheapest
@@ -84,7 +89,7 @@ def tables(firsts: Iterable[FirstAnswer], catalog: Catalog) -> str:
     for first in firsts:
         parts.setdefault(first.preset, []).append(answer_row(first))
     answers = [f"### {name}\n\n{HEAD}" + "\n".join(rows) for name, rows in parts.items()]
-    runs = "\n".join(run_row(run, told(run, catalog)) for run in published_runs())
+    runs = "\n".join(run_row(run, estimate_of(run, catalog)) for run in published_runs())
     published = (
         "## Published runs\n\n| job | on | published | told of the same machine, on demand "
         f"| cheapest today | source |\n|:--|:--|:--|:--|:--|:--|\n{runs}"

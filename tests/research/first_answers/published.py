@@ -1,4 +1,4 @@
-"""Runs whose time or cost was published, beside what is told of the same GPUs today."""
+"""Runs whose time or cost was published, and current estimates for the same GPUs."""
 
 import csv
 from dataclasses import dataclass, replace
@@ -33,8 +33,8 @@ class PublishedRun:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What is told of a published run: training on its machine, and today's cheapest plan."""
+class Estimated:
+    """The estimate for a published run: training on its machine, and the current cheapest plan."""
 
     hours: float  # steps alone: no start-up, no waiting
     hours_p05: float
@@ -43,11 +43,11 @@ class Told:
     cheapest: Plan
 
     def holds(self, run: PublishedRun) -> bool:
-        """Whether the published time lies inside the span told."""
+        """Whether the published time lies inside the estimated span."""
         return self.hours_p05 <= run.hours <= self.hours_p95
 
     def error(self, run: PublishedRun) -> float:
-        """The natural logarithm of told over published hours."""
+        """The natural logarithm of estimated over published hours."""
         return log(self.hours / run.hours)
 
 
@@ -69,7 +69,7 @@ def published_runs() -> tuple[PublishedRun, ...]:
     )
 
 
-def told(run: PublishedRun, catalog: Catalog) -> Told:
+def estimate_of(run: PublishedRun, catalog: Catalog) -> Estimated:
     """What the recommender tells of a published run."""
     job = _job(run)
     same = Choice(instances=(run.machine,), market="on_demand")
@@ -77,7 +77,7 @@ def told(run: PublishedRun, catalog: Catalog) -> Told:
     cheap = recommend(job, Limits(objective="cost"), catalog=catalog, now=NOW).plans[0]
     hours = job.samples / job.global_batch * plan.estimate.step.step_s / 3600.0
     spread = exp(Z95 * plan.estimate.speed_sigma)
-    return Told(hours, hours / spread, hours * spread, hours * plan.usd_per_hour, cheap)
+    return Estimated(hours, hours / spread, hours * spread, hours * plan.usd_per_hour, cheap)
 
 
 def _job(run: PublishedRun) -> Job:

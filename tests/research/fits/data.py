@@ -1,7 +1,7 @@
 """Published training runs as rows for fitting: FLOP, bytes, GPU, machine, batch, rate.
 
 Reads a reference folder (`measured/training.csv.gz`, `hardware/gpus.csv`) and the tables
-beside this file: networks with their FLOP, GPUs by the names of the runs, the software stack
+next to this file: networks with their FLOP, GPUs by the names of the runs, the software stack
 of each source, and H100 runs that the reference folder lacks.
 """
 
@@ -54,7 +54,7 @@ def runs(reference: Path) -> pd.DataFrame:
 
 @cache
 def table(name: str) -> pd.DataFrame:
-    """A table beside this file, by its first column."""
+    """A table next to this file, by its first column."""
     return pd.read_csv(HERE / f"{name}.csv", index_col=0, keep_default_na=False)
 
 

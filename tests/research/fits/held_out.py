@@ -89,7 +89,7 @@ def fp32_ratio(groups: tuple[Group, ...], out: frozenset[Left]) -> float:
 
 
 def gpu_sd(rows: pd.DataFrame, seen: pd.DataFrame) -> Floats:
-    """What a GPU adds to the spread of each run, beside that of its family; (rows,).
+    """What a GPU adds to the spread of each run, next to that of its family; (rows,).
 
     The range of its matrix rate, and `SIGMA_NEW_GPU` where no run of the family saw the GPU.
     """
@@ -145,7 +145,7 @@ def sigma(groups: tuple[Group, ...], group: Group, several: bool, *also: Left) -
     """Spread of ln speed, its GPU aside: 90 % of unseen errors lie within 1.645 of both.
 
     A fold weighs the square root of its runs, the folds of the group itself three times that:
-    one group has too few sources for a spread of its own. Beside it what laboratories differ by
+    one group has too few sources for a spread of its own. Next to it what laboratories differ by
     (`between_laboratories`): a user is one that no fit has seen.
     """
     parts, weights = [], []
@@ -195,7 +195,7 @@ def _mean_square(parts: Sequence[Floats]) -> float:
 
 
 def without(missed: Floats, known: Floats) -> Floats:
-    """The sd that just holds each ln error in its span, beside a part that is known."""
+    """The sd that just holds each ln error in its span, next to a part that is known."""
     return np.asarray(np.sqrt(np.maximum((missed / Z_90) ** 2 - known**2, 0.0)))
 
 

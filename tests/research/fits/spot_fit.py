@@ -269,7 +269,7 @@ def _spell(rng: np.random.Generator, mean: Floats, sigma: float, residue: bool) 
 
 
 def fit_runs(seen: Mapping[int, Sequence[Spells]], rho: float) -> ZoneLaw:
-    """Fit runs and outages by gang size, the smallest first; zones are not told apart yet."""
+    """Fit runs and outages by gang size, the smallest first; zones are not distinguished yet."""
     smallest = seen[min(seen)]
     outages = scaled_outages([zone for gang in seen.values() for zone in gang], 1.0)
     return ZoneLaw(

@@ -147,7 +147,7 @@ def fitted(rows: pd.DataFrame) -> Missed:
 
     ln(rate / formula) = series + trend · (ln A, ln BW) + g of the GPU + k of the GPU with that
     kind of network, by least squares with `PRIOR_RUNS` g², `PRIOR_KIND` k² and `PRIOR_TREND`
-    trend² beside it. A series is one network of one version of the scripts at one setting.
+    trend² next to it. A series is one network of one version of the scripts at one setting.
     """
     series, _ = pd.factorize(rows.source + rows.model + rows.setting)
     cell, names = pd.factorize(rows.gpu + "|" + rows.precision)

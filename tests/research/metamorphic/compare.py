@@ -64,11 +64,11 @@ def shorter_table(number: int, asked: Asking, few: int, many: int) -> Row:
     )
     within = [plan for plan in long if plan in short] == short and short[:1] == long[:1]
     verdict: Verdict = "moot" if not long else "holds" if within else "violated"
-    told = [
+    reported = [
         "; ".join(f"{machines[0].instance_type} {usd:.6g}" for machines, usd in table)
         for table in (short, long)
     ]
-    return Row(number, TOP, f"{few} and {many}", verdict, 0.0, asked.words, asked.words, *told)
+    return Row(number, TOP, f"{few} and {many}", verdict, 0.0, asked.words, asked.words, *reported)
 
 
 def compared(number: int, relation: str, pair: Pair) -> Row:

@@ -134,7 +134,7 @@ def scale(asked: Asking, random: Random) -> Iterator[Pair]:
 def own_instance(asked: Asking, random: Random) -> Iterator[Pair]:
     """An own machine with all columns of a catalog machine, fees in its price, is as good as it.
 
-    Both in one region: the own one stands nowhere else, so no other region is asked for it.
+    Both in one region: the own one stands nowhere else, so no other region is requested it.
     """
     o, job = asked.catalog.offers, replace(asked.job, setup_s=BOOT_S)
     plain = replace(asked.choice, market="on_demand", failover="zone", prices_as_quoted=True)

@@ -50,7 +50,7 @@ def _types(offers: list[Offer], machines: Machines) -> list[InstanceType]:
 
 
 def _fact_tables(reference: Path, book: SourceBook) -> Mapping[str, list[Row]]:
-    """Ask every `facts_*` module beside this one for its tables."""
+    """Ask every `facts_*` module next to this one for its tables."""
     tables: dict[str, list[Row]] = {}
     here = [str(Path(__file__).parent)]
     for module in sorted(found.name for found in pkgutil.iter_modules(here)):

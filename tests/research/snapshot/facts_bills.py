@@ -1,4 +1,4 @@
-"""How providers charge: seconds of machines, fees beside them, traffic between regions.
+"""How providers charge: seconds of machines, fees next to them, traffic between regions.
 
 Which lines were read in the providers' documentation and which are rules of thumb:
 docs/research/risk-facts.md.
@@ -22,7 +22,7 @@ BILLING: dict[tuple[Provider, Market], tuple[float, float, float]] = {
     # EC2 Capacity Blocks are sold by the day and end with a 30-minute wind-down.
     ("aws", "reserved_block"): (DAY_S, 0.0, 1800.0),
     # "VM instance pricing", read 2026-08: one minute, then seconds. Shutdown period 30 s
-    # ("Spot VMs"); a 120 s notice can be asked for, in preview.
+    # ("Spot VMs"); a 120 s notice can be requested, in preview.
     ("gcp", "spot"): (60.0, 60.0, 30.0),
     ("gcp", "on_demand"): (60.0, 0.0, 0.0),
     ("gcp", "reserved_block"): (DAY_S, 0.0, 0.0),
@@ -124,7 +124,7 @@ def billing(sources: SourceBook) -> list[BillingRule]:
 
 
 def fees(sources: SourceBook) -> list[Fee]:
-    """Prices beside the machine: list prices of a large region, not checked by a quote."""
+    """Prices next to the machine: list prices of a large region, not checked by a quote."""
     rows = []
     for provider, items in FEES.items():
         source = _source(sources, _PAGES[provider])

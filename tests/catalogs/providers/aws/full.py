@@ -31,7 +31,7 @@ class FullCloud(Cloud):
         return self.files[path]
 
     def prices_changed(self) -> None:
-        """Make the answers that hold prices anew."""
+        """Make the answers that hold prices again."""
         prices = ('["GetProducts"', '["DescribeSpotPriceHistory"')
         self.made = {key: each for key, each in self.made.items() if not key.startswith(prices)}
         self.files.clear()

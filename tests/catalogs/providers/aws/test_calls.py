@@ -154,7 +154,7 @@ def test_the_guards_believe_a_good_day(cloud: Cloud, read: Read) -> None:
 def test_a_spot_price_in_a_perfect_on_demand_row_is_held_skypilot_8125(
     cloud: Cloud, read: Read
 ) -> None:
-    """Nothing in the row tells: only its price beside the last one and the other regions'."""
+    """Nothing in the row tells: only its price next to the last one and the other regions'."""
     dimension_of(cloud.item("p5.48xlarge", "us-east-1"))["pricePerUnit"] = {"USD": "16.512"}
     found = validated(read(), cloud)
     assert ("p5.48xlarge", "us-east-1") in held(found)
@@ -170,7 +170,7 @@ def test_a_price_in_cents_is_held(cloud: Cloud, read: Read) -> None:
 def test_spot_more_expensive_than_on_demand_is_refused(cloud: Cloud, read: Read) -> None:
     cloud.quote("p5.48xlarge", "us-east-1a")["SpotPrice"] = "55.05"
     found = validated(read(), cloud)
-    assert [row.rule for row in found.quarantined] == ["spot_dearer"]
+    assert [row.rule for row in found.quarantined] == ["spot_above_on_demand"]
 
 
 def test_spot_at_the_on_demand_price_is_no_bargain(cloud: Cloud, read: Read) -> None:

@@ -212,7 +212,7 @@ def by_grpc(rows: list[Any], faults: list[Any], request: Wanted) -> Any:
 
     def list_skus(asked: Any, context: Any) -> Any:
         if left and (code := left.pop(0)) is not None:
-            context.abort(code, "as told")
+            context.abort(code, "as configured")
         start = int(asked.page_token or 0)
         page = ListSkusResponse.pb(ListSkusResponse())
         more = str(start + 20) if start + 20 < len(rows) else ""

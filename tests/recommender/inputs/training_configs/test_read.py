@@ -181,8 +181,8 @@ def test_what_is_planned_otherwise_is_reported(tmp_path: Path) -> None:
         fsdp_config: {fsdp_offload_params: true, fsdp_sharding_strategy: HYBRID_SHARD}
         """)  # fmt: skip
     assert (found.precision, found.sharding, found.method) == ("fp8", "hsdp", "lora")
-    told = [each.partition(" (")[0].lower() for each in found.unread]
-    assert told == [
+    reported = [each.partition(" (")[0].lower() for each in found.unread]
+    assert reported == [
         "load_in_8bit: true",
         "lora_modules_to_save: embed_tokens, lm_head",
         "gradient_checkpointing: true",
@@ -200,10 +200,10 @@ def test_offload_of_deepspeed_is_reported(tmp_path: Path) -> None:
         "offload_param": {"device": "none"}}, "train_micro_batch_size_per_gpu": "auto"}"""
     found = of(tmp_path, text, "ds.json")
     assert found.sharding == "fsdp"
-    told = [each.partition(" (")[0] for each in found.unread]
-    assert "zero_optimization.offload_optimizer.device: cpu" in told
-    assert "train_micro_batch_size_per_gpu: auto" in told
-    assert not any("offload_param.device" in each for each in told)
+    reported = [each.partition(" (")[0] for each in found.unread]
+    assert "zero_optimization.offload_optimizer.device: cpu" in reported
+    assert "train_micro_batch_size_per_gpu: auto" in reported
+    assert not any("offload_param.device" in each for each in reported)
 
 
 @pytest.mark.parametrize(("text", "kind"), [
@@ -221,7 +221,7 @@ def test_trainers_of_trl_are_recognised_by_their_own_fields(
 AXOLOTL = "base_model: owner/network\nrl: grpo\ntrl: {num_generations: 8, use_vllm: true"
 
 
-@pytest.mark.parametrize(("text", "told"), [
+@pytest.mark.parametrize(("text", "reported"), [
     ("output_dir: out\nuse_vllm: true", "use_vllm: its 30% of each GPU's memory are not counted"),
     ("output_dir: out\nuse_vllm: true\nvllm_mode: server",
      "use_vllm: its GPUs are needed in addition to those of the plan"),
@@ -230,10 +230,10 @@ AXOLOTL = "base_model: owner/network\nrl: grpo\ntrl: {num_generations: 8, use_vl
     ("output_dir: out\nnum_generations: 8", ""),
 ])  # fmt: skip
 def test_what_an_engine_takes_next_to_the_training_is_reported(
-    tmp_path: Path, text: str, told: str
+    tmp_path: Path, text: str, reported: str
 ) -> None:
     unread = of(tmp_path, text + "\n").unread
-    assert [each for each in unread if "vllm" in each] == ([told] if told else [])
+    assert [each for each in unread if "vllm" in each] == ([reported] if reported else [])
 
 
 def test_data_sets_of_a_mixture_are_named(tmp_path: Path) -> None:
@@ -278,7 +278,7 @@ def test_a_described_network_has_the_heads_and_the_tokenizer_that_its_file_names
     stated = "  share_embeddings_and_output_weights: true\n  vocab_size: 256000\n"
     assert counted(tmp_path, NEMO + stated) == 8_537_680_896
     other = counted(tmp_path, NEMO + "  tokenizer: {type: google/gemma-7b-it}\n")
-    assert other == 8_537_680_896  # one table unless told otherwise, and a tuned model's tokenizer
+    assert other == 8_537_680_896  # one table by default, and a tuned model's tokenizer
     two = counted(tmp_path, NEMO + stated.replace("true", "false"))
     assert two == 8_537_680_896 + 256_000 * 3072
 

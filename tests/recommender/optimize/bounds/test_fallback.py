@@ -1,4 +1,4 @@
-"""Bounds of plans with a fallback, against the same plans followed to their end."""
+"""Bounds of plans with a fallback, against the same plans simulated to their end."""
 
 from dataclasses import replace
 

@@ -284,7 +284,7 @@ def test_every_table_of_a_plan_prints_the_figures_of_the_json(which: str, part: 
 
 @pytest.mark.parametrize("which", ANSWERED)
 def test_the_plans_under_the_requested_limits_are_those_of_the_json(which: str):
-    """What who has no scripts reads; the script writes the table anew."""
+    """The table as it reads without scripts; the script rewrites it."""
     text = page(which)
     doc = facts(text, "answer")
     rows = of_caption(text, "Plans under these limits")[: len(doc["plans"])]
@@ -484,6 +484,6 @@ def test_cards_and_words_hold_no_figure_that_the_json_has_not(which: str):
             wanted = {duration(plan["estimate"]["time"][name]) for name in ("median", "p95")}
             split = plan["estimate"]["split"]
             wanted |= {duration(x) for x in (*split.values(), split["restart_s"] + split["lost_s"])}
-            told = re.findall(r"\d[\d.,]* (?:ms|s|min|h|d)\b", spoken)
-            assert told
-            assert set(told) <= wanted
+            reported = re.findall(r"\d[\d.,]* (?:ms|s|min|h|d)\b", spoken)
+            assert reported
+            assert set(reported) <= wanted

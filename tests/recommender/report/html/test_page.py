@@ -67,10 +67,10 @@ def test_the_answer_for_programs_is_in_the_page(which: str):
 @pytest.mark.parametrize("which", ANSWERED)
 def test_figures_are_those_of_the_json_to_the_printed_digit(which: str):
     text = page(which)
-    read, told = Read(text), facts(text, "answer")
-    plans = told["plans"]
+    read, reported = Read(text), facts(text, "answer")
+    plans = reported["plans"]
     cards = read.of("strong")
-    for pick in {p["rank"]: p for p in told["trio"]}.values():
+    for pick in {p["rank"]: p for p in reported["trio"]}.values():
         estimate = plans[pick["rank"] - 1]["estimate"]
         assert f"{fmt.usd(estimate['cost']['mean_of_all_runs'])} USD" in cards
         assert duration(estimate["time"]["median"]) in cards
@@ -104,8 +104,12 @@ def test_no_name_can_break_out_of_its_place(evil: str):
     lead = answer.plans[0]
     machines = tuple(replace(m, instance_type=evil) for m in lead.machines)
     plan = replace(lead, machines=machines, notes=(evil,), labels=(evil,))
-    told = replace(answer, plans=(plan, *answer.plans[1:]), warnings=(evil,), assumptions=(evil,))
-    text = render(told, PlanRequest(replace(request.job, name=evil), request.limits, catalog=evil))
+    reported = replace(
+        answer, plans=(plan, *answer.plans[1:]), warnings=(evil,), assumptions=(evil,)
+    )
+    text = render(
+        reported, PlanRequest(replace(request.job, name=evil), request.limits, catalog=evil)
+    )
     read = Read(text)
     assert read.open == []
     assert len([1 for tag, own in read.elements if tag == "script" and not own]) == 2

@@ -1,7 +1,7 @@
 """The pictures of docs/gallery.md are what a browser shows today: `pytest -m slow`.
 
 Fonts differ from machine to machine, so both are compared as 64 by 48 dots. With
-RECOMMEND_UPDATE_GOLDEN=1 the pictures are taken anew: look at them.
+RECOMMEND_UPDATE_GOLDEN=1 the pictures are taken again: look at them.
 """
 
 import base64

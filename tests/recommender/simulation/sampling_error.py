@@ -1,10 +1,10 @@
-"""How far few histories are from many, over a grid of real plans. By hand:
+"""The sampling error of few paths against many, over a grid of real plans. By hand:
 
-    python -m tests.recommender.simulation.histories
+    python -m tests.recommender.simulation.sampling_error
 
 Plans are the five shown for each question of a fixed grid. For each, mean and 95 % quantile of
-cost and time from 256 histories (what the search compares plans on) and 2,048 (what is printed)
-are set against 200,704 of another seed.
+cost and time from 256 paths (what the search compares plans on) and 2,048 (what is printed)
+are compared with 200,704 of another seed.
 """
 
 import json
@@ -43,7 +43,7 @@ GRID = (
 
 @dataclass(frozen=True)
 class Row:
-    """Relative errors of one plan: few histories against many."""
+    """Relative errors of one plan: few paths against many."""
 
     plan: str
     waits: bool  # without a fallback nothing bounds the time
