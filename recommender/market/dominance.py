@@ -7,7 +7,6 @@ the same machine in thirty regions. They differ in the price and little else.
 import math
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from operator import ge
 
 import numpy as np
@@ -197,25 +196,26 @@ def regions_worth_renting(entries: OfferEntries, pools: Sequence[Pool]) -> list[
     On demand, the regions of a type differ only in price, whether the price was quoted, the
     remaining quota, and the location of the data; lists also in their length.
     """
-    offers, price = entries.facts.catalog.offers, entries.facts.planning_price
+    facts, most = entries.facts, entries.max_machines
+    offers, price = facts.catalog.offers, facts.planning_price
+    usd = [entries.machine_usd(pool) for pool in pools]
 
-    def by_price(pool: Pool) -> tuple[float, int, float, float]:
-        first = replace(pool, rows=pool.rows[:1])
-        copies = copies_usd(entries.facts, first)
-        return entries.machine_usd(pool), -len(pool.rows), copies, price(first.rows[0])
+    def by_price(place: int) -> tuple[int, float, int, float, float]:
+        pool, first = pools[place], pools[place].rows[0]
+        return pool.kind, usd[place], -len(pool.rows), copies_usd(facts, (first,)), price(first)
 
-    ordered = sorted(pools, key=lambda pool: (pool.kind, *by_price(pool)))
-    most = entries.max_machines
-    machines = [min(max_machines_by_quota(entries.facts, pool), most) for pool in ordered]
+    order = sorted(range(len(pools)), key=by_price)
+    ordered = [pools[place] for place in order]
+    machines = [min(max_machines_by_quota(facts, pool), most) for pool in ordered]
     besides = [
         (
             each,
-            -copies_usd(entries.facts, pool),
+            -copies_usd(facts, pool.rows),
             -entries.max_usd(pool),
             float(offers.kind[pool.rows[0]] != "derived"),
             float(len(pool.rows)) if each >= 1.0 else 0.0,
         )
         for each, pool in zip(machines, ordered, strict=True)
     ]
-    kinds, usd = [pool.kind for pool in ordered], [by_price(pool)[0] for pool in ordered]
+    kinds, usd = [pool.kind for pool in ordered], [usd[place] for place in order]
     return [ordered[place] for place in undominated(kinds, usd, besides, machines, most=0)]

@@ -61,7 +61,8 @@ class FailoverLists:
             patient = [each for pool in lists for each in self._with_move_after(pool)]
             if patient:
                 patient += self._staying(mine)
-            pools += dict.fromkeys((*lists, *patient))
+            # By what tells them apart: the hash of a machine takes as long as ten lists.
+            pools += {(each.rows, each.move_after_s): each for each in (*lists, *patient)}.values()
         return pools
 
     def _with_move_after(self, pool: Pool) -> list[Pool]:
@@ -111,7 +112,7 @@ class FailoverLists:
     def _prefixes(self, pool: Pool) -> list[Pool]:
         """A list and its shorter beginnings: fewer zones are cheaper, more are interrupted less."""
         lengths = sorted({min(length, len(pool.rows)) for length in LIST_LENGTHS})
-        return [replace(pool, rows=pool.rows[:length]) for length in lengths]
+        return [pool.at(pool.rows[:length]) for length in lengths]
 
     def inside_region(self, rows: Sequence[int]) -> list[Pool]:
         """Lists within one region, for clusters that mix entries."""
@@ -153,7 +154,7 @@ class FailoverLists:
         regions: dict[str, int] = {}
         for row in sorted((pool.rows[0] for pool in pools), key=lambda r: (price(r), r)):
             regions.setdefault(region[row], row)
-        copies = {row: self._copies_usd(row) for row in regions.values()}
+        copies = {row: copies_usd(self.facts, (row,)) for row in regions.values()}
         lists: dict[tuple[int, ...], None] = {}
         for part in self._by_quota(list(regions.values())):
             cheapest = sorted(part, key=lambda r: (price(r), copies[r], region[r]))
@@ -161,7 +162,7 @@ class FailoverLists:
             for ordered in (cheapest, nearest):
                 for rows in self._beginnings(ordered, copies):
                     lists[tuple(sorted(rows, key=price))] = None
-        return [replace(pools[0], rows=rows) for rows in lists]
+        return [pools[0].at(rows) for rows in lists]
 
     def _beginnings(self, ordered: list[int], copies: dict[int, float]) -> Iterator[list[int]]:
         """Beginnings of a list whose next region would cost more or need a copy of the data.
@@ -178,9 +179,6 @@ class FailoverLists:
                 yield listed
                 if length >= ENOUGH_REGIONS and prices[length] > near * prices[length - 1]:
                     return
-
-    def _copies_usd(self, row: int) -> float:
-        return copies_usd(self.facts, Pool((row,), False, *self._type(row)))
 
     def of(self, rows: Sequence[int]) -> Pool:
         """The list of some locations: the cheapest first, none much more expensive."""

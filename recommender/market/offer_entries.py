@@ -98,7 +98,7 @@ class OfferEntries:
             self.machine_usd(pool),
             self.max_usd(pool),
             self.max_machines,
-            copies_usd(self.facts, pool),
+            copies_usd(self.facts, pool.rows),
             move_usd(self.facts, pool),
             pool.move_after_s,
             self.start_s(pool),
@@ -146,7 +146,7 @@ class OfferEntries:
 
     def _correlation(self, pool: Pool, inside: float) -> float:
         """Mean correlation of the listed zones: high inside a region, low across."""
-        regions = places_of(self.facts, pool)[1]
+        regions = places_of(self.facts, pool.rows)[1]
         pairs = [(a, b) for i, a in enumerate(regions) for b in regions[i + 1 :]]
         if not pairs:
             return 0.0

@@ -50,6 +50,10 @@ class Pool:
     type: InstanceType
     move_after_s: float = 0.0  # for which only the last place is tried before the others
 
+    def at(self, rows: tuple[int, ...]) -> "Pool":
+        """The same machines at other places."""
+        return Pool(rows, self.spot, self.kind, self.type, self.move_after_s)
+
 
 @dataclass(frozen=True)
 class Facts:
@@ -407,21 +411,21 @@ def move_usd(facts: Facts, pool: Pool) -> float:
     if len(pool.rows) < 2 or not pool.spot:
         return 0.0
     gb = facts.job.checkpoint_bytes / GB
-    return gb * migration_usd_per_gb(facts, *places_of(facts, pool))
+    return gb * migration_usd_per_gb(facts, *places_of(facts, pool.rows))
 
 
-def copies_usd(facts: Facts, pool: Pool) -> float:
-    """Egress of the data to the regions of a pool that do not have them."""
+def copies_usd(facts: Facts, rows: Sequence[int]) -> float:
+    """Egress of the data to the regions of a failover list that do not have them."""
     data = facts.job.data
     if not data.at:
         return 0.0
-    return data.gib * GIB / GB * copies_usd_per_gb(facts, *places_of(facts, pool), data.at)
+    return data.gib * GIB / GB * copies_usd_per_gb(facts, *places_of(facts, rows), data.at)
 
 
-def places_of(facts: Facts, pool: Pool) -> tuple[str, tuple[str, ...]]:
-    """Provider and regions of a pool, in the order tried."""
+def places_of(facts: Facts, rows: Sequence[int]) -> tuple[str, tuple[str, ...]]:
+    """Provider and regions of a failover list, in the order tried."""
     o = facts.catalog.offers
-    return o.provider[pool.rows[0]], tuple(o.region[row] for row in pool.rows)
+    return o.provider[rows[0]], tuple(o.region[row] for row in rows)
 
 
 def copies_usd_per_gb(facts: Facts, provider: str, regions: Sequence[str], at: str) -> float:
