@@ -95,13 +95,25 @@ def promising_clusters(space: Space, step_s: Floats, masks: Masks | None = None)
         rows = np.flatnonzero(spot == market)
         for exponent in EXPONENTS:
             score = np.log(usd[rows]) + exponent * np.log(time[rows])
-            kept[rows[np.argsort(score, kind="stable")[:KEPT]]] = True
-        kept[rows[np.argsort(goal_value[rows], kind="stable")[:KEPT_BY_GOAL]]] = True
+            kept[rows[_least(score, KEPT)]] = True
+        kept[rows[_least(goal_value[rows], KEPT_BY_GOAL)]] = True
+    variants = [
+        _moving_otherwise(site, None if masks is None else masks[number])
+        for number, site in enumerate(space.sites)
+    ]
     return [
         Cluster(int(index[i]), (row,), (int(machines[i]),))
         for i in np.flatnonzero(kept)
-        for row in _moving_otherwise(space.sites[index[i]], int(entry[i]), masks, int(index[i]))
+        for row in (int(entry[i]), *variants[index[i]].get(int(entry[i]), ()))
     ]
+
+
+def _least(values: Floats, count: int) -> Ints:
+    """The places of so many smallest values, of equal ones the first; without sorting all."""
+    if len(values) <= count:
+        return np.arange(len(values))
+    places = np.flatnonzero(values <= np.partition(values, count - 1)[count - 1])
+    return places[np.argsort(values[places], kind="stable")[:count]]
 
 
 def clusters_near_frontier(space: Space, step_s: Floats) -> list[Cluster]:
@@ -126,17 +138,24 @@ def clusters_near_frontier(space: Space, step_s: Floats) -> list[Cluster]:
     return found
 
 
-def _moving_otherwise(site: Site, entry: int, masks: Masks | None, index: int) -> list[int]:
-    """An entry, and lists as long of its type that wait before they move, or stay in a region."""
+def _moving_otherwise(site: Site, mask: Bools | None) -> dict[int, list[int]]:
+    """For each list that moves at a price, those as long of its type that wait or stay instead.
+
+    They wait before they move, or stay in a region.
+    """
     e = site.entries
-    alike = (
-        (e.kind == e.kind[entry]) & (e.zone_count == e.zone_count[entry]) & e.spot & e.spot[entry]
-    )
-    alike &= (e.move_after_s > 0.0) | ((e.usd_per_move <= 0.0) & (e.zone_count > 1.0))
-    alike &= bool(e.usd_per_move[entry] > 0.0)
-    if masks is not None:
-        alike &= masks[index]
-    return [entry, *(row for row in np.flatnonzero(alike).tolist() if row != entry)]
+    other = e.spot & ((e.move_after_s > 0.0) | ((e.usd_per_move <= 0.0) & (e.zone_count > 1.0)))
+    if mask is not None:
+        other &= mask
+    kind, length = e.kind.tolist(), e.zone_count.tolist()
+    alike: dict[tuple[int, float], list[int]] = {}
+    for row in np.flatnonzero(other).tolist():
+        alike.setdefault((kind[row], length[row]), []).append(row)
+    moving = np.flatnonzero(e.spot & (e.usd_per_move > 0.0)).tolist()
+    return {
+        entry: [row for row in alike.get((kind[entry], length[entry]), ()) if row != entry]
+        for entry in moving
+    }
 
 
 def clusters_by_estimate(

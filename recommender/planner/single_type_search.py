@@ -322,6 +322,8 @@ class SingleTypeSearch:
         """
         own, most = self.problem.limits, space.limits.max_machines
         as_many = replace(space.limits, max_machines=own.max_machines)
+        if as_many.goal == own.goal:
+            as_many = replace(as_many, objective=own.objective)
         if own in self.queues and most <= own.max_machines and as_many.tighter_than(own):
             known = self.queues[own]
             return known if most == own.max_machines else known.up_to(most)
