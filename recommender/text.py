@@ -62,6 +62,21 @@ def number(x: float) -> str:
     return plain.rstrip("0").rstrip(".") if "." in plain else plain
 
 
+def exact(x: float) -> str:
+    """A figure of which no digit may be lost, such as a quota to request: 2,304, 99.9."""
+    return f"{x:,.10f}".rstrip("0").rstrip(".") if math.isfinite(x) else "unlimited"
+
+
+def share(x: float) -> str:
+    """A share in per cent, rounded down so that it promises nothing: 94.9 % becomes 94 %."""
+    if not math.isfinite(x):
+        return "unknown"
+    percent = 100 * x
+    if 0 < percent < 1:
+        return "<1 %"
+    return ">99 %" if percent >= 99.5 else f"{math.floor(percent + 1e-9)} %"
+
+
 def usd(x: float) -> str:
     """Money for a whole job, as sure as estimates are: whole dollars from 10 on, two digits below.
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from recommender.export.description import USUAL_DISK_GB, RunDescription
 from recommender.plan.plan import Machines, Need, Spread
-from recommender.text import duration, has_control, number, usd
+from recommender.text import duration, exact, has_control, number, share, usd
 
 WIDTH = 96
 _AS_IS = "  "  # begins a line that can be copied whole
@@ -64,7 +64,7 @@ def estimate_words(run: RunDescription) -> list[str]:
     ]
     kept = _limits(run)
     if kept:
-        lines.append(f"Kept with {_chance(found.chance)} chance: {kept}.")
+        lines.append(f"Kept with {share(found.chance)} chance: {kept}.")
     if run.spot:
         lines.append(
             f"Spot is interrupted about {number(round(found.interruptions, 1))} times; list price "
@@ -79,9 +79,9 @@ def _limits(run: RunDescription) -> str:
     if limits.deadline_s is not None:
         found.append(f"done within {duration(limits.deadline_s)} of the first start")
     if limits.budget_usd is not None:
-        found.append(f"at most {number(limits.budget_usd)} USD")
+        found.append(f"at most {exact(limits.budget_usd)} USD")
     if limits.hourly_usd is not None:
-        found.append(f"at most {number(limits.hourly_usd)} USD/h")
+        found.append(f"at most {exact(limits.hourly_usd)} USD/h")
     return ", ".join(found)
 
 
@@ -89,13 +89,9 @@ def _span(spread: Spread, worded: Callable[[float], str]) -> str:
     return f"9 runs in 10: {worded(spread.p05)} to {worded(spread.p95)}"
 
 
-def _chance(share: float) -> str:
-    return ">99 %" if share > 0.99 else f"{100.0 * share:.0f} %"
-
-
 def share_words(share: float) -> str:
     """A share of the runs, in the format of the other figures."""
-    return _chance(share) if share > 0.99 else f"{100.0 * share:.2g} %"
+    return ">99 %" if share > 0.99 else f"{100.0 * share:.2g} %"
 
 
 def quota_words(run: RunDescription) -> list[str]:
@@ -111,12 +107,12 @@ def _granted(need: Need) -> bool:
 def _need(need: Need) -> str:
     purpose = ", for the fallback" if need.fallback else ""
     new = need.new_accounts
-    known = "" if new is None else f" (new accounts have {number(new)})"
+    known = "" if new is None else f" (new accounts have {exact(new)})"
     if need.yours is not None and math.isfinite(need.yours):
-        known = f" (yours is {number(need.yours)})"
+        known = f" (yours is {exact(need.yours)})"
     unit = _UNITS.get(need.unit, "")
     many = "s" if need.amount != 1 and unit not in ("", "vCPU") else ""
-    amount = f"{number(need.amount)} {unit}{many}".rstrip()
+    amount = f"{exact(need.amount)} {unit}{many}".rstrip()
     return f'"{need.name}" of {amount} in {need.region}{purpose}{known}'
 
 
@@ -154,7 +150,7 @@ def unswitched_words(run: RunDescription) -> str:
     fallback = run.fallback
     if fallback is None or math.isnan(fallback.chance_without):
         return ""
-    chance = share_words(fallback.chance_without)
+    chance = share(fallback.chance_without)
     return f" Without the switch the limits are kept with {chance} chance."
 
 

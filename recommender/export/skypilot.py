@@ -24,7 +24,6 @@ from recommender.export.header import (
     machines_words,
     move_after_words,
     saves_elsewhere_words,
-    share_words,
     unswitched_words,
 )
 from recommender.export.start import start_line
@@ -32,7 +31,7 @@ from recommender.export.train_command import RankVariables, run_lines, variables
 from recommender.export.watch_script import Steps, progress_line, watch_script
 from recommender.export.yaml_text import block, environment, inline
 from recommender.plan.plan import AtFirstOutage, Machines
-from recommender.text import duration, usd
+from recommender.text import duration, share, usd
 
 JOB, ON_DEMAND, SCRIPT = "train.yaml", "on-demand.yaml", "launch.sh"
 _RANKS = RankVariables(
@@ -221,7 +220,7 @@ def _at_first_outage(run: RunDescription) -> list[str]:
 def _figures(found: AtFirstOutage) -> str:
     return (
         f"{usd(found.cost_usd)} USD on average, {duration(found.time_s)}, limits kept with "
-        f"{share_words(found.chance)} chance"
+        f"{share(found.chance)} chance"
     )
 
 

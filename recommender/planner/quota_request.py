@@ -17,6 +17,7 @@ from recommender.plan.limits import Choice
 from recommender.plan.plan import Need, Plan
 from recommender.planner.plan_builder import PlanBuilder, goal_value_of
 from recommender.planner.problem import Problem
+from recommender.text import exact
 
 PROVIDER_PLANS = 40  # plans simulated for one provider; amounts that bounds exclude do not count
 
@@ -55,7 +56,7 @@ def without_quotas(choice: Choice) -> Choice:
 def request_words(plan: Plan) -> str:
     """Which quota to request so that a plan can run."""
     (need,) = plan.needs
-    return f'{need.amount:g} {_unit(need)} of "{need.name}" in {need.region}'
+    return f'{exact(need.amount)} {_unit(need)} of "{need.name}" in {need.region}'
 
 
 def needs_words(plan: Plan) -> str:
@@ -65,7 +66,7 @@ def needs_words(plan: Plan) -> str:
         regions.setdefault(replace(need, region="", yours=None), []).append(need.region)
     return "; ".join(
         f"{'for its fallback ' if need.fallback else ''}"
-        f'"{need.name}" ≥ {need.amount:g} {_unit(need)} in {", ".join(places)}'
+        f'"{need.name}" ≥ {exact(need.amount)} {_unit(need)} in {", ".join(places)}'
         for need, places in regions.items()
     )
 

@@ -1,6 +1,5 @@
 """The text below the table: how the leading plan runs, what it needs, what changes it."""
 
-import math
 from dataclasses import replace
 
 from recommender.catalogs.registry import CLOUDS, OWN
@@ -284,16 +283,15 @@ def needs_sentence(plan: Plan, request: PlanRequest) -> str:
 
 def _need(need: Need, places: str, known: bool) -> str:
     unit = {"vcpu": " vCPU", "gpu": " GPUs", "machine": " machines"}.get(need.unit, "")
-    text = f'"{fmt.clean(need.name)}" ≥ {fmt.number(need.amount)}{unit} in {fmt.clean(places)}'
+    text = f'"{fmt.clean(need.name)}" ≥ {fmt.exact(need.amount)}{unit} in {fmt.clean(places)}'
     if need.fallback:
         text = f"for the fallback {text}"
     if need.yours is not None:
-        yours = fmt.number(need.yours) if math.isfinite(need.yours) else "unlimited"
-        return f"{text} (yours: {yours})"
+        return f"{text} (yours: {fmt.exact(need.yours)})"
     if known:
         return f"{text} (not among the quotas you gave)"
     new = need.new_accounts
-    started = "" if new is None else f"; new accounts have {fmt.number(new)}"
+    started = "" if new is None else f"; new accounts have {fmt.exact(new)}"
     return f"{text} (yours is unknown{started})"
 
 

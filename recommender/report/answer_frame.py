@@ -59,7 +59,7 @@ def goal_line(answer: Answer, request: PlanRequest) -> str:
     what = {"cost": "Cheapest plans", "time": "Fastest plans", "frontier": "Best plans"}
     goal = "Best-value plans" if answer.by_value else what[answer.goal]
     by = f" (deadline {request.deadline_at})" if request.deadline_at else ""
-    return f"{goal} that {kept} with at least {fmt.percent(limits.confidence)} chance{by}"
+    return f"{goal} that {kept} with at least {fmt.exact(100.0 * limits.confidence)} % chance{by}"
 
 
 def price_line(answer: Answer, request: PlanRequest) -> str:

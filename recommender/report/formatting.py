@@ -1,6 +1,5 @@
 """Formats numbers and ages for people (three digits, a unit), and cleans foreign strings."""
 
-import math
 import re
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
@@ -8,7 +7,9 @@ from datetime import UTC, date, datetime
 from recommender.catalogs.registry import CLOUDS
 from recommender.inputs.units.times import now
 from recommender.text import duration as duration
+from recommender.text import exact as exact
 from recommender.text import number as number
+from recommender.text import share as share
 from recommender.text import usd as usd
 
 _ESCAPE = re.compile(r"\x1b(?:\[[0-9;:?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-_])")
@@ -41,16 +42,6 @@ def glued(sentence: str) -> str:
 def usd_span(low: float, high: float) -> str:
     """A span of money: "38-108"."""
     return f"{usd(low)}-{usd(high)}"
-
-
-def share(x: float) -> str:
-    """A share in per cent, rounded down so that it promises nothing: 94.9 % becomes 94 %."""
-    if not math.isfinite(x):
-        return "unknown"
-    percent = 100 * x
-    if 0 < percent < 1:
-        return "<1 %"
-    return ">99 %" if percent >= 99.5 else f"{math.floor(percent + 1e-9)} %"
 
 
 def percent(x: float) -> str:
@@ -106,7 +97,7 @@ def listing(words: Sequence[str], last: str = "and") -> str:
 
 def plural(n: float, word: str) -> str:
     """A count and its noun: 1 run, 2 runs."""
-    return f"{number(n)} {word}" if n == 1 else f"{number(n)} {word}s"
+    return f"{exact(n)} {word}" if n == 1 else f"{exact(n)} {word}s"
 
 
 def age_days(as_of: str) -> int | None:

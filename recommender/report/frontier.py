@@ -56,7 +56,7 @@ def frontier_page(found: Frontier, answer: Answer, request: PlanRequest) -> Page
 
 def _title(request: PlanRequest) -> str:
     kept = limits_in_words(request.limits)
-    limits = f", of those that {kept} with {fmt.percent(request.limits.confidence)} chance"
+    limits = f", of those that {kept} with {fmt.exact(100.0 * request.limits.confidence)} % chance"
     return (
         f"{job_line(request)}\nPlans that no other plan beats in both cost and time"
         f"{limits if kept else ''}"

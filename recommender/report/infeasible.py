@@ -60,7 +60,7 @@ def headline(request: PlanRequest, proven: bool = True) -> str:
         return "No plan can run this job on the offers that are allowed."
     kept = {1: "meets the limit", 2: "meets both limits"}.get(count, f"meets all {count} limits")
     nothing = "No plan" if proven else "No plan was found that"
-    return f"{nothing} {kept} with {fmt.percent(limits.confidence)} chance."
+    return f"{nothing} {kept} with {fmt.exact(100.0 * limits.confidence)} % chance."
 
 
 def _bindings(why: Infeasible) -> list[tuple[str, str]]:

@@ -108,7 +108,7 @@ def _asked(plan: Plan) -> str:
 def _quota(need: Need) -> str:
     if need.unit in ("gpu", "machine"):
         return fmt.plural(need.amount, {"gpu": "GPU"}.get(need.unit, need.unit))
-    return f"{fmt.number(need.amount)} {'vCPU' if need.unit == 'vcpu' else fmt.clean(need.unit)}"
+    return f"{fmt.exact(need.amount)} {'vCPU' if need.unit == 'vcpu' else fmt.clean(need.unit)}"
 
 
 def instead(answer: Answer) -> str:

@@ -11,6 +11,9 @@ from recommender.errors import UsageError
 from recommender.export.description import RunDescription
 from recommender.export.start import start_line
 from recommender.export.targets import export_files
+from recommender.plan.limits import Limits
+from recommender.plan.plan import Need
+from recommender.report import formatting as fmt
 from tests.recommender import answers, golden
 from tests.recommender.export.runs import ALL, AWS, GCP, MIXED, ON_DEMAND, described
 
@@ -75,7 +78,7 @@ def test_the_fallback_is_a_job_of_its_own_and_the_script_makes_the_switch():
 
 def test_the_end_of_the_list_can_be_on_demand_at_the_figures_it_then_has():
     text = export_files(GCP, "skypilot", "run")[0].text
-    assert "97 USD on average, 7 h, limits kept with >99 % chance" in re.sub(r"\n\s*# ", " ", text)
+    assert "97 USD on average, 7 h, limits kept with 99 % chance" in re.sub(r"\n\s*# ", " ", text)
     undone = re.sub(r"^    # - \{", "    - {", text, flags=re.MULTILINE)
     places = yaml.safe_load(undone)["resources"]["ordered"]
     assert [place["use_spot"] for place in places] == [True, True, True, False]
@@ -120,3 +123,13 @@ def test_several_machines_of_aws_have_their_fast_card_turned_on():
     assert "network_tier" not in str(job(AWS)["resources"])
     text = export_files(several, "skypilot", "run")[0].text
     assert "use_internal_ips" in text
+
+
+def test_the_header_repeats_the_figures_of_the_answer():
+    """Quotas to the last vCPU, chances rounded down, and limits as they were given."""
+    need = Need("All P5 Spot Instance Requests", 2304, "vcpu", "us-east-2", 0)
+    found = replace(answers.GCP.estimate, chance=0.967)
+    run = described(replace(answers.GCP, needs=(need,), estimate=found), Limits(budget_usd=1234.5))
+    text = export_files(run, "skypilot", "run")[0].text
+    assert "of 2,304 vCPU in us-east-2" in text
+    assert f"Kept with {fmt.share(0.967)} chance: at most 1,234.5 USD." in text

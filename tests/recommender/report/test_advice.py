@@ -2,16 +2,17 @@
 
 from dataclasses import replace
 
-from recommender.plan.plan import BillItem, Plan, Spread
+from recommender.plan.plan import BillItem, Need, Plan, Spread
 from recommender.report import cells
 from recommender.report.advice import (
     bill_sentence,
     layout_sentence,
+    needs_sentence,
     save_sentence,
     spot_sentence,
     time_sentence,
 )
-from tests.recommender.answers import GCP
+from tests.recommender.answers import GCP, QUESTION
 
 HOUR = 3600.0
 
@@ -75,3 +76,9 @@ def test_patience_before_a_move_is_reported_only_where_there_is_some() -> None:
     assert "moves after 30 min without spot" in cells.remarks(patient)
     assert "without spot" not in spot_sentence(GCP)
     assert not cells.remarks(GCP)
+
+
+def test_a_quota_is_requested_in_full() -> None:
+    """Twelve machines of 192 vCPU do not start under a quota of 2,300."""
+    need = Need("All P5 Spot Instance Requests", 2304, "vcpu", "us-east-2", 0)
+    assert "≥ 2,304 vCPU in us-east-2" in needs_sentence(replace(GCP, needs=(need,)), QUESTION)

@@ -21,6 +21,14 @@ def test_three_digits(x: float, said: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("x", "said"),
+    [(2304, "2,304"), (99.9, "99.9"), (0.0, "0"), (1e6, "1,000,000"), (math.inf, "unlimited")],
+)
+def test_exact_figures_keep_every_digit(x: float, said: str) -> None:
+    assert fmt.exact(x) == said
+
+
+@pytest.mark.parametrize(
     ("seconds", "said"),
     [
         (0.0004, "0.4 ms"), (3.1, "3.1 s"), (38, "38 s"), (900, "15 min"), (16_200, "4.5 h"),

@@ -6,8 +6,9 @@ import pytest
 
 from recommender.plan.limits import Limits
 from recommender.plan.simulation import Kept
+from recommender.report.answer_frame import goal_line
 from recommender.report.limit_words import limit_words, limits_in_words, why_not
-from tests.recommender.answers import ANSWER
+from tests.recommender.answers import ANSWER, QUESTION
 
 H = 3600.0
 PLAN = ANSWER.plans[0]
@@ -63,3 +64,8 @@ def test_simulated_limits_are_named_by_their_value() -> None:
     kept = [("deadline", 86_400.0), ("budget", 200.0), ("hourly", 30.0)]
     said = [limit_words(Kept(name, value, 1.0)) for name, value in kept]
     assert said == ["in 24 h", "within 200 USD", "within 30 USD/h"]
+
+
+def test_the_chance_is_repeated_as_it_was_asked_for() -> None:
+    asked = replace(QUESTION, limits=Limits(deadline_s=24 * H, confidence=0.999))
+    assert goal_line(ANSWER, asked).endswith("with at least 99.9 % chance")
