@@ -49,7 +49,14 @@ def _type_exclusions(catalog: Catalog, choice: Choice) -> dict[tuple[str, str], 
 
 
 def _type_exclusion(t: InstanceType, catalog: Catalog, choice: Choice) -> str:
-    """Why an instance type is left out; "" if it is not."""
+    """Why an instance type is left out; "" if it is not.
+
+    What was not asked for counts as that: its other properties explain nothing.
+    """
+    if choice.instances and not any(_matches(t.instance_type, i) for i in choice.instances):
+        return "not among --instance"
+    if choice.gpus and not any(_matches_gpu(t, gpu_filter) for gpu_filter in choice.gpus):
+        return "not among --gpu"
     if not t.gpu:
         return "no GPU"
     gpu = catalog.gpus.get(t.gpu)
@@ -61,10 +68,6 @@ def _type_exclusion(t: InstanceType, catalog: Catalog, choice: Choice) -> str:
         return f"not {choice.arch}"
     if is_confidential(t.provider, t.instance_type) != choice.confidential:
         return "not confidential" if choice.confidential else "confidential (--confidential)"
-    if choice.instances and not any(_matches(t.instance_type, i) for i in choice.instances):
-        return "not among --instance"
-    if choice.gpus and not any(_matches_gpu(t, gpu_filter) for gpu_filter in choice.gpus):
-        return "not among --gpu"
     if any(_matches(t.instance_type, d) or _matches(t.gpu, d) for d in choice.deny):
         return "denied"
     return ""

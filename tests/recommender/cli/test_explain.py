@@ -37,6 +37,16 @@ def test_what_is_not_allowed_is_reported_with_its_flag(capsys: pytest.CaptureFix
     assert out == "a3-highgpu-8g may not be rented. --provider aws leaves it out."
 
 
+def test_a_retired_machine_is_reported_with_its_own_offers_alone(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["explain", "p3.16xlarge", "resnet50-imagenet"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert out.startswith("p3.16xlarge may not be rented. ")
+    assert out.endswith(" offers of it left out: retired.")
+    assert out.count("left out") == 1
+
+
 def test_a_machine_misspelt_and_a_wrong_flag_are_refused(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
