@@ -75,12 +75,15 @@ class RunDescription:
         fallback = self.plan.fallback
         if fallback is None:
             return None
+        estimate = self.plan.estimate
         plan = replace(
             self.plan,
             machines=fallback.machines,
             sites=fallback.sites,
             fallback=None,
             usd_per_hour=fallback.usd_per_hour,
+            gpus=sum(m.count * m.gpus for m in fallback.machines),
+            estimate=replace(estimate, step=fallback.step or estimate.step),
         )
         return replace(self, plan=plan)
 
@@ -88,14 +91,13 @@ class RunDescription:
     def step(self) -> StepSplit:
         """The step in the form that a script gets: the machines' batch in passes of one size.
 
-        None is larger than the plan's own, on its fallback's machines as well.
+        None is larger than the plan's own, and a pipeline is filled as the plan counts on.
         """
         step = self.plan.estimate.step
-        if step.cuts_network:
-            return step
         gpus = sum(m.count * m.gpus for m in self.plan.machines)
-        samples = math.ceil(float(self.job.batch_on(gpus)) / gpus)
-        passes = even_passes(samples, step.micro_batch)
+        samples = math.ceil(float(self.job.batch_on(gpus)) * step.gpus_per_copy / gpus)
+        fewest = min(step.accumulation, step.stages)
+        passes = even_passes(samples, step.micro_batch, fewest)
         return replace(step, micro_batch=math.ceil(samples / passes), accumulation=passes)
 
     @property
@@ -174,11 +176,12 @@ def _location(provider: str, region: str, zones: tuple[str, ...], usd: float) ->
     return Location(region, () if ids else listed, listed if ids else (), usd)
 
 
-def even_passes(samples: int, most: int) -> int:
-    """The fewest passes of equal size, none of more than `most`, that make so many samples.
+def even_passes(samples: int, most: int, least: int = 1) -> int:
+    """The fewest passes of equal size that make so many samples; at least `least` passes.
 
-    Trainers know one size: of 64 samples 5 passes of 13 would make a batch of 65, 8 of 8 make 64.
-    Where that takes more than twice as many passes, the last one is smaller than the others.
+    None is of more than `most` samples. Trainers know one size: of 64 samples 5 passes of 13 would
+    make a batch of 65, 8 of 8 make 64. Where that takes more than twice as many passes, the last
+    one is smaller than the others.
     """
-    fewest = math.ceil(samples / most)
+    fewest = max(math.ceil(samples / most), least)
     return next((n for n in range(fewest, 2 * fewest + 1) if samples % n == 0), fewest)

@@ -5,6 +5,7 @@ Everything here is plain data in seconds, bytes and USD; views format it.
 
 import math
 from dataclasses import field
+from itertools import pairwise
 
 from recommender.catalogs.frozen import dataclass
 from recommender.plan.evidence import Evidence
@@ -71,6 +72,43 @@ class AtFirstOutage:
 
 
 @dataclass(frozen=True, slots=True)
+class StepSplit:
+    """One optimiser step, term by term."""
+
+    step_s: float
+    compute_s: float
+    recompute_s: float
+    exposed_network_s: float
+    exposed_intra_s: float
+    input_s: float
+    micro_batch: int
+    accumulation: int
+    sharding: str  # label of the strategy: "fsdp", or degrees: "TP 8 × PP 4 × DP 2"
+    memory_gib: float  # of one GPU
+    memory_parts_gib: tuple[tuple[str, float], ...] = ()
+    bubble_s: float = 0.0  # stages of a pipeline that wait for its first and last micro-batch
+
+    @property
+    def cuts_network(self) -> bool:
+        """Whether GPUs share a network, so that the label lists degrees of parallelism."""
+        return " " in self.sharding
+
+    @property
+    def stages(self) -> int:
+        """Stages of the pipeline."""
+        return self._degrees("PP")
+
+    @property
+    def gpus_per_copy(self) -> int:
+        """GPUs that share a network, so that they have one micro-batch."""
+        return self._degrees("TP", "CP", "PP")
+
+    def _degrees(self, *names: str) -> int:
+        words = self.sharding.replace(",", "").split()
+        return math.prod(int(n) for name, n in pairwise(words) if name in names)
+
+
+@dataclass(frozen=True, slots=True)
 class Fallback:
     """The on-demand machines that are rented if spot capacity is away for too long."""
 
@@ -88,6 +126,8 @@ class Fallback:
     back_above: float | None = None
     at_first_outage: AtFirstOutage | None = None  # None: its cluster is a mix
     chance_without: float = math.nan  # all limits kept, if it were never started
+    # Of the plans that are shown in a table: its machines need not have the plan's layout.
+    step: StepSplit | None = None
 
 
 TAIL, TAIL_S = 4.0, 6 * 3600.0  # times the median, and seconds above it, where a tail begins
@@ -123,29 +163,6 @@ class TimeSplit:
     lost_s: float  # lost work done again
     restart_s: float
     waiting_s: float
-
-
-@dataclass(frozen=True, slots=True)
-class StepSplit:
-    """One optimiser step, term by term."""
-
-    step_s: float
-    compute_s: float
-    recompute_s: float
-    exposed_network_s: float
-    exposed_intra_s: float
-    input_s: float
-    micro_batch: int
-    accumulation: int
-    sharding: str  # label of the strategy: "fsdp", or degrees: "TP 8 × PP 4 × DP 2"
-    memory_gib: float  # of one GPU
-    memory_parts_gib: tuple[tuple[str, float], ...] = ()
-    bubble_s: float = 0.0  # stages of a pipeline that wait for its first and last micro-batch
-
-    @property
-    def cuts_network(self) -> bool:
-        """Whether GPUs share a network, so that the label lists degrees of parallelism."""
-        return " " in self.sharding
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def with_rules(fallback: Fallback, d: PlanDetails) -> Fallback:
-    """Add the thresholds of a plan's fallback, and its figures with a switch at once or never."""
+    """Add the step and the thresholds of a plan's fallback, and a switch at once or never."""
     limits, rule = d.space.limits, _thresholds(d)
     max_outage_s = failover_round_s(int(d.inputs.zone_count[0]))
     early, never = simulate_other_rules(
@@ -34,6 +34,7 @@ def with_rules(fallback: Fallback, d: PlanDetails) -> Fallback:
         back_above=None if rule is None else rule.back,
         at_first_outage=None if d.inputs.elastic_share[0] > 0.0 else at_first_outage,
         chance_without=float(limits_kept(limits, never).mean()),
+        step=d.fallback_step(),
     )
 
 

@@ -14,6 +14,7 @@ from recommender.optimize.evaluate import Plans, Reduced, limits_kept, servers_u
 from recommender.optimize.search_state import Candidate
 from recommender.optimize.space import Site, Space
 from recommender.performance.checkpoint import CHECKPOINT_PATHS, as_good_intervals
+from recommender.performance.clusters import clusters_of
 from recommender.performance.parameter_server import servers_of
 from recommender.performance.step import explain
 from recommender.plan.limits import PATH_LIMITS
@@ -28,6 +29,7 @@ from recommender.plan.plan import (
     Plan,
     SpotFacts,
     Spread,
+    StepSplit,
     TimeSplit,
 )
 from recommender.plan.plan import Site as Place
@@ -217,6 +219,13 @@ class PlanDetails:
             probability=float((self.paths.fallback_s > 0).mean()),
             work_share=self._fallback_work_share(),
         )
+
+    def fallback_step(self) -> StepSplit:
+        """A step on the fallback's machines, which has a layout and micro-batches of its own."""
+        fallbacks, columns = self.site.fallbacks, self.space.columns
+        counts = np.zeros((1, len(columns.gpus)), dtype=np.int64)
+        counts[0, fallbacks.kind[self.candidate.fallback]] = self.fallback_machines[0].count
+        return explain(self.space.job, columns, clusters_of(columns, counts), 0)
 
     def _fallback_work_share(self) -> float:
         """Mean share of the job's work that the fallback does."""

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recommender.export.description import even_passes, safe_name
+from recommender.export.train_command import changed_by_fallback
 from recommender.plan.limits import Limits
 from tests.recommender import answers
 from tests.recommender.export.runs import AWS, GCP, HOUR, MIXED, ON_DEMAND, described
@@ -69,6 +70,49 @@ def test_passes_of_one_size_make_the_batch_where_twice_as_many_can(samples: int,
     assert fewest <= passes <= 2 * fewest
     sizes = [n for n in range(1, most + 1) if samples % n == 0 and samples // n <= 2 * fewest]
     assert passes == (samples // max(sizes) if sizes else fewest)
+
+
+@pytest.mark.parametrize(
+    ("sharding", "together"),
+    [
+        ("fsdp", 1),
+        ("TP 8 × PP 4 × DP 2", 32),
+        ("TP 8 × FSDP 4", 8),
+        ("FSDP 16, CP 8", 8),
+        ("PP 4 × DP 16, EP 8", 4),
+        ("TP 8 × CP 2 × PP 8 × DP 4", 128),
+    ],
+)
+@pytest.mark.parametrize("most", [1, 6, 7, 32])
+def test_the_passes_of_all_copies_of_the_network_make_the_batch(
+    sharding: str, together: int, most: int
+):
+    machines = replace(GCP.plan.machines[0], count=64)
+    step = replace(GCP.plan.estimate.step, sharding=sharding, micro_batch=most, accumulation=99)
+    found = replace(GCP.plan.estimate, step=step)
+    run = described(replace(GCP.plan, machines=(machines,), estimate=found))
+    job = replace(run.job, global_batch=4096)
+    own = replace(run, job=job).step
+    assert own.micro_batch <= most
+    assert own.micro_batch * own.accumulation * (512 // together) == 4096
+    assert own.accumulation >= step.stages
+
+
+def test_the_machines_that_take_over_have_a_step_of_their_own():
+    """Smaller GPUs do not hold the micro-batch of larger ones, nor fill their layout."""
+    own = replace(
+        GCP.plan.estimate.step, sharding="fsdp", micro_batch=1, accumulation=8, recompute_s=0.0
+    )
+    assert GCP.plan.fallback is not None
+    late = replace(GCP.plan.fallback, step=own)
+    run = described(replace(GCP.plan, fallback=late)).on_fallback
+    assert run is not None
+    assert (run.step.micro_batch, run.step.accumulation) == (1, 8)
+    assert run.step.recompute_s == 0.0
+    changed = {
+        each.name for each in changed_by_fallback(described(replace(GCP.plan, fallback=late)))
+    }
+    assert {"MICRO_BATCH", "ACCUMULATION", "ACTIVATION_CHECKPOINTING"} <= changed
 
 
 def test_a_script_gets_accumulation_steps_that_make_its_batch():

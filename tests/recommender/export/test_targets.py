@@ -146,10 +146,12 @@ def test_a_plan_that_counts_on_no_checkpoints_saves_and_resumes_nevertheless(tmp
 
 
 def test_a_cut_network_is_reported_in_words_that_can_be_compared():
-    step = replace(GCP.plan.estimate.step, sharding="TP 8 × PP 2", micro_batch=7, accumulation=19)
-    reported = {each.name: each for each in variables(with_step(GCP, step), "")}
+    """64 samples of which 7 fit: pipelines know one size, too, and 16 passes of 4 make it."""
+    step = replace(GCP.plan.estimate.step, sharding="TP 8 × PP 2", micro_batch=7, accumulation=10)
+    two = replace(GCP.plan, machines=(replace(GCP.plan.machines[0], count=2),))
+    reported = {each.name: each for each in variables(with_step(replace(GCP, plan=two), step), "")}
     assert reported["SHARDING"].value == "tp8-pp2"
-    assert (reported["MICRO_BATCH"].value, reported["ACCUMULATION"].value) == ("7", "19")
+    assert (reported["MICRO_BATCH"].value, reported["ACCUMULATION"].value) == ("4", "16")
     assert "copy of the network" in reported["MICRO_BATCH"].meaning
     assert reported["USD_PER_HOUR"].value == f"{GCP.plan.usd_per_hour:.4g}"
     shared = replace(step, sharding="FSDP 16, CP 8")

@@ -157,6 +157,20 @@ def test_a_fallback_comes_with_its_two_thresholds() -> None:
     assert all(0 < each.wait_above < each.back_above < 2 for each in ruled)  # type: ignore[operator]
 
 
+def test_a_fallback_has_the_step_of_its_own_machines() -> None:
+    """It trains at the speed that the plan counts on, in the memory of its GPUs."""
+    memory_gib = {"H100": 80.0, "A100": 40.0, "A100-80GB": 80.0}
+    limits, job = Limits(deadline_s=24 * HOUR), find_job("mixtral-8x7b-sft")
+    answer = recommend(job, limits, catalog=snapshot(), now=NOW)
+    late = [(plan, plan.fallback) for plan in answer.plans if plan.fallback is not None]
+    assert any(plan.machines[0].gpu != fallback.machines[0].gpu for plan, fallback in late)
+    for plan, fallback in late:
+        assert fallback.step is not None
+        seconds = plan.estimate.step.step_s / fallback.speed
+        assert fallback.step.step_s == pytest.approx(seconds, rel=1e-3)
+        assert fallback.step.memory_gib <= memory_gib[fallback.machines[0].gpu]
+
+
 @pytest.mark.parametrize("preset", ["gpt2-xl", "resnet50-imagenet"])
 def test_a_frontier_has_no_duplicates_and_ends_within_a_month(preset: str) -> None:
     plans = recommend(find_job(preset), catalog=snapshot(), now=NOW).plans
