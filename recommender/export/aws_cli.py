@@ -20,9 +20,11 @@ from recommender.export.header import large_disk
 from recommender.export.machine_script import ROOT, MachineSteps
 from recommender.export.watch_script import assignment
 
+# CUDA 13 and driver 595, which know B300 and RTX PRO 6000; AWS patches PyTorch 2.7 (CUDA 12.8) no
+# more since 2026-04-23 (DLAMI support policy and release notes, 2026-10).
 IMAGE = (
     "resolve:ssm:/aws/service/deeplearning/ami/x86_64/"
-    "oss-nvidia-driver-gpu-pytorch-2.7-ubuntu-22.04/latest/ami-id"
+    "oss-nvidia-driver-gpu-pytorch-2.10-ubuntu-24.04/latest/ami-id"
 )
 _SPOT = {
     "MarketType": "spot",

@@ -15,6 +15,7 @@ from recommender.export.header import (
     fallback_words,
     header,
     move_after_words,
+    several_words,
 )
 from recommender.export.machine_script import MACHINE, MachineSteps, machine_script
 from recommender.export.start import start_line
@@ -106,13 +107,8 @@ def why_not_one_cloud(run: RunDescription, provider: str, target: str) -> str:
 
 
 def _several(run: RunDescription) -> tuple[str, ...]:
-    if run.nodes == 1:
-        return ()
-    return (
-        "Several machines: they are started in one zone, all or none. Fast network cards are left "
-        "as the image has them: set up what the machine type offers (EFA, GPUDirect, InfiniBand) "
-        "in your image, which the estimate counts on.",
-    )
+    together = "Several machines: they are started in one zone, all or none."
+    return (together, *several_words(run)) if run.nodes > 1 else ()
 
 
 def _steps(run: RunDescription, cloud: CloudSteps) -> Steps:

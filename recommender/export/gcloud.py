@@ -16,7 +16,8 @@ from recommender.export.description import RunDescription
 from recommender.export.files import ExportFile
 from recommender.export.machine_script import ROOT, MachineSteps
 
-IMAGE_FAMILY = "pytorch-2-7-cu128-ubuntu-2204-nvidia-570"
+# The newest that others name in public code (2026-08); its driver knows all GPUs of the catalog.
+IMAGE_FAMILY = "pytorch-2-9-cu129-ubuntu-2204-nvidia-580"
 IMAGE_PROJECT = "deeplearning-platform-release"
 _LIST = 'gcloud compute instances list --filter="$filter"'
 _METADATA = "http://metadata.google.internal/computeMetadata/v1/instance"

@@ -18,6 +18,7 @@ from recommender.export.header import (
     fallback_words,
     header,
     large_disk,
+    several_words,
     unswitched_words,
 )
 from recommender.export.machine_script import MACHINE, machine_script
@@ -82,7 +83,7 @@ def _remarks(run: RunDescription) -> tuple[str, ...]:
         ),
         "CODE_DIR's files (variable code_dir) are put into the bucket for the machines.",
     ]
-    return (*found, *disk_words(run), cap_words(run))
+    return (*found, *several_words(run), *disk_words(run), cap_words(run))
 
 
 def _variables(run: RunDescription) -> list[str]:

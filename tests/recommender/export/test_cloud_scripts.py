@@ -294,3 +294,16 @@ def test_the_fallbacks_machines_get_their_own_micro_batch():
     assert 'var.on_demand ? "export MICRO_BATCH=2 USD_PER_HOUR=97" : ""' in text
     late_job = yaml.safe_load(export_files(run, "skypilot", "")[1].text)["envs"]
     assert (late_job["MICRO_BATCH"], late_job["USD_PER_HOUR"]) == ("2", "97")
+
+
+@pytest.mark.parametrize("target", ["aws-cli", "terraform"])
+def test_what_several_machines_lack_is_reported(target: str):
+    """An image adds no network card, and every machine fetches the whole checkpoint."""
+    machines = (replace(AWS.plan.machines[0], count=4),)
+    job = replace(AWS.job, checkpoint_bytes=654e9)
+    several = replace(AWS, plan=replace(AWS.plan, machines=machines), job=job)
+    text = " ".join(export_files(several, target, "run")[0].text.replace("\n#", "").split())
+    assert "one ordinary network card" in text
+    assert "each machine fetches all 654 GB of the checkpoint" in text
+    alone = export_files(AWS, target, "run")[0].text
+    assert "network card" not in alone
