@@ -61,7 +61,7 @@ def _kinds(limits: Limits) -> Iterator[tuple[str, Limits, Only]]:
     yield "all on-demand", limits, "on_demand"
     yield "all spot", limits, "spot"
     if limits.goal == "time":
-        yield "the cheapest", replace(limits, objective="cost"), "any"
+        yield "the cheapest, however slow", replace(limits, objective="cost"), "any"
 
 
 def _best_of_kind(

@@ -35,6 +35,7 @@ GUESS = 0.25
 TIES = 3  # ties on other machines that are in the table
 MAX_COST_FACTOR = 3.0  # of the least total cost: above it a plan is not a choice by value
 SAME_COST = 0.02  # costs closer than this are not a reason to choose
+SAME_TIME = 0.02  # nor are times: with other runs medians differ by 1.2 to 1.6 % (--verify)
 # The maximum value of an hour if nothing is stated: two people who only wait.
 URGENT_HOUR_USD = 2.0 * HOUR_USD
 CHANCE_TOLERANCE = 0.02  # printed chances are right to a point, each of two (docs/research/risk.md)
@@ -88,7 +89,9 @@ class TrioPlans:
         """What is faster still than the third, by the printed figures."""
         listed, other = self.third.plan.estimate, self.fastest.plan.estimate
         less_s = listed.time.p50 - other.time.p50
-        return Faster(rank, other.cost.mean - listed.cost.mean, less_s) if less_s > 0.0 else None
+        if less_s <= SAME_TIME * listed.time.p50:
+            return None
+        return Faster(rank, other.cost.mean - listed.cost.mean, less_s)
 
 
 def choose_trio(search: PlanSearch, ranked: Ranked) -> TrioPlans | None:
@@ -241,7 +244,8 @@ def _third(
 def _fastest_worth_paying(plans: Sequence[Evaluated], sensible: Evaluated) -> Evaluated:
     """The fastest that people pay for: the least of money and `URGENT_HOUR_USD` for each hour.
 
-    So an hour that it saves against any plan costs no more than that; of near-ties the fastest.
+    So an hour that it saves against any plan costs no more than that; of near-ties the fastest,
+    and of those that are as fast the cheapest.
     """
 
     def urgent_usd(each: Evaluated) -> float:
@@ -249,7 +253,9 @@ def _fastest_worth_paying(plans: Sequence[Evaluated], sensible: Evaluated) -> Ev
 
     no_slower = [each for each in plans if _is_no_slower(each, sensible)]
     most = min(map(urgent_usd, no_slower)) * (1.0 + AS_SENSIBLE)
-    return _fastest([each for each in no_slower if urgent_usd(each) <= most])
+    paid = [each for each in no_slower if urgent_usd(each) <= most]
+    least_s = min(each.time_s for each in paid) * (1.0 + SAME_TIME)
+    return min((each for each in paid if each.time_s <= least_s), key=lambda each: each.cost_usd)
 
 
 def _is_no_slower(one: Evaluated, other: Evaluated) -> bool:

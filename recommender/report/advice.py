@@ -45,7 +45,8 @@ def _assumed(answer: Answer) -> list[Block]:
 
 def changed(answer: Answer) -> str:
     """The title of the answers under other limits, compared with the best plan by the goal."""
-    return f"What would change {'the answer' if answer.best == 1 else f'plan {answer.best}'}"
+    led = answer.lead == answer.best
+    return f"What would change {'the answer' if led else f'plan {answer.best}'}"
 
 
 def headline(answer: Answer, request: PlanRequest) -> str:

@@ -189,4 +189,5 @@ def _against(plan: Plan, answer: Answer, request: PlanRequest) -> str:
         price = fmt.duration(plan.estimate.time.p50)
     times = fmt.number(round(factor, 1 if factor >= 2 else 2))
     but = f", but {price}" if factor < 1.0 else ""  # why it does not lead
-    return f"{name}: {times}× the {what} of plan {answer.best}{but}"
+    times = "" if times == "1" else f"{times}× "
+    return f"{name}: {times}the {what} of plan {answer.best}{but}"

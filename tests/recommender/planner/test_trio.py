@@ -1,17 +1,27 @@
 """The three plans that an answer leads with."""
 
 from dataclasses import replace
+from typing import cast
 
 import pytest
 
 from recommender.job.jobfile import find_job, job_from_text
+from recommender.optimize.search_state import Candidate
 from recommender.plan.effort import HOUR_USD, effort_of, generalised_cost_usd
 from recommender.plan.limits import Choice, Limits
 from recommender.plan.plan import Estimate, Need
-from recommender.planner.plan_builder import is_on_demand_only
+from recommender.planner.plan_builder import Evaluated, is_on_demand_only
 from recommender.planner.ranking import MIN_DIFFERENCE
 from recommender.planner.recommend import recommend
-from recommender.planner.trio import AS_SENSIBLE, CHANCE_TOLERANCE, TIED_COST, URGENT_HOUR_USD
+from recommender.planner.trio import (
+    AS_SENSIBLE,
+    CHANCE_TOLERANCE,
+    TIED_COST,
+    URGENT_HOUR_USD,
+    TrioPlans,
+    _fastest_worth_paying,
+)
+from recommender.risk.path_inputs import PathInputs
 from tests.recommender.answers import HOUR, machines, plan, spread
 from tests.recommender.optimize.samples import sampled
 from tests.recommender.planning import NOW, ask
@@ -323,3 +333,22 @@ def test_plans_that_rent_the_same_for_the_same_are_one_plan():
     assert [pick.rank for pick in answer.trio.picks] == [1, 1, 1]
     plain = {(each.machines, each.estimate) for each in answer.baselines}
     assert plain == {(answer.plans[0].machines, answer.plans[0].estimate)}
+
+
+def costing(number: int, usd: float, hours: float) -> Evaluated:
+    """A plan by its cost and time; nothing here reads simulation inputs."""
+    figures = replace(one().estimate, cost=spread(usd, usd, usd), time=spread(*3 * [hours * HOUR]))
+    candidate = Candidate(number, (0,), (1,), 0, -1)
+    return Evaluated(candidate, cast(PathInputs, None), replace(one(), estimate=figures))
+
+
+def test_a_percent_of_the_time_is_not_paid_for_nor_reported_as_faster() -> None:
+    """A machine that receives checkpoints saved 8 s of 14 min for 40 cents more."""
+    plain, faster, slow = costing(1, 4.7, 0.233), costing(2, 5.1, 0.231), costing(3, 3.0, 0.5)
+    assert _fastest_worth_paying([slow, faster, plain], slow) == plain
+    trio = TrioPlans(slow, slow, plain, "fastest", faster, (), ())
+    assert trio.numbered([plain, faster, slow], Limits(budget_usd=10.0)).third.faster is None
+    much = replace(trio, fastest=costing(2, 9.0, 0.2))
+    told = much.numbered([plain, much.fastest, slow], Limits(budget_usd=10.0)).third.faster
+    assert told is not None
+    assert told.rank == 2

@@ -2,17 +2,19 @@
 
 from dataclasses import replace
 
+from recommender.plan.answer import Pick, Trio
 from recommender.plan.plan import BillItem, Need, Plan, Spread
 from recommender.report import cells
 from recommender.report.advice import (
     bill_sentence,
+    changed,
     layout_sentence,
     needs_sentence,
     save_sentence,
     spot_sentence,
     time_sentence,
 )
-from tests.recommender.answers import GCP, QUESTION
+from tests.recommender.answers import ANSWER, GCP, QUESTION
 
 HOUR = 3600.0
 
@@ -82,3 +84,11 @@ def test_a_quota_is_requested_in_full() -> None:
     """Twelve machines of 192 vCPU do not start under a quota of 2,300."""
     need = Need("All P5 Spot Instance Requests", 2304, "vcpu", "us-east-2", 0)
     assert "≥ 2,304 vCPU in us-east-2" in needs_sentence(replace(GCP, needs=(need,)), QUESTION)
+
+
+def test_other_limits_are_compared_with_the_best_by_the_goal_which_need_not_lead() -> None:
+    """A plan that is 3 h faster for 4 USD more is no change to whoever takes it anyway."""
+    picks = [Pick(role, rank, GCP) for role, rank in (("sensible", 2), ("cheapest", 1))]
+    other = Trio(*picks, Pick("safest", 3, GCP))
+    assert changed(replace(ANSWER, trio=None)) == "What would change the answer"
+    assert changed(replace(ANSWER, trio=other)) == "What would change plan 1"
