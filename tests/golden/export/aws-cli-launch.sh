@@ -2,7 +2,7 @@
 # llama3-8b-pretrain: 1x p5.48xlarge spot in aws us-east-2, then us-east-1, then us-west-2, then
 # eu-north-1.
 # Estimate: 98 USD on average (9 runs in 10: 61 to 144), 8 h (9 runs in 10: 4.1 h to 14 h).
-# Kept with >99 % chance: done within 24 h of the first start.
+# Kept with 99 % chance: done within 24 h of the first start.
 # Spot is interrupted about 4.2 times; list price 19.9 USD/h while everything runs.
 # Written by recommend 0.1.0 from plan 1; catalog 2026-11, prices of 2026-08-21. Nothing is rented
 # until you start it:
@@ -42,7 +42,7 @@ PLACES=(
 )
 nodes() { echo 1; }
 : "${INSTANCE_PROFILE:?export INSTANCE_PROFILE=name of an instance profile first}"
-IMAGE=${IMAGE:-resolve:ssm:/aws/service/deeplearning/ami/x86_64/oss-nvidia-driver-gpu-pytorch-2.7-ubuntu-22.04/latest/ami-id}
+IMAGE=${IMAGE:-resolve:ssm:/aws/service/deeplearning/ami/x86_64/oss-nvidia-driver-gpu-pytorch-2.10-ubuntu-24.04/latest/ami-id}
 DISK_SPEED=',"Iops":4000,"Throughput":1000'
 REGIONS=(us-east-2 us-east-1 us-west-2 eu-north-1)
 zone_filter() {  # default subnets, of a zone by its id if one is given
