@@ -23,11 +23,10 @@ from recommender.risk.monte_carlo import DrawnRuns, draw_runs
 from recommender.risk.path_inputs import PathInputs
 from recommender.risk.run_statistics import checkpoint_overhead, keys_of, overhead_error
 
-# Of the time until which a fallback could take over if nothing were done before it: shares by which
-# it comes earlier that are tried one after the other; in the end each halves what is left, since a
-# job that is short next to its deadline has to switch within its own first hours.
-# Those of a group are simulated together: plans of one cluster share its runs.
-SHARES = ((0.125, 0.25, 0.375, 0.5), (0.625, 0.75, 0.875), (0.9375, 0.96875))
+# Of the time until which a fallback could take over if nothing were done before it: by which share
+# it comes earlier is halved down to an eighth; where none is enough, what is left is halved twice
+# more, since a job that is short next to its deadline has to switch within its own first hours.
+FIRST_SHARE, HALVES, EIGHTHS = 0.5, (0.25, 0.125, 0.0625, 0.03125, 0.0), 3
 TOLERANCE = 0.002  # below the limit, as a share of it: near enough
 ROUGHLY, CLOSELY = 2, 8  # how often the piece between two of them is narrowed at most
 
@@ -149,23 +148,10 @@ class _Search:
 def _last_moments(space: Space, plans: PathInputs, below: float, rounds: int) -> Floats:
     """By how many seconds fallbacks have to take over earlier, at least; inf if none tried will do.
 
-    Of the moments tried the last that keeps the limit, then one between it and the next. Plans that
-    cost too much and still exceed the limit are given up, because earlier moments cost more.
+    The piece in which the limit begins to be kept is halved, then narrowed.
     """
     s = _initial_search(space, plans, below)
-    open_ = np.flatnonzero(np.isinf(s.early))
-    for shares in SHARES:
-        if not len(open_):
-            break
-        tried = s.at(np.tile(open_, len(shares)), np.repeat(shares, len(open_)))
-        excesses, bills = (each.reshape(len(shares), len(open_)) for each in tried)
-        going = np.ones(len(open_), dtype=bool)
-        for share, excess, usd in zip(shares, excesses, bills, strict=True):
-            kept = going & (excess <= 0.0)
-            s.kept_at(open_[kept], share, excess[kept], usd[kept])
-            going &= ~kept & (usd < s.below[open_])
-            s.broken_at(open_[going], share, excess[going], usd[going])
-        open_ = open_[going]
+    _halve(s)
     _narrow(s, rounds)
     return s.room_s * s.early
 
@@ -190,6 +176,26 @@ def _initial_search(space: Space, plans: PathInputs, below: float) -> _Search:
     s.late_excess = s.excess(found.overhead, found.overhead_error)
     s.early[s.late_excess <= 0.0] = 0.0
     return s
+
+
+def _halve(s: _Search) -> None:
+    """Find between which of some moments plans begin to keep the limit.
+
+    Plans that cost too much and still exceed it are given up, because earlier moments cost more.
+    """
+    share, open_ = np.full(len(s.early), FIRST_SHARE), np.isinf(s.early)
+    for done, step in enumerate(HALVES):
+        rows = np.flatnonzero(open_ & ((done < EIGHTHS) | np.isinf(s.early)))
+        if not len(rows):
+            break
+        tried = share[rows]
+        excess, usd = s.at(rows, tried)
+        kept = excess <= 0.0
+        dear = ~kept & (usd >= s.below[rows])
+        s.kept_at(rows[kept], tried[kept], excess[kept], usd[kept])
+        s.broken_at(rows[~kept], tried[~kept], excess[~kept], usd[~kept])
+        s.early[rows[dear]], open_[rows[dear]] = np.inf, False
+        share[rows] = np.where(kept, tried - step, tried + step)
 
 
 def _narrow(s: _Search, rounds: int) -> None:
