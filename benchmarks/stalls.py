@@ -222,12 +222,12 @@ def _parts(found: Profile) -> tuple[float, float, float]:
 def what_ifs(found: Profile) -> tuple[WhatIf, ...]:
     """The changes worth trying: just enough vCPUs to prepare in time, more cache, faster disks."""
     base, prepare, fetch = _parts(found)
-    said = []
+    sentences = []
     if prepare > base:
         times = prepare / base
-        said.append(WhatIf(f"{times:.2f} x the vCPUs", predicted(found, vcpus=times)))
+        sentences.append(WhatIf(f"{times:.2f} x the vCPUs", predicted(found, vcpus=times)))
     if fetch > 0:
-        said.append(WhatIf("2 x the disk's speed", predicted(found, disk=2.0)))
-        said.append(WhatIf("half of the data cached", predicted(found, cached=0.5)))
-        said.append(WhatIf("all data cached", predicted(found, cached=1.0)))
-    return tuple(said)
+        sentences.append(WhatIf("2 x the disk's speed", predicted(found, disk=2.0)))
+        sentences.append(WhatIf("half of the data cached", predicted(found, cached=0.5)))
+        sentences.append(WhatIf("all data cached", predicted(found, cached=1.0)))
+    return tuple(sentences)

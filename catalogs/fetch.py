@@ -72,8 +72,8 @@ def _ask(address: str, most: int, content: bytearray, answer: ThreadResult[bytes
             _fetch(address, most, content)
             future.set_result(bytes(content))
         except (HTTPException, ValueError) as error:  # no answer in HTTP, or no usable address
-            said = f"no usable answer ({type(error).__name__})"
-            raise CatalogError(f"{shown_address(address)}: {said}") from error
+            reason = f"no usable answer ({type(error).__name__})"
+            raise CatalogError(f"{shown_address(address)}: {reason}") from error
 
 
 def _fetch(address: str, most: int, content: bytearray) -> None:

@@ -18,15 +18,15 @@ else:
     from operator import attrgetter
     from typing import Any
 
-    def dataclass(*, frozen: bool = False, **asked: bool) -> Callable[[type], type]:
+    def dataclass(*, frozen: bool = False, **options: bool) -> Callable[[type], type]:
         """Make a class a dataclass: the standard library's, unless it is frozen."""
-        return partial(_frozen, asked) if frozen else standard(**asked)
+        return partial(_frozen, options) if frozen else standard(**options)
 
-    def _frozen(asked: dict[str, bool], cls: type) -> type:
+    def _frozen(options: dict[str, bool], cls: type) -> type:
         kept = set(cls.__dict__)
-        kept |= set() if asked.get("repr", True) else {"__repr__"}
-        kept |= set() if asked.get("eq", True) else {"__eq__", "__hash__"}
-        cls = standard(**{**asked, "init": False, "repr": False, "eq": False})(cls)
+        kept |= set() if options.get("repr", True) else {"__repr__"}
+        kept |= set() if options.get("eq", True) else {"__eq__", "__hash__"}
+        cls = standard(**{**options, "init": False, "repr": False, "eq": False})(cls)
         for name, method in _methods(cls).items():
             if name not in kept:
                 setattr(cls, name, method)

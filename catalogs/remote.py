@@ -245,17 +245,19 @@ def _last_copy(address: str, kept: Path, demand: _Demand, error: OSError | Catal
     reason = error.reason if isinstance(error, URLError) else error
     if isinstance(error, HTTPError):
         reason = f"HTTP {error.code}"
-    said = f"{shown_address(address)}: cannot be read ({reason})"
+    message = f"{shown_address(address)}: cannot be read ({reason})"
     try:
         name = read_plain_file(kept / _LAST, _MAX_POINTER).decode().strip()
     except (OSError, ValueError):
-        raise CatalogError(f"{said}, no copy is kept") from error
+        raise CatalogError(f"{message}, no copy is kept") from error
     try:
         if not _CHECKSUM.fullmatch(name):
             raise CatalogError(f"{kept / _LAST} names no copy")
         demand.check(_read_copy(kept / name))
         catalog = load(kept / name)
     except (OSError, CatalogError) as refused:
-        raise CatalogError(f"{said}, and the copy that is kept is not used: {refused}") from error
+        raise CatalogError(
+            f"{message}, and the copy that is kept is not used: {refused}"
+        ) from error
     note = f"{shown_address(address)} cannot be read ({reason}); its last copy is used"
     return Remote(catalog, (note,))

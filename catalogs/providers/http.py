@@ -61,7 +61,7 @@ class Copies:
 
     def keep(self, name: str, url: str, answered: Mapping[str, str], content: bytes) -> None:
         """Save a complete response; a full disk loses only the copy."""
-        headers = {ask: answered[said] for said, ask in VALIDATORS.items() if answered.get(said)}
+        headers = {ask: answered[key] for key, ask in VALIDATORS.items() if answered.get(key)}
         if self.folder is None or not headers:
             return
         about = {"url": url, "headers": headers, "sha256": hashlib.sha256(content).hexdigest()}

@@ -77,8 +77,8 @@ def _collected(name: str, future: "Future[Handed]", seconds: float) -> Collected
     if isinstance(error, ProviderError):
         return Collected(None, redacted(f"{error.fault}: {error.reason}"), seconds)
     if error is not None:
-        said = f"the client failed ({type(error).__name__}: {error}); please report it"
-        return Collected(None, redacted(said), seconds)
+        message = f"the client failed ({type(error).__name__}: {error}); please report it"
+        return Collected(None, redacted(message), seconds)
     fetched, took = future.result()
     if fetched.provider != name:
         return Collected(None, f"the client answered for {fetched.provider!r}", took)

@@ -287,9 +287,9 @@ def serialize_version(
         parts[provider] = manifest_entry(content, len(offers))
     rows_in_all = sum(len(offers) for offers in draft.offers.values())
     entries["offers"] = {"rows": rows_in_all, "parts": parts}
-    said = (json.dumps(report, indent=1) + "\n").encode()
+    report_bytes = (json.dumps(report, indent=1) + "\n").encode()
     published = f"{now:%Y-%m-%dT%H:%M:%SZ}"
-    files[REPORT] = said
+    files[REPORT] = report_bytes
     files[MANIFEST] = manifest_text(
         entries,
         _rows(base, draft),
@@ -298,7 +298,7 @@ def serialize_version(
         published=published,
         sequence=sequence,  # with the expiry what a signature needs to be worth something
         expires=f"{now + SIGNED_FOR:%Y-%m-%dT%H:%M:%SZ}",
-        report={"file": REPORT, "sha256": hashlib.sha256(said).hexdigest()},
+        report={"file": REPORT, "sha256": hashlib.sha256(report_bytes).hexdigest()},
     ).encode()
     return VersionFiles(files)
 

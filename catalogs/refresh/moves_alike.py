@@ -49,7 +49,7 @@ def odd_regions(
     """Treat regions whose prices moved by one factor, or to another's, as failed."""
     for step in _in_step(offers, last, machines):
         if not _usual(step, offers):
-            yield Failed(step.region, "", step.said)
+            yield Failed(step.region, "", step.message)
     swapped = dict(_swapped(offers, last))
     for region, other in sorted(swapped.items()):
         if other in swapped:  # else its prices were aligned with those of a region that stayed
@@ -62,7 +62,7 @@ def spot_steps(
     """Report regions whose posted spot prices moved by one factor."""
     for step in _in_step(offers, last, machines):
         if _usual(step, offers):
-            yield f"{step.region}: {step.said}"
+            yield f"{step.region}: {step.message}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class _Step:
     market: str
     region: str
     factor: float
-    said: str
+    message: str
 
 
 def _usual(step: _Step, offers: Sequence[Offer]) -> bool:
@@ -95,8 +95,8 @@ def _in_step(
         factor, share = _in_common(ratios)
         enough = len(ratios) >= _MIN_IN_REGION and len(families) > 1
         if enough and share >= _ALIKE and abs(factor - 1) > 10 * _MOVED:
-            said = f"{share:.0%} of its {market} prices moved by the same factor x{factor:.4g}"
-            yield _Step(market, region, factor, said)
+            message = f"{share:.0%} of its {market} prices moved by the same factor x{factor:.4g}"
+            yield _Step(market, region, factor, message)
 
 
 def _ratios(

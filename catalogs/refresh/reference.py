@@ -41,8 +41,10 @@ class Verdicts:
 
     def quarantine(self, offer: Offer, rule: str, reason: str) -> None:
         """Quarantine an offer."""
-        said = f"{offer.usd_per_hour!r} USD/h: {reason}"
-        self.quarantined.append(Quarantined(self.reference.provider, offer_name(offer), said, rule))
+        message = f"{offer.usd_per_hour!r} USD/h: {reason}"
+        self.quarantined.append(
+            Quarantined(self.reference.provider, offer_name(offer), message, rule)
+        )
 
     def hold_back(self, offer: Offer, rule: str, reason: str) -> None:
         """Quarantine an offer and keep the last good one instead."""

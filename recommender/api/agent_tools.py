@@ -78,11 +78,11 @@ def explain_machine(
     from recommender.planner.standing import standing
     from recommender.report.standing import document
 
-    asked, limits = _job(job), _limits(deadline, budget, hourly, None)
+    the_job, limits = _job(job), _limits(deadline, budget, hourly, None)
     choice, regions = _choice(None, None, None, spot), (region,) if region else ()
     catalog = newest_good(Store(default_root())).catalog
-    found = standing(machine, asked, limits, choice, catalog=catalog, regions=regions)
-    return document(found, PlanRequest(asked, limits, choice, catalog=catalog.version))
+    found = standing(machine, the_job, limits, choice, catalog=catalog, regions=regions)
+    return document(found, PlanRequest(the_job, limits, choice, catalog=catalog.version))
 
 
 def init_job(

@@ -78,10 +78,10 @@ def recommend(
         UsageError: the job is not found or a limit cannot be read.
     """
     job, (catalog, skipped) = _job(job), _catalog(catalog)
-    asked = _limits(limits, deadline, budget, hourly, progress)
-    found = answer_of(job, asked, choice, catalog=catalog, progress=progress, **options)
+    limited = _limits(limits, deadline, budget, hourly, progress)
+    found = answer_of(job, limited, choice, catalog=catalog, progress=progress, **options)
     found = replace(found, warnings=(*skipped, *found.warnings))
-    request = PlanRequest(job, asked, choice, progress, catalog.version)
+    request = PlanRequest(job, limited, choice, progress, catalog.version)
     values = {each.name: getattr(found, each.name) for each in fields(found)}
     return AnswerWithRequest(**values, request=request)
 

@@ -56,19 +56,19 @@ def _origin() -> str:
 
 
 def _examples(width: int) -> list[str]:
-    said = (
+    examples = (
         (f"recommend --deadline 24h {_EXAMPLE}", "cheapest plans in time"),
         (f"recommend --budget 200   {_EXAMPLE}", "fastest plans for the money"),
         (f"recommend --hourly 30    {_EXAMPLE}", "fastest plans under USD/hour"),
         (f"recommend                {_EXAMPLE}", "the whole cost-time curve"),
     )
-    both = [f"  {call}    {words}" for call, words in said]
+    both = [f"  {call}    {words}" for call, words in examples]
     if all(len(line) <= width for line in both):
         return both
     from recommender.report.launch import folded
 
     lines: list[str] = []
-    for call, words in said:
+    for call, words in examples:
         lines += [f"  {each}" for each in folded(tuple(call.split()), width - 2, "  ")]
         lines += _wrapped(words, width, "    ")
     return lines
@@ -76,8 +76,8 @@ def _examples(width: int) -> list[str]:
 
 def version_lines(width: int) -> list[str]:
     """Tool, dates of the shipped catalog, schema."""
-    said = (("recommend", __version__), ("catalog", dates_line()), ("schema", PLAN_SCHEMA))
-    return [line for name, words in said for line in _wrapped(words, width, name.ljust(10))]
+    rows = (("recommend", __version__), ("catalog", dates_line()), ("schema", PLAN_SCHEMA))
+    return [line for name, words in rows for line in _wrapped(words, width, name.ljust(10))]
 
 
 def dates_line() -> str:

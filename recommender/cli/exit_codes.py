@@ -103,15 +103,19 @@ def _problems(error: RecommendError) -> list[str]:
 
 
 def _internal(error: Exception) -> str:
-    said = f"{type(error).__name__}: {shown(error)}"
-    return f"internal error, please report it ({said}); RECOMMEND_DEBUG=1 shows where"
+    message = f"{type(error).__name__}: {shown(error)}"
+    return f"internal error, please report it ({message}); RECOMMEND_DEBUG=1 shows where"
 
 
 def _refused_call(error: Any) -> str:
     """What Typer says of a call; where a word is missing, also where the words are listed."""
-    said = shorten(str(error.format_message()), _USAGE_CHARS, placeholder=" …")
+    message = shorten(str(error.format_message()), _USAGE_CHARS, placeholder=" …")
     call = getattr(getattr(error, "ctx", None), "command_path", "")
-    return f"{said.rstrip('.')}; {call} --help" if call and said.startswith("Missing") else said
+    return (
+        f"{message.rstrip('.')}; {call} --help"
+        if call and message.startswith("Missing")
+        else message
+    )
 
 
 def _system(error: OSError) -> str:

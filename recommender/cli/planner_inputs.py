@@ -81,8 +81,8 @@ def read_inputs(call: PlannerFlags, top: int, errors: ErrorCollector) -> Planner
     at = deadline_at(call.limits)
     if at is not None:  # a moment says what is left, and is no time of the whole job
         limits = replace(limits, deadline_s=(limits.deadline_s or 0.0) + progress.elapsed_s)
-    said = units.moment_in_words(at) if at is not None else ""
-    request = PlanRequest(job, limits, choice, progress, catalog.version, said)
+    message = units.moment_in_words(at) if at is not None else ""
+    request = PlanRequest(job, limits, choice, progress, catalog.version, message)
     return PlannerInputs(request, catalog, {"top": top, **options})
 
 
@@ -95,8 +95,8 @@ def run_planner(ready: PlannerInputs, explain: int = 0, **more: bool) -> Answer:
     from recommender.planner.recommend import recommend
 
     request, watch = ready.request, Watch()
-    asked = {"explain": explain, **more}
-    options = {**ready.options, **{name: value for name, value in asked.items() if value}}
+    switches = {"explain": explain, **more}
+    options = {**ready.options, **{name: value for name, value in switches.items() if value}}
     with watched(watch, request.limits.goal, bool(options.get("prove"))):
         return recommend(
             request.job,

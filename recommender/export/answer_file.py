@@ -79,8 +79,8 @@ def read_answer(path: Path) -> AnswerFile:
         why = "" if isinstance(error, json.JSONDecodeError) else f" ({error})"
         raise UsageError(f"{name}: is no JSON{why}; {_HINT}") from None
     if not isinstance(made, dict) or made.get("schema") != SCHEMA:
-        said = made.get("schema") if isinstance(made, dict) else None
-        raise UsageError(f"{name}: its schema is {shown(said)}, not {SCHEMA}; {_HINT}")
+        schema = made.get("schema") if isinstance(made, dict) else None
+        raise UsageError(f"{name}: its schema is {shown(schema)}, not {SCHEMA}; {_HINT}")
     return answer_of(made, name)
 
 

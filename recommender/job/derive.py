@@ -128,8 +128,8 @@ def _amount_problems(file: JobFile) -> list[str]:
     if len(given) > 1:
         return [f"{', '.join(given)}: say only one of them"]
     if file.epochs is not None and file.data.samples is None:
-        said = "needs the size of one epoch, data: {samples: …} in a job file; or say steps"
-        return [f"epochs: {said}"]
+        message = "needs the size of one epoch, data: {samples: …} in a job file; or say steps"
+        return [f"epochs: {message}"]
     in_tokens = {
         key: batch is not None and batch.in_tokens
         for key, batch in (("batch", file.batch), ("batch_per_gpu", file.batch_per_gpu))
@@ -150,8 +150,8 @@ def _batch_problems(file: JobFile) -> list[str]:
     if file.batch is not None:
         return ["batch, batch_per_gpu: say only one of them"]
     if file.steps is not None:
-        said = "depends on the number of GPUs with batch_per_gpu; say samples, tokens or epochs"
-        return [f"steps: what {file.steps:g} steps train on {said}"]
+        message = "depends on the number of GPUs with batch_per_gpu; say samples, tokens or epochs"
+        return [f"steps: what {file.steps:g} steps train on {message}"]
     return []
 
 
@@ -199,8 +199,8 @@ def _kind_problems(file: JobFile) -> list[str]:
     if file.family not in known and file.flop_per_sample is None:
         unit, flop = ("image", "105G") if file.family == "vit" else ("sample", "24.5G")
         model = ", or image_size: 224" if file.family == "vit" else ", or model: (--model)"
-        said = f"say the FLOP to train on one {unit}, such as {flop}{model}"
-        return [f"flop_per_sample: is missing; {said}"]
+        message = f"say the FLOP to train on one {unit}, such as {flop}{model}"
+        return [f"flop_per_sample: is missing; {message}"]
     return []
 
 

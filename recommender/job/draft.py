@@ -54,7 +54,7 @@ class DraftLine:
 
     key: str
     value: str
-    said: str = ""
+    comment: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class Draft:
         """The job file with comments."""
         written = [f"{each.key}: {each.value}" for each in self.lines]
         rows = [
-            f"{left:<40} {'# ' + each.said if each.said else ''}".rstrip()
+            f"{left:<40} {'# ' + each.comment if each.comment else ''}".rstrip()
             for left, each in zip(written, self.lines, strict=True)
         ]
         lines = ["schema: recommend.job/v1", *rows, *_MORE, *self._of_the_tool]
@@ -82,9 +82,9 @@ class Draft:
     @property
     def _of_the_tool(self) -> list[str]:
         """What its tool's file says and this one does not, whole: comments."""
-        said = [f"not read of the {self.tool} file: {each}" for each in self.unread]
-        said += [f"not used: {', '.join(self.unused)}"] if self.unused else []
-        return [line for each in said for line in _commented(each)]
+        remarks = [f"not read of the {self.tool} file: {each}" for each in self.unread]
+        remarks += [f"not used: {', '.join(self.unused)}"] if self.unused else []
+        return [line for each in remarks for line in _commented(each)]
 
 
 def _commented(text: str) -> list[str]:
@@ -317,12 +317,12 @@ def _stated_amount(config: TrainingConfig) -> list[DraftLine] | None:
 
 def _example_lines(draft: _Answers) -> list[DraftLine]:
     examples = draft.usual("examples", draft.stated.examples)
-    said = "of the data set"
+    comment = "of the data set"
     if draft.config.generations and draft.config.post_training != "dpo":
         prompts = parse_count(examples, "--examples")
         examples = format_count(prompts * draft.config.generations)
-        said = f"{format_count(prompts)} prompts × {draft.config.generations} completions"
-    return [DraftLine("examples", examples, said), _epochs_line(draft)]
+        comment = f"{format_count(prompts)} prompts × {draft.config.generations} completions"
+    return [DraftLine("examples", examples, comment), _epochs_line(draft)]
 
 
 def _epochs_line(draft: _Answers) -> DraftLine:
@@ -337,10 +337,10 @@ def _packed_lines(draft: _Answers) -> list[DraftLine]:
     epochs = _epochs_line(draft).value
     tokens = parse_count(examples, "--examples") * parse_count(each, "--tokens-per-example")
     tokens *= parse_count(epochs, "--epochs")
-    said = f"{examples} examples × {epochs} epochs × {each} tokens"
+    comment = f"{examples} examples × {epochs} epochs × {each} tokens"
     packed = f"examples are packed into sequences of {draft.config.tokens}"
     return [
-        DraftLine("tokens", format_count(tokens), said),
+        DraftLine("tokens", format_count(tokens), comment),
         DraftLine("seq_len", str(draft.config.tokens), packed),
     ]
 
@@ -353,16 +353,16 @@ def _image_lines(draft: _Answers) -> list[DraftLine]:
 
 
 def _batch_line(draft: _Answers) -> DraftLine:
-    config, said = draft.config, "samples per step, all GPUs together"
+    config, comment = draft.config, "samples per step, all GPUs together"
     if draft.stated.batch_per_gpu:
         if draft.stated.batch:
             raise UsageError("--batch, --batch-per-gpu: say only one of them")
         grows = "samples per step of each GPU: the global batch grows with them"
         return DraftLine("batch_per_gpu", draft.stated.batch_per_gpu, grows)
     if draft.stated.batch or not (config.batch or config.micro_batch):
-        return DraftLine("batch", draft.usual("batch", draft.stated.batch), said)
+        return DraftLine("batch", draft.usual("batch", draft.stated.batch), comment)
     if config.batch:
-        return DraftLine("batch", str(config.batch), said)
+        return DraftLine("batch", str(config.batch), comment)
     gpus = parse_whole(draft.stated.gpus, "--gpus") if draft.stated.gpus else config.gpus
     if not gpus:
         gpus = config.cut
@@ -371,8 +371,8 @@ def _batch_line(draft: _Answers) -> DraftLine:
     parts = [f"{config.micro_batch} a GPU"]
     parts += [f"{rounds} micro-batches"] if rounds > 1 else []
     parts += [f"{copies} copies of the network"] if copies > 1 else []
-    said = " × ".join(parts)
-    return DraftLine("batch", str(config.micro_batch * rounds * copies), said)
+    comment = " × ".join(parts)
+    return DraftLine("batch", str(config.micro_batch * rounds * copies), comment)
 
 
 def _setting_lines(config: TrainingConfig) -> list[DraftLine]:
@@ -381,4 +381,4 @@ def _setting_lines(config: TrainingConfig) -> list[DraftLine]:
         ("optimizer", config.optimizer, "its states take memory"),
         ("sharding", config.sharding, "as the file says; auto: the fastest that fits"),
     )
-    return [DraftLine(key, value, said) for key, value, said in named if value]
+    return [DraftLine(key, value, comment) for key, value, comment in named if value]

@@ -141,8 +141,8 @@ def _post_training_remarks(job: Job) -> list[str]:
     if job.post_training in (None, "dpo"):
         return []
     taken = "assumed" if "generation_share" in job.assumed else "as stated"
-    said = "times of generation are rough; measure your own (measured:)"
-    return [f"{job.post_training}: generation is a share of the time, {taken}; {said}"]
+    message = "times of generation are rough; measure your own (measured:)"
+    return [f"{job.post_training}: generation is a share of the time, {taken}; {message}"]
 
 
 def _flag_names(flags: Raw) -> frozenset[str]:
@@ -152,15 +152,15 @@ def _flag_names(flags: Raw) -> frozenset[str]:
 
 def _kept_work_remarks(preset: Raw, own: Raw, flags: Raw, like: str, job: Job) -> list[str]:
     """That the work is a preset's where the network or the number of epochs is another one."""
-    said = {**own, **flags}
+    stated = {**own, **flags}
     sized = any("samples" in layer.get("data", ()) for layer in (own, flags))
-    amount = sized or any(key in said for key in AMOUNTS if key != "epochs")
-    asked = ("model", "params", "family", "epochs")
-    changed = [key for key in asked if key in said and said[key] != preset.get(key)]
-    if amount or not changed or ("epochs" in said and not job.examples):
+    amount = sized or any(key in stated for key in AMOUNTS if key != "epochs")
+    keys_of_size = ("model", "params", "family", "epochs")
+    changed = [key for key in keys_of_size if key in stated and stated[key] != preset.get(key)]
+    if amount or not changed or ("epochs" in stated and not job.examples):
         return []
     names = _flag_names(flags)
-    because = " and ".join(f"{label(key, names)} {shown(said[key])}" for key in changed)
+    because = " and ".join(f"{label(key, names)} {shown(stated[key])}" for key in changed)
     part = "data set" if job.examples else "amount of work"
     what = f"the {part} of {like} is kept under {because}: {size_of_work(job)}"
     return [f"{what}; say examples: (--examples) for your own"]
@@ -170,15 +170,15 @@ def _placed(problem: str, where: str, flags: frozenset[str]) -> str:
     """A problem under the flags that it is about, else behind the name of the file."""
     if problem.startswith("--"):
         return problem
-    keys, _, said = problem.partition(": ")
+    keys, _, why = problem.partition(": ")
     if keys == "flop_per_sample" and "params" in flags:
-        keys, said = "params", "another size needs another flop_per_sample; say both in a job file"
+        keys, why = "params", "another size needs another flop_per_sample; say both in a job file"
     if keys == "flop_per_sample" and "image_size" in flags:
-        keys, said = "image_size", "another size needs other FLOP; name the network with --model"
+        keys, why = "image_size", "another size needs other FLOP; name the network with --model"
     if "data.samples" in flags and keys in AMOUNTS and keys not in flags:
         keys = "data.samples"
     if flags.issuperset(keys.split(", ")):
-        return f"{', '.join(label(key, flags) for key in keys.split(', '))}: {said}"
+        return f"{', '.join(label(key, flags) for key in keys.split(', '))}: {why}"
     return f"{where}: {problem}"
 
 

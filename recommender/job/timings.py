@@ -190,10 +190,10 @@ def _run(
     )
 
 
-def _servers(row: CsvRow, asked: int, machines: int) -> int:
+def _servers(row: CsvRow, stated: int, machines: int) -> int:
     """How many parameter servers a run had; 0 of a job without, and of a worker that had none."""
     word, where = row.cells.get("servers"), row.where("servers")
-    if not asked:
+    if not stated:
         if word not in (None, "0"):
             raise UsageError(f"{where} {shown(word)}, but the job has no sync: parameter_server")
         return 0
@@ -201,7 +201,7 @@ def _servers(row: CsvRow, asked: int, machines: int) -> int:
         if machines > 1:
             raise UsageError(f"{where} 0 of {machines} machines; write how many there were")
         return 0
-    return asked if word is None else parse_whole(word, where)
+    return stated if word is None else parse_whole(word, where)
 
 
 def _machine(
@@ -281,8 +281,8 @@ def on_catalog(job: Job, known: Mapping[str, Gpu], types: Iterable[InstanceType]
             found.append(replace(timing, gpu=names[timing.gpu.lower()]))
         else:
             problems.append(_refusal(timing, names.values(), machines.values()))
-    said = (above_peak(job, t.samples_per_s, known[t.gpu], t.gpus) for t in found)
-    problems += [f"measured: {why}" for why in said if why]
+    reasons = (above_peak(job, t.samples_per_s, known[t.gpu], t.gpus) for t in found)
+    problems += [f"measured: {why}" for why in reasons if why]
     if problems:
         raise UsageError(*problems)
     return replace(job, timings=tuple(found))
@@ -298,8 +298,8 @@ def above_peak(job: Job, samples_per_s: float, gpu: Gpu, gpus: int) -> str:
     times = samples_per_s * job.flop_per_sample / peak if peak else 0.0
     if times <= MAX_OF_PEAK:
         return ""
-    said = f"{gpus}x{gpu.gpu}: {samples_per_s:.3g} samples/s"
-    return f"{said} is {times:,.0f} times the vendor's peak; check the number and its unit"
+    timing = f"{gpus}x{gpu.gpu}: {samples_per_s:.3g} samples/s"
+    return f"{timing} is {times:,.0f} times the vendor's peak; check the number and its unit"
 
 
 def _refusal(timing: Timing, gpus: Iterable[str], machines: Iterable[InstanceType]) -> str:

@@ -44,8 +44,8 @@ def known_models() -> tuple[KnownModel, ...]:
 
 def _source(table: Any, by: str | None) -> str:
     """The sources of a model's figures."""
-    said = f"as in {by}" if by else f"from memory, {table['as_of']}"
-    return f"{table['source']}, {said}"
+    message = f"as in {by}" if by else f"from memory, {table['as_of']}"
+    return f"{table['source']}, {message}"
 
 
 def find_known(word: str) -> KnownModel | None:

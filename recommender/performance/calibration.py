@@ -203,15 +203,17 @@ def _served(
     found = replace(
         found, service=Fitted(factor, min(sd, float(model.belief().sd[SERVICE]))), worker=update
     )
-    asked = replace(job, calibration=found, machines=0)
+    calibrated_job = replace(job, calibration=found, machines=0)
     sizes = tuple(n for _, band in machine_bands(model.runs)[1:SERVED] for n in band)
     runs = whole(model.runs, columns, sizes, job)
-    own = with_calibration(asked, columns, gpu_of)
+    own = with_calibration(calibrated_job, columns, gpu_of)
     fleet = clusters(runs, own)
     counts = np.zeros((len(runs), len(own.names)), dtype=np.int64)
     counts[np.arange(len(runs)), fleet.kind] = fleet.machines.astype(np.int64)
-    found_steps = steps(asked, own, fleet)
-    each = cluster_spread(asked, own, fleet, found_steps, np.arange(len(own.names)), counts)
+    found_steps = steps(calibrated_job, own, fleet)
+    each = cluster_spread(
+        calibrated_job, own, fleet, found_steps, np.arange(len(own.names)), counts
+    )
     fine = np.isfinite(found_steps.step_s)
     several = rms(each[fine]) if fine.any() else found.sigma_several
     return replace(found, sigma_several=several, sigma_larger=())

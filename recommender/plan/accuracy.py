@@ -58,9 +58,9 @@ class Target:
         """Whether a score meets every requirement."""
         if self.mean_at_least is not None and score.mean < self.mean_at_least:
             return False
-        asked = ((self.mean, score.mean), (self.median, score.median))
+        limits = ((self.mean, score.mean), (self.median, score.median))
         return all(
-            limit is None or (value is not None and value <= limit) for limit, value in asked
+            limit is None or (value is not None and value <= limit) for limit, value in limits
         )
 
     @property
@@ -120,12 +120,12 @@ def _finding(row: dict[str, str]) -> Finding:
             unit=unit,
             coverage=number("coverage"),
         )
-    asked = Target(number("asked_mean"), number("asked_median"), number("asked_mean_at_least"))
+    target = Target(number("asked_mean"), number("asked_median"), number("asked_mean_at_least"))
     return Finding(
         key=row["key"],
         subject=row["subject"],
         split=row["split"],
-        target=asked,
+        target=target,
         published=row["published"],
         source=row["source"],
         score=score,
@@ -133,11 +133,11 @@ def _finding(row: dict[str, str]) -> Finding:
 
 
 def _cells(each: Finding) -> list[str]:
-    score, asked = each.score, each.target
+    score, target = each.score, each.target
     figures: tuple[float | None, ...] = (None,) * 5
     if score is not None:
         figures = (score.mean, score.median, score.p90, score.bias, score.coverage)
-    goals = (asked.mean, asked.median, asked.mean_at_least)
+    goals = (target.mean, target.median, target.mean_at_least)
     return [
         *(each.key, each.subject, each.split, each.published, each.source),
         *("" if goal is None else f"{goal:g}" for goal in goals),

@@ -109,15 +109,15 @@ def _urgency(urgent: bool) -> float:
 def reasons_of(plan: Plan) -> tuple[str, ...]:
     """The advantages of a plan and what it needs, in a few words each."""
     effort, estimate = effort_of(plan), plan.estimate
-    said = []
+    sentences = []
     if not effort.resume_h:
-        said.append("no interruptions")
+        sentences.append("no interruptions")
     if sum(m.count for m in plan.machines) == 1:
-        said.append("one machine")
+        sentences.append("one machine")
     idle = estimate.split.start_up_s + estimate.split.restart_s + estimate.split.waiting_s
     share = idle / max(estimate.time.p50, 1.0)  # the split is of runs around the median
     if share >= 0.2:
-        said.append(f"{100.0 * share:.0f} % of the time is start-up and waiting")
+        sentences.append(f"{100.0 * share:.0f} % of the time is start-up and waiting")
     if effort.quota_h:
-        said.append("a quota to ask for")
-    return tuple(said)
+        sentences.append("a quota to ask for")
+    return tuple(sentences)

@@ -240,13 +240,13 @@ CSV_COLUMNS = (
 )
 
 
-def policy_csv(problem: PolicyProblem, said: str) -> str:
+def policy_csv(problem: PolicyProblem, words: str) -> str:
     """The table as text, a comment with what it holds for first; lines end in LF.
 
     Points from which the deadline cannot be kept are left out.
     """
     made = io.StringIO(newline="")
-    made.write(f"# {' '.join(said.split())}\n")
+    made.write(f"# {' '.join(words.split())}\n")
     writer = csv.writer(made, lineterminator="\n")
     writer.writerow(CSV_COLUMNS)
     writer.writerows(_rows(problem))

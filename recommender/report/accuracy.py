@@ -91,12 +91,12 @@ def _verdict(met: bool) -> str:
 
 def _below(findings: Sequence[Finding], reference: str) -> list[str]:
     run = [(each.target, each.score) for each in findings if each.score is not None]
-    asked = [(target, score) for target, score in run if target.words]
-    met = sum(target.met_by(score) for target, score in asked)
+    with_target = [(target, score) for target, score in run if target.words]
+    met = sum(target.met_by(score) for target, score in with_target)
     spans = [score.spans_met for _, score in run if score.spans_met is not None]
     least, most = (round(100 * share) for share in SPANS)
     parts = [
-        f"{len(run)} of {len(findings)} studies run, {met} of {len(asked)} targets met, "
+        f"{len(run)} of {len(findings)} studies run, {met} of {len(with_target)} targets met, "
         f"spans met by {sum(spans)} of {len(spans)}. "
         "Mean, median, p90: absolute error; bias: median, signed; in span: share of "
         "the measurements inside the 5-95 % span that an answer would print "

@@ -99,8 +99,8 @@ def _unlisted(answer: Answer, request: PlanRequest, cost: float) -> str:
 
 def plan_blocks(plan: Plan, request: PlanRequest, why: str = "") -> list[Block]:
     """One plan, a sentence per label, and its launch command."""
-    said = [("why", why), *sentences(plan, request)]
-    parts = [(label, words) for label, words in said if words]
+    remarks = [("why", why), *sentences(plan, request)]
+    parts = [(label, words) for label, words in remarks if words]
     return [labelled(parts), *_go(plan, request)]
 
 

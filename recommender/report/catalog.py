@@ -282,11 +282,11 @@ def _note(offer: "Offer") -> str:
     remark = {"quote": "", "composed": ""}.get(offer.kind, offer.kind)
     flag = "price floor" if offer.flag == "floor" else offer.flag
     words = [remark, flag, offer.obtainable if offer.obtainable != "open" else ""]
-    said = " ".join(fmt.clean(word).replace("_", " ") for word in words if word)
+    condition = " ".join(fmt.clean(word).replace("_", " ") for word in words if word)
     if offer.interruption_range is None or offer.market != "spot":
-        return said
+        return condition
     taken = f"{_TAKEN[offer.interruption_range]} reclaimed a month"
-    return f"{said}; {taken}" if said else taken
+    return f"{condition}; {taken}" if condition else taken
 
 
 def _offer_facts(catalog: "Catalog", offer: "Offer") -> dict[str, object]:

@@ -170,8 +170,8 @@ def _first(answer: Answer, request: PlanRequest) -> list[str]:
     if not answer.plans:
         return []
     plan = answer.plans[answer.lead - 1]
-    said = [("why", instead(answer)), *advice.sentences(plan, request)]
-    parts = [(label, words) for label, words in said if words]
+    remarks = [("why", instead(answer)), *advice.sentences(plan, request)]
+    parts = [(label, words) for label, words in remarks if words]
     items = "\n".join(f"* *{label}*: {_escape(words)}" for label, words in parts)
     return [_escape(advice.headline(answer, request)), items, *_code(plan)]
 

@@ -379,8 +379,8 @@ def _differences(this: dict[str, float], after: dict[str, float]) -> list[tuple[
 
 def _assumed(answer: Answer) -> list[Block]:
     """All that is taken for granted."""
-    said = [text(f"{fmt.clean(each).rstrip('.')}.") for each in answer.assumptions]
-    return [BLANK, text("Assumed", STRONG), *map(inset, said)] if said else []
+    sentences = [text(f"{fmt.clean(each).rstrip('.')}.") for each in answer.assumptions]
+    return [BLANK, text("Assumed", STRONG), *map(inset, sentences)] if sentences else []
 
 
 def _derived(request: PlanRequest) -> list[Block]:

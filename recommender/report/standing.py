@@ -65,11 +65,11 @@ def _row(name: str, plan: Plan, unit: float) -> tuple[str, ...]:
 
 
 def _reasons(found: MachineStanding, request: PlanRequest) -> list[str]:
-    said = [f"{fmt.clean(reason)}." for reason in found.reasons]
+    sentences = [f"{fmt.clean(reason)}." for reason in found.reasons]
     if found.standing == "over limits" and found.plan is not None:
         wrong = why_not(found.plan, request.limits)
-        said = [f"Its nearest plan {wrong}.", *said] if wrong else said
-    return said
+        sentences = [f"Its nearest plan {wrong}.", *sentences] if wrong else sentences
+    return sentences
 
 
 def _wins(found: MachineStanding) -> list[str]:
@@ -79,18 +79,18 @@ def _wins(found: MachineStanding) -> list[str]:
     if found.best is None:
         return ["No other machine keeps the limits either."]
     price, speed = found.price, found.speed
-    said = ["No price makes it the best."]
+    sentences = ["No price makes it the best."]
     if price is not None:
-        said = [
+        sentences = [
             f"It is the best below {fmt.number(price.after)} USD/h instead of "
             f"{fmt.number(price.before)} ({100.0 * (price.factor - 1.0):+.0f} %){_checked(price)}."
         ]
     if speed is not None:
-        said.append(
+        sentences.append(
             f"Or if it trained {fmt.number(speed.factor)} times as fast, at its price"
             f"{_checked(speed)}."
         )
-    return said
+    return sentences
 
 
 def _checked(found: BreakEven) -> str:

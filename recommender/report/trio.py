@@ -62,8 +62,8 @@ def one_sentence(plan: Plan) -> str:
     machines = " + ".join(_rented(m) for m in plan.machines)
     takes = "Use" if all(m.provider == OWN for m in plan.machines) else "Rent"
     figures = f"about {fmt.usd(estimate.cost.mean)} USD, about {_how_long(estimate.time)}"
-    asked = _asked(plan)
-    needs = f"; needs {asked}" if asked else ""
+    requests = _requests(plan)
+    needs = f"; needs {requests}" if requests else ""
     return f"{takes} {machines}{_place(plan)}: {figures}{needs}"
 
 
@@ -94,7 +94,7 @@ def _lacking(need: Need) -> bool:
     return need.amount > (known or 0.0)
 
 
-def _asked(plan: Plan) -> str:
+def _requests(plan: Plan) -> str:
     """The quotas to ask for, each once for all the regions of a failover list."""
     regions = Counter(replace(n, region="", yours=None) for n in plan.needs if _lacking(n))
     parts = []
@@ -118,10 +118,10 @@ def instead(answer: Answer) -> str:
     """
     if answer.trio is None:
         return ""
-    asked = answer.trio.third.rank if answer.by_value else answer.best
-    if answer.lead == asked:
+    reference = answer.trio.third.rank if answer.by_value else answer.best
+    if answer.lead == reference:
         return ""
-    led, best = answer.trio.picks[0], answer.plans[asked - 1]
+    led, best = answer.trio.picks[0], answer.plans[reference - 1]
     money = led.plan.estimate.cost.mean - best.estimate.cost.mean
     seconds = led.plan.estimate.time.p50 - best.estimate.time.p50
     tail_s = best.estimate.time.p95 - led.plan.estimate.time.p95
@@ -135,7 +135,7 @@ def instead(answer: Answer) -> str:
     if abs(work_h) > _MINOR_H:
         spent = f"{fmt.duration(3600.0 * abs(work_h))} {'more' if work_h > 0.0 else 'less'}"
         parts.append(f"{spent} of your own work (quotas, interruptions, several machines)")
-    return f"against plan {asked}: {', '.join(parts)}"
+    return f"against plan {reference}: {', '.join(parts)}"
 
 
 def tie_line(answer: Answer) -> str:

@@ -16,24 +16,26 @@ from recommender.serve.question import Kind, Question
 def made(kind: Kind, question: Question, catalog: Catalog) -> bytes:
     """The answer to a question, as a page or as JSON."""
     job = replace(find_job(question.job), machines=question.machines)
-    asked = PlanRequest(job, question.limits, question.choice, catalog=catalog.version)
+    request = PlanRequest(job, question.limits, question.choice, catalog=catalog.version)
     if kind == "plan":
-        return _plan(asked, catalog)
-    return _frontier(asked, catalog) if kind == "frontier" else _report(asked, catalog)
+        return _plan(request, catalog)
+    return _frontier(request, catalog) if kind == "frontier" else _report(request, catalog)
 
 
-def _plan(asked: PlanRequest, catalog: Catalog) -> bytes:
-    answer = recommend(asked.job, asked.limits, asked.choice, catalog=catalog, worth=True)
-    return json_output.dumps(json_output.document(answer, asked)).encode("utf-8")
+def _plan(request: PlanRequest, catalog: Catalog) -> bytes:
+    answer = recommend(request.job, request.limits, request.choice, catalog=catalog, worth=True)
+    return json_output.dumps(json_output.document(answer, request)).encode("utf-8")
 
 
-def _frontier(asked: PlanRequest, catalog: Catalog) -> bytes:
-    answer = recommend(asked.job, asked.limits, asked.choice, catalog=catalog, simulated_plans=True)
+def _frontier(request: PlanRequest, catalog: Catalog) -> bytes:
+    answer = recommend(
+        request.job, request.limits, request.choice, catalog=catalog, simulated_plans=True
+    )
     simulated = () if answer.report is None else answer.report.simulated_plans
-    found = frontier_of(simulated, asked.limits)
-    return json_output.dumps(frontier_view.document(found, answer, asked)).encode("utf-8")
+    found = frontier_of(simulated, request.limits)
+    return json_output.dumps(frontier_view.document(found, answer, request)).encode("utf-8")
 
 
-def _report(asked: PlanRequest, catalog: Catalog) -> bytes:
-    answer = recommend(asked.job, asked.limits, asked.choice, catalog=catalog, report=True)
-    return render(answer, asked, ask="report").encode("utf-8")
+def _report(request: PlanRequest, catalog: Catalog) -> bytes:
+    answer = recommend(request.job, request.limits, request.choice, catalog=catalog, report=True)
+    return render(answer, request, ask="report").encode("utf-8")

@@ -147,14 +147,14 @@ class Server:
         """A handler that lists offers, off the event loop, and caches recent ones."""
 
         @lru_cache(MAX_LISTINGS)
-        def kept(_: str, asked: OfferFilter) -> bytes:
-            return make(self.workers.catalog, asked)
+        def kept(_: str, offer_filter: OfferFilter) -> bytes:
+            return make(self.workers.catalog, offer_filter)
 
         async def listed(request: Any) -> Any:
             given = [(name, value) for name, value in request.query_params.multi_items()
                      if value or kind == JSON]  # fmt: skip
-            asked = filter_of(given, top)
-            return _reply(await to_thread(kept, self.workers.edition, asked), kind)
+            offer_filter = filter_of(given, top)
+            return _reply(await to_thread(kept, self.workers.edition, offer_filter), kind)
 
         return listed
 
@@ -191,8 +191,8 @@ class Server:
         if isinstance(error, UsageError):
             return Refused(400, "USAGE", *error.problems)
         if isinstance(error, Busy):
-            said = f"too many questions wait; ask again in {error.retry_s} s"
-            return Refused(503, "BUSY", said, retry_s=error.retry_s)
+            message = f"too many questions wait; ask again in {error.retry_s} s"
+            return Refused(503, "BUSY", message, retry_s=error.retry_s)
         if isinstance(error, TimeoutError):
             return Refused(504, "TIMEOUT", self._too_long())
         return Refused(500, "INTERNAL", f"{error}")
@@ -249,9 +249,11 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _offers_json(catalog: Catalog, asked: OfferFilter) -> bytes:
-    found = catalog_view.matching(catalog, asked.name, asked.provider, asked.region, asked.market)
-    return _encoded({"offers": catalog_view.offers(catalog, found, asked.top).facts})
+def _offers_json(catalog: Catalog, offer_filter: OfferFilter) -> bytes:
+    found = catalog_view.matching(
+        catalog, offer_filter.name, offer_filter.provider, offer_filter.region, offer_filter.market
+    )
+    return _encoded({"offers": catalog_view.offers(catalog, found, offer_filter.top).facts})
 
 
 def _encoded(facts: Any) -> bytes:

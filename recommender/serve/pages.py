@@ -34,23 +34,25 @@ def start_page(jobs: Sequence[tuple[str, str]]) -> bytes:
     )  # fmt: skip
 
 
-def catalog_page(catalog: Catalog, asked: OfferFilter) -> bytes:
+def catalog_page(catalog: Catalog, offer_filter: OfferFilter) -> bytes:
     """Offers that a filter lets through, the cheapest GPU first, and the filter as a form."""
-    found = catalog_view.matching(catalog, asked.name, asked.provider, asked.region, asked.market)
-    listed = catalog_view.offers(catalog, found, asked.top)
+    found = catalog_view.matching(
+        catalog, offer_filter.name, offer_filter.provider, offer_filter.region, offer_filter.market
+    )
+    listed = catalog_view.offers(catalog, found, offer_filter.top)
     table = Sheet(
-        f"{min(len(found), asked.top):,} of {len(found):,} offers, the cheapest GPU first",
+        f"{min(len(found), offer_filter.top):,} of {len(found):,} offers, the cheapest GPU first",
         tuple(column.title for column in listed.columns),
         listed.rows,
         frozenset(i for i, column in enumerate(listed.columns) if column.right),
     )
-    notes = catalog_view.about(catalog, found[: asked.top])
+    notes = catalog_view.about(catalog, found[: offer_filter.top])
     none = element("p", "No offer matches. An empty field matches every offer.")
     rows = [table.element(id="offers")] if found else [none]
     return _page(
         "What can be rented",
         f"Catalog {catalog.version}; each price is as of the date below it.",
-        offer_form({name: f"{value}" for name, value in asdict(asked).items()}),
+        offer_form({name: f"{value}" for name, value in asdict(offer_filter).items()}),
         *rows,
         *(element("p", line, class_="faint") for line in notes),
     )

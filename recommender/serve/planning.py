@@ -23,7 +23,7 @@ MAX_WAITING = 64  # questions, those that are planned among them
 MAX_KEPT_BYTES = 64 * 2**20
 
 
-class Asked(Protocol):
+class Pool(Protocol):
     """What carries out the planning: `count` questions at once, each in `mean_s`."""
 
     count: int
@@ -52,7 +52,7 @@ class Busy(Exception):
 class Planning:
     """The questions that are being planned, and what was answered lately."""
 
-    workers: Asked
+    workers: Pool
     most_waiting: int = MAX_WAITING
     most_bytes: int = MAX_KEPT_BYTES
     running: dict[Key, "asyncio.Task[bytes]"] = field(default_factory=dict)

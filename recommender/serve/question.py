@@ -57,14 +57,14 @@ def question_of(body: Any) -> Question:
         UsageError: with every mistake found.
     """
     problems: list[str] = []
-    asked = _mapping(body, "the body", ("job", "limits", "choice", "machines"), problems)
-    limits = _mapping(asked.get("limits", {}), "limits",
+    fields = _mapping(body, "the body", ("job", "limits", "choice", "machines"), problems)
+    limits = _mapping(fields.get("limits", {}), "limits",
                       (*NUMBERS, "max_machines", "objective"), problems)  # fmt: skip
-    choice = _mapping(asked.get("choice", {}), "choice",
+    choice = _mapping(fields.get("choice", {}), "choice",
                       ("providers", *WORDS, *NAMES), problems)  # fmt: skip
-    job = _one_of(asked.get("job"), "job", presets(), problems)
+    job = _one_of(fields.get("job"), "job", presets(), problems)
     found = _limits(limits, problems), _choice(choice, problems)
-    stated = asked.get("machines")
+    stated = fields.get("machines")
     machines = 0 if stated is None else _whole(stated, "machines", problems)
     if problems:
         raise UsageError(*problems)
@@ -105,7 +105,7 @@ class OfferFilter:
     top: int
 
 
-def filter_of(asked: Iterable[tuple[str, str]], most: int = 20) -> OfferFilter:
+def filter_of(fields: Iterable[tuple[str, str]], most: int = 20) -> OfferFilter:
     """The filters of an address, each given once at most; `most` offers unless it says otherwise.
 
     Raises:
@@ -113,7 +113,7 @@ def filter_of(asked: Iterable[tuple[str, str]], most: int = 20) -> OfferFilter:
     """
     problems: list[str] = []
     given: dict[str, str] = {}
-    for name, value in asked:
+    for name, value in fields:
         if name not in FILTERS:
             problems.append(f"unknown filter '{shown(name)}'; known: {', '.join(FILTERS)}")
         elif name in given or len(value) > MAX_CHARACTERS:

@@ -158,8 +158,8 @@ class Workers:
         await self.start()
         worker, begun = await self.idle.get(), monotonic()
         try:
-            asked = worker.ask(kind, question, self.catalog)
-            return await asyncio.wait_for(asked, self.timeout_s)
+            pending = worker.ask(kind, question, self.catalog)
+            return await asyncio.wait_for(pending, self.timeout_s)
         except (TimeoutError, WorkerDied, asyncio.CancelledError):
             worker.end()  # in the middle of it
             raise

@@ -63,8 +63,8 @@ def read_curve(path: Path) -> SurvivalCurve:
             try:
                 values.append(float(row.cells.get(column, "")))
             except ValueError:
-                said = shown(row.cells.get(column, "nothing"))
-                raise UsageError(f"{row.where(column)} {said} is not a number") from None
+                message = shown(row.cells.get(column, "nothing"))
+                raise UsageError(f"{row.where(column)} {message} is not a number") from None
         points.append((values[0] * 3600.0, values[1]))
     ages, alive = zip(*points, strict=True)
     rises = all(a < b for a, b in zip(ages, ages[1:], strict=False))

@@ -69,8 +69,8 @@ def refuse_mixture(traces: Sequence[Trace]) -> None:
         listed = ", ".join(sorted(machines)[:6])
         problems.append(f"the series watch different machines ({listed}); choose with --series")
     if len(kinds) > 1:
-        said = "some series were probed and some held, which are different laws"
-        problems.append(f"{said}; choose with --series")
+        message = "some series were probed and some held, which are different laws"
+        problems.append(f"{message}; choose with --series")
     if problems:
         raise UsageError(*problems)
 

@@ -74,9 +74,9 @@ def _refuse_others(
     """Refuse machines unlike those that were watched: larger ones are taken far more often."""
     counts = sorted({t.gpus for t in types})
     if len(counts) > 1:
-        said = ", ".join(map(str, counts))
+        message = ", ".join(map(str, counts))
         raise UsageError(
-            f"{name}: {shown(machine)} stands for machines of {said} GPUs; name one: "
+            f"{name}: {shown(machine)} stands for machines of {message} GPUs; name one: "
             f"{shown(machine)}:{counts[0]}"
         )
     seen = {(s.gpu.lower(), s.gpus) for s in found.series if s.gpu and s.gpus}
@@ -257,8 +257,8 @@ def forget(offers: Sequence[str], path: Path | None = None) -> Path:
         missing = [offer for offer in offers if offer.lower() not in kept]
         if missing:
             listed = ", ".join(law.offer for law in known) or "none"
-            said = [f"no law is kept for '{shown(offer)}'; kept: {listed}" for offer in missing]
-            raise UsageError(*said)
+            message = [f"no law is kept for '{shown(offer)}'; kept: {listed}" for offer in missing]
+            raise UsageError(*message)
         return [law for law in known if law.offer.lower() not in forgotten]
 
     return _changed(left, path or store_path())

@@ -108,8 +108,8 @@ def _take(draft: _Draft, row: CsvRow) -> list[str]:
     if event not in EVENTS:
         problems.append(f"{row.where('event')} {unknown('event', event, EVENTS)}")
     if t_s is None or t_s < 0:
-        said = shown(cells.get("t_s", ""))
-        return [*problems, f"{row.where('t_s')} '{said}' is not a number of seconds from 0 on"]
+        message = shown(cells.get("t_s", ""))
+        return [*problems, f"{row.where('t_s')} '{message}' is not a number of seconds from 0 on"]
     if t_s < draft.last_s:
         problems.append(f"{row.where('t_s')} {t_s:g} is before {draft.last_s:g}; rows must ascend")
     if draft.end_s is not None:
@@ -244,8 +244,8 @@ class _Known:
         word = self.draft.known.get(column, "")
         value = _number(word) if word else 0.0
         if value is None or value < 0 or value != int(value) or value > MAX_MACHINES:
-            said = f"'{shown(word)}' is not a whole number"
-            self.problems.append(f"{self.series}, column {column}: {said}")
+            message = f"'{shown(word)}' is not a whole number"
+            self.problems.append(f"{self.series}, column {column}: {message}")
             return 0
         return int(value)
 
@@ -253,8 +253,8 @@ class _Known:
         word = self.draft.known.get("step_s", "")
         value = _number(word) if word else 0.0
         if value is None or value < 0:
-            said = f"'{shown(word)}' is not a number of seconds"
-            self.problems.append(f"{self.series}, column step_s: {said}")
+            message = f"'{shown(word)}' is not a number of seconds"
+            self.problems.append(f"{self.series}, column step_s: {message}")
             return 0.0
         return value
 

@@ -75,8 +75,8 @@ def preempted(text: str, path: Path) -> tuple[Trace, ...]:
     """A series in which 1 means preempted, inverted so that 1 machine is up at 0."""
     tree, ticks, gap_s, name = _ticks(text, path)
     if ticks.max(initial=0.0) > 1:
-        said = f"{name}: data holds {ticks.max():g}; a preempted series holds 0 and 1 only"
-        raise UsageError(f"{said}; counts of machines up are --format spot-traces")
+        message = f"{name}: data holds {ticks.max():g}; a preempted series holds 0 and 1 only"
+        raise UsageError(f"{message}; counts of machines up are --format spot-traces")
     return (_series(tree, 1.0 - ticks, gap_s, name, path),)
 
 
@@ -171,8 +171,10 @@ def bamboo(text: str, path: Path) -> tuple[Trace, ...]:
         if len(cells) == 3 and cells[0].isdecimal() and cells[1] in ("add", "remove") and cells[2]:
             rows.append((int(cells[0]) / 1000.0, ADDED if cells[1] == "add" else TAKEN, cells[2]))
         elif cells:
-            said = shown(",".join(cells))
-            problems.append(f"{name}, line {number}: '{said}' is not milliseconds,add|remove,node")
+            message = shown(",".join(cells))
+            problems.append(
+                f"{name}, line {number}: '{message}' is not milliseconds,add|remove,node"
+            )
             refuse_many(problems)
     refuse_all(problems)
     if not rows:

@@ -66,7 +66,7 @@ class TrainingProgress:
 
     def write(self, folder: Path) -> None:
         """Replace the file of a folder."""
-        said = {
+        values = {
             "schema": SCHEMA,
             "step": self.step,
             "total_steps": self.total_steps,
@@ -80,7 +80,7 @@ class TrainingProgress:
             "interval_s": self.interval_s,
             "spent_usd": None if self.spent_usd is None else round(self.spent_usd, 6),
         }
-        replace_file(folder / FILE, f"{json.dumps(said, indent=1)}\n".encode())
+        replace_file(folder / FILE, f"{json.dumps(values, indent=1)}\n".encode())
 
 
 def read_progress(path: Path) -> TrainingProgress:
@@ -119,19 +119,19 @@ def progress_at_start(
     )
 
 
-def _progress(said: Mapping[str, Any]) -> TrainingProgress:
-    if said["schema"] != SCHEMA:
-        raise ValueError(f"schema {said['schema']!r} is not {SCHEMA}")
+def _progress(values: Mapping[str, Any]) -> TrainingProgress:
+    if values["schema"] != SCHEMA:
+        raise ValueError(f"schema {values['schema']!r} is not {SCHEMA}")
     found = TrainingProgress(
-        step=int(said["step"]),
-        total_steps=int(said["total_steps"]),
-        began_at=_moment(said["began_at"]),
-        at=_moment(said["at"]),
-        uptime_s=float(said["uptime_s"]),
-        interruptions=int(said["interruptions"]),
-        checkpoint=None if said["checkpoint"] is None else str(said["checkpoint"]),
-        interval_s=_perhaps(said["interval_s"]),
-        spent_usd=_perhaps(said["spent_usd"]),
+        step=int(values["step"]),
+        total_steps=int(values["total_steps"]),
+        began_at=_moment(values["began_at"]),
+        at=_moment(values["at"]),
+        uptime_s=float(values["uptime_s"]),
+        interruptions=int(values["interruptions"]),
+        checkpoint=None if values["checkpoint"] is None else str(values["checkpoint"]),
+        interval_s=_perhaps(values["interval_s"]),
+        spent_usd=_perhaps(values["spent_usd"]),
     )
     if not 0 <= found.step <= found.total_steps or found.total_steps < 1:
         raise ValueError(f"step {found.step} of {found.total_steps}")

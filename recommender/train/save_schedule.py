@@ -63,8 +63,8 @@ class SaveSchedule:
         self._notices = notices if notices is not None else usual_notices()
         self._times: SaveTimes | None = None
         self._at_start: TrainingProgress | None = None  # of rank 0, which writes the files
-        self._began_s = self._saved_s = self._asked_s = time.monotonic()
-        self._asked_step = self._next_asked = 0
+        self._began_s = self._saved_s = self._measured_s = time.monotonic()
+        self._measured_step = self._next_check = 0
         self._terminated, self._owner = False, os.getpid()
         self._earlier_handler: Any = None
 
@@ -87,8 +87,8 @@ class SaveSchedule:
     def begin(self, step: int, total_steps: int, ranks: Ranks) -> None:
         """Report where this start resumes; the interval counts from now."""
         self._ranks = ranks
-        self._asked_step = self._next_asked = step
-        self._began_s = self._saved_s = self._asked_s = time.monotonic()
+        self._measured_step = self._next_check = step
+        self._began_s = self._saved_s = self._measured_s = time.monotonic()
         if self._ranks.rank == 0:
             price = self._usd_per_hour
             newest = self._checkpoint(step)
@@ -100,13 +100,13 @@ class SaveSchedule:
 
         Ranks ask one another only about every `AGREE_S`, all at the same step.
         """
-        if step < self._next_asked:
+        if step < self._next_check:
             return SaveAction.NOTHING
         now = time.monotonic()
-        asked = (self._own_action(now), int(busy), -self._gap(step, now))
-        action, any_busy, min_gap = self._ranks.largest(asked)
-        self._next_asked = step - min_gap
-        self._asked_step, self._asked_s = step, now
+        own = (self._own_action(now), int(busy), -self._gap(step, now))
+        action, any_busy, min_gap = self._ranks.largest(own)
+        self._next_check = step - min_gap
+        self._measured_step, self._measured_s = step, now
         return SaveAction.NOTHING if action == SaveAction.SAVE and any_busy else SaveAction(action)
 
     def saved(self) -> None:
@@ -138,7 +138,7 @@ class SaveSchedule:
 
     def _gap(self, step: int, now: float) -> int:
         """Steps until ranks ask again."""
-        each_s = (now - self._asked_s) / max(1, step - self._asked_step)
+        each_s = (now - self._measured_s) / max(1, step - self._measured_step)
         gap_s = min(AGREE_S, self.interval_s / 10) if self._ranks.count > 1 else 0.0
         return max(1, min(int(gap_s / max(each_s, 1e-6)), 10_000))
 
@@ -172,15 +172,15 @@ def checkpoint_root(folder: str | Path | None) -> Path:
     return Path(named)
 
 
-def _amount(what: str, variable: str, asked: float | None) -> float | None:
+def _amount(what: str, variable: str, given: float | None) -> float | None:
     """A figure that is passed, or else that of the environment; None without either."""
     text = os.environ.get(variable)
-    if asked is None and not text:
+    if given is None and not text:
         return None
     try:
-        found = float(asked if asked is not None else text or "")
+        found = float(given if given is not None else text or "")
     except ValueError:
         found = -1.0
     if not 0 < found < float("inf"):
-        raise UsageError(f"{what} '{shown(asked or text)}': give a number above 0")
+        raise UsageError(f"{what} '{shown(given or text)}': give a number above 0")
     return found

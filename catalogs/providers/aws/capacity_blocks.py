@@ -96,9 +96,9 @@ def blocks_of(rows: "Iterable[CapacityBlockOfferingTypeDef]", zones: Mapping[str
         if len(prices) == 1:
             blocks.append(Block(name, zone, prices.pop()))
         else:
-            said = " and ".join(f"{usd:g}" for usd in sorted(prices))
+            listed = " and ".join(f"{usd:g}" for usd in sorted(prices))
             what = f"{name} {zone} reserved_block"
-            reason = f"two blocks of the same start at {said} USD/h"
+            reason = f"two blocks of the same start at {listed} USD/h"
             quarantined.append(Quarantined("aws", what, reason, "duplicate"))
     return Blocks(tuple(blocks), tuple(quarantined), len(rows))
 

@@ -160,12 +160,12 @@ def _is_name(device: Device) -> bool:
 
 def _contradictions(each: Described, known: InstanceType) -> list[str]:
     device = each.device
-    said = (each.vcpus, device.gpus if device else 0)
+    stated = (each.vcpus, device.gpus if device else 0)
     held = (known.vcpus, known.gpus)
-    if said == held:
+    if stated == held:
         return []
     return [
-        f"{each.instance_type}: AWS describes {said[0]} vCPUs and {said[1]:g} GPUs, "
+        f"{each.instance_type}: AWS describes {stated[0]} vCPUs and {stated[1]:g} GPUs, "
         f"the catalog {held[0]} and {held[1]}"
     ]
 

@@ -137,13 +137,13 @@ def _regions(caller: Caller, known: bool, notes: _Notes) -> dict[str, RegionRead
         notes.errors.append(error)
         notes.failed += [Failed("", market, error.reason) for market in _by_region(wanted)]
         return {}
-    asked = [name for name in regions.enabled if not wanted.regions or name in wanted.regions]
+    chosen = [name for name in regions.enabled if not wanted.regions or name in wanted.regions]
     shut = [name for name in wanted.regions if name not in regions.enabled]
     notes.failed += [Failed(name, "", "not enabled in this account") for name in shut]
     if regions.disabled and not wanted.regions:
         names = ", ".join(regions.disabled)
         notes.warnings.append(f"not enabled in this account, so without spot prices: {names}")
-    clients = {name: caller.ec2(name) for name in asked}
+    clients = {name: caller.ec2(name) for name in chosen}
     tasks = {name: partial(read_region, caller, client, name) for name, client in clients.items()}
     found, failed = Tasks(tasks, _REGIONS_AT_ONCE).results(wanted)
     notes.errors += failed.values()
@@ -247,10 +247,10 @@ def _fetched_quotas(caller: Caller, began: float) -> Fetched:
         raise _NO_CREDENTIALS
     regions = account_regions(caller)
     names = quota_names(load_snapshot().quotas)
-    asked = [name for name in regions.enabled if not wanted.regions or name in wanted.regions]
-    tasks = {name: partial(read_quotas, caller, name, names) for name in asked}
+    chosen = [name for name in regions.enabled if not wanted.regions or name in wanted.regions]
+    tasks = {name: partial(read_quotas, caller, name, names) for name in chosen}
     found, failed = Tasks(tasks, _REGIONS_AT_ONCE).results(wanted)
-    shut = {name: "not enabled in this account" for name in wanted.regions if name not in asked}
+    shut = {name: "not enabled in this account" for name in wanted.regions if name not in chosen}
     lost = shut | {name: error.reason for name, error in failed.items()}
     quotas: list[QuotaValue] = [value for values, _ in found.values() for value in values]
     if not quotas and failed:

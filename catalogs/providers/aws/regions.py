@@ -122,15 +122,15 @@ class _QuoteReader:
             self.ignored += 1  # a local or wavelength zone
             return None
         zone = self._zones.get(zone_name, "")
-        said = row.get("AvailabilityZoneId", "")
-        what = f"{name} {zone or said or zone_name or self._region} spot"
+        zone_id = row.get("AvailabilityZoneId", "")
+        what = f"{name} {zone or zone_id or zone_name or self._region} spot"
         if name not in self._types:
             self._refuse(what, "unknown_type", "this machine is not offered in the region")
         elif product not in _PRODUCTS:
             self._refuse(what, "product", f"a price for {product!r}")
-        elif not zone or said not in ("", zone):
+        elif not zone or zone_id not in ("", zone):
             self._refuse(
-                what, "zone", f"{zone_name!r} is {zone or 'no zone'}, the row says {said!r}"
+                what, "zone", f"{zone_name!r} is {zone or 'no zone'}, the row says {zone_id!r}"
             )
         elif (name, zone) not in self._offered:
             self._refuse(what, "not_offered", "this machine is not offered in the zone")
@@ -147,11 +147,11 @@ class _QuoteReader:
             prices = {text: positive(text) for text in sorted(texts)}
             numbers = {usd for usd in prices.values() if usd is not None}
             if None in prices.values():
-                said = " and ".join(repr(text) for text in prices)
-                self._refuse(what, "price", f"{said} is not a positive number")
+                listed = " and ".join(repr(text) for text in prices)
+                self._refuse(what, "price", f"{listed} is not a positive number")
             elif len(numbers) != 1:
-                said = " and ".join(f"{usd:g}" for usd in sorted(numbers))
-                self._refuse(what, "duplicate", f"quoted at {said} USD/h")
+                listed = " and ".join(f"{usd:g}" for usd in sorted(numbers))
+                self._refuse(what, "duplicate", f"quoted at {listed} USD/h")
             else:
                 yield SpotQuote(name, zone, numbers.pop())
 

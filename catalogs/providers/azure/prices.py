@@ -128,10 +128,10 @@ class Reader:
 
     def _name(self, listed: str, region: str) -> str | None:
         """The machine's name in the catalog; one with GPUs that is not there is reported."""
-        said = listed.strip()
-        known = self._types.get(said.casefold()) or self._types.get(f"standard_{said}".casefold())
-        if known is None and _GPU_SIZE.match(said) and not said.casefold().endswith("_promo"):
-            self._unknown[said].add(region)
+        name = listed.strip()
+        known = self._types.get(name.casefold()) or self._types.get(f"standard_{name}".casefold())
+        if known is None and _GPU_SIZE.match(name) and not name.casefold().endswith("_promo"):
+            self._unknown[name].add(region)
         return known
 
     def _unknown_types(self) -> Iterator[UnknownType]:
@@ -150,8 +150,8 @@ def _current(meters: list[Meter]) -> list[Meter]:
 
 
 def _doubled(meters: list[Meter]) -> Iterator[Quarantined]:
-    said = Counter(f"{meter.what}, {meter.usd_per_hour!r} USD/h" for meter in meters)
-    for what in said:
+    prices = Counter(f"{meter.what}, {meter.usd_per_hour!r} USD/h" for meter in meters)
+    for what in prices:
         yield Quarantined(
             "azure", what, "priced twice and differently; neither is used", "duplicate"
         )

@@ -161,8 +161,10 @@ def guarded(read: Callable[[], Read], settings: Settings) -> Read:
         return read()
     except RetryError as error:
         cause = error.cause
-        said = _short_error(cause, settings)
-        raise ProviderError("gcp", _fault(cause), f"no answer after all retries: {said}") from None
+        message = _short_error(cause, settings)
+        raise ProviderError(
+            "gcp", _fault(cause), f"no answer after all retries: {message}"
+        ) from None
     except GoogleAuthError as error:
         raise ProviderError("gcp", "credentials", _sign_in(error, settings)) from None
     except (ParseError, ValueError) as error:
@@ -172,22 +174,22 @@ def guarded(read: Callable[[], Read], settings: Settings) -> Read:
         raise ProviderError("gcp", "format", reason) from None
     except (GoogleAPICallError, requests.exceptions.RequestException) as error:
         fault = _fault(error)
-        said = _short_error(error, settings)
-        reason = _sign_in(error, settings) if fault == "credentials" else said
+        message = _short_error(error, settings)
+        reason = _sign_in(error, settings) if fault == "credentials" else message
         raise ProviderError("gcp", fault, reason) from None
 
 
 def _sign_in(error: Exception, settings: Settings) -> str:
     from google.auth.exceptions import DefaultCredentialsError
 
-    said = (
+    message = (
         "none found"
         if isinstance(error, DefaultCredentialsError)
         else _short_error(error, settings)
     )
     what = "the API key was refused" if settings.api_key else "no usable credentials"
     return (
-        f"{what} ({said}); set {API_KEY} to a key for the Cloud Billing API, "
+        f"{what} ({message}); set {API_KEY} to a key for the Cloud Billing API, "
         f"or sign in with application default credentials"
     )
 

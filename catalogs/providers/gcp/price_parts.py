@@ -214,8 +214,8 @@ def _of_one_unit(parts: list[Part], refused: list[Quarantined]) -> list[Part]:
     usual = {kind: _most(found) for kind, found in units.items()}
     for part in parts:
         if part.unit != usual[part.key[:2]]:
-            said = f"unit {part.unit!r}, {usual[part.key[:2]] or 'several'!r} elsewhere"
-            refused.append(_quarantined(part.description, "unit", said))
+            message = f"unit {part.unit!r}, {usual[part.key[:2]] or 'several'!r} elsewhere"
+            refused.append(_quarantined(part.description, "unit", message))
     return [part for part in parts if part.unit == usual[part.key[:2]]]
 
 

@@ -181,18 +181,18 @@ class _Making:
             reason = f"it is not known which parts a {machine.family} is made of"
             self.quarantined.append(Quarantined("gcp", name, reason, "unknown_family"))
             return None
-        said = self.facts.shapes.get(name)
-        if said is None:
+        stated = self.facts.shapes.get(name)
+        if stated is None:
             return listed
         differs = name in self.facts.mixed_shapes
-        if differs or said.gpus != machine.gpus:
-            reason = f"Google says {said.gpus} GPUs, the catalog {machine.gpus}"
+        if differs or stated.gpus != machine.gpus:
+            reason = f"Google says {stated.gpus} GPUs, the catalog {machine.gpus}"
             reason = "Google describes it differently from zone to zone" if differs else reason
             self.quarantined.append(Quarantined("gcp", name, reason, "shape"))
             return None
-        if said != listed:
-            self.warnings.append(f"{name}: priced as {said}; the catalog says {listed}")
-        return said
+        if stated != listed:
+            self.warnings.append(f"{name}: priced as {stated}; the catalog says {listed}")
+        return stated
 
     def _offer(
         self, machine: InstanceType, shape: Shape, region: str, zones: tuple[str, ...]

@@ -81,8 +81,8 @@ def _packages() -> Check:
             found.append(f"{name} {version(name)}")
         except PackageNotFoundError:
             missing.append(name)
-    said = ", ".join(found) if not missing else f"not installed: {', '.join(missing)}"
-    return Check("packages", not missing, said)
+    message = ", ".join(found) if not missing else f"not installed: {', '.join(missing)}"
+    return Check("packages", not missing, message)
 
 
 def _solver() -> Check:
@@ -108,8 +108,8 @@ def _settings() -> Check:
         changed = [s for s in settings.load({}, Path()).values() if s.origin != "default"]
     except RecommendError as error:
         return Check("settings", False, str(error).replace("\n", "; "))
-    said = f"{len(changed)} changed" if changed else "all default"
-    return Check("settings", True, f"{said} (recommend config show)")
+    message = f"{len(changed)} changed" if changed else "all default"
+    return Check("settings", True, f"{message} (recommend config show)")
 
 
 def _credentials(info: ProviderInfo) -> Check:
@@ -118,8 +118,8 @@ def _credentials(info: ProviderInfo) -> Check:
         return Check(info.label, True, "prices are public, no account needed", needed=False)
     found = [v for v in info.credential_variables if os.environ.get(v)]
     found += [path for path in info.credential_files if Path(path).expanduser().is_file()]
-    said = f"credentials in {found[0]}" if found else "no credentials (needed for no answer)"
-    return Check(info.label, bool(found), said, needed=False)
+    message = f"credentials in {found[0]}" if found else "no credentials (needed for no answer)"
+    return Check(info.label, bool(found), message, needed=False)
 
 
 def _store() -> Check:
@@ -131,10 +131,10 @@ def _store() -> Check:
         held = store.current()
     except RecommendError as error:
         return Check("store", False, str(error), needed=False)
-    said = (
+    message = (
         f"version {held} of {len(store.names())}" if held else "empty (recommend catalog refresh)"
     )
-    return Check("store", held is not None, said, needed=False)
+    return Check("store", held is not None, message, needed=False)
 
 
 def _catalog() -> Check:

@@ -83,21 +83,21 @@ def replan(
     recommend replan answer.json --progress /checkpoints/progress.json --changed-since plan
     """
     errors = ErrorCollector()
-    asked = errors.attempt(lambda: read_answer(Path(answer)), None)
+    saved = errors.attempt(lambda: read_answer(Path(answer)), None)
     progress, unsaved_s = _progress(flags, errors)
     errors.raise_all()
-    assert asked is not None  # else the reader has stopped
-    limits = _limits(asked.limits, flags, errors)
+    assert saved is not None  # else the reader has stopped
+    limits = _limits(saved.limits, flags, errors)
     if limits.budget_usd is not None and flags.spent is None and not progress.spent_usd:
         errors.problems.append("the answer has a budget; state what is spent of it: --spent USD")
     errors.raise_all()
-    asked = replace(asked, limits=limits, progress=progress)
+    saved = replace(saved, limits=limits, progress=progress)
     catalog = _catalog(flags)
-    found = _found(asked, flags, catalog, unsaved_s)
+    found = _found(saved, flags, catalog, unsaved_s)
     if flags.changed_since is None or found.changed or as_json(output):
         from recommender.report.replan import replan_page
 
-        request = PlanRequest(asked.job, limits, asked.choice, progress, catalog.version)
+        request = PlanRequest(saved.job, limits, saved.choice, progress, catalog.version)
         show_page(replan_page(found, request), output)
     if flags.changed_since is not None and found.changed:
         raise typer.Exit(CHANGED)
@@ -166,20 +166,20 @@ def _before(flags: ReplanFlags) -> "Catalog | None":
 
 
 def _found(
-    asked: AnswerFile, flags: ReplanFlags, catalog: "Catalog", unsaved_s: float | None
+    saved: AnswerFile, flags: ReplanFlags, catalog: "Catalog", unsaved_s: float | None
 ) -> "Replan":
     from recommender.optimize.search_state import Watch
     from recommender.planner.replan import replan as compared
 
     watch = Watch()
-    with watched(watch, asked.limits.goal, False):
+    with watched(watch, saved.limits.goal, False):
         return compared(
-            asked.named(flags.plan).plan,
-            asked.job,
-            asked.limits,
-            asked.choice,
+            saved.named(flags.plan).plan,
+            saved.job,
+            saved.limits,
+            saved.choice,
             catalog=catalog,
-            progress=asked.progress,
+            progress=saved.progress,
             unsaved_s=unsaved_s,
             before=_before(flags),
             watch=watch,

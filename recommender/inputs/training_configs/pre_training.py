@@ -142,7 +142,7 @@ def megatron(keys: Keys) -> TrainingConfig:
         sharding=words.cuts(tensor, pipeline, context),
     )
     keys.unread += flat.unread
-    keys.asked |= {key for key in keys.tree if str(key).replace("-", "_") in flat.asked}
+    keys.known_keys |= {key for key in keys.tree if str(key).replace("-", "_") in flat.known_keys}
     return found
 
 

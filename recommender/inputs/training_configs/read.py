@@ -49,7 +49,7 @@ def read_training_config(path: Path) -> TrainingConfig:
     reader = next((each for each, signs in _SIGNS if keys.has(*signs)), None)
     if reader is None or not isinstance(keys.tree, dict):
         raise UsageError(f"{shown_path(path)}: of no training tool that is known ({TOOLS})")
-    keys.asked.clear()
+    keys.known_keys.clear()
     found = reader(keys)
     return replace(found, unread=(*found.unread, *keys.unread), unused=keys.unused())
 

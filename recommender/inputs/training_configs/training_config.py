@@ -62,7 +62,7 @@ class Keys:
     """The keys of a file: which were read, and which could not be read."""
 
     tree: Any
-    asked: set[str] = field(default_factory=set)
+    known_keys: set[str] = field(default_factory=set)
     unread: list[str] = field(default_factory=list)
 
     def text(self, *paths: str) -> str:
@@ -115,10 +115,12 @@ class Keys:
     def unused(self) -> tuple[str, ...]:
         """List the keys that were not read."""
         named = _leaves(self.tree, "")
-        return tuple(key for key in named if not any(_within(key, path) for path in self.asked))
+        return tuple(
+            key for key in named if not any(_within(key, path) for path in self.known_keys)
+        )
 
     def _at(self, path: str) -> Any:
-        self.asked.add(path)
+        self.known_keys.add(path)
         value = self.tree
         for part in path.split("."):
             if not isinstance(value, dict):

@@ -47,13 +47,13 @@ def _as_written(bare: str) -> datetime:
     return datetime.fromisoformat(re.sub(r"\s*(UTC|GMT)$", "Z", bare, flags=re.IGNORECASE))
 
 
-def _moment(said: dict[str, str | None], now: datetime, text: str, name: str) -> datetime:
-    zone = _zone(said["zone"], text, name)
+def _moment(parts: dict[str, str | None], now: datetime, text: str, name: str) -> datetime:
+    zone = _zone(parts["zone"], text, name)
     today = now.astimezone(zone)
-    clock = _clock(said)
-    if said["date"]:
-        return _at(datetime.fromisoformat(str(said["date"])), clock, zone)
-    word = (said["day"] or "").lower()
+    clock = _clock(parts)
+    if parts["date"]:
+        return _at(datetime.fromisoformat(str(parts["date"])), clock, zone)
+    word = (parts["day"] or "").lower()
     if not word:  # the next time that the clock shows it
         first = _at(today, clock, zone)
         return first if first > now else _at(today + timedelta(days=1), clock, zone)
@@ -67,13 +67,13 @@ def _days_ahead(word: str, today: datetime) -> int:
     return (wanted - today.weekday()) % 7 or 7
 
 
-def _clock(said: dict[str, str | None]) -> time:
-    hour, half = int(said["hour"] or 0), (said["half"] or "").lower()
+def _clock(parts: dict[str, str | None]) -> time:
+    hour, half = int(parts["hour"] or 0), (parts["half"] or "").lower()
     if half and not 1 <= hour <= 12:
         raise ValueError
     if half:
         hour = hour % 12 + 12 * (half == "pm")
-    return time(hour, int(said["minute"] or 0))
+    return time(hour, int(parts["minute"] or 0))
 
 
 def _zone(word: str | None, text: str, name: str) -> tzinfo | None:

@@ -244,21 +244,21 @@ def peak_of(gpu: Gpu | None, precision: str) -> float | None:
 
 def impossible(record: Record, gpu: Gpu | None) -> list[str]:
     """Rates above the vendor's peak: from another GPU, or wrong."""
-    said = []
+    sentences = []
     for speed in figures.speeds(record):
         peak = peak_of(gpu, speed.precision)
         if gpu is not None and peak and speed.best > _OVER_PEAK * peak:
-            said.append(
+            sentences.append(
                 f"{speed.precision} reaches {speed.best:.4g} TFLOP/s, the peak of {gpu.gpu} is "
                 f"{peak:g}; name the right GPU with --gpu"
             )
     copy = figures.rate_of(record, "memory", DEVICE_COPY)
     if gpu is not None and copy and copy > _OVER_PEAK * gpu.memory_gb_per_s:
-        said.append(
+        sentences.append(
             f"a copy moves {copy:.4g} GB/s, the memory of {gpu.gpu} {gpu.memory_gb_per_s:g}; "
             "name the right GPU with --gpu"
         )
-    return said
+    return sentences
 
 
 def too_small(record: Record, gpu: Gpu | None) -> list[str]:

@@ -121,8 +121,8 @@ def _rows(
     try:
         return [read(row) for row in read_csv(path, required, optional, {})]
     except UsageError as error:
-        said = [*error.problems, f"{path} is written by recommend bench import: remove it"]
-        raise UsageError(*said) from None
+        sentences = [*error.problems, f"{path} is written by recommend bench import: remove it"]
+        raise UsageError(*sentences) from None
 
 
 def _speed(row: CsvRow, catalog: Catalog) -> OwnSpeed:
@@ -255,18 +255,18 @@ def _what(each: StoredRecord) -> str:
 def _doubts(path: Path, each: StoredRecord, catalog: Catalog) -> list[str]:
     """What is usable and yet worth a word: disturbed, or far from what was published."""
     name = shown(path.name)
-    said = []
+    sentences = []
     count = figures.disturbed(each.record.results)
     if count:
-        said.append(f"{name}: {count} of {len(each.record.results)} cases were disturbed")
+        sentences.append(f"{name}: {count} of {len(each.record.results)} cases were disturbed")
     for speed in figures.speeds(each.record):
         known = catalog.achieved.get((each.gpu, speed.precision))
         if known is None or known.kind == "fallback":
             continue
         low, high = (1 - _FAR) * known.low_tflops, (1 + _FAR) * known.high_tflops
         if not low <= speed.typical <= high:
-            said.append(
+            sentences.append(
                 f"{name}: {each.gpu} {speed.precision} {speed.typical:.3g} TFLOP/s; published "
                 f"are {known.low_tflops:g} to {known.high_tflops:g}"
             )
-    return said
+    return sentences

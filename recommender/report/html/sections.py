@@ -422,14 +422,14 @@ def program(answer: Answer) -> list[Element]:
 
 def evidence(answer: Answer) -> Element:
     """Assumptions, grades of evidence, and the dates of the prices."""
-    said = [f"{fmt.clean(each).rstrip('.')}." for each in answer.assumptions]
+    remarks = [f"{fmt.clean(each).rstrip('.')}." for each in answer.assumptions]
     columns = ("plan", "speed", "prices", "oldest price", "spot interruptions")
     grades = tuple(_grades(answer))
     sheet = Sheet("How well founded each plan is", columns, grades)
     return section(
         "evidence",
         "What it rests on",
-        *([element("ul", *(element("li", each) for each in said))] if said else []),
+        *([element("ul", *(element("li", each) for each in remarks))] if remarks else []),
         *([sheet.element()] if grades else []),
         _prices(answer),
     )
