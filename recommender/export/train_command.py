@@ -85,7 +85,9 @@ def _interval(run: RunDescription) -> Variable:
     if run.counts_on_checkpoints:
         interval_s = run.plan.checkpointing.interval_s
         low, high = run.plan.checkpointing.as_good_s
-        meaning = f"{low:.0f} to {high:.0f} cost next to nothing more"
+        meaning = f"{low:.0f} to {high:.0f} cost next to nothing more" if low < high else "the best"
+        if run.plan.checkpointing.needs_background:
+            meaning += "; for saves in the background, far longer if training waits for them"
     else:
         interval_s = crash_save_interval_s(run.job, run.nodes, run.plan.gpus, run.work_s)
         meaning = "for crashes: the estimate counts on no checkpoints"

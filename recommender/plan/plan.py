@@ -10,6 +10,8 @@ from itertools import pairwise
 from recommender.catalogs.frozen import dataclass
 from recommender.plan.evidence import Evidence
 
+# Share of the training time that waiting for saves may take without being worth a word.
+BACKGROUND = 0.02
 OWN_TRACE = "your trace"  # begins the basis of a spot law of the user's own
 
 
@@ -55,6 +57,11 @@ class Checkpointing:
     notice_covers: bool  # a save fits into the provider's notice
     as_good_s: tuple[float, float]  # shortest and longest usual interval nearly as good
     machines: tuple[Machines, ...] = ()  # anchors or memory tier
+
+    @property
+    def needs_background(self) -> bool:
+        """Whether training that waited for its saves would be noticeably slower."""
+        return self.transfer_s - self.stall_s > BACKGROUND * self.interval_s
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,10 @@ from recommender.report.limit_words import why_not
 from recommender.report.trio import instead
 
 _WHERE = {"object_store": "the bucket", "anchor": "the anchor", "memory_tier": "the memory tier"}
+_BACKGROUND = (
+    "counts on saves in the background; for a script that waits for them, as the Trainer of "
+    "Transformers does: asynchronous_save: no in the job file"
+)
 _NARROW = 60
 _SAME = 1e-9
 _SMALL = 0.005  # parts of the time below this share are left out
@@ -219,7 +223,8 @@ def save_sentence(plan: Plan) -> str:
     every = f"every {cells.intervals(saving)} to {_WHERE[saving.path]}{_as_good(saving)}"
     text = f"{every} (takes {fmt.duration(saving.transfer_s)}{stop})"
     spot = any(m.market == "spot" for m in plan.machines)
-    return text + (_notice(plan.machines[0].provider, saving) if spot else "")
+    text += _notice(plan.machines[0].provider, saving) if spot else ""
+    return f"{text}; {_BACKGROUND}" if saving.needs_background else text
 
 
 def _as_good(saving: Checkpointing) -> str:

@@ -254,3 +254,12 @@ def test_dstack_stays_where_the_checkpoints_lie():
     assert made["regions"] == ["us-east-2"]
     assert made["spot_policy"] == "spot"
     assert made["nodes"] == 1
+
+
+def test_an_interval_for_saves_in_the_background_says_so():
+    large = replace(GCP.plan.checkpointing, interval_s=60.0, stall_s=0.3, transfer_s=22.0)
+    alone = replace(large, as_good_s=(60.0, 60.0))
+    run = replace(GCP, plan=replace(GCP.plan, checkpointing=alone))
+    told = {each.name: each.meaning for each in variables(run, "")}["CHECKPOINT_INTERVAL_S"]
+    assert "60 to 60" not in told
+    assert "background" in told

@@ -92,3 +92,13 @@ def test_other_limits_are_compared_with_the_best_by_the_goal_which_need_not_lead
     other = Trio(*picks, Pick("safest", 3, GCP))
     assert changed(replace(ANSWER, trio=None)) == "What would change the answer"
     assert changed(replace(ANSWER, trio=other)) == "What would change plan 1"
+
+
+def test_saves_in_the_background_are_reported_where_waiting_for_them_would_matter() -> None:
+    """22 s every minute would slow a Trainer that waits by a third."""
+    large = replace(GCP.checkpointing, interval_s=60.0, stall_s=0.3, transfer_s=22.0)
+    assert "asynchronous_save: no" in save_sentence(replace(GCP, checkpointing=large))
+    small = replace(large, transfer_s=1.0)
+    assert "background" not in save_sentence(replace(GCP, checkpointing=small))
+    waited = replace(large, stall_s=22.0)
+    assert "background" not in save_sentence(replace(GCP, checkpointing=waited))
