@@ -8,7 +8,7 @@ from recommender.catalogs.registry import CLOUDS
 from recommender.inputs.limits import amount, as_typed, exact, rounded_up
 from recommender.inputs.units import brief_duration
 from recommender.plan.answer import Infeasible, SensitivityStep
-from recommender.plan.limits import DEADLINE, LIMITS, Choice, Limit, Limits, Progress
+from recommender.plan.limits import BUDGET, DEADLINE, LIMITS, Choice, Limit, Limits, Progress
 from recommender.plan.plan import Plan
 from recommender.planner.blocking_flags import blocking_flags, fits, no_offers, wider_choices
 from recommender.planner.plan_builder import saving
@@ -284,6 +284,10 @@ def _binding(looser: Relaxed, limits: Limits) -> str:
     if looser.limit is None:
         return f"{looser.typed} works, other limits unchanged"
     least = f"{looser.typed} is about the minimum that works, other limits unchanged"
+    if looser.limit == BUDGET:
+        mean, budget = looser.plan.estimate.cost.mean, looser.limits.budget_usd or 0.0
+        sure = f"{100.0 * limits.confidence:g} % of the runs"
+        return f"{least}: {usd(mean)} USD on average, up to {usd(budget)} USD in {sure}"
     short_s = (looser.limits.deadline_s or 0.0) - (limits.deadline_s or 0.0)
     return f"{least}: {duration(short_s)} more" if looser.limit == DEADLINE else least
 

@@ -41,6 +41,21 @@ def test_a_budget_is_suggested_too_where_the_fastest_plans_are_far_over_it() -> 
     assert "relaxing a single limit" not in " ".join(found.binding)
 
 
+@pytest.mark.parametrize("spent", [0.0, 300.0])
+def test_a_budget_of_twice_the_mean_is_explained(spent: float) -> None:
+    """Whoever reads that 722 USD are needed for a plan of 417 asks why."""
+    limits = Limits(budget_usd=spent + 0.01)
+    found = why("resnet50-imagenet", limits, gone=Progress(spent_usd=spent))
+    plan = found.relaxed[0].plan
+    assert plan is not None
+    told = re.search(
+        r"minimum .*: (\S+) USD on average, up to (\S+) USD in 95 %", found.binding[-1]
+    )
+    assert told is not None
+    assert float(told.group(1)) == pytest.approx(plan.estimate.cost.mean, rel=0.05)
+    assert float(told.group(2)) >= 0.98 * plan.estimate.cost.p95
+
+
 @pytest.mark.parametrize("spent", [0.0, 4.99, 300.0])
 def test_a_budget_that_is_too_small_comes_with_one_that_would_do(spent: float) -> None:
     limits = Limits(budget_usd=spent + 0.01, max_machines=4)

@@ -20,6 +20,7 @@ from recommender.report import (
     json_output,
     json_schema,
 )
+from recommender.report import formatting as fmt
 from recommender.report.launch import folded, launch_line, launch_words, write_sentence
 from recommender.report.layout import drawn
 from tests.recommender import golden
@@ -152,3 +153,22 @@ def test_an_answer_without_limits_and_plans_says_so() -> None:
 )
 def test_what_costs_more_is_not_called_a_saving(saving: float, words: str) -> None:
     assert cells.saving_cell(replace(ON_DEMAND, saving=saving)) == (words,)
+
+
+def test_no_plan_in_the_refusal_has_a_shorter_time_than_the_fastest() -> None:
+    """Plans are ordered by a mean, and people compare the medians that are printed."""
+    why = INFEASIBLE.infeasible
+    assert why is not None
+    slow = replace(why.relaxed[0].plan or GCP, estimate=ANSWER.plans[-1].estimate)
+    text = drawn(
+        infeasible.infeasible_blocks(
+            replace(INFEASIBLE, infeasible=replace(why, fastest=slow)), HURT, 80
+        ),
+        80,
+    )
+    fastest = min(
+        (step.plan for step in why.relaxed if step.plan), key=lambda p: p.estimate.time.p50
+    )
+    told = text.partition("Fastest without limits: ")[2].partition("\n")[0]
+    assert fastest.machines[0].instance_type in told
+    assert f" {fmt.duration(fastest.estimate.time.p50)}" in told
