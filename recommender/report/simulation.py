@@ -170,7 +170,7 @@ def policy_cells(run: PolicyRun) -> tuple[str, ...]:
 def sentences(found: Simulation) -> list[tuple[str, str]]:
     """The sentences under the figures, by label."""
     return [
-        ("as answered", _cost_and_time(found)),
+        ("in short", _cost_and_time(found)),
         ("limits", _limits(found)),
         *([("fallback", _fallback(found))] if found.plan.fallback else []),
         ("first order", closed_words(found.closed_form)),
@@ -179,9 +179,13 @@ def sentences(found: Simulation) -> list[tuple[str, str]]:
 
 
 def _cost_and_time(found: Simulation) -> str:
-    """Cost and time in the format of an answer."""
+    """Cost and time in the format of an answer, next to those of the answer itself."""
     cost, time = fmt.usd(found.cost.mean), fmt.duration(found.time.p50)
-    return f"{cost} USD on average, half of the runs within {time}"
+    text = f"{cost} USD on average, half of the runs within {time}"
+    if not found.number:
+        return text
+    said = found.plan.estimate
+    return f"{text}; the answer: {fmt.usd(said.cost.mean)} USD, {fmt.duration(said.time.p50)}"
 
 
 def _limits(found: Simulation) -> str:

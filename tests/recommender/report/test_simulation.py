@@ -22,6 +22,7 @@ from recommender.plan.simulation import (
     State,
 )
 from recommender.report import answer_table, csv_markdown, json_schema, layout, simulation
+from recommender.report import formatting as fmt
 from recommender.report.answer_frame import PlanRequest
 from recommender.report.explain import check_words
 from recommender.report.json_output import document, dumps
@@ -122,10 +123,16 @@ def test_the_median_leads_and_the_mean_is_that_of_all_runs() -> None:
     assert time.split()[2:] == ["8.8", "5.2", "15.3", "20.2", "9.1", "0.05", "8.2"]
 
 
-def test_cost_and_time_are_those_of_the_answer() -> None:
-    """Mean cost and median time, so that both pages say one figure."""
-    page = " ".join(drawn(simulation.render(FOUND, ASKED, 80), 80).split())
-    assert "as answered 61 USD on average, half of the runs within 8.8 h" in page
+def test_cost_and_time_stand_next_to_those_of_the_answer() -> None:
+    """Mean cost and median time of these runs, and what the answer printed of its own."""
+    cost, time = replace(FOUND.cost, mean=95.3), replace(FOUND.time, p50=9300.0)
+    found = replace(FOUND, number=1, cost=cost, time=time)
+    said = FOUND.plan.estimate
+    page = " ".join(drawn(simulation.render(found, ASKED, 80), 80).split())
+    assert "in short 95 USD on average, half of the runs within 2.6 h; the answer: " in page
+    assert f"the answer: {fmt.usd(said.cost.mean)} USD, {fmt.duration(said.time.p50)}" in page
+    own = " ".join(drawn(simulation.render(replace(found, number=None), ASKED, 80), 80).split())
+    assert "the answer" not in own
 
 
 def test_the_picture_is_well_formed_and_always_the_same() -> None:
