@@ -231,6 +231,9 @@ class _Answers:
         usual = next(each.usual for each in questions(self.found) if each.field == field)
         if field == "tokens_per_example" and 0 < self.config.tokens < int(usual):
             usual = str(self.config.tokens)
+        most = self.config.most_examples
+        if field == "examples" and 0 < most < parse_count(usual, field):
+            usual = format_count(most)
         self.assumed.append(f"{field} {usual}: --{field.replace('_', '-')}")
         return usual
 

@@ -147,6 +147,7 @@ def llama_factory(keys: Keys) -> TrainingConfig:
         method=method,
         lora_rank=0 if method == "full" else keys.whole("lora_rank") or 8,
         post_training=_factory_kind(keys),
+        most_examples=keys.whole("max_samples") * max(len(data_sets), 1),
         unread=tuple(f"size of the data set {name}" for name in data_sets),
     )
 

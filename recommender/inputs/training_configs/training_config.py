@@ -45,6 +45,7 @@ class TrainingConfig:
     epochs: float = 0.0
     steps: int = 0
     samples: int = 0
+    most_examples: int = 0  # in one epoch, where the tool takes no more of each data set
     total_tokens: int = 0
     precision: str = ""
     method: str = ""

@@ -8,7 +8,7 @@ from recommender.errors import UsageError
 from recommender.inputs.training_configs import words
 from recommender.inputs.training_configs.read import read_training_config
 from recommender.inputs.training_configs.training_config import TrainingConfig
-from recommender.job.draft import StatedJob, network_of
+from recommender.job.draft import StatedJob, draft_job, network_of
 from recommender.networks.known_models import find_shape
 
 HERE = Path(__file__).parent
@@ -399,3 +399,18 @@ def test_llama_factory_has_words_of_its_own_for_adapters_and_lengths(tmp_path: P
     assert any(each.startswith("finetuning_type: freeze (") for each in found.unread)
     path.write_text("stage: sft\nfinetuning_type: lora\nquantization_bit: 4\n", "utf-8")
     assert read_training_config(path).method == "qlora"
+
+
+def test_llama_factory_takes_no_more_than_max_samples_of_each_data_set(tmp_path: Path) -> None:
+    path = tmp_path / "sft.yaml"
+    path.write_text(
+        "model_name_or_path: Qwen/Qwen2.5-7B\nfinetuning_type: lora\ncutoff_len: 2048\n"
+        "dataset: identity,alpaca_en_demo\nmax_samples: 1000\n",
+        "utf-8",
+    )
+    found = read_training_config(path)
+    assert found.most_examples == 2000
+    assert "max_samples" not in found.unused
+    made = draft_job(StatedJob(), found, tmp_path)
+    assert "examples: 2k" in made.text
+    assert any("examples 2k" in each for each in made.assumed)
