@@ -45,7 +45,8 @@ def render(
     """The whole answer; `quiet` leaves only the table."""
     if answer.status != "ok":
         return infeasible_blocks(answer, request, width)
-    table = plans_table(answer, width, all_regions)
+    limited = request.limits.max_overhead is not None
+    table = plans_table(answer, width, all_regions, limited)
     if quiet:
         return [table]
     return [
@@ -105,8 +106,12 @@ def _curve(answer: Answer) -> list[Block]:
     ]
 
 
-def plans_table(answer: Answer, width: int, all_regions: bool = False) -> Table:
+def plans_table(
+    answer: Answer, width: int, all_regions: bool = False, limited: bool = False
+) -> Table:
     """The table of plans; today's machines come last, marked "now".
+
+    The overhead is shown at any width if it is heavy or was `limited`.
 
     Columns are in order of importance: in narrow tables the last ones are dropped, then figures
     move under the machines.
@@ -114,6 +119,8 @@ def plans_table(answer: Answer, width: int, all_regions: bool = False) -> Table:
     plans = [*answer.plans, *([answer.compared] if answer.compared else [])]
     names = [str(i) for i in range(1, len(answer.plans) + 1)] + ["now"]
     heading, times = cells.time_column(plans)
+    overhead = [_overhead(plans)]
+    shown = limited or any(p.estimate.overhead > HEAVY for p in plans)
     spans: Figures = [
         (Column("cost USD"), cells.cost_cells(plans)),
         (Column(heading), times),
@@ -121,14 +128,14 @@ def plans_table(answer: Answer, width: int, all_regions: bool = False) -> Table:
     tail: Figures = [
         (Column("chance"), [(fmt.share(p.estimate.chance),) for p in plans]),
         (Column("USD/h"), cells.price_cells(plans)),
-        *([_overhead(plans)] if any(p.estimate.overhead > HEAVY for p in plans) else []),
+        *(overhead if shown else []),
     ]
     machines: Sequence[Cell] = [
         (*_machines(p, all_regions), *cells.knee(p, plans[answer.best - 1])) for p in plans
     ]
     rows = _Rows(names, str(answer.lead))
     return (
-        _as_wide_as_fits(rows, machines, spans + tail, plans, width)
+        _as_wide_as_fits(rows, machines, spans + tail, [] if shown else overhead, plans, width)
         or _fitting(rows, _under(machines, tail), spans, width)
         or _table(rows, _under(machines, spans + tail), [])
     )
@@ -146,11 +153,12 @@ def _as_wide_as_fits(
     rows: _Rows,
     machines: Sequence[Cell],
     figures: Figures,
+    more: Figures,
     plans: Sequence[Plan],
     width: int,
 ) -> Table | None:
     """The figures, and as many more columns as leave every machine on one line."""
-    table = _table(rows, machines, figures + _second_half(plans))
+    table = _table(rows, machines, figures + more + _second_half(plans))
     first, word = table.columns[1], table.columns[1].min_width
     first.min_width = max(len(line) for plan in plans for line in cells.machines_lines(plan))
     while len(table.columns) > 2 + len(figures) and not fits(table, width):
@@ -209,7 +217,6 @@ def _overhead(plans: Sequence[Plan]) -> tuple[Column, Sequence[Cell]]:
 def _second_half(plans: Sequence[Plan]) -> Figures:
     """Remarks next to the figures of a plan where there is room, the most important first."""
     return [
-        *([] if any(p.estimate.overhead > HEAVY for p in plans) else [_overhead(plans)]),
         (Column("saving"), [cells.saving_cell(p) for p in plans]),
         (
             Column("checkpoints", right=False),

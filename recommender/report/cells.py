@@ -78,7 +78,7 @@ def remarks(plan: Plan) -> tuple[str, ...]:
     words = [_FLAGS.get(flag, f"price {fmt.clean(flag)}") for flag in sorted(flags)]
     if plan.move_after_s:
         words.append(f"moves after {fmt.duration(plan.move_after_s)} without spot")
-    return (" · ".join(words),) if words else ()
+    return tuple(words)  # each on a line of its own, which leaves room for more figures
 
 
 def _is_derived(m: Machines) -> bool:

@@ -12,6 +12,7 @@ from recommender.report.layout import drawn
 from tests.recommender.answers import (
     ANSWER,
     AWS_A100,
+    AWS_H100,
     GCP,
     HURT,
     INFEASIBLE,
@@ -234,3 +235,21 @@ def test_overhead_is_shown_at_any_width_where_it_is_heavy(width: int) -> None:
     assert "31 %" in shown(0.31)
     assert "overhead" in shown(0.31)
     assert "19 %" not in shown(0.19) or width >= 80
+
+
+@pytest.mark.parametrize("width", [80, 100])
+def test_the_overhead_is_shown_where_it_is_limited(width: int) -> None:
+    light = [replace(p, estimate=replace(p.estimate, overhead=0.01)) for p in ANSWER.plans]
+    answer = replace(ANSWER, plans=tuple(light))
+    limits = replace(QUESTION.limits, max_overhead=0.02)
+    page = drawn(answer_table.render(answer, replace(QUESTION, limits=limits), width), width)
+    assert "overhead" in page
+
+
+def test_remarks_do_not_take_the_room_of_figures() -> None:
+    """Two remarks in one line were 64 columns, and the overhead and the saving gave way."""
+    floor = replace(AWS_H100.machines[0], price_flag="floor")
+    noted = replace(AWS_H100, machines=(floor,), move_after_s=1800.0)
+    page = drawn(answer_table.render(replace(ANSWER, plans=(noted, GCP)), QUESTION, 100), 100)
+    assert "overhead" in page
+    assert "saving" in page
