@@ -266,7 +266,9 @@ class PlanDetails:
             items.append(
                 BillItem("on-demand fallback", fall_h * float(inputs.fallback_usd_per_hour[0]))
             )
-        items.append(BillItem("data: egress to the region", float(inputs.fixed_usd[0])))
+        items.append(
+            BillItem("data: egress to all regions of the list", float(inputs.fixed_usd[0]))
+        )
         moves = float(paths.moves.mean()) * float(inputs.usd_per_move[0])
         items.append(BillItem("checkpoints moved between regions", moves))
         if self.candidate.checkpoint_path != 0:
@@ -388,11 +390,15 @@ def _hangs_on_demand(facts: OnDemandFacts | None, chance: float) -> tuple[str, .
     """How much of the chance rests on machines that may not be there, where that is seen in it."""
     if facts is None or facts.chance_if_at_once - chance < SEEN_IN_CHANCE:
         return ()
+    late = f"in {_percent(facts.late)}"
+    if facts.needed >= 1.0:
+        first = f"{late} of the runs the on-demand machines"
+    else:
+        needed = f"on-demand machines are needed in {_percent(facts.needed)} of the runs"
+        first = f"{needed}; {late} they"
     return (
-        f"on-demand machines are needed in {_percent(facts.needed)} of the runs; in "
-        f"{_percent(facts.late)} they are not available within an hour (assumed). If they were "
-        f"always available at once, {_percent(facts.chance_if_at_once)} of the runs would keep the "
-        "limits",
+        f"{first} are not available within an hour (assumed). If they were always available at "
+        f"once, {_percent(facts.chance_if_at_once)} of the runs would keep the limits",
     )
 
 

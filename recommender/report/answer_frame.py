@@ -59,7 +59,20 @@ def goal_line(answer: Answer, request: PlanRequest) -> str:
     what = {"cost": "Cheapest plans", "time": "Fastest plans", "frontier": "Best plans"}
     goal = "Best-value plans" if answer.by_value else what[answer.goal]
     by = f" (deadline {request.deadline_at})" if request.deadline_at else ""
+    by += _left(request)
     return f"{goal} that {kept} with at least {fmt.exact(100.0 * limits.confidence)} % chance{by}"
+
+
+def _left(request: PlanRequest) -> str:
+    """What is left of the job and of its limits: all figures are of that."""
+    progress, limits, parts = request.progress, request.limits, list[str]()
+    if progress.done_share:
+        parts.append(f"{fmt.percent(1.0 - progress.done_share)} of the work")
+    if progress.elapsed_s and limits.deadline_s is not None:
+        parts.append(fmt.duration(limits.deadline_s - progress.elapsed_s))
+    if progress.spent_usd and limits.budget_usd is not None:
+        parts.append(f"{fmt.usd(limits.budget_usd - progress.spent_usd)} USD")
+    return f"; the rest is planned: {fmt.listing(parts)}" if parts else ""
 
 
 def price_line(answer: Answer, request: PlanRequest) -> str:

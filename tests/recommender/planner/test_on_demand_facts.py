@@ -41,7 +41,9 @@ def test_forty_h200_on_demand_within_the_hour_are_nothing_to_be_sure_of() -> Non
     assert plan.on_demand.late > 0.3
     assert plan.estimate.chance < 0.75
     assert plan.on_demand.chance_if_at_once > 0.95
-    assert any("not available within an hour" in note for note in plan.notes)
+    (note,) = (note for note in plan.notes if "not available within an hour" in note)
+    assert note.startswith("in ")  # all runs need them: that is not said
+    assert "100 % of the runs;" not in note
 
 
 def test_the_chance_follows_what_is_assumed_of_on_demand_machines() -> None:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from recommender.plan.limits import Limits
+from recommender.plan.limits import Limits, Progress
 from recommender.plan.simulation import Kept
 from recommender.report.answer_frame import goal_line
 from recommender.report.limit_words import limit_words, limits_in_words, why_not
@@ -69,3 +69,14 @@ def test_simulated_limits_are_named_by_their_value() -> None:
 def test_the_chance_is_repeated_as_it_was_asked_for() -> None:
     asked = replace(QUESTION, limits=Limits(deadline_s=24 * H, confidence=0.999))
     assert goal_line(ANSWER, asked).endswith("with at least 99.9 % chance")
+
+
+def test_what_is_left_of_a_job_that_runs_is_repeated() -> None:
+    asked = replace(
+        QUESTION,
+        limits=Limits(deadline_s=30 * H, budget_usd=400.0),
+        progress=Progress(done_share=0.4, elapsed_s=9 * H, spent_usd=62.0),
+    )
+    told = goal_line(ANSWER, asked)
+    assert told.endswith("chance; the rest is planned: 60 % of the work, 21 h and 338 USD")
+    assert "rest" not in goal_line(ANSWER, QUESTION)
