@@ -30,7 +30,7 @@ from recommender.performance.priors import (
     number_format,
     prior_of,
 )
-from recommender.performance.siblings import faster_siblings
+from recommender.performance.siblings import faster_siblings, siblings
 from recommender.performance.speed_evidence import has_runs, speed_evidence
 
 _Z90 = 1.645  # a published range is taken to hold nine of ten figures
@@ -199,7 +199,7 @@ def gpu_speed(
     shipped, factor = gpu.memory_gb_per_s * 1e9, factors.get(key, 1.0)
     if not isinstance(row, OwnSpeed):
         rate = sample_rate(job, prior, precision, row.tflops * 1e12, shipped, scores)
-        return GpuSpeed(rate * _expected(prior, name, factor), rate * factor)
+        return GpuSpeed(rate * _expected(prior, key, factors), rate * factor)
     memory = row.memory_gb_per_s * 1e9 if row.memory_gb_per_s else shipped
     rate = sample_rate(job, prior, precision, row.tflops * 1e12, memory, scores)
     named = f"{row.tflops:.4g} TFLOP/s {memory / 1e9:.4g} GB/s"
@@ -210,15 +210,24 @@ def gpu_speed(
     return GpuSpeed(rate, rate * own, doubt, named)
 
 
-def _expected(prior: Prior, name: str, factor: float) -> float:
+def _expected(
+    prior: Prior, key: tuple[str, str, str], factors: Mapping[tuple[str, str, str], float]
+) -> float:
     """What to expect of the formulas on a GPU that no run of the family was on; 1 elsewhere.
 
     What they missed on it with other networks, or by the trend over GPUs, of typical scripts: the
     newest GPUs, which look best on paper, are the ones they flatter (B200 0.60 to 0.68, H200 0.85
-    to 0.88). Downwards only: nobody rents a GPU for being better than its datasheet.
+    to 0.88). Where the family's runs were on GPUs of the same architecture, its constants include
+    what the formulas miss on those (H100 0.88 to 0.91), and only the difference remains. Downwards
+    only: nobody rents a GPU for being better than its datasheet.
     """
-    unseen = prior.stack == "typical" and name not in prior.gpus
-    return min(factor, 1.0) if unseen else 1.0
+    name, precision, kind = key
+    if prior.stack != "typical" or name in prior.gpus:
+        return 1.0
+    seen = siblings(name) & set(prior.gpus)
+    alike = [factors.get((other, precision, kind), 1.0) for other in sorted(seen)]
+    included = math.exp(sum(map(math.log, alike)) / len(alike)) if alike else 1.0
+    return min(factors.get(key, 1.0) / included, 1.0)
 
 
 def bounded_speed(

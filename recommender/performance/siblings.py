@@ -35,6 +35,11 @@ ARCHITECTURES = (
 )
 
 
+def siblings(name: str) -> frozenset[str]:
+    """The GPUs of the same architecture, including this one; none if it is not listed."""
+    return next((parts for parts in ARCHITECTURES if name in parts), frozenset())
+
+
 def faster_siblings(
     name: str, precision: str, gpus: Mapping[str, Gpu], measured: Collection[str]
 ) -> Iterator[str]:
@@ -42,8 +47,7 @@ def faster_siblings(
 
     More arithmetic decides; with equal arithmetic, at least the same memory bandwidth.
     """
-    family = next((parts for parts in ARCHITECTURES if name in parts), frozenset())
-    for other in sorted(family & gpus.keys() & set(measured) - {name}):
+    for other in sorted(siblings(name) & gpus.keys() & set(measured) - {name}):
         if _datasheet(gpus[other], precision) >= _datasheet(gpus[name], precision):
             yield other
 

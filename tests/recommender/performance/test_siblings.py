@@ -8,7 +8,7 @@ import pytest
 from recommender.job.jobfile import find_job
 from recommender.performance.machines import machine_columns, precision_on
 from recommender.performance.priors import prior_of
-from recommender.performance.siblings import ARCHITECTURES, faster_siblings
+from recommender.performance.siblings import ARCHITECTURES, faster_siblings, siblings
 from recommender.performance.speed_evidence import has_runs
 from tests.shipped import snapshot
 
@@ -27,8 +27,7 @@ def test_an_untimed_gpu_is_no_faster_than_a_timed_one_with_the_better_datasheet(
     for name in rate:
         gpu = catalog.gpus[name]
         precision = precision_on(job.precision, gpu)
-        family = next((parts for parts in ARCHITECTURES if name in parts), frozenset())
-        for other in family & rate.keys() - {name}:
+        for other in siblings(name) & rate.keys() - {name}:
             timed = has_runs(other, precision, prior) and not has_runs(name, precision, prior)
             peaks = [
                 (catalog.gpus[n].peak_bf16_tflops or catalog.gpus[n].peak_fp16_tflops or 0.0)
@@ -50,3 +49,14 @@ def test_more_memory_bandwidth_does_not_make_the_smaller_part_the_faster_one():
 def test_every_nvidia_gpu_of_the_catalog_has_an_architecture():
     known = frozenset().union(*ARCHITECTURES)
     assert {name for name, gpu in snapshot().gpus.items() if gpu.vendor == "nvidia"} <= known
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_more_bandwidth_alone_does_not_make_a_gpu_slower(preset):
+    """H200 and H100 SXM differ in memory only (NVIDIA's datasheets, 2023-11)."""
+    catalog, job = snapshot(), find_job(preset)
+    names = ("p5.48xlarge", "p5en.48xlarge")
+    types = tuple(catalog.instance_types["aws", name] for name in names)
+    found = machine_columns(job, types, catalog.gpus, catalog.achieved)
+    h100, h200 = found.compute_per_s
+    assert h100 <= h200
