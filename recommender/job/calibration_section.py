@@ -12,12 +12,13 @@ from recommender.text import shown, unknown
 FACTORS = ("compute", "tensor", "latency", "network", "links")
 SERVED = ("service", "worker")  # with parameter servers
 _SIGMAS = ("noise", "sigma", "sigma_several", "sigma_other")
+OPTIONAL_FACTORS = ("penalty", *SERVED)
 _KEYS = (
-    "as_of", "rows", "constants", *FACTORS, *SERVED, "overlap", *_SIGMAS, "sigma_larger",
+    "as_of", "rows", "constants", *FACTORS, *OPTIONAL_FACTORS, "overlap", *_SIGMAS, "sigma_larger",
     "network_kind", "gpus", "feeds",
 )  # fmt: skip
-# The first four are younger than the others.
-_OPTIONAL = (*SERVED, "sigma_several", "sigma_larger", "network_kind", "gpus", "feeds")
+# The first ones are younger than the others.
+_OPTIONAL = (*OPTIONAL_FACTORS, "sigma_several", "sigma_larger", "network_kind", "gpus", "feeds")
 _KINDS = ("tcp", "rdma")
 
 _NUMBER = {"type": ["number", "string"]}
@@ -35,7 +36,7 @@ SCHEMA: dict[str, Any] = {
         "as_of": {"type": "string"},
         "rows": {"type": ["integer", "string"]},
         "constants": {"type": "string"},
-        **dict.fromkeys((*FACTORS, *SERVED), _FITTED),
+        **dict.fromkeys((*FACTORS, *OPTIONAL_FACTORS), _FITTED),
         "overlap": {
             "type": "object",
             "properties": {"share": _NUMBER, "sd": _NUMBER},
@@ -62,9 +63,8 @@ def section(own: Calibration) -> dict[str, Any]:
     """Convert a calibration to the section of a job file, with four digits."""
     found: dict[str, Any] = {"as_of": own.as_of, "rows": own.rows, "constants": own.constants}
     found |= {name: _fitted(getattr(own, name)) for name in FACTORS}
-    for name, fitted in (("service", own.service), ("worker", own.worker)):
-        if fitted:
-            found[name] = _fitted(fitted)
+    optional = {name: getattr(own, name) for name in OPTIONAL_FACTORS}
+    found |= {name: _fitted(value) for name, value in optional.items() if value}
     found["overlap"] = {"share": _share(own.overlap), "sd": _four(own.overlap_sd)}
     found |= {name: _four(getattr(own, name)) for name in _SIGMAS}
     if own.sigma_larger:
@@ -107,7 +107,7 @@ def read_calibration(value: Any, name: str) -> Calibration:
         raise UsageError(f"{name} overlap: {overlap:g} is more than all; write a share below 1")
     fitted = {
         key: Fitted(*_pair(value[key], "factor", f"{name} {key}:"))
-        for key in (*FACTORS, *SERVED)
+        for key in (*FACTORS, *OPTIONAL_FACTORS)
         if key in value
     }
     sigmas = {key: _number(value[key], f"{name} {key}:") for key in _SIGMAS if key in value}
@@ -132,6 +132,7 @@ def read_calibration(value: Any, name: str) -> Calibration:
         feeds=_each(value, "feeds", name, _read_input_rates),
         service=fitted.get("service"),
         worker=fitted.get("worker"),
+        penalty=fitted.get("penalty"),
         sigma_larger=tuple(sorted(_each(value, "sigma_larger", name, _read_larger))),
         network_kind=_kind(value.get("network_kind"), f"{name} network_kind:"),
     )

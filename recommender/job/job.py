@@ -95,6 +95,9 @@ class Calibration:
     service: Fitted | None = None  # time of parameter servers per update; None without them
     worker: Fitted | None = None  # time of a worker per update besides its step; None likewise
     sigma_larger: tuple[tuple[int, float], ...] = ()  # (n, sigma) of more than n machines, n rising
+    penalty: Fitted | None = (
+        None  # b0, samples' worth of time lost in each micro-batch; None: as is
+    )
     network_kind: Literal["", "tcp", "rdma"] = ""  # that latency and network hold for; "": any
 
 

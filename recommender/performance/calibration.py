@@ -24,6 +24,7 @@ from recommender.performance.calibration_model import (
     MANY_SIZES,
     NETWORK,
     OVERLAP,
+    PENALTY,
     SERVICE,
     SIGMA_GPU,
     TENSOR,
@@ -178,6 +179,7 @@ def _calibration(
             (gpu, _sum_of(value, spread, COMPUTE, GPUS + i)) for i, gpu in enumerate(model.gpus)
         ),
         sigma_larger=beyond_each(several),
+        penalty=each[PENALTY],
         network_kind=model.network_kind,
     )
 

@@ -18,13 +18,18 @@ from recommender.performance.parameter_server import load_constants, service_of
 from recommender.performance.priors import Prior, shipped_prior
 from recommender.performance.strategies import terms_of
 
-COMPUTE, TENSOR, LATENCY, NETWORK, LINKS, OVERLAP, SERVICE, WORKER, GPUS = range(
-    9
+COMPUTE, TENSOR, LATENCY, NETWORK, LINKS, OVERLAP, SERVICE, WORKER, PENALTY, GPUS = range(
+    10
 )  # of the parameters
 SIGMA_GPU = 0.18  # between GPUs, one of them timed: docs/models.md, "A user's timings" (2026-11)
 NOISE = 0.02  # sd of ln step time between repeated runs: what a residual is weighed with
 USUAL = 0.05  # sd of the model from one size to another
 SIGMA_WORKER = 0.5  # of a worker's update: 4 to 16 vCPUs where the constants have 8; assumed
+# Sd of ln b0 between networks and GPUs: nine pairs of a network and a GPU that were run with two or
+# more batches each lose 1.0 to 11.7 samples in each, where the constants say 6.2 (Apache MXNet
+# perf.md and TensorFlow's benchmarks, 2017; `measured/training.csv.gz`): rms of ln 0.91 (2026-11).
+SIGMA_PENALTY = 0.9
+OTHER_BATCH = 1.5  # times a run's batch per GPU: a batch that tells b0 from the speed of large ones
 FARTHEST = 7.0  # no constant moves by more than e^7
 SLOW = 2.0  # ln: a second start of the fit, with a network that hides behind nothing
 RDMA_NETWORK = 0.35  # sd of ln: reserved networks give half to all of what the model says
@@ -96,12 +101,19 @@ class StepModel:
             network = min(network, RDMA_NETWORK)
         sd = np.array(
             [compute, s.tensor, s.latency, network, s.links, s.overlap]
-            + [self._servers(), SIGMA_WORKER]
+            + [self._servers(), SIGMA_WORKER, SIGMA_PENALTY]
         )
         sd = np.concatenate([sd, np.full(len(self.gpus), SIGMA_GPU)])
         least, most = np.full(len(sd), -FARTHEST), np.full(len(sd), FARTHEST)
         least[OVERLAP], most[OVERLAP] = 0.0, 0.95
+        most[PENALTY] = 2.0 * SIGMA_PENALTY if self._shows_small_batches() else 0.0
+        least[PENALTY] = -most[PENALTY]
         return lsq.ParameterPrior(np.zeros(len(sd)), sd, least, most)
+
+    def _shows_small_batches(self) -> bool:
+        """Whether batches per GPU differ; otherwise b0 stays as it is, but spans include it."""
+        each = [run.batch / run.gpus for run in self.runs]
+        return max(each) >= OTHER_BATCH * min(each)
 
     def _servers(self) -> float:
         """Sd of ln time of parameter servers, the placement of the bytes included."""
@@ -124,6 +136,7 @@ class StepModel:
         prior = replace(
             self.prior,
             tensor_s=self.prior.tensor_s * float(np.exp(theta[TENSOR])),
+            batch_penalty=self.prior.batch_penalty * float(np.exp(theta[PENALTY])),
             overlap=float(theta[OVERLAP]),
             service=float(np.exp(theta[SERVICE])),
             worker=float(np.exp(theta[WORKER])),

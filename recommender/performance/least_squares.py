@@ -57,13 +57,15 @@ def solve(
 
     Minimises sum huber((model - target) / noise) + sum ((theta - mean) / sd)^2 / 2 inside the
     bounds, from the prior's mean or `start`; W are Huber's weights (Robust Statistics, 1981).
-    `model` maps (parameters,) to (points,). Residuals beyond `huber` sd count linearly.
+    `model` maps (parameters,) to (points,). Residuals beyond `huber` sd count linearly. A parameter
+    whose bounds are equal is not fitted, but its uncertainty counts.
     """
     theta = np.clip(prior.mean if start is None else start, prior.least, prior.most)
     missed = model(theta) - target
     value, damping = _objective(theta, missed, noise, prior, huber), 1e-6
+    free = prior.least < prior.most
     for _ in range(ROUNDS):
-        slope = _jacobian(model, theta, missed + target, prior)
+        slope = _jacobian(model, theta, missed + target, prior) * free
         pull, curve = _normal(theta, missed, slope, noise, prior, huber)
         moved = False
         while not moved and damping < MAX_DAMPING:

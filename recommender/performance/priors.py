@@ -136,6 +136,7 @@ def prior_of(job: Job) -> Prior:
     return replace(
         prior,
         tensor_s=prior.tensor_s * own.tensor.factor,
+        batch_penalty=prior.batch_penalty * (own.penalty.factor if own.penalty else 1.0),
         overlap=own.overlap,
         service=own.service.factor if own.service else 1.0,
         worker=own.worker.factor if own.worker else 1.0,

@@ -32,6 +32,7 @@ def constants_page(own: Calibration, efficiency: float, tensor_s: float, written
           for gpu, value in own.gpus),
         ("efficiency, others", "of GPUs not timed", *_value(own.compute, efficiency)),
         ("tensor_s", "µs per gradient tensor", *_value(own.tensor, tensor_s * 1e6)),
+        *([("small batches", "loss per micro-batch", *_time(own.penalty))] if own.penalty else ()),
         ("latency", "of the network", *_time(own.latency)),
         ("network", "sustained bandwidth", *_factor(own.network)),
         ("links", "bandwidth inside a machine", *_factor(own.links)),

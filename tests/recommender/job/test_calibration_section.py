@@ -39,6 +39,7 @@ OWN = Calibration(
     network_kind="tcp",
     service=Fitted(1.25, 0.2),
     worker=Fitted(0.75, 0.4),
+    penalty=Fitted(1.5, 0.6),
 )
 JOB = "schema: recommend.job/v1\nlike: resnet152-imagenet\n" + calibration_text(OWN)
 

@@ -11,7 +11,7 @@ from recommender.errors import UsageError
 from recommender.job.job import Fitted, TimedRun, Timing
 from recommender.performance.calibration import calibrate, with_calibration
 from recommender.performance.calibration_model import NOISE, SIGMA_GPU, StepModel, clusters, solve
-from recommender.performance.calibration_spread import beyond, spans
+from recommender.performance.calibration_spread import beyond, own_spread, spans
 from recommender.performance.clusters import spread_of
 from recommender.performance.machines import part_links
 from recommender.performance.priors import load_priors, prior_of
@@ -43,7 +43,9 @@ def run(machines, step_s=1.0, gpus=0, batch=0, machine="aws/p3.2xlarge", data=""
     return TimedRun(place, machine, gpu, gpus, machines, batch or 64 * gpus, step_s, data)
 
 
-def timed(runs, compute=1.0, latency=1.0, network=1.0, links=1.0, tensor=1.0, overlap=0.0):
+def timed(
+    runs, compute=1.0, latency=1.0, network=1.0, links=1.0, tensor=1.0, overlap=0.0, penalty=1.0
+):
     """The runs as they would take where the truth is the model with other constants."""
     found = columns(JOB, TYPES)
     truth = replace(
@@ -54,7 +56,9 @@ def timed(runs, compute=1.0, latency=1.0, network=1.0, links=1.0, tensor=1.0, ov
         intra_bytes_per_s=found.intra_bytes_per_s * links,
     )
     prior = prior_of(JOB)
-    prior = replace(prior, tensor_s=prior.tensor_s * tensor, overlap=overlap, launch_s=0.0)
+    lost = prior.batch_penalty * penalty
+    tensors = prior.tensor_s * tensor
+    prior = replace(prior, tensor_s=tensors, batch_penalty=lost, overlap=overlap, launch_s=0.0)
     fleet = clusters(tuple(runs), truth)
     took = [
         terms_of(replace(JOB, global_batch=r.batch), prior, fleet.take(np.array([i]))).step_s.min()
@@ -65,6 +69,26 @@ def timed(runs, compute=1.0, latency=1.0, network=1.0, links=1.0, tensor=1.0, ov
 
 def fitted(runs, job=JOB):
     return calibrate(job, tuple(runs), columns(job, TYPES), GPU_OF, "2026-11-21")
+
+
+def test_runs_with_two_batches_show_what_small_ones_lose():
+    runs = timed([run(1, batch=64), run(1, batch=4)], penalty=3.0)
+    own = fitted(runs).calibration
+    assert own.penalty.factor == pytest.approx(3.0, rel=0.15)
+    assert own.penalty.sd < 0.3
+    assert prior_of(replace(JOB, calibration=own)).batch_penalty > 2.5 * prior_of(JOB).batch_penalty
+
+
+def test_one_batch_shows_nothing_of_smaller_ones_and_spans_say_so():
+    (seen,) = timed([run(1, batch=64)], penalty=3.0)
+    model = StepModel(JOB, (seen,), columns(JOB, TYPES))
+    fit = solve(model)
+    alike, smaller = (
+        own_spread(model, fit, StepModel(JOB, (run(1, batch=n),), columns(JOB, TYPES), model.gpus))
+        for n in (64, 4)
+    )
+    assert fitted([seen]).calibration.penalty.factor == 1.0
+    assert smaller > 2.0 * alike
 
 
 def test_one_run_already_gives_its_own_speed():

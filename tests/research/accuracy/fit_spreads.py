@@ -28,7 +28,7 @@ from tests.research.accuracy.extrapolation import Extrapolated, joined
 from tests.research.accuracy.later_scaling import DISTANCES
 from tests.research.fits.held_out import WANTED_INSIDE, conformal, without
 
-AS_OF = "2026-11-23"
+AS_OF = "2026-11-26"
 LINKS, GPUS = "links", "gpus"
 GRID = tuple(float(sd) for sd in np.arange(0.0, 1.51, 0.05))
 FOLDS = tuple(float(sd) for sd in np.arange(0.0, 0.101, 0.005))
