@@ -51,7 +51,7 @@ class Pool:
     move_after_s: float = 0.0  # for which only the last place is tried before the others
 
     def at(self, rows: tuple[int, ...]) -> "Pool":
-        """The same machines at other places."""
+        """These machines at other places."""
         return Pool(rows, self.spot, self.kind, self.type, self.move_after_s)
 
 

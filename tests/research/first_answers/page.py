@@ -21,14 +21,14 @@ PAGE = Path(__file__).parents[3] / "docs" / "first-answers.md"
 BEGIN = "<!-- begin: python -P tests/run.py tests.research.first_answers --write -->"
 END = "<!-- end -->"
 HEAD = (
-    "| asked | three plans (mean cost, median time) | the first rests on | would one take it? |\n"
+    "| question | three plans (mean cost, median time) | evidence of the first | would one take it? |\n"
     "|:--|:--|:--|:--|\n"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What one who rents GPUs says of a first answer, and what stood there before."""
+    """A practitioner's opinion on a first answer, and what was answered before."""
 
     preset: str
     question: str
@@ -44,13 +44,13 @@ def verdicts() -> dict[tuple[str, str], Verdict]:
 
 
 def answer_row(first: FirstAnswer) -> str:
-    """One question: the three plans, what the one that leads rests on, and the verdict."""
-    said = verdicts()[first.preset, first.question]
+    """One question: the three plans, the evidence of the leading one, and the verdict."""
+    verdict = verdicts()[first.preset, first.question]
     trio = first.answer.trio
     plans = f"{first.answer.status}: no plan" if trio is None else _three(trio)
     rests = "" if trio is None else _rests_on(trio.picks[0].plan)
-    before = f" Before: {said.before}." if said.before else ""
-    return f"| {first.question} | {plans} | {rests} | {said.words}.{before} |"
+    before = f" Before: {verdict.before}." if verdict.before else ""
+    return f"| {first.question} | {plans} | {rests} | {verdict.words}.{before} |"
 
 
 def _three(trio: Trio) -> str:
@@ -84,14 +84,14 @@ def run_row(run: PublishedRun, found: Estimated) -> str:
 
 
 def tables(firsts: Iterable[FirstAnswer], catalog: Catalog) -> str:
-    """What stands between the marks of the page."""
+    """The generated part of the page."""
     parts: dict[str, list[str]] = {}
     for first in firsts:
         parts.setdefault(first.preset, []).append(answer_row(first))
     answers = [f"### {name}\n\n{HEAD}" + "\n".join(rows) for name, rows in parts.items()]
     runs = "\n".join(run_row(run, estimate_of(run, catalog)) for run in published_runs())
     published = (
-        "## Published runs\n\n| job | on | published | told of the same machine, on demand "
+        "## Published runs\n\n| job | on | published | estimate for the same machine, on demand "
         f"| cheapest today | source |\n|:--|:--|:--|:--|:--|:--|\n{runs}"
     )
     return "\n\n".join((*answers, published))
