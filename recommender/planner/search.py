@@ -8,10 +8,13 @@ from dataclasses import field, replace
 from functools import cached_property
 from typing import Literal
 
+import numpy as np
+
 from recommender.catalogs.frozen import dataclass
 from recommender.optimize.search import search_singles
 from recommender.optimize.search_state import SearchState, Watch, key_of, ranking_key
 from recommender.plan.limits import Choice, Limits
+from recommender.plan.plan import Plan
 from recommender.planner.mix_search import MixSearch
 from recommender.planner.plan_builder import Evaluated, PlanBuilder, goal_value_of, keeps
 from recommender.planner.problem import Problem
@@ -77,14 +80,15 @@ class PlanSearch:
             return next((each for each in built if each.time_s <= HORIZON_S), first)
         return self.builder.build(first.candidate)
 
-    def replan(self, limits: Limits) -> Evaluated | None:
-        """The first plan of one machine type under other limits.
+    def replan(self, limits: Limits, known: Plan | None = None) -> Evaluated | None:
+        """The first plan of one machine type under other limits; None if none beats a known one.
 
         Without mixes and with fewer plans than an answer, because it is needed for each limit that
         is tried.
         """
         builder = self.builder.under(limits)
-        state = _as_printed(self.single_type.search(limits, cap=BASELINE), builder)
+        below = np.inf if known is None else goal_value_of(known, limits)
+        state = _as_printed(self.single_type.search(limits, cap=BASELINE, below=below), builder)
         if not state.incumbents:
             return None
         # Plans that keep the limits on the paths of a search may miss them on those printed.

@@ -100,7 +100,7 @@ class SingleTypeSearch:
     problem: Problem
     prove: bool = False  # search as far as it goes
     watch: Watch = field(default_factory=Watch)  # the search that runs now
-    kept: dict[tuple[Limits, Only], Kept] = field(default_factory=dict)
+    kept: dict[tuple[Limits, Only, float], Kept] = field(default_factory=dict)
     queues: dict[Limits, SingleQueue] = field(default_factory=dict)
 
     @cached_property
@@ -112,21 +112,27 @@ class SingleTypeSearch:
         return self._kept_search(request, "any")
 
     def search(
-        self, limits: Limits, only: Only = "any", cap: SearchCap = FULL, slack: float = 0.0
+        self,
+        limits: Limits,
+        only: Only = "any",
+        cap: SearchCap = FULL,
+        slack: float = 0.0,
+        below: float = np.inf,
     ) -> SearchState:
         """Search clusters of one type under other limits, or among some entries (`ALLOWED`).
 
-        If the best plan of the problem itself is among them, it is the best of them.
+        If the best plan of the problem itself is among them, it is the best of them. Where a plan
+        is known, only those with a goal `below` its own have to be looked for.
         """
         own, masks = self.own, self._masks(only)
         repeated = limits == self.problem.limits and bool(own.incumbents)
         if repeated and own.best_candidate().allowed_by(masks):
             kept = {k: c for k, c in own.incumbents.items() if c.allowed_by(masks)}
             return replace(own, incumbents=kept)
-        known = self.kept.get((limits, only))
+        known = self.kept.get((limits, only, below))
         if known is not None and known.plans >= cap.plans and known.slack >= slack:
             return known.state
-        request = Request(limits, masks, cap, self._max_plans(cap), slack)
+        request = Request(limits, masks, cap, self._max_plans(cap), slack, below)
         return self._kept_search(request, only)
 
     def search_or_relaxed(self, limits: Limits, only: Only = "any") -> SearchState:
@@ -220,7 +226,8 @@ class SingleTypeSearch:
                 plans_evaluated=found.plans_evaluated + reliable.plans_evaluated,
                 max_plans=found.max_plans + reliable.max_plans,
             )
-        self.kept[request.limits, only] = Kept(found, request.cap.plans, request.slack)
+        key = request.limits, only, request.below
+        self.kept[key] = Kept(found, request.cap.plans, request.slack)
         return found
 
     def _clusters(self, request: Request) -> SearchState:
@@ -234,7 +241,10 @@ class SingleTypeSearch:
                 return state
         space = self._space(request.limits, BASELINE)
         self._judge_by_estimate(space, request.masks, state)
-        return state if state.incumbents else self._exactly(request)
+        if state.incumbents:
+            return state
+        most = request.max_plans if np.isinf(request.below) else QUICK.plans
+        return self._exactly(replace(request, max_plans=min(most, request.max_plans)))
 
     def _any_spot(self, masks: Masks) -> bool:
         """Whether spot may be used: with fallbacks under a deadline lower bounds are wide."""
