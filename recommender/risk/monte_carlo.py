@@ -63,13 +63,15 @@ def simulate_paths(
 ) -> Paths:
     """Simulate every plan on all paths of the common random numbers, or on the first of them."""
     wanted = paths if first is None else first
-    result = Paths.blank(len(plans), wanted)
+    result: Paths | None = None
     for batch, count in _batches(plans, deadline_s, wanted):
         sample = random_numbers(paths, count, seed)
         sample = sample if first is None else first_paths(sample, first)
-        found, _ = simulate_sample(plans.take(batch), deadline_s, sample, capacity)
-        result.put(batch, found)
-    return result
+        if len(batch) == len(plans):  # most often
+            return simulate_sample(plans, deadline_s, sample, capacity)[0]
+        result = result or Paths.blank(len(plans), wanted)
+        result.put(batch, simulate_sample(plans.take(batch), deadline_s, sample, capacity)[0])
+    return result or Paths.blank(0, wanted)
 
 
 def _batches(plans: PathInputs, deadline_s: float | None, paths: int) -> Iterator[tuple[Ints, int]]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from operator import attrgetter
 
 import numpy as np
 
@@ -64,7 +65,7 @@ class PathInputs:
 
     def take(self, rows: Ints | Bools) -> "PathInputs":
         """The inputs of some rows."""
-        return PathInputs(*(getattr(self, name)[rows] for name in self.__slots__))
+        return PathInputs(*[column[rows] for column in _columns_of(self)])
 
     @property
     def handover_s(self) -> Floats:
@@ -103,11 +104,19 @@ class PathInputs:
         number = {row: place for place, row in enumerate(first.values())}
         return np.array(list(number)), np.array([number[first[key]] for key in keys])
 
+    def keys(self, *others: Floats) -> list[bytes]:
+        """Each row, with its values of other columns, as bytes."""
+        columns = [np.asarray(column, dtype=float) for column in _columns_of(self)]
+        return [row.tobytes() for row in np.stack([*columns, *others], axis=1)]
+
     @staticmethod
     def joined(parts: "Sequence[PathInputs]") -> "PathInputs":
         """The inputs of several tables."""
-        columns = ([getattr(part, name) for part in parts] for name in PathInputs.__slots__)
+        columns = zip(*map(_columns_of, parts), strict=True)
         return PathInputs(*map(np.concatenate, columns))
+
+
+_columns_of = attrgetter(*PathInputs.__slots__)
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,15 +79,20 @@ class OutcomeCache:
         keys = keys_of(inputs, deadline_s)
         new = [row for row, key in enumerate(keys) if key not in self.known]
         met = [row for row, key in enumerate(keys) if key in self.known]
-        found = Outcomes.blank(len(keys), self.path_count)
-        for row in met:
-            found.put(row, self.known[keys[row]])
-        if new:
-            h = simulate_paths(inputs.take(np.array(new)), deadline_s, self.path_count, self.seed)
-            found.put(new, _ends(h))
+        if not met:
+            found = Outcomes(*self._simulated(inputs, deadline_s))
+        else:
+            found = Outcomes.blank(len(keys), self.path_count)
+            for row in met:
+                found.put(row, self.known[keys[row]])
+            if new:
+                found.put(new, self._simulated(inputs.take(np.array(new)), deadline_s))
         for row in new[: max(self.most - len(self.known), 0)]:
             self.known[keys[row]] = found.of(row)
         return found
+
+    def _simulated(self, inputs: PathInputs, deadline_s: float | None) -> Outcome:
+        return _ends(simulate_paths(inputs, deadline_s, self.path_count, self.seed))
 
     def not_cached(self, inputs: PathInputs, deadline_s: float | None) -> Bools:
         """Which plans are not yet in the cache."""
@@ -166,9 +171,7 @@ def overhead_error(h: Paths) -> Floats:
 def keys_of(inputs: PathInputs, deadline_s: float | None) -> list[bytes]:
     """Everything that decides how a plan goes, as bytes."""
     due = np.inf if deadline_s is None else deadline_s
-    due_s = np.where(inputs.fallback_speed > 0.0, due, np.inf)
-    columns = [np.asarray(getattr(inputs, name), dtype=float) for name in inputs.__slots__]
-    return [row.tobytes() for row in np.stack([*columns, due_s], axis=1)]
+    return inputs.keys(np.where(inputs.fallback_speed > 0.0, due, np.inf))
 
 
 def trimmed_mean(values: Floats) -> Floats:
