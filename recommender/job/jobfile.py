@@ -25,7 +25,6 @@ from recommender.job.merge_layers import (
 from recommender.job.model_layer import over
 from recommender.job.preset_files import presets
 from recommender.job.schema import JobFile, label, read
-from recommender.networks.known_models import find_known
 from recommender.text import nearest, shown, unknown
 
 OTHER_FILE = "job.yaml"  # the usual name of a Kubernetes manifest: ours only with our schema line
@@ -69,6 +68,8 @@ def _find(word: str | None, folder: Path, model: str | None) -> _Stated:
         raise UsageError("the name of the job is empty; recommend jobs list names them")
     if not nearest(word, presets()) and os.path.isfile(folder / word):
         raise UsageError(f"unknown job '{shown(word)}'; to read that file, write ./{shown(word)}")
+    from recommender.networks.known_models import find_known  # most jobs name none
+
     if find_known(word) is not None:
         raise UsageError(f"{shown(word)} is no job; {_if_model(word)}")
     raise UsageError(unknown("job", word, presets(), "recommend jobs list names them"))
@@ -76,6 +77,8 @@ def _find(word: str | None, folder: Path, model: str | None) -> _Stated:
 
 def _if_model(word: str) -> str:
     """How a model becomes a job: it needs a data set."""
+    from recommender.networks.known_models import find_known
+
     known = find_known(word)
     called = f"{shown(word)} --fetch" if known is None else known.name
     return (

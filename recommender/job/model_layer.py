@@ -1,11 +1,13 @@
 """The job layer of `model:`, a published architecture: its figures as text."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from recommender.job.merge_layers import Raw, merged
-from recommender.networks.find import FoundNetwork, find_network
-from recommender.networks.network import Network
+
+if TYPE_CHECKING:  # most jobs name no architecture
+    from recommender.networks.find import FoundNetwork
+    from recommender.networks.network import Network
 
 _DECIDING = ("model", "image_size", "patch_size")  # what decides the figures
 
@@ -15,6 +17,8 @@ def over(lower: Raw, upper: Raw, folder: Path) -> Raw:
     model = upper.get("model", lower.get("model"))
     if not isinstance(model, str) or not any(key in upper for key in _DECIDING):
         return merged(lower, upper)
+    from recommender.networks.find import find_network
+
     same = model == lower.get("model")
     stated = {**lower, **upper} if same else upper
     image, patch = (_side(stated.get(key), key) for key in _DECIDING[1:])
@@ -31,7 +35,7 @@ def _side(value: Any, key: str) -> int | None:
     return None if value is None else side(str(value), f"{key}:")
 
 
-def _figures(found: FoundNetwork, adapters: bool) -> Raw:
+def _figures(found: "FoundNetwork", adapters: bool) -> Raw:
     network = found.network
     counted = {
         "family": network.family,
@@ -52,9 +56,9 @@ def _figures(found: FoundNetwork, adapters: bool) -> Raw:
     return {key: str(value) for key, value in counted.items() if value}
 
 
-def _activations(network: Network) -> str:
+def _activations(network: "Network") -> str:
     return repr(network.activation_bytes) if network.activation_bytes else ""
 
 
-def _flop(network: Network) -> str:
+def _flop(network: "Network") -> str:
     return repr(network.flop_per_sample) if network.flop_per_sample else ""

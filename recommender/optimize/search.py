@@ -23,7 +23,6 @@ from recommender.optimize.bounds.cluster import ClusterFigures, sums_of
 from recommender.optimize.bounds.fallback import bounds_by_queue
 from recommender.optimize.columns import Cluster, counts_table
 from recommender.optimize.confirm import confirm_open
-from recommender.optimize.entry_sets import counts_lower_bounds
 from recommender.optimize.expand import expand_clusters
 from recommender.optimize.search_state import SearchState
 from recommender.optimize.space import (
@@ -57,6 +56,8 @@ def anchors_only(space: Space) -> bool:
 
 def search_anchored(space: Space, state: SearchState, first: int = 0) -> None:
     """Simulate one on-demand and n spot machines of a type, for the sites from `first` on."""
+    from recommender.optimize.entry_sets import counts_lower_bounds  # most answers need no mixes
+
     queue = []
     for index, site in enumerate(space.sites[first:], start=first):
         for pair in _pairs(site) if site.region else ():
