@@ -207,27 +207,31 @@ def gpu_speed(
         return GpuSpeed(rate, rate * factor, own=named)
     fitted = sample_rate(job, prior, precision, row.shipped.tflops * 1e12, shipped, scores)
     own, doubt = adapted(factor, rate / fitted, row.shipped)
-    return GpuSpeed(rate, rate * own, doubt, named)
+    return GpuSpeed(rate * (own if prior.by_gpu else 1.0), rate * own, doubt, named)
 
 
 def _expected(
     prior: Prior, key: tuple[str, str, str], factors: Mapping[tuple[str, str, str], float]
 ) -> float:
-    """What to expect of the formulas on a GPU that no run of the family was on; 1 elsewhere.
+    """What to expect of the formulas on a GPU: what they missed on it with other networks.
 
-    What they missed on it with other networks, or by the trend over GPUs, of typical scripts: the
-    newest GPUs, which look best on paper, are the ones they flatter (B200 0.60 to 0.68, H200 0.85
-    to 0.88). Where the family's runs were on GPUs of the same architecture, its constants include
-    what the formulas miss on those (H100 0.88 to 0.91), and only the difference remains. Downwards
-    only: nobody rents a GPU for being better than its datasheet.
+    Or, without runs on it, by the trend over GPUs. Only typical scripts: the newest GPUs, which
+    look best on paper, are the ones they flatter (B200 0.60 to 0.68, H100 0.88 to 0.91). Constants
+    that were fitted with these factors are used with them. Others include what the formulas miss on
+    the GPUs of their runs; elsewhere, only the difference from those of the same architecture
+    remains. Without runs of the family downwards only: nobody rents a GPU for being better than its
+    datasheet.
     """
     name, precision, kind = key
-    if prior.stack != "typical" or name in prior.gpus:
+    if prior.stack != "typical":
         return 1.0
-    seen = siblings(name) & set(prior.gpus)
+    factor = factors.get(key, 1.0)
+    if name in prior.gpus:
+        return factor if prior.by_gpu else 1.0
+    seen = frozenset() if prior.by_gpu else siblings(name) & set(prior.gpus)
     alike = [factors.get((other, precision, kind), 1.0) for other in sorted(seen)]
     included = math.exp(sum(map(math.log, alike)) / len(alike)) if alike else 1.0
-    return min(factors.get(key, 1.0) / included, 1.0)
+    return min(factor / included, 1.0)
 
 
 def bounded_speed(

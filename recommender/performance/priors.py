@@ -61,6 +61,7 @@ class Prior:
     worker: float = 1.0  # the same of what an update costs its worker
     serves_one_worker: bool = False  # a worker alone has a server, as in runs that are so timed
     launch_s: float = 0.0  # that a micro-batch takes at least (`launch_time.py`)
+    by_gpu: bool = False  # whether ε was fitted to the GPUs' factors times the formulas
     cut_launch_s: float = 0.0  # the same of all layers, where GPUs share the work on a sample
 
     def spread(self, job: Job) -> float:
@@ -148,4 +149,5 @@ def _read(row: dict[str, str]) -> Prior:
     found: dict[str, Any] = {
         k: v if k in words else float(v) for k, v in row.items() if k != "gpus"
     }
-    return Prior(**found | {"gpus": tuple(row["gpus"].split("|")), "rows": int(row["rows"])})
+    gpus, rows, by_gpu = tuple(row["gpus"].split("|")), int(row["rows"]), row["by_gpu"] == "1"
+    return Prior(**found | {"gpus": gpus, "rows": rows, "by_gpu": by_gpu})

@@ -13,7 +13,7 @@ import pandas as pd
 
 from recommender.performance.priors import KINDS, Prior, kind_of, load_priors
 from tests.research import SOURCES
-from tests.research.fits.data import HERE, runs, table
+from tests.research.fits.data import BY_GPU, HERE, runs, table
 from tests.research.fits.held_out import (
     OVERLAP_TRANSFERRED,
     STATED_BOTH,
@@ -31,7 +31,7 @@ from tests.research.fits.model import TENSOR_S, best_overlap, errors, scaling_er
 from tests.research.fits.transfer import LABORATORY, Readings, fitted, predicted, readings
 from tests.shipped import snapshot
 
-AS_OF = "2026-11-24"
+AS_OF = "2026-11-26"
 SHIPPED = SOURCES / "performance"
 TRANSFER_SIGMA = 0.36
 NOTHING = frozenset[Left]()
@@ -97,6 +97,7 @@ def fitted_row(groups: tuple[Group, ...], group: Group) -> dict[str, object]:
         "sigma_one": round(sigma(groups, group, several=False), 2),
         "sigma_several": round(sigma(groups, group, several=True), 2),
         "sigma_unstated": _unstated(groups, family),
+        "by_gpu": int((family, stack) in BY_GPU),
         "gpus": "|".join(sorted({str(card) for card in one.card if card})),
         "basis": "fitted",
         "rows": len(one),
@@ -143,7 +144,7 @@ def _date(row: Mapping[Hashable, Any]) -> str:
 def _prior(row: Mapping[Hashable, Any]) -> Prior:
     gpus = tuple(str(row["gpus"]).split("|"))
     columns = {name: row[name] for name in Prior.__slots__ if name in row}
-    return Prior(**columns | {"gpus": gpus})
+    return Prior(**columns | {"gpus": gpus, "by_gpu": bool(row["by_gpu"])})
 
 
 def transferred_rows(known_rows: pd.DataFrame) -> pd.DataFrame:
@@ -154,7 +155,7 @@ def transferred_rows(known_rows: pd.DataFrame) -> pd.DataFrame:
         row = dict(known[item["kin_family"], item["kin_stack"]])
         for name in ("efficiency", "efficiency_fp32"):
             row[name] = round(min(float(row[name]) * float(item["factor"]), 1.0), 3)
-        row |= {name: item[name] for name in OWN if pd.notna(item[name])}
+        row |= {name: item[name] for name in (*OWN, "overlap") if pd.notna(item[name])}
         least = max(float(row["sigma_one"]), TRANSFER_SIGMA)
         stated = pd.notna(item["sigma_one"])
         row["sigma_one"] = float(item["sigma_one"]) if stated else least
@@ -165,6 +166,7 @@ def transferred_rows(known_rows: pd.DataFrame) -> pd.DataFrame:
             "stack": item["stack"],
             "tensor_s": TENSOR_S[str(item["stack"])],
             "gradient_bytes": _gradient_bytes(str(item["family"]), str(item["stack"])),
+            "by_gpu": 0,
             "basis": "transferred",
             "rows": 0,
             "source": item["reason"],
