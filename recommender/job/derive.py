@@ -64,6 +64,9 @@ _VOCABULARY = {"encoder": 30_522, "encdec": 32_128, "decoder": 128_256, "moe": 3
 _TENSORS = {  # per layer, besides
     "decoder": (9, 3), "moe": (31, 3), "encoder": (16, 14), "encdec": (11, 3), "vit": (12, 8),
 }  # fmt: skip
+# Per layer of a mixture in vendors' recipes, which multiply all experts of a layer with one kernel for
+# each of their three matrices (grouped GEMM of Megatron Core and Transformer Engine, 2024)
+_GROUPED_TENSORS = 10
 _UNITS = {"cnn": "image", "vit": "image", "diffusion": "image", "recsys": "sample"}
 _NEEDED = {
     "family": "cnn, vit, encoder, decoder, moe, encdec, diffusion or recsys (or like: a preset)",
@@ -417,7 +420,9 @@ def _tensors(file: JobFile, shape: _Shape, derived: _Derived) -> int:
     each, besides = _TENSORS.get(shape.family, (0, 100))
     if file.method in ("lora", "qlora") and shape.layers:
         each, besides = _ADAPTED_TENSORS, 0
-    return derived.pick("gradient_tensors", file.gradient_tensors, each * shape.layers + besides)
+    found = derived.pick("gradient_tensors", file.gradient_tensors, each * shape.layers + besides)
+    grouped = shape.family == "moe" and file.stack == "tuned"
+    return min(found, _GROUPED_TENSORS * shape.layers + besides) if grouped else found
 
 
 @dataclass(frozen=True, slots=True)
