@@ -59,12 +59,16 @@ _PATCH = 16  # the usual patch of a vision transformer
 _CPU_S_PER_IMAGE = 0.008  # 125 images/s and vCPU, decode, crop, flip: assumed, no source
 _IMAGE_BYTES = 115_440.0  # ILSVRC2012_img_train.tar 147.9 GB / 1,281,167
 _EXPERTS = 2  # that a token passes: Mixtral; others route to more, smaller ones
+# Of DeepSeek-V3; Qwen3 235B has 1,536, GPT-OSS 120B 2,880, Mixtral 8x7B 14,336 (config.json)
+_EXPERT_WIDTH = 2048
+# Bytes that routing moves for each byte of a dense layer, where experts are as wide as the layer
+_ROUTED = 3.0
 _SEQ_LEN = {"encoder": 512, "encdec": 512, "decoder": 2048, "moe": 2048}
 _VOCABULARY = {"encoder": 30_522, "encdec": 32_128, "decoder": 128_256, "moe": 32_000}
 _TENSORS = {  # per layer, besides
     "decoder": (9, 3), "moe": (31, 3), "encoder": (16, 14), "encdec": (11, 3), "vit": (12, 8),
 }  # fmt: skip
-# Per layer of a mixture in vendors' recipes, which multiply all experts of a layer with one kernel for
+# Per layer of a mixture in vendors' recipes, which multiply all experts with one kernel for
 # each of their three matrices (grouped GEMM of Megatron Core and Transformer Engine, 2024)
 _GROUPED_TENSORS = 10
 _UNITS = {"cnn": "image", "vit": "image", "diffusion": "image", "recsys": "sample"}
@@ -300,7 +304,9 @@ def _assemble(file: JobFile, shape: _Shape, derived: _Derived, fallback_name: st
         activation_bytes_per_sample=kept.all,
         recomputed_activation_bytes_per_sample=kept.recomputed,
         layer_bytes_per_sample=kept.layer,
-        intensity_ratio=intensity_ratio(shape.family, shape.flop, file.activation_bytes_per_sample),
+        intensity_ratio=expert_ratio(shape.hidden, file.expert_width or _EXPERT_WIDTH)
+        if shape.family == "moe"
+        else intensity_ratio(shape.family, shape.flop, file.activation_bytes_per_sample),
         checkpoint_bytes=_checkpoint(file, shape, trainable, derived),
         data=_data(file.data, shape, samples, derived),
         method=method,
@@ -509,6 +515,15 @@ def intensity_ratio(family: str, flop: float, kept_bytes: float | None) -> float
         return 1.0
     ratio = flop / kept_bytes / _FLOP_PER_KEPT_BYTE[family]
     return math.sqrt(ratio) if family == "cnn" else ratio
+
+
+def expert_ratio(hidden: int, width: float) -> float:
+    """FLOP per byte that a mixture of experts moves, relative to a dense decoder.
+
+    A token is copied to each of its experts and back, whatever their width, and each multiplies it
+    with 3·h·w weights: the narrower the experts, the more bytes for each FLOP.
+    """
+    return 1.0 / (1.0 + _ROUTED * hidden / width)
 
 
 def _checkpoint(file: JobFile, shape: _Shape, trainable: float, derived: _Derived) -> float:

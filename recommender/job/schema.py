@@ -222,6 +222,9 @@ class JobFile:
     layers: int | None = _whole("32", most=1e5)
     vocab: int | None = _whole("128256", most=_MAX_WIDTH)
     attention_width: int | None = _whole("4096", most=_MAX_WIDTH, description="heads × head size")
+    expert_width: int | None = _whole(
+        "2048", most=_MAX_WIDTH, description="of one expert of a mixture; 2048 if not stated"
+    )
     adapted_width: float | None = _counted(
         "2.62M",
         most=_MAX_PARAMS,

@@ -45,6 +45,7 @@ def transformer(config: Config, convention: Convention) -> Network:
         layers=layers,
         vocabulary=config.whole(("vocab_size",)),
         attention_width=_attention_width(config, heads),
+        expert_width=_expert_width(config) if layers > dense else 0,
         gated=None if convention.family == "encoder" else convention.gated,
         most_tokens=config.whole(names.POSITIONS, 0),
     )
@@ -116,7 +117,7 @@ def _feed_forward(config: Config, convention: Convention, hidden: int, inner: in
 def _experts(config: Config, convention: Convention, hidden: int) -> Count:
     """All experts of a layer, those that every token passes, and the router."""
     number, used = config.whole(names.EXPERTS), config.whole(names.EXPERTS_PER_TOKEN)
-    inner = config.whole(("moe_intermediate_size", *names.INNER))
+    inner = _expert_width(config)
     each = _feed_forward(config, convention, hidden, inner)
     found = each.times(number, min(used, number))
     found += plain(hidden, number, bias=config.word("model_type") == "gpt_oss")
@@ -128,6 +129,10 @@ def _experts(config: Config, convention: Convention, hidden: int) -> Count:
     if shared:
         found += _feed_forward(config, convention, hidden, shared) + plain(hidden, 1)
     return found
+
+
+def _expert_width(config: Config) -> int:
+    return config.whole(("moe_intermediate_size", *names.INNER))
 
 
 def _norms(config: Config, convention: Convention, hidden: int) -> Count:

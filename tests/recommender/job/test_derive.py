@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from recommender.errors import UsageError
-from recommender.job.derive import intensity_ratio
+from recommender.job.derive import expert_ratio, intensity_ratio
 from recommender.job.jobfile import find_job, job_from_text
 from recommender.performance.clusters import clusters_of
 from recommender.performance.machines import machine_columns
@@ -21,6 +21,36 @@ def test_constants_are_those_of_two_presets(name):
 
 def test_kept_bytes_say_nothing_where_they_are_not_stated_or_the_family_has_none():
     assert intensity_ratio("cnn", 1e12, None) == intensity_ratio("decoder", 1e12, 1e9) == 1.0
+
+
+def test_narrow_experts_move_more_bytes_for_each_flop():
+    """Mixtral 8x7B: 4,096 and 14,336; Qwen3 235B: 4,096 and 1,536 (config.json)."""
+    assert find_job("mixtral-8x7b-sft").intensity_ratio == pytest.approx(1.0 / (1.0 + 3.0 * 2 / 7))
+    assert expert_ratio(4096, 1536) == pytest.approx(1.0 / 9.0)
+    assert expert_ratio(4096, 1e9) == pytest.approx(1.0, rel=1e-4)
+
+
+# Megatron-Bridge performance summary, bf16, 64 GPUs, batch 1,280 (2025-11 to 2026-04)
+GPT_OSS = {"p5.48xlarge": (372_736.0, 383_552.0), "p6-b200.48xlarge": (834_880.0, 878_208.0)}
+
+
+@pytest.mark.parametrize("machine", GPT_OSS)
+def test_gpt_oss_runs_as_its_recipes_do(machine):
+    text = "schema: recommend.job/v1\nmodel: openai/gpt-oss-120b\ntokens: 1B\nseq_len: 4096\n"
+    job = job_from_text(text + "batch: 1280\nstack: tuned\n")
+    catalog = snapshot()
+    types = (catalog.instance_types["aws", machine],)
+    found = machine_columns(job, types, catalog.gpus, catalog.achieved)
+    step = float(steps(job, found, clusters_of(found, np.array([[8]]))).step_s[0])
+    low, high = GPT_OSS[machine]
+    assert 0.85 * low < 1280 * 4096 / step < 1.15 * high
+
+
+def test_grouped_experts_launch_few_kernels():
+    """GPT-OSS 120B has 28,119 tensors; scripts loop over the experts, vendors' recipes do not."""
+    text = "schema: recommend.job/v1\nmodel: openai/gpt-oss-120b\ntokens: 1B\nbatch: 64\n"
+    assert job_from_text(text).gradient_tensors > 20_000
+    assert job_from_text(text + "stack: tuned\n").gradient_tensors < 1000
 
 
 # MLPerf Training v3.1, NVIDIA, eight H100: samples per second and GPU. The stem and the first stage
