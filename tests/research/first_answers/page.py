@@ -21,7 +21,8 @@ PAGE = Path(__file__).parents[3] / "docs" / "first-answers.md"
 BEGIN = "<!-- begin: python -P tests/run.py tests.research.first_answers --write -->"
 END = "<!-- end -->"
 HEAD = (
-    "| question | three plans (mean cost, median time) | evidence of the first | would one take it? |\n"
+    "| question | three plans (mean cost, median time) "
+    "| evidence of the first | would one take it? |\n"
     "|:--|:--|:--|:--|\n"
 )
 
