@@ -107,7 +107,7 @@ def _there(store: Store, key: str) -> bool:
         return store.check([key])
     except RuntimeError:  # torch's DistStoreError, DistNetworkError
         raise BenchError(
-            "the first process or its machine is gone: nobody keeps the others together"
+            "the first process or its machine has ended, and with it the store of the others"
         ) from None
 
 

@@ -49,7 +49,7 @@ class Peer:
             if ready:
                 n = self.before.recv_into(into[got : got + _BLOCK])
                 if n == 0:
-                    raise ConnectionError("a neighbour in the ring is gone")
+                    raise ConnectionError("a neighbour in the ring has ended")
                 got += n
 
 

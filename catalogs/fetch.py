@@ -110,7 +110,7 @@ def check_address(address: str) -> None:
         CatalogError: it is so.
     """
     if not address.isprintable() or " " in address:
-        why = "an address holds no space, nor what cannot be seen"
+        why = "an address contains no spaces or invisible characters"
         raise CatalogError(f"{shown_address(address)}: {why}")
     try:
         parts = urlsplit(address)

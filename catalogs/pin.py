@@ -35,7 +35,7 @@ SUCCESSORS = f"{MANIFEST}.keys"
 _KEY_BYTES, _SIGNATURE_BYTES = 32, 64
 _MAX_KEYS = 32  # lines of SUCCESSORS that are read
 _MAX_MEMORY = 10_000  # bytes of what is remembered of a key
-_INSTEAD = "ask whoever serves it which is right"
+_INSTEAD = "ask its publisher which is right"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class Pin:
         if not _is_signed(served.manifest, served.signature, key):
             raise CatalogError(
                 "manifest.json.sig is no signature of the manifest by the key in the address; "
-                "sign it again, or ask whoever serves it for the key"
+                "sign it again, or ask its publisher for the key"
             )
         sequence = _sequence(served.manifest, now)
         _refuse_replay(served, sequence, seen)
@@ -167,12 +167,12 @@ def _sequence(manifest: bytes, now: datetime) -> int:
     except (ValueError, KeyError, TypeError) as error:
         raise CatalogError(
             f"the signed manifest holds no 'sequence' and 'expires' ({error}), so an old one "
-            "could not be told from the newest; export and sign it anew"
+            "could not be distinguished from the newest; export and sign it again"
         ) from error
     if now.astimezone(UTC) > expires:
         raise CatalogError(
-            f"the signed manifest expired at {fields['expires']}: nobody has signed a newer one, "
-            "or the newer ones are withheld; ask whoever signs it, and look at this clock"
+            f"the signed manifest expired at {fields['expires']}: no newer one was signed, "
+            "or newer ones are withheld; ask its publisher, and check this clock"
         )
     return sequence
 
@@ -217,7 +217,7 @@ class Signers:
             return Seen()
         except (OSError, ValueError, TypeError, AttributeError) as error:
             raise CatalogError(
-                f"{path}: cannot be read ({error}); remove it to begin anew with this key"
+                f"{path}: cannot be read ({error}); remove it to start again with this key"
             ) from error
         return found
 

@@ -48,7 +48,7 @@ def with_doubted_types(
 def doubt(machine: InstanceType, usd: float | None, reference: Reference) -> str:
     """Why a new machine is not accepted at its typical on-demand price; empty if it is."""
     if usd is None:
-        return "it has no on-demand price to tell its GPUs by"
+        return "it has no on-demand price to check its GPUs against"
     siblings = _siblings(machine, reference)
     if not siblings:
         return f"no other machine with {machine.gpu} to compare it with"

@@ -21,7 +21,7 @@ from recommender.text import shown, shown_path
 
 SCHEMA = "recommend.plan/v1"
 _MAX_BYTES = 2**26
-_HINT = "write it anew with recommend ... --json > ANSWER.json"
+_HINT = "write it again with recommend ... --json > ANSWER.json"
 
 
 @dataclass(frozen=True, slots=True)

@@ -127,7 +127,8 @@ class RunDescription:
         """How long the job may run at most: until 1 run in 100 is longer, or the deadline."""
         time = self.plan.estimate.time
         p99_s = time.p99 if math.isfinite(time.p99) else time.p95
-        return math.ceil(max(p99_s, self.limits.deadline_s or 0.0))
+        # Six digits, as in the JSON: so a saved answer gives the same files.
+        return math.ceil(float(f"{max(p99_s, self.limits.deadline_s or 0.0):.6g}"))
 
     @property
     def price_date(self) -> str:

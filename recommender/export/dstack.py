@@ -46,7 +46,7 @@ def files(run: RunDescription, folder: str) -> tuple[ExportFile, ...]:
 def _volume(run: RunDescription) -> str:
     lines = [
         *commented([
-            f"{run.name}: the volume of {TASK}, kept when the run ends. Make it first, delete it "
+            f"{run.name}: the volume of {TASK}, kept when the run ends. Create it first, delete it "
             "last:",
             f"  dstack apply -f {VOLUME}",
             f"  dstack volume delete {run.name}",

@@ -206,6 +206,6 @@ def cap_words(run: RunDescription) -> str:
     over = deadline_s is not None and run.longest_s <= deadline_s
     why = "the deadline is over" if over else "1 run in 100 takes longer"
     return (
-        f"Stopped for good {duration(run.longest_s)} after its first start: {why}. It goes on from "
+        f"Stopped for good {duration(run.longest_s)} after its first start: {why}. It resumes from "
         "what is in CHECKPOINT_DIR: empty that for another training."
     )

@@ -239,7 +239,7 @@ def _remarks(run: RunDescription) -> tuple[str, ...]:
     zones = any(location.zone_ids for location in run.locations)
     if zones:
         found.append(
-            "AWS names zones anew in every account; SkyPilot tries all zones of each region."
+            "Names of AWS zones differ between accounts; SkyPilot tries all zones of each region."
         )
     if run.nodes > 1:
         found.append(_CARDS_OF_AWS if run.machines.provider == "aws" else _CARDS)

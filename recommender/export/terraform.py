@@ -188,7 +188,7 @@ def _of_machines(run: RunDescription) -> list[str]:
     fallback = later.machines
     return [
         *_places("fallback_places", later),
-        "  # Of a shorter list the places begin anew.",
+        "  # A shorter list is repeated.",
         "  place        = var.on_demand ? element(local.fallback_places, var.place) : "
         "element(local.places, var.place)",
         f"  machine_type = var.on_demand ? {quoted(fallback.instance_type)} : "

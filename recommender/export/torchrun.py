@@ -59,8 +59,8 @@ def _remarks(run: RunDescription) -> tuple[str, ...]:
     if run.spot and run.job.resizes and any(m.market != "spot" for m in run.plan.machines):
         found.append(
             "The estimate counts on a training that goes on without the spot machines while they "
-            "are away: start this script anew on those that are left, with NNODES as many as they "
-            "are, and on all when spot is back. GLOBAL_BATCH stays; passes per step get more."
+            "are away: start this script again on the remaining ones, with their number as "
+            "NNODES, and on all when spot is back. GLOBAL_BATCH stays; passes per step get more."
         )
     return (*found, cap_words(run))
 

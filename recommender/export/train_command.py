@@ -119,7 +119,7 @@ _CAP_LINES = (
     '[ -s "$began" ] || date +%s > "$began"',
     'left=$(( $(cat "$began") + LONGEST_RUN_S - $(date +%s) ))',
     'if [ "$left" -le 0 ]; then',
-    '  echo "stopped for good after LONGEST_RUN_S; to begin anew remove $began" >&2',
+    '  echo "stopped for good after LONGEST_RUN_S; to start over remove $began" >&2',
     "  exit 124",
     "fi",
 )

@@ -74,7 +74,7 @@ _GROUPED_TENSORS = 10
 _UNITS = {"cnn": "image", "vit": "image", "diffusion": "image", "recsys": "sample"}
 _NEEDED = {
     "family": "cnn, vit, encoder, decoder, moe, encdec, diffusion or recsys (or like: a preset)",
-    "params": "how many parameters the network has, such as 8B",
+    "params": "the number of parameters, such as 8B",
     "batch": "samples per optimiser step, such as 256 or 4M tokens",
 }
 
@@ -112,7 +112,7 @@ def job_of(file: JobFile, fallback_name: str) -> Job:
     """Turn a checked job file into a job; every problem is reported at once."""
     absent = [key for key in _NEEDED if getattr(file, key) is None]
     absent = [key for key in absent if key != "batch" or file.batch_per_gpu is None]
-    problems = [f"{key}: is missing; say {_NEEDED[key]}" for key in absent]
+    problems = [f"{key}: is missing; give {_NEEDED[key]}" for key in absent]
     problems += _amount_problems(file) + _batch_problems(file)
     problems += _kind_problems(file) + _sync_problems(file)
     if problems:
@@ -131,11 +131,11 @@ def _amount_problems(file: JobFile) -> list[str]:
     given = [key for key in AMOUNTS if getattr(file, key) is not None]
     if not given and file.data.samples is None:
         wanted = "tokens" if file.family in (None, *TOKEN_FAMILIES) else "samples"
-        return [f"{wanted}: is missing; say how much to train on, such as {wanted}: 1B"]
+        return [f"{wanted}: is missing; state how much to train on, such as {wanted}: 1B"]
     if len(given) > 1:
-        return [f"{', '.join(given)}: say only one of them"]
+        return [f"{', '.join(given)}: give only one of them"]
     if file.epochs is not None and file.data.samples is None:
-        message = "needs the size of one epoch, data: {samples: …} in a job file; or say steps"
+        message = "needs the size of one epoch, data: {samples: …} in a job file; or give steps"
         return [f"epochs: {message}"]
     in_tokens = {
         key: batch is not None and batch.in_tokens
@@ -145,7 +145,7 @@ def _amount_problems(file: JobFile) -> list[str]:
     stated = {"tokens": file.tokens is not None, **in_tokens, "measured": timed}
     for key, counted in stated.items():
         if counted and file.family is not None and not is_sequence(file):
-            return [f"{key}: {_counted(file)} counts samples, not tokens; say how many samples"]
+            return [f"{key}: {_counted(file)} counts samples, not tokens; give a number of samples"]
     return []
 
 
@@ -155,9 +155,9 @@ def _batch_problems(file: JobFile) -> list[str]:
         surplus = file.max_global_batch is not None
         return ["max_global_batch: needs batch_per_gpu; leave it out"] if surplus else []
     if file.batch is not None:
-        return ["batch, batch_per_gpu: say only one of them"]
+        return ["batch, batch_per_gpu: give only one of them"]
     if file.steps is not None:
-        message = "depends on the number of GPUs with batch_per_gpu; say samples, tokens or epochs"
+        message = "depends on the number of GPUs with batch_per_gpu; give samples, tokens or epochs"
         return [f"steps: what {file.steps:g} steps train on {message}"]
     return []
 
@@ -193,7 +193,7 @@ def _kind_problems(file: JobFile) -> list[str]:
         return [f"method: {file.method} needs a transformer{unet}, not the family {file.family}"]
     counted = file.family in TRANSFORMERS or file.adapted_width or file.trainable_params
     if adapted and not counted:
-        return ["trainable_params: is missing; say how many the adapters have, such as 23M"]
+        return ["trainable_params: is missing; state how many the adapters have, such as 23M"]
     if file.post_training is not None and file.family not in ("decoder", "moe"):
         return [f"post_training: {file.post_training} needs a decoder, not {file.family}"]
     if file.generation_share is not None and file.post_training not in ("grpo", "ppo"):
@@ -206,7 +206,7 @@ def _kind_problems(file: JobFile) -> list[str]:
     if file.family not in known and file.flop_per_sample is None:
         unit, flop = ("image", "105G") if file.family == "vit" else ("sample", "24.5G")
         model = ", or image_size: 224" if file.family == "vit" else ", or model: (--model)"
-        message = f"say the FLOP to train on one {unit}, such as {flop}{model}"
+        message = f"state the FLOP to train on one {unit}, such as {flop}{model}"
         return [f"flop_per_sample: is missing; {message}"]
     return []
 

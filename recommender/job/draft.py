@@ -148,7 +148,7 @@ def network_of(stated: StatedJob, config: TrainingConfig | None, folder: Path) -
         return find_network(config.model, folder)
     if config.architecture is not None:
         return _described(config.architecture, config.tool)
-    raise UsageError(f"the {config.tool} file names no network; say --model")
+    raise UsageError(f"the {config.tool} file names no network; give --model")
 
 
 def _described(shape: Architecture, tool: str) -> FoundNetwork:
@@ -359,7 +359,7 @@ def _batch_line(draft: _Answers) -> DraftLine:
     config, comment = draft.config, "samples per step, all GPUs together"
     if draft.stated.batch_per_gpu:
         if draft.stated.batch:
-            raise UsageError("--batch, --batch-per-gpu: say only one of them")
+            raise UsageError("--batch, --batch-per-gpu: give only one of them")
         grows = "samples per step of each GPU: the global batch grows with them"
         return DraftLine("batch_per_gpu", draft.stated.batch_per_gpu, grows)
     if draft.stated.batch or not (config.batch or config.micro_batch):

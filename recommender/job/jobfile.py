@@ -82,7 +82,7 @@ def _if_model(word: str) -> str:
     known = find_known(word)
     called = f"{shown(word)} --fetch" if known is None else known.name
     return (
-        "to train a model of the Hugging Face hub, say on what: "
+        "to train a model of the Hugging Face hub, state the data: "
         f"recommend init --model {called} --examples 50k --tokens-per-example 600"
     )
 
@@ -166,7 +166,7 @@ def _kept_work_remarks(preset: Raw, own: Raw, flags: Raw, like: str, job: Job) -
     because = " and ".join(f"{label(key, names)} {shown(stated[key])}" for key in changed)
     part = "data set" if job.examples else "amount of work"
     what = f"the {part} of {like} is kept under {because}: {size_of_work(job)}"
-    return [f"{what}; say examples: (--examples) for your own"]
+    return [f"{what}; give examples: (--examples) for your own"]
 
 
 def _placed(problem: str, where: str, flags: frozenset[str]) -> str:
@@ -175,7 +175,7 @@ def _placed(problem: str, where: str, flags: frozenset[str]) -> str:
         return problem
     keys, _, why = problem.partition(": ")
     if keys == "flop_per_sample" and "params" in flags:
-        keys, why = "params", "another size needs another flop_per_sample; say both in a job file"
+        keys, why = "params", "another size needs another flop_per_sample; state both in a job file"
     if keys == "flop_per_sample" and "image_size" in flags:
         keys, why = "image_size", "another size needs other FLOP; name the network with --model"
     if "data.samples" in flags and keys in AMOUNTS and keys not in flags:

@@ -53,11 +53,11 @@ def _kind(config: Config) -> str:
     if inner:
         raise UsageError(
             f"{config.where}: model_type '{shown(kind)}' is made of several networks; save its "
-            f"{inner[0]} as a config.json, or say family, params, hidden, layers and vocab"
+            f"{inner[0]} as a config.json, or state family, params, hidden, layers and vocab"
         )
     if not kind:
         raise UsageError(f"{config.where}: model_type is missing; is it a config.json?")
-    listed = "say family, params, hidden, layers and vocab in the job file instead"
+    listed = "state family, params, hidden, layers and vocab in the job file instead"
     raise UsageError(f"{config.where}: {unknown('model_type', kind, model_types(), listed)}")
 
 

@@ -82,7 +82,7 @@ def _why_none(problem: Problem, machines: Comparison) -> str:
         {(o.market[r].replace("_", "-"), o.region[r]) for r in problem.offers.allowed.rows}
     )
     if not sold:
-        return "nobody offers it any more; name machines that can be rented"
+        return "it is not offered any more; name machines that can be rented"
     wanted = machines.market.replace("_", "-")
     places = [region for market, region in sold if market == wanted]
     if not places:

@@ -83,7 +83,7 @@ def _not_offered(name: str, regions: tuple[str, ...], catalog: Catalog) -> str:
     if any(region in sold for region in regions) or (sold and not regions):
         return ""
     if not sold:
-        return "nobody offers it in this catalog"
+        return "no provider offers it in this catalog"
     more = f" and {len(sold) - REGIONS_NAMED} more" if len(sold) > REGIONS_NAMED else ""
     return (
         f"it is not offered in {', '.join(regions)}, but in {', '.join(sold[:REGIONS_NAMED])}{more}"

@@ -114,7 +114,7 @@ def sentences(plan: Plan, request: PlanRequest) -> list[tuple[str, str]]:
         ("time", time_sentence(plan)),
         ("bill", bill_sentence(plan)),
         ("spot", spot_sentence(plan)),
-        ("asked in", regions_sentence(plan)),
+        ("regions", regions_sentence(plan)),
         ("save", save_sentence(plan)),
         ("fallback", late_sentence(plan)),
         ("rule", rule_sentence(plan)),

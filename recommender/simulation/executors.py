@@ -74,10 +74,10 @@ def _behaviours(executor: str, plan: Plan, inputs: PathInputs) -> list[_Behaviou
     if executor == "dstack":
         here = sum(site.region == plan.sites[0].region for site in plan.sites)
         alone = replace(alone, zone_count=np.array([float(max(here, 1))]))
-        return [own, _Behaviour("dstack, one region, nobody switches", alone)]
+        return [own, _Behaviour("dstack, one region, no switch", alone)]
     if late is None:
         return [own]
-    rows = [own, _Behaviour(f"{executor}, nobody switches", alone)]
+    rows = [own, _Behaviour(f"{executor}, no switch", alone)]
     if executor == "skypilot" and late.machines[0].count == sum(m.count for m in plan.machines):
         max_outage_s = failover_round_s(int(inputs.zone_count[0]))
         rows.append(_Behaviour("skypilot, on-demand ends its list", inputs, max_outage_s))

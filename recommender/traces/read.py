@@ -86,7 +86,7 @@ def _recognised_json(tree: Any, path: Path) -> str:
     ones = sum(1 for v in data if v == 1) / max(len(data), 1)
     raise UsageError(
         f"{name}: 1 can mean up (--format spot-traces: up {ones:.0%} of the time) or preempted "
-        f"(--format preempted: up {1 - ones:.0%}); public files of this shape use both, say which"
+        f"(--format preempted: up {1 - ones:.0%}); public files of this shape use both: state which"
     )
 
 

@@ -146,7 +146,7 @@ class NoticeWatch:
                 self._publish(self._read(self._endpoint))
             except (OSError, ValueError, KeyError, TypeError) as error:
                 if not warned:
-                    _LOG.warning("no notices from %s: %s; asked again", self._endpoint, error)
+                    _LOG.warning("no notices from %s: %s; trying again", self._endpoint, error)
                 warned = True
             self._ended.wait(self._poll_s)
 

@@ -262,7 +262,7 @@ def test_a_damaged_memory_of_a_key_is_refused_and_one_that_cannot_be_kept_is_rep
     (memory,) = (bucket.home / "signers").glob("*.json")
     for damaged in ("", "[]", '{"sequence": "9"}', '{"sequence": 9, "key": "AAAA"}'):
         memory.write_text(damaged)
-        with pytest.raises(CatalogError, match="remove it to begin anew"):
+        with pytest.raises(CatalogError, match="remove it to start again"):
             bucket.load()
 
 

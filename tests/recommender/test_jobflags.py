@@ -104,11 +104,11 @@ def test_another_rank_is_another_number_of_adapter_weights() -> None:
         ("resnet50-imagenet", {"params": "9M"}, "--params: another size needs another flop_per"),
         ("resnet50-imagenet", {"tokens": "9M"}, "--tokens: an image job counts samples, not"),
         ("resnet50-imagenet", {"batch": "9 tokens"}, "--batch: an image job counts samples, not"),
-        ("gpt2-xl", {"batch": "8", "batch_per_gpu": "8"}, "--batch, --batch-per-gpu: say only one"),
+        ("gpt2-xl", {"batch": "8", "batch_per_gpu": "8"}, "--batch, --batch-per-gpu: give only"),
         ("gpt2-xl", {"batch_per_gpu": "8", "steps": "9"}, "--steps: what 9 steps train on depends"),
         ("gpt2-xl", {"max_global_batch": "8"}, "--max-global-batch: needs batch_per_gpu"),
         ("gpt2-xl", {"epochs": "2"}, "--epochs: needs the size of one epoch"),
-        ("gpt2-xl", {"epochs": "2", "steps": "9"}, "--epochs, --steps: say only one"),
+        ("gpt2-xl", {"epochs": "2", "steps": "9"}, "--epochs, --steps: give only one"),
     ],
 )
 def test_a_flag_that_the_job_cannot_use_is_refused_with_what_to_do(

@@ -55,15 +55,15 @@ def plans(count: int) -> PathInputs:
     return path_inputs(*(JOB | {"work_s": JOB["work_s"] + k} for k in range(count)))
 
 
-def rate(many: PathInputs, paths: int, anew: bool) -> tuple[float, float]:
+def rate(many: PathInputs, paths: int, fresh: bool) -> tuple[float, float]:
     """Runs per second of wall clock and of processor time; the median of some repeats."""
     walls, cores = [], []
     simulate_paths(many, DEADLINE_S, paths)
     for repeat in range(REPEATS):
-        if anew:
+        if fresh:
             clear_caches()
         wall, core = perf_counter(), process_time()
-        simulate_paths(many, DEADLINE_S, paths, seed=1000 + repeat if anew else 7)
+        simulate_paths(many, DEADLINE_S, paths, seed=1000 + repeat if fresh else 7)
         walls.append(perf_counter() - wall)
         cores.append(process_time() - core)
     runs = len(many) * paths
@@ -93,7 +93,7 @@ def main() -> None:
     ways = {
         "many plans, same paths": (plans(PLANS), PATHS, False),
         "one plan, same paths": (plans(1), 10 * PATHS, False),
-        "one plan, drawn anew": (plans(1), PATHS, True),
+        "one plan, new random numbers": (plans(1), PATHS, True),
     }
     found = {name: rate(*way) for name, way in ways.items()}
     found["recommend simulate"] = rate_of_simulate()

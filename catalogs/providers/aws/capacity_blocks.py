@@ -114,5 +114,8 @@ def _hourly(row: "CapacityBlockOfferingTypeDef") -> tuple[float, tuple[str, str]
     if row.get("CurrencyCode") != "USD":
         return 0.0, ("currency", f"a fee in {row.get('CurrencyCode', 'no currency')}")
     if count < 1 or not 0.9 * HOURS <= hours <= 1.5 * HOURS:
-        return 0.0, ("duration", f"{count} machines for {hours:g} hours; asked for 1 and {HOURS}")
+        return 0.0, (
+            "duration",
+            f"{count} machines for {hours:g} hours, not 1 for {HOURS}",
+        )
     return fee / (hours * count), None

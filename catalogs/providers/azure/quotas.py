@@ -84,7 +84,7 @@ def read_quotas(
         ProviderError: no subscription, no signed-in user, or no region that can be read.
     """
     if not account.subscription:
-        reason = "set AZURE_SUBSCRIPTION_ID to the subscription to be asked"
+        reason = "set AZURE_SUBSCRIPTION_ID to the subscription to read"
         raise ProviderError("azure", "credentials", reason)
     token = _token(account, wanted, patience)
     known: dict[tuple[str, str], Quota] = {}

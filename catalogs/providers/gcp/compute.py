@@ -201,7 +201,7 @@ def _unknown(
 
 def _unreachable_zones(down: set[str]) -> Iterator[str]:
     if down:
-        yield f"zones that could not be asked, as shipped: {', '.join(sorted(down))}"
+        yield f"zones that could not be read, as shipped: {', '.join(sorted(down))}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ def read_quotas(
         ProviderError: there is no project, or Compute Engine cannot be read.
     """
     if not settings.project:
-        raise ProviderError("gcp", "credentials", f"set {PROJECT} to the project to be asked")
+        raise ProviderError("gcp", "credentials", f"set {PROJECT} to the project to read")
     known = {_metric(q.name): q for q in quotas if q.provider == "gcp"}
     values: list[QuotaValue] = []
     failed: list[Failed] = []

@@ -210,7 +210,7 @@ def _ask(request: PlanRequest, address: str) -> list[Element]:
         element("input", type="hidden", name=name, value="", id=f"ask-{name}")
         for name in ("deadline", "budget", "confidence")
     )
-    button = element("button", "plan anew under these limits", type="submit")
+    button = element("button", "plan again under these limits", type="submit")
     return [element("form", job, *limits, button, action=address, method="get", id="ask",
                     hidden="", class_="screen-only")]  # fmt: skip
 

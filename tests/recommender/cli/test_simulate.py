@@ -264,7 +264,7 @@ def test_with_the_fallback_rule_alone_the_simulation_is_unchanged(run: Run) -> N
 
 
 def test_the_plan_as_skypilot_runs_it_is_simulated_next_to_the_plan_itself(run: Run) -> None:
-    alone = "skypilot, nobody switches"
+    alone = "skypilot, no switch"
     found = json.loads(run(*RESCUED, "--executor", "skypilot", "--json").out)["simulation"]
     counted, left, *_ = found["executors"]
     assert (counted["name"], left["name"]) == ("as the plan counts", alone)

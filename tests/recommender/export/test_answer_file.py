@@ -63,7 +63,7 @@ def test_what_cannot_be_read_is_named(path: tuple[object, ...], value: object, s
 def test_what_is_missing_is_named():
     made = written()
     del made["inputs"]["limits"]  # type: ignore[attr-defined]
-    with pytest.raises(UsageError, match="has no limits; write it anew"):
+    with pytest.raises(UsageError, match="has no limits; write it again"):
         answer_of(made)
     made = written()
     del made["plans"][0]["usd_per_hour"]  # type: ignore[index]
@@ -77,5 +77,5 @@ def test_what_is_missing_is_named():
 def test_a_file_that_is_no_answer_is_refused(tmp_path: Path, text: str):
     path = tmp_path / "answer.json"
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(UsageError, match="write it anew with recommend"):
+    with pytest.raises(UsageError, match="write it again with recommend"):
         read_answer(path)

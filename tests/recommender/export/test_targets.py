@@ -242,7 +242,7 @@ def test_a_plan_that_saves_to_its_own_machines_says_where_the_file_saves():
 
 
 def test_a_mix_whose_training_can_shrink_says_how_it_goes_on_without_spot():
-    words = "with NNODES as many as they"
+    words = "with their number as NNODES"
     for elastic, said in ((True, True), (False, False)):
         run = replace(MIXED, job=replace(MIXED.job, elastic=elastic))
         assert (words in export_files(run, "torchrun", "run")[0].text) is said

@@ -131,7 +131,7 @@ def test_a_shape_in_the_file_is_counted() -> None:
 
 
 def test_a_file_without_a_network_is_refused_with_a_request_for_one() -> None:
-    with pytest.raises(UsageError, match="say --model"):
+    with pytest.raises(UsageError, match="give --model"):
         from_file("deepspeed.json")
     _, job = from_file("deepspeed.json", model="gpt2", gpus="4")
     assert (job.global_batch, job.sharding) == (128, "fsdp")

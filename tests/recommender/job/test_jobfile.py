@@ -163,7 +163,7 @@ def test_all_problems_at_once() -> None:
         ("- a\n", "not a job file"),
         ("", "not a job file"),
         (HEAD + "like: llama3-8b-stf\n", "did you mean llama3-8b-sft?"),
-        (OWN + "samples: 5\n", "tokens, samples: say only one of them"),
+        (OWN + "samples: 5\n", "tokens, samples: give only one of them"),
         (OWN + "parameters: 5\n", "is given twice under two names"),
         (OWN.replace("tokens: 1B", "epochs: 2"), "epochs: needs the size of one epoch, data: {"),
         (OWN.replace("decoder", "cnn"), "an image job counts samples"),

@@ -57,7 +57,7 @@ def test_a_job_file_finds_the_config_next_to_it(tmp_path: Path) -> None:
         ([1], "must hold one JSON object"),
         ({}, "model_type is missing"),
         ({"model_type": "lama"}, "did you mean llama?"),
-        ({"model_type": "zzz"}, "say family, params"),
+        ({"model_type": "zzz"}, "state family, params"),
         ({"model_type": "gemma3", "text_config": {"a": 1}}, "save its text_config"),
         ({**LLAMA, "hidden_size": "wide"}, "hidden_size wide is not a whole number"),
         ({**LLAMA, "hidden_size": 10**12}, "is not a whole number up to"),

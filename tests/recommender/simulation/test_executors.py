@@ -38,7 +38,7 @@ def test_skypilot_rents_on_demand_after_one_round_and_the_plan_when_time_is_shor
 
 def test_without_a_manual_switch_nothing_takes_over_and_the_deadline_is_missed():
     for executor in ("skypilot", "terraform", "slurm", "torchrun"):
-        alone = runs(executor)[f"{executor}, nobody switches"]
+        alone = runs(executor)[f"{executor}, no switch"]
         assert alone[1] > 100 * HOUR
         assert alone[2:] == (0.0, 0.0)
 
@@ -59,4 +59,4 @@ def test_on_demand_machines_of_another_number_cannot_end_the_list():
 
 
 def test_dstack_stays_in_the_first_region():
-    assert list(runs("dstack")) == [AS_COUNTED, "dstack, one region, nobody switches"]
+    assert list(runs("dstack")) == [AS_COUNTED, "dstack, one region, no switch"]

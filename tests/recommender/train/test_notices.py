@@ -153,8 +153,8 @@ def test_a_notice_saves_at_once_and_only_once(tmp_path: Path):
                 break
     assert len(found) == 1
     again = Counter()
-    anew = Checkpointer(PickledState(counter=again), 10**9, folder=tmp_path)
-    assert anew.restore() == again.done == int(found[0].parent.name.removeprefix("step-"))
+    resumed = Checkpointer(PickledState(counter=again), 10**9, folder=tmp_path)
+    assert resumed.restore() == again.done == int(found[0].parent.name.removeprefix("step-"))
 
 
 def test_a_silent_service_is_no_reason_to_stop(tmp_path: Path, caplog: pytest.LogCaptureFixture):
