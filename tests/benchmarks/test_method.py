@@ -26,7 +26,7 @@ RULE = Rule(warm_up=2, least=3, most=5, most_s=100.0, half_width=0.0)
 
 
 class Clock:
-    """Time that passes only where somebody lets it."""
+    """A clock that moves only when the test says so."""
 
     def __init__(self) -> None:
         self.now = 0.0

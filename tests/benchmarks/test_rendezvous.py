@@ -71,7 +71,7 @@ def test_a_store_that_is_lost_is_reported():
 
     with pytest.raises(BenchError, match="first process or its machine is gone"):
         Rendezvous(Gone(), 1, 2).wait_for("measured", (0,), 60.0)
-    Rendezvous(Gone(), 1, 2).fail("anything")  # nobody is left to tell
+    Rendezvous(Gone(), 1, 2).fail("anything")  # no process is left to report to
 
 
 def test_a_single_process_waits_for_no_other():

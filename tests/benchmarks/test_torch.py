@@ -65,7 +65,7 @@ def test_networks_train_on_every_kind_of_data(name: str, tmp_path: Path):
 
 
 def test_processes_under_torchrun_measure_their_collectives(tmp_path: Path):
-    """One lacks the memory for a message of 16 KiB: all leave it out, and nobody waits."""
+    """One lacks the memory for a message of 16 KiB: all leave it out, and none waits."""
     script = tmp_path / "run.py"
     script.write_text(
         "import sys\n"

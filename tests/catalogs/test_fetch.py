@@ -21,7 +21,7 @@ HEAD = b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n"
 
 
 class Dripping:
-    """Sends a beginning at once, then a byte each time it is told to: nobody sleeps."""
+    """Sends a beginning at once, then a byte on each request, without sleeping."""
 
     def __init__(self, beginning: bytes) -> None:
         self.listener = socket.create_server(("127.0.0.1", 0))

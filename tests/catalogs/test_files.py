@@ -121,7 +121,7 @@ def test_what_lies_in_the_way_of_the_new_file_is_never_written(
 ) -> None:
     victim = tmp_path / "victim"
     victim.write_bytes(b"safe")
-    monkeypatch.setattr(os, "urandom", bytes)  # whoever could guess the name
+    monkeypatch.setattr(os, "urandom", bytes)  # an attacker who can guess the name
     (tmp_path / f"{files._PREFIX}{'00' * 8}").symlink_to(victim)
     with pytest.raises(FileExistsError):
         prepare(tmp_path / "shared", b"new")

@@ -39,7 +39,7 @@ class Quiet(SimpleHTTPRequestHandler):
 
 
 def as_pipe(path: Path) -> None:
-    """A pipe that nobody writes to: opening it would wait for ever."""
+    """A pipe without a writer: opening it would wait forever."""
     path.unlink()
     os.mkfifo(path)
 

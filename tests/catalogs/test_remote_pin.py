@@ -1,4 +1,4 @@
-"""An address may demand which manifest it serves, by its checksum or by who has signed it."""
+"""An address may demand which manifest it serves, by its checksum or by its signer."""
 
 import base64
 import hashlib
@@ -92,7 +92,7 @@ def the_copy(bucket: Bucket) -> Path:
 
 
 def halve_prices(copy: Path) -> None:
-    """What somebody does who can write to the cache: other prices, a manifest that fits them."""
+    """An attacker who can write to the cache: other prices, and a manifest that fits them."""
 
     def change(tables: dict[str, list[object]]) -> None:
         tables["offers"] = [small.offer(usd_per_hour=0.263)]
@@ -113,7 +113,7 @@ def test_another_manifest_is_refused_however_whole(bucket: Bucket) -> None:
     address = f"{ADDRESS}#sha256={'0' * 64}"
     with pytest.raises(CatalogError, match=f"the address demands {'0' * 64}"):
         bucket.load(address)
-    bucket.load(ADDRESS)  # a copy that nobody has demanded is none
+    bucket.load(ADDRESS)  # a copy without a demand
     with pytest.raises(CatalogError, match="no copy is kept"):
         bucket.load(address)
 
@@ -195,7 +195,7 @@ def test_two_manifests_of_one_number_are_refused(bucket: Bucket) -> None:
 
 
 def test_a_manifest_that_has_expired_is_refused_served_or_kept(bucket: Bucket) -> None:
-    """Freeze: who withholds the newer ones can do so until the last that was signed expires."""
+    """Freeze: newer manifests can be withheld until the last signed one expires."""
     bucket.publish(4)
     assert bucket.usd(now=NOON + timedelta(days=29)) == 0.526
     for down in (False, True):
@@ -226,7 +226,7 @@ def test_a_key_names_its_successor_and_counts_no_more_itself(bucket: Bucket) -> 
     bucket.name_successor(KEY, NEW_KEY)
     bucket.publish(2, 0.2, NEW_KEY)
     assert bucket.usd() == 0.2
-    (bucket.folder / "manifest.json.keys").unlink()  # as whoever has stolen the old key would
+    (bucket.folder / "manifest.json.keys").unlink()  # as a thief of the old key would
     bucket.publish(3, 0.3, KEY)
     assert "no signature of the manifest" in bucket.load().notes[0]
     bucket.publish(3, 0.3, NEW_KEY)
@@ -286,7 +286,7 @@ def test_what_the_key_has_not_signed_leaves_the_last_copy(bucket: Bucket, wrong:
 
 
 def test_a_signature_of_rfc_8032_is_known() -> None:
-    """Test 2 of section 7.1: one byte, signed by somebody else's program."""
+    """Test 2 of RFC 8032, section 7.1: one byte, signed by another program."""
     key = bytes.fromhex("3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c")
     signature = bytes.fromhex(
         "92a009a9f0d4cab8720e820b5f642540a2b27b5416503f8fb3762223ebdb69da"

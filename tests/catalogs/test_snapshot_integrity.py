@@ -1,4 +1,4 @@
-"""The shipped snapshot: complete, plausible, and free of what nobody can rent."""
+"""The shipped snapshot: complete, plausible, and free of what cannot be rented."""
 
 import json
 import re

@@ -83,7 +83,7 @@ def test_a_version_that_was_rolled_back_is_no_fallback(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("wrong", [{"fetched_at": "never"}, {"market": 5}, {"fetched_at": None}])
 def test_an_age_that_is_none_is_refused(wrong: dict[str, object]) -> None:
-    """Else it would be told as "just now"."""
+    """Otherwise it would be printed as "just now"."""
     row = {"provider": "aws", "market": "spot", "region": "", "reason": "", "by_refresh": True}
     manifest = {"fetched": [{**row, "fetched_at": "2026-11-21T03:00:00Z", **wrong}]}
     with pytest.raises(StoreError, match="'fetched' is damaged"):

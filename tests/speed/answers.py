@@ -74,7 +74,7 @@ def calls() -> dict[str, list[str]]:
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """That of somebody who keeps no settings, with compiled modules."""
+    """The environment of a user without settings, with compiled modules."""
     own = {
         "RECOMMEND_NOW": "2026-11-21T12:00Z",
         "PYTHONPYCACHEPREFIX": str(folder / "compiled"),

@@ -3,7 +3,7 @@
     python tests/speed/load.py [--repeats N]
 
 100,000 own offers of three kinds (machines with a number each, without one, and price lists of
-forty sellers); and the same quotas told in a row for each family and market, in 10,000 rows and in
+forty sellers); and the same quotas as a row for each family and market, in 10,000 rows and in
 100,000. Offers are drawn from a seed. Each question is a process of its own; all take turns.
 Printed: the least processor seconds, how often those of the answer without files, and the most
 memory; JSON last.

@@ -48,7 +48,7 @@ async def kept(http: httpx.AsyncClient, draw: random.Random) -> httpx.Response:
 
 
 async def cold(http: httpx.AsyncClient, draw: random.Random) -> httpx.Response:
-    """A deadline that nobody requested before."""
+    """A deadline that was not requested before."""
     limits = {"deadline_s": 36_000 + draw.randrange(400_000)}
     return await http.post("/api/plan", json={"job": JOB, "limits": limits})
 

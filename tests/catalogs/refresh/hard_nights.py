@@ -129,7 +129,7 @@ class Nights:
         return code
 
     def _other_user(self) -> int:
-        """Who may only read reads the same, and is refused as a writer."""
+        """A process that may only read reads the same, and is refused as a writer."""
 
         def another() -> None:
             os.setgid(NOBODY)

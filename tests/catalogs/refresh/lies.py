@@ -103,7 +103,7 @@ def region_down(random: Random) -> Lie:
 
 
 def without_type(random: Random) -> Lie:
-    """A machine is renamed, so that nobody knows it."""
+    """A machine is renamed, so that it is unknown."""
 
     def lie(fetched: Fetched) -> Fetched:
         name = random.choice(sorted({offer.instance_type for offer in fetched.offers}))

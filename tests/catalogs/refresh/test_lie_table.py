@@ -1,6 +1,6 @@
 """Every kind of wrong data from every provider: known rows, new machines and new regions.
 
-What is published and differs from the truth is wrong. Of what is wrong somebody must be told, and
+What is published and differs from the truth is wrong. Whatever is wrong must be reported, and
 no price may be off by a quarter; `pytest -m slow -s` prints the table.
 """
 
@@ -212,7 +212,7 @@ def region_lies(provider: str) -> Iterator[tuple[str, Lie]]:
 
 
 def type_lies(machine: InstanceType) -> Iterator[tuple[str, Callable[[Fetched], Fetched]]]:
-    """A machine that nobody has described before, wrongly."""
+    """A machine that is new to the catalog, described wrongly."""
 
     def gpus(count: int) -> Lie:
         return lambda f: replace(f, types=(replace(machine, gpus=count),))
@@ -238,7 +238,7 @@ def old_rows(provider: str) -> Iterator[tuple[str, Night]]:
 
 
 def new_types(provider: str, every: int = 1) -> Iterator[tuple[str, Night]]:
-    """Lies about machines that nobody knew before."""
+    """Wrong data of new machines."""
     named = sorted({o.instance_type for o in truth(provider) if o.market == "on_demand"})
     known = [shipped().instance_types[provider, name] for name in named]
     for machine in [each for each in known if each.gpu][::every]:
@@ -249,7 +249,7 @@ def new_types(provider: str, every: int = 1) -> Iterator[tuple[str, Night]]:
 
 
 def new_regions(provider: str) -> Iterator[tuple[str, Night]]:
-    """Lies about regions that nobody knew before."""
+    """Wrong data of new regions."""
     for region in large_regions(provider)[:3]:
         base = without_region(provider, region)
         for factor in (0.5, 1.0, 1.19, 2.0):

@@ -224,7 +224,7 @@ def test_a_spot_price_held_back_stays_with_its_age(tmp_path: Path) -> None:
         for o in world.truth["aws"]
     ]
     report = refresh(world.order("aws"))
-    assert report.outcome == "published"  # nobody has to look: a move that lasts is believed
+    assert report.outcome == "published"  # no review is needed: a move that lasts is believed
     assert (
         report.providers[0]
         .alerts[0]

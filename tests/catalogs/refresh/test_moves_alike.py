@@ -14,7 +14,7 @@ CATALOG = snapshot()
 def moved(
     provider: str, region: str, market: str, family: str = "", factor: float = 1.1
 ) -> tuple[list[str], list[str]]:
-    """The regions that fail, and those told of, where prices of a region move by a factor."""
+    """The regions that fail, and those reported, where prices of a region move by a factor."""
     machines = {n: t for (p, n), t in CATALOG.instance_types.items() if p == provider}
     last = [o for o in CATALOG.offers if o.provider == provider and o.kind != "derived"]
     last = [o for o in last if machines[o.instance_type].gpu]

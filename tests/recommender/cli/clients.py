@@ -37,7 +37,7 @@ class Cloud(Client):
 
 @cache
 def truth(name: str) -> Sequence[Offer]:
-    """The shipped offers of a provider that somebody has quoted."""
+    """The shipped offers of a provider that are quoted, not derived."""
     offers = snapshot().offers
     return tuple(o for o in offers if o.provider == name and o.kind != "derived")
 

@@ -17,7 +17,7 @@ MORE = ("--tokens-per-example", "600", "--batch", "64", "--lora-rank", "16")
 
 
 class Terminal(io.StringIO):
-    """Answers that somebody types."""
+    """Typed answers."""
 
     def isatty(self) -> bool:
         return True

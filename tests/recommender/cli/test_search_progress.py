@@ -16,7 +16,7 @@ from recommender.optimize.search_state import SearchState, Watch
 
 pty = pytest.importorskip("pty")  # terminals of POSIX
 
-LONG = ("--deadline", "24h", "gpt2-xl", "--prove", "--json")  # minutes, if nobody stops it
+LONG = ("--deadline", "24h", "gpt2-xl", "--prove", "--json")  # takes minutes unless it is stopped
 QUIET_S = 120.0
 
 

@@ -1,4 +1,4 @@
-"""Facts of an offer by hand: fees, starts, ranking, age of prices, floors, failover lists."""
+"""Facts of an offer by hand: fees, starts, ranking, age of prices, price floors, failover lists."""
 
 import math
 from dataclasses import replace

@@ -21,7 +21,7 @@ def facts(days: float = 0.0, **choice: bool) -> Facts:
 def test_a_quote_halfway_persistent_is_brought_halfway_to_the_level_in_its_logarithm():
     assert expected_quote(1.0, 4.0, 0.5) == pytest.approx(2.0)
     assert expected_quote(1.0, 4.0, 1.0) == pytest.approx(1.0)
-    assert expected_quote(5.0, 4.0, 0.0) == 5.0  # nobody picks it for being cheap
+    assert expected_quote(5.0, 4.0, 0.0) == 5.0  # it is not selected for being cheap
 
 
 @pytest.mark.parametrize("provider", sorted(CLOUDS))
@@ -34,7 +34,7 @@ def test_the_older_a_cheap_quote_the_less_of_it_is_left(provider):
 
 
 def test_the_cheapest_of_more_quotes_is_raised_by_more():
-    """Zones that differ by luck alone: what is left of the cheapest says what was luck."""
+    """Zones that differ by chance only: what the cheapest retains shows the selection bias."""
     rng, left = np.random.default_rng(5), 0.4
     raised = {}
     for zones in (2, 8, 32):

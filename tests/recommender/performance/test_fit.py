@@ -122,7 +122,7 @@ def laboratories(apart: float) -> tuple[Group]:
 
 
 def test_laboratories_differ_by_what_versions_of_their_scripts_do_not_show():
-    """Four versions of five folds are told by each other; each whole laboratory is e^0.5 away.
+    """Four versions of five folds are predicted by each other; each whole laboratory is e^0.5 away.
 
     By hand: 0.5² · (1 - 1/5).
     """

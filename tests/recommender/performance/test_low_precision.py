@@ -64,7 +64,7 @@ def tokens_per_s(model: str, machines: int, batch: int, precision: str) -> float
 
 def test_405_billion_parameters_run_on_256_gb200_as_nvidias_tables_say():
     """Megatron-Bridge 25.11 to 26.04, global batch 1,536: FP8 813 to 864, MXFP8 783 and 800, NVFP4
-    1,166 and 1,184 tokens a second and GPU. Levels are told; only their ratios were taken."""
+    1,166 and 1,184 tokens a second and GPU. Levels are predicted; only their ratios were fitted."""
     reported = {
         name: tokens_per_s("meta-llama/Llama-3.1-405B", 64, 1536, name) for name in ("fp8", *NARROW)
     }

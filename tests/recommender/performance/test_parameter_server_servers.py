@@ -300,7 +300,7 @@ def cmdare(name):
 
 
 def errors(job, step_s):
-    """Of the steps that a job is told to take on two and more workers."""
+    """Of the predicted steps of a job on two and more workers."""
     found = []
     for n in range(2, max(step_s) + 1):
         asked = replace(job, global_batch=128 * n)

@@ -41,7 +41,7 @@ def test_a_price_per_hour_is_kept_at_every_place_of_a_failover_list(job: str, us
 
 
 def test_the_same_plan_costs_the_same_under_a_tighter_limit() -> None:
-    """Its fallback would start earlier: then it is no longer the same to who pays for it."""
+    """Its fallback would start earlier, so it is a different plan."""
     choice = Choice(failover="none")
     answer = asked("resnet50-imagenet", Limits(deadline_s=24 * HOUR), choice)
     tighter = asked("resnet50-imagenet", Limits(deadline_s=14.4 * HOUR), choice)

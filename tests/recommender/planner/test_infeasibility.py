@@ -43,7 +43,7 @@ def test_a_budget_is_suggested_too_where_the_fastest_plans_are_far_over_it() -> 
 
 @pytest.mark.parametrize("spent", [0.0, 300.0])
 def test_a_budget_of_twice_the_mean_is_explained(spent: float) -> None:
-    """Whoever reads that 722 USD are needed for a plan of 417 asks why."""
+    """It would be confusing to read that a plan of 417 USD needs 722 USD."""
     limits = Limits(budget_usd=spent + 0.01)
     found = why("resnet50-imagenet", limits, gone=Progress(spent_usd=spent))
     plan = found.relaxed[0].plan
@@ -221,7 +221,7 @@ def test_a_mean_between_far_ends_is_reported_with_them() -> None:
 
 
 def test_a_deadline_of_weeks_is_no_advice_for_one_of_two_days() -> None:
-    """In one run of twenty the only machine is away for weeks; a lower chance is told instead."""
+    """In one run in twenty the machine is away for weeks; a lower chance is suggested instead."""
     limits = Limits(deadline_s=48 * HOUR, budget_usd=200.0)
     one_place = Choice(instances=("a3-highgpu-4g",), regions=("europe-north1",))
     found = why("llama3-8b-sft", limits, one_place)
@@ -230,7 +230,7 @@ def test_a_deadline_of_weeks_is_no_advice_for_one_of_two_days() -> None:
 
 
 def test_a_budget_that_pays_neither_spot_nor_a_fallback_rules_mixes_out() -> None:
-    """Whoever does parts of the work pays a mean of what each would for all of it.
+    """A plan that divides the work costs a mean of what each part would cost for all of it.
 
     For 100 USD sixteen machines of one GPU, as sixteen stages, keep the proof open.
     """

@@ -68,7 +68,7 @@ def test_waits_fallbacks_and_interruptions_are_those_of_the_path(which: str):
             path = int(order[int(np.ceil(each.share * len(order) - 1e-9)) - 1])
             assert each.cost_usd == paths.cost_usd[0, path]
             if any(s.doing == "further cycles" for s in each.segments):
-                continue  # told in part
+                continue  # shown in part
             spent = {
                 doing: sum(s.end_s - s.start_s for s in each.segments if s.doing == doing)
                 for doing in ("waiting", "fallback")
@@ -81,7 +81,7 @@ def test_waits_fallbacks_and_interruptions_are_those_of_the_path(which: str):
 
 
 def test_what_is_lost_and_kept_adds_up_to_the_job():
-    """Work told, saves taken off, is the work of the job at the speed of the path."""
+    """The work shown, less the saves, is the work of the job at the speed of the path."""
     for plan, deadline_s in plans("spot"):
         paths = counted(plan, deadline_s)
         order = np.argsort(paths.time_s[0], kind="stable")

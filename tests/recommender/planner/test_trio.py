@@ -75,9 +75,9 @@ def test_checkpoints_that_are_expensive_to_move_do_not_cost_as_much_as_the_machi
 
 
 def test_urgency_makes_time_worth_more():
-    """Of each of five hours an eighth counts, a quarter to who pays for speed.
+    """Of each of five hours an eighth counts, and a quarter under urgency.
 
-    Nobody counts the minutes of a job that takes less than half an hour.
+    The minutes of a job that takes less than half an hour do not count.
     """
     apart = generalised_cost_usd(one(), urgent=True) - generalised_cost_usd(one(), urgent=False)
     assert apart == pytest.approx(HOUR_USD * 5.0 * (1 / 4 - 1 / 8))
@@ -180,7 +180,7 @@ def test_the_three_keep_the_limits_and_their_ranks_name_plans_of_the_table():
 
 
 def test_a_guessed_speed_leads_no_known_one_that_costs_a_little_more():
-    """Two H100-NVL, which nobody timed, led over one H100 at a tenth more, all counted."""
+    """Two untimed H100-NVL led over one H100 that cost a tenth more in total."""
     answer = ask(snapshot(), find_job("whisper-large"), deadline_s=24 * HOUR)
     assert answer.trio is not None
     lead = answer.trio.sensible.plan

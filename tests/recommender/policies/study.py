@@ -110,7 +110,7 @@ def contenders(of_set: Sequence[BacktestTrace], index: int) -> list[Contender]:
 
 
 def left_out(of_set: Sequence[BacktestTrace], index: int) -> tuple[Contender, BacktestTrace]:
-    """The policy of a zone nobody has watched."""
+    """The policy of a zone without a recording."""
     trace = of_set[index]
     others = [other.past for other in of_set if other is not trace]
     blind = BacktestTrace(trace.name, trace.tick_s, trace.past[:0], trace.judged)

@@ -4,7 +4,7 @@ The omniscient optimum knows which run will last; nobody else does. Three bounds
 the gap is left to be closed, on the zones, settings and windows of `study.py`:
 
     drawn         series drawn from the law of each judged half (one regime, true ages), and the
-                  policy told that law: nothing is left to learn, so no policy can do much better
+                  policy that knows that law: nothing is left to learn, no policy can do much better
     in hindsight  the recorded judged halves, the policy fitted on these same halves
     refitted      the recorded judged halves, the law fitted again at each quarter of them to all
                   that was seen by then: what a policy that goes on learning may do
@@ -43,7 +43,7 @@ HORIZONS_H = (0.5, 1.0, 3.0, 8.0)
 
 @dataclass(frozen=True)
 class Knows:
-    """The cost-optimal policy under a law that it is told."""
+    """The cost-optimal policy under a law that it knows."""
 
     law: Availability
     name: str

@@ -3,7 +3,7 @@
     python -m tests.recommender.policies.study_zones_bounds
 
 The market of `study_zones.py` without its dominant zone. Series are drawn from the law of each
-judged half (one regime, true ages, zones independent) and the policy is told these laws: nothing
+judged half (one regime, true ages, zones independent) and the policy knows these laws: nothing
 is left to learn. Next to it, on the three cheapest zones, the programme over all states of all
 zones in the place of the lumped one. Needs RECOMMEND_REFERENCE_DATA; two minutes of one core.
 """

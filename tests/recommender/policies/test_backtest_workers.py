@@ -52,7 +52,7 @@ class DiesOnce:
         return "greedy"
 
     def enter(self, trace: BacktestTrace, prices: ModePrices) -> tuple[Policy, ModePrices]:
-        """Leave a mark and die; whoever finds the mark goes on."""
+        """Leave a mark and die; a process that finds the mark goes on."""
         try:
             Path(self.mark).mkdir()
         except FileExistsError:

@@ -1,4 +1,4 @@
-"""The cost-optimal policy does what its own model promises, and is never late when told so."""
+"""The cost-optimal policy does what its model promises, and is never late if that is required."""
 
 import numpy as np
 import pytest

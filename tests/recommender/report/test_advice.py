@@ -87,7 +87,7 @@ def test_a_quota_is_requested_in_full() -> None:
 
 
 def test_other_limits_are_compared_with_the_best_by_the_goal_which_need_not_lead() -> None:
-    """A plan that is 3 h faster for 4 USD more is no change to whoever takes it anyway."""
+    """A plan that is 3 h faster for 4 USD more is no change if it leads anyway."""
     picks = [Pick(role, rank, GCP) for role, rank in (("sensible", 2), ("cheapest", 1))]
     other = Trio(*picks, Pick("safest", 3, GCP))
     assert changed(replace(ANSWER, trio=None)) == "What would change the answer"

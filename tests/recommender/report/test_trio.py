@@ -1,4 +1,4 @@
-"""The plans that an answer leads with, in words, and how a tie is told."""
+"""The plans that an answer leads with, in words, and how a tie is reported."""
 
 from dataclasses import replace
 
@@ -60,7 +60,7 @@ def test_own_machines_are_never_rented(region: str, reported: str) -> None:
     [
         ((17.0, 9.0, 504.0), "about 17 h (1 run in 20 over 21 d)"),
         ((17.0, 9.0, 40.0), "about 17 h"),  # a speed that is half of what was expected
-        ((0.5, 0.4, 4.0), "about 30 min"),  # eight times as long, and nobody's day is lost
+        ((0.5, 0.4, 4.0), "about 30 min"),  # eight times as long, but only hours
     ],
 )
 def test_a_wait_of_weeks_that_one_run_in_twenty_meets_is_reported_with_the_median(

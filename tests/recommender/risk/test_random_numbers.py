@@ -1,4 +1,4 @@
-"""Common random numbers: the same bytes everywhere, the right laws, one luck for all plans."""
+"""Common random numbers: the same bytes everywhere, the right laws, the same for all plans."""
 
 import hashlib
 from collections.abc import Callable

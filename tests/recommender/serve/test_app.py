@@ -157,7 +157,7 @@ def test_hostile_bodies_are_refused_in_the_schema(
 
 
 def test_a_body_that_never_ends_is_refused(client: Any, monkeypatch: pytest.MonkeyPatch):
-    """Nothing of it comes: whoever sends so slowly keeps no place."""
+    """Nothing arrives: a client that sends so slowly loses its place."""
     monkeypatch.setattr(app, "BODY_S", 0.0)
 
     async def receive() -> dict[str, Any]:

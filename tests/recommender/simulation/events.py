@@ -249,7 +249,7 @@ class JobPath:
     # The safety net -------------------------------------------------------------------------
 
     def tell_watch(self) -> None:
-        """Wake whoever waits for a change."""
+        """Wake the processes that wait for a change."""
         old, self.news = self.news, self.env.event()
         if not old.triggered:
             old.succeed()

@@ -22,7 +22,7 @@ RESCUED = path_inputs({
 
 
 def runs(executor: str, plan: Plan = GCP.plan) -> dict[str, tuple[float, float, float, float]]:
-    """Cost, time, chance and share of the runs with on-demand machines, by who runs it."""
+    """Cost, time, chance and share of the runs with on-demand machines, by executor."""
     found = executor_runs(executor, plan, RESCUED, LIMITS, CLASS_CAPACITY, 64, 7)
     return {r.name: (r.cost.mean, r.time.p50, r.chance, r.fallback_share) for r in found}
 

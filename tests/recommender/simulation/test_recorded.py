@@ -62,7 +62,7 @@ def test_series_count_by_their_length() -> None:
 
 
 def test_a_replayed_job_ends_when_the_recording_lets_it() -> None:
-    # 300 s of work, start of 50 s, no saves: only the spells of 600 s are long enough.
+    # 300 s of work, start of 50 s, no saves: only the intervals of 600 s are long enough.
     plan = path_inputs(
         {
             "work_s": 300.0,

@@ -1,7 +1,7 @@
 """A training killed at random moments loses at most what was not yet saved, and ends the same.
 
 Kills are those of a cloud: SIGKILL for a machine that is gone, all at once or one of several, after
-which nobody else goes on; SIGTERM for a notice, to all processes or to one.
+which the others stop too; SIGTERM for a notice, to all processes or to one.
 """
 
 import random
@@ -20,7 +20,7 @@ from tests.recommender.train.fork_server import ForkServer, Run
 from tests.recommender.train.killed_training import STEPS, Regression
 
 STOPPED = 128 + signal.SIGTERM
-PATIENCE_S = 20.0  # for the end of a training that was told to stop
+PATIENCE_S = 20.0  # for the end of a training after SIGTERM
 FINISH_S = 600.0  # for a whole training, on a machine that is busy with others
 
 

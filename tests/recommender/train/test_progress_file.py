@@ -105,7 +105,7 @@ def test_a_training_writes_what_is_safe_at_its_start_and_at_each_checkpoint(
         if step == 0:
             assert read_progress(tmp_path / FILE).done_share == 0
         counter.done = step + 1
-        if step == 20:  # 20 are told as done
+        if step == 20:  # 20 are reported as done
             training.finish()
             safe = read_progress(tmp_path / FILE)
             assert (safe.step, safe.checkpoint) == (20, "step-20")

@@ -1,4 +1,4 @@
-"""A local AWS with credentials of nobody; retries wait for nothing."""
+"""A local AWS with invented credentials; retries do not wait."""
 
 from collections.abc import Callable, Iterator
 from functools import cache

@@ -1,4 +1,4 @@
-"""SKUs changed by somebody's mistake: refused by name, never an offer with a wrong price.
+"""SKUs changed by mistake: refused by name, never an offer with a wrong price.
 
 Every list is served by a local server and read by the real client.
 """
