@@ -304,9 +304,7 @@ def _assemble(file: JobFile, shape: _Shape, derived: _Derived, fallback_name: st
         activation_bytes_per_sample=kept.all,
         recomputed_activation_bytes_per_sample=kept.recomputed,
         layer_bytes_per_sample=kept.layer,
-        intensity_ratio=expert_ratio(shape.hidden, file.expert_width or _EXPERT_WIDTH)
-        if shape.family == "moe"
-        else intensity_ratio(shape.family, shape.flop, file.activation_bytes_per_sample),
+        intensity_ratio=_intensity_ratio(file, shape),
         checkpoint_bytes=_checkpoint(file, shape, trainable, derived),
         data=_data(file.data, shape, samples, derived),
         method=method,
@@ -322,6 +320,13 @@ def _assemble(file: JobFile, shape: _Shape, derived: _Derived, fallback_name: st
         assumed=tuple(dict.fromkeys(derived.assumed)),
         **optional,
     )
+
+
+def _intensity_ratio(file: JobFile, shape: _Shape) -> float:
+    """FLOP per byte moved, over that of the networks that the family's constants were fitted on."""
+    if shape.family == "moe":
+        return expert_ratio(shape.hidden, file.expert_width or _EXPERT_WIDTH)
+    return intensity_ratio(shape.family, shape.flop, file.activation_bytes_per_sample)
 
 
 def _unit(file: JobFile, shape: _Shape) -> str:
