@@ -140,7 +140,8 @@ def _cloud(run: RunDescription) -> CloudSteps:
             "done",
         ),
         upload_code=(
-            'aws s3 sync --only-show-errors --exclude ".git/*" "$code" \\',
+            "aws s3 sync --only-show-errors --exclude '.*' --exclude '*/.*' \\",
+            "  --exclude '*__pycache__/*' \"$code\" \\",
             '  "s3://$CHECKPOINT_BUCKET/$NAME/code"',
         ),
         show=('aws s3 cp --quiet "s3://$CHECKPOINT_BUCKET/$1" - 2> /dev/null',),

@@ -100,7 +100,8 @@ _CLOUD = CloudSteps(
     upload_code=(
         "local copy",
         "copy=$(mktemp -d)",
-        'tar -C "$code" --exclude=.git -c . | tar -C "$copy" -x',
+        "(cd \"$code\" && find . -type f ! -path '*/.*' ! -path '*/__pycache__/*' -print0 |",
+        '  tar --null -T - -c) | tar -C "$copy" -x',
         f'{_BLOB} upload-batch --destination "$CHECKPOINT_BUCKET" --overwrite \\',
         f'  --destination-path "$NAME/code" --source "$copy" {_QUIET}',
     ),

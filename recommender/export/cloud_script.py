@@ -76,7 +76,8 @@ def cloud_files(
         *fallback_words(run, f"{SCRIPT} makes the switch."),
         *move_after_words(run, f"{SCRIPT} does so."),
         f"{SCRIPT} runs on a machine that stays on, and may be killed and started again; run it "
-        "in the folder of your training script, or name that in CODE_DIR.",
+        "in the folder of your training script, or name that in CODE_DIR. Names that begin with a "
+        "dot (.env, .venv, .git) are not uploaded.",
         *cloud.remarks,
         *_several(run),
         *disk_words(run),

@@ -94,7 +94,7 @@ _CLOUD = CloudSteps(
         'xargs gcloud compute instances delete --quiet <<< "$found"',
     ),
     upload_code=(
-        "gcloud storage rsync --recursive --exclude='^\\.git/.*' \"$code\" \\",
+        "gcloud storage rsync --recursive --exclude='(^|.*/)([.]|__pycache__/).*' \"$code\" \\",
         '  "gs://$CHECKPOINT_BUCKET/$NAME/code"',
     ),
     show=('gcloud storage cat "gs://$CHECKPOINT_BUCKET/$1" 2> /dev/null',),

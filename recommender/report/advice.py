@@ -15,8 +15,8 @@ from recommender.report.trio import instead
 
 _WHERE = {"object_store": "the bucket", "anchor": "the anchor", "memory_tier": "the memory tier"}
 _BACKGROUND = (
-    "counts on saves in the background; for a script that waits for them, as the Trainer of "
-    "Transformers does: asynchronous_save: no in the job file"
+    "counts on saves in the background (where training waits for them, as in Transformers: "
+    "asynchronous_save: no in the job file)"
 )
 _NARROW = 60
 _SAME = 1e-9

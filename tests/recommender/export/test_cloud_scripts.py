@@ -1,5 +1,6 @@
 """Scripts for the clouds' own tools, run with a made-up tool and clock; calls checked as real."""
 
+import fnmatch
 import json
 import os
 import re
@@ -307,3 +308,39 @@ def test_what_several_machines_lack_is_reported(target: str):
     assert "each machine fetches all 654 GB of the checkpoint" in text
     alone = export_files(AWS, target, "run")[0].text
     assert "network card" not in alone
+
+
+CODE = ("train.py", "data/list.txt", "requirements.txt")
+KEPT_BACK = (".env", ".venv/lib/torch.py", "conf/.secret", ".git/config", "a/__pycache__/b.pyc")
+
+
+def _uploaded_by_azure(tmp_path: Path, lines: list[str]) -> set[str]:
+    """What the script's own copy of the folder holds."""
+    code, copy = tmp_path / "code", tmp_path / "copy"
+    copy.mkdir()
+    for name in (*CODE, *KEPT_BACK):
+        (code / name).parent.mkdir(parents=True, exist_ok=True)
+        (code / name).write_text("x", "utf-8")
+    start = next(at for at, line in enumerate(lines) if "find . -type f" in line)
+    script = "\n".join(lines[start : start + 2])
+    subprocess.run(
+        ["bash", "-c", script], check=True, env={**os.environ, "code": str(code), "copy": str(copy)}
+    )
+    return {str(p.relative_to(copy)) for p in copy.rglob("*") if p.is_file()}
+
+
+def test_secrets_and_environments_stay_at_home(tmp_path: Path):
+    """A .venv is gigabytes, and a .env holds keys; Terraform's files left them out before."""
+    scripts = {
+        target: export_files(run, target, "run")[0].text
+        for target, run in (("aws-cli", AWS), ("gcloud", GCP), ("azure-cli", AZURE))
+    }
+    globs = re.findall(r"--exclude '([^']+)'", scripts["aws-cli"])
+    (rule,) = re.findall(r"--exclude='([^']+)'", scripts["gcloud"])
+    azure = _uploaded_by_azure(tmp_path, scripts["azure-cli"].split("\n"))
+    assert azure == set(CODE)
+    for name in (*CODE, *KEPT_BACK):
+        # The AWS CLI matches whole paths below the folder, and * also matches a slash.
+        by_aws = any(fnmatch.fnmatchcase(f"/code/{name}", f"/code/{glob}") for glob in globs)
+        assert by_aws == (name in KEPT_BACK), name
+        assert (re.match(rule, name) is not None) == (name in KEPT_BACK), name
