@@ -44,10 +44,13 @@ def variables(run: RunDescription, checkpoint_dir: str) -> tuple[Variable, ...]:
     """The plan's choices for the training script."""
     step, job = run.step, run.job
     copy = "copy of the network" if step.cuts_network else "GPU"
-    batch = float(job.batch_on(sum(m.count * m.gpus for m in run.plan.machines)))
+    gpus = sum(m.count * m.gpus for m in run.plan.machines)
+    batch = float(job.batch_on(gpus))
     return (
         Variable("TRAIN_SCRIPT", "train.py", "your training script; its flags: see the last line"),
-        Variable("GLOBAL_BATCH", f"{batch:.0f}", "samples per optimiser step, on all GPUs"),
+        Variable(
+            "GLOBAL_BATCH", f"{batch:.0f}", f"samples per optimiser step{_even(step, gpus, batch)}"
+        ),
         Variable("MICRO_BATCH", str(step.micro_batch), f"samples per {copy} and pass, at most"),
         Variable("ACCUMULATION", str(step.accumulation), "passes per optimiser step"),
         Variable("SHARDING", _sharding(step), "of weights and states over the GPUs"),
@@ -70,6 +73,13 @@ def variables(run: RunDescription, checkpoint_dir: str) -> tuple[Variable, ...]:
             "of all machines, at the first place; for progress.json of recommender.train",
         ),
     )
+
+
+def _even(step: StepSplit, gpus: int, batch: float) -> str:
+    """On all GPUs; and how many there are if each has as many, where that is not the batch."""
+    shares = step.micro_batch * step.accumulation * gpus // step.gpus_per_copy
+    same = f"; {shares} where each has as many, as the estimate counts" if shares != batch else ""
+    return f", on all GPUs{same}"
 
 
 def changed_by_fallback(run: RunDescription) -> tuple[Variable, ...]:

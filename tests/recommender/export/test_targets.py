@@ -263,3 +263,13 @@ def test_an_interval_for_saves_in_the_background_says_so():
     told = {each.name: each.meaning for each in variables(run, "")}["CHECKPOINT_INTERVAL_S"]
     assert "60 to 60" not in told
     assert "background" in told
+
+
+@pytest.mark.parametrize(("count", "told"), [(1, ""), (3, "; 72 where each has as many")])
+def test_a_batch_that_does_not_divide_among_the_gpus_says_so(count: int, told: str):
+    """64 samples on 24 GPUs are three on each, or an uneven batch that few trainers know."""
+    several = replace(GCP.plan, machines=(replace(GCP.plan.machines[0], count=count),))
+    known = {each.name: each for each in variables(replace(GCP, plan=several), "")}["GLOBAL_BATCH"]
+    assert known.value == "64"
+    assert known.meaning.startswith(f"samples per optimiser step, on all GPUs{told}")
+    assert known.meaning.endswith("GPUs") == (not told)
