@@ -37,6 +37,9 @@ MAX_RANKED_FIRST = 40  # if none of them keeps the limits
 # If the answer itself took more plans than this, searches under other limits simulate fewer.
 MAX_PLANS_UNCAPPED = 600
 CAPPED_PLANS = 200
+# Simulated where a plan is known and only a better one is looked for: with 200 one of 40 refusals
+# named a plan of 143 USD in place of one of 85 (2026-11).
+MAX_PLANS_TO_BEAT = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +246,7 @@ class SingleTypeSearch:
         self._judge_by_estimate(space, request.masks, state)
         if state.incumbents:
             return state
-        most = request.max_plans if np.isinf(request.below) else QUICK.plans
+        most = request.max_plans if np.isinf(request.below) else MAX_PLANS_TO_BEAT
         return self._exactly(replace(request, max_plans=min(most, request.max_plans)))
 
     def _any_spot(self, masks: Masks) -> bool:
