@@ -265,10 +265,30 @@ def _gpu_sd(
     gpus: Mapping[str, Gpu],
     achieved: Mapping[tuple[str, str], Achieved],
 ) -> float:
-    """What a GPU adds to the spread of its family: its matrix rate, and whether it was seen."""
+    """What a GPU adds to the spread of its family: its matrix rate, and whether it was seen.
+
+    Also how many bytes the network moves on it.
+    """
     gpu = gpus.get(name)
     precision = precision_on(job.precision, gpu) if gpu else ""
-    return speed_evidence(prior, name, precision, achieved.get((name, precision))).sd
+    row = achieved.get((name, precision))
+    known = speed_evidence(prior, name, precision, row).sd
+    if gpu is None or row is None or row.tflops <= 0 or job.family != "cnn":
+        return known
+    memory = gpu.memory_gb_per_s * 1e9
+    computed, moved = _seconds_per_flop(job, prior, precision, row.tflops * 1e12, memory)
+    return math.hypot(known, bytes_sd(job.intensity_ratio, moved / (moved + computed)))
+
+
+def bytes_sd(ratio: float, share: float) -> float:
+    """Sd of ln speed because a network's bytes are not those of the networks of the fits.
+
+    A convolutional network's FLOP per byte count with the exponent 1/2 (`derive.intensity_ratio`),
+    but those that were tried do best with 0 (3D U-Net, ResNet-152) to 1 (RetinaNet):
+    docs/research/fits.md, "Later runs". Half more or less of the exponent changes the moved bytes,
+    a share of the time, by the ratio itself.
+    """
+    return share * abs(math.log(ratio))
 
 
 def sample_rate(
@@ -283,15 +303,27 @@ def sample_rate(
 
     `scores` are the FLOP/s of attention if it uses more bits than the layers.
     """
-    wide = 2.0 if precision in ("fp32", "tf32") else 1.0
-    efficiency = prior.efficiency_fp32 if precision == "fp32" else prior.efficiency
-    moved = wide / (prior.intensity(job.hidden) * job.intensity_ratio * memory)
-    per_flop = 1.0 / (efficiency * matmul) + moved
-    per_score = 1.0 / (efficiency * (scores or matmul)) + moved
+    computed, moved = _seconds_per_flop(job, prior, precision, matmul, memory)
+    per_flop = computed + moved
+    per_score = computed * matmul / (scores or matmul) + moved
     attention = min(attention_flop(job), job.flop_per_sample)
     arithmetic = (job.flop_per_sample - attention) * per_flop
     arithmetic += (attention + long_attention_flop(job)) * per_score
-    return 1.0 / (arithmetic + plain_attention_s(job, wide, per_flop, memory))
+    return 1.0 / (arithmetic + plain_attention_s(job, _wide(precision), per_flop, memory))
+
+
+def _seconds_per_flop(
+    job: Job, prior: Prior, precision: str, matmul: float, memory: float
+) -> tuple[float, float]:
+    """Seconds that a FLOP takes in arithmetic, and in moving its bytes."""
+    efficiency = prior.efficiency_fp32 if precision == "fp32" else prior.efficiency
+    moved = _wide(precision) / (prior.intensity(job.hidden) * job.intensity_ratio * memory)
+    return 1.0 / (efficiency * matmul), moved
+
+
+def _wide(precision: str) -> float:
+    """Bytes of a number in units of two."""
+    return 2.0 if precision in ("fp32", "tf32") else 1.0
 
 
 def _reason(

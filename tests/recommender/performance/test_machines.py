@@ -184,3 +184,17 @@ def test_typical_decoders_reach_what_other_networks_show_of_a_gpu():
         assert with_factor / without == pytest.approx(factors[name, "bf16", "sequence"])
     tuned = prior_of(llama(stack="tuned"))
     assert not tuned.by_gpu
+
+
+def test_a_network_with_other_bytes_than_those_of_the_fits_is_known_less_well():
+    """Exponents 0 and 1 instead of 1/2, for a network that moves a quarter of ResNet-50's bytes."""
+    job = resnet(intensity_ratio=2.0)
+    (sd,) = columns(job, (P5,)).speed_sigma
+    (plain,) = columns(resnet(), (P5,)).speed_sigma
+    rates = [columns(resnet(intensity_ratio=each), (P5,)).compute_per_s[0] for each in (1, 2, 4)]
+    added = np.sqrt(sd**2 - plain**2)
+    assert added == pytest.approx(np.log(rates[2] / rates[0]) / 2, rel=0.15)
+    assert (
+        columns(llama(intensity_ratio=2.0), (P5,)).speed_sigma
+        == columns(llama(), (P5,)).speed_sigma
+    )
