@@ -65,7 +65,7 @@ class Values:
     cost_usd: Floats  # expected
     time_s: Floats  # trimmed mean
     usd_with_any_fallback: (
-        Floats  # least expected cost with any fallback of the site, less its error
+        Floats  # least expected cost with any fallback of the site in time, less its error
     )
     chance: Floats  # all limits kept
     overhead: Floats

@@ -33,6 +33,7 @@ from recommender.optimize.space import Site, Space
 from recommender.risk.path_inputs import PathInputs
 
 OVERRUN = 2  # no batch starts beyond so many times the plans allowed
+NEAR = 1.1  # times the cutoff: clusters that a table may show get their fallbacks as well
 PLANS_AT_ONCE = 16  # plans simulated before the cutoff is applied again
 
 
@@ -51,7 +52,7 @@ def expand_clusters(space: Space, index: int, rows: Ints, counts: Ints, state: S
             space, site, alone, drafts, lower_bounds, state.cutoff
         )
     run = _simulate_by_bound(space, index, rows, alone, drafts.inputs, lower_bounds, state)
-    promising = np.flatnonzero(run.bounds < state.cutoff)
+    promising = np.flatnonzero(run.bounds < NEAR * state.cutoff)
     if has_fallback and len(promising):
         found = helped(space, site, alone, drafts, promising)
         over_overhead = _simulate_helped(space, index, rows, drafts, promising, found, state)

@@ -160,7 +160,12 @@ def _first_outage(
 
 
 def min_bill_with_fallback(
-    p: PathInputs, work: Floats, runs: Runs, last: Ints, usd_per_lost_hour: Floats | None = None
+    p: PathInputs,
+    work: Floats,
+    runs: Runs,
+    last: Ints,
+    deadline_s: float | None,
+    usd_per_lost_hour: Floats | None = None,
 ) -> Floats:
     """A lower bound of the bill of each path if the best fallback could take over at any moment.
 
@@ -179,6 +184,8 @@ def min_bill_with_fallback(
     * Beyond the drawn runs, these repeat at a steady pace, so B is linear from the start of the
       last drawn run to the end of the plan. The same holds for the plan with a fallback
       (`_crossing`); otherwise a last run without an end would do better.
+
+    A fallback takes over by the deadline, so what begins later is left out.
 
     With `usd_per_lost_hour`, shape (plans,), work lost until t is charged as well (gangs only), and
     what a fallback of the plan's own loses in its restart. Until t that is the time up, less the
@@ -211,6 +218,10 @@ def min_bill_with_fallback(
         restart, price = row(p.fallback_speed * p.fallback_start_s), row(usd_per_lost_hour)
         at_start[1:] += price * (lost_at_start[1:] + restart)
         at_end += price * (lost_at_end + restart)
+    if deadline_s is not None:
+        due_s, never = np.float32(deadline_s), np.float32(np.inf)
+        np.copyto(at_start[1:], never, where=each(runs.starts - runs.waits)[1:] > due_s)
+        np.copyto(at_end, never, where=each(runs.starts) > due_s)
     usd = np.minimum(at_start, at_end, out=at_start)
     beyond = np.arange(usd.shape[0])[:, None, None] > last[None]
     np.copyto(usd, np.float32(np.inf), where=beyond)

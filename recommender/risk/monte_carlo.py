@@ -51,6 +51,7 @@ from recommender.risk.spot_capacity import (
 
 _CELLS = 1 << 17  # paths × cycles × plans per batch: stays in the second-level cache
 _MAX_CYCLES = 512
+LATE = 1.001  # times the deadline: after it, whatever was rounded
 
 
 def simulate_paths(
@@ -85,7 +86,12 @@ def _batches(plans: PathInputs, deadline_s: float | None, paths: int) -> Iterato
 
 
 def min_usd_within_overhead(
-    gangs: PathInputs, max_overhead: Floats, usd_per_lost_hour: Floats, paths: int, seed: int = SEED
+    gangs: PathInputs,
+    max_overhead: Floats,
+    usd_per_lost_hour: Floats,
+    deadline_s: float | None,
+    paths: int,
+    seed: int = SEED,
 ) -> Floats:
     """Lower bound of the mean bill of gangs whose fallbacks may take over at any moment, in USD.
 
@@ -107,9 +113,10 @@ def min_usd_within_overhead(
         ended = _path_ends(alone, None, sample, own_runs)
         own = _account(alone, ended, own_runs, np.full(ended.work.shape, np.inf), sample)
         of, price = runs.cluster, usd[:, None] / 3600.0
-        relieved = min_bill_with_fallback(p, ended.work[of], runs, ended.last[of], usd)
+        relieved = min_bill_with_fallback(p, ended.work[of], runs, ended.last[of], deadline_s, usd)
         start_usd = (p.fallback_usd_per_hour + p.base_usd_per_hour) * p.fallback_start_s / 3600.0
         on_its_own = own.expected_usd[of] + price * own.lost_work_s[of]
+        on_its_own[_outlast(ended, own_runs, deadline_s)[of]] = np.inf
         usd = np.minimum(on_its_own, relieved + start_usd[:, None]).mean(axis=1)
         least[batch] = usd - max_overhead[batch] * price[:, 0] * own.work_s[of].mean(axis=1)
     return least
@@ -248,8 +255,26 @@ def _simulate_drawn_runs(
     time.
     """
     ended = _path_ends(p, deadline_s, sample, runs, max_outage_s)
-    least = min_bill_with_fallback(p, ended.work, runs, ended.last)
-    return _account(p, ended, runs, least, sample), ended.finished
+    least = min_bill_with_fallback(p, ended.work, runs, ended.last, deadline_s)
+    paths = _account(p, ended, runs, least, sample)
+    bounded = np.isfinite(p.best_fallback_usd_per_hour) & (p.fallback_speed <= 0.0)
+    if bounded.any():
+        late = _outlast(ended, runs, deadline_s) & bounded[:, None]
+        np.copyto(paths.usd_with_any_fallback, least, where=late)
+    return paths, ended.finished
+
+
+def _outlast(ended: PathEnds, runs: Runs, deadline_s: float | None) -> Bools:
+    """Paths of plans without a fallback whose last run starts after the deadline, as they end.
+
+    One takes over before. Of paths that outlast the drawn runs too little is known. The on-demand
+    part of an elastic cluster may do the rest before the last run.
+    """
+    if deadline_s is None:
+        return np.zeros(ended.last.shape, dtype=bool)
+    due_s = deadline_s * LATE
+    late = at(runs.starts, runs.places(ended.last)) > due_s
+    return late & (ended.end.stop_s > due_s) & ended.finished
 
 
 def _path_ends(

@@ -126,7 +126,7 @@ class Paths:
     time_s: Floats
     cost_usd: Floats
     expected_usd: Floats  # the same at the expected price: its mean is the expected cost
-    usd_with_any_fallback: Floats  # least bill if any fallback could take over after any run
+    usd_with_any_fallback: Floats  # least bill if any fallback took over after any run in time
     spot_s: Floats  # spot time paid for
     running_s: Floats  # time with the whole cluster up, fallback included
     fallback_s: Floats

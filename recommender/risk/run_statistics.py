@@ -171,7 +171,8 @@ def overhead_error(h: Paths) -> Floats:
 def keys_of(inputs: PathInputs, deadline_s: float | None) -> list[bytes]:
     """Everything that decides how a plan goes, as bytes."""
     due = np.inf if deadline_s is None else deadline_s
-    return inputs.keys(np.where(inputs.fallback_speed > 0.0, due, np.inf))
+    due_matters = (inputs.fallback_speed > 0.0) | np.isfinite(inputs.best_fallback_usd_per_hour)
+    return inputs.keys(np.where(due_matters, due, np.inf))
 
 
 def trimmed_mean(values: Floats) -> Floats:

@@ -80,7 +80,7 @@ def _relaxed(space: Space, gangs: _Gangs, helped: PathInputs) -> Floats:
         return bounds
     g = gangs.take(rows)
     price = PRICE * (1.0 - g.most / g.overhead) * (usd[rows] - g.usd) / (g.overhead * hours[rows])
-    key = (space.cache.path_count, space.cache.seed)
+    key = (space.limits.deadline_s, space.cache.path_count, space.cache.seed)
     bounds[rows] = min_usd_within_overhead(helped.take(rows), g.most, price, *key) - g.error
     return bounds
 

@@ -74,9 +74,10 @@ def test_at_any_price_of_lost_work_no_moment_costs_less_than_the_relaxed_bound(
     for seed in range(0, 40, 3):
         q = question(seed, 0.03)
         plans = with_best_interval(gangs(q)[1])
-        plans = plans.take(plans.elastic_share <= 0.0)
+        plans = plans.take((plans.elastic_share <= 0.0) & (plans.work_s > 0.0))
         due_s, price = q.limits.deadline_s or 0.0, np.full(len(plans), usd_per_lost_hour)
-        least = min_usd_within_overhead(plans, 0.0 * price, price, q.cache.path_count, q.seed)
+        key = (due_s, q.cache.path_count, q.seed)
+        least = min_usd_within_overhead(plans, 0.0 * price, price, *key)
         for share in SHARES:
             early = plans.earlier(share * np.maximum(due_s - plans.handover_s, 0.0))
             paths = simulate_paths(early, due_s, q.cache.path_count, q.seed)
