@@ -11,7 +11,7 @@ from recommender.catalogs.load import load
 from recommender.catalogs.refresh.run import refresh
 from recommender.catalogs.schema import Offer
 from recommender.catalogs.store import GENERATIONS, newest_good, write_lock
-from tests.catalogs.refresh.lies import LIES
+from tests.catalogs.refresh.false_data import FAULTS
 from tests.catalogs.refresh.world import NAMES, World, make_world
 
 STEPS = ("clean", "folder", "file manifest.json", "synced", "read back", "pointer", "rename",
@@ -63,13 +63,13 @@ class Harasser:
     def inject(self, name: str) -> None:
         """Put a fault into a client."""
         self.faults += 1
-        fault = self.random.choice([*LIES, "expired token", "crash of the client"])
+        fault = self.random.choice([*FAULTS, "expired token", "crash of the client"])
         if fault == "expired token":
             self.world.errors[name] = ProviderError(name, "credentials", "the token has expired")
         elif fault == "crash of the client":
             self.world.errors[name] = KeyError("pricingInfo")
         else:
-            self.world.lies[name] = LIES[fault](self.random)
+            self.world.faults[name] = FAULTS[fault](self.random)
 
     def run(self) -> None:
         """One refresh; one in six is stopped, or finds the store in use."""
@@ -152,13 +152,13 @@ def test_a_thousand_faults_do_no_harm(tmp_path: Path) -> None:
     assert len(tester.published) > 100
 
 
-@pytest.mark.parametrize("fault", LIES)
+@pytest.mark.parametrize("fault", FAULTS)
 def test_each_fault_is_refused_or_quarantined_by_name(tmp_path: Path, fault: str) -> None:
     world: World = make_world(tmp_path)
     assert refresh(world.order()).outcome == "published"
     world.next_day()
     for name in NAMES:
-        world.lies[name] = LIES[fault](Random(fault))
+        world.faults[name] = FAULTS[fault](Random(fault))
     report = refresh(world.order())
     for each in report.providers:
         named = [

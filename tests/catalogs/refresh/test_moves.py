@@ -196,7 +196,7 @@ def test_spot_wrong_by_less_than_three_for_a_night_is_never_published(tmp_path: 
         capped = usd * factor > 0.89 * listed[offer.instance_type, offer.region]  # no spot offer
         return replace(offer, usd_per_hour=usd / factor if capped else usd * factor)
 
-    def lie(fetched: Fetched) -> Fetched:
+    def fault(fetched: Fetched) -> Fetched:
         offers = (
             wrong(o) if o.market == "spot" and random.random() < 0.02 else o for o in fetched.offers
         )
@@ -205,7 +205,7 @@ def test_spot_wrong_by_less_than_three_for_a_night_is_never_published(tmp_path: 
     refresh(world.order("aws"))
     for _ in range(15):
         world.next_day()
-        world.lies["aws"] = lie
+        world.faults["aws"] = fault
         refresh(world.order("aws"))
         for offer in newest_good(world.store).catalog.offers:
             if (offer.provider, offer.market) == ("aws", "spot"):

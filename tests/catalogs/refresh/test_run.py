@@ -90,7 +90,7 @@ def test_a_region_that_is_down_keeps_its_offers_with_their_age(world: World) -> 
         kept = tuple(o for o in fetched.offers if o.region != "us-east-1")
         return replace(fetched, offers=kept, failed=(Failed("us-east-1", "", "HTTP 503"),))
 
-    world.lies["aws"] = down
+    world.faults["aws"] = down
     report = refresh(world.order())
     assert (report.outcome, result(report, "aws")) == ("partial", "partial")
     found = newest_good(world.store)
@@ -101,7 +101,7 @@ def test_a_region_that_is_down_keeps_its_offers_with_their_age(world: World) -> 
 
 
 def test_a_region_lost_in_silence_is_kept_as_one_that_failed(world: World) -> None:
-    world.lies["gcp"] = lambda h: replace(
+    world.faults["gcp"] = lambda h: replace(
         h, offers=tuple(o for o in h.offers if o.region != "us-central1")
     )
     report = refresh(world.order())
@@ -111,7 +111,7 @@ def test_a_region_lost_in_silence_is_kept_as_one_that_failed(world: World) -> No
 
 
 def test_a_market_that_was_not_read_stays(world: World) -> None:
-    world.lies["aws"] = lambda h: replace(
+    world.faults["aws"] = lambda h: replace(
         h,
         markets=frozenset({"on_demand"}),
         offers=tuple(o for o in h.offers if o.market == "on_demand"),
@@ -123,7 +123,7 @@ def test_a_market_that_was_not_read_stays(world: World) -> None:
 
 def test_an_older_spot_price_above_todays_on_demand_price_goes(world: World) -> None:
     """On-demand fell while spot could not be read: the older quote is no bargain any more."""
-    world.lies["aws"] = lambda h: replace(
+    world.faults["aws"] = lambda h: replace(
         h,
         markets=frozenset({"on_demand"}),
         offers=tuple(
@@ -161,7 +161,7 @@ def test_rows_that_break_the_checks_cost_their_provider_only(world: World) -> No
         row = Quarantined("aws", None, "", "price")  # type: ignore[arg-type]
         return replace(fetched, quarantined=(row,))
 
-    world.lies["aws"] = odd
+    world.faults["aws"] = odd
     report = refresh(world.order())
     assert [p.result for p in report.providers] == ["kept", "published", "published"]
     assert "please report it" in reasons(report, "aws")
@@ -217,7 +217,7 @@ def test_a_dry_run_reports_and_writes_nothing(world: World) -> None:
 
 
 @pytest.mark.parametrize(
-    ("lie", "words"),
+    ("fault", "words"),
     [
         (lambda h: replace(h, offers=()), "none is believed"),
         (lambda h: replace(h, offers=h.offers[:100]), "in the last refresh"),
@@ -229,9 +229,9 @@ def test_a_dry_run_reports_and_writes_nothing(world: World) -> None:
         ),
     ],
 )
-def test_a_fetch_that_trips_a_guard_is_refused_whole(world, lie, words) -> None:  # type: ignore[no-untyped-def]
+def test_a_fetch_that_trips_a_guard_is_refused_whole(world, fault, words) -> None:  # type: ignore[no-untyped-def]
     before = files(world)
-    world.lies["aws"] = lie
+    world.faults["aws"] = fault
     report = refresh(world.order())
     assert result(report, "aws") == "kept"
     assert words in reasons(report, "aws")
@@ -240,7 +240,7 @@ def test_a_fetch_that_trips_a_guard_is_refused_whole(world, lie, words) -> None:
 
 def test_a_refresh_that_lacks_a_required_gpu_is_refused(tmp_path: Path) -> None:
     world = make_world(tmp_path)
-    world.lies["aws"] = lambda h: replace(
+    world.faults["aws"] = lambda h: replace(
         h, offers=tuple(o for o in h.offers if not o.instance_type.startswith("p5.48"))
     )
     assert "no offer with H100" in reasons(refresh(world.order()), "aws")
@@ -287,7 +287,7 @@ def test_an_unusable_canary_is_refused_before_any_request(
 def test_the_loss_of_most_of_a_provider_cannot_be_accepted(world: World) -> None:
     refresh(world.order())
     world.next_day()
-    world.lies["gcp"] = lambda f: replace(f, offers=f.offers[: len(f.offers) // 3])
+    world.faults["gcp"] = lambda f: replace(f, offers=f.offers[: len(f.offers) // 3])
     report = refresh(world.order(accept=True))
     gcp = next(each for each in report.providers if each.provider == "gcp")
     assert gcp.result == "kept"
@@ -309,7 +309,7 @@ def test_a_price_held_back_keeps_the_last_one_until_it_is_accepted(world: World)
             ),
         )  # fmt: skip
 
-    world.lies["aws"] = cut
+    world.faults["aws"] = cut
     report = refresh(world.order())
     assert result(report, "aws") == "partial"
     assert "1 changed prices are held back" in reasons(report, "aws")
@@ -390,7 +390,7 @@ def test_a_refresh_after_a_rollback_starts_from_the_version_that_holds(world: Wo
 
 def test_the_report_is_kept_with_the_version_and_lists_the_quarantine(world: World) -> None:
     seen = Quarantined("gcp", "SKU 12-34 B300 Core", "no such description", "unknown_description")
-    world.lies["gcp"] = lambda h: replace(h, quarantined=(seen,))
+    world.faults["gcp"] = lambda h: replace(h, quarantined=(seen,))
     report = refresh(world.order())
     kept = world.store.report(report.version)
     gcp = next(each for each in kept["providers"] if each["provider"] == "gcp")
@@ -402,7 +402,7 @@ def test_the_report_is_kept_with_the_version_and_lists_the_quarantine(world: Wor
 def test_what_was_quarantined_before_is_not_new(world: World) -> None:
     def strange(*names: str) -> None:
         rows = tuple(Quarantined("gcp", name, "no such text", "unknown") for name in names)
-        world.lies["gcp"] = lambda h: replace(h, quarantined=rows)
+        world.faults["gcp"] = lambda h: replace(h, quarantined=rows)
 
     def alerts(report: RefreshReport) -> tuple[str, ...]:
         return next(each.alerts for each in report.providers if each.provider == "gcp")
@@ -421,7 +421,7 @@ def test_sources_keep_their_numbers_from_night_to_night(world: World) -> None:
 
     first = numbers()
     assert set(first) == {"aws price list", "gcp price list", "azure price list"}
-    world.lies["aws"] = lambda h: replace(
+    world.faults["aws"] = lambda h: replace(
         h, sources=(replace(h.sources[0], name="aws bulk files"),)
     )
     refresh(world.order())
@@ -443,7 +443,7 @@ def test_a_new_machine_is_described_in_the_version_as_long_as_it_is_offered(worl
                        market="on_demand")  # fmt: skip
         return replace(fetched, types=(size,), offers=(*fetched.offers, more))
 
-    world.lies["aws"] = bigger
+    world.faults["aws"] = bigger
     (report, *_) = refresh(world.order()).providers
     assert any(said.startswith("new machine p5.96xlarge waits: ") for said in report.alerts)
     assert ("aws", "p5.96xlarge") not in newest_good(world.store).catalog.instance_types

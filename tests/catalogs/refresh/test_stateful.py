@@ -69,7 +69,7 @@ class StoreMachine(RuleBasedStateMachine):
         region = ""
         if lost is not None:
             region = sorted({offer.region for offer in world.truth[lost]})[0]
-            world.lies[lost] = lambda fetched: without(fetched, region)
+            world.faults[lost] = lambda fetched: without(fetched, region)
         before = self.last()
         report = refresh(world.order())
         assert (report.version == "") == (failing == set(NAMES))

@@ -1,4 +1,4 @@
-"""A small world of three clouds: what they really charge today, and clients that may lie."""
+"""Three simulated clouds: what they really charge today, and clients that may return errors."""
 
 import csv
 from collections.abc import Callable, Mapping, Sequence
@@ -31,7 +31,7 @@ TYPES = {
 }  # fmt: skip
 MORNING = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
 
-Lie = Callable[[Fetched], Fetched]
+Fault = Callable[[Fetched], Fetched]
 
 
 def honest(fetched: Fetched) -> Fetched:
@@ -41,11 +41,11 @@ def honest(fetched: Fetched) -> Fetched:
 
 @dataclass
 class Client:
-    """Stands for a provider's client: tells the truth, changed by a lie, or raises."""
+    """A stand-in for a provider's client: returns true data, data changed by a fault, or raises."""
 
     name: str
     truth: Sequence[Offer]
-    lie: Lie = honest
+    fault: Fault = honest
     error: BaseException | None = None
 
     def fetch(self, wanted: Wanted) -> Fetched:
@@ -53,7 +53,7 @@ class Client:
         if self.error is not None:
             raise self.error
         offers = tuple(replace(o, source=1, as_of=wanted.today, kind="quote") for o in self.truth)
-        return self.lie(
+        return self.fault(
             Fetched(
                 provider=self.name,
                 started=wanted.now,
@@ -72,7 +72,7 @@ class World:
     folder: Path
     truth: dict[str, list[Offer]]
     now: datetime = MORNING
-    lies: dict[str, Lie] = field(default_factory=dict)
+    faults: dict[str, Fault] = field(default_factory=dict)
     errors: dict[str, BaseException] = field(default_factory=dict)
 
     @property
@@ -97,8 +97,8 @@ class World:
         )
 
     def _maker(self, name: str) -> Callable[[], Client]:
-        lie, error = self.lies.get(name, honest), self.errors.get(name)
-        return lambda: Client(name, self.truth[name], lie, error)
+        fault, error = self.faults.get(name, honest), self.errors.get(name)
+        return lambda: Client(name, self.truth[name], fault, error)
 
     def next_day(self) -> None:
         """A day passes."""
@@ -106,7 +106,7 @@ class World:
 
     def honest_again(self) -> None:
         """All clients work again."""
-        self.lies.clear()
+        self.faults.clear()
         self.errors.clear()
 
 

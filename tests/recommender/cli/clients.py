@@ -8,7 +8,7 @@ import pytest
 
 from recommender.catalogs.providers.contract import Fetched, QuotaValue, Wanted
 from recommender.catalogs.schema import Offer
-from tests.catalogs.refresh.world import Client, Lie, honest
+from tests.catalogs.refresh.world import Client, Fault, honest
 from tests.shipped import snapshot
 
 SECRET = "canary+Secret/0123456789abcdefABCDEF0123"
@@ -44,12 +44,14 @@ def truth(name: str) -> Sequence[Offer]:
 
 def install(
     monkeypatch: pytest.MonkeyPatch,
-    lies: dict[str, Lie] | None = None,
+    faults: dict[str, Fault] | None = None,
     errors: dict[str, BaseException] | None = None,
 ) -> None:
     """Put the clients where the tool looks for them."""
     for name in ("aws", "gcp", "azure"):
-        client = Cloud(name, truth(name), (lies or {}).get(name, honest), (errors or {}).get(name))
+        client = Cloud(
+            name, truth(name), (faults or {}).get(name, honest), (errors or {}).get(name)
+        )
         module = ModuleType(f"recommender.catalogs.providers.{name}.provider")
         module.provider = lambda client=client: client  # type: ignore[attr-defined]
         monkeypatch.setitem(

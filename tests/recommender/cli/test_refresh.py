@@ -58,7 +58,7 @@ def nights(tmp_path_factory: pytest.TempPathFactory) -> Path:
         assert main(["catalog", "refresh"]) == 0
         copytree(kept / "two", kept / "one")
         at(patch, "2026-11-21")
-        clients.install(patch, lies={"gcp": dearer})
+        clients.install(patch, faults={"gcp": dearer})
         assert main(["catalog", "refresh"]) == 0
     return kept
 
@@ -72,7 +72,7 @@ def refreshed(run: Run, clouds: None, nights: Path, tmp_path: Path) -> None:
 def two_nights(run: Run, nights: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     copytree(nights / "two", tmp_path / "data")
     at(monkeypatch, "2026-11-21")
-    clients.install(monkeypatch, lies={"gcp": dearer})
+    clients.install(monkeypatch, faults={"gcp": dearer})
 
 
 def test_a_first_refresh_publishes_what_the_tool_then_uses(run: Run, clouds: None) -> None:
@@ -154,7 +154,7 @@ def test_single_old_prices_are_left_out_by_max_age(
         lost = Failed("us-east-1", "", "no answer")
         return replace(fetched, offers=offers, failed=(lost,))
 
-    clients.install(monkeypatch, lies={"aws": without_one})
+    clients.install(monkeypatch, faults={"aws": without_one})
     assert run("catalog", "refresh").code == 5
     result = run(*JOB, "--max-age", "2d")
     assert result.code == 0
@@ -248,7 +248,7 @@ def test_the_report_names_what_was_not_believed(
             unknown_types=(UnknownType("a5-highgpu-8g", "nvidia-x", 8, 3, "GPU not known"),),
         )
 
-    clients.install(monkeypatch, lies={"gcp": strange})
+    clients.install(monkeypatch, faults={"gcp": strange})
     monkeypatch.setenv("COLUMNS", columns)
     result = run("catalog", "refresh")
     said = " ".join(result.out.split())
@@ -424,7 +424,7 @@ def test_no_secret_is_in_any_output_or_file(
         "aws": RuntimeError(f"{clients.SECRET}AWS_SECRET_ACCESS_KEY refused"),
         "azure": ProviderError("azure", "server", f"GET https://x/?token={key} failed"),
     }
-    clients.install(monkeypatch, lies={"gcp": talkative}, errors=errors)
+    clients.install(monkeypatch, faults={"gcp": talkative}, errors=errors)
     results = [
         run("catalog", "refresh"),
         run("catalog", "refresh", "--json"),

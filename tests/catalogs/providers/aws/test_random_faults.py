@@ -51,7 +51,7 @@ class Late(Aws):
         return super().fetch(replace(wanted, now=self._now))
 
 
-class Weather:
+class FaultPlan:
     """What AWS really charges each night, and what goes wrong on the way."""
 
     def __init__(self, cloud: FullCloud, folder: Path) -> None:
@@ -134,31 +134,33 @@ class Weather:
 
 
 @pytest.fixture
-def weather(cloud: Cloud, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Weather]:
+def fault_plan(
+    cloud: Cloud, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> Iterator[FaultPlan]:
     with serving(full_cloud()) as aws:
         for service in ("EC2", "PRICING"):
             monkeypatch.setenv(f"AWS_ENDPOINT_URL_{service}", aws.url)
         assert isinstance(aws, FullCloud)
-        yield Weather(aws, tmp_path)
+        yield FaultPlan(aws, tmp_path)
 
 
 @pytest.mark.slow
-def test_bad_nights_of_aws_publish_no_wrong_price_and_no_wrong_age(weather: Weather) -> None:
-    weather.night(0)
-    first = weather.check()
+def test_bad_nights_of_aws_publish_no_wrong_price_and_no_wrong_age(fault_plan: FaultPlan) -> None:
+    fault_plan.night(0)
+    first = fault_plan.check()
     nights = 0
-    while weather.faults < 1000:
-        weather.night(40)
-        weather.check()
+    while fault_plan.faults < 1000:
+        fault_plan.night(40)
+        fault_plan.check()
         nights += 1
-    weather.night(0)
-    last = weather.check()
-    today = weather.now.date().isoformat()
+    fault_plan.night(0)
+    last = fault_plan.check()
+    today = fault_plan.now.date().isoformat()
     assert {o.as_of for o in last.offers if o.provider == "aws"} == {today}
     assert len(last.offers) == len(first.offers)
-    assert weather.refused > 100
-    assert weather.lost > 50
+    assert fault_plan.refused > 100
+    assert fault_plan.lost > 50
     print(
-        f"{weather.faults} faults in {nights} nights: {weather.refused} rows refused, "
-        f"{weather.lost} places not read"
+        f"{fault_plan.faults} faults in {nights} nights: {fault_plan.refused} rows refused, "
+        f"{fault_plan.lost} places not read"
     )

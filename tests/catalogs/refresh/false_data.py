@@ -6,10 +6,10 @@ from random import Random
 
 from recommender.catalogs.providers.contract import Failed, Fetched
 from recommender.catalogs.schema import Offer
-from tests.catalogs.refresh.world import Lie
+from tests.catalogs.refresh.world import Fault
 from tests.shipped import snapshot
 
-Made = Callable[[Random], Lie]
+Made = Callable[[Random], Fault]
 Pick = Callable[[Offer], bool]
 
 
@@ -32,8 +32,8 @@ def some(random: Random, fetched: Fetched, pick: Pick, share: float = 0.02) -> s
 def priced(factor: float, pick: Pick, share: float = 0.02) -> Made:
     """Some prices are multiplied."""
 
-    def made(random: Random) -> Lie:
-        def lie(fetched: Fetched) -> Fetched:
+    def made(random: Random) -> Fault:
+        def fault(fetched: Fetched) -> Fetched:
             rows = some(random, fetched, pick, share)
             offers = tuple(
                 replace(o, usd_per_hour=o.usd_per_hour * factor) if i in rows else o
@@ -41,7 +41,7 @@ def priced(factor: float, pick: Pick, share: float = 0.02) -> Made:
             )
             return replace(fetched, offers=offers)
 
-        return lie
+        return fault
 
     return made
 
@@ -49,8 +49,8 @@ def priced(factor: float, pick: Pick, share: float = 0.02) -> Made:
 def changed(pick: Pick = lambda offer: True, **fields: object) -> Made:
     """Some offers say something else."""
 
-    def made(random: Random) -> Lie:
-        def lie(fetched: Fetched) -> Fetched:
+    def made(random: Random) -> Fault:
+        def fault(fetched: Fetched) -> Fetched:
             rows = some(random, fetched, pick)
             offers = tuple(
                 replace(o, **fields) if i in rows else o  # type: ignore[arg-type]
@@ -58,15 +58,15 @@ def changed(pick: Pick = lambda offer: True, **fields: object) -> Made:
             )
             return replace(fetched, offers=offers)
 
-        return lie
+        return fault
 
     return made
 
 
-def twins(random: Random) -> Lie:
+def two_prices(random: Random) -> Fault:
     """Some offers come twice, at different prices."""
 
-    def lie(fetched: Fetched) -> Fetched:
+    def fault(fetched: Fetched) -> Fetched:
         rows = some(random, fetched, lambda offer: True)
         more = [
             replace(o, usd_per_hour=o.usd_per_hour * 1.1)
@@ -75,37 +75,37 @@ def twins(random: Random) -> Lie:
         ]
         return replace(fetched, offers=(*fetched.offers, *more))
 
-    return lie
+    return fault
 
 
-def without_region(random: Random) -> Lie:
+def without_region(random: Random) -> Fault:
     """Some regions are missing in silence."""
 
-    def lie(fetched: Fetched) -> Fetched:
+    def fault(fetched: Fetched) -> Fetched:
         regions = sorted({offer.region for offer in fetched.offers})
         gone = set(random.sample(regions, max(1, len(regions) // 5)))
         kept = tuple(offer for offer in fetched.offers if offer.region not in gone)
         return replace(fetched, offers=kept)
 
-    return lie
+    return fault
 
 
-def region_down(random: Random) -> Lie:
+def region_down(random: Random) -> Fault:
     """One region cannot be read, and the client says so."""
 
-    def lie(fetched: Fetched) -> Fetched:
+    def fault(fetched: Fetched) -> Fetched:
         region = random.choice(sorted({offer.region for offer in fetched.offers}))
         kept = tuple(offer for offer in fetched.offers if offer.region != region)
         failed = (*fetched.failed, Failed(region, "", "HTTP 503"))
         return replace(fetched, offers=kept, failed=failed)
 
-    return lie
+    return fault
 
 
-def without_type(random: Random) -> Lie:
+def without_type(random: Random) -> Fault:
     """A machine is renamed, so that it is unknown."""
 
-    def lie(fetched: Fetched) -> Fetched:
+    def fault(fetched: Fetched) -> Fetched:
         name = random.choice(sorted({offer.instance_type for offer in fetched.offers}))
         offers = tuple(
             replace(o, instance_type=f"{name}-plus") if o.instance_type == name else o
@@ -113,13 +113,13 @@ def without_type(random: Random) -> Lie:
         )
         return replace(fetched, offers=offers)
 
-    return lie
+    return fault
 
 
-def halved_type(random: Random) -> Lie:
+def halved_type(random: Random) -> Fault:
     """A discount SKU is taken for a machine's on-demand price, in all regions."""
 
-    def lie(fetched: Fetched) -> Fetched:
+    def fault(fetched: Fetched) -> Fetched:
         name = random.choice(sorted({offer.instance_type for offer in fetched.offers}))
         offers = tuple(
             replace(o, usd_per_hour=0.47 * o.usd_per_hour)
@@ -129,37 +129,37 @@ def halved_type(random: Random) -> Lie:
         )
         return replace(fetched, offers=offers)
 
-    return lie
+    return fault
 
 
-def cut_short(random: Random) -> Lie:
+def cut_short(random: Random) -> Fault:
     """The listing ends after a few pages."""
 
-    def lie(fetched: Fetched) -> Fetched:
+    def fault(fetched: Fetched) -> Fetched:
         rows = random.randrange(len(fetched.offers) // 2)
         return replace(fetched, offers=fetched.offers[:rows])
 
-    return lie
+    return fault
 
 
-def nothing(random: Random) -> Lie:
+def nothing(random: Random) -> Fault:
     """An empty answer, well-formed."""
     return lambda fetched: replace(fetched, offers=())
 
 
-def part_of_a_gpu(random: Random) -> Lie:
+def part_of_a_gpu(random: Random) -> Fault:
     """A machine with an eighth of a GPU is described as one with none."""
 
-    def lie(fetched: Fetched) -> Fetched:
+    def fault(fetched: Fetched) -> Fetched:
         known = snapshot().instance_types[fetched.provider, fetched.offers[0].instance_type]
         machine = replace(known, instance_type="g6f.large", gpus=0)
         offer = replace(fetched.offers[0], instance_type="g6f.large", usd_per_hour=0.2)
         return replace(fetched, types=(machine,), offers=(*fetched.offers, offer))
 
-    return lie
+    return fault
 
 
-LIES: Mapping[str, Made] = {
+FAULTS: Mapping[str, Made] = {
     "capacity block at 0.00": priced(0.0, on_demand),
     "spot at zero": priced(0.0, is_spot),
     "negative price": priced(-1.0, on_demand),
@@ -184,7 +184,7 @@ LIES: Mapping[str, Made] = {
     "date of tomorrow": changed(as_of="2999-01-01"),
     "date of last year": changed(as_of="2025-01-01"),
     "word of no schema": changed(obtainable="perhaps"),
-    "two prices for one key": twins,
+    "two prices for one key": two_prices,
     "regions missing in silence": without_region,
     "region down": region_down,
     "type renamed": without_type,

@@ -14,11 +14,11 @@ import pytest
 
 from tests.catalogs.providers.azure import items as azure_items
 from tests.catalogs.refresh.clouds import azure_list
-from tests.catalogs.refresh.hard_nights import KILLED
+from tests.catalogs.refresh.faulty_nights import KILLED
 
 ROOT = Path(__file__).parents[3]
 # The clone's root comes last: before it Python must find the installed package.
-PROGRAM = f"import sys; sys.path.append({str(ROOT)!r}); from tests.catalogs.refresh.hard_nights "
+PROGRAM = f"import sys; sys.path.append({str(ROOT)!r}); from tests.catalogs.refresh.faulty_nights "
 PROGRAM += "import main; main()"
 
 

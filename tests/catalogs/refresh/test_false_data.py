@@ -23,8 +23,8 @@ from recommender.catalogs.registry import CLOUDS
 from recommender.catalogs.schema import InstanceType, Offer, Source
 from recommender.catalogs.store import Store
 from recommender.catalogs.validation import CANARIES, read_canaries
-from tests.catalogs.refresh.lies import LIES
-from tests.catalogs.refresh.world import Lie
+from tests.catalogs.refresh.false_data import FAULTS
+from tests.catalogs.refresh.world import Fault
 from tests.shipped import snapshot
 
 NOW = datetime(2026, 9, 1, 3, tzinfo=UTC)
@@ -53,7 +53,7 @@ def truth(provider: str) -> tuple[Offer, ...]:
     rows = [
         replace(o, source=1, as_of=TODAY, kind="quote", flag="", uncertainty=0.0) for o in known
     ]
-    return tuple(sorted(rows, key=lambda o: not shipped().type_of(o).gpu))  # lies take the first
+    return tuple(sorted(rows, key=lambda o: not shipped().type_of(o).gpu))  # faults take the first
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ def _with(catalog: Catalog, rows: Sequence[Offer], gone: tuple[str, str] | None)
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a lie."""
+    """What became of an error."""
 
     wrong: int  # offers published that are not true
     worst: float  # the largest factor that a published price is off by
@@ -148,7 +148,7 @@ def outcome(night: Night) -> Outcome:
     return Outcome(wrong, worst, reported)
 
 
-def moved(factor: float, pick: Callable[[Offer], bool]) -> Lie:
+def moved(factor: float, pick: Callable[[Offer], bool]) -> Fault:
     """All prices of a kind are multiplied."""
     return lambda f: replace(
         f,
@@ -158,7 +158,7 @@ def moved(factor: float, pick: Callable[[Offer], bool]) -> Lie:
     )
 
 
-def renamed(names: dict[str, str]) -> Lie:
+def renamed(names: dict[str, str]) -> Fault:
     """Regions bear other names; zones that begin with theirs go with them."""
 
     def changed(offer: Offer) -> Offer:
@@ -186,7 +186,7 @@ def large_regions(provider: str) -> list[str]:
     return sorted({r for r in rows}, key=lambda r: (-rows.count(r), r))[:8]
 
 
-def uniform_lies(provider: str) -> Iterator[tuple[str, Lie]]:
+def uniform_faults(provider: str) -> Iterator[tuple[str, Fault]]:
     """A tax, a currency or a discount, on a market, everywhere or in a region."""
     region = large_regions(provider)[0]
     for factor in (1.19, 1.2, 1.25, 0.9, 0.92, 0.79, 1.03, 1.01):
@@ -199,7 +199,7 @@ def uniform_lies(provider: str) -> Iterator[tuple[str, Lie]]:
         yield f"a region's spot x{factor}", spot
 
 
-def region_lies(provider: str) -> Iterator[tuple[str, Lie]]:
+def region_faults(provider: str) -> Iterator[tuple[str, Fault]]:
     """Regions under other names."""
     first, *others = large_regions(provider)
     yield "region renamed", renamed({first: INVENTED[provider]})
@@ -211,13 +211,13 @@ def region_lies(provider: str) -> Iterator[tuple[str, Lie]]:
     yield "three regions in a circle", renamed({first: a, a: b, b: first})
 
 
-def type_lies(machine: InstanceType) -> Iterator[tuple[str, Callable[[Fetched], Fetched]]]:
+def type_faults(machine: InstanceType) -> Iterator[tuple[str, Callable[[Fetched], Fetched]]]:
     """A machine that is new to the catalog, described wrongly."""
 
-    def gpus(count: int) -> Lie:
+    def gpus(count: int) -> Fault:
         return lambda f: replace(f, types=(replace(machine, gpus=count),))
 
-    def price(factor: float) -> Lie:
+    def price(factor: float) -> Fault:
         return moved(factor, lambda o: o.instance_type == machine.instance_type)
 
     counts = {machine.gpus * 2, machine.gpus * 8, 1, machine.gpus // 2, 16} - {0, machine.gpus}
@@ -230,11 +230,11 @@ def type_lies(machine: InstanceType) -> Iterator[tuple[str, Callable[[Fetched], 
 def old_rows(provider: str) -> Iterator[tuple[str, Night]]:
     """Lies about what is known."""
     for seed in SEEDS:
-        for name, made in LIES.items():
-            lie = made(Random(f"{seed} {name} {provider}"))
-            yield name, Night(provider, shipped(), lie(fetched(provider)))
-    for name, lie in (*uniform_lies(provider), *region_lies(provider)):
-        yield name, Night(provider, shipped(), lie(fetched(provider)))
+        for name, made in FAULTS.items():
+            fault = made(Random(f"{seed} {name} {provider}"))
+            yield name, Night(provider, shipped(), fault(fetched(provider)))
+    for name, fault in (*uniform_faults(provider), *region_faults(provider)):
+        yield name, Night(provider, shipped(), fault(fetched(provider)))
 
 
 def new_types(provider: str, every: int = 1) -> Iterator[tuple[str, Night]]:
@@ -243,8 +243,8 @@ def new_types(provider: str, every: int = 1) -> Iterator[tuple[str, Night]]:
     known = [shipped().instance_types[provider, name] for name in named]
     for machine in [each for each in known if each.gpu][::every]:
         base = without_type((provider, machine.instance_type))
-        for name, lie in type_lies(machine):
-            made = lie(fetched(provider, [machine]))
+        for name, fault in type_faults(machine):
+            made = fault(fetched(provider, [machine]))
             yield f"{machine.instance_type}: {name}", Night(provider, base, made)
 
 
@@ -253,15 +253,15 @@ def new_regions(provider: str) -> Iterator[tuple[str, Night]]:
     for region in large_regions(provider)[:3]:
         base = without_region(provider, region)
         for factor in (0.5, 1.0, 1.19, 2.0):
-            lie = moved(factor, lambda o, region=region: o.region == region)
+            fault = moved(factor, lambda o, region=region: o.region == region)
             name = f"{region} x{factor}"
-            yield name, Night(provider, base, lie(fetched(provider)))
-            renamed_too = renamed({region: INVENTED[provider]})(lie(fetched(provider)))
+            yield name, Night(provider, base, fault(fetched(provider)))
+            renamed_too = renamed({region: INVENTED[provider]})(fault(fetched(provider)))
             yield f"{name} renamed", Night(provider, base, renamed_too)
 
 
 def judged(nights: Iterator[tuple[str, Night]], scope: str) -> list[str]:
-    """Print what became of each lie; list those that went wrong."""
+    """Print what became of each error; list those that went wrong."""
     bad, counts = [], {"stopped": 0, "reported": 0, "PUBLISHED": 0}
     for name, night in nights:
         found = outcome(night)
@@ -283,8 +283,8 @@ def test_an_honest_night_is_published_without_a_word(provider: str) -> None:
 
 @pytest.mark.parametrize("provider", CLOUDS)
 def test_no_price_of_tax_currency_or_another_region_is_published(provider: str) -> None:
-    nights = [*uniform_lies(provider), *region_lies(provider)][::5]
-    each = ((name, Night(provider, shipped(), lie(fetched(provider)))) for name, lie in nights)
+    nights = [*uniform_faults(provider), *region_faults(provider)][::5]
+    each = ((name, Night(provider, shipped(), fault(fetched(provider)))) for name, fault in nights)
     assert judged(each, "old rows") == []
 
 
