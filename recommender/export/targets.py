@@ -35,8 +35,3 @@ def export_files(run: RunDescription, target: str, folder: str) -> tuple[ExportF
     if why:
         raise UsageError(f"--to {target}: {why}")
     return module.files(run, folder)
-
-
-def possible_targets(run: RunDescription) -> tuple[str, ...]:
-    """The targets that can run a plan."""
-    return tuple(name for name in TARGETS if not target_of(name).why_not(run))

@@ -15,7 +15,7 @@ import pytest
 from recommender.api.calls import recommend
 from recommender.export.answer_file import answer_of
 from recommender.export.start import TARGETS
-from recommender.export.targets import export_files, possible_targets
+from recommender.export.targets import export_files, target_of
 from recommender.job.preset_files import presets
 from tests.export_tools import sky_catalog
 from tests.export_tools.test_loaders import HERE, tool
@@ -47,7 +47,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Path]]:
             if not named.roles:
                 continue
             run = answer.described(named)
-            for target in possible_targets(run):
+            for target in (name for name in TARGETS if not target_of(name).why_not(run)):
                 for each in export_files(run, target, "run"):
                     path = folder / f"{name}-{named.rank}-{target}-{each.name}"
                     path.write_text(each.text, encoding="utf-8")
