@@ -258,7 +258,15 @@ def late_sentence(plan: Plan) -> str:
         f"when the time left is down to the work left{reserve}: {machines} "
         f"({fmt.number(fallback.usd_per_hour)} USD/h) until the end; "
         f"needed in {fmt.percent(fallback.probability)} of runs{share}"
+        f"{_other_layout(plan.estimate.step, fallback.step)}"
     )
+
+
+def _other_layout(first: StepSplit, late: StepSplit | None) -> str:
+    """How the fallback's GPUs share the network, where that is not the plan's own layout."""
+    if late is None or not late.cuts_network or late.sharding == first.sharding:
+        return ""
+    return f"; its layout is {fmt.clean(late.sharding)}, resumed from checkpoints that reshard"
 
 
 def rule_sentence(plan: Plan) -> str:

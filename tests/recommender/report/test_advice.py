@@ -8,6 +8,7 @@ from recommender.report import cells
 from recommender.report.advice import (
     bill_sentence,
     changed,
+    late_sentence,
     layout_sentence,
     needs_sentence,
     save_sentence,
@@ -102,3 +103,13 @@ def test_saves_in_the_background_are_reported_where_waiting_for_them_would_matte
     assert "background" not in save_sentence(replace(GCP, checkpointing=small))
     waited = replace(large, stall_s=22.0)
     assert "background" not in save_sentence(replace(GCP, checkpointing=waited))
+
+
+def test_a_fallback_that_shares_the_network_in_another_way_says_so() -> None:
+    assert GCP.fallback is not None
+    step = replace(GCP.estimate.step, sharding="TP 8 × PP 8")
+    late = replace(GCP, fallback=replace(GCP.fallback, step=step))
+    assert "; its layout is TP 8 × PP 8" in late_sentence(late)
+    alike = replace(late, estimate=replace(late.estimate, step=step))
+    assert "layout" not in late_sentence(alike)
+    assert "layout" not in late_sentence(GCP)
