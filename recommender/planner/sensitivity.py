@@ -100,17 +100,22 @@ def _gain(words: str, best: Plan | None, first: Plan, limits: Limits) -> Sensiti
 def _tighter(
     search: PlanSearch, words: str, limits: Limits, first: Evaluated
 ) -> list[SensitivityStep]:
-    """What a tighter limit costs; nothing where the search gave up before it found a plan."""
+    """What a tighter limit costs; nothing where the search cannot tell whether a plan keeps it."""
     mine = _kept_first(search, limits, first)
     if mine is not None and alike(mine, first.plan):
         return [SensitivityStep(words, SAME_PLAN, None)]
-    state = _with_own(search, search.single_type.search(limits, cap=BASELINE), limits)
+    state = search.single_type.search(limits, cap=BASELINE)
+    if not state.incumbents and not state.exhausted:
+        # Plans may miss the limit on the few paths of a short search alone.
+        state = search.again(limits)
+    state = _with_own(search, state, limits)
     best = _lead(state, search.builder.under(limits), first.plan)
     if mine is not None and (best is None or not _better(best, mine, limits)):
         best = mine
     if best is None:
-        gave_up = state.exhausted and not state.incumbents
-        return [] if gave_up else [SensitivityStep(words, NO_PLAN, None)]
+        # A plan that keeps the limit on the few paths of a search may be found by a longer one.
+        unknown = state.exhausted or state.incumbents
+        return [] if unknown else [SensitivityStep(words, NO_PLAN, None)]
     if alike(best, first.plan):
         return [SensitivityStep(words, SAME_PLAN, None)]
     return [SensitivityStep(words, _effect(best, first.plan), best)]

@@ -85,7 +85,7 @@ def test_on_demand_plans_are_searched_where_spot_loses_too_much() -> None:
 def test_a_plan_that_falls_short_on_the_paths_of_the_search_alone_is_found() -> None:
     choice = Choice(zones=("use1-az*",))
     looser = asked("llama3-8b-sft", Limits(deadline_s=72 * HOUR), choice)
-    assert looser.sensitivity[0].effect == "the same plan"
+    assert all(step.effect != "no plan meets it" for step in looser.sensitivity)
     answer = asked("llama3-8b-sft", Limits(deadline_s=43.2 * HOUR), choice)
     assert answer.status == "ok"
     assert all(plan.estimate.chance >= 0.95 for plan in answer.plans)
