@@ -72,11 +72,7 @@ def relaxed(
     found = _widened(limit, value, limits, search, found_plans)
     if found is None:
         return None
-    low, value, first = found
-    if isinstance(limit, PathLimit):
-        low = max(low, value / NARROWER)
-        value, first = _narrowed_again(limit, low, value, first, limits, search)
-    value, first = _as_needed(limit, value, first, limits, search)
+    value, first = _narrowed(limit, *found, limits, search)
     progress = search.problem.progress
     value = rounded_up(limit, value, progress)
     typed, looser = as_typed(limit, value, progress), limits.with_value(limit, value)
@@ -108,6 +104,23 @@ def _plan_within(limit: Limit, limits: Limits, search: PlanSearch) -> Evaluated 
     if plan is None and _alone(limit, search):
         return _extreme_plan(limit, limits, search)
     return plan
+
+
+def _narrowed(
+    limit: Limit, low: float, value: float, plan: Evaluated, limits: Limits, search: PlanSearch
+) -> tuple[float, Evaluated]:
+    """A value of a limit below which no plan was found, from one that leaves a plan, and a plan.
+
+    What a plan itself needs may be far less than the value at which it was found.
+    """
+    if not isinstance(limit, PathLimit):
+        return _as_needed(limit, value, plan, limits, search)
+    tried = np.inf
+    while value < tried:
+        tried = max(low, value / NARROWER)
+        value, plan = _narrowed_again(limit, tried, value, plan, limits, search)
+        value, plan = _as_needed(limit, value, plan, limits, search)
+    return value, plan
 
 
 def _narrowed_again(
@@ -149,7 +162,7 @@ def plan_keeping(limits: Limits, search: PlanSearch, surest: bool = True) -> Eva
     too_fast = limits.budget_usd is not None and limits.goal == "time"
     aims = (replace(limits, objective="cost"), limits) if too_fast else (limits,)
     for aim in aims:
-        found = _first_keeping(search.single_type.by_estimate(aim, surest), aim, search)
+        found = _first(search.single_type.by_estimate(aim, surest), aim, search)
         if found is not None:
             return found
     return None
@@ -192,14 +205,6 @@ def _extreme_plan(limit: Limit, limits: Limits, search: PlanSearch) -> Evaluated
     aim = replace(limits, objective=limit.aim)
     found = search.single_type.search(aim, cap=SHORT).incumbents.values()
     return _first(sorted(found, key=ranking_key), aim, search)
-
-
-def _first_keeping(
-    found: Sequence[Candidate], limits: Limits, search: PlanSearch
-) -> Evaluated | None:
-    """A plan that keeps the limits: the surest on the paths of a search are tried."""
-    ordered = sorted(found, key=lambda each: (-each.chance, ranking_key(each)))
-    return _first(ordered, limits, search)
 
 
 def _first(

@@ -26,7 +26,13 @@ from recommender.optimize.columns import (
 from recommender.optimize.frontier import frontier_candidates
 from recommender.optimize.master_program import MasterProgram, master_program
 from recommender.optimize.search import SingleQueue, search_singles, simulate_ranked, single_queue
-from recommender.optimize.search_state import Candidate, SearchState, Watch
+from recommender.optimize.search_state import (
+    Candidate,
+    Screened,
+    SearchState,
+    Watch,
+    ranking_key,
+)
 from recommender.optimize.space import Entries, Masks, Space
 from recommender.plan.limits import Limits
 from recommender.planner.problem import Problem
@@ -172,13 +178,15 @@ class SingleTypeSearch:
     def by_estimate(self, limits: Limits, surest: bool = False) -> list[Candidate]:
         """Plans of the clusters with the best or most likely estimates that may keep other limits.
 
-        They are selected on the search paths, within their error; the printed paths decide.
+        They are selected on the search paths, within their error, the surest first; the printed
+        paths decide.
         """
         quick = QUICK.plans
         state = SearchState(slack=0.0, max_plans=quick, printed_plans=quick)  # none on the printed
         space = replace(self.problem.space(self.problem.single_type_sites), limits=limits)
         self._judge_by_estimate(space, None, state, surest)
-        return [each.candidate for each in state.waiting if not each.beaten]
+        found = [each for each in state.waiting if not each.beaten]
+        return [each.candidate for each in sorted(found, key=_surest)]
 
     def frontier(self, limits: Limits) -> list[Candidate]:
         """Plans without fallbacks that no other promising one beats in cost and time."""
@@ -344,3 +352,8 @@ class SingleTypeSearch:
             step_s = self.problem.step_s[:, : space.limits.max_machines]
             self.queues[space.limits] = single_queue(space, step_s)
         return self.queues[space.limits]
+
+
+def _surest(each: Screened) -> tuple[bool, float, tuple[float, int, int, float, tuple[int, ...]]]:
+    """Sort key: what keeps the limits on the paths of a search too first, then by its chance."""
+    return not each.kept, -each.candidate.chance, ranking_key(each.candidate)
