@@ -11,7 +11,8 @@
 #   "All P5 Spot Instance Requests" of 192 vCPU in us-east-2 (new accounts have 0)
 # No fallback to on-demand: the plan waits for spot, and so does this file.
 # launch.sh runs on a machine that stays on, and may be killed and started again; run it in the
-# folder of your training script, or name that in CODE_DIR.
+# folder of your training script, or name that in CODE_DIR. Names that begin with a dot (.env,
+# .venv, .git) are not uploaded.
 # Have first: the bucket; an instance profile that may read and write it, named in
 # INSTANCE_PROFILE; default subnets in the regions above, which new accounts have.
 # The image is AWS's newest of IMAGE, a public parameter: look whether it has the PyTorch you
@@ -19,7 +20,7 @@
 # A machine ends itself: its shutdown terminates it.
 # Disks of 436 GB hold the last checkpoints of 112 GB: have your script keep two (save_total_limit
 # of the Trainer). The estimate counts 100 GiB.
-# Stopped for good 24 h after its first start: the deadline is over. It goes on from what is in
+# Stopped for good 24 h after its first start: the deadline is over. It resumes from what is in
 # CHECKPOINT_DIR: empty that for another training.
 
 set -euo pipefail
@@ -58,7 +59,8 @@ show() {
 }
 
 upload_code() {
-  aws s3 sync --only-show-errors --exclude ".git/*" "$code" \
+  aws s3 sync --only-show-errors --exclude '.*' --exclude '*/.*' \
+    --exclude '*__pycache__/*' "$code" \
     "s3://$CHECKPOINT_BUCKET/$NAME/code"
 }
 

@@ -26,7 +26,7 @@ export PRECISION=bf16
 export LONGEST_RUN_S=86400
 # where checkpoints are written and read, and the weights at the end
 export CHECKPOINT_DIR=/checkpoints/llama3-8b-pretrain
-# seconds between two; 600 to 1200 cost next to nothing more
+# seconds between two; 600 to 1200 cost next to nothing more; for saves in the background, far longer if training waits for them
 export CHECKPOINT_INTERVAL_S=900
 # of all machines, at the first place; for progress.json of recommender.train
 export USD_PER_HOUR=19.9
@@ -162,7 +162,7 @@ began="$CHECKPOINT_DIR/began"
 [ -s "$began" ] || date +%s > "$began"
 left=$(( $(cat "$began") + LONGEST_RUN_S - $(date +%s) ))
 if [ "$left" -le 0 ]; then
-  echo "stopped for good after LONGEST_RUN_S; to begin anew remove $began" >&2
+  echo "stopped for good after LONGEST_RUN_S; to start over remove $began" >&2
   exit 124
 fi
 # Resume from the newest checkpoint that is complete; at the first start there is none.

@@ -9,7 +9,8 @@
 #   CHECKPOINT_BUCKET=YOUR-BUCKET RESOURCE_GROUP=YOUR-GROUP AZURE_STORAGE_ACCOUNT=YOUR-ACCOUNT IDENTITY=ITS-ID bash run/launch.sh
 # No fallback to on-demand: the plan waits for spot, and so does this file.
 # launch.sh runs on a machine that stays on, and may be killed and started again; run it in the
-# folder of your training script, or name that in CODE_DIR.
+# folder of your training script, or name that in CODE_DIR. Names that begin with a dot (.env,
+# .venv, .git) are not uploaded.
 # Have first: a resource group, named in RESOURCE_GROUP; a storage account, named in
 # AZURE_STORAGE_ACCOUNT, with the container CHECKPOINT_BUCKET; a user-assigned identity, its id in
 # IDENTITY, that may write blobs there (Storage Blob Data Contributor) and delete machines of the
@@ -20,7 +21,7 @@
 # launch.sh stops.
 # Disks of 436 GB hold the last checkpoints of 112 GB: have your script keep two (save_total_limit
 # of the Trainer). The estimate counts 100 GiB.
-# Stopped for good 24 h after its first start: the deadline is over. It goes on from what is in
+# Stopped for good 24 h after its first start: the deadline is over. It resumes from what is in
 # CHECKPOINT_DIR: empty that for another training.
 
 set -euo pipefail
@@ -55,7 +56,8 @@ show() {
 upload_code() {
   local copy
   copy=$(mktemp -d)
-  tar -C "$code" --exclude=.git -c . | tar -C "$copy" -x
+  (cd "$code" && find . -type f ! -path '*/.*' ! -path '*/__pycache__/*' -print0 |
+    tar --null -T - -c) | tar -C "$copy" -x
   az storage blob upload-batch --destination "$CHECKPOINT_BUCKET" --overwrite \
     --destination-path "$NAME/code" --source "$copy" --only-show-errors --output none
 }

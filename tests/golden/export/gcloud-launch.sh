@@ -12,7 +12,8 @@
 # Fallback: 1x a3-highgpu-8g on-demand in europe-north1, when the time left is down to the work
 # left on them + 24 min; needed in 1 % of the runs. launch.sh makes the switch.
 # launch.sh runs on a machine that stays on, and may be killed and started again; run it in the
-# folder of your training script, or name that in CODE_DIR.
+# folder of your training script, or name that in CODE_DIR. Names that begin with a dot (.env,
+# .venv, .git) are not uploaded.
 # Have first: the bucket; a project in gcloud config; a default network. The machines' service
 # account (the project's default one, or SERVICE_ACCOUNT) may read and write the bucket, and
 # delete machines (roles/compute.instanceAdmin.v1).
@@ -21,7 +22,7 @@
 # A machine deletes itself, and Google deletes it after its --max-run-duration.
 # Disks of 436 GB hold the last checkpoints of 112 GB: have your script keep two (save_total_limit
 # of the Trainer). The estimate counts 100 GiB.
-# Stopped for good 24 h after its first start: the deadline is over. It goes on from what is in
+# Stopped for good 24 h after its first start: the deadline is over. It resumes from what is in
 # CHECKPOINT_DIR: empty that for another training.
 
 set -euo pipefail
@@ -56,7 +57,7 @@ show() {
 }
 
 upload_code() {
-  gcloud storage rsync --recursive --exclude='^\.git/.*' "$code" \
+  gcloud storage rsync --recursive --exclude='(^|.*/)([.]|__pycache__/).*' "$code" \
     "gs://$CHECKPOINT_BUCKET/$NAME/code"
 }
 
