@@ -219,14 +219,19 @@ def min_bill_with_fallback(
         at_start[1:] += price * (lost_at_start[1:] + restart)
         at_end += price * (lost_at_end + restart)
     if deadline_s is not None:
-        due_s, never = np.float32(deadline_s), np.float32(np.inf)
-        np.copyto(at_start[1:], never, where=each(runs.starts - runs.waits)[1:] > due_s)
-        np.copyto(at_end, never, where=each(runs.starts) > due_s)
+        _leave_out_late(at_start, at_end, runs, deadline_s)
     usd = np.minimum(at_start, at_end, out=at_start)
     beyond = np.arange(usd.shape[0])[:, None, None] > last[None]
     np.copyto(usd, np.float32(np.inf), where=beyond)
     least: Floats = usd.min(axis=0).astype(np.float64)
     return p.fixed_usd[:, None] + least / 3600.0
+
+
+def _leave_out_late(at_start: Singles, at_end: Singles, runs: Runs, deadline_s: float) -> None:
+    """Set bills at moments after the deadline to infinity, but for the first: nothing is done."""
+    due_s, never = np.float32(deadline_s), np.float32(np.inf)
+    np.copyto(at_start[1:], never, where=runs.of_plans(runs.starts - runs.waits)[1:] > due_s)
+    np.copyto(at_end, never, where=runs.of_plans(runs.starts) > due_s)
 
 
 def _lost_work(p: PathInputs, runs: Runs) -> tuple[Singles, Singles]:
