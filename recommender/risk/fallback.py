@@ -214,10 +214,7 @@ def min_bill_with_fallback(
         at_start += base * each(runs.starts - runs.waits)
         at_end += base * each(runs.starts + runs.lengths)
     if usd_per_lost_hour is not None:
-        lost_at_start, lost_at_end = map(each, _lost_work(p, runs))
-        restart, price = row(p.fallback_speed * p.fallback_start_s), row(usd_per_lost_hour)
-        at_start[1:] += price * (lost_at_start[1:] + restart)
-        at_end += price * (lost_at_end + restart)
+        _charge_lost_work(p, runs, usd_per_lost_hour, at_start, at_end)
     if deadline_s is not None:
         _leave_out_late(at_start, at_end, runs, deadline_s)
     usd = np.minimum(at_start, at_end, out=at_start)
@@ -232,6 +229,16 @@ def _leave_out_late(at_start: Singles, at_end: Singles, runs: Runs, deadline_s: 
     due_s, never = np.float32(deadline_s), np.float32(np.inf)
     np.copyto(at_start[1:], never, where=runs.of_plans(runs.starts - runs.waits)[1:] > due_s)
     np.copyto(at_end, never, where=runs.of_plans(runs.starts) > due_s)
+
+
+def _charge_lost_work(
+    p: PathInputs, runs: Runs, usd_per_lost_hour: Floats, at_start: Singles, at_end: Singles
+) -> None:
+    """Add the price of lost work to bills at moments."""
+    lost_at_start, lost_at_end = map(runs.of_plans, _lost_work(p, runs))
+    restart, price = row(p.fallback_speed * p.fallback_start_s), row(usd_per_lost_hour)
+    at_start[1:] += price * (lost_at_start[1:] + restart)
+    at_end += price * (lost_at_end + restart)
 
 
 def _lost_work(p: PathInputs, runs: Runs) -> tuple[Singles, Singles]:
