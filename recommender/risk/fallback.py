@@ -215,20 +215,21 @@ def min_bill_with_fallback(
         at_end += base * each(runs.starts + runs.lengths)
     if usd_per_lost_hour is not None:
         _charge_lost_work(p, runs, usd_per_lost_hour, at_start, at_end)
-    if deadline_s is not None:
-        _leave_out_late(at_start, at_end, runs, deadline_s)
-    usd = np.minimum(at_start, at_end, out=at_start)
-    beyond = np.arange(usd.shape[0])[:, None, None] > last[None]
-    np.copyto(usd, np.float32(np.inf), where=beyond)
+    usd = np.minimum(*_in_time(at_start, at_end, runs, deadline_s))
+    np.copyto(usd, np.float32(np.inf), where=np.arange(len(usd))[:, None, None] > last[None])
     least: Floats = usd.min(axis=0).astype(np.float64)
     return p.fixed_usd[:, None] + least / 3600.0
 
 
-def _leave_out_late(at_start: Singles, at_end: Singles, runs: Runs, deadline_s: float) -> None:
-    """Set bills at moments after the deadline to infinity, but for the first: nothing is done."""
-    due_s, never = np.float32(deadline_s), np.float32(np.inf)
-    np.copyto(at_start[1:], never, where=runs.of_plans(runs.starts - runs.waits)[1:] > due_s)
-    np.copyto(at_end, never, where=runs.of_plans(runs.starts) > due_s)
+def _in_time(
+    at_start: Singles, at_end: Singles, runs: Runs, deadline_s: float | None
+) -> tuple[Singles, Singles]:
+    """Bills at moments, infinite after the deadline but for the first: nothing is done by then."""
+    if deadline_s is not None:
+        due_s, never = np.float32(deadline_s), np.float32(np.inf)
+        np.copyto(at_start[1:], never, where=runs.of_plans(runs.starts - runs.waits)[1:] > due_s)
+        np.copyto(at_end, never, where=runs.of_plans(runs.starts) > due_s)
+    return at_start, at_end
 
 
 def _charge_lost_work(
