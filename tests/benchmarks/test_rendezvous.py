@@ -69,7 +69,7 @@ def test_a_store_that_is_lost_is_reported():
         def check(self, keys: list[str]) -> bool:
             raise RuntimeError("Broken pipe")
 
-    with pytest.raises(BenchError, match="first process or its machine is gone"):
+    with pytest.raises(BenchError, match="first process or its machine has ended"):
         Rendezvous(Gone(), 1, 2).wait_for("measured", (0,), 60.0)
     Rendezvous(Gone(), 1, 2).fail("anything")  # no process is left to report to
 

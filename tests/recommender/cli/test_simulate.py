@@ -227,7 +227,7 @@ def test_a_terminal_of_plain_characters_gets_plain_bars() -> None:
 
 # A request whose first plan has a fallback; of one type, so that the search is quick.
 ONE_TYPE = ("--instance", "a3-highgpu-8g", "--max-machines", "4")
-RESCUED_ASK = ("gpt2-xl", "--deadline", "40h", *ONE_TYPE)
+RESCUED_ASK = ("gpt2-xl", "--deadline", "60h", *ONE_TYPE[:2], "--max-machines", "2")
 ALONE = ("gpt2-124m", "--deadline", "300h", *ONE_TYPE)  # and one without
 RESCUED = (*RESCUED_ASK, "--plan", "1", "--runs", "512")
 

@@ -34,7 +34,7 @@ def refused(job: str, machines: str) -> str:
         ("whisper-large", "1x g5.xlarge", "GiB per GPU, aws/g5.xlarge has", "of them can"),
         ("llama3-8b-sft", "1x a2-highgpu-1g spot", "gcp/a2-highgpu-1g has", "of them can"),
         ("llama3-8b-sft", "200x g5.xlarge", "share a batch of 128", "128 of them can"),
-        ("resnet50-imagenet", "1x p2.xlarge", "nobody offers it any more", "name machines"),
+        ("resnet50-imagenet", "1x p2.xlarge", "it is not offered any more", "name machines"),
         ("resnet50-imagenet", "1x g5.xlrge", "unknown instance type", "did you mean g5.xlarge"),
         ("resnet50-imagenet", "1x g5.xlarge spot mars-1", "no spot offer in mars-1", "ap-east-1"),
     ],
