@@ -107,7 +107,7 @@ def _tighter(
     state = search.single_type.search(limits, cap=BASELINE)
     if not state.incumbents and not state.exhausted:
         # Plans may miss the limit on the few paths of a short search alone.
-        state = search.again(limits)
+        state = search.single_type.search(limits)
     state = _with_own(search, state, limits)
     best = _lead(state, search.builder.under(limits), first.plan)
     if mine is not None and (best is None or not _better(best, mine, limits)):
