@@ -128,13 +128,15 @@ class _Search:
         excess = self.excess(checkpoint_overhead(paths), overhead_error(paths))
         return excess, paths.expected_usd.mean(axis=1)
 
-    def kept_at(self, rows: Ints, share: Floats | float, excess: Floats, usd: Floats) -> None:
-        """Note moments at which plans keep the limit, each the last such yet."""
-        self.early[rows], self.early_excess[rows], self.early_usd[rows] = share, excess, usd
-
-    def broken_at(self, rows: Ints, share: Floats | float, excess: Floats, usd: Floats) -> None:
-        """Note moments at which plans break it, each the earliest such yet."""
-        self.late[rows], self.late_excess[rows], self.late_usd[rows] = share, excess, usd
+    def learn(self, rows: Ints, shares: Floats) -> tuple[Bools, Floats]:
+        """Try a moment between the two of each plan: whether it keeps the limit, and the bill."""
+        excess, usd = self.at(rows, shares)
+        kept = excess <= 0.0
+        yes, no = rows[kept], rows[~kept]
+        self.early[yes], self.early_excess[yes] = shares[kept], excess[kept]
+        self.late[no], self.late_excess[no] = shares[~kept], excess[~kept]
+        self.early_usd[yes], self.late_usd[no] = usd[kept], usd[~kept]
+        return kept, usd
 
     def excess(self, overhead: Floats, error: Floats) -> Floats:
         """By how much an overhead exceeds the limit; on the paths of a search beyond its error."""
@@ -191,11 +193,8 @@ def _halve(s: _Search) -> None:
         if not len(rows):
             break
         tried = share[rows]
-        excess, usd = s.at(rows, tried)
-        kept = excess <= 0.0
+        kept, usd = s.learn(rows, tried)
         dear = ~kept & (usd >= s.below[rows])
-        s.kept_at(rows[kept], tried[kept], excess[kept], usd[kept])
-        s.broken_at(rows[~kept], tried[~kept], excess[~kept], usd[~kept])
         s.early[rows[dear]], open_[rows[dear]] = np.inf, False
         share[rows] = np.where(kept, tried - step, tried + step)
 
@@ -215,8 +214,4 @@ def _narrow(s: _Search, rounds: int) -> None:
         late, early = s.late[rows], s.early[rows]
         aim = s.late_excess[rows] + 0.5 * TOLERANCE * s.limit
         share = late + (early - late) * aim / (s.late_excess[rows] - s.early_excess[rows])
-        share = np.clip(share, 0.9 * late + 0.1 * early, 0.1 * late + 0.9 * early)
-        excess, usd = s.at(rows, share)
-        kept = excess <= 0.0
-        s.kept_at(rows[kept], share[kept], excess[kept], usd[kept])
-        s.broken_at(rows[~kept], share[~kept], excess[~kept], usd[~kept])
+        s.learn(rows, np.clip(share, 0.9 * late + 0.1 * early, 0.1 * late + 0.9 * early))
