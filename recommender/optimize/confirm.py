@@ -31,7 +31,7 @@ from recommender.optimize.search_state import (
 from recommender.optimize.space import Space, chance_less_error
 from recommender.risk.monte_carlo import simulate_paths
 from recommender.risk.path_inputs import PathInputs
-from recommender.risk.run_statistics import difference_error
+from recommender.risk.run_statistics import difference_error, trimmed_mean
 
 FIRST_PRINTED = 512  # printed paths looked at first where a chance is short on those of the search
 # Standard errors by which a difference of costs may be off: over twelve questions the two sets of
@@ -112,7 +112,8 @@ def _confirm(space: Space, each: Screened, state: SearchState) -> None:
         return
     last = each.inputs.earlier(np.array([-each.candidate.early_s])).without_fallback_bound()
     decides = space.on_printed_paths()
-    found = switched_in_time(decides, last, values_of(decides, last, np.ones(1, dtype=bool)))
+    values = values_of(decides, last, np.ones(1, dtype=bool))
+    found = switched_in_time(decides, last, values, near_s=each.candidate.early_s)
     values = found.values
     best = state.best_goal if each.beaten else np.inf  # a plan that its fallback beats is none
     if values.goal_value[0] < best:
@@ -125,7 +126,24 @@ def _confirm(space: Space, each: Screened, state: SearchState) -> None:
             printed=True,
             early_s=float(found.early_s[0]),
         )
-        state.keep_decisive(printed, each)
+        state.keep_decisive(printed, _as_printed(space, each, printed.early_s))
+
+
+def _as_printed(space: Space, each: Screened, early_s: float) -> Screened:
+    """A plan on the paths of the search, whose fallback takes over as on the printed ones.
+
+    The paths of a search allow for the error of an overhead, so there it takes over later, and
+    costs less than what other plans can be compared with.
+    """
+    later_s = early_s - each.candidate.early_s
+    if later_s == 0.0:
+        return each
+    inputs = each.inputs.earlier(np.array([later_s]))
+    found = space.cache.outcomes(inputs, space.limits.deadline_s)
+    by_time = space.limits.goal == "time"
+    goal_value = trimmed_mean(found.time_s) if by_time else found.expected_usd
+    candidate = replace(each.candidate, goal_value=float(goal_value[0]), early_s=early_s)
+    return replace(each, candidate=candidate, batch=inputs, row=0)
 
 
 def _falls_short(space: Space, each: Screened) -> bool:

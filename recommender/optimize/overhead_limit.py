@@ -10,7 +10,8 @@ With earlier switches the overhead first falls, until so many paths are handed o
 restarts dominate; of 2,500 plans of three questions one kept a limit, broke it earlier and kept it
 again (November 2026). So the time is halved until the piece in which the limit begins to be kept
 is short, and the moment is approached there. Only plans that would be the best but for their
-overhead are tried earlier.
+overhead are tried earlier, first where they would cost as much as the best: most of them exceed
+the limit even there. On the printed paths the moment is looked for about that of the search.
 """
 
 from dataclasses import replace
@@ -21,15 +22,19 @@ from recommender.arrays import Bools, Floats, Ints
 from recommender.catalogs.frozen import dataclass
 from recommender.optimize.evaluate import OVERHEAD_ERRORS, Values, goal_error, values_of
 from recommender.optimize.space import Space
-from recommender.risk.monte_carlo import DrawnRuns, draw_runs
+from recommender.risk.monte_carlo import DrawnPlans, draw_plans
 from recommender.risk.path_inputs import PathInputs
 from recommender.risk.run_statistics import checkpoint_overhead, keys_of, overhead_error
 
 # Of the time until which a fallback could take over if nothing were done before it: by which share
-# it comes earlier is halved down to an eighth; where none is enough, what is left is halved twice
-# more, since a job that is short next to its deadline has to switch within its own first hours.
-FIRST_SHARE, HALVES, EIGHTHS = 0.5, (0.25, 0.125, 0.0625, 0.03125, 0.0), 3
+# it comes earlier is tried three times; where none is enough, what is left is halved twice more.
+TRIES, MOST_TRIES = 3, 5
+STEPS = (0.02, 0.06, 0.18, 0.54)  # of it, by which another moment than that of a search is tried
+# Where plans cost as much as they may: first as a share of when usual runs begin to be handed over
+# (0.6 to 1 of 14 plans), then what a line between two costs falls short of it, as they bend.
+AS_DEAR, BENDS = 0.85, 0.3
 TOLERANCE = 0.002  # below the limit, as a share of it: near enough
+SAME_COST = 1e-4  # moments whose costs differ by less are one
 ROUGHLY, CLOSELY = 2, 8  # how often the piece between two of them is narrowed at most
 
 
@@ -44,13 +49,18 @@ class Switched:
 
 
 def switched_in_time(
-    space: Space, inputs: PathInputs, values: Values, below: float = np.inf, rounds: int = CLOSELY
+    space: Space,
+    inputs: PathInputs,
+    values: Values,
+    below: float = np.inf,
+    rounds: int = CLOSELY,
+    near_s: float = 0.0,
 ) -> Switched:
     """Switch earlier the plans with a fallback that would beat `below` but for their overhead.
 
     `values` are those of the last moment that the deadline allows. On search paths a limit may be
     broken within sampling error, so `ROUGHLY` is enough: on the printed paths the moment is
-    computed again.
+    computed again, near the one that a search found, if it is given.
     """
     early_s, over_overhead = (
         np.zeros(len(inputs)),
@@ -59,7 +69,7 @@ def switched_in_time(
     rows = np.flatnonzero(over_overhead)
     if not len(rows):
         return Switched(inputs, values, early_s, over_overhead)
-    found_s = _remembered(space, inputs.take(rows), below, rounds)
+    found_s = _remembered(space, inputs.take(rows), below, rounds, near_s)
     rows, found_s = rows[np.isfinite(found_s)], found_s[np.isfinite(found_s)]
     early_s[rows] = found_s
     inputs = inputs.earlier(early_s)
@@ -89,7 +99,9 @@ def _misses_overhead_only(space: Space, inputs: PathInputs, values: Values, belo
     return over_overhead
 
 
-def _remembered(space: Space, plans: PathInputs, below: float, rounds: int) -> Floats:
+def _remembered(
+    space: Space, plans: PathInputs, below: float, rounds: int, near_s: float
+) -> Floats:
     """The last moments of plans; what another search has found is not looked for again."""
     limits, known = space.limits, space.cache.switches
     how = (limits.max_overhead or 0.0, rounds, space.printed is None)
@@ -99,7 +111,7 @@ def _remembered(space: Space, plans: PathInputs, below: float, rounds: int) -> F
     # Where no moment was found, it was too dear for that search.
     new = np.flatnonzero([np.isinf(moment) and below > dear for moment, dear in found])
     if len(new):
-        early_s[new] = _last_moments(space, plans.take(new), below, rounds)
+        early_s[new] = _last_moments(space, plans.take(new), below, rounds, near_s)
         room = max(space.cache.most - len(known), 0)
         known.update((each[row], (float(early_s[row]), below)) for row in new[:room])
     return early_s
@@ -110,9 +122,11 @@ class _Search:
     """Between which moments plans begin to keep the limit; shape (plans,), shares of the room."""
 
     space: Space
-    plans: PathInputs
-    drawn: DrawnRuns
+    drawn: DrawnPlans
     room_s: Floats  # until a fallback could take over if nothing were done before
+    first: Floats  # where usual runs begin to be handed over,
+    last: Floats  # where all of the work is,
+    whole_usd: Floats  # and the bill there
     below: Floats  # what a goal has to be less than, on the paths of a search with its error
     late: Floats  # a moment at which the limit is broken,
     late_excess: Floats  # by how much,
@@ -123,8 +137,7 @@ class _Search:
 
     def at(self, rows: Ints, shares: Floats) -> tuple[Floats, Floats]:
         """By how much plans exceed the limit if they switch earlier by shares, and their bill."""
-        plans = self.plans.take(rows).earlier(self.room_s[rows] * shares)
-        paths = self.drawn.paths(plans, rows, self.space.limits.deadline_s)
+        paths = self.drawn.earlier(rows, self.room_s[rows] * shares)
         excess = self.excess(checkpoint_overhead(paths), overhead_error(paths))
         return excess, paths.expected_usd.mean(axis=1)
 
@@ -149,12 +162,16 @@ class _Search:
         return self.space.limits.max_overhead or 0.0
 
 
-def _last_moments(space: Space, plans: PathInputs, below: float, rounds: int) -> Floats:
+def _last_moments(
+    space: Space, plans: PathInputs, below: float, rounds: int, near_s: float
+) -> Floats:
     """By how many seconds fallbacks have to take over earlier, at least; inf if none tried will do.
 
     The piece in which the limit begins to be kept is halved, then narrowed.
     """
     s = _initial_search(space, plans, below)
+    if near_s > 0.0:
+        _surround(s, near_s / np.maximum(s.room_s, 1.0))
     _halve(s)
     _narrow(s, rounds)
     return s.room_s * s.early
@@ -163,12 +180,22 @@ def _last_moments(space: Space, plans: PathInputs, below: float, rounds: int) ->
 def _initial_search(space: Space, plans: PathInputs, below: float) -> _Search:
     """What is known of the last moment that the deadline allows."""
     limits, cache, none = space.limits, space.cache, np.zeros(len(plans))
+    deadline_s = limits.deadline_s or 0.0
     found = cache.outcomes(plans, limits.deadline_s)
+    room_s = np.maximum(deadline_s - plans.handover_s, 0.0)
+    alone_s = plans.work_s / np.maximum(plans.fallback_speed, 1e-9)
+    hours = (alone_s + plans.fallback_start_s) / 3600.0
+    usual_s = np.sort(found.time_s, axis=1)[:, found.time_s.shape[1] // 2]
+    first, last = (
+        np.clip(1.0 - time_s / np.maximum(room_s, 1.0), 0.0, 1.0) for time_s in (usual_s, alone_s)
+    )
     s = _Search(
         space=space,
-        plans=plans.without_fallback_bound(),
-        drawn=draw_runs(plans, limits.deadline_s, cache.path_count, cache.seed),
-        room_s=np.maximum((limits.deadline_s or 0.0) - plans.handover_s, 0.0),
+        drawn=draw_plans(plans, deadline_s, cache.path_count, cache.seed),
+        room_s=room_s,
+        first=first,
+        last=last,
+        whole_usd=plans.fixed_usd + plans.fallback_usd_per_hour * hours,
         below=np.inf + none if limits.goal == "time" else below + goal_error(space, plans, found),
         late=none,
         late_excess=none.copy(),
@@ -182,21 +209,46 @@ def _initial_search(space: Space, plans: PathInputs, below: float) -> _Search:
     return s
 
 
+def _surround(s: _Search, near: Floats) -> None:
+    """Find a moment that keeps the limit and a later one that does not, next to a known one."""
+    rows, share = np.flatnonzero(np.isinf(s.early)), near
+    for step in (0.0, *STEPS):
+        share = np.where(np.isinf(s.early), near + step, near - step)[rows]
+        s.learn(rows, np.clip(share, 0.0, 1.0))
+        rows = rows[np.isinf(s.early[rows]) | (s.late[rows] <= 0.0)]
+        if not len(rows):
+            break
+
+
 def _halve(s: _Search) -> None:
-    """Find between which of some moments plans begin to keep the limit.
+    """Find a short piece in which plans begin to keep the limit.
 
     Plans that cost too much and still exceed it are given up, because earlier moments cost more.
     """
-    share, open_ = np.full(len(s.early), FIRST_SHARE), np.isinf(s.early)
-    for done, step in enumerate(HALVES):
-        rows = np.flatnonzero(open_ & ((done < EIGHTHS) | np.isinf(s.early)))
+    open_ = np.isinf(s.early)
+    for done in range(MOST_TRIES):
+        undecided = np.isinf(s.early) | (s.early_usd >= s.below)
+        rows = np.flatnonzero(open_ & ((done < TRIES) | undecided))
         if not len(rows):
             break
-        tried = share[rows]
-        kept, usd = s.learn(rows, tried)
+        kept, usd = s.learn(rows, _between(s)[rows])
         dear = ~kept & (usd >= s.below[rows])
         s.early[rows[dear]], open_[rows[dear]] = np.inf, False
-        share[rows] = np.where(kept, tried - step, tried + step)
+
+
+def _between(s: _Search) -> Floats:
+    """A moment in the piece where plans begin to keep the limit; (plans,).
+
+    Its middle, but about where they cost as much as they may if that has yet to be seen.
+    """
+    early = np.minimum(s.early, 1.0)
+    dear = np.isinf(s.early) | (s.early_usd >= s.below)
+    rise = np.where(np.isinf(s.early), s.whole_usd, s.early_usd) - s.late_usd
+    part = BENDS + (s.below - s.late_usd) / np.maximum(rise, 1e-9)
+    ends = np.where(np.isinf(s.early), np.maximum(s.last, s.late), early)
+    aimed = s.late + (ends - s.late) * np.clip(part, 0.1, 0.9)
+    aimed = np.where(s.late > 0.0, aimed, np.minimum(AS_DEAR * s.first, 0.8 * early))
+    return np.where(dear & np.isfinite(s.below), aimed, 0.5 * (s.late + early))
 
 
 def _narrow(s: _Search, rounds: int) -> None:
@@ -206,6 +258,7 @@ def _narrow(s: _Search, rounds: int) -> None:
     """
     for done in range(CLOSELY):
         close = s.early_excess >= -TOLERANCE * s.limit
+        close |= (s.late > 0.0) & (s.early_usd - s.late_usd < SAME_COST * s.early_usd)
         decides = (s.late_usd < s.below) & (s.early_usd >= s.below)
         going = np.isfinite(s.early) & (s.early > 0.0) & ~close & ((done < rounds) | decides)
         rows = np.flatnonzero(going)

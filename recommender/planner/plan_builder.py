@@ -144,7 +144,8 @@ class PlanBuilder:
         if candidate not in self.early_s:
             space, one = self._space.on_printed_paths(), last.without_fallback_bound()
             values = values_of(space, one, np.ones(1, dtype=bool))
-            self.early_s[candidate] = float(switched_in_time(space, one, values).early_s[0])
+            found = switched_in_time(space, one, values, near_s=candidate.early_s)
+            self.early_s[candidate] = float(found.early_s[0])
         return last.earlier(np.array([self.early_s[candidate]]))
 
 

@@ -45,7 +45,7 @@ def timelines(
 def time_of(ended: PathEnds) -> Floats:
     """Seconds from the request to the end of each path of the first plan, shape (paths,)."""
     end = ended.end
-    total: Floats = (end.stop_s + end.delay_s + end.rest_s + ended.queued)[0]
+    total: Floats = (end.stop_s + end.delay_s + end.rest_s + ended.alone.queued)[0]
     return total
 
 
@@ -85,7 +85,7 @@ class _Path:
 
     def _shifted(self) -> Iterator[Segment]:
         """All stretches, behind the wait for the first on-demand machines."""
-        queued = self._of(self.ended.queued)
+        queued = self._of(self.ended.alone.queued)
         if queued > _SHORTEST_S:
             yield Segment("waiting", 0.0, queued)
         for doing, start_s, end_s in self._intervals():
@@ -132,7 +132,7 @@ class _Path:
         return max(float(gained), 0.0) * (interval + float(self.inputs.stall_s[0])) / interval
 
     def _interruptions(self) -> Iterator[float]:
-        queued = self._of(self.ended.queued)
+        queued = self._of(self.ended.alone.queued)
         for cycle in range(self._last):
             over = self.runs.starts[cycle, 0, self.path] + self.runs.lengths[cycle, 0, self.path]
             yield float(over) + queued

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from recommender.arrays import Floats, Ints, Singles
+from recommender.arrays import Bools, Floats, Ints, Singles
 from recommender.catalogs.frozen import dataclass
 from recommender.risk.elastic import hand_over_from_on_demand
 from recommender.risk.on_demand_wait import wait_s
@@ -54,30 +54,47 @@ def repeated_pace(start_s: Floats, durable: Floats) -> tuple[Floats, Floats]:
     return elapsed, np.maximum(durable, 1e-4 * elapsed)
 
 
+@dataclass(frozen=True, slots=True)
+class EndsAlone:
+    """Where each path would end on its first cluster without a fallback; shape (plans, paths)."""
+
+    work: Floats  # of the job, at the path's speed
+    last: Ints  # run in which it would be done
+    finished: Bools  # whether so many runs were drawn
+    time: Floats  # moment at which it would be done, from when its machines are there
+    used_s: Floats  # of the last run; negative if done while waiting for it
+    repeats: Floats  # how often the drawn runs are repeated; 0 where they are enough
+    queued: Floats  # before the cluster's on-demand machines were there
+
+    def take(self, rows: Ints) -> "EndsAlone":
+        """Those of some plans."""
+        return EndsAlone(*(getattr(self, name)[rows] for name in self.__slots__))
+
+
 def apply_fallback_rule(
     p: PathInputs,
     deadline_s: float | None,
-    work: Floats,
     runs: Runs,
-    last: Ints,
-    time: Floats,
-    use: Floats,
-    again: Floats,
-    queued: Floats,
+    alone: EndsAlone,
     sample: RandomNumbers,
     max_outage_s: float | None = None,
+    heights: Singles | None = None,
 ) -> FirstClusterEnd:
     """Find where each path leaves its first cluster: at its end, or when the fallback takes over.
 
     With `max_outage_s` the remaining time does not matter: the fallback takes over as soon as spot
-    has been away that long.
+    has been away that long. `heights` are those of `crossing_heights`, if they are known.
     """
-    nothing = np.zeros_like(time)
-    plain = FirstClusterEnd(last, use, np.maximum(-use, 0.0), time, nothing, nothing, work, again)
+    work, time, nothing = alone.work, alone.time, np.zeros_like(alone.time)
+    waiting_s = np.maximum(-alone.used_s, 0.0)
+    plain = FirstClusterEnd(
+        alone.last, alone.used_s, waiting_s, time, nothing, nothing, work, alone.repeats
+    )
     if deadline_s is None or not np.any(p.fallback_speed > 0.0):
         return plain
     if max_outage_s is None:
-        crossed = _crossing(p, deadline_s - queued, work, runs, again)
+        heights = crossing_heights(p, runs) if heights is None else heights
+        crossed = _crossing(p, deadline_s, runs, alone, heights)
     else:
         crossed = _first_outage(max_outage_s, time, runs)
     run, start, stop, durable, repeated = crossed
@@ -86,19 +103,35 @@ def apply_fallback_rule(
     rest = (work - durable) / speed + p.fallback_start_s[:, None]
     delay = queue_s(p.fallback_at_once, p.fallback_wait_s, sample)
     return FirstClusterEnd(
-        run=np.where(handed_over, run, last),
-        used_s=np.where(handed_over, np.maximum(stop - start, 0.0) * (repeated == 0.0), use),
-        waiting_s=np.where(handed_over, np.maximum(start - stop, 0.0), np.maximum(-use, 0.0)),
+        run=np.where(handed_over, run, alone.last),
+        used_s=np.where(
+            handed_over, np.maximum(stop - start, 0.0) * (repeated == 0.0), alone.used_s
+        ),
+        waiting_s=np.where(handed_over, np.maximum(start - stop, 0.0), waiting_s),
         stop_s=np.where(handed_over, stop, time),
         rest_s=np.where(handed_over, rest, 0.0),
         delay_s=np.where(handed_over, delay, 0.0),
         done_s=np.where(handed_over, durable, work),
-        repeats=np.where(handed_over, repeated, again),
+        repeats=np.where(handed_over, repeated, alone.repeats),
     )
 
 
+def crossing_heights(p: PathInputs, runs: Runs) -> Singles:
+    """f·t - durable(t) at the end of each run, just before a save; (cycles, plans, paths).
+
+    It never falls, and does not depend on what the rule reserves.
+    """
+    own = runs.inputs
+    saved = np.maximum(runs.usable - row(own.interval_s + own.stall_s), np.float32(0.0))
+    saved *= -row(own.interval_s / (own.interval_s + own.stall_s))
+    height = row(p.fallback_speed) * runs.of_plans(runs.starts + runs.lengths)
+    height += runs.of_plans(saved)
+    height -= runs.of_plans(runs.durable)
+    return height
+
+
 def _crossing(
-    p: PathInputs, due_s: Floats, work: Floats, runs: Runs, again: Floats
+    p: PathInputs, deadline_s: float, runs: Runs, alone: EndsAlone, heights: Singles
 ) -> tuple[Ints, Floats, Floats, Floats, Floats]:
     """First moment at which the time left is the time to finish on the fallback.
 
@@ -108,18 +141,11 @@ def _crossing(
     drawn run ends as every other does.
     Returns run, its start, moment (before the start: while waiting), durable progress, a.
     """
-    speed = p.fallback_speed[:, None]
-    latest = due_s - p.handover_s[:, None]
-    mark = speed * latest - work
+    speed, work = p.fallback_speed[:, None], alone.work
+    mark = speed * (deadline_s - alone.queued - p.handover_s[:, None]) - work
     cycle = (p.interval_s + p.stall_s)[:, None]
     pace = (p.interval_s / (p.interval_s + p.stall_s))[:, None]
-    own = runs.inputs
-    saved = np.maximum(runs.usable - row(own.interval_s + own.stall_s), np.float32(0.0))
-    saved *= -row(own.interval_s / (own.interval_s + own.stall_s))
-    height = row(p.fallback_speed) * runs.of_plans(runs.starts + runs.lengths)
-    height += runs.of_plans(saved)
-    height -= runs.of_plans(runs.durable)
-    run, rings = first(height >= mark.astype(np.float32)[None])
+    run, rings = first(heights >= mark.astype(np.float32)[None])
     place = runs.places(run)
     start, durable = at(runs.starts, place), at(runs.durable, place)
     ready = ready_s(p, runs, place)
@@ -133,7 +159,7 @@ def _crossing(
         taken = hand_over_from_on_demand(p, runs.on_demand_part, place, mark, durable)
         early = (gap < 0.0) & (p.elastic_share[:, None] > 0.0)
         stop, kept = np.where(early, taken.stop_s, stop), np.where(early, taken.durable, kept)
-    beyond = ~rings & (again > 0.0)
+    beyond = ~rings & (alone.repeats > 0.0)
     repeated = np.zeros_like(stop)
     if beyond.any():
         elapsed, done = repeated_pace(start, durable)

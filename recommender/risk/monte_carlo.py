@@ -22,12 +22,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from recommender.arrays import Bools, Floats, Ints
+from recommender.arrays import Bools, Floats, Ints, Singles, distinct
 from recommender.catalogs.frozen import dataclass
 from recommender.risk.elastic import OnDemandPart, end_on_demand, share_until
 from recommender.risk.fallback import (
+    EndsAlone,
     FirstClusterEnd,
     apply_fallback_rule,
+    crossing_heights,
     min_bill_with_fallback,
     queue_s,
     ready_s,
@@ -111,9 +113,11 @@ def min_usd_within_overhead(
         alone = runs.inputs
         own_runs = replace(runs, cluster=np.arange(len(alone)))
         ended = _path_ends(alone, None, sample, own_runs)
-        own = _account(alone, ended, own_runs, np.full(ended.work.shape, np.inf), sample)
+        own = _account(alone, ended, own_runs, np.full(ended.alone.work.shape, np.inf), sample)
         of, price = runs.cluster, usd[:, None] / 3600.0
-        relieved = min_bill_with_fallback(p, ended.work[of], runs, ended.last[of], deadline_s, usd)
+        relieved = min_bill_with_fallback(
+            p, ended.alone.work[of], runs, ended.alone.last[of], deadline_s, usd
+        )
         start_usd = (p.fallback_usd_per_hour + p.base_usd_per_hour) * p.fallback_start_s / 3600.0
         on_its_own = own.expected_usd[of] + price * own.lost_work_s[of]
         on_its_own[_outlast(ended, own_runs, deadline_s)[of]] = np.inf
@@ -123,39 +127,65 @@ def min_usd_within_overhead(
 
 
 @dataclass(frozen=True, slots=True)
-class DrawnRuns:
-    """Runs of some plans, drawn once, to be simulated with other fallbacks or reserves."""
+class _DrawnBatch:
+    """Some plans on their drawn runs: all that does not depend on when their fallbacks start."""
 
-    batches: tuple[tuple[RandomNumbers, Runs], ...]
+    sample: RandomNumbers
+    runs: Runs
+    alone: EndsAlone
+    heights: Singles
+
+    def take(self, rows: Ints) -> "_DrawnBatch":
+        """Some of the plans."""
+        runs, alone = self.runs.of(rows), self.alone.take(rows)
+        return _DrawnBatch(self.sample, runs, alone, self.heights[:, rows])
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnPlans:
+    """Plans whose runs are drawn once, to be simulated with fallbacks that start at other times."""
+
+    plans: PathInputs
+    deadline_s: float
+    batches: tuple[_DrawnBatch, ...]
     batch: Ints  # of each plan,
     place: Ints  # and its place there
 
-    def paths(self, plans: PathInputs, of: Ints, deadline_s: float | None) -> Paths:
-        """Simulate plans on the runs of those that each differs from in its fallback only."""
-        count = self.batches[0][0].key[0]
-        result = Paths.blank(len(plans), count)
-        for number, (sample, runs) in enumerate(self.batches):
-            rows = np.flatnonzero(self.batch[of] == number)
-            size = max(1, _CELLS // runs.starts[:, 0].size)
-            for begin in range(0, len(rows), size):
-                some = rows[begin : begin + size]
-                own = runs.of(self.place[of[some]])
-                found, _ = _simulate_drawn_runs(plans.take(some), deadline_s, sample, own)
-                result.put(some, found)
+    def earlier(self, rows: Ints, early_s: Floats) -> Paths:
+        """Simulate some of the plans with fallbacks that start so many seconds earlier."""
+        plans = self.plans.take(rows).earlier(early_s)
+        if len(self.batches) == 1:
+            return self._on(0, plans, rows)
+        result = Paths.blank(len(rows), self.batches[0].sample.key[0])
+        for batch in distinct(self.batch[rows]):
+            some = np.flatnonzero(self.batch[rows] == batch)
+            result.put(some, self._on(batch, plans.take(some), rows[some]))
         return result
 
+    def _on(self, batch: int, plans: PathInputs, rows: Ints) -> Paths:
+        drawn = self.batches[batch]
+        place = self.place[rows]
+        if not np.array_equal(place, np.arange(len(drawn.alone.last))):
+            drawn = drawn.take(place)
+        end = apply_fallback_rule(
+            plans, self.deadline_s, drawn.runs, drawn.alone, drawn.sample, heights=drawn.heights
+        )
+        never = np.full(drawn.alone.work.shape, np.inf)
+        return _account(plans, PathEnds(drawn.alone, end), drawn.runs, never, drawn.sample)
 
-def draw_runs(
-    plans: PathInputs, deadline_s: float | None, paths: int, seed: int = SEED
-) -> DrawnRuns:
+
+def draw_plans(plans: PathInputs, deadline_s: float, paths: int, seed: int = SEED) -> DrawnPlans:
     """Draw the runs of every plan on all paths, as `simulate_paths` does."""
-    drawn: list[tuple[RandomNumbers, Runs]] = []
+    drawn: list[_DrawnBatch] = []
     batch, place = np.empty((2, len(plans)), dtype=np.int64)
     for rows, count in _batches(plans, deadline_s, paths):
         batch[rows], place[rows] = len(drawn), np.arange(len(rows))
-        sample = random_numbers(paths, count, seed)
-        drawn.append((sample, simulate_runs(plans.take(rows), sample)))
-    return DrawnRuns(tuple(drawn), batch, place)
+        p, sample = plans.take(rows), random_numbers(paths, count, seed)
+        runs = simulate_runs(p, sample)
+        drawn.append(
+            _DrawnBatch(sample, runs, _ends_alone(p, sample, runs), crossing_heights(p, runs))
+        )
+    return DrawnPlans(plans, deadline_s, tuple(drawn), batch, place)
 
 
 def cycles_needed(plans: PathInputs, deadline_s: float | None) -> Ints:
@@ -224,13 +254,10 @@ def simulate_other_rules(
 
 @dataclass(frozen=True, slots=True)
 class PathEnds:
-    """Where each path of some plans ends; shape (plans, paths)."""
+    """Where each path of some plans ends, without and with its fallback; shape (plans, paths)."""
 
-    work: Floats  # of the job, at the path's speed
-    last: Ints  # run in which the first cluster would be done
-    finished: Bools  # whether so many runs were drawn
+    alone: EndsAlone
     end: FirstClusterEnd
-    queued: Floats  # before the cluster's on-demand machines were there
 
 
 def simulate_to_the_end(
@@ -255,13 +282,13 @@ def _simulate_drawn_runs(
     time.
     """
     ended = _path_ends(p, deadline_s, sample, runs, max_outage_s)
-    least = min_bill_with_fallback(p, ended.work, runs, ended.last, deadline_s)
+    least = min_bill_with_fallback(p, ended.alone.work, runs, ended.alone.last, deadline_s)
     paths = _account(p, ended, runs, least, sample)
     bounded = np.isfinite(p.best_fallback_usd_per_hour) & (p.fallback_speed <= 0.0)
     if bounded.any():
         late = _outlast(ended, runs, deadline_s) & bounded[:, None]
         np.copyto(paths.usd_with_any_fallback, least, where=late)
-    return paths, ended.finished
+    return paths, ended.alone.finished
 
 
 def _outlast(ended: PathEnds, runs: Runs, deadline_s: float | None) -> Bools:
@@ -271,10 +298,10 @@ def _outlast(ended: PathEnds, runs: Runs, deadline_s: float | None) -> Bools:
     part of an elastic cluster may do the rest before the last run.
     """
     if deadline_s is None:
-        return np.zeros(ended.last.shape, dtype=bool)
+        return np.zeros(ended.alone.last.shape, dtype=bool)
     due_s = deadline_s * LATE
-    late = at(runs.starts, runs.places(ended.last)) > due_s
-    return late & (ended.end.stop_s > due_s) & ended.finished
+    late = at(runs.starts, runs.places(ended.alone.last)) > due_s
+    return late & (ended.end.stop_s > due_s) & ended.alone.finished
 
 
 def _path_ends(
@@ -285,6 +312,13 @@ def _path_ends(
     max_outage_s: float | None = None,
 ) -> PathEnds:
     """Where plans end on runs that are drawn."""
+    alone = _ends_alone(p, sample, runs)
+    end = apply_fallback_rule(p, deadline_s, runs, alone, sample, max_outage_s)
+    return PathEnds(alone, end)
+
+
+def _ends_alone(p: PathInputs, sample: RandomNumbers, runs: Runs) -> EndsAlone:
+    """Where plans would end without their fallbacks."""
     work = p.work_s[:, None] * time_factors(p.speed_sigma[:, None], sample.speed)
     done = runs.durable + runs.most_work >= work[runs.plans].astype(np.float32)[None]
     last, finished = first(done)
@@ -300,12 +334,8 @@ def _path_ends(
         end_s = end_on_demand(p, runs.on_demand_part, place, left) - start
         use = np.where((left <= 0.0) & (p.elastic_share[:, None] > 0.0), end_s, use)
     use, again = _extrapolate(start, durable, left, finished, use)
-    time = start + use
     queued = queue_s(p.at_once, p.wait_s, sample)
-    end = apply_fallback_rule(
-        p, deadline_s, work, runs, last, time, use, again, queued, sample, max_outage_s
-    )
-    return PathEnds(work, last, finished, end, queued)
+    return EndsAlone(work, last, finished, start + use, use, again, queued)
 
 
 def _extrapolate(
@@ -327,7 +357,7 @@ def _account(
     p: PathInputs, ended: PathEnds, runs: Runs, least: Floats, sample: RandomNumbers
 ) -> Paths:
     """Time, bill and where the time went."""
-    work, end, queued = ended.work, ended.end, ended.queued
+    work, end, queued = ended.alone.work, ended.end, ended.alone.queued
     place = runs.places(end.run)
     waited, billed = at(runs.waited, place), at(runs.billed_before, place)
     again = end.repeats

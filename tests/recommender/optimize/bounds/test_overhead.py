@@ -10,7 +10,7 @@ from recommender.optimize.bounds.fallback import helped
 from recommender.optimize.bounds.overhead import bounds_within_overhead
 from recommender.optimize.evaluate import drafts_of, with_best_interval
 from recommender.optimize.space import Space
-from recommender.risk.monte_carlo import draw_runs, min_usd_within_overhead, simulate_paths
+from recommender.risk.monte_carlo import draw_plans, min_usd_within_overhead, simulate_paths
 from recommender.risk.path_inputs import PathInputs
 from recommender.risk.run_statistics import checkpoint_overhead
 from tests.recommender.optimize.palette import oracle, space
@@ -104,11 +104,11 @@ def test_runs_that_are_drawn_once_give_the_same_paths_as_those_of_each_simulatio
     q = question(15, 0.05)
     plans = with_best_interval(gangs(q)[1])
     due_s = q.limits.deadline_s
-    drawn = draw_runs(plans, due_s, q.cache.path_count, q.seed)
-    of = np.tile(np.arange(len(plans)), 2)
-    asked = plans.take(of).earlier(np.repeat([0.0, 600.0], len(plans)))
-    once = drawn.paths(asked, of, due_s)
-    each = simulate_paths(asked, due_s, q.cache.path_count, q.seed)
+    assert due_s is not None
+    drawn = draw_plans(plans, due_s, q.cache.path_count, q.seed)
+    rows, early_s = np.tile(np.arange(len(plans)), 2), np.repeat([0.0, 600.0], len(plans))
+    once = drawn.earlier(rows, early_s)
+    each = simulate_paths(plans.take(rows).earlier(early_s), due_s, q.cache.path_count, q.seed)
     assert len(plans) > 3
     assert (once.expected_usd == each.expected_usd).all()
     assert (once.lost_work_s == each.lost_work_s).all()
