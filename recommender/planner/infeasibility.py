@@ -161,7 +161,7 @@ def _remaining_limits(limits: Limits, progress: Progress) -> list[str]:
 def _step(looser: Relaxed, search: PlanSearch) -> SensitivityStep:
     """The plan of the question with the loosened limit."""
     known = None if looser.candidate is None else looser.plan  # found near the least of the limit
-    leading = search.replan(looser.limits, known)
+    leading = search.under(looser.limits).replan(looser.limits, known)
     plan = looser.plan if leading is None else leading.plan
     return SensitivityStep(looser.typed, _effect_alone(plan), plan)
 

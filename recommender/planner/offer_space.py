@@ -109,7 +109,10 @@ class SiteSpace:
     def serves(self, choice: Choice, limits: Limits) -> bool:
         """Whether this space is also valid for another choice and other limits."""
         choice = replace(choice, mix=self.facts.choice.mix)
-        same_rate = limits.hourly_usd == self.limits.hourly_usd
+        mine, theirs = self.limits.hourly_usd, limits.hourly_usd
+        # Of fallbacks, which only a deadline starts, those within the rate were selected.
+        no_fallbacks = limits.deadline_s is None and None not in (mine, theirs)
+        same_rate = mine == theirs or no_fallbacks
         same_most = limits.max_machines == self.limits.max_machines
         slower = limits.max_overhead is None or self.limits.max_overhead is not None
         return choice == self.facts.choice and same_rate and same_most and slower

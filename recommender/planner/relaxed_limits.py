@@ -32,6 +32,8 @@ NARROWER, CLOSE, CHECKED = 3.0, 1.08, 3  # then tightened to a third at most, so
 EITHER: tuple[Only, ...] = ("any", "on_demand")
 MIN_SURE, SURE_STEP = 50, 5  # per cent: the chances tried where a surer one leaves no plan
 
+_Found = tuple[float, Plan, Candidate | None]  # a limit's value, a plan that keeps it
+
 
 @dataclass(frozen=True, slots=True)
 class Relaxed:
@@ -58,38 +60,99 @@ def relaxed(
 
     If a short search finds none, a plan that is known to keep the other limits gives the start.
     """
-    found_plans: list[Candidate] = []
     if isinstance(limit, PathLimit | MeanLimit):
-        value, found_plans = _needed(limit, limits, search)
+        found = _least(limit, limits, search, known)
     else:
-        value = _min_rate(limit, limits, search)
-    if value is None and known is not None and known.candidate is not None:
-        value, found_plans = limit.of_plan(known.plan) * SUGGESTED_MARGIN, [known.candidate]
-    if value is None:
-        return None
-    if _first_of_several(limit, limits, search):
-        found_plans = []
-    found = _widened(limit, value, limits, search, found_plans)
+        found = _least_rate(limit, limits, search, known)
     if found is None:
         return None
-    value, first = _narrowed(limit, *found, limits, search)
+    value, plan, candidate = found
     progress = search.problem.progress
     value = rounded_up(limit, value, progress)
     typed, looser = as_typed(limit, value, progress), limits.with_value(limit, value)
-    return Relaxed(limit, typed, looser, first.plan, first.candidate)
+    return Relaxed(limit, typed, looser, plan, candidate)
+
+
+def _least(
+    limit: PathLimit | MeanLimit, limits: Limits, search: PlanSearch, known: Relaxed | None
+) -> _Found | None:
+    """About the least value of a limit that needs simulation, and its plan."""
+    alone = [each for each, _ in search.problem.limits.given(LIMITS)] == [limit]
+    here = search.under(limits)
+    value, found_plans = _needed(limit, limits, here)
+    if value is None and known is not None and known.candidate is not None:
+        value = limit.of_plan(known.plan) * SUGGESTED_MARGIN
+        found_plans = [known.candidate] if search.under(known.limits) is here else []
+    if value is None:
+        return None
+    tries = _Tries(limit, alone, here)
+    if tries.first_of_several(limits):
+        found_plans = []
+    found = _widened(tries, value, limits, found_plans)
+    if found is None:
+        return None
+    value, plan = _narrowed(tries, *found, limits)
+    return value, plan.plan, plan.candidate
+
+
+def _least_rate(
+    limit: Limit, limits: Limits, search: PlanSearch, known: Relaxed | None
+) -> _Found | None:
+    """About the least price per hour that leaves a plan, by bisection, and the plan.
+
+    Each rate allows other fallbacks, so each is searched anew.
+    """
+    first = _searched(replace(limits.with_value(limit, None), objective=limit.aim), search)
+    plan, candidate = (None, None) if first is None else (first.plan, first.candidate)
+    if plan is None and known is not None:
+        plan, candidate = known.plan, known.candidate
+    if plan is None:
+        return None
+    low, value = limits.value(limit) or 0.0, limit.of_plan(plan)
+    while value > CLOSE * low:
+        middle = (low * value) ** 0.5
+        tighter = _searched(limits.with_value(limit, middle), search)
+        if tighter is None:
+            low = middle
+        else:
+            plan, candidate, value = tighter.plan, tighter.candidate, limit.of_plan(tighter.plan)
+    return value, plan, candidate
+
+
+@dataclass(frozen=True, slots=True)
+class _Tries:
+    """Looks for plans under several values of one limit."""
+
+    limit: Limit
+    alone: bool  # no other limit was stated: plans that use least of one may be far over another
+    search: PlanSearch
+
+    def plan_within(self, limits: Limits) -> Evaluated | None:
+        """A plan that keeps the limits; where one was stated, of those that use least of it too."""
+        surest = not self.first_of_several(limits)
+        plan = plan_keeping(limits, self.search, surest)
+        if plan is None and self.alone:
+            return _extreme_plan(self.limit, limits, self.search)
+        return plan
+
+    def first_of_several(self, limits: Limits) -> bool:
+        """Whether others are loosened after a deadline: the minimum deadline needs most of them."""
+        only = [each for each, _ in limits.given(LIMITS)] == [self.limit] == [DEADLINE]
+        return only and not self.alone
 
 
 def _widened(
-    limit: Limit, value: float, limits: Limits, search: PlanSearch, found_plans: Sequence[Candidate]
+    tries: _Tries, value: float, limits: Limits, found_plans: Sequence[Candidate]
 ) -> tuple[float, float, Evaluated] | None:
     """A value of one limit that leaves none, one that leaves a plan, from one that may, and it.
 
     `found_plans` are plans that need least of it.
     """
+    limit, search = tries.limit, tries.search
     low = limits.value(limit) or 0.0
     for number in range(MAX_WIDENINGS):
         tried = limits.with_value(limit, value)
-        plan = _plan_within(limit, tried, search) or _first(found_plans, tried, search)
+        plan = tries.plan_within(tried) or _first(found_plans, tried, search)
         if plan is None and not number:
             plan = _searched(tried, search)
         if plan is not None:
@@ -98,38 +161,31 @@ def _widened(
     return None
 
 
-def _plan_within(limit: Limit, limits: Limits, search: PlanSearch) -> Evaluated | None:
-    """A plan that keeps the limits; where it is the only one, of those that use least of it too."""
-    plan = plan_keeping(limits, search, surest=not _first_of_several(limit, limits, search))
-    if plan is None and _alone(limit, search):
-        return _extreme_plan(limit, limits, search)
-    return plan
-
-
 def _narrowed(
-    limit: Limit, low: float, value: float, plan: Evaluated, limits: Limits, search: PlanSearch
+    tries: _Tries, low: float, value: float, plan: Evaluated, limits: Limits
 ) -> tuple[float, Evaluated]:
     """A value of a limit below which no plan was found, from one that leaves a plan, and a plan.
 
     What a plan itself needs may be far less than the value at which it was found.
     """
+    limit, search = tries.limit, tries.search
     if not isinstance(limit, PathLimit):
         return _as_needed(limit, value, plan, limits, search)
     tried = np.inf
     while value < tried:
         tried = max(low, value / NARROWER)
-        value, plan = _narrowed_again(limit, tried, value, plan, limits, search)
+        value, plan = _narrowed_again(tries, tried, value, plan, limits)
         value, plan = _as_needed(limit, value, plan, limits, search)
     return value, plan
 
 
 def _narrowed_again(
-    limit: Limit, low: float, value: float, plan: Evaluated, limits: Limits, search: PlanSearch
+    tries: _Tries, low: float, value: float, plan: Evaluated, limits: Limits
 ) -> tuple[float, Evaluated]:
     """What one plan needs is enough; others may need less, if not as little as `low`."""
     while value > CLOSE * low:
         middle = (low * value) ** 0.5
-        tighter = _plan_within(limit, limits.with_value(limit, middle), search)
+        tighter = tries.plan_within(limits.with_value(tries.limit, middle))
         low, value = (middle, value) if tighter is None else (low, middle)
         plan = tighter or plan
     return value, plan
@@ -159,6 +215,7 @@ def plan_keeping(limits: Limits, search: PlanSearch, surest: bool = True) -> Eva
     It is one of the most likely by their estimates, or of the best; if none of the first ones keeps
     them, more are simulated.
     """
+    search = search.under(limits)
     too_fast = limits.budget_usd is not None and limits.goal == "time"
     aims = (replace(limits, objective="cost"), limits) if too_fast else (limits,)
     for aim in aims:
@@ -166,11 +223,6 @@ def plan_keeping(limits: Limits, search: PlanSearch, surest: bool = True) -> Eva
         if found is not None:
             return found
     return None
-
-
-def _alone(limit: Limit, search: PlanSearch) -> bool:
-    """Whether no other limit was stated: plans that use least of one may be far over another."""
-    return [each for each, _ in search.problem.limits.given(LIMITS)] == [limit]
 
 
 def _as_needed(
@@ -187,14 +239,9 @@ def _as_needed(
 
 def _searched(limits: Limits, search: PlanSearch) -> Evaluated | None:
     """A plan that keeps the limits, by their bounds: where the estimates find none."""
+    search = search.under(limits)
     found = search.single_type.search(limits, cap=QUICK).incumbents.values()
     return _first(sorted(found, key=ranking_key), limits, search, TRIES)
-
-
-def _first_of_several(limit: Limit, limits: Limits, search: PlanSearch) -> bool:
-    """Whether others are loosened after a deadline: the minimum deadline needs most of them."""
-    alone = [each for each, _ in limits.given(LIMITS)] == [limit] == [DEADLINE]
-    return alone and not _alone(limit, search)
 
 
 def _extreme_plan(limit: Limit, limits: Limits, search: PlanSearch) -> Evaluated | None:
@@ -272,23 +319,6 @@ def _needs_at(
         figures = np.where(kept, limit.of_paths(found), np.inf)
         return np.array([quantiles(each, sure)[0] for each in figures])
     return np.where(kept.mean(axis=1) >= sure - 1e-12, limit.of_means(found), np.inf)
-
-
-def _min_rate(limit: Limit, limits: Limits, search: PlanSearch) -> float | None:
-    """The least price per hour that leaves a plan, by bisection."""
-    free = replace(limits.with_value(limit, None), objective=limit.aim)
-    found = search.single_type.by_estimate(free)
-    if not found:
-        return None
-    best = min(found, key=ranking_key)
-    low, high = limits.value(limit) or 0.0, search.builder.build(best).plan.max_usd_per_hour
-    for _ in range(MAX_WIDENINGS):
-        middle = (low * high) ** 0.5
-        if search.single_type.by_estimate(free.with_value(limit, middle)):
-            high = middle
-        else:
-            low = middle
-    return high
 
 
 def best_of(state: SearchState) -> Candidate | None:

@@ -35,6 +35,7 @@ class PlanSearch:
     prove: bool = False  # search clusters and mixes as far as they go
     watch: Watch = field(default_factory=Watch)  # the search that runs now
     thorough: bool = False  # bound mixes as tightly as possible, where reasons are requested
+    others: "list[PlanSearch]" = field(default_factory=list)  # of other sites, made so far
 
     @cached_property
     def single_type(self) -> SingleTypeSearch:
@@ -55,6 +56,18 @@ class PlanSearch:
     def builder(self) -> PlanBuilder:
         """Builds plans of candidates."""
         return PlanBuilder(self.problem, self.mixes.sites)
+
+    def under(self, limits: Limits) -> "PlanSearch":
+        """A search of clusters of one type whose sites may be used under other limits.
+
+        Fallbacks depend on the limit by hour. Candidates belong to the search that found them.
+        """
+        for each in (self, *self.others):
+            if each.problem.site_space.serves(each.problem.choice, limits):
+                return each
+        other = self.problem.under(limits)
+        self.others.append(PlanSearch(replace(other, choice=replace(other.choice, mix="no"))))
+        return self.others[-1]
 
     def again(self, limits: Limits) -> SearchState:
         """This search under other limits, including mixes."""

@@ -85,8 +85,8 @@ def _looser(
     search: PlanSearch, words: str, limits: Limits, first: Evaluated
 ) -> list[SensitivityStep]:
     """What a looser limit gains: the plan at hand remains."""
-    state = search.single_type.search(limits, cap=BASELINE)
-    builder = search.builder.under(limits)
+    there = search.under(limits)
+    state, builder = there.single_type.search(limits, cap=BASELINE), there.builder.under(limits)
     best = _lead(state, builder, first.plan, cutoff=first.candidate.goal_value)
     return [_gain(words, best, first.plan, limits)]
 
@@ -104,12 +104,13 @@ def _tighter(
     mine = _kept_first(search, limits, first)
     if mine is not None and alike(mine, first.plan):
         return [SensitivityStep(words, SAME_PLAN, None)]
-    state = search.single_type.search(limits, cap=BASELINE)
+    there = search.under(limits)
+    state = there.single_type.search(limits, cap=BASELINE)
     if not state.incumbents and not state.exhausted:
         # Plans may miss the limit on the few paths of a short search alone.
-        state = search.single_type.search(limits)
-    state = _with_own(search, state, limits)
-    best = _lead(state, search.builder.under(limits), first.plan)
+        state = there.single_type.search(limits)
+    state = _with_own(there, state, limits)
+    best = _lead(state, there.builder.under(limits), first.plan)
     if mine is not None and (best is None or not _better(best, mine, limits)):
         best = mine
     if best is None:

@@ -9,8 +9,8 @@ import pytest
 from recommender.errors import UsageError
 from recommender.inputs.units import parse_duration
 from recommender.job.jobfile import find_job
-from recommender.plan.answer import Infeasible
-from recommender.plan.limits import Choice, Limits, Progress, QuotaLimit
+from recommender.plan.answer import Answer, Infeasible
+from recommender.plan.limits import Choice, GpuFilter, Limits, Progress, QuotaLimit
 from recommender.planner.problem import planning_problem
 from recommender.planner.recommend import recommend
 from recommender.planner.search import PlanSearch
@@ -152,6 +152,37 @@ def test_much_less_than_the_limit_that_is_named_leaves_no_plan(limits: Limits, f
         else {"budget_usd": 0.85 * float(value)}
     )
     assert why("resnet50-imagenet", replace(limits, **least)).relaxed  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("gpu", ["L40S", "A100"])
+def test_a_price_per_hour_is_the_least_that_pays_for_a_plan_and_its_fallback(gpu: str) -> None:
+    """A fallback is one of those that the price allows, not of those under the limit asked for."""
+    choice = Choice(gpus=(GpuFilter(gpu),), mix="no")
+    asked = Limits(deadline_s=10 * HOUR, hourly_usd=1.0)
+    step = next(
+        s for s in why("llama3-8b-lora", asked, choice).relaxed if s.change.startswith("--hourly")
+    )
+    usd_per_hour = float(step.change.split()[1])
+
+    def found(share: float) -> Answer:
+        limits = replace(asked, hourly_usd=share * usd_per_hour)
+        job = find_job("llama3-8b-lora")
+        return recommend(job, limits, choice, catalog=snapshot(), now=NOW)
+
+    assert found(1.0).plans
+    assert [usd for usd in (0.9, 0.75, 0.5) if found(usd).plans] == []
+
+
+def test_a_higher_price_per_hour_is_worth_what_the_question_with_it_gains() -> None:
+    choice = Choice(gpus=(GpuFilter("L40S"),), mix="no")
+    limits = Limits(deadline_s=10 * HOUR, hourly_usd=43.0)
+    job = find_job("llama3-8b-lora")
+    first = recommend(job, limits, choice, catalog=snapshot(), now=NOW)
+    step = next(s for s in first.sensitivity if s.change == "--hourly 64.5")
+    then = recommend(job, replace(limits, hourly_usd=64.5), choice, catalog=snapshot(), now=NOW)
+    assert step.plan is not None
+    least = min(plan.estimate.cost.mean for plan in then.plans)
+    assert step.plan.estimate.cost.mean == pytest.approx(least, rel=0.01)
 
 
 def test_infeasible_is_reported_only_where_every_mix_is_ruled_out() -> None:
