@@ -15,6 +15,9 @@ HOUR_S = 3600.0
 _NAME = 40  # characters: labels of Google Cloud and clusters of SkyPilot take at least these
 USUAL_DISK_GB = 256  # SkyPilot's default; fees count 100 GiB (recommender.market.offer_facts)
 _SYSTEM_GB = 100.0  # image, packages and code
+# Added to the time that 1 run in 100 exceeds, at least an hour: a training that hangs is paid for
+# no longer, and one that is merely slower than any that was simulated ends.
+CAP_SLACK = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,7 @@ class RunDescription:
     limits: Limits
     tool: str  # "recommend 0.1.0"
     catalog: str  # version
+    fallback_of: "RunDescription | None" = None  # the plan that it ends
 
     @property
     def machines(self) -> Machines:
@@ -85,7 +89,7 @@ class RunDescription:
             gpus=sum(m.count * m.gpus for m in fallback.machines),
             estimate=replace(estimate, step=fallback.step or estimate.step),
         )
-        return replace(self, plan=plan)
+        return replace(self, plan=plan, fallback_of=self)
 
     @property
     def step(self) -> StepSplit:
@@ -124,11 +128,21 @@ class RunDescription:
 
     @property
     def longest_s(self) -> float:
-        """How long the job may run at most: until 1 run in 100 is longer, or the deadline."""
-        time = self.plan.estimate.time
+        """How long the job may run at most: somewhat longer than all but 1 run in 100.
+
+        Not beyond the deadline, unless 1 run in 100 is; and until the deadline with a fallback,
+        which may start as late as that allows.
+        """
+        if self.fallback_of is not None:
+            return self.fallback_of.longest_s
+        time, deadline_s = self.plan.estimate.time, self.limits.deadline_s
         p99_s = time.p99 if math.isfinite(time.p99) else time.p95
+        most_s = p99_s + max(CAP_SLACK * p99_s, HOUR_S)
+        if deadline_s is not None:
+            due_s = max(p99_s, deadline_s)
+            most_s = due_s if self.fallback is not None else min(most_s, due_s)
         # Six digits, as in the JSON: so a saved answer gives the same files.
-        return math.ceil(float(f"{max(p99_s, self.limits.deadline_s or 0.0):.6g}"))
+        return math.ceil(float(f"{most_s:.6g}"))
 
     @property
     def price_date(self) -> str:

@@ -23,7 +23,7 @@ export ACTIVATION_CHECKPOINTING=1
 # of the arithmetic
 export PRECISION=bf16
 # the run is stopped for good after this
-export LONGEST_RUN_S=86400
+export LONGEST_RUN_S=75600
 # where checkpoints are written and read, and the weights at the end
 export CHECKPOINT_DIR=/checkpoints/llama3-8b-pretrain
 # seconds between two; 600 to 1200 cost next to nothing more; for saves in the background, far longer if training waits for them

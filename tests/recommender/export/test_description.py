@@ -39,14 +39,31 @@ def test_on_demand_machines_are_requested_in_their_one_region():
     assert not GCP.mixed
 
 
-def test_a_run_lasts_until_one_in_a_hundred_is_longer_or_the_deadline_if_that_is_later():
-    time = replace(answers.GCP.estimate.time, p99=30 * HOUR)
-    slow = replace(answers.GCP, estimate=replace(answers.GCP.estimate, time=time))
-    assert described(slow).longest_s == 30 * HOUR
-    assert described(slow, Limits(deadline_s=48 * HOUR)).longest_s == 48 * HOUR
-    unknown = replace(time, p99=math.nan, p95=9 * HOUR)
-    old = replace(answers.GCP, estimate=replace(answers.GCP.estimate, time=unknown))
-    assert described(old, Limits()).longest_s == 9 * HOUR
+@pytest.mark.parametrize(
+    ("deadline_h", "fallback", "cap_h"),
+    [
+        (None, False, 25.0),  # 1 run in 100 takes longer than 20 h, and a quarter
+        (72.0, False, 25.0),
+        (22.0, False, 22.0),  # the deadline
+        (19.0, False, 20.0),  # a run that is a little late ends
+        (72.0, True, 72.0),  # a fallback may start late
+    ],
+)
+def test_a_run_is_stopped_when_no_run_takes_as_long(
+    deadline_h: float | None, fallback: bool, cap_h: float
+) -> None:
+    time = replace(answers.GCP.estimate.time, p99=20 * HOUR)
+    plan = replace(answers.GCP, estimate=replace(answers.GCP.estimate, time=time))
+    plan = plan if fallback else replace(plan, fallback=None)
+    limits = Limits(deadline_s=None if deadline_h is None else deadline_h * HOUR)
+    assert described(plan, limits).longest_s == cap_h * HOUR
+
+
+def test_a_short_run_has_an_hour_more() -> None:
+    time = replace(answers.GCP.estimate.time, p99=math.nan, p95=0.5 * HOUR)
+    old = replace(answers.GCP, estimate=replace(answers.GCP.estimate, time=time), fallback=None)
+    assert described(old, Limits()).longest_s == 1.5 * HOUR
+    assert described(old, Limits(deadline_s=72 * HOUR)).longest_s == 1.5 * HOUR
 
 
 @pytest.mark.parametrize(
