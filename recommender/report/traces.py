@@ -293,8 +293,8 @@ def _cells(found: TraceFit) -> Iterator[_Cells]:
         yield "law", of, "mean", law.mean_h, "h"
         yield "law", of, "shape", law.shape, ""
         yield "law", of, "aic", Value(law.aic), ""
-        yield "law", of, "seen", Value(law.seen), "spells"
-        yield "law", of, "unfinished", Value(law.unfinished), "spells"
+        yield "law", of, "seen", Value(law.seen), "intervals"
+        yield "law", of, "unfinished", Value(law.unfinished), "intervals"
     for size in found.sizes:
         yield "gang", str(size.machines), "availability", size.availability, "share"
         if size.run_mean_h is not None:

@@ -68,7 +68,7 @@ def test_sigma_of_mean_and_median(sigma: float) -> None:
 
 
 def test_series_are_cut_into_complete_runs_and_outages() -> None:
-    cut = fit.spells(trace("0044400244"), 4)
+    cut = fit.gang_intervals(trace("0044400244"), 4)
     assert cut.runs.tolist() == [1.5]
     assert cut.unfinished.tolist() == [1.0]
     assert cut.outages.tolist() == [1.5]  # the first outage began before the series
@@ -78,20 +78,20 @@ def test_series_are_cut_into_complete_runs_and_outages() -> None:
 
 
 def test_a_run_that_began_before_the_series_is_unfinished() -> None:
-    cut = fit.spells(trace("4404400"), 4)
+    cut = fit.gang_intervals(trace("4404400"), 4)
     assert cut.runs.tolist() == [1.0]
     assert cut.unfinished.tolist() == [1.0]
     assert cut.interruptions == 2
 
 
 def test_smaller_gangs_see_longer_runs() -> None:
-    cut = fit.spells(trace("0044430244"), 2)
+    cut = fit.gang_intervals(trace("0044430244"), 2)
     assert cut.runs.tolist() == [2.0]
     assert cut.outages.tolist() == [0.5]
 
 
 def test_a_zone_that_was_never_lost_has_no_finite_mean() -> None:
-    assert fit.spells(trace("4444"), 4).run_mean == math.inf
+    assert fit.gang_intervals(trace("4444"), 4).run_mean == math.inf
 
 
 @pytest.mark.parametrize("rho", [0.86, 0.9, 0.98])
@@ -145,7 +145,7 @@ def test_published_fits_are_reproduced(campaign: str) -> None:
         published = {row["trace_id"]: row for row in csv.DictReader(file)}
     compared = 0
     for series in fit.read_traces(folder, campaign):
-        row, cut = published[series.name], fit.spells(series, series.capacity)
+        row, cut = published[series.name], fit.gang_intervals(series, series.capacity)
         assert cut.availability == pytest.approx(float(row["full_fraction"]), abs=1e-3)
         if row["lognorm_sigma"]:
             median, sigma = fit.lognormal_mle(cut.runs, cut.unfinished)

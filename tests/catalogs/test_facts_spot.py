@@ -97,7 +97,7 @@ def test_chance_to_last_from_a_random_moment(family: str, campaign: str, hours: 
     law = laws(reference())[family]["1"]
     up = lasting = 0.0
     for trace in fit.read_traces(reference(), campaign):
-        for run in fit.spells(trace, 1).seen:
+        for run in fit.gang_intervals(trace, 1).seen:
             up += float(run)
             lasting += max(float(run) - hours, 0.0)
     beyond_h = RUN_FAMILY.excess(np.array(hours), np.array(law.run_mean_h), np.array(law.run_sigma))
@@ -110,5 +110,8 @@ def test_chance_to_last_from_a_random_moment(family: str, campaign: str, hours: 
 )
 def test_co_interruption_fits_the_gangs(campaign: str, rho: float) -> None:
     traces = fit.read_traces(reference(), campaign)
-    means = {n: fit.pooled_run_mean([fit.spells(trace, n) for trace in traces]) for n in fit.GANGS}
+    means = {
+        n: fit.pooled_run_mean([fit.gang_intervals(trace, n) for trace in traces])
+        for n in fit.GANGS
+    }
     assert fit.co_interruption(means) == pytest.approx(rho, abs=0.01)

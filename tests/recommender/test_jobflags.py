@@ -71,11 +71,11 @@ def as_it_comes(kind: str) -> str:
     [pytest.param(kind, marks=() if kind in FAMILIES else pytest.mark.slow) for kind in KINDS],
 )
 def test_a_flag_of_the_job_changes_the_answer_or_is_refused_by_name(kind: str, flag: str) -> None:
-    reported = [told_by(kind, flag, value) for value in VALUES[flag]]
-    assert TYPED.get(flag, f"--{flag}") in reported or "another answer" in reported
+    effects = [effect_of(kind, flag, value) for value in VALUES[flag]]
+    assert TYPED.get(flag, f"--{flag}") in effects or "another answer" in effects
 
 
-def told_by(kind: str, flag: str, value: str | bool) -> str:
+def effect_of(kind: str, flag: str, value: str | bool) -> str:
     """What one flag does: another answer, the same, or the name under which it is refused."""
     try:
         job = find_job(kind, flags=JobFlags(**{flag: value}))  # type: ignore[arg-type]

@@ -58,5 +58,5 @@ def test_most_answers_would_cost_more_by_the_paths_of_the_search_alone(
 
 
 def _usd(rows: "Iterator[Row] | list[Row]") -> float:
-    """The cost of the plan that leads the wide question, told in each of its rows."""
+    """The cost of the plan that leads the wide question, named in each of its rows."""
     return next(iter(rows)).usd

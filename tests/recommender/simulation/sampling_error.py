@@ -64,20 +64,20 @@ def study() -> list[Row]:
     rows = []
     for name, limits in GRID:
         plans = plans_of(name, limits)
-        rows += [row_of(label, journey, limits.deadline_s) for label, journey in plans]
+        rows += [row_of(label, inputs, limits.deadline_s) for label, inputs in plans]
     return rows
 
 
-def row_of(label: str, journey: PathInputs, deadline_s: float | None) -> Row:
+def row_of(label: str, inputs: PathInputs, deadline_s: float | None) -> Row:
     """One plan's errors."""
-    many = simulate(journey, deadline_s, MANY, OTHER_SEED)
+    many = simulate(inputs, deadline_s, MANY, OTHER_SEED)
     true = figures(many.time_s, many.cost_usd, many.expected_usd)
     errors = {}
     for paths in (SEARCHED, PRINTED):
-        h = simulate_paths(journey, deadline_s, paths, SEED)
+        h = simulate_paths(inputs, deadline_s, paths, SEED)
         found = figures(h.time_s[0], h.cost_usd[0], h.expected_usd[0])
         errors |= {f"{paths} {key}": found[key] / true[key] - 1.0 for key in true}
-    return Row(label, bool(journey.fallback_speed[0] <= 0.0), errors)
+    return Row(label, bool(inputs.fallback_speed[0] <= 0.0), errors)
 
 
 def figures(time_s: np.ndarray, cost: np.ndarray, expected: np.ndarray) -> dict[str, float]:

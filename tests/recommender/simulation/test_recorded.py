@@ -35,8 +35,8 @@ def test_runs_and_waits_follow_the_recording_second_by_second(machines: int) -> 
 
 
 def test_an_interval_across_both_ends_of_a_recording_is_one_interval() -> None:
-    (spells,) = recorded_capacity((STEPS,), 2).intervals
-    assert (spells.begin_s.tolist(), spells.end_s.tolist()) == ([500.0], [1100.0])
+    (intervals,) = recorded_capacity((STEPS,), 2).intervals
+    assert (intervals.begin_s.tolist(), intervals.end_s.tolist()) == ([500.0], [1100.0])
     assert recorded_capacity((STEPS,), 2).availability == pytest.approx(0.6)
     assert recorded_capacity((STEPS,), 1).run_mean_s == pytest.approx(700.0)
 

@@ -15,8 +15,8 @@ REMISSION = ObservedIntervals(
 )
 
 
-def by_family(spells: ObservedIntervals) -> dict[str, object]:
-    return {law.family: law for law in fit_laws("runs", spells)}
+def by_family(intervals: ObservedIntervals) -> dict[str, object]:
+    return {law.family: law for law in fit_laws("runs", intervals)}
 
 
 def density_and_survival(family: str, x: float, mu: float, sigma: float) -> tuple[float, float]:
@@ -30,9 +30,9 @@ def density_and_survival(family: str, x: float, mu: float, sigma: float) -> tupl
     return k / scale * (x / scale) ** (k - 1) * survival, survival
 
 
-def log_likelihood(family: str, spells: ObservedIntervals, mu: float, sigma: float) -> float:
+def log_likelihood(family: str, intervals: ObservedIntervals, mu: float, sigma: float) -> float:
     total = 0.0
-    for x, over in zip(spells.hours, spells.over, strict=True):
+    for x, over in zip(intervals.hours, intervals.over, strict=True):
         f, s = density_and_survival(family, float(x), mu, sigma)
         total += math.log(f if over else s)
     return total
@@ -103,12 +103,12 @@ def test_planted_parameters_are_found_behind_censoring(
     z = rng.normal(size=4000) if family == "lognormal" else np.log(rng.exponential(size=4000))
     hours = np.exp(mu + sigma * z)
     limit = rng.uniform(0.2, 8.0, 4000)
-    spells = ObservedIntervals(np.minimum(hours, limit), hours <= limit)
-    assert 0.15 < 1 - spells.over.mean() < 0.5
-    best = most_likely(family, spells)
+    intervals = ObservedIntervals(np.minimum(hours, limit), hours <= limit)
+    assert 0.15 < 1 - intervals.over.mean() < 0.5
+    best = most_likely(family, intervals)
     assert best.mu == pytest.approx(mu, abs=0.1)
     assert math.exp(best.log_sigma) == pytest.approx(sigma, rel=0.05)
-    assert fit_laws("runs", spells)[0].family == family
+    assert fit_laws("runs", intervals)[0].family == family
 
 
 def test_limits_hold_the_truth_nineteen_times_in_twenty() -> None:

@@ -44,7 +44,7 @@ GPT_TOKENS = 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class LayoutRun:
     """A run of a layout: samples/s, measured and predicted."""
 
     job: tuple[object, ...]  # what runs of one job on one cluster have in common
@@ -52,10 +52,10 @@ class Told:
     predicted: float
 
 
-def megatron() -> list[Told]:
+def megatron() -> list[LayoutRun]:
     """Recomputed or not (arXiv 2205.05198), and cut or sharded (2104.04473, table 2)."""
     rows = [run for run in published_runs() if run.gpu == "A100-80GB"]
-    cut = [Told(_job(run), run.samples_per_s, predicted(run)) for run in rows]
+    cut = [LayoutRun(_job(run), run.samples_per_s, predicted(run)) for run in rows]
     return cut + [_sharded(row) for row in table("zero_runs")]
 
 
@@ -63,7 +63,7 @@ def _job(run: Run) -> tuple[object, ...]:
     return run.source, run.network, run.gpus, run.batch
 
 
-def _sharded(row: Mapping[str, str]) -> Told:
+def _sharded(row: Mapping[str, str]) -> LayoutRun:
     """A run under ZeRO-3, every layer computed again."""
     network, gpus, batch = networks()[row["network"]], int(row["gpus"]), int(row["global_batch"])
     alike = next(run for run in published_runs() if run.network == row["network"])
@@ -75,10 +75,12 @@ def _sharded(row: Mapping[str, str]) -> Told:
     found = steps(job, columns, clusters_of(columns, np.array([[gpus // 8]])))
     flop = network.paper_flop(run.tokens, True)
     rate = float(row["tflops_per_gpu"]) * 1e12 * gpus / flop
-    return Told(_job(replace(run, source="arXiv 2104.04473")), rate, batch / float(found.step_s[0]))
+    return LayoutRun(
+        _job(replace(run, source="arXiv 2104.04473")), rate, batch / float(found.step_s[0])
+    )
 
 
-def parcae() -> list[Told]:
+def parcae() -> list[LayoutRun]:
     """Replicas and stages of GPT on single V100s (NSDI 2024)."""
     machine = replace(snapshot().instance_types["aws", "p3.2xlarge"], network_gbit_per_s=10.0)
     found = []
@@ -93,19 +95,19 @@ def parcae() -> list[Told]:
         fleet = clusters_of(columns, np.array([[replicas * stages]]))
         step_s = stated_step_s(job, fleet, one_cut(1, stages), micro)
         key = "parcae", batch, replicas * stages
-        found.append(Told(key, 1e3 * batch / float(row["iteration_ms"]), batch / step_s))
+        found.append(LayoutRun(key, 1e3 * batch / float(row["iteration_ms"]), batch / step_s))
     return found
 
 
-def sailor(reference: Path) -> list[Told]:
+def sailor(reference: Path) -> list[LayoutRun]:
     """OPT of 350 M on four to 128 GH200."""
     runs = [run for run in judged(reference) if run.tensor]
-    return [Told((r.machines, r.batch), r.samples_per_s, cut_as_stated(r)[0]) for r in runs]
+    return [LayoutRun((r.machines, r.batch), r.samples_per_s, cut_as_stated(r)[0]) for r in runs]
 
 
-def wrong_pairs(runs: Iterable[Told]) -> list[float]:
-    """For every pair 100 where it is told in the wrong order, else 0 (%)."""
-    alike: dict[tuple[object, ...], list[Told]] = defaultdict(list)
+def wrong_pairs(runs: Iterable[LayoutRun]) -> list[float]:
+    """For every pair 100 where the model orders it wrongly, else 0 (%)."""
+    alike: dict[tuple[object, ...], list[LayoutRun]] = defaultdict(list)
     for run in runs:
         alike[run.job].append(run)
     pairs = (pair for group in alike.values() for pair in combinations(group, 2))

@@ -66,7 +66,7 @@ def recorded(trace: Trace, machines: int) -> Recorded:
     )
 
 
-def law_told(trace: Trace, machines: int) -> MarketLaw | None:
+def fitted_law(trace: Trace, machines: int) -> MarketLaw | None:
     """The law of a series of so many machines; None where it tells too little for one."""
     return law_of(market_of([recorded(trace, machines)]))[0]
 
@@ -81,7 +81,7 @@ def watched_zones(cases: Sequence[LeftOut]) -> list[WatchedZone]:
     """The zones of the splits of which one machine's series gives a law."""
     found = []
     for gangs in zones_of(cases):
-        trace, law = gangs[0].trace, law_told(gangs[0].trace, 1)
+        trace, law = gangs[0].trace, fitted_law(gangs[0].trace, 1)
         if law is None or law.short_runs is None:
             continue
         sizes = [case.split.machines for case in gangs]
@@ -114,8 +114,8 @@ def fit_per_share(zones: Sequence[WatchedZone]) -> float:
 def _errors(zone: WatchedZone) -> Floats:
     """Sum of squares of a zone's gangs by `per_share` and level (slope where no run is short)."""
     slopes = np.maximum(_LEVELS - _PER_SHARE[:, None] * zone.short_runs, 0.0)
-    told = logistic(logit(zone.one) - slopes[..., None] * zone.doublings)
-    return np.asarray(((told - zone.gangs) ** 2).sum(axis=-1))
+    predicted = logistic(logit(zone.one) - slopes[..., None] * zone.doublings)
+    return np.asarray(((predicted - zone.gangs) ** 2).sum(axis=-1))
 
 
 def gang_share(law: MarketLaw, slope: float, machines: int) -> float:
@@ -125,7 +125,7 @@ def gang_share(law: MarketLaw, slope: float, machines: int) -> float:
     return mean_availability(level, spread)
 
 
-def told_forecasts(watched: int, reference: Path | None) -> Held:
+def watched_forecasts(watched: int, reference: Path | None) -> Held:
     """Availability of larger gangs in zones left out of which so many machines were watched."""
     folder = reference_folder(reference, *SPOT)
     cases = left_out(folder, "gangs")
@@ -134,20 +134,20 @@ def told_forecasts(watched: int, reference: Path | None) -> Held:
     for gangs in zones_of([case for case in cases if case.split.machines > watched]):
         trace = gangs[0].trace
         others = [zone for zone in zones if zone.name != trace.name]
-        told = _told(trace, watched, zone_law(folder, gangs[0]), others)
+        availability = _availability_by_size(trace, watched, zone_law(folder, gangs[0]), others)
         for case in gangs:
             machines = case.split.machines
             labels.append(f"{case.split.campaign} {case.zone} x{machines}")
-            predicted.append(told(machines))
+            predicted.append(availability(machines))
             measured.append(float(trace.up(machines).mean()))
     return Held(tuple(labels), np.array(predicted), np.array(measured))
 
 
-def _told(
+def _availability_by_size(
     trace: Trace, watched: int, other_zones: ZoneLaw, zones: Sequence[WatchedZone]
 ) -> Callable[[int], float]:
     """Availability by size of gang; where a series gives no law, by the other zones' slope."""
-    law = law_told(trace, watched)
+    law = fitted_law(trace, watched)
     if law is None:
         return partial(gang_availability, float(trace.up(1).mean()), other_zones)
     if law.availability_slope is not None:
@@ -167,7 +167,7 @@ def _study(key: str, gangs: str, watched: int, split: str) -> Study:
         target=Target(),
         published="none",
         source=SOURCE,
-        run=lambda reference: share_score(told_forecasts(watched, reference)),
+        run=lambda reference: share_score(watched_forecasts(watched, reference)),
         needs_reference=True,
     )
 

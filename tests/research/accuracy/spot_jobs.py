@@ -16,7 +16,7 @@ from recommender.arrays import Floats
 from recommender.plan.accuracy import Target
 from recommender.risk.monte_carlo import simulate_paths
 from tests.research.accuracy.spot_splits import SOURCE, LeftOut, left_out
-from tests.research.accuracy.spot_zones import journey, zone_law
+from tests.research.accuracy.spot_zones import gang_inputs, zone_law
 from tests.research.accuracy.study import Held, Study, share_score
 from tests.research.accuracy.tables import SPOT, reference_folder
 from tests.research.fits.spot_fit import Trace
@@ -78,14 +78,14 @@ def job_forecasts(reference: Path | None) -> Held:
         for work, changeover in product(WORK_H, CHANGEOVER_H):
             job = Job(machines, work, changeover)
             limits = job.limits_h()
-            told = [_in_time(replayed(case.trace, job), limits) for case in cases]
-            plans = [journey(law, machines, work, changeover) for law in laws]
+            in_time = [_in_time(replayed(case.trace, job), limits) for case in cases]
+            plans = [gang_inputs(law, machines, work, changeover) for law in laws]
             ours = [
                 _in_time(simulate_paths(p, None, PATHS).time_s[0] / 3600.0, limits) for p in plans
             ]
             labels += [f"{campaign} x{machines} {work:g} h in {limit:.3g} h" for limit in limits]
             predicted += list(np.mean(ours, axis=0))
-            measured += list(np.mean(told, axis=0))
+            measured += list(np.mean(in_time, axis=0))
     return Held(tuple(labels), np.array(predicted), np.array(measured))
 
 

@@ -30,8 +30,8 @@ from tests.research.fits.spot_fit import (
     ZoneLaw,
     co_interruption,
     fit_runs,
+    gang_intervals,
     pooled_run_mean,
-    spells,
 )
 from tests.shipped import snapshot
 
@@ -67,7 +67,7 @@ def run_forecasts(reference: Path | None) -> list[RunsForecast]:
         if key not in laws:
             laws[key] = _run_law(case.others)
         law, machines = laws[key], case.split.machines
-        mean = pooled_run_mean([spells(t, machines) for t in case.others])
+        mean = pooled_run_mean([gang_intervals(t, machines) for t in case.others])
         if law is None:
             ours = lognormal_law(mean, _shipped_sigma(case.split))
         else:
@@ -79,7 +79,7 @@ def run_forecasts(reference: Path | None) -> list[RunsForecast]:
 
 def _run_law(others: tuple[Trace, ...]) -> ZoneLaw | None:
     """Fit runs as the catalog's build does; None where there are too few to show a shape."""
-    seen = {n: [spells(trace, n) for trace in others] for n in sizes_of(others)}
+    seen = {n: [gang_intervals(trace, n) for trace in others] for n in sizes_of(others)}
     if sum(zone.interruptions for zone in seen[1]) < ENOUGH:
         return None
     rho = co_interruption({n: pooled_run_mean(zones) for n, zones in seen.items()})

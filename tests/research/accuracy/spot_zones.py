@@ -24,10 +24,10 @@ from tests.research.fits.spot_fit import (
     co_interruption,
     day_shares,
     fit_gangs,
+    gang_intervals,
     logistic,
     logit,
     pooled_run_mean,
-    spells,
 )
 
 DAY_S = 86_400.0
@@ -45,7 +45,7 @@ def zone_law(reference: Path, case: LeftOut) -> ZoneLaw:
 def _zone_law(reference: Path, campaign: str, gpu: str, gpus: int, without: str) -> ZoneLaw:
     others = [t for t in series(reference, campaign, gpu, gpus) if t.name != without]
     sizes = sizes_of(others)
-    runs = {n: pooled_run_mean([spells(t, n) for t in others]) for n in sizes}
+    runs = {n: pooled_run_mean([gang_intervals(t, n) for t in others]) for n in sizes}
     days = [n for n in (1, 4, 16) if n in sizes]
     return fit_gangs(others, sizes, days, co_interruption(runs), FIT_DAYS)
 
@@ -68,7 +68,7 @@ def uptime_forecasts(reference: Path | None) -> Held:
     return Held(tuple(labels), np.array(predicted), np.array(measured))
 
 
-def journey(
+def gang_inputs(
     law: ZoneLaw, machines: int, work_h: float = 0.0, changeover_h: float = 0.0
 ) -> PathInputs:
     """A plan of one gang in one zone that keeps all its work when interrupted; one row."""
@@ -95,7 +95,7 @@ def journey(
 
 def forecast_days(law: ZoneLaw, machines: int) -> Floats:
     """Share of a day that a gang is there, in paths that the recommender draws; (paths,)."""
-    runs = simulate_runs(journey(law, machines), random_numbers(PATHS, CYCLES))
+    runs = simulate_runs(gang_inputs(law, machines), random_numbers(PATHS, CYCLES))
     begin, end = runs.starts[:, 0], runs.starts[:, 0] + runs.lengths[:, 0]
     up = np.minimum(end, DAY_S) - np.minimum(begin, DAY_S)
     return np.asarray(up.sum(axis=0) / DAY_S, dtype=np.float64)

@@ -1,15 +1,23 @@
-"""Pairs of layouts: which count, and which are told in the wrong order."""
+"""Pairs of layouts: which count, and which the model orders wrongly."""
 
-from tests.research.accuracy.layout_order import Told, parcae, wrong_pairs
+from tests.research.accuracy.layout_order import LayoutRun, parcae, wrong_pairs
 
 
 def test_pairs_are_of_one_job_and_further_apart_than_repeats():
-    runs = [Told(("a",), 100.0, 10.0), Told(("a",), 102.0, 9.0), Told(("b",), 300.0, 1.0)]
+    runs = [
+        LayoutRun(("a",), 100.0, 10.0),
+        LayoutRun(("a",), 102.0, 9.0),
+        LayoutRun(("b",), 300.0, 1.0),
+    ]
     assert wrong_pairs(runs) == []
 
 
 def test_an_order_is_wrong_whatever_the_level():
-    runs = [Told(("a",), 100.0, 10.0), Told(("a",), 120.0, 11.0), Told(("a",), 150.0, 5.0)]
+    runs = [
+        LayoutRun(("a",), 100.0, 10.0),
+        LayoutRun(("a",), 120.0, 11.0),
+        LayoutRun(("a",), 150.0, 5.0),
+    ]
     assert sorted(wrong_pairs(runs)) == [0.0, 100.0, 100.0]
 
 

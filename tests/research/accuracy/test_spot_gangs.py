@@ -27,16 +27,16 @@ def test_a_user_sees_as_many_machines_as_were_requested() -> None:
 
 def test_two_machines_determine_level_and_slope_by_hand() -> None:
     """Shares 0.75 and 0.5: logits 1.10 and 0, a straight line in log2(1 + (n-1)/8)."""
-    law = spot_gangs.law_told(pool(), 2)
+    law = spot_gangs.fitted_law(pool(), 2)
     assert law is not None
     assert law.availability_slope is not None
     slope = np.log(3.0) / np.log2(9 / 8)
     assert law.availability_slope.value == pytest.approx(slope, rel=1e-3)
-    told = spot_gangs.gang_share(law, law.availability_slope.value, 2)
-    assert told == pytest.approx(0.5, abs=1e-3)
+    predicted = spot_gangs.gang_share(law, law.availability_slope.value, 2)
+    assert predicted == pytest.approx(0.5, abs=1e-3)
     logit = np.log(3.0) - slope * np.log2(10 / 8)
-    told = spot_gangs.gang_share(law, law.availability_slope.value, 3)
-    assert told == pytest.approx(1 / (1 + np.exp(-logit)), abs=1e-3)
+    predicted = spot_gangs.gang_share(law, law.availability_slope.value, 3)
+    assert predicted == pytest.approx(1 / (1 + np.exp(-logit)), abs=1e-3)
 
 
 def test_the_fall_per_share_of_short_runs_is_found() -> None:
@@ -80,7 +80,7 @@ def test_what_is_left_out_is_not_fitted_on(monkeypatch: pytest.MonkeyPatch) -> N
         return fit(zones)
 
     monkeypatch.setattr(spot_gangs, "fit_per_share", noted)
-    spot_gangs.told_forecasts(1, reference())
+    spot_gangs.watched_forecasts(1, reference())
     names = set.union(*seen)
     assert sorted(min(names - each) for each in seen) == sorted(names)
     assert all(len(each) == len(names) - 1 for each in seen)

@@ -45,7 +45,7 @@ class Trace:
 
 
 @dataclass(frozen=True, slots=True)
-class Spells:
+class GangIntervals:
     """The runs and outages of a gang in one zone, in hours, and its share of time up."""
 
     runs: Floats  # seen from beginning to end
@@ -115,14 +115,14 @@ def _trace(row: Mapping[str, str], changes: Sequence[tuple[float, int]]) -> Trac
     return Trace(row["trace_id"], row["campaign"], row["zone"], capacity, gap_s / HOUR, filled)
 
 
-def spells(trace: Trace, machines: int) -> Spells:
+def gang_intervals(trace: Trace, machines: int) -> GangIntervals:
     """Cut a series into runs and outages of a gang; outages cut off at either end are left out."""
     up = trace.up(machines)
     edges = np.r_[0, np.flatnonzero(np.diff(up)) + 1, len(up)]
     hours, state = np.diff(edges) * trace.gap_h, up[edges[:-1]]
     cut = np.zeros(len(hours), dtype=np.bool_)
     cut[[0, -1]] = True
-    return Spells(
+    return GangIntervals(
         runs=hours[state & ~cut],
         unfinished=hours[state & cut],
         interruptions=int(state[:-1].sum()),
@@ -135,7 +135,7 @@ def spells(trace: Trace, machines: int) -> Spells:
 def lognormal_mle(lengths: Floats, unfinished: Floats | None = None) -> tuple[float, float]:
     """Give the median and the sigma of the lognormal that is most likely behind the lengths.
 
-    Spells that were not over are known to be longer than seen (EM algorithm).
+    Intervals that were not over are known to be longer than seen (EM algorithm).
     """
     logs = np.log(lengths)
     mean, sd = float(logs.mean()), float(logs.std())
@@ -163,13 +163,13 @@ def sigma_of_mean_and_median(mean: float, median: float) -> float:
     return math.sqrt(2 * math.log(mean / median))
 
 
-def pooled_run_mean(zones: Iterable[Spells]) -> float:
+def pooled_run_mean(zones: Iterable[GangIntervals]) -> float:
     """Hours up per interruption over all zones."""
     known = list(zones)
     return sum(zone.up_hours for zone in known) / sum(zone.interruptions for zone in known)
 
 
-def scaled_outages(zones: Iterable[Spells], mean: float) -> Floats:
+def scaled_outages(zones: Iterable[GangIntervals], mean: float) -> Floats:
     """Pool outages after scaling each zone's to the same mean: the model scales zones itself."""
     several = [zone.outages for zone in zones if len(zone.outages) > 9]
     return np.concatenate([outages / outages.mean() * mean for outages in several])
@@ -251,24 +251,26 @@ def drawn_days(law: ZoneLaw, machines: int, zones: int = 200, days: int = DAYS) 
     now, total = np.zeros(shape), np.zeros(shape)
     first = True
     while np.any(now < DAY_H):
-        drawn = [_spell(rng, m, s, first) for m, s in zip(means, sigmas, strict=True)]
+        drawn = [_interval_lengths(rng, m, s, first) for m, s in zip(means, sigmas, strict=True)]
         end = np.minimum(now + np.where(up, drawn[1], drawn[0]), DAY_H)
         total += np.where(up, end - now, 0.0)
         now, up, first = end, ~up, False
     return np.asarray(total / DAY_H, dtype=np.float64)
 
 
-def _spell(rng: np.random.Generator, mean: Floats, sigma: float, residue: bool) -> Floats:
-    """Draw spells, or what is left of them at a random moment (long ones are met more often)."""
+def _interval_lengths(
+    rng: np.random.Generator, mean: Floats, sigma: float, residue: bool
+) -> Floats:
+    """Draw intervals, or what is left of them at a random moment (long ones are met more often)."""
     angle, radius = rng.random(mean.shape), rng.random(mean.shape)
     normal = np.sqrt(-2 * np.log1p(-radius)) * np.cos(2 * np.pi * angle)
     shift = sigma**2 / 2 if residue else -(sigma**2) / 2
-    spell = np.maximum(mean, 1e-6) * np.exp(shift + sigma * normal)
+    lengths = np.maximum(mean, 1e-6) * np.exp(shift + sigma * normal)
     share = rng.random(mean.shape) if residue else np.ones(mean.shape)
-    return np.asarray(spell * share, dtype=np.float64)
+    return np.asarray(lengths * share, dtype=np.float64)
 
 
-def fit_runs(seen: Mapping[int, Sequence[Spells]], rho: float) -> ZoneLaw:
+def fit_runs(seen: Mapping[int, Sequence[GangIntervals]], rho: float) -> ZoneLaw:
     """Fit runs and outages by gang size, the smallest first; zones are not distinguished yet."""
     smallest = seen[min(seen)]
     outages = scaled_outages([zone for gang in seen.values() for zone in gang], 1.0)
@@ -283,13 +285,13 @@ def fit_runs(seen: Mapping[int, Sequence[Spells]], rho: float) -> ZoneLaw:
     )
 
 
-def pooled_run_sigma(zones: Sequence[Spells]) -> float:
+def pooled_run_sigma(zones: Sequence[GangIntervals]) -> float:
     """Sigma of the runs of all zones, by what is left of them at a random moment."""
     runs = np.concatenate([zone.seen for zone in zones])
     return fitted_shape(RUN_FAMILY, runs, pooled_run_mean(zones))
 
 
-def mean_availabilities(seen: Mapping[int, Sequence[Spells]]) -> dict[int, float]:
+def mean_availabilities(seen: Mapping[int, Sequence[GangIntervals]]) -> dict[int, float]:
     """Mean over zones of the availability of each size of gang."""
     return {n: float(np.mean([zone.availability for zone in gang])) for n, gang in seen.items()}
 
@@ -305,7 +307,7 @@ def fit_gangs(
 
     `days` are drawn per zone for that: fewer are quicker, and blur the spread between zones.
     """
-    seen = {n: [spells(trace, n) for trace in traces] for n in sizes}
+    seen = {n: [gang_intervals(trace, n) for trace in traces] for n in sizes}
     day_sds = {n: float(day_shares(traces, n).std()) for n in day_sizes}
     return fit_zones(fit_runs(seen, rho), mean_availabilities(seen), day_sds, days)
 

@@ -86,8 +86,8 @@ def compared(number: int, relation: str, pair: Pair) -> Row:
         worse,
         pair.first.words,
         pair.second.words,
-        _told(one),
-        _told(other),
+        _lead_line(one),
+        _lead_line(other),
     )
 
 
@@ -112,7 +112,7 @@ def _verdict(pair: Pair, worse: float, one: Lead | None, other: Lead | None) -> 
     return "violated" if proven else "open"
 
 
-def _told(lead: Lead | None) -> str:
+def _lead_line(lead: Lead | None) -> str:
     if lead is None:
         return "none"
     return f"{lead.plan}: {lead.usd:.6g} USD, {lead.time_s / 3600:.4g} h, {lead.chance:.1%}"

@@ -1,7 +1,7 @@
 """The relations: pairs of questions drawn from a random one, and how their answers compare.
 
 In a pair the plans of the second question are plans of the first as well, at the same figures or
-at worse ones: so the first is answered no worse. Where both are one question told in two ways, the
+at worse ones: so the first is answered no worse. Where both are one question asked in two ways, the
 answers are equal.
 """
 

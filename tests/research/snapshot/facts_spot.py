@@ -21,13 +21,13 @@ from tests.research.fits.spot_fit import (
     fit_gangs,
     fit_runs,
     fit_zones,
+    gang_intervals,
     levels,
     location_of_mean,
     logit,
     mean_availabilities,
     read_traces,
     sigma_of_mean_and_median,
-    spells,
 )
 from tests.research.snapshot.sources import SourceBook
 
@@ -187,12 +187,12 @@ def fit_h100(reference: Path) -> ZoneLaw:
 def fit_v100(reference: Path) -> ZoneLaw:
     """Fit single V100 machines (AWS, 2023), and the fall of availability with the gang."""
     traces = read_traces(reference, V100_CAMPAIGN)
-    seen = [spells(trace, 1) for trace in traces]
+    seen = [gang_intervals(trace, 1) for trace in traces]
     whole = published(reference, "V100", 1, (V100_CAMPAIGN,))  # nine zones; six are traces here
     law = replace(fit_runs({1: seen}, RHO_V100), run_mean_h=whole.run_mean_h)
     law = fit_zones(law, {1: whole.availability}, {1: float(day_shares(traces, 1).std())})
     gangs = read_traces(reference, V100_GANG_CAMPAIGN)
-    means = mean_availabilities({n: [spells(trace, n) for trace in gangs] for n in GANGS})
+    means = mean_availabilities({n: [gang_intervals(trace, n) for trace in gangs] for n in GANGS})
     return replace(law, slope=levels(means, law.zone_sd)[1])
 
 
