@@ -10,7 +10,7 @@ for hours in (3, 12, 48):
     for market in ("any", "on_demand"):
         answer = recommend(job, limits, Choice(market=market), top=1)
         if not answer.plans:
-            print(f"{hours:3} h  {market:10} no plan keeps it")
+            print(f"{hours:3} h  {market:10} no plan meets it")
             continue
         plan = answer.plans[0]
         name = f"{plan.machines[0].count}x {plan.machines[0].instance_type}"

@@ -65,7 +65,7 @@ def recommend(
     progress: Progress = Progress(),  # noqa: B008 (frozen)
     **options: Any,
 ) -> AnswerWithRequest:
-    """Rank the plans that keep the limits; if none does, the answer says so.
+    """Rank the plans that meet the limits; if none does, the answer says so.
 
     `job` is a preset, a job file, or a `Job`. `deadline` is written as on the command line ("24h",
     "tomorrow 08:00"); `budget` and `hourly` are USD, as numbers or text. They override `limits`.
@@ -109,7 +109,7 @@ def simulate(
     names an export target; the plan is also simulated as that target runs it.
 
     Raises:
-        UsageError: there is no such plan, or none keeps the limits.
+        UsageError: there is no such plan, or none meets the limits.
     """
     from recommender.planner.simulate_plan import simulate_plan
     from recommender.simulation.simulate import SimulationOptions
@@ -128,7 +128,7 @@ def simulate(
     if found.simulation is None:
         failed = None if found.answer is None else found.answer.infeasible
         why = () if failed is None else failed.binding
-        raise UsageError(f"no plan keeps the limits: {'; '.join(why) or 'see recommend()'}")
+        raise UsageError(f"no plan meets the limits: {'; '.join(why) or 'see recommend()'}")
     return found.simulation
 
 

@@ -8,7 +8,7 @@ from recommender.cli.groups import DefaultToPlan, LazyCommand
 from recommender.cli.strict import HELP
 
 _EPILOG = (
-    "Exit codes: 0 an answer, 1 a system or internal error, 2 the call is wrong, 3 no plan keeps "
+    "Exit codes: 0 an answer, 1 a system or internal error, 2 the call is wrong, 3 no plan meets "
     "the limits, 4 the catalog cannot be used, 130 interrupted; catalog refresh: 5 only some "
     "providers renewed, 6 nothing published; replan --changed-since: 7 moving pays or prices moved."
 )

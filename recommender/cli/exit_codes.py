@@ -1,6 +1,6 @@
 """The edge of the program: exceptions become messages and exit codes, here and only here.
 
-0 answer   1 internal error   2 usage   3 no plan keeps the limits   4 catalog
+0 answer   1 internal error   2 usage   3 no plan meets the limits   4 catalog
 5 a refresh renewed only a part   6 a refresh published nothing
 7 `replan --changed-since`: moving pays, or prices moved
 130 interrupted   141 the reader of standard output went away

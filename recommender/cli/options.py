@@ -69,7 +69,7 @@ class LimitFlags:
         None
     )
     confidence: Annotated[
-        Word, _limit("Probability of keeping all limits (95%).", metavar="SHARE")
+        Word, _limit("Probability of meeting all limits (95%).", metavar="SHARE")
     ] = None
     max_overhead: Annotated[
         Word,

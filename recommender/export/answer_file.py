@@ -55,7 +55,7 @@ class AnswerFile:
                 return each
         names = [str(each.rank) for each in self.plans]
         names += [role for each in self.plans for role in each.roles]
-        listed = ", ".join(names) or "none: no plan keeps its limits"
+        listed = ", ".join(names) or "none: no plan meets its limits"
         raise UsageError(f"--plan {shown(word)}: the answer has plans {listed}")
 
     def described(self, named: NamedPlan) -> RunDescription:

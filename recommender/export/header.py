@@ -62,9 +62,9 @@ def estimate_words(run: RunDescription) -> list[str]:
         f"Estimate: {usd(found.cost.mean)} USD on average ({_span(found.cost, usd)}), "
         f"{duration(found.time.p50)} ({_span(found.time, duration)})."
     ]
-    kept = _limits(run)
-    if kept:
-        lines.append(f"Kept with {share(found.chance)} chance: {kept}.")
+    limits = _limits(run)
+    if limits:
+        lines.append(f"Met with {share(found.chance)} chance: {limits}.")
     if run.spot:
         lines.append(
             f"Spot is interrupted about {number(round(found.interruptions, 1))} times; list price "
@@ -151,7 +151,7 @@ def unswitched_words(run: RunDescription) -> str:
     if fallback is None or math.isnan(fallback.chance_without):
         return ""
     chance = share(fallback.chance_without)
-    return f" Without the switch the limits are kept with {chance} chance."
+    return f" Without the switch the limits are met with {chance} chance."
 
 
 def saves_elsewhere_words(run: RunDescription) -> list[str]:

@@ -1,4 +1,4 @@
-"""A plan as a managed job of SkyPilot, and the script that keeps the plan's fallback rule.
+"""A plan as a managed job of SkyPilot, and the script that applies the plan's fallback rule.
 
 SkyPilot's rules, as its code of version 0.14.1 has them (read 2026-11-23):
 
@@ -123,8 +123,8 @@ def _on_demand_job(run: RunDescription) -> str:
 
 def _script_head(run: RunDescription, folder: str) -> list[str]:
     return [
-        f"{run.name}: starts {JOB} and keeps the plan's fallback rule: {ON_DEMAND} takes over when "
-        "the time left is down to the work left.",
+        f"{run.name}: starts {JOB} and applies the plan's fallback rule: {ON_DEMAND} takes over "
+        "when the time left is down to the work left.",
         "Start it on a machine that stays on:",
         f"  {start_line(run, 'skypilot', folder)}",
         "It may be killed and started again. Progress is the share of the work that is done, "
@@ -219,7 +219,7 @@ def _at_first_outage(run: RunDescription) -> list[str]:
 
 def _figures(found: AtFirstOutage) -> str:
     return (
-        f"{usd(found.cost_usd)} USD on average, {duration(found.time_s)}, limits kept with "
+        f"{usd(found.cost_usd)} USD on average, {duration(found.time_s)}, limits met with "
         f"{share(found.chance)} chance"
     )
 

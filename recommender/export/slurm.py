@@ -63,7 +63,7 @@ def _remarks(run: RunDescription) -> tuple[str, ...]:
     found = [
         f"For nodes like {run.machines.instance_type}: add --partition or --constraint as your "
         "cluster names them. Slurm requeues the job when a node is lost; its partition decides "
-        "where it goes on, so the plan's failover list is not kept.",
+        "where it goes on, so the plan's failover list is not used.",
         *fallback_words(
             run,
             "Slurm does not: submit this job to an on-demand partition then."

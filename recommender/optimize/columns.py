@@ -36,7 +36,7 @@ ON_DEMAND_FIRST = 3  # configurations without spot that are judged before the ot
 RESTORE_S = 60.0  # of a checkpoint, in the rough estimate
 # Scenarios are few: a plan whose estimated chance is short by less than this is judged first too.
 BLUR = 0.03
-SHORT = 0.1  # and one that is short by less than this after all that seem to keep the limits
+SHORT = 0.1  # and one that is short by less than this after all that seem to meet the limits
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Columns:
     time_s: Floats  # trimmed mean
     time_quantile_s: Floats
     overhead: Floats
-    goal_value: Floats  # least estimate with any of its fallbacks; inf: no limit is kept
+    goal_value: Floats  # least estimate with any of its fallbacks; inf: no limit is met
 
     def __len__(self) -> int:
         return len(self.cluster)
@@ -161,11 +161,11 @@ def _moving_otherwise(site: Site, mask: Bools | None) -> dict[int, list[int]]:
 def clusters_by_estimate(
     space: Space, step_s: Floats, masks: Masks | None = None, surest: bool = False
 ) -> list[list[Cluster]]:
-    """Promising clusters that may keep the limits, sorted by their estimates.
+    """Promising clusters that may meet the limits, sorted by their estimates.
 
-    The best on-demand cluster comes first, then the most probable of those estimated to keep the
+    The best on-demand cluster comes first, then the most probable of those estimated to meet the
     limits, each with the variants that differ only in when and how far they move. With `surest` all
-    are sorted by their chance, to find out whether any plan keeps the limits.
+    are sorted by their chance, to find out whether any plan meets the limits.
     """
     clusters = promising_clusters(space, step_s, masks)
     if not clusters:
@@ -228,7 +228,7 @@ def _rough_at(
 
 
 def _rough_goal(space: Space, usd: Floats, time: Floats) -> Floats:
-    """What is minimised, roughly; what keeps a limit badly is worse by as much."""
+    """What is minimised, roughly; what meets a limit badly is worse by as much."""
     limits = space.limits
     late = 1.0 if limits.deadline_s is None else np.maximum(time / limits.deadline_s, 1.0)
     expensive = 1.0 if limits.budget_usd is None else np.maximum(usd / limits.budget_usd, 1.0)
@@ -287,7 +287,7 @@ class Configurations:
     spot: Bools
     alone: Rates  # without fallbacks
     goal_value: Floats  # as in `Columns`
-    chance: Floats  # that the limits are kept, with the surest of its fallbacks
+    chance: Floats  # that the limits are met, with the surest of its fallbacks
 
 
 def _by_site(space: Space, clusters: Sequence[Cluster]) -> list[Configurations]:
@@ -320,7 +320,7 @@ def _of_site(space: Space, clusters: Sequence[Cluster], numbers: Ints) -> Config
 
 
 def _goal(limits: Limits, found: Rates) -> tuple[Floats, Floats]:
-    """What is minimised, inf where the limits are not kept often enough, and how often they are."""
+    """What is minimised, inf where the limits are not met often enough, and how often they are."""
     kept = np.ones(found.usd.shape, dtype=bool)
     if limits.deadline_s is not None:
         kept &= found.time_s <= limits.deadline_s

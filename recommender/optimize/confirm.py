@@ -4,13 +4,13 @@ A search compares plans on few paths, and the printed figures come from many. Ne
 limit the two disagree: of 256 paths 94.5 % may be in time where of 2,048 it is 95.2 %, and a cost
 differs by one or two per cent. So the few paths only screen a plan:
 
-* it may keep the limits if it does so within the error of its chance (`Space.min_chance`) and of
+* it may meet the limits if it does so within the error of its chance (`Space.min_chance`) and of
   its overhead;
 * it is no plan if its own fallback beats it, but only beyond the error of its goal;
 * it may be the best if its goal minus its error (`Values.min_goal`) is below that of the
   best, on the printed paths or on the same few (`SearchState.open_below`).
 
-A plan that may be the best is simulated on the printed paths, and only plans that keep the limits
+A plan that may be the best is simulated on the printed paths, and only plans that meet the limits
 there prune others. A plan that looks better than the best is confirmed at once. One that is better
 only within the error waits until the search has ended (`confirm_open`), when most are out of the
 question; these are confirmed in the order of their goals. Plans that the search may not simulate
@@ -21,7 +21,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from recommender.optimize.evaluate import limits_kept, values_of
+from recommender.optimize.evaluate import limits_met, values_of
 from recommender.optimize.overhead_limit import switched_in_time
 from recommender.optimize.search_state import (
     EPSILON,
@@ -40,13 +40,13 @@ PAIR_ERRORS = 2.0
 
 
 def admit(space: Space, found: list[Screened], state: SearchState) -> None:
-    """Confirm plans that may keep the limits as incumbents, or let them wait."""
+    """Confirm plans that may meet the limits as incumbents, or let them wait."""
     if space.printed is None:
         for each in found:
             state.keep_decisive(replace(each.candidate, printed=True), each)
         return
-    # What keeps the limits on these paths as well is the surest to cut others off.
-    for each in sorted(found, key=lambda one: (not one.kept, one.candidate.goal_value)):
+    # What meets the limits on these paths as well is the surest to cut others off.
+    for each in sorted(found, key=lambda one: (not one.meets_limits, one.candidate.goal_value)):
         better = each.candidate.goal_value < state.screened_goal * (1.0 - EPSILON)
         if better and not each.beaten and state.may_simulate_printed:
             _confirm(space, each, state)
@@ -96,19 +96,19 @@ def _wait(each: Screened, state: SearchState) -> None:
 
 
 def _keep_if_distinct(each: Screened, state: SearchState) -> None:
-    """Whether a plan that cannot be the best may be listed with it: if it keeps the limits.
+    """Whether a plan that cannot be the best may be listed with it: if it meets the limits.
 
     One that switches early has yet to find its moment on the printed paths: it seems too cheap.
     """
     seems = each.candidate.early_s > 0.0 and each.candidate.goal_value < state.best_goal
-    if each.kept and not each.beaten and not seems:
+    if each.meets_limits and not each.beaten and not seems:
         state.keep(each.candidate)
 
 
 def _confirm(space: Space, each: Screened, state: SearchState) -> None:
-    """Follow a plan on the printed paths, and take it if it keeps the limits there."""
+    """Follow a plan on the printed paths, and take it if it meets the limits there."""
     state.count_printed()
-    if not each.kept and _falls_short(space, each):
+    if not each.meets_limits and _falls_short(space, each):
         return
     last = each.inputs.earlier(np.array([-each.candidate.early_s])).without_fallback_bound()
     decides = space.on_printed_paths()
@@ -147,11 +147,11 @@ def _as_printed(space: Space, each: Screened, early_s: float) -> Screened:
 
 
 def _falls_short(space: Space, each: Screened) -> bool:
-    """Whether the first of the printed paths show that a plan keeps the limits too seldom."""
+    """Whether the first of the printed paths show that a plan meets the limits too seldom."""
     limits, decides = space.limits, space.on_printed_paths().cache
     first = min(FIRST_PRINTED, decides.path_count)
     begun = simulate_paths(
         each.inputs, limits.deadline_s, decides.path_count, decides.seed, first=first
     )
-    chance = float(limits_kept(limits, begun).mean())
+    chance = float(limits_met(limits, begun).mean())
     return chance < chance_less_error(limits.confidence, first, decides.path_count)

@@ -2,7 +2,7 @@
 
 Such a plan would do better without its spot machines. The fallback alone is a candidate of the same
 search, because fallbacks are on-demand entries of the same provider within the same quotas. So the
-last plan that keeps the limits is never dropped.
+last plan that meets the limits is never dropped.
 """
 
 import numpy as np
@@ -31,7 +31,7 @@ class FallbackCosts:
 
     usd: Floats  # expected; inf if it misses a limit, on the paths of a search beyond their error
     time_s: Floats
-    certain: Bools  # whether it keeps the limits whatever the error
+    certain: Bools  # whether it meets the limits whatever the error
 
 
 def fallback_costs(space: Space, site: Site) -> FallbackCosts:
@@ -56,11 +56,11 @@ def fallback_costs(space: Space, site: Site) -> FallbackCosts:
     which = plans.counts.argmax(axis=1)
     best = np.lexsort((values.goal_value, which))
     first = best[np.searchsorted(which[best], np.arange(len(fall)))]
-    keeps = np.isfinite(values.goal_value[first])
+    meets = np.isfinite(values.goal_value[first])
     usd, time_s = values.cost_usd[first], values.time_s[first]
     return FallbackCosts(
-        usd=np.where(keeps, usd, np.inf),
-        time_s=np.where(keeps, time_s, np.inf),
+        usd=np.where(meets, usd, np.inf),
+        time_s=np.where(meets, time_s, np.inf),
         # As far above the requested chance as the minimum that may be enough is below it.
         certain=values.chance[first]
         >= min(2.0 * space.limits.confidence - space.min_chance, 1.0) - 1e-12,
@@ -78,7 +78,7 @@ def may_be_dominated(space: Space, site: Site, plans: Plans, values: Values) -> 
 def dominated(plans: Plans, values: Values, costs: FallbackCosts, certainly: bool = False) -> Bools:
     """Which plans their own fallback beats in cost and in time.
 
-    With `certainly`, only by fallbacks that keep the limits whatever the error of these paths.
+    With `certainly`, only by fallbacks that meet the limits whatever the error of these paths.
     """
     usd = np.where(costs.certain, costs.usd, np.inf) if certainly else costs.usd
     cost, time = (

@@ -58,7 +58,7 @@ class Plans:
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """Goals and figures of plans; shape (plans,). `goal_value` is inf if a limit is not kept."""
+    """Goals and figures of plans; shape (plans,). `goal_value` is inf if a limit is not met."""
 
     goal_value: Floats
     min_goal: Floats  # less the error of the paths that it was simulated on
@@ -67,17 +67,17 @@ class Values:
     usd_with_any_fallback: (
         Floats  # least expected cost with any fallback of the site in time, less its error
     )
-    chance: Floats  # all limits kept
+    chance: Floats  # all limits met
     overhead: Floats
-    kept: Bools  # whether they keep the limits on these paths
+    meets_limits: Bools  # whether they meet the limits on these paths
 
     @staticmethod
     def blank(plans: int) -> "Values":
         """Values of plans that are not allowed."""
         goal_value, least, cost, time, with_any = np.full((5, plans), np.inf)
         chance, overhead = np.zeros(plans), np.ones(plans)
-        kept = np.zeros(plans, dtype=bool)
-        return Values(goal_value, least, cost, time, with_any, chance, overhead, kept)
+        met = np.zeros(plans, dtype=bool)
+        return Values(goal_value, least, cost, time, with_any, chance, overhead, met)
 
     def put(self, rows: Ints, values: "Values") -> None:
         """Set the values of some plans."""
@@ -119,15 +119,15 @@ def values_of(space: Space, inputs: PathInputs, allowed: Bools) -> Values:
     limits = space.limits
     found = space.cache.outcomes(inputs.take(rows), limits.deadline_s)
     time = trimmed_mean(found.time_s)
-    chance = limits_kept(limits, found).mean(axis=1)
+    chance = limits_met(limits, found).mean(axis=1)
     least, possible = found, chance >= space.min_chance - 1e-12
-    kept = chance >= limits.confidence - 1e-12
+    met = chance >= limits.confidence - 1e-12
     error = goal_error(space, inputs.take(rows), found)
     if space.printed is not None:
         least = replace(found, overhead=found.overhead - OVERHEAD_ERRORS * found.overhead_error)
     for limit, most in limits.given(MEAN_LIMITS):
         possible &= limit.of_means(least) <= most
-        kept &= limit.of_means(found) <= most
+        met &= limit.of_means(found) <= most
     goal_value = np.where(possible, time if limits.goal == "time" else found.expected_usd, np.inf)
     values.put(
         rows,
@@ -139,7 +139,7 @@ def values_of(space: Space, inputs: PathInputs, allowed: Bools) -> Values:
             usd_with_any_fallback=found.usd_with_any_fallback - error,
             chance=chance,
             overhead=found.overhead,
-            kept=kept,
+            meets_limits=met,
         ),
     )
     return values
@@ -156,8 +156,8 @@ def goal_error(space: Space, inputs: PathInputs, found: Outcomes) -> Floats:
     return TIME_ERRORS * trimmed_mean_errors(found.time_s, work_s)
 
 
-def limits_kept(limits: Limits, runs: PathFigures) -> Bools:
-    """Which runs keep every limit on a run; (plans, paths)."""
+def limits_met(limits: Limits, runs: PathFigures) -> Bools:
+    """Which runs meet every limit on a run; (plans, paths)."""
     ok = np.ones(runs.time_s.shape, dtype=bool)
     for limit, most in limits.given(PATH_LIMITS):
         ok &= limit.of_paths(runs) <= most
@@ -451,7 +451,7 @@ def _limits_ok(space: Space, counts: Ints, usd_per_hour: Floats) -> Bools:
 
 
 def _fallback_ok(space: Space, has: Bools, has_spot: Bools, terms: FallbackTerms) -> Bools:
-    """Fallbacks that keep the hourly limit, as above; they are there for spot machines only."""
+    """Fallbacks that meet the hourly limit, as above; they are there for spot machines only."""
     ok: Bools = ~has | (has_spot & (terms.speed > 0.0))
     if space.limits.hourly_usd is not None:
         ok = ok & (terms.usd_per_hour <= space.limits.hourly_usd + TOLERANCE)

@@ -109,7 +109,7 @@ class _Simulated:
     """What a simulation of plans tells besides the candidates; shape (plans,)."""
 
     bounds: Floats  # the least cost with any fallback; inf where a plan was not simulated
-    over_overhead: Bools  # whether the overhead alone is not kept at the last moment for a fallback
+    over_overhead: Bools  # whether the overhead alone is too high at the last moment for a fallback
 
 
 def _simulate_by_bound(
@@ -171,26 +171,26 @@ def _screened(
     found: Switched,
     state: SearchState,
 ) -> list[Screened]:
-    """The plans that may keep the limits, but those that their own fallback surely beats."""
+    """The plans that may meet the limits, but those that their own fallback surely beats."""
     values = found.values
-    keeps = np.isfinite(values.goal_value)
+    meets = np.isfinite(values.goal_value)
     beaten = np.zeros(len(plans), dtype=bool)
-    if (keeps & may_be_dominated(space, space.sites[index], plans, values)).any():
+    if (meets & may_be_dominated(space, space.sites[index], plans, values)).any():
         if index not in state.fallback_costs:
             state.fallback_costs[index] = fallback_costs(space, space.sites[index])
         costs = state.fallback_costs[index]
         beaten = dominated(plans, values, costs)
-        keeps &= ~dominated(plans, _less_error(space, values), costs, certainly=True)
+        meets &= ~dominated(plans, _less_error(space, values), costs, certainly=True)
     return [
         Screened(
             _candidate(index, rows, plans, found, int(i)),
             found.inputs,
             int(i),
             float(values.min_goal[i]),
-            bool(values.kept[i]),
+            bool(values.meets_limits[i]),
             bool(beaten[i]),
         )
-        for i in np.flatnonzero(keeps)
+        for i in np.flatnonzero(meets)
     ]
 
 

@@ -34,7 +34,7 @@ def frontier_candidates(space: Space, clusters: Sequence[Cluster]) -> list[Candi
 def _at(
     space: Space, clusters: Sequence[Cluster], index: int
 ) -> Iterator[tuple[Candidate, tuple[float, ...]]]:
-    """The plans of one site that keep the limits, and the quantiles of their times."""
+    """The plans of one site that meet the limits, and the quantiles of their times."""
     mine = [cluster for cluster in clusters if cluster.site == index]
     if not mine:
         return
@@ -45,7 +45,7 @@ def _at(
     plans, inputs = plans.take(allowed), without_savings(space, inputs.take(allowed))
     values = values_of(space, inputs, np.ones(len(plans), dtype=bool))
     paths_s = space.cache.outcomes(inputs, space.limits.deadline_s).time_s
-    for row in np.flatnonzero(values.kept):
+    for row in np.flatnonzero(values.meets_limits):
         used = np.flatnonzero(plans.counts[row])
         yield (
             Candidate(

@@ -20,7 +20,7 @@ from recommender.catalogs.frozen import dataclass
 Sense = Literal["<=", ">=", "="]
 Status = Literal["optimal", "infeasible", "unknown"]
 
-ROW_TOLERANCE = 1e-6  # solvers keep rows to 1e-7 of their scaled size
+ROW_TOLERANCE = 1e-6  # solvers meet rows to 1e-7 of their scaled size
 SECONDS = 2.0  # for one program
 SEED = 7
 
@@ -124,7 +124,7 @@ def solve(model: Model, seconds: float = SECONDS, solver: Solver = "highs") -> S
 
 def write(model: Model, path: Path, conflict: Sequence[str] = ()) -> None:
     """Save a program as an .lp file with its names; conflicting rows are listed at its top."""
-    head = f"\\ These rows cannot be kept together: {', '.join(conflict)}\n" if conflict else ""
+    head = f"\\ These rows cannot hold together: {', '.join(conflict)}\n" if conflict else ""
     with TemporaryDirectory() as folder:  # PuLP writes files only, and half of one on a full disk
         path_here = Path(folder, "program.lp")
         _problem(model)[0].writeLP(str(path_here))

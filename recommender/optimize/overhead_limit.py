@@ -1,14 +1,14 @@
-"""Starts fallbacks before the last possible moment, if that is needed to keep an overhead limit.
+"""Starts fallbacks before the last possible moment, if that is needed to meet an overhead limit.
 
 A plan that waits for spot as long as its deadline allows may lose more work than `--max-overhead`
 allows. The earlier its fallback takes over, the less work is done and lost on machines that are
-reclaimed, but since spot is cheaper, the more it costs. So the last moment that keeps the limit is
-found, as an increase of the reserve of the fallback rule. Plans that keep the limit at the last
+reclaimed, but since spot is cheaper, the more it costs. So the last moment that meets the limit is
+found, as an increase of the reserve of the fallback rule. Plans that meet the limit at the last
 moment that the deadline allows are unchanged.
 
 With earlier switches the overhead first falls, until so many paths are handed over that their
-restarts dominate; of 2,500 plans of three questions one kept a limit, broke it earlier and kept it
-again (November 2026). So the time is halved until the piece in which the limit begins to be kept
+restarts dominate; of 2,500 plans of three questions one met a limit, broke it earlier and met it
+again (November 2026). So the time is halved until the piece in which the limit begins to be met
 is short, and the moment is approached there. Only plans that would be the best but for their
 overhead are tried earlier, first where they would cost as much as the best: most of them exceed
 the limit even there. On the printed paths the moment is looked for about that of the search.
@@ -45,7 +45,7 @@ class Switched:
     inputs: PathInputs
     values: Values
     early_s: Floats  # before the last moment that the deadline allows
-    over_overhead: Bools  # whether at that moment the overhead alone is not kept
+    over_overhead: Bools  # whether at that moment the overhead alone is too high
 
 
 def switched_in_time(
@@ -75,7 +75,7 @@ def switched_in_time(
     inputs = inputs.earlier(early_s)
     own = values_of(space, inputs.take(rows), np.ones(len(rows), dtype=bool))
     sure = own.chance >= space.limits.confidence - 1e-12
-    own = replace(own, kept=np.where(found_s > 0.0, sure, own.kept))
+    own = replace(own, meets_limits=np.where(found_s > 0.0, sure, own.meets_limits))
     return Switched(inputs, values.with_rows(rows, own), early_s, over_overhead)
 
 
@@ -119,7 +119,7 @@ def _remembered(
 
 @dataclass(slots=True)
 class _Search:
-    """Between which moments plans begin to keep the limit; shape (plans,), shares of the room."""
+    """Between which moments plans begin to meet the limit; shape (plans,), shares of the room."""
 
     space: Space
     drawn: DrawnPlans
@@ -131,7 +131,7 @@ class _Search:
     late: Floats  # a moment at which the limit is broken,
     late_excess: Floats  # by how much,
     late_usd: Floats  # and the bill there,
-    early: Floats  # and an earlier one at which it is kept; inf if none was found
+    early: Floats  # and an earlier one at which it is met; inf if none was found
     early_excess: Floats
     early_usd: Floats
 
@@ -142,14 +142,14 @@ class _Search:
         return excess, paths.expected_usd.mean(axis=1)
 
     def learn(self, rows: Ints, shares: Floats) -> tuple[Bools, Floats]:
-        """Try a moment between the two of each plan: whether it keeps the limit, and the bill."""
+        """Try a moment between the two of each plan: whether it meets the limit, and the bill."""
         excess, usd = self.at(rows, shares)
-        kept = excess <= 0.0
-        yes, no = rows[kept], rows[~kept]
-        self.early[yes], self.early_excess[yes] = shares[kept], excess[kept]
-        self.late[no], self.late_excess[no] = shares[~kept], excess[~kept]
-        self.early_usd[yes], self.late_usd[no] = usd[kept], usd[~kept]
-        return kept, usd
+        met = excess <= 0.0
+        yes, no = rows[met], rows[~met]
+        self.early[yes], self.early_excess[yes] = shares[met], excess[met]
+        self.late[no], self.late_excess[no] = shares[~met], excess[~met]
+        self.early_usd[yes], self.late_usd[no] = usd[met], usd[~met]
+        return met, usd
 
     def excess(self, overhead: Floats, error: Floats) -> Floats:
         """By how much an overhead exceeds the limit; on the paths of a search beyond its error."""
@@ -167,7 +167,7 @@ def _last_moments(
 ) -> Floats:
     """By how many seconds fallbacks have to take over earlier, at least; inf if none tried will do.
 
-    The piece in which the limit begins to be kept is halved, then narrowed.
+    The piece in which the limit begins to be met is halved, then narrowed.
     """
     s = _initial_search(space, plans, below)
     if near_s > 0.0:
@@ -210,7 +210,7 @@ def _initial_search(space: Space, plans: PathInputs, below: float) -> _Search:
 
 
 def _surround(s: _Search, near: Floats) -> None:
-    """Find a moment that keeps the limit and a later one that does not, next to a known one."""
+    """Find a moment that meets the limit and a later one that does not, next to a known one."""
     rows, share = np.flatnonzero(np.isinf(s.early)), near
     for step in (0.0, *STEPS):
         share = np.where(np.isinf(s.early), near + step, near - step)[rows]
@@ -221,7 +221,7 @@ def _surround(s: _Search, near: Floats) -> None:
 
 
 def _halve(s: _Search) -> None:
-    """Find a short piece in which plans begin to keep the limit.
+    """Find a short piece in which plans begin to meet the limit.
 
     Plans that cost too much and still exceed it are given up, because earlier moments cost more.
     """
@@ -231,13 +231,13 @@ def _halve(s: _Search) -> None:
         rows = np.flatnonzero(open_ & ((done < TRIES) | undecided))
         if not len(rows):
             break
-        kept, usd = s.learn(rows, _between(s)[rows])
-        dear = ~kept & (usd >= s.below[rows])
+        met, usd = s.learn(rows, _between(s)[rows])
+        dear = ~met & (usd >= s.below[rows])
         s.early[rows[dear]], open_[rows[dear]] = np.inf, False
 
 
 def _between(s: _Search) -> Floats:
-    """A moment in the piece where plans begin to keep the limit; (plans,).
+    """A moment in the piece where plans begin to meet the limit; (plans,).
 
     Its middle, but about where they cost as much as they may if that has yet to be seen.
     """
@@ -252,7 +252,7 @@ def _between(s: _Search) -> Floats:
 
 
 def _narrow(s: _Search, rounds: int) -> None:
-    """Bring the moments that keep the limit near to it, by false position.
+    """Bring the moments that meet the limit near to it, by false position.
 
     More often where that decides whether a plan costs too much.
     """

@@ -1,6 +1,6 @@
-"""The mixes most likely to keep a deadline if no single machine type does.
+"""The mixes most likely to meet a deadline if no single machine type does.
 
-A search by cost or by time finds thousands of mixes that are cheap, or usually fast, and keep no
+A search by cost or by time finds thousands of mixes that are cheap, or usually fast, and meet no
 deadline with the required chance. Those that do use all that the quotas of a region allow: its
 fastest on-demand machines, together with spot machines. Such clusters are few, and their
 closed-form rates (`renewal_rates.py`) select those worth a simulation.
@@ -25,7 +25,7 @@ REGIONS = 12  # those with the most compute, of both markets and on demand alone
 
 
 def safest_mixes(space: Space, first: int) -> list[Cluster]:
-    """Mixes of the sites from `first` on, the most likely to keep the limits first."""
+    """Mixes of the sites from `first` on, the most likely to meet the limits first."""
     best = dict.fromkeys(
         index for spot in (True, False) for index in _by_compute(space, first, spot)[:REGIONS]
     )

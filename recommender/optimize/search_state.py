@@ -68,7 +68,7 @@ class Screened:
     batch: PathInputs  # of the plans simulated with it
     row: int  # its own
     min_goal: float  # its goal less the error of these paths
-    kept: bool  # whether it keeps the limits on them
+    meets_limits: bool  # whether it meets the limits on them
     beaten: bool = False  # whether its own fallback beats it on them, within their error
 
     @property
@@ -173,7 +173,7 @@ class SearchState:
             self.incumbents[key_of(candidate)] = candidate
 
     def keep_decisive(self, candidate: Candidate, screened: Screened) -> None:
-        """Keep a plan that keeps the limits on the paths that decide: it prunes worse ones."""
+        """Keep a plan that meets the limits on the paths that decide: it prunes worse ones."""
         self.keep(candidate)
         if candidate.goal_value < self.best_goal:
             self.best_goal, self.lead = candidate.goal_value, screened

@@ -215,7 +215,7 @@ class Space:
 
 
 def chance_less_error(chance: float, paths: int, decide: int) -> float:
-    """The smallest share of some paths that keep limits, given that enough of the deciding ones do.
+    """The smallest share of some paths that meet limits, given that enough of the deciding ones do.
 
     It has the variance of a proportion; for a chance of 100 %, that of one failing path.
     """

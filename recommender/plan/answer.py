@@ -111,12 +111,12 @@ class ProgramFacts:
     on_demand_share: float
     shares: tuple[ProgramShare, ...]
     worth: tuple[LimitWorth, ...] = ()
-    conflict: tuple[str, ...] = ()  # rows that cannot be kept together
+    conflict: tuple[str, ...] = ()  # rows that cannot hold together
 
 
 @dataclass(frozen=True, slots=True)
 class Infeasible:
-    """Why no plan keeps the limits, and the closest limits that would work."""
+    """Why no plan meets the limits, and the closest limits that would work."""
 
     binding: tuple[str, ...]  # sentences: which limit, by how much
     relaxed: tuple[SensitivityStep, ...]
@@ -195,7 +195,7 @@ class Answer:
     checks: tuple[Check, ...] = ()  # --verify
     policy: PolicyFacts | None = None  # of the plan that --explain names
     program: ProgramFacts | None = None  # None where no cluster can train the job
-    trio: Trio | None = None  # None where no plan keeps the limits
+    trio: Trio | None = None  # None where no plan meets the limits
     # Number of the best plan by the goal, of which the proof speaks: not the first where plans
     # are in the order of their cost including a person's time.
     best: int = 1

@@ -1,4 +1,4 @@
-"""The Pareto frontier of cost and time of the simulated plans that keep the limits.
+"""The Pareto frontier of cost and time of the simulated plans that meet the limits.
 
 The position of a plan is its mean cost and its median time, as printed in tables.
 """
@@ -27,7 +27,7 @@ class FrontierPoint:
     gpus: int
     cost: Spread
     time: Spread
-    chance: float  # all limits kept
+    chance: float  # all limits met
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +36,11 @@ class Frontier:
 
     points: tuple[FrontierPoint, ...]
     simulated: int
-    keeping: int  # of these, that keep the limits
+    meeting: int  # of these, that meet the limits
 
 
 def chance_of(plan: SimulatedPlan, limits: Limits) -> float:
-    """The share of a plan's simulated runs that keep deadline and budget.
+    """The share of a plan's simulated runs that meet deadline and budget.
 
     It is 0 if the plan exceeds the hourly limit at some moment, or the overhead limit.
     """
@@ -50,20 +50,20 @@ def chance_of(plan: SimulatedPlan, limits: Limits) -> float:
     if overhead is not None and not MAX_OVERHEAD.allows(plan.overhead, overhead):
         return 0.0
     due, most = limits.deadline_s, limits.budget_usd
-    kept = sum(
+    met = sum(
         (due is None or time <= due) and (most is None or cost <= most)
         for time, cost in zip(plan.time_s, plan.cost_usd, strict=True)
     )
-    return kept / len(plan.time_s)
+    return met / len(plan.time_s)
 
 
 def frontier_of(plans: Sequence[SimulatedPlan], limits: Limits) -> Frontier:
-    """Select the plans that keep the limits and that no other plan beats in cost and time."""
+    """Select the plans that meet the limits and that no other plan beats in cost and time."""
     chances = [chance_of(plan, limits) for plan in plans]
-    keeping = [i for i, chance in enumerate(chances) if chance >= limits.confidence - 1e-12]
-    best = unbeaten(keeping, lambda i: cost_and_time(plans[i]))
+    meeting = [i for i, chance in enumerate(chances) if chance >= limits.confidence - 1e-12]
+    best = unbeaten(meeting, lambda i: cost_and_time(plans[i]))
     points = tuple(_point(plans[i], chances[i]) for i in best)
-    return Frontier(points, len(plans), len(keeping))
+    return Frontier(points, len(plans), len(meeting))
 
 
 def cost_and_time(plan: SimulatedPlan) -> tuple[float, float]:

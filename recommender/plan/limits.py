@@ -1,4 +1,4 @@
-"""What the user requests: limits to keep, and offers that may be used.
+"""What the user requests: limits to meet, and offers that may be used.
 
 `LIMITS` is the registry used by parsing, the search, infeasibility, sensitivity and every view. A
 limit needs an entry there, a field in `Limits` and a flag, and nothing else (CONTRIBUTING.md, "A
@@ -25,7 +25,7 @@ Aim = Literal["auto", "cost", "time"]
 Quantity = Literal["time", "usd", "usd_per_hour", "share"]  # how `inputs/limits` reads and writes
 
 
-TOLERANCE = 1e-9  # 3 × 0.1 USD/h keep a limit of 0.3
+TOLERANCE = 1e-9  # 3 × 0.1 USD/h meet a limit of 0.3
 OTHERS = "others"  # as a quota's family: all that the provider's other quotas do not name
 SHORT_RUN_S = 1200.0  # a run of spot capacity of that length or less is short
 
@@ -72,7 +72,7 @@ class Limit:
     """One limit: its name, the figure it bounds, and how it is relaxed.
 
     `of_plan` is the figure of a plan that is compared with the limit: with tighter or wider values
-    of it, and in the text for a plan that does not keep it.
+    of it, and in the text for a plan that does not meet it.
     """
 
     name: str  # the flag without its dashes; its name in the JSON of a simulation
@@ -92,7 +92,7 @@ class Limit:
         return f"--{self.name}"
 
     def allows(self, value: float, most: float) -> bool:
-        """Whether a figure keeps the limit, up to rounding of summed prices."""
+        """Whether a figure meets the limit, up to rounding of summed prices."""
         return value <= most + TOLERANCE
 
     def spent_of(self, progress: Progress) -> float:
@@ -102,7 +102,7 @@ class Limit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PathLimit(Limit):
-    """A limit on a figure of each run, kept in a share `confidence` of the runs."""
+    """A limit on a figure of each run, met in a share `confidence` of the runs."""
 
     of_paths: "Callable[[PathFigures], Floats]"
 

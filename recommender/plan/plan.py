@@ -74,7 +74,7 @@ class AtFirstOutage:
 
     cost_usd: float  # mean
     time_s: float  # median
-    chance: float  # all limits kept
+    chance: float  # all limits met
     probability: float  # share of the runs in which it takes over
 
 
@@ -132,7 +132,7 @@ class Fallback:
     wait_above: float | None = None
     back_above: float | None = None
     at_first_outage: AtFirstOutage | None = None  # None: its cluster is a mix
-    chance_without: float = math.nan  # all limits kept, if it were never started
+    chance_without: float = math.nan  # all limits met, if it were never started
     # Of the plans that are shown in a table: its machines need not have the plan's layout.
     step: StepSplit | None = None
 
@@ -186,7 +186,7 @@ class Estimate:
 
     cost: Spread
     time: Spread
-    chance: float  # all limits kept
+    chance: float  # all limits met
     chance_if_speed_known: float
     interruptions: float
     overhead: float  # checkpoints, lost work, restarts, relative to the job's work
@@ -236,7 +236,7 @@ class OnDemandFacts:
     at_once: float  # chance that they are there at once, at a moment like any other
     late: float  # share of the runs in which they are not there within an hour
     wait_p95_s: float  # 1 in 20 of the runs that start them waits longer
-    chance_if_at_once: float  # all limits kept, were there no wait for them
+    chance_if_at_once: float  # all limits met, were there no wait for them
 
 
 @dataclass(frozen=True, slots=True)

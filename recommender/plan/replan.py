@@ -15,7 +15,7 @@ class Remaining:
     plan: Plan
     cost: Spread
     time: Spread
-    chance: float  # that all limits are kept, what is elapsed and spent counted in
+    chance: float  # that all limits are met, what is elapsed and spent counted in
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +55,9 @@ class Replan:
     """Whether to stay on the current machines or to move, and the figures of both."""
 
     verdict: Verdict
-    kept: bool  # whether what is advised keeps the limits with the requested chance
+    meets_limits: bool  # whether what is advised meets the limits with the requested chance
     stay: Remaining
-    move: Remaining | None  # the best other plan; None where no other keeps what is left
+    move: Remaining | None  # the best other plan; None where no other meets what is left of them
     moving: MovingCost | None
     saved_usd: float  # by moving, on average; 0 where there is nothing to move to
     saved_s: float  # of the median time
@@ -65,7 +65,7 @@ class Replan:
     sooner: float  # share of the runs in which it ends sooner
     net_usd: float  # what moving is worth: money, time where that is sought, less the effort
     prices: tuple[PriceMove, ...]  # of the plan's machines, those that moved
-    binding: tuple[str, ...] = ()  # why no plan keeps what is left
+    binding: tuple[str, ...] = ()  # why no plan meets what is left of the limits
 
     @property
     def changed(self) -> bool:

@@ -76,7 +76,7 @@ class SwingEnd:
     factor: float  # of the figure assumed
     cost_usd: float  # mean
     time_s: float  # median
-    chance: float  # all limits kept
+    chance: float  # all limits met
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,8 +27,8 @@ class State:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """A limit and the probability of keeping it."""
+class LimitChance:
+    """A limit and the probability of meeting it."""
 
     limit: str  # "deadline", "budget", "hourly"
     value: float  # seconds, USD or USD per hour
@@ -51,7 +51,7 @@ class ClosedForm:
     time_s: float
     time_p95_s: float | None  # not known of a plan with a fallback
     cost_usd: float
-    chance: float | None  # to keep the deadline; None without one, and with a fallback
+    chance: float | None  # to meet the deadline; None without one, and with a fallback
     drift: float  # useful seconds per second on spot
     fallback_from_s: float | None  # mean moment at which the fallback takes over
     fallback_share: float  # of zones and speeds in which it is needed
@@ -64,7 +64,7 @@ class PolicyRun:
     name: str  # "fallback rule", "two thresholds", "full policy"
     cost: Quantiles
     time: Quantiles
-    in_time: float  # chance to keep the deadline
+    in_time: float  # chance to meet the deadline
     in_time_error: float
     on_demand_h: float  # mean hours on the fallback, its queue included
     interruptions: float  # mean
@@ -78,7 +78,7 @@ class ExecutorRun:
     name: str  # "as the plan counts", "skypilot, on-demand ends its list"
     cost: Quantiles
     time: Quantiles
-    chance: float  # all limits kept
+    chance: float  # all limits met
     fallback_share: float  # of the runs in which on-demand machines take over
 
 
@@ -96,7 +96,7 @@ class Simulation:
     interruptions: Quantiles
     lost: Quantiles  # seconds of work done again
     states: tuple[State, ...]  # shares sum to one
-    kept: tuple[Kept, ...]
+    limit_chances: tuple[LimitChance, ...]
     chance: float  # all limits together
     chance_error: float
     fallback_share: float  # of the runs that need it

@@ -5,7 +5,7 @@ from typing import Literal
 from recommender.catalogs.frozen import dataclass
 from recommender.plan.plan import Plan
 
-# First: it is the best. Behind: it keeps the limits, and others are better. The others say why no
+# First: it is the best. Behind: it meets the limits, and others are better. The others say why no
 # plan of it enters: its offers, its memory or speed, the limits.
 Standing = Literal["first", "behind", "not offered", "not allowed", "cannot train", "over limits"]
 
@@ -28,8 +28,8 @@ class MachineStanding:
 
     machine: str
     standing: Standing
-    reasons: tuple[str, ...]  # with the number that decides; empty where it keeps the limits
-    plan: Plan | None = None  # the best on this machine; the nearest where it keeps no limits
+    reasons: tuple[str, ...]  # with the number that decides; empty where it meets the limits
+    plan: Plan | None = None  # the best on this machine; the nearest where it meets no limits
     best: Plan | None = None  # the best of all by the goal
     rank: int | None = None  # of it among the plans looked at; None: behind all of them
     compared: int = 0  # plans looked at

@@ -14,7 +14,7 @@ from recommender.planner.plan_builder import (
     are_duplicates,
     goal_value_of,
     is_on_demand_only,
-    keeps,
+    meets,
 )
 from recommender.planner.problem import Problem
 from recommender.planner.search import PlanSearch
@@ -68,9 +68,9 @@ def _best_of_kind(
     only: Only, rival: Evaluated, limits: Limits, shown: Sequence[Evaluated]
 ) -> Evaluated:
     """The best of a plan and those of its kind in the table, which win against their twins."""
-    found = [each for each in shown if IS_KIND[only](each.plan) and keeps(each.plan, limits)]
+    found = [each for each in shown if IS_KIND[only](each.plan) and meets(each.plan, limits)]
     known = any(are_duplicates(rival.plan, each.plan) for each in found)
-    found += [rival] if not found or (keeps(rival.plan, limits) and not known) else []
+    found += [rival] if not found or (meets(rival.plan, limits) and not known) else []
     return min(found, key=lambda each: goal_value_of(each.plan, limits))
 
 

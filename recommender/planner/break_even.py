@@ -98,12 +98,12 @@ class MachineChange:
 
 
 def best_kept(problem: Problem) -> Evaluated | None:
-    """The best plan of one machine type that keeps the limits, by its printed figures."""
+    """The best plan of one machine type that meets the limits, by its printed figures."""
     search = PlanSearch(problem)
     state = search.single_type.search(problem.limits, "any", BASELINE)
     ordered = sorted(state.incumbents.values(), key=ranking_key)
-    kept = search.builder.keeping(ordered[:BUILT])
-    return min(kept, key=lambda each: goal_value_of(each.plan, problem.limits), default=None)
+    met = search.builder.meeting(ordered[:BUILT])
+    return min(met, key=lambda each: goal_value_of(each.plan, problem.limits), default=None)
 
 
 def is_on(plan: Plan, machine: str) -> bool:

@@ -21,7 +21,7 @@ _KNOWN_BETTER = ("prices_as_quoted", "mtbf_h", "discounts", "on_demand_obtainabl
 
 
 def current_setup(problem: Problem, machines: Comparison, flag: str = "--compare") -> Evaluated:
-    """Machines that the user names, as a plan with its chance to keep the limits.
+    """Machines that the user names, as a plan with its chance to meet the limits.
 
     One region, checkpoints in a bucket, no fallback. Raises `UsageError` if they are not offered or
     they cannot train the job.

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from recommender.optimize.evaluate import limits_kept
+from recommender.optimize.evaluate import limits_met
 from recommender.plan.plan import AtFirstOutage, Fallback
 from recommender.planner.plan_details import PlanDetails
 from recommender.planner.problem import PRINTED
@@ -25,7 +25,7 @@ def with_rules(fallback: Fallback, d: PlanDetails) -> Fallback:
     at_first_outage = AtFirstOutage(
         cost_usd=float(early.expected_usd.mean()),
         time_s=quantiles(early.time_s[0], 0.5)[0],
-        chance=float(limits_kept(limits, early).mean()),
+        chance=float(limits_met(limits, early).mean()),
         probability=float((early.fallback_s > 0).mean()),
     )
     return replace(
@@ -33,7 +33,7 @@ def with_rules(fallback: Fallback, d: PlanDetails) -> Fallback:
         wait_above=None if rule is None else rule.wait,
         back_above=None if rule is None else rule.back,
         at_first_outage=None if d.inputs.elastic_share[0] > 0.0 else at_first_outage,
-        chance_without=float(limits_kept(limits, never).mean()),
+        chance_without=float(limits_met(limits, never).mean()),
         step=d.fallback_step(),
     )
 

@@ -1,4 +1,4 @@
-"""Explains why no plan keeps the limits: which bind, by how much, and the closest plans."""
+"""Explains why no plan meets the limits: which bind, by how much, and the closest plans."""
 
 from dataclasses import replace
 
@@ -24,7 +24,7 @@ from recommender.planner.relaxed_limits import (
     Relaxed,
     best_of,
     each_relaxed,
-    plan_keeping,
+    plan_meeting,
     relaxed,
 )
 from recommender.planner.search import PlanSearch, search_other_offers
@@ -79,7 +79,7 @@ def infeasible(search: PlanSearch) -> Infeasible:
 
 
 def _unexplored(search: PlanSearch) -> str:
-    """What may still keep the limits, and how to go on; nothing where it is proven that none does.
+    """What may still meet the limits, and how to go on; nothing where it is proven that none does.
 
     Clusters of one type are left out only where their search used its plans up.
     """
@@ -88,7 +88,7 @@ def _unexplored(search: PlanSearch) -> str:
     single = search.single_type.own
     if np.isfinite(single.open_bound):
         return (
-            f"{single.plans_evaluated:,} plans of one machine type were simulated and none keeps "
+            f"{single.plans_evaluated:,} plans of one machine type were simulated and none meets "
             "the limits; --prove tries all, and a looser limit needs fewer"
         )
     how = "a looser limit" if search.prove else "--prove searches on, or try a looser limit"
@@ -221,7 +221,7 @@ def _in_turn(given: list[tuple[Limit, float]], search: PlanSearch) -> tuple[list
     found: list[Relaxed] = []
     for limit, value in given:
         now = now.with_value(limit, value)
-        if plan_keeping(now, search) is not None:
+        if plan_meeting(now, search) is not None:
             continue
         looser = relaxed(limit, now, search, found[-1] if found else None)
         if looser is None:
@@ -278,7 +278,7 @@ def _horizon_s(limits: Limits) -> float:
 
 
 def _binding(looser: Relaxed, limits: Limits) -> str:
-    """By how much a limit is missed when all others are kept."""
+    """By how much a limit is missed when all others are met."""
     if _is_far(looser, limits):
         most = brief_duration(_horizon_s(limits))
         return f"no deadline under {most} works, other limits unchanged"

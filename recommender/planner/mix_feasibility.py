@@ -1,7 +1,7 @@
-"""Finds out whether a cluster of several types keeps limits that none of one type keeps.
+"""Finds out whether a cluster of several types meets limits that none of one type meets.
 
-A search by cost evaluates the cheapest mixes first, and these keep no limit. So the order is: a
-bound that rules out every mix of a provider at once; the mixes that are most likely to keep a
+A search by cost evaluates the cheapest mixes first, and these meet no limit. So the order is: a
+bound that rules out every mix of a provider at once; the mixes that are most likely to meet a
 deadline, including those of on-demand machines alone (`optimize/safest_mixes.py`); then all mixes,
 the fastest first.
 """
@@ -41,7 +41,7 @@ def able_providers(space: Space) -> frozenset[str]:
 
 
 def find_any(space: Space, start: int, state: SearchState, plans: int, sets: int) -> bool:
-    """Find mixes that keep the limits, in the sites from `start` on, if no plan is known.
+    """Find mixes that meet the limits, in the sites from `start` on, if no plan is known.
 
     They become incumbents of `state`, from which the search by its goal continues; `plans` and
     `sets` (of entries) limit the search of all mixes. Returns whether the search was complete,

@@ -17,7 +17,7 @@ MIX_REGIONS = 4  # regions in which mixes are tried, unless a proof is requested
 MIX_PAIRS = 500_000  # of offers in the regions tried under quotas: all three clouds have 400,000
 MIXES = SearchCap(600, 200)
 MIXES_QUOTAS = SearchCap(600, 600, 100)  # on 12 problems, 1,500 sets found nothing better
-MIXES_LAST = SearchCap(100, 60)  # where no cluster of one type keeps the limits, a mix seldom does
+MIXES_LAST = SearchCap(100, 60)  # where no cluster of one type meets the limits, a mix seldom does
 MIXES_LAST_QUOTAS = SearchCap(100, 400)  # but under quotas; those found were in the first 40
 
 
@@ -55,7 +55,7 @@ class MixSearch:
 
     @cached_property
     def _able(self) -> frozenset[str]:
-        """Providers whose mixes could keep the limits, where no cluster of one type does."""
+        """Providers whose mixes could meet the limits, where no cluster of one type does."""
         from recommender.planner.mix_feasibility import able_providers  # most answers need none
 
         return able_providers(self.problem.space(self.problem.single_type_sites))

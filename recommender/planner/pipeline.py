@@ -54,7 +54,7 @@ class Pipeline:
 
     @cached_property
     def ranked(self) -> Ranked:
-        """The best plans by the goal; empty if no plan keeps the limits."""
+        """The best plans by the goal; empty if no plan meets the limits."""
         curve = self.problem.limits.goal == "frontier"
         return ranked_plans(
             self.search, self.top, reference_candidates(self.search) if curve else ()
@@ -62,7 +62,7 @@ class Pipeline:
 
     @cached_property
     def trio_plans(self) -> TrioPlans | None:
-        """The leading plans; None if no plan keeps the limits."""
+        """The leading plans; None if no plan meets the limits."""
         return choose_trio(self.search, self.ranked) if self.ranked.plans else None
 
     @cached_property

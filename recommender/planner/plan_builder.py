@@ -102,10 +102,10 @@ class PlanBuilder:
         rules = with_rules(plan.fallback, self.details(evaluated.candidate))
         return replace(evaluated, plan=replace(plan, fallback=rules))
 
-    def keeping(self, candidates: Iterable[Candidate]) -> Iterator[Evaluated]:
-        """The plans of those candidates that also keep the limits on the printed paths."""
+    def meeting(self, candidates: Iterable[Candidate]) -> Iterator[Evaluated]:
+        """The plans of those candidates that also meet the limits on the printed paths."""
         built = map(self.build, candidates)
-        return (evaluated for evaluated in built if keeps(evaluated.plan, self.limits))
+        return (evaluated for evaluated in built if meets(evaluated.plan, self.limits))
 
     def pools_of(self, candidate: Candidate) -> tuple[Pool, ...]:
         """The pool behind each entry of a candidate."""
@@ -156,8 +156,8 @@ def plans_of(candidates: Sequence[Candidate]) -> tuple[Ints, Plans]:
     return entries, Plans(counts, paths, fallbacks)
 
 
-def keeps(plan: Plan, limits: Limits) -> bool:
-    """Whether a plan keeps its limits on enough of the printed paths."""
+def meets(plan: Plan, limits: Limits) -> bool:
+    """Whether a plan meets its limits on enough of the printed paths."""
     of_all = (*RATE_LIMITS, *MEAN_LIMITS)
     within = all(limit.allows(limit.of_plan(plan), most) for limit, most in limits.given(of_all))
     return within and plan.estimate.chance >= limits.confidence

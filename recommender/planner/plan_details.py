@@ -10,7 +10,7 @@ from recommender.arrays import Floats, Ints
 from recommender.catalogs.frozen import dataclass
 from recommender.catalogs.registry import is_confidential
 from recommender.market.offer_facts import Pool
-from recommender.optimize.evaluate import Plans, Reduced, limits_kept, servers_usd_per_hour
+from recommender.optimize.evaluate import Plans, Reduced, limits_met, servers_usd_per_hour
 from recommender.optimize.search_state import Candidate
 from recommender.optimize.space import Site, Space
 from recommender.performance.checkpoint import CHECKPOINT_PATHS, as_good_intervals
@@ -239,8 +239,8 @@ class PlanDetails:
         return Estimate(
             cost=spread_of(paths.cost_usd[0], float(paths.expected_usd.mean())),
             time=spread_of(paths.time_s[0], float(paths.time_s.mean())),
-            chance=float(limits_kept(space.limits, paths).mean()),
-            chance_if_speed_known=float(limits_kept(space.limits, sure).mean()),
+            chance=float(limits_met(space.limits, paths).mean()),
+            chance_if_speed_known=float(limits_met(space.limits, sure).mean()),
             interruptions=float(paths.interruptions.mean()),
             overhead=float(checkpoint_overhead(paths)[0]),
             split=_time_split(inputs, paths, middle_rows(paths.time_s[0])),
@@ -316,7 +316,7 @@ class PlanDetails:
 
     def _notes(self) -> tuple[str, ...]:
         """What to know of the plan besides its figures."""
-        chance = float(limits_kept(self.space.limits, self.paths).mean())
+        chance = float(limits_met(self.space.limits, self.paths).mean())
         return (
             *_hangs_on_demand(self._on_demand_facts, chance),
             *self._global_batch(),
@@ -358,7 +358,7 @@ class PlanDetails:
             at_once=at_once,
             late=float((wait_s > HOUR_S).mean()),
             wait_p95_s=quantiles(wait_s[asked], 0.95)[0] if asked.any() else 0.0,
-            chance_if_at_once=float(limits_kept(self.space.limits, sure).mean()),
+            chance_if_at_once=float(limits_met(self.space.limits, sure).mean()),
         )
 
     def _spot_facts(self) -> SpotFacts | None:
@@ -398,7 +398,7 @@ def _hangs_on_demand(facts: OnDemandFacts | None, chance: float) -> tuple[str, .
         first = f"{needed}; {late} they"
     return (
         f"{first} are not available within an hour (assumed). If they were always available at "
-        f"once, {_percent(facts.chance_if_at_once)} of the runs would keep the limits",
+        f"once, {_percent(facts.chance_if_at_once)} of the runs would meet the limits",
     )
 
 

@@ -103,7 +103,7 @@ def _min_goal(search: PlanSearch, looser: Limits) -> float:
     """
     builder = search.builder.under(looser)
     printed = [each for each in search.best.incumbents.values() if each.printed]
-    at_hand = builder.keeping(sorted(printed, key=ranking_key)[:AT_HAND])
+    at_hand = builder.meeting(sorted(printed, key=ranking_key)[:AT_HAND])
     if _mixed(search):  # next to a mix, what planning with one machine type gains says nothing
         again = search.again(looser).best_goal
     else:

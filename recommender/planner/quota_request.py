@@ -82,8 +82,8 @@ def _by_amount(draft: _Draft) -> tuple[float, float]:
 def _smallest(builder: PlanBuilder, drafts: list[_Draft]) -> Plan | None:
     """The best plan of the least amount that leaves any."""
     for _, alike in groupby(drafts[:PROVIDER_PLANS], key=lambda draft: draft.amount):
-        kept = builder.keeping(draft.candidate for draft in alike)
-        plans = [evaluated.plan for evaluated in kept]
+        met = builder.meeting(draft.candidate for draft in alike)
+        plans = [evaluated.plan for evaluated in met]
         if plans:
             return min(plans, key=lambda plan: goal_value_of(plan, builder.limits))
     return None
@@ -117,7 +117,7 @@ def _asked(problem: Problem, pool: Pool, n: int) -> float:
 
 
 def _may_keep(problem: Problem, site: Site, entry: int, n: int, step_s: float) -> bool:
-    """Whether the cluster keeps the hourly limit, and its bare work the others."""
+    """Whether the cluster meets the hourly limit, and its bare work the others."""
     limits, usd_per_hour = problem.limits, n * float(site.entries.usd_per_hour[entry])
     most_s, most_usd, hourly_usd = (
         np.inf if most is None else most
@@ -126,5 +126,5 @@ def _may_keep(problem: Problem, site: Site, entry: int, n: int, step_s: float) -
     if not np.isfinite(step_s) or usd_per_hour > hourly_usd:
         return False
     min_s = problem.steps_left * step_s  # half of the runs take longer
-    keeps = min_s <= most_s and min_s / 3600.0 * usd_per_hour <= most_usd
-    return keeps or limits.confidence < 0.5
+    meets = min_s <= most_s and min_s / 3600.0 * usd_per_hour <= most_usd
+    return meets or limits.confidence < 0.5

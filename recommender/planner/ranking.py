@@ -16,11 +16,11 @@ from recommender.planner.plan_builder import (
     goal_value_of,
     has_derived_price,
     is_on_demand_only,
-    keeps,
+    meets,
 )
 
 SIMULATED = 12  # kinds of plans built, however few are shown
-KIND_PLANS = 4  # plans of one kind that are built until one keeps the limits
+KIND_PLANS = 4  # plans of one kind that are built until one meets the limits
 TIE = 0.002  # goals closer than this are a tie: fewer machines win
 # Of a kind, a plan that takes four per cent less may cost one per cent more: of 0, 0.25, 0.5 and 1
 # the curves of 19 presets covered most cost and time at 0.25 (November 2026).
@@ -56,7 +56,7 @@ class Ranking:
     def ranked(self, state: SearchState, others: list[Candidate]) -> Ranked:
         """The best plan, `others` that differ from it, and the next best kinds of plans.
 
-        All keep the limits by their printed figures.
+        All meet the limits by their printed figures.
         """
         ordered = sorted(state.incumbents.values(), key=ranking_key)
         lead = self._lead(ordered)
@@ -65,7 +65,7 @@ class Ranking:
         for alike in islice(kinds.values(), max(self.top, SIMULATED)):
             first = lead if lead in alike else _simplest(alike)
             rest = sorted((c for c in alike if c != first), key=ranking_key)
-            built += islice(self.builder.keeping([first, *rest][:KIND_PLANS]), 1)
+            built += islice(self.builder.meeting([first, *rest][:KIND_PLANS]), 1)
         plans, wanted = self._led(built), {kind_of(self.builder, other) for other in others}
 
         def order(rank: int) -> tuple[bool, bool, int]:
@@ -87,8 +87,8 @@ class Ranking:
         most = self._quoted_below(lead)
         quoted = [each for each in ordered if most > 0.0 and not self._is_derived(each)]
         quoted.sort(key=lambda each: not each.printed)
-        kept = next(self.builder.keeping(quoted[:KIND_PLANS]), None)
-        return lead if kept is None or self._goal(kept) > most else kept.candidate
+        met = next(self.builder.meeting(quoted[:KIND_PLANS]), None)
+        return lead if met is None or self._goal(met) > most else met.candidate
 
     def quoted_below(self, state: SearchState) -> float:
         """The goal up to which a plan at quoted prices comes first although it is not the best.
@@ -160,12 +160,12 @@ class Ranking:
         return tuple(result)
 
     def _cheapest_on_demand(self, simulated: Iterable[Evaluated]) -> Plan | None:
-        """The best plan without spot by its printed figures, of those that keep the limits."""
+        """The best plan without spot by its printed figures, of those that meet the limits."""
         plans = [each.plan for each in simulated if is_on_demand_only(each.plan)]
         plans += [] if self.on_demand is None else [self.builder.build(self.on_demand).plan]
-        keeping = [plan for plan in plans if keeps(plan, self.builder.limits)]
+        meeting = [plan for plan in plans if meets(plan, self.builder.limits)]
         return min(
-            keeping or plans,
+            meeting or plans,
             key=lambda plan: goal_value_of(plan, self.builder.limits),
             default=None,
         )

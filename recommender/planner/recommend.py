@@ -38,7 +38,7 @@ def recommend(
     now: datetime | None = None,
     watch: Watch | None = None,
 ) -> Answer:
-    """Rank the plans that keep the limits; if none does, the answer says so.
+    """Rank the plans that meet the limits; if none does, the answer says so.
 
     `catalog` defaults to the newest valid version that `recommend catalog refresh` has published
     for this user, or else to the shipped snapshot, as on the command line. `Answer.warnings` names

@@ -1,7 +1,7 @@
 """Relaxes limits one at a time, by as little as makes a plan possible.
 
 Plans without a fallback have the same outcome under every limit. So the plans found without a limit
-show how little of it is enough, and no search is wasted on limits that nothing keeps.
+show how little of it is enough, and no search is wasted on limits that nothing meets.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from recommender.arrays import Floats
 from recommender.catalogs.frozen import dataclass
 from recommender.inputs.limits import as_typed, rounded_up
 from recommender.optimize.bounds.fallback import without_savings
-from recommender.optimize.evaluate import limits_kept, path_inputs_of
+from recommender.optimize.evaluate import limits_met, path_inputs_of
 from recommender.optimize.search_state import Candidate, SearchState, ranking_key
 from recommender.optimize.space import Space
 from recommender.plan.limits import DEADLINE, LIMITS, Aim, Limit, Limits, MeanLimit, PathLimit
@@ -26,7 +26,7 @@ from recommender.planner.single_type_search import QUICK, SHORT, Only
 from recommender.risk.run_statistics import quantiles
 
 SUGGESTED_MARGIN = 1.03  # a suggested limit is this much wider than what its plan needs on the day
-WIDENING = 1.15  # and is widened by this factor while no plan keeps it
+WIDENING = 1.15  # and is widened by this factor while no plan meets it
 MAX_WIDENINGS = 6  # times at most
 NARROWER, CLOSE, CHECKED = 3.0, 1.08, 3  # then tightened to a third at most, so much at a time
 EITHER: tuple[Only, ...] = ("any", "on_demand")
@@ -39,7 +39,7 @@ _Found = tuple[float, Plan, Candidate | None]  # a limit's value, a plan that ke
 class Relaxed:
     """One limit, relaxed by as little as makes a plan possible."""
 
-    limit: Limit | None  # None: the chance that all are kept
+    limit: Limit | None  # None: the chance that all are met
     typed: str  # "--deadline 9h40m"
     limits: Limits
     plan: Plan
@@ -58,7 +58,7 @@ def relaxed(
 ) -> Relaxed | None:
     """The smallest value of one limit that makes a plan possible, checked by planning again.
 
-    If a short search finds none, a plan that is known to keep the other limits gives the start.
+    If a short search finds none, a plan that is known to meet the other limits gives the start.
     """
     if isinstance(limit, PathLimit | MeanLimit):
         found = _least(limit, limits, search, known)
@@ -128,9 +128,9 @@ class _Tries:
     search: PlanSearch
 
     def plan_within(self, limits: Limits) -> Evaluated | None:
-        """A plan that keeps the limits; where one was stated, of those that use least of it too."""
+        """A plan that meets the limits; where one was stated, of those that use least of it too."""
         surest = not self.first_of_several(limits)
-        plan = plan_keeping(limits, self.search, surest)
+        plan = plan_meeting(limits, self.search, surest)
         if plan is None and self.alone:
             return _extreme_plan(self.limit, limits, self.search)
         return plan
@@ -192,14 +192,14 @@ def _narrowed_again(
 
 
 def _lower_confidence(limits: Limits, search: PlanSearch) -> Relaxed | None:
-    """A plan that keeps all limits with a lower chance, as high as one can be."""
+    """A plan that meets all limits with a lower chance, as high as one can be."""
     sure, wider, best = limits.confidence, limits, None
     chances = [c / 100 for c in range(MIN_SURE, 100, SURE_STEP) if c / 100 < sure]
     low, high = 0, len(chances)  # nothing is known of the chances from low on, nor below high
     while low < high:
         middle = (low + high) // 2 if best else low
         tried = replace(limits, confidence=chances[middle])
-        plan = plan_keeping(tried, search)
+        plan = plan_meeting(tried, search)
         if plan is None:
             high = middle
             continue
@@ -209,10 +209,10 @@ def _lower_confidence(limits: Limits, search: PlanSearch) -> Relaxed | None:
     return Relaxed(None, f"--confidence {wider.confidence:g}", wider, best.plan)
 
 
-def plan_keeping(limits: Limits, search: PlanSearch, surest: bool = True) -> Evaluated | None:
-    """Find a plan that keeps the limits; the fastest come first, and may all exceed the budget.
+def plan_meeting(limits: Limits, search: PlanSearch, surest: bool = True) -> Evaluated | None:
+    """Find a plan that meets the limits; the fastest come first, and may all exceed the budget.
 
-    It is one of the most likely by their estimates, or of the best; if none of the first ones keeps
+    It is one of the most likely by their estimates, or of the best; if none of the first ones meets
     them, more are simulated.
     """
     search = search.under(limits)
@@ -238,14 +238,14 @@ def _as_needed(
 
 
 def _searched(limits: Limits, search: PlanSearch) -> Evaluated | None:
-    """A plan that keeps the limits, by their bounds: where the estimates find none."""
+    """A plan that meets the limits, by their bounds: where the estimates find none."""
     search = search.under(limits)
     found = search.single_type.search(limits, cap=QUICK).incumbents.values()
     return _first(sorted(found, key=ranking_key), limits, search, TRIES)
 
 
 def _extreme_plan(limit: Limit, limits: Limits, search: PlanSearch) -> Evaluated | None:
-    """A plan that keeps a limit, of those that use least of it: right where no other binds.
+    """A plan that meets a limit, of those that use least of it: right where no other binds.
 
     The cheapest plans are mostly late where the deadline is the question.
     """
@@ -257,8 +257,8 @@ def _extreme_plan(limit: Limit, limits: Limits, search: PlanSearch) -> Evaluated
 def _first(
     candidates: Sequence[Candidate], limits: Limits, search: PlanSearch, tries: int = CHECKED
 ) -> Evaluated | None:
-    """The first of a few plans that keeps the limits in the printed figures."""
-    return next(search.builder.under(limits).keeping(islice(candidates, tries)), None)
+    """The first of a few plans that meets the limits in the printed figures."""
+    return next(search.builder.under(limits).meeting(islice(candidates, tries)), None)
 
 
 def _needed(
@@ -266,7 +266,7 @@ def _needed(
 ) -> tuple[float | None, list[Candidate]]:
     """What the plan that needs least of a limit, of those met without it, needs; and this plan."""
     free = limits.with_value(limit, None)
-    # The fastest may all be over the budget, as in `plan_keeping`.
+    # The fastest may all be over the budget, as in `plan_meeting`.
     aims: tuple[Aim, ...] = (limit.aim,) if free.budget_usd is None else (limit.aim, "cost")
     tried = [replace(free, objective=aim) for aim in dict.fromkeys(aims)]
     if next(free.given(LIMITS), None) is None:  # made for the fastest and the cheapest as well
@@ -283,7 +283,7 @@ def _needed(
     ordered = [
         found_plans[i] for i in np.argsort(need, kind="stable").tolist() if np.isfinite(need[i])
     ]
-    # What keeps the other limits on the paths of a search may miss them on those printed.
+    # What meets the other limits on the paths of a search may miss them on those printed.
     sure = _first(ordered, free, search, TRIES)
     return (
         (None, [])
@@ -295,7 +295,7 @@ def _needed(
 def _needs(
     limit: PathLimit | MeanLimit, free: Limits, found_plans: Sequence[Candidate], search: PlanSearch
 ) -> Floats:
-    """What plans need of a limit to keep all with the requested chance; inf: never."""
+    """What plans need of a limit to meet all with the requested chance; inf: never."""
     problem = search.problem
     space = replace(problem.space(problem.single_type_sites), limits=free)
     need = np.full(len(found_plans), np.inf)
@@ -314,11 +314,11 @@ def _needs_at(
     inputs = inputs.earlier(np.array([each.early_s for each in found_plans]))
     simulated = without_savings(space, inputs).without_fallback_bound(plans.fallback >= 0)
     found = space.cache.outcomes(simulated, space.limits.deadline_s)
-    kept, sure = limits_kept(space.limits, found), space.limits.confidence
+    met, sure = limits_met(space.limits, found), space.limits.confidence
     if isinstance(limit, PathLimit):
-        figures = np.where(kept, limit.of_paths(found), np.inf)
+        figures = np.where(met, limit.of_paths(found), np.inf)
         return np.array([quantiles(each, sure)[0] for each in figures])
-    return np.where(kept.mean(axis=1) >= sure - 1e-12, limit.of_means(found), np.inf)
+    return np.where(met.mean(axis=1) >= sure - 1e-12, limit.of_means(found), np.inf)
 
 
 def best_of(state: SearchState) -> Candidate | None:

@@ -4,7 +4,7 @@ Both are simulated from now to the end on the same runs. Staying means that the 
 plan's first location are up and training, at the prices of the catalog. Moving means to wait for
 other machines, start, restore, repeat the work that was not saved, and pay to transfer the
 checkpoint. Moving pays if it saves more than the person's hours it takes are worth
-(`plan/effort.py`), or if only moving keeps the limits.
+(`plan/effort.py`), or if only moving meets the limits.
 """
 
 from collections.abc import Sequence
@@ -39,7 +39,7 @@ from recommender.risk.random_numbers import SEED, random_numbers
 from recommender.risk.run_statistics import quantiles
 from recommender.risk.spot_capacity import CLASS_CAPACITY, RunningCapacity
 from recommender.simulation.paths import SimulatedRuns, simulate
-from recommender.simulation.summary import kept
+from recommender.simulation.summary import limit_chances
 
 MIN_PRICE_CHANGE = 0.05  # relative change from which on a price has moved
 MAX_CANDIDATES = 20  # plans among which the one to move to is looked for
@@ -120,7 +120,7 @@ class _Running:
         )
         move = self._move(pipeline)
         binding: tuple[str, ...] = ()
-        if move is None and not self._keeps(stay):
+        if move is None and not self._meets_limits(stay):
             found = pipeline.answer().infeasible
             binding = () if found is None else found.binding
         return self._judged(stay, move, share * work_s, before, binding)
@@ -197,7 +197,7 @@ class _Running:
             price = usd_per_gb(facts, here.provider, here.region, there.region)
         return self.job.checkpoint_bytes / _GB * price
 
-    def _keeps(self, left: _Option) -> bool:
+    def _meets_limits(self, left: _Option) -> bool:
         limits = self.problem.limits
         rates = limits.given(RATE_LIMITS)
         within = all(limit.of_plan(left.evaluated.plan) <= most for limit, most in rates)
@@ -216,8 +216,8 @@ class _Running:
         prices = moved_prices(self.plan, facts, then)
         if move is None:
             return Replan(
-                "stay", self._keeps(stay), stay.remaining(), None, None, 0.0, 0.0, 0.0, 0.0, 0.0,
-                prices, binding,
+                "stay", self._meets_limits(stay), stay.remaining(), None, None,
+                0.0, 0.0, 0.0, 0.0, 0.0, prices, binding,
             )  # fmt: skip
         staying, other = stay.remaining(), move.remaining()
         moving = self._moving(move, lost_s)
@@ -226,10 +226,10 @@ class _Running:
         net = saved_usd - moving.effort_usd
         if self.limits.goal == "time":
             net += WAIT_USD * saved_s / _HOUR_S
-        moves = net > 0.0 if self._keeps(stay) else True
+        moves = net > 0.0 if self._meets_limits(stay) else True
         return Replan(
             verdict="move" if moves else "stay",
-            kept=True,  # the search gives no other plan
+            meets_limits=True,  # the search gives no other plan
             stay=staying,
             move=other,
             moving=moving,
@@ -264,7 +264,7 @@ class _Running:
 def _option(problem: Problem, evaluated: Evaluated, sample: SimulatedRuns, usd: float) -> _Option:
     """What the paths come to, some USD paid once."""
     sample = replace(sample, cost_usd=sample.cost_usd + usd, expected_usd=sample.expected_usd + usd)
-    _, together = kept(sample, problem.limits, evaluated.plan.max_usd_per_hour)
+    _, together = limit_chances(sample, problem.limits, evaluated.plan.max_usd_per_hour)
     return _Option(
         evaluated, sample.cost_usd, sample.expected_usd, sample.time_s, float(together.mean())
     )

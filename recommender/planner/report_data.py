@@ -123,7 +123,7 @@ def _found_plans(search: PlanSearch) -> Iterator[FoundPlan]:
     """All plans that the searches kept, each once."""
     found: dict[Key, FoundPlan] = {}
     states = [(search.problem.limits, search.best)]
-    states += [(limits, kept.state) for (limits, *_), kept in search.single_type.kept.items()]
+    states += [(limits, cached.state) for (limits, *_), cached in search.single_type.cached.items()]
     for limits, state in states:
         for candidate in state.incumbents.values():
             found_plan = FoundPlan(candidate, limits)

@@ -16,7 +16,7 @@ from recommender.optimize.search_state import SearchState, Watch, key_of, rankin
 from recommender.plan.limits import Choice, Limits
 from recommender.plan.plan import Plan
 from recommender.planner.mix_search import MixSearch
-from recommender.planner.plan_builder import Evaluated, PlanBuilder, goal_value_of, keeps
+from recommender.planner.plan_builder import Evaluated, PlanBuilder, goal_value_of, meets
 from recommender.planner.problem import Problem
 from recommender.planner.ranking import HORIZON_S, Ranking
 from recommender.planner.single_type_search import BASELINE, SingleTypeSearch
@@ -104,9 +104,9 @@ class PlanSearch:
         state = _as_printed(self.single_type.search(limits, cap=BASELINE, below=below), builder)
         if not state.incumbents:
             return None
-        # Plans that keep the limits on the paths of a search may miss them on those printed.
+        # Plans that meet the limits on the paths of a search may miss them on those printed.
         first = next(iter(Ranking(builder, 1, None).ranked(state, []).plans), None)
-        return first if first is not None and keeps(first.plan, limits) else None
+        return first if first is not None and meets(first.plan, limits) else None
 
 
 def within_horizon(limits: Limits) -> Limits:

@@ -13,7 +13,7 @@ from recommender.planner.single_type_search import BASELINE, FULL, QUICK
 
 
 def ranked_plans(search: PlanSearch, top: int, others: Iterable[Candidate] = ()) -> Ranked:
-    """The best plans of a table of `top`; none if no plan keeps the limits.
+    """The best plans of a table of `top`; none if no plan meets the limits.
 
     Without limits, the frontier of the found plans and `others`.
     """

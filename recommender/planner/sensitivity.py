@@ -15,7 +15,7 @@ from recommender.planner.plan_builder import (
     PlanBuilder,
     goal_value_of,
     has_derived_price,
-    keeps,
+    meets,
 )
 from recommender.planner.problem import Problem
 from recommender.planner.search import PlanSearch, search_other_offers
@@ -27,7 +27,7 @@ MIN_CHANGE = 0.01  # a change of the answer below this share is not worth a line
 HOUR_S = 3600.0
 TAIL_DEADLINE = 3.0  # times the median: a deadline for users who will not wait for the slowest runs
 NO_PLAN = "no plan meets it"
-TRIES = 12  # plans simulated again until one keeps another limit
+TRIES = 12  # plans simulated again until one meets another limit
 
 
 def sensitivity(search: PlanSearch, first: Evaluated) -> tuple[SensitivityStep, ...]:
@@ -59,14 +59,14 @@ def tail_cut(search: PlanSearch, lead: Plan) -> tuple[SensitivityStep, ...]:
 
 
 def _mix_kept(search: PlanSearch, first: Evaluated) -> Iterator[SensitivityStep]:
-    """Tighter limits that a mix keeps as it is: nothing is better there either.
+    """Tighter limits that a mix meets as it is: nothing is better there either.
 
     Other limits and quotas are planned again with clusters of one type only: next to a mix,
     what these gain or cost says little.
     """
     for words, limits, looser in _other_limits(search.problem):
-        kept = None if looser else _kept_first(search, limits, first)
-        if kept is not None and alike(kept, first.plan):
+        first_again = None if looser else _first_if_met(search, limits, first)
+        if first_again is not None and alike(first_again, first.plan):
             yield SensitivityStep(words, SAME_PLAN, None)
 
 
@@ -100,8 +100,8 @@ def _gain(words: str, best: Plan | None, first: Plan, limits: Limits) -> Sensiti
 def _tighter(
     search: PlanSearch, words: str, limits: Limits, first: Evaluated
 ) -> list[SensitivityStep]:
-    """What a tighter limit costs; nothing where the search cannot tell whether a plan keeps it."""
-    mine = _kept_first(search, limits, first)
+    """What a tighter limit costs; nothing where the search cannot tell whether a plan meets it."""
+    mine = _first_if_met(search, limits, first)
     if mine is not None and alike(mine, first.plan):
         return [SensitivityStep(words, SAME_PLAN, None)]
     there = search.under(limits)
@@ -114,7 +114,7 @@ def _tighter(
     if mine is not None and (best is None or not _better(best, mine, limits)):
         best = mine
     if best is None:
-        # A plan that keeps the limit on the few paths of a search may be found by a longer one.
+        # A plan that meets the limit on the few paths of a search may be found by a longer one.
         unknown = state.exhausted or state.incumbents
         return [] if unknown else [SensitivityStep(words, NO_PLAN, None)]
     if alike(best, first.plan):
@@ -122,8 +122,8 @@ def _tighter(
     return [SensitivityStep(words, _effect(best, first.plan), best)]
 
 
-def _kept_first(search: PlanSearch, tighter: Limits, first: Evaluated) -> Plan | None:
-    """The plan at hand under a tighter limit, if it keeps that as well.
+def _first_if_met(search: PlanSearch, tighter: Limits, first: Evaluated) -> Plan | None:
+    """The plan at hand under a tighter limit, if it meets that as well.
 
     It is then as good as any there, but for a fallback that has to start earlier.
     """
@@ -134,7 +134,7 @@ def _kept_first(search: PlanSearch, tighter: Limits, first: Evaluated) -> Plan |
     if over and first.plan.fallback is None and tighter.confidence >= 0.95:
         return None  # seen without simulating again
     plan = search.builder.under(tighter).build(first.candidate).plan
-    return plan if keeps(plan, tighter) else None
+    return plan if meets(plan, tighter) else None
 
 
 def _with_own(search: PlanSearch, state: SearchState, tighter: Limits) -> SearchState:
@@ -166,15 +166,15 @@ def _wider_quotas(problem: Problem, first: Plan) -> list[SensitivityStep]:
 def _lead(
     state: SearchState, builder: PlanBuilder, first: Plan, cutoff: float = float("inf")
 ) -> Plan | None:
-    """The best plan that keeps the limits; at quoted prices, where the plan at hand has them.
+    """The best plan that meets the limits; at quoted prices, where the plan at hand has them.
 
     Only plans whose goal lies below `cutoff` are simulated again.
     """
     ordered = (
         c for c in sorted(state.incumbents.values(), key=ranking_key) if c.goal_value < cutoff
     )
-    kept = (each.plan for each in builder.keeping(islice(ordered, TRIES)))
-    return next((p for p in kept if has_derived_price(first) or not has_derived_price(p)), None)
+    met = (each.plan for each in builder.meeting(islice(ordered, TRIES)))
+    return next((p for p in met if has_derived_price(first) or not has_derived_price(p)), None)
 
 
 def alike(plan: Plan, first: Plan) -> bool:

@@ -1,6 +1,6 @@
 """Searches over clusters of one machine type, under a problem's own and other limits.
 
-Results are kept. The problem's own search always runs first: it decides how far those under other
+Results are cached. The problem's own search always runs first: it decides how far those under other
 limits go, so no answer depends on the order of the questions.
 """
 
@@ -39,7 +39,7 @@ from recommender.planner.problem import Problem
 from recommender.planner.ranking import KNEE
 
 RANKED_FIRST = 12  # clusters ranked first by the master program: simulated before the exact search
-MAX_RANKED_FIRST = 40  # if none of them keeps the limits
+MAX_RANKED_FIRST = 40  # if none of them meets the limits
 # If the answer itself took more plans than this, searches under other limits simulate fewer.
 MAX_PLANS_UNCAPPED = 600
 CAPPED_PLANS = 200
@@ -77,7 +77,7 @@ ALLOWED: dict[Only, Callable[[Entries, Floats], Bools]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class CachedSearch:
     """A finished search and its effort; it answers requests for no more."""
 
     state: SearchState
@@ -109,7 +109,7 @@ class SingleTypeSearch:
     problem: Problem
     prove: bool = False  # search as far as it goes
     watch: Watch = field(default_factory=Watch)  # the search that runs now
-    kept: dict[tuple[Limits, Only, float], Kept] = field(default_factory=dict)
+    cached: dict[tuple[Limits, Only, float], CachedSearch] = field(default_factory=dict)
     queues: dict[Limits, SingleQueue] = field(default_factory=dict)
 
     @cached_property
@@ -138,14 +138,14 @@ class SingleTypeSearch:
         if repeated and own.best_candidate().allowed_by(masks):
             kept = {k: c for k, c in own.incumbents.items() if c.allowed_by(masks)}
             return replace(own, incumbents=kept)
-        known = self.kept.get((limits, only, below))
+        known = self.cached.get((limits, only, below))
         if known is not None and known.plans >= cap.plans and known.slack >= slack:
             return known.state
         request = Request(limits, masks, cap, self._max_plans(cap), slack, below)
         return self._kept_search(request, only)
 
     def search_or_relaxed(self, limits: Limits, only: Only = "any") -> SearchState:
-        """Plans under the limits; if none keeps them, the best without limits."""
+        """Plans under the limits; if none meets them, the best without limits."""
         found = self.search(limits, only, BASELINE)
         if found.incumbents:
             return found
@@ -176,7 +176,7 @@ class SingleTypeSearch:
         return state
 
     def by_estimate(self, limits: Limits, surest: bool = False) -> list[Candidate]:
-        """Plans of the clusters with the best or most likely estimates that may keep other limits.
+        """Plans of the clusters with the best or most likely estimates that may meet other limits.
 
         They are selected on the search paths, within their error, the surest first; the printed
         paths decide.
@@ -202,7 +202,7 @@ class SingleTypeSearch:
         return (clusters, columns_of(space, clusters)) if clusters else None
 
     def of_clusters(self, clusters: Sequence[Cluster]) -> list[Candidate]:
-        """The plans of some clusters that may keep the limits: the printed paths decide."""
+        """The plans of some clusters that may meet the limits: the printed paths decide."""
         quick = QUICK.plans
         state = SearchState(slack=np.inf, max_plans=quick, printed_plans=quick)
         simulate_ranked(self.problem.space(self.problem.single_type_sites), clusters, state)
@@ -226,7 +226,7 @@ class SingleTypeSearch:
         return tuple(ALLOWED[only](site.entries, gpus[site.entries.kind]) for site in sites)
 
     def _kept_search(self, request: Request, only: Only) -> SearchState:
-        """A search that is made and kept."""
+        """A search that is made and cached."""
         found = self._clusters(request)
         if only == "any" and found.exhausted and not found.incumbents:
             # Cheap spot plans used the cap up: on-demand ones cost more and may still do.
@@ -238,7 +238,7 @@ class SingleTypeSearch:
                 max_plans=found.max_plans + reliable.max_plans,
             )
         key = request.limits, only, request.below
-        self.kept[key] = Kept(found, request.cap.plans, request.slack)
+        self.cached[key] = CachedSearch(found, request.cap.plans, request.slack)
         return found
 
     def _clusters(self, request: Request) -> SearchState:
@@ -296,7 +296,7 @@ class SingleTypeSearch:
     def _judge_by_estimate(
         self, space: Space, masks: Masks | None, state: SearchState, surest: bool = False
     ) -> None:
-        """Judge the clusters of the best estimates; more of them while no plan keeps the limits."""
+        """Judge the clusters of the best estimates; more of them while no plan meets the limits."""
         step_s = self.problem.step_s[:, : space.limits.max_machines]
         first = clusters_by_estimate(space, step_s, masks, surest)
         best, next_best = (
@@ -305,13 +305,13 @@ class SingleTypeSearch:
         )
         state.allow_more_plans(SHORT.plans)
         simulate_ranked(space, best, state)
-        if not state.incumbents and not any(each.kept for each in state.waiting):
+        if not state.incumbents and not any(each.meets_limits for each in state.waiting):
             simulate_ranked(space, next_best, state)
 
     def _judged_first(
         self, space: Space, program: MasterProgram, masks: Masks, state: SearchState
     ) -> list[tuple[int, int, int]]:
-        """Judge what the program puts first; more of it while no plan keeps the limits.
+        """Judge what the program puts first; more of it while no plan meets the limits.
 
         In the end all of its on-demand clusters, mixes under quotas among them: what has nothing to
         wait for is the surest, though seldom what its estimates put first.
@@ -339,7 +339,7 @@ class SingleTypeSearch:
         """All clusters of one entry, made once for searches under the same limits.
 
         A tighter limit only raises lower bounds, so the problem's own queue does for it as well:
-        clusters that cannot keep it are met, and dropped.
+        clusters that cannot meet it are found, and dropped.
         """
         own, most = self.problem.limits, space.limits.max_machines
         as_many = replace(space.limits, max_machines=own.max_machines)
@@ -355,5 +355,5 @@ class SingleTypeSearch:
 
 
 def _surest(each: Screened) -> tuple[bool, float, tuple[float, int, int, float, tuple[int, ...]]]:
-    """Sort key: what keeps the limits on the paths of a search too first, then by its chance."""
-    return not each.kept, -each.candidate.chance, ranking_key(each.candidate)
+    """Sort key: what meets the limits on the paths of a search too first, then by its chance."""
+    return not each.meets_limits, -each.candidate.chance, ranking_key(each.candidate)

@@ -1,4 +1,4 @@
-"""The rank of one machine: whether it may be rented, can train, keeps the limits, and how good it
+"""The rank of one machine: whether it may be rented, can train, meets the limits, and how good it
 is.
 
 Each question is asked only if the previous one is answered with yes, and a no names the deciding

@@ -95,7 +95,7 @@ class TrioPlans:
 
 
 def choose_trio(search: PlanSearch, ranked: Ranked) -> TrioPlans | None:
-    """The trio of the plans that keep the limits; None where none does."""
+    """The trio of the plans that meet the limits; None where none does."""
     limits, shown = search.problem.limits, ranked.plans
     plans = list(shown) if limits.goal == "frontier" else plans_to_choose(search, shown)
     plans = _without_duplicates(plans, shown)

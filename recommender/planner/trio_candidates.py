@@ -12,7 +12,7 @@ from recommender.optimize.space import OBJECT_STORE
 from recommender.plan.effort import risk_usd, screened_cost_usd
 from recommender.plan.limits import Limits
 from recommender.planner.baselines import best_of_each_kind
-from recommender.planner.plan_builder import Evaluated, keeps
+from recommender.planner.plan_builder import Evaluated, meets
 from recommender.planner.ranking import HORIZON_S, KIND_PLANS, kind_of
 from recommender.planner.search import PlanSearch, within_horizon
 from recommender.planner.single_type_search import BASELINE, Only, SearchCap
@@ -27,7 +27,7 @@ ONE_ON_DEMAND: tuple[Only, ...] = ("one GPU on demand", "on_demand")
 
 
 def plans_to_choose(search: PlanSearch, shown: Sequence[Evaluated]) -> list[Evaluated]:
-    """All plans that were simulated and keep the limits; those of the table have labels."""
+    """All plans that were simulated and meet the limits; those of the table have labels."""
     known = dict(search.builder.built) | {each.candidate: each for each in shown}
     by_time = search.problem.limits.goal == "time"
     others = _slower(search, shown) if by_time else _safest_on_demand(search, search.problem.limits)
@@ -36,7 +36,7 @@ def plans_to_choose(search: PlanSearch, shown: Sequence[Evaluated]) -> list[Eval
     limits = search.problem.limits
     if limits.objective not in ("cost", "time"):
         known |= {each.candidate: each for each in _worth_most(search)}
-    found = [each for each in known.values() if keeps(each.plan, limits)]
+    found = [each for each in known.values() if meets(each.plan, limits)]
     # With the objective "cost" the cheapest is shown however long it takes.
     return found if limits.objective == "cost" else _within_horizon(found)
 
@@ -91,7 +91,7 @@ def _worth_most(search: PlanSearch) -> list[Evaluated]:
     near = [each for each in found if _total_usd(search, each) <= most]
     for each in sorted(near, key=lambda each: _total_usd(search, each)):
         met.setdefault(machines_of(search, each), []).append(each)
-    best = (search.builder.keeping(alike[:KIND_PLANS]) for alike in met.values())
+    best = (search.builder.meeting(alike[:KIND_PLANS]) for alike in met.values())
     return [each for some in best for each in islice(some, 1)]
 
 
@@ -102,7 +102,7 @@ def machines_of(search: PlanSearch, candidate: Candidate) -> tuple[object, ...]:
 
 
 def _by_estimated_value(search: PlanSearch) -> list[Candidate]:
-    """Clusters that may keep the limits by their estimates, those worth most first.
+    """Clusters that may meet the limits by their estimates, those worth most first.
 
     The master program has estimates of all; single machines, the least work, have their own.
     """
@@ -117,7 +117,7 @@ def _by_estimated_value(search: PlanSearch) -> list[Candidate]:
 def _estimated(
     search: PlanSearch, clusters: Sequence[Cluster], columns: Columns
 ) -> Iterator[tuple[float, Candidate]]:
-    """Clusters that may keep the limits, and what each costs, all counted, by estimates."""
+    """Clusters that may meet the limits, and what each costs, all counted, by estimates."""
     limits = search.problem.limits
     c = columns.take(np.isfinite(columns.goal_value))
     due_s = np.inf if limits.deadline_s is None else limits.deadline_s

@@ -11,7 +11,7 @@ from recommender.planner.plan_builder import Evaluated
 from recommender.planner.problem import PRINTED, Problem
 from recommender.risk.run_statistics import median_error
 from recommender.simulation.paths import simulate
-from recommender.simulation.summary import kept
+from recommender.simulation.summary import limit_chances
 
 RUNS = 20_480  # ten times those behind the printed figures
 OTHER = 500_009  # from the seed of the printed figures to that of the check
@@ -25,7 +25,7 @@ def checks(problem: Problem, plans: Sequence[Evaluated]) -> tuple[Check, ...]:
 def _check(problem: Problem, evaluated: Evaluated, rank: int) -> Check:
     limits, seed = problem.limits, problem.seed + OTHER
     sample = simulate(evaluated.inputs, limits.deadline_s, RUNS, seed)
-    _, together = kept(sample, limits, evaluated.plan.max_usd_per_hour)
+    _, together = limit_chances(sample, limits, evaluated.plan.max_usd_per_hour)
     estimate = evaluated.plan.estimate
     return Check(
         rank,

@@ -3,11 +3,11 @@
 The state of the availability chain is not seen, only whether spot is there; the policy carries
 the belief over ages and regimes forward (exact Bayes filter) and starts from the long-run
 shares, so it needs no record of the hours before the job. Each tick it takes the least expected
-cost to go among the choices after which on-demand can still keep the deadline.
+cost to go among the choices after which on-demand can still meet the deadline.
 
 Every zone is watched all the time, by its own exact filter; what they say together weighs the
 cheapest costs to go of a joint programme over few states per zone (`policy_table.py`). Each tick
-the cheapest choice is taken after which on-demand can still keep the deadline.
+the cheapest choice is taken after which on-demand can still meet the deadline.
 """
 
 from collections.abc import Sequence

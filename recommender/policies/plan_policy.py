@@ -243,7 +243,7 @@ CSV_COLUMNS = (
 def policy_csv(problem: PolicyProblem, words: str) -> str:
     """The table as text, a comment with what it holds for first; lines end in LF.
 
-    Points from which the deadline cannot be kept are left out.
+    Points from which the deadline cannot be met are left out.
     """
     made = io.StringIO(newline="")
     made.write(f"# {' '.join(words.split())}\n")

@@ -13,7 +13,7 @@ too high). With x the state of the availability chain and j ticks left:
 Where a failover list is walked, spot may be taken while other machines are there at once: then
 spot goes on as V(none; j - 1, slack, x') too.
 
-V = 0 once the work is done (slack >= j), infinite for slack < 0: the deadline is always kept.
+V = 0 once the work is done (slack >= j), infinite for slack < 0: the deadline is always met.
 
 Over several zones, with x the lumped states of all zones at once (they come and go independently),
 and modes idle, spot in each zone, and on-demand in the cheapest region:

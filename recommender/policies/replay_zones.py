@@ -41,7 +41,7 @@ class RecordedZones:
         if shapes != ((zones,), (zones,)) or self.move_usd.shape != (zones, zones):
             raise UsageError(f"{zones} zones need as many prices, and moves between all of them")
         if not np.isfinite(self.on_demand_usd_per_hour).any():
-            raise UsageError("no zone sells on-demand: a deadline cannot be kept")
+            raise UsageError("no zone sells on-demand: a deadline cannot be met")
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,7 +49,7 @@ AXES = ("work_h", "deadline_ratio", "changeover_h", "price_ratio")
 class TwoThresholds:
     """Wait for spot while there is slack, take on-demand when it is short, go back when it pays.
 
-    Both figures are slack per second of work left. The deadline is always kept: where waiting
+    Both figures are slack per second of work left. The deadline is always met: where waiting
     or starting spot would break it, on-demand runs.
     """
 
@@ -74,7 +74,7 @@ class TwoThresholds:
 
 
 def _safe(want: Modes, state: PolicyState, task: Task, tick_s: float, left: float) -> Bools:
-    """Can on-demand still keep the deadline if it starts only in the next tick?"""
+    """Can on-demand still meet the deadline if it starts only in the next tick?"""
     pay = np.where((state.mode == SPOT), state.start_up_s, task.changeover_s)
     gain = np.where(want == SPOT, np.maximum(tick_s - pay, 0.0), 0.0)
     work = task.work_s - state.done_s - gain

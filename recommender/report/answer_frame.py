@@ -49,8 +49,8 @@ def job_line(request: PlanRequest) -> str:
 def goal_line(answer: Answer, request: PlanRequest) -> str:
     """The objective, and the limits with their confidence."""
     limits = request.limits
-    kept = limits_in_words(limits)
-    if not kept:
+    promise = limits_in_words(limits)
+    if not promise:
         return {
             "cost": "Cheapest plans, without any limit",
             "time": "Fastest plans, without any limit",
@@ -60,7 +60,9 @@ def goal_line(answer: Answer, request: PlanRequest) -> str:
     goal = "Best-value plans" if answer.by_value else what[answer.goal]
     by = f" (deadline {request.deadline_at})" if request.deadline_at else ""
     by += _left(request)
-    return f"{goal} that {kept} with at least {fmt.exact(100.0 * limits.confidence)} % chance{by}"
+    return (
+        f"{goal} that {promise} with at least {fmt.exact(100.0 * limits.confidence)} % chance{by}"
+    )
 
 
 def _left(request: PlanRequest) -> str:

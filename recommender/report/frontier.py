@@ -55,16 +55,18 @@ def frontier_page(found: Frontier, answer: Answer, request: PlanRequest) -> Page
 
 
 def _title(request: PlanRequest) -> str:
-    kept = limits_in_words(request.limits)
-    limits = f", of those that {kept} with {fmt.exact(100.0 * request.limits.confidence)} % chance"
+    promise = limits_in_words(request.limits)
+    limits = (
+        f", of those that {promise} with {fmt.exact(100.0 * request.limits.confidence)} % chance"
+    )
     return (
         f"{job_line(request)}\nPlans that no other plan beats in both cost and time"
-        f"{limits if kept else ''}"
+        f"{limits if promise else ''}"
     )
 
 
 def _below(found: Frontier, request: PlanRequest) -> tuple[str, ...]:
-    count = f"{found.keeping} of {found.simulated} simulated plans keep the limits."
+    count = f"{found.meeting} of {found.simulated} simulated plans meet the limits."
     if not any(limit is not None for limit in _given(request)):
         count = f"Chosen from {found.simulated} simulated plans."
     return (f"{FIGURES}.", count)

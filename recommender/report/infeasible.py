@@ -1,4 +1,4 @@
-"""The answer when no plan keeps the limits: which limit fails, and the closest that works."""
+"""The answer when no plan meets the limits: which limit fails, and the closest that works."""
 
 from rich.table import Table
 
@@ -58,9 +58,9 @@ def headline(request: PlanRequest, proven: bool = True) -> str:
     count = sum(1 for _ in limits.given(LIMITS))
     if not count:
         return "No plan can run this job on the offers that are allowed."
-    kept = {1: "meets the limit", 2: "meets both limits"}.get(count, f"meets all {count} limits")
+    met = {1: "meets the limit", 2: "meets both limits"}.get(count, f"meets all {count} limits")
     nothing = "No plan" if proven else "No plan was found that"
-    return f"{nothing} {kept} with {fmt.exact(100.0 * limits.confidence)} % chance."
+    return f"{nothing} {met} with {fmt.exact(100.0 * limits.confidence)} % chance."
 
 
 def _bindings(why: Infeasible) -> list[tuple[str, str]]:

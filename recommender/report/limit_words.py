@@ -1,11 +1,11 @@
-"""Limits in words: what every plan keeps, and which limit a plan does not keep."""
+"""Limits in words: what every plan promises, and which limit a plan misses."""
 
 from collections.abc import Callable, Mapping
 
 from recommender.inputs.units import brief_duration
 from recommender.plan.limits import LIMITS, Limits, PathLimit, Quantity
 from recommender.plan.plan import Plan
-from recommender.plan.simulation import Kept
+from recommender.plan.simulation import LimitChance
 from recommender.report import formatting as fmt
 
 
@@ -25,14 +25,14 @@ def as_typed(quantity: Quantity, amount: float) -> str:
 
 
 def why_not(plan: Plan, limits: Limits) -> str:
-    """The limit that a plan does not keep, in words; empty if it keeps all."""
+    """The limit that a plan misses, in words; empty if it meets all."""
     missed = [
         (limit, limit.missed.format(_ROUNDED[limit.quantity](limit.of_plan(plan))))
         for limit, most in limits.given(LIMITS)
         if not limit.allows(limit.of_plan(plan), most)
     ]
     sure = plan.estimate.chance >= limits.confidence
-    # A run that is too slow or over budget is one of the few that may be, where the chance is kept.
+    # A run that is too slow or over budget is one of the few that may be, if the chance is met.
     parts = [words for limit, words in missed if not isinstance(limit, PathLimit)]
     parts += [words for limit, words in missed if isinstance(limit, PathLimit) and not sure]
     if parts or sure:
@@ -40,10 +40,10 @@ def why_not(plan: Plan, limits: Limits) -> str:
     return f"meets the limits in only {fmt.share(plan.estimate.chance)} of runs"
 
 
-def limit_words(kept: Kept) -> str:
+def limit_words(of: LimitChance) -> str:
     """A simulated limit in words: "in 24 h"."""
-    quantity = next(limit.quantity for limit in LIMITS if limit.name == kept.limit)
-    return f"{'in' if quantity == 'time' else 'within'} {_THREE[quantity](kept.value)}"
+    quantity = next(limit.quantity for limit in LIMITS if limit.name == of.limit)
+    return f"{'in' if quantity == 'time' else 'within'} {_THREE[quantity](of.value)}"
 
 
 def _time(seconds: float) -> str:

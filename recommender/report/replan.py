@@ -35,10 +35,12 @@ def advice(found: Replan, request: PlanRequest) -> str:
         f"{fmt.duration(progress.elapsed_s)}"
     )
     if found.verdict == "stay":
-        also = "" if found.kept else ", although the remaining limits are unlikely to be kept"
+        also = (
+            "" if found.meets_limits else ", although the remaining limits are unlikely to be met"
+        )
         return f"{so_far}: stay{also}."
     assert found.move is not None
-    why = "" if found.net_usd > 0.0 else ", because staying is unlikely to keep the limits"
+    why = "" if found.net_usd > 0.0 else ", because staying is unlikely to meet the limits"
     return f"{so_far}: move to {cells.short_machines(found.move.plan)}{why}."
 
 
@@ -58,12 +60,12 @@ def _row(name: str, each: Remaining, unit: float) -> tuple[str, ...]:
 
 
 def _sentences(found: Replan) -> tuple[str, ...]:
-    """What a move saves, what it costs, which prices moved, and why nothing keeps the limits."""
+    """What a move saves, what it costs, which prices moved, and why nothing meets the limits."""
     lines = []
     if found.moving is not None:
         lines += [_saved(found), _costs(found.moving), _worth(found)]
     else:
-        lines.append("No other machines keep the remaining limits.")
+        lines.append("No other machines meet the remaining limits.")
     lines += [f"Cause: {fmt.clean(each)}." for each in found.binding]
     lines += [_price(each) for each in found.prices]
     return tuple(lines)

@@ -189,10 +189,10 @@ def _cost_and_time(found: Simulation) -> str:
 
 
 def _limits(found: Simulation) -> str:
-    if not found.kept:
+    if not found.limit_chances:
         return "none given"
-    each = "; ".join(f"{limit_words(k)} {fmt.share(k.chance)}" for k in found.kept)
-    if len(found.kept) == 1:
+    each = "; ".join(f"{limit_words(k)} {fmt.share(k.chance)}" for k in found.limit_chances)
+    if len(found.limit_chances) == 1:
         return f"{each} (± {100 * found.chance_error:.1f} %)"
     return f"{each}; all together {fmt.share(found.chance)} (± {100 * found.chance_error:.1f} %)"
 
@@ -244,9 +244,9 @@ def _rows(found: Simulation) -> list[list[str]]:
         _figure_cells("interruptions", "", found.interruptions, 1.0, None),
         _figure_cells("lost work", "h", found.lost, 3600.0, None),
     ]
-    chances = [(limit_words(k), k.chance) for k in found.kept]
+    chances = [(limit_words(k), k.chance) for k in found.limit_chances]
     shares = [(f"state: {s.name}", s.share) for s in found.states]
-    if found.kept:
+    if found.limit_chances:
         chances.append(("all limits", found.chance))
     shares += [(f"chance: {name}", chance) for name, chance in chances]
     shares.append(("fallback rented", found.fallback_share))

@@ -37,12 +37,12 @@ def _title(found: MachineStanding, request: PlanRequest) -> str:
         return f"{name} is the best for {job}."
     if found.standing == "behind":
         place = f"behind {found.compared} better plans" if found.rank is None else _place(found)
-        return f"{name} keeps the limits of {job}, {place}."
+        return f"{name} meets the limits of {job}, {place}."
     words = {
         "not offered": "cannot be rented there",
         "not allowed": "may not be rented",
         "cannot train": f"cannot train {job}",
-        "over limits": f"keeps the limits of {job} in no number",
+        "over limits": f"meets the limits of {job} in no number",
     }
     return f"{name} {words[found.standing]}."
 
@@ -77,7 +77,7 @@ def _wins(found: MachineStanding) -> list[str]:
     if found.standing not in ("behind", "over limits"):
         return []
     if found.best is None:
-        return ["No other machine keeps the limits either."]
+        return ["No other machine meets the limits either."]
     price, speed = found.price, found.speed
     sentences = ["No price makes it the best."]
     if price is not None:

@@ -125,7 +125,7 @@ class _Panel:
 def svg(found: Simulation) -> str:
     """Cost and time of the simulated runs, side by side."""
     unit, name = time_unit(found.time.mean)
-    limits = {kept.limit: kept.value for kept in found.kept}
+    limits = {each.limit: each.value for each in found.limit_chances}
     form = found.closed_form
     panels = (
         _Panel(
@@ -138,10 +138,10 @@ def svg(found: Simulation) -> str:
         ),
     )  # fmt: skip
     words = plan_words(found.plan)
-    kept = f", all limits kept in {fmt.share(found.chance)}" if found.kept else ""
+    met = f", all limits met in {fmt.share(found.chance)}" if found.limit_chances else ""
     body = [
         _text(40, 36, f"{plan_name(found)}: {words}", size=16, weight="bold"),
-        _text(40, 58, f"{found.runs:,} simulated runs, seed {found.seed}{kept}", colour=_FAINT),
+        _text(40, 58, f"{found.runs:,} simulated runs, seed {found.seed}{met}", colour=_FAINT),
         _text(40, 76, fmt.clean(found.capacity), colour=_FAINT),
         *(part for panel in panels for part in _panel(panel)),
         _text(

@@ -1,6 +1,6 @@
 """Statistics of a plan's paths for the search: trimmed means, quantiles, and a cache of outcomes.
 
-The chance that limits are kept is counted in `optimize/evaluate.py` (`limits_kept`).
+The chance that limits are met is counted in `optimize/evaluate.py` (`limits_met`).
 
 A zone's mean outage is lognormal with a spread of 1.4 to 2.6 (docs/research/risk-facts.md), so a
 few simulated runs in a thousand wait for months. They dominate a plain mean: over 2,048 runs its
@@ -22,7 +22,7 @@ from recommender.risk.path_inputs import PathInputs, Paths
 from recommender.risk.random_numbers import random_numbers
 
 Outcome = tuple[Floats, ...]  # one value per field of `Outcomes`
-# A plan, the overhead limit, how often its switch was narrowed, and whether it is kept exactly.
+# A plan, the overhead limit, how often its switch was narrowed, and whether it is met exactly.
 SwitchKey = tuple[bytes, float, int, bool]
 
 ROUNDING = 1e-9  # what sums of seconds leave of an overhead of nothing
@@ -186,7 +186,7 @@ def trimmed_mean(values: Floats) -> Floats:
 def quantiles(values: Floats, *shares: float) -> tuple[float, ...]:
     """The smallest values that at least these shares of the paths do not exceed.
 
-    So a limit at a plan's 95 % figure is kept with a chance of 95 %; interpolating between two
+    So a limit at a plan's 95 % figure is met with a chance of 95 %; interpolating between two
     paths would be one path short. `np.quantile(method="inverted_cdf")` gives the same but imports
     `numpy.ma`.
     """

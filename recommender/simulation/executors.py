@@ -23,10 +23,10 @@ from recommender.risk.fallback import failover_round_s
 from recommender.risk.path_inputs import PathInputs
 from recommender.risk.spot_capacity import Capacity
 from recommender.simulation.paths import simulate
-from recommender.simulation.summary import kept, quantiles
+from recommender.simulation.summary import limit_chances, quantiles
 
 AS_COUNTED = "as the plan counts"
-_SWITCH = ("aws-cli", "gcloud", "azure-cli")  # their launch.sh keeps the plan's rule
+_SWITCH = ("aws-cli", "gcloud", "azure-cli")  # their launch.sh applies the plan's rule
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ def executor_runs(
         sample = simulate(
             each.inputs, limits.deadline_s, runs, seed, capacity, max_outage_s=each.max_outage_s
         )
-        _, together = kept(sample, limits, plan.max_usd_per_hour)
+        _, together = limit_chances(sample, limits, plan.max_usd_per_hour)
         found.append(
             ExecutorRun(
                 each.name,

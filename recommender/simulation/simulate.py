@@ -16,7 +16,7 @@ from recommender.risk.path_inputs import PathInputs
 from recommender.simulation.closed_form import closed_form
 from recommender.simulation.paths import ProgressCallback, SimulatedRuns, simulate
 from recommender.simulation.scenario import Scenario, WhatIf, scenario_of
-from recommender.simulation.summary import histogram, kept, quantiles, states
+from recommender.simulation.summary import histogram, limit_chances, quantiles, states
 
 MINUTE_S, HOUR_S, DAY_S = 60.0, 3600.0, 86_400.0
 
@@ -48,7 +48,7 @@ def simulation_of(
         scenario.inputs, limits.deadline_s, options.runs, options.seed, scenario.capacity, tick
     )
     sample = _with_start(sample, scenario.start_s)
-    each, together = kept(sample, limits, plan.max_usd_per_hour)
+    each, together = limit_chances(sample, limits, plan.max_usd_per_hour)
     chance = float(together.mean())
     time = quantiles(sample.time_s)
     return Simulation(
@@ -62,7 +62,7 @@ def simulation_of(
         interruptions=quantiles(sample.interruptions),
         lost=quantiles(sample.lost_s),
         states=states(sample),
-        kept=each,
+        limit_chances=each,
         chance=chance,
         chance_error=math.sqrt(chance * (1.0 - chance) / options.runs),
         fallback_share=float((sample.fallback_s > 0.0).mean()),

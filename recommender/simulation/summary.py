@@ -6,7 +6,7 @@ import numpy as np
 
 from recommender.arrays import Bools, Floats
 from recommender.plan.limits import HOURLY, PATH_LIMITS, Limits, PathLimit
-from recommender.plan.simulation import Histogram, Kept, Quantiles, State
+from recommender.plan.simulation import Histogram, LimitChance, Quantiles, State
 from recommender.simulation.paths import SimulatedRuns
 
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
@@ -37,10 +37,10 @@ def states(sample: SimulatedRuns) -> tuple[State, ...]:
     return tuple(State(name, float(getattr(sample, field).sum()) / total) for name, field in STATES)
 
 
-def kept(
+def limit_chances(
     sample: SimulatedRuns, limits: Limits, max_usd_per_hour: float
-) -> tuple[tuple[Kept, ...], Floats]:
-    """The chance to keep each limit, and the paths that keep all of them."""
+) -> tuple[tuple[LimitChance, ...], Floats]:
+    """The chance to meet each limit, and the paths that meet all of them."""
     found, together = [], np.ones(len(sample.time_s), dtype=bool)
     good: Bools | bool
     for limit, most in limits.given((*PATH_LIMITS, HOURLY)):
@@ -48,7 +48,7 @@ def kept(
             good = limit.of_paths(sample) <= most
         else:
             good = limit.allows(max_usd_per_hour, most)
-        found.append(Kept(limit.name, most, float(np.mean(good))))
+        found.append(LimitChance(limit.name, most, float(np.mean(good))))
         together &= good
     return tuple(found), together.astype(np.float64)
 

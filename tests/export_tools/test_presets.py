@@ -23,7 +23,7 @@ from tests.shipped import snapshot
 
 pytestmark = pytest.mark.slow
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
-DEADLINES = ("24h", "10d", "60d")  # the first that some plan keeps
+DEADLINES = ("24h", "10d", "60d")  # the first that some plan meets
 
 
 def documents() -> Iterator[tuple[str, dict[str, object]]]:

@@ -33,7 +33,7 @@ SHORT = 0.99  # of the deadline: plans whose 95 % time is below it end before th
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A plan, and the chance that it keeps its limits."""
+    """A plan, and the chance that it meets its limits."""
 
     question: str
     plan: str
@@ -42,7 +42,7 @@ class Row:
 
 
 def fresh_chance(search: PlanSearch, plan: Evaluated) -> float:
-    """The share of fresh runs that keep the limits."""
+    """The share of fresh runs that meet the limits."""
     limits, one = search.problem.limits, search.builder.details(plan.candidate).one_plan
     kept = []
     for seed in SEEDS:

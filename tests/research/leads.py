@@ -48,7 +48,7 @@ def search_of(
 def lead_of(
     preset: str, limits: Limits, choice: Choice, catalog: Catalog, progress: Progress = NEW
 ) -> Lead | None:
-    """The plan that leads; None where none keeps the limits."""
+    """The plan that leads; None where none meets the limits."""
     return first_of(search_of(preset, limits, choice, catalog, progress))
 
 

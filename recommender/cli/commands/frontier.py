@@ -31,7 +31,7 @@ from recommender.report.answer_frame import PlanRequest
 from recommender.text import shown_path
 
 PICTURES = (".svg", ".png")
-_NONE = "No simulated plan keeps the limits; recommend JOB explains why.\n"
+_NONE = "No simulated plan meets the limits; recommend JOB explains why.\n"
 
 
 def frontier(

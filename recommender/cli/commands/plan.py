@@ -54,7 +54,7 @@ def plan(
 ) -> None:
     """Find the cloud GPUs to rent for a training job, with the chance to finish in time.
 
-    With a deadline: the cheapest plans that keep it. With a budget or a price per hour: the
+    With a deadline: the cheapest plans that meet it. With a budget or a price per hour: the
     fastest plans within it. Without any limit: the whole cost-time curve.
 
     \b

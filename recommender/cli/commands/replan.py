@@ -101,7 +101,7 @@ def replan(
         show_page(replan_page(found, request), output)
     if flags.changed_since is not None and found.changed:
         raise typer.Exit(CHANGED)
-    if not found.kept:
+    if not found.meets_limits:
         raise typer.Exit(INFEASIBLE)
 
 

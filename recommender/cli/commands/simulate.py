@@ -210,7 +210,7 @@ def _simulated(
     options: dict[str, Any],
     form: OutputOptions,
 ) -> "PlanSimulation":
-    """The simulation; where no plan keeps the limits, the answer says why."""
+    """The simulation; where no plan meets the limits, the answer says why."""
     from recommender.optimize.search_state import Watch
     from recommender.planner.simulate_plan import simulate_plan
 

@@ -39,7 +39,7 @@ class BilledShare:
     min_power: int
     share: Floats  # where the mean run is at most RUN_GRID ** (min_power + place)
     plain: Floats  # the same if changeovers cost nothing: whatever a fallback takes over
-    counted: Floats  # the same that the path pays which must keep the budget
+    counted: Floats  # the same that the path pays which must meet the budget
 
     def max_hazard(self, own: Floats, begin: Ints, types: Ints, machines: Ints) -> Floats:
         """Largest hazard with further spot types from an entry on, and other machines."""
@@ -111,7 +111,7 @@ def _works(space: Space, speed: Floats) -> Floats:
 
 
 def _counted_share(space: Space, laws: Entries, works: Floats, power: float, free: float) -> float:
-    """Least share of spot time that the path pays which must keep a budget, at such runs.
+    """Least share of spot time that the path pays which must meet a budget, at such runs.
 
     Next to the least quantile of speed and price, which `_most_spent` allows for.
     """
@@ -167,7 +167,7 @@ def _shares(
 
 
 def min_quantile(space: Space, speed_sigma: Floats, price_sigma: float) -> float:
-    """The smallest speed × price of the path that must keep a limit, over some spreads of speed.
+    """The smallest speed × price of the path that must meet a limit, over some spreads of speed.
 
     Every spread is tried, because faster and slower paths change places and the minimum may lie
     between the ends. For price it is at the largest spread: min(price, 1) falls with it on every

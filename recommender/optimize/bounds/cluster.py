@@ -71,7 +71,7 @@ def _speed_factor(paths: int, seed: int, by_time: bool, sigma: float) -> float:
 
 @lru_cache(maxsize=256)
 def speed_quantile(paths: int, seed: int, confidence: float, sigma: float) -> float:
-    """True over predicted time of the slowest path that must keep a limit; 0 if none must."""
+    """True over predicted time of the slowest path that must meet a limit; 0 if none must."""
     must = math.ceil((confidence - 1e-12) * paths)
     if must < 1:
         return 0.0
@@ -139,7 +139,7 @@ def sums_of_plans(space: Space, j: PathInputs) -> ClusterSums:
 def cluster_lower_bounds(
     space: Space, c: ClusterSums, tight: bool, reserve_s: Floats | None = None
 ) -> Floats:
-    """The lower bound of clusters that exist; inf where too few paths can keep a limit.
+    """The lower bound of clusters that exist; inf where too few paths can meet a limit.
 
     `reserve_s`: what a fallback keeps in hand at most, if it is known; (clusters,).
     (A relaxed cluster stands for faster ones as well, so only `lower_bounds_of` holds for it.)
@@ -201,7 +201,7 @@ def enough_in_time(space: Space, c: ClusterSums, fallback: Completion | None = N
 
 
 def _over_budget(space: Space, c: ClusterSums, budget_usd: float) -> Bools:
-    """Whether the slowest path that must keep the budget cannot.
+    """Whether the slowest path that must meet the budget cannot.
 
     It pays base for the changeover, and base + spot·(price then / price now) for W·factor at
     least; the joint quantile of speed and price is sought over the common paths. Where
@@ -235,9 +235,9 @@ def _slowest(space: Space, c: ClusterSums, chance: float) -> Floats:
 def joint_quantile(
     paths: int, seed: int, confidence: float, speed_sigma: float, price_sigma: float
 ) -> float:
-    """The smallest possible maximum of speed × price over the paths that must keep a limit.
+    """The smallest possible maximum of speed × price over the paths that must meet a limit.
 
-    At least ceil(confidence·K) paths keep it, so one of them reaches that order statistic.
+    At least ceil(confidence·K) paths meet it, so one of them reaches that order statistic.
     """
     must = math.ceil((confidence - 1e-12) * paths)
     if must < 1:

@@ -128,9 +128,9 @@ def counted_share(
     price_sigma: float,
     points: tuple[int, ...],
 ) -> float:
-    """Spot time paid per second of predicted work, at least, on the path that must keep a budget.
+    """Spot time paid per second of predicted work, at least, on the path that must meet a budget.
 
-    At least ceil(confidence·K) paths keep it, so one of them pays that order statistic of the
+    At least ceil(confidence·K) paths meet it, so one of them pays that order statistic of the
     charged times, each multiplied by the price then over the price now if that has fallen.
     """
     must = math.ceil((confidence - 1e-12) * paths * RANK_SHARE)

@@ -104,7 +104,7 @@ def _with_outline(layer: Spec, words: Spec) -> list[Spec]:
 
 
 def _shade() -> Spec:
-    """The chance that all limits are kept, from faint to full."""
+    """The chance that all limits are met, from faint to full."""
     return {
         "field": "chance",
         "type": "quantitative",
@@ -115,7 +115,7 @@ def _shade() -> Spec:
 
 def _filled() -> Spec:
     """The shade inside of a mark: marks of plans that miss a limit are hollow."""
-    return {"condition": {"test": "datum.keeps", **_shade()}, "value": "$paper"}
+    return {"condition": {"test": "datum.meets", **_shade()}, "value": "$paper"}
 
 
 def _tooltip() -> list[Spec]:
@@ -154,7 +154,7 @@ def _bars() -> list[Spec]:
 
 
 def _line() -> Spec:
-    """The frontier: plans that keep the limits and that no other beats in cost and time."""
+    """The frontier: plans that meet the limits and that no other beats in cost and time."""
     return {
         "transform": [{"filter": "datum.best"}],
         "mark": {
@@ -175,7 +175,7 @@ def _marks() -> list[Spec]:
         "value": "circle",
     }
     size = {"condition": {"test": "datum.kind === 'other'", "value": 60}, "value": 170}
-    stroke = {"condition": {"test": "datum.keeps", "value": "$ink"}, **_shade()}
+    stroke = {"condition": {"test": "datum.meets", "value": "$ink"}, **_shade()}
     return [
         {
             "transform": [{"filter": "datum.barred"}],

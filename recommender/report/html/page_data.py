@@ -1,6 +1,6 @@
 """The plans of a page as rows: what its pictures draw and its controls filter, run by run.
 
-A page that is asked about another deadline counts the runs of each plan that keep it. Runs travel
+A page that is asked about another deadline counts the runs of each plan that meet it. Runs travel
 as whole numbers of 16 bits on a logarithmic scale around the limit asked (around a figure in their
 middle where there is none, or none of them is anywhere near it),
 

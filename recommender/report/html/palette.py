@@ -17,7 +17,7 @@ class Theme:
     faint: str
     grid: str
     paper: str
-    chance: tuple[str, str]  # of plans that never keep the limits, and that always do
+    chance: tuple[str, str]  # of plans that never meet the limits, and that always do
     limit: str
 
 

@@ -69,7 +69,7 @@ def _title(answer: Answer, request: PlanRequest, data: PageData) -> charts.Spec:
             f"{len(data.plans)} plans, each through hundreds of simulated runs; bars: what 9 in 10 "
             "runs stay within; line: no plan is both cheaper and faster",
             "ring: the sensible plan; circles: the answer's plans; diamonds: plain plans; "
-            "the stronger the colour, the likelier all limits are kept; hollow: too unlikely",
+            "the stronger the colour, the likelier all limits are met; hollow: too unlikely",
         ],
         "anchor": "start",
         "offset": 14,
@@ -103,8 +103,8 @@ def limit_rows(data: PageData) -> list[dict[str, Any]]:
 
 def _rows(data: PageData, simulated: list[SimulatedPlan], limits: Limits) -> list[dict[str, Any]]:
     chances = [chance_of(plan, limits) for plan in simulated]
-    keeping = [i for i, chance in enumerate(chances) if chance >= limits.confidence - 1e-12]
-    best = frozenset(unbeaten(keeping, lambda i: cost_and_time(simulated[i])))
+    meeting = [i for i, chance in enumerate(chances) if chance >= limits.confidence - 1e-12]
+    best = frozenset(unbeaten(meeting, lambda i: cost_and_time(simulated[i])))
     return [
         _drawn(row, chances[i], i in best, row.id == data.lead, limits)
         for i, row in enumerate(data.plans)
@@ -117,7 +117,7 @@ def _drawn(row: PlanRow, chance: float, best: bool, chosen: bool, limits: Limits
     return {
         **shown,
         "chance": chance,
-        "keeps": chance >= limits.confidence - 1e-12,
+        "meets": chance >= limits.confidence - 1e-12,
         "best": best,
         "barred": row.kind != "other" or best,
         "chosen": chosen,

@@ -116,10 +116,10 @@ def _time_span(plan: Plan) -> str:
 
 
 def _chance(plan: Plan, request: PlanRequest) -> list[tuple[str, Child, str]]:
-    """The chance to keep the limits; without limits there is none."""
+    """The chance to meet the limits; without limits there is none."""
     if request.limits.goal == "frontier":
         return []
-    return [("chance", element("strong", fmt.share(plan.estimate.chance)), "to keep all limits")]
+    return [("chance", element("strong", fmt.share(plan.estimate.chance)), "to meet all limits")]
 
 
 def _place(plan: Plan) -> str:
@@ -151,13 +151,13 @@ def _in_words(answer: Answer, request: PlanRequest) -> Element:
 
 
 def frontier(answer: Answer, data: PageData, request: PlanRequest, ask: str = "") -> Element:
-    """The picture with its controls, and every plan that keeps the limits as a table.
+    """The picture with its controls, and every plan that meets the limits as a table.
 
     `ask` is the address that plans again under moved limits, on pages of a server.
     """
     alt = (
         "Cost against time of every simulated plan: a bar per plan for 5 to 95 % of its runs, the "
-        "chance to keep the limits as shade, limits as lines. The table below has the same figures."
+        "chance to meet the limits as shade, limits as lines. The table below has the same figures."
     )
     picture = element("div", id="frontier", class_="chart", role="img", aria_label=alt)
     return section(
@@ -226,10 +226,10 @@ def _key() -> Element:
     items.append(
         element(
             "li",
-            "the stronger the colour, the likelier all limits are kept; hollow: not likely enough",
+            "the stronger the colour, the likelier all limits are met; hollow: not likely enough",
         )
     )
-    items.append(element("li", "line: no plan that keeps the limits is cheaper and faster"))
+    items.append(element("li", "line: no plan that meets the limits is cheaper and faster"))
     return element("ul", *items, class_="key")
 
 
@@ -244,7 +244,7 @@ def _mark(words: str) -> Element:
 
 
 def _plan_table(answer: Answer, data: PageData) -> Element:
-    """The plans that keep the requested limits; the script rewrites it."""
+    """The plans that meet the requested limits; the script rewrites it."""
     rows = tuple(_plan_row(plan, answer) for plan in data.plans if plan.kind != "other")
     right, named = frozenset({2, 3, 4, 5}), frozenset({1})
     sheet = Sheet("Plans under these limits", _COLUMNS, rows, right, named)
@@ -367,7 +367,7 @@ def _step(step: SensitivityStep) -> tuple[str, str, str]:
 
 
 def plain_plans(answer: Answer, request: PlanRequest) -> list[Element]:
-    """What anybody would think of first, and whether it keeps the limits."""
+    """What anybody would think of first, and whether it meets the limits."""
     rows = [_plain(plan, request) for plan in answer.baselines]
     rows += [_plain(answer.compared, request)] if answer.compared else []
     if not rows:
@@ -386,7 +386,7 @@ def _plain(plan: Plan, request: PlanRequest) -> tuple[str, ...]:
         fmt.usd(estimate.cost.mean),
         fmt.duration(estimate.time.p50),
         fmt.share(estimate.chance),
-        why_not(plan, request.limits) or "kept",
+        why_not(plan, request.limits) or "met",
     )
 
 
@@ -488,7 +488,7 @@ def _prices(answer: Answer) -> Element:
     return element("div", element("h3", "Prices"), element("ul", *items))
 
 
-# Where no plan keeps the limits
+# Where no plan meets the limits
 
 
 def infeasible(answer: Answer, request: PlanRequest) -> Element:

@@ -71,7 +71,7 @@ def test_machines_are_simulated_by_the_words_of_the_command_line() -> None:
     found = simulate("resnet50-imagenet", machines=words, runs=256, catalog=snapshot(), now=NOW)
     assert found.runs == 256
     assert found.plan.machines[0].count == 4
-    with pytest.raises(UsageError, match="no plan keeps the limits: "):
+    with pytest.raises(UsageError, match="no plan meets the limits: "):
         simulate("resnet50-imagenet", choice=A10G, deadline="1m", catalog=snapshot(), now=NOW)
 
 

@@ -102,7 +102,7 @@ def test_each_plan_is_more_expensive_and_faster_than_the_one_before(call):
 def test_where_no_plan_keeps_the_limits_the_code_says_so(call):
     code, out, _ = call("--deadline", "10m")
     assert code == 3
-    assert "No simulated plan keeps the limits" in out
+    assert "No simulated plan meets the limits" in out
 
 
 def test_a_picture_needs_a_name_that_says_its_form(call):

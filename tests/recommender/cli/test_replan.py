@@ -98,7 +98,7 @@ def test_limits_that_nothing_keeps_end_with_3_and_say_why(run: Run, answer: Path
     found = run("replan", str(answer), "--done", "1%", "--elapsed", "23h59m")
     assert found.code == 3
     words = " ".join(found.out.split())
-    assert "stay, although the remaining limits are unlikely to be kept" in words
+    assert "stay, although the remaining limits are unlikely to be met" in words
     assert "Cause: " in found.out
 
 

@@ -78,7 +78,7 @@ def test_the_fallback_is_a_job_of_its_own_and_the_script_makes_the_switch():
 
 def test_the_end_of_the_list_can_be_on_demand_at_the_figures_it_then_has():
     text = export_files(GCP, "skypilot", "run")[0].text
-    assert "97 USD on average, 7 h, limits kept with 99 % chance" in re.sub(r"\n\s*# ", " ", text)
+    assert "97 USD on average, 7 h, limits met with 99 % chance" in re.sub(r"\n\s*# ", " ", text)
     undone = re.sub(r"^    # - \{", "    - {", text, flags=re.MULTILINE)
     places = yaml.safe_load(undone)["resources"]["ordered"]
     assert [place["use_spot"] for place in places] == [True, True, True, False]
@@ -132,4 +132,4 @@ def test_the_header_repeats_the_figures_of_the_answer():
     run = described(replace(answers.GCP, needs=(need,), estimate=found), Limits(budget_usd=1234.5))
     text = export_files(run, "skypilot", "run")[0].text
     assert "of 2,304 vCPU in us-east-2" in text
-    assert f"Kept with {fmt.share(0.967)} chance: at most 1,234.5 USD." in text
+    assert f"Met with {fmt.share(0.967)} chance: at most 1,234.5 USD." in text

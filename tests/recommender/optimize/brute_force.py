@@ -32,7 +32,7 @@ class Followed:
 
 
 def every_plan(problem: Problem, sites: tuple[Site, ...] | None = None) -> Iterator[Followed]:
-    """The plans of one entry each that keep the limits, with every fallback there is.
+    """The plans of one entry each that meet the limits, with every fallback there is.
 
     Of the problem's own sites, or of others.
     """
@@ -67,15 +67,15 @@ def _of_cluster(problem: Problem, site: Site, entry: int, count: int) -> Iterato
         return
     found = one.cache.outcomes(inputs.take(rows), problem.limits.deadline_s)
     for place, row in enumerate(rows.tolist()):
-        if _keeps(problem.limits, found, place):
+        if _meets(problem.limits, found, place):
             usd, seconds = float(found.expected_usd[place]), _typical(found.time_s[place])
             goal = seconds if problem.limits.goal == "time" else usd
             then = f", then fallback {chosen[row]}" if chosen[row] >= 0 else ""
             yield Followed(f"{count}x entry {entry}{then}", goal, usd, seconds)
 
 
-def _keeps(limits: Limits, found: Outcomes, place: int) -> bool:
-    """Whether enough runs keep the deadline and the budget together, and overhead its limit."""
+def _meets(limits: Limits, found: Outcomes, place: int) -> bool:
+    """Whether enough runs meet the deadline and the budget together, and overhead its limit."""
     kept = np.ones(found.time_s.shape[1], dtype=bool)
     if limits.deadline_s is not None:
         kept &= found.time_s[place] <= limits.deadline_s

@@ -132,7 +132,7 @@ def space(seed: int, entries: int = 3, most: int = 4, paths: int = PATHS) -> Spa
 
 
 def at_the_edge(question: Space, seed: int) -> Space:
-    """The question with a deadline or a budget that a good plan without limits just keeps.
+    """The question with a deadline or a budget that a good plan without limits just meets.
 
     One that it meets with 0.5 to 10 % to spare in as many paths as the chance asks for: there
     plans fall short by a path or two, and bounds that are a little too high cost the best plan.
@@ -296,7 +296,7 @@ def every_cluster(site: Site, most: int) -> np.ndarray:
 
 
 def evaluate(space: Space, site: Site, plans: Plans, early_s: float = 0.0) -> Values:
-    """Expected cost and trimmed mean time of plans and the chance that they keep every limit.
+    """Expected cost and trimmed mean time of plans and the chance that they meet every limit.
 
     Their fallbacks take over so much earlier than at the last moment.
     """
@@ -340,7 +340,7 @@ def oracle(question: Space) -> tuple[Plans, Values]:
 def at_the_last_moment(q: Space, inputs: PathInputs, values: Values) -> Values:
     """Values of plans; those that but for their overhead are possible switch ever earlier.
 
-    By the same steps for all plans, until the limit is kept.
+    By the same steps for all plans, until the limit is met.
     """
     most = q.limits.max_overhead
     if most is None or q.limits.deadline_s is None:

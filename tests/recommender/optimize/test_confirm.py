@@ -25,7 +25,7 @@ SEEDS = (*range(4, 64, 5), 269, *COSTLIER)
 
 @cache
 def edge(seed: int) -> Space:
-    """A question whose limits a good plan just keeps on the printed paths; searched on fewer."""
+    """A question whose limits a good plan just meets on the printed paths; searched on fewer."""
     many = OutcomeCache(MANY, 7)
     asked = replace(space(seed, entries=2 + seed % 3, most=3), cache=many)
     return replace(at_the_edge(asked, seed), cache=OutcomeCache(FEW, 7), printed=many)
@@ -62,7 +62,7 @@ def test_without_them_none_is_found_or_a_more_expensive_one_or_one_that_misses_t
 
 
 def screened(q: Space) -> list[Screened]:
-    """Every plan that may keep the limits by the few paths."""
+    """Every plan that may meet the limits by the few paths."""
     site, (plans, _) = q.sites[0], oracle(q)
     inputs, allowed = path_inputs_of(q, site, plans)
     values = values_of(q, inputs, allowed)
@@ -80,8 +80,8 @@ def screened(q: Space) -> list[Screened]:
             time_s=float(values.time_s[i]),
             chance=float(values.chance[i]),
         )
-        least, kept = float(values.min_goal[i]), bool(values.kept[i])
-        found.append(Screened(candidate, inputs, int(i), least, kept))
+        least, met = float(values.min_goal[i]), bool(values.meets_limits[i])
+        found.append(Screened(candidate, inputs, int(i), least, met))
     return found
 
 
@@ -104,7 +104,7 @@ def test_a_plan_leads_if_and_only_if_it_keeps_the_limits_on_the_printed_paths(se
 
 
 def test_some_plans_fall_short_on_few_paths_and_keep_the_limits_on_the_printed() -> None:
-    late = [(q, each) for q in map(edge, COSTLIER) for each in screened(q) if not each.kept]
+    late = [(q, each) for q in map(edge, COSTLIER) for each in screened(q) if not each.meets_limits]
     led = [np.isfinite(confirmed(q, [each]).best_goal) for q, each in late]
     assert 0 < sum(led) < len(led)
 

@@ -49,7 +49,7 @@ def test_a_plan_is_left_out_exactly_where_its_fallback_among_all_plans_beats_it(
             beats = values.cost_usd[best] <= cost and values.time_s[best] <= time
             assert left_out[i] == beats, seed
             beaten += beats
-        # For a plan that keeps the limits there is another that does, no costlier or slower.
+        # For a plan that meets the limits there is another that does, no costlier or slower.
         assert (
             not np.isfinite(values.goal_value).any()
             or np.isfinite(values.goal_value[~left_out]).any()
@@ -71,5 +71,5 @@ def test_no_search_keeps_a_plan_that_its_fallback_beats(seed: int) -> None:
 def test_a_plan_is_not_left_out_for_a_fallback_that_misses_the_deadline_on_the_printed_paths() -> (
     None
 ):
-    """Its fallback alone keeps the deadline of this question within the error of few paths only."""
+    """Its fallback alone meets the deadline of this question within the error of few paths only."""
     assert_search_is_exact(space(101_676, 3, 4))

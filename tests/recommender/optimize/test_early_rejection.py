@@ -1,4 +1,4 @@
-"""What the first runs refuse would not have kept the limits in all runs either."""
+"""What the first runs refuse would not have met the limits in all runs either."""
 
 from dataclasses import replace
 

@@ -128,7 +128,7 @@ def test_no_path_with_a_fallback_is_cheaper_than_the_bound_from_its_plan_without
         for i in np.flatnonzero(plans.fallback >= 0):
             bound = least[waiting[keys[i]]]
             assert (bound <= usd[i] * (1.0 + SINGLE)).all(), (number, keys[i])
-            if np.isfinite(lower_bounds[i]):  # else too few paths can keep the deadline
+            if np.isfinite(lower_bounds[i]):  # else too few paths can meet the deadline
                 assert lower_bounds[i] <= usd[i].mean() * (1.0 + SINGLE), (number, keys[i])
             compared += 1
     assert compared > 200

@@ -1,4 +1,4 @@
-"""Under an overhead limit fallbacks take over as late as keeps it, and slower ones are tried."""
+"""Under an overhead limit fallbacks take over as late as it allows, and slower ones are tried."""
 
 from dataclasses import replace
 
@@ -69,7 +69,7 @@ def test_the_switch_comes_at_the_last_moment_that_keeps_the_limit(seed: int) -> 
     assert later.cost_usd[0] < found.values.cost_usd[0] * (1.0 + SAME)
 
 
-@pytest.mark.parametrize("off", (0.7, 1.0, 1.4))
+@pytest.mark.parametrize("off", [0.7, 1.0, 1.4])
 def test_a_moment_that_is_nearly_known_is_the_one_that_is_found_without(off: float) -> None:
     for seed in EARLIER[:3]:
         q, one = question(seed).on_printed_paths(), np.ones(1, dtype=bool)

@@ -1,4 +1,4 @@
-"""The mixes that are judged first where no machine type alone keeps a deadline."""
+"""The mixes that are judged first where no machine type alone meets a deadline."""
 
 from dataclasses import replace
 

@@ -22,7 +22,7 @@ CHUNKS, PER_CHUNK = 26, 40
 def question(seed: int) -> Space:
     """Two to five entries and up to four machines, six where entries are few.
 
-    One in five has a limit that a good plan just keeps.
+    One in five has a limit that a good plan just meets.
     """
     asked = space(seed, entries=2 + seed % 4, most=6 if seed % 4 == 0 else 4)
     return at_the_edge(asked, seed) if seed % 5 == 4 else asked
@@ -39,7 +39,7 @@ def problem(q: Space) -> str:
         return (
             ""
             if not state.incumbents
-            else f"found {state.best_goal:.6g} where no plan keeps the limits"
+            else f"found {state.best_goal:.6g} where no plan meets the limits"
         )
     if not state.best_goal <= best * (1.0 + TOLERANCE):
         return f"found {state.best_goal:.6g}, best {best:.6g}"

@@ -34,7 +34,7 @@ def test_no_plan_of_the_frontier_is_beaten_and_every_other_is(points: list[tuple
     for cost, time in points:
         beaten = any((c, t) != (cost, time) and c <= cost and t <= time for c, t in points)
         assert ((cost, time) in kept) == (not beaten)
-    assert (found.simulated, found.keeping) == (len(points), len(points))
+    assert (found.simulated, found.meeting) == (len(points), len(points))
 
 
 @given(FIGURES, FIGURES, FIGURES, FIGURES)
@@ -57,4 +57,4 @@ def test_plans_that_miss_a_limit_are_counted_but_not_on_the_frontier():
     cheap, sure = plan(1.0, 10.0), plan(2.0, 1.0)
     found = frontier_of([cheap, sure], Limits(deadline_s=5.0, confidence=0.9))
     assert [p.cost.mean for p in found.points] == [2.0]
-    assert (found.simulated, found.keeping) == (2, 1)
+    assert (found.simulated, found.meeting) == (2, 1)

@@ -1,4 +1,4 @@
-"""What stands in the table keeps its limits in the figures printed, and its counts are true."""
+"""What stands in the table meets its limits in the figures printed, and its counts are true."""
 
 from dataclasses import replace
 from pathlib import Path

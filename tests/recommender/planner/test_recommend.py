@@ -1,4 +1,4 @@
-"""Whole answers: filters obeyed, limits kept, sums that add up, the same twice."""
+"""Whole answers: filters obeyed, limits met, sums that add up, the same twice."""
 
 import math
 from dataclasses import replace

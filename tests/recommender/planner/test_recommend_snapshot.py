@@ -193,7 +193,7 @@ def test_a_cheaper_plan_that_the_curve_leaves_out_is_left_open_by_the_proof(pres
 def test_a_curve_holds_what_was_met_on_the_way_and_eight_plans_at_most() -> None:
     """A third more hours than the fastest takes cost a quarter of it.
 
-    When only the cheapest plan of some deadlines was kept, and all were kept in 95 % of runs, what
+    When only the cheapest plan of some deadlines was met, and all were met in 95 % of runs, what
     waits seldom and long was left out: six hours cost 5,681 USD, then 4,206.
     """
     curve = recommend(find_job("llama3-70b-sft"), catalog=snapshot(), now=NOW).plans

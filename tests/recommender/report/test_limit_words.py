@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from recommender.plan.limits import Limits, Progress
-from recommender.plan.simulation import Kept
+from recommender.plan.simulation import LimitChance
 from recommender.report.answer_frame import goal_line
 from recommender.report.limit_words import limit_words, limits_in_words, why_not
 from tests.recommender.answers import ANSWER, QUESTION
@@ -62,7 +62,7 @@ def test_a_slow_run_is_allowed_where_the_chance_is_kept() -> None:
 
 def test_simulated_limits_are_named_by_their_value() -> None:
     kept = [("deadline", 86_400.0), ("budget", 200.0), ("hourly", 30.0)]
-    said = [limit_words(Kept(name, value, 1.0)) for name, value in kept]
+    said = [limit_words(LimitChance(name, value, 1.0)) for name, value in kept]
     assert said == ["in 24 h", "within 200 USD", "within 30 USD/h"]
 
 

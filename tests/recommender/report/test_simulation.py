@@ -15,7 +15,7 @@ from recommender.plan.limits import Limits
 from recommender.plan.simulation import (
     ClosedForm,
     Histogram,
-    Kept,
+    LimitChance,
     PolicyRun,
     Quantiles,
     Simulation,
@@ -52,7 +52,7 @@ FOUND = Simulation(
         State("lost work", 0.05),
         State("fallback", 0.0),
     ),
-    kept=(Kept("deadline", 24 * H, 0.985), Kept("budget", 110.0, 0.962)),
+    limit_chances=(LimitChance("deadline", 24 * H, 0.985), LimitChance("budget", 110.0, 0.962)),
     chance=0.957,
     chance_error=0.002,
     fallback_share=0.04,
@@ -200,5 +200,5 @@ def test_a_check_is_printed_below_the_answer_and_in_its_other_forms() -> None:
 
 
 def test_nothing_is_reported_of_limits_that_were_not_given() -> None:
-    words = dict(simulation.sentences(replace(FOUND, kept=())))
+    words = dict(simulation.sentences(replace(FOUND, limit_chances=())))
     assert words["limits"] == "none given"

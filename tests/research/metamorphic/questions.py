@@ -52,7 +52,7 @@ class Asking:
 
     @cached_property
     def lead(self) -> Lead | None:
-        """The plan that leads; None where none keeps the limits."""
+        """The plan that leads; None where none meets the limits."""
         return first_of(self.search)
 
     @property
@@ -66,7 +66,7 @@ class Asking:
 
     @property
     def proven(self) -> bool:
-        """Whether no cluster of one type is better, or keeps the limits at all."""
+        """Whether no cluster of one type is better, or meets the limits at all."""
         return self._says(lambda proof: proof.one_type_gap)
 
     @property

@@ -13,7 +13,7 @@ from recommender.optimize.linear_program import Model, solve
 from recommender.plan.limits import Choice, Limits, Progress
 from recommender.plan.plan import Machines
 from recommender.planner.blocking_flags import fits
-from recommender.planner.plan_builder import Evaluated, goal_value_of, keeps
+from recommender.planner.plan_builder import Evaluated, goal_value_of, meets
 from recommender.planner.problem import Problem, planning_problem
 from recommender.planner.proof import proof_of
 from recommender.planner.search import PlanSearch
@@ -217,5 +217,5 @@ def _best(question: Question, catalog: Catalog, choice: Choice) -> PlanRecord | 
         plans = ranked_plans(PlanSearch(problem), 1).plans
     except RecommendError:
         return None
-    kept = [plan for plan in plans if keeps(plan.plan, problem.limits)]
+    kept = [plan for plan in plans if meets(plan.plan, problem.limits)]
     return record(kept[0], problem.limits) if kept else None

@@ -1,4 +1,4 @@
-"""Whether an answer is worse than that of a stricter question, whose plan keeps its limits too.
+"""Whether an answer is worse than that of a stricter question, whose plan meets its limits too.
 
 Less quota, a shorter deadline, a smaller budget or an overhead limit leave fewer plans, and a gang
 may do what an elastic job may: its plan is one of the other's. So the other's search must have met

@@ -1,4 +1,4 @@
-"""Whether a plan under an overhead limit is beaten in cost and in time by one that keeps it too.
+"""Whether a plan under an overhead limit is beaten in cost and in time by one that meets it too.
 
 Each plan by its own fallback rented alone; the first also by any plan of the same question without
 the limit (the others are the best of their kind, which the first may well beat).
@@ -9,7 +9,7 @@ from dataclasses import replace
 from itertools import islice
 
 from recommender.optimize.dominated import fallback_costs
-from recommender.planner.plan_builder import Evaluated, keeps
+from recommender.planner.plan_builder import Evaluated, meets
 from recommender.planner.problem import PRINTED
 from recommender.planner.search import PlanSearch
 from recommender.planner.selection import ranked_plans
@@ -64,9 +64,9 @@ def _by_plans_without_the_limit(search: PlanSearch, plans: Sequence[Evaluated]) 
     ]
     promising.sort(key=lambda candidate: candidate.goal_value)
     built = map(free.builder.build, promising)
-    others += islice((each for each in built if keeps(each.plan, asked)), TRIED)
+    others += islice((each for each in built if meets(each.plan, asked)), TRIED)
     for plan in plans:
         for other in others:
-            if _beats(other.cost_usd, other.time_s, plan) and keeps(other.plan, asked):
+            if _beats(other.cost_usd, other.time_s, plan) and meets(other.plan, asked):
                 yield f"{_words(plan)} by {_words(other)}"
                 break

@@ -108,7 +108,7 @@ def _saved(asked: Asked) -> float | None:
 
 
 def _change(asked: Asked) -> float | None:
-    """By what share today's plan is worse than the earlier one that still keeps the limits."""
+    """By what share today's plan is worse than the earlier one that still meets the limits."""
     if asked.first is None or asked.before is None or asked.before.chance < SURE:
         return None
     return asked.first.goal / asked.before.goal - 1.0

@@ -104,25 +104,25 @@ function chanceOf(plan) {
   if (data.hourly_usd !== null && plan.max_usd_per_hour > data.hourly_usd + 1e-9) return 0;
   const time = codeOf(limits.deadline, data.scale.origin_s);
   const cost = codeOf(limits.budget, data.scale.origin_usd);
-  let kept = 0;
+  let met = 0;
   for (let i = 0; i < plan.times.length; i++)
-    if (plan.times[i] <= time && plan.costs[i] <= cost) kept++;
-  return kept / plan.times.length;
+    if (plan.times[i] <= time && plan.costs[i] <= cost) met++;
+  return met / plan.times.length;
 }
 
-function keepsMeans(plan) {
+function meetsMeans(plan) {
   return data.max_overhead === null || plan.overhead <= data.max_overhead;
 }
 
 function refresh() {
   for (const plan of data.plans) {
     plan.chance = chanceOf(plan);
-    plan.keeps = keepsMeans(plan) && plan.chance >= limits.confidence - 1e-12;
+    plan.meets = meetsMeans(plan) && plan.chance >= limits.confidence - 1e-12;
   }
   let best = Infinity;
   const ordered = [...data.plans].sort((a, b) => a.mean_usd - b.mean_usd || a.median_s - b.median_s);
   for (const plan of ordered) {
-    plan.best = plan.keeps && plan.median_s < best;
+    plan.best = plan.meets && plan.median_s < best;
     if (plan.best) best = plan.median_s;
   }
 }
@@ -143,8 +143,8 @@ function byGoal(plans) {
   );
 }
 
-function keeping() {
-  return byGoal(data.plans.filter((plan) => plan.keeps));
+function meeting() {
+  return byGoal(data.plans.filter((plan) => plan.meets));
 }
 
 // The closest first: by chance, then by how far beyond a limit they usually end.
@@ -152,7 +152,7 @@ function missing() {
   const beyond = (plan) =>
     Math.max(plan.median_s / (limits.deadline ?? Infinity), plan.mean_usd / (limits.budget ?? Infinity));
   return data.plans
-    .filter((plan) => !plan.keeps)
+    .filter((plan) => !plan.meets)
     .sort((a, b) => b.chance - a.chance || beyond(a) - beyond(b) || a.id - b.id);
 }
 
@@ -391,25 +391,25 @@ function planLine(plan) {
   return row;
 }
 
-const CLOSEST = 10; // rows where no plan keeps the limits
+const CLOSEST = 10; // rows where no plan meets the limits
 
 function list() {
   const everything = document.getElementById("every-plan").checked;
-  const [kept, others] = [keeping(), missing()];
-  const few = kept.length ? kept.filter(barred) : others.slice(0, CLOSEST);
+  const [met, others] = [meeting(), missing()];
+  const few = met.length ? met.filter(barred) : others.slice(0, CLOSEST);
   const focused = document.activeElement?.getAttribute?.("aria-label");
   const body = document.querySelector("#plans tbody");
-  body.replaceChildren(...(everything ? [...kept, ...others] : few).map(planLine));
+  body.replaceChildren(...(everything ? [...met, ...others] : few).map(planLine));
   if (focused)
     [...body.querySelectorAll("button")].find((each) => each.getAttribute("aria-label") === focused)?.focus();
-  document.getElementById("count").textContent = counted(kept.length);
+  document.getElementById("count").textContent = counted(met.length);
 }
 
-function counted(kept) {
+function counted(met) {
   const all = data.plans.length;
   if (!limited()) return `${all} plans, no limit set`;
-  const words = `${kept} of ${all} plans keep the limits with ${share(limits.confidence)} chance`;
-  return kept ? words : `${words}; the closest come first`;
+  const words = `${met} of ${all} plans meet the limits with ${share(limits.confidence)} chance`;
+  return met ? words : `${words}; the closest come first`;
 }
 
 function verdict() {
@@ -420,17 +420,17 @@ function verdict() {
 }
 
 function verdictWords() {
-  const kept = keeping();
+  const met = meeting();
   const words = [];
   if (limits.deadline !== null) words.push(`within ${worded("deadline")}`);
   if (limits.budget !== null) words.push(`for ${worded("budget")}`);
   const promise = words.length ? ` ${words.join(" and ")} with ${share(limits.confidence)} chance` : "";
-  if (!kept.length)
+  if (!met.length)
     return `None of the ${data.plans.length} simulated plans finishes${promise}. Loosen a limit, or ask again.`;
-  if (goal() === "frontier") return `Without a limit: from ${figures(least(kept, "mean_usd"))} to ${figures(least(kept, "median_s"))}.`;
+  if (goal() === "frontier") return `Without a limit: from ${figures(least(met, "mean_usd"))} to ${figures(least(met, "median_s"))}.`;
   const best = goal() === "time" ? "Fastest" : "Cheapest";
-  const chance = limited() ? `, chance ${share(kept[0].chance)}` : "";
-  return `${best}${promise}: ${figures(kept[0])}${chance}.`;
+  const chance = limited() ? `, chance ${share(met[0].chance)}` : "";
+  return `${best}${promise}: ${figures(met[0])}${chance}.`;
 }
 
 function least(plans, figure) {

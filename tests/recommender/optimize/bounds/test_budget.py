@@ -1,4 +1,4 @@
-"""No bound under a budget is above any plan that keeps it.
+"""No bound under a budget is above any plan that meets it.
 
 A budget bounds what the work costs per sample, so how much of it clusters can afford, and for
 clusters that neither a fallback nor their own on-demand machines can finish within the budget also
@@ -42,11 +42,11 @@ class Asked:
     space: Space
     bounds: SiteBounds | None  # none where two offers cannot be used
     plans: Plans
-    goals: np.ndarray  # inf where the limits are not kept
+    goals: np.ndarray  # inf where the limits are not met
 
     @property
     def mixes(self) -> Iterator[tuple[np.ndarray, tuple[int, ...], float]]:
-        """Counts, places in the order of the bounds, and time of the mixes that keep the limits."""
+        """Counts, places in the order of the bounds, and time of the mixes that meet the limits."""
         for counts, goal in zip(self.plans.counts, self.goals.tolist(), strict=True):
             used = tuple(np.flatnonzero(counts).tolist())
             if self.bounds is not None and len(used) > 1 and np.isfinite(goal):

@@ -64,8 +64,8 @@ def looked_at(seed: int, paths: int = PATHS) -> tuple[Space, Plans, Values, np.n
 def excess(bound: np.ndarray, worth: np.ndarray, goal: np.ndarray) -> float:
     """How far a bound lies above what it bounds, as a share; at most 0 if it is one.
 
-    A finite bound holds for every plan that is worth something, whether it keeps the limits or
-    not; an infinite one says that no plan keeps them.
+    A finite bound holds for every plan that is worth something, whether it meets the limits or
+    not; an infinite one says that no plan meets them.
     """
     assert not np.isnan(bound).any()
     worth = np.where(np.isfinite(bound), worth, goal)

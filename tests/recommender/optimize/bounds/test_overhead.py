@@ -1,4 +1,4 @@
-"""No switch of a gang to its fallback that keeps the overhead limit costs less than its bound."""
+"""No switch of a gang to its fallback that meets the overhead limit costs less than its bound."""
 
 from dataclasses import replace
 
@@ -38,7 +38,7 @@ def gangs(q: Space) -> tuple[PathInputs, PathInputs, np.ndarray]:
 
 
 def min_usd(q: Space, helped_ones: PathInputs) -> Floats:
-    """The least cost of each plan over a grid of moments at which the limit is kept."""
+    """The least cost of each plan over a grid of moments at which the limit is met."""
     plans = with_best_interval(helped_ones)
     due_s, most = q.limits.deadline_s or 0.0, q.limits.max_overhead
     room_s, least = np.maximum(due_s - plans.handover_s, 0.0), np.full(len(plans), np.inf)

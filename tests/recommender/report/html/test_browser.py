@@ -81,7 +81,7 @@ def settle(made: Any) -> None:
 
 
 def kept(plan: SimulatedPlan, deadline_s: float | None, budget: float | None) -> float:
-    """The chance that a plan keeps both limits, counted on the exact figures of its runs."""
+    """The chance that a plan meets both limits, counted on the exact figures of its runs."""
     time, cost = np.array(plan.time_s), np.array(plan.cost_usd)
     due, most = (math.inf if x is None else x for x in (deadline_s, budget))
     return float(np.mean((time <= due) & (cost <= most)))
