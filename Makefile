@@ -39,8 +39,9 @@ locks:  ## pin what deploy/ and development install, with hashes; what is pinned
 	  --universal --python-version 3.11 --generate-hashes --custom-compile-command 'make locks' \
 	  -o .ci/requirements.txt
 
-golden:  ## rewrite what 100 calls print, after an agreed change of words
-	RECOMMEND_UPDATE_GOLDEN=1 pytest tests/test_golden_answers.py tests/recommender/report
+golden:  ## rewrite expected output, after an agreed change of words
+	RECOMMEND_UPDATE_GOLDEN=1 pytest tests/test_golden_answers.py tests/recommender/report \
+	  tests/recommender/export tests/recommender/cli/test_output.py tests/recommender/cli/test_trace.py
 
 pages:  ## rewrite the output that README.md and docs/ quote
 	$(PYTHON) -P tests/regenerate.py

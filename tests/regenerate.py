@@ -1,7 +1,7 @@
 """Writes what the documentation quotes: `python tests/regenerate.py`, after figures change.
 
 Also the table of docs/research/accuracy.md, where RECOMMEND_REFERENCE_DATA names the tables.
-The golden files of the views are written by RECOMMEND_UPDATE_GOLDEN=1 pytest tests/recommender.
+Golden files are written by `make golden`.
 """
 
 import os

@@ -32,7 +32,7 @@ NARROWER, CLOSE, CHECKED = 3.0, 1.08, 3  # then tightened to a third at most, so
 EITHER: tuple[Only, ...] = ("any", "on_demand")
 MIN_SURE, SURE_STEP = 50, 5  # per cent: the chances tried where a surer one leaves no plan
 
-_Found = tuple[float, Plan, Candidate | None]  # a limit's value, a plan that keeps it
+_Found = tuple[float, Plan, Candidate | None]  # a limit's value, a plan that meets it
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,7 @@ def difference_page(found: "Difference", before: str, after: str) -> Page:
             "before": before,
             "after": after,
             "added": [_offer(offer) for offer in found.added],
-            "gone": [_offer(offer) for offer in found.removed],
+            "removed": [_offer(offer) for offer in found.removed],
             "changed": [_change(change) for change in found.changed],
             "new_types": [list(each) for each in found.new_types],
             "removed_types": [list(each) for each in found.removed_types],

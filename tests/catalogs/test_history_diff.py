@@ -1,4 +1,4 @@
-"""Offers added, gone and repriced between two catalogs."""
+"""Offers added, removed and repriced between two catalogs."""
 
 from pathlib import Path
 from typing import Any

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-FOLDER = Path(__file__).parent.parent / "golden"
+FOLDER = Path(__file__).parents[1] / "golden_answers" / "rendered"
 
 
 def check(name: str, text: str) -> None:

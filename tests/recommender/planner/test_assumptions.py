@@ -76,5 +76,5 @@ def test_a_plan_on_own_speeds_says_so_and_takes_as_long_as_they_say(tmp_path):
     after = printed(tmp_path, *words, "-o", "json")
     assert "speed of H100 from your own benchmarks" in after
     assert "own benchmarks" not in before
-    slower = [json.loads(each)["floor"]["s"] for each in (after, before)]
+    slower = [json.loads(each)["lower_bound"]["s"] for each in (after, before)]
     assert 1.4 < slower[0] / slower[1] < 2.0

@@ -1,4 +1,4 @@
-"""The forms of an answer as they stand in tests/golden."""
+"""The forms of an answer as they stand in tests/golden_answers/rendered."""
 
 from dataclasses import replace
 

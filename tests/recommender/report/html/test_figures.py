@@ -98,12 +98,12 @@ def _quantiles(doc: Json) -> Iterator[list[str]]:
 
 
 def _steps(doc: Json) -> Iterator[list[str]]:
-    for step in doc["steps"]:
+    for step in doc["sensitivity"]:
         yield [step["change"], step["effect"], machines(step["plan"]) if step["plan"] else ""]
 
 
 def _plain(doc: Json) -> Iterator[list[str]]:
-    for plan in doc["trivial"]:
+    for plan in doc["baselines"]:
         estimate = plan["estimate"]
         yield [plan["labels"][0], machines(plan), money(estimate["cost"])[0],
                clock(estimate["time"])[0], fmt.share(estimate["chance"])]  # fmt: skip

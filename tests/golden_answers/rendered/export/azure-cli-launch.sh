@@ -2,7 +2,7 @@
 # llama3-8b-pretrain: 1x Standard_ND96isr_H100_v5 spot in azure eastus2, then westus3, then
 # swedencentral.
 # Estimate: 113 USD on average (9 runs in 10: 71 to 166), 9.1 h (9 runs in 10: 4.2 h to 17 h).
-# Kept with 98 % chance: done within 24 h of the first start.
+# Met with 98 % chance: done within 24 h of the first start.
 # Spot is interrupted about 4.2 times; list price 18.2 USD/h while everything runs.
 # Written by recommend 0.1.0 from plan 1; catalog 2026-11, prices of 2026-08-21. Nothing is rented
 # until you start it:

@@ -1,7 +1,7 @@
 # llama3-8b-pretrain: 1x a3-highgpu-8g spot in gcp europe-north1, then europe-west9, then
 # asia-south2.
 # Estimate: 64 USD on average (9 runs in 10: 38 to 108), 8 h (9 runs in 10: 4.2 h to 14 h).
-# Kept with 99 % chance: done within 24 h of the first start.
+# Met with 99 % chance: done within 24 h of the first start.
 # Spot is interrupted about 4.2 times; list price 10.2 USD/h while everything runs.
 # Written by recommend 0.1.0 from plan 1; catalog 2026-11, prices of 2026-08-21. Nothing is rented
 # until you start it:
@@ -14,7 +14,7 @@
 # destroy at the end. Keep its state, which holds the first start.
 # Fallback: 1x a3-highgpu-8g on-demand in europe-north1, when the time left is down to the work
 # left on them + 24 min; needed in 1 % of the runs. You make the switch: terraform apply -var
-# on_demand=true. Without the switch the limits are kept with 91 % chance.
+# on_demand=true. Without the switch the limits are met with 91 % chance.
 # CODE_DIR's files (variable code_dir) are put into the bucket for the machines.
 # Disks of 436 GB hold the last checkpoints of 112 GB: have your script keep two (save_total_limit
 # of the Trainer). The estimate counts 100 GiB.

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# llama3-8b-pretrain: starts train.yaml and keeps the plan's fallback rule: on-demand.yaml takes
+# llama3-8b-pretrain: starts train.yaml and applies the plan's fallback rule: on-demand.yaml takes
 # over when the time left is down to the work left.
 # Start it on a machine that stays on:
 #   CHECKPOINT_BUCKET=YOUR-BUCKET bash run/launch.sh

@@ -2,7 +2,7 @@
 # llama3-8b-pretrain: 1x p5.48xlarge spot in aws us-east-2, then us-east-1, then us-west-2, then
 # eu-north-1.
 # Estimate: 98 USD on average (9 runs in 10: 61 to 144), 8 h (9 runs in 10: 4.1 h to 14 h).
-# Kept with 99 % chance: done within 24 h of the first start.
+# Met with 99 % chance: done within 24 h of the first start.
 # Spot is interrupted about 4.2 times; list price 19.9 USD/h while everything runs.
 # Written by recommend 0.1.0 from plan 1; catalog 2026-11, prices of 2026-08-21. Nothing is rented
 # until you start it:

@@ -2,7 +2,7 @@
 # llama3-8b-pretrain: 1x a3-highgpu-8g spot in gcp europe-north1, then europe-west9, then
 # asia-south2.
 # Estimate: 64 USD on average (9 runs in 10: 38 to 108), 8 h (9 runs in 10: 4.2 h to 14 h).
-# Kept with 99 % chance: done within 24 h of the first start.
+# Met with 99 % chance: done within 24 h of the first start.
 # Spot is interrupted about 4.2 times; list price 10.2 USD/h while everything runs.
 # Written by recommend 0.1.0 from plan 1; catalog 2026-11, prices of 2026-08-21. Nothing is rented
 # until you start it:
@@ -13,7 +13,7 @@
 # an interruption and stopped by you.
 # Fallback: 1x a3-highgpu-8g on-demand in europe-north1, when the time left is down to the work
 # left on them + 24 min; needed in 1 % of the runs. You make the switch: start this script on
-# those machines. Without the switch the limits are kept with 91 % chance.
+# those machines. Without the switch the limits are met with 91 % chance.
 # CHECKPOINT_DIR is a mounted bucket or a shared disk, the same on every machine.
 # Stopped for good 24 h after its first start (LONGEST_RUN_S): the deadline is over. It resumes
 # from what is in CHECKPOINT_DIR: empty that for another training.
