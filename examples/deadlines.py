@@ -1,14 +1,11 @@
 """What time is worth: the cheapest plan under three deadlines, with and without spot."""
 
-from recommender.job.jobfile import find_job
-from recommender.plan.limits import Choice, Limits
-from recommender.planner.recommend import recommend
+from recommender import Choice, Limits, recommend
 
-job = find_job("resnet50-imagenet")
 for hours in (3, 12, 48):
     limits = Limits(deadline_s=hours * 3600)
     for market in ("any", "on_demand"):
-        answer = recommend(job, limits, Choice(market=market), top=1)
+        answer = recommend("resnet50-imagenet", limits, Choice(market=market), top=1)
         if not answer.plans:
             print(f"{hours:3} h  {market:10} no plan meets it")
             continue

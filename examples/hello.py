@@ -1,11 +1,9 @@
 """The cheapest machines that finish ResNet-50 on ImageNet within a day."""
 
-from recommender.job.jobfile import find_job
-from recommender.plan.limits import Limits
-from recommender.planner.recommend import recommend
+from recommender import recommend
 
-job = find_job("resnet50-imagenet")  # one of the jobs that come with the tool
-answer = recommend(job, Limits(deadline_s=24 * 3600))
+# One of the jobs that come with the tool.
+answer = recommend("resnet50-imagenet", deadline="24h")
 
 for rank, plan in enumerate(answer.plans, start=1):
     machines = " + ".join(f"{m.count}x {m.instance_type} {m.market}" for m in plan.machines)

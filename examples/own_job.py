@@ -1,8 +1,6 @@
 """Plans for a job of one's own, written as in a job file, with a budget and one cloud."""
 
-from recommender.job.jobfile import job_from_text
-from recommender.plan.limits import Choice, Limits
-from recommender.planner.recommend import recommend
+from recommender import Choice, Limits, job_from_text, recommend
 
 JOB = """
 schema: recommend.job/v1

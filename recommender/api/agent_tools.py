@@ -13,6 +13,7 @@ from recommender.catalogs.store import Store, default_root, newest_good
 from recommender.errors import UsageError
 from recommender.inputs.limits import parse_limit
 from recommender.inputs.units import parse_duration, parse_gpu, parse_money, parse_share
+from recommender.inputs.units.times import now
 from recommender.job.job import Job
 from recommender.job.jobfile import find_job, job_from_text
 from recommender.job.preset_files import presets
@@ -75,13 +76,16 @@ def explain_machine(
     machine: an instance type such as p5.48xlarge, in `region` or anywhere. The answer has the
     schema recommend.standing/v1 and takes about ten seconds.
     """
+    from recommender.planner.problem import planning_problem
     from recommender.planner.standing import standing
     from recommender.report.standing import document
+    from recommender.risk.random_numbers import SEED
 
     the_job, limits = _job(job), _limits(deadline, budget, hourly, None)
     choice, regions = _choice(None, None, None, spot), (region,) if region else ()
     catalog = newest_good(Store(default_root())).catalog
-    found = standing(machine, the_job, limits, choice, catalog=catalog, regions=regions)
+    problem = planning_problem(the_job, limits, choice, catalog, Progress(), now(), SEED)
+    found = standing(machine, problem, regions)
     return document(found, PlanRequest(the_job, limits, choice, catalog=catalog.version))
 
 

@@ -20,10 +20,14 @@ from recommender.inputs.units import deadline_moment, parse_comparison, parse_du
 from recommender.inputs.units.times import now as clock_now
 from recommender.job.job import Job
 from recommender.job.jobfile import find_job
+from recommender.optimize.search_state import Watch
 from recommender.plan.answer import Answer
 from recommender.plan.limits import BUDGET, DEADLINE, HOURLY, Choice, Limits, Progress
+from recommender.planner.options import AnswerOptions
+from recommender.planner.problem import planning_problem
 from recommender.planner.recommend import recommend as answer_of
 from recommender.report.answer_frame import PlanRequest
+from recommender.risk.random_numbers import SEED
 
 if TYPE_CHECKING:
     from recommender.plan.simulation import Simulation
@@ -63,6 +67,9 @@ def recommend(
     hourly: Amount = None,
     catalog: Catalog | None = None,
     progress: Progress = Progress(),  # noqa: B008 (frozen)
+    seed: int = SEED,
+    now: datetime | None = None,
+    watch: Watch | None = None,
     **options: Any,
 ) -> AnswerWithRequest:
     """Rank the plans that meet the limits; if none does, the answer says so.
@@ -70,16 +77,20 @@ def recommend(
     `job` is a preset, a job file, or a `Job`. `deadline` is written as on the command line ("24h",
     "tomorrow 08:00"); `budget` and `hourly` are USD, as numbers or text. They override `limits`.
     `catalog` defaults to the newest valid version in the user's store, or else to the shipped
-    snapshot; `Answer.warnings` names a version that could not be used. Further `options`:
-    `compare`, `top`, `prove`, `verify`, `explain`, `worth`, `save_lp`, `seed`, `now`, `watch`, as
-    in `recommender.planner.recommend`.
+    snapshot; `Answer.warnings` names a version that could not be used. `load_catalog(folder)` loads
+    another catalog. `now`, for the ages of prices, defaults to the clock. `watch` reports the
+    running search to another thread, and can end a proof early. Further `options` are those of
+    `AnswerOptions`: `compare`, `top`, `prove`, `verify`, `explain`, `worth`, `save_lp` and others.
 
     Raises:
         UsageError: the job is not found or a limit cannot be read.
     """
     job, (catalog, skipped) = _job(job), _catalog(catalog)
     limited = _limits(limits, deadline, budget, hourly, progress)
-    found = answer_of(job, limited, choice, catalog=catalog, progress=progress, **options)
+    found = answer_of(
+        job, limited, choice, AnswerOptions(**options), catalog=catalog, progress=progress,
+        seed=seed, now=now, watch=watch,
+    )  # fmt: skip
     found = replace(found, warnings=(*skipped, *found.warnings))
     request = PlanRequest(job, limited, choice, progress, catalog.version)
     values = {each.name: getattr(found, each.name) for each in fields(found)}
@@ -114,17 +125,13 @@ def simulate(
     from recommender.planner.simulate_plan import simulate_plan
     from recommender.simulation.simulate import SimulationOptions
 
-    found = simulate_plan(
-        _job(job),
-        _limits(limits, deadline, budget, hourly, progress),
-        choice,
-        catalog=_catalog(catalog)[0],
-        progress=progress,
-        number=plan,
-        machines=None if machines is None else parse_comparison(machines, "machines"),
-        order=SimulationOptions(runs, seed, executor=executor),
-        now=now,
+    limited = _limits(limits, deadline, budget, hourly, progress)
+    moment = clock_now() if now is None else now
+    problem = planning_problem(
+        _job(job), limited, choice, _catalog(catalog)[0], progress, moment, SEED
     )
+    which = plan if machines is None else parse_comparison(machines, "machines")
+    found = simulate_plan(problem, which, SimulationOptions(runs, seed, executor=executor))
     if found.simulation is None:
         failed = None if found.answer is None else found.answer.infeasible
         why = () if failed is None else failed.binding

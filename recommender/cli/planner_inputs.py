@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from recommender.catalogs.frozen import dataclass
 from recommender.cli.error_collector import ErrorCollector, check_names
@@ -29,11 +29,13 @@ from recommender.inputs import units
 from recommender.job.job import Job
 from recommender.plan.answer import Answer
 from recommender.plan.limits import LIMITS, Limits
+from recommender.planner.options import AnswerOptions
 from recommender.report.answer_frame import PlanRequest
 from recommender.text import shown
 
 if TYPE_CHECKING:
     from recommender.catalogs.catalog import Catalog
+    from recommender.planner.problem import Problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,8 @@ class PlannerInputs:
 
     request: PlanRequest
     catalog: "Catalog"
-    options: dict[str, Any]  # of the planner, those that were given
+    options: AnswerOptions
+    seed: int | None  # None: the usual one
 
 
 def read_inputs(call: PlannerFlags, top: int, errors: ErrorCollector) -> PlannerInputs:
@@ -68,7 +71,8 @@ def read_inputs(call: PlannerFlags, top: int, errors: ErrorCollector) -> Planner
     choice = choice_of(call.offers, call.own, errors)
     progress = progress_of(call.own, errors)
     max_age = errors.parse(call.search.max_age, "--max-age", units.duration_of("30d"), None)
-    options = _options(call, errors)
+    options = _options(call, top, errors)
+    seed = errors.parse(call.search.seed, "--seed", parse_seed, None)
     check_job_flags(call.job, call.own, errors)
     job = errors.attempt(lambda: _job(call), None)
     catalog = load_catalog(call.search.catalog)
@@ -83,30 +87,37 @@ def read_inputs(call: PlannerFlags, top: int, errors: ErrorCollector) -> Planner
         limits = replace(limits, deadline_s=(limits.deadline_s or 0.0) + progress.elapsed_s)
     message = units.moment_in_words(at) if at is not None else ""
     request = PlanRequest(job, limits, choice, progress, catalog.version, message)
-    return PlannerInputs(request, catalog, {"top": top, **options})
+    return PlannerInputs(request, catalog, options, seed)
 
 
-def run_planner(ready: PlannerInputs, explain: int = 0, **more: bool) -> Answer:
-    """Run the planner, if requested also for the policy of plan `explain` and other extras.
-
-    `more` holds switches of `recommend`: shadow_prices, simulated_plans, report.
-    """
+def run_planner(ready: PlannerInputs) -> Answer:
+    """Run the planner, and show the progress of its search."""
     from recommender.optimize.search_state import Watch
     from recommender.planner.recommend import recommend
+    from recommender.risk.random_numbers import SEED
 
     request, watch = ready.request, Watch()
-    switches = {"explain": explain, **more}
-    options = {**ready.options, **{name: value for name, value in switches.items() if value}}
-    with watched(watch, request.limits.goal, bool(options.get("prove"))):
+    with watched(watch, request.limits.goal, ready.options.prove):
         return recommend(
             request.job,
             request.limits,
             request.choice,
+            ready.options,
             catalog=ready.catalog,
             progress=request.progress,
+            seed=SEED if ready.seed is None else ready.seed,
             watch=watch,
-            **options,
         )
+
+
+def problem_of(ready: PlannerInputs) -> "Problem":
+    """The problem of the question, with the usual seed."""
+    from recommender.inputs.units.times import now
+    from recommender.planner.problem import planning_problem
+    from recommender.risk.random_numbers import SEED
+
+    r = ready.request
+    return planning_problem(r.job, r.limits, r.choice, ready.catalog, r.progress, now(), SEED)
 
 
 def _idle(call: PlannerFlags, limits: Limits) -> tuple[str, ...]:
@@ -120,16 +131,15 @@ def _idle(call: PlannerFlags, limits: Limits) -> tuple[str, ...]:
     )
 
 
-def _options(call: PlannerFlags, errors: ErrorCollector) -> dict[str, Any]:
+def _options(call: PlannerFlags, top: int, errors: ErrorCollector) -> AnswerOptions:
     search = call.search
-    found: dict[str, Any] = {
-        "compare": errors.parse(call.own.compare, "--compare", units.parse_comparison, None),
-        "seed": errors.parse(search.seed, "--seed", parse_seed, None),
-        "save_lp": Path(search.save_lp) if search.save_lp else None,
-        "prove": search.prove or None,
-        "verify": search.verify or None,
-    }
-    return {name: value for name, value in found.items() if value is not None}
+    return AnswerOptions(
+        top=top,
+        compare=errors.parse(call.own.compare, "--compare", units.parse_comparison, None),
+        prove=bool(search.prove),
+        verify=bool(search.verify),
+        save_lp=Path(search.save_lp) if search.save_lp else None,
+    )
 
 
 def parse_seed(word: str, name: str) -> int:

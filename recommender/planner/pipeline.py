@@ -8,7 +8,6 @@ from typing import Literal
 from recommender.catalogs.frozen import dataclass
 from recommender.errors import UsageError
 from recommender.inputs.files import writing
-from recommender.inputs.units import Comparison
 from recommender.optimize.linear_program import write
 from recommender.optimize.search_state import Watch
 from recommender.plan.answer import Answer, Infeasible, Proof, SensitivityStep, Trio
@@ -17,6 +16,7 @@ from recommender.plan.report_data import ReportData
 from recommender.planner import assumptions
 from recommender.planner.baselines import baselines, lower_bounds_of, more_regions, price_dates
 from recommender.planner.current_setup import current_setup
+from recommender.planner.options import AnswerOptions
 from recommender.planner.plan_builder import Evaluated, ranks_in
 from recommender.planner.problem import Problem
 from recommender.planner.program_facts import program_facts
@@ -36,28 +36,26 @@ class Pipeline:
     """The answer to one problem, computed part by part."""
 
     problem: Problem
-    top: int = 5
-    compare: Comparison | None = None
-    prove: bool = False
-    save_lp: Path | None = None
+    options: AnswerOptions = field(default_factory=AnswerOptions)
     watch: Watch = field(default_factory=Watch)  # what it shows of its search
-    shadow_prices: bool = (
-        False  # whether to plan again for what a little more of each limit is worth
-    )
-    simulated_plans: bool = False  # whether to gather every plan worth a look, with its runs
-    report: bool = False  # and what else only a report holds
+
+    @property
+    def _worth(self) -> bool:
+        """Whether to plan again for the value of a little more of each limit."""
+        return self.options.worth or self.options.report or self.options.explain > 0
 
     @cached_property
     def search(self) -> PlanSearch:
         """The search that every part of the answer uses."""
-        return PlanSearch(self.problem, self.prove, self.watch, self.shadow_prices or self.prove)
+        prove = self.options.prove
+        return PlanSearch(self.problem, prove, self.watch, self._worth or prove)
 
     @cached_property
     def ranked(self) -> Ranked:
         """The best plans by the goal; empty if no plan meets the limits."""
         curve = self.problem.limits.goal == "frontier"
         return ranked_plans(
-            self.search, self.top, reference_candidates(self.search) if curve else ()
+            self.search, self.options.top, reference_candidates(self.search) if curve else ()
         )
 
     @cached_property
@@ -91,10 +89,10 @@ class Pipeline:
     def answer(self) -> Answer:
         """Search, then add everything that the answer contains."""
         # Machines that the user rents now, before the search: what cannot run the job is refused.
-        compare = self.compare
+        compare = self.options.compare
         compared = None if compare is None else current_setup(self.problem, compare).plan
-        if self.save_lp is not None:
-            save_program(self.search, self.save_lp)
+        if self.options.save_lp is not None:
+            save_program(self.search, self.options.save_lp)
         if not self.search.best.incumbents:
             from recommender.planner.infeasibility import infeasible  # most answers need none
 
@@ -124,11 +122,11 @@ class Pipeline:
             more_plans=ranked.more,
             more_regions=more_regions(plans),
             seed=problem.seed,
-            program=program_facts(self.search, self.shadow_prices),
+            program=program_facts(self.search, self._worth),
             trio=None if failed else self.trio,
             best=self.best,
             by_value=problem.limits.by_value,
-            report=self._report_data(table, plain) if self.simulated_plans or self.report else None,
+            report=self._report_data(table, plain),
         )
 
     @property
@@ -164,10 +162,13 @@ class Pipeline:
 
     def _report_data(
         self, table: tuple[Evaluated, ...], plain: tuple[Evaluated, ...]
-    ) -> ReportData:
+    ) -> ReportData | None:
+        options = self.options
+        if not options.simulated_plans and not options.report:
+            return None
         from recommender.planner.report_data import report_data  # most answers need none
 
-        return report_data(self.search, table, plain, self.lead, with_runs=self.report)
+        return report_data(self.search, table, plain, self.lead, with_runs=options.report)
 
 
 def status_of(failed: Infeasible | None) -> Literal["ok", "infeasible", "unknown"]:

@@ -37,8 +37,8 @@ PRICED_LIMITS = (
 )
 
 
-def program_facts(search: PlanSearch, shadow_prices: bool) -> ProgramFacts | None:
-    """The program of a question; with `shadow_prices`, those of its limits by planning again."""
+def program_facts(search: PlanSearch, with_worth: bool) -> ProgramFacts | None:
+    """The program of a question; with the worth of its limits, by planning again, if wanted."""
     program = search.single_type.program
     if program is None:
         return None
@@ -60,12 +60,12 @@ def program_facts(search: PlanSearch, shadow_prices: bool) -> ProgramFacts | Non
         spot_share=program.spot_share,
         on_demand_share=sum(each.share for each in shares if not each.spot),
         shares=tuple(shares),
-        worth=_shadow_prices(search, program) if shadow_prices and feasible else (),
+        worth=_limit_worth(search, program) if with_worth and feasible else (),
         conflict=() if feasible else program.conflict(),
     )
 
 
-def _shadow_prices(search: PlanSearch, program: MasterProgram) -> tuple[LimitWorth, ...]:
+def _limit_worth(search: PlanSearch, program: MasterProgram) -> tuple[LimitWorth, ...]:
     """What a unit more of each limit is worth, and of each quota that the best plan uses."""
     limits = search.problem.limits
     found = [
@@ -74,7 +74,7 @@ def _shadow_prices(search: PlanSearch, program: MasterProgram) -> tuple[LimitWor
         if (value := limits.value(priced.limit)) is not None and limits.goal != "frontier"
     ]
     if not _mixed(search):
-        return (*found, *_quota_shadow_prices(search))
+        return (*found, *_quota_worth(search))
     return tuple(each for each in found if each.gain > 0.0)  # its search was cut off
 
 
@@ -116,7 +116,7 @@ def _in_goal_units(limits: Limits, gained: float) -> float:
     return gained / 3600.0 if limits.goal == "time" else gained
 
 
-def _quota_shadow_prices(search: PlanSearch) -> tuple[LimitWorth, ...]:
+def _quota_worth(search: PlanSearch) -> tuple[LimitWorth, ...]:
     """One more machine's worth of every quota that the best plan uses, planned again."""
     problem, best = search.problem, search.best
     found = []

@@ -28,6 +28,7 @@ from recommender.plan.effort import HOUR_USD, WAIT_USD, effort_of
 from recommender.plan.limits import RATE_LIMITS, Choice, Limits, Progress
 from recommender.plan.plan import Machines, Plan, Site
 from recommender.plan.replan import MovingCost, PriceMove, Remaining, Replan
+from recommender.planner.options import AnswerOptions
 from recommender.planner.pipeline import Pipeline
 from recommender.planner.plan_builder import Evaluated, PlanBuilder, goal_value_of
 from recommender.planner.plan_details import spread_of
@@ -115,8 +116,8 @@ class _Running:
         stay = self._stay()
         pipeline = Pipeline(
             self._problem(replace(self.progress, done_share=self.progress.done_share - share)),
-            MAX_CANDIDATES,
-            watch=self.watch,
+            AnswerOptions(top=MAX_CANDIDATES),
+            self.watch,
         )
         move = self._move(pipeline)
         binding: tuple[str, ...] = ()

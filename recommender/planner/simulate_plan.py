@@ -1,23 +1,19 @@
 """Simulates one plan of an answer, or machines that the user names."""
 
-from datetime import datetime
+from dataclasses import replace
 
-from recommender.catalogs.catalog import Catalog
 from recommender.catalogs.frozen import dataclass
 from recommender.errors import UsageError
 from recommender.inputs.units import Comparison
-from recommender.inputs.units.times import now as clock_now
-from recommender.job.job import Job
 from recommender.optimize.search_state import Watch
 from recommender.plan.answer import Answer
-from recommender.plan.limits import Choice, Limits, Progress
 from recommender.plan.simulation import Simulation
 from recommender.plan.version import __version__
 from recommender.planner.current_setup import current_setup
+from recommender.planner.options import AnswerOptions
 from recommender.planner.pipeline import Pipeline
 from recommender.planner.plan_builder import Evaluated
-from recommender.planner.problem import Problem, planning_problem
-from recommender.risk.random_numbers import SEED
+from recommender.planner.problem import Problem
 from recommender.simulation.paths import ProgressCallback
 from recommender.simulation.simulate import SimulationOptions, simulation_of
 
@@ -34,35 +30,27 @@ class PlanSimulation:
 
 
 def simulate_plan(
-    job: Job,
-    limits: Limits,
-    choice: Choice,
+    problem: Problem,
+    which: int | Comparison | None,
+    order: SimulationOptions,
+    options: AnswerOptions = AnswerOptions(),  # noqa: B008 (frozen)
     *,
-    catalog: Catalog,
-    progress: Progress = Progress(),  # noqa: B008 (frozen)
-    number: int | None = None,
-    machines: Comparison | None = None,
-    order: SimulationOptions = SimulationOptions(),  # noqa: B008 (frozen)
     tick: ProgressCallback | None = None,
-    top: int = 5,
-    prove: bool = False,
-    now: datetime | None = None,
     watch: Watch | None = None,
 ) -> PlanSimulation:
-    """Simulate plan `number` under the limits (default: the leading one), or the named machines.
+    """Simulate a plan by its number (None: the leading one), or machines that the user names.
 
-    The plan is that of `recommend` under the same limits; only the paths use the order's seed.
-    Raises `UsageError` if there is no such plan.
+    The plan is that of an answer with these `options`; only the paths use the order's seed. Raises
+    `UsageError` if there is no such plan.
     """
-    moment = clock_now() if now is None else now
-    problem = planning_problem(job, limits, choice, catalog, progress, moment, SEED)
-    if machines is not None:
-        return _simulated(problem, current_setup(problem, machines, NAMED), 0, order, tick)
-    pipeline = Pipeline(problem, max(top, number or 1), prove=prove, watch=watch or Watch())
+    if isinstance(which, Comparison):
+        return _simulated(problem, current_setup(problem, which, NAMED), 0, order, tick)
+    options = replace(options, top=max(options.top, which or 1))
+    pipeline = Pipeline(problem, options, watch or Watch())
     plans = pipeline.table
     if not plans:
         return PlanSimulation(None, pipeline.answer())
-    number = number or pipeline.lead
+    number = which or pipeline.lead
     if number > len(plans):
         raise UsageError(f"--plan {number}: there are {len(plans)} plans")
     return _simulated(problem, plans[number - 1], number, order, tick)

@@ -6,27 +6,23 @@ figure: the flag that excludes the machine, the memory it lacks, the limit it mi
 """
 
 from dataclasses import replace
-from datetime import datetime
 
 import numpy as np
 
 from recommender.catalogs.catalog import Catalog, in_regions
 from recommender.errors import UsageError
-from recommender.inputs.units.times import now as clock_now
-from recommender.job.job import Job
 from recommender.optimize.search_state import Watch
-from recommender.plan.limits import Choice, Limits, Progress
+from recommender.plan.limits import Limits
 from recommender.plan.plan import Plan
 from recommender.plan.standing import MachineStanding
 from recommender.planner.blocking_flags import NARROWED, wider_choices
 from recommender.planner.break_even import MachineChange, best_kept, is_on
 from recommender.planner.infeasibility import infeasible
 from recommender.planner.plan_builder import goal_value_of
-from recommender.planner.problem import Problem, planning_problem
+from recommender.planner.problem import Problem
 from recommender.planner.ranking import Ranked
 from recommender.planner.search import PlanSearch
 from recommender.planner.selection import ranked_plans
-from recommender.risk.random_numbers import SEED
 from recommender.text import unknown
 
 RANKED_AMONG = 40  # plans among which the machine's rank is looked for
@@ -35,27 +31,15 @@ REASONS = 8  # at most so many reasons for offers that are left out
 
 
 def standing(
-    machine: str,
-    job: Job,
-    limits: Limits,
-    choice: Choice,
-    *,
-    catalog: Catalog,
-    regions: tuple[str, ...] = (),
-    progress: Progress = Progress(),  # noqa: B008 (frozen)
-    now: datetime | None = None,
-    watch: Watch | None = None,
+    machine: str, problem: Problem, regions: tuple[str, ...] = (), watch: Watch | None = None
 ) -> MachineStanding:
-    """Find the rank of a machine among all plans of a question, in `regions` or anywhere.
+    """Find the rank of a machine, in `regions` or anywhere, among all plans of a problem.
 
-    `choice` is that of the question; its other machines are not restricted to `regions`. Raises
-    `UsageError` for a machine that no catalog knows.
+    Raises `UsageError` for a machine that no catalog knows.
     """
-    moment = clock_now() if now is None else now
-    name = _known(machine, catalog)
-    problem = planning_problem(job, limits, choice, catalog, progress, moment, SEED)
-    own = problem.among(replace(choice, instances=(name,), regions=regions))
-    why = _not_offered(name, regions, catalog)
+    name = _known(machine, problem.catalog)
+    own = problem.among(replace(problem.choice, instances=(name,), regions=regions))
+    why = _not_offered(name, regions, problem.catalog)
     if why:
         return MachineStanding(name, "not offered", (why,))
     if not own.offers.allowed.rows:

@@ -4,7 +4,9 @@ from dataclasses import replace
 
 from recommender.catalogs.catalog import Catalog
 from recommender.job.jobfile import find_job
+from recommender.plan.answer import Answer
 from recommender.plan.frontier import frontier_of
+from recommender.planner.options import AnswerOptions
 from recommender.planner.recommend import recommend
 from recommender.report import frontier as frontier_view
 from recommender.report import json_output
@@ -23,19 +25,21 @@ def made(kind: Kind, question: Question, catalog: Catalog) -> bytes:
 
 
 def _plan(request: PlanRequest, catalog: Catalog) -> bytes:
-    answer = recommend(request.job, request.limits, request.choice, catalog=catalog, worth=True)
+    answer = _answer(request, catalog, AnswerOptions(worth=True))
     return json_output.dumps(json_output.document(answer, request)).encode("utf-8")
 
 
 def _frontier(request: PlanRequest, catalog: Catalog) -> bytes:
-    answer = recommend(
-        request.job, request.limits, request.choice, catalog=catalog, simulated_plans=True
-    )
+    answer = _answer(request, catalog, AnswerOptions(simulated_plans=True))
     simulated = () if answer.report is None else answer.report.simulated_plans
     found = frontier_of(simulated, request.limits)
     return json_output.dumps(frontier_view.document(found, answer, request)).encode("utf-8")
 
 
 def _report(request: PlanRequest, catalog: Catalog) -> bytes:
-    answer = recommend(request.job, request.limits, request.choice, catalog=catalog, report=True)
+    answer = _answer(request, catalog, AnswerOptions(report=True))
     return render(answer, request, ask="report").encode("utf-8")
+
+
+def _answer(request: PlanRequest, catalog: Catalog, options: AnswerOptions) -> Answer:
+    return recommend(request.job, request.limits, request.choice, options, catalog=catalog)

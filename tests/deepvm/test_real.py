@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from recommender.api.calls import recommend
 from recommender.catalogs.catalog import Catalog
 from recommender.job.job import Job
 from recommender.optimize.evaluate import Plans
 from recommender.optimize.space import MEMORY_TIER
 from recommender.plan.limits import Choice, Limits, QuotaLimit
 from recommender.plan.plan import Plan
-from recommender.planner.recommend import recommend
 from tests.deepvm.figures import FIG5_IMAGES, FIG5_S, FIG8, QUOTA_GPU, REAL, SIZES
 from tests.deepvm.ours import NOW, catalog, problem, timed_job
 from tests.deepvm.policies import (

@@ -8,6 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from recommender.api.calls import recommend
 from recommender.catalogs.catalog import Catalog
 from recommender.catalogs.load import load
 from recommender.catalogs.serialize import write_catalog
@@ -18,7 +19,6 @@ from recommender.plan.answer import Answer
 from recommender.plan.limits import Choice, Limits, Progress
 from recommender.plan.plan import Machines, Plan
 from recommender.planner.problem import planning_problem
-from recommender.planner.recommend import recommend
 from recommender.planner.search import PlanSearch
 from tests.catalogs.small import achieved, gpu, machine, offer, spot, tables
 

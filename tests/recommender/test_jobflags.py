@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from recommender.api.calls import recommend
 from recommender.errors import UsageError
 from recommender.job.job import Job
 from recommender.job.jobfile import find_job, job_from_text
 from recommender.job.merge_layers import JobFlags
 from recommender.plan.limits import Choice, Limits
-from recommender.planner.recommend import recommend
 from recommender.report.answer_frame import PlanRequest
 from recommender.report.json_output import document
 from tests.recommender.planning import NOW

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from recommender.api.calls import recommend
 from recommender.catalogs.refresh.run import refresh
 from recommender.catalogs.store import Store, default_root
 from recommender.cli import main
 from recommender.job.jobfile import find_job
 from recommender.plan.answer import Answer
 from recommender.plan.limits import Choice, Limits
-from recommender.planner.recommend import recommend
 from tests.catalogs.refresh.world import World, make_world
 from tests.shipped import snapshot
 

@@ -18,6 +18,7 @@ from random import Random
 from statistics import median
 from time import perf_counter, process_time
 
+from recommender.api.calls import recommend
 from recommender.catalogs.catalog import Catalog, Offers
 from recommender.job.job import Job
 from recommender.job.jobfile import find_job
@@ -26,7 +27,6 @@ from recommender.optimize.search_state import SearchState
 from recommender.plan.answer import Answer
 from recommender.plan.limits import Choice, Limits, Progress, QuotaLimit
 from recommender.planner.problem import planning_problem
-from recommender.planner.recommend import recommend
 from recommender.planner.search import PlanSearch
 from recommender.planner.single_type_search import FULL
 from tests.shipped import snapshot

@@ -61,18 +61,10 @@ def explain(
     from recommender.report.standing import standing_page
 
     request, watch = ready.request, Watch()
-    anywhere = replace(request.choice, regions=())
+    anywhere = replace(request, choice=replace(request.choice, regions=()))
+    problem = planner_inputs.problem_of(replace(ready, request=anywhere))
     with watched(watch, request.limits.goal, False):
-        found = standing(
-            machine,
-            request.job,
-            request.limits,
-            anywhere,
-            catalog=ready.catalog,
-            regions=request.choice.regions,
-            progress=request.progress,
-            watch=watch,
-        )
+        found = standing(machine, problem, request.choice.regions, watch)
     show_page(standing_page(found, request), output)
 
 

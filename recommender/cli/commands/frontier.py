@@ -1,5 +1,6 @@
 """`recommend frontier`: the curve of cost and time, as a table, a plot, a picture, or figures."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -70,7 +71,8 @@ def frontier(
         tuple(job or ()), limits, offers, own, job_flags, search
     ).over(kept)
     ready = planner_inputs.read_inputs(call, 5, errors)
-    answer = planner_inputs.run_planner(ready, simulated_plans=True)
+    options = replace(ready.options, simulated_plans=True)
+    answer = planner_inputs.run_planner(replace(ready, options=options))
     simulated = () if answer.report is None else answer.report.simulated_plans
     found = frontier_of(simulated, ready.request.limits)
     if picture is not None:

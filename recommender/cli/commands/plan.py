@@ -71,10 +71,13 @@ def plan(
         tuple(job or ()), limits, offers, own, job_flags, search
     ).over(kept)
     ready = planner_inputs.read_inputs(call, form.top, errors)
-    explained = form.explain if form.kind == "table" else 0
-    answer = planner_inputs.run_planner(
-        ready, explained, worth=form.kind == "json", report=files.report is not None
+    options = replace(
+        ready.options,
+        explain=form.explain if form.kind == "table" else 0,
+        worth=form.kind == "json",
+        report=files.report is not None,
     )
+    answer = planner_inputs.run_planner(replace(ready, options=options))
     request = replace(ready.request, folder=files.write or "", target=target or "")
     show_answer(answer, request, form)
     if files.report is not None:

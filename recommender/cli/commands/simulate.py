@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from recommender.simulation.simulate import SimulationOptions
 
 MAX_RUNS = 10_000_000
-SEED = 7
 POLICIES = ("net", "thresholds", "full")
 _COUNTED = re.compile(r"[0-9]+\s*[x×*]")  # how machines begin, and no job does
 
@@ -135,15 +134,17 @@ def simulate(
     call = planner_inputs.PlannerFlags(tuple(job), limits, offers, own, job_flags, search).over(
         kept
     )
-    order, options = _order(simulation, recording, search, own, named, errors)
+    order = _order(simulation, recording, search, own, named, errors)
+    which = _which(simulation.plan, named, errors)
+    # The plan is that of the usual seed; --seed draws the runs that it is simulated on.
     ready = planner_inputs.read_inputs(
         replace(call, search=replace(call.search, seed=None)), form.top, errors
     )
-    rehearsal = _simulated(ready, order, options, form)
-    found = rehearsal.simulation
+    simulated = _simulated(ready, which, order, form)
+    found = simulated.simulation
     assert found is not None
-    if simulation.policy_table is not None and rehearsal.policy is not None:
-        _write(Path(simulation.policy_table), rehearsal.policy)
+    if simulation.policy_table is not None and simulated.policy is not None:
+        _write(Path(simulation.policy_table), simulated.policy)
     if simulation.plot is not None:
         _plot(found, Path(simulation.plot))
     _show(found, ready.request, form)
@@ -165,7 +166,8 @@ def _order(
     own: OwnFlags,
     named: str,
     errors: ErrorCollector,
-) -> tuple["SimulationOptions", dict[str, Any]]:
+) -> "SimulationOptions":
+    from recommender.risk.random_numbers import SEED
     from recommender.simulation.scenario import WhatIf, parse_deflatable, parse_law
     from recommender.simulation.simulate import SimulationOptions
 
@@ -188,50 +190,39 @@ def _order(
         law=errors.parse(flags.run_law, "--run-law", parse_law, None),
         deflatable=errors.parse(flags.deflatable, "--deflatable", parse_deflatable, None),
     )
-    machines = None
-    if named:
-        machines = errors.parse(named, "the machines", units.parse_comparison, None)
     seed = errors.parse(search.seed, "--seed", planner_inputs.parse_seed, SEED)
     policy = errors.choose(flags.policy, "--policy", POLICIES, "net")
     executor = errors.choose(flags.executor, "--executor", TARGETS, "")
-    number = errors.parse(flags.plan, "--plan", plan_number, None)
     table = flags.policy_table
     if table is not None and os.path.isdir(table):
         errors.problems.append(f"--policy-table {shown_path(table)} is a folder; name a file in it")
-    return SimulationOptions(runs, seed, what_if, policy, executor, table is not None), {
-        "number": number,
-        "machines": machines,
-    }
+    return SimulationOptions(runs, seed, what_if, policy, executor, table is not None)
+
+
+def _which(plan: str | None, named: str, errors: ErrorCollector) -> int | units.Comparison | None:
+    """The number of a plan, or named machines; None for the leading plan."""
+    if named:
+        return errors.parse(named, "the machines", units.parse_comparison, None)
+    return errors.parse(plan, "--plan", plan_number, None)
 
 
 def _simulated(
     ready: planner_inputs.PlannerInputs,
+    which: int | units.Comparison | None,
     order: "SimulationOptions",
-    options: dict[str, Any],
     form: OutputOptions,
 ) -> "PlanSimulation":
     """The simulation; where no plan meets the limits, the answer says why."""
     from recommender.optimize.search_state import Watch
     from recommender.planner.simulate_plan import simulate_plan
 
-    request, watch, prove = ready.request, Watch(), bool(ready.options.get("prove"))
+    request, watch = ready.request, Watch()
     with (
         progress("simulated runs", order.runs, after_first=True) as tick,
-        watched(watch, request.limits.goal, prove, after=""),
+        watched(watch, request.limits.goal, ready.options.prove, after=""),
     ):
-        found = simulate_plan(
-            request.job,
-            request.limits,
-            request.choice,
-            catalog=ready.catalog,
-            progress=request.progress,
-            order=order,
-            tick=tick,
-            top=ready.options["top"],
-            prove=prove,
-            watch=watch,
-            **options,
-        )
+        problem = planner_inputs.problem_of(ready)
+        found = simulate_plan(problem, which, order, ready.options, tick=tick, watch=watch)
     if found.simulation is None:
         assert found.answer is not None
         show_answer(found.answer, request, form)

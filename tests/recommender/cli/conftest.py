@@ -21,8 +21,9 @@ class Planner:
     answer: Answer = ANSWER
     calls: list[dict[str, Any]] = field(default_factory=list)
 
-    def __call__(self, job: Any, limits: Any, choice: Any, **options: Any) -> Answer:
-        self.calls.append({"job": job, "limits": limits, "choice": choice, **options})
+    def __call__(self, job: Any, limits: Any, choice: Any, options: Any, **more: Any) -> Answer:
+        call = {"job": job, "limits": limits, "choice": choice, "options": options, **more}
+        self.calls.append(call)
         return INFEASIBLE if limits.hourly_usd == 1 else self.answer
 
 

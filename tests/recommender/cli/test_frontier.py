@@ -22,12 +22,12 @@ LIMIT = ("--deadline", "24h")
 ANSWERS: dict[Limits, Answer] = {}
 
 
-def planned(ready: planner_inputs.PlannerInputs, **more: bool) -> Answer:
+def planned(ready: planner_inputs.PlannerInputs) -> Answer:
     """Plan each question once."""
-    assert more == {"simulated_plans": True}
+    assert ready.options.simulated_plans
     limits = ready.request.limits
     if limits not in ANSWERS:
-        ANSWERS[limits] = RUN(ready, **more)
+        ANSWERS[limits] = RUN(ready)
     return ANSWERS[limits]
 
 

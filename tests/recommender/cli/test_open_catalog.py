@@ -85,11 +85,11 @@ def test_the_shipped_snapshot_can_be_imported(run: Run) -> None:
 
 
 def test_an_unknown_quota_is_named_with_its_file_and_line(tmp_path: Path) -> None:
+    from recommender.api.calls import recommend
     from recommender.errors import UsageError
     from recommender.inputs.quota_file import read_quotas
     from recommender.job.jobfile import find_job
     from recommender.plan.limits import Choice, Limits
-    from recommender.planner.recommend import recommend
     from tests.shipped import snapshot  # the planner itself
 
     file = tmp_path / "quotas.csv"

@@ -7,9 +7,11 @@ import pytest
 
 from recommender.inputs.units import Comparison
 from recommender.plan.limits import Choice, GpuFilter, Limits, Progress
+from recommender.planner.options import AnswerOptions
 from tests.recommender.cli.conftest import Planner, Run
 
 JOB = "llama3-8b-sft"
+TODAY = Comparison(8, "p4d.24xlarge", "on_demand", "")
 CASES: list[tuple[list[str], str, object]] = [
     (["--deadline", "1d"], "limits.deadline_s", 86_400.0),
     (["--deadline", "2026-11-20T13:00Z"], "limits.deadline_s", 3600.0),
@@ -57,12 +59,16 @@ CASES: list[tuple[list[str], str, object]] = [
     (["--image", "prebuilt"], "job.image", "prebuilt"),
     (["--setup", "5m"], "job.setup_s", 300.0),
     (["--data-at", "aws:us-east-1"], "job.data.at", "aws:us-east-1"),
-    (["--top", "9"], "top", 9),
-    (["--top", "2", "--explain", "4"], "top", 4),
+    (["--top", "9"], "options.top", 9),
+    (["--top", "2", "--explain", "4"], "options.top", 4),
     (["--seed", "7"], "seed", 7),
-    (["--prove"], "prove", True),
-    (["--save-lp", "x.lp"], "save_lp", Path("x.lp")),
-    (["--compare", "8x p4d.24xlarge"], "compare", Comparison(8, "p4d.24xlarge", "on_demand", "")),
+    (["--prove"], "options.prove", True),
+    (["--save-lp", "x.lp"], "options.save_lp", Path("x.lp")),
+    (
+        ["--compare", "8x p4d.24xlarge"],
+        "options.compare",
+        Comparison(8, "p4d.24xlarge", "on_demand", ""),
+    ),
 ]
 
 
@@ -95,8 +101,7 @@ def test_defaults_are_those_of_a_newcomer(run: Run, planner: Planner) -> None:
     run(JOB)
     call = planner.calls[-1]
     assert (call["limits"], call["choice"], call["progress"]) == (Limits(), Choice(), Progress())
-    assert call["top"] == 5
-    assert set(call) == {"job", "limits", "choice", "catalog", "progress", "top", "watch"}
+    assert call["options"] == AnswerOptions()
 
 
 def test_quotas_come_from_a_file_or_are_those_of_a_new_account(

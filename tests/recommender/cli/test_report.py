@@ -37,7 +37,7 @@ def test_the_command_of_the_documentation_writes_a_report_of_the_printed_answer(
 def test_the_data_of_a_report_are_computed_only_if_it_is_requested(run: Run, planner: Planner):
     run("--deadline", "24h", "resnet50-imagenet")
     run("--deadline", "24h", "resnet50-imagenet", "--report", "r.html")
-    assert [call.get("report") for call in planner.calls] == [None, True]
+    assert [call["options"].report for call in planner.calls] == [False, True]
 
 
 def test_a_report_takes_the_place_of_an_older_one(run: Run, planner: Planner, tmp_path: Path):

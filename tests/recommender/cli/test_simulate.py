@@ -214,7 +214,7 @@ def test_a_bar_waits_for_the_line_of_the_search_before(monkeypatch: pytest.Monke
 
 def test_verify_reaches_the_planner(planner: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     assert main(["--deadline", "24h", JOB, "--verify", "-q"]) == 0
-    assert planner.calls[0]["verify"] is True
+    assert planner.calls[0]["options"].verify
 
 
 def test_a_terminal_of_plain_characters_gets_plain_bars() -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from recommender.api.calls import recommend
 from recommender.plan.limits import Choice, Limits
-from recommender.planner.recommend import recommend
 from tests.recommender.cli.conftest import Planner, Run
 from tests.shipped import snapshot
 

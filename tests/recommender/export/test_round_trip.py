@@ -7,13 +7,13 @@ from datetime import UTC, datetime
 import pytest
 import yaml
 
+from recommender.api.calls import recommend
 from recommender.catalogs.catalog import Catalog
 from recommender.export.description import description_of
 from recommender.export.targets import export_files
 from recommender.job.jobfile import find_job
 from recommender.plan.limits import Choice, GpuFilter, Limits
 from recommender.plan.plan import Plan
-from recommender.planner.recommend import recommend
 from tests.shipped import snapshot
 
 Rented = tuple[str, str, str, bool]  # region, zone, instance type, spot

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from recommender.api.calls import recommend
 from recommender.catalogs.catalog import Catalog, extended
 from recommender.inputs.offers_file import read_offers
 from recommender.job.jobfile import find_job
@@ -15,7 +16,6 @@ from recommender.market.dominance import OwnOffers, undominated, undominated_by_
 from recommender.plan.answer import Answer
 from recommender.plan.limits import Choice, Limits, Progress
 from recommender.planner.problem import planning_problem
-from recommender.planner.recommend import recommend
 from tests.recommender.optimize.samples import sampled
 from tests.shipped import snapshot
 

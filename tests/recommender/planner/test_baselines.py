@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from recommender.api.calls import recommend
 from recommender.catalogs.catalog import Catalog, extended
 from recommender.inputs.offers_file import read_offers
 from recommender.inputs.units import parse_duration
@@ -14,7 +15,6 @@ from recommender.job.jobfile import find_job
 from recommender.plan.answer import Answer
 from recommender.plan.limits import Choice, Limits, QuotaLimit
 from recommender.plan.plan import Plan
-from recommender.planner.recommend import recommend
 from tests.recommender.optimize.samples import sampled
 from tests.recommender.planning import HOUR, NOW
 from tests.shipped import snapshot

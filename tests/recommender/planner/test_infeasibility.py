@@ -6,13 +6,13 @@ from datetime import UTC, datetime
 
 import pytest
 
+from recommender.api.calls import recommend
 from recommender.errors import UsageError
 from recommender.inputs.units import parse_duration
 from recommender.job.jobfile import find_job
 from recommender.plan.answer import Answer, Infeasible
 from recommender.plan.limits import Choice, GpuFilter, Limits, Progress, QuotaLimit
 from recommender.planner.problem import planning_problem
-from recommender.planner.recommend import recommend
 from recommender.planner.search import PlanSearch
 from recommender.text import usd
 from tests.recommender.optimize.samples import sampled

@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from recommender.api.calls import recommend
 from recommender.job.jobfile import find_job
 from recommender.job.merge_layers import JobFlags
 from recommender.performance.clusters import clusters_of
 from recommender.performance.step import steps, why_infeasible
 from recommender.performance.step_bounds import shortest
 from recommender.plan.limits import Choice, Limits
-from recommender.planner.recommend import recommend
 from tests.recommender.performance.parts import G4DN, columns, resnet
 from tests.recommender.planning import HOUR, NOW
 from tests.shipped import snapshot

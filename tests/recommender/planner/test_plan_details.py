@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
+from recommender.api.calls import recommend
 from recommender.inputs.units import parse_comparison
 from recommender.job.jobfile import find_job
 from recommender.job.merge_layers import JobFlags
 from recommender.plan.limits import Choice, Limits
-from recommender.planner.recommend import recommend
 from tests.recommender.planning import HOUR, NOW
 from tests.shipped import snapshot
 

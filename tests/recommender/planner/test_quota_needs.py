@@ -4,11 +4,11 @@ from collections import Counter
 
 import pytest
 
+from recommender.api.calls import recommend
 from recommender.job.jobfile import find_job
 from recommender.plan.answer import Answer
 from recommender.plan.limits import OTHERS, Choice, Limits, QuotaLimit
 from recommender.plan.plan import Machines, Site
-from recommender.planner.recommend import recommend
 from tests.recommender.planning import HOUR, NOW
 from tests.shipped import snapshot
 

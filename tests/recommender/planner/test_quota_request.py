@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
+from recommender.api.calls import recommend
 from recommender.catalogs.registry import CLOUDS
 from recommender.job.jobfile import find_job
 from recommender.plan.limits import Choice, Limits, Progress, QuotaLimit
 from recommender.planner.problem import planning_problem
 from recommender.planner.quota_request import smallest_requests
-from recommender.planner.recommend import recommend
 from recommender.text import duration
 from tests.recommender.optimize.samples import sampled
 from tests.recommender.planning import HOUR, NOW, job

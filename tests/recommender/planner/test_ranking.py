@@ -6,13 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from recommender.api.calls import recommend
 from recommender.catalogs.catalog import Catalog
 from recommender.plan.answer import Answer, SensitivityStep
 from recommender.plan.limits import Choice, Limits, Progress
 from recommender.plan.plan import Plan
 from recommender.planner import assumptions
 from recommender.planner.problem import PRINTED, Problem, planning_problem
-from recommender.planner.recommend import recommend
 from recommender.planner.search import PlanSearch
 from recommender.planner.selection import ranked_plans
 from recommender.risk.monte_carlo import simulate_paths

@@ -4,6 +4,7 @@ from itertools import pairwise
 
 import pytest
 
+from recommender.api.calls import recommend
 from recommender.catalogs.catalog import Catalog
 from recommender.job.jobfile import find_job
 from recommender.job.preset_files import presets
@@ -12,7 +13,6 @@ from recommender.plan.limits import Choice, GpuFilter, Limits, Progress
 from recommender.plan.plan import Machines
 from recommender.planner.problem import Problem, planning_problem
 from recommender.planner.ranking import CURVE
-from recommender.planner.recommend import recommend
 from recommender.planner.search import PlanSearch
 from tests.recommender.optimize.samples import sampled
 from tests.recommender.planning import HOUR, NOW, everything, machines_of

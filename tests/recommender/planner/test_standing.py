@@ -6,10 +6,11 @@ import pytest
 
 from recommender.catalogs.catalog import Catalog
 from recommender.errors import UsageError
-from recommender.job.jobfile import find_job
-from recommender.plan.limits import Choice, Limits
+from recommender.plan.limits import Choice, Limits, Progress
 from recommender.plan.standing import MachineStanding
+from recommender.planner.problem import Problem, planning_problem
 from recommender.planner.standing import standing
+from recommender.risk.random_numbers import SEED
 from tests.recommender.planning import HOUR, NOW, ask, job, with_prices, written
 
 LIMITS = Limits(deadline_s=60 * HOUR, max_machines=6)
@@ -24,7 +25,16 @@ def catalog(tmp_path_factory: pytest.TempPathFactory) -> Catalog:
 def asked(
     catalog: Catalog, machine: str, choice: Choice = ON_DEMAND, regions: tuple[str, ...] = ()
 ) -> MachineStanding:
-    return standing(machine, job(), LIMITS, choice, catalog=catalog, regions=regions, now=NOW)
+    return standing(machine, problem(catalog, choice=choice), regions)
+
+
+def problem(
+    catalog: Catalog,
+    limits: Limits = LIMITS,
+    choice: Choice = ON_DEMAND,
+    name: str = "resnet50-imagenet",
+) -> Problem:
+    return planning_problem(job(name=name), limits, choice, catalog, Progress(), NOW, SEED)
 
 
 def best(catalog: Catalog) -> str:
@@ -75,9 +85,7 @@ def test_the_flag_that_leaves_a_machine_out_is_named(
 
 
 def test_too_little_memory_is_reported_in_gib(catalog: Catalog) -> None:
-    found = standing(
-        "g4dn.xlarge", find_job("llama3-8b-sft"), LIMITS, ON_DEMAND, catalog=catalog, now=NOW
-    )
+    found = standing("g4dn.xlarge", problem(catalog, name="llama3-8b-sft"))
     assert found.standing == "cannot train"
     assert "a GPU has 1" in found.reasons[0]
 
@@ -86,7 +94,7 @@ def test_a_limit_that_it_misses_in_every_number_is_reported_with_the_least_that_
     catalog: Catalog,
 ) -> None:
     tight = replace(LIMITS, deadline_s=4 * HOUR, max_machines=2)
-    found = standing("g4dn.xlarge", job(), tight, ON_DEMAND, catalog=catalog, now=NOW)
+    found = standing("g4dn.xlarge", problem(catalog, tight))
     assert found.standing == "over limits"
     assert "is about the minimum that works" in found.reasons[0]
     assert found.price is None  # no price makes it faster

@@ -5,6 +5,7 @@ from typing import cast
 
 import pytest
 
+from recommender.api.calls import recommend
 from recommender.job.jobfile import find_job, job_from_text
 from recommender.optimize.search_state import Candidate
 from recommender.plan.effort import HOUR_USD, effort_of, generalised_cost_usd
@@ -12,7 +13,6 @@ from recommender.plan.limits import Choice, Limits
 from recommender.plan.plan import Estimate, Need
 from recommender.planner.plan_builder import Evaluated, is_on_demand_only
 from recommender.planner.ranking import MIN_DIFFERENCE
-from recommender.planner.recommend import recommend
 from recommender.planner.trio import (
     AS_SENSIBLE,
     CHANCE_TOLERANCE,

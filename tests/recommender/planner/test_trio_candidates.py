@@ -4,11 +4,11 @@ from itertools import permutations
 
 import pytest
 
+from recommender.api.calls import recommend
 from recommender.job.jobfile import find_job
 from recommender.plan.effort import generalised_cost_usd, screened_cost_usd
 from recommender.plan.limits import Choice, Limits
 from recommender.plan.plan import Plan
-from recommender.planner.recommend import recommend
 from recommender.planner.trio import AS_SENSIBLE
 from tests.recommender.answers import HOUR
 from tests.recommender.optimize.samples import sampled

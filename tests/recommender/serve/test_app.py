@@ -14,11 +14,11 @@ import httpx
 import jsonschema
 import pytest
 
+from recommender.api.calls import recommend
 from recommender.catalogs.catalog import Catalog
 from recommender.catalogs.errors import CatalogError
 from recommender.job.jobfile import find_job
 from recommender.plan.limits import Limits
-from recommender.planner.recommend import recommend
 from recommender.report.answer_frame import PlanRequest
 from recommender.report.json_output import document
 from recommender.report.json_schema import schema_text

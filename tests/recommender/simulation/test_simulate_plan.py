@@ -5,14 +5,16 @@ from pathlib import Path
 
 import pytest
 
+from recommender.api.calls import recommend
 from recommender.errors import UsageError
-from recommender.inputs.units import parse_comparison
+from recommender.inputs.units import Comparison, parse_comparison
 from recommender.job.jobfile import find_job
-from recommender.plan.limits import Choice, Limits
+from recommender.plan.limits import Choice, Limits, Progress
 from recommender.plan.simulation import Simulation
-from recommender.planner.recommend import recommend
+from recommender.planner.problem import Problem, planning_problem
 from recommender.planner.simulate_plan import PlanSimulation, simulate_plan
 from recommender.risk.laws import Weibull
+from recommender.risk.random_numbers import SEED
 from recommender.simulation.deflatable import Deflatable
 from recommender.simulation.scenario import WhatIf
 from recommender.simulation.simulate import SimulationOptions
@@ -29,22 +31,23 @@ CHOICE = Choice(providers=("aws",))
 NOTHING = WhatIf()
 
 
-def rehearsed(what_if: WhatIf = NOTHING, **options: object) -> Simulation:
-    given = {
-        "order": SimulationOptions(2048, 7, what_if),
-        "catalog": CATALOG,
-        "now": NOW,
-        **options,
-    }
-    found = simulate_plan(JOB, given.pop("limits", LIMITS), CHOICE, **given)  # type: ignore[arg-type]
+def simulated(
+    what_if: WhatIf = NOTHING,
+    which: int | Comparison | None = None,
+) -> Simulation:
+    found = simulate_plan(problem(LIMITS), which, SimulationOptions(2048, 7, what_if))
     assert found.simulation is not None
     return found.simulation
+
+
+def problem(limits: Limits) -> Problem:
+    return planning_problem(JOB, limits, CHOICE, CATALOG, Progress(), NOW, SEED)
 
 
 def test_the_printed_runs_are_simulated_to_the_printed_figures() -> None:
     answer = recommend(JOB, LIMITS, CHOICE, catalog=CATALOG, now=NOW)
     printed = answer.plans[answer.lead - 1].estimate
-    found = rehearsed()
+    found = simulated()
     assert found.number == answer.lead
     assert found.cost.mean == pytest.approx(printed.cost.mean)
     assert found.time.p95 == pytest.approx(printed.time.p95)
@@ -54,14 +57,14 @@ def test_the_printed_runs_are_simulated_to_the_printed_figures() -> None:
 
 def test_plan_n_is_the_one_recommend_shows() -> None:
     shown = recommend(JOB, LIMITS, CHOICE, catalog=CATALOG, now=NOW).plans
-    found = rehearsed(number=2)
+    found = simulated(which=2)
     assert (found.number, found.plan.machines) == (2, shown[1].machines)
     with pytest.raises(UsageError, match="--plan 900: there are"):
-        rehearsed(number=900)
+        simulated(which=900)
 
 
 def test_machines_can_be_named() -> None:
-    found = rehearsed(machines=parse_comparison("2x g5.12xlarge on-demand us-east-1"))
+    found = simulated(which=parse_comparison("2x g5.12xlarge on-demand us-east-1"))
     (machines,) = found.plan.machines
     assert (machines.count, machines.instance_type, machines.market) == (
         2,
@@ -71,11 +74,11 @@ def test_machines_can_be_named() -> None:
     assert found.number == 0
     assert found.plan.fallback is None
     with pytest.raises(UsageError, match="the machines 2x nothing spot: unknown"):
-        rehearsed(machines=parse_comparison("2x nothing spot"))
+        simulated(which=parse_comparison("2x nothing spot"))
 
 
 def test_where_no_plan_keeps_the_limits_the_answer_says_why() -> None:
-    found = simulate_plan(JOB, Limits(deadline_s=60.0), CHOICE, catalog=CATALOG, now=NOW)
+    found = simulate_plan(problem(Limits(deadline_s=60.0)), None, SimulationOptions())
     assert found.simulation is None
     assert found.answer is not None
     assert found.answer.status == "infeasible"
@@ -89,18 +92,18 @@ SPOT = parse_comparison("4x g5.12xlarge spot us-east-1")
 def test_a_recording_takes_the_place_of_the_spot_class(tmp_path: Path) -> None:
     path = tmp_path / "zone.csv"
     path.write_text(RECORDED)
-    found = rehearsed(WhatIf(trace=path), machines=SPOT)
+    found = simulated(WhatIf(trace=path), SPOT)
     assert "zone.csv, 1 series" in found.capacity
     assert "4 machines up 50 % of the time, 10 h at a time" in found.capacity
     path.write_text("t_s,event,value\n0,machines,3\n72000,end,\n")
     with pytest.raises(UsageError, match="never has 4 machines up"):
-        rehearsed(WhatIf(trace=path), machines=SPOT)
+        simulated(WhatIf(trace=path), SPOT)
 
 
 def test_a_recording_of_machines_that_never_go_costs_no_interruption(tmp_path: Path) -> None:
     path = tmp_path / "zone.csv"
     path.write_text("t_s,event,value\n0,machines,4\n72000,end,\n")
-    found = rehearsed(WhatIf(trace=path), machines=SPOT)
+    found = simulated(WhatIf(trace=path), SPOT)
     assert found.interruptions.mean == 0.0
     assert {s.name for s in found.states if s.share > 0} <= {"starting", "training", "saving"}
     assert "never interrupted" in found.capacity
@@ -113,20 +116,20 @@ def test_the_closed_form_takes_the_end_of_a_short_recording_for_no_interruption(
     long, short = tmp_path / "long.csv", tmp_path / "short.csv"
     long.write_text("t_s,event,value\n0,machines,4\n7200000,end,\n")
     short.write_text("t_s,event,value\n0,machines,4\n3600,end,\n")
-    forms = [rehearsed(WhatIf(trace=p), machines=SPOT).closed_form for p in (long, short)]
+    forms = [simulated(WhatIf(trace=p), SPOT).closed_form for p in (long, short)]
     assert forms[0] == forms[1]
 
 
 def test_runs_of_another_law_and_deflatable_machines_are_what_ifs_of_spot() -> None:
-    weibull = rehearsed(WhatIf(law=Weibull(0.6)), machines=SPOT)
+    weibull = simulated(WhatIf(law=Weibull(0.6)), SPOT)
     assert "Weibull runs of shape 0.6" in weibull.capacity
-    shrunk = rehearsed(WhatIf(deflatable=Deflatable(0.1, 0.5, 1800.0)), machines=SPOT)
+    shrunk = simulated(WhatIf(deflatable=Deflatable(0.1, 0.5, 1800.0)), SPOT)
     assert any("what-if" in note for note in shrunk.notes)
-    assert shrunk.time.mean < rehearsed(machines=SPOT).time.mean
+    assert shrunk.time.mean < simulated(which=SPOT).time.mean
     assert shrunk.closed_form.time_s == pytest.approx(shrunk.time.mean, rel=0.03)
     on_demand = parse_comparison("4x g5.12xlarge on-demand us-east-1")
     with pytest.raises(UsageError, match="this plan rents none"):
-        rehearsed(WhatIf(law=Weibull(0.6)), machines=on_demand)
+        simulated(WhatIf(law=Weibull(0.6)), on_demand)
 
 
 def test_verify_compares_the_printed_figures_with_other_paths() -> None:

@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from recommender.api.calls import recommend
 from recommender.catalogs.catalog import Catalog
 from recommender.job.jobfile import find_job
 from recommender.job.preset_files import presets
 from recommender.plan.answer import Answer, Pick
 from recommender.plan.limits import Limits
 from recommender.plan.plan import Plan
-from recommender.planner.recommend import recommend
 from tests.research.first_answers.published import NOW
 
 QUESTIONS = {

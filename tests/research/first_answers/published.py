@@ -6,12 +6,12 @@ from datetime import UTC, datetime
 from importlib.resources import as_file, files
 from math import exp, log
 
+from recommender.api.calls import recommend
 from recommender.catalogs.catalog import Catalog
 from recommender.job.job import Job
 from recommender.job.jobfile import find_job
 from recommender.plan.limits import Choice, Limits
 from recommender.plan.plan import Plan
-from recommender.planner.recommend import recommend
 
 HERE = files("tests.research.first_answers")
 NOW = datetime(2026, 11, 21, tzinfo=UTC)

@@ -4,9 +4,9 @@ from functools import cache
 from html.parser import HTMLParser
 from typing import Any
 
+from recommender.api.calls import recommend
 from recommender.plan.answer import Answer
 from recommender.plan.limits import Limits
-from recommender.planner.recommend import recommend
 from recommender.report.answer_frame import PlanRequest
 from recommender.report.html.page import render
 from tests.recommender.planning import NOW, job, small

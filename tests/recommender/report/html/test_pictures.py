@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
+from recommender.api.calls import recommend
 from recommender.job.jobfile import find_job
 from recommender.plan.answer import Answer
 from recommender.plan.limits import Limits
-from recommender.planner.recommend import recommend
 from recommender.report.answer_frame import PlanRequest
 from recommender.report.html.page import render
 from recommender.report.html.picture import frontier_picture
