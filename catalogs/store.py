@@ -192,10 +192,8 @@ def fetch_times_of(manifest: Mapping[str, Any]) -> tuple[FetchTime, ...]:
 
 def newest_good(store: Store) -> LoadedVersion:
     """Load the current version; if it is damaged the previous one, then the snapshot."""
-    from recommender.catalogs.load import (
-        load,
-        load_snapshot,  # the name alone of a version needs no table
-    )
+    # The name alone of a version needs no table.
+    from recommender.catalogs.load import load, load_snapshot
 
     skipped: list[str] = []
     try:

@@ -108,6 +108,33 @@ def test_a_docstring_is_understood_without_another():
     assert leaning == []
 
 
+def test_an_import_inside_a_function_has_a_reason():
+    """On its line or above; commands and API functions load what they call (`cli/groups.py`)."""
+    bare = []
+    for path in MODULES:
+        module, lines = name_of(path), path.read_text("utf-8").splitlines()
+        if not module.startswith(("recommender/cli/", "recommender/api/")):
+            bare += [f"{module}:{line}" for line in lazy_imports(module) if not reason(lines, line)]
+    assert bare == []
+
+
+def lazy_imports(module: str) -> list[int]:
+    """The first lines of blocks of our own imports inside of functions."""
+    found = {
+        inner.lineno: inner.end_lineno or 0
+        for node in ast.walk(trees()[module])
+        if isinstance(node, Function)
+        for inner in ast.walk(node)
+        if isinstance(inner, ast.ImportFrom) and (inner.module or "").startswith("recommender")
+    }
+    return [line for line in sorted(found) if line - 1 not in found.values()]
+
+
+def reason(lines: list[str], line: int) -> bool:
+    """Whether there is a comment on a line, or above it."""
+    return "  # " in lines[line - 1] or lines[line - 2].lstrip().startswith("# ")
+
+
 def test_only_the_edge_catches_everything():
     broad = {
         module

@@ -2,6 +2,8 @@
 
 Nothing here rents machines, writes files or uses the network. The only file that is read is the
 user's own catalog: a job is a preset, or the text of a job file.
+
+A function imports what it alone needs, so that the server starts quickly.
 """
 
 from dataclasses import replace

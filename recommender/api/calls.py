@@ -2,6 +2,8 @@
 
 answer = recommend("resnet50-imagenet", deadline="24h")
 answer.to_dict(), answer.to_pandas()
+
+A function imports what it alone needs, so that `from recommender import recommend` is quick.
 """
 
 from collections.abc import Sequence

@@ -153,7 +153,7 @@ def _rewrite(path: Path, key: str, first: list[str]) -> None:
 
 
 def _same_but(key: str, old: str, new: str) -> bool:
-    from recommender.inputs.toml_text import parse_toml
+    from recommender.inputs.toml_text import parse_toml  # only a change of settings needs it
 
     try:
         before, after = parse_toml(old), parse_toml(new)

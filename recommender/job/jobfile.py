@@ -77,7 +77,7 @@ def _find(word: str | None, folder: Path, model: str | None) -> _Stated:
 
 def _if_model(word: str) -> str:
     """How a model becomes a job: it needs a data set."""
-    from recommender.networks.known_models import find_known
+    from recommender.networks.known_models import find_known  # only an error needs it
 
     known = find_known(word)
     called = f"{shown(word)} --fetch" if known is None else known.name
@@ -104,7 +104,7 @@ def _default_file(folder: Path, model: str | None) -> Path:
 
 
 def _has_schema(path: Path) -> bool:
-    from recommender.inputs.yaml_text import load_yaml
+    from recommender.inputs.yaml_text import load_yaml  # 20 ms, and presets need none
 
     try:
         tree = load_yaml(read_text(path), path.name)

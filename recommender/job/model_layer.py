@@ -17,7 +17,7 @@ def over(lower: Raw, upper: Raw, folder: Path) -> Raw:
     model = upper.get("model", lower.get("model"))
     if not isinstance(model, str) or not any(key in upper for key in _DECIDING):
         return merged(lower, upper)
-    from recommender.networks.find import find_network
+    from recommender.networks.find import find_network  # most jobs name no model
 
     same = model == lower.get("model")
     stated = {**lower, **upper} if same else upper

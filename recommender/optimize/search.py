@@ -101,11 +101,9 @@ def search_mixes(space: Space, state: SearchState, first: int = 0) -> None:
     Sets of entries of all sites share one queue, best bound first; a site with too many clusters to
     list is searched by boxes of counts.
     """
+    # Most answers need no mixes.
     from recommender.optimize.bounds.site import SiteBounds, lines_of, site_bounds_of
-    from recommender.optimize.branch_and_bound import (
-        boxes_apply,  # most answers need no mixes
-        search_boxes,
-    )
+    from recommender.optimize.branch_and_bound import boxes_apply, search_boxes
     from recommender.optimize.entry_sets import clusters_of_set, extended, leaves
     from recommender.optimize.entry_sets import first as entries_of
 

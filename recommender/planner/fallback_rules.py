@@ -49,6 +49,7 @@ def _thresholds(d: PlanDetails) -> "TwoThresholds | None":
     mixed = not d.site.entries.spot.all()
     if deadline_s is None or law is None or mixed or speed < AS_FAST:
         return None
+    # Most plans have no such rule.
     from recommender.policies.state import ModePrices, Task
     from recommender.policies.thresholds import shipped_rule
 

@@ -71,6 +71,7 @@ def _simulated(
 
 
 def _policy_csv(problem: Problem, evaluated: Evaluated, order: SimulationOptions) -> str:
+    # Only `--policy-table` needs it.
     from recommender.policies.plan_policy import policy_csv, problem_of, why_no_policy, words_of
 
     plan, deadline_s = evaluated.plan, problem.limits.deadline_s

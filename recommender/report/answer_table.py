@@ -65,10 +65,10 @@ def render(
 
 
 def _check_blocks(answer: Answer) -> list[Block]:
-    """What `--verify` found; the page that explains a plan is not loaded without it."""
+    """What `--verify` found."""
     if not answer.checks:
         return []
-    from recommender.report.explain import check_blocks
+    from recommender.report.explain import check_blocks  # only `--verify` needs it
 
     return check_blocks(answer)
 

@@ -153,7 +153,7 @@ def sparkline(values: Sequence[float]) -> str:
 
 def plot(groups: Mapping[tuple[str, str, str], Sequence["PricePoint"]], title: str) -> str:
     """The prices as a drawing (SVG): a line per market and zone."""
-    from recommender.report.svg import Curve, drawing
+    from recommender.report.svg import Curve, drawing  # only `--plot` needs it
 
     curves = [
         Curve(

@@ -36,7 +36,7 @@ def work(catalog: Catalog, connection: Connection) -> None:
 
     A catalog that comes down it takes the place of the one before.
     """
-    from recommender.serve.answers import made
+    from recommender.serve.answers import made  # the server itself plans nothing
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all; the server ends its workers
     made("plan", FIRST, catalog)

@@ -80,7 +80,7 @@ def _policies(
 ) -> tuple[PolicyRun, ...]:
     if options.policy == "net":
         return ()
-    from recommender.simulation.policies import policy_runs
+    from recommender.simulation.policies import policy_runs  # only `--policy` needs it
 
     return policy_runs(
         plan, scenario.inputs, limits, scenario.capacity, options.policy, options.runs, options.seed
@@ -92,7 +92,7 @@ def _executors(
 ) -> tuple[ExecutorRun, ...]:
     if not options.executor:
         return ()
-    from recommender.simulation.executors import executor_runs
+    from recommender.simulation.executors import executor_runs  # only `--executor` needs it
 
     return executor_runs(
         options.executor, plan, scenario.inputs, limits, scenario.capacity, options.runs,

@@ -149,7 +149,7 @@ def laws_for(
 
 def level_sd(law: "MarketLaw") -> float | None:
     """The sd of a future day's level: between days, and of the estimate."""
-    # Every plan reads the kept laws; only fitting one needs the fits.
+    # Every plan reads the stored laws; only fitting one needs the fits.
     from recommender.traces.law_fit import Z95
     from recommender.traces.market_law import logit
 

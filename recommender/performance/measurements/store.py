@@ -141,7 +141,7 @@ def _speed(row: CsvRow, catalog: Catalog) -> OwnSpeed:
 
 def _machine(row: CsvRow, catalog: Catalog) -> InstanceType | None:
     """The catalog's instance type with the user's links; None where the catalog has none."""
-    from recommender.performance.machines import listed_gbit
+    from recommender.performance.machines import listed_gbit  # only own links need it
 
     known = catalog.instance_types.get(
         (row.cells.get("provider", ""), row.cells.get("instance_type", ""))
