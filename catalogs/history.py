@@ -112,12 +112,12 @@ def ignore_message(message: str) -> None:
     """A callback for damaged files that does nothing."""
 
 
-def can_keep() -> bool:
+def has_pyarrow() -> bool:
     """Whether the library for Parquet is installed."""
     return find_spec("pyarrow") is not None
 
 
-def keep(store: Store) -> tuple[str, ...]:
+def write_history(store: Store) -> tuple[str, ...]:
     """Write the history of every kept version without one; return the names of these versions.
 
     To be called inside `write_lock`. A version whose writer was stopped between publishing and
@@ -224,7 +224,7 @@ def _from_files(
     store: Store, instance_type: str, region: str, damaged: Notify
 ) -> Iterator[PricePoint]:
     files = sorted((store.root / HISTORY).glob("date=*/*.parquet"))
-    if not files or not can_keep():
+    if not files or not has_pyarrow():
         return
     pa, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
     columns = ["provider", "region", "zone", "market", "usd_per_hour"]

@@ -59,7 +59,7 @@ class Copies:
             return None
         return Copy(content, headers) if same and headers else None
 
-    def keep(self, name: str, url: str, answered: Mapping[str, str], content: bytes) -> None:
+    def save(self, name: str, url: str, answered: Mapping[str, str], content: bytes) -> None:
         """Save a complete response; a full disk loses only the copy."""
         headers = {ask: answered[key] for key, ask in VALIDATORS.items() if answered.get(key)}
         if self.folder is None or not headers:

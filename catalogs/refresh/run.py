@@ -324,11 +324,11 @@ def _publish(
 
 def _keep_history(order: RefreshRequest) -> list[str]:
     """Append to the history; what fails here fails after publishing, and is made up for later."""
-    if not history.can_keep():
+    if not history.has_pyarrow():
         return [history.MISSING]
     try:
         order.at("history")
-        history.keep(order.store)
+        history.write_history(order.store)
     except StoreError as error:
         return [f"the history was not written: {error}"]
     return []

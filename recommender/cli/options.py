@@ -382,11 +382,11 @@ def changed_settings(errors: ErrorCollector) -> Mapping[str, str | tuple[str, ..
     return {key: each.value for key, each in found.items() if each.origin != "default"}
 
 
-def with_settings(flags: F, kept: Mapping[str, str | tuple[str, ...]]) -> F:
+def with_settings(flags: F, settings: Mapping[str, str | tuple[str, ...]]) -> F:
     """The flags, with settings where nothing was typed."""
     changes: dict[str, Any] = {}
     for each in fields(flags):  # type: ignore[arg-type]
-        value = kept.get(_KEYS.get(each.name, each.name))
+        value = settings.get(_KEYS.get(each.name, each.name))
         if getattr(flags, each.name) is None and value is not None:
             changes[each.name] = value if isinstance(value, str) else list(value)
     return replace(flags, **changes)  # type: ignore[type-var]

@@ -49,10 +49,10 @@ class PlannerFlags:
     job: JobFlags
     search: SearchFlags
 
-    def over(self, kept: Mapping[str, str | tuple[str, ...]]) -> "PlannerFlags":
+    def over(self, settings: Mapping[str, str | tuple[str, ...]]) -> "PlannerFlags":
         """These flags with settings laid under each of them."""
         flags = (self.limits, self.offers, self.own, self.job, self.search)
-        return PlannerFlags(self.words, *(with_settings(each, kept) for each in flags))  # type: ignore[arg-type]
+        return PlannerFlags(self.words, *(with_settings(each, settings) for each in flags))  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True)

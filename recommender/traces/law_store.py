@@ -238,7 +238,7 @@ def _between(value: Any, low: float, high: float) -> bool:
     return math.isfinite(value) and low <= value <= high
 
 
-def keep(laws: Sequence[OfferLaw], path: Path | None = None) -> Path:
+def save_laws(laws: Sequence[OfferLaw], path: Path | None = None) -> Path:
     """Save laws, replacing those of the same offers."""
     new = {law.offer.lower() for law in laws}
 

@@ -42,7 +42,7 @@ def _rises(offer: Offer) -> bool:
 def test_without_the_library_the_stored_versions_are_the_history(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(history, "can_keep", lambda: False)
+    monkeypatch.setattr(history, "has_pyarrow", lambda: False)
     nights(world, 3)
     assert not (world.store.root / "history").exists()
     found = history.points(world.store, *PLACE)
@@ -52,7 +52,7 @@ def test_without_the_library_the_stored_versions_are_the_history(
 def test_the_report_says_how_to_get_the_price_history(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(history, "can_keep", lambda: False)
+    monkeypatch.setattr(history, "has_pyarrow", lambda: False)
     assert "recommend-gpus[history]" in refresh(world.order()).notes[0]
 
 
@@ -171,8 +171,8 @@ def test_the_history_of_an_interrupted_night_is_written_by_the_next(world: World
         refresh(world.order(at=stop))
     assert not (world.store.root / "history").exists()
     with write_lock(world.store):
-        assert history.keep(world.store) == world.store.names()
-        assert history.keep(world.store) == ()
+        assert history.write_history(world.store) == world.store.names()
+        assert history.write_history(world.store) == ()
 
 
 def test_a_full_disk_costs_the_history_not_the_version(

@@ -55,7 +55,7 @@ def read_whole(caller: Caller, url: str, name: str, most: int) -> bytes:
             return copy.content
         assert answer is not None
         content = b"".join(_blocks(caller, answer, url, most))
-        copies.keep(name, url, _validators(answer), content)
+        copies.save(name, url, _validators(answer), content)
         return content
 
 
@@ -83,7 +83,7 @@ def read_lines(
             if number < FIRST_LINES or used(line):
                 kept.append(line)
                 yield line
-        copies.keep(name, url, _validators(answer), b"".join(kept))
+        copies.save(name, url, _validators(answer), b"".join(kept))
 
 
 def _lines(caller: Caller, answer: http.client.HTTPResponse, url: str) -> Iterator[bytes]:

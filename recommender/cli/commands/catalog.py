@@ -82,8 +82,8 @@ def show(
     found = catalog_view.matching(loaded, word or "", wanted, region or "", kind)
     if not found:
         raise UsageError("no offer matches; recommend catalog status lists what there is")
-    kept = store_at(None if catalog and "://" in catalog else catalog)
-    trends = recent_prices(kept, map(catalog_view.offer_key, found[:most]), VERSIONS)
+    opened = store_at(None if catalog and "://" in catalog else catalog)
+    trends = recent_prices(opened, map(catalog_view.offer_key, found[:most]), VERSIONS)
     show_page(catalog_view.offers(loaded, found, most, trends), flags)
 
 

@@ -51,10 +51,10 @@ def explain(
     recommend explain p5.48xlarge --region us-east-1 llama3-8b-lora --deadline 24h
     """
     errors = ErrorCollector(call_problems(ctx))
-    kept = changed_settings(errors)
+    settings = changed_settings(errors)
     call = planner_inputs.PlannerFlags(
         tuple(job or ()), limits, offers, own, job_flags, search
-    ).over({name: value for name, value in kept.items() if name != "regions"})
+    ).over({name: value for name, value in settings.items() if name != "regions"})
     ready = planner_inputs.read_inputs(call, 1, errors)
     from recommender.optimize.search_state import Watch
     from recommender.planner.standing import standing

@@ -66,10 +66,10 @@ def frontier(
         errors.problems.append(
             f"--plot {shown_path(picture)}: pictures end in {' or '.join(PICTURES)}"
         )
-    kept = changed_settings(errors)
+    settings = changed_settings(errors)
     call = planner_inputs.PlannerFlags(
         tuple(job or ()), limits, offers, own, job_flags, search
-    ).over(kept)
+    ).over(settings)
     ready = planner_inputs.read_inputs(call, 5, errors)
     options = replace(ready.options, simulated_plans=True)
     answer = planner_inputs.run_planner(replace(ready, options=options))

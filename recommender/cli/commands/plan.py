@@ -62,14 +62,14 @@ def plan(
     recommend --budget 200 --no-spot ./recommend.yaml
     """
     errors = ErrorCollector(call_problems(ctx))
-    kept = changed_settings(errors)
-    form = output_options(with_settings(output, kept), shown, errors)
+    settings = changed_settings(errors)
+    form = output_options(with_settings(output, settings), shown, errors)
     target = errors.choose(files.to, "--to", TARGETS, "") or None
     if target and files.write is None:
         errors.problems.append("--to says what runs the files; name their folder: --write DIR")
     call = planner_inputs.PlannerFlags(
         tuple(job or ()), limits, offers, own, job_flags, search
-    ).over(kept)
+    ).over(settings)
     ready = planner_inputs.read_inputs(call, form.top, errors)
     options = replace(
         ready.options,

@@ -128,11 +128,11 @@ def simulate(
     recommend simulate llama3-8b-lora --deadline 12h --trace zone.csv --plot runs.svg
     """
     errors = ErrorCollector(call_problems(ctx))
-    kept = changed_settings(errors)
-    form = output_options(with_settings(output, kept), AnswerFlags(), errors)
+    settings = changed_settings(errors)
+    form = output_options(with_settings(output, settings), AnswerFlags(), errors)
     job, named = _parted(words or [])
     call = planner_inputs.PlannerFlags(tuple(job), limits, offers, own, job_flags, search).over(
-        kept
+        settings
     )
     order = _order(simulation, recording, search, own, named, errors)
     which = _which(simulation.plan, named, errors)

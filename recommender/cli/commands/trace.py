@@ -87,17 +87,17 @@ def _parsed(words: list[str]) -> list[tuple[str, str, str]]:
 
 
 def _kept(offers: list[tuple[str, str, str]], found: "TraceFit", catalog: str | None) -> list[str]:
-    """Keep the law of a fit; the offers it is kept for."""
+    """Save the law of a fit; the offers it is saved for."""
     from recommender.cli.open_catalog import load_catalog
     from recommender.inputs.units.times import now
-    from recommender.traces.law_store import check_offer, keep, laws_for
+    from recommender.traces.law_store import check_offer, laws_for, save_laws
 
     loaded, errors = load_catalog(catalog), ErrorCollector()
     for offer in offers:
         errors.attempt(partial(check_offer, offer, found, loaded, "--store"), None)
     errors.raise_all()
     laws = laws_for(offers, found, now().date())
-    keep(laws)
+    save_laws(laws)
     return [law.offer for law in laws]
 
 

@@ -46,11 +46,11 @@ def diff(
     from recommender.catalogs.history import difference
     from recommender.report.versions import difference_page
 
-    kept = store_at(store)
-    _refuse_empty(kept)
-    new = named_version(kept, after) if after else _held(kept)
-    old = named_version(kept, before) if before else _before(kept, new)
-    found = difference(load_version(kept, old), load_version(kept, new))
+    opened = store_at(store)
+    _refuse_empty(opened)
+    new = named_version(opened, after) if after else _held(opened)
+    old = named_version(opened, before) if before else _before(opened, new)
+    found = difference(load_version(opened, old), load_version(opened, new))
     show_page(difference_page(found, old, new), flags)
 
 
@@ -68,20 +68,20 @@ def history(
     \b
     recommend catalog history p5.48xlarge --region us-east-1
     """
-    from recommender.catalogs.history import MISSING, can_keep, points
+    from recommender.catalogs.history import MISSING, has_pyarrow, points
     from recommender.report import versions
 
-    kept = store_at(store)
-    _refuse_empty(kept)
+    opened = store_at(store)
+    _refuse_empty(opened)
     notes: list[str] = []
-    found = points(kept, instance, region, notes.append)
+    found = points(opened, instance, region, notes.append)
     warn(tuple(notes))
     if not found:
         raise CatalogError(
-            f"{kept.root}: no price of {shown(instance)} in {shown(region)} is kept; "
+            f"{opened.root}: no price of {shown(instance)} in {shown(region)} is kept; "
             "names are those of recommend catalog show"
         )
-    below = [] if can_keep() else [f"{len(kept.names())} versions; {MISSING}"]
+    below = [] if has_pyarrow() else [f"{len(opened.names())} versions; {MISSING}"]
     if plot:
         drawn = versions.plot(versions.series(found), f"{instance} in {region}")
         replace_file(Path(plot), drawn.encode("utf-8"))
@@ -101,9 +101,9 @@ def rollback(
     """
     from recommender.catalogs.store import roll_back
 
-    kept = store_at(store)
-    _refuse_empty(kept)
-    name = roll_back(kept, named_version(kept, version) if version else None)
+    opened = store_at(store)
+    _refuse_empty(opened)
+    name = roll_back(opened, named_version(opened, version) if version else None)
     write_text(f"version {name} holds\n")
 
 
@@ -123,14 +123,14 @@ def export(
     """
     from recommender.catalogs.archive import export as write
 
-    kept = store_at(store)
-    name = named_version(kept, version) if version else _held(kept)
+    opened = store_at(store)
+    name = named_version(opened, version) if version else _held(opened)
     if name == SHIPPED:
-        _refuse_empty(kept)
+        _refuse_empty(opened)
         raise CatalogError(
             "the shipped snapshot comes with every installation; name a version to export"
         )
-    write_text(f"{write(kept, name, Path(file))}\n")
+    write_text(f"{write(opened, name, Path(file))}\n")
 
 
 def import_(

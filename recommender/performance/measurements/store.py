@@ -56,7 +56,7 @@ def gpu_of(path: Path) -> str:
     return "" if name == "cpu" else name
 
 
-def keep(place: Path, name: str, text: str) -> bool:
+def save_new(place: Path, name: str, text: str) -> bool:
     """Write a record; return whether it is new."""
     place.mkdir(parents=True, exist_ok=True)
     if (place / name).exists():
@@ -191,7 +191,7 @@ def import_files(paths: Sequence[Path], catalog: Catalog, gpu: str | None) -> Im
         raise UsageError(*problems)
     place, added, warnings = folder(), [], []
     for path, text, each in read:
-        new = keep(place, file_name(each.gpu, text), text)
+        new = save_new(place, file_name(each.gpu, text), text)
         added.append(f"{shown(path.name)}: {_what(each)}{'' if new else ', known already'}")
         warnings += _doubts(path, each, catalog)
     every = records(place)

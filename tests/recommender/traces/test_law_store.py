@@ -11,7 +11,14 @@ import pytest
 from recommender.errors import UsageError
 from recommender.plan.limits import OfferLaw
 from recommender.traces.fit import fit
-from recommender.traces.law_store import forget, keep, laws_for, parse_offer, store_path, stored
+from recommender.traces.law_store import (
+    forget,
+    laws_for,
+    parse_offer,
+    save_laws,
+    store_path,
+    stored,
+)
 from tests.recommender.traces.made import drawn
 
 LAW = OfferLaw(
@@ -42,16 +49,16 @@ def test_nothing_is_kept_and_nothing_read_at_first(tmp_path: Path) -> None:
 def test_what_is_kept_comes_back_in_order(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "laws.json"
     other = replace(LAW, provider="aws", place="*")
-    keep([LAW, other], path)
+    save_laws([LAW, other], path)
     assert stored(path) == (other, LAW)
-    keep([replace(LAW, run_mean_s=9000.0, machine="A3-HIGHGPU-8G")], path)
+    save_laws([replace(LAW, run_mean_s=9000.0, machine="A3-HIGHGPU-8G")], path)
     assert [law.run_mean_s for law in stored(path)] == [7200.0, 9000.0]
     assert not [p for p in path.parent.iterdir() if p.name.startswith(".")]
 
 
 def test_laws_of_another_unit_of_slope_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "laws.json"
-    keep([LAW], path)
+    save_laws([LAW], path)
     path.write_text(path.read_text().replace("spot-laws/v2", "spot-laws/v1"))
     with pytest.raises(UsageError, match="older version.*remove it and fit the traces again"):
         stored(path)
@@ -59,7 +66,7 @@ def test_laws_of_another_unit_of_slope_are_refused(tmp_path: Path) -> None:
 
 def test_a_law_is_forgotten_by_its_offer(tmp_path: Path) -> None:
     path = tmp_path / "laws.json"
-    keep([LAW], path)
+    save_laws([LAW], path)
     with pytest.raises(UsageError, match=r"no law is kept for 'gcp:x:y'; kept: gcp:us-central1"):
         forget(["gcp:x:y"], path)
     forget([LAW.offer.upper()], path)
@@ -79,7 +86,7 @@ def test_a_law_is_forgotten_by_its_offer(tmp_path: Path) -> None:
 )
 def test_a_damaged_law_is_named(tmp_path: Path, change: dict[str, object], said: str) -> None:
     path = tmp_path / "laws.json"
-    keep([LAW], path)
+    save_laws([LAW], path)
     tree = json.loads(path.read_text())
     tree["laws"][0] |= change
     path.write_text(json.dumps(tree))

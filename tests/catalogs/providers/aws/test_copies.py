@@ -95,7 +95,7 @@ def test_a_server_that_answers_304_to_a_plain_question_is_an_error(
 
 def test_a_copy_of_another_address_is_none(tmp_path: Path) -> None:
     copies = Copies(tmp_path)
-    copies.keep("list", "https://one", {"ETag": '"1"'}, b"content")
+    copies.save("list", "https://one", {"ETag": '"1"'}, b"content")
     found = copies.find("list", "https://one")
     assert found is not None
     assert (found.content, found.headers) == (b"content", {"If-None-Match": '"1"'})
