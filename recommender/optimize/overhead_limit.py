@@ -30,9 +30,10 @@ from recommender.risk.run_statistics import checkpoint_overhead, keys_of, overhe
 # it comes earlier is tried three times; where none is enough, what is left is halved twice more.
 TRIES, MOST_TRIES = 3, 5
 STEPS = (0.02, 0.06, 0.18, 0.54)  # of it, by which another moment than that of a search is tried
-# Where plans cost as much as they may: first as a share of when usual runs begin to be handed over
-# (0.6 to 1 of 14 plans), then what a line between two costs falls short of it, as they bend.
-AS_DEAR, BENDS = 0.85, 0.3
+# Where plans cost as much as they may: about so many times the time that is left when usual runs
+# begin to be handed over (1.1 to 2.9 of 14 plans), then so far beyond a line between two, as costs
+# bend.
+AS_DEAR, BENDS = 1.5, 0.3
 TOLERANCE = 0.002  # below the limit, as a share of it: near enough
 SAME_COST = 1e-4  # moments whose costs differ by less are one
 ROUGHLY, CLOSELY = 2, 8  # how often the piece between two of them is narrowed at most
@@ -241,14 +242,15 @@ def _between(s: _Search) -> Floats:
 
     Its middle, but about where they cost as much as they may if that has yet to be seen.
     """
-    early = np.minimum(s.early, 1.0)
-    dear = np.isinf(s.early) | (s.early_usd >= s.below)
-    rise = np.where(np.isinf(s.early), s.whole_usd, s.early_usd) - s.late_usd
+    none_meets = np.isinf(s.early)
+    early = np.where(none_meets, np.maximum(s.last, s.late), s.early)
+    rise = np.where(none_meets, s.whole_usd, s.early_usd) - s.late_usd
     part = BENDS + (s.below - s.late_usd) / np.maximum(rise, 1e-9)
-    ends = np.where(np.isinf(s.early), np.maximum(s.last, s.late), early)
-    aimed = s.late + (ends - s.late) * np.clip(part, 0.1, 0.9)
-    aimed = np.where(s.late > 0.0, aimed, np.minimum(AS_DEAR * s.first, 0.8 * early))
-    return np.where(dear & np.isfinite(s.below), aimed, 0.5 * (s.late + early))
+    aimed = s.late + (early - s.late) * np.clip(part, 0.1, 0.9)
+    longer = np.where(none_meets, AS_DEAR * (1.0 - s.first), 2.0 * (1.0 - early))
+    aimed = np.where(s.late > 0.0, aimed, np.maximum(1.0 - longer, 0.5 * early))
+    dear = none_meets | (s.early_usd >= s.below)
+    return np.where(dear & np.isfinite(s.below), aimed, 0.5 * (s.late + np.minimum(s.early, 1.0)))
 
 
 def _narrow(s: _Search, rounds: int) -> None:

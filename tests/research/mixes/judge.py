@@ -10,7 +10,7 @@ from recommender.risk.run_statistics import trimmed_mean
 from recommender.simulation.paths import simulate
 from recommender.simulation.recorded import RecordedSeries, recorded_capacity
 from recommender.simulation.scenario import _as_recorded
-from recommender.simulation.summary import kept
+from recommender.simulation.summary import limit_chances
 from tests.research.accuracy.tables import SPOT
 from tests.research.fits.spot_fit import HOUR, read_traces
 from tests.research.mixes.records import Judged
@@ -65,7 +65,7 @@ def _series(reference: Path, campaign: str) -> tuple[RecordedSeries, ...]:
 
 
 def _judged(on: str, runs, plan: Evaluated, limits: Limits) -> Judged:  # type: ignore[no-untyped-def]
-    _, together = kept(runs, limits, plan.plan.max_usd_per_hour)
+    _, together = limit_chances(runs, limits, plan.plan.max_usd_per_hour)
     count, chance = len(together), float(together.mean())
     return Judged(
         on,
