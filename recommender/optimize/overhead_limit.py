@@ -24,7 +24,7 @@ from recommender.optimize.evaluate import OVERHEAD_ERRORS, Values, goal_error, v
 from recommender.optimize.space import Space
 from recommender.risk.monte_carlo import DrawnPlans, draw_plans
 from recommender.risk.path_inputs import PathInputs
-from recommender.risk.run_statistics import checkpoint_overhead, keys_of, overhead_error
+from recommender.risk.run_statistics import Outcomes, keys_of, outcome_of
 
 # Of the time until which a fallback could take over if nothing were done before it: by which share
 # it comes earlier is tried three times; where none is enough, what is left is halved twice more.
@@ -135,27 +135,32 @@ class _Search:
     early: Floats  # and an earlier one at which it is met; inf if none was found
     early_excess: Floats
     early_usd: Floats
-
-    def at(self, rows: Ints, shares: Floats) -> tuple[Floats, Floats]:
-        """By how much plans exceed the limit if they switch earlier by shares, and their bill."""
-        paths = self.drawn.earlier(rows, self.room_s[rows] * shares)
-        excess = self.excess(checkpoint_overhead(paths), overhead_error(paths))
-        return excess, paths.expected_usd.mean(axis=1)
+    outcomes: Outcomes  # there
 
     def learn(self, rows: Ints, shares: Floats) -> tuple[Bools, Floats]:
         """Try a moment between the two of each plan: whether it meets the limit, and the bill."""
-        excess, usd = self.at(rows, shares)
+        paths = self.drawn.earlier(rows, self.room_s[rows] * shares)
+        found = Outcomes(*outcome_of(paths))
+        excess, usd = self.excess(found), found.expected_usd
         met = excess <= 0.0
         yes, no = rows[met], rows[~met]
         self.early[yes], self.early_excess[yes] = shares[met], excess[met]
         self.late[no], self.late_excess[no] = shares[~met], excess[~met]
         self.early_usd[yes], self.late_usd[no] = usd[met], usd[~met]
+        self.outcomes.put(yes, found.of(met))
         return met, usd
 
-    def excess(self, overhead: Floats, error: Floats) -> Floats:
-        """By how much an overhead exceeds the limit; on the paths of a search beyond its error."""
+    def excess(self, found: Outcomes) -> Floats:
+        """By how much overheads exceed the limit; on the paths of a search beyond their error."""
         errors = 0.0 if self.space.printed is None else OVERHEAD_ERRORS
-        return overhead - errors * error - self.limit
+        return found.overhead - errors * found.overhead_error - self.limit
+
+    def remember(self) -> None:
+        """Let the plans as they switch be known: they are evaluated next."""
+        rows = np.flatnonzero(np.isfinite(self.early) & (self.early > 0.0))
+        plans = self.drawn.plans.take(rows).earlier(self.room_s[rows] * self.early[rows])
+        found = Outcomes(*self.outcomes.of(rows))
+        self.space.cache.remember(plans, self.drawn.deadline_s, found)
 
     @property
     def limit(self) -> float:
@@ -175,6 +180,7 @@ def _last_moments(
         _surround(s, near_s / np.maximum(s.room_s, 1.0))
     _halve(s)
     _narrow(s, rounds)
+    s.remember()
     return s.room_s * s.early
 
 
@@ -204,8 +210,9 @@ def _initial_search(space: Space, plans: PathInputs, below: float) -> _Search:
         early=np.full(len(plans), np.inf),
         early_excess=none.copy(),
         early_usd=none.copy(),
+        outcomes=Outcomes.blank(len(plans), cache.path_count),
     )
-    s.late_excess = s.excess(found.overhead, found.overhead_error)
+    s.late_excess = s.excess(found)
     s.early[s.late_excess <= 0.0] = 0.0
     return s
 

@@ -49,11 +49,11 @@ class Outcomes:
         """Empty outcomes for some plans."""
         return Outcomes(*np.empty((2, plans, paths)), *np.empty((5, plans)))
 
-    def of(self, row: int) -> Outcome:
-        """One plan's outcome."""
+    def of(self, row: int | Ints | Bools) -> Outcome:
+        """The outcome of one plan or of some."""
         return tuple(getattr(self, name)[row] for name in self.__slots__)
 
-    def put(self, rows: int | list[int], ends: Outcome) -> None:
+    def put(self, rows: int | list[int] | Ints, ends: Outcome) -> None:
         """Set the outcome of some plans."""
         for name, values in zip(self.__slots__, ends, strict=True):
             getattr(self, name)[rows] = values
@@ -92,14 +92,20 @@ class OutcomeCache:
         return found
 
     def _simulated(self, inputs: PathInputs, deadline_s: float | None) -> Outcome:
-        return _ends(simulate_paths(inputs, deadline_s, self.path_count, self.seed))
+        return outcome_of(simulate_paths(inputs, deadline_s, self.path_count, self.seed))
+
+    def remember(self, inputs: PathInputs, deadline_s: float | None, found: Outcomes) -> None:
+        """Add plans that were simulated elsewhere."""
+        for row, key in enumerate(keys_of(inputs, deadline_s)[: self.most - len(self.known)]):
+            self.known[key] = found.of(row)
 
     def not_cached(self, inputs: PathInputs, deadline_s: float | None) -> Bools:
         """Which plans are not yet in the cache."""
         return np.array([key not in self.known for key in keys_of(inputs, deadline_s)], dtype=bool)
 
 
-def _ends(h: Paths) -> Outcome:
+def outcome_of(h: Paths) -> Outcome:
+    """The outcome of simulated plans."""
     return (
         h.time_s,
         h.cost_usd,
