@@ -18,7 +18,7 @@ from recommender.export.description import RunDescription
 from recommender.export.files import ExportFile
 from recommender.export.header import large_disk
 from recommender.export.machine_script import ROOT, MachineSteps
-from recommender.export.watch_script import assignment
+from recommender.export.watch_script import assignment, shell_function
 
 # CUDA 13 and driver 595, which know B300 and RTX PRO 6000; AWS patches PyTorch 2.7 (CUDA 12.8) no
 # more since 2026-04-23 (DLAMI support policy and release notes, 2026-10).
@@ -34,6 +34,16 @@ _DISK = (
     '[{"DeviceName":"/dev/sda1",'
     '"Ebs":{"VolumeSize":%s,"VolumeType":"gp3"%s,"DeleteOnTermination":true}}]'
 )
+# One address for the machine, so that a default subnet gives it a public one, and EFA without
+# addresses on each network card that has it (EC2 User Guide, "Maximize network bandwidth on Amazon
+# EC2 instances with multiple network cards", use case 1; 2026-11). Of 17 cards of p6-b300.48xlarge
+# the first has none.
+_INTERFACE = (
+    '{"NetworkCardIndex":%s,"DeviceIndex":%s,"InterfaceType":"%s",'
+    '"SubnetId":"%s","Groups":["%s"],"DeleteOnTermination":true}'
+)
+_FROM_ITSELF = '[{"IpProtocol":"-1","UserIdGroupPairs":[{"GroupId":"%s"}]}]'
+_EFA_GROUP = "recommend-efa"  # a security group of each network
 _FAST_DISK = ',"Iops":4000,"Throughput":1000'  # 5 cents an hour; gp3 does 125 MB/s by default
 _ALIVE = '[{"Name":"tag:%s","Values":["%s"]},{"Name":"instance-state-name","Values":%s}]'
 _TAGS = (
@@ -63,8 +73,51 @@ def _compact(value: object) -> str:
     return json.dumps(value, separators=(",", ":"))
 
 
+# EFA passes a group by that lets all traffic from itself in, and out to itself (efa-start.md of the
+# same guide).
+_EFA_GROUP_LINES = (
+    "local vpc group way",
+    'vpc=$(aws ec2 describe-subnets --region "$region" --output text \\',
+    "  --subnet-ids \"$subnet\" --query 'Subnets[0].VpcId') || return 1",
+    'group=$(aws ec2 describe-security-groups --region "$region" --output text \\',
+    "  --query 'SecurityGroups[0].GroupId' --filters \"$(printf \\",
+    '    \'[{"Name":"vpc-id","Values":["%s"]},'
+    f'{{"Name":"group-name","Values":["{_EFA_GROUP}"]}}]\' "$vpc")") || return 1',
+    'if [ "$group" = None ]; then',
+    '  group=$(aws ec2 create-security-group --region "$region" --output text \\',
+    f'    --query GroupId --group-name {_EFA_GROUP} --vpc-id "$vpc" \\',
+    "    --description 'Training machines reach each other by EFA') || return 1",
+    "  for way in ingress egress; do",
+    '    aws ec2 "authorize-security-group-$way" --region "$region" --output text \\',
+    f'      --group-id "$group" --ip-permissions "$(printf \'{_FROM_ITSELF}\' \\',
+    '      "$group")" > /dev/null || return 1',
+    "  done",
+    "fi",
+    'echo "$group"',
+)
+_FAST_NETWORK_LINES = (
+    "# sets network: EFA on each network card that has it, machines close to each other",
+    "local efa cards card group interfaces",
+    'read -r efa cards < <(aws ec2 describe-instance-types --region "$region" \\',
+    '  --instance-types "$machine_type" --output text --query \\',
+    "  'InstanceTypes[0].NetworkInfo.[EfaInfo.MaximumEfaInterfaces,MaximumNetworkCards]') ||",
+    "  return 1",
+    'if [ "$efa" = None ]; then return; fi',
+    "group=$(efa_group) || return 1",
+    f"interfaces=$(printf '{_INTERFACE}' \\",
+    '  0 0 interface "$subnet" "$group")',
+    "for ((card = cards - efa; card < cards; card++)); do",
+    f"  interfaces+=,$(printf '{_INTERFACE}' \\",
+    '    "$card" "$((card == 0))" efa-only "$subnet" "$group")',
+    "done",
+    'aws ec2 create-placement-group --region "$region" --group-name "$NAME" \\',
+    "  --strategy cluster > /dev/null 2>&1 || true  # it may be there",
+    'network=(--network-interfaces "[$interfaces]" \\',
+    '  --placement "$(printf \'{"GroupName":"%s"}\' "$NAME")")',
+)
+_IF_SEVERAL = 'if [ "$count" -gt 1 ]; then fast_network || return 1; fi'
 _START = (
-    "local subnet market_options=()",
+    "local subnet market_options=() network=()",
     'subnet=$(aws ec2 describe-subnets --region "$region" --output text \\',
     "  --query 'Subnets[0].SubnetId' --filters \\",
     '  "$(zone_filter "$zone")") || return 1',
@@ -72,12 +125,14 @@ _START = (
     '  echo "$NAME: no default subnet in $region $zone" >&2',
     "  return 1",
     "fi",
+    'network=(--subnet-id "$subnet")',
+    _IF_SEVERAL,
     'if [ "$market" = spot ]; then',
     f"  market_options=(--instance-market-options '{_compact(_SPOT)}')",
     "fi",
     'aws ec2 run-instances --region "$region" --count "$count" \\',
     '  --instance-type "$machine_type" --image-id "$IMAGE" \\',
-    '  --subnet-id "$subnet" "${market_options[@]}" \\',
+    '  "${network[@]}" "${market_options[@]}" \\',
     "  --instance-initiated-shutdown-behavior terminate \\",
     '  --iam-instance-profile "$(printf \'{"Name":"%s"}\' "$INSTANCE_PROFILE")" \\',
     f'  --block-device-mappings "$(printf \'{_DISK}\' "$DISK_GB" "$DISK_SPEED")" \\',
@@ -89,6 +144,10 @@ _START = (
 
 
 def _setup(run: RunDescription) -> tuple[str, ...]:
+    fast_network = (
+        *shell_function("efa_group", _EFA_GROUP_LINES)[:-1],
+        *shell_function("fast_network", _FAST_NETWORK_LINES)[:-1],
+    )
     later = () if run.on_fallback is None else run.on_fallback.locations
     regions = dict.fromkeys(location.region for location in (*run.locations, *later))
     return (
@@ -103,6 +162,7 @@ def _setup(run: RunDescription) -> tuple[str, ...]:
         "  fi",
         '  printf \'[{"Name":"default-for-az","Values":["true"]}%s]\' "$zone"',
         "}",
+        *(fast_network if _several(run) else ()),
     )
 
 
@@ -115,13 +175,20 @@ def _instances(states: tuple[str, ...]) -> str:
     )
 
 
+def _several(run: RunDescription) -> bool:
+    """Whether machines train together, the plan's or the fallback's."""
+    later = run.on_fallback
+    return run.nodes > 1 or (later is not None and later.nodes > 1)
+
+
 def _cloud(run: RunDescription) -> CloudSteps:
+    several = _several(run)
     alive = _instances(("pending", "running")).split("\n")
     all_left = _instances(("pending", "running", "stopping", "stopped")).split("\n")
     return CloudSteps(
         remarks=_REMARKS,
         setup=_setup(run),
-        start=_START,
+        start=tuple(line for line in _START if several or line != _IF_SEVERAL),
         running=(
             "local region",
             'for region in "${REGIONS[@]}"; do',

@@ -7,6 +7,7 @@ minute, starts them again when one is lost, makes the switch to on-demand in tim
 import shlex
 
 from recommender.catalogs.frozen import dataclass
+from recommender.export.cluster_network import cluster_network_words
 from recommender.export.description import Location, RunDescription, locations_of
 from recommender.export.files import ExportFile
 from recommender.export.header import (
@@ -15,7 +16,6 @@ from recommender.export.header import (
     fallback_words,
     header,
     move_after_words,
-    several_words,
 )
 from recommender.export.machine_script import MACHINE, MachineSteps, machine_script
 from recommender.export.start import start_line
@@ -109,7 +109,8 @@ def why_not_one_cloud(run: RunDescription, provider: str, target: str) -> str:
 
 def _several(run: RunDescription) -> tuple[str, ...]:
     together = "Several machines: they are started in one zone, all or none."
-    return (together, *several_words(run)) if run.nodes > 1 else ()
+    groups = f"{SCRIPT} creates the groups, which cost nothing and stay."
+    return (together, *cluster_network_words(run, groups)) if run.nodes > 1 else ()
 
 
 def _steps(run: RunDescription, cloud: CloudSteps) -> Steps:

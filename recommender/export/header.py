@@ -182,24 +182,6 @@ def disk_words(run: RunDescription) -> list[str]:
     ]
 
 
-def several_words(run: RunDescription) -> list[str]:
-    """What machines that a cloud's own tool starts lack of what the estimate counts on."""
-    if run.nodes == 1:
-        return []
-    found = [
-        "Each machine is rented with one ordinary network card. Where its type has fast ones (EFA, "
-        "GPUDirect, InfiniBand) the estimate counts on them: add them to the request, and their "
-        "software to the image."
-    ]
-    if large_disk(run):
-        size_gb = run.job.checkpoint_bytes / 1e9
-        found.append(
-            f"After an interruption each machine fetches all {size_gb:,.0f} GB of the checkpoint, "
-            "where the estimate counts its share: restarts take longer."
-        )
-    return found
-
-
 def cap_words(run: RunDescription) -> str:
     """When the run is stopped for good, and what another one begins from."""
     deadline_s, time = run.limits.deadline_s, run.plan.estimate.time

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from recommender.export import aws_cli, azure_cli, gcloud, terraform_clouds
 from recommender.export.cloud_script import places_of
+from recommender.export.cluster_network import cluster_network_words
 from recommender.export.description import RunDescription
 from recommender.export.files import ExportFile
 from recommender.export.header import (
@@ -18,7 +19,6 @@ from recommender.export.header import (
     fallback_words,
     header,
     large_disk,
-    several_words,
     unswitched_words,
 )
 from recommender.export.machine_script import MACHINE, machine_script
@@ -83,7 +83,8 @@ def _remarks(run: RunDescription) -> tuple[str, ...]:
         ),
         "CODE_DIR's files (variable code_dir) are put into the bucket for the machines.",
     ]
-    return (*found, *several_words(run), *disk_words(run), cap_words(run))
+    network = cluster_network_words(run, "They are created and destroyed with the machines.")
+    return (*found, *network, *disk_words(run), cap_words(run))
 
 
 def _variables(run: RunDescription) -> list[str]:

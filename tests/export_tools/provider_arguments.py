@@ -19,6 +19,9 @@ RESOURCES = {
     "aws_iam_role": "pulumi_aws.iam.role:RoleArgs",
     "aws_iam_role_policy": "pulumi_aws.iam.role_policy:RolePolicyArgs",
     "aws_instance": "pulumi_aws.ec2.instance:InstanceArgs",
+    "aws_launch_template": "pulumi_aws.ec2.launch_template:LaunchTemplateArgs",
+    "aws_placement_group": "pulumi_aws.ec2.placement_group:PlacementGroupArgs",
+    "aws_security_group": "pulumi_aws.ec2.security_group:SecurityGroupArgs",
     "aws_s3_object": "pulumi_aws.s3.bucket_objectv2:BucketObjectv2Args",
     "google_compute_instance": "pulumi_gcp.compute.instance:InstanceArgs",
     "google_storage_bucket_object": "pulumi_gcp.storage.bucket_object:BucketObjectArgs",
@@ -34,8 +37,10 @@ RESOURCES = {
     "azurerm_virtual_network": "pulumi_azure.network.virtual_network:VirtualNetworkArgs",
 }  # fmt: skip
 LOOKUPS = {
+    "aws_ec2_instance_type": "pulumi_aws.ec2.get_instance_type:get_instance_type",
     "aws_s3_bucket": "pulumi_aws.s3.get_bucket:get_bucket",
     "aws_ssm_parameter": "pulumi_aws.ssm.get_parameter:get_parameter",
+    "aws_subnet": "pulumi_aws.ec2.get_subnet:get_subnet",
     "aws_subnets": "pulumi_aws.ec2.get_subnets:get_subnets",
     "azurerm_resource_group": "pulumi_azure.core.get_resource_group:get_resource_group",
     "azurerm_storage_account": "pulumi_azure.storage.get_account:get_account",

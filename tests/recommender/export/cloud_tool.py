@@ -53,6 +53,12 @@ elif joined.startswith(LISTS):
     listed()
 elif "describe-subnets" in joined:
     print("subnet-0a1b2c3d")
+elif "describe-instance-types" in joined:  # EFA interfaces and network cards
+    print((kept("cards") or ["None\t1"])[0])
+elif "describe-security-groups" in joined:
+    print("None")
+elif "create-security-group" in joined:
+    print("sg-0a1b2c3d")
 elif "/ended-" in joined and int(kept("ends")[0]) <= CLOCK:
     print("done")
 elif "/progress" in joined and kept("progress"):

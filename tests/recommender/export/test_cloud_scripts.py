@@ -177,7 +177,7 @@ def parameters(words: list[str]) -> dict[str, Any]:
         value = values[0]
         if name == "Count":
             made |= {"MinCount": int(value), "MaxCount": int(value)}
-        elif name == "InstanceIds":
+        elif name in ("InstanceIds", "InstanceTypes", "SubnetIds"):
             made[name] = values[:stop]
         else:
             made[name] = json.loads(value) if value[0] in "[{" else value
@@ -297,17 +297,98 @@ def test_the_fallbacks_machines_get_their_own_micro_batch():
     assert (late_job["MICRO_BATCH"], late_job["USD_PER_HOUR"]) == ("2", "97")
 
 
+SEVERAL = replace(AWS, plan=replace(AWS.plan, machines=(replace(AWS.plan.machines[0], count=4),)))
+
+
+@pytest.mark.parametrize(
+    ("cards", "devices"),
+    [
+        ("32\t32", [(0, 0), (0, 1), *((card, 0) for card in range(1, 32))]),  # p5.48xlarge
+        ("16\t17", [(0, 0), *((card, 0) for card in range(1, 17))]),  # p6-b300.48xlarge
+        ("1\t1", [(0, 0), (0, 1)]),  # g6e.12xlarge
+    ],
+)
+def test_several_machines_of_aws_have_efa_on_each_card_that_has_it(
+    tmp_path: Path, cards: str, devices: list[tuple[int, int]]
+) -> None:
+    done, calls = played(
+        tmp_path, "aws-cli", SEVERAL, home="us-east-2", cards=cards, ends=f"{START + 3600}"
+    )
+    assert done.returncode == 0, done.stderr
+    model = botocore.session.get_session().get_service_model("ec2")
+    for call in (call for call in calls if call[1] == "ec2"):
+        name = "".join(part.capitalize() for part in call[2].split("-"))
+        shape = model.operation_model(name).input_shape
+        report = ParamValidator().validate(parameters(call), shape)
+        assert not report.has_errors(), report.generate_report()
+    (asked,) = [parameters(call) for call in calls if "run-instances" in call]
+    interfaces = asked["NetworkInterfaces"]
+    assert [(each["NetworkCardIndex"], each["DeviceIndex"]) for each in interfaces] == devices
+    # Only one has an address: machines with several addresses get no public one.
+    assert [each["InterfaceType"] for each in interfaces] == [
+        "interface", *["efa-only"] * (len(devices) - 1),
+    ]  # fmt: skip
+    assert {tuple(each["Groups"]) for each in interfaces} == {("sg-0a1b2c3d",)}
+    assert "SubnetId" not in asked
+    assert asked["Placement"] == {"GroupName": SEVERAL.name}
+    ways = [call[2] for call in calls if "--ip-permissions" in call]
+    assert ways == ["authorize-security-group-ingress", "authorize-security-group-egress"]
+
+
+def test_a_type_without_efa_and_one_machine_have_one_card(tmp_path: Path) -> None:
+    for name, run in (("several", SEVERAL), ("one", AWS)):
+        folder = tmp_path / name
+        folder.mkdir()
+        _, calls = played(folder, "aws-cli", run, home="us-east-2", ends=f"{START + 3600}")
+        (asked,) = [parameters(call) for call in calls if "run-instances" in call]
+        assert asked["SubnetId"] == "subnet-0a1b2c3d"
+        assert "NetworkInterfaces" not in asked
+
+
+def header_of(run: RunDescription, target: str) -> str:
+    """The words at the top of the first file."""
+    return " ".join(export_files(run, target, "run")[0].text.replace("\n#", "").split())
+
+
+@pytest.mark.parametrize(
+    ("run", "instance_type", "said"),
+    [
+        (GCP, "a3-highgpu-8g", "four more networks with a gVNIC interface in each"),
+        (GCP, "a3-megagpu-8g", "eight more networks with a gVNIC interface in each"),
+        (GCP, "a4-highgpu-8g", "a network with the zone's RDMA network profile"),
+        (GCP, "a2-highgpu-8g", ""),
+        (AZURE, "Standard_ND96isr_H100_v5", "InfiniBand, which connects VMs of one scale set"),
+        (AZURE, "Standard_NC96ads_A100_v4", ""),
+    ],
+)
+def test_what_several_machines_lack_of_their_network_is_reported(
+    run: RunDescription, instance_type: str, said: str
+) -> None:
+    first = replace(run.plan.machines[0], instance_type=instance_type, count=4)
+    several = replace(run, plan=replace(run.plan, machines=(first,), fallback=None))
+    for target in ("gcloud" if run is GCP else "azure-cli", "terraform"):
+        text = header_of(several, target)
+        assert ("steps take longer than estimated" in text) == bool(said)
+        assert said in text
+        alone = replace(several, plan=replace(several.plan, machines=(replace(first, count=1),)))
+        assert "steps take longer" not in header_of(alone, target)
+
+
 @pytest.mark.parametrize("target", ["aws-cli", "terraform"])
-def test_what_several_machines_lack_is_reported(target: str):
-    """An image adds no network card, and every machine fetches the whole checkpoint."""
-    machines = (replace(AWS.plan.machines[0], count=4),)
-    job = replace(AWS.job, checkpoint_bytes=654e9)
-    several = replace(AWS, plan=replace(AWS.plan, machines=machines), job=job)
-    text = " ".join(export_files(several, target, "run")[0].text.replace("\n#", "").split())
-    assert "one ordinary network card" in text
-    assert "each machine fetches all 654 GB of the checkpoint" in text
-    alone = export_files(AWS, target, "run")[0].text
-    assert "network card" not in alone
+def test_a_restart_that_fetches_more_than_the_estimate_counts_is_reported(target: str) -> None:
+    """Each of four machines reads all that the estimate lets four read in a minute."""
+    job = replace(SEVERAL.job, checkpoint_bytes=654e9)
+    saves = replace(SEVERAL.plan.checkpointing, restore_s=60.0)
+    several = replace(SEVERAL, plan=replace(SEVERAL.plan, checkpointing=saves), job=job)
+    text = header_of(several, target)
+    assert "fetches all 654 GB of the checkpoint" in text
+    assert "a restart takes up to 3 min longer" in text
+    for other in (
+        replace(several, job=replace(job, writer="chief")),  # every machine reads all anyway
+        replace(several, plan=replace(AWS.plan, checkpointing=saves)),  # one machine
+        replace(several, plan=replace(several.plan, checkpointing=replace(saves, restore_s=5))),
+    ):
+        assert "fetches all" not in header_of(other, target)
 
 
 CODE = ("train.py", "data/list.txt", "requirements.txt")

@@ -65,7 +65,7 @@ upload_code() {
 }
 
 start_machines() {
-  local subnet market_options=()
+  local subnet market_options=() network=()
   subnet=$(aws ec2 describe-subnets --region "$region" --output text \
     --query 'Subnets[0].SubnetId' --filters \
     "$(zone_filter "$zone")") || return 1
@@ -73,12 +73,13 @@ start_machines() {
     echo "$NAME: no default subnet in $region $zone" >&2
     return 1
   fi
+  network=(--subnet-id "$subnet")
   if [ "$market" = spot ]; then
     market_options=(--instance-market-options '{"MarketType":"spot","SpotOptions":{"SpotInstanceType":"one-time","InstanceInterruptionBehavior":"terminate"}}')
   fi
   aws ec2 run-instances --region "$region" --count "$count" \
     --instance-type "$machine_type" --image-id "$IMAGE" \
-    --subnet-id "$subnet" "${market_options[@]}" \
+    "${network[@]}" "${market_options[@]}" \
     --instance-initiated-shutdown-behavior terminate \
     --iam-instance-profile "$(printf '{"Name":"%s"}' "$INSTANCE_PROFILE")" \
     --block-device-mappings "$(printf '[{"DeviceName":"/dev/sda1","Ebs":{"VolumeSize":%s,"VolumeType":"gp3"%s,"DeleteOnTermination":true}}]' "$DISK_GB" "$DISK_SPEED")" \

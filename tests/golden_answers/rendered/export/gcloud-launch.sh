@@ -80,7 +80,7 @@ start_machines() {
   fi
   for zone in "${zones[@]}"; do
     if gcloud compute instances create "${names[@]}" --zone="$zone" --quiet \
-      --machine-type="$machine_type" "${options[@]}" \
+      --machine-type="$machine_type" --network-interface=nic-type=GVNIC "${options[@]}" \
       --instance-termination-action=DELETE --max-run-duration="${left_s}s" \
       --maintenance-policy=TERMINATE --no-restart-on-failure \
       --image-family="$IMAGE_FAMILY" --image-project="$IMAGE_PROJECT" \

@@ -120,6 +120,76 @@ data "aws_subnets" "place" {
   }
 }
 
+# Several machines of a type with EFA have it on each network card, and are close to each other.
+data "aws_ec2_instance_type" "train" {
+  region        = local.place.region
+  instance_type = local.machine_type
+}
+
+data "aws_subnet" "place" {
+  region = local.place.region
+  id     = data.aws_subnets.place.ids[0]
+}
+
+locals {
+  efa        = local.nodes > 1 && data.aws_ec2_instance_type.train.efa_supported
+  cards      = data.aws_ec2_instance_type.train.maximum_network_cards
+  first_card = local.efa ? local.cards - data.aws_ec2_instance_type.train.efa_maximum_interfaces : 0
+  # One address for the machine, so that the subnet gives it a public one; EFA needs none.
+  interfaces = concat(
+    [{ card = 0, device = 0, type = "interface" }],
+    [
+      for card in range(local.first_card, local.cards) :
+      { card = card, device = card == 0 ? 1 : 0, type = "efa-only" }
+    ],
+  )
+}
+
+resource "aws_placement_group" "train" {
+  count    = local.efa ? 1 : 0
+  region   = local.place.region
+  name     = "${local.name}-${local.place.region}"
+  strategy = "cluster"
+}
+
+# EFA passes a group by that lets all traffic from itself in, and out to itself.
+resource "aws_security_group" "efa" {
+  count       = local.efa ? 1 : 0
+  region      = local.place.region
+  name_prefix = "recommend-efa-"
+  vpc_id      = data.aws_subnet.place.vpc_id
+  ingress {
+    from_port = 0
+    to_port   = 0
+    protocol  = "-1"
+    self      = true
+  }
+  egress {
+    from_port   = 0
+    to_port     = 0
+    protocol    = "-1"
+    self        = true
+    cidr_blocks = ["0.0.0.0/0"]
+  }
+}
+
+resource "aws_launch_template" "efa" {
+  count       = local.efa ? 1 : 0
+  region      = local.place.region
+  name_prefix = "recommend-efa-"
+  dynamic "network_interfaces" {
+    for_each = local.interfaces
+    content {
+      network_card_index    = network_interfaces.value.card
+      device_index          = network_interfaces.value.device
+      interface_type        = network_interfaces.value.type
+      subnet_id             = data.aws_subnets.place.ids[0]
+      security_groups       = [aws_security_group.efa[0].id]
+      delete_on_termination = true
+    }
+  }
+}
+
 # The machines may read and write the bucket, and nothing else.
 resource "aws_iam_role" "train" {
   name_prefix = "recommend-"
@@ -168,7 +238,7 @@ resource "aws_s3_object" "code" {
 }
 
 resource "aws_instance" "first" {
-  subnet_id  = data.aws_subnets.place.ids[0]
+  subnet_id  = local.efa ? null : data.aws_subnets.place.ids[0]
   user_data  = "${local.head}\nexport NODE_RANK=0\n${local.script}"
   tags       = { Name = "${local.name}-0" }
   depends_on = [aws_s3_object.code, aws_iam_role_policy.bucket]
@@ -179,6 +249,15 @@ resource "aws_instance" "first" {
   iam_instance_profile                 = aws_iam_instance_profile.train.name
   instance_initiated_shutdown_behavior = "terminate"
   user_data_replace_on_change          = true
+  placement_group                      = local.efa ? aws_placement_group.train[0].name : null
+
+  dynamic "launch_template" { # with the network cards
+    for_each = aws_launch_template.efa
+    content {
+      id      = launch_template.value.id
+      version = launch_template.value.latest_version
+    }
+  }
 
   dynamic "instance_market_options" {
     for_each = local.spot ? [1] : []
@@ -204,7 +283,7 @@ resource "aws_instance" "first" {
 # They wait for the first one; where that is replaced, so are they.
 resource "aws_instance" "others" {
   count     = local.nodes - 1
-  subnet_id = aws_instance.first.subnet_id
+  subnet_id = local.efa ? null : aws_instance.first.subnet_id
   tags      = { Name = "${local.name}-${count.index + 1}" }
   user_data = join("\n", [
     local.head,
@@ -218,6 +297,15 @@ resource "aws_instance" "others" {
   iam_instance_profile                 = aws_iam_instance_profile.train.name
   instance_initiated_shutdown_behavior = "terminate"
   user_data_replace_on_change          = true
+  placement_group                      = local.efa ? aws_placement_group.train[0].name : null
+
+  dynamic "launch_template" { # with the network cards
+    for_each = aws_launch_template.efa
+    content {
+      id      = launch_template.value.id
+      version = launch_template.value.latest_version
+    }
+  }
 
   dynamic "instance_market_options" {
     for_each = local.spot ? [1] : []

@@ -157,7 +157,8 @@ resource "google_compute_instance" "train" {
     }
   }
   network_interface {
-    network = "default"
+    network  = "default"
+    nic_type = "GVNIC"
     access_config {}
   }
   scheduling {

@@ -1,0 +1,77 @@
+"""What several machines need of network and bucket, and what an exported file leaves to its user.
+
+The estimate counts on the network that a machine type is sold with. AWS's EFA is requested by the
+files themselves. Google's and Azure's fast networks need networks, images or scale sets that are
+set up once, which a file of a run does not do: it says so.
+"""
+
+import re
+
+from recommender.export.description import RunDescription
+from recommender.text import duration
+
+# "Networking and GPU machines" (docs.cloud.google.com/compute/docs/gpus/gpu-network-bandwidth, read
+# 2026-11): one network for each interface of GPUDirect, one RDMA network for all of RoCE.
+_TCPX = "{} more networks with a gVNIC interface in each and the software of {}"
+_ROCE = (
+    "a network with the zone's RDMA network profile, eight interfaces of type MRDMA in it and the "
+    "NCCL plug-in for it"
+)
+_GOOGLE = {
+    "a3-highgpu-8g": _TCPX.format("four", "GPUDirect-TCPX"),
+    "a3-megagpu-8g": _TCPX.format("eight", "GPUDirect-TCPXO"),
+    "a3-ultragpu-8g": _ROCE,
+    "a4-highgpu-8g": _ROCE,
+}
+_GOOGLE_PAGE = "docs.cloud.google.com/compute/docs/gpus/gpu-network-bandwidth"
+WORTH_A_WORD_S = 30.0  # of a restart that is estimated as some minutes
+# Sizes with an r reach each other by InfiniBand ("Azure virtual machine sizes naming conventions",
+# learn.microsoft.com, 2026-11).
+_INFINIBAND = re.compile(r"Standard_N[CD]\d+[a-z]*r")
+
+
+def cluster_network_words(run: RunDescription, groups: str) -> list[str]:
+    """What several machines get and lack of the network and reads that the estimate counts on.
+
+    `groups` says what becomes of the groups that AWS needs.
+    """
+    if run.nodes == 1:
+        return []
+    return [words for words in (_network_words(run, groups), _restore_words(run)) if words]
+
+
+def _restore_words(run: RunDescription) -> str:
+    """How much longer restarts take where machines that share a checkpoint each fetch all of it."""
+    longer_s = (run.nodes - 1) * run.plan.checkpointing.restore_s
+    if not run.counts_on_checkpoints or run.job.writer == "chief" or longer_s < WORTH_A_WORD_S:
+        return ""
+    size_gb = run.job.checkpoint_bytes / 1e9
+    return (
+        f"After an interruption each machine fetches all {size_gb:,.0f} GB of the checkpoint, "
+        f"where the estimate counts its share: a restart takes up to {duration(longer_s)} longer."
+    )
+
+
+def _network_words(run: RunDescription, groups: str) -> str:
+    machines = run.machines
+    if machines.provider == "aws":
+        return (
+            "Where the type has EFA, it is requested on every network card, with a security group "
+            f"and a cluster placement group. {groups}"
+        )
+    if machines.provider == "gcp":
+        needed = next((v for k, v in _GOOGLE.items() if machines.instance_type.startswith(k)), "")
+        return needed and (
+            f"The estimate counts on the fast network of {machines.instance_type}, which needs "
+            f"{needed} ({_GOOGLE_PAGE}). This file requests one gVNIC card for each machine: until "
+            "you add them, steps take longer than estimated."
+        )
+    if machines.provider == "azure" and _INFINIBAND.match(machines.instance_type):
+        return (
+            "The estimate counts on InfiniBand, which connects VMs of one scale set only. This "
+            "file starts separate VMs, which reach each other by Ethernet: steps take longer than "
+            "estimated, unless you create the VMs as a scale set (az vmss create "
+            "--orchestration-mode Uniform --single-placement-group true "
+            "--platform-fault-domain-count 1 --disable-overprovision)."
+        )
+    return ""
