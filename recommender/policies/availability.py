@@ -106,13 +106,6 @@ def _long_run_shares(step: Floats) -> Floats:
     return np.asarray(power.mean(axis=0))
 
 
-def memoryless(law: Availability, share_up: float, mean_run_h: float) -> Availability:
-    """The exponential model of the same availability and mean run: what most tools assume."""
-    rates = np.array([share_up / (1.0 - share_up), 1.0]) / mean_run_h
-    exits = np.repeat(rates[None, :, None], len(law.edges_h) + 1, axis=2)
-    return Availability(law.edges_h, exits, np.zeros((1, 1)))
-
-
 @dataclass(frozen=True, slots=True)
 class AggregatedStates:
     """A small chain that approximates a large one."""

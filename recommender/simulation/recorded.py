@@ -19,7 +19,6 @@ FOREVER_S = 1e9  # a run or a wait without end
 class RecordedSeries:
     """One recorded series: `nodes[i]` machines are up from `t_s[i]` to the next, or to `end_s`."""
 
-    trace_id: str
     t_s: tuple[float, ...]
     nodes: tuple[int, ...]
     end_s: float

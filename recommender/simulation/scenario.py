@@ -169,9 +169,7 @@ def _with_run_law(inputs: PathInputs, law: RunLaw) -> Scenario:
 def _series(path: Path, form: str, wanted: tuple[str, ...]) -> tuple[RecordedSeries, ...]:
     """The series of a file that say how many machines were up; raises `UsageError`."""
     found = tuple(
-        RecordedSeries(
-            each.name, tuple(each.t_s.tolist()), tuple(each.machines.tolist()), each.end_s
-        )
+        RecordedSeries(tuple(each.t_s.tolist()), tuple(each.machines.tolist()), each.end_s)
         for each in chosen((path,), form, wanted)
         if len(each.t_s)
     )

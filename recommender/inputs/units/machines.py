@@ -8,7 +8,6 @@ from recommender.catalogs.frozen import dataclass
 from recommender.errors import UsageError
 from recommender.inputs.units.quantities import (
     format_bytes,
-    format_share,
     parse_bytes,
     parse_share,
     refusal,
@@ -142,11 +141,6 @@ def parse_data_at(text: str, name: str = "--data-at") -> DataAt:
     return DataAt(at, parse_bytes(size, name) / GIB if size.strip() else 0.0)
 
 
-def format_data_at(data: DataAt) -> str:
-    """Write a data location so that `parse_data_at` reads exactly the same value."""
-    return f"{data.at},{format_bytes(data.gib * GIB)}" if data.gib else data.at
-
-
 def parse_discount(text: str, name: str = "--discount") -> tuple[str, float]:
     """Read a discount on a provider's on-demand prices: `aws=0.2`, `gcp=15%`."""
     provider, sign, share = text.partition("=")
@@ -154,8 +148,3 @@ def parse_discount(text: str, name: str = "--discount") -> tuple[str, float]:
     if not sign:
         raise refusal(name, text, "has no provider and share", instead)
     return parse_provider(provider, name), parse_share(share, name, zero=True, instead=instead)
-
-
-def format_discount(discount: tuple[str, float]) -> str:
-    """Write a discount so that `parse_discount` reads exactly the same value."""
-    return f"{discount[0]}={format_share(discount[1])}"

@@ -195,12 +195,6 @@ def _usd(amount: str, text: str, name: str, instead: str, zero: bool = False) ->
     return usd if usd == 0 and zero else refuse_size(name, text, usd, instead, MAX_USD)
 
 
-def format_money(usd: float) -> str:
-    """Write an amount so that `parse_money` reads exactly the same value: 200 USD."""
-    text = f"{usd:.2f}".removesuffix(".00")
-    return f"{text if float(text) == usd else repr(float(usd))} USD"
-
-
 def parse_bytes(text: str, name: str = "size", *, bare: bool = False) -> float:
     """Read a size such as `112GB` (10^9) or `150GiB` (2^30); `bare` allows plain bytes."""
     instead = "write 112GB or 150GiB"

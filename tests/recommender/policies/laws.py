@@ -19,3 +19,10 @@ HEAVY = law(DOWN, UP)
 STEADY = law((0.5,) * 6, (0.25,) * 6)
 ALWAYS = law((50.0,) * 6, (1e-9,) * 6)
 NEVER_UP = law((1e-9,) * 6, (50.0,) * 6)
+
+
+def memoryless(law: Availability, share_up: float, mean_run_h: float) -> Availability:
+    """The exponential model of the same availability and mean run: what most tools assume."""
+    rates = np.array([share_up / (1.0 - share_up), 1.0]) / mean_run_h
+    exits = np.repeat(rates[None, :, None], len(law.edges_h) + 1, axis=2)
+    return Availability(law.edges_h, exits, np.zeros((1, 1)))

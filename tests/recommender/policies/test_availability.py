@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from recommender.errors import UsageError
-from recommender.policies.availability import EDGES_H, Availability, chain, memoryless
+from recommender.policies.availability import EDGES_H, Availability, chain
 from recommender.policies.availability_fit import ages, counts, mixture, of_zone, zone_class
-from tests.recommender.policies.laws import HEAVY, STEADY
+from tests.recommender.policies.laws import HEAVY, STEADY, memoryless
 from tests.recommender.policies.markets import simulated
 
 TICK = 300.0

@@ -7,13 +7,13 @@ with exponential runs and outages of the same means. Both are judged on another 
 import numpy as np
 import pytest
 
-from recommender.policies.availability import Availability, chain, memoryless
+from recommender.policies.availability import Availability, chain
 from recommender.policies.availability_fit import zone_class
 from recommender.policies.optimal import SemiMarkov, expected_usd
 from recommender.policies.policy_table import policy_table
 from recommender.policies.replay import replay, windows
 from recommender.policies.state import ModePrices, Task
-from tests.recommender.policies.laws import HEAVY, STEADY
+from tests.recommender.policies.laws import HEAVY, STEADY, memoryless
 from tests.recommender.policies.markets import PRICES, hours, simulated
 
 TICK = 600.0

@@ -9,7 +9,7 @@ from recommender.simulation.recorded import FOREVER_S, RecordedSeries, recorded_
 from tests.recommender.risk.cases import path_inputs
 
 # Up 0-100 (two machines), one 100-200, none 200-500, two 500-1000.
-STEPS = RecordedSeries("a", (0.0, 100.0, 200.0, 500.0), (2, 1, 0, 2), 1000.0)
+STEPS = RecordedSeries((0.0, 100.0, 200.0, 500.0), (2, 1, 0, 2), 1000.0)
 
 
 def state(series: RecordedSeries, machines: int, moment: float) -> bool:
@@ -42,19 +42,19 @@ def test_an_interval_across_both_ends_of_a_recording_is_one_interval() -> None:
 
 
 def test_capacity_that_is_always_or_never_there() -> None:
-    always = recorded_capacity((RecordedSeries("b", (0.0,), (3,), 50.0),), 3).runs(
+    always = recorded_capacity((RecordedSeries((0.0,), (3,), 50.0),), 3).runs(
         path_inputs({}), random_numbers(8, 8, 1)
     )
     assert (always[0] == np.float32(FOREVER_S)).all()
     assert (always[1] == 0).all()
-    never = recorded_capacity((RecordedSeries("b", (0.0,), (3,), 50.0),), 4).runs(
+    never = recorded_capacity((RecordedSeries((0.0,), (3,), 50.0),), 4).runs(
         path_inputs({}), random_numbers(8, 8, 1)
     )
     assert (never[1] == np.float32(FOREVER_S)).all()
 
 
 def test_series_count_by_their_length() -> None:
-    long, short = RecordedSeries("l", (0.0,), (1,), 900.0), RecordedSeries("s", (0.0,), (0,), 100.0)
+    long, short = RecordedSeries((0.0,), (1,), 900.0), RecordedSeries((0.0,), (0,), 100.0)
     lengths, _ = recorded_capacity((long, short), 1).runs(
         path_inputs({}), random_numbers(1000, 8, 1)
     )

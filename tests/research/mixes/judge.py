@@ -55,7 +55,6 @@ def _recorded(
 def _series(reference: Path, campaign: str) -> tuple[RecordedSeries, ...]:
     return tuple(
         RecordedSeries(
-            trace.name,
             tuple(tick * trace.gap_h * HOUR for tick in range(len(trace.nodes))),
             tuple(trace.nodes.tolist()),
             len(trace.nodes) * trace.gap_h * HOUR,
