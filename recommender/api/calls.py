@@ -33,7 +33,7 @@ from recommender.risk.random_numbers import SEED
 
 if TYPE_CHECKING:
     from recommender.plan.simulation import Simulation
-    from recommender.report.backtest import Standing
+    from recommender.report.backtest import PolicyResult
 
 Amount = str | float | None  # a limit as it is typed; a number is in USD
 
@@ -150,7 +150,7 @@ def backtest(
     on_demand_usd: float = 3.06,
     past: float = 0.5,
     every: str = "4h",
-) -> "list[Standing]":
+) -> "list[PolicyResult]":
     """Replay fallback policies on recorded spot markets; one row per job setting and policy.
 
     Without `traces` the shipped sample is used. `jobs` are written as work/deadline/changeover,
@@ -162,7 +162,7 @@ def backtest(
     """
     from recommender.policies.backtest import Workers, run
     from recommender.policies.state import ModePrices
-    from recommender.report.backtest import standings
+    from recommender.report.backtest import policy_results
     from recommender.simulation.backtest_work import (
         BacktestSettings,
         check_series,
@@ -185,7 +185,7 @@ def backtest(
     series = chosen([trace_path(fspath(each)) for each in traces or (SAMPLE,)])
     check_series(series, settings)
     prices = [ModePrices(spot_usd, on_demand_usd)] * len(series)
-    return standings(run(work_of(series, prices, settings), Workers()), by_trace=False)
+    return policy_results(run(work_of(series, prices, settings), Workers()), by_trace=False)
 
 
 def _job(job: Job | str | PathLike[str]) -> Job:

@@ -23,7 +23,7 @@ _TOGETHER = (
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class PolicyResult:
     """The result of one policy under one job setting, on one trace or (trace "") on all."""
 
     setting: str  # "48h/52h/6m": work, deadline, changeover
@@ -39,7 +39,7 @@ class Standing:
     optimum_usd: float
 
 
-def standings(rows: Sequence[BacktestRow], by_trace: bool) -> list[Standing]:
+def policy_results(rows: Sequence[BacktestRow], by_trace: bool) -> list[PolicyResult]:
     """Sums over the traces for each setting and policy, then single traces on request."""
     groups: dict[tuple[str, str], list[BacktestRow]] = {}
     for row in rows:
@@ -50,7 +50,7 @@ def standings(rows: Sequence[BacktestRow], by_trace: bool) -> list[Standing]:
     if not by_trace:
         return found
     return found + [
-        Standing(
+        PolicyResult(
             _setting(r.task), r.policy, r.trace, r.windows, r.mean_usd, r.p50_usd, r.p90_usd,
             r.late_share, r.gap_closed, r.greedy_usd, r.optimum_usd,
         )
@@ -58,14 +58,14 @@ def standings(rows: Sequence[BacktestRow], by_trace: bool) -> list[Standing]:
     ]  # fmt: skip
 
 
-def _over_traces(setting: str, policy: str, rows: Sequence[BacktestRow]) -> Standing:
+def _over_traces(setting: str, policy: str, rows: Sequence[BacktestRow]) -> PolicyResult:
     windows = sum(row.windows for row in rows)
 
     def mean(name: str) -> float:
         return float(sum(row.windows * getattr(row, name) for row in rows)) / windows
 
     one = rows[0] if len(rows) == 1 else None
-    return Standing(
+    return PolicyResult(
         setting=setting,
         policy=policy,
         trace="",
@@ -85,7 +85,7 @@ def _setting(task: Task) -> str:
     return "/".join(units.brief_duration(part) for part in parts)
 
 
-def page(found: Sequence[Standing], traces: int, split: str) -> Page:
+def page(found: Sequence[PolicyResult], traces: int, split: str) -> Page:
     """One row per setting and policy; with traces named, one for each of them as well."""
     columns = (
         Column("job", right=False),
@@ -112,7 +112,7 @@ def page(found: Sequence[Standing], traces: int, split: str) -> Page:
     )
 
 
-def _row(each: Standing) -> tuple[str, ...]:
+def _row(each: PolicyResult) -> tuple[str, ...]:
     name = f"{each.setting}\n{fmt.clean(each.trace)}" if each.trace else each.setting
     return (
         name,
@@ -127,7 +127,7 @@ def _row(each: Standing) -> tuple[str, ...]:
     )
 
 
-def cells(found: Sequence[Standing]) -> list[tuple[str, ...]]:
+def cells(found: Sequence[PolicyResult]) -> list[tuple[str, ...]]:
     """The rows as CSV cells, in the order of `COLUMNS`."""
     rows = []
     for each in found:

@@ -8,7 +8,7 @@ import numpy as np
 from recommender.arrays import Floats
 from recommender.errors import UsageError
 from recommender.traces.fit_result import GangSize, LawFit, TraceFit, Value, Watched, ZoneSpread
-from recommender.traces.intervals import cut, lives
+from recommender.traces.intervals import gang_intervals, lives
 from recommender.traces.law_fit import fit_laws, pool_intervals
 from recommender.traces.market_law import gang_co_interruption, law_of
 from recommender.traces.statistics import (
@@ -84,17 +84,17 @@ def machine_of(place: Place) -> str:
 
 def _laws(traces: Sequence[Trace]) -> tuple[LawFit, ...]:
     """Laws of runs and outages of one machine, and of the lives of named machines."""
-    cuts = [cut(trace, 1) for trace in traces]
-    found = fit_laws("runs", pool_intervals([c.runs for c in cuts]))
-    found += fit_laws("outages", pool_intervals([c.outages for c in cuts]))
+    intervals = [gang_intervals(trace, 1) for trace in traces]
+    found = fit_laws("runs", pool_intervals([c.runs for c in intervals]))
+    found += fit_laws("outages", pool_intervals([c.outages for c in intervals]))
     return found + fit_laws("lives", pool_intervals([lives(trace) for trace in traces]))
 
 
 def fit_size(market: WatchedMarket, column: int) -> GangSize:
     """A gang of one size: share of time up and mean run, over all series."""
-    up = market.days([c.up_h[:, column] for c in market.cells])
-    ends = market.days([c.ends[:, column] for c in market.cells])
-    hours = market.days([c.hours for c in market.cells])
+    up = market.days([c.up_h[:, column] for c in market.hourly])
+    ends = market.days([c.ends[:, column] for c in market.hourly])
+    hours = market.days([c.hours for c in market.hourly])
     stopped = int(ends.sum())
     run = market.limited(ratio, np.stack([up, ends], axis=1)) if stopped else None
     available = market.limited(ratio, np.stack([up, hours], axis=1))
@@ -105,10 +105,10 @@ def _zones(market: WatchedMarket) -> ZoneSpread | None:
     """How availabilities of one machine differ between series that were watched."""
     if len(market.traces) < 2:
         return None
-    days_of = np.array([int(c.block.max()) + 1 for c in market.cells])
+    days_of = np.array([int(c.block.max()) + 1 for c in market.hourly])
     first = np.cumsum(days_of) - days_of  # day of each series
-    up = market.days([c.up_h[:, 0] for c in market.cells])
-    hours = market.days([c.hours for c in market.cells])
+    up = market.days([c.up_h[:, 0] for c in market.hourly])
+    hours = market.days([c.hours for c in market.hourly])
 
     def shares(weight: Floats) -> Floats:
         return np.add.reduceat(weight * up, first) / np.add.reduceat(weight * hours, first)
@@ -128,11 +128,11 @@ def _zones(market: WatchedMarket) -> ZoneSpread | None:
 
 def _hours(market: WatchedMarket) -> tuple[Value, ...]:
     """Availability of one machine by hour of the day; only series whose start is known."""
-    if any(int(c.clock.min()) < 0 for c in market.cells):
+    if any(int(c.clock.min()) < 0 for c in market.hourly):
         return ()
     by_hour = np.eye(24)
-    up = market.days([c.up_h[:, :1] * by_hour[c.clock] for c in market.cells])
-    hours = market.days([c.hours[:, None] * by_hour[c.clock] for c in market.cells])
+    up = market.days([c.up_h[:, :1] * by_hour[c.clock] for c in market.hourly])
+    hours = market.days([c.hours[:, None] * by_hour[c.clock] for c in market.hourly])
     if (hours.sum(axis=0) <= 0).any():
         return ()
     return tuple(

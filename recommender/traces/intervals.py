@@ -15,7 +15,7 @@ SEED = 7
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class GangIntervals:
     """Runs and outages of a gang of some size in one series.
 
     The first interval is left out of both: its beginning was not seen, and an interval met at a
@@ -27,14 +27,14 @@ class Cut:
 
 
 @dataclass(frozen=True, slots=True)
-class Cells:
+class HourlySums:
     """Hours of a series (the last may be shorter): time watched, time up, interruptions."""
 
-    hours: Floats  # (cells,)
-    up_h: Floats  # (cells, sizes)
-    ends: Floats  # (cells, sizes) runs that ended
-    clock: Ints  # (cells,) hour of the day, UTC; -1 if not known
-    block: Ints  # (cells,) number of the day, or of a shorter block, from 0
+    hours: Floats  # (hours,)
+    up_h: Floats  # (hours, sizes)
+    ends: Floats  # (hours, sizes) runs that ended
+    clock: Ints  # (hours,) hour of the day, UTC; -1 if not known
+    block: Ints  # (hours,) number of the day, or of a shorter block, from 0
 
 
 def sizes_of(capacity: int) -> tuple[int, ...]:
@@ -51,7 +51,7 @@ def states(trace: Trace, machines: int) -> tuple[Floats, Bools]:
     return np.append(trace.t_s[new], trace.end_s), up[new]
 
 
-def cut(trace: Trace, machines: int) -> Cut:
+def gang_intervals(trace: Trace, machines: int) -> GangIntervals:
     """Runs and outages of a gang of `machines`, in hours."""
     edges, up = states(trace, machines)
     hours = np.diff(edges) / HOUR
@@ -59,7 +59,7 @@ def cut(trace: Trace, machines: int) -> Cut:
     over[-1] = False
     kept = hours > 0
     kept[0] = False
-    return Cut(
+    return GangIntervals(
         ObservedIntervals(hours[kept & up], over[kept & up]),
         ObservedIntervals(hours[kept & ~up], over[kept & ~up]),
     )
@@ -106,7 +106,7 @@ def clock_of(trace: Trace, edges: Floats) -> Ints:
     return np.floor(((begun + edges[:-1] + 1e-3) % 86_400.0) / HOUR).astype(np.int64)
 
 
-def cells(trace: Trace, sizes: tuple[int, ...]) -> Cells:
+def hourly_sums(trace: Trace, sizes: tuple[int, ...]) -> HourlySums:
     """Cut a series into hours; `sizes` are the gangs that are looked at."""
     edges = edges_of(trace)
     up_h, ends = [], []
@@ -116,7 +116,7 @@ def cells(trace: Trace, sizes: tuple[int, ...]) -> Cells:
         up_h.append(np.diff(np.interp(edges, at, total)) / HOUR)
         stops = at[1:-1][up[:-1]]
         ends.append(np.histogram(stops, edges)[0].astype(np.float64))
-    return Cells(
+    return HourlySums(
         hours=np.diff(edges) / HOUR,
         up_h=np.stack(up_h, axis=1),
         ends=np.stack(ends, axis=1),
@@ -140,7 +140,7 @@ def blocks_of(edges: Floats) -> Ints:
 
 
 def by_block(values: Floats, block: Ints) -> Floats:
-    """Sums of cells over their blocks; (cells, ...) to (blocks, ...)."""
+    """Sums of hours over their blocks; (hours, ...) to (blocks, ...)."""
     found = np.zeros((int(block.max()) + 1, *values.shape[1:]))
     np.add.at(found, block, values)
     return found

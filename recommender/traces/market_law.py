@@ -19,7 +19,7 @@ from recommender.risk.laws import OUTAGE_FAMILY, RUN_FAMILY, IntervalFamily, log
 from recommender.risk.normal_law import normal_quantile
 from recommender.risk.random_numbers import uniforms
 from recommender.traces.fit_result import MarketLaw, Value
-from recommender.traces.intervals import BLOCK_H, FEW_BLOCKS, cut, states
+from recommender.traces.intervals import BLOCK_H, FEW_BLOCKS, gang_intervals, states
 from recommender.traces.law_fit import Z95
 from recommender.traces.statistics import (
     MIN_BLOCKS,
@@ -140,8 +140,8 @@ _LOCATIONS = np.linspace(-15.0, 15.0, 601)
 
 def law_of(market: WatchedMarket) -> tuple[MarketLaw | None, str]:
     """The law, or why there is too little for one."""
-    up = market.days([c.up_h for c in market.cells])
-    ends = market.days([c.ends for c in market.cells])
+    up = market.days([c.up_h for c in market.hourly])
+    ends = market.days([c.ends for c in market.hourly])
     stopped = int(ends[:, 0].sum())
     if stopped < MIN_INTERRUPTIONS:
         seen = f"{stopped} interruption{'' if stopped == 1 else 's'} seen"
@@ -153,7 +153,7 @@ def law_of(market: WatchedMarket) -> tuple[MarketLaw | None, str]:
     runs = np.concatenate([_seen_runs(trace) for trace in market.traces])
     run_sigma = _shape(RUN_FAMILY, runs, run_h.value, 7500)
     outage_sigma = _shape(OUTAGE_FAMILY, outages, float(outages.mean()), 7501)
-    hours = market.days([c.hours for c in market.cells])
+    hours = market.days([c.hours for c in market.hourly])
     level_sd = _level_sd(market, up[:, 0], hours, run_h.value, run_sigma, outage_sigma)
     spread = 0.0 if level_sd is None else level_sd.value
     return MarketLaw(
@@ -204,7 +204,7 @@ def _outages(traces: tuple[Trace, ...]) -> Floats:
     """Whole outages, those of each series scaled to one mean: levels are fitted apart."""
     found = []
     for trace in traces:
-        outages = cut(trace, 1).outages
+        outages = gang_intervals(trace, 1).outages
         whole = outages.hours[outages.over]
         if len(whole) >= MIN_OUTAGES:
             found.append(whole / whole.mean())
@@ -264,8 +264,8 @@ def gang_co_interruption(market: WatchedMarket) -> Value | None:
     """Co-interruption of a gang's machines; None for series of one machine."""
     if len(market.sizes) < 2:
         return None
-    up = market.days([c.up_h for c in market.cells])
-    ends = market.days([c.ends for c in market.cells])
+    up = market.days([c.up_h for c in market.hourly])
+    ends = market.days([c.ends for c in market.hourly])
     count = len(market.sizes)
 
     def rho(sums: Floats) -> Floats:

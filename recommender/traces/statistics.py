@@ -11,11 +11,11 @@ from recommender.catalogs.frozen import dataclass
 from recommender.risk.laws import further_hazard, gang_doublings
 from recommender.traces.fit_result import GroupLosses, PriceStatistics, Value
 from recommender.traces.intervals import (
-    Cells,
+    HourlySums,
     blocks_of,
     by_block,
-    cells,
     edges_of,
+    hourly_sums,
     sizes_of,
     weights,
 )
@@ -36,16 +36,16 @@ class WatchedMarket:
 
     traces: tuple[Trace, ...]
     sizes: tuple[int, ...]
-    cells: tuple[Cells, ...]
+    hourly: tuple[HourlySums, ...]
 
     @cached_property
     def drawn(self) -> Floats:
         """How often each day is drawn; (replicates, days of all series)."""
-        return weights([int(c.block.max()) + 1 for c in self.cells])
+        return weights([int(c.block.max()) + 1 for c in self.hourly])
 
     def days(self, values: Sequence[Floats]) -> Floats:
         """One figure per cell of each series, summed over its days; (days of all series, ...)."""
-        pairs = zip(values, self.cells, strict=True)
+        pairs = zip(values, self.hourly, strict=True)
         return np.concatenate([by_block(v, c.block) for v, c in pairs])
 
     def limited(self, statistic: Statistic, sums: Floats) -> Value:
@@ -64,7 +64,7 @@ def limited(statistic: Statistic, sums: Floats, drawn: Floats) -> Value:
 def market_of(traces: Sequence[Trace]) -> WatchedMarket:
     """Cut series of machines into hours."""
     sizes = sizes_of(min(trace.capacity for trace in traces))
-    return WatchedMarket(tuple(traces), sizes, tuple(cells(trace, sizes) for trace in traces))
+    return WatchedMarket(tuple(traces), sizes, tuple(hourly_sums(trace, sizes) for trace in traces))
 
 
 def limits_of(value: float, replicates: Floats, units: int) -> Value:
@@ -172,7 +172,7 @@ def _together(sums: Floats) -> Floats:
 
 
 def _loss_cells(trace: Trace) -> Floats:
-    """By hour, (cells, 5): machines lost, moments, lost with another, machine-hours, up then."""
+    """By hour, (hours, 5): machines lost, moments, lost with another, machine-hours, up then."""
     edges = edges_of(trace)
     at, many = losses(trace)
     before = trace.machines_at(at - 1e-3) if len(at) else many
@@ -202,9 +202,9 @@ def prices_of(trace: Trace) -> PriceStatistics | None:
         edges = np.array([at[0], max(trace.end_s, at[0] + 1.0)])
     paid = np.concatenate([[0.0], np.cumsum(np.diff(at) * usd)])
     changed = np.histogram(trace.price_t_s[1:], edges)[0]
-    cells = np.stack([np.diff(np.interp(edges, at, paid)), np.diff(edges), changed], axis=1)
+    sums_by_hour = np.stack([np.diff(np.interp(edges, at, paid)), np.diff(edges), changed], axis=1)
     block = blocks_of(edges)
-    sums, drawn = by_block(cells, block), weights([int(block.max()) + 1])
+    sums, drawn = by_block(sums_by_hour, block), weights([int(block.max()) + 1])
     return PriceStatistics(
         mean_usd=limited(lambda s: ratio(s[:, [0, 1]]), sums, drawn),
         min_usd=float(usd.min()),
@@ -225,6 +225,6 @@ def _moves(trace: Trace, edges: Floats, days: int, drawn: Floats) -> Value | Non
     begin = np.searchsorted(trace.price_t_s, times, side="right") - 1
     later = np.searchsorted(trace.price_t_s, times + lag, side="right") - 1
     move = np.log(trace.usd_per_hour[later] / trace.usd_per_hour[begin])
-    cells = np.stack([np.where(usable, move**2, 0.0), usable], axis=1)
-    sums = by_block(cells, blocks_of(edges))
+    sums_by_hour = np.stack([np.where(usable, move**2, 0.0), usable], axis=1)
+    sums = by_block(sums_by_hour, blocks_of(edges))
     return limited(lambda s: np.sqrt(ratio(s)), sums, drawn)

@@ -132,7 +132,7 @@ def backtest(
     work, traces = _work(files, trace, trial, past, errors)
     with progress("back-test", len(work)) as tick:
         rows = run(work, where, tick)
-    found = backtest_view.standings(rows, by_trace)
+    found = backtest_view.policy_results(rows, by_trace)
     split = f"Evaluated on the last {100 * (1 - past):.0f} % of each trace."
     page = backtest_view.page(found, traces, split)
     if form == "json":

@@ -8,9 +8,9 @@ import pytest
 from recommender.traces.intervals import (
     blocks_of,
     by_block,
-    cells,
-    cut,
     edges_of,
+    gang_intervals,
+    hourly_sums,
     lives,
     sizes_of,
     weights,
@@ -33,7 +33,7 @@ def test_gang_sizes_are_powers_of_two_and_all() -> None:
 
 
 def test_one_machine_and_four() -> None:
-    one, four = cut(GANG, 1), cut(GANG, 4)
+    one, four = gang_intervals(GANG, 1), gang_intervals(GANG, 4)
     # One machine: up 0-7 (begun before), down 7-9, up 9-10 (not over).
     assert one.runs.hours.tolist() == [1.0]
     assert one.runs.over.tolist() == [False]
@@ -44,7 +44,7 @@ def test_one_machine_and_four() -> None:
 
 
 def test_hours_up_and_interruptions_by_the_hour() -> None:
-    found = cells(GANG, (1, 4))
+    found = hourly_sums(GANG, (1, 4))
     assert found.hours.tolist() == [1.0] * 10
     assert found.up_h[:, 0].tolist() == [1.0] * 7 + [0.0, 0.0, 1.0]
     assert found.up_h[:, 1].tolist() == [0.0, 1.0, 1.0, 0.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0]
@@ -57,8 +57,8 @@ def test_the_clock_strikes_where_the_trace_says() -> None:
     start = datetime(2026, 3, 1, 22, 30, tzinfo=UTC)
     made = trace([0], [1], 3.0, start=start)
     assert edges_of(made).tolist() == [0.0, 1800.0, 5400.0, 9000.0, 10_800.0]
-    assert cells(made, (1,)).clock.tolist() == [22, 23, 0, 1]
-    assert cells(made, (1,)).hours.tolist() == [0.5, 1.0, 1.0, 0.5]
+    assert hourly_sums(made, (1,)).clock.tolist() == [22, 23, 0, 1]
+    assert hourly_sums(made, (1,)).hours.tolist() == [0.5, 1.0, 1.0, 0.5]
 
 
 def test_blocks_are_days_or_sixths() -> None:

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from recommender.traces.fit import fit, fit_size
-from recommender.traces.intervals import cut
+from recommender.traces.intervals import gang_intervals
 from recommender.traces.law_fit import fit_laws
 from recommender.traces.law_store import level_sd
 from recommender.traces.market_law import law_of, logit
@@ -73,7 +73,9 @@ def test_every_published_fit_is_reproduced() -> None:
         if not row["weibull_k"]:
             continue
         made = series(name)
-        laws = {law.family: law for law in fit_laws("runs", cut(made, made.capacity).runs)}
+        laws = {
+            law.family: law for law in fit_laws("runs", gang_intervals(made, made.capacity).runs)
+        }
         assert laws["exponential"].mean_h.value == pytest.approx(float(row["exp_mean_h"]), abs=1e-3)
         assert laws["weibull"].shape.value == pytest.approx(float(row["weibull_k"]), abs=1e-3)
         advantage = laws["exponential"].aic - min(law.aic for law in laws.values())
