@@ -127,8 +127,9 @@ def clusters_near_frontier(space: Space, step_s: Floats) -> list[Cluster]:
         return []
     index, entry, machines, spot, usd, time = rough
     found: list[Cluster] = []
-    places = [space.sites[i].entries.zone_count[e] for i, e in zip(index, entry, strict=True)]
-    listed = np.array(places) > 1.0
+    zones = [site.entries.zone_count for site in space.sites]
+    first = np.cumsum([0, *map(len, zones)])  # of each site's entries
+    listed = np.concatenate(zones)[first[index] + entry] > 1.0
     for group in (~spot, spot & ~listed, spot & listed):
         rows = np.flatnonzero(group)
         rows = rows[np.argsort(time[rows], kind="stable")]
