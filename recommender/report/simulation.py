@@ -12,6 +12,7 @@ from recommender.plan.simulation import ClosedForm, ExecutorRun, PolicyRun, Quan
 from recommender.report import answer_frame, cells, layout
 from recommender.report import formatting as fmt
 from recommender.report.answer_frame import PlanRequest
+from recommender.report.cells import unit_of
 from recommender.report.csv_markdown import safe
 from recommender.report.json_output import SIMULATION_SCHEMA, finding, plain, plan_object
 from recommender.report.layout import (
@@ -28,23 +29,17 @@ from recommender.report.layout import (
 )
 from recommender.report.limit_words import limit_words
 
-_UNITS = ((5400.0, 60.0, "min"), (360_000.0, 3600.0, "h"), (float("inf"), 86_400.0, "d"))
 FIGURES = ("", "50 %", "5 %", "95 %", "99 %", "mean", "±", "first order")
 POLICY_TITLES = ("policy", "mean USD", "±", "95 %", "time h", "in time", "on-demand h")
 EXECUTOR_TITLES = ("run by", "mean USD", "95 %", "time h", "limits", "on-demand")
 _COLUMNS = ("figure", "unit", "mean", "error", "p05", "p25", "p50", "p75", "p95", "p99", "form")
 
 
-def time_unit(seconds: float) -> tuple[float, str]:
-    """Seconds per unit and its name, for times of this size."""
-    return next((unit, name) for limit, unit, name in _UNITS if seconds < limit)
-
-
 def render(found: Simulation, request: PlanRequest, width: int, quiet: bool = False) -> list[Block]:
     """The whole page; `quiet` leaves only the figures."""
     if quiet:
         return [figures(found, width)]
-    unit, name = time_unit(found.time.mean)
+    unit, name = unit_of([found.time.mean])
     notes: list[Block] = [text(f"{fmt.clean(note)}.") for note in found.notes]
     return [
         text(answer_frame.job_line(request), STRONG),
@@ -82,7 +77,7 @@ def plan_words(plan: Plan) -> str:
 
 def figure_rows(found: Simulation) -> list[tuple[str, Quantiles, float, str]]:
     """Each figure: its name, quantiles, divisor and first-order estimate."""
-    unit, name = time_unit(found.time.mean)
+    unit, name = unit_of([found.time.mean])
     form = found.closed_form
     return [
         ("cost USD", found.cost, 1.0, fmt.usd(form.cost_usd)),

@@ -7,8 +7,9 @@ from xml.sax.saxutils import escape
 from recommender.catalogs.frozen import dataclass
 from recommender.plan.simulation import Histogram, Quantiles, Simulation
 from recommender.report import formatting as fmt
+from recommender.report.cells import unit_of
 from recommender.report.layout import edge_places
-from recommender.report.simulation import plan_name, plan_words, time_unit
+from recommender.report.simulation import plan_name, plan_words
 
 _WIDTH, _HEIGHT = 720, 360
 _LEFT, _RIGHT, _TOP, _BOTTOM = 60, 180, 40, 40
@@ -124,7 +125,7 @@ class _Panel:
 
 def svg(found: Simulation) -> str:
     """Cost and time of the simulated runs, side by side."""
-    unit, name = time_unit(found.time.mean)
+    unit, name = unit_of([found.time.mean])
     limits = {each.limit: each.value for each in found.limit_chances}
     form = found.closed_form
     panels = (

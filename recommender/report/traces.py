@@ -26,7 +26,7 @@ _FEW_WEEKS_H = 3 * 7 * 24.0  # below it a law predicted worse than its class (do
 _MAX_PRICES = 6  # series whose prices are printed
 
 
-def sparkline(shares: Sequence[float]) -> str:
+def share_bars(shares: Sequence[float]) -> str:
     """Shares from 0 to 1 as bars, one character each; only 0 is the lowest bar."""
     return "".join(_bar(share) for share in shares)
 
@@ -58,7 +58,7 @@ def series_page(found: TraceFit) -> Page:
 
 def _series_row(s: Watched) -> tuple[str, ...]:
     about = " · ".join(fmt.clean(word) for word in _about(s) if word)
-    lines = [fmt.clean(s.name), about, sparkline(s.shares or s.price_line)]
+    lines = [fmt.clean(s.name), about, share_bars(s.shares or s.price_line)]
     return (
         "\n".join(line for line in lines if line),
         fmt.duration(s.hours * 3600.0),

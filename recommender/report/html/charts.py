@@ -127,7 +127,7 @@ def _tooltip() -> list[Spec]:
 
 
 def _others() -> Spec:
-    """Plans that are neither of the table, nor plain, nor on the frontier."""
+    """Plans that are neither of the table, nor baselines, nor on the frontier."""
     return {
         "transform": [{"filter": "datum.kind === 'other' && !datum.barred"}],
         "mark": {"type": "point", "size": 26, "opacity": 0.8, "clip": True},
@@ -169,9 +169,9 @@ def _line() -> Spec:
 
 
 def _marks() -> list[Spec]:
-    """A mark per plan of the table, plain plan and frontier; a ring round the chosen."""
+    """A mark per plan of the table, baseline and the frontier; a ring round the chosen."""
     shape = {
-        "condition": {"test": "datum.plain", "value": "diamond"},
+        "condition": {"test": "datum.baseline", "value": "diamond"},
         "value": "circle",
     }
     size = {"condition": {"test": "datum.kind === 'other'", "value": 60}, "value": 170}
@@ -194,7 +194,7 @@ def _marks() -> list[Spec]:
 
 
 def _labels() -> list[Spec]:
-    """Names of the plans of the table and of the plain ones, readable on bars and marks."""
+    """Names of the plans of the table and of the baselines, readable on bars and marks."""
     words: Spec = {"type": "text", "align": {"expr": "datum.label_left ? 'right' : 'left'"},
                    "dx": {"expr": "datum.label_left ? -12 : 12"},
                    "dy": {"expr": "datum.label_dy"}, "baseline": "middle", "fontSize": 12,

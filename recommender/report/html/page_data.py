@@ -59,7 +59,7 @@ class PlanRow:
     label: str  # the label next to its mark
     label_dy: float  # pixels below it
     label_left: bool  # whether it ends left of the mark
-    plain: str  # the plain plan that it is: "one GPU"
+    baseline: str  # the baseline that it is: "one GPU"
     fallback: str
     x: float
     x_low: float
@@ -199,7 +199,7 @@ def _row(index: int, plan: SimulatedPlan, answer: Answer, scale: Scale) -> PlanR
         label=_label(plan, answer),
         label_dy=0.0,
         label_left=False,
-        plain=plain_name(plan, answer),
+        baseline=baseline_name(plan, answer),
         fallback=_fallback(plan),
         x=_short(time.p50 / unit),
         x_low=_short(time.p05 / unit),
@@ -248,9 +248,9 @@ def _counted(m: Machines) -> str:
 
 
 def _label(plan: SimulatedPlan, answer: Answer) -> str:
-    """The number of a plan of the table, its roles and then its GPUs; the name of a plain one."""
+    """The number of a plan of the table, its roles and then its GPUs; the name of a baseline."""
     if plan.kind == "baseline":
-        return plain_name(plan, answer)
+        return baseline_name(plan, answer)
     if plan.kind == "other":
         return ""
     picks = () if answer.trio is None else answer.trio.picks
@@ -260,8 +260,8 @@ def _label(plan: SimulatedPlan, answer: Answer) -> str:
     return f"{plan.number} {', '.join(roles)}: {cells.gpus(plan.machines)}"
 
 
-def plain_name(plan: SimulatedPlan, answer: Answer) -> str:
-    """Which of the plain plans it is: "one GPU", "all on-demand"; "" of the others."""
+def baseline_name(plan: SimulatedPlan, answer: Answer) -> str:
+    """Which of the baselines it is: "one GPU", "all on-demand"; "" of the others."""
     if plan.kind == "other":
         return ""
     shown = answer.plans if plan.kind == "table" else answer.baselines

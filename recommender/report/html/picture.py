@@ -68,7 +68,7 @@ def _title(answer: Answer, request: PlanRequest, data: PageData) -> charts.Spec:
         "subtitle": [
             f"{len(data.plans)} plans, each through hundreds of simulated runs; bars: what 9 in 10 "
             "runs stay within; line: no plan is both cheaper and faster",
-            "ring: the sensible plan; circles: the answer's plans; diamonds: plain plans; "
+            "ring: the sensible plan; circles: the answer's plans; diamonds: baselines; "
             "the stronger the colour, the likelier all limits are met; hollow: too unlikely",
         ],
         "anchor": "start",

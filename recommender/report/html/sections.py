@@ -26,7 +26,7 @@ from recommender.report.limit_words import why_not
 from recommender.report.trio import faster_still, instead, tie_line
 
 DETAILED = 16  # plans of the table that are explained term by term
-_SHAPES = ("a plan of the table", "a plain plan", "another simulated plan")
+_SHAPES = ("a plan of the table", "a baseline", "another simulated plan")
 _COLUMNS = ("plan", "machines", "cost USD", "time", "chance", "USD/h")
 
 
@@ -236,7 +236,7 @@ def _key() -> Element:
 def _mark(words: str) -> Element:
     svg = element("svg", width="16", height="16", viewBox="0 0 16 16", aria_hidden="true",
                   fill="currentColor")  # fmt: skip
-    if words == "a plain plan":
+    if words == "a baseline":
         svg.append(element("path", d="M8 1 15 8 8 15 1 8z"))
     else:
         svg.append(element("circle", cx="8", cy="8", r="6" if "table" in words else "2.5"))
@@ -264,7 +264,7 @@ def _plan_table(answer: Answer, data: PageData) -> Element:
 def _plan_row(row: PlanRow, answer: Answer) -> tuple[str, ...]:
     plan = (answer.plans if row.kind == "table" else answer.baselines)[row.number - 1]
     return (
-        row.label or row.plain,
+        row.label or row.baseline,
         f"{row.name}\n{row.where}",
         f"{row.cost}\n{row.cost_span}",
         f"{row.time}\n{row.time_span}",
@@ -345,8 +345,8 @@ def _terms(answer: Answer, request: PlanRequest) -> Iterator[Element]:
 
 
 def alternatives(answer: Answer, request: PlanRequest, otherwise: list[Element]) -> Element:
-    """What other figures and other limits would give, and the plain plans."""
-    parts = [*otherwise, *changes(answer), *plain_plans(answer, request)]
+    """What other figures and other limits would give, and the baselines."""
+    parts = [*otherwise, *changes(answer), *baseline_part(answer, request)]
     return section("changes", "What would change it", *parts)
 
 
@@ -366,18 +366,18 @@ def _step(step: SensitivityStep) -> tuple[str, str, str]:
     return fmt.clean(step.change), fmt.clean(step.effect), plan
 
 
-def plain_plans(answer: Answer, request: PlanRequest) -> list[Element]:
+def baseline_part(answer: Answer, request: PlanRequest) -> list[Element]:
     """What anybody would think of first, and whether it meets the limits."""
-    rows = [_plain(plan, request) for plan in answer.baselines]
-    rows += [_plain(answer.compared, request)] if answer.compared else []
+    rows = [_baseline(plan, request) for plan in answer.baselines]
+    rows += [_baseline(answer.compared, request)] if answer.compared else []
     if not rows:
         return []
-    columns = ("plain plan", "machines", "cost USD", "time", "chance", "limits")
+    columns = ("baseline", "machines", "cost USD", "time", "chance", "limits")
     right, named = frozenset({2, 3, 4}), frozenset({1})
-    return [Sheet("Plain plans", columns, tuple(rows), right, named).element()]
+    return [Sheet("Baselines", columns, tuple(rows), right, named).element()]
 
 
-def _plain(plan: Plan, request: PlanRequest) -> tuple[str, ...]:
+def _baseline(plan: Plan, request: PlanRequest) -> tuple[str, ...]:
     name = fmt.clean(plan.labels[0]) if plan.labels else "now"
     estimate = plan.estimate
     return (

@@ -50,7 +50,7 @@ def test_the_plans_of_the_table_come_with_the_runs_behind_their_figures(answer, 
         assert sorted(each.cost_usd)[report.runs // 2 - 1] == plan.estimate.cost.p50
 
 
-def test_plain_plans_come_as_the_answer_has_them(answer, report):
+def test_baselines_come_as_the_answer_has_them(answer, report):
     plain = [each for each in report.simulated_plans if each.kind == "baseline"]
     assert [each.machines for each in plain] == [plan.machines for plan in answer.baselines]
     assert [each.cost for each in plain] == [plan.estimate.cost for plan in answer.baselines]

@@ -156,7 +156,7 @@ function missing() {
     .sort((a, b) => b.chance - a.chance || beyond(a) - beyond(b) || a.id - b.id);
 }
 
-// Plans that the picture draws with bars: those of the answer, plain ones, and the frontier.
+// Plans that the picture draws with bars: those of the answer, baselines, and the frontier.
 function barred(plan) {
   return plan.kind !== "other" || plan.best || plan.id === chosen;
 }
@@ -199,7 +199,7 @@ function planRows() {
 
 function titleOf(plan) {
   if (plan.kind === "table") return `plan ${plan.number}: ${plan.name}`;
-  return plan.plain ? `${plan.plain}: ${plan.name}` : plan.name;
+  return plan.baseline ? `${plan.baseline}: ${plan.name}` : plan.name;
 }
 
 function limitRows() {
@@ -371,7 +371,7 @@ function planLine(plan) {
   const row = document.createElement("tr");
   const first = cell("th", "");
   first.scope = "row";
-  const name = plan.kind === "table" ? `plan ${plan.number}` : plan.plain;
+  const name = plan.kind === "table" ? `plan ${plan.number}` : plan.baseline;
   const button = cell("button", name || "show", name ? "" : "unnamed");
   button.type = "button";
   button.setAttribute("aria-pressed", String(plan.id === chosen));

@@ -102,7 +102,7 @@ def _steps(doc: Json) -> Iterator[list[str]]:
         yield [step["change"], step["effect"], machines(step["plan"]) if step["plan"] else ""]
 
 
-def _plain(doc: Json) -> Iterator[list[str]]:
+def _baseline(doc: Json) -> Iterator[list[str]]:
     for plan in doc["baselines"]:
         estimate = plan["estimate"]
         yield [plan["labels"][0], machines(plan), money(estimate["cost"])[0],
@@ -239,7 +239,7 @@ def _spot_title(plan: Json, _: Json) -> str:
 OF_ANSWER: dict[str, Callable[[Json], Iterator[list[str]]]] = {
     "Cost in USD and time of each plan": _quantiles,
     "Other limits, planned again": _steps,
-    "Plain plans": _plain,
+    "Baselines": _baseline,
     "Shares of the work": _shares,
     "Shadow prices": _worth,
 }

@@ -66,14 +66,14 @@ def test_a_code_is_fine_to_a_four_thousandth_within_three_thousandfold(x: float,
         assert (again > origin) == (x > origin)
 
 
-def test_plain_plans_of_the_table_are_drawn_once():
+def test_baselines_of_the_table_are_drawn_once():
     data = page_data(*asked("deadline"))
     answer, _ = asked("deadline")
-    plain = [plan for plan in data.plans if plan.plain]
-    assert len({(plan.name, plan.where, plan.x, plan.y) for plan in plain}) == len(plain)
+    baselines = [plan for plan in data.plans if plan.baseline]
+    assert len({(plan.name, plan.where, plan.x, plan.y) for plan in baselines}) == len(baselines)
     names = {label for plan in answer.baselines for label in plan.labels}
     assert {
-        name for plan in plain for name in plan.plain.replace(" and ", ", ").split(", ")
+        name for plan in baselines for name in plan.baseline.replace(" and ", ", ").split(", ")
     } == names
 
 
