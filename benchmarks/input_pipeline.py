@@ -84,7 +84,7 @@ def read_into(path: Path, target: bytearray) -> int:
 
 
 def holds(path: Path, block: bytes, times: int) -> bool:
-    """Tell whether a file is a block so many times and nothing else."""
+    """Whether a file is a block so many times and nothing else."""
     with open(path, "rb") as file:
         return all(file.read(len(block)) == block for _ in range(times)) and not file.read(1)
 

@@ -55,7 +55,7 @@ class Interference:
 
     @property
     def seen(self) -> bool:
-        """Tell whether a reader should doubt the figure."""
+        """Whether a reader should doubt the figure."""
         taken = max(self.others or 0.0, self.steal or 0.0)
         return taken > _OTHERS or abs(self.drift) > _DRIFT
 
@@ -189,7 +189,7 @@ def _stopwatch(
 
 
 def enough(seconds: Sequence[float], rule: Rule, elapsed_s: float) -> bool:
-    """Tell whether the median is known as well as the rule wants, or time is up.
+    """Whether the median is known as well as the rule wants, or time is up.
 
     A run of seconds is repeated three times, not the rule's least: that would take minutes.
     """

@@ -30,7 +30,7 @@ class Store(Protocol):
         """Read a word that is there."""
 
     def check(self, keys: list[str]) -> bool:
-        """Tell whether words are there."""
+        """Whether words are there."""
 
 
 @dataclass(frozen=True, slots=True)

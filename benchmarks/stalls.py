@@ -80,7 +80,7 @@ class Stall:
 
     @property
     def seen(self) -> bool:
-        """Tell whether it is more than noise."""
+        """Whether it is more than noise."""
         return self.low > 0
 
 

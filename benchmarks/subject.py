@@ -67,7 +67,7 @@ class Bench:
 
     @property
     def quick(self) -> bool:
-        """Tell whether small sizes suffice."""
+        """Whether small sizes suffice."""
         return self.suite == "quick"
 
     @property

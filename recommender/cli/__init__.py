@@ -28,7 +28,7 @@ def run() -> int:
 
 
 def _prepare_for_arrays() -> None:
-    """Keep what an answer's many small arrays need no help with from taking time (2026-11).
+    """Switch off what only slows down the many small arrays of an answer (2026-11).
 
     OpenBLAS starts a thread for every core as NumPy is imported: 0.05 s, for no product that is
     large enough, and sums that depend on the number of cores. The C library gives each array of

@@ -52,7 +52,7 @@ class MachineChange:
             middle = 0.5 * (low + high)
             low, high = (low, middle) if self._reaches(change, np.exp(middle)) else (middle, high)
         times = float(np.exp(high))
-        found = best_kept(change(self.own, times))
+        found = best_within_limits(change(self.own, times))
         assert found is not None  # it was reached
         before, after = _figure_of(figure, plan), _figure_of(figure, found.plan)
         return BreakEven(
@@ -69,12 +69,12 @@ class MachineChange:
         return {"price": self._cheaper, "speed": self._faster}
 
     def _reaches(self, change: Callable[[Problem, float], Problem], times: float) -> bool:
-        found = best_kept(change(self.own, times))
+        found = best_within_limits(change(self.own, times))
         return found is not None and goal_value_of(found.plan, self.own.limits) <= self.goal_value
 
     def _leads(self, change: Callable[[Problem, float], Problem], times: float) -> bool:
         """Whether the best of all plans is on this machine, when everything is planned again."""
-        best = best_kept(change(self.problem, times))
+        best = best_within_limits(change(self.problem, times))
         return best is not None and is_on(best.plan, self.machine)
 
     def _cheaper(self, problem: Problem, times: float) -> Problem:
@@ -97,7 +97,7 @@ class MachineChange:
         return problem.with_speeds(replace(columns, **rates, network_latency_s=latency_s))
 
 
-def best_kept(problem: Problem) -> Evaluated | None:
+def best_within_limits(problem: Problem) -> Evaluated | None:
     """The best plan of one machine type that meets the limits, by its printed figures."""
     search = PlanSearch(problem)
     state = search.single_type.search(problem.limits, "any", BASELINE)

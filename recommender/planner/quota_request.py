@@ -100,7 +100,7 @@ def _drafts(problem: Problem, free: Problem, place: int) -> Iterator[_Draft]:
     for kind, entry in sorted(cheapest.items()):
         for n, step_s in enumerate(free.step_s[kind].tolist(), start=1):
             amount = _asked(problem, pools[entry], n)
-            if amount and _may_keep(free, site, entry, n, step_s):
+            if amount and _may_meet_limits(free, site, entry, n, step_s):
                 path = OBJECT_STORE if spot else NONE
                 candidate = Candidate(place, (entry,), (n,), path, -1)
                 yield _Draft(amount, n * float(site.entries.usd_per_hour[entry]), candidate)
@@ -116,7 +116,7 @@ def _asked(problem: Problem, pool: Pool, n: int) -> float:
     return n * quota_use(pool.type, quota.unit)
 
 
-def _may_keep(problem: Problem, site: Site, entry: int, n: int, step_s: float) -> bool:
+def _may_meet_limits(problem: Problem, site: Site, entry: int, n: int, step_s: float) -> bool:
     """Whether the cluster meets the hourly limit, and its bare work the others."""
     limits, usd_per_hour = problem.limits, n * float(site.entries.usd_per_hour[entry])
     most_s, most_usd, hourly_usd = (

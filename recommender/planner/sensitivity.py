@@ -37,7 +37,7 @@ def sensitivity(search: PlanSearch, first: Evaluated) -> tuple[SensitivityStep, 
     """
     steps: list[SensitivityStep] = []
     if len(first.candidate.entries) > 1:
-        return tuple(_mix_kept(search, first))
+        return tuple(_limits_met_by_mix(search, first))
     for words, limits, looser in _other_limits(search.problem):
         steps += (_looser if looser else _tighter)(search, words, limits, first)
     return (*steps, *_wider_quotas(search.problem, first.plan))
@@ -58,7 +58,7 @@ def tail_cut(search: PlanSearch, lead: Plan) -> tuple[SensitivityStep, ...]:
     return (SensitivityStep(as_typed(DEADLINE, due_s, past), effect, found.plan),)
 
 
-def _mix_kept(search: PlanSearch, first: Evaluated) -> Iterator[SensitivityStep]:
+def _limits_met_by_mix(search: PlanSearch, first: Evaluated) -> Iterator[SensitivityStep]:
     """Tighter limits that a mix meets as it is: nothing is better there either.
 
     Other limits and quotas are planned again with clusters of one type only: next to a mix,

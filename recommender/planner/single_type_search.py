@@ -118,7 +118,7 @@ class SingleTypeSearch:
         cap = PROOF if self.prove else FULL
         masks = self._masks("any")
         request = Request(self.problem.limits, masks, cap, cap.plans, slack=KNEE)
-        return self._kept_search(request, "any")
+        return self._cached_search(request, "any")
 
     def search(
         self,
@@ -142,7 +142,7 @@ class SingleTypeSearch:
         if known is not None and known.plans >= cap.plans and known.slack >= slack:
             return known.state
         request = Request(limits, masks, cap, self._max_plans(cap), slack, below)
-        return self._kept_search(request, only)
+        return self._cached_search(request, only)
 
     def search_or_relaxed(self, limits: Limits, only: Only = "any") -> SearchState:
         """Plans under the limits; if none meets them, the best without limits."""
@@ -225,7 +225,7 @@ class SingleTypeSearch:
         sites = self.problem.single_type_sites.sites
         return tuple(ALLOWED[only](site.entries, gpus[site.entries.kind]) for site in sites)
 
-    def _kept_search(self, request: Request, only: Only) -> SearchState:
+    def _cached_search(self, request: Request, only: Only) -> SearchState:
         """A search that is made and cached."""
         found = self._clusters(request)
         if only == "any" and found.exhausted and not found.incumbents:

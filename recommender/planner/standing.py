@@ -16,7 +16,7 @@ from recommender.plan.limits import Limits
 from recommender.plan.plan import Plan
 from recommender.plan.standing import MachineStanding
 from recommender.planner.blocking_flags import NARROWED, wider_choices
-from recommender.planner.break_even import MachineChange, best_kept, is_on
+from recommender.planner.break_even import MachineChange, best_within_limits, is_on
 from recommender.planner.infeasibility import infeasible
 from recommender.planner.plan_builder import goal_value_of
 from recommender.planner.problem import Problem
@@ -104,7 +104,7 @@ def _unable(own: Problem) -> str:
 def _among_all(problem: Problem, own: Problem, name: str, watch: Watch) -> MachineStanding:
     """Its best plan against all plans, and what would make it win."""
     ranked = ranked_plans(PlanSearch(problem, watch=watch), RANKED_AMONG)
-    mine, reasons, rank = best_kept(own), tuple[str, ...](), None
+    mine, reasons, rank = best_within_limits(own), tuple[str, ...](), None
     if mine is None:
         failed = infeasible(PlanSearch(own))
         plan, reasons = failed.fastest or failed.cheapest, failed.binding

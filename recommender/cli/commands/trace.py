@@ -68,13 +68,13 @@ def fit_trace(
     offers = _parsed(store or [])
     with progress("fitting"):
         found = fit(chosen_series(files, trace))
-    kept = _kept(offers, found, catalog) if offers else []
+    saved = _saved(offers, found, catalog) if offers else []
     if form == "json":
-        put_json(traces_view.fit_page(found, kept).facts)
+        put_json(traces_view.fit_page(found, saved).facts)
     elif form == "csv":
         write_text(traces_view.fit_csv(found))
     else:
-        show_page(traces_view.fit_page(found, kept), PageFlags(color=flags.color))
+        show_page(traces_view.fit_page(found, saved), PageFlags(color=flags.color))
 
 
 def _parsed(words: list[str]) -> list[tuple[str, str, str]]:
@@ -86,7 +86,7 @@ def _parsed(words: list[str]) -> list[tuple[str, str, str]]:
     return list(found)
 
 
-def _kept(offers: list[tuple[str, str, str]], found: "TraceFit", catalog: str | None) -> list[str]:
+def _saved(offers: list[tuple[str, str, str]], found: "TraceFit", catalog: str | None) -> list[str]:
     """Save the law of a fit; the offers it is saved for."""
     from recommender.cli.open_catalog import load_catalog
     from recommender.inputs.units.times import now

@@ -21,7 +21,7 @@ GIB = 2**30
 
 NAME = r"[A-Za-z][A-Za-z0-9._-]{0,63}"
 _COUNTED = rf"(?:([0-9]{{1,9}})\s*[x×*]\s*)?({NAME})"
-_FLOOR = r"(.{1,40}B)\s*(?:\+|\.\.)"
+_LEAST = r"(.{1,40}B)\s*(?:\+|\.\.)"
 _GCP = r"[a-z][0-9]+[a-z]?-[a-z]+(-[a-z]+)?-[0-9]+g?(-[a-z]+)?"
 _REGION = r"[a-z][a-z0-9-]{1,40}"
 _MARKETS: dict[str, Literal["on_demand", "spot"]] = {
@@ -66,13 +66,13 @@ def _counted(text: str, name: str, instead: str) -> tuple[int, str]:
 
 
 def parse_gpu(text: str, name: str = "--gpu") -> GpuFilter:
-    """Read one GPU gpu_filter: `H100`, `A100:8` (8 in each machine), `80GB+`, `A100:40GB+:8`."""
+    """Read one GPU filter: `H100`, `A100:8` (8 in each machine), `80GB+`, `A100:40GB+:8`."""
     instead = "write H100, A100:8 (8 per machine) or 80GB+"
     per_machine, memory, gpu = None, 0.0, ""
     for place, word in enumerate(text.strip().split(":")):
-        floor = re.fullmatch(_FLOOR, word.strip())
-        if floor and not memory:
-            memory = parse_bytes(floor[1], name) / GIB
+        least = re.fullmatch(_LEAST, word.strip())
+        if least and not memory:
+            memory = parse_bytes(least[1], name) / GIB
         elif place and re.fullmatch(r"[0-9]{1,3}", word) and int(word) and per_machine is None:
             per_machine = int(word)
         elif not place and re.fullmatch(NAME, word):
@@ -83,7 +83,7 @@ def parse_gpu(text: str, name: str = "--gpu") -> GpuFilter:
 
 
 def format_gpu(gpu_filter: GpuFilter) -> str:
-    """Write a GPU gpu_filter so that `parse_gpu` reads exactly the same value."""
+    """Write a GPU filter so that `parse_gpu` reads exactly the same value."""
     memory = f"{format_bytes(gpu_filter.memory_gib * GIB)}+" if gpu_filter.memory_gib else ""
     count = str(gpu_filter.per_machine) if gpu_filter.per_machine else ""
     return ":".join(part for part in (gpu_filter.name, memory, count) if part)

@@ -40,7 +40,7 @@ class Trace:
     nodes: Ints
 
     def up(self, machines: int) -> Bools:
-        """Tell at which ticks a gang of that many machines was there."""
+        """At which ticks a gang of that many machines was there."""
         return np.asarray(self.nodes >= machines, dtype=np.bool_)
 
 
