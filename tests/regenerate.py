@@ -1,4 +1,4 @@
-"""Writes what the documentation quotes: `python tests/regenerate.py`, after figures change.
+"""Writes what the documentation quotes: `python -P tests/regenerate.py`, after figures change.
 
 Also the table of docs/research/accuracy.md, where RECOMMEND_REFERENCE_DATA names the tables.
 Golden files are written by `make golden`.

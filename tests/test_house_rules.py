@@ -135,6 +135,16 @@ def reason(lines: list[str], line: int) -> bool:
     return "  # " in lines[line - 1] or lines[line - 2].lstrip().startswith("# ")
 
 
+def test_commands_that_run_our_tests_and_studies_work_in_a_clone():
+    """`python -m` would find the source folder first (tests/run.py)."""
+    for path in (*texts(), ROOT / "Makefile"):
+        text = path.read_text("utf-8")
+        assert not re.search(r"python3? (-m (tests|recommender)[.]|tests/reg)", text), path
+        for module in re.findall(r"tests/run[.]py\s+(tests[.][.\w]+)", text):
+            place = ROOT / module.rstrip(".").replace(".", "/")
+            assert place.with_suffix(".py").is_file() or place.is_dir(), (path, module)
+
+
 def test_only_the_edge_catches_everything():
     broad = {
         module

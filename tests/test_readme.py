@@ -23,7 +23,7 @@ def test_the_output_is_what_the_tool_prints(path: Path):
         path.write_text(regenerate.page(path), "utf-8")
     text = path.read_text("utf-8")
     assert regenerate.CALL.search(text)
-    assert regenerate.page(path) == text, "run: python tests/regenerate.py"
+    assert regenerate.page(path) == text, "run: python -P tests/regenerate.py"
 
 
 def test_it_opens_with_its_title_and_two_shell_lines():

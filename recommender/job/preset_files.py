@@ -3,7 +3,7 @@
 Importing PyYAML and parsing a preset took 20 ms of an answer's 460 (2026-11). The YAML files
 contain the figures and their sources. `all.json` contains the same data and is generated from them:
 
-    python -m recommender.job.preset_files
+    python -P -m recommender.job.preset_files
 """
 
 import json

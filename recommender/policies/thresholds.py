@@ -12,7 +12,7 @@ It is evaluated by the recursion, grid and law of `policy_table.py`, so the figu
 the optimum compare; the plan's own fallback rule waits to the last and never goes back.
 
 `thresholds.csv` holds the rules of a grid of jobs for every spot class of the snapshot, written
-by `python -m tests.research.fits.build_thresholds --write`.
+by `python -P tests/run.py tests.research.fits.build_thresholds --write`.
 """
 
 import csv

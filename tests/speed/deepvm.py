@@ -1,6 +1,7 @@
 """Seconds to plan DeepVM's simulation, 98 prices per hour, with our own search.
 
-`python -m tests.speed.deepvm`. Published: no time; the issue's target is 2 s for the sweep.
+`python -P tests/run.py tests.speed.deepvm`. Published: no time; target
+2 s for the sweep.
 """
 
 import json

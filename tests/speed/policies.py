@@ -1,6 +1,6 @@
 """How long a policy table takes, and how fast windows are replayed. By hand, on one core:
 
-OMP_NUM_THREADS=1 python -m tests.speed.policies       # JSON on the last line
+OMP_NUM_THREADS=1 python -P tests/run.py tests.speed.policies       # JSON on the last line
 """
 
 import json

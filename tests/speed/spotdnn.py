@@ -1,7 +1,8 @@
 """Seconds of the optimiser call on spotDNN's quota problem: 7 GPU types, 10 machines of each.
 
-`python -m tests.speed.spotdnn`. Published for 70 machines of quota: spotDNN 0.3 s, Srifty+
-1,503.7 s; target 0.1 s. `--exhaustive` looks at all 19 million clusters first (a minute).
+`python -P tests/run.py tests.speed.spotdnn`. Published for 70 machines of quota: spotDNN
+0.3 s, Srifty+ 1,503.7 s; target 0.1 s. `--exhaustive` looks at all 19 million clusters first (a
+minute).
 """
 
 import json

@@ -17,7 +17,7 @@ def test_a_preset_is_what_its_file_says(name: str) -> None:
 
 def test_every_preset_is_there_and_no_other() -> None:
     assert tuple(json.loads(TREES.read_text("utf-8"))) == presets()
-    assert TREES.read_text("utf-8") == trees()  # python -m recommender.job.preset_files
+    assert TREES.read_text("utf-8") == trees()  # python -P -m recommender.job.preset_files
 
 
 def test_a_preset_is_planned_without_a_yaml_parser() -> None:

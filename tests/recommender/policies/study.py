@@ -1,4 +1,6 @@
-"""The study of fallback policies on recorded markets: python -m tests.recommender.policies.study
+"""The study of fallback policies on recorded markets.
+
+    python -P tests/run.py tests.recommender.policies.study
 
 Frozen before any error was looked at: campaigns of at least ten days in the reference tables;
 each trace cut in the middle, fitted on the first half and judged on the second; windows start

@@ -1,4 +1,6 @@
-"""How near to the optimum any policy can come: python -m tests.recommender.policies.study_bounds
+"""How near to the optimum any policy can come.
+
+    python -P tests/run.py tests.recommender.policies.study_bounds
 
 The omniscient optimum knows which run will last; nobody else does. Three bounds say how much of
 the gap is left to be closed, on the zones, settings and windows of `study.py`:

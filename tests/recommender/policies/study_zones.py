@@ -1,6 +1,6 @@
 """Eight GCP zones with H100s against the multi-region optimum.
 
-    python -m tests.recommender.policies.study_zones
+    python -P tests/run.py tests.recommender.policies.study_zones
 
 SkyNomad's setting (43.2 h of work, 51.8 h, 0.2 h changeover, 50 GB checkpoint), fitted on the
 first halves of the traces and judged on the second, starts every 8 h. Prices: a3-highgpu-1g by

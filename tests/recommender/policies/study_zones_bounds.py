@@ -1,6 +1,6 @@
 """How near to the multi-region optimum any policy can come.
 
-    python -m tests.recommender.policies.study_zones_bounds
+    python -P tests/run.py tests.recommender.policies.study_zones_bounds
 
 The market of `study_zones.py` without its dominant zone. Series are drawn from the law of each
 judged half (one regime, true ages, zones independent) and the policy knows these laws: nothing

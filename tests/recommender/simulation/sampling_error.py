@@ -1,6 +1,6 @@
 """The sampling error of few paths against many, over a grid of real plans. By hand:
 
-    python -m tests.recommender.simulation.sampling_error
+    python -P tests/run.py tests.recommender.simulation.sampling_error
 
 Plans are the five shown for each question of a fixed grid. For each, mean and 95 % quantile of
 cost and time from 256 paths (what the search compares plans on) and 2,048 (what is printed)

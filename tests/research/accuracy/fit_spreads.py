@@ -1,6 +1,6 @@
 """Fit the spreads of calibrated models on held-out larger clusters of all scaling studies.
 
-python -m tests.research.accuracy.fit_spreads --reference DIR [--write]
+python -P tests/run.py tests.research.accuracy.fit_spreads --reference DIR [--write]
 
 For each kind of extrapolation the sd that just held 90 % of the errors, next to what each fit
 tells of, and no less than between repeated runs; a source weighs the square root of its points.

@@ -1,6 +1,6 @@
 """Draws predicted against measured speed of published runs, by source.
 
-python -m tests.research.accuracy.plot --reference DIR -o docs/research/accuracy.svg
+python -P tests/run.py tests.research.accuracy.plot --reference DIR -o docs/research/accuracy.svg
 """
 
 import argparse

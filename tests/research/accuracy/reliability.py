@@ -1,6 +1,6 @@
 """Chances next to what happened: reliability tables and Brier scores of held-out forecasts.
 
-python -m tests.research.accuracy.reliability --reference DIR
+python -P tests/run.py tests.research.accuracy.reliability --reference DIR
 """
 
 import argparse

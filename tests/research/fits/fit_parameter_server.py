@@ -1,6 +1,6 @@
 """Fit the constants of asynchronous parameter servers on CM-DARE's measured speeds.
 
-python -m tests.research.fits.fit_parameter_server --reference DIR [--write]
+python -P tests/run.py tests.research.fits.fit_parameter_server --reference DIR [--write]
 
 CM-DARE (Li et al., ICDCS 2020, arXiv 2004.03072; data in github.com/cake-lab/CM-DARE) trained
 20 CNNs on CIFAR-10 with TensorFlow 1.10, 128 images per update and worker, one GPU each.

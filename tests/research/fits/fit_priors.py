@@ -1,6 +1,6 @@
 """Fit the speed priors on published runs and print how well they predict unseen sources.
 
-python -m tests.research.fits.fit_priors --reference DIR [--write]
+python -P tests/run.py tests.research.fits.fit_priors --reference DIR [--write]
 """
 
 import argparse

@@ -1,4 +1,6 @@
-"""Builds the shipped snapshot from reference tables: `python -m tests.research.snapshot`.
+"""Builds the shipped snapshot from reference tables.
+
+    python -P tests/run.py tests.research.snapshot
 
 Each module turns some of the tables into rows of `catalogs.schema`. A module named
 `facts_*.py` is found by itself; it offers

@@ -1,4 +1,7 @@
-"""Builds the shipped snapshot: `python -m tests.research.snapshot --reference DIR [--out DIR]`."""
+"""Builds the shipped snapshot.
+
+python -P tests/run.py tests.research.snapshot --reference DIR [--out DIR]
+"""
 
 import argparse
 from pathlib import Path
@@ -11,7 +14,7 @@ from tests.research.snapshot.assemble import snapshot_tables
 
 def main() -> int:
     """Write the snapshot, read it back and say what is wrong with it."""
-    parser = argparse.ArgumentParser(prog="python -m tests.research.snapshot", description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--reference", type=Path, required=True, help="folder of reference tables")
     parser.add_argument("--out", type=Path, default=SNAPSHOT, help="folder to write")
     options = parser.parse_args()
