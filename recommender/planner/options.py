@@ -8,7 +8,7 @@ from recommender.inputs.units import Comparison
 
 @dataclass(frozen=True, slots=True)
 class AnswerOptions:
-    """Options of one answer; none of them changes which plan is the best.
+    """Options of one answer, besides the question itself.
 
     `worth` plans again to find the value of a little more of each limit (`Answer.program`).
     `report` collects what `report.html.page` draws, and implies `worth`.

@@ -9,7 +9,7 @@ from recommender.cli.error_collector import ErrorCollector
 from recommender.cli.groups import command_app
 from recommender.cli.options import Word, one_of
 from recommender.cli.screen import write_text
-from recommender.cli.write_export import write_export
+from recommender.cli.written_files import write_export
 from recommender.errors import UsageError
 from recommender.export.answer_file import read_answer
 from recommender.export.files import ExportFile

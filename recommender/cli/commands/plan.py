@@ -23,7 +23,7 @@ from recommender.cli.options import (
 )
 from recommender.cli.output import output_options, show_answer
 from recommender.cli.strict import PlanCommand, call_problems, complete_job
-from recommender.cli.write_report import write_report
+from recommender.cli.written_files import write_export, write_report
 from recommender.errors import UsageError
 from recommender.export.start import TARGETS
 from recommender.plan.answer import Answer
@@ -90,7 +90,6 @@ def plan(
 
 def _write(answer: Answer, number: int, request: PlanRequest) -> None:
     """The files that run a plan of the answer."""
-    from recommender.cli.write_export import write_export
     from recommender.report.launch import run_of
 
     if number > len(answer.plans):

@@ -1,7 +1,8 @@
-"""Writes an answer with its pictures into one HTML file, and says where it is."""
+"""Writes the files of an answer that flags ask for, and says what they are for."""
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from recommender.catalogs.files import replace_file
 from recommender.cli.open_catalog import store_at
@@ -11,11 +12,14 @@ from recommender.plan.answer import Answer
 from recommender.report.answer_frame import PlanRequest
 from recommender.text import shown_path
 
+if TYPE_CHECKING:
+    from recommender.export.description import RunDescription
+
 VERSIONS = 8  # of a store that prices of the past are read from: 0.1 s each
 
 
 def write_report(answer: Answer, request: PlanRequest, file: str, catalog: str | None) -> None:
-    """Write the report of an answer, if requested; an existing file is replaced.
+    """Write an answer with its pictures as one HTML file; an existing file is replaced.
 
     `catalog` is where its prices are from: a store keeps older ones.
 
@@ -31,3 +35,18 @@ def write_report(answer: Answer, request: PlanRequest, file: str, catalog: str |
     with writing(f"--report {shown_path(path)}"):
         replace_file(path, render(answer, request, prices=known).encode("utf-8"))
     write_text(f"wrote {shown_path(path)}; open it with a browser\n", sys.stderr)
+
+
+def write_export(
+    run: "RunDescription", target: str | None, folder: str, force: bool = False
+) -> None:
+    """Write the files that run a plan to a folder, and name them; no target: the usual one."""
+    from recommender.export.files import write_files
+    from recommender.export.start import start_line, usual_target
+    from recommender.export.targets import export_files
+
+    chosen = target or usual_target(run)
+    paths = write_files(Path(folder), export_files(run, chosen, folder), force)
+    lines = [f"wrote {shown_path(path)}" for path in paths]
+    lines.append(f"start with: {start_line(run, chosen, folder)}")
+    write_text("".join(f"{line}\n" for line in lines), sys.stderr)
