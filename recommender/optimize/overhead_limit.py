@@ -136,9 +136,13 @@ class _Search:
     early_excess: Floats
     early_usd: Floats
     outcomes: Outcomes  # there
+    too_dear: Bools  # given up
 
-    def learn(self, rows: Ints, shares: Floats) -> tuple[Bools, Floats]:
-        """Try a moment between the two of each plan: whether it meets the limit, and the bill."""
+    def learn(self, rows: Ints, shares: Floats) -> None:
+        """Try a moment between the two of each plan: whether it meets the limit, and the bill.
+
+        Plans that cost too much and still exceed it are given up: earlier moments cost more.
+        """
         paths = self.drawn.earlier(rows, self.room_s[rows] * shares)
         found = Outcomes(*outcome_of(paths))
         excess, usd = self.excess(found), found.expected_usd
@@ -148,7 +152,8 @@ class _Search:
         self.late[no], self.late_excess[no] = shares[~met], excess[~met]
         self.early_usd[yes], self.late_usd[no] = usd[met], usd[~met]
         self.outcomes.put(yes, found.of(met))
-        return met, usd
+        dear = no[self.late_usd[no] >= self.below[no]]
+        self.early[dear], self.too_dear[dear] = np.inf, True
 
     def excess(self, found: Outcomes) -> Floats:
         """By how much overheads exceed the limit; on the paths of a search beyond their error."""
@@ -211,6 +216,7 @@ def _initial_search(space: Space, plans: PathInputs, below: float) -> _Search:
         early_excess=none.copy(),
         early_usd=none.copy(),
         outcomes=Outcomes.blank(len(plans), cache.path_count),
+        too_dear=np.zeros(len(plans), dtype=bool),
     )
     s.late_excess = s.excess(found)
     s.early[s.late_excess <= 0.0] = 0.0
@@ -223,25 +229,20 @@ def _surround(s: _Search, near: Floats) -> None:
     for step in (0.0, *STEPS):
         share = np.where(np.isinf(s.early), near + step, near - step)[rows]
         s.learn(rows, np.clip(share, 0.0, 1.0))
-        rows = rows[np.isinf(s.early[rows]) | (s.late[rows] <= 0.0)]
+        rows = rows[(np.isinf(s.early[rows]) | (s.late[rows] <= 0.0)) & ~s.too_dear[rows]]
         if not len(rows):
             break
 
 
 def _halve(s: _Search) -> None:
-    """Find a short piece in which plans begin to meet the limit.
-
-    Plans that cost too much and still exceed it are given up, because earlier moments cost more.
-    """
+    """Find a short piece in which plans begin to meet the limit."""
     open_ = np.isinf(s.early)
     for done in range(MOST_TRIES):
         undecided = np.isinf(s.early) | (s.early_usd >= s.below)
-        rows = np.flatnonzero(open_ & ((done < TRIES) | undecided))
+        rows = np.flatnonzero(open_ & ~s.too_dear & ((done < TRIES) | undecided))
         if not len(rows):
             break
-        met, usd = s.learn(rows, _between(s)[rows])
-        dear = ~met & (usd >= s.below[rows])
-        s.early[rows[dear]], open_[rows[dear]] = np.inf, False
+        s.learn(rows, _between(s)[rows])
 
 
 def _between(s: _Search) -> Floats:
