@@ -251,7 +251,7 @@ def _between(s: _Search) -> Floats:
     Its middle, but about where they cost as much as they may if that has yet to be seen.
     """
     none_meets = np.isinf(s.early)
-    early = np.where(none_meets, np.maximum(s.last, s.late), s.early)
+    early = np.where(none_meets, np.maximum(s.last, 0.5 * (s.late + 1.0)), s.early)
     rise = np.where(none_meets, s.whole_usd, s.early_usd) - s.late_usd
     part = BENDS + (s.below - s.late_usd) / np.maximum(rise, 1e-9)
     aimed = s.late + (early - s.late) * np.clip(part, 0.1, 0.9)
