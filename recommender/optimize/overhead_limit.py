@@ -26,16 +26,16 @@ from recommender.risk.monte_carlo import DrawnPlans, draw_plans
 from recommender.risk.path_inputs import PathInputs
 from recommender.risk.run_statistics import Outcomes, keys_of, outcome_of
 
-# Of the time until which a fallback could take over if nothing were done before it: by which share
-# it comes earlier is tried three times; where none is enough, what is left is halved twice more.
+# Moments are shares of the time until which a fallback could take over if nothing were done before.
+# Three are tried; where none meets the limit, or all that do cost too much, two more.
 TRIES, MOST_TRIES = 3, 5
-STEPS = (0.02, 0.06, 0.18, 0.54)  # of it, by which another moment than that of a search is tried
+STEPS = (0.02, 0.06, 0.18, 0.54)  # distances of others that are tried next to that of a search
 # Where plans cost as much as they may: about so many times the time that is left when usual runs
 # begin to be handed over (1.1 to 2.9 of 14 plans), then so far beyond a line between two, as costs
 # bend.
 AS_DEAR, BENDS = 1.5, 0.3
 TOLERANCE = 0.002  # below the limit, as a share of it: near enough
-SAME_COST = 1e-4  # moments whose costs differ by less are one
+SAME_COST, WIDE = 1e-4, 0.1  # shares of a cost: two moments are one, or too far from each other
 ROUGHLY, CLOSELY = 2, 8  # how often the piece between two of them is narrowed at most
 
 
@@ -264,12 +264,13 @@ def _between(s: _Search) -> Floats:
 def _narrow(s: _Search, rounds: int) -> None:
     """Bring the moments that meet the limit near to it, by false position.
 
-    More often where that decides whether a plan costs too much.
+    More often where that decides whether a plan costs too much, or much of its cost.
     """
     for done in range(CLOSELY):
         close = s.early_excess >= -TOLERANCE * s.limit
         close |= (s.late > 0.0) & (s.early_usd - s.late_usd < SAME_COST * s.early_usd)
         decides = (s.late_usd < s.below) & (s.early_usd >= s.below)
+        decides |= s.early_usd - s.late_usd > WIDE * s.early_usd
         going = np.isfinite(s.early) & (s.early > 0.0) & ~close & ((done < rounds) | decides)
         rows = np.flatnonzero(going)
         if not len(rows):
