@@ -19,7 +19,7 @@ from recommender.planner.mix_search import MixSearch
 from recommender.planner.plan_builder import Evaluated, PlanBuilder, goal_value_of, meets
 from recommender.planner.problem import Problem
 from recommender.planner.ranking import HORIZON_S, Ranking
-from recommender.planner.single_type_search import BASELINE, SingleTypeSearch
+from recommender.planner.single_type_search import BASELINE, SearchCap, SingleTypeSearch
 
 NEAR_BEST = 0.25  # above the best goal: what quoted prices may still make the first of a table
 PATHS_SLACK = 0.05  # kept above the best, for the error of the paths of a search
@@ -93,7 +93,9 @@ class PlanSearch:
             return next((each for each in built if each.time_s <= HORIZON_S), first)
         return self.builder.build(first.candidate)
 
-    def replan(self, limits: Limits, known: Plan | None = None) -> Evaluated | None:
+    def replan(
+        self, limits: Limits, known: Plan | None = None, cap: SearchCap = BASELINE
+    ) -> Evaluated | None:
         """The first plan of one machine type under other limits; None if none beats a known one.
 
         Without mixes and with fewer plans than an answer, because it is needed for each limit that
@@ -101,7 +103,7 @@ class PlanSearch:
         """
         builder = self.builder.under(limits)
         below = np.inf if known is None else goal_value_of(known, limits)
-        state = _as_printed(self.single_type.search(limits, cap=BASELINE, below=below), builder)
+        state = _as_printed(self.single_type.search(limits, cap=cap, below=below), builder)
         if not state.incumbents:
             return None
         # Plans that meet the limits on the paths of a search may miss them on those printed.

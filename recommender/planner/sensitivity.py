@@ -19,7 +19,7 @@ from recommender.planner.plan_builder import (
 )
 from recommender.planner.problem import Problem
 from recommender.planner.search import PlanSearch, search_other_offers
-from recommender.planner.single_type_search import BASELINE
+from recommender.planner.single_type_search import BASELINE, ESTIMATED
 from recommender.text import duration, usd
 
 TIGHTER, LOOSER = 0.6, 1.5
@@ -50,7 +50,7 @@ def tail_cut(search: PlanSearch, lead: Plan) -> tuple[SensitivityStep, ...]:
         return ()
     past = search.problem.progress
     due_s = rounded_up(DEADLINE, math.ceil(TAIL_DEADLINE * time.p50 / HOUR_S) * HOUR_S, past)
-    found = search.replan(replace(limits, deadline_s=due_s, objective="cost"))
+    found = search.replan(replace(limits, deadline_s=due_s, objective="cost"), cap=ESTIMATED)
     if found is None:
         return ()
     unlucky, before = duration(found.plan.estimate.time.p95), duration(time.p95)

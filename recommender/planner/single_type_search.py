@@ -60,6 +60,7 @@ class SearchCap:
 
 FULL = SearchCap(3000)
 BASELINE = SearchCap(1000, secondary=True)  # most need fewer than 100
+ESTIMATED = SearchCap(999, secondary=True)  # for what is said only if estimates show a plan
 SHORT = SearchCap(48, secondary=True)  # of these, before they go by estimates
 QUICK = SearchCap(200, secondary=True)  # for limits that are only tried
 PROOF = SearchCap(10**9, 10**9)  # until the proof is done or the user stops it
@@ -164,9 +165,10 @@ class SingleTypeSearch:
         masks: Masks | None = None,
         cap: SearchCap = FULL,
         slack: float = 0.0,
+        below: float = np.inf,
     ) -> SearchState:
         """Clusters of one type without fallbacks: fewer plans, faster to search."""
-        state = SearchState(slack=slack, max_plans=cap.plans)
+        state = SearchState(slack=slack, max_plans=cap.plans, best_goal=below)
         space = self._space(limits, cap, fallbacks=False)
         if cap.secondary:
             self._judge_by_estimate(space, masks, state)
@@ -243,7 +245,7 @@ class SingleTypeSearch:
 
     def _clusters(self, request: Request) -> SearchState:
         """A search; next to the answer it goes by estimates where bounds would take long."""
-        if request.cap != BASELINE:
+        if request.cap not in (BASELINE, ESTIMATED):
             return self._exactly(request)
         state = SearchState(slack=0.0, max_plans=0)
         if request.limits.deadline_s is None or not self._any_spot(request.masks):
@@ -252,7 +254,7 @@ class SingleTypeSearch:
                 return state
         space = self._space(request.limits, BASELINE)
         self._judge_by_estimate(space, request.masks, state)
-        if state.incumbents:
+        if state.incumbents or request.cap == ESTIMATED:
             return state
         most = request.max_plans if np.isinf(request.below) else MAX_PLANS_TO_BEAT
         return self._exactly(replace(request, max_plans=min(most, request.max_plans)))

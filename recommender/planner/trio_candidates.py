@@ -151,15 +151,13 @@ def _slower(search: PlanSearch, shown: Sequence[Evaluated]) -> list[Candidate]:
     limits = search.problem.limits
     if not shown:
         return []
-    one, found = replace(limits, max_machines=1), []
+    found: list[Candidate] = []
     for times in TIMES_FASTEST:
         due_s = shown[0].time_s * times
         if limits.deadline_s is None or due_s < limits.deadline_s:
-            found += [_cheapest_within(search, asked, due_s) for asked in (limits, one)]
-    return [
-        *(each for each in found if each is not None),
-        *_cheapest_within_horizon(search, limits),
-    ]
+            for asked in (replace(limits, max_machines=1), limits):
+                found += _cheaper_within(search, asked, due_s, found)
+    return [*found, *_cheapest_within_horizon(search, limits)]
 
 
 def _cheapest_within_horizon(search: PlanSearch, limits: Limits) -> list[Candidate]:
@@ -176,7 +174,11 @@ def _first_of_each_kind(search: PlanSearch, ordered: Sequence[Candidate]) -> lis
     return list(firsts.values())[:KINDS]
 
 
-def _cheapest_within(search: PlanSearch, limits: Limits, due_s: float) -> Candidate | None:
+def _cheaper_within(
+    search: PlanSearch, limits: Limits, due_s: float, known: Sequence[Candidate]
+) -> list[Candidate]:
+    """The cheapest plan by a deadline, if it is cheaper than those known to meet it."""
     under = replace(limits, deadline_s=due_s, objective="cost")
-    state = search.single_type.without_fallbacks(under, cap=SHORT_SEARCH)
-    return state.best_candidate() if state.incumbents else None
+    below = min((each.cost_usd for each in known), default=float("inf"))
+    state = search.single_type.without_fallbacks(under, cap=SHORT_SEARCH, below=below)
+    return [state.best_candidate()] if state.incumbents else []
