@@ -124,7 +124,7 @@ def solve(model: Model, seconds: float = SECONDS, solver: Solver = "highs") -> S
 
 def write(model: Model, path: Path, conflict: Sequence[str] = ()) -> None:
     """Save a program as an .lp file with its names; conflicting rows are listed at its top."""
-    head = f"\\ These rows cannot hold together: {', '.join(conflict)}\n" if conflict else ""
+    head = f"\\ These rows cannot be met together: {', '.join(conflict)}\n" if conflict else ""
     with TemporaryDirectory() as folder:  # PuLP writes files only, and half of one on a full disk
         path_here = Path(folder, "program.lp")
         _problem(model)[0].writeLP(str(path_here))

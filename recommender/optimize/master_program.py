@@ -60,7 +60,7 @@ class MasterProgram:
         return float(self.share[self.columns.spot].sum())
 
     def conflict(self) -> tuple[str, ...]:
-        """An irreducible set of rows that cannot hold together; () if all can."""
+        """An irreducible set of rows that cannot be met together; () if all can."""
         if self.solution.status != "infeasible":
             return ()
         rows = [name for name in self.model.rows if name != WORK]

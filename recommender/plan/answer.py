@@ -111,7 +111,7 @@ class ProgramFacts:
     on_demand_share: float
     shares: tuple[ProgramShare, ...]
     worth: tuple[LimitWorth, ...] = ()
-    conflict: tuple[str, ...] = ()  # rows that cannot hold together
+    conflict: tuple[str, ...] = ()  # rows that cannot be met together
 
 
 @dataclass(frozen=True, slots=True)

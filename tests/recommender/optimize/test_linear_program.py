@@ -61,7 +61,7 @@ def test_a_program_goes_through_a_pipe_with_the_rows_in_conflict_at_its_top(
     os.mkfifo(pipe)
     Thread(target=lambda: taken.set_result(pipe.read_text()), daemon=True).start()
     write(cover(3), pipe, ["time", "money"])
-    assert taken.result(timeout=60).startswith("\\ These rows cannot be kept together: time, money")
+    assert taken.result(timeout=60).startswith("\\ These rows cannot be met together: time, money")
 
 
 def test_names_may_not_repeat() -> None:
