@@ -136,9 +136,9 @@ def export_plan(
 
     found = answer_of(answer)
     run = found.described(found.named(plan))
-    target = to or usual_target(run)
+    target = to or usual_target(run.plan)
     files = {each.name: each.text for each in export_files(run, target, "")}
-    return {"target": target, "files": files, "start": start_line(run, target, "")}
+    return {"target": target, "files": files, "start": start_line(run.plan, target, "")}
 
 
 def catalog_status() -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """What `recommend` alone says, and `recommend --version`: read from small files only."""
 
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from recommender.catalogs.errors import CatalogError
@@ -65,13 +65,23 @@ def _examples(width: int) -> list[str]:
     both = [f"  {call}    {words}" for call, words in examples]
     if all(len(line) <= width for line in both):
         return both
-    from recommender.report.launch import folded
-
     lines: list[str] = []
     for call, words in examples:
-        lines += [f"  {each}" for each in folded(tuple(call.split()), width - 2, "  ")]
+        lines += [f"  {each}" for each in folded(call.split(), width - 2, "  ")]
         lines += _wrapped(words, width, "    ")
     return lines
+
+
+def folded(words: Sequence[str], width: int, indent: str) -> list[str]:
+    """The words on lines that end in a backslash, so that they can still be copied."""
+    lines, current = [], ""
+    for word in words:
+        if current and len(current) + 1 + len(word) > width - 2:
+            lines.append(current + " \\")
+            current = indent + word
+        else:
+            current = f"{current} {word}" if current else word
+    return [*lines, current] if current else lines
 
 
 def version_lines(width: int) -> list[str]:

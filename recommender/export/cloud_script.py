@@ -83,7 +83,7 @@ def cloud_files(
         *disk_words(run),
         cap_words(run),
     )
-    head = header(run, start_line(run, target, folder), remarks)
+    head = header(run, start_line(run.plan, target, folder), remarks)
     return (
         ExportFile(SCRIPT, watch_script(run, _steps(run, cloud), head), True),
         ExportFile(MACHINE, machine_script(run, machine), True),

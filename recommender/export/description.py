@@ -51,7 +51,7 @@ class RunDescription:
     @property
     def mixed(self) -> bool:
         """Whether machines of several types or markets train together."""
-        return len({(m.instance_type, m.market) for m in self.plan.machines}) > 1
+        return self.plan.mixed
 
     @property
     def provider(self) -> ProviderInfo | None:
@@ -130,8 +130,7 @@ class RunDescription:
     def longest_s(self) -> float:
         """How long the job may run at most: somewhat longer than all but 1 run in 100.
 
-        Not beyond the deadline, unless 1 run in 100 is; and until the deadline with a fallback,
-        which may start as late as that allows.
+        It ends at the deadline at the latest, and with a fallback, which may start late, then.
         """
         if self.fallback_of is not None:
             return self.fallback_of.longest_s
@@ -139,8 +138,7 @@ class RunDescription:
         p99_s = time.p99 if math.isfinite(time.p99) else time.p95
         most_s = p99_s + max(CAP_SLACK * p99_s, HOUR_S)
         if deadline_s is not None:
-            due_s = max(p99_s, deadline_s)
-            most_s = due_s if self.fallback is not None else min(most_s, due_s)
+            most_s = deadline_s if self.fallback is not None else min(most_s, deadline_s)
         # Six digits, as in the JSON: so a saved answer gives the same files.
         return math.ceil(float(f"{most_s:.6g}"))
 

@@ -65,7 +65,7 @@ def _task(run: RunDescription, folder: str) -> str:
     first, place = run.machines, run.locations[0]
     hours = math.ceil(run.longest_s / 3600.0)
     lines = [
-        *commented(header(run, start_line(run, "dstack", folder), _remarks(run))),
+        *commented(header(run, start_line(run.plan, "dstack", folder), _remarks(run))),
         "type: task",
         f"name: {run.name}",
         f"nodes: {run.nodes}",

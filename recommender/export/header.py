@@ -186,11 +186,11 @@ def cap_words(run: RunDescription) -> str:
     """When the run is stopped for good, and what another one begins from."""
     deadline_s, time = run.limits.deadline_s, run.plan.estimate.time
     if deadline_s is not None and run.longest_s == math.ceil(deadline_s):
-        why = "the deadline is over"
+        why = "the deadline is over (raise LONGEST_RUN_S to let a late run end)"
     else:
         p99_s = time.p99 if math.isfinite(time.p99) else time.p95
         why = f"1 run in 100 takes longer than {duration(p99_s)}"
     return (
-        f"Stopped for good {duration(run.longest_s)} after its first start (LONGEST_RUN_S): {why}. "
+        f"Stopped for good {duration(run.longest_s)} after its first start: {why}. "
         "It resumes from what is in CHECKPOINT_DIR: empty that for another training."
     )

@@ -94,7 +94,7 @@ def why_not(run: RunDescription) -> str:
 
 def _job(run: RunDescription, folder: str) -> str:
     """The job on the plan's own machines."""
-    lines = commented(header(run, start_line(run, "skypilot", folder), _remarks(run)))
+    lines = commented(header(run, start_line(run.plan, "skypilot", folder), _remarks(run)))
     resources = [
         "resources:",
         *_recovery(run),
@@ -126,7 +126,7 @@ def _script_head(run: RunDescription, folder: str) -> list[str]:
         f"{run.name}: starts {JOB} and applies the plan's fallback rule: {ON_DEMAND} takes over "
         "when the time left is down to the work left.",
         "Start it on a machine that stays on:",
-        f"  {start_line(run, 'skypilot', folder)}",
+        f"  {start_line(run.plan, 'skypilot', folder)}",
         "It may be killed and started again. Progress is the share of the work that is done, "
         "which the training script writes to $CHECKPOINT_DIR/progress (0.4 for 40 %).",
     ]
@@ -229,7 +229,11 @@ def _remarks(run: RunDescription) -> tuple[str, ...]:
         f"SkyPilot knows no deadline: {SCRIPT} makes the switch, on a machine that stays on. "
         f"Started without it, this job waits for spot.{unswitched_words(run)}"
     )
-    found = fallback_words(run, who)
+    cloud = run.machines.provider
+    found = [
+        f"Have first: SkyPilot with access to {cloud} (pip install 'skypilot[{cloud}]'; sky check)."
+    ]
+    found += fallback_words(run, who)
     found += move_after_words(
         run,
         "SkyPilot tries the next region at once: it resumes sooner and pays for more moves "

@@ -19,7 +19,7 @@ _RANKS = RankVariables("$SLURM_NNODES", "$SLURM_NODEID", "$MASTER_ADDR", "$SLURM
 
 def files(run: RunDescription, folder: str) -> tuple[ExportFile, ...]:
     """The batch job."""
-    head = commented(header(run, start_line(run, "slurm", folder), _remarks(run)))
+    head = commented(header(run, start_line(run.plan, "slurm", folder), _remarks(run)))
     lines = ["#!/bin/bash", *_directives(run), *head, ""]
     for each in variables(run, f"$HOME/checkpoints/{run.name}"):
         value = assignment(each.name, each.value)

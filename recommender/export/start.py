@@ -2,12 +2,14 @@
 
 import shlex
 
-from recommender.export.description import RunDescription
+from recommender.catalogs.registry import CLOUDS
+from recommender.plan.plan import Plan
 
 TARGETS = (
     "skypilot", "dstack", "slurm", "torchrun", "terraform", "aws-cli", "gcloud", "azure-cli",
 )  # fmt: skip
 BUCKET = "YOUR-BUCKET"
+TRAIN_SCRIPT = "train.py"  # of the user, in the folder in which the files are started
 Start = tuple[str, ...]
 
 _FILES = {
@@ -36,17 +38,19 @@ _VARIABLES = {  # of Terraform, by provider
 }  # fmt: skip
 
 
-def usual_target(run: RunDescription) -> str:
+def usual_target(plan: Plan) -> str:
     """SkyPilot where it can run the plan, else what can."""
-    known = run.provider is not None and run.provider.sky_name
-    plain = not run.mixed and not run.machines.confidential
+    first = plan.machines[0]
+    cloud = CLOUDS.get(first.provider)
+    known = cloud is not None and cloud.sky_name
+    plain = not plan.mixed and not first.confidential
     return "skypilot" if known and plain else "torchrun"
 
 
-def start_words(run: RunDescription, target: str, folder: str) -> Start:
+def start_words(plan: Plan, target: str, folder: str) -> Start:
     """The command that starts the files of a folder; a bucket is named in the environment."""
     if target == "skypilot":
-        return _sky_words(run, folder)
+        return _sky_words(plan, folder)
     if target == "terraform":
         return ("terraform", f"-chdir={folder or '.'}", "apply")
     if target == "dstack":
@@ -62,8 +66,8 @@ def _copied(folder: str) -> Start:
     return ("cp", *(in_folder(folder, name) for name in DSTACK_FILES), ".", "&&")
 
 
-def _sky_words(run: RunDescription, folder: str) -> Start:
-    if run.fallback is not None:
+def _sky_words(plan: Plan, folder: str) -> Start:
+    if plan.fallback is not None:
         return ("bash", in_folder(folder, "launch.sh"))
     bucket = f"CHECKPOINT_BUCKET={BUCKET}"
     return ("sky", "jobs", "launch", "--env", bucket, in_folder(folder, "train.yaml"))
@@ -74,13 +78,13 @@ def in_folder(folder: str, name: str) -> str:
     return f"{folder.rstrip('/')}/{name}" if folder else name
 
 
-def start_line(run: RunDescription, target: str, folder: str) -> str:
+def start_line(plan: Plan, target: str, folder: str) -> str:
     """The command with what it needs in the environment, on one line."""
-    words = start_words(run, target, folder)
+    words = start_words(plan, target, folder)
     line = " ".join(each if each == "&&" else shlex.quote(each) for each in words)
     if target == "terraform":
         where = shlex.quote(f"-chdir={folder or '.'}")
-        own = "".join(f" -var {each}" for each in _VARIABLES[run.machines.provider])
+        own = "".join(f" -var {each}" for each in _VARIABLES[plan.machines[0].provider])
         return (
             f"terraform {where} init && {line} -var checkpoint_bucket={BUCKET} "
             f'-var code_dir="$PWD"{own}'

@@ -51,7 +51,7 @@ _CLOUDS = {
 def files(run: RunDescription, folder: str) -> tuple[ExportFile, ...]:
     """`main.tf` and what the machines run."""
     resources, steps, _ = _CLOUDS[run.machines.provider]
-    head = commented(header(run, start_line(run, "terraform", folder), _remarks(run)))
+    head = commented(header(run, start_line(run.plan, "terraform", folder), _remarks(run)))
     lines = [*head, "", *_variables(run), *_locals(run), "", *_BEGAN, "", resources]
     return (
         ExportFile(MAIN, "\n".join(lines)),

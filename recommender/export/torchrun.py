@@ -21,7 +21,7 @@ _RANKS = RankVariables("$NNODES", "$NODE_RANK", "$MASTER_ADDR", "$GPUS_PER_NODE"
 
 def files(run: RunDescription, folder: str) -> tuple[ExportFile, ...]:
     """The script of one node."""
-    head = commented(header(run, start_line(run, "torchrun", folder), _remarks(run)))
+    head = commented(header(run, start_line(run.plan, "torchrun", folder), _remarks(run)))
     lines = ["#!/usr/bin/env bash", *head, ""]
     lines += [
         f"export NNODES=${{NNODES:-{run.nodes}}}",

@@ -11,6 +11,7 @@ import re
 
 from recommender.catalogs.frozen import dataclass
 from recommender.export.description import RunDescription
+from recommender.export.start import TRAIN_SCRIPT
 from recommender.performance.checkpoint import crash_save_interval_s
 from recommender.plan.plan import StepSplit
 
@@ -47,7 +48,9 @@ def variables(run: RunDescription, checkpoint_dir: str) -> tuple[Variable, ...]:
     gpus = sum(m.count * m.gpus for m in run.plan.machines)
     batch = float(job.batch_on(gpus))
     return (
-        Variable("TRAIN_SCRIPT", "train.py", "your training script; its flags: see the last line"),
+        Variable(
+            "TRAIN_SCRIPT", TRAIN_SCRIPT, "your training script; its flags: see the last line"
+        ),
         Variable(
             "GLOBAL_BATCH", f"{batch:.0f}", f"samples per optimiser step{_even(step, gpus, batch)}"
         ),

@@ -266,3 +266,8 @@ class Plan:
     on_demand: OnDemandFacts | None = None  # None: it starts no such machines
     # For which only the checkpoint's region is tried before the list goes on.
     move_after_s: float = 0.0
+
+    @property
+    def mixed(self) -> bool:
+        """Whether machines of several types or markets train together."""
+        return len({(m.instance_type, m.market) for m in self.machines}) > 1

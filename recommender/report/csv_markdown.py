@@ -81,7 +81,7 @@ def _row(rank: str, status: str, plan: Plan) -> tuple[str, ...]:
         "" if plan.saving is None else _number(plan.saving),
         min(fmt.clean(m.as_of) for m in plan.machines),
         "; ".join(fmt.clean(label) for label in plan.labels),
-        launch_line(plan),
+        launch_line(plan, int(rank) if rank.isdigit() else None),
     )
 
 
@@ -173,11 +173,11 @@ def _first(answer: Answer, request: PlanRequest) -> list[str]:
     remarks = [("why", instead(answer)), *advice.sentences(plan, request)]
     parts = [(label, words) for label, words in remarks if words]
     items = "\n".join(f"* *{label}*: {_escape(words)}" for label, words in parts)
-    return [_escape(advice.headline(answer, request)), items, *_code(plan)]
+    return [_escape(advice.headline(answer, request)), items, *_code(plan, answer.lead)]
 
 
-def _code(plan: Plan) -> list[str]:
-    line = launch_line(plan)
+def _code(plan: Plan, number: int) -> list[str]:
+    line = launch_line(plan, number)
     fence = "~~~~" if "```" in line else "```"
     return [f"{fence}sh\n{line}\n{fence}"] if line else []
 

@@ -42,7 +42,7 @@ def document(answer: Answer, request: PlanRequest) -> dict[str, Any]:
         "proof": plain(answer.proof),
         "program": plain(answer.program),
         "lower_bound": {"usd": plain(answer.lower_bound_usd), "s": plain(answer.lower_bound_s)},
-        "plans": [{"rank": i, **plan_object(plan)} for i, plan in enumerate(answer.plans, 1)],
+        "plans": [{"rank": i, **plan_object(plan, i)} for i, plan in enumerate(answer.plans, 1)],
         "trio": _trio(answer.trio),
         "baselines": [plan_object(plan) for plan in answer.baselines],
         "compared": plan_object(answer.compared),
@@ -91,9 +91,9 @@ def dumps(made: Any) -> str:
     return json.dumps(made, indent=2, allow_nan=False, ensure_ascii=True) + "\n"
 
 
-def plan_object(plan: Any) -> Any:
-    """A plan with its launch command; null if there is none."""
-    return None if plan is None else {**plain(plan), "launch": launch_line(plan)}
+def plan_object(plan: Any, number: int | None = None) -> Any:
+    """A plan with its launch command, by its number in the table; null if there is none."""
+    return None if plan is None else {**plain(plan), "launch": launch_line(plan, number)}
 
 
 def _trio(trio: Any) -> Any:

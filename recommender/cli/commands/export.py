@@ -63,7 +63,7 @@ def export(
     found = read_answer(Path(answer))
     run = found.described(found.named(plan))
     if output is None:
-        write_text(_only(export_files(run, target or usual_target(run), "")).text)
+        write_text(_only(export_files(run, target or usual_target(run.plan), "")).text)
     else:
         write_export(run, target, output, force)
 

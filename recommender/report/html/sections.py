@@ -129,7 +129,7 @@ def _place(plan: Plan) -> str:
 
 
 def _launch(plan: Plan, rank: int) -> list[Element]:
-    line = launch_line(plan)
+    line = launch_line(plan, rank)
     if not line:
         return []
     name = f"launch-{rank}"

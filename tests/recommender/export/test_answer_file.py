@@ -25,7 +25,7 @@ def written() -> dict[str, object]:
 def test_every_plan_comes_back_as_it_was():
     made = written()
     found = answer_of(made)
-    again = [{"rank": each.rank, **plan_object(each.plan)} for each in found.plans]
+    again = [{"rank": each.rank, **plan_object(each.plan, each.rank)} for each in found.plans]
     assert again == made["plans"]
     assert found.job == answers.JOB
     assert found.limits == answers.QUESTION.limits

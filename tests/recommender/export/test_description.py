@@ -45,7 +45,7 @@ def test_on_demand_machines_are_requested_in_their_one_region():
         (None, False, 25.0),  # 1 run in 100 takes longer than 20 h, and a quarter
         (72.0, False, 25.0),
         (22.0, False, 22.0),  # the deadline
-        (19.0, False, 20.0),  # a run that is a little late ends
+        (19.0, False, 19.0),  # of which 1 run in 100 is not done
         (72.0, True, 72.0),  # a fallback may start late
     ],
 )

@@ -61,7 +61,7 @@ def test_what_a_plan_without_checkpoints_has_trained_is_in_the_bucket_at_the_end
     made = job(ON_DEMAND)
     assert made["file_mounts"]["/checkpoints"]["mode"] == "MOUNT_CACHED"
     assert made["envs"]["CHECKPOINT_DIR"].startswith("/checkpoints/")
-    assert start_line(ON_DEMAND, "skypilot", "run") == (
+    assert start_line(ON_DEMAND.plan, "skypilot", "run") == (
         "sky jobs launch --env CHECKPOINT_BUCKET=YOUR-BUCKET run/train.yaml"
     )
 
@@ -71,7 +71,7 @@ def test_the_fallback_is_a_job_of_its_own_and_the_script_makes_the_switch():
     assert made["resources"]["ordered"] == [
         {"infra": "gcp/europe-north1", "instance_type": "a3-highgpu-8g", "use_spot": False}
     ]
-    assert start_line(GCP, "skypilot", "run") == (
+    assert start_line(GCP.plan, "skypilot", "run") == (
         "CHECKPOINT_BUCKET=YOUR-BUCKET bash run/launch.sh"
     )
 

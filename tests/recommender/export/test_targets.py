@@ -37,7 +37,7 @@ def test_every_target_runs_a_plan_or_says_why_not(target: str, run: RunDescripti
             export_files(run, target, "run")
         return
     files = export_files(run, target, "run")
-    started = start_line(run, target, "run")
+    started = start_line(run.plan, target, "run")
     names = {f"run/{each.name}" for each in files}
     assert names & set(started.split()) or "-chdir=run" in started
     for each in files:
@@ -52,9 +52,9 @@ def test_every_target_runs_a_plan_or_says_why_not(target: str, run: RunDescripti
 
 def test_the_usual_target_can_run_the_plan():
     for run in (*ALL.values(), MIXED):
-        assert target_of(usual_target(run)).why_not(run) == ""
-    assert usual_target(GCP) == "skypilot"
-    assert usual_target(MIXED) == "torchrun"
+        assert target_of(usual_target(run.plan)).why_not(run) == ""
+    assert usual_target(GCP.plan) == "skypilot"
+    assert usual_target(MIXED.plan) == "torchrun"
 
 
 def test_an_unknown_target_is_refused():
@@ -174,9 +174,9 @@ def test_disks_hold_the_checkpoints_of_large_networks():
 
 def test_the_command_of_a_header_is_a_line_that_can_be_copied():
     head = export_files(AWS, "aws-cli", "where my runs are")[0].text
-    assert "#   " + start_line(AWS, "aws-cli", "where my runs are") in head.splitlines()
-    assert start_line(AWS, "torchrun", "my runs") == "bash 'my runs/train.sh'"
-    assert start_line(AWS, "dstack", "my runs") == (
+    assert "#   " + start_line(AWS.plan, "aws-cli", "where my runs are") in head.splitlines()
+    assert start_line(AWS.plan, "torchrun", "my runs") == "bash 'my runs/train.sh'"
+    assert start_line(AWS.plan, "dstack", "my runs") == (
         "cp 'my runs/train.dstack.yml' 'my runs/volume.dstack.yml' . && "
         "dstack apply -f train.dstack.yml"
     )

@@ -13,6 +13,9 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+from recommender.cli.banner import folded
+from recommender.export.start import usual_target
+from recommender.export.targets import export_files
 from recommender.report import (
     answer_table,
     cells,
@@ -23,7 +26,7 @@ from recommender.report import (
     json_schema,
 )
 from recommender.report import formatting as fmt
-from recommender.report.launch import folded, launch_line, launch_words, write_sentence
+from recommender.report.launch import launch_line, run_of, write_sentence
 from recommender.report.layout import drawn
 from tests.recommender import golden
 from tests.recommender.answers import (
@@ -105,35 +108,43 @@ def test_hostile_words_reach_no_terminal_and_no_markup() -> None:
 
 
 def test_launch_lines() -> None:
-    lines = [launch_line(plan) for plan in (GCP, AWS_H100, AZURE, ON_DEMAND, TWO_MACHINES)]
+    plans = (GCP, AWS_H100, AZURE, ON_DEMAND, TWO_MACHINES)
+    lines = [launch_line(plan, number) for number, plan in enumerate(plans, 1)]
     golden.check("launch.txt", "\n".join(lines) + "\n")
 
 
-def test_hostile_names_are_quoted_in_a_launch_line() -> None:
-    plan = replace(ON_DEMAND, machines=(machines("a; rm -rf ~ `id`", "H100", "aws:$(id)"),))
-    assert shlex.split(launch_line(plan))[-1:] == ["train.yaml"]
-    assert "a; rm -rf ~ `id`" in shlex.split(launch_line(plan))
-
-
-def test_mixed_and_own_machines_have_no_launch_line() -> None:
+def test_a_launch_line_writes_the_files_that_it_starts() -> None:
+    """Mixes and machines of one's own are started by hand, with the same files."""
     mixed = replace(GCP, machines=(GCP.machines[0], ON_DEMAND.machines[0]))
     own = replace(GCP, machines=(replace(GCP.machines[0], provider="own"),))
-    assert launch_words(mixed) == launch_words(own) == ()
+    for plan in (GCP, ON_DEMAND, mixed, own):
+        export, start = launch_line(plan, 3).split(" && ")
+        assert export == "recommend export ANSWER.json --plan 3 -o run"
+        run = run_of(plan, QUESTION)
+        names = {f"run/{each.name}" for each in export_files(run, usual_target(plan), "run")}
+        assert shlex.split(start)[-1] in names
+
+
+def test_a_plan_that_is_none_of_the_table_has_no_launch_line() -> None:
+    assert launch_line(GCP, None) == ""
 
 
 def test_files_that_are_written_already_are_only_started() -> None:
-    assert write_sentence(GCP, QUESTION) == "add --write run to this call, then bash run/launch.sh"
+    start = "CHECKPOINT_BUCKET=YOUR-BUCKET bash {}/launch.sh, which runs your train.py"
+    assert write_sentence(GCP, QUESTION) == (
+        f"add --write run to this call, then {start.format('run')}"
+    )
     written = replace(QUESTION, folder="there")
-    assert write_sentence(GCP, written) == "bash there/launch.sh"
+    assert write_sentence(GCP, written) == start.format("there")
     slurm = write_sentence(GCP, replace(written, target="slurm"))
-    assert slurm == "sbatch there/train.sbatch"
+    assert slurm == "sbatch there/train.sbatch, which runs your train.py"
 
 
 @pytest.mark.parametrize("width", [30, 50, 69, 200])
-def test_a_folded_launch_line_means_the_same(width: int) -> None:
-    lines = folded(launch_words(TWO_MACHINES), width, "  ")
-    joined = "\n".join(lines).replace("\\\n", " ")
-    assert shlex.split(joined) == shlex.split(launch_line(TWO_MACHINES))
+def test_a_folded_call_means_the_same(width: int) -> None:
+    call = launch_line(TWO_MACHINES, 1)
+    joined = "\n".join(folded(call.split(), width, "  ")).replace("\\\n", " ")
+    assert shlex.split(joined) == shlex.split(call)
 
 
 def test_explaining_the_last_plan_needs_no_next_one() -> None:

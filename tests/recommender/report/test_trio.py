@@ -137,7 +137,7 @@ def test_what_is_reported_in_full_is_the_plan_that_leads() -> None:
     made = json_output.document(answer, QUESTION)
     assert (made["lead"], made["best"], made["order"]) == (4, 1, "cost")
     assert made["trio"][0]["rank"] == 4
-    assert "g6e.xlarge" in made["plans"][made["lead"] - 1]["launch"]
+    assert "--plan 4 -o run" in made["plans"][made["lead"] - 1]["launch"]
 
 
 def test_the_answer_leads_with_them_in_every_form_for_people() -> None:

@@ -21,8 +21,8 @@
 # launch.sh stops.
 # Disks of 436 GB hold the last checkpoints of 112 GB: have your script keep two (save_total_limit
 # of the Trainer). The estimate counts 100 GiB.
-# Stopped for good 21 h after its first start (LONGEST_RUN_S): 1 run in 100 takes longer than 17
-# h. It resumes from what is in CHECKPOINT_DIR: empty that for another training.
+# Stopped for good 21 h after its first start: 1 run in 100 takes longer than 17 h. It resumes
+# from what is in CHECKPOINT_DIR: empty that for another training.
 
 set -euo pipefail
 NAME=llama3-8b-pretrain

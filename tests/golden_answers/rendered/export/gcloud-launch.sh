@@ -22,8 +22,8 @@
 # A machine deletes itself, and Google deletes it after its --max-run-duration.
 # Disks of 436 GB hold the last checkpoints of 112 GB: have your script keep two (save_total_limit
 # of the Trainer). The estimate counts 100 GiB.
-# Stopped for good 24 h after its first start (LONGEST_RUN_S): the deadline is over. It resumes
-# from what is in CHECKPOINT_DIR: empty that for another training.
+# Stopped for good 24 h after its first start: the deadline is over (raise LONGEST_RUN_S to let a
+# late run end). It resumes from what is in CHECKPOINT_DIR: empty that for another training.
 
 set -euo pipefail
 NAME=llama3-8b-pretrain

@@ -16,8 +16,8 @@
 # CODE_DIR's files (variable code_dir) are put into the bucket for the machines.
 # Disks of 436 GB hold the last checkpoints of 112 GB: have your script keep two (save_total_limit
 # of the Trainer). The estimate counts 100 GiB.
-# Stopped for good 17 h after its first start (LONGEST_RUN_S): 1 run in 100 takes longer than 14
-# h. It resumes from what is in CHECKPOINT_DIR: empty that for another training.
+# Stopped for good 17 h after its first start: 1 run in 100 takes longer than 14 h. It resumes
+# from what is in CHECKPOINT_DIR: empty that for another training.
 
 variable "checkpoint_bucket" {
   description = "Your bucket for checkpoints, which exists"

@@ -15,8 +15,8 @@
 # left on them + 24 min; needed in 1 % of the runs. You make the switch: start this script on
 # those machines. Without the switch the limits are met with 91 % chance.
 # CHECKPOINT_DIR is a mounted bucket or a shared disk, the same on every machine.
-# Stopped for good 24 h after its first start (LONGEST_RUN_S): the deadline is over. It resumes
-# from what is in CHECKPOINT_DIR: empty that for another training.
+# Stopped for good 24 h after its first start: the deadline is over (raise LONGEST_RUN_S to let a
+# late run end). It resumes from what is in CHECKPOINT_DIR: empty that for another training.
 
 export NNODES=${NNODES:-1}
 export NODE_RANK=${NODE_RANK:-0}  # 0 on the first machine, then 1, 2, ...
