@@ -95,11 +95,12 @@ def search(
     return state
 
 
-def search_mixes(space: Space, state: SearchState, first: int = 0) -> None:
+def search_mixes(space: Space, state: SearchState, first: int = 0, quick: bool = False) -> None:
     """Search clusters of several entries of one site, for the sites from `first` on.
 
     Sets of entries of all sites share one queue, best bound first; a site with too many clusters to
-    list is searched by boxes of counts.
+    list is searched by boxes of counts. With `quick` bounds (`billed_share_of`) a search under a
+    budget that ends with a gap takes half as long.
     """
     # Most answers need no mixes.
     from recommender.optimize.bounds.site import SiteBounds, lines_of, site_bounds_of
@@ -119,7 +120,7 @@ def search_mixes(space: Space, state: SearchState, first: int = 0) -> None:
         if site.region and boxes_apply(space, site):
             search_boxes(space, index, state)
         elif site.region:
-            part = site_bounds_of(space, site, lines)
+            part = site_bounds_of(space, site, lines, quick=quick)
             if part is not None:
                 narrow, alone = entries_of(part, state.cutoff)
                 queue += [(bound, len(ready), one) for bound, one in alone]

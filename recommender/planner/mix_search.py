@@ -93,7 +93,7 @@ class MixSearch:
         complete = bool(state.incumbents) or self._find_any(space, start, state)
         watch.show(state, may_stop=cap is PROOF)
         if state.incumbents or (self.single_type.prove and not complete):
-            search_mixes(space, state, first=start)
+            search_mixes(space, state, first=start, quick=cap is not PROOF)
         elif not complete:
             state.leave_open(0.0)
         watch.close()

@@ -118,6 +118,7 @@ def _tables(
     return Waiting(np.max(shares, axis=0), np.min(times, axis=0))
 
 
+@lru_cache(maxsize=16)
 def _up_shares(
     paths: int, seed: int, zone_sd: float, zone_count: float, correlation: float
 ) -> Floats:
@@ -136,15 +137,19 @@ def _up_shares(
 def _of_paths(up: Floats, slow: Floats, kept: float, missed: float) -> tuple[Floats, Floats]:
     """The share by each ratio of time to work, and the trimmed mean time; by logit."""
     count, order = len(slow), np.argsort(slow)
+    up, slow = up[:, order], slow[order]
     share, done = np.empty((len(up), len(RATIOS))), np.empty((len(up), len(RATIOS)))
     pace = (up / slow).astype(np.float32)
-    rest = (up / np.maximum(slow - kept, 1e-9)).astype(np.float32)
-    for place, ratio in enumerate(RATIOS.tolist()):
-        share[:, place] = np.minimum(pace * np.float32(ratio), np.float32(1.0)).mean(axis=1)
-        early = order[: int((slow <= ratio).sum())]
-        over = np.minimum(rest[:, early] * np.float32(ratio), np.float32(1.0)).sum(axis=1) / count
-        done[:, place] = np.minimum(over + missed, len(early) / count)
-    return _raised(share, count), _min_trimmed(_raised(done, count), np.sort(slow))
+    rest = (up / np.maximum(slow - kept, 1e-9)).astype(np.float32) if kept > 0.0 else pace
+    early = np.searchsorted(slow, RATIOS, side="right").tolist()
+    for place, (ratio, some) in enumerate(zip(RATIOS.astype(np.float32), early, strict=True)):
+        part = np.minimum(pace * ratio, np.float32(1.0))
+        share[:, place] = part.mean(axis=1)
+        if kept > 0.0:
+            part = np.minimum(rest[:, :some] * ratio, np.float32(1.0))
+        over = part[:, :some].sum(axis=1) / count
+        done[:, place] = np.minimum(over + missed, some / count)
+    return _raised(share, count), _min_trimmed(_raised(done, count), slow)
 
 
 def _raised(share: Floats, count: int) -> Floats:
@@ -160,6 +165,6 @@ def _min_trimmed(done: Floats, slow: Floats) -> Floats:
     ranks = np.arange(out, count - out)
     # The path of rank i is over at the first ratio by which more than i paths may be; below the
     # first ratio and between two of them it may be a ratio earlier.
-    over = (done[:, None, :] * count < ranks[None, :, None] + 1.0 - 1e-9).sum(axis=2)
+    over = np.stack([np.searchsorted(row, ranks + 1.0 - 1e-9) for row in np.sort(done * count)])
     earlier = np.concatenate([[0.0], RATIOS])[np.minimum(over, len(RATIOS))]
     return np.asarray(np.maximum(earlier, slow[ranks]).mean(axis=1))
