@@ -1,6 +1,6 @@
 """The error of a calibrated model, by cluster size and distance from the timed runs.
 
-sd² = base² + links² + a²·ln R + excess² + g'Cg: the base by kind of step beyond the runs; links
+sd² = base² + links² + a²·ln R + excess² + g'Cg: the base by what the runs did not use; links
 shared by more GPUs than were timed; the distance of a larger cluster in GPUs (R times the most
 timed, at least 2; each e-fold adds the same variance; these three are from held-out runs of others,
 `calibration_spreads.csv`); residuals of the job's own runs beyond the usual; and the constants that
@@ -20,7 +20,14 @@ from recommender.arrays import Floats
 from recommender.catalogs.frozen import dataclass
 from recommender.job.job import Job, TimedRun
 from recommender.performance import least_squares as lsq
-from recommender.performance.calibration_model import COMPUTE, FARTHEST, LINKS, USUAL, StepModel
+from recommender.performance.calibration_model import (
+    COMPUTE,
+    FARTHEST,
+    LINKS,
+    NOISE,
+    USUAL,
+    StepModel,
+)
 from recommender.performance.clusters import Z_90, MachineColumns
 
 NEXT_SIZE = 2.0  # times the GPUs that more machines are away at least: a network is new
@@ -33,9 +40,10 @@ DOUBLINGS = 7  # of the most machines that were timed, up to which spans are wor
 def bases(left_out: str = "") -> Mapping[str, float]:
     """Sd of ln(true / predicted) of each kind of extrapolation, in addition to that of the fit.
 
-    `inside`: no more machines than were timed; `machines`: more machines, and no run used the
-    network; `network`: more machines, and the runs used it. `links` is the sd of ln(true /
-    predicted) of the time on the links of a machine if more of its GPUs share them than were timed;
+    `timed`: no more GPUs of a machine, and no more machines; `network`: more machines, and the runs
+    used the network between them; `larger`: any other larger cluster. `links` is the sd of
+    ln(true / predicted) of the time on the links of a machine if more of its GPUs share them than
+    were timed;
     `gpus` is the sd that more machines add for the first e-fold of GPUs. `left_out` names a source
     of measurements that is held out, for accuracy studies. A source that no fit has used is always
     held out.
@@ -44,7 +52,7 @@ def bases(left_out: str = "") -> Mapping[str, float]:
     rows = csv.DictReader(text.splitlines())
     found: dict[str, dict[str, float]] = {}
     for row in rows:
-        found.setdefault(row["left_out"], {})[row["kind"]] = float(row["sd"])
+        found.setdefault(row["left_out"], {"timed": NOISE})[row["kind"]] = float(row["sd"])
     return found.get(left_out, found[""])
 
 
@@ -88,11 +96,11 @@ def beyond(model: StepModel, fit: lsq.PosteriorFit, timed: tuple[TimedRun, ...])
     most = max(run.machines for run in timed)
     widest = max(run.gpus / run.machines for run in timed)
     wider = np.array([run.gpus / run.machines > widest for run in model.runs])
-    more = "machines" if most == 1 else "network"
     larger = np.array([run.machines > most for run in model.runs])
+    network = larger & (most > 1)
     gpus = np.array([run.gpus for run in model.runs]) / max(run.gpus for run in timed)
     return Extrapolation(
-        kind=tuple(more if beyond_most else "inside" for beyond_most in larger),
+        kind=tuple(np.select([network, larger | wider], ["network", "larger"], "timed").tolist()),
         links=np.where(wider, np.maximum(saved, 0.0), 0.0),
         gpus=np.where(larger, np.log(np.maximum(gpus, NEXT_SIZE)), 0.0),
     )

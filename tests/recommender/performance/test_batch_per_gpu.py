@@ -104,7 +104,7 @@ def weak_scaling(batch_per_gpu, every):
             more = [run for run in runs if 2 < run.gpus <= batch]
             asked = tuple(replace(run, batch=round(job.batch_on(run.gpus))) for run in more)
             if asked:
-                step_s = held_out(network, columns, runs[:2], asked, "Gavel").predicted
+                step_s = held_out(network, columns, runs[:2], asked, "Gavel", model).predicted
                 rate = np.array([run.batch for run in asked]) / step_s
                 found.append(np.log(rate * [run.step_s / run.batch for run in more]))
     return np.concatenate(found)

@@ -210,7 +210,7 @@ def test_a_run_of_one_machine_has_no_kind_of_network():
     assert fitted([run(1)]).calibration.network_kind == "tcp"
 
 
-def test_more_gpus_of_a_machine_are_another_kind_only_where_more_than_were_timed():
+def test_more_gpus_of_a_machine_widen_a_span_only_where_more_than_were_timed():
     slow = replace(JOB, parameters=2e9, trainable_parameters=2e9)  # links cost most of its step
     found = columns(slow, TYPES)
     eight = run(1, machine="aws/p5.48xlarge")
@@ -218,7 +218,7 @@ def test_more_gpus_of_a_machine_are_another_kind_only_where_more_than_were_timed
     for seen, shared in ((eight, False), (four, True)):
         fit = solve(StepModel(slow, (seen,), found))
         far = beyond(StepModel(slow, (eight,), found), fit, (seen,))
-        assert far.kind == ("inside",)
+        assert far.kind == (("larger" if shared else "timed"),)
         assert (far.links[0] > 0.03) == shared
 
 

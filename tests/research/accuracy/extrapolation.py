@@ -19,6 +19,7 @@ class Extrapolated:
 
     labels: tuple[str, ...]
     source: tuple[str, ...]  # who measured
+    network: tuple[str, ...]  # what was trained
     predicted: Floats
     measured: Floats
     beyond: Extrapolation  # what was timed
@@ -37,6 +38,7 @@ class Extrapolated:
         return Extrapolated(
             labels=tuple(self.labels[i] for i in at),
             source=tuple(self.source[i] for i in at),
+            network=tuple(self.network[i] for i in at),
             predicted=self.predicted[at],
             measured=self.measured[at],
             beyond=Extrapolation(
@@ -54,11 +56,13 @@ def extrapolated(
     to: StepModel,
     unseen: tuple[TimedRun, ...],
     source: str,
+    network: str,
 ) -> Extrapolated:
     """The steps of unseen runs under a fit to a model's own, in seconds."""
     return Extrapolated(
         labels=tuple(run.place for run in unseen),
         source=(source,) * len(unseen),
+        network=(network,) * len(unseen),
         predicted=np.exp(to(fit.value)),
         measured=np.array([run.step_s for run in unseen]),
         beyond=beyond(to, fit, model.runs),
@@ -72,6 +76,7 @@ def joined(parts: Iterable[Extrapolated]) -> Extrapolated:
     return Extrapolated(
         labels=tuple(label for part in parts for label in part.labels),
         source=tuple(name for part in parts for name in part.source),
+        network=tuple(name for part in parts for name in part.network),
         predicted=np.concatenate([part.predicted for part in parts]),
         measured=np.concatenate([part.measured for part in parts]),
         beyond=Extrapolation(

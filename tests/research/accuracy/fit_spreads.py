@@ -3,7 +3,8 @@
 python -P tests/run.py tests.research.accuracy.fit_spreads --reference DIR [--write]
 
 For each kind of extrapolation the sd that just held 90 % of the errors, next to what each fit
-tells of, and no less than between repeated runs; a source weighs the square root of its points.
+tells of, and no less than between repeated runs. Every network of a laboratory counts alike, and
+there is one more of them: a user's job is a network that no run of others was of.
 The sd of the time on links shared by more GPUs than were timed is the one of a grid with the least
 loss of a 90 % quantile (Koenker and Bassett 1978), its base fitted next to it; so is what an e-fold
 of GPUs adds on more machines, twice the GPUs, up to 8, up to 32 times and more counting alike, as
@@ -65,11 +66,9 @@ def table(found: Extrapolated) -> str:
 
 def _sds(found: Extrapolated) -> dict[str, float]:
     """The sds of the links and of an e-fold of GPUs, and the base of every kind next to them."""
-    kind = np.array(found.beyond.kind)
-    inside, more = (
-        found.take(np.flatnonzero(rows)) for rows in (kind == "inside", kind != "inside")
-    )
-    links = min(GRID, key=lambda sd: _loss(inside, {LINKS: sd, GPUS: 0.0}))
+    machines = found.beyond.gpus > 0
+    one, more = (found.take(np.flatnonzero(rows)) for rows in (~machines, machines))
+    links = min(GRID, key=lambda sd: _loss(one, {LINKS: sd, GPUS: 0.0}))
     sds = {LINKS: links, GPUS: min(FOLDS, key=lambda sd: _loss(more, {LINKS: links, GPUS: sd}))}
     return sds | _bases(found, sds)
 
@@ -84,14 +83,14 @@ def _bases(found: Extrapolated, sds: dict[str, float]) -> dict[str, float]:
 def _base(found: Extrapolated, sds: dict[str, float]) -> float:
     """The sd that just holds 90 % of some errors, next to what is known of each."""
     missed = without(np.log(found.predicted / found.measured), _known(found, sds))
-    parts = [missed[rows] for rows in _by_source(found)]
-    return max(conformal(parts, [np.full(len(part), len(part) ** -0.5) for part in parts]), NOISE)
+    parts = [missed[rows] for rows in _by_network(found)]
+    return max(conformal(parts, [np.full(len(part), 1.0 / len(part)) for part in parts]), NOISE)
 
 
 def _loss(found: Extrapolated, sds: dict[str, float]) -> float:
     """How far the ends of the spans are from holding 90 %: the loss that a quantile minimises.
 
-    Every distance counts alike, and in it a source as the square root of its points.
+    Every distance counts alike, and so does every network in it.
     """
     bases = _bases(found, sds)
     base = np.array([bases[kind] for kind in found.beyond.kind])
@@ -102,9 +101,8 @@ def _loss(found: Extrapolated, sds: dict[str, float]) -> float:
 
 
 def _mean(found: Extrapolated, lost: Floats) -> float:
-    """The mean of some losses, a source weighing the square root of its points."""
-    parts = [lost[rows] for rows in _by_source(found)]
-    return float(np.average([p.mean() for p in parts], weights=[len(p) ** 0.5 for p in parts]))
+    """The mean of some losses, every network counting alike."""
+    return float(np.mean([lost[rows].mean() for rows in _by_network(found)]))
 
 
 def _by_distance(found: Extrapolated) -> list[Ints]:
@@ -118,9 +116,10 @@ def _known(found: Extrapolated, sds: dict[str, float]) -> Floats:
     return np.hypot(found.own, found.beyond.apart(sds))
 
 
-def _by_source(found: Extrapolated) -> list[Ints]:
-    source = np.array(found.source)
-    return [np.flatnonzero(source == name) for name in sorted(set(found.source))]
+def _by_network(found: Extrapolated) -> list[Ints]:
+    """The points of each network of each laboratory."""
+    each = np.array([f"{s}: {n}" for s, n in zip(found.source, found.network, strict=True)])
+    return [np.flatnonzero(each == name) for name in sorted(set(each.tolist()))]
 
 
 def main() -> None:

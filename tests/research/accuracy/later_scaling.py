@@ -88,7 +88,7 @@ def _held(first: LaterRun, more: list[LaterRun]) -> Extrapolated:
     )
     model = StepModel(job, timed[:1], columns)
     larger = StepModel(job, timed[1:], columns, model.gpus)
-    steps = extrapolated(model, solve(model), larger, timed[1:], first.source)
+    steps = extrapolated(model, solve(model), larger, timed[1:], first.source, first.model)
     batch = np.array([run.batch for run in more], dtype=np.float64)
     return replace(steps, predicted=batch / steps.predicted, measured=batch / steps.measured)
 

@@ -86,7 +86,8 @@ def _held(series: tuple[Any, ...], start: int, unseen: list[int]) -> Extrapolate
     model = StepModel(job, (seen,), columns)
     larger = StepModel(job, tuple(other), columns, model.gpus)
     laboratory = re.sub(VERSION, "", str(rows[0].source))
-    steps = extrapolated(model, solve(model), larger, tuple(other), laboratory)
+    network = str(rows[0].model)
+    steps = extrapolated(model, solve(model), larger, tuple(other), laboratory, network)
     batch = np.array([run.batch for run in other])
     return replace(steps, predicted=batch / steps.predicted, measured=batch / steps.measured)
 

@@ -109,11 +109,12 @@ def held_out(
     seen: tuple[TimedRun, ...],
     unseen: tuple[TimedRun, ...],
     source: str,
+    network: str,
 ) -> Extrapolated:
     """Calibrate on the runs seen and predict the others, seconds per step."""
     model = StepModel(job, seen, columns, spread=spread_for(seen))
     to = StepModel(job, unseen, columns, model.gpus)
-    return extrapolated(model, solve(model), to, unseen, source)
+    return extrapolated(model, solve(model), to, unseen, source, network)
 
 
 def deepvm(instance: str) -> Extrapolated:
@@ -134,7 +135,8 @@ def deepvm(instance: str) -> Extrapolated:
     )
     seen = tuple(run for run in runs if run.machines <= DEEPVM_LARGEST_SEEN)
     unseen = tuple(run for run in runs if run.machines > DEEPVM_LARGEST_SEEN)
-    return held_out(bare_job("cnn", DEEPVM_PARAMETERS), columns, seen, unseen, "DeepVM")
+    job = bare_job("cnn", DEEPVM_PARAMETERS)
+    return held_out(job, columns, seen, unseen, "DeepVM", "ResNet-18")
 
 
 @cache
@@ -155,7 +157,7 @@ def gavel_held_out(model: str, columns: MachineColumns, runs: tuple[TimedRun, ..
     """One network and batch on four and eight workers, predicted from its own one and two."""
     seen = tuple(run for run in runs if run.gpus <= GAVEL_MOST_SEEN)
     unseen = tuple(run for run in runs if run.gpus > GAVEL_MOST_SEEN)
-    return held_out(gavel_job(model), columns, seen, unseen, "Gavel")
+    return held_out(gavel_job(model), columns, seen, unseen, "Gavel", model)
 
 
 def gavel_job(model: str) -> Job:
@@ -207,7 +209,7 @@ def collectives() -> Extrapolated:
         seen = tuple(run for run in runs if run.machines == COLLECTIVE_SEEN)
         unseen = tuple(run for run in runs if run.machines > COLLECTIVE_SEEN)
         job = bare_job("cnn", message * 1e6 / 4)
-        parts.append(held_out(job, columns, seen, unseen, "tc_cluster_setting"))
+        parts.append(held_out(job, columns, seen, unseen, "tc_cluster_setting", backend))
     return joined(parts)
 
 

@@ -45,7 +45,7 @@ def test_more_machines_than_were_timed_are_another_kind_than_more_gpus_of_one():
     assert set(scaling.deepvm("g5.xlarge").beyond.kind) == {"network"}
     assert not scaling.deepvm("g5.xlarge").beyond.links.any()
     found = scaling.gavel("k80").beyond
-    assert set(found.kind) == {"inside"}
+    assert set(found.kind) == {"larger"}
     assert found.links.max() > 0.4 > 0.02 > found.links.min() > 0
 
 
