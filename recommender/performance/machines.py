@@ -19,6 +19,7 @@ from recommender.performance.attention import (
 from recommender.performance.checkpoint import object_store_rate
 from recommender.performance.clusters import MachineColumns
 from recommender.performance.link_domain import link_gpus
+from recommender.performance.long_runs import with_run_spread
 from recommender.performance.low_precision import FP8, OVER_FP8, runs_in, trained_rate, wide_row
 from recommender.performance.measured import with_readings
 from recommender.performance.parameter_server import load_constants, placement_sd
@@ -131,7 +132,7 @@ def machine_columns(
         columns = with_calibration(job, columns, gpu_of)
     scores = kept * _column(speeds[gpu].score for gpu in gpu_of)
     doubts = _column(speeds[gpu].doubt for gpu in gpu_of)
-    return with_readings(job, columns, gpu_of, scores, doubts)
+    return with_run_spread(job, with_readings(job, columns, gpu_of, scores, doubts))
 
 
 def _confidential(types: Sequence[InstanceType]) -> tuple[Floats, Floats]:

@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 from recommender.performance.clusters import clusters_of
+from recommender.performance.long_runs import SIGMA
 from recommender.performance.machines import machine_columns
 from tests.research.accuracy.later_runs import is_known, later_runs, networks
 from tests.research.accuracy.tables import table
-from tests.research.accuracy.whole_runs import goodput, job_of
+from tests.research.accuracy.whole_runs import fitted_sd, goodput, hours, job_of
 from tests.shipped import snapshot
 
 REFERENCE = os.environ.get("RECOMMEND_REFERENCE_DATA")
@@ -64,3 +65,7 @@ def test_faults_leave_llama_405b_nine_tenths_of_its_time():
     columns = machine_columns(job, (machine,), snapshot().gpus, snapshot().achieved)
     shares = [goodput(job, clusters_of(columns, np.array([[n]])), 400.0) for n in (16, 256, 2048)]
     assert 0.9 < shares[2] < 0.96 < shares[1] < shares[0] < 1.0
+
+
+def test_the_spread_of_long_runs_that_ships_is_that_of_the_published_ones():
+    assert round(fitted_sd(hours()), 2) == SIGMA
