@@ -103,3 +103,16 @@ def duration(seconds: float) -> str:
 def _short(x: float) -> str:
     """One decimal below 10, none from 10 on."""
     return f"{x:,.0f}" if x >= 9.95 else number(round(x, 1))
+
+
+def interruptions_words(some: float, mean: float, p95: float) -> str:
+    """How often a run is interrupted, from the share of runs that are at all.
+
+    A mean alone misleads: where it is 2, half of the runs may have none and 1 in 20 nine.
+    """
+    often = f"{number(round(mean, 1))} times on average"
+    if math.isnan(some):
+        return often
+    if p95 <= 1.0:
+        return f"in {share(some)} of the runs"
+    return f"in {share(some)} of the runs; {often}, {p95:.0f} or more in 1 run of 20"

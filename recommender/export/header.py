@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from recommender.export.description import USUAL_DISK_GB, RunDescription
 from recommender.plan.plan import Machines, Need, Spread
-from recommender.text import duration, exact, has_control, number, share, usd
+from recommender.text import duration, exact, has_control, interruptions_words, number, share, usd
 
 WIDTH = 96
 _AS_IS = "  "  # begins a line that can be copied whole
@@ -66,9 +66,10 @@ def estimate_words(run: RunDescription) -> list[str]:
     if limits:
         lines.append(f"Met with {share(found.chance)} chance: {limits}.")
     if run.spot:
+        often = interruptions_words(found.interrupted, found.interruptions, found.interruptions_p95)
         lines.append(
-            f"Spot is interrupted about {number(round(found.interruptions, 1))} times; list price "
-            f"{number(run.plan.usd_per_hour)} USD/h while everything runs."
+            f"Spot is interrupted {often}. List price {number(run.plan.usd_per_hour)} USD/h while "
+            "everything runs."
         )
     return lines
 

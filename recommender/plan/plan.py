@@ -188,13 +188,15 @@ class Estimate:
     time: Spread
     chance: float  # all limits met
     chance_if_speed_known: float
-    interruptions: float
+    interruptions: float  # of a run, on average: most runs have fewer
     overhead: float  # checkpoints, lost work, restarts, relative to the job's work
     split: TimeSplit
     step: StepSplit
     bill: tuple[BillItem, ...]
     speed_sigma: float
     price_sigma: float
+    interrupted: float = math.nan  # share of the runs with at least one interruption
+    interruptions_p95: float = math.nan  # that 1 run in 20 has, or more
 
 
 @dataclass(frozen=True, slots=True)

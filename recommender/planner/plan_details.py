@@ -248,6 +248,8 @@ class PlanDetails:
             bill=self._bill(),
             speed_sigma=float(inputs.speed_sigma[0]),
             price_sigma=float(inputs.spot_price_sigma[0]),
+            interrupted=float((paths.interruptions[0] > 0).mean()),
+            interruptions_p95=quantiles(paths.interruptions[0], 0.95)[0],
         )
 
     def _bill(self) -> tuple[BillItem, ...]:

@@ -12,6 +12,7 @@ from recommender.report.launch import write_sentence
 from recommender.report.layout import BLANK, FAINT, STRONG, Block, grid, inset, labelled, text
 from recommender.report.limit_words import why_not
 from recommender.report.trio import instead
+from recommender.text import interruptions_words
 
 _WHERE = {"object_store": "the bucket", "anchor": "the anchor", "memory_tier": "the memory tier"}
 _BACKGROUND = (
@@ -167,7 +168,9 @@ def spot_sentence(plan: Plan) -> str:
     wait = f"after {fmt.duration(move_after_s)} without spot in its zone, " if move_after_s else ""
     after = f"; {wait}failover to {', then '.join(others[:3])}" if others else ""
     more = f" and {len(others) - 3} more" if len(others) > 3 else ""
-    return f"interrupted {_times(plan.estimate.interruptions)}{after}{more}"
+    found = plan.estimate
+    often = interruptions_words(found.interrupted, found.interruptions, found.interruptions_p95)
+    return f"interrupted {often}{after}{more}"
 
 
 def regions_sentence(plan: Plan) -> str:
@@ -206,12 +209,6 @@ def _next_in_line(plan: Plan) -> list[str]:
 def _zone(site: Site) -> str:
     """A zone's name; AWS's ids do not say their region."""
     return site.zone if site.zone.startswith(site.region) else f"{site.region} ({site.zone})"
-
-
-def _times(interruptions: float) -> str:
-    if interruptions < 0.75:
-        return f"in about {fmt.percent(interruptions)} of runs"
-    return "about once" if interruptions < 1.5 else f"about {round(interruptions)} times"
 
 
 def save_sentence(plan: Plan) -> str:

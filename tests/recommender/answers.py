@@ -74,7 +74,7 @@ def estimate(cost: Spread, time: Spread, chance: float, split: TimeSplit) -> Est
         BillItem("boot disks", cost.mean * 0.04),
         BillItem("checkpoint storage", cost.mean * 0.06),
     )
-    return Estimate(cost, time, chance, chance, 4.2, 0.34, split, step, bill, 0.23, 0.11)
+    return Estimate(cost, time, chance, chance, 4.2, 0.34, split, step, bill, 0.23, 0.11, 0.9, 11.0)
 
 
 def plan(

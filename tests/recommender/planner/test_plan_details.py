@@ -66,6 +66,18 @@ def test_every_line_of_a_bill_is_paid_and_they_sum_to_the_cost(
         assert sum(line.usd for line in bill) == pytest.approx(cost, rel=1e-4, abs=0.03)
 
 
+def test_a_mean_of_interruptions_is_not_that_of_usual_runs() -> None:
+    """Few runs have many: the share with any, and what 1 run in 20 has, are those simulated."""
+    job, limits = find_job("llama3-8b-lora"), Limits(deadline_s=24 * HOUR)
+    choice = Choice(instances=("a4-highgpu-8g",), market="spot")
+    found = recommend(job, limits, choice, catalog=snapshot(), now=NOW).plans[0].estimate
+    assert found.interruptions <= found.interrupted * found.interruptions_p95 * 2.0
+    assert found.interrupted < 0.5 < 1.0 < found.interruptions < found.interruptions_p95
+    on_demand = replace(choice, market="on_demand", instances=("p4d.24xlarge",))
+    sure = recommend(job, limits, on_demand, catalog=snapshot(), now=NOW).plans[0].estimate
+    assert (sure.interrupted, sure.interruptions_p95) == (0.0, 0.0)
+
+
 def test_parameter_servers_are_paid() -> None:
     """Of twice as many servers the bill and the price per hour hold twice as much; of one none."""
     job = replace(find_job("resnet50-imagenet"), sync="parameter_server")

@@ -1,5 +1,6 @@
 """What the table promises at any width, for any figure."""
 
+import math
 import re
 from dataclasses import replace
 
@@ -121,12 +122,18 @@ def test_checkpoint_machines_are_named() -> None:
 
 
 @pytest.mark.parametrize(
-    ("interruptions", "said"),
-    [(0.2, "in about 20 % of runs"), (1.0, "about once"), (4.2, "about 4 times")],
+    ("some", "mean", "p95", "said"),
+    [
+        (0.04, 0.1, 0.0, "in 4 % of the runs; failover"),
+        (0.2, 0.25, 1.0, "in 20 % of the runs; failover"),
+        (0.43, 2.16, 9.0, "in 43 % of the runs; 2.2 times on average, 9 or more in 1 run of 20;"),
+        (math.nan, 2.16, math.nan, "2.2 times on average; failover"),  # an answer of before
+    ],
 )
-def test_interruptions_in_words(interruptions: float, said: str) -> None:
-    changed = replace(GCP, estimate=replace(GCP.estimate, interruptions=interruptions))
-    assert advice.spot_sentence(changed).startswith(f"interrupted {said}")
+def test_interruptions_in_words(some: float, mean: float, p95: float, said: str) -> None:
+    estimate = replace(GCP.estimate, interrupted=some, interruptions=mean, interruptions_p95=p95)
+    words = advice.spot_sentence(replace(GCP, estimate=estimate))
+    assert words.startswith(f"interrupted {said}")
 
 
 def test_a_second_zone_of_a_region_is_named_by_its_zone() -> None:
