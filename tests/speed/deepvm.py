@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 from time import perf_counter
 
-from tests.deepvm.test_virtual import PRICES, asked, planned
+from tests.research.deepvm.test_virtual import PRICES, asked, planned
 
 
 def timed() -> dict[str, float]:

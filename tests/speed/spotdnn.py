@@ -16,7 +16,7 @@ import numpy as np
 from recommender.optimize.search import search
 from recommender.optimize.space import Space
 from recommender.plan.limits import Limits
-from tests.spotdnn.problem import HOUR, QUOTA, SPOT_USD, min_goals, problem
+from tests.research.spotdnn.problem import HOUR, QUOTA, SPOT_USD, min_goals, problem
 
 LIMITS = {
     **{f"deadline {h} h": Limits(deadline_s=h * HOUR, max_machines=70) for h in (7, 8, 10, 12, 24)},

@@ -12,9 +12,10 @@ from recommender.optimize.evaluate import Plans
 from recommender.optimize.space import MEMORY_TIER
 from recommender.plan.limits import Choice, Limits, QuotaLimit
 from recommender.plan.plan import Plan
-from tests.deepvm.figures import FIG5_IMAGES, FIG5_S, FIG8, QUOTA_GPU, REAL, SIZES
-from tests.deepvm.ours import NOW, catalog, problem, timed_job
-from tests.deepvm.policies import (
+from tests.recommender.optimize.palette import evaluate
+from tests.research.deepvm.figures import FIG5_IMAGES, FIG5_S, FIG8, QUOTA_GPU, REAL, SIZES
+from tests.research.deepvm.ours import NOW, catalog, problem, timed_job
+from tests.research.deepvm.policies import (
     AWS,
     Pick,
     affordable,
@@ -23,8 +24,7 @@ from tests.deepvm.policies import (
     performance_first,
     ranked,
 )
-from tests.deepvm.scaling import curve, images_per_s, none, released
-from tests.recommender.optimize.palette import evaluate
+from tests.research.deepvm.scaling import curve, images_per_s, none, released
 
 WILLING = 3.0
 TIMES = 1000  # the job of figure 5 takes seconds; a bill is compared for a thousand of them

@@ -9,11 +9,11 @@ import pytest
 
 from recommender.plan.limits import Limits
 from recommender.planner.problem import Problem
-from tests.deepvm import policies
-from tests.deepvm.figures import FASTER_THAN_DEEPVM, REMOTE, SIMULATED, VIRTUAL
-from tests.deepvm.ours import catalog, fastest, problem, timed_job
-from tests.deepvm.policies import MOST, Market, Pick
-from tests.deepvm.scaling import curve, throughput
+from tests.research.deepvm import policies
+from tests.research.deepvm.figures import FASTER_THAN_DEEPVM, REMOTE, SIMULATED, VIRTUAL
+from tests.research.deepvm.ours import catalog, fastest, problem, timed_job
+from tests.research.deepvm.policies import MOST, Market, Pick
+from tests.research.deepvm.scaling import curve, throughput
 
 PRICES = [tenth / 10 for tenth in range(3, 101)]
 MARKET = Market(VIRTUAL, REMOTE, MOST, MOST)

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 from functools import cache
 
-from tests.deepvm.figures import FIG5_IMAGES, FIG5_S, SIZES, GpuVm
+from tests.research.deepvm.figures import FIG5_IMAGES, FIG5_S, SIZES, GpuVm
 
 SpeedUp = Callable[[GpuVm, int], float]  # of n machines over the score of one
 

@@ -21,8 +21,8 @@ from recommender.optimize.space import OBJECT_STORE, Space
 from recommender.plan.limits import Limits
 from tests.recommender.optimize.palette import evaluate, oracle
 from tests.recommender.optimize.samples import sampled
+from tests.research.spotdnn.problem import HOUR, SPOT_USD, min_goals, problem
 from tests.speed.spotdnn import exhaustive
-from tests.spotdnn.problem import HOUR, SPOT_USD, min_goals, problem
 
 SMALL = tuple(SPOT_USD)[:5]  # 4 machines of each of 5 types: 3,124 clusters
 SMALL_QUOTA = 4

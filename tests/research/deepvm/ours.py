@@ -27,8 +27,8 @@ from recommender.optimize.search_state import Candidate, ranking_key
 from recommender.optimize.space import Space
 from recommender.plan.limits import Choice, Limits, Progress
 from recommender.planner.problem import Problem, planning_problem
-from tests.deepvm.figures import AS_OF, REMOTE, SOURCE, VCPUS, CpuVm, GpuVm
 from tests.recommender.optimize.palette import job as network
+from tests.research.deepvm.figures import AS_OF, REMOTE, SOURCE, VCPUS, CpuVm, GpuVm
 
 NOW = datetime(2024, 4, 1, tzinfo=UTC)
 REGION = "us-east-1"

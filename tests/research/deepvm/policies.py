@@ -8,8 +8,17 @@ and m on-demand CPU machines ("remote nodes") that take the checkpoints. The loo
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from tests.deepvm.figures import QUOTA_CPU, QUOTA_GPU, REAL, REMOTE, SATURATION, VCPUS, CpuVm, GpuVm
-from tests.deepvm.scaling import SpeedUp, none
+from tests.research.deepvm.figures import (
+    QUOTA_CPU,
+    QUOTA_GPU,
+    REAL,
+    REMOTE,
+    SATURATION,
+    VCPUS,
+    CpuVm,
+    GpuVm,
+)
+from tests.research.deepvm.scaling import SpeedUp, none
 
 MOST = 256  # machines per cluster where there are no quotas: `MAX_LIMIT` of the simulation
 EDGE = 1e-9  # a cluster that costs exactly the price is affordable
