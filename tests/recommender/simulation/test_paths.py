@@ -6,7 +6,7 @@ import pytest
 from recommender.plan.limits import Limits
 from recommender.risk.monte_carlo import simulate_paths
 from recommender.simulation.paths import BLOCK, simulate
-from recommender.simulation.summary import histogram, kept, quantiles, states
+from recommender.simulation.summary import histogram, limit_chances, quantiles, states
 from tests.recommender.risk.cases import RESCUE, SPOT, path_inputs, random_plan
 
 H = 3600.0
@@ -68,14 +68,14 @@ def test_progress_is_reported_block_by_block() -> None:
 
 def test_limits_are_counted_each_and_together() -> None:
     sample = simulate(path_inputs(SPOT | RESCUE), 24 * H, 4096, 7)
-    each, together = kept(
+    each, together = limit_chances(
         sample, Limits(deadline_s=24 * H, budget_usd=110.0, hourly_usd=90.0), 10.0
     )
     assert [k.limit for k in each] == ["deadline", "budget", "hourly"]
     both = (sample.time_s <= 24 * H) & (sample.cost_usd <= 110.0)
     assert together.mean() == both.mean() <= min(each[0].chance, each[1].chance)
     assert each[2].chance == 1.0
-    assert kept(sample, Limits(hourly_usd=9.0), 10.0)[1].mean() == 0.0
+    assert limit_chances(sample, Limits(hourly_usd=9.0), 10.0)[1].mean() == 0.0
 
 
 def test_the_error_of_a_mean_is_that_of_its_sample() -> None:
