@@ -16,9 +16,17 @@ from recommender.job.derive import TOKEN_FAMILIES
 from recommender.job.job import Job
 from recommender.performance.attention import sequences
 from recommender.performance.clusters import Clusters
+from recommender.performance.memory import expert_share
 
 MAX_TENSOR = 8  # GPUs that share a layer: all of a machine, eight at most
 DEGREES = (1, 2, 4, 8)
+# GPUs that divide experts: all of a machine or link domain (64 of an NVL72 for DeepSeek-V3:
+# Megatron-Bridge, performance summary, 2026-08), whose number divides that of the experts.
+EXPERT_GPUS = (2, 4, 8, 16, 32, 64)
+MIN_EXPERTS = 8  # of a layer: Mixtral's
+# Experts that each token passes, two or four to eight: GPUs that divide experts are a power of two
+# of them, so an estimate may be wrong by a third.
+TOKEN_EXPERTS = 3.0
 STAGES = (1, 2, 4, 8, 16)
 CONTEXTS = (2, 4, 8, 16)  # Llama 3 405B: 16 for sequences of 131,072 (arXiv 2407.21783, table 4)
 # Tokens of a sequence that each of c GPUs keeps at least: NVIDIA's recipes share 8,192 among two
@@ -108,6 +116,16 @@ def most_context(job: Job) -> int:
     return max((c for c in CONTEXTS if tokens >= c * MIN_TOKENS), default=1)
 
 
+def expert_estimate(job: Job) -> float:
+    """The number of experts that a layer has, or fewer, by the parameters that a token passes.
+
+    Of Mixtral 8x7B 13 (true: 8), of Qwen3 235B 47 (128), of DeepSeek-V3 85 (256).
+    """
+    stored = expert_share(job) * job.parameters
+    passed = job.active_parameters - (job.parameters - stored)
+    return max(MIN_EXPERTS, TOKEN_EXPERTS * stored / passed if passed > 0 else 0.0)
+
+
 def splits_of(job: Job, fleet: Clusters, held: float = 0.0) -> Splits:
     """Every layout of the network on every cluster whose GPUs hold so many bytes together.
 
@@ -126,7 +144,8 @@ def splits_of(job: Job, fleet: Clusters, held: float = 0.0) -> Splits:
     may = (most_context(job) >= _CONTEXT) & (~_EXPERTS | (job.family == "moe"))
     tried = np.flatnonzero(may)
     way, at = np.nonzero(possible[tried][:, n, g])
-    way = tried[way]
+    enough = ~_EXPERTS[tried[way], 0, 0] | (g[at] <= expert_estimate(job))
+    way, at = tried[way[enough]], at[enough]
     degrees = (way, n[at], g[at])
     context, sharded = (each[way, 0, 0].astype(np.float64) for each in (_CONTEXT, _SHARDED))
     experts = np.where(_EXPERTS[way, 0, 0], fleet.gpus_per_machine[rows[at]], 1.0)
@@ -148,7 +167,7 @@ def _ways(
     replica, size = tensor * stages * _CONTEXT, np.maximum(g, 1)
     inside = (replica <= g) & (g % replica == 0)
     across = (replica > g) & (replica % size == 0) & (n % np.maximum(replica // size, 1) == 0)
-    divided = np.isin(g, DEGREES[1:]) & (n % stages == 0)
+    divided = np.isin(g, EXPERT_GPUS) & (n % stages == 0)
     placed = np.where(_EXPERTS, divided, inside | across)
     good = placed & (n >= 1) & (g >= 1) & (most_context >= _CONTEXT)
     good &= (

@@ -90,14 +90,14 @@ def bytes_of(job: Job, prior: Prior) -> Bytes:
         logits=logit_bytes(job.method, job.stack) * job.tokens_per_sample * job.vocabulary,
         gathered=gathered,
         reduced=gradient * trained,
-        routed=_routed(job),
+        routed=expert_share(job),
         layer=min(job.layer_bytes_per_sample, job.recomputed_activation_bytes_per_sample),
         whole=_whole(job, gathered, gradient * trained),
     )
     return _as_measured(job, plain)
 
 
-def _routed(job: Job) -> float:
+def expert_share(job: Job) -> float:
     """Share of a mixture's parameters in experts: all but attention, 4·h² a layer, and two tables.
 
     Of Mixtral 8x7B 0.95 (true: 0.97), of Qwen3 235B 0.97.

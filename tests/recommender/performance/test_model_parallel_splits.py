@@ -1,5 +1,7 @@
 """Which cuts there are, and what a GPU holds under them, by hand."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -215,6 +217,30 @@ def test_experts_are_divided_among_the_gpus_of_a_machine_and_stages_are_machines
 
     assert divided(job) == [(1, 1, 8), (1, 2, 8), (1, 4, 8)]
     assert not divided(llama(tokens_per_sample=2048))
+
+
+@pytest.mark.parametrize(
+    ("billions", "active", "hidden", "layers", "experts"),
+    [(46.7, 12.9, 4096, 32, 8), (235.1, 22.2, 4096, 94, 128), (671.0, 37.6, 7168, 61, 256)],
+)
+def test_a_link_domain_divides_experts_if_there_are_as_many(
+    billions, active, hidden, layers, experts
+):
+    """Mixtral 8x7B, Qwen3 235B and DeepSeek-V3 (config.json) on four domains of 8 to 64 GPUs."""
+    job = llama(
+        family="moe",
+        tokens_per_sample=2048,
+        parameters=billions * 1e9,
+        active_parameters=active * 1e9,
+        hidden=hidden,
+        layers=layers,
+    )
+    four = clusters(columns(job, (P5,)), {0: 4})
+    for size in (8, 16, 32, 64):
+        domains = replace(four, gpus=np.array([4.0 * size]), gpus_per_machine=np.array([size]))
+        divided = splits_of(job, domains).experts > 1
+        assert not divided.any() or size <= experts
+        assert divided.any() or size > 8 and size >= experts / 4
 
 
 def test_a_gpu_holds_an_eighth_of_the_experts_and_all_of_the_rest():
