@@ -125,7 +125,7 @@ def import_page(
     kept = tuple(f"read {fmt.clean(line)}" for line in added)
     doubts = tuple(f"warning: {fmt.clean(line)}" for line in warnings)
     use = "recommend plans with these speeds from now on" if speeds else "no speed of a GPU in it"
-    below = (*map(_link_line, links), *doubts, f"{use}; kept in {fmt.clean(folder)}")
+    below = (*map(_link_line, links), *doubts, f"{use}; saved in {fmt.clean(folder)}")
     page = speeds_page(speeds, "Your own speeds", (*kept, *below))
     if not speeds:
         records = tuple((fmt.clean(line),) for line in added)

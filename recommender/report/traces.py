@@ -103,11 +103,11 @@ def laws_page(laws: Sequence[OfferLaw], path: str) -> Page:
         Column("trace", right=False),
     )
     return Page(
-        title="" if laws else "No spot law of your own is kept.",
+        title="" if laws else "No spot law of your own is saved.",
         columns=columns,
         rows=tuple(_law_row(law) for law in laws),
         flexible=4,
-        below=(f"kept in {fmt.clean(path)}",),
+        below=(f"saved in {fmt.clean(path)}",),
         facts={"path": path, "laws": plain(tuple(laws))},
     )
 
@@ -136,7 +136,7 @@ def fit_page(found: TraceFit, stored: Sequence[str]) -> Page:
         Column("note", right=False),
     )
     below = [f"no law for the planner: {found.no_law}"] if found.no_law else []
-    below += [f"kept for {fmt.clean(offer)}; recommend uses it from now on" for offer in stored]
+    below += [f"saved for {fmt.clean(offer)}; recommend uses it from now on" for offer in stored]
     longest = max(series.hours for series in found.series)
     if stored and longest < _FEW_WEEKS_H:
         seen = fmt.duration(longest * 3600.0)

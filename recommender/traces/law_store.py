@@ -257,7 +257,9 @@ def forget(offers: Sequence[str], path: Path | None = None) -> Path:
         missing = [offer for offer in offers if offer.lower() not in kept]
         if missing:
             listed = ", ".join(law.offer for law in known) or "none"
-            message = [f"no law is kept for '{shown(offer)}'; kept: {listed}" for offer in missing]
+            message = [
+                f"no law is saved for '{shown(offer)}'; saved: {listed}" for offer in missing
+            ]
             raise UsageError(*message)
         return [law for law in known if law.offer.lower() not in forgotten]
 

@@ -1,4 +1,4 @@
-"""`recommend bench`: measures machines, and keeps what was measured."""
+"""`recommend bench`: measures machines, and saves what was measured."""
 
 from dataclasses import replace
 from functools import partial

@@ -1,4 +1,4 @@
-"""`recommend config`: defaults that are kept, and where each comes from."""
+"""`recommend config`: saved defaults, and where each comes from."""
 
 from pathlib import Path
 from typing import Annotated

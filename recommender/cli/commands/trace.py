@@ -1,4 +1,4 @@
-"""`recommend trace`: recorded spot markets, the laws behind them, and laws kept for offers."""
+"""`recommend trace`: recorded spot markets, the laws behind them, and laws saved for offers."""
 
 from functools import partial
 from pathlib import Path

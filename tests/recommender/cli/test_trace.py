@@ -72,7 +72,7 @@ def test_a_law_is_kept_used_listed_and_forgotten(run: Run, zones: Path, planner:
     run(JOB)
     assert planner.calls[-1]["choice"].spot_laws == ()
     kept = run("trace", "fit", "zones.csv", "--store", OFFER, "--store", "gcp:*:A100:8")
-    assert f"kept for {OFFER}; recommend uses it from now on" in kept.out
+    assert f"saved for {OFFER}; recommend uses it from now on" in kept.out
     run(JOB)
     laws = planner.calls[-1]["choice"].spot_laws
     assert [law.offer for law in laws] == ["gcp:*:A100:8", OFFER]
@@ -84,7 +84,7 @@ def test_a_law_is_kept_used_listed_and_forgotten(run: Run, zones: Path, planner:
     assert run("trace", "forget", OFFER).code == 2
     assert "No spot law" not in run("trace", "list").out
     run("trace", "forget", "gcp:*:a100:8")
-    assert run("trace", "list").out.startswith("No spot law of your own is kept.\n")
+    assert run("trace", "list").out.startswith("No spot law of your own is saved.\n")
 
 
 def test_a_law_of_few_days_is_kept_with_a_warning(run: Run, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Laws kept for offers: written in one step, checked when read, replaced, forgotten."""
+"""Laws saved for offers: written in one step, checked when read, replaced, forgotten."""
 
 import json
 import math
@@ -67,7 +67,7 @@ def test_laws_of_another_unit_of_slope_are_refused(tmp_path: Path) -> None:
 def test_a_law_is_forgotten_by_its_offer(tmp_path: Path) -> None:
     path = tmp_path / "laws.json"
     save_laws([LAW], path)
-    with pytest.raises(UsageError, match=r"no law is kept for 'gcp:x:y'; kept: gcp:us-central1"):
+    with pytest.raises(UsageError, match=r"no law is saved for 'gcp:x:y'; saved: gcp:us-central1"):
         forget(["gcp:x:y"], path)
     forget([LAW.offer.upper()], path)
     assert stored(path) == ()
