@@ -57,6 +57,7 @@ _REMARKS = (
     "A machine ends itself: its shutdown terminates it.",
 )
 _METADATA = "http://169.254.169.254/latest"
+_IF_SEVERAL = 'if [ "$count" -gt 1 ]; then fast_network || return 1; fi'
 
 
 def files(run: RunDescription, folder: str) -> tuple[ExportFile, ...]:
@@ -115,7 +116,6 @@ _FAST_NETWORK_LINES = (
     'network=(--network-interfaces "[$interfaces]" \\',
     '  --placement "$(printf \'{"GroupName":"%s"}\' "$NAME")")',
 )
-_IF_SEVERAL = 'if [ "$count" -gt 1 ]; then fast_network || return 1; fi'
 _START = (
     "local subnet market_options=() network=()",
     'subnet=$(aws ec2 describe-subnets --region "$region" --output text \\',
