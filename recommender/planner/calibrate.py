@@ -50,15 +50,13 @@ def calibrate_file(
     """Fit a job's constants to timed runs and write them to a job file.
 
     `word` names a preset or a job file. The output is `to`, or the job file itself, or
-    recommend.yaml for a preset. An existing file is changed only with `force`, and then only its
-    calibration.
+    recommend.yaml for a preset. Another existing file, or a calibration, is replaced only with
+    `force`.
     """
     target = to or (Path(FILE) if word in presets() else Path(word))
     job = find_job(word)
-    if os.path.exists(target) and not force:
-        raise UsageError(
-            f"{shown_path(target)} exists; write --force to replace its calibration, or --to FILE"
-        )
+    if not force:
+        _refuse_to_replace(target, own=to is None and word not in presets())
     served = job.parameter_servers if job.sync == "parameter_server" else 0
     types_known = catalog.instance_types.values()
     runs = read_runs(timings, types_known, job.global_batch, served, job.batch_per_gpu)
@@ -82,6 +80,18 @@ def calibrate_file(
         tensor_s=prior.tensor_s,
         written=target,
     )
+
+
+def _refuse_to_replace(target: Path, own: bool) -> None:
+    """Refuse to write over a file, unless the job's own only gets its first calibration."""
+    if own and not _SECTION.search(read_text(target)):
+        return
+    if own:
+        raise UsageError(
+            f"{shown_path(target)} has a calibration; write --force to replace it, or --to FILE"
+        )
+    if os.path.exists(target):
+        raise UsageError(f"{shown_path(target)} exists; write --force to replace it, or --to FILE")
 
 
 def _refuse(

@@ -75,6 +75,19 @@ def test_a_file_that_exists_is_kept_unless_forced(run: Run) -> None:
     assert find_job().calibration is not None
 
 
+def test_a_job_file_gets_its_first_calibration_without_force(run: Run) -> None:
+    mine = "# my job\nschema: recommend.job/v1\nlike: resnet152-imagenet\n"
+    Path("mine.yaml").write_text(mine, "utf-8")
+    assert run("calibrate", "mine.yaml", "t.csv").code == 0
+    assert Path("mine.yaml").read_text("utf-8").startswith(mine)
+    again = run("calibrate", "mine.yaml", "t.csv")
+    assert again.code == 2
+    assert "mine.yaml has a calibration; write --force to replace it" in again.err
+    Path("other.yaml").write_text("mine", "utf-8")
+    assert run("calibrate", "mine.yaml", "t.csv", "--to", "other.yaml").code == 2
+    assert Path("other.yaml").read_text("utf-8") == "mine"
+
+
 def test_a_job_file_keeps_all_but_its_calibration(run: Run) -> None:
     mine = (
         "# my job\nschema: recommend.job/v1\nlike: resnet152-imagenet\ncalibration:\n  old: 1\n"
@@ -82,7 +95,6 @@ def test_a_job_file_keeps_all_but_its_calibration(run: Run) -> None:
     )
     own = Path("mine.yaml")
     own.write_text(mine.replace("calibration:\n  old: 1\n", ""), "utf-8")
-    assert run("calibrate", "mine.yaml", "t.csv").code == 2
     assert run("calibrate", "mine.yaml", "t.csv", "--force").code == 0
     once = own.read_text("utf-8")
     assert once.startswith("# my job\n")
