@@ -110,7 +110,8 @@ def interruptions_words(some: float, mean: float, p95: float) -> str:
 
     A mean alone misleads: where it is 2, half of the runs may have none and 1 in 20 nine.
     """
-    often = f"{number(round(mean, 1))} times on average"
+    times = round(mean, 1)
+    often = "once on average" if times == 1.0 else f"{number(times)} times on average"
     if math.isnan(some):
         return often
     if p95 <= 1.0:

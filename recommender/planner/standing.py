@@ -12,6 +12,8 @@ import numpy as np
 from recommender.catalogs.catalog import Catalog, in_regions
 from recommender.errors import UsageError
 from recommender.optimize.search_state import Watch
+from recommender.performance.clusters import clusters_of
+from recommender.performance.step import why_infeasible
 from recommender.plan.limits import Limits
 from recommender.plan.plan import Plan
 from recommender.plan.standing import MachineStanding
@@ -93,12 +95,11 @@ def _unable(own: Problem) -> str:
     """Why no number of these machines can train the job; empty where one can."""
     if np.isfinite(own.step_s).any():
         return ""
-    said = [reason for reason in own.columns.reasons if reason]
-    most = own.limits.max_machines
-    memory = float(own.columns.memory_bytes.max()) / 2.0**30
-    return said[0] if said else (
-        f"no cluster of up to {most} of them can train this job: a GPU has {memory:.0f} GiB for it"
-    )  # fmt: skip
+    most, columns = own.limits.max_machines, own.columns
+    counts = np.zeros((1, len(columns.gpus)), dtype=np.int64)
+    counts[0, 0] = most
+    why = why_infeasible(own.job, columns, clusters_of(columns, counts), 0)
+    return f"a cluster of {most} of them {why}" if why.startswith("needs ") else why
 
 
 def _among_all(problem: Problem, own: Problem, name: str, watch: Watch) -> MachineStanding:

@@ -125,8 +125,9 @@ def plans_table(
         (Column("cost USD"), cells.cost_cells(plans)),
         (Column(heading), times),
     ]
+    chance = (Column("chance"), [(fmt.share(p.estimate.chance),) for p in plans])
     tail: Figures = [
-        (Column("chance"), [(fmt.share(p.estimate.chance),) for p in plans]),
+        *([chance] if answer.goal != "frontier" else []),  # there is nothing to meet
         (Column("USD/h"), cells.price_cells(plans)),
         *(overhead if shown else []),
     ]

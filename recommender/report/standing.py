@@ -36,8 +36,8 @@ def _title(found: MachineStanding, request: PlanRequest) -> str:
     if found.standing == "first":
         return f"{name} is the best for {job}."
     if found.standing == "behind":
-        place = f"behind {found.compared} better plans" if found.rank is None else _place(found)
-        return f"{name} meets the limits of {job}, {place}."
+        place = f"{found.compared} plans are" if found.rank is None else _place(found)
+        return f"{name} meets the limits of {job}, but {place} better."
     words = {
         "not offered": "cannot be rented there",
         "not allowed": "may not be rented",
@@ -49,7 +49,7 @@ def _title(found: MachineStanding, request: PlanRequest) -> str:
 
 def _place(found: MachineStanding) -> str:
     assert found.rank is not None
-    return f"as number {found.rank} of the kinds of plans that are worth a look"
+    return "one kind of plan is" if found.rank == 2 else f"{found.rank - 1} kinds of plans are"
 
 
 def _row(name: str, plan: Plan, unit: float) -> tuple[str, ...]:
@@ -82,12 +82,12 @@ def _wins(found: MachineStanding) -> list[str]:
     sentences = ["No price makes it the best."]
     if price is not None:
         sentences = [
-            f"It is the best below {fmt.number(price.after)} USD/h instead of "
+            f"It would be the best below {fmt.number(price.after)} USD/h instead of "
             f"{fmt.number(price.before)} ({100.0 * (price.factor - 1.0):+.0f} %){_checked(price)}."
         ]
     if speed is not None:
         sentences.append(
-            f"Or if it trained {fmt.number(speed.factor)} times as fast, at its price"
+            f"Or if it trained {fmt.number(speed.factor)} times as fast at its price"
             f"{_checked(speed)}."
         )
     return sentences
@@ -96,7 +96,7 @@ def _wins(found: MachineStanding) -> list[str]:
 def _checked(found: BreakEven) -> str:
     """Whether planning everything again agrees on both sides of the break-even."""
     if found.wins and found.loses:
-        return ", by planning everything again"
+        return ", checked by planning again"
     return "; planned again, it " + ("leads a little before that" if found.wins else "does not")
 
 
