@@ -46,6 +46,8 @@ def group_words(m: Machines) -> str:
 
 def machines_words(run: RunDescription) -> str:
     """What is rented and where."""
+    if run.provider is None:
+        return " + ".join(f"{m.count}x {m.instance_type}" for m in run.plan.machines) + ", your own"
     groups = " + ".join(group_words(m) for m in run.plan.machines)
     return f"{groups} in {run.machines.provider} {_regions_words(run)}"
 

@@ -273,3 +273,10 @@ def test_a_batch_that_does_not_divide_among_the_gpus_says_so(count: int, told: s
     assert known.value == "64"
     assert known.meaning.startswith(f"samples per optimiser step, on all GPUs{told}")
     assert known.meaning.endswith("GPUs") == (not told)
+
+
+def test_machines_of_ones_own_are_in_no_region() -> None:
+    own = replace(ON_DEMAND.plan.machines[0], provider="own", instance_type="lab", region="own")
+    run = replace(ON_DEMAND, plan=replace(ON_DEMAND.plan, machines=(own,)))
+    (file,) = export_files(run, "torchrun", "run")
+    assert f"# {run.name}: 1x lab, your own.\n" in file.text
