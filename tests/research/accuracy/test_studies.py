@@ -20,7 +20,7 @@ LIST = Path(__file__).with_name("missed.csv").read_text(encoding="utf-8")
 ROWS = list(csv.DictReader(LIST.splitlines()))
 MISSED = {row["key"] for row in ROWS if row["what"] == "error"}
 SPANS_MISSED = {row["key"] for row in ROWS if row["what"] == "span"}
-DOCS = Path(__file__).parents[2] / "docs" / "research" / "accuracy.md"
+DOCS = Path(__file__).parents[3] / "docs" / "research" / "accuracy.md"
 
 pytestmark = pytest.mark.accuracy
 
