@@ -29,6 +29,7 @@ SUGGESTED_MARGIN = 1.03  # a suggested limit is this much wider than what its pl
 WIDENING = 1.15  # and is widened by this factor while no plan meets it
 MAX_WIDENINGS = 6  # times at most
 NARROWER, CLOSE, CHECKED = 3.0, 1.08, 3  # then tightened to a third at most, so much at a time
+ASKED_BELOW = 1.12  # a last question asks for so much less
 EITHER: tuple[Only, ...] = ("any", "on_demand")
 MIN_SURE, SURE_STEP = 50, 5  # per cent: the chances tried where a surer one leaves no plan
 
@@ -92,6 +93,8 @@ def _least(
     if found is None:
         return None
     value, plan = _narrowed(tries, *found, limits)
+    if isinstance(limit, PathLimit):
+        value, plan = _asked_again(limit, value, plan, limits, here)
     return value, plan.plan, plan.candidate
 
 
@@ -188,6 +191,25 @@ def _narrowed_again(
         tighter = tries.plan_within(limits.with_value(tries.limit, middle))
         low, value = (middle, value) if tighter is None else (low, middle)
         plan = tighter or plan
+    return value, plan
+
+
+def _asked_again(
+    limit: PathLimit, value: float, plan: Evaluated, limits: Limits, search: PlanSearch
+) -> tuple[float, Evaluated]:
+    """A smaller value that leaves a plan if it is asked for as a question of its own.
+
+    Its master program may rank first what estimates leave out.
+    """
+    for _ in range(CHECKED):
+        tried = limits.with_value(limit, value / ASKED_BELOW)
+        if value / ASKED_BELOW <= (limits.value(limit) or 0.0):
+            break
+        own = PlanSearch(search.problem.under(tried)).single_type.own
+        found = _first(sorted(own.incumbents.values(), key=ranking_key), tried, search, TRIES)
+        if found is None:
+            break
+        value, plan = _as_needed(limit, value / ASKED_BELOW, found, limits, search)
     return value, plan
 
 

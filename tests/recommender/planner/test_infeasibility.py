@@ -185,6 +185,18 @@ def test_a_higher_price_per_hour_is_worth_what_the_question_with_it_gains() -> N
     assert step.plan.estimate.cost.mean == pytest.approx(least, rel=0.01)
 
 
+def test_a_budget_is_the_least_that_the_question_with_it_is_answered_for() -> None:
+    """Estimates alone named 249 USD where 200 USD has a plan."""
+    job, choice = "llama3-8b-lora", Choice(providers=("gcp",))
+    asked = Limits(deadline_s=12 * HOUR, budget_usd=15.0)
+    step = next(s for s in why(job, asked, choice).relaxed if s.change.startswith("--budget"))
+    least = float(step.change.split()[1])
+    for share, some in ((1.0, True), (0.85, False)):
+        limits = replace(asked, budget_usd=share * least)
+        found = recommend(find_job(job), limits, choice, catalog=snapshot(), now=NOW)
+        assert bool(found.plans) == some
+
+
 def test_infeasible_is_reported_only_where_every_mix_is_ruled_out() -> None:
     """Ten minutes are too few for any cluster; a little less than the least may do for a mix."""
     asked = find_job("llama3-8b-sft")
