@@ -93,7 +93,7 @@ def _least(
     if found is None:
         return None
     value, plan = _narrowed(tries, *found, limits)
-    if isinstance(limit, PathLimit):
+    if isinstance(limit, PathLimit) and not alone:
         value, plan = _asked_again(limit, value, plan, limits, here)
     return value, plan.plan, plan.candidate
 
@@ -199,7 +199,7 @@ def _asked_again(
 ) -> tuple[float, Evaluated]:
     """A smaller value that leaves a plan if it is asked for as a question of its own.
 
-    Its master program may rank first what estimates leave out.
+    Its master program may rank first what estimates leave out next to another limit.
     """
     for _ in range(CHECKED):
         tried = limits.with_value(limit, value / ASKED_BELOW)
