@@ -5,6 +5,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from hypothesis import settings
+
 # The source folder `recommender` lacks what is installed into it from next to it. Python must not
 # find it first: here, under `python -m pytest`, nor in the programs that tests start.
 ROOT = Path(__file__).parents[1]
@@ -13,3 +15,6 @@ os.environ["PYTHONSAFEPATH"] = "1"
 
 for _name in ("XDG_DATA_HOME", "XDG_CACHE_HOME"):
     os.environ[_name] = os.path.join(tempfile.gettempdir(), "recommend-tests-nobody-writes-here")
+
+settings.register_profile("same examples in every run", derandomize=True, database=None)
+settings.load_profile("same examples in every run")
