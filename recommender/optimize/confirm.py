@@ -126,7 +126,9 @@ def _confirm(space: Space, each: Screened, state: SearchState) -> None:
             printed=True,
             early_s=float(found.early_s[0]),
         )
-        state.keep_decisive(printed, _as_printed(space, each, printed.early_s))
+        if printed.goal_value < state.best_goal:
+            each = _as_printed(space, each, printed.early_s)
+        state.keep_decisive(printed, each)
 
 
 def _as_printed(space: Space, each: Screened, early_s: float) -> Screened:
@@ -135,10 +137,10 @@ def _as_printed(space: Space, each: Screened, early_s: float) -> Screened:
     The paths of a search allow for the error of an overhead, so there it takes over later, and
     costs less than what other plans can be compared with.
     """
-    later_s = early_s - each.candidate.early_s
-    if later_s == 0.0:
+    earlier_s = early_s - each.candidate.early_s
+    if earlier_s == 0.0:
         return each
-    inputs = each.inputs.earlier(np.array([later_s]))
+    inputs = each.inputs.earlier(np.array([earlier_s]))
     found = space.cache.outcomes(inputs, space.limits.deadline_s)
     by_time = space.limits.goal == "time"
     goal_value = trimmed_mean(found.time_s) if by_time else found.expected_usd

@@ -228,8 +228,10 @@ def _surround(s: _Search, near: Floats) -> None:
     rows, share = np.flatnonzero(np.isinf(s.early)), near
     for step in (0.0, *STEPS):
         share = np.where(np.isinf(s.early), near + step, near - step)[rows]
-        s.learn(rows, np.clip(share, 0.0, 1.0))
-        rows = rows[(np.isinf(s.early[rows]) | (s.late[rows] <= 0.0)) & ~s.too_dear[rows]]
+        rows, share = rows[share > 0.0], np.minimum(share[share > 0.0], 1.0)  # 0 is known
+        s.learn(rows, share)
+        none_meets = np.isinf(s.early[rows]) & (share < 1.0)
+        rows = rows[(none_meets | (s.late[rows] <= 0.0)) & ~s.too_dear[rows]]
         if not len(rows):
             break
 

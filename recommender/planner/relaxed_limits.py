@@ -22,14 +22,14 @@ from recommender.plan.plan import Plan
 from recommender.planner.plan_builder import Evaluated, plans_of
 from recommender.planner.search import PlanSearch
 from recommender.planner.sensitivity import TRIES
-from recommender.planner.single_type_search import QUICK, SHORT, Only
+from recommender.planner.single_type_search import BASELINE, QUICK, SHORT, Only, SearchCap
 from recommender.risk.run_statistics import quantiles
 
 SUGGESTED_MARGIN = 1.03  # a suggested limit is this much wider than what its plan needs on the day
 WIDENING = 1.15  # and is widened by this factor while no plan meets it
 MAX_WIDENINGS = 6  # times at most
 NARROWER, CLOSE, CHECKED = 3.0, 1.08, 3  # then tightened to a third at most, so much at a time
-ASKED_BELOW = 1.12  # a last question asks for so much less
+ASKED_BELOW, ASKED = 1.12, SearchCap(1000)  # a last question asks for so much less
 EITHER: tuple[Only, ...] = ("any", "on_demand")
 MIN_SURE, SURE_STEP = 50, 5  # per cent: the chances tried where a surer one leaves no plan
 
@@ -79,11 +79,11 @@ def _least(
 ) -> _Found | None:
     """About the least value of a limit that needs simulation, and its plan."""
     alone = [each for each, _ in search.problem.limits.given(LIMITS)] == [limit]
-    here = search.under(limits)
+    here = search.under(limits, BASELINE)
     value, found_plans = _needed(limit, limits, here)
     if value is None and known is not None and known.candidate is not None:
         value = limit.of_plan(known.plan) * SUGGESTED_MARGIN
-        found_plans = [known.candidate] if search.under(known.limits) is here else []
+        found_plans = [known.candidate] if search.under(known.limits, BASELINE) is here else []
     if value is None:
         return None
     tries = _Tries(limit, alone, here)
@@ -106,9 +106,9 @@ def _least_rate(
     Each rate allows other fallbacks, so each is searched anew.
     """
     first = _searched(replace(limits.with_value(limit, None), objective=limit.aim), search)
-    plan, candidate = (None, None) if first is None else (first.plan, first.candidate)
+    plan = None if first is None else first.plan
     if plan is None and known is not None:
-        plan, candidate = known.plan, known.candidate
+        plan = known.plan
     if plan is None:
         return None
     low, value = limits.value(limit) or 0.0, limit.of_plan(plan)
@@ -118,8 +118,8 @@ def _least_rate(
         if tighter is None:
             low = middle
         else:
-            plan, candidate, value = tighter.plan, tighter.candidate, limit.of_plan(tighter.plan)
-    return value, plan, candidate
+            plan, value = tighter.plan, limit.of_plan(tighter.plan)
+    return value, plan, None  # candidates of other rates have other fallbacks
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +205,7 @@ def _asked_again(
         tried = limits.with_value(limit, value / ASKED_BELOW)
         if value / ASKED_BELOW <= (limits.value(limit) or 0.0):
             break
-        own = PlanSearch(search.problem.under(tried)).single_type.own
+        own = PlanSearch(search.problem.under(tried), cap=ASKED).single_type.own
         found = _first(sorted(own.incumbents.values(), key=ranking_key), tried, search, TRIES)
         if found is None:
             break
@@ -237,7 +237,7 @@ def plan_meeting(limits: Limits, search: PlanSearch, surest: bool = True) -> Eva
     It is one of the most likely by their estimates, or of the best; if none of the first ones meets
     them, more are simulated.
     """
-    search = search.under(limits)
+    search = search.under(limits, BASELINE)
     too_fast = limits.budget_usd is not None and limits.goal == "time"
     aims = (replace(limits, objective="cost"), limits) if too_fast else (limits,)
     for aim in aims:
@@ -261,7 +261,7 @@ def _as_needed(
 
 def _searched(limits: Limits, search: PlanSearch) -> Evaluated | None:
     """A plan that meets the limits, by their bounds: where the estimates find none."""
-    search = search.under(limits)
+    search = search.under(limits, BASELINE)
     found = search.single_type.search(limits, cap=QUICK).incumbents.values()
     return _first(sorted(found, key=ranking_key), limits, search, TRIES)
 

@@ -19,7 +19,13 @@ from recommender.planner.mix_search import MixSearch
 from recommender.planner.plan_builder import Evaluated, PlanBuilder, goal_value_of, meets
 from recommender.planner.problem import Problem
 from recommender.planner.ranking import HORIZON_S, Ranking
-from recommender.planner.single_type_search import BASELINE, SearchCap, SingleTypeSearch
+from recommender.planner.single_type_search import (
+    BASELINE,
+    FULL,
+    PROOF,
+    SearchCap,
+    SingleTypeSearch,
+)
 
 NEAR_BEST = 0.25  # above the best goal: what quoted prices may still make the first of a table
 PATHS_SLACK = 0.05  # kept above the best, for the error of the paths of a search
@@ -35,12 +41,13 @@ class PlanSearch:
     prove: bool = False  # search clusters and mixes as far as they go
     watch: Watch = field(default_factory=Watch)  # the search that runs now
     thorough: bool = False  # bound mixes as tightly as possible, where reasons are requested
+    cap: SearchCap = FULL  # of clusters of one type, where nothing has to be proven
     others: "list[PlanSearch]" = field(default_factory=list)  # of other sites, made so far
 
     @cached_property
     def single_type(self) -> SingleTypeSearch:
         """Clusters of one machine type, under the problem's limits and others."""
-        return SingleTypeSearch(self.problem, self.prove, self.watch)
+        return SingleTypeSearch(self.problem, PROOF if self.prove else self.cap, self.watch)
 
     @cached_property
     def mixes(self) -> MixSearch:
@@ -57,16 +64,18 @@ class PlanSearch:
         """Builds plans of candidates."""
         return PlanBuilder(self.problem, self.mixes.sites)
 
-    def under(self, limits: Limits) -> "PlanSearch":
+    def under(self, limits: Limits, cap: SearchCap = FULL) -> "PlanSearch":
         """A search of clusters of one type whose sites may be used under other limits.
 
-        Fallbacks depend on the limit by hour. Candidates belong to the search that found them.
+        Fallbacks depend on the hourly limit. Candidates belong to the search that found them.
         """
         for each in (self, *self.others):
-            if each.problem.site_space.serves(each.problem.choice, limits):
+            serves = each.problem.site_space.serves(each.problem.choice, limits)
+            if serves and each.cap.plans >= cap.plans:
                 return each
         other = self.problem.under(limits)
-        self.others.append(PlanSearch(replace(other, choice=replace(other.choice, mix="no"))))
+        other = replace(other, choice=replace(other.choice, mix="no"))
+        self.others.append(PlanSearch(other, cap=cap))
         return self.others[-1]
 
     def again(self, limits: Limits) -> SearchState:

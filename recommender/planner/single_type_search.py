@@ -60,7 +60,7 @@ class SearchCap:
 
 FULL = SearchCap(3000)
 BASELINE = SearchCap(1000, secondary=True)  # most need fewer than 100
-ESTIMATED = SearchCap(999, secondary=True)  # for what is said only if estimates show a plan
+ESTIMATED = SearchCap(0, secondary=True)  # for what is said only if estimates show a plan
 SHORT = SearchCap(48, secondary=True)  # of these, before they go by estimates
 QUICK = SearchCap(200, secondary=True)  # for limits that are only tried
 PROOF = SearchCap(10**9, 10**9)  # until the proof is done or the user stops it
@@ -108,17 +108,21 @@ class SingleTypeSearch:
     """Searches clusters of one type for one problem, under its own and other limits."""
 
     problem: Problem
-    prove: bool = False  # search as far as it goes
+    cap: SearchCap = FULL  # of the search under the problem's own limits
     watch: Watch = field(default_factory=Watch)  # the search that runs now
     cached: dict[tuple[Limits, Only, float], CachedSearch] = field(default_factory=dict)
     queues: dict[Limits, SingleQueue] = field(default_factory=dict)
 
+    @property
+    def prove(self) -> bool:
+        """Whether to search as far as it goes."""
+        return self.cap == PROOF
+
     @cached_property
     def own(self) -> SearchState:
         """The search under the problem's limits."""
-        cap = PROOF if self.prove else FULL
         masks = self._masks("any")
-        request = Request(self.problem.limits, masks, cap, cap.plans, slack=KNEE)
+        request = Request(self.problem.limits, masks, self.cap, self.cap.plans, slack=KNEE)
         return self._cached_search(request, "any")
 
     def search(

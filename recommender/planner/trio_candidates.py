@@ -181,4 +181,5 @@ def _cheaper_within(
     under = replace(limits, deadline_s=due_s, objective="cost")
     below = min((each.cost_usd for each in known), default=float("inf"))
     state = search.single_type.without_fallbacks(under, cap=SHORT_SEARCH, below=below)
-    return [state.best_candidate()] if state.incumbents else []
+    found = [state.best_candidate()] if state.incumbents else []
+    return [each for each in found if each.cost_usd < below]
