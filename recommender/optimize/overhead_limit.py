@@ -8,10 +8,11 @@ moment that the deadline allows are unchanged.
 
 With earlier switches the overhead first falls, until so many paths are handed over that their
 restarts dominate; of 2,500 plans of three questions one met a limit, broke it earlier and met it
-again (November 2026). So the time is halved until the piece in which the limit begins to be met
-is short, and the moment is approached there. Only plans that would be the best but for their
-overhead are tried earlier, first where they would cost as much as the best: most of them exceed
-the limit even there. On the printed paths the moment is looked for about that of the search.
+again (November 2026). So the switch is bracketed between a moment at which the limit is broken and
+an earlier one at which it is met, and the bracket refined. Only plans that would be the best but
+for their overhead switch earlier. They are tried first where they would cost as much as the best:
+most exceed the limit even there. On the printed paths the bracket is sought about the moment that
+a search found; which search that was may decide where a plan has several.
 """
 
 from dataclasses import replace
@@ -31,12 +32,12 @@ from recommender.risk.run_statistics import Outcomes, keys_of, outcome_of
 TRIES, MOST_TRIES = 3, 5
 STEPS = (0.02, 0.06, 0.18, 0.54)  # distances of others that are tried next to that of a search
 # Where plans cost as much as they may: about so many times the time that is left when usual runs
-# begin to be handed over (1.1 to 2.9 of 14 plans), then so far beyond a line between two, as costs
-# bend.
-AS_DEAR, BENDS = 1.5, 0.3
+# begin to be handed over (1.1 to 2.9 of 14 plans), then so far beyond a line through two moments,
+# as costs bend.
+AT_COST, BEND = 1.5, 0.3
 TOLERANCE = 0.002  # below the limit, as a share of it: near enough
 SAME_COST, WIDE = 1e-4, 0.1  # shares of a cost: two moments are one, or too far from each other
-ROUGHLY, CLOSELY = 2, 8  # how often the piece between two of them is narrowed at most
+ROUGHLY, CLOSELY = 2, 8  # how often a bracket is refined at most
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +110,8 @@ def _remembered(
     each = [(key, *how) for key in keys_of(plans, limits.deadline_s)]
     found = [known.get(key, (np.inf, -np.inf)) for key in each]
     early_s = np.array([moment for moment, _ in found])
-    # Where no moment was found, it was too dear for that search.
-    new = np.flatnonzero([np.isinf(moment) and below > dear for moment, dear in found])
+    # Where no moment was found, it was too expensive for that search.
+    new = np.flatnonzero([np.isinf(moment) and below > usd for moment, usd in found])
     if len(new):
         early_s[new] = _last_moments(space, plans.take(new), below, rounds, near_s)
         room = max(space.cache.most - len(known), 0)
@@ -120,11 +121,11 @@ def _remembered(
 
 @dataclass(slots=True)
 class _Search:
-    """Between which moments plans begin to meet the limit; shape (plans,), shares of the room."""
+    """Brackets of moments at which plans begin to meet the limit; (plans,), shares of the slack."""
 
     space: Space
     drawn: DrawnPlans
-    room_s: Floats  # until a fallback could take over if nothing were done before
+    slack_s: Floats  # until a fallback could take over if nothing were done before
     first: Floats  # where usual runs begin to be handed over,
     last: Floats  # where all of the work is,
     whole_usd: Floats  # and the bill there
@@ -136,14 +137,14 @@ class _Search:
     early_excess: Floats
     early_usd: Floats
     outcomes: Outcomes  # there
-    too_dear: Bools  # given up
+    too_expensive: Bools  # given up
 
-    def learn(self, rows: Ints, shares: Floats) -> None:
+    def evaluate(self, rows: Ints, shares: Floats) -> None:
         """Try a moment between the two of each plan: whether it meets the limit, and the bill.
 
         Plans that cost too much and still exceed it are given up: earlier moments cost more.
         """
-        paths = self.drawn.earlier(rows, self.room_s[rows] * shares)
+        paths = self.drawn.earlier(rows, self.slack_s[rows] * shares)
         found = Outcomes(*outcome_of(paths))
         excess, usd = self.excess(found), found.expected_usd
         met = excess <= 0.0
@@ -152,8 +153,8 @@ class _Search:
         self.late[no], self.late_excess[no] = shares[~met], excess[~met]
         self.early_usd[yes], self.late_usd[no] = usd[met], usd[~met]
         self.outcomes.put(yes, found.of(met))
-        dear = no[self.late_usd[no] >= self.below[no]]
-        self.early[dear], self.too_dear[dear] = np.inf, True
+        over = no[self.late_usd[no] >= self.below[no]]
+        self.early[over], self.too_expensive[over] = np.inf, True
 
     def excess(self, found: Outcomes) -> Floats:
         """By how much overheads exceed the limit; on the paths of a search beyond their error."""
@@ -163,7 +164,7 @@ class _Search:
     def remember(self) -> None:
         """Let the plans as they switch be known: they are evaluated next."""
         rows = np.flatnonzero(np.isfinite(self.early) & (self.early > 0.0))
-        plans = self.drawn.plans.take(rows).earlier(self.room_s[rows] * self.early[rows])
+        plans = self.drawn.plans.take(rows).earlier(self.slack_s[rows] * self.early[rows])
         found = Outcomes(*self.outcomes.of(rows))
         self.space.cache.remember(plans, self.drawn.deadline_s, found)
 
@@ -178,15 +179,15 @@ def _last_moments(
 ) -> Floats:
     """By how many seconds fallbacks have to take over earlier, at least; inf if none tried will do.
 
-    The piece in which the limit begins to be met is halved, then narrowed.
+    The moment is bracketed, then the bracket refined.
     """
     s = _initial_search(space, plans, below)
     if near_s > 0.0:
-        _surround(s, near_s / np.maximum(s.room_s, 1.0))
-    _halve(s)
-    _narrow(s, rounds)
+        _bracket_near(s, near_s / np.maximum(s.slack_s, 1.0))
+    _bracket(s)
+    _refine(s, rounds)
     s.remember()
-    return s.room_s * s.early
+    return s.slack_s * s.early
 
 
 def _initial_search(space: Space, plans: PathInputs, below: float) -> _Search:
@@ -194,17 +195,17 @@ def _initial_search(space: Space, plans: PathInputs, below: float) -> _Search:
     limits, cache, none = space.limits, space.cache, np.zeros(len(plans))
     deadline_s = limits.deadline_s or 0.0
     found = cache.outcomes(plans, limits.deadline_s)
-    room_s = np.maximum(deadline_s - plans.handover_s, 0.0)
+    slack_s = np.maximum(deadline_s - plans.handover_s, 0.0)
     alone_s = plans.work_s / np.maximum(plans.fallback_speed, 1e-9)
     hours = (alone_s + plans.fallback_start_s) / 3600.0
     usual_s = np.sort(found.time_s, axis=1)[:, found.time_s.shape[1] // 2]
     first, last = (
-        np.clip(1.0 - time_s / np.maximum(room_s, 1.0), 0.0, 1.0) for time_s in (usual_s, alone_s)
+        np.clip(1.0 - time_s / np.maximum(slack_s, 1.0), 0.0, 1.0) for time_s in (usual_s, alone_s)
     )
     s = _Search(
         space=space,
         drawn=draw_plans(plans, deadline_s, cache.path_count, cache.seed),
-        room_s=room_s,
+        slack_s=slack_s,
         first=first,
         last=last,
         whole_usd=plans.fixed_usd + plans.fallback_usd_per_hour * hours,
@@ -216,54 +217,56 @@ def _initial_search(space: Space, plans: PathInputs, below: float) -> _Search:
         early_excess=none.copy(),
         early_usd=none.copy(),
         outcomes=Outcomes.blank(len(plans), cache.path_count),
-        too_dear=np.zeros(len(plans), dtype=bool),
+        too_expensive=np.zeros(len(plans), dtype=bool),
     )
     s.late_excess = s.excess(found)
     s.early[s.late_excess <= 0.0] = 0.0
     return s
 
 
-def _surround(s: _Search, near: Floats) -> None:
+def _bracket_near(s: _Search, near: Floats) -> None:
     """Find a moment that meets the limit and a later one that does not, next to a known one."""
     rows, share = np.flatnonzero(np.isinf(s.early)), near
     for step in (0.0, *STEPS):
         share = np.where(np.isinf(s.early), near + step, near - step)[rows]
         rows, share = rows[share > 0.0], np.minimum(share[share > 0.0], 1.0)  # 0 is known
-        s.learn(rows, share)
+        s.evaluate(rows, share)
         none_meets = np.isinf(s.early[rows]) & (share < 1.0)
-        rows = rows[(none_meets | (s.late[rows] <= 0.0)) & ~s.too_dear[rows]]
+        rows = rows[(none_meets | (s.late[rows] <= 0.0)) & ~s.too_expensive[rows]]
         if not len(rows):
             break
 
 
-def _halve(s: _Search) -> None:
-    """Find a short piece in which plans begin to meet the limit."""
+def _bracket(s: _Search) -> None:
+    """Bracket the moments at which plans begin to meet the limit, if they are not yet."""
     open_ = np.isinf(s.early)
     for done in range(MOST_TRIES):
         undecided = np.isinf(s.early) | (s.early_usd >= s.below)
-        rows = np.flatnonzero(open_ & ~s.too_dear & ((done < TRIES) | undecided))
+        rows = np.flatnonzero(open_ & ~s.too_expensive & ((done < TRIES) | undecided))
         if not len(rows):
             break
-        s.learn(rows, _between(s)[rows])
+        s.evaluate(rows, _between(s)[rows])
 
 
 def _between(s: _Search) -> Floats:
-    """A moment in the piece where plans begin to meet the limit; (plans,).
+    """A moment in the bracket of each plan; (plans,).
 
     Its middle, but about where they cost as much as they may if that has yet to be seen.
     """
     none_meets = np.isinf(s.early)
     early = np.where(none_meets, np.maximum(s.last, 0.5 * (s.late + 1.0)), s.early)
     rise = np.where(none_meets, s.whole_usd, s.early_usd) - s.late_usd
-    part = BENDS + (s.below - s.late_usd) / np.maximum(rise, 1e-9)
+    part = BEND + (s.below - s.late_usd) / np.maximum(rise, 1e-9)
     aimed = s.late + (early - s.late) * np.clip(part, 0.1, 0.9)
-    longer = np.where(none_meets, AS_DEAR * (1.0 - s.first), 2.0 * (1.0 - early))
+    longer = np.where(none_meets, AT_COST * (1.0 - s.first), 2.0 * (1.0 - early))
     aimed = np.where(s.late > 0.0, aimed, np.maximum(1.0 - longer, 0.5 * early))
-    dear = none_meets | (s.early_usd >= s.below)
-    return np.where(dear & np.isfinite(s.below), aimed, 0.5 * (s.late + np.minimum(s.early, 1.0)))
+    unknown = none_meets | (s.early_usd >= s.below)
+    return np.where(
+        unknown & np.isfinite(s.below), aimed, 0.5 * (s.late + np.minimum(s.early, 1.0))
+    )
 
 
-def _narrow(s: _Search, rounds: int) -> None:
+def _refine(s: _Search, rounds: int) -> None:
     """Bring the moments that meet the limit near to it, by false position.
 
     More often where that decides whether a plan costs too much, or much of its cost.
@@ -280,4 +283,4 @@ def _narrow(s: _Search, rounds: int) -> None:
         late, early = s.late[rows], s.early[rows]
         aim = s.late_excess[rows] + 0.5 * TOLERANCE * s.limit
         share = late + (early - late) * aim / (s.late_excess[rows] - s.early_excess[rows])
-        s.learn(rows, np.clip(share, 0.9 * late + 0.1 * early, 0.1 * late + 0.9 * early))
+        s.evaluate(rows, np.clip(share, 0.9 * late + 0.1 * early, 0.1 * late + 0.9 * early))
