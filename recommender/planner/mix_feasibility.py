@@ -53,7 +53,24 @@ def find_any(space: Space, start: int, state: SearchState, plans: int, sets: int
         return False
     found = _quickest(space, start, plans, sets)
     state.adopt_all(found, by_time=space.limits.goal == "time")
-    return not np.isfinite(found.open_bound)
+    complete = not np.isfinite(found.open_bound)
+    if not complete and not state.incumbents:
+        # Mixes with spot machines used the search up: on-demand ones are slower, but surer.
+        reliable = _quickest(_on_demand_only(space), start, plans, sets)
+        state.adopt_all(reliable, by_time=space.limits.goal == "time")
+    return complete
+
+
+def _on_demand_only(space: Space) -> Space:
+    """The same sites and entries, none of the spot ones with machines."""
+    sites = tuple(
+        replace(
+            site,
+            entries=replace(site.entries, cap=np.where(site.entries.spot, 0, site.entries.cap)),
+        )
+        for site in space.sites
+    )
+    return replace(space, sites=sites)
 
 
 def _quickest(space: Space, start: int, plans: int, sets: int) -> SearchState:

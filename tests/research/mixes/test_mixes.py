@@ -196,3 +196,12 @@ def test_a_plan_is_judged_and_evaluated_again_as_it_was() -> None:
     runs = judged(table[0], search.problem.limits, None)[0]
     assert runs.runs == 100_000
     assert abs(runs.cost_usd / once.first.cost_usd - 1.0) < 0.02
+
+
+def test_mixes_on_demand_are_found_where_those_with_spot_use_the_search_up() -> None:
+    question = Question("llama3-70b-qlora", "24h", "96 vCPU", "default")
+    catalog = snapshot()
+    found = ranked_plans(
+        PlanSearch(problem_of(question, catalog, choice_of(question, catalog))), 1
+    ).plans
+    assert [m.market for m in found[0].plan.machines] == ["on_demand"] * 4
