@@ -37,6 +37,7 @@ FIRST_PRINTED = 512  # printed paths looked at first where a chance is short on 
 # Standard errors by which a difference of costs may be off: over twelve questions the two sets of
 # paths differed by 0.4-1.2 of them (sd; at most 2.1 in 1 %; November 2026).
 PAIR_ERRORS = 2.0
+SWITCH_RUNS = 5  # simulations on the printed paths until a switch is found, about
 
 
 def admit(space: Space, found: list[Screened], state: SearchState) -> None:
@@ -107,13 +108,14 @@ def _keep_if_distinct(each: Screened, state: SearchState) -> None:
 
 def _confirm(space: Space, each: Screened, state: SearchState) -> None:
     """Follow a plan on the printed paths, and take it if it meets the limits there."""
-    state.count_printed()
     if not each.meets_limits and _falls_short(space, each):
+        state.count_printed(1)
         return
     last = each.inputs.earlier(np.array([-each.candidate.early_s])).without_fallback_bound()
     decides = space.on_printed_paths()
     values = values_of(decides, last, np.ones(1, dtype=bool))
     found = switched_in_time(decides, last, values, near_s=each.candidate.early_s)
+    state.count_printed(SWITCH_RUNS if found.over_overhead.any() else 1)
     values = found.values
     best = state.best_goal if each.beaten else np.inf  # a plan that its fallback beats is none
     if values.goal_value[0] < best:

@@ -153,9 +153,9 @@ class SearchState:
         """So many sets of entries were looked at."""
         self.supports_expanded += supports
 
-    def count_printed(self) -> None:
-        """A plan was simulated on the printed paths."""
-        self.printed_plans += 1
+    def count_printed(self, plans: int) -> None:
+        """So many plans were simulated on the printed paths."""
+        self.printed_plans += plans
 
     def postpone(self, screened: Screened) -> None:
         """A plan that may be the best waits until the search has ended."""
