@@ -6,6 +6,7 @@ from recommender.catalogs.catalog import OWN_BENCH_SOURCE
 from recommender.catalogs.registry import CLOUDS, OWN, SPOT_AUCTIONS
 from recommender.catalogs.schema import Achieved, OwnMachine
 from recommender.performance.clusters import Z_90
+from recommender.performance.long_runs import run_sd
 from recommender.performance.machines import precision_on
 from recommender.performance.measured import SIGMA_MEASURED
 from recommender.performance.priors import prior_of
@@ -26,7 +27,7 @@ def of(problem: Problem, plans: tuple[Plan, ...]) -> tuple[str, ...]:
     capacity = [*spots, *on_demand] if _on_spot(plans[:1]) else [*on_demand, *spots]
     guessed, software = _unmeasured(problem, plans), _stack(problem)
     doubts = [*software, *guessed] if _stack_decides(problem) else [*guessed, *software]
-    speed = [*_calibrated(problem, plans), *doubts]
+    speed = [*_calibrated(problem, plans), *doubts, *_long_run(problem)]
     said = [*_quotas(problem, plans), *_rented_elsewhere(problem, plans[:1])]
     said += _convergence(problem)
     said += [*capacity[:1], *speed[:1], *capacity[1:], *speed[1:]]
@@ -89,11 +90,22 @@ def _stack_decides(problem: Problem) -> bool:
 
 
 def _speed_factors(problem: Problem) -> tuple[float, float, float]:
-    """The factor within which a speed lies: software stated, not stated, step timed."""
-    own = prior_of(problem.job)
+    """The factor within which a run's speed lies: software stated, not stated, step timed."""
+    own, run = prior_of(problem.job), run_sd(problem.job)
     sds = own.sigma_one, own.sigma_unstated, SIGMA_MEASURED
-    known, unsaid, timed = (math.exp(Z_90 * sd) for sd in sds)
+    known, unsaid, timed = (math.exp(Z_90 * math.hypot(sd, run)) for sd in sds)
     return known, unsaid, timed
+
+
+def _long_run(problem: Problem) -> list[str]:
+    """That a long run's time depends on more than its steps."""
+    factor = f"{math.exp(Z_90 * run_sd(problem.job)):.1f}"
+    if factor == "1.0":
+        return []
+    return [
+        f"the time of a run of this size is known within a factor of {factor} at best: "
+        "evaluations, stops and repeated work are not predicted"
+    ]
 
 
 def _on_demand(given: float | None) -> str:

@@ -24,7 +24,7 @@ from recommender.market.offer_facts import Facts
 from recommender.optimize.evaluate import RENDEZVOUS_S
 from recommender.performance.checkpoint import best_interval, object_store, progress
 from recommender.performance.clusters import Clusters, clusters_of, spread_of
-from recommender.performance.long_runs import share_of
+from recommender.performance.long_runs import long_run_share
 from recommender.performance.machines import machine_columns
 from recommender.performance.step import steps
 from recommender.plan.accuracy import Score, Target
@@ -87,7 +87,8 @@ class RunHours:
 def hours() -> tuple[RunHours, ...]:
     """Every run, as predicted and as published."""
     return tuple(
-        RunHours(*predicted(row), share_of(job_of(row).total_flop)) for row in table("whole_runs")
+        RunHours(*predicted(row), long_run_share(job_of(row).total_flop))
+        for row in table("whole_runs")
     )
 
 
