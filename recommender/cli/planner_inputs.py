@@ -62,17 +62,19 @@ class PlannerInputs:
     request: PlanRequest
     catalog: "Catalog"
     options: AnswerOptions
-    seed: int | None  # None: the usual one
+    seed: int  # of the simulated runs
 
 
 def read_inputs(call: PlannerFlags, top: int, errors: ErrorCollector) -> PlannerInputs:
     """Read everything; raise all mistakes together."""
+    from recommender.risk.random_numbers import SEED
+
     limits = limits_of(call.limits, errors)
     choice = choice_of(call.offers, call.own, errors)
     progress = progress_of(call.own, errors)
     max_age = errors.parse(call.search.max_age, "--max-age", units.duration_of("30d"), None)
     options = _options(call, top, errors)
-    seed = errors.parse(call.search.seed, "--seed", parse_seed, None)
+    seed = errors.parse(call.search.seed, "--seed", parse_seed, SEED)
     check_job_flags(call.job, call.own, errors)
     job = errors.attempt(lambda: _job(call), None)
     catalog = load_catalog(call.search.catalog)
@@ -94,7 +96,6 @@ def run_planner(ready: PlannerInputs) -> Answer:
     """Run the planner, and show the progress of its search."""
     from recommender.optimize.search_state import Watch
     from recommender.planner.recommend import recommend
-    from recommender.risk.random_numbers import SEED
 
     request, watch = ready.request, Watch()
     with watched(watch, request.limits.goal, ready.options.prove):
@@ -105,19 +106,18 @@ def run_planner(ready: PlannerInputs) -> Answer:
             ready.options,
             catalog=ready.catalog,
             progress=request.progress,
-            seed=SEED if ready.seed is None else ready.seed,
+            seed=ready.seed,
             watch=watch,
         )
 
 
 def problem_of(ready: PlannerInputs) -> "Problem":
-    """The problem of the question, with the usual seed."""
+    """The problem of the question."""
     from recommender.inputs.units.times import now
     from recommender.planner.problem import planning_problem
-    from recommender.risk.random_numbers import SEED
 
     r = ready.request
-    return planning_problem(r.job, r.limits, r.choice, ready.catalog, r.progress, now(), SEED)
+    return planning_problem(r.job, r.limits, r.choice, ready.catalog, r.progress, now(), ready.seed)
 
 
 def _idle(call: PlannerFlags, limits: Limits) -> tuple[str, ...]:

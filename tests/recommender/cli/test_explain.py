@@ -31,6 +31,20 @@ def test_a_machine_is_set_next_to_the_best_and_its_price_is_sought(
     assert found["price"]["factor"] < 1.0
 
 
+def test_the_best_plan_is_simulated_on_the_runs_of_the_seed(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def estimate(*words: str) -> object:
+        assert main([*words, "resnet50-imagenet", *ASK, "--json"]) == 0
+        made = json.loads(capsys.readouterr().out)
+        plan = made["machine"]["best"] if "machine" in made else made["plans"][0]
+        return plan["estimate"]
+
+    explained = estimate("explain", "g5.12xlarge", "--seed", "5")
+    assert explained == estimate("--seed", "5")
+    assert explained != estimate("explain", "g5.12xlarge", "--seed", "6")
+
+
 def test_what_is_not_allowed_is_reported_with_its_flag(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", "a3-highgpu-8g", "resnet50-imagenet", "--provider", "aws"]) == 0
     out = " ".join(capsys.readouterr().out.split())
