@@ -43,10 +43,9 @@ def bases(left_out: str = "") -> Mapping[str, float]:
     `timed`: no more GPUs of a machine, and no more machines; `network`: more machines, and the runs
     used the network between them; `larger`: any other larger cluster. `links` is the sd of
     ln(true / predicted) of the time on the links of a machine if more of its GPUs share them than
-    were timed;
-    `gpus` is the sd that more machines add for the first e-fold of GPUs. `left_out` names a source
-    of measurements that is held out, for accuracy studies. A source that no fit has used is always
-    held out.
+    were timed; `gpus` is the sd that more machines add for the first e-fold of GPUs. `left_out`
+    names a source of measurements that is held out, for accuracy studies. A source that no fit has
+    used is always held out.
     """
     text = files("recommender.performance").joinpath(FILE).read_text(encoding="utf-8")
     rows = csv.DictReader(text.splitlines())
@@ -67,9 +66,9 @@ class Extrapolation:
     def base(self, sds: Mapping[str, float]) -> Floats:
         """Sd of ln(true / predicted) in addition to that of the fit; (runs,)."""
         alone = np.array([sds[kind] for kind in self.kind])
-        return np.asarray(np.hypot(alone, self.apart(sds)))
+        return np.asarray(np.hypot(alone, self.added(sds)))
 
-    def apart(self, sds: Mapping[str, float]) -> Floats:
+    def added(self, sds: Mapping[str, float]) -> Floats:
         """The sd that links and distance add to the base; (runs,)."""
         far = sds["gpus"] * np.sqrt(self.gpus)
         return np.asarray(np.hypot(links_sd(self.links, sds["links"]), far))

@@ -24,8 +24,8 @@ DEGREES = (1, 2, 4, 8)
 # Megatron-Bridge, performance summary, 2026-08), whose number divides that of the experts.
 EXPERT_GPUS = (2, 4, 8, 16, 32, 64)
 MIN_EXPERTS = 8  # of a layer: Mixtral's
-# Experts that each token passes, two or four to eight: GPUs that divide experts are a power of two
-# of them, so an estimate may be wrong by a third.
+# Experts that each token passes, of one (Llama 4) to eight (Qwen3, DeepSeek-V3): few, so that no
+# more GPUs divide the experts than there are.
 TOKEN_EXPERTS = 3.0
 STAGES = (1, 2, 4, 8, 16)
 CONTEXTS = (2, 4, 8, 16)  # Llama 3 405B: 16 for sequences of 131,072 (arXiv 2407.21783, table 4)
@@ -117,9 +117,11 @@ def most_context(job: Job) -> int:
 
 
 def expert_estimate(job: Job) -> float:
-    """The number of experts that a layer has, or fewer, by the parameters that a token passes.
+    """About how many experts a layer has, by the parameters that a token passes.
 
-    Of Mixtral 8x7B 13 (true: 8), of Qwen3 235B 47 (128), of DeepSeek-V3 85 (256).
+    13 for Mixtral 8x7B (true: 8), 47 for Qwen3 235B (128), 85 for DeepSeek-V3 (256). Rounded down
+    to a power of two it is at most the true number, for each of the thirteen mixtures of the table
+    of known models (2026-11).
     """
     stored = expert_share(job) * job.parameters
     passed = job.active_parameters - (job.parameters - stored)

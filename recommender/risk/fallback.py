@@ -88,7 +88,14 @@ def apply_fallback_rule(
     work, time, nothing = alone.work, alone.time, np.zeros_like(alone.time)
     waiting_s = np.maximum(-alone.used_s, 0.0)
     plain = FirstClusterEnd(
-        alone.last, alone.used_s, waiting_s, time, nothing, nothing, work, alone.repeats
+        run=alone.last,
+        used_s=alone.used_s,
+        waiting_s=waiting_s,
+        stop_s=time,
+        rest_s=nothing,
+        delay_s=nothing,
+        done_s=work,
+        repeats=alone.repeats,
     )
     if deadline_s is None or not np.any(p.fallback_speed > 0.0):
         return plain

@@ -5,7 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from recommender.performance.cuts import splits_of, splittable
+from recommender.job.jobfile import find_job
+from recommender.job.merge_layers import JobFlags
+from recommender.performance.cuts import EXPERT_GPUS, expert_estimate, splits_of, splittable
 from recommender.performance.memory import bytes_of
 from recommender.performance.model_parallel import (
     Degrees,
@@ -241,6 +243,23 @@ def test_a_link_domain_divides_experts_if_there_are_as_many(
         divided = splits_of(job, domains).experts > 1
         assert not divided.any() or size <= experts
         assert divided.any() or size > 8 and size >= experts / 4
+
+
+@pytest.mark.parametrize(
+    ("model", "experts"),
+    [
+        ("mistralai/Mixtral-8x22B-v0.1", 8),
+        ("meta-llama/Llama-4-Scout-17B-16E", 16),
+        ("meta-llama/Llama-4-Maverick-17B-128E", 128),
+        ("openai/gpt-oss-20b", 32),
+        ("Qwen/Qwen1.5-MoE-A2.7B", 60),
+        ("allenai/OLMoE-1B-7B-0924", 64),
+        ("deepseek-ai/DeepSeek-V2", 160),
+    ],
+)
+def test_no_more_gpus_divide_experts_than_a_published_network_has(model, experts):
+    estimate = expert_estimate(find_job("llama3-8b-pretrain", flags=JobFlags(model=model)))
+    assert experts / 8 <= max(gpus for gpus in EXPERT_GPUS if gpus <= estimate) <= experts
 
 
 def test_a_gpu_holds_an_eighth_of_the_experts_and_all_of_the_rest():

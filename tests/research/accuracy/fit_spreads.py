@@ -113,7 +113,7 @@ def _by_distance(found: Extrapolated) -> list[Ints]:
 
 
 def _known(found: Extrapolated, sds: dict[str, float]) -> Floats:
-    return np.hypot(found.own, found.beyond.apart(sds))
+    return np.hypot(found.own, found.beyond.added(sds))
 
 
 def _by_network(found: Extrapolated) -> list[Ints]:
