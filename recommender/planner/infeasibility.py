@@ -196,17 +196,17 @@ def _together(search: PlanSearch) -> tuple[list[SensitivityStep], list[str]]:
     given = list(limits.given(LIMITS))
     steps, alone = [], []
     for lead in given:
-        found, kept = _in_turn([lead, *(each for each in given if each != lead)], search)
+        found, all_met = _in_turn([lead, *(each for each in given if each != lead)], search)
         first = found[0] if found and found[0].limit == lead[0] else None
         alone += [] if first is None else [first.typed]
         after = found if first is None else found[1:]
-        if not found or not kept or any(_is_far(each, limits) for each in after):
+        if not found or not all_met or any(_is_far(each, limits) for each in after):
             continue
         least = _step(_joined(found), search)
         steps.append(least)
         if first is not None and first.limit == DEADLINE and least.plan is not None:
-            longer, kept = _in_turn_after(first, given, search)
-            steps += _cheaper(_joined(longer), least.plan, search) if kept else []
+            longer, all_met = _in_turn_after(first, given, search)
+            steps += _cheaper(_joined(longer), least.plan, search) if all_met else []
     if alone and len(alone) == len(given):
         each = " and ".join(alone)
         return steps, [f"each limit alone is too tight: the minimum is about {each}"]
@@ -239,8 +239,8 @@ def _in_turn_after(
     longer_s = limits.deadline_s or 0.0
     typed = as_typed(DEADLINE, longer_s, search.problem.progress)
     others = [each for each in given if each[0] != DEADLINE]
-    rest, kept = _in_turn([(DEADLINE, longer_s), *others], search)
-    return [Relaxed(DEADLINE, typed, limits, first.plan), *rest], kept
+    rest, all_met = _in_turn([(DEADLINE, longer_s), *others], search)
+    return [Relaxed(DEADLINE, typed, limits, first.plan), *rest], all_met
 
 
 def _joined(found: list[Relaxed]) -> Relaxed:

@@ -103,7 +103,7 @@ class SiteSpace:
 
     offers: OfferSpace
     facts: Facts  # with the quotas that hold
-    limits: Limits  # of which the most machines and the limit by hour count
+    limits: Limits  # of which the most machines and the hourly limit count
     steps_left: float
 
     def serves(self, choice: Choice, limits: Limits) -> bool:

@@ -77,8 +77,8 @@ def test_the_plot_marks_the_frontier_others_and_the_limit(call):
     assert sum(line.count("●") for line in plot) >= 2
     assert any("·" in line for line in plot)
     (column,) = {line.index("┊") for line in plot if "┊" in line}
-    kept = [line.rindex("●") for line in plot if "●" in line]
-    assert max(kept) <= column  # what takes longer than the deadline is no part of it
+    marked = [line.rindex("●") for line in plot if "●" in line]
+    assert max(marked) <= column  # what takes longer than the deadline is no part of it
 
 
 def test_figures_of_the_plot_are_under_their_ticks(call):
@@ -99,7 +99,7 @@ def test_each_plan_is_more_expensive_and_faster_than_the_one_before(call):
     assert times == sorted(times, reverse=True)
 
 
-def test_where_no_plan_keeps_the_limits_the_code_says_so(call):
+def test_where_no_plan_meets_the_limits_the_code_says_so(call):
     code, out, _ = call("--deadline", "10m")
     assert code == 3
     assert "No simulated plan meets the limits" in out

@@ -70,7 +70,7 @@ def test_the_cheapest_is_found_where_the_fastest_costs_far_more(
 
 
 @pytest.mark.parametrize("usd", ["0.3", "0.3001"])
-def test_three_machines_of_ten_cents_keep_a_limit_of_thirty(
+def test_three_machines_of_ten_cents_meet_a_limit_of_thirty(
     run_with_planner: Run, tmp_path: Path, usd: str
 ) -> None:
     """3 × 0.1 is a little more than 0.3 to a computer: the search kept it, the table did not."""

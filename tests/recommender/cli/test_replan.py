@@ -94,7 +94,7 @@ def test_a_price_that_moved_since_the_plan_ends_with_7(run: Run, answer: Path) -
     assert (since_shipped.code, since_shipped.out) == (0, "")
 
 
-def test_limits_that_nothing_keeps_end_with_3_and_say_why(run: Run, answer: Path) -> None:
+def test_limits_that_nothing_meets_end_with_3_and_say_why(run: Run, answer: Path) -> None:
     found = run("replan", str(answer), "--done", "1%", "--elapsed", "23h59m")
     assert found.code == 3
     words = " ".join(found.out.split())

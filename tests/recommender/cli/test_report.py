@@ -47,7 +47,7 @@ def test_a_report_takes_the_place_of_an_older_one(run: Run, planner: Planner, tm
     assert (tmp_path / "r.html").read_text("utf-8").startswith("<!doctype html>")
 
 
-def test_where_no_plan_keeps_the_limits_the_report_says_so(run: Run, tmp_path: Path):
+def test_where_no_plan_meets_the_limits_the_report_says_so(run: Run, tmp_path: Path):
     result = run("--hourly", "1", "resnet50-imagenet", "--report", "r.html")
     assert result.code == 3
     assert "No plan meets the limit" in (tmp_path / "r.html").read_text("utf-8")

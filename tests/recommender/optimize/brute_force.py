@@ -76,14 +76,14 @@ def _of_cluster(problem: Problem, site: Site, entry: int, count: int) -> Iterato
 
 def _meets(limits: Limits, found: Outcomes, place: int) -> bool:
     """Whether enough runs meet the deadline and the budget together, and overhead its limit."""
-    kept = np.ones(found.time_s.shape[1], dtype=bool)
+    met = np.ones(found.time_s.shape[1], dtype=bool)
     if limits.deadline_s is not None:
-        kept &= found.time_s[place] <= limits.deadline_s
+        met &= found.time_s[place] <= limits.deadline_s
     if limits.budget_usd is not None:
-        kept &= found.cost_usd[place] <= limits.budget_usd
+        met &= found.cost_usd[place] <= limits.budget_usd
     if limits.max_overhead is not None and found.overhead[place] > limits.max_overhead:
         return False
-    return float(kept.mean()) >= limits.confidence
+    return float(met.mean()) >= limits.confidence
 
 
 def _typical(seconds: np.ndarray) -> float:

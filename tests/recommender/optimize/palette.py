@@ -354,10 +354,10 @@ def at_the_last_moment(q: Space, inputs: PathInputs, values: Values) -> Values:
             break
         earlier = inputs.take(rows).earlier(share * room_s[rows])
         found = values_of(q, earlier, np.ones(len(rows), dtype=bool))
-        kept = found.overhead <= most
-        own = Values(*(getattr(found, name)[kept] for name in Values.__slots__))
-        values = values.with_rows(rows[kept], own)
-        over_overhead[rows[kept]] = False
+        met = found.overhead <= most
+        own = Values(*(getattr(found, name)[met] for name in Values.__slots__))
+        values = values.with_rows(rows[met], own)
+        over_overhead[rows[met]] = False
     return values
 
 

@@ -39,7 +39,7 @@ def test_boxes_find_the_best_plan(seed):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_cluster_called_too_late_never_keeps_its_limits(seed):
+def test_a_cluster_called_too_late_never_meets_its_limits(seed):
     asked = replace(space(seed), job=replace(space(seed).job, elastic=False))
     site = asked.sites[0]
     counts = every_cluster(site, asked.limits.max_machines)

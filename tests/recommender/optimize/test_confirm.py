@@ -94,7 +94,7 @@ def confirmed(q: Space, plans: list[Screened], most: int = ENOUGH) -> SearchStat
 
 
 @pytest.mark.parametrize("seed", SEEDS[::4])
-def test_a_plan_leads_if_and_only_if_it_keeps_the_limits_on_the_printed_paths(seed: int) -> None:
+def test_a_plan_leads_if_and_only_if_it_meets_the_limits_on_the_printed_paths(seed: int) -> None:
     q = edge(seed)
     for each in screened(q):
         worth = values_of(q.on_printed_paths(), each.inputs, np.ones(1, dtype=bool))
@@ -103,7 +103,7 @@ def test_a_plan_leads_if_and_only_if_it_keeps_the_limits_on_the_printed_paths(se
         assert state.printed_plans == 1
 
 
-def test_some_plans_fall_short_on_few_paths_and_keep_the_limits_on_the_printed() -> None:
+def test_some_plans_fall_short_on_few_paths_and_meet_the_limits_on_the_printed() -> None:
     late = [(q, each) for q in map(edge, COSTLIER) for each in screened(q) if not each.meets_limits]
     led = [np.isfinite(confirmed(q, [each]).best_goal) for q, each in late]
     assert 0 < sum(led) < len(led)

@@ -35,7 +35,7 @@ def with_its_own_only(inputs: PathInputs) -> PathInputs:
 
 
 @pytest.mark.parametrize("confidence", sampled((0.8, 0.95, 0.99), (0.95,)))
-def test_no_plan_that_keeps_the_limits_is_refused(confidence: float) -> None:
+def test_no_plan_that_meets_the_limits_is_refused(confidence: float) -> None:
     refused = with_fallback = 0
     for seed in range(20):
         q = untouched(seed, confidence)

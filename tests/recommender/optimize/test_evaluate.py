@@ -109,10 +109,10 @@ def test_a_limit_on_overhead_leaves_out_what_exceeds_it() -> None:
     good = np.isfinite(free.goal_value)
     middle = float(np.median(free.overhead[good]))
     strict = replace(question, limits=replace(question.limits, max_overhead=middle))
-    kept = np.isfinite(values_of(strict, inputs, allowed).goal_value)
-    assert kept.any()
-    assert (kept == (good & (free.overhead <= middle))).all()
-    assert not kept[good].all()
+    met = np.isfinite(values_of(strict, inputs, allowed).goal_value)
+    assert met.any()
+    assert (met == (good & (free.overhead <= middle))).all()
+    assert not met[good].all()
 
 
 @pytest.mark.parametrize("hourly_usd", [None, 6.0])

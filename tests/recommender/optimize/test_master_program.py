@@ -74,7 +74,7 @@ def test_highs_and_cbc_agree() -> None:
         assert other.objective == pytest.approx(program.solution.objective, rel=1e-6)
 
 
-def test_a_conflict_names_rows_that_cannot_be_kept_and_none_too_many() -> None:
+def test_a_conflict_names_rows_that_cannot_be_met_and_none_too_many() -> None:
     named = 0
     for space, _ in programs(range(30)):
         limits = Limits(deadline_s=1.0, budget_usd=1e9, max_machines=space.limits.max_machines)

@@ -49,7 +49,7 @@ def offers_file(random: Random, path: Path) -> None:
 
 
 def problem_of(seed: int, catalog: Catalog, path: Path) -> Problem:
-    """A job on the machines of a random file alone, under limits that some plans keep."""
+    """A job on the machines of a random file alone, under limits that some plans meet."""
     random = Random(seed)
     offers_file(random, path)
     memory = {gpu.gpu: gpu.memory_mib for gpu in catalog.gpus.values()}

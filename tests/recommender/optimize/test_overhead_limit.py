@@ -54,7 +54,7 @@ def best_plan(q: Space) -> PathInputs:
 
 
 @pytest.mark.parametrize("seed", EARLIER[:3])
-def test_the_switch_comes_at_the_last_moment_that_keeps_the_limit(seed: int) -> None:
+def test_the_switch_comes_at_the_last_moment_that_meets_the_limit(seed: int) -> None:
     q, one = question(seed).on_printed_paths(), np.ones(1, dtype=bool)
     last = best_plan(question(seed))
     found = switched_in_time(q, last, values_of(q, last, one))

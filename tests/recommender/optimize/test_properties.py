@@ -38,8 +38,8 @@ def goal(q: Space) -> float:
 
 def under(q: Space, **limits: object) -> Space:
     """The same question with these limits only, and its confidence."""
-    kept = {"confidence": q.limits.confidence, "max_machines": q.limits.max_machines}
-    return replace(q, limits=Limits(**(kept | limits)))  # type: ignore[arg-type]
+    others = {"confidence": q.limits.confidence, "max_machines": q.limits.max_machines}
+    return replace(q, limits=Limits(**(others | limits)))  # type: ignore[arg-type]
 
 
 def with_site(q: Space, site: Site) -> Space:
@@ -203,7 +203,7 @@ def test_more_work_never_costs_less(q: Space, more: float) -> None:
 
 @given(questions)
 @few
-def test_every_plan_keeps_its_limits_on_enough_paths(q: Space) -> None:
+def test_every_plan_meets_its_limits_on_enough_paths(q: Space) -> None:
     for plan in found(q).incumbents.values():
         h = paths_of(q, plan)
         late = over = np.zeros(h.time_s.shape, dtype=bool)
@@ -231,9 +231,9 @@ def test_the_cost_of_the_deadlines_plan_as_a_budget_buys_a_plan_as_fast(
     if plan is None:
         return
     costs = np.sort(paths_of(q, plan).cost_usd[0])
-    kept = float(costs[int(np.ceil(0.95 * len(costs))) - 1])  # what 95 % of the paths keep
+    budget = float(costs[int(np.ceil(0.95 * len(costs))) - 1])  # what 95 % of the paths meet
     if plan.fallback < 0:
-        assert goal(under(q, budget_usd=kept, confidence=0.95)) <= plan.time_s * (1 + SAME)
+        assert goal(under(q, budget_usd=budget, confidence=0.95)) <= plan.time_s * (1 + SAME)
     both = under(
         q,
         deadline_s=q.limits.deadline_s,

@@ -38,16 +38,16 @@ def test_no_plan_of_the_frontier_is_beaten_and_every_other_is(points: list[tuple
 
 
 @given(FIGURES, FIGURES, FIGURES, FIGURES)
-def test_the_chance_is_the_share_of_runs_that_keep_both(
+def test_the_chance_is_the_share_of_runs_that_meet_both(
     cost: float, time: float, budget: float, due: float
 ):
     one = plan(cost, time)
-    kept = [t <= due and c <= budget for t, c in zip(one.time_s, one.cost_usd, strict=True)]
-    assert chance_of(one, Limits(deadline_s=due, budget_usd=budget)) == sum(kept) / 4
+    met = [t <= due and c <= budget for t, c in zip(one.time_s, one.cost_usd, strict=True)]
+    assert chance_of(one, Limits(deadline_s=due, budget_usd=budget)) == sum(met) / 4
     assert chance_of(one, Limits()) == 1.0
 
 
-def test_limits_that_no_run_decides_are_kept_or_not():
+def test_limits_that_no_run_decides_are_met_or_not():
     assert chance_of(plan(1.0, 1.0), Limits(hourly_usd=3.9)) == 0.0
     assert chance_of(plan(1.0, 1.0), Limits(hourly_usd=4.0)) == 1.0
     assert chance_of(plan(1.0, 1.0), Limits(max_overhead=0.05)) == 0.0

@@ -67,7 +67,7 @@ def test_limits_are_tighter_where_one_allows_less_and_none_allows_more(limit: Li
     assert not replace(less, confidence=0.5).tighter_than(EVERY)
 
 
-def test_prices_that_add_up_to_a_limit_keep_it() -> None:
+def test_prices_that_add_up_to_a_limit_meet_it() -> None:
     assert 3 * 0.1 > 0.3
     assert HOURLY.allows(3 * 0.1, 0.3)
     assert not HOURLY.allows(0.3001, 0.3)

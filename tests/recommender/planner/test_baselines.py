@@ -34,7 +34,7 @@ def max_usd_per_hour(plan: Plan) -> float:
 
 
 @pytest.mark.parametrize(("job", "usd"), [("resnet50-imagenet", 3.0), ("llama3-70b-qlora", 30.0)])
-def test_a_price_per_hour_is_kept_at_every_place_of_a_failover_list(job: str, usd: float) -> None:
+def test_an_hourly_limit_is_met_at_every_place_of_a_failover_list(job: str, usd: float) -> None:
     plans = asked(job, Limits(hourly_usd=usd)).plans
     assert plans
     assert all(max_usd_per_hour(plan) <= usd for plan in plans)

@@ -57,7 +57,7 @@ def a_mix_meets_them(asked: Space) -> bool:
 
 
 @pytest.mark.parametrize("chunk", one_in(CHUNKS, CHUNKS))
-def test_a_mix_is_found_where_one_keeps_the_limits_and_denied_only_where_none_does(
+def test_a_mix_is_found_where_one_meets_the_limits_and_denied_only_where_none_does(
     chunk: int,
 ) -> None:
     found = 0

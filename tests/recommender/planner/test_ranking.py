@@ -44,7 +44,7 @@ def shipped(request: pytest.FixtureRequest) -> tuple[Limits, Answer]:
     return limits, recommend(job("90"), limits, catalog=snapshot(), now=NOW)
 
 
-def test_a_ranked_plan_keeps_the_limits_with_the_requested_confidence(
+def test_a_ranked_plan_meets_the_limits_with_the_requested_confidence(
     shipped: tuple[Limits, Answer],
 ) -> None:
     limits, answer = shipped

@@ -71,7 +71,7 @@ def test_the_parts_of_the_time_sum_to_the_time_shown(answered: tuple[Limits, Ans
         assert min(parts) >= 0.0
 
 
-def test_every_limit_is_kept(answered: tuple[Limits, Answer]) -> None:
+def test_every_limit_is_met(answered: tuple[Limits, Answer]) -> None:
     limits, answer = answered
     for plan in answer.plans:
         e = plan.estimate
@@ -288,7 +288,7 @@ def suggested(change: str) -> tuple[str, float]:
 
 
 @pytest.mark.parametrize("name", IMPOSSIBLE)
-def test_a_suggested_limit_is_one_that_can_be_kept(catalog: Catalog, name: str) -> None:
+def test_a_suggested_limit_is_one_that_can_be_met(catalog: Catalog, name: str) -> None:
     limits = IMPOSSIBLE[name]
     failed = ask(catalog, **limits).infeasible
     assert failed is not None

@@ -41,6 +41,6 @@ def test_no_plan_of_a_curve_is_beaten_in_cost_and_time_by_another(catalog: Catal
         assert cheaper.time_s > dearer.time_s
 
 
-def test_where_nothing_keeps_the_limits_nothing_is_ranked(catalog: Catalog) -> None:
+def test_where_nothing_meets_the_limits_nothing_is_ranked(catalog: Catalog) -> None:
     hopeless = Limits(deadline_s=60.0, max_machines=2)
     assert ranked_plans(search_of(catalog, hopeless), 5).plans == ()

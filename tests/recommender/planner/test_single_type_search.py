@@ -43,7 +43,7 @@ def test_entries_of_one_market_can_be_searched_alone(search: PlanSearch) -> None
         assert is_on_demand_only(plan) == (only == "on_demand")
 
 
-def test_where_no_plan_keeps_the_limits_the_fastest_is_found(search: PlanSearch) -> None:
+def test_where_no_plan_meets_the_limits_the_fastest_is_found(search: PlanSearch) -> None:
     hopeless = Limits(deadline_s=60.0, max_machines=6)
     assert not search.single_type.search(hopeless).incumbents
     assert search.single_type.search_or_relaxed(hopeless).incumbents

@@ -166,7 +166,7 @@ def test_other_simulated_runs_lead_with_the_same_plan(job: str, other: int) -> N
     assert len(led) == 1
 
 
-def test_the_three_keep_the_limits_and_their_ranks_name_plans_of_the_table():
+def test_the_three_meet_the_limits_and_their_ranks_name_plans_of_the_table():
     answer = ask(snapshot(), find_job("resnet50-imagenet"), deadline_s=24 * HOUR)
     trio = answer.trio
     assert trio is not None

@@ -74,7 +74,7 @@ def test_at_full_confidence_it_is_never_late(runs, setting, tick_s):
     assert not found.late(task.deadline_s).any()
 
 
-def test_a_chance_to_be_late_saves_money_and_is_kept():
+def test_a_chance_to_be_late_saves_money_and_is_not_exceeded():
     series = simulated(HEAVY, TICK, 60_000, seed=8)
     sure, likely = (costs(SemiMarkov(HEAVY, confidence), series) for confidence in (1.0, 0.95))
     assert not sure.late(TASK.deadline_s).any()
@@ -114,7 +114,7 @@ def test_a_confidence_is_a_chance():
         SemiMarkov(HEAVY, confidence=1.5)
 
 
-def test_a_deadline_that_cannot_be_kept_means_on_demand_to_the_end():
+def test_a_deadline_that_cannot_be_met_means_on_demand_to_the_end():
     for deadline in (10.0, 23.0, 24.0):
         found = costs(SemiMarkov(HEAVY), np.ones(300, dtype=bool), task=hours(24, deadline, 0.2))
         assert found.late(deadline * 3600.0).all()

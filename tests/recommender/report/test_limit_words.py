@@ -46,7 +46,7 @@ def test_limits_are_repeated_as_they_were_typed(limits: Limits, said: str) -> No
         (Limits(deadline_s=60.0, hourly_usd=0.01), "costs up to "),
     ],
 )
-def test_a_plan_is_described_by_the_first_limit_that_it_does_not_keep(
+def test_a_plan_is_described_by_the_first_limit_that_it_does_not_meet(
     limits: Limits, said: str
 ) -> None:
     chance = 0.1 if limits.deadline_s or limits.budget_usd else 0.99
@@ -55,14 +55,14 @@ def test_a_plan_is_described_by_the_first_limit_that_it_does_not_keep(
     assert bool(why_not(unsure, limits)) == bool(said)
 
 
-def test_a_slow_run_is_allowed_where_the_chance_is_kept() -> None:
+def test_a_slow_run_is_allowed_where_the_chance_is_enough() -> None:
     sure = replace(PLAN, estimate=replace(PLAN.estimate, chance=0.99))
     assert why_not(sure, Limits(deadline_s=60.0)) == ""
 
 
 def test_simulated_limits_are_named_by_their_value() -> None:
-    kept = [("deadline", 86_400.0), ("budget", 200.0), ("hourly", 30.0)]
-    said = [limit_words(LimitChance(name, value, 1.0)) for name, value in kept]
+    limits = [("deadline", 86_400.0), ("budget", 200.0), ("hourly", 30.0)]
+    said = [limit_words(LimitChance(name, value, 1.0)) for name, value in limits]
     assert said == ["in 24 h", "within 200 USD", "within 30 USD/h"]
 
 

@@ -177,7 +177,7 @@ def _gone(deadline_s: float | None, **changed: float) -> Paths:
     return one(deadline_s, **(GONE | RESCUE | {"fallback_at_once": 1.0} | changed))
 
 
-def test_a_fallback_that_starts_while_waiting_keeps_the_deadline_exactly() -> None:
+def test_a_fallback_that_starts_while_waiting_meets_the_deadline_exactly() -> None:
     h = _gone(50_000.0)
     # Never any capacity: nothing is done; 18,000 s on the fallback, 600 s start, 200 s reserve.
     assert h.time_s[0] == pytest.approx(50_000 - 200)

@@ -157,7 +157,7 @@ def chance(h: Paths, deadline_s: float) -> float:
 
 
 @pytest.mark.parametrize("seed", range(25))
-def test_without_a_fallback_a_longer_deadline_is_never_less_likely_kept(seed: int) -> None:
+def test_without_a_fallback_a_longer_deadline_is_never_less_likely_met(seed: int) -> None:
     row, _ = random_plan(np.random.default_rng(seed))
     plans = path_inputs(row | {"fallback_speed": 0.0})
     deadlines = row["work_s"] * np.array([0.5, 1.0, 1.3, 2.0, 4.0, 10.0])

@@ -44,7 +44,7 @@ def test_without_a_manual_switch_nothing_takes_over_and_the_deadline_is_missed()
 
 
 @pytest.mark.parametrize("executor", ["aws-cli", "gcloud", "azure-cli"])
-def test_the_scripts_of_the_clouds_keep_the_rule_of_the_plan(executor: str):
+def test_the_scripts_of_the_clouds_follow_the_rule_of_the_plan(executor: str):
     assert list(runs(executor)) == [AS_COUNTED]
 
 

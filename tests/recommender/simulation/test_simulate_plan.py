@@ -77,7 +77,7 @@ def test_machines_can_be_named() -> None:
         simulated(which=parse_comparison("2x nothing spot"))
 
 
-def test_where_no_plan_keeps_the_limits_the_answer_says_why() -> None:
+def test_where_no_plan_meets_the_limits_the_answer_says_why() -> None:
     found = simulate_plan(problem(Limits(deadline_s=60.0)), None, SimulationOptions())
     assert found.simulation is None
     assert found.answer is not None

@@ -217,5 +217,5 @@ def _best(question: Question, catalog: Catalog, choice: Choice) -> PlanRecord | 
         plans = ranked_plans(PlanSearch(problem), 1).plans
     except RecommendError:
         return None
-    kept = [plan for plan in plans if meets(plan.plan, problem.limits)]
-    return record(kept[0], problem.limits) if kept else None
+    met = [plan for plan in plans if meets(plan.plan, problem.limits)]
+    return record(met[0], problem.limits) if met else None

@@ -98,7 +98,7 @@ def test_what_on_demand_machines_do_within_the_budget_shortens_the_least_time() 
 @pytest.mark.parametrize("paths", [64, 256])
 @pytest.mark.parametrize("run_h", [0.15, 0.4, 1.0, 4.0])
 @pytest.mark.parametrize("sure", [0.8, 0.95])
-def test_the_path_that_must_keep_a_budget_pays_at_least_the_share_that_is_counted(
+def test_the_path_that_must_meet_a_budget_pays_at_least_the_share_that_is_counted(
     paths: int, run_h: float, sure: float
 ) -> None:
     """Under saves, waits and shorter runs than the bound is asked about."""

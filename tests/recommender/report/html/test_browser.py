@@ -80,7 +80,7 @@ def settle(made: Any) -> None:
     )
 
 
-def kept(plan: SimulatedPlan, deadline_s: float | None, budget: float | None) -> float:
+def chance_met(plan: SimulatedPlan, deadline_s: float | None, budget: float | None) -> float:
     """The chance that a plan meets both limits, counted on the exact figures of its runs."""
     time, cost = np.array(plan.time_s), np.array(plan.cost_usd)
     due, most = (math.inf if x is None else x for x in (deadline_s, budget))
@@ -138,7 +138,7 @@ def test_bins_hold_every_run_once_and_a_limit_parts_them(open_page: Open, limit:
         p for p in answer.report.simulated_plans if (p.kind, p.number) == ("table", answer.lead)
     )
     late = sum(each["share"] for each in found["bins"] if each["beyond"])
-    assert late == pytest.approx(1.0 - kept(plan, limit, None), abs=2 / len(plan.time_s))
+    assert late == pytest.approx(1.0 - chance_met(plan, limit, None), abs=2 / len(plan.time_s))
     assert bool(found["limits"]) is (limit is not None)
 
 
@@ -185,7 +185,7 @@ def test_moved_limits_count_runs_as_the_figures_have_them(open_page: Open):
             if (kind, rank) in exact:
                 plan, seen = exact[kind, rank], seen + 1
                 assert chance == pytest.approx(
-                    kept(plan, moved["deadline"], moved["budget"]), abs=2 / len(plan.time_s)
+                    chance_met(plan, moved["deadline"], moved["budget"]), abs=2 / len(plan.time_s)
                 )
         assert seen >= len(answer.plans)
     assert made.locator("#as-asked").is_visible()
