@@ -1,10 +1,13 @@
 """The error of a calibrated model, by cluster size and distance from the timed runs.
 
-sd² = base² + links² + a²·ln R + excess² + g'Cg: the base by what the runs did not use; links
-shared by more GPUs than were timed; the distance of a larger cluster in GPUs (R times the most
-timed, at least 2; each e-fold adds the same variance; these three are from held-out runs of others,
-`calibration_spreads.csv`); residuals of the job's own runs beyond the usual; and the constants that
-no run determined.
+sd² = base² + links² + a²·ln R + excess² + g'Cg, of which the first three are from held-out runs of
+others (`calibration_spreads.csv`):
+
+    base    by the kind of extrapolation (`bases`)
+    links   of a machine, if more of its GPUs share them than were timed
+    a²·ln R of more machines with R times the most GPUs that were timed, R at least 2
+    excess  residuals of the job's own runs beyond the usual
+    g'Cg    constants that no run determined
 """
 
 import csv

@@ -2,14 +2,14 @@
 
 python -P tests/run.py tests.research.accuracy.fit_spreads --reference DIR [--write]
 
-For each kind of extrapolation the sd that just held 90 % of the errors, next to what each fit
-tells of, and no less than between repeated runs. Every network of a laboratory counts alike, and
-there is one more of them: a user's job is a network that no run of others was of.
+For each kind of extrapolation this is the sd that just held 90 % of the errors, in addition to the
+spread of each fit, and no less than between repeated runs. Every network of a laboratory has the
+same weight, and the quantile is that of one network more: a user's job is a new network.
 The sd of the time on links shared by more GPUs than were timed is the one of a grid with the least
-loss of a 90 % quantile (Koenker and Bassett 1978), its base fitted next to it; so is what an e-fold
-of GPUs adds on more machines, twice the GPUs, up to 8, up to 32 times and more counting alike, as
-a span is requested at any distance. Once with everything (what ships), and once without each source
-(what judges its own studies).
+loss of a 90 % quantile (Koenker and Bassett 1978), with its base fitted again for each. So is the
+sd that an e-fold of GPUs adds on more machines; ranges of distance (up to 2, 8 and 32 times the
+GPUs, and beyond) have the same weight, because spans are needed at any distance. The table has
+these figures with all sources, which ship, and without each source, for the studies of that source.
 """
 
 import argparse

@@ -1,14 +1,14 @@
-"""Whole training runs that everybody knows: GPU-hours from the first to the last token.
+"""Well-known whole training runs: GPU-hours from the first to the last token.
 
-Which runs, and what is stated of each, was written down before any was predicted
-(`data/whole_runs.csv`, 2026-11-23). The recommender is told the network, the tokens, the batch, the
-stack and the cluster; nothing of the run's speed. Published hours hold restarts, evaluations and
-what was thrown away; the prediction adds faults at the rate that answers assume (one in 6,250
-hours of a machine: the 419 of Llama 3.1, arXiv 2407.21783), each with the restart, the restore and
-the lost work of an answer.
+The runs, and what is stated of each, were written down before any was predicted
+(`data/whole_runs.csv`, 2026-11-23). The recommender is given the network, the tokens, the batch,
+the stack and the cluster, but nothing about the run's speed. Published hours include restarts,
+evaluations and discarded work; the prediction adds faults at the rate that answers assume (one in
+6,250 hours of a machine: the 419 of Llama 3.1, arXiv 2407.21783), each with the restart, the
+restore and the lost work of an answer.
 
-Spans add what long runs showed in addition to their steps, estimated on all other runs
-(`fitted_sd`); what ships is estimated on all of them.
+Spans include the spread that long runs have in addition to their steps, estimated on all other runs
+(`fitted_sd`); the one that ships is estimated on all of them.
 """
 
 from collections.abc import Iterable, Mapping
@@ -117,7 +117,7 @@ def predicted(row: Mapping[str, str]) -> tuple[float, float, float]:
 
 
 def goodput(job: Job, fleet: Clusters, boot_s: float) -> float:
-    """Share of the time that faults of its machines leave a cluster for work that is kept."""
+    """Share of the time that faults of its machines leave a cluster for work that is not lost."""
     saves = object_store(job, fleet, 0.0)
     mean_s = 3600.0 / (job.fault_rate_per_hour * fleet.machines)
     law = mean_s, np.full_like(mean_s, RUN_SIGMA), boot_s + RENDEZVOUS_S + saves.restore_s
