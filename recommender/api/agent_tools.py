@@ -128,7 +128,8 @@ def export_plan(
 
     to: skypilot, dstack, slurm, torchrun, terraform, aws-cli, gcloud or azure-cli (default:
     skypilot, or a target that supports the plan); plan: a number or a role such as cheapest
-    (default: the leading plan). `start` is the command that launches it.
+    (default: the leading plan). `start` is the command that launches it, for torchrun on each
+    machine.
     """
     from recommender.export.answer_file import answer_of
     from recommender.export.start import start_line, usual_target

@@ -42,13 +42,15 @@ def write_export(
 ) -> None:
     """Write the files that run a plan to a folder, and name them; no target: the usual one."""
     from recommender.export.files import write_files
-    from recommender.export.start import TRAIN_SCRIPT, start_line, usual_target
+    from recommender.export.start import TRAIN_SCRIPT, start_line, start_place, usual_target
     from recommender.export.targets import export_files
 
     chosen = target or usual_target(run.plan)
     paths = write_files(Path(folder), export_files(run, chosen, folder), force)
     lines = [f"wrote {shown_path(path)}" for path in paths]
-    lines.append(f"start with: {start_line(run.plan, chosen, folder)}")
+    where = start_place(run.nodes, chosen)
+    start = f"start {where} with" if where else "start with"
+    lines.append(f"{start}: {start_line(run.plan, chosen, folder)}")
     lines.append(
         f"which runs {TRAIN_SCRIPT}, your training script, from the folder that you start it in "
         "(TRAIN_SCRIPT in the files names another)"

@@ -47,6 +47,13 @@ def usual_target(plan: Plan) -> str:
     return "skypilot" if known and plain else "torchrun"
 
 
+def start_place(nodes: int, target: str) -> str:
+    """Where the start command is typed; empty for where the files are written."""
+    if target != "torchrun":
+        return ""
+    return "on each machine" if nodes > 1 else "on the machine"
+
+
 def start_words(plan: Plan, target: str, folder: str) -> Start:
     """The command that starts the files of a folder; a bucket is named in the environment."""
     if target == "skypilot":

@@ -3,7 +3,7 @@
 import shlex
 
 from recommender.export.description import RunDescription, description_of
-from recommender.export.start import TRAIN_SCRIPT, start_line, usual_target
+from recommender.export.start import TRAIN_SCRIPT, start_line, start_place, usual_target
 from recommender.plan.plan import Machines, Plan
 from recommender.plan.version import __version__
 from recommender.report.answer_frame import PlanRequest
@@ -19,7 +19,7 @@ _CONFIDENTIAL_IMAGE = "Canonical:0001-com-ubuntu-confidential-vm-jammy:22_04-lts
 def launch_line(plan: Plan, number: int | None) -> str:
     """The commands that write the files of a plan of a saved answer and start them, on one line.
 
-    Empty for a plan that is none of the answer's table: no file can be written for it.
+    Files for torchrun are only written: they are started on the machines, not where this is typed.
     """
     first = plan.machines[0]
     if first.confidential and not plan.mixed:
@@ -29,7 +29,8 @@ def launch_line(plan: Plan, number: int | None) -> str:
     if number is None:
         return ""
     export = f"recommend export {ANSWER} --plan {number} -o {FOLDER}"
-    return f"{export} && {start_line(plan, usual_target(plan), FOLDER)}"
+    target = usual_target(plan)
+    return export if target == "torchrun" else f"{export} && {start_line(plan, target, FOLDER)}"
 
 
 def run_of(plan: Plan, request: PlanRequest, which: str = "plan 1") -> RunDescription:
@@ -49,11 +50,13 @@ def write_sentence(plan: Plan, request: PlanRequest) -> str:
     run = run_of(plan, request)
     target = request.target or usual_target(run.plan)
     start = start_line(run.plan, target, request.folder or FOLDER)
-    start += f", which runs your {TRAIN_SCRIPT}"
+    where = start_place(run.nodes, target)
+    start = f"{where}, {start}" if where else start
+    start += f" (it runs your {TRAIN_SCRIPT})"
     if request.folder:
         return start
     other = "" if target == "skypilot" else f" --to {target}"
-    return f"add --write {FOLDER}{other} to this call, then {start}"
+    return f"add --write {FOLDER}{other} to this call, then{',' if where else ''} {start}"
 
 
 def _azure_confidential(machines: Machines, region: str, nodes: int) -> list[str]:

@@ -113,16 +113,31 @@ def test_launch_lines() -> None:
     golden.check("launch.txt", "\n".join(lines) + "\n")
 
 
+EXPORT = "recommend export ANSWER.json --plan 3 -o run"
+MIXED = replace(GCP, machines=(GCP.machines[0], ON_DEMAND.machines[0]), fallback=None)
+OWN = replace(GCP, machines=(replace(GCP.machines[0], provider="own"),), fallback=None)
+
+
 def test_a_launch_line_writes_the_files_that_it_starts() -> None:
-    """Mixes and machines of one's own are started by hand, with the same files."""
-    mixed = replace(GCP, machines=(GCP.machines[0], ON_DEMAND.machines[0]))
-    own = replace(GCP, machines=(replace(GCP.machines[0], provider="own"),))
-    for plan in (GCP, ON_DEMAND, mixed, own):
+    for plan in (GCP, ON_DEMAND):
         export, start = launch_line(plan, 3).split(" && ")
-        assert export == "recommend export ANSWER.json --plan 3 -o run"
+        assert export == EXPORT
         run = run_of(plan, QUESTION)
         names = {f"run/{each.name}" for each in export_files(run, usual_target(plan), "run")}
         assert shlex.split(start)[-1] in names
+
+
+def test_training_is_started_on_the_machines_and_not_where_the_line_is_typed() -> None:
+    for plan, where in ((MIXED, "on each machine"), (OWN, "on the machine")):
+        assert launch_line(plan, 3) == EXPORT
+        assert write_sentence(plan, QUESTION) == (
+            f"add --write run --to torchrun to this call, then, {where}, bash run/train.sh (it "
+            "runs your train.py)"
+        )
+        written = replace(QUESTION, folder="there")
+        assert write_sentence(plan, written) == (
+            f"{where}, bash there/train.sh (it runs your train.py)"
+        )
 
 
 def test_a_plan_that_is_none_of_the_table_has_no_launch_line() -> None:
@@ -130,14 +145,14 @@ def test_a_plan_that_is_none_of_the_table_has_no_launch_line() -> None:
 
 
 def test_files_that_are_written_already_are_only_started() -> None:
-    start = "CHECKPOINT_BUCKET=YOUR-BUCKET bash {}/launch.sh, which runs your train.py"
+    start = "CHECKPOINT_BUCKET=YOUR-BUCKET bash {}/launch.sh (it runs your train.py)"
     assert write_sentence(GCP, QUESTION) == (
         f"add --write run to this call, then {start.format('run')}"
     )
     written = replace(QUESTION, folder="there")
     assert write_sentence(GCP, written) == start.format("there")
     slurm = write_sentence(GCP, replace(written, target="slurm"))
-    assert slurm == "sbatch there/train.sbatch, which runs your train.py"
+    assert slurm == "sbatch there/train.sbatch (it runs your train.py)"
 
 
 @pytest.mark.parametrize("width", [30, 50, 69, 200])
