@@ -81,7 +81,7 @@ def _row(rank: str, status: str, plan: Plan) -> tuple[str, ...]:
         "" if plan.saving is None else _number(plan.saving),
         min(fmt.clean(m.as_of) for m in plan.machines),
         "; ".join(fmt.clean(label) for label in plan.labels),
-        launch_line(plan, int(rank) if rank.isdigit() else None),
+        launch_line(plan, int(rank) if rank.isdigit() else None) or "",
     )
 
 
@@ -178,8 +178,10 @@ def _first(answer: Answer, request: PlanRequest) -> list[str]:
 
 def _code(plan: Plan, number: int) -> list[str]:
     line = launch_line(plan, number)
+    if line is None:
+        return []
     fence = "~~~~" if "```" in line else "```"
-    return [f"{fence}sh\n{line}\n{fence}"] if line else []
+    return [f"{fence}sh\n{line}\n{fence}"]
 
 
 def _trio(answer: Answer) -> list[str]:

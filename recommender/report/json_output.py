@@ -92,7 +92,7 @@ def dumps(made: Any) -> str:
 
 
 def plan_object(plan: Any, number: int | None = None) -> Any:
-    """A plan with its launch command, by its number in the table; null if there is none."""
+    """A plan with its launch line, by its number in the table (without one, a null line)."""
     return None if plan is None else {**plain(plan), "launch": launch_line(plan, number)}
 
 

@@ -16,18 +16,19 @@ ANSWER = "ANSWER.json"  # the answer, as its user saved it with --json
 _CONFIDENTIAL_IMAGE = "Canonical:0001-com-ubuntu-confidential-vm-jammy:22_04-lts-cvm:latest"
 
 
-def launch_line(plan: Plan, number: int | None) -> str:
+def launch_line(plan: Plan, number: int | None) -> str | None:
     """The commands that write the files of a plan of a saved answer and start them, on one line.
 
     Files for torchrun are only written: they are started on the machines, not where this is typed.
+    None for a plan that is none of the answer's table: no file can be written for it.
     """
+    if number is None:
+        return None
     first = plan.machines[0]
     if first.confidential and not plan.mixed:
         nodes = sum(m.count for m in plan.machines)
         words = _azure_confidential(first, first_region(plan), nodes)
         return " ".join(shlex.quote(clean(word)) for word in words)
-    if number is None:
-        return ""
     export = f"recommend export {ANSWER} --plan {number} -o {FOLDER}"
     target = usual_target(plan)
     return export if target == "torchrun" else f"{export} && {start_line(plan, target, FOLDER)}"

@@ -130,7 +130,7 @@ def _place(plan: Plan) -> str:
 
 def _launch(plan: Plan, rank: int) -> list[Element]:
     line = launch_line(plan, rank)
-    if not line:
+    if line is None:
         return []
     name = f"launch-{rank}"
     copy = element(

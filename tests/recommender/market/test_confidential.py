@@ -40,12 +40,12 @@ def test_confidential_mode_costs_what_published_trainings_lost():
 def test_the_launch_line_sets_the_security_type():
     answer = ask(snapshot(), find_job(JOB), Choice(confidential=True), deadline_s=24 * HOUR)
     for plan in answer.plans:
-        words = launch_line(plan, 1).split()
+        words = str(launch_line(plan, 1)).split()
         if not plan.mixed:
             assert words[words.index("--security-type") + 1] == "ConfidentialVM"
             assert words[words.index("--size") + 1] == plan.machines[0].instance_type
     plain = ask(snapshot(), find_job(JOB), deadline_s=24 * HOUR).plans[0]
-    assert "--security-type" not in launch_line(plain, 1)
+    assert "--security-type" not in str(launch_line(plain, 1))
 
 
 @pytest.mark.parametrize(

@@ -109,7 +109,7 @@ def test_hostile_words_reach_no_terminal_and_no_markup() -> None:
 
 def test_launch_lines() -> None:
     plans = (GCP, AWS_H100, AZURE, ON_DEMAND, TWO_MACHINES)
-    lines = [launch_line(plan, number) for number, plan in enumerate(plans, 1)]
+    lines = [launch_line(plan, number) or "" for number, plan in enumerate(plans, 1)]
     golden.check("launch.txt", "\n".join(lines) + "\n")
 
 
@@ -120,7 +120,7 @@ OWN = replace(GCP, machines=(replace(GCP.machines[0], provider="own"),), fallbac
 
 def test_a_launch_line_writes_the_files_that_it_starts() -> None:
     for plan in (GCP, ON_DEMAND):
-        export, start = launch_line(plan, 3).split(" && ")
+        export, start = str(launch_line(plan, 3)).split(" && ")
         assert export == EXPORT
         run = run_of(plan, QUESTION)
         names = {f"run/{each.name}" for each in export_files(run, usual_target(plan), "run")}
@@ -141,7 +141,11 @@ def test_training_is_started_on_the_machines_and_not_where_the_line_is_typed() -
 
 
 def test_a_plan_that_is_none_of_the_table_has_no_launch_line() -> None:
-    assert launch_line(GCP, None) == ""
+    confidential = replace(AZURE, machines=(replace(AZURE.machines[0], confidential=True),))
+    for plan in (GCP, MIXED, confidential):
+        assert launch_line(plan, None) is None
+    made = json.loads(json_output.dumps(json_output.document(ANSWER, QUESTION)))
+    assert {plan["launch"] for plan in made["baselines"]} == {None}
 
 
 def test_files_that_are_written_already_are_only_started() -> None:
@@ -157,7 +161,7 @@ def test_files_that_are_written_already_are_only_started() -> None:
 
 @pytest.mark.parametrize("width", [30, 50, 69, 200])
 def test_a_folded_call_means_the_same(width: int) -> None:
-    call = launch_line(TWO_MACHINES, 1)
+    call = str(launch_line(TWO_MACHINES, 1))
     joined = "\n".join(folded(call.split(), width, "  ")).replace("\\\n", " ")
     assert shlex.split(joined) == shlex.split(call)
 

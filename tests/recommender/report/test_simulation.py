@@ -104,7 +104,7 @@ def test_json_follows_its_schema() -> None:
     jsonschema.Draft202012Validator(json.loads(json_schema.schema_text())).validate(made)
     assert made["schema"] == "recommend.simulation/v1"
     assert made["simulation"]["cost"]["mean"] == 61.2
-    assert made["simulation"]["plan"]["launch"] == ""  # it is in no answer that can be exported
+    assert made["simulation"]["plan"]["launch"] is None  # it is in no answer that can be exported
 
 
 def test_csv_has_a_row_per_figure_state_and_chance() -> None:
