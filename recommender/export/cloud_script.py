@@ -81,7 +81,7 @@ def cloud_files(
         *cloud.remarks,
         *_several(run),
         *disk_words(run),
-        cap_words(run),
+        cap_words(run, f"LONGEST_RUN_S in {SCRIPT} and {MACHINE}"),
     )
     head = header(run, start_line(run.plan, target, folder), remarks)
     return (

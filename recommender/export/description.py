@@ -128,19 +128,28 @@ class RunDescription:
 
     @property
     def longest_s(self) -> float:
-        """How long the job may run at most: somewhat longer than all but 1 run in 100.
-
-        It ends at the deadline at the latest, and with a fallback, which may start late, then.
-        """
-        if self.fallback_of is not None:
-            return self.fallback_of.longest_s
-        time, deadline_s = self.plan.estimate.time, self.limits.deadline_s
-        p99_s = time.p99 if math.isfinite(time.p99) else time.p95
-        most_s = p99_s + max(CAP_SLACK * p99_s, HOUR_S)
-        if deadline_s is not None:
-            most_s = deadline_s if self.fallback is not None else min(most_s, deadline_s)
+        """How long the job may run at most: to the deadline, or what is enough for most runs."""
         # Six digits, as in the JSON: so a saved answer gives the same files.
-        return math.ceil(float(f"{most_s:.6g}"))
+        enough_s = math.ceil(float(f"{self._enough_s:.6g}"))
+        if self.limits.deadline_s is None:
+            return enough_s
+        deadline_s = math.floor(self.limits.deadline_s)
+        return deadline_s if self.ends_at_deadline else min(enough_s, deadline_s)
+
+    @property
+    def ends_at_deadline(self) -> bool:
+        """Whether the deadline stops the job, as with a fallback, which may start late."""
+        deadline_s, plan = self.limits.deadline_s, (self.fallback_of or self).plan
+        return deadline_s is not None and (
+            plan.fallback is not None or self._enough_s >= deadline_s
+        )
+
+    @property
+    def _enough_s(self) -> float:
+        """Somewhat longer than all but 1 run in 100 take."""
+        time = self.plan.estimate.time
+        p99_s = time.p99 if math.isfinite(time.p99) else time.p95
+        return p99_s + max(CAP_SLACK * p99_s, HOUR_S)
 
     @property
     def price_date(self) -> str:

@@ -127,4 +127,4 @@ def _remarks(run: RunDescription) -> tuple[str, ...]:
             "A volume is of one zone: this run stays in the first place of the plan's list and "
             f"waits longer for {'spot' if run.spot else 'machines'} than the estimate counts."
         )
-    return (*found, cap_words(run))
+    return (*found, cap_words(run, "LONGEST_RUN_S and max_duration"))

@@ -185,11 +185,14 @@ def disk_words(run: RunDescription) -> list[str]:
     ]
 
 
-def cap_words(run: RunDescription) -> str:
-    """When the run is stopped for good, and what another one begins from."""
-    deadline_s, time = run.limits.deadline_s, run.plan.estimate.time
-    if deadline_s is not None and run.longest_s == math.ceil(deadline_s):
-        why = "the deadline is over (raise LONGEST_RUN_S to let a late run end)"
+def cap_words(run: RunDescription, cap: str = "LONGEST_RUN_S") -> str:
+    """When the run is stopped for good, and what another one begins from.
+
+    `cap` names all that stops it, and in which files.
+    """
+    time = run.plan.estimate.time
+    if run.ends_at_deadline:
+        why = f"the deadline is over (raise {cap} to let a late run end)"
     else:
         p99_s = time.p99 if math.isfinite(time.p99) else time.p95
         why = f"1 run in 100 takes longer than {duration(p99_s)}"

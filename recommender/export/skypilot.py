@@ -248,7 +248,8 @@ def _remarks(run: RunDescription) -> tuple[str, ...]:
     if run.nodes > 1:
         found.append(_CARDS_OF_AWS if run.machines.provider == "aws" else _CARDS)
     found += saves_elsewhere_words(run)
-    return (*found, *disk_words(run), cap_words(run))
+    cap = "LONGEST_RUN_S" if run.fallback is None else "LONGEST_RUN_S in all three files"
+    return (*found, *disk_words(run), cap_words(run, cap))
 
 
 def _text(run: RunDescription, name: str, nodes: int, head: list[str], resources: list[str]) -> str:

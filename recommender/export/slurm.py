@@ -70,4 +70,4 @@ def _remarks(run: RunDescription) -> tuple[str, ...]:
             f"{unswitched_words(run)}",
         ),
     ]
-    return (*found, cap_words(run))
+    return (*found, cap_words(run, "LONGEST_RUN_S and --time"))

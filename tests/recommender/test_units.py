@@ -3,7 +3,7 @@
 import subprocess
 import sys
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -55,6 +55,8 @@ def test_a_deadline_may_be_a_moment() -> None:
     assert units.parse_deadline("2026-11-20T14:00Z", NOON) == 7200
     assert units.parse_deadline("2026-11-20T14:00+01:00", NOON) == 3600
     assert units.parse_deadline("24h", NOON) == 86400
+    late = NOON - timedelta(seconds=0.4)
+    assert units.parse_deadline("2026-11-20T14:00Z", late) == 7200
 
 
 @pytest.mark.parametrize(

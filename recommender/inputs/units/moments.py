@@ -3,6 +3,7 @@
 Without a zone the local one is used; answers print the zone.
 """
 
+import math
 import re
 from datetime import UTC, datetime, time, timedelta, tzinfo
 
@@ -106,7 +107,8 @@ def parse_deadline(text: str, now: datetime, name: str = "--deadline") -> float:
     if seconds <= 0:
         today = moment_in_words(now.astimezone(moment.tzinfo))
         raise refusal(name, text, f"is past (now is {today})", DEADLINE_INSTEAD)
-    return sized(name, text, seconds, DEADLINE_INSTEAD)
+    # Whole seconds, which a saved answer keeps (six digits).
+    return sized(name, text, float(math.floor(seconds)) or seconds, DEADLINE_INSTEAD)
 
 
 def moment_in_words(moment: datetime) -> str:

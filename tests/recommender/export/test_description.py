@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recommender.export.description import even_passes, safe_name
+from recommender.export.header import cap_words
 from recommender.export.train_command import changed_by_fallback
 from recommender.plan.limits import Limits
 from tests.recommender import answers
@@ -57,6 +58,28 @@ def test_a_run_is_stopped_when_no_run_takes_as_long(
     plan = plan if fallback else replace(plan, fallback=None)
     limits = Limits(deadline_s=None if deadline_h is None else deadline_h * HOUR)
     assert described(plan, limits).longest_s == cap_h * HOUR
+
+
+@pytest.mark.parametrize("deadline_s", [86399.96, 100_000.4, 250_000.2, 1_234_567.0])
+def test_a_deadline_that_is_no_round_number_ends_the_run_before_it_is_over(
+    deadline_s: float,
+) -> None:
+    time = replace(answers.GCP.estimate.time, p99=deadline_s)
+    late = replace(answers.GCP, estimate=replace(answers.GCP.estimate, time=time), fallback=None)
+    for plan in (answers.GCP, late):
+        run = described(plan, Limits(deadline_s=deadline_s))
+        assert run.ends_at_deadline
+        assert deadline_s - 1.0 < run.longest_s <= deadline_s
+        assert run.on_fallback is None or run.on_fallback.longest_s == run.longest_s
+
+
+def test_a_cap_below_the_deadline_is_not_called_the_deadline() -> None:
+    time = replace(answers.GCP.estimate.time, p99=20 * HOUR)
+    plan = replace(answers.GCP, estimate=replace(answers.GCP.estimate, time=time), fallback=None)
+    run = described(plan, Limits(deadline_s=25 * HOUR + 0.4))
+    assert not run.ends_at_deadline
+    assert run.longest_s == 25 * HOUR
+    assert "the deadline" not in cap_words(run)
 
 
 def test_a_short_run_has_an_hour_more() -> None:

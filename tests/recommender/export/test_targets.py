@@ -1,6 +1,7 @@
 """Scripts and tasks of the other targets: well-formed, and run with a made-up torchrun."""
 
 import os
+import re
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -280,3 +281,23 @@ def test_machines_of_ones_own_are_in_no_region() -> None:
     run = replace(ON_DEMAND, plan=replace(ON_DEMAND.plan, machines=(own,)))
     (file,) = export_files(run, "torchrun", "run")
     assert f"# {run.name}: 1x lab, your own.\n" in file.text
+
+
+@pytest.mark.parametrize(
+    ("target", "caps", "holders"),
+    [
+        ("skypilot", "LONGEST_RUN_S in all three files", "train.yaml on-demand.yaml launch.sh"),
+        ("dstack", "LONGEST_RUN_S and max_duration", "train.dstack.yml"),
+        ("slurm", "LONGEST_RUN_S and --time", "train.sbatch"),
+        ("torchrun", "LONGEST_RUN_S", "train.sh"),
+        ("terraform", "longest_run_s here and LONGEST_RUN_S in machine.sh", "main.tf machine.sh"),
+        ("gcloud", "LONGEST_RUN_S in launch.sh and machine.sh", "launch.sh machine.sh"),
+    ],
+)
+def test_all_that_stops_a_late_run_is_named(target: str, caps: str, holders: str) -> None:
+    files = {each.name: each.text for each in export_files(GCP, target, "run")}
+    first = next(iter(files.values()))
+    head = " ".join(first.replace("\n#", "").split())
+    assert f"(raise {caps} to let a late run end)" in head
+    cap = re.compile(r"longest_run_s( =|=|: ')[ ]?86400", re.IGNORECASE)
+    assert [name for name in files if cap.search(files[name])] == holders.split()
