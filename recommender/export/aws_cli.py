@@ -162,7 +162,7 @@ def _setup(run: RunDescription) -> tuple[str, ...]:
         "  fi",
         '  printf \'[{"Name":"default-for-az","Values":["true"]}%s]\' "$zone"',
         "}",
-        *(fast_network if _several(run) else ()),
+        *(fast_network if run.trains_on_several else ()),
     )
 
 
@@ -175,14 +175,8 @@ def _instances(states: tuple[str, ...]) -> str:
     )
 
 
-def _several(run: RunDescription) -> bool:
-    """Whether machines train together, the plan's or the fallback's."""
-    later = run.on_fallback
-    return run.nodes > 1 or (later is not None and later.nodes > 1)
-
-
 def _cloud(run: RunDescription) -> CloudSteps:
-    several = _several(run)
+    several = run.trains_on_several
     alive = _instances(("pending", "running")).split("\n")
     all_left = _instances(("pending", "running", "stopping", "stopped")).split("\n")
     return CloudSteps(

@@ -79,7 +79,7 @@ def cloud_files(
         "in the folder of your training script, or name that in CODE_DIR. Names that begin with a "
         "dot (.env, .venv, .git) are not uploaded.",
         *cloud.remarks,
-        *_several(run),
+        *_network_words(run),
         *disk_words(run),
         cap_words(run, f"LONGEST_RUN_S in {SCRIPT} and {MACHINE}"),
     )
@@ -107,10 +107,12 @@ def why_not_one_cloud(run: RunDescription, provider: str, target: str) -> str:
     return ""
 
 
-def _several(run: RunDescription) -> tuple[str, ...]:
+def _network_words(run: RunDescription) -> tuple[str, ...]:
+    """How machines that train together are started, and what they get of the network."""
+    if not run.trains_on_several:
+        return ()
     together = "Several machines: they are started in one zone, all or none."
-    groups = f"{SCRIPT} creates the groups, which cost nothing and stay."
-    return (together, *cluster_network_words(run, groups)) if run.nodes > 1 else ()
+    return (together, *cluster_network_words(run, SCRIPT, "free; they stay"))
 
 
 def _steps(run: RunDescription, cloud: CloudSteps) -> Steps:

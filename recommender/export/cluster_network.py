@@ -30,18 +30,21 @@ WORTH_A_WORD_S = 30.0  # of a restart that is estimated as some minutes
 _INFINIBAND = re.compile(r"Standard_N[CD]\d+[a-z]*r")
 
 
-def cluster_network_words(run: RunDescription, groups: str) -> list[str]:
+def cluster_network_words(run: RunDescription, file: str, groups: str) -> list[str]:
     """What several machines get and lack of the network and reads that the estimate counts on.
 
-    `groups` says what becomes of the groups that AWS needs.
+    They are the plan's or the fallback's. `groups` says what becomes of the groups that AWS needs
+    and `file` creates.
     """
-    if run.nodes == 1:
-        return []
-    return [words for words in (_network_words(run, groups), _restore_words(run)) if words]
+    clusters = [each for each in (run, run.on_fallback) if each is not None and each.nodes > 1]
+    found = [_network_words(each, file, groups) for each in clusters]
+    found.append(_restore_words(run))
+    return [words for words in dict.fromkeys(found) if words]
 
 
 def _restore_words(run: RunDescription) -> str:
     """How much longer restarts take where machines that share a checkpoint each fetch all of it."""
+    # Nothing for one machine; a fallback is not interrupted.
     longer_s = (run.nodes - 1) * run.plan.checkpointing.restore_s
     if not run.counts_on_checkpoints or run.job.writer == "chief" or longer_s < WORTH_A_WORD_S:
         return ""
@@ -52,12 +55,12 @@ def _restore_words(run: RunDescription) -> str:
     )
 
 
-def _network_words(run: RunDescription, groups: str) -> str:
+def _network_words(run: RunDescription, file: str, groups: str) -> str:
     machines = run.machines
     if machines.provider == "aws":
         return (
-            "Where the type has EFA, it is requested on every network card, with a security group "
-            f"and a cluster placement group. {groups}"
+            f"Where the type has EFA, {file} requests it on every network card, and creates a "
+            f"security group and a cluster placement group for it ({groups})."
         )
     if machines.provider == "gcp":
         needed = next((v for k, v in _GOOGLE.items() if machines.instance_type.startswith(k)), "")

@@ -64,6 +64,12 @@ class RunDescription:
         return sum(m.count for m in self.plan.machines)
 
     @property
+    def trains_on_several(self) -> bool:
+        """Whether several machines train together, those of the plan or of its fallback."""
+        later = self.on_fallback
+        return self.nodes > 1 or (later is not None and later.nodes > 1)
+
+    @property
     def spot(self) -> bool:
         """Whether any of them is on spot."""
         return any(m.market == "spot" for m in self.plan.machines)

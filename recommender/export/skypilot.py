@@ -245,7 +245,7 @@ def _remarks(run: RunDescription) -> tuple[str, ...]:
         found.append(
             "Names of AWS zones differ between accounts; SkyPilot tries all zones of each region."
         )
-    if run.nodes > 1:
+    if run.trains_on_several:
         found.append(_CARDS_OF_AWS if run.machines.provider == "aws" else _CARDS)
     found += saves_elsewhere_words(run)
     cap = "LONGEST_RUN_S" if run.fallback is None else "LONGEST_RUN_S in all three files"

@@ -84,7 +84,7 @@ def _remarks(run: RunDescription) -> tuple[str, ...]:
         "CODE_DIR's files (variable code_dir) are put into the bucket for the machines.",
     ]
     cap = cap_words(run, f"longest_run_s here and LONGEST_RUN_S in {MACHINE}")
-    network = cluster_network_words(run, "They are created and destroyed with the machines.")
+    network = cluster_network_words(run, MAIN, "destroyed with the machines")
     return (*found, *network, *disk_words(run), cap)
 
 

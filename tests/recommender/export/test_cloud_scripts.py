@@ -374,6 +374,32 @@ def test_what_several_machines_lack_of_their_network_is_reported(
         assert "steps take longer" not in header_of(alone, target)
 
 
+FOUR_LATER = {"aws": "p5.48xlarge", "gcp": "a3-highgpu-8g", "azure": "Standard_ND96isr_H100_v5"}
+
+
+@pytest.mark.parametrize(
+    ("run", "target", "said"),
+    [
+        (AWS, "aws-cli", "EFA, launch.sh requests it on every network card, and creates"),
+        (AWS, "terraform", "EFA, main.tf requests it on every network card, and creates"),
+        (GCP, "gcloud", "four more networks with a gVNIC interface in each"),
+        (AZURE, "azure-cli", "InfiniBand, which connects VMs of one scale set"),
+        (GCP, "skypilot", "Fast network cards of several machines"),
+    ],
+)
+def test_what_only_the_fallbacks_machines_need_of_their_network_is_reported(
+    run: RunDescription, target: str, said: str
+) -> None:
+    first, late = run.plan.machines[0], GCP.plan.fallback
+    assert late is not None
+    four = replace(first, count=4, market="on_demand", instance_type=FOUR_LATER[first.provider])
+    plan = replace(run.plan, machines=(replace(first, count=1),))
+    for count in (4, 1):
+        fallback = replace(late, machines=(replace(four, count=count),), sites=())
+        one = replace(run, plan=replace(plan, fallback=fallback))
+        assert (said in header_of(one, target)) == one.trains_on_several == (count > 1)
+
+
 @pytest.mark.parametrize("target", ["aws-cli", "terraform"])
 def test_a_restart_that_fetches_more_than_the_estimate_counts_is_reported(target: str) -> None:
     """Each of four machines reads all that the estimate lets four read in a minute."""
