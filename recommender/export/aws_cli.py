@@ -56,6 +56,11 @@ _REMARKS = (
     "want, or name an AMI in IMAGE (AMIs are of one region).",
     "A machine ends itself: its shutdown terminates it.",
 )
+_RIGHTS = (
+    "To start several machines you may call ec2:DescribeInstanceTypes and, where the type has "
+    "EFA, DescribeSecurityGroups, CreateSecurityGroup, AuthorizeSecurityGroupIngress, "
+    "AuthorizeSecurityGroupEgress and CreatePlacementGroup.",
+)
 _METADATA = "http://169.254.169.254/latest"
 _IF_SEVERAL = 'if [ "$count" -gt 1 ]; then fast_network || return 1; fi'
 
@@ -77,7 +82,7 @@ def _compact(value: object) -> str:
 # EFA passes a group by that lets all traffic from itself in, and out to itself (efa-start.md of the
 # same guide).
 _EFA_GROUP_LINES = (
-    "local vpc group way",
+    "local vpc group way reply",
     'vpc=$(aws ec2 describe-subnets --region "$region" --output text \\',
     "  --subnet-ids \"$subnet\" --query 'Subnets[0].VpcId') || return 1",
     'group=$(aws ec2 describe-security-groups --region "$region" --output text \\',
@@ -88,12 +93,16 @@ _EFA_GROUP_LINES = (
     '  group=$(aws ec2 create-security-group --region "$region" --output text \\',
     f'    --query GroupId --group-name {_EFA_GROUP} --vpc-id "$vpc" \\',
     "    --description 'Training machines reach each other by EFA') || return 1",
-    "  for way in ingress egress; do",
-    '    aws ec2 "authorize-security-group-$way" --region "$region" --output text \\',
-    f'      --group-id "$group" --ip-permissions "$(printf \'{_FROM_ITSELF}\' \\',
-    '      "$group")" > /dev/null || return 1',
-    "  done",
     "fi",
+    "# At every start: an earlier one may have ended before. Rules that are there are refused.",
+    "for way in ingress egress; do",
+    '  reply=$(aws ec2 "authorize-security-group-$way" --region "$region" --output text \\',
+    f'    --group-id "$group" --ip-permissions "$(printf \'{_FROM_ITSELF}\' \\',
+    '    "$group")" 2>&1) || case "$reply" in',
+    "    *InvalidPermission.Duplicate*) ;;",
+    '    *) echo "$reply" >&2; return 1 ;;',
+    "  esac",
+    "done",
     'echo "$group"',
 )
 _FAST_NETWORK_LINES = (
@@ -180,7 +189,7 @@ def _cloud(run: RunDescription) -> CloudSteps:
     alive = _instances(("pending", "running")).split("\n")
     all_left = _instances(("pending", "running", "stopping", "stopped")).split("\n")
     return CloudSteps(
-        remarks=_REMARKS,
+        remarks=(*_REMARKS, *_RIGHTS) if several else _REMARKS,
         setup=_setup(run),
         start=tuple(line for line in _START if several or line != _IF_SEVERAL),
         running=(

@@ -2,6 +2,7 @@
 
 `full` lists words of places without capacity, from a moment on if one follows; `ends` the moment
 from which the run has ended well.
+`refusal` is the answer to a rule for the security group `group`.
 A machine is a line of `machines`; one of `lost` is gone an hour after its start.
 """
 
@@ -56,9 +57,11 @@ elif "describe-subnets" in joined:
 elif "describe-instance-types" in joined:  # EFA interfaces and network cards
     print((kept("cards") or ["None\t1"])[0])
 elif "describe-security-groups" in joined:
-    print("None")
+    print((kept("group") or ["None"])[0])
 elif "create-security-group" in joined:
     print("sg-0a1b2c3d")
+elif "authorize-security-group" in joined and kept("refusal"):
+    sys.exit(kept("refusal")[0])
 elif "/ended-" in joined and int(kept("ends")[0]) <= CLOCK:
     print("done")
 elif "/progress" in joined and kept("progress"):

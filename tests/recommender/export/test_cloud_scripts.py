@@ -335,6 +335,39 @@ def test_several_machines_of_aws_have_efa_on_each_card_that_has_it(
     assert ways == ["authorize-security-group-ingress", "authorize-security-group-egress"]
 
 
+@pytest.mark.parametrize(
+    ("code", "begins"), [("InvalidPermission.Duplicate", True), ("UnauthorizedOperation", False)]
+)
+def test_a_security_group_that_is_there_gets_the_rules_that_it_lacks(
+    tmp_path: Path, code: str, begins: bool
+) -> None:
+    refusal = f"An error occurred ({code}) when calling the operation"
+    files = {"cards": "1\t1", "group": "sg-0a1b2c3d", "refusal": refusal}
+    done, calls = played(
+        tmp_path, "aws-cli", SEVERAL, home="us-east-2", ends=f"{START + 3600}", **files
+    )
+    words = {call[2] for call in calls if call[1] == "ec2"}
+    assert "create-security-group" not in words
+    assert "authorize-security-group-ingress" in words
+    assert ("authorize-security-group-egress" in words) == begins
+    assert ("run-instances" in words) == begins
+    assert (refusal in done.stderr) != begins
+
+
+def test_what_the_network_of_several_machines_takes_of_rights_is_named(tmp_path: Path) -> None:
+    """All calls on the way to the machines, but for those that one machine takes as well."""
+    _, calls = played(
+        tmp_path, "aws-cli", SEVERAL, home="us-east-2", cards="1\t1", ends=f"{START + 3600}"
+    )
+    usual = {"describe-subnets", "run-instances", "describe-instances", "terminate-instances"}
+    needed = {call[2] for call in calls if call[1] == "ec2"} - usual
+    text = header_of(SEVERAL, "aws-cli")
+    assert needed
+    for words in needed:
+        assert "".join(word.capitalize() for word in words.split("-")) in text
+    assert "SecurityGroup" not in header_of(AWS, "aws-cli")
+
+
 def test_a_type_without_efa_and_one_machine_have_one_card(tmp_path: Path) -> None:
     for name, run in (("several", SEVERAL), ("one", AWS)):
         folder = tmp_path / name
