@@ -116,4 +116,4 @@ def interruptions_words(some: float, mean: float, p95: float) -> str:
         return often
     if p95 <= 1.0:
         return f"in {share(some)} of the runs"
-    return f"in {share(some)} of the runs; {often}, {p95:.0f} or more in 1 run of 20"
+    return f"in {share(some)} of the runs; {often}, and 1 run in 20 has {p95:.0f} or more"
