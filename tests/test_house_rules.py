@@ -130,9 +130,34 @@ def lazy_imports(module: str) -> list[int]:
     return [line for line in sorted(found) if line - 1 not in found.values()]
 
 
+# Comments for linters, which give no reason.
+_DIRECTIVE = r"(?!noqa|type:|fmt:|pragma|mypy:)"
+
+
 def reason(lines: list[str], line: int) -> bool:
-    """Whether there is a comment on a line, or above it."""
-    return "  # " in lines[line - 1] or lines[line - 2].lstrip().startswith("# ")
+    """Whether a comment stands on an import, or above it in the same block of code."""
+    imported, above = lines[line - 1], lines[line - 2]
+    indent = imported[: len(imported) - len(imported.lstrip())]
+    return bool(
+        re.search(rf"  # {_DIRECTIVE}", imported) or re.match(rf"{indent}# {_DIRECTIVE}", above)
+    )
+
+
+@pytest.mark.parametrize(
+    ("above", "comment", "gives"),
+    [
+        ("    # Most calls need none.", "", True),
+        ("    x = 1", "  # most calls need none", True),
+        ("        # Of the branch that ends here.", "", False),
+        ("# Of the module.", "", False),
+        ("    x = 1  # of this line", "", False),
+        ("    x = 1", "  # noqa: PLC0415", False),
+        ("    # fmt: skip", "", False),
+    ],
+)
+def test_a_reason_belongs_to_its_import(above: str, comment: str, gives: bool):
+    lines = [above, f"    from recommender.text import number{comment}"]
+    assert reason(lines, 2) == gives
 
 
 def test_commands_that_run_our_tests_and_studies_work_in_a_clone():

@@ -8,6 +8,7 @@ the schemas of the same providers; without them these tests are skipped.
 import json
 import os
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +85,45 @@ def test_terraform_evaluates_what_the_plan_decides(tmp_path: Path):
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert ran.stdout.split() == ["400", f"{400 + 86400 - 1000}", "1", "ours"]
+
+
+@pytest.mark.parametrize(
+    ("count", "cards", "most", "devices"),
+    [
+        (4, 32, 32, [(0, 0), (0, 1), *((card, 0) for card in range(1, 32))]),  # p5.48xlarge
+        (4, 17, 16, [(0, 0), *((card, 0) for card in range(1, 17))]),  # p6-b300.48xlarge
+        (4, 1, 1, [(0, 0), (0, 1)]),  # g6e.12xlarge
+        (4, 1, 0, None),  # a type without EFA
+        (1, 32, 32, None),
+    ],
+)
+def test_terraform_gives_several_machines_of_aws_efa_on_each_card_that_has_it(
+    tmp_path: Path, count: int, cards: int, most: int, devices: list[tuple[int, int]] | None
+):
+    """The values that need no provider, for a type whose figures are given here."""
+    machines = replace(AWS.plan.machines[0], count=count)
+    run = replace(AWS, plan=replace(AWS.plan, machines=(machines,)))
+    text = next(each.text for each in export_files(run, "terraform", ""))
+    network = text[text.index("\nlocals {\n  efa ") :].partition("\n}\n")[0] + "\n}\n"
+    figures = {
+        "efa_supported": str(most > 0).lower(),
+        "maximum_network_cards": cards,
+        "efa_maximum_interfaces": most,
+    }
+    for name, figure in figures.items():
+        network = network.replace(f"data.aws_ec2_instance_type.train.{name}", str(figure))
+    own = text.partition("\nterraform {")[0]
+    reported = 'output "all" { value = { efa = local.efa, interfaces = local.interfaces } }'
+    (tmp_path / "main.tf").write_text(f"{own}\n{network}\n{reported}\n", encoding="utf-8")
+    (tmp_path / "machine.sh").touch()
+    assert terraform(tmp_path, "init").returncode == 0
+    found = decided(tmp_path)
+    assert found["efa"] == (devices is not None)
+    if devices is not None:
+        assert [(each["card"], each["device"]) for each in found["interfaces"]] == devices
+        assert [each["type"] for each in found["interfaces"]] == [
+            "interface", *["efa-only"] * (len(devices) - 1),
+        ]  # fmt: skip
 
 
 def parsed(path: Path) -> dict[str, Any]:

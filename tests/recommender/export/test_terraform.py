@@ -45,13 +45,6 @@ def test_the_cap_is_that_of_the_plan():
     assert "longest_run_s = 86400 #" in main(GCP)
 
 
-def test_several_machines_of_aws_get_their_network_cards_from_a_launch_template():
-    text = " ".join(main(AWS).split())
-    assert "efa = local.nodes > 1 && data.aws_ec2_instance_type.train.efa_supported" in text
-    assert "interface_type = network_interfaces.value.type" in text
-    assert text.count("subnet_id = local.efa ? null :") == 2  # those of the template hold
-
-
 def test_what_a_name_holds_is_never_evaluated():
     assert quoted('a"${file("/etc/passwd")}%{if true}') == (
         '"a\\"$${file(\\"/etc/passwd\\")}%%{if true}"'
