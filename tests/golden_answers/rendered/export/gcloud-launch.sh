@@ -3,8 +3,8 @@
 # asia-south2.
 # Estimate: 64 USD on average (9 runs in 10: 38 to 108), 8 h (9 runs in 10: 4.2 h to 14 h).
 # Met with 99 % chance: done within 24 h of the first start.
-# Spot is interrupted in 90 % of the runs; 4.2 times on average, 11 or more in 1 run of 20. List
-# price 10.2 USD/h while everything runs.
+# Spot is interrupted in 90 % of the runs; 4.2 times on average, and 1 run in 20 has 11 or more.
+# List price 10.2 USD/h while everything runs.
 # Written by recommend 0.1.0 from plan 1; catalog 2026-11, prices of 2026-08-21. Nothing is rented
 # until you start it:
 #   CHECKPOINT_BUCKET=YOUR-BUCKET bash run/launch.sh
@@ -23,8 +23,9 @@
 # A machine deletes itself, and Google deletes it after its --max-run-duration.
 # Disks of 436 GB hold the last checkpoints of 112 GB: have your script keep two (save_total_limit
 # of the Trainer). The estimate counts 100 GiB.
-# Stopped for good 24 h after its first start: the deadline is over (raise LONGEST_RUN_S to let a
-# late run end). It resumes from what is in CHECKPOINT_DIR: empty that for another training.
+# Stopped for good 24 h after its first start: the deadline is over (raise LONGEST_RUN_S in
+# launch.sh and machine.sh to let a late run end). It resumes from what is in CHECKPOINT_DIR:
+# empty that for another training.
 
 set -euo pipefail
 NAME=llama3-8b-pretrain

@@ -2,8 +2,8 @@
 # swedencentral.
 # Estimate: 113 USD on average (9 runs in 10: 71 to 166), 9.1 h (9 runs in 10: 4.2 h to 17 h).
 # Met with 98 % chance: done within 24 h of the first start.
-# Spot is interrupted in 90 % of the runs; 4.2 times on average, 11 or more in 1 run of 20. List
-# price 18.2 USD/h while everything runs.
+# Spot is interrupted in 90 % of the runs; 4.2 times on average, and 1 run in 20 has 11 or more.
+# List price 18.2 USD/h while everything runs.
 # Written by recommend 0.1.0 from plan 1; catalog 2026-11, prices of 2026-08-21. Nothing is rented
 # until you start it:
 #   terraform -chdir=run init && terraform -chdir=run apply -var checkpoint_bucket=YOUR-BUCKET -var code_dir="$PWD" -var subscription_id=YOUR-SUBSCRIPTION -var resource_group=YOUR-GROUP -var storage_account=YOUR-ACCOUNT

@@ -2,8 +2,8 @@
 # asia-south2.
 # Estimate: 64 USD on average (9 runs in 10: 38 to 108), 8 h (9 runs in 10: 4.2 h to 14 h).
 # Met with 99 % chance: done within 24 h of the first start.
-# Spot is interrupted in 90 % of the runs; 4.2 times on average, 11 or more in 1 run of 20. List
-# price 10.2 USD/h while everything runs.
+# Spot is interrupted in 90 % of the runs; 4.2 times on average, and 1 run in 20 has 11 or more.
+# List price 10.2 USD/h while everything runs.
 # Written by recommend 0.1.0 from plan 1; catalog 2026-11, prices of 2026-08-21. Nothing is rented
 # until you start it:
 #   terraform -chdir=run init && terraform -chdir=run apply -var checkpoint_bucket=YOUR-BUCKET -var code_dir="$PWD" -var project=YOUR-PROJECT
@@ -19,8 +19,9 @@
 # CODE_DIR's files (variable code_dir) are put into the bucket for the machines.
 # Disks of 436 GB hold the last checkpoints of 112 GB: have your script keep two (save_total_limit
 # of the Trainer). The estimate counts 100 GiB.
-# Stopped for good 24 h after its first start: the deadline is over (raise LONGEST_RUN_S to let a
-# late run end). It resumes from what is in CHECKPOINT_DIR: empty that for another training.
+# Stopped for good 24 h after its first start: the deadline is over (raise longest_run_s here and
+# LONGEST_RUN_S in machine.sh to let a late run end). It resumes from what is in CHECKPOINT_DIR:
+# empty that for another training.
 
 variable "checkpoint_bucket" {
   description = "Your bucket for checkpoints, which exists"
