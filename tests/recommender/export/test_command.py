@@ -4,7 +4,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 import yaml
+
+from recommender.cli.written_files import write_export
+from tests.recommender.export.runs import AWS, TWO_MACHINES
 
 RECOMMEND = str(Path(sys.executable).parent / "recommend")
 
@@ -29,6 +33,18 @@ def test_two_commands_lead_to_a_managed_job(tmp_path: Path):
     )
     assert other.returncode == 2
     assert "--plan 99: the answer has plans 1" in other.stderr
+
+
+def test_where_a_script_is_started_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for run, target, words in (
+        (TWO_MACHINES, "torchrun", "start on each machine with: bash "),
+        (AWS, "torchrun", "start on the machine with: bash "),
+        (TWO_MACHINES, "slurm", "start with: sbatch "),
+    ):
+        write_export(run, target, str(tmp_path / f"{target}-{run.nodes}"))
+        assert words in capsys.readouterr().err
 
 
 def yaml_or_text(path: Path, text: str | None = None) -> object:
