@@ -62,7 +62,7 @@ def find_any(space: Space, start: int, state: SearchState, plans: int, sets: int
 
 
 def _on_demand_only(space: Space) -> Space:
-    """The same sites and entries, none of the spot ones with machines."""
+    """A space in which no spot entry may have machines."""
     sites = tuple(
         replace(
             site,
