@@ -135,7 +135,6 @@ class _Search:
     late_usd: Floats  # and the bill there,
     early: Floats  # and an earlier one at which it is met; inf if none was found
     early_excess: Floats
-    early_usd: Floats
     outcomes: Outcomes  # there
     too_expensive: Bools  # given up
 
@@ -146,12 +145,12 @@ class _Search:
         """
         paths = self.drawn.earlier(rows, self.slack_s[rows] * shares)
         found = Outcomes(*outcome_of(paths))
-        excess, usd = self.excess(found), found.expected_usd
+        excess = self.excess(found)
         met = excess <= 0.0
         yes, no = rows[met], rows[~met]
         self.early[yes], self.early_excess[yes] = shares[met], excess[met]
         self.late[no], self.late_excess[no] = shares[~met], excess[~met]
-        self.early_usd[yes], self.late_usd[no] = usd[met], usd[~met]
+        self.late_usd[no] = found.expected_usd[~met]
         self.outcomes.put(yes, found.of(met))
         over = no[self.late_usd[no] >= self.below[no]]
         self.early[over], self.too_expensive[over] = np.inf, True
@@ -167,6 +166,11 @@ class _Search:
         plans = self.drawn.plans.take(rows).earlier(self.slack_s[rows] * self.early[rows])
         found = Outcomes(*self.outcomes.of(rows))
         self.space.cache.remember(plans, self.drawn.deadline_s, found)
+
+    @property
+    def early_usd(self) -> Floats:
+        """The bill at the earlier moment, where one was tried."""
+        return self.outcomes.expected_usd
 
     @property
     def limit(self) -> float:
@@ -215,7 +219,6 @@ def _initial_search(space: Space, plans: PathInputs, below: float) -> _Search:
         late_usd=found.expected_usd,
         early=np.full(len(plans), np.inf),
         early_excess=none.copy(),
-        early_usd=none.copy(),
         outcomes=Outcomes.blank(len(plans), cache.path_count),
         too_expensive=np.zeros(len(plans), dtype=bool),
     )
