@@ -77,6 +77,9 @@ ALLOWED: dict[Only, Callable[[Entries, Floats], Bools]] = {
 }
 
 
+Estimated = tuple[Sequence[Cluster], Columns]  # clusters and their estimates
+
+
 @dataclass(frozen=True, slots=True)
 class CachedSearch:
     """A finished search and its effort; it answers requests for no more."""
@@ -200,12 +203,17 @@ class SingleTypeSearch:
         step_s = self.problem.step_s[:, : limits.max_machines]
         return frontier_candidates(space, clusters_near_frontier(space, step_s))
 
-    def single_machines(self) -> tuple[Sequence[Cluster], Columns] | None:
+    def single_machines(self) -> Estimated | None:
         """Promising single machines and their estimates; None where none can train the job."""
         one = replace(self.problem.limits, max_machines=1)
         space = replace(self.problem.space(self.problem.single_type_sites), limits=one)
-        clusters = promising_clusters(space, self.problem.step_s[:, :1])
-        return (clusters, columns_of(space, clusters)) if clusters else None
+        return _estimated(space, promising_clusters(space, self.problem.step_s[:, :1]))
+
+    def near_frontier(self) -> Estimated | None:
+        """Clusters near the frontier of cost and time, and their estimates; None if none train."""
+        space = self.problem.space(self.problem.single_type_sites)
+        step_s = self.problem.step_s[:, : space.limits.max_machines]
+        return _estimated(space, clusters_near_frontier(space, step_s))
 
     def of_clusters(self, clusters: Sequence[Cluster]) -> list[Candidate]:
         """The plans of some clusters that may meet the limits: the printed paths decide."""
@@ -363,3 +371,8 @@ class SingleTypeSearch:
 def _surest(each: Screened) -> tuple[bool, float, tuple[float, int, int, float, tuple[int, ...]]]:
     """Sort key: what meets the limits on the paths of a search too first, then by its chance."""
     return not each.meets_limits, -each.candidate.chance, ranking_key(each.candidate)
+
+
+def _estimated(space: Space, clusters: Sequence[Cluster]) -> Estimated | None:
+    """Clusters with their estimates, if there are any."""
+    return (clusters, columns_of(space, clusters)) if clusters else None

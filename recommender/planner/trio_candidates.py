@@ -1,13 +1,13 @@
 """Candidates for an answer's first three plans besides those that its search ranked."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import chain, islice
 
 import numpy as np
 
 from recommender.optimize.columns import Cluster, Columns
-from recommender.optimize.search_state import Candidate, SearchState, ranking_key
+from recommender.optimize.search_state import Candidate, SearchState
 from recommender.optimize.space import OBJECT_STORE
 from recommender.plan.effort import risk_usd, screened_cost_usd
 from recommender.plan.limits import Limits
@@ -15,30 +15,31 @@ from recommender.planner.baselines import best_of_each_kind
 from recommender.planner.plan_builder import Evaluated, meets
 from recommender.planner.ranking import HORIZON_S, KIND_PLANS, kind_of
 from recommender.planner.search import PlanSearch, within_horizon
-from recommender.planner.single_type_search import BASELINE, Only, SearchCap
+from recommender.planner.single_type_search import BASELINE, Only
 
-TIMES_FASTEST = (2.5, 8.0, 25.0)  # times the fastest: the cheapest plan within each is looked at
+# Times the fastest: the cheapest plans within each are looked at.
+TIMES_FASTEST = (1.5, 2.5, 5.0, 10.0, 25.0)
 ESTIMATED, ESTIMATED_EACH = 6, 2  # kinds that are worth most by estimates, and clusters of each
 WORTH_BUILDING = 0.3  # what costs more than the best of these by so much is no tie
-SHORT_SEARCH = SearchCap(100)  # plans simulated for each
-KINDS = 4  # kinds looked at for the cheapest
+KINDS = 3  # kinds looked at for the cheapest
 HIGH_CHANCE = 0.98  # a chance that needs no improvement
 ONE_ON_DEMAND: tuple[Only, ...] = ("one GPU on demand", "on_demand")
 
 
 def plans_to_choose(search: PlanSearch, shown: Sequence[Evaluated]) -> list[Evaluated]:
     """All plans that were simulated and meet the limits; those of the table have labels."""
-    known = dict(search.builder.built) | {each.candidate: each for each in shown}
-    by_time = search.problem.limits.goal == "time"
-    others = _slower(search, shown) if by_time else _safest_on_demand(search, search.problem.limits)
-    for candidate in (*reference_candidates(search), *others):
-        known.setdefault(candidate, search.builder.build(candidate))
     limits = search.problem.limits
+    known = dict(search.builder.built) | {each.candidate: each for each in shown}
+    times_s = _longer_times(limits, shown) if limits.goal == "time" else ()
+    found = _simulated(search, times_s)
+    others = [*reference_candidates(search), *_safest_on_demand(search, limits)]
+    for candidate in (*others, *_cheapest_within(search, found, times_s)):
+        known.setdefault(candidate, search.builder.build(candidate))
     if limits.objective not in ("cost", "time"):
-        known |= {each.candidate: each for each in _worth_most(search)}
-    found = [each for each in known.values() if meets(each.plan, limits)]
+        known |= {each.candidate: each for each in _worth_most(search, found)}
+    meeting = [each for each in known.values() if meets(each.plan, limits)]
     # With the objective "cost" the cheapest is shown however long it takes.
-    return found if limits.objective == "cost" else _within_horizon(found)
+    return meeting if limits.objective == "cost" else _within_horizon(meeting)
 
 
 def reference_candidates(search: PlanSearch) -> list[Candidate]:
@@ -73,21 +74,27 @@ def _total_usd(search: PlanSearch, candidate: Candidate) -> float:
     return screened_cost_usd(candidate.cost_usd, candidate.time_s, gpus, machines, spot, urgent)
 
 
-def _worth_most(search: PlanSearch) -> list[Evaluated]:
-    """What is worth most by its estimate, of some kinds, whether or not a search has met it.
+def _simulated(search: PlanSearch, times_s: Sequence[float]) -> list[Candidate]:
+    """What is worth most by its estimate and what is cheapest in each of some times, simulated.
 
-    A search follows what may be the best by the goal, and its paths decide what else it meets.
+    Whether or not the search has met it: that follows what may be the best by the goal, and its
+    paths decide what else it meets.
     """
-    kinds: dict[object, list[Candidate]] = {}
-    for estimate in _by_estimated_value(search):
-        alike = kinds.setdefault(machines_of(search, estimate), [])
-        if len(kinds) > ESTIMATED:
-            break
-        alike.append(estimate)
-    firsts = [each for alike in kinds.values() for each in alike[:ESTIMATED_EACH]]
-    found = search.single_type.of_clusters([Cluster(c.site, c.entries, c.counts) for c in firsts])
-    met: dict[object, list[Candidate]] = {}
+    estimates = _estimates(search)
+    by_value = [one for _, one in sorted(estimates, key=lambda each: each[0])]
+    by_cost = sorted((one for _, one in estimates), key=lambda each: each.cost_usd)
+    chosen = [
+        *_first_of_each(by_value, lambda one: machines_of(search, one), ESTIMATED),
+        *(each for some in _within_each(search, by_cost, times_s) for each in some),
+    ]
+    clusters = dict.fromkeys(Cluster(each.site, each.entries, each.counts) for each in chosen)
+    return search.single_type.of_clusters(list(clusters))
+
+
+def _worth_most(search: PlanSearch, found: Sequence[Candidate]) -> list[Evaluated]:
+    """Of each kind of machines the plan worth most, if it may be a tie with the best of all."""
     most = min((_total_usd(search, each) for each in found), default=0.0) * (1.0 + WORTH_BUILDING)
+    met: dict[object, list[Candidate]] = {}
     near = [each for each in found if _total_usd(search, each) <= most]
     for each in sorted(near, key=lambda each: _total_usd(search, each)):
         met.setdefault(machines_of(search, each), []).append(each)
@@ -101,17 +108,18 @@ def machines_of(search: PlanSearch, candidate: Candidate) -> tuple[object, ...]:
     return *kind_of(search.builder, candidate), *(pool.type.instance_type for pool in pools)
 
 
-def _by_estimated_value(search: PlanSearch) -> list[Candidate]:
-    """Clusters that may meet the limits by their estimates, those worth most first.
+def _estimates(search: PlanSearch) -> list[tuple[float, Candidate]]:
+    """Clusters that may meet the limits, and what each costs, all counted, by estimates.
 
-    The master program has estimates of all; single machines, the least work, have their own.
+    The master program has estimates of most; single machines, the least work, have their own.
     """
     program = search.single_type.program
     if program is None:
         return []
-    tables = (search.single_type.single_machines(), (program.clusters, program.estimates))
-    found = [each for some in filter(None, tables) for each in _estimated(search, *some)]
-    return [one for _, one in sorted(found, key=lambda each: each[0])]
+    tables = [search.single_type.single_machines(), (program.clusters, program.estimates)]
+    if search.problem.limits.goal == "time":  # the program has the fastest, not those between
+        tables.append(search.single_type.near_frontier())
+    return [each for some in filter(None, tables) for each in _estimated(search, *some)]
 
 
 def _estimated(
@@ -146,40 +154,47 @@ def _safest_on_demand(search: PlanSearch, limits: Limits) -> list[Candidate]:
     return [state.best_candidate()] if state.incumbents else []
 
 
-def _slower(search: PlanSearch, shown: Sequence[Evaluated]) -> list[Candidate]:
-    """If speed is requested: the cheapest plans, and machines, in so many times the fastest."""
-    limits = search.problem.limits
-    if not shown:
-        return []
-    found: list[Candidate] = []
-    for times in TIMES_FASTEST:
-        due_s = shown[0].time_s * times
-        if limits.deadline_s is None or due_s < limits.deadline_s:
-            for asked in (replace(limits, max_machines=1), limits):
-                found += _cheaper_within(search, asked, due_s, found)
-    return [*found, *_cheapest_within_horizon(search, limits)]
+def _longer_times(limits: Limits, shown: Sequence[Evaluated]) -> Sequence[float]:
+    """If speed is requested, the times in which the cheapest plan is looked at too.
+
+    The last is the horizon: the cheapest of all may take a year.
+    """
+    horizon_s = within_horizon(limits).deadline_s or HORIZON_S
+    times = TIMES_FASTEST if shown else ()
+    return sorted({min(shown[0].time_s * factor, horizon_s) for factor in times} | {horizon_s})
 
 
-def _cheapest_within_horizon(search: PlanSearch, limits: Limits) -> list[Candidate]:
-    """The cheapest of some kinds within the horizon: the cheapest of all may take a year."""
-    state = search.single_type.without_fallbacks(within_horizon(limits), cap=SHORT_SEARCH)
-    return _first_of_each_kind(search, sorted(state.incumbents.values(), key=ranking_key))
+def _within_each(
+    search: PlanSearch, ordered: Sequence[Candidate], times_s: Sequence[float]
+) -> Iterator[list[Candidate]]:
+    """The first plans that end in each time, single machines apart, of some kinds each."""
+    for due_s in times_s:
+        in_time = [each for each in ordered if each.time_s <= due_s]
+        single = [each for each in in_time if sum(each.counts) == 1]
+        for plans in (single, in_time):
+            yield _first_of_each(plans, lambda one: kind_of(search.builder, one), KINDS, 1)
 
 
-def _first_of_each_kind(search: PlanSearch, ordered: Sequence[Candidate]) -> list[Candidate]:
-    """The first of each of some kinds, in their order."""
-    firsts: dict[object, Candidate] = {}
-    for each in ordered:
-        firsts.setdefault(kind_of(search.builder, each), each)
-    return list(firsts.values())[:KINDS]
-
-
-def _cheaper_within(
-    search: PlanSearch, limits: Limits, due_s: float, known: Sequence[Candidate]
+def _cheapest_within(
+    search: PlanSearch, found: Sequence[Candidate], times_s: Sequence[float]
 ) -> list[Candidate]:
-    """The cheapest plan by a deadline, if it is cheaper than those known to meet it."""
-    under = replace(limits, deadline_s=due_s, objective="cost")
-    below = min((each.cost_usd for each in known), default=float("inf"))
-    state = search.single_type.without_fallbacks(under, cap=SHORT_SEARCH, below=below)
-    found = [state.best_candidate()] if state.incumbents else []
-    return [each for each in found if each.cost_usd < below]
+    """The cheapest plan in each time, and of each kind the cheapest within the horizon."""
+    ordered = sorted(found, key=lambda each: each.cost_usd)
+    within = list(_within_each(search, ordered, times_s))
+    return [*(each for some in within for each in some[:1]), *chain(*within[-1:])]
+
+
+def _first_of_each(
+    ordered: Sequence[Candidate],
+    kind: Callable[[Candidate], object],
+    kinds: int,
+    each: int = ESTIMATED_EACH,
+) -> list[Candidate]:
+    """The first plans of each of so many kinds, kind by kind."""
+    firsts: dict[object, list[Candidate]] = {}
+    for one in ordered:
+        alike = firsts.setdefault(kind(one), [])
+        if len(firsts) > kinds:
+            break
+        alike.append(one)
+    return [one for alike in firsts.values() for one in alike[:each]]
