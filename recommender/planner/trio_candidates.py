@@ -31,11 +31,12 @@ def plans_to_choose(search: PlanSearch, shown: Sequence[Evaluated]) -> list[Eval
     limits = search.problem.limits
     known = dict(search.builder.built) | {each.candidate: each for each in shown}
     times_s = _longer_times(limits, shown) if limits.goal == "time" else ()
-    found = _simulated(search, times_s)
+    by_value = limits.objective not in ("cost", "time")
+    found = _simulated(search, times_s) if by_value or times_s else []
     others = [*reference_candidates(search), *_safest_on_demand(search, limits)]
     for candidate in (*others, *_cheapest_within(search, found, times_s)):
         known.setdefault(candidate, search.builder.build(candidate))
-    if limits.objective not in ("cost", "time"):
+    if by_value:
         known |= {each.candidate: each for each in _worth_most(search, found)}
     meeting = [each for each in known.values() if meets(each.plan, limits)]
     # With the objective "cost" the cheapest is shown however long it takes.
@@ -80,15 +81,13 @@ def _simulated(search: PlanSearch, times_s: Sequence[float]) -> list[Candidate]:
     Whether or not the search has met it: that follows what may be the best by the goal, and its
     paths decide what else it meets.
     """
-    estimates = _estimates(search)
-    by_value = [one for _, one in sorted(estimates, key=lambda each: each[0])]
-    by_cost = sorted((one for _, one in estimates), key=lambda each: each.cost_usd)
+    by_value = [one for _, one in _estimates(search)]
+    by_cost = sorted(by_value, key=lambda each: each.cost_usd)
     chosen = [
         *_first_of_each(by_value, lambda one: machines_of(search, one), ESTIMATED),
         *(each for some in _within_each(search, by_cost, times_s) for each in some),
     ]
-    clusters = dict.fromkeys(Cluster(each.site, each.entries, each.counts) for each in chosen)
-    return search.single_type.of_clusters(list(clusters))
+    return search.single_type.of_clusters(list(dict.fromkeys(map(_cluster_of, chosen))))
 
 
 def _worth_most(search: PlanSearch, found: Sequence[Candidate]) -> list[Evaluated]:
@@ -109,7 +108,7 @@ def machines_of(search: PlanSearch, candidate: Candidate) -> tuple[object, ...]:
 
 
 def _estimates(search: PlanSearch) -> list[tuple[float, Candidate]]:
-    """Clusters that may meet the limits, and what each costs, all counted, by estimates.
+    """Clusters that may meet the limits, and what each costs, all counted, the least first.
 
     The master program has estimates of most; single machines, the least work, have their own.
     """
@@ -119,7 +118,15 @@ def _estimates(search: PlanSearch) -> list[tuple[float, Candidate]]:
     tables = [search.single_type.single_machines(), (program.clusters, program.estimates)]
     if search.problem.limits.goal == "time":  # the program has the fastest, not those between
         tables.append(search.single_type.near_frontier())
-    return [each for some in filter(None, tables) for each in _estimated(search, *some)]
+    found = [each for some in filter(None, tables) for each in _estimated(search, *some)]
+    best: dict[Cluster, tuple[float, Candidate]] = {}  # of its checkpoint paths
+    for total_usd, one in sorted(found, key=lambda each: each[0]):
+        best.setdefault(_cluster_of(one), (total_usd, one))
+    return list(best.values())
+
+
+def _cluster_of(one: Candidate) -> Cluster:
+    return Cluster(one.site, one.entries, one.counts)
 
 
 def _estimated(
