@@ -44,7 +44,7 @@ class RankVariables:
 def variables(run: RunDescription, checkpoint_dir: str) -> tuple[Variable, ...]:
     """The plan's choices for the training script."""
     step, job = run.step, run.job
-    copy = "copy of the network" if step.cuts_network else "GPU"
+    copy = "copy of the network" if step.is_model_parallel else "GPU"
     gpus = sum(m.count * m.gpus for m in run.plan.machines)
     batch = float(job.batch_on(gpus))
     return (

@@ -368,9 +368,9 @@ def _batch_line(draft: _Answers) -> DraftLine:
         return DraftLine("batch", str(config.batch), comment)
     gpus = parse_whole(draft.stated.gpus, "--gpus") if draft.stated.gpus else config.gpus
     if not gpus:
-        gpus = config.cut
+        gpus = config.replica_gpus
         draft.assumed.append(f"the file is for {gpus} GPU{'s' if gpus > 1 else ''}: --gpus")
-    copies, rounds = max(gpus // config.cut, 1), config.accumulation or 1
+    copies, rounds = max(gpus // config.replica_gpus, 1), config.accumulation or 1
     parts = [f"{config.micro_batch} a GPU"]
     parts += [f"{rounds} micro-batches"] if rounds > 1 else []
     parts += [f"{copies} copies of the network"] if copies > 1 else []

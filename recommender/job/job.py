@@ -19,7 +19,7 @@ Method = Literal["full", "lora", "qlora"]
 # How weights lie on the GPUs; `performance/strategies.py` has the strategy of each word.
 Sharding = Literal["auto", "ddp", "hsdp", "fsdp", "tensor", "pipeline", "context"]
 SHARDINGS: tuple[Sharding, ...] = get_args(Sharding)
-CUT_SHARDINGS = ("tensor", "pipeline", "context")  # GPUs share the work on a sample
+MODEL_PARALLEL_SHARDINGS = ("tensor", "pipeline", "context")  # GPUs share the work on a sample
 SERVED_SHARDINGS = ("auto", "ddp")  # that parameter servers leave: every worker holds all states
 Family = Literal["cnn", "vit", "encoder", "decoder", "moe", "encdec", "diffusion", "recsys"]
 
@@ -208,7 +208,7 @@ class Job:
             return False
         if self.elastic is not None:
             return self.elastic
-        return self.sync == "allreduce" and self.sharding not in CUT_SHARDINGS
+        return self.sync == "allreduce" and self.sharding not in MODEL_PARALLEL_SHARDINGS
 
     @property
     def update_timed(self) -> bool:

@@ -96,7 +96,7 @@ class Steps:
     tensor: Floats  # GPUs that share a layer
     context: Floats  # groups of them that share a sequence
     stages: Floats  # of a pipeline
-    sharded: Floats  # 1 where a cut network's weights are divided among all GPUs as well
+    sharded: Floats  # 1 where a layout divides the weights among all GPUs as well
     experts: Floats  # GPUs that divide the experts of a layer
     again: Floats  # share of the layers that are computed again in the backward pass
 

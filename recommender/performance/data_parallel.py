@@ -31,7 +31,7 @@ from recommender.performance.strategy import (
     BUCKET_BYTES,
     RECOMPUTED,
     STRAGGLERS,
-    Layout,
+    LayoutReport,
     StepTerms,
     Strategy,
 )
@@ -87,14 +87,14 @@ class DataParallel(Strategy):
         """Whether the user leaves the choice or requests this strategy."""
         return job.sharding in ("auto", self.name)
 
-    def layout(self, needs: Bytes, one: Clusters, step: Steps) -> Layout:
+    def layout(self, needs: Bytes, one: Clusters, step: Steps) -> LayoutReport:
         """The strategy's name, and the memory of a GPU."""
         weights, gradients, optimizer = (float(part[0]) for part in self.held_parts(needs, one))
         micro, again = float(step.micro_batch[0]), bool(step.recompute_s[0] > 0)
         kept = needs.inputs + layer_excess_bytes(needs) if again else needs.activations
         activations, logits = micro * kept, micro * needs.logits
         held = weights, gradients, optimizer, activations, logits, needs.context
-        return Layout(self.name, gib_lines(*held))
+        return LayoutReport(self.name, gib_lines(*held))
 
     def min_memory_bytes(self, job: Job, needs: Bytes, one: Clusters) -> list[float]:
         """Memory without and with full recomputation."""

@@ -25,7 +25,7 @@ from recommender.job.job import Job
 
 FORWARD_LAYER_S = 0.56e-3  # of a typical script
 EAGER_LAYER_S = 1.2e-3  # with adapters next to every matrix, and where GPUs share layers
-FUSED_LAYER_S = 0.26e-3  # of recipes that cut networks
+FUSED_LAYER_S = 0.26e-3  # of recipes with model parallelism
 PASSES = 2.0  # forward and backward
 TENSOR_S = 0.15e-3  # of a convolutional network, both passes; what β counts comes on top
 
@@ -45,7 +45,7 @@ def min_launch_s(job: Job) -> float:
     return PASSES * each * job.layers
 
 
-def min_split_launch_s(job: Job) -> float:
+def min_model_parallel_launch_s(job: Job) -> float:
     """Minimum seconds of a micro-batch of all layers with model parallelism.
 
     Recipes with model parallelism fuse kernels but record no graphs; scripts do neither. Each GPU

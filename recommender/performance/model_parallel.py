@@ -1,4 +1,4 @@
-"""Model parallelism (tensor, context and pipeline): the step time of each layout of `cuts.py`.
+"""Model parallelism (tensor, context and pipeline): the step time of each layout of `layouts.py`.
 
 A replica of the network uses t·c·p GPUs: each layer on t GPUs of one machine, each sequence on c
 such groups, the layers in p stages. Weights and gradients are divided by t·p and optimizer states
@@ -27,14 +27,14 @@ from recommender.arrays import Bools, Floats, Ints
 from recommender.catalogs.frozen import dataclass
 from recommender.job.job import Job, Sharding
 from recommender.performance.clusters import Clusters, Steps
-from recommender.performance.cuts import (
+from recommender.performance.layouts import (
     MAX_TENSOR,
     MAX_UNEVEN,
     MIN_TOKENS,
-    Splits,
+    Layouts,
+    has_layouts,
+    layouts_of,
     most_context,
-    splits_of,
-    splittable,
 )
 from recommender.performance.memory import Bytes, extra_gathered_bytes, gib_lines
 from recommender.performance.priors import REFERENCE_WIDTH, Prior
@@ -43,7 +43,7 @@ from recommender.performance.strategy import (
     BUCKET_BYTES,
     RECOMPUTED,
     STRAGGLERS,
-    Layout,
+    LayoutReport,
     StepTerms,
     Strategy,
 )
@@ -175,17 +175,18 @@ class Degrees:
         return f"{label}, CP {self.context:.0f}" if self.sharded and self.context > 1 else label
 
 
-def split_memory_gib(
-    needs: Bytes, gpus: float, cut: Degrees, micro_batch: float, again: float
+def layout_memory_gib(
+    needs: Bytes, gpus: float, degrees: Degrees, micro_batch: float, again: float
 ) -> tuple[tuple[str, float], ...]:
     """The memory of the GPU with the most, line by line, in GiB."""
-    each, kept = cut.tensor * cut.stages, float(kept_bytes(needs, again))
+    each, kept = degrees.tensor * degrees.stages, float(kept_bytes(needs, again))
     layer = needs.layer if again > 0 else 0.0
-    shares, parts = gpus if cut.sharded else each, cut.tensor * cut.context
-    part = float(held_share(needs, cut.experts))
-    after = kept / cut.stages + max(layer - needs.logits, 0.0)
-    last = cut.stages == 1 or after + needs.logits > kept + layer
-    gathered = float(_gathered(needs, gpus, cut.tensor, cut.experts)) if cut.sharded else 0.0
+    shares, parts = gpus if degrees.sharded else each, degrees.tensor * degrees.context
+    part = float(held_share(needs, degrees.experts))
+    after = kept / degrees.stages + max(layer - needs.logits, 0.0)
+    last = degrees.stages == 1 or after + needs.logits > kept + layer
+    gathered = float(_gathered(needs, gpus, degrees.tensor, degrees.experts))
+    gathered = gathered if degrees.sharded else 0.0
     return gib_lines(
         weights=needs.weights * part / shares + gathered,
         gradients=needs.gradients * part / shares,
@@ -198,7 +199,7 @@ def split_memory_gib(
 
 @dataclass(frozen=True, slots=True)
 class _PipelineTimes:
-    """What the terms of some cuts follow from; shape (3, cuts), or (cuts,) where all agree.
+    """What the terms of some layouts follow from; shape (3, layouts), or (layouts,) if all agree.
 
     Rows: no layer computed again, all of them, and as few as let one sample fit.
     """
@@ -221,31 +222,31 @@ class _PipelineTimes:
     experts: Floats
     waiting: Floats  # turns in which a GPU of the pipeline has nothing to do
 
-    def take(self, again: Ints, cut: Ints) -> "_PipelineTimes":
-        """Some cuts, each with or without recomputation; (cuts,)."""
+    def take(self, again: Ints, rows: Ints) -> "_PipelineTimes":
+        """Some layouts, each with or without recomputation; (layouts,)."""
         each = (getattr(self, name) for name in self.__slots__)
-        return _PipelineTimes(*(x[cut] if x.ndim == 1 else x[again, cut] for x in each))
+        return _PipelineTimes(*(x[rows] if x.ndim == 1 else x[again, rows] for x in each))
 
 
 def best_layouts(job: Job, prior: Prior, fleet: Clusters, needs: Bytes) -> StepTerms:
     """The fastest layout of the network on each cluster, one row; inf if there is none."""
-    splits = splits_of(job, fleet, needs.states)
-    memory, gpus = fleet.memory_bytes[splits.cluster], fleet.gpus[splits.cluster]
-    least = sample_bytes(needs, 1.0, splits.parts, splits.stages) + needs.context
-    held = held_bytes(needs, gpus, splits.tensor, splits.stages, splits.sharded, splits.experts)
-    splits = splits.take(memory >= least + held)
-    turns = _pipeline_times(job, prior, fleet.take(splits.cluster), needs, splits)
+    layouts = layouts_of(job, fleet, needs.states)
+    memory, gpus = fleet.memory_bytes[layouts.cluster], fleet.gpus[layouts.cluster]
+    least = sample_bytes(needs, 1.0, layouts.parts, layouts.stages) + needs.context
+    held = held_bytes(needs, gpus, layouts.tensor, layouts.stages, layouts.sharded, layouts.experts)
+    layouts = layouts.take(memory >= least + held)
+    turns = _pipeline_times(job, prior, fleet.take(layouts.cluster), needs, layouts)
     again, step_s = turns.step_s.argmin(axis=0), turns.step_s.min(axis=0)
-    order = np.lexsort((splits.way, step_s, splits.cluster))
+    order = np.lexsort((layouts.layout, step_s, layouts.cluster))
     order = order[np.isfinite(step_s[order])]
-    cluster, first = np.unique(splits.cluster[order], return_index=True)
-    cut = order[first]
-    found = _terms(turns.take(again[cut], cut))
-    rows = {}
+    cluster, first = np.unique(layouts.cluster[order], return_index=True)
+    rows = order[first]
+    found = _terms(turns.take(again[rows], rows))
+    terms = {}
     for name in StepTerms.__slots__:
-        rows[name] = np.full((1, len(fleet)), np.inf if name == "step_s" else 1.0)
-        rows[name][0, cluster] = getattr(found, name)
-    return StepTerms(**rows)
+        terms[name] = np.full((1, len(fleet)), np.inf if name == "step_s" else 1.0)
+        terms[name][0, cluster] = getattr(found, name)
+    return StepTerms(**terms)
 
 
 def chunks_of(job: Job, stages: Floats, counts: Sequence[float]) -> Floats:
@@ -262,9 +263,9 @@ def chunks_of(job: Job, stages: Floats, counts: Sequence[float]) -> Floats:
 
 
 def layout_terms(
-    job: Job, prior: Prior, fleet: Clusters, needs: Bytes, splits: Splits
+    job: Job, prior: Prior, fleet: Clusters, needs: Bytes, layouts: Layouts
 ) -> StepTerms:
-    """Every term of some cuts; the fleet has one row per cut.
+    """Every term of some layouts; the fleet has one row per layout.
 
     Per stage: arithmetic (b/t + r·b0·φ)·N/R/p, φ of `lost_share`, and r·β·k/p; all-reduces of
     b·s·h bytes in each of L/p layers over the links; activations handed on and gradients back,
@@ -273,18 +274,18 @@ def layout_terms(
     where p = 1. Sharded weights are gathered in each micro-batch behind all of the compute.
     Interleaved where that is faster.
     """
-    return _terms(_pipeline_times(job, prior, fleet, needs, splits))
+    return _terms(_pipeline_times(job, prior, fleet, needs, layouts))
 
 
 def _pipeline_times(
-    job: Job, prior: Prior, fleet: Clusters, needs: Bytes, splits: Splits
+    job: Job, prior: Prior, fleet: Clusters, needs: Bytes, layouts: Layouts
 ) -> _PipelineTimes:
     """The fastest of a plain pipeline and of interleaved ones."""
-    best = _pipeline_times_of(job, prior, fleet, needs, splits, np.ones_like(splits.stages))
+    best = _pipeline_times_of(job, prior, fleet, needs, layouts, np.ones_like(layouts.stages))
     for counts in CHUNKS:
-        chunks = chunks_of(job, splits.stages, counts)
+        chunks = chunks_of(job, layouts.stages, counts)
         if (chunks > 1).any():
-            other = _pipeline_times_of(job, prior, fleet, needs, splits, chunks)
+            other = _pipeline_times_of(job, prior, fleet, needs, layouts, chunks)
             faster = other.step_s < best.step_s
             best = _PipelineTimes(
                 *(_either(faster, other, best, name) for name in _PipelineTimes.__slots__)
@@ -300,7 +301,7 @@ def _either(chosen: Bools, one: _PipelineTimes, other: _PipelineTimes, name: str
 
 @dataclass(frozen=True, slots=True)
 class _MicroBatches:
-    """Which micro-batches the memory allows; shape (3, cuts) or (cuts,).
+    """Which micro-batches the memory allows; shape (3, layouts) or (layouts,).
 
     Rows as in `_PipelineTimes`.
     """
@@ -312,21 +313,21 @@ class _MicroBatches:
 
 
 def _micro_batches(
-    job: Job, fleet: Clusters, needs: Bytes, splits: Splits, chunks: Floats
+    job: Job, fleet: Clusters, needs: Bytes, layouts: Layouts, chunks: Floats
 ) -> _MicroBatches:
     """How few micro-batches fit the memory, without, with full and with least recomputation.
 
     An interleaved pipeline keeps 1 + (p - 1)/(p·v) times the activations, and needs as many
     micro-batches as it has stages.
     """
-    t, p, interleaved = splits.tensor, splits.stages, chunks > 1
-    samples = np.ceil(job.batch_on(fleet.gpus) * splits.replica / fleet.gpus)
+    t, p, interleaved = layouts.tensor, layouts.stages, chunks > 1
+    samples = np.ceil(job.batch_on(fleet.gpus) * layouts.replica / fleet.gpus)
     kept = 1.0 + np.where(interleaved, (p - 1.0) / (p * chunks), 0.0)
     room = fleet.memory_bytes - needs.context
-    room = room - held_bytes(needs, fleet.gpus, t, p, splits.sharded, splits.experts)
-    some = min_recomputed_share(needs, room / kept, splits.parts, p, job.layers)
+    room = room - held_bytes(needs, fleet.gpus, t, p, layouts.sharded, layouts.experts)
+    some = min_recomputed_share(needs, room / kept, layouts.parts, p, job.layers)
     again = np.stack([np.zeros_like(some), np.ones_like(some), some])
-    sample = sample_bytes(needs, again, splits.parts, p) * kept
+    sample = sample_bytes(needs, again, layouts.parts, p) * kept
     fits = np.floor(room / np.maximum(sample, 1e-9))
     fewest = np.ceil(samples / np.clip(fits, 1.0, samples))
     return _MicroBatches(
@@ -334,15 +335,15 @@ def _micro_batches(
         again=again,
         fewest=np.minimum(np.where(interleaved, np.maximum(fewest, p), fewest), samples),
         runs=(fits >= 1)
-        & job.may_have(fleet.gpus, splits.replica)
+        & job.may_have(fleet.gpus, layouts.replica)
         & (~interleaved | (samples >= p)),
     )
 
 
 def _pipeline_times_of(
-    job: Job, prior: Prior, fleet: Clusters, needs: Bytes, splits: Splits, chunks: Floats
+    job: Job, prior: Prior, fleet: Clusters, needs: Bytes, layouts: Layouts, chunks: Floats
 ) -> _PipelineTimes:
-    """The step of each cut with v chunks of layers per GPU, in r micro-batches.
+    """The step of each layout with v chunks of layers per GPU, in r micro-batches.
 
         turns = r·max(X/r + Y, λ)·late              all micro-batches through one stage
         step  = max(turns·(1 + w/r) + exposed, input)
@@ -352,18 +353,18 @@ def _pipeline_times_of(
     one, w = (p - 1)/v (`waiting`) the turns in which the pipeline fills and drains; exposed is what
     is not hidden of the gradients (or of the gathers of sharded weights), late are stragglers.
     """
-    p, m = splits.stages, _micro_batches(job, fleet, needs, splits, chunks)
+    p, m = layouts.stages, _micro_batches(job, fleet, needs, layouts, chunks)
     parts = p * chunks
     uneven = np.ceil(job.layers / parts) * parts / job.layers  # the longest one sets the pace
-    sample_s = uneven * fleet.gpus / (fleet.compute_per_s * splits.replica)
+    sample_s = uneven * fleet.gpus / (fleet.compute_per_s * layouts.replica)
     times = 1.0 + RECOMPUTED * m.again
     launch_s = prior.tensor_s * job.gradient_tensors / p
-    lost = prior.batch_penalty * splits.tensor * lost_share(job, splits.tensor)  # samples
-    inside_s, between_s, latency_s = _communication_s(job, fleet, splits, chunks, m.again)
+    lost = prior.batch_penalty * layouts.tensor * lost_share(job, layouts.tensor)  # samples
+    inside_s, between_s, latency_s = _communication_s(job, fleet, layouts, chunks, m.again)
 
     all_s = m.samples * (sample_s * times + inside_s + between_s)
     each_s = lost * sample_s * times + launch_s + latency_s
-    waiting, started_s = (p - 1.0) / chunks, prior.cut_launch_s / p
+    waiting, started_s = (p - 1.0) / chunks, prior.model_parallel_launch_s / p
     rounds = _best_rounds(all_s, each_s, m.fewest, m.samples, waiting)
     rounds = _eager_rounds(rounds, all_s, each_s, m.fewest, waiting, started_s)
     idle_s = np.maximum(rounds * started_s - all_s - rounds * each_s, 0.0)  # kernels start too late
@@ -371,9 +372,9 @@ def _pipeline_times_of(
     all_rounds_s = (all_s + rounds * each_s + idle_s) * late
 
     arithmetic_s = (m.samples + rounds * lost) * sample_s
-    near_s, far_s = _states(job, fleet, needs, splits, rounds)
+    near_s, far_s = _states(job, fleet, needs, layouts, rounds)
     sent_s, one_s = near_s + far_s, (1.0 + lost) * sample_s * times + launch_s
-    hidden_s = _hidden(prior, splits, rounds, arithmetic_s * times + rounds * launch_s)
+    hidden_s = _hidden(prior, layouts, rounds, arithmetic_s * times + rounds * launch_s)
     waits_s = np.maximum(sent_s - hidden_s - _sent_early_s(p, chunks, one_s, sent_s), 0.0)
     feed_s = job.batch_on(fleet.gpus) / np.minimum(fleet.prepare_per_s, fleet.fetch_per_s)
     step_s = np.maximum(all_rounds_s * (1.0 + waiting / rounds) + waits_s, feed_s)
@@ -389,24 +390,24 @@ def _pipeline_times_of(
         outside_s=m.samples * between_s + rounds * latency_s + far_s,
         inside_s=m.samples * inside_s + near_s,
         feed_s=feed_s,
-        tensor=splits.tensor,
-        context=splits.context,
+        tensor=layouts.tensor,
+        context=layouts.context,
         stages=p,
-        sharded=splits.sharded,
-        experts=splits.experts,
+        sharded=layouts.sharded,
+        experts=layouts.experts,
         waiting=np.broadcast_to(waiting, rounds.shape),
     )
 
 
-def _hidden(prior: Prior, splits: Splits, rounds: Floats, busy_s: Floats) -> Floats:
+def _hidden(prior: Prior, layouts: Layouts, rounds: Floats, busy_s: Floats) -> Floats:
     """Seconds of the replicas' traffic that compute hides.
 
     Gathers of sharded weights hide behind all of it, gradients behind the last backward pass, and
     those of a plain pipeline behind nothing.
     """
     behind_last = prior.overlap * BACKWARD * busy_s / rounds
-    hidden = np.where(splits.stages > 1, 0.0, behind_last)
-    return np.where(splits.sharded, prior.overlap * busy_s, hidden)
+    hidden = np.where(layouts.stages > 1, 0.0, behind_last)
+    return np.where(layouts.sharded, prior.overlap * busy_s, hidden)
 
 
 def _sent_early_s(stages: Floats, chunks: Floats, min_s: Floats, sent_s: Floats) -> Floats:
@@ -421,7 +422,7 @@ def _sent_early_s(stages: Floats, chunks: Floats, min_s: Floats, sent_s: Floats)
 
 
 def _terms(c: _PipelineTimes) -> StepTerms:
-    """The parts of the steps of some cuts."""
+    """The parts of the steps of some layouts."""
     compute = c.arithmetic_s + c.rounds * c.launch_s
     again = RECOMPUTED * c.again * c.arithmetic_s
     bubble = c.waiting / c.rounds * c.all_rounds_s
@@ -483,7 +484,7 @@ def _eager_rounds(
 
 
 def _communication_s(
-    job: Job, fleet: Clusters, splits: Splits, chunks: Floats, again: Floats
+    job: Job, fleet: Clusters, layouts: Layouts, chunks: Floats, again: Floats
 ) -> tuple[Floats, Floats, Floats]:
     """Seconds per sample on the links and on the network, and per micro-batch on the network.
 
@@ -491,11 +492,11 @@ def _communication_s(
     its layers and each of its t·c GPUs its part; a machine's network carries them where the
     replica spans machines.
     """
-    t, c, p = splits.tensor, splits.context, splits.stages
+    t, c, p = layouts.tensor, layouts.context, layouts.stages
     wide = 4.0 if job.precision in ("fp32", "tf32") else 2.0
     sent = float(job.tokens_per_sample) * job.hidden * wide / c
-    divided = splits.experts > 1
-    across = (splits.replica > fleet.gpus_per_machine) | divided
+    divided = layouts.experts > 1
+    across = (layouts.replica > fleet.gpus_per_machine) | divided
     handed = 2.0 * sent * (p > 1) * chunks
     reduced = (REDUCED + again * (REDUCED_WITH_RECOMPUTE - REDUCED)) * (job.layers * 2.0 * sent)
     local = np.where(across, 0.0, handed / t)
@@ -505,22 +506,22 @@ def _communication_s(
     each = each * (p > 1)
     if divided.any():  # all GPUs of a machine are one stage, of as many pipelines
         handed = np.where(divided, fleet.gpus_per_machine, 1.0) * handed
-        inside = inside + _to_experts(job, fleet, splits, again, sent)
+        inside = inside + _to_experts(job, fleet, layouts, again, sent)
     if not (c > 1).any():
         return inside, handed / rate, each
-    shared = _sequences(job, fleet, splits, again, wide)
+    shared = _sequences(job, fleet, layouts, again, wide)
     return inside + shared[0], handed / rate + shared[1], each + shared[2]
 
 
-def _to_experts(job: Job, fleet: Clusters, splits: Splits, again: Floats, sent: Floats) -> Floats:
+def _to_experts(job: Job, fleet: Clusters, layouts: Layouts, again: Floats, sent: Floats) -> Floats:
     """Seconds per sample in which tokens go to their experts and back, each way in each layer."""
-    e, trips = splits.experts, 4.0 + 2.0 * again
-    moved = TOKEN_EXPERTS * sent * ((e - 1.0) / e) * (job.layers / splits.stages)
+    e, trips = layouts.experts, 4.0 + 2.0 * again
+    moved = TOKEN_EXPERTS * sent * ((e - 1.0) / e) * (job.layers / layouts.stages)
     return np.asarray(trips * moved / fleet.intra_bytes_per_s)
 
 
 def _sequences(
-    job: Job, fleet: Clusters, splits: Splits, again: Floats, wide: float
+    job: Job, fleet: Clusters, layouts: Layouts, again: Floats, wide: float
 ) -> tuple[Floats, Floats, Floats]:
     """What GPUs that share a sequence add to `_communication_s`: keys and values of a layer.
 
@@ -529,8 +530,8 @@ def _sequences(
     Over the links where all of them are in a machine, else over the network, each of a machine's
     groups its own.
     """
-    t, c = splits.tensor, splits.context
-    calls = (EXCHANGED + again) * job.layers / splits.stages * (c > 1)
+    t, c = layouts.tensor, layouts.context
+    calls = (EXCHANGED + again) * job.layers / layouts.stages * (c > 1)
     keys = 2.0 * wide * job.tokens_per_sample * key_width(job)
     sent = calls * keys * (c - 1.0) / (c * t)
     across = t * c > fleet.gpus_per_machine
@@ -541,37 +542,37 @@ def _sequences(
 
 
 def _states(
-    job: Job, fleet: Clusters, needs: Bytes, splits: Splits, rounds: Floats
+    job: Job, fleet: Clusters, needs: Bytes, layouts: Layouts, rounds: Floats
 ) -> tuple[Floats, Floats]:
     """Seconds on the links and on the network for gradients, or for all that is sharded."""
-    near, far = _gradients(job, fleet, needs, splits)
-    if not splits.sharded.any():
+    near, far = _gradients(job, fleet, needs, layouts)
+    if not layouts.sharded.any():
         return near, far
-    gathered = [rounds * seconds for seconds in _gathers(job, fleet, needs, splits)]
-    return np.where(splits.sharded, gathered[0], near), np.where(splits.sharded, gathered[1], far)
+    gathered = [rounds * seconds for seconds in _gathers(job, fleet, needs, layouts)]
+    return np.where(layouts.sharded, gathered[0], near), np.where(layouts.sharded, gathered[1], far)
 
 
-def _gathers(job: Job, fleet: Clusters, needs: Bytes, splits: Splits) -> tuple[Floats, Floats]:
+def _gathers(job: Job, fleet: Clusters, needs: Bytes, layouts: Layouts) -> tuple[Floats, Floats]:
     """Seconds of a micro-batch for sharded weights, two gathers and a reduction, as under FSDP."""
-    n, alike = fleet.machines, np.maximum(fleet.gpus_per_machine / splits.tensor, 1.0)
+    n, alike = fleet.machines, np.maximum(fleet.gpus_per_machine / layouts.tensor, 1.0)
     sent = 2.0 * needs.gathered + needs.reduced
-    near = sent / splits.tensor * (1.0 - 1.0 / alike) / fleet.intra_bytes_per_s
+    near = sent / layouts.tensor * (1.0 - 1.0 / alike) / fleet.intra_bytes_per_s
     message = needs.gathered / job.layers
     rate = fleet.network_bytes_per_s * message / (message + fleet.network_half_bytes)
     far = sent * (1.0 - 1.0 / n) / np.where(n > 1, rate, 1.0)
     return near, far + 3.0 * fleet.network_latency_s * np.log2(n)
 
 
-def _gradients(job: Job, fleet: Clusters, needs: Bytes, splits: Splits) -> tuple[Floats, Floats]:
+def _gradients(job: Job, fleet: Clusters, needs: Bytes, layouts: Layouts) -> tuple[Floats, Floats]:
     """Seconds in which the replicas sum their gradients, on the links and on the network."""
-    replica = splits.tensor * splits.stages * splits.experts
+    replica = layouts.tensor * layouts.stages * layouts.experts
     g, n = fleet.gpus_per_machine, fleet.machines
     alike = np.maximum(g / replica, 1.0)  # replicas of one machine
     share = np.minimum(g / replica, 1.0)  # of the network that a machine holds
     others = n * share  # machines that hold the same part
     near = 2.0 * needs.reduced / replica * (1.0 - 1.0 / alike) / fleet.intra_bytes_per_s
-    shared = 2.0 * (1.0 - needs.routed) * needs.reduced / splits.stages * (1.0 - 1.0 / g)
-    near = near + np.where(splits.experts > 1, shared / fleet.intra_bytes_per_s, 0.0)
+    shared = 2.0 * (1.0 - needs.routed) * needs.reduced / layouts.stages * (1.0 - 1.0 / g)
+    near = near + np.where(layouts.experts > 1, shared / fleet.intra_bytes_per_s, 0.0)
     message = np.minimum(_bucket_bytes(job, fleet.gpus / replica), needs.reduced * share)
     alone = others <= 1.0
     rate = fleet.network_bytes_per_s * message / (message + fleet.network_half_bytes)
@@ -598,35 +599,38 @@ class ModelParallel(Strategy):
 
     def allowed(self, job: Job) -> bool:
         """Whether the network may be divided."""
-        return splittable(job)
+        return has_layouts(job)
 
     def most_hidden(self, job: Job, prior: Prior) -> float:
         """What sharded weights hide, or interleaved pipelines of p micro-batches."""
         early = BACKWARD * (1.0 - 1.0 / CHUNKS[-1][-1]) if job.stack == "tuned" else 0.0
         return max(super().most_hidden(job, prior), early)
 
-    def layout(self, needs: Bytes, one: Clusters, step: Steps) -> Layout:
+    def layout(self, needs: Bytes, one: Clusters, step: Steps) -> LayoutReport:
         """The degrees of the layout, and the memory of the GPU with the most."""
         gpus, sharded = float(one.gpus[0]), bool(step.sharded[0])
         t, c, p = (float(each[0]) for each in (step.tensor, step.context, step.stages))
-        cut = Degrees(t, c, p, sharded, float(step.experts[0]))
+        degrees = Degrees(t, c, p, sharded, float(step.experts[0]))
         micro, again = float(step.micro_batch[0]), float(step.again[0])
-        return Layout(cut.label(gpus), split_memory_gib(needs, gpus, cut, micro, again))
+        memory = layout_memory_gib(needs, gpus, degrees, micro, again)
+        return LayoutReport(degrees.label(gpus), memory)
 
     def min_memory_bytes(self, job: Job, needs: Bytes, one: Clusters) -> list[float]:
         """The memory of every layout with full recomputation."""
-        if not splittable(job):
+        if not has_layouts(job):
             return []
-        cuts, gpus = splits_of(job, one), float(one.gpus[0])
-        cuts = cuts.take(job.may_have(one.gpus, cuts.replica))
-        held = held_bytes(needs, gpus, cuts.tensor, cuts.stages, cuts.sharded, cuts.experts)
-        held = held + needs.context + sample_bytes(needs, 1.0, cuts.parts, cuts.stages)
+        layouts, gpus = layouts_of(job, one), float(one.gpus[0])
+        layouts = layouts.take(job.may_have(one.gpus, layouts.replica))
+        held = held_bytes(
+            needs, gpus, layouts.tensor, layouts.stages, layouts.sharded, layouts.experts
+        )
+        held = held + needs.context + sample_bytes(needs, 1.0, layouts.parts, layouts.stages)
         least: list[float] = held.tolist()
         return least
 
     def why_none(self, job: Job, one: Clusters) -> str:
         """No layout is known, or none divides the cluster and the layers."""
-        if not splittable(job):
+        if not has_layouts(job):
             return f"{job.sharding} parallelism needs a transformer of known width and layers"
         if job.sharding == "context" and most_context(job) == 1:
             shared = f"shared from {2 * MIN_TOKENS:,} tokens on"
@@ -646,7 +650,7 @@ class ModelParallel(Strategy):
 
     def min_inside_bytes(self, job: Job, needs: Bytes) -> float:
         """Almost nothing: stages with few samples."""
-        return 0.0 if splittable(job) else np.inf
+        return 0.0 if has_layouts(job) else np.inf
 
     def one_gpu_shardings(self, word: Sharding) -> tuple[Sharding, ...]:
         """The traffic of machines with one GPU that is a replica, a shard or a part."""

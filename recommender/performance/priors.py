@@ -12,7 +12,7 @@ from typing import Any
 
 from recommender.catalogs.frozen import dataclass
 from recommender.job.job import Job
-from recommender.performance.launch_time import min_launch_s, min_split_launch_s
+from recommender.performance.launch_time import min_launch_s, min_model_parallel_launch_s
 
 REFERENCE_WIDTH = 1024.0  # of the transformer whose FLOP per byte a prior states
 
@@ -62,7 +62,7 @@ class Prior:
     serves_one_worker: bool = False  # a worker alone has a server, as in runs that are so timed
     launch_s: float = 0.0  # that a micro-batch takes at least (`launch_time.py`)
     by_gpu: bool = False  # whether ε was fitted to the GPUs' factors times the formulas
-    cut_launch_s: float = 0.0  # the same of all layers, where GPUs share the work on a sample
+    model_parallel_launch_s: float = 0.0  # of all layers
 
     def spread(self, job: Job) -> float:
         """Sd of ln(true / predicted speed) of a job without measurements."""
@@ -130,7 +130,9 @@ def prior_of(job: Job) -> Prior:
     Compute, network and links of a calibration are in the columns (`calibration.py`).
     """
     prior, own = shipped_prior(job), job.calibration
-    prior = replace(prior, launch_s=min_launch_s(job), cut_launch_s=min_split_launch_s(job))
+    prior = replace(
+        prior, launch_s=min_launch_s(job), model_parallel_launch_s=min_model_parallel_launch_s(job)
+    )
     if own is None:
         # The step of a worker alone was timed with its update: it is not added again.
         return replace(prior, worker=0.0) if job.update_timed else prior

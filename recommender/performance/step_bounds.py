@@ -2,7 +2,7 @@
 
 With R the sum of compute and N the GPUs, a strategy has busy >= tau + A/R, where tau is the time
 of the gradient tensors and A what N GPUs of the smallest memory surely in use need at R = 1 if
-nothing is sent (B + φ·b0·N where the network may be cut, and N·(ceil(B/N) + b0)
+nothing is sent (B + φ·b0·N where model parallelism is allowed, and N·(ceil(B/N) + b0)
 under parameter servers); traffic between machines and inside them; and a share of `busy` that
 hides traffic. So
 
@@ -10,9 +10,9 @@ hides traffic. So
 
 c, the traffic, grows with the number of machines and falls with the bandwidths, which are at
 most those of machines surely in use. Under parameter servers c is the least time of n updates
-on infinitely fast GPUs: all compute may hide behind other workers' turns, so shown = 0. A cut
-network may send next to nothing inside machines; between them it sends what machines of one
-GPU would: the gradients of the part that a machine holds, and activations where stages part.
+on infinitely fast GPUs: all compute may hide behind other workers' turns, so shown = 0. With model
+parallelism next to nothing may be sent inside machines; between them as much as machines of one
+GPU would send: the gradients of the part that a machine holds, and activations where stages part.
 Machines that share their links (`link_domain.py`) may send nothing between them.
 
 Where each GPU has its own batch b of `job.global_batch` samples, a step is that of b·N samples and
@@ -20,8 +20,8 @@ the lines are those of its N-th part: A counts b + b0 and so on, which no N chan
 its time once a step, tau, c and lambda, is divided by the most GPUs of the box.
 
 lambda is the least time of a micro-batch of an eager program, of which each step has one (0 where
-the network may be cut). A micro-batch takes the longer of it and its arithmetic, so A and c are
-found as if lambda were 0: with it they would count what the third line counts, and add it.
+model parallelism is allowed). A micro-batch takes the longer of it and its arithmetic, so A and c
+are found as if lambda were 0: with it they would count what the third line counts, and add it.
 """
 
 from dataclasses import replace
@@ -37,7 +37,7 @@ from recommender.performance.memory import bytes_of
 from recommender.performance.priors import Prior, prior_of
 from recommender.performance.step import steps
 from recommender.performance.strategies import (
-    cuts_network,
+    allows_model_parallelism,
     large_messages,
     min_inside_bytes,
     min_penalty,
@@ -151,7 +151,7 @@ def shortest(job: Job, columns: MachineColumns, kind: Ints, most: int) -> Shorte
     sent, penalty = min_inside_bytes(job, bytes_of(job, prior)), min_penalty(job, prior)
     memory, place = np.unique(columns.memory_bytes[kind], return_inverse=True)
     most_gpus = int(most * gpus.max())
-    if served or cuts_network(job):
+    if served or allows_model_parallelism(job):
         least = _min_arithmetic(job, prior.batch_penalty, penalty, most_gpus)
     else:
         least = _held_arithmetic(job, columns, memory, most_gpus)
@@ -170,7 +170,7 @@ def shortest(job: Job, columns: MachineColumns, kind: Ints, most: int) -> Shorte
         penalty=penalty,
         traffic_s=_traffic(job, columns, kind, most),
         served=served,
-        launch_s=0.0 if cuts_network(job) else prior.launch_s,
+        launch_s=0.0 if allows_model_parallelism(job) else prior.launch_s,
         per_gpu=job.batch_per_gpu,
     )
 
@@ -178,8 +178,8 @@ def shortest(job: Job, columns: MachineColumns, kind: Ints, most: int) -> Shorte
 def _min_arithmetic(job: Job, penalty: float, min_penalty: float, most: int) -> Floats:
     """Least N·(ceil(B/N) + b0) for N from a row's number of GPUs to a column's.
 
-    B + b0'·N where that is less: with b0' < b0 the network may be cut. The N-th part of it where
-    the batch of a GPU is fixed: B is then the N-fold.
+    B + b0'·N where that is less: with b0' < b0 model parallelism is allowed. The N-th part of it
+    where the batch of a GPU is fixed: B is then the N-fold.
     """
     if most > MAX_TABULATED_GPUS:
         return np.zeros((0, 0, 0))
@@ -225,7 +225,7 @@ def _held_arithmetic(job: Job, columns: MachineColumns, memory: Floats, most: in
 
 def _never_eager(job: Job) -> Prior:
     """The speed constants of a job whose kernels start in no time."""
-    return replace(prior_of(job), launch_s=0.0, cut_launch_s=0.0)
+    return replace(prior_of(job), launch_s=0.0, model_parallel_launch_s=0.0)
 
 
 def _min_of_ranges(each: Floats) -> Floats:
@@ -251,9 +251,9 @@ def _traffic(job: Job, columns: MachineColumns, kind: Ints, sizes: int) -> Float
     """Least traffic by network, start and machines: nothing else takes time.
 
     Size 0 repeats size 1; each size has the minimum of all larger ones. Parameter servers
-    spend time on each tensor, so there the tensors stay. Where the network may be cut in vendors'
-    recipes, whose replicas sum more gradients in one call than data parallelism, any message
-    reaches the full rate.
+    spend time on each tensor, so there the tensors stay. With the model parallelism of
+    vendors' recipes, whose replicas sum more gradients in one call than data parallelism, any
+    message reaches the full rate.
     """
     networks, starts = distinct(columns.network_bytes_per_s[kind]), _starts(columns, kind)[0]
     shape = (len(networks), len(starts), sizes)

@@ -18,7 +18,7 @@ from recommender.performance.priors import Prior
 from recommender.performance.strategy import StepTerms, Strategy
 
 STRATEGIES: tuple[Strategy, ...] = (*DATA_PARALLEL, MODEL_PARALLEL)
-# The strategy of each row of `terms_of`: two of each data-parallel one, one of the best cuts.
+# The strategy of each row of `terms_of`: two of each data-parallel one, one of the best layouts.
 STRATEGY_OF_ROW: tuple[Strategy, ...] = (
     *(strategy for strategy in DATA_PARALLEL for _ in range(2)),
     MODEL_PARALLEL,
@@ -35,9 +35,9 @@ def terms_of(job: Job, prior: Prior, fleet: Clusters) -> StepTerms:
     terms = data_parallel_terms(job, prior, fleet, needs)
     if not MODEL_PARALLEL.allowed(job):
         return terms
-    cut = best_layouts(job, prior, fleet, needs)
+    best = best_layouts(job, prior, fleet, needs)
     names = (field.name for field in fields(StepTerms))
-    return StepTerms(*(np.concatenate([getattr(terms, n), getattr(cut, n)]) for n in names))
+    return StepTerms(*(np.concatenate([getattr(terms, n), getattr(best, n)]) for n in names))
 
 
 def strategy_of(word: Sharding) -> Strategy:
@@ -55,7 +55,7 @@ def divides_states(job: Job) -> bool:
     return any(s.divides_states for s in STRATEGIES if job.sharding in ("auto", *s.words))
 
 
-def cuts_network(job: Job) -> bool:
+def allows_model_parallelism(job: Job) -> bool:
     """Whether GPUs may share the work on a sample."""
     return any(not strategy.whole_network for strategy in allowed(job))
 
@@ -67,7 +67,7 @@ def most_hidden(job: Job, prior: Prior) -> float:
 
 def large_messages(job: Job) -> bool:
     """Whether a strategy may send larger messages between machines than data parallelism."""
-    return cuts_network(job) and job.stack == "tuned"
+    return allows_model_parallelism(job) and job.stack == "tuned"
 
 
 def min_penalty(job: Job, prior: Prior) -> float:

@@ -39,13 +39,13 @@ class StepTerms:
     tensor: Floats  # GPUs that share a layer
     context: Floats  # groups of them that share a sequence
     stages: Floats  # of a pipeline
-    sharded: Floats  # 1 where a cut network's weights are divided among all GPUs as well
+    sharded: Floats  # 1 where a layout divides the weights among all GPUs as well
     experts: Floats  # GPUs that divide the experts of a layer
     again: Floats  # share of the layers that are computed again in the backward pass
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class LayoutReport:
     """How the network is laid out on the GPUs, in words, and the memory of one of them."""
 
     label: str  # "fsdp", or degrees: "TP 8 × PP 4 × DP 2", "TP 8 × FSDP 4"
@@ -65,7 +65,7 @@ class Strategy(ABC):
         """Whether the job may be trained this way, on any cluster."""
 
     @abstractmethod
-    def layout(self, needs: Bytes, one: Clusters, step: Steps) -> Layout:
+    def layout(self, needs: Bytes, one: Clusters, step: Steps) -> LayoutReport:
         """The layout on one cluster with this step, and the memory of a GPU."""
 
     @abstractmethod

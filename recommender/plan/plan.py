@@ -96,7 +96,7 @@ class StepSplit:
     bubble_s: float = 0.0  # stages of a pipeline that wait for its first and last micro-batch
 
     @property
-    def cuts_network(self) -> bool:
+    def is_model_parallel(self) -> bool:
         """Whether GPUs share a network, so that the label lists degrees of parallelism."""
         return " " in self.sharding
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from recommender.inputs.units import format_gpu
-from recommender.performance.cuts import MIN_TOKENS, most_context
+from recommender.performance.layouts import MIN_TOKENS, most_context
 from recommender.plan.limits import Choice, Limits
 from recommender.planner.problem import Problem
 

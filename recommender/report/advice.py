@@ -183,13 +183,13 @@ def regions_sentence(plan: Plan) -> str:
 
 def layout_sentence(step: StepSplit) -> str:
     """What the training code must support for this plan: parallelism, recomputation."""
-    parts = [_cut_phrase(step)] if step.cuts_network else []
+    parts = [_layout_phrase(step)] if step.is_model_parallel else []
     if step.recompute_s > 0:
         parts.append("counts on activation checkpointing (gradient_checkpointing of transformers)")
     return "; ".join(parts)
 
 
-def _cut_phrase(step: StepSplit) -> str:
+def _layout_phrase(step: StepSplit) -> str:
     code = f"{fmt.clean(step.sharding)}: needs model-parallel code (Megatron-LM, NeMo, torchtitan)"
     if "CP " in step.sharding:  # whole sequences of that length may fit no GPU
         return f"{code} that shares each sequence among GPUs"
@@ -261,7 +261,7 @@ def late_sentence(plan: Plan) -> str:
 
 def _other_layout(first: StepSplit, late: StepSplit | None) -> str:
     """How the fallback's GPUs share the network, where that is not the plan's own layout."""
-    if late is None or not late.cuts_network or late.sharding == first.sharding:
+    if late is None or not late.is_model_parallel or late.sharding == first.sharding:
         return ""
     return f"; its layout is {fmt.clean(late.sharding)}, resumed from checkpoints that reshard"
 

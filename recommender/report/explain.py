@@ -207,7 +207,7 @@ def _step(step: StepSplit) -> list[Term]:
         ("input", step.input_s),
     ]
     terms = [(name, fmt.duration(s), _of(s, step.step_s)) for name, s in parts if s]
-    where = "replica" if step.cuts_network else "GPU"
+    where = "replica" if step.is_model_parallel else "GPU"
     batch = f"{step.micro_batch} samples per {where}, accumulation {step.accumulation}"
     return [*terms, ("micro-batch", batch, f"sharding: {fmt.clean(step.sharding)}")]
 

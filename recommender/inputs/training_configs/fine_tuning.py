@@ -32,7 +32,7 @@ def axolotl(keys: Keys) -> TrainingConfig:
         packed=keys.flag("sample_packing"),
         micro_batch=keys.whole("micro_batch_size") or 1,
         accumulation=keys.whole("gradient_accumulation_steps") or 1,
-        cut=words.product(keys, "tensor_parallel_size", "context_parallel_size"),
+        replica_gpus=words.product(keys, "tensor_parallel_size", "context_parallel_size"),
         epochs=keys.number("num_epochs"),
         steps=keys.whole("max_steps"),
         precision=words.switched(

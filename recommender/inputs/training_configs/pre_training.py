@@ -31,7 +31,7 @@ def torchtitan(keys: Keys) -> TrainingConfig:
     pipeline = keys.whole("parallelism.pipeline_parallel_degree")
     tensor, replicas = degree["tensor_parallel"], max(degree["data_parallel_replicate"], 1)
     context = degree["context_parallel"]
-    cut = max(tensor, 1) * max(pipeline, 1) * max(context, 1)
+    replica_gpus = max(tensor, 1) * max(pipeline, 1) * max(context, 1)
     known = int(shards) if shards.isdecimal() else 0  # -1: as many as there are
     keys.without("training.enable_cpu_offload", words.NO_OFFLOAD)
     sharded: Sharding = "ddp" if known == 1 else "hsdp" if replicas > 1 else "fsdp"
@@ -43,13 +43,13 @@ def torchtitan(keys: Keys) -> TrainingConfig:
         micro_batch=keys.whole("training.local_batch_size", "training.batch_size"),
         batch=max(keys.whole("training.global_batch_size"), 0),
         accumulation=1,
-        gpus=known * replicas * cut,
-        cut=cut,
+        gpus=known * replicas * replica_gpus,
+        replica_gpus=replica_gpus,
         steps=keys.whole("training.steps"),
         precision=_titan_precision(keys),
         method="full",
         optimizer=words.wanted_optimizer(keys, "optimizer.name"),
-        sharding=words.cuts(tensor, pipeline, context) or sharded,
+        sharding=words.model_parallelism(tensor, pipeline, context) or sharded,
     )
 
 
@@ -91,7 +91,7 @@ def nemo(keys: Keys) -> TrainingConfig:
         micro_batch=keys.whole("model.micro_batch_size"),
         batch=keys.whole("model.global_batch_size"),
         gpus=keys.whole("trainer.devices") * max(keys.whole("trainer.num_nodes"), 1),
-        cut=words.product(keys, *(f"model.{kind}_size" for kind in parallel)),
+        replica_gpus=words.product(keys, *(f"model.{kind}_size" for kind in parallel)),
         steps=keys.whole("trainer.max_steps"),
         precision="fp8"
         if keys.flag("model.fp8")
@@ -99,7 +99,7 @@ def nemo(keys: Keys) -> TrainingConfig:
         method="lora" if adapted == "lora" else "full",
         lora_rank=keys.whole("model.peft.lora_tuning.adapter_dim"),
         optimizer=words.wanted_optimizer(keys, "model.optim.name"),
-        sharding=words.cuts(tensor, pipeline, context),
+        sharding=words.model_parallelism(tensor, pipeline, context),
     )
 
 
@@ -133,13 +133,13 @@ def megatron(keys: Keys) -> TrainingConfig:
         micro_batch=flat.whole("micro_batch_size"),
         batch=flat.whole("global_batch_size"),
         gpus=flat.whole("world_size"),
-        cut=max(tensor, 1) * max(pipeline, 1) * max(context, 1),
+        replica_gpus=max(tensor, 1) * max(pipeline, 1) * max(context, 1),
         steps=flat.whole("train_iters"),
         samples=flat.whole("train_samples"),
         precision=_megatron_precision(flat),
         method="full",
         optimizer=words.wanted_optimizer(flat, "optimizer"),
-        sharding=words.cuts(tensor, pipeline, context),
+        sharding=words.model_parallelism(tensor, pipeline, context),
     )
     keys.unread += flat.unread
     keys.known_keys |= {key for key in keys.tree if str(key).replace("-", "_") in flat.known_keys}

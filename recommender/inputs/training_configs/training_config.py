@@ -41,7 +41,7 @@ class TrainingConfig:
     accumulation: int = 0  # micro-batches per step
     batch: int = 0  # samples per step, all GPUs together
     gpus: int = 0
-    cut: int = 1  # GPUs that share one replica: tensor × pipeline × context parallelism
+    replica_gpus: int = 1  # GPUs that share one replica: tensor × pipeline × context parallelism
     epochs: float = 0.0
     steps: int = 0
     samples: int = 0

@@ -78,7 +78,7 @@ def fsdp_strategy(word: str) -> Sharding:
     return "hsdp" if "HYBRID" in upper else "ddp" if "NO_SHARD" in upper else "fsdp"
 
 
-def cuts(tensor: int, pipeline: int, context: int) -> Sharding:
+def model_parallelism(tensor: int, pipeline: int, context: int) -> Sharding:
     """Return the sharding of a network with tensor or pipeline parallelism, "" without it."""
     if context > 1:
         return "context"

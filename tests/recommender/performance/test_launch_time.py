@@ -7,7 +7,7 @@ import pytest
 
 from recommender.job.jobfile import find_job
 from recommender.performance.clusters import clusters_of
-from recommender.performance.launch_time import min_launch_s, min_split_launch_s
+from recommender.performance.launch_time import min_launch_s, min_model_parallel_launch_s
 from recommender.performance.machines import machine_columns
 from recommender.performance.priors import prior_of
 from recommender.performance.step import steps
@@ -60,13 +60,15 @@ def test_networks_of_tables_have_none():
 def test_vendors_recipes_and_own_timings_have_none():
     job = find_job("llama3-8b-lora")
     assert min_launch_s(replace(job, stack="tuned")) == 0.0
-    assert min_split_launch_s(replace(job, stack="tuned")) == pytest.approx(2 * 32 * 0.26e-3)
-    assert min_split_launch_s(job) == min_launch_s(job) > 0.0
+    assert min_model_parallel_launch_s(replace(job, stack="tuned")) == pytest.approx(
+        2 * 32 * 0.26e-3
+    )
+    assert min_model_parallel_launch_s(job) == min_launch_s(job) > 0.0
 
 
 def test_scripts_that_share_layers_launch_the_kernels_of_a_simple_implementation():
     """sailor's OPT of 350 M on four GH200: a micro-batch of one sample takes 71 to 74 ms."""
     job = replace(find_job("llama3-8b-pretrain"), stack="typical")
-    assert min_split_launch_s(job) == pytest.approx(2 * 32 * 1.2e-3)
-    assert min_split_launch_s(job) > min_launch_s(job)
-    assert 0.5 < min_split_launch_s(replace(job, layers=24)) / 0.071 < 1.0
+    assert min_model_parallel_launch_s(job) == pytest.approx(2 * 32 * 1.2e-3)
+    assert min_model_parallel_launch_s(job) > min_launch_s(job)
+    assert 0.5 < min_model_parallel_launch_s(replace(job, layers=24)) / 0.071 < 1.0

@@ -1,4 +1,4 @@
-"""Steps of cut networks by hand, and what is published of them."""
+"""Steps under model parallelism by hand, and what is published of them."""
 
 import re
 from dataclasses import replace
@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from recommender.performance.cuts import Splits
+from recommender.performance.layouts import Layouts
 from recommender.performance.memory import bytes_of
 from recommender.performance.model_parallel import best_layouts, layout_terms
 from recommender.performance.priors import prior_of
@@ -17,14 +17,14 @@ from tests.recommender.performance.parts import P4DE, P5, clusters, columns, lla
 ZERO = np.zeros(1, dtype=np.int64)
 
 
-def one_cut(job, found, machines, tensor, stages, context=1, sharded=0, experts=1, **changes):
-    """The terms of one cut, nothing recomputed."""
+def one_layout(job, found, machines, tensor, stages, context=1, sharded=0, experts=1, **changes):
+    """The terms of one layout, nothing recomputed."""
     prior = replace(prior_of(job), **({"batch_penalty": 0.0, "tensor_s": 0.0} | changes))
     fleet = clusters(found, {0: machines})
-    cut = tensor, stages, context, sharded, experts
-    degrees = (np.array([float(degree)]) for degree in cut)
-    splits = Splits(ZERO, ZERO, *degrees)
-    return layout_terms(job, prior, fleet, bytes_of(job, prior), splits)
+    layout = tensor, stages, context, sharded, experts
+    degrees = (np.array([float(degree)]) for degree in layout)
+    layouts = Layouts(ZERO, ZERO, *degrees)
+    return layout_terms(job, prior, fleet, bytes_of(job, prior), layouts)
 
 
 def endless(job, kind=P5, **changes):
@@ -38,7 +38,7 @@ def endless(job, kind=P5, **changes):
 def test_the_bubble_of_four_stages_and_sixteen_micro_batches_is_three_of_nineteen():
     """(p - 1)/(ga + p - 1), GPipe; one sample each, on one pipeline of four machines."""
     job = llama(global_batch=16)
-    terms = one_cut(job, endless(job), 4, 8, 4)
+    terms = one_layout(job, endless(job), 4, 8, 4)
     assert terms.accumulation[0, 0] == 16
     assert terms.bubble_s[0, 0] / terms.step_s[0, 0] == pytest.approx(3 / 19)
 
@@ -46,7 +46,7 @@ def test_the_bubble_of_four_stages_and_sixteen_micro_batches_is_three_of_ninetee
 def test_micro_batches_balance_the_bubble_and_what_each_of_them_wastes():
     """r = sqrt((p - 1)·b/(t·b0·φ)) = sqrt(3·64/(8·1.5/4)) = 8; φ = 1024/4096."""
     job = llama(global_batch=64)
-    terms = one_cut(job, endless(job), 4, 8, 4, batch_penalty=1.5)
+    terms = one_layout(job, endless(job), 4, 8, 4, batch_penalty=1.5)
     assert terms.accumulation[0, 0] == 8
 
 
@@ -55,7 +55,7 @@ def test_layers_shared_by_eight_gpus_take_four_all_reduces_each():
     """64 samples × 32 layers × 4 × 2·7/8 × s·h·2 bytes over 440 GB/s."""
     job = llama(global_batch=64)
     found = endless(job, intra_bytes_per_s=440e9)
-    terms = one_cut(job, found, 1, 8, 1)
+    terms = one_layout(job, found, 1, 8, 1)
     expected = 64 * 32 * 4 * 2 * 7 / 8 * 8192 * 4096 * 2 / 440e9
     assert terms.exposed_s[:, 0] == pytest.approx([expected, 1.5 * expected, expected])
     assert terms.network_share[0, 0] == 0.0
@@ -66,7 +66,7 @@ def test_stages_on_two_machines_hand_activations_on_and_gradients_back():
     """Each way 16 samples of s·h·2 bytes; after them no other replica to sum gradients with."""
     job = llama(global_batch=16)
     found = endless(job, network_bytes_per_s=10e9)
-    terms = one_cut(job, found, 2, 8, 2)
+    terms = one_layout(job, found, 2, 8, 2)
     assert terms.exposed_s[0, 0] == pytest.approx(2 * 16 * 8192 * 4096 * 2 / 10e9)
     assert terms.network_share[0, 0] == 1.0
 
@@ -76,7 +76,7 @@ def test_replicas_in_one_machine_sum_gradients_over_its_links_only():
     """Two replicas of four GPUs: 2·(1/2) of a quarter of the gradients, 2 bytes each."""
     job = llama(global_batch=16)
     found = endless(job, intra_bytes_per_s=440e9)
-    terms = one_cut(job, found, 1, 1, 4, overlap=0.0)
+    terms = one_layout(job, found, 1, 1, 4, overlap=0.0)
     handed = 2 * 8 * 8192 * 4096 * 2 / 440e9
     summed = 2 * 8.03e9 / 4 / 440e9
     assert terms.exposed_s[0, 0] == pytest.approx(handed + summed)
@@ -87,10 +87,10 @@ def test_an_interleaved_pipeline_sends_all_gradients_but_those_of_its_last_chunk
     """A replica of two stages in each machine: an eighth is waited for, or what the last two
     micro-batches of one sample, of eight, do not hide of the other seven."""
     job = llama(global_batch=16, stack="tuned")
-    busy = one_cut(job, endless(job), 2, 4, 2).compute_s[0, 0]
+    busy = one_layout(job, endless(job), 2, 4, 2).compute_s[0, 0]
     for rate in (1e12, 1e9):
         summed = 2 * 8.03e9 / rate  # 2 bytes, twice, the half of them
-        waited = one_cut(job, endless(job, network_bytes_per_s=rate), 2, 4, 2).exposed_s[0, 0]
+        waited = one_layout(job, endless(job, network_bytes_per_s=rate), 2, 4, 2).exposed_s[0, 0]
         early = 7 / 8 * min(summed, 2 / 3 * 2 * busy / 8)
         assert waited == pytest.approx(summed - early)
 
@@ -101,12 +101,12 @@ def test_vendors_recipes_sum_gradients_in_large_buckets():
     job = llama(global_batch=16, family="encoder", sharding="tensor")
     found = endless(job, network_bytes_per_s=1e10, network_half_bytes=8e7)
     for stack, bucket in (("typical", 25 * 2**20), ("tuned", 80e6)):
-        waited = one_cut(replace(job, stack=stack), found, 2, 8, 1, overlap=0.0)
+        waited = one_layout(replace(job, stack=stack), found, 2, 8, 1, overlap=0.0)
         each = bytes_of(replace(job, stack=stack), prior_of(replace(job, stack=stack))).reduced
         assert waited.exposed_s[0, 0] == pytest.approx(each / (1e10 * bucket / (bucket + 8e7)))
 
 
-def test_cutting_lets_more_gpus_than_samples_work():
+def test_model_parallelism_lets_more_gpus_than_samples_work():
     job = llama(global_batch=16, stack="tuned")
     found = columns(job, (P5,))
     out = steps(job, found, clusters(found, {0: 8}))
@@ -130,7 +130,7 @@ def test_a_pipeline_is_chosen_over_slow_networks_and_named_with_its_degrees():
     assert parts == pytest.approx(split.step_s)
 
 
-def test_the_best_cut_is_the_least_of_all():
+def test_the_best_layout_is_the_fastest_of_all():
     job = llama(stack="tuned")
     found = columns(job)
     fleet = clusters(found, {0: 1}, {0: 2}, {1: 8}, {3: 4})
@@ -144,9 +144,9 @@ def test_the_best_cut_is_the_least_of_all():
             assert other >= step
 
 
-def test_cutting_keeps_its_lead_over_sharding_as_the_batch_per_gpu_shrinks():
-    """175 B, batch 1,536 (arXiv 2104.04473, table 2): 153 and 144 TFLOP/s on 384 A100 with cuts
-    and with ZeRO-3, 141 and 44 on 1,536: the lead grows."""
+def test_model_parallelism_keeps_its_lead_over_sharding_as_the_batch_per_gpu_shrinks():
+    """175 B, batch 1,536 (arXiv 2104.04473, table 2): 153 and 144 TFLOP/s on 384 A100 with TP
+    and PP and with ZeRO-3, 141 and 44 on 1,536: the lead grows."""
     each = 2048.0 * 12288
     job = llama(
         parameters=175e9, active_parameters=175e9, trainable_parameters=175e9, hidden=12288,
@@ -175,7 +175,7 @@ def test_a_shared_sequence_gathers_keys_and_values_three_times_a_layer(stack, wi
     wide as the queries where scripts repeat them for every head."""
     job = llama(global_batch=16, stack=stack)
     found = endless(job, network_bytes_per_s=10e9)
-    terms = one_cut(job, found, 2, 8, 1, context=2, overlap=0.0)
+    terms = one_layout(job, found, 2, 8, 1, context=2, overlap=0.0)
     gathered = 16 * 3 * 32 * (2 * 8192 * width * 2) / 2 / 10e9
     summed = 2 * 8.03e9 * 2 / 2 / 10e9  # both hold the same weights
     assert terms.exposed_s[0, 0] == pytest.approx(gathered + summed)
@@ -187,7 +187,7 @@ def test_sharded_weights_are_gathered_twice_and_reduced_in_every_micro_batch():
     """TP 8 × FSDP 2: each machine sends half of 3 × 2 bytes a parameter."""
     job = llama(global_batch=16)
     found = endless(job, network_bytes_per_s=10e9)
-    terms = one_cut(job, found, 2, 8, 1, sharded=1, overlap=0.0)
+    terms = one_layout(job, found, 2, 8, 1, sharded=1, overlap=0.0)
     assert terms.accumulation[0, 0] == 1
     assert terms.exposed_s[0, 0] == pytest.approx(3 * 2 * 8.03e9 / 2 / 10e9)
 
@@ -215,7 +215,7 @@ def test_tokens_go_to_eight_experts_and_back_in_both_passes():
     job = llama(family="moe", global_batch=16)
     found = endless(job, intra_bytes_per_s=440e9)
     needs = bytes_of(job, prior_of(job))
-    terms = one_cut(job, found, 1, 1, 1, experts=8, overlap=0.0)
+    terms = one_layout(job, found, 1, 1, 1, experts=8, overlap=0.0)
     moved = 2 * 32 * 4 * 8 * (7 / 8) * 8192 * 4096 * 2 / 440e9
     summed = 2 * (1 - needs.routed) * needs.reduced * (7 / 8) / 440e9  # of what all eight hold
     assert terms.exposed_s[0, 0] == pytest.approx(moved + summed)

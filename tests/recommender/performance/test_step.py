@@ -154,7 +154,7 @@ def test_too_little_memory_is_named_in_gib():
         explain(job, found, fleet, 0)
 
 
-def test_too_little_memory_for_every_cut_is_named_too():
+def test_too_little_memory_for_every_layout_is_named_too():
     """(2 + 2)/8 + 12/8 bytes per parameter, an eighth of inputs and logits, context."""
     job = llama(parameters=16e9, trainable_parameters=16e9, stack="tuned")
     found = columns(job, (G6X8,))

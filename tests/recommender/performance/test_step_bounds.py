@@ -36,7 +36,7 @@ def columns(rng: np.random.Generator) -> MachineColumns:
     )
 
 
-CUT = {
+TRANSFORMER = {
     "hidden": 2048,
     "layers": 24,
     "tokens_per_sample": 64,
@@ -59,36 +59,36 @@ def test_no_cluster_whose_gpus_keep_their_batch_is_faster_than_its_lines(seed, s
     kept = {"batch_per_gpu": True, "batches": (1, 32, 700)}
     check_lines(seed, sharding=sharding, sync=sync, **kept)
     check_lines(
-        seed, sharding=sharding, sync=sync, family="decoder", stack="typical", **kept, **CUT
+        seed, sharding=sharding, sync=sync, family="decoder", stack="typical", **kept, **TRANSFORMER
     )
     check_lines(seed, sync=sync, max_global_batch=4096.0, **kept)
 
 
 @pytest.mark.parametrize("sharding", ["auto", "tensor", "pipeline"])
 @pytest.mark.parametrize("seed", range(6))
-def test_no_cut_network_with_a_batch_per_gpu_is_faster_than_its_lines(seed, sharding):
+def test_no_layout_with_a_batch_per_gpu_is_faster_than_its_lines(seed, sharding):
     kept = {"batch_per_gpu": True, "batches": (1, 32)}
-    check_lines(seed, sharding=sharding, family="decoder", stack="tuned", **kept, **CUT)
+    check_lines(seed, sharding=sharding, family="decoder", stack="tuned", **kept, **TRANSFORMER)
 
 
 @pytest.mark.parametrize("sharding", ["auto", "tensor", "pipeline", "fsdp"])
 @pytest.mark.parametrize("family", ["decoder", "encoder"])
 @pytest.mark.parametrize("seed", range(12))
-def test_no_cluster_that_cuts_the_network_is_faster_than_its_lines(seed, sharding, family):
-    check_lines(seed, sharding=sharding, family=family, stack="tuned", **CUT)
+def test_no_cluster_with_model_parallelism_is_faster_than_its_lines(seed, sharding, family):
+    check_lines(seed, sharding=sharding, family=family, stack="tuned", **TRANSFORMER)
 
 
 @pytest.mark.parametrize("sharding", ["auto", "pipeline"])
 @pytest.mark.parametrize("seed", range(12))
 def test_no_cluster_that_divides_experts_is_faster_than_its_lines(seed, sharding):
-    check_lines(seed, sharding=sharding, family="moe", stack="tuned", **CUT)
+    check_lines(seed, sharding=sharding, family="moe", stack="tuned", **TRANSFORMER)
 
 
 @pytest.mark.parametrize("sharding", ["auto", "context"])
 @pytest.mark.parametrize("seed", range(12))
 def test_no_cluster_that_shares_sequences_is_faster_than_its_lines(seed, sharding):
     """Batches of fewer samples than GPUs, which nothing but shared sequences and layers allow."""
-    long = {**CUT, "tokens_per_sample": 65_536}
+    long = {**TRANSFORMER, "tokens_per_sample": 65_536}
     check_lines(seed, sharding=sharding, family="decoder", stack="tuned", batches=(2, 8), **long)
 
 
@@ -98,13 +98,15 @@ def test_no_cluster_that_shares_sequences_is_faster_than_its_lines(seed, shardin
 @pytest.mark.parametrize("seed", range(6))
 def test_no_cluster_that_starts_its_kernels_one_by_one_is_faster(seed, layers, sync, sharding):
     """Few layers hardly matter, 400 decide every step of these machines."""
-    eager = {**CUT, "layers": layers}
+    eager = {**TRANSFORMER, "layers": layers}
     check_lines(seed, sharding=sharding, sync=sync, family="decoder", stack="typical", **eager)
 
 
 def test_the_time_of_starting_kernels_is_a_line_of_its_own():
     """A cluster too fast for its micro-batches meets it to a few per cent."""
-    network = job(family="decoder", stack="typical", global_batch=64, **{**CUT, "layers": 400})
+    network = job(
+        family="decoder", stack="typical", global_batch=64, **{**TRANSFORMER, "layers": 400}
+    )
     machines = replace(columns(np.random.default_rng(0)), memory_bytes=np.full(KINDS, 1e13))
     machines = replace(machines, compute_per_s=1e9 * machines.gpus)
     one = np.eye(KINDS, dtype=np.int64)
@@ -123,7 +125,7 @@ def test_the_time_of_starting_kernels_is_a_line_of_its_own():
 @pytest.mark.usefixtures("punctual")
 def test_gpus_that_share_layers_lose_a_micro_batch_once():
     """8 samples on 8 GPUs: each GPU alone takes the time of 1 + b0, together of (8 + b0)/8."""
-    network = job(family="encoder", stack="tuned", global_batch=8, sharding="tensor", **CUT)
+    network = job(family="encoder", stack="tuned", global_batch=8, sharding="tensor", **TRANSFORMER)
     network = replace(network, gradient_tensors=0, hidden=8192)
     machines = replace(
         columns(np.random.default_rng(0)),

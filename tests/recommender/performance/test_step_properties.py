@@ -12,8 +12,8 @@ from hypothesis import strategies as some
 
 from recommender.job.job import Job
 from recommender.performance.clusters import Clusters
-from recommender.performance.cuts import splittable
 from recommender.performance.data_parallel import ROWS
+from recommender.performance.layouts import has_layouts
 from recommender.performance.memory import bytes_of, per_sample
 from recommender.performance.parameter_server import load_constants
 from recommender.performance.priors import Prior, prior_of
@@ -96,7 +96,7 @@ def test_units_cancel(fleet, job, unit):
         network_latency_s=fleet.network_latency_s * unit,
     )
     before = terms_of(job, prior, fleet).step_s
-    seconds = ("tensor_s", "launch_s", "cut_launch_s")
+    seconds = ("tensor_s", "launch_s", "model_parallel_launch_s")
     later = replace(prior, **{name: getattr(prior, name) * unit for name in seconds})
     after = terms_of(job, later, slow).step_s
     np.testing.assert_allclose(after, before * unit, rtol=1e-9)
@@ -109,8 +109,8 @@ def test_arrays_equal_the_scalar_formulas(fleet, job):
     expected = [
         scalar(job, prior, fleet, *strategy) if job.sharding == "auto" else inf for strategy in ROWS
     ]
-    if splittable(job):
-        expected.append(best_cut(job, prior, fleet))
+    if has_layouts(job):
+        expected.append(best_layout(job, prior, fleet))
     found = terms_of(job, prior_of(job), fleet).step_s[:, 0]
     assert found.tolist() == pytest.approx(expected, rel=1e-9)
 
@@ -213,20 +213,20 @@ def scalar_served(job: Job, prior: Prior, fleet: Clusters, busy: float) -> float
     return machines / rate - busy
 
 
-def best_cut(job: Job, prior: Prior, fleet: Clusters) -> float:
-    """The fastest way to cut the network: every degree and every number of micro-batches."""
+def best_layout(job: Job, prior: Prior, fleet: Clusters) -> float:
+    """The fastest layout: every degree and every number of micro-batches."""
     n, g = int(fleet.machines[0]), int(fleet.gpus_per_machine[0])
     tried = [inf]
-    for cut, again in product(every_cut(job, n, g), (0.0, 1.0, None)):
-        p = cut.p
+    for layout, again in product(every_layout(job, n, g), (0.0, 1.0, None)):
+        p = layout.p
         chunks = [v for v in range(2, 9) if p > 1 and nearly_even(job.layers, p * v)]
         few, many = [v for v in chunks if v <= 4], [v for v in chunks if v > 4]
         interleaved = (few[-1:] + many[-1:]) if job.stack == "tuned" else []
-        tried += [scalar_cut(job, prior, fleet, cut, again, v) for v in (1, *interleaved)]
+        tried += [scalar_layout(job, prior, fleet, layout, again, v) for v in (1, *interleaved)]
     return min(tried)
 
 
-class Cut(NamedTuple):
+class Layout(NamedTuple):
     """GPUs that share a layer, groups that share a sequence, stages; are weights sharded too."""
 
     t: int
@@ -236,23 +236,25 @@ class Cut(NamedTuple):
     e: int = 1  # GPUs that divide the experts
 
 
-def every_cut(job: Job, n: int, g: int) -> list[Cut]:
-    """Every way to lay the network on n machines of g GPUs."""
+def every_layout(job: Job, n: int, g: int) -> list[Layout]:
+    """Every layout on n machines of g GPUs."""
     every = {1, 2, 4, 8, 16, n}
     stages = {"auto": every, "tensor": {1}, "pipeline": every - {1}, "context": every}
     contexts = [c for c in (1, 2, 4, 8, 16) if c * 4096 <= job.tokens_per_sample or c == 1]
     if job.sharding != "auto":
         contexts = [c for c in contexts if (c > 1) is (job.sharding == "context")]
     degrees = product({1, g}, contexts, sorted(stages[job.sharding]), (False, True))
-    found = [cut for cut in (Cut(*each) for each in degrees) if is_known(job, n, g, cut)]
+    found = [
+        layout for layout in (Layout(*each) for each in degrees) if is_known(job, n, g, layout)
+    ]
     if job.family != "moe" or g == 1:
         return found
     most = [p for p in (1, 2, 4, 8, 16) if n % p == 0 and nearly_even(job.layers, p)]
-    return found + [Cut(1, 1, p, False, g) for p in most]
+    return found + [Layout(1, 1, p, False, g) for p in most]
 
 
-def is_known(job: Job, n: int, g: int, cut: Cut) -> bool:
-    t, c, p, sharded, e = cut
+def is_known(job: Job, n: int, g: int, layout: Layout) -> bool:
+    t, c, p, sharded, e = layout
     replica = t * c * p
     if replica == 1 or (c > 1 and p not in (1, 2, 4, 8, 16)) or not nearly_even(job.layers, p):
         return False
@@ -269,19 +271,19 @@ def nearly_even(layers: int, parts: int) -> bool:
     return ceil(layers / parts) * parts <= 1.04 * layers
 
 
-def scalar_cut(
-    job: Job, prior: Prior, fleet: Clusters, cut: Cut, again: float | None, chunks: int
+def scalar_layout(
+    job: Job, prior: Prior, fleet: Clusters, layout: Layout, again: float | None, chunks: int
 ) -> float:
-    """One cut with its best micro-batches, found by trying them all.
+    """One layout with its best micro-batches, found by trying them all.
 
     `again` is the share of the layers that is computed again; None: of the numbers of layers of a
     stage the least with which one sample fits.
     """
-    t, c, p, sharded, e = cut
+    t, c, p, sharded, e = layout
     if again is None:
         each = ceil(job.layers / p)
         shares = [k / each for k in range(each + 1)]
-        found = (scalar_cut(job, prior, fleet, cut, share, chunks) for share in shares)
+        found = (scalar_layout(job, prior, fleet, layout, share, chunks) for share in shares)
         return next((seconds for seconds in found if seconds < inf), inf)
     needs, gpus = bytes_of(job, prior), float(fleet.gpus[0])
     replicas = gpus / (t * c * p)
@@ -304,22 +306,22 @@ def scalar_cut(
     if chunks > 1 and batch < p:
         return inf
     tried = range(max(least, p) if chunks > 1 else least, batch + 1)
-    step = min(cut_step(job, prior, fleet, cut, again, batch, r, chunks) for r in tried)
+    step = min(layout_step(job, prior, fleet, layout, again, batch, r, chunks) for r in tried)
     return max(step, job.global_batch / float(fleet.prepare_per_s[0]))
 
 
-def cut_step(
+def layout_step(
     job: Job,
     prior: Prior,
     fleet: Clusters,
-    cut: Cut,
+    layout: Layout,
     again: float,
     batch: int,
     rounds: int,
     chunks: int,
 ) -> float:
     """r micro-batches through p stages, and then the gradients."""
-    t, c, p, sharded, e = cut
+    t, c, p, sharded, e = layout
     g, links = float(fleet.gpus_per_machine[0]), float(fleet.intra_bytes_per_s[0])
     rate, latency = float(fleet.network_bytes_per_s[0]), float(fleet.network_latency_s[0])
     half = float(fleet.network_half_bytes[0])
@@ -344,8 +346,8 @@ def cut_step(
         keys *= batch / rounds * job.tokens_per_sample * (c - 1) / c
         turn += calls * (keys / links if t * c <= g else (keys * g + half) / rate)
         turn += calls * latency * log2(c) * (t * c > g)
-    turn = max(turn, prior.cut_launch_s / p)
-    sums = scalar_states(job, prior, fleet, cut, rounds)
+    turn = max(turn, prior.model_parallel_launch_s / p)
+    sums = scalar_states(job, prior, fleet, layout, rounds)
     hidden = prior.overlap * 2 / 3 * busy if p == 1 else 0.0
     hidden = prior.overlap * rounds * busy if sharded else hidden
     least = (1 / t + prior.batch_penalty * share) / c * gpu_s * longest * (1 + again / 3)
@@ -355,22 +357,22 @@ def cut_step(
     return (rounds + (p - 1) / chunks) * turn + max(sums - hidden, 0.0)
 
 
-def scalar_states(job: Job, prior: Prior, fleet: Clusters, cut: Cut, rounds: int) -> float:
+def scalar_states(job: Job, prior: Prior, fleet: Clusters, layout: Layout, rounds: int) -> float:
     """What is sent of gradients at the end, or of sharded weights in every micro-batch."""
     n, g = float(fleet.machines[0]), float(fleet.gpus_per_machine[0])
     rate, half = float(fleet.network_bytes_per_s[0]), float(fleet.network_half_bytes[0])
     links, latency = float(fleet.intra_bytes_per_s[0]), float(fleet.network_latency_s[0])
-    needs, alone = bytes_of(job, prior), cut.t * cut.p * cut.e
+    needs, alone = bytes_of(job, prior), layout.t * layout.p * layout.e
     inside, others = max(g / alone, 1.0), n * min(g / alone, 1.0)
-    if cut.sharded:
+    if layout.sharded:
         sent, layer = 2 * needs.gathered + needs.reduced, needs.gathered / job.layers
-        sums = sent / cut.t * (inside - 1) / inside / links
+        sums = sent / layout.t * (inside - 1) / inside / links
         if n > 1:
             sums += sent * (n - 1) / n / (rate * layer / (layer + half)) + 3 * latency * log2(n)
         return rounds * sums
     sums = 2 * needs.reduced / alone * (inside - 1) / inside / links
-    if cut.e > 1:
-        sums += 2 * (1 - needs.routed) * needs.reduced / cut.p * (g - 1) / g / links
+    if layout.e > 1:
+        sums += 2 * (1 - needs.routed) * needs.reduced / layout.p * (g - 1) / g / links
     if others > 1:
         part = needs.reduced * others / n
         replicas = n * g / alone

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from recommender.job.job import CUT_SHARDINGS, SHARDINGS
+from recommender.job.job import MODEL_PARALLEL_SHARDINGS, SHARDINGS
 from recommender.performance.data_parallel import ROWS, Fsdp
 from recommender.performance.memory import GIB, bytes_of, extra_gathered_bytes, per_sample
 from recommender.performance.priors import prior_of
@@ -46,7 +46,7 @@ def test_a_step_is_explained_by_the_strategy_that_was_requested(word):
     step = steps(job, found, fleet)
     assert STRATEGY_OF_ROW[int(step.row[0])] is strategy_of(word)
     split = explain(job, found, fleet, 0)
-    assert split.sharding == word or word in CUT_SHARDINGS
+    assert split.sharding == word or word in MODEL_PARALLEL_SHARDINGS
     assert 0 < split.memory_gib <= found.memory_bytes[0] / GIB
 
 

@@ -61,9 +61,9 @@ def test_what_is_no_machine_is_reported_where_it_is_a_good_part_of_the_bill() ->
 
 def test_model_parallel_code_is_requested_and_sharding_offered_where_sequences_are_whole():
     step = replace(GCP.estimate.step, recompute_s=0.0)
-    cut, shared = (replace(step, sharding=word) for word in ("TP 8 × FSDP 4", "FSDP 16, CP 8"))
+    tensor, shared = (replace(step, sharding=word) for word in ("TP 8 × FSDP 4", "FSDP 16, CP 8"))
     assert layout_sentence(replace(step, sharding="fsdp")) == ""
-    assert layout_sentence(cut).endswith("; --sharding fsdp plans without it")
+    assert layout_sentence(tensor).endswith("; --sharding fsdp plans without it")
     assert layout_sentence(shared).endswith("that shares each sequence among GPUs")
 
 

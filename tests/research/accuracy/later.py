@@ -1,8 +1,8 @@
 """Speed with nothing measured, on runs published after the constants were fitted.
 
 Rows that judge (`later_runs.py`); what may be fitted on is left out. Pictures of which there is
-less than one for each GPU are cut among GPUs, which the recommender does not plan: they count as
-not predicted, as does a network between machines that its source does not describe.
+less than one for each GPU are divided among GPUs, which the recommender does not plan: they count
+as not predicted, as does a network between machines that its source does not describe.
 """
 
 from collections.abc import Callable, Iterable
@@ -15,10 +15,10 @@ from recommender.plan.accuracy import Score, Target
 from tests.research.accuracy.later_runs import (
     LATER,
     LaterRun,
-    cut_as_stated,
     is_known,
     is_large,
     later_runs,
+    layout_as_stated,
     predicted,
 )
 from tests.research.accuracy.study import Held, Study, score
@@ -34,7 +34,7 @@ def judged(reference: Path) -> tuple[LaterRun, ...]:
 def held(runs: Iterable[LaterRun]) -> Held:
     """Predictions next to what was measured, samples/s of the cluster."""
     each = tuple(runs)
-    found = [cut_as_stated(run) if run.tensor else predicted(run) for run in each]
+    found = [layout_as_stated(run) if run.tensor else predicted(run) for run in each]
     rate, sigma = np.array(found).T
     measured = np.array([run.samples_per_s for run in each])
     return Held(tuple(run.label for run in each), rate, measured, sigma)
@@ -88,7 +88,7 @@ _ASKED: tuple[tuple[str, str, Target, str, Callable[[LaterRun], bool]], ...] = (
         partial(_in_fp8, True),
     ),
     (
-        "later-cut",
+        "later-model-parallel",
         "OPT of 350 M in tensor and pipeline parallelism on GH200, nothing measured",
         Target(mean=25.0),
         "81 % as filed, on these runs and others",

@@ -38,13 +38,13 @@ from recommender.performance.machines import machine_columns
 from recommender.performance.memory import bytes_of
 from recommender.performance.priors import prior_of
 from recommender.performance.step import steps
-from tests.research.accuracy.parallel import one_cut, stated_step_s
+from tests.research.accuracy.parallel import one_layout, stated_step_s
 from tests.research.accuracy.published_runs import MIB, SAMPLE_BYTES
 from tests.research.accuracy.tables import table
 from tests.shipped import snapshot
 
 LATER = "measured/training2.csv.gz"
-LARGE = 5e10  # parameters from which a run must have cut or sharded its network
+LARGE = 5e10  # parameters from which a run must have divided its network
 LAYOUT = re.compile(r"PP(\d+) DP\d+ TP(\d+)")
 
 
@@ -172,7 +172,7 @@ def is_known(run: LaterRun) -> bool:
 
 
 def is_large(run: LaterRun) -> bool:
-    """Whether its network must have been cut or sharded."""
+    """Whether its network must have been divided among GPUs."""
     return float(networks()[run.model]["parameters"]) >= LARGE
 
 
@@ -183,7 +183,7 @@ def job_of(run: LaterRun) -> Job:
     hidden, layers = int(network["hidden"]), int(network["layers"])
     large, lora = is_large(run), run.model.endswith("lora")
     each = float(tokens) * hidden
-    cut = run.tensor > 0
+    divided = run.tensor > 0
     # Megatron-DeepSpeed's default: its runs keep 3.25 GB more for each sample of OPT-350M on four
     # GPUs; scores of unfused attention are 2.0 of them, all else 1.05.
     plain = run.source.startswith("eth-easl/sailor")
@@ -204,13 +204,13 @@ def job_of(run: LaterRun) -> Job:
         gradient_tensors=int(network["tensors"]),
         hidden=hidden,
         layers=layers,
-        vocabulary=int(network["vocabulary"]) if large or cut else 0,
+        vocabulary=int(network["vocabulary"]) if large or divided else 0,
         attention="plain" if plain else "fused",
         activation_bytes_per_sample=(34.0 * each + scores) * layers
-        if large or cut
+        if large or divided
         else SAMPLE_BYTES,
         recomputed_activation_bytes_per_sample=(2.0 * layers + 34.0) * each + scores
-        if large or cut
+        if large or divided
         else SAMPLE_BYTES,
         checkpoint_bytes=1.0,
         precision="fp8" if run.fp8 else "mixed",
@@ -218,7 +218,7 @@ def job_of(run: LaterRun) -> Job:
             network["family"], float(network["flop_per_sample"]), _kept_bytes(network)
         ),
         method="lora" if lora else "full",
-        sharding="auto" if large or cut else "ddp",
+        sharding="auto" if large or divided else "ddp",
         stack=run.stack,  # type: ignore[arg-type]
     )
 
@@ -277,8 +277,8 @@ def predicted(run: LaterRun) -> tuple[float, float]:
 
 
 @cache
-def cut_as_stated(run: LaterRun) -> tuple[float, float]:
+def layout_as_stated(run: LaterRun) -> tuple[float, float]:
     """The same of a run whose tensor and pipeline degrees are stated, with its micro-batch."""
     job, columns, fleet = columns_of(run)
-    step_s = stated_step_s(job, fleet, one_cut(run.tensor, run.stages), run.micro_batch)
+    step_s = stated_step_s(job, fleet, one_layout(run.tensor, run.stages), run.micro_batch)
     return run.batch / step_s, float(columns.speed_sigma_several[0])

@@ -2,11 +2,12 @@
 
 A pair is two published runs of the same network with the same batch on as many GPUs that were laid
 out differently; pairs within 3 % of each other count as repeats and are left out. Rule and sources
-were chosen before any order was looked at, but for the five pairs of `cuts and ZeRO`, two of which
-a test holds: Megatron-LM's tables (recomputed or not; cut or ZeRO-3), sailor's OPT of 350 M, and
-Parcae's GPT of 1.5 B, of sequences of 1,024 tokens in 16 bits on V100s. Parcae states neither
-tokens nor precision: in 32 bits GPT's pairs come out alike, BERT's do not, so BERT is left out.
-Bridge and NeMo state one layout for each job and release, MLPerf one for each cluster.
+were chosen before any order was looked at, but for the five pairs of `model parallelism and ZeRO`,
+two of which a test holds: Megatron-LM's tables (recomputed or not; model parallelism or ZeRO-3),
+sailor's OPT of 350 M, and Parcae's GPT of 1.5 B, of sequences of 1,024 tokens in 16 bits on V100s.
+Parcae states neither tokens nor precision: in 32 bits GPT's pairs come out alike, BERT's do not, so
+BERT is left out. Bridge and NeMo state one layout for each job and release, MLPerf one for each
+cluster.
 """
 
 from collections import defaultdict
@@ -22,14 +23,14 @@ from recommender.performance.machines import machine_columns
 from recommender.performance.step import steps
 from recommender.plan.accuracy import Score, Target
 from tests.research.accuracy.later import judged
-from tests.research.accuracy.later_runs import LATER, cut_as_stated
+from tests.research.accuracy.later_runs import LATER, layout_as_stated
 from tests.research.accuracy.parallel import (
     MACHINES,
     Network,
     Run,
     job_of,
     networks,
-    one_cut,
+    one_layout,
     predicted,
     published_runs,
     stated_step_s,
@@ -53,10 +54,10 @@ class LayoutRun:
 
 
 def megatron() -> list[LayoutRun]:
-    """Recomputed or not (arXiv 2205.05198), and cut or sharded (2104.04473, table 2)."""
+    """Recomputed or not (arXiv 2205.05198); model parallelism or ZeRO-3 (2104.04473, table 2)."""
     rows = [run for run in published_runs() if run.gpu == "A100-80GB"]
-    cut = [LayoutRun(_job(run), run.samples_per_s, predicted(run)) for run in rows]
-    return cut + [_sharded(row) for row in table("zero_runs")]
+    whole = [LayoutRun(_job(run), run.samples_per_s, predicted(run)) for run in rows]
+    return whole + [_sharded(row) for row in table("zero_runs")]
 
 
 def _job(run: Run) -> tuple[object, ...]:
@@ -93,7 +94,7 @@ def parcae() -> list[LayoutRun]:
         job = job_of(run, GPT)
         columns = machine_columns(job, (machine,), snapshot().gpus, snapshot().achieved)
         fleet = clusters_of(columns, np.array([[replicas * stages]]))
-        step_s = stated_step_s(job, fleet, one_cut(1, stages), micro)
+        step_s = stated_step_s(job, fleet, one_layout(1, stages), micro)
         key = "parcae", batch, replicas * stages
         found.append(LayoutRun(key, 1e3 * batch / float(row["iteration_ms"]), batch / step_s))
     return found
@@ -102,7 +103,7 @@ def parcae() -> list[LayoutRun]:
 def sailor(reference: Path) -> list[LayoutRun]:
     """OPT of 350 M on four to 128 GH200."""
     runs = [run for run in judged(reference) if run.tensor]
-    return [LayoutRun((r.machines, r.batch), r.samples_per_s, cut_as_stated(r)[0]) for r in runs]
+    return [LayoutRun((r.machines, r.batch), r.samples_per_s, layout_as_stated(r)[0]) for r in runs]
 
 
 def wrong_pairs(runs: Iterable[LayoutRun]) -> list[float]:

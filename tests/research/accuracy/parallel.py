@@ -1,4 +1,4 @@
-"""Tensor and pipeline parallelism: the step of a cut network next to published runs.
+"""Tensor and pipeline parallelism: the step of a layout next to published runs.
 
 Which runs count was fixed before any error was looked at. All weights of a dense decoder are
 trained; t or p above one and both stated, t within a machine; no context or expert parallelism,
@@ -22,7 +22,7 @@ import numpy as np
 
 from recommender.job.job import Job, Stack
 from recommender.performance.clusters import Z_90, Clusters, clusters_of
-from recommender.performance.cuts import Splits
+from recommender.performance.layouts import Layouts
 from recommender.performance.machines import machine_columns
 from recommender.performance.memory import bytes_of
 from recommender.performance.model_parallel import held_bytes, layout_terms, sample_bytes
@@ -99,9 +99,9 @@ class Run:
     @property
     def label(self) -> str:
         """What was run, in few words."""
-        cut = f"TP {self.tensor} × PP {self.stages}"
-        cut += f" × CP {self.context}" if self.context > 1 else ""
-        return f"{self.network}, {cut}, {self.gpus} {self.gpu}"
+        layout = f"TP {self.tensor} × PP {self.stages}"
+        layout += f" × CP {self.context}" if self.context > 1 else ""
+        return f"{self.network}, {layout}, {self.gpus} {self.gpu}"
 
 
 @cache
@@ -116,33 +116,37 @@ def predicted(run: Run) -> float:
         gpus[run.gpu] = replace(gpus[run.gpu], memory_gb_per_s=run.memory_gb_per_s)
     columns = machine_columns(job, (machine,), gpus, catalog.achieved)
     fleet = clusters_of(columns, np.array([[run.gpus // per_machine]]))
-    cut = one_cut(run.tensor, run.stages, run.context, run.sharded)
-    return run.batch / stated_step_s(job, fleet, cut, run.micro_batch, run.recompute)
+    layout = one_layout(run.tensor, run.stages, run.context, run.sharded)
+    return run.batch / stated_step_s(job, fleet, layout, run.micro_batch, run.recompute)
 
 
-def one_cut(
+def one_layout(
     tensor: float, stages: float, context: float = 1, sharded: bool = False, experts: float = 1
-) -> Splits:
-    """One cut on one cluster."""
+) -> Layouts:
+    """One layout on one cluster."""
     zero = np.zeros(1, dtype=np.int64)
     degrees = (tensor, stages, context, sharded, experts)
-    return Splits(zero, zero, *(np.array([float(degree)]) for degree in degrees))
+    return Layouts(zero, zero, *(np.array([float(degree)]) for degree in degrees))
 
 
 def stated_step_s(
-    job: Job, fleet: Clusters, cut: Splits, micro_batch: int, recompute: bool | None = None
+    job: Job,
+    fleet: Clusters,
+    layout: Layouts,
+    micro_batch: int,
+    recompute: bool | None = None,
 ) -> float:
-    """The step of a stated cut with its micro-batch (0: the model's), recomputed as stated."""
+    """The step of a stated layout with its micro-batch (0: the model's), recomputed as stated."""
     prior, times = prior_of(job), []
     needs = bytes_of(job, prior)
-    degrees = cut.tensor, cut.stages, cut.sharded, cut.experts
+    degrees = layout.tensor, layout.stages, layout.sharded, layout.experts
     for again in (False, True):
         held = held_bytes(needs, fleet.gpus, *degrees) + needs.context
-        sample = sample_bytes(needs, float(again), cut.parts, cut.stages)
+        sample = sample_bytes(needs, float(again), layout.parts, layout.stages)
         # Room for the stated micro-batch; else as much as the network takes, were it too much.
         least = held + sample * (max(micro_batch, 1) + 1e-6)
         room = least if micro_batch else np.maximum(fleet.memory_bytes, least + sample)
-        one = layout_terms(job, prior, replace(fleet, memory_bytes=room), needs, cut)
+        one = layout_terms(job, prior, replace(fleet, memory_bytes=room), needs, layout)
         if recompute in (None, again):
             times.append(float(one.step_s[int(again), 0]))
     return min(times)
@@ -209,7 +213,7 @@ def _published(row: Mapping[str, str]) -> Run:
 
 
 def run_of(row: Mapping[str, str], samples_per_s: float) -> Run:
-    """A run by the columns that tables of cut networks share."""
+    """A run by the columns that tables of model parallelism share."""
     return Run(
         source=row["source"].split(",")[0],
         network=row["network"],
@@ -235,11 +239,11 @@ def reference_runs(folder: Path) -> tuple[Run, ...]:
 
 
 def _counts(row: Mapping[str, str]) -> bool:
-    cut = max(_degree(row, "TP"), _degree(row, "PP")) > 1
+    divided = max(_degree(row, "TP"), _degree(row, "PP")) > 1
     whole = max(_degree(row, "CP"), _degree(row, "EP")) <= 1 and _degree(row, "FSDP") == 0
     trained = "lora" not in row["task"].lower() and row["precision"].startswith("FP8")
     known = row["model"].split(" ")[0] in FP8_NAMES and row["gpu_canon"] == "H100-SXM"
-    return cut and whole and trained and known
+    return divided and whole and trained and known
 
 
 def _degree(row: Mapping[str, str], name: str) -> int:
@@ -280,7 +284,7 @@ def held(runs: Iterable[Run]) -> Held:
 
 @cache
 def spread_without(source: str = "") -> float:
-    """Sd of ln(true / predicted) of cut networks, from the papers' runs but for one source.
+    """Sd of ln(true / predicted) under model parallelism, from the papers' runs but for one source.
 
     That of all is `sigma_several` of tuned decoders in `priors.csv`; a source weighs the square
     root of its runs.
@@ -296,7 +300,7 @@ def spread_without(source: str = "") -> float:
 def scaled(runs: Iterable[Run]) -> Held:
     """Predictions for larger clusters, the smallest run of each series measured.
 
-    A series is one source, network, cut, micro-batch and choice of recomputation.
+    A series is one source, network, layout, micro-batch and choice of recomputation.
     """
     series: dict[tuple[object, ...], list[Run]] = {}
     for run in runs:
@@ -322,7 +326,7 @@ STUDIES: tuple[Study, ...] = (
     Study(
         key="parallel",
         subject="training speed under tensor and pipeline parallelism, nothing measured",
-        split="constants of data-parallel runs; every run with cut networks held out",
+        split="constants of data-parallel runs; every run with model parallelism held out",
         target=SEVERAL,
         published=ROOFLINE,
         source="Megatron-LM (3 papers), MT-NLG 530B, Llama 3 405B: tables of the papers",
@@ -330,7 +334,7 @@ STUDIES: tuple[Study, ...] = (
     ),
     Study(
         key="parallel-scaling",
-        subject="speed of cut networks on more machines, scaled from the smallest run",
+        subject="speed under model parallelism on more machines, scaled from the smallest run",
         split="the smallest cluster of each series measured, all larger ones held out",
         target=Target(mean=12.0),
         published="20 %: two-resource roofline; linear scaling 60 %, on other tables",
@@ -339,7 +343,7 @@ STUDIES: tuple[Study, ...] = (
     ),
     Study(
         key="parallel-fp8",
-        subject="speed of cut networks in FP8, nothing measured",
+        subject="speed under model parallelism in FP8, nothing measured",
         split="constants of data-parallel runs in 16 bits, FP8 matrix rate of the catalog",
         target=SEVERAL,
         published=ROOFLINE,

@@ -1,4 +1,4 @@
-"""The runs with cut networks: they agree with what their papers say elsewhere, and the errors."""
+"""Runs with model parallelism: they agree with what their papers say elsewhere, and the errors."""
 
 import csv
 import gzip

@@ -145,7 +145,7 @@ def _score(reference: Path | None) -> Score:
 STUDIES: tuple[Study, ...] = (
     Study(
         key="runs-whole",
-        subject="GPU-hours of whole runs that everybody knows, nothing measured",
+        subject="GPU-hours of published training runs, nothing measured",
         split="nothing fitted on these runs but their spread, one run left out; inputs frozen",
         target=Target(mean=25.0),
         published="none known",

@@ -63,13 +63,13 @@ def test_rewards_with_completions() -> None:
 def test_torchtitan() -> None:
     found = read("torchtitan.toml")
     assert (found.model, found.tokens, found.steps) == ("meta-llama/Llama-3.1-70B", 8192, 1000)
-    assert (found.micro_batch, found.gpus, found.cut) == (8, 64, 8)
+    assert (found.micro_batch, found.gpus, found.replica_gpus) == (8, 64, 8)
     assert (found.sharding, found.optimizer) == ("tensor", "adamw")
 
 
 def test_nemo_describes_its_network() -> None:
     found = read("nemo.yaml")
-    assert (found.batch, found.gpus, found.cut, found.steps) == (256, 16, 2, 100_000)
+    assert (found.batch, found.gpus, found.replica_gpus, found.steps) == (256, 16, 2, 100_000)
     shape = found.architecture
     assert shape is not None
     assert (shape.hidden, shape.layers, shape.heads, shape.inner) == (2048, 24, 16, 0)
@@ -82,7 +82,7 @@ def test_megatron_with_dashes() -> None:
     shape = found.architecture
     assert shape is not None
     assert (shape.gated, shape.key_value_heads, shape.vocabulary) == (True, 8, 128_256)
-    assert (found.batch, found.cut, found.sharding) == (128, 8, "pipeline")
+    assert (found.batch, found.replica_gpus, found.sharding) == (128, 8, "pipeline")
     assert found.unused == ("lr",)
 
 
@@ -363,9 +363,9 @@ def test_other_models_have_the_shape_of_none(name: str) -> None:
 
 
 def test_a_run_that_shares_sequences_says_so() -> None:
-    assert words.cuts(8, 4, 2) == "context"
-    assert words.cuts(8, 4, 0) == "pipeline"
-    assert words.cuts(8, 0, 1) == "tensor"
+    assert words.model_parallelism(8, 4, 2) == "context"
+    assert words.model_parallelism(8, 4, 0) == "pipeline"
+    assert words.model_parallelism(8, 0, 1) == "tensor"
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Which cuts there are, and what a GPU holds under them, by hand."""
+"""Which layouts there are, and what a GPU holds under them, by hand."""
 
 from dataclasses import replace
 
@@ -7,15 +7,15 @@ import pytest
 
 from recommender.job.jobfile import find_job
 from recommender.job.merge_layers import JobFlags
-from recommender.performance.cuts import EXPERT_GPUS, expert_estimate, splits_of, splittable
+from recommender.performance.layouts import EXPERT_GPUS, expert_estimate, has_layouts, layouts_of
 from recommender.performance.memory import bytes_of
 from recommender.performance.model_parallel import (
     Degrees,
     held_bytes,
+    layout_memory_gib,
     lost_share,
     min_recomputed_share,
     sample_bytes,
-    split_memory_gib,
 )
 from recommender.performance.priors import prior_of
 from recommender.performance.step import steps
@@ -23,13 +23,13 @@ from tests.recommender.performance.parts import G6, G6X8, P5, clusters, columns,
 
 
 def degrees(machines, kind=P5, **changes):
-    """(t, p) of every cut of a transformer of 80 layers and short sequences on some machines."""
+    """(t, p) of every layout of a transformer of 80 layers and short sequences on some machines."""
     job = llama(layers=80, hidden=8192, tokens_per_sample=4096, **changes)
-    found = splits_of(job, clusters(columns(job, (kind,)), {0: machines}))
+    found = layouts_of(job, clusters(columns(job, (kind,)), {0: machines}))
     return set(zip(found.tensor.tolist(), found.stages.tolist(), strict=True))
 
 
-def test_one_machine_is_cut_by_layers_parts_or_by_stages():
+def test_one_machine_shares_layers_or_has_stages():
     assert degrees(1) == {(8, 1), (1, 2), (1, 4), (1, 8)}
 
 
@@ -46,7 +46,7 @@ def test_five_machines_are_one_pipeline_of_five_stages_of_nearly_as_many_layers(
 def test_126_layers_lie_in_sixteen_stages():
     """Llama 3 405B (arXiv 2407.21783): stages of eight layers, the last ones of seven."""
     job = llama(layers=126, hidden=16384, stack="tuned")
-    found = splits_of(job, clusters(columns(job, (P5,)), {0: 16}))
+    found = layouts_of(job, clusters(columns(job, (P5,)), {0: 16}))
     assert (8.0, 16.0) in set(zip(found.tensor.tolist(), found.stages.tolist(), strict=True))
 
 
@@ -56,22 +56,22 @@ def test_single_gpus_are_stages():
     assert degrees(1, kind=G6) == set()
 
 
-def test_machines_of_unlike_size_are_not_cut():
+def test_machines_of_unlike_size_have_no_layouts():
     job = llama()
     found = columns(job, (P5, G6))
-    assert len(splits_of(job, clusters(found, {0: 1, 1: 1})).cluster) == 0
+    assert len(layouts_of(job, clusters(found, {0: 1, 1: 1})).cluster) == 0
 
 
-def test_networks_that_fit_one_gpu_are_split_only_if_requested_and_possible():
-    assert splittable(llama(stack="tuned"))
-    assert not splittable(llama(stack="typical"))
-    assert not splittable(llama(stack="tuned", parameters=0.4e9))
-    assert splittable(llama(stack="typical", parameters=70e9))
-    assert not splittable(llama(stack="typical", parameters=70e9, method="lora"))
-    assert splittable(llama(stack="tuned", parameters=70e9, method="lora"))
-    assert splittable(llama(parameters=0.4e9, sharding="pipeline"))
-    assert not splittable(llama(sharding="fsdp"))
-    assert not splittable(resnet(sharding="tensor"))
+def test_networks_that_fit_one_gpu_have_layouts_only_if_requested_and_possible():
+    assert has_layouts(llama(stack="tuned"))
+    assert not has_layouts(llama(stack="typical"))
+    assert not has_layouts(llama(stack="tuned", parameters=0.4e9))
+    assert has_layouts(llama(stack="typical", parameters=70e9))
+    assert not has_layouts(llama(stack="typical", parameters=70e9, method="lora"))
+    assert has_layouts(llama(stack="tuned", parameters=70e9, method="lora"))
+    assert has_layouts(llama(parameters=0.4e9, sharding="pipeline"))
+    assert not has_layouts(llama(sharding="fsdp"))
+    assert not has_layouts(resnet(sharding="tensor"))
 
 
 def test_shared_layers_lose_an_eighth_each_unless_they_get_narrow():
@@ -100,10 +100,10 @@ def test_logits_lie_on_the_last_stage_only():
     job = llama()
     needs = bytes_of(job, prior_of(job))
     whole = sample_bytes(needs, 1.0, np.array([8.0]), np.array([1.0]))
-    cut = sample_bytes(needs, 1.0, np.array([8.0]), np.array([4.0]))
+    last = sample_bytes(needs, 1.0, np.array([8.0]), np.array([4.0]))
     assert needs.logits > needs.layer > 0
     assert whole == pytest.approx((needs.inputs + needs.logits) / 8)
-    assert cut == pytest.approx((needs.inputs / 4 + needs.logits) / 8)
+    assert last == pytest.approx((needs.inputs / 4 + needs.logits) / 8)
 
 
 @pytest.mark.parametrize("stages", [1.0, 2.0, 8.0])
@@ -113,7 +113,7 @@ def test_the_lines_add_up(stages, again):
     needs = bytes_of(job, prior_of(job))
     t, p = np.array([4.0]), np.array([stages])
     total = held_bytes(needs, 64.0, t, p) + needs.context + 3 * sample_bytes(needs, again, t, p)
-    lines = dict(split_memory_gib(needs, 64.0, Degrees(4.0, 1.0, stages, False), 3.0, again))
+    lines = dict(layout_memory_gib(needs, 64.0, Degrees(4.0, 1.0, stages, False), 3.0, again))
     assert sum(lines.values()) == pytest.approx(float(total[0]) / 2**30)
 
 
@@ -146,23 +146,23 @@ def test_llama_405b_computes_a_part_of_its_layers_again_on_sixteen_thousand_h100
     assert float(found.recompute_s[0] / found.compute_s[0]) < 0.5 / 3
 
 
-def test_llama_8b_fits_eight_small_gpus_only_when_cut():
+def test_llama_8b_fits_eight_small_gpus_only_with_model_parallelism():
     """Eight L4 of 24 GB: no strategy that keeps whole layers fits a sample of 8,192 tokens."""
     job = llama()
     assert degrees(1, kind=G6X8)
     needs = bytes_of(job, prior_of(job))
     whole = needs.states / 8 + needs.context + needs.inputs + needs.logits
-    cut = held_bytes(needs, 8.0, np.array([8.0]), np.array([1.0])) + needs.context
-    cut += sample_bytes(needs, 1.0, np.array([8.0]), np.array([1.0]))
-    assert whole > 20.7 * 2**30 > float(cut[0])
+    divided = held_bytes(needs, 8.0, np.array([8.0]), np.array([1.0])) + needs.context
+    divided += sample_bytes(needs, 1.0, np.array([8.0]), np.array([1.0]))
+    assert whole > 20.7 * 2**30 > float(divided[0])
 
 
 def contexts(tokens, machines=4, **changes):
-    """(t, c, p, sharded) of the cuts that share sequences."""
+    """(t, c, p, sharded) of the layouts that share sequences."""
     job = llama(layers=80, hidden=8192, tokens_per_sample=tokens, **changes)
-    found = splits_of(job, clusters(columns(job, (P5,)), {0: machines}))
+    found = layouts_of(job, clusters(columns(job, (P5,)), {0: machines}))
     every = zip(*(getattr(found, name).tolist() for name in DEGREES), strict=True)
-    return {cut for cut in every if cut[1] > 1}
+    return {layout for layout in every if layout[1] > 1}
 
 
 DEGREES = ("tensor", "context", "stages", "sharded")
@@ -170,8 +170,8 @@ DEGREES = ("tensor", "context", "stages", "sharded")
 
 def test_sequences_are_shared_where_each_gpu_keeps_4096_tokens():
     assert not contexts(4096)
-    assert {cut[1] for cut in contexts(8192)} == {2}
-    assert {cut[1] for cut in contexts(131_072, machines=16)} == {2, 4, 8, 16}
+    assert {layout[1] for layout in contexts(8192)} == {2}
+    assert {layout[1] for layout in contexts(131_072, machines=16)} == {2, 4, 8, 16}
     assert not contexts(131_072, family="encoder", sharding="tensor")
 
 
@@ -186,7 +186,7 @@ def test_weights_are_sharded_under_tp_only_among_several_replicas():
     job = llama(tokens_per_sample=2048)
 
     def sharded(machines):
-        found = splits_of(job, clusters(columns(job, (P5,)), {0: machines}))
+        found = layouts_of(job, clusters(columns(job, (P5,)), {0: machines}))
         return found.tensor[found.sharded > 0].tolist()
 
     assert (sharded(1), sharded(4)) == ([], [8.0])
@@ -212,7 +212,7 @@ def test_experts_are_divided_among_the_gpus_of_a_machine_and_stages_are_machines
     job = llama(family="moe", tokens_per_sample=2048)
 
     def divided(job):
-        found = splits_of(job, clusters(columns(job, (P5,)), {0: 4}))
+        found = layouts_of(job, clusters(columns(job, (P5,)), {0: 4}))
         chosen = found.take(found.experts > 1)
         every = (chosen.tensor, chosen.stages, chosen.experts)
         return sorted(zip(*(part.tolist() for part in every), strict=True))
@@ -240,7 +240,7 @@ def test_a_link_domain_divides_experts_if_there_are_as_many(
     four = clusters(columns(job, (P5,)), {0: 4})
     for size in (8, 16, 32, 64):
         domains = replace(four, gpus=np.array([4.0 * size]), gpus_per_machine=np.array([size]))
-        divided = splits_of(job, domains).experts > 1
+        divided = layouts_of(job, domains).experts > 1
         assert not divided.any() or size <= experts
         assert divided.any() or size > 8 and size >= experts / 4
 
@@ -270,7 +270,7 @@ def test_a_gpu_holds_an_eighth_of_the_experts_and_all_of_the_rest():
     assert needs.routed == pytest.approx(1 - rest / 46.7e9)
     held = held_bytes(needs, 16.0, np.array([1.0]), np.array([2.0]), 0.0, np.array([8.0]))
     assert held == pytest.approx(4 * (rest + (46.7e9 - rest) / 8) / 2 + 12 * 46.7e9 / 16)
-    lines = dict(split_memory_gib(needs, 16.0, Degrees(1.0, 1.0, 2.0, False, 8.0), 1.0, 0.0))
+    lines = dict(layout_memory_gib(needs, 16.0, Degrees(1.0, 1.0, 2.0, False, 8.0), 1.0, 0.0))
     states = lines["weights"] + lines["gradients"] + lines["optimizer"]
     assert states == pytest.approx(float(held[0]) / 2**30)
     assert Degrees(1.0, 1.0, 4.0, False, 8.0).label(64.0) == "PP 4 × DP 16, EP 8"

@@ -39,7 +39,7 @@ MIN_PARAMETERS = {"tuned": 1e9, "typical": 3e10}
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class Layout:
     """One layout, independent of the machines."""
 
     shared: bool  # whether all GPUs of a machine share each layer
@@ -50,26 +50,27 @@ class Way:
 
 
 # The stages of a pipeline over several machines are 2, 4, 8, 16 or all of them.
-WAYS: tuple[Way, ...] = (
-    Way(True, 1),
-    *(Way(False, stages) for stages in (2, 4, 8)),
-    *(Way(True, stages) for stages in (2, 4, 8, 16, 0)),
-    Way(True, 1, sharded=True),
-    *(Way(True, stages, context) for stages in STAGES for context in CONTEXTS),
-    *(Way(True, 1, context, sharded=True) for context in CONTEXTS),
-    *(Way(False, 1, context, sharded) for sharded in (False, True) for context in CONTEXTS),
-    *(Way(False, stages, experts=True) for stages in STAGES),
+LAYOUTS: tuple[Layout, ...] = (
+    Layout(True, 1),
+    *(Layout(False, stages) for stages in (2, 4, 8)),
+    *(Layout(True, stages) for stages in (2, 4, 8, 16, 0)),
+    Layout(True, 1, sharded=True),
+    *(Layout(True, stages, context) for stages in STAGES for context in CONTEXTS),
+    *(Layout(True, 1, context, sharded=True) for context in CONTEXTS),
+    *(Layout(False, 1, context, sharded) for sharded in (False, True) for context in CONTEXTS),
+    *(Layout(False, stages, experts=True) for stages in STAGES),
 )
 _SHARED, _STAGES, _CONTEXT, _SHARDED, _EXPERTS = (
-    np.array([getattr(way, name) for way in WAYS])[:, None, None] for name in Way.__slots__
+    np.array([getattr(layout, name) for layout in LAYOUTS])[:, None, None]
+    for name in Layout.__slots__
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Splits:
+class Layouts:
     """Layouts of the network, each on one cluster; shape (pairs,)."""
 
-    way: Ints  # row of WAYS
+    layout: Ints  # row of LAYOUTS
     cluster: Ints
     tensor: Floats  # t, GPUs that share a layer
     stages: Floats  # p
@@ -77,9 +78,9 @@ class Splits:
     sharded: Floats  # 1 where all GPUs of the cluster divide the weights, else 0
     experts: Floats  # GPUs that divide the experts of a layer
 
-    def take(self, rows: Ints | Bools) -> "Splits":
+    def take(self, rows: Ints | Bools) -> "Layouts":
         """Some of the layouts, in their order."""
-        return Splits(*(getattr(self, name)[rows] for name in self.__slots__))
+        return Layouts(*(getattr(self, name)[rows] for name in self.__slots__))
 
     @property
     def replica(self) -> Floats:
@@ -92,7 +93,7 @@ class Splits:
         return self.tensor * self.context
 
 
-def splittable(job: Job) -> bool:
+def has_layouts(job: Job) -> bool:
     """Whether a job may use model parallelism: a transformer whose software supports it.
 
     With `auto` this holds for large networks in the tuned stack (Megatron-LM, NeMo, torchtitan) and
@@ -128,7 +129,7 @@ def expert_estimate(job: Job) -> float:
     return max(MIN_EXPERTS, TOKEN_EXPERTS * stored / passed if passed > 0 else 0.0)
 
 
-def splits_of(job: Job, fleet: Clusters, held: float = 0.0) -> Splits:
+def layouts_of(job: Job, fleet: Clusters, held: float = 0.0) -> Layouts:
     """Every layout of the network on every cluster whose GPUs hold so many bytes together.
 
     Machines must have the same size and, if there are several, a known network.
@@ -139,26 +140,26 @@ def splits_of(job: Job, fleet: Clusters, held: float = 0.0) -> Splits:
     fits &= fleet.memory_bytes * fleet.gpus >= held
     rows = np.flatnonzero(fits)
     if not len(rows):
-        return Splits(rows, rows, *(np.zeros(0) for _ in range(5)))
+        return Layouts(rows, rows, *(np.zeros(0) for _ in range(5)))
     n, g = fleet.machines[rows].astype(np.int64), whole[rows].astype(np.int64)
     limits = job.hidden, job.layers, job.sharding, most_context(job)
-    possible, tensor, stages = _ways(*limits, int(n.max()), int(g.max()))
+    possible, tensor, stages = _possible(*limits, int(n.max()), int(g.max()))
     may = (most_context(job) >= _CONTEXT) & (~_EXPERTS | (job.family == "moe"))
     tried = np.flatnonzero(may)
-    way, at = np.nonzero(possible[tried][:, n, g])
-    enough = ~_EXPERTS[tried[way], 0, 0] | (g[at] <= expert_estimate(job))
-    way, at = tried[way[enough]], at[enough]
-    degrees = (way, n[at], g[at])
-    context, sharded = (each[way, 0, 0].astype(np.float64) for each in (_CONTEXT, _SHARDED))
-    experts = np.where(_EXPERTS[way, 0, 0], fleet.gpus_per_machine[rows[at]], 1.0)
-    return Splits(way, rows[at], tensor[degrees], stages[degrees], context, sharded, experts)
+    layout, at = np.nonzero(possible[tried][:, n, g])
+    enough = ~_EXPERTS[tried[layout], 0, 0] | (g[at] <= expert_estimate(job))
+    layout, at = tried[layout[enough]], at[enough]
+    degrees = (layout, n[at], g[at])
+    context, sharded = (each[layout, 0, 0].astype(np.float64) for each in (_CONTEXT, _SHARDED))
+    experts = np.where(_EXPERTS[layout, 0, 0], fleet.gpus_per_machine[rows[at]], 1.0)
+    return Layouts(layout, rows[at], tensor[degrees], stages[degrees], context, sharded, experts)
 
 
 @lru_cache(maxsize=64)
-def _ways(
+def _possible(
     hidden: int, layers: int, sharding: str, most_context: int, machines: int, gpus: int
 ) -> tuple[Bools, Floats, Floats]:
-    """Which ways there are on n machines of g GPUs, with their t and p; (ways, n, g).
+    """Which layouts n machines of g GPUs allow, with their t and p; (layouts, n, g).
 
     t divides the width and each of p stages has a layer; a replica is part of a machine that
     divides it, or whole machines that divide the cluster.
@@ -190,9 +191,9 @@ def _ways(
 
 
 def _distinct(g: Ints) -> Bools:
-    """Where a way is no other one's twin: on machines of one GPU no layer is shared.
+    """Where a layout is not the twin of another: on machines of one GPU no layer is shared.
 
-    There, WAYS that do not share layers have fewer than 16 stages, and one where a sequence is
+    There, LAYOUTS that do not share layers have fewer than 16 stages, and one where a sequence is
     shared.
     """
     left = (max(STAGES) == _STAGES) | ((_CONTEXT > 1) & (_STAGES > 1))
