@@ -9,7 +9,7 @@ import pytest
 from recommender.performance.clusters import clusters_of
 from recommender.performance.long_runs import SIGMA
 from recommender.performance.machines import machine_columns
-from tests.research.accuracy.later_runs import is_known, later_runs, networks
+from tests.research.accuracy.later_runs import counted_runs, is_known, later_runs, networks
 from tests.research.accuracy.tables import table
 from tests.research.accuracy.whole_runs import fitted_sd, goodput, hours, job_of
 from tests.shipped import snapshot
@@ -25,6 +25,22 @@ def test_rows_that_judge_are_in_no_fit():
     assert len(judged) == 176
     assert not fitted & {(r.model, r.gpu_canon, r.gpus, r.samples_per_s) for r in judged}
     assert all(is_known(r) for r in judged if r.machines == 1)
+
+
+@pytest.mark.skipif(not REFERENCE, reason="needs RECOMMEND_REFERENCE_DATA")
+def test_hiveminds_rates_include_the_work_of_the_gpu():
+    """An A10 multiplies 75 TFLOP/s; what its host launches looks like 60 of a WideResNet.
+
+    Two networks of the first day that wait for the same loader run at the same rate.
+    """
+    runs = [r for r in later_runs(Path(str(REFERENCE))) if r.source.startswith("cirquit")]
+    flop = {name: float(row["flop_per_sample"]) for name, row in networks().items()}
+    assert len(runs) == len(counted_runs()) == 26
+    assert max(r.samples_per_s / r.gpus * flop[r.model] for r in runs) < 0.45 * 75e12
+    small, large = (
+        min(r.samples_per_s for r in runs if r.model == name) for name in ("ResNet-18", "ResNet-50")
+    )
+    assert small == pytest.approx(large, rel=0.05)
 
 
 @pytest.mark.skipif(not REFERENCE, reason="needs RECOMMEND_REFERENCE_DATA")
