@@ -66,13 +66,25 @@ class SiteBuilder:
         )
         for provider, mine in self.facts.by(rows, "provider").items():
             on_demand = self._on_demand(mine)
-            some = regions_worth_renting(
-                self.entries, self.lists.across_regions_on_demand(on_demand)
-            )
+            some = self._worth_renting(on_demand)
             lists = self._undominated(self.lists.across_regions(mine))
             singles = [*(on_demand if provider == OWN else some), *lists]
             found += self._site(provider, "", singles, self.fallbacks(some))
         return found
+
+    def with_own_fallbacks(self, sites: SitePools) -> SitePools:
+        """Provider sites that were made for another hourly limit, with the fallbacks of this."""
+        found = SitePools()
+        for site, pools in zip(sites.sites, sites.pools, strict=True):
+            on_demand = [pool for pool in pools if not pool.spot]
+            some = self._worth_renting(on_demand) if site.provider == OWN else on_demand
+            fallbacks, behind = self.fallbacks(some)
+            found += SitePools((replace(site, fallbacks=fallbacks),), (pools,), (behind,))
+        return found
+
+    def _worth_renting(self, on_demand: list[Pool]) -> list[Pool]:
+        """The regions, and lists of them, where machines may be rented alone or as a fallback."""
+        return regions_worth_renting(self.entries, self.lists.across_regions_on_demand(on_demand))
 
     def region_sites(self, rows: Sequence[int], providers: SitePools) -> SitePools:
         """One site per region, for clusters that mix entries."""

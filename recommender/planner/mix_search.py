@@ -36,12 +36,11 @@ class MixSearch:
     def made(self) -> bool:
         """Whether mixes are searched at all; without quotas they seldom pay."""
         mix = self.problem.choice.mix
-        if not self.problem.rows:
+        if mix == "no" or not self.problem.rows:
             return False
         if not self.single_type.own.incumbents:
-            return mix != "no" and bool(self._able)
-        pays = self._in_full or self.problem.job.elastic or self._anchored
-        return mix == "yes" or (mix == "auto" and pays)
+            return bool(self._able)
+        return mix == "yes" or self._in_full or self.problem.job.elastic or self._anchored
 
     @property
     def _in_full(self) -> bool:

@@ -105,6 +105,7 @@ class SiteSpace:
     facts: Facts  # with the quotas that hold
     limits: Limits  # of which the most machines and the hourly limit count
     steps_left: float
+    like: SitePools | None = None  # sites with the same entries, made for another hourly limit
 
     def serves(self, choice: Choice, limits: Limits) -> bool:
         """Whether this space is also valid for another choice and other limits."""
@@ -116,6 +117,15 @@ class SiteSpace:
         same_most = limits.max_machines == self.limits.max_machines
         slower = limits.max_overhead is None or self.limits.max_overhead is not None
         return choice == self.facts.choice and same_rate and same_most and slower
+
+    def has_entries_of(self, choice: Choice, limits: Limits) -> bool:
+        """Whether another hourly limit is all that differs: it decides on fallbacks."""
+        rates = self.limits.hourly_usd, limits.hourly_usd
+        return None not in rates and self.serves(choice, replace(limits, hourly_usd=rates[0]))
+
+    def with_rate(self, limits: Limits) -> "SiteSpace":
+        """These entries with the fallbacks of another hourly limit."""
+        return replace(self, limits=limits, like=self.single_type)
 
     @cached_property
     def builder(self) -> SiteBuilder:
@@ -143,4 +153,6 @@ class SiteSpace:
     @cached_property
     def single_type(self) -> SitePools:
         """A site per provider, for clusters of one type in a region or along a failover list."""
+        if self.like is not None:
+            return self.builder.with_own_fallbacks(self.like)
         return self.builder.provider_sites(self.offers.rows)

@@ -103,7 +103,9 @@ class Problem:
         """This problem with other limits; independent parts are shared."""
         if self.site_space.serves(self.choice, limits):
             return replace(self, limits=limits)
-        return self._with_sites(limits, self.choice, _caches(self.seed))
+        if self.site_space.has_entries_of(self.choice, limits):
+            return replace(self, limits=limits, site_space=self.site_space.with_rate(limits))
+        return self._with_sites(limits, self.choice, (self.outcome_cache, self.printed_cache))
 
     def among(self, choice: Choice) -> "Problem":
         """This problem with other offers, mixes or quotas; independent parts are shared."""
