@@ -21,9 +21,11 @@ from recommender.planner.quota_request import (
 )
 from recommender.planner.ranking import HORIZON_S
 from recommender.planner.relaxed_limits import (
+    ASKED,
     Relaxed,
     best_of,
     each_relaxed,
+    horizon_s,
     plan_meeting,
     relaxed,
 )
@@ -33,9 +35,6 @@ from recommender.planner.single_type_search import QUICK
 from recommender.text import duration, usd
 
 WIDE = 3.0  # a span whose end is so many times its beginning is printed next to the mean
-# A deadline that is so many times as long, and beyond a week, is no advice next to another limit:
-# then the other limit is what to change.
-FAR_DEADLINE, WEEK_S = 4.0, 7 * 86400.0
 WAIT, WORTH_IT = 1.24, 0.8  # a deadline so much longer is named where it costs so much less
 
 
@@ -54,7 +53,7 @@ def infeasible(search: PlanSearch) -> Infeasible:
     fastest, cheapest = search.best_unconstrained("time"), search.best_unconstrained("cost")
     baseline = _cheapest_on_demand(search)
     looser = each_relaxed(limits, search)
-    steps = [step for each in looser if not _is_far(each, limits) for step in _steps(each, search)]
+    steps = [step for each in looser if not each.is_far(limits) for step in _steps(each, search)]
     binding = (_binding(each, limits) for each in looser)
     sentences = [*_remaining_limits(limits, problem.progress), *binding]
     if problem.choice.quotas:
@@ -161,7 +160,7 @@ def _remaining_limits(limits: Limits, progress: Progress) -> list[str]:
 def _step(looser: Relaxed, search: PlanSearch) -> SensitivityStep:
     """The plan of the question with the loosened limit."""
     known = None if looser.candidate is None else looser.plan  # found near the least of the limit
-    leading = search.under(looser.limits).replan(looser.limits, known)
+    leading = search.under(looser.limits, ASKED).replan(looser.limits, known)
     plan = looser.plan if leading is None else leading.plan
     return SensitivityStep(looser.typed, _effect_alone(plan), plan)
 
@@ -200,7 +199,7 @@ def _together(search: PlanSearch) -> tuple[list[SensitivityStep], list[str]]:
         first = found[0] if found and found[0].limit == lead[0] else None
         alone += [] if first is None else [first.typed]
         after = found if first is None else found[1:]
-        if not found or not all_met or any(_is_far(each, limits) for each in after):
+        if not found or not all_met or any(each.is_far(limits) for each in after):
             continue
         least = _step(_joined(found), search)
         steps.append(least)
@@ -228,6 +227,8 @@ def _in_turn(given: list[tuple[Limit, float]], search: PlanSearch) -> tuple[list
             return found, False
         now = looser.limits
         found.append(looser)
+        if looser.is_far(search.problem.limits) and limit != given[0][0]:
+            return found, False
     return found, True
 
 
@@ -265,22 +266,10 @@ def _flags(step: SensitivityStep) -> list[str]:
     return [word for word in step.change.split() if word.startswith("--")]
 
 
-def _is_far(looser: Relaxed, limits: Limits) -> bool:
-    """Whether a deadline is too far from the requested one to be advice; never the only limit."""
-    alone = len(list(limits.given(LIMITS))) == 1
-    due_s = looser.limits.deadline_s or 0.0
-    return looser.limit == DEADLINE and not alone and due_s > _horizon_s(limits)
-
-
-def _horizon_s(limits: Limits) -> float:
-    """The longest deadline that is suggested next to other limits."""
-    return max(FAR_DEADLINE * (limits.deadline_s or 0.0), WEEK_S)
-
-
 def _binding(looser: Relaxed, limits: Limits) -> str:
     """By how much a limit is missed when all others are met."""
-    if _is_far(looser, limits):
-        most = brief_duration(_horizon_s(limits))
+    if looser.is_far(limits):
+        most = brief_duration(horizon_s(limits))
         return f"no deadline under {most} works, other limits unchanged"
     if looser.limit is None:
         return f"{looser.typed} works, other limits unchanged"

@@ -28,12 +28,16 @@ from recommender.risk.run_statistics import quantiles
 SUGGESTED_MARGIN = 1.03  # a suggested limit is this much wider than what its plan needs on the day
 WIDENING = 1.15  # and is widened by this factor while no plan meets it
 MAX_WIDENINGS = 6  # times at most
-NARROWER, CLOSE, CHECKED = 3.0, 1.08, 3  # then tightened to a third at most, so much at a time
+# Then a plan is looked for that needs so much less: a little, or what other clusters may need.
+TIGHTER = 1.04, 1.15, 1.5
+CLOSE = 1.08  # rates this close to each other count as equal
+CHECKED = 3  # plans simulated again, and last questions
 ASKED_BELOW, ASKED = 1.12, SearchCap(1000)  # a last question asks for so much less
 EITHER: tuple[Only, ...] = ("any", "on_demand")
 MIN_SURE, SURE_STEP = 50, 5  # per cent: the chances tried where a surer one leaves no plan
-
-_Found = tuple[float, Plan, Candidate | None]  # a limit's value, a plan that meets it
+# A deadline that is so many times as long, and beyond a week, is no advice next to another limit:
+# then the other limit is what to change.
+FAR_DEADLINE, WEEK_S = 4.0, 7 * 86400.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +50,17 @@ class Relaxed:
     plan: Plan
     candidate: Candidate | None = None  # what the plan was built of
 
+    def is_far(self, asked: Limits) -> bool:
+        """Whether it is a deadline too far from the requested one to be advice; never if alone."""
+        alone = len(list(asked.given(LIMITS))) == 1
+        due_s = self.limits.deadline_s or 0.0
+        return self.limit == DEADLINE and not alone and due_s > horizon_s(asked)
+
+
+def horizon_s(asked: Limits) -> float:
+    """The longest deadline that is suggested next to other limits."""
+    return max(FAR_DEADLINE * (asked.deadline_s or 0.0), WEEK_S)
+
 
 def each_relaxed(limits: Limits, search: PlanSearch) -> list[Relaxed]:
     """Each limit relaxed alone, if that makes a plan possible; the confidence comes last."""
@@ -55,47 +70,33 @@ def each_relaxed(limits: Limits, search: PlanSearch) -> list[Relaxed]:
 
 
 def relaxed(
-    limit: Limit, limits: Limits, search: PlanSearch, known: "Relaxed | None" = None
+    limit: Limit, limits: Limits, search: PlanSearch, known: Relaxed | None = None
 ) -> Relaxed | None:
     """The smallest value of one limit that makes a plan possible, checked by planning again.
 
     If a short search finds none, a plan that is known to meet the other limits gives the start.
     """
     if isinstance(limit, PathLimit | MeanLimit):
-        found = _least(limit, limits, search, known)
+        here = search.under(limits, BASELINE)
+        start = None if known is None else _known_start(limit, known, search, here)
+        found = _LeastValue(limit, limits, here, search.problem.limits).found(start)
     else:
         found = _least_rate(limit, limits, search, known)
     if found is None:
         return None
-    value, plan, candidate = found
     progress = search.problem.progress
-    value = rounded_up(limit, value, progress)
+    value = rounded_up(limit, found.value, progress)
     typed, looser = as_typed(limit, value, progress), limits.with_value(limit, value)
-    return Relaxed(limit, typed, looser, plan, candidate)
+    return Relaxed(limit, typed, looser, found.plan, found.candidate)
 
 
-def _least(
-    limit: PathLimit | MeanLimit, limits: Limits, search: PlanSearch, known: Relaxed | None
-) -> _Found | None:
-    """About the least value of a limit that needs simulation, and its plan."""
-    alone = [each for each, _ in search.problem.limits.given(LIMITS)] == [limit]
-    here = search.under(limits, BASELINE)
-    value, found_plans = _needed(limit, limits, here)
-    if value is None and known is not None and known.candidate is not None:
-        value = limit.of_plan(known.plan) * SUGGESTED_MARGIN
-        found_plans = [known.candidate] if search.under(known.limits, BASELINE) is here else []
-    if value is None:
-        return None
-    tries = _Tries(limit, alone, here)
-    if tries.first_of_several(limits):
-        found_plans = []
-    found = _widened(tries, value, limits, found_plans)
-    if found is None:
-        return None
-    value, plan = _narrowed(tries, *found, limits)
-    if isinstance(limit, PathLimit) and not alone:
-        value, plan = _asked_again(limit, value, plan, limits, here)
-    return value, plan.plan, plan.candidate
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A value of a limit, and a plan that meets it."""
+
+    value: float
+    plan: Plan
+    candidate: Candidate | None = None  # what the plan was built of
 
 
 def _least_rate(
@@ -103,114 +104,206 @@ def _least_rate(
 ) -> _Found | None:
     """About the least price per hour that leaves a plan, by bisection, and the plan.
 
-    Each rate allows other fallbacks, so each is searched anew.
+    Each rate allows other fallbacks, so candidates of one are none of another.
     """
-    first = _searched(replace(limits.with_value(limit, None), objective=limit.aim), search)
-    plan = None if first is None else first.plan
-    if plan is None and known is not None:
-        plan = known.plan
-    if plan is None:
+    free = replace(limits.with_value(limit, None), objective=limit.aim)
+    first = plan_meeting(free, search) or _searched(free, search) or known
+    if first is None:
         return None
+    plan = first.plan
     low, value = limits.value(limit) or 0.0, limit.of_plan(plan)
     while value > CLOSE * low:
         middle = (low * value) ** 0.5
-        tighter = _searched(limits.with_value(limit, middle), search)
+        tighter = plan_meeting(limits.with_value(limit, middle), search)
         if tighter is None:
             low = middle
         else:
             plan, value = tighter.plan, limit.of_plan(tighter.plan)
-    return value, plan, None  # candidates of other rates have other fallbacks
+    for _ in range(CHECKED):
+        tighter = _searched(limits.with_value(limit, value / ASKED_BELOW), search)
+        if tighter is None:
+            break
+        plan, value = tighter.plan, limit.of_plan(tighter.plan)
+    return _Found(value, plan)
 
 
 @dataclass(frozen=True, slots=True)
-class _Tries:
-    """Looks for plans under several values of one limit."""
+class _Start:
+    """A value of a limit that may leave a plan, and plans that need about as much."""
 
-    limit: Limit
-    alone: bool  # no other limit was stated: plans that use least of one may be far over another
-    search: PlanSearch
+    value: float
+    candidates: list[Candidate]
 
-    def plan_within(self, limits: Limits) -> Evaluated | None:
+
+def _known_start(
+    limit: Limit, known: Relaxed, search: PlanSearch, here: PlanSearch
+) -> _Start | None:
+    """What the plan of another relaxed limit needs; it is a plan of the same sites only."""
+    if known.candidate is None:
+        return None
+    same_sites = search.under(known.limits, BASELINE) is here
+    needed = limit.of_plan(known.plan) * SUGGESTED_MARGIN
+    return _Start(needed, [known.candidate] if same_sites else [])
+
+
+@dataclass(frozen=True, slots=True)
+class _Met:
+    """A value of a limit that leaves a plan, the plan, and a lower value that leaves none."""
+
+    value: float
+    plan: Evaluated
+    below: float
+
+
+@dataclass(frozen=True, slots=True)
+class _LeastValue:
+    """Looks for the least value of one limit that leaves a plan while the others hold."""
+
+    limit: PathLimit | MeanLimit
+    limits: Limits  # of which this one has the requested value
+    search: PlanSearch  # whose sites may be used under them
+    asked: Limits  # of the question
+
+    def found(self, start: _Start | None) -> _Found | None:
+        """About the least value, and its plan; a start helps where the estimates find none."""
+        start = self._needed() or start
+        if start is None:
+            return None
+        met = self._widened(start)
+        if met is None:
+            return self._far(start)
+        met = self._narrowed(met)
+        if isinstance(self.limit, PathLimit) and not self._alone:
+            met = self._asked_again(met)
+        return _Found(met.value, met.plan.plan, met.plan.candidate)
+
+    @property
+    def _alone(self) -> bool:
+        """No other limit was stated: plans that use least of one may be far over another."""
+        return [each for each, _ in self.asked.given(LIMITS)] == [self.limit]
+
+    @property
+    def _first_of_several(self) -> bool:
+        """Whether others are loosened after a deadline: the minimum deadline needs most of them."""
+        only = [each for each, _ in self.limits.given(LIMITS)] == [self.limit] == [DEADLINE]
+        return only and not self._alone
+
+    @property
+    def _most(self) -> float:
+        """The largest value that is advice."""
+        last = self.limit == DEADLINE and not self._alone and not self._first_of_several
+        return horizon_s(self.asked) if last else np.inf
+
+    def _at(self, value: float) -> Limits:
+        return self.limits.with_value(self.limit, value)
+
+    def _plan_within(self, value: float) -> Evaluated | None:
         """A plan that meets the limits; where one was stated, of those that use least of it too."""
-        surest = not self.first_of_several(limits)
-        plan = plan_meeting(limits, self.search, surest)
-        if plan is None and self.alone:
+        limits = self._at(value)
+        plan = plan_meeting(limits, self.search, not self._first_of_several)
+        if plan is None and self._alone:
             return _extreme_plan(self.limit, limits, self.search)
         return plan
 
-    def first_of_several(self, limits: Limits) -> bool:
-        """Whether others are loosened after a deadline: the minimum deadline needs most of them."""
-        only = [each for each, _ in limits.given(LIMITS)] == [self.limit] == [DEADLINE]
-        return only and not self.alone
+    def _widened(self, start: _Start) -> _Met | None:
+        """A value that leaves a plan, from one that may; none beyond what is advice."""
+        below, value = self.limits.value(self.limit) or 0.0, min(start.value, self._most)
+        candidates = [] if self._first_of_several else start.candidates
+        for number in range(MAX_WIDENINGS):
+            plan = self._plan_within(value) or _first(candidates, self._at(value), self.search)
+            if plan is None and not number:
+                plan = _searched(self._at(value), self.search)
+            if plan is not None:
+                return _Met(value, plan, below)
+            if value >= self._most:
+                break
+            below, value = value, min(value * WIDENING, self._most)
+        return None
 
+    def _far(self, start: _Start) -> _Found | None:
+        """A plan that meets the limit at a value beyond what is advice."""
+        if start.value <= self._most:
+            return None
+        plan = _first(start.candidates, self._at(start.value), self.search)
+        return None if plan is None else _Found(start.value, plan.plan, plan.candidate)
 
-def _widened(
-    tries: _Tries, value: float, limits: Limits, found_plans: Sequence[Candidate]
-) -> tuple[float, float, Evaluated] | None:
-    """A value of one limit that leaves none, one that leaves a plan, from one that may, and it.
+    def _narrowed(self, met: _Met) -> _Met:
+        """A plan that needs less, as long as one is found that needs a little less than the last.
 
-    `found_plans` are plans that need least of it.
-    """
-    limit, search = tries.limit, tries.search
-    low = limits.value(limit) or 0.0
-    for number in range(MAX_WIDENINGS):
-        tried = limits.with_value(limit, value)
-        plan = tries.plan_within(tried) or _first(found_plans, tried, search)
-        if plan is None and not number:
-            plan = _searched(tried, search)
-        if plan is not None:
-            return low, value, plan
-        low, value = value, value * WIDENING
-    return None
+        What a plan itself needs may be far less than the value at which it was found.
+        """
+        met = self._as_needed(met)
+        while isinstance(self.limit, PathLimit):
+            tighter = self._tighter(met)
+            if tighter is None:
+                break
+            met = tighter
+        return met
 
+    def _tighter(self, met: _Met) -> _Met | None:
+        """A plan that needs less than another."""
+        for factor in TIGHTER:
+            value = met.value / factor
+            plan = self._plan_within(value) if value > met.below else None
+            if plan is not None:
+                return self._as_needed(_Met(value, plan, met.below))
+        return None
 
-def _narrowed(
-    tries: _Tries, low: float, value: float, plan: Evaluated, limits: Limits
-) -> tuple[float, Evaluated]:
-    """A value of a limit below which no plan was found, from one that leaves a plan, and a plan.
+    def _asked_again(self, met: _Met) -> _Met:
+        """A smaller value that leaves a plan if it is asked for as a question of its own.
 
-    What a plan itself needs may be far less than the value at which it was found.
-    """
-    limit, search = tries.limit, tries.search
-    if not isinstance(limit, PathLimit):
-        return _as_needed(limit, value, plan, limits, search)
-    tried = np.inf
-    while value < tried:
-        tried = max(low, value / NARROWER)
-        value, plan = _narrowed_again(tries, tried, value, plan, limits)
-        value, plan = _as_needed(limit, value, plan, limits, search)
-    return value, plan
+        Its master program may rank first what estimates leave out next to another limit.
+        """
+        for _ in range(CHECKED):
+            value = met.value / ASKED_BELOW
+            if value <= (self.limits.value(self.limit) or 0.0):
+                break
+            own = PlanSearch(self.search.problem.under(self._at(value)), cap=ASKED).single_type.own
+            ordered = sorted(own.incumbents.values(), key=ranking_key)
+            plan = _first(ordered, self._at(value), self.search, TRIES)
+            if plan is None:
+                break
+            met = self._as_needed(_Met(value, plan, met.below))
+        return met
 
+    def _as_needed(self, met: _Met) -> _Met:
+        """What the plan that was found needs of the limit itself, if that is less."""
+        margin = SUGGESTED_MARGIN if isinstance(self.limit, PathLimit) else 1.0
+        requested = self.limits.value(self.limit) or 0.0
+        need = max(self.limit.of_plan(met.plan.plan) * margin, requested)
+        if need >= met.value:
+            return met
+        plan = _first([met.plan.candidate], self._at(need), self.search)
+        return met if plan is None else _Met(need, plan, met.below)
 
-def _narrowed_again(
-    tries: _Tries, low: float, value: float, plan: Evaluated, limits: Limits
-) -> tuple[float, Evaluated]:
-    """What one plan needs is enough; others may need less, if not as little as `low`."""
-    while value > CLOSE * low:
-        middle = (low * value) ** 0.5
-        tighter = tries.plan_within(limits.with_value(tries.limit, middle))
-        low, value = (middle, value) if tighter is None else (low, middle)
-        plan = tighter or plan
-    return value, plan
+    def _needed(self) -> _Start | None:
+        """What the plan that needs least, of those met without the limit, needs; and this plan."""
+        free = self.limits.with_value(self.limit, None)
+        candidates = self._without_the_limit(free)
+        if not candidates:
+            return None
+        need = _needs(self.limit, free, candidates, self.search)
+        order = np.argsort(need, kind="stable").tolist()
+        ordered = [candidates[place] for place in order if np.isfinite(need[place])]
+        # What meets the other limits on the paths of a search may miss them on those printed.
+        sure = _first(ordered, free, self.search, TRIES)
+        if sure is None:
+            return None
+        return _Start(self.limit.of_plan(sure.plan) * SUGGESTED_MARGIN, [sure.candidate])
 
-
-def _asked_again(
-    limit: PathLimit, value: float, plan: Evaluated, limits: Limits, search: PlanSearch
-) -> tuple[float, Evaluated]:
-    """A smaller value that leaves a plan if it is asked for as a question of its own.
-
-    Its master program may rank first what estimates leave out next to another limit.
-    """
-    for _ in range(CHECKED):
-        tried = limits.with_value(limit, value / ASKED_BELOW)
-        if value / ASKED_BELOW <= (limits.value(limit) or 0.0):
-            break
-        own = PlanSearch(search.problem.under(tried), cap=ASKED).single_type.own
-        found = _first(sorted(own.incumbents.values(), key=ranking_key), tried, search, TRIES)
-        if found is None:
-            break
-        value, plan = _as_needed(limit, value / ASKED_BELOW, found, limits, search)
-    return value, plan
+    def _without_the_limit(self, free: Limits) -> list[Candidate]:
+        """Plans that may meet the other limits, and of which some may need little of this one."""
+        # The fastest may all be over the budget, as in `plan_meeting`.
+        aim = self.limit.aim
+        aims: tuple[Aim, ...] = (aim,) if free.budget_usd is None else (aim, "cost")
+        tried = [replace(free, objective=aim) for aim in dict.fromkeys(aims)]
+        single_type = self.search.single_type
+        if next(free.given(LIMITS), None) is not None:
+            return [each for limits in tried for each in single_type.by_estimate(limits)]
+        # Made for the fastest and the cheapest as well. These may be spot plans of a wide span;
+        # others are surer.
+        best = (best_of(single_type.search(one, only, QUICK)) for one in tried for only in EITHER)
+        return [each for each in best if each is not None]
 
 
 def _lower_confidence(limits: Limits, search: PlanSearch) -> Relaxed | None:
@@ -247,18 +340,6 @@ def plan_meeting(limits: Limits, search: PlanSearch, surest: bool = True) -> Eva
     return None
 
 
-def _as_needed(
-    limit: Limit, value: float, plan: Evaluated, limits: Limits, search: PlanSearch
-) -> tuple[float, Evaluated]:
-    """What the plan that was found needs of a limit itself, if that is less."""
-    margin = SUGGESTED_MARGIN if isinstance(limit, PathLimit) else 1.0
-    need = max(limit.of_plan(plan.plan) * margin, limits.value(limit) or 0.0)
-    tighter = None
-    if need < value:
-        tighter = _first([plan.candidate], limits.with_value(limit, need), search)
-    return (value, plan) if tighter is None else (need, tighter)
-
-
 def _searched(limits: Limits, search: PlanSearch) -> Evaluated | None:
     """A plan that meets the limits, by their bounds: where the estimates find none."""
     search = search.under(limits, BASELINE)
@@ -281,37 +362,6 @@ def _first(
 ) -> Evaluated | None:
     """The first of a few plans that meets the limits in the printed figures."""
     return next(search.builder.under(limits).meeting(islice(candidates, tries)), None)
-
-
-def _needed(
-    limit: PathLimit | MeanLimit, limits: Limits, search: PlanSearch
-) -> tuple[float | None, list[Candidate]]:
-    """What the plan that needs least of a limit, of those met without it, needs; and this plan."""
-    free = limits.with_value(limit, None)
-    # The fastest may all be over the budget, as in `plan_meeting`.
-    aims: tuple[Aim, ...] = (limit.aim,) if free.budget_usd is None else (limit.aim, "cost")
-    tried = [replace(free, objective=aim) for aim in dict.fromkeys(aims)]
-    if next(free.given(LIMITS), None) is None:  # made for the fastest and the cheapest as well
-        # The fastest and cheapest as a rule may be spot plans of a wide span; others are surer.
-        best = (
-            best_of(search.single_type.search(aim, only, QUICK)) for aim in tried for only in EITHER
-        )
-        found_plans = [each for each in best if each is not None]
-    else:
-        found_plans = [each for aim in tried for each in search.single_type.by_estimate(aim)]
-    if not found_plans:
-        return None, []
-    need = _needs(limit, free, found_plans, search)
-    ordered = [
-        found_plans[i] for i in np.argsort(need, kind="stable").tolist() if np.isfinite(need[i])
-    ]
-    # What meets the other limits on the paths of a search may miss them on those printed.
-    sure = _first(ordered, free, search, TRIES)
-    return (
-        (None, [])
-        if sure is None
-        else (limit.of_plan(sure.plan) * SUGGESTED_MARGIN, [sure.candidate])
-    )
 
 
 def _needs(

@@ -71,7 +71,8 @@ class PlanSearch:
         """
         for each in (self, *self.others):
             serves = each.problem.site_space.serves(each.problem.choice, limits)
-            if serves and each.cap.plans >= cap.plans:
+            as_far = each.cap.plans >= cap.plans and each.cap.secondary <= cap.secondary
+            if serves and as_far:
                 return each
         other = self.problem.under(limits)
         other = replace(other, choice=replace(other.choice, mix="no"))

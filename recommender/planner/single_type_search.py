@@ -1,7 +1,7 @@
 """Searches over clusters of one machine type, under a problem's own and other limits.
 
-Results are cached. The problem's own search always runs first: it decides how far those under other
-limits go, so no answer depends on the order of the questions.
+Results are cached. The problem's own search always runs first, unless all are secondary: it decides
+how far those under other limits go, so no answer depends on the order of the questions.
 """
 
 from collections.abc import Callable, Sequence
@@ -141,11 +141,13 @@ class SingleTypeSearch:
         If the best plan of the problem itself is among them, it is the best of them. Where a plan
         is known, only those with a goal `below` its own have to be looked for.
         """
-        own, masks = self.own, self._masks(only)
-        repeated = limits == self.problem.limits and bool(own.incumbents)
-        if repeated and own.best_candidate().allowed_by(masks):
-            kept = {k: c for k, c in own.incumbents.items() if c.allowed_by(masks)}
-            return replace(own, incumbents=kept)
+        masks = self._masks(only)
+        if not self.cap.secondary:
+            own = self.own
+            repeated = limits == self.problem.limits and bool(own.incumbents)
+            if repeated and own.best_candidate().allowed_by(masks):
+                kept = {k: c for k, c in own.incumbents.items() if c.allowed_by(masks)}
+                return replace(own, incumbents=kept)
         known = self.cached.get((limits, only, below))
         if known is not None and known.plans >= cap.plans and known.slack >= slack:
             return known.state
@@ -231,7 +233,7 @@ class SingleTypeSearch:
 
     def _max_plans(self, cap: SearchCap) -> int:
         """Where the problem's own search had to follow many plans, those next to it do less."""
-        capped = self.own.plans_evaluated > MAX_PLANS_UNCAPPED
+        capped = not self.cap.secondary and self.own.plans_evaluated > MAX_PLANS_UNCAPPED
         return min(cap.plans, CAPPED_PLANS) if capped else cap.plans
 
     def _masks(self, only: Only) -> Masks:
