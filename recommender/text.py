@@ -77,6 +77,13 @@ def share(x: float) -> str:
     return ">99 %" if percent >= 99.5 else f"{math.floor(percent + 1e-9)} %"
 
 
+def percent(x: float) -> str:
+    """A share in per cent, rounded: 74 %, 0.4 %."""
+    if 0 < abs(x) < 0.0005:
+        return "<0.1 %"
+    return f"{number(round(100 * x, 1) if abs(x) < 0.1 else round(100 * x))} %"
+
+
 def usd(x: float) -> str:
     """Money for a whole job, as sure as estimates are: whole dollars from 10 on, two digits below.
 

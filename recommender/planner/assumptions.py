@@ -223,18 +223,19 @@ def _spots(plans: tuple[Plan, ...]) -> list[str]:
     classes: dict[tuple[str, str], list[str]] = {}
     for law in dict.fromkeys((p.spot.name, p.spot.basis, p.spot.as_of) for p in plans if p.spot):
         classes.setdefault(law[1:], []).append(law[0])
-    return [_spot(", ".join(names), *known) for known, names in classes.items()]
+    return [_spot(names, *known) for known, names in classes.items()]
 
 
-def _spot(names: str, basis: str, as_of: str) -> str:
+def _spot(names: list[str], basis: str, as_of: str) -> str:
     if basis.startswith(OWN_TRACE):
         part = basis.removeprefix(OWN_TRACE)
-        return f"spot law: {OWN_TRACE} of {names}, fitted {as_of}{part}"
+        return f"spot law: {OWN_TRACE} of {', '.join(names)}, fitted {as_of}{part}"
     how = {
         "measured": "as measured until",
         "transferred": "transferred from other GPUs, traces until",
     }.get(basis, "as stated, class of")
-    return f"spot up and down times of class {names} {how} {as_of}"
+    classes = "class" if len(names) == 1 else "classes"
+    return f"spot up and down times of {classes} {', '.join(names)} {how} {as_of}"
 
 
 def warnings(problem: Problem, plans: tuple[Plan, ...], lead: int = 1) -> tuple[str, ...]:

@@ -273,7 +273,9 @@ def _binding(looser: Relaxed, limits: Limits) -> str:
         return f"no deadline under {most} works, other limits unchanged"
     if looser.limit is None:
         return f"{looser.typed} works, other limits unchanged"
-    least = f"{looser.typed} is about the minimum that works, other limits unchanged"
+    alone = len(list(limits.given(LIMITS))) == 1
+    least = f"{looser.typed} is about the minimum that works"
+    least += "" if alone else ", other limits unchanged"
     if looser.limit == BUDGET:
         mean, budget = looser.plan.estimate.cost.mean, looser.limits.budget_usd or 0.0
         sure = f"{100.0 * limits.confidence:g} % of the runs"

@@ -141,10 +141,11 @@ class Pipeline:
         Not of the fastest at any price, which is none of the three.
         """
         cut = tail_cut(self.search, self.table[self.lead - 1].plan)
-        if self.lead != self.best:
-            cut = tuple(replace(step, effect=f"plan {self.lead}: {step.effect}") for step in cut)
         asked = not self.problem.limits.by_value or self.best in self._picked
-        return (*(sensitivity(self.search, self.ranked.plans[0]) if asked else ()), *cut)
+        steps = sensitivity(self.search, self.ranked.plans[0]) if asked else ()
+        if cut and self.lead != self.best:
+            steps, cut = _of_plan(self.best, steps), _of_plan(self.lead, cut)
+        return (*steps, *cut)
 
     @property
     def _picked(self) -> set[int]:
@@ -169,6 +170,14 @@ class Pipeline:
         from recommender.planner.report_data import report_data  # most answers need none
 
         return report_data(self.search, table, plain, self.lead, with_runs=options.report)
+
+
+def _of_plan(rank: int, steps: tuple[SensitivityStep, ...]) -> tuple[SensitivityStep, ...]:
+    """Changes that say which plan they are compared with; what changes nothing is of every plan."""
+    return tuple(
+        replace(step, effect=f"plan {rank}: {step.effect}") if step.changes else step
+        for step in steps
+    )
 
 
 def status_of(failed: Infeasible | None) -> Literal["ok", "infeasible", "unknown"]:

@@ -45,7 +45,7 @@ from recommender.risk.run_statistics import (
     quantiles,
     trimmed_mean,
 )
-from recommender.text import duration, usd
+from recommender.text import duration, percent, share, usd
 
 HOUR_S = 3600.0
 SEEN_IN_CHANCE = 0.005  # of the limits' chance: what rests on on-demand capacity is worth a note
@@ -392,20 +392,16 @@ def _hangs_on_demand(facts: OnDemandFacts | None, chance: float) -> tuple[str, .
     """How much of the chance rests on machines that may not be there, where that is seen in it."""
     if facts is None or facts.chance_if_at_once - chance < SEEN_IN_CHANCE:
         return ()
-    late = f"in {_percent(facts.late)}"
+    late = f"in {percent(facts.late)}"
     if facts.needed >= 1.0:
         first = f"{late} of the runs the on-demand machines"
     else:
-        needed = f"on-demand machines are needed in {_percent(facts.needed)} of the runs"
+        needed = f"on-demand machines are needed in {percent(facts.needed)} of the runs"
         first = f"{needed}; {late} they"
     return (
         f"{first} are not available within an hour (assumed). If they were always available at "
-        f"once, {_percent(facts.chance_if_at_once)} of the runs would meet the limits",
+        f"once, {share(facts.chance_if_at_once)} of the runs would meet the limits",
     )
-
-
-def _percent(share: float) -> str:
-    return f"{100.0 * share:.0f} %"
 
 
 def _trained_alone(j: PathInputs, h: Paths) -> tuple[str, ...]:

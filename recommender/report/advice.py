@@ -11,7 +11,7 @@ from recommender.report.answer_frame import PlanRequest
 from recommender.report.launch import write_sentence
 from recommender.report.layout import BLANK, FAINT, STRONG, Block, grid, inset, labelled, text
 from recommender.report.limit_words import why_not
-from recommender.report.trio import instead
+from recommender.report.trio import why_it_leads
 from recommender.text import interruptions_words
 
 _WHERE = {"object_store": "the bucket", "anchor": "the anchor", "memory_tier": "the memory tier"}
@@ -31,7 +31,7 @@ def advice(answer: Answer, request: PlanRequest, width: int) -> list[Block]:
     if not answer.plans:
         return []
     blocks: list[Block] = [BLANK, text(headline(answer, request), STRONG)]
-    blocks += plan_blocks(answer.plans[answer.lead - 1], request, instead(answer))
+    blocks += plan_blocks(answer.plans[answer.lead - 1], request, why_it_leads(answer))
     steps = [(fmt.clean(s.change), fmt.clean(s.effect)) for s in answer.sensitivity if s.changes]
     if steps:
         blocks += [BLANK, text(changed(answer), STRONG), inset(grid(steps))]
@@ -50,8 +50,11 @@ def _assumed(answer: Answer) -> list[Block]:
 
 def changed(answer: Answer) -> str:
     """The title of the answers under other limits, compared with the best plan by the goal."""
-    led = answer.lead == answer.best
-    return f"What would change {'the answer' if led else f'plan {answer.best}'}"
+    if answer.lead == answer.best:
+        return "What would change the answer"
+    if any(step.effect.startswith(f"plan {answer.lead}: ") for step in answer.sensitivity):
+        return "What other limits would change"  # of more plans than one, which the lines name
+    return f"What would change plan {answer.best}"
 
 
 def headline(answer: Answer, request: PlanRequest) -> str:
@@ -293,8 +296,7 @@ def needs_sentence(plan: Plan, request: PlanRequest) -> str:
 
 
 def _need(need: Need, places: str, known: bool) -> str:
-    unit = {"vcpu": " vCPU", "gpu": " GPUs", "machine": " machines"}.get(need.unit, "")
-    text = f'"{fmt.clean(need.name)}" ≥ {fmt.exact(need.amount)}{unit} in {fmt.clean(places)}'
+    text = f'"{fmt.clean(need.name)}" ≥ {cells.amount_of(need)} in {fmt.clean(places)}'
     if need.fallback:
         text = f"for the fallback {text}"
     if need.yours is not None:

@@ -16,6 +16,7 @@ from recommender.report.limit_words import limits_in_words, why_not
 FIGURES = "Mean cost and median time; below them the range of 9 in 10 runs"
 _TIME_ORDER = "; in the order of mean time"
 MAX_OPEN = 0.75  # a bound that leaves so much open says nothing
+_NO_GAP = 0.0005  # a smaller one is none in a figure of one decimal
 _MAX_TOP = 1000  # plans that may be requested
 
 
@@ -83,14 +84,15 @@ def price_line(answer: Answer, request: PlanRequest) -> str:
         return ""
     ages = [(provider, _age(date)) for provider, date in _oldest(answer.prices)]
     ages = [each for each in ages if each != ("own", "0")] or ages  # dated today by default
-    known = ", ".join(f"{age} ({fmt.provider(name)})" for name, age in ages)
     if all(age == "0" for _, age in ages):
         return "Prices are from today."
     days = "day" if {age for _, age in ages} == {"1"} else "days"
+    if len(ages) == 1:
+        prices = f"{fmt.provider(ages[0][0])} prices are {ages[0][1]}"
+    else:
+        prices = f"Prices are {', '.join(f'{age} ({fmt.provider(name)})' for name, age in ages)}"
     quoted = request.choice.prices_as_quoted
-    return f"Prices are {known} {days} old; " + (
-        "used as quoted." if quoted else "the spans allow for it."
-    )
+    return f"{prices} {days} old; " + ("used as quoted." if quoted else "the spans allow for it.")
 
 
 def _oldest(prices: tuple[PriceDate, ...]) -> list[tuple[str, str]]:
@@ -120,7 +122,6 @@ def legend(answer: Answer) -> str:
 def closing_facts(answer: Answer, request: PlanRequest) -> list[str]:
     """The facts below the table, in every human-readable format."""
     return [
-        *_lower_bound(answer),
         *_baselines(answer, request),
         *_more(answer),
         *_regions(answer),
@@ -133,28 +134,17 @@ def _proof(answer: Answer) -> str:
     proof, left = answer.proof, fmt.percent(answer.proof.gap)
     if proof.mixes == "in part":
         return f"best found; a mixed cluster up to {left} better is not ruled out"
-    if proof.one_type_gap > 0.0:
+    if proof.one_type_gap >= _NO_GAP:
         of_one = fmt.percent(proof.one_type_gap)
         return f"best found; up to {of_one} better is not ruled out"
     best = f"plan {answer.best} proven {'the fastest' if answer.by_value else 'best'}"
+    best += " within 0.1 %" if proof.one_type_gap > 0.0 else ""
     if proof.mixes == "searched":
         return f"{best}, mixed clusters included"
     first = f"{best} among clusters of one machine type"
     if proof.gap >= MAX_OPEN:
         return f"{first}; mixed clusters: --mix"
     return f"{first}; no mix is better by more than {left} (--mix searches them)"
-
-
-def _lower_bound(answer: Answer) -> list[str]:
-    """What no plan is better than, where that says something."""
-    if answer.goal == "time" and answer.lower_bound_s > 0.0:
-        # It bounds what plans are ordered by, a trimmed mean; the median may be less.
-        best_s = answer.plans[answer.best - 1].estimate.time.trimmed_mean
-        above = max(best_s / answer.lower_bound_s - 1.0, 0.0)
-        if above >= MAX_OPEN:
-            return []
-        return [f"plan {answer.best} takes {fmt.percent(above)} more than the lower bound"]
-    return [f"lower bound {fmt.usd(answer.lower_bound_usd)} USD"]
 
 
 def _more(answer: Answer) -> list[str]:
@@ -180,8 +170,11 @@ def _baselines(answer: Answer, request: PlanRequest) -> list[str]:
         if _identity(plan) in ranks and plan.labels:
             named.setdefault(ranks[_identity(plan)], []).append(fmt.clean(plan.labels[0]))
     shown = [f"{fmt.listing(named[rank])}: plan {rank}" for rank in sorted(named)]
-    others = [plan for plan in answer.baselines if _identity(plan) not in ranks]
-    return [*shown, *(_against(plan, answer, request) for plan in others)]
+    others: dict[tuple[object, ...], list[Plan]] = {}
+    for plan in answer.baselines:
+        if _identity(plan) not in ranks:
+            others.setdefault(_identity(plan), []).append(plan)
+    return [*shown, *(_against(alike, answer, request) for alike in others.values())]
 
 
 def _identity(plan: Plan) -> tuple[object, ...]:
@@ -189,9 +182,12 @@ def _identity(plan: Plan) -> tuple[object, ...]:
     return plan.machines, plan.sites, fmt.number(plan.estimate.cost.mean)
 
 
-def _against(plan: Plan, answer: Answer, request: PlanRequest) -> str:
+def _against(alike: list[Plan], answer: Answer, request: PlanRequest) -> str:
+    """A plan outside the table, once for all the baselines that it is, against the best plan."""
+    plan = alike[0]
     kinds = fmt.listing(list(dict.fromkeys(fmt.clean(m.instance_type) for m in plan.machines)))
-    name = f"{fmt.clean(plan.labels[0])} ({kinds})" if plan.labels else kinds
+    labels = fmt.listing([fmt.clean(each.labels[0]) for each in alike if each.labels])
+    name = f"{labels} ({kinds})" if labels else kinds
     wrong = why_not(plan, request.limits)
     if wrong:
         return f"{name} {wrong}"

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Sequence
 
-from recommender.plan.plan import Checkpointing, Machines, Plan, Spread
+from recommender.plan.plan import Checkpointing, Machines, Need, Plan, Spread
 from recommender.report import formatting as fmt
 
 _PATHS = {
@@ -46,6 +46,14 @@ def gpus(machines: Sequence[Machines]) -> str:
     for m in machines:
         counts[m.gpu] = counts.get(m.gpu, 0) + m.count * m.gpus
     return " + ".join(f"{n} {fmt.clean(name)}" for name, n in counts.items())
+
+
+def amount_of(need: Need) -> str:
+    """How much of a quota is needed: "192 vCPU", "1 GPU", "4 machines"."""
+    if need.unit in ("gpu", "machine"):
+        return fmt.plural(need.amount, {"gpu": "GPU"}.get(need.unit, need.unit))
+    unit = {"vcpu": "vCPU"}.get(need.unit, fmt.clean(need.unit))
+    return f"{fmt.exact(need.amount)} {unit}".rstrip()
 
 
 def first_region(plan: Plan) -> str:

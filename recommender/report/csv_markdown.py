@@ -13,7 +13,7 @@ from recommender.report.answer_frame import PlanRequest, closing_facts
 from recommender.report.explain import check_words
 from recommender.report.launch import launch_line
 from recommender.report.layout import drawn
-from recommender.report.trio import instead, tie_line, trio_parts
+from recommender.report.trio import tie_line, trio_parts, why_it_leads
 
 COLUMNS = (
     "rank",
@@ -170,7 +170,7 @@ def _first(answer: Answer, request: PlanRequest) -> list[str]:
     if not answer.plans:
         return []
     plan = answer.plans[answer.lead - 1]
-    remarks = [("why", instead(answer)), *advice.sentences(plan, request)]
+    remarks = [("why", why_it_leads(answer)), *advice.sentences(plan, request)]
     parts = [(label, words) for label, words in remarks if words]
     items = "\n".join(f"* *{label}*: {_escape(words)}" for label, words in parts)
     return [_escape(advice.headline(answer, request)), items, *_code(plan, answer.lead)]

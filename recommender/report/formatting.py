@@ -9,6 +9,7 @@ from recommender.inputs.units.times import now
 from recommender.text import duration as duration
 from recommender.text import exact as exact
 from recommender.text import number as number
+from recommender.text import percent as percent
 from recommender.text import share as share
 from recommender.text import usd as usd
 
@@ -42,13 +43,6 @@ def glued(sentence: str) -> str:
 def usd_span(low: float, high: float) -> str:
     """A span of money: "38-108"."""
     return f"{usd(low)}-{usd(high)}"
-
-
-def percent(x: float) -> str:
-    """A share in per cent, rounded: 74 %, 0.4 %."""
-    if 0 < abs(x) < 0.0005:
-        return "<0.1 %"
-    return f"{number(round(100 * x, 1) if abs(x) < 0.1 else round(100 * x))} %"
 
 
 def large(x: float) -> str:

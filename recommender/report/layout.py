@@ -26,6 +26,7 @@ MARKETS = {
     "on demand": "magenta",
 }  # distinguished by colour and by word
 _ANY_WIDTH = 100_000  # a console as wide as any block needs
+_LEAST = 10  # columns that are left for text next to a label, at least
 _LABEL = 8  # characters of the longest usual label
 _NARROW = 60
 _LONGEST_BAR = 60
@@ -70,18 +71,36 @@ def _min_width(block: Block) -> int:
 
 
 def _overflowing(block: Block, width: int) -> Block:
-    """A paragraph with a word longer than the screen: only that word exceeds the width."""
+    """Text with a word longer than the screen, such as a link: only that word exceeds the width."""
+    indent = block.left if isinstance(block, Padding) else 0
+    inside = block.renderable if isinstance(block, Padding) else block
+    if isinstance(inside, Text):
+        return inset(Text(_wrapped(inside.plain, width - indent), inside.style), indent)
+    if isinstance(inside, Table) and inside.box is None and len(inside.columns) == 2:
+        return inset(_narrowed(inside, width - indent), indent)
+    return block
+
+
+def _wrapped(words: str, width: int) -> str:
     import textwrap
 
-    indent = block.left if isinstance(block, Padding) else 0
-    words = block.renderable if isinstance(block, Padding) else block
-    if not isinstance(words, Text):
-        return block
     wrapped = (
-        textwrap.wrap(line, width - indent, break_long_words=False, break_on_hyphens=False)
-        for line in words.plain.split("\n")
+        textwrap.wrap(line, width, break_long_words=False, break_on_hyphens=False)
+        for line in words.split("\n")
     )
-    return inset(Text("\n".join(each for lines in wrapped for each in lines), words.style), indent)
+    return "\n".join(each for lines in wrapped for each in lines)
+
+
+def _narrowed(table: Table, width: int) -> Table:
+    """Two columns, of which the second has its lines broken for this width beforehand."""
+    first, second = table.columns
+    left = (first.width or first.min_width or 0) + table.padding[1]
+    made = Table.grid(padding=table.padding)
+    made.add_column(min_width=first.min_width, width=first.width, justify=first.justify)
+    made.add_column(no_wrap=True)
+    for label, words in zip(first.cells, second.cells, strict=True):
+        made.add_row(label, _wrapped(str(words), max(width - left, _LEAST)))
+    return made
 
 
 def fits(block: Block, width: int) -> bool:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from recommender.catalogs.registry import OWN
 from recommender.plan.answer import Answer, Pick, Trio
-from recommender.plan.effort import effort_of
+from recommender.plan.effort import effort_of, generalised_cost_usd
 from recommender.plan.plan import Machines, Need, Plan, Spread
 from recommender.report import cells
 from recommender.report import formatting as fmt
@@ -21,6 +21,12 @@ _STATED_BY_FIGURES = (  # reasons that the sentence shows by its figures
     "one machine",
 )
 _MINOR_H = 0.05  # hours of work too few to mention
+_SAME_COST = 0.02  # plans on the same machines that cost so much more are no other choice
+_UNFOUNDED = {  # the evidence with which no plan is the sensible one, in words
+    "guessed": "its speed was never measured on that GPU",
+    "derived": "its price was derived from other prices",
+    "floor": "its price is the provider's floor, which says little about availability",
+}
 _MINOR_TAIL = 0.2  # share of what 1 run in 20 takes, below which it decides nothing
 
 
@@ -100,18 +106,38 @@ def _requests(plan: Plan) -> str:
     parts = []
     for need, count in regions.items():
         where = f" in each of {count} regions" if count > 1 else ""
-        words = f"{_quota(need)} of quota{where}"
+        words = f"{cells.amount_of(need)} of quota{where}"
         parts.append(f"{words} for the fallback" if need.fallback else words)
     return fmt.listing(parts)
 
 
-def _quota(need: Need) -> str:
-    if need.unit in ("gpu", "machine"):
-        return fmt.plural(need.amount, {"gpu": "GPU"}.get(need.unit, need.unit))
-    return f"{fmt.exact(need.amount)} {'vCPU' if need.unit == 'vcpu' else fmt.clean(need.unit)}"
+def why_it_leads(answer: Answer) -> str:
+    """Why the plan that leads is not the one requested, nor one that only seems better."""
+    return "; ".join(filter(None, (_against_requested(answer), _unfounded(answer))))
 
 
-def instead(answer: Answer) -> str:
+def _unfounded(answer: Answer) -> str:
+    """The plan that would be the sensible one if its speed and its price were known; "" if none."""
+    led = answer.plans[answer.lead - 1]
+    if answer.trio is None or answer.trio.asked != "sensible" or _weakness(led):
+        return ""
+    most = _total_usd(led, answer)
+    weak = [(_total_usd(p, answer), i) for i, p in enumerate(answer.plans, 1) if _weakness(p)]
+    total, rank = min(weak, default=(most, 0))
+    if total >= most:
+        return ""
+    return f"plan {rank} would be better value, but {_weakness(answer.plans[rank - 1])}"
+
+
+def _weakness(plan: Plan) -> str:
+    return "" if plan.evidence is None else _UNFOUNDED.get(plan.evidence.weakest, "")
+
+
+def _total_usd(plan: Plan, answer: Answer) -> float:
+    return generalised_cost_usd(plan, urgent=answer.goal == "time")
+
+
+def _against_requested(answer: Answer) -> str:
     """What the plan that leads costs and spares, against the one requested; "" if it is that.
 
     Asked for is the best by the goal, under a budget the fastest that people pay for.
@@ -152,6 +178,33 @@ def tie_line(answer: Answer) -> str:
         return ""  # the trio names the fastest, or what is faster still
     if most >= TIE or not others:
         often = fmt.percent(most)
+        alike = _alike(answer, rank)
+        if alike:
+            plans = fmt.listing([str(each) for each in (rank, *alike)], "or")
+            return (
+                f"Plan {plans}, which rent the same machines at about the same cost, is {best} in "
+                f"{often} of the draws of speeds and prices."
+            )
         return f"Plan {rank} is {best} in {often} of the draws of speeds and prices."
     named = [f"{rank} ({fmt.percent(share)})" for rank, share in ranked]
     return f"A tie: speeds and prices decide whether plan {fmt.listing(named, 'or')} is {best}."
+
+
+def _alike(answer: Answer, rank: int) -> list[int]:
+    """Other plans that rent other numbers of the same machines at about the same cost.
+
+    Draws of speeds and prices move them together, so these do not tell them apart.
+    """
+    first = answer.plans[rank - 1]
+    most = first.estimate.cost.mean * (1.0 + _SAME_COST)
+    if answer.goal != "cost":
+        return []
+    return [
+        other
+        for other, plan in enumerate(answer.plans, 1)
+        if other != rank and _kinds(plan) == _kinds(first) and plan.estimate.cost.mean <= most
+    ]
+
+
+def _kinds(plan: Plan) -> set[tuple[str, str, str]]:
+    return {(m.provider, m.instance_type, m.market) for m in plan.machines}

@@ -23,7 +23,7 @@ from recommender.report.html.page_data import PageData, PlanRow
 from recommender.report.infeasible import headline as why_none
 from recommender.report.launch import launch_line
 from recommender.report.limit_words import why_not
-from recommender.report.trio import faster_still, instead, tie_line
+from recommender.report.trio import faster_still, tie_line, why_it_leads
 
 DETAILED = 16  # plans of the table that are explained term by term
 _SHAPES = ("a plan of the table", "a baseline", "another simulated plan")
@@ -89,7 +89,7 @@ def _card(rank: int, picks: list[Pick], answer: Answer, request: PlanRequest) ->
     for name, much, rest in facts:
         terms.append(element("dt", name))
         terms.append(element("dd", much, *([element("small", rest)] if rest else [])))
-    reasons = [instead(answer), *picks[0].reasons] if lead else list(picks[0].reasons)
+    reasons = [why_it_leads(answer), *picks[0].reasons] if lead else list(picks[0].reasons)
     reasons += map(faster_still, picks)
     if picks[0].effort_h >= 0.05:
         reasons.append(f"{fmt.duration(3600.0 * picks[0].effort_h)} of your own work")

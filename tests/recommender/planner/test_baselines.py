@@ -251,3 +251,23 @@ def test_where_one_run_in_twenty_waits_for_days_a_deadline_that_ends_it_is_sugge
     assert step.plan.estimate.time.p95 <= due_s < lead.time.p95
     then = asked(job, Limits(deadline_s=due_s))
     assert then.plans[0].estimate.cost.mean <= step.plan.estimate.cost.mean * 1.001
+
+
+@pytest.mark.parametrize(
+    ("job", "limits"),
+    [
+        ("llama3-70b-qlora", Limits(deadline_s=48 * HOUR)),
+        ("llama3-8b-lora", Limits(deadline_s=72 * HOUR, hourly_usd=5.0)),
+    ],
+)
+def test_a_change_that_costs_more_says_what_is_gained_by_it(job: str, limits: Limits) -> None:
+    """A median that is later was all that was said of a plan without the slow runs."""
+    answer = asked(job, limits)
+    first = answer.plans[answer.best - 1].estimate
+    changed = [(step.effect, step.plan) for step in answer.sensitivity if step.plan is not None]
+    assert changed
+    for effect, plan in changed:
+        if "more, " in effect and plan.estimate.time.p95 < 0.99 * first.time.p95:
+            assert " later" not in effect
+        if "1 run in 20 over " in effect:
+            assert plan.estimate.time.p95 < first.time.p95

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from recommender.plan.answer import Pick, Trio
+from recommender.plan.answer import Pick, SensitivityStep, Trio
 from recommender.plan.plan import BillItem, Need, Plan, Spread
 from recommender.report import cells
 from recommender.report.advice import (
@@ -93,6 +93,9 @@ def test_other_limits_are_compared_with_the_best_by_the_goal_which_need_not_lead
     other = Trio(*picks, Pick("safest", 3, GCP))
     assert changed(replace(ANSWER, trio=None)) == "What would change the answer"
     assert changed(replace(ANSWER, trio=other)) == "What would change plan 1"
+    step = SensitivityStep("--deadline 28h", "plan 2: costs 29 USD more", None)
+    both = replace(ANSWER, trio=other, sensitivity=(step,))
+    assert changed(both) == "What other limits would change"
 
 
 def test_saves_in_the_background_are_reported_where_waiting_for_them_would_matter() -> None:
@@ -113,3 +116,9 @@ def test_a_fallback_that_shares_the_network_in_another_way_says_so() -> None:
     alike = replace(late, estimate=replace(late.estimate, step=step))
     assert "layout" not in late_sentence(alike)
     assert "layout" not in late_sentence(GCP)
+
+
+def test_one_gpu_is_no_plural() -> None:
+    for amount, said in ((1.0, "≥ 1 GPU in"), (4.0, "≥ 4 GPUs in")):
+        need = Need("Preemptible NVIDIA H100 GPUs", amount, "gpu", "us-east4")
+        assert said in needs_sentence(replace(GCP, needs=(need,)), QUESTION)

@@ -45,3 +45,12 @@ def test_markets_differ_in_colour_and_in_word() -> None:
     colours = re.findall("\x1b\\[(\\d+)m(spot|on-demand)", painted)
     assert len({code for code, _ in colours}) == 2
     assert {word for _, word in colours} == {"spot", "on-demand"}
+
+
+@pytest.mark.parametrize("width", [50, 80, 100])
+def test_only_a_link_exceeds_the_screen(width: int) -> None:
+    link = f"https://portal.azure.com/{'quota/' * 20}"
+    blocks = [labelled([("binding", f"{'some words ' * 30}see {link} and {'on ' * 40}")])]
+    lines = drawn(blocks, width).splitlines()
+    assert [line for line in lines if len(line) > width] == [f"{' ' * 11}{link}"]
+    assert max(len(line) for line in lines if link not in line) > width - 12

@@ -5,10 +5,11 @@ from dataclasses import replace
 import pytest
 
 from recommender.plan.answer import Pick, Trio
+from recommender.plan.evidence import Evidence, PriceGrade, SpeedGrade
 from recommender.plan.plan import Need, Plan
 from recommender.report import answer_table, csv_markdown, json_output
 from recommender.report.layout import drawn
-from recommender.report.trio import one_sentence, tie_line, trio_parts
+from recommender.report.trio import one_sentence, tie_line, trio_parts, why_it_leads
 from tests.recommender.answers import (
     ANSWER,
     AWS_A100,
@@ -171,3 +172,47 @@ def test_a_tie_is_called_a_tie(shares: tuple[float, ...], said: str) -> None:
 
 def test_without_shares_nothing_is_reported_of_ties() -> None:
     assert tie_line(ANSWER) == ""
+
+
+def test_numbers_of_the_same_machines_at_one_cost_are_not_told_apart_by_draws() -> None:
+    """Draws of speeds and prices move them together: one always wins, by a hair."""
+    more = replace(GCP.machines[0], count=2)
+    cost = replace(GCP.estimate.cost, mean=GCP.estimate.cost.mean * 1.01)
+    twin = replace(GCP, machines=(more,), estimate=replace(GCP.estimate, cost=cost))
+    plans = (replace(GCP, best_share=1.0), twin, AWS_A100)
+    said = tie_line(replace(ANSWER, plans=plans))
+    assert said.startswith("Plan 1 or 2, which rent the same machines at about the same cost, is")
+    dear = replace(twin.estimate, cost=replace(cost, mean=GCP.estimate.cost.mean * 1.05))
+    apart = (plans[0], replace(twin, estimate=dear), AWS_A100)
+    assert tie_line(replace(ANSWER, plans=apart)).startswith("Plan 1 is the cheapest in 100 %")
+
+
+def founded(made: Plan, speed: SpeedGrade, price: PriceGrade) -> Plan:
+    return replace(made, evidence=Evidence(speed, price, "measured", 90.0, 0.1, 0.1, 0.1))
+
+
+@pytest.mark.parametrize(
+    ("speed", "price", "said"),
+    [
+        ("measured", "floor", "its price is the provider's floor"),
+        ("guessed", "floor", "its speed was never measured on that GPU"),
+        ("measured", "derived", "its price was derived from other prices"),
+        ("scaled", "old", ""),
+    ],
+)
+def test_a_better_plan_on_a_guess_is_named_with_the_guess(
+    speed: SpeedGrade, price: PriceGrade, said: str
+) -> None:
+    cheap, led = founded(GCP, speed, price), founded(ON_DEMAND, "measured", "fresh")
+    trio = Trio(Pick("sensible", 2, led), Pick("cheapest", 1, cheap), Pick("safest", 2, led))
+    why = why_it_leads(replace(ANSWER, plans=(cheap, led), trio=trio, best=1))
+    assert why.startswith("against plan 1: ")
+    assert ("plan 1 would be better value, but " in why) == bool(said)
+    assert said in why
+
+
+def test_a_plan_that_leads_on_its_own_figures_needs_no_excuse() -> None:
+    trio = Trio(Pick("sensible", 1, GCP), Pick("cheapest", 1, GCP), Pick("safest", 2, ON_DEMAND))
+    dear = founded(ON_DEMAND, "guessed", "fresh")
+    answer = replace(ANSWER, plans=(founded(GCP, "measured", "fresh"), dear), trio=trio, best=1)
+    assert why_it_leads(answer) == ""
