@@ -118,7 +118,7 @@ def plans_table(
     """
     plans = [*answer.plans, *([answer.compared] if answer.compared else [])]
     names = [str(i) for i in range(1, len(answer.plans) + 1)] + ["now"]
-    heading, times = cells.time_column(plans)
+    heading, times = cells.time_column([plan.estimate.time for plan in plans])
     overhead = [_overhead(plans)]
     shown = limited or any(p.estimate.overhead > HEAVY for p in plans)
     spans: Figures = [

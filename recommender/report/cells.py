@@ -141,25 +141,19 @@ def cost_cells(plans: Sequence[Plan]) -> list[tuple[str, ...]]:
     return spread_cells(means, [p.estimate.cost for p in plans], 1.0)
 
 
-def time_column(plans: Sequence[Plan]) -> tuple[str, list[tuple[str, ...]]]:
+def time_column(times: Sequence[Spread]) -> tuple[str, list[tuple[str, ...]]]:
     """Heading and cells of median times; each has its own unit if they differ a lot."""
-    medians = [plan.estimate.time.p50 for plan in plans]
+    medians = [time.p50 for time in times]
     if max(medians) < _FAR * min(medians):
-        unit, name = time_unit(plans)
-        return f"time {name}", time_cells(plans, unit)
-    return "time", [_with_unit(plan.estimate.time) for plan in plans]
+        unit, name = unit_of(medians)
+        return f"time {name}", spread_cells(medians, times, unit)
+    return "time", [_with_unit(time) for time in times]
 
 
 def _with_unit(time: Spread) -> tuple[str, ...]:
     unit, name = unit_of([time.p50])
     ((middle, ends),) = spread_cells([time.p50], [time], unit)
     return f"{middle} {name}", ends
-
-
-def time_cells(plans: Sequence[Plan], unit: float) -> list[tuple[str, ...]]:
-    """Median time and its span, one cell per plan."""
-    medians = [p.estimate.time.p50 for p in plans]
-    return spread_cells(medians, [p.estimate.time for p in plans], unit)
 
 
 def spread_cells(

@@ -144,7 +144,10 @@ def _table(answer: Answer) -> list[str]:
     plans = [*answer.plans, *([answer.compared] if answer.compared else [])]
     best = answer.plans[answer.best - 1]
     names = [str(i) for i in range(1, len(answer.plans) + 1)] + ["now"]
-    costs, (heading, times) = cells.cost_cells(plans), cells.time_column(plans)
+    costs, (heading, times) = (
+        cells.cost_cells(plans),
+        cells.time_column([plan.estimate.time for plan in plans]),
+    )
     head = ["#", "machines", "cost USD", heading, "chance", "USD/h"]
     rows = [
         [

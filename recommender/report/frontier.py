@@ -11,6 +11,7 @@ from rich.text import Text
 from recommender.catalogs.frozen import dataclass
 from recommender.plan.answer import Answer
 from recommender.plan.frontier import Frontier, FrontierPoint
+from recommender.plan.limits import LIMITS
 from recommender.plan.plan import Machines
 from recommender.plan.report_data import SimulatedPlan
 from recommender.report import cells
@@ -21,6 +22,7 @@ from recommender.report.json_output import FRONTIER_SCHEMA, finding, plain
 from recommender.report.layout import BLANK, FAINT, Block, Column, Page, render, text
 from recommender.report.limit_words import limits_in_words
 
+_SAME = 0.02  # plans closer than this in cost or time are no choice
 _ROWS = 14  # of the plot, axes apart
 _LABEL = 8  # columns left of it
 _MIN_COLUMNS, _MAX_COLUMNS = 20, 100
@@ -28,30 +30,44 @@ _MIN_COLUMNS, _MAX_COLUMNS = 20, 100
 
 def frontier_page(found: Frontier, answer: Answer, request: PlanRequest) -> Page:
     """One row per plan of the frontier, cheapest first, and the data for programs."""
-    unit, name = cells.unit_of([point.time.p50 for point in found.points])
+    points = _distinct(found.points)
+    heading, times = cells.time_column([point.time for point in points])
     columns = (
         Column("machines", right=False),
         Column("cost USD"),
-        Column(f"time {name}"),
-        Column("chance"),
+        Column(heading),
+        *([Column("chance")] if _limited(request) else []),
         Column("USD/h"),
     )
-    costs = cells.spread_cells([p.cost.mean for p in found.points], [p.cost for p in found.points])
-    times = cells.spread_cells(
-        [p.time.p50 for p in found.points], [p.time for p in found.points], unit
-    )
+    costs = cells.spread_cells([p.cost.mean for p in points], [p.cost for p in points])
     rows = tuple(
         (
             "\n".join(_machines(point)),
             "\n".join(cost),
             "\n".join(time),
-            fmt.share(point.chance),
+            *([fmt.share(point.chance)] if _limited(request) else []),
             fmt.number(point.usd_per_hour),
         )
-        for point, cost, time in zip(found.points, costs, times, strict=True)
+        for point, cost, time in zip(points, costs, times, strict=True)
     )
     facts = document(found, answer, request)
-    return Page(_title(request), columns, rows, 0, _below(found, request), facts)
+    more = len(found.points) - len(points)
+    return Page(_title(request), columns, rows, 0, _below(found, request, more), facts)
+
+
+def _distinct(curve: Sequence[FrontierPoint]) -> list[FrontierPoint]:
+    """The points, cheapest first, that are a choice: clearly faster, or as cheap and faster."""
+    listed: list[FrontierPoint] = []
+    group_usd = 0.0  # the cheapest of those that cost as much as the last one listed
+    for each in curve:
+        if listed and each.time.p50 > listed[-1].time.p50 * (1.0 - _SAME):
+            continue
+        if listed and each.cost.mean <= group_usd * (1.0 + _SAME):
+            listed[-1] = each
+            continue
+        group_usd = each.cost.mean
+        listed.append(each)
+    return listed
 
 
 def _title(request: PlanRequest) -> str:
@@ -65,16 +81,18 @@ def _title(request: PlanRequest) -> str:
     )
 
 
-def _below(found: Frontier, request: PlanRequest) -> tuple[str, ...]:
+def _below(found: Frontier, request: PlanRequest, more: int) -> tuple[str, ...]:
     count = f"{found.meeting} of {found.simulated} simulated plans meet the limits."
-    if not any(limit is not None for limit in _given(request)):
+    if not _limited(request):
         count = f"Chosen from {found.simulated} simulated plans."
+    if more:
+        count += f" {fmt.plural(more, 'more plan')} less than 2 % cheaper or faster: -o csv."
     return (f"{FIGURES}.", count)
 
 
-def _given(request: PlanRequest) -> Iterable[float | None]:
-    limits = request.limits
-    return limits.deadline_s, limits.budget_usd, limits.hourly_usd, limits.max_overhead
+def _limited(request: PlanRequest) -> bool:
+    """Whether there is a limit that a plan may miss."""
+    return any(True for _ in request.limits.given(LIMITS))
 
 
 def _machines(point: FrontierPoint) -> list[str]:
@@ -133,7 +151,7 @@ def blocks(
     """The plot, then the rows."""
     simulated = () if answer.report is None else answer.report.simulated_plans
     shown = plot(found, simulated, request, width)
-    drawn: list[Block] = [Text("\n".join(shown)), legend(), BLANK] if shown else []
+    drawn: list[Block] = [Text("\n".join(shown)), legend(request), BLANK] if shown else []
     head, *rest = render(page, width)
     return [head, BLANK, *drawn, *rest[1:]]
 
@@ -208,6 +226,8 @@ def _draw(
         grid[y.at(cost)][x.at(time)] = mark
 
 
-def legend() -> Block:
+def legend(request: PlanRequest) -> Block:
     """The meaning of the plot's marks."""
-    return text("● the frontier  · other simulated plans  ┊ ┄ limits", FAINT)
+    limits, marks = request.limits, ["● the frontier", "· other simulated plans"]
+    drawn = [(limits.deadline_s, "┊ deadline"), (limits.budget_usd, "┄ budget")]
+    return text("  ".join([*marks, *(mark for given, mark in drawn if given is not None)]), FAINT)

@@ -81,7 +81,10 @@ def _nearest(why: Infeasible, width: int) -> list[Block]:
 
 def _changes(steps: list[SensitivityStep]) -> Table:
     plans = [step.plan for step in steps if step.plan is not None]
-    costs, (heading, times) = cells.cost_cells(plans), cells.time_column(plans)
+    costs, (heading, times) = (
+        cells.cost_cells(plans),
+        cells.time_column([plan.estimate.time for plan in plans]),
+    )
     saves = any((plan.saving or 0.0) > 0.0 for plan in plans)
     changes = [_flags(step.change) for step in steps]
     title = "change one thing" if all(len(each) == 1 for each in changes) else "change one of"

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import jsonschema
@@ -122,3 +123,22 @@ def test_a_picture_is_drawn_or_what_is_missing_is_named(call, tmp_path: Path):
         text = (tmp_path / "frontier.svg").read_text("utf-8")
         assert text.startswith("<svg")
         assert "cost, USD" in text
+
+
+def test_the_table_lists_no_two_plans_that_are_one_choice_and_counts_the_others(call):
+    """Two rows of one figure, 33 USD and 39 min, are no choice; programs get all points."""
+    points = list(csv.DictReader(io.StringIO(call("-o", "csv")[1], newline="")))
+    _, out, _ = call()
+    listed = len(re.findall(r"^\d+× .* (?:spot|on-demand) ", out, re.MULTILINE))
+    left_out = re.search(r"(\d+) more plans? less than 2 % cheaper or faster", out)
+    assert listed + (int(left_out.group(1)) if left_out else 0) == len(points)
+    assert left_out
+    times = [float(row["median_s"]) for row in points]
+    assert any(late * 0.98 < soon for late, soon in pairwise(times))
+
+
+def test_without_a_limit_no_chance_and_no_mark_of_one_is_shown(call):
+    _, out, _ = call()
+    assert "chance" not in out
+    assert "deadline" not in out
+    assert "┊ deadline" in call(*LIMIT)[1]
