@@ -162,7 +162,7 @@ def _support_bounds(
     possible &= (r1 > 0.0) & (r0 <= r1 * (1.0 + ROUNDING))
     place = _place(s)
     if b.space.limits.goal != "time":
-        return np.where(possible, _min_cost(s, lines, r0, r1, place), np.inf)
+        return np.where(possible, _min_cost(s, lines, (r0, r1), place, possible), np.inf)
     if b.waits.kept:
         counted = s.machines(b.site.entries.usd_per_hour, b.billed.counted[place])
         r1 = np.minimum(r1, within(b.price, counted, lines, b.max_spend))
@@ -181,17 +181,24 @@ def _most_compute(s: _Supports) -> Floats:
     return np.minimum(most, reach(b.price, s.machines(b.site.entries.usd_per_hour), most_usd))
 
 
-def _min_cost(s: _Supports, lines: Lines, r0: Floats, r1: Floats, place: Ints) -> Floats:
-    """Least cost with a compute between R0 and R1; (more, cases).
+def _min_cost(
+    s: _Supports, lines: Lines, compute: tuple[Floats, Floats], place: Ints, possible: Bools
+) -> Floats:
+    """Least cost with a compute between R0 and R1 where it is possible at all; (more, cases).
 
     `place` is that of the shares of spot time that are charged. Under a deadline others have to do
     what spot machines, which are away for a part of the time, cannot do by then.
     """
     b, e = s.b, s.b.site.entries
     fixed_usd = np.maximum(e.fixed_usd[s.chosen].max(initial=0.0), e.fixed_usd[s.more])
+    pairs = np.nonzero(possible)
+    some = tuple((t[pairs][:, None], a[pairs][:, None]) for t, a in lines)
+    least, most = (each[pairs][:, None] for each in compute)
 
     def usd(share: Floats) -> Floats:
-        product = min_product(b.price, s.machines(e.usd_per_hour, share), lines, r0, r1)
+        product = np.zeros(possible.shape)
+        machines = s.machines(e.usd_per_hour, share).pairs(*pairs)
+        product[pairs] = min_product(b.price, machines, some, least, most)[:, 0]
         return np.asarray(fixed_usd[:, None] + product * b.seconds / 3600.0)
 
     on_demand_only_usd = _min_on_demand_only(s)[:, None]
@@ -199,7 +206,9 @@ def _min_cost(s: _Supports, lines: Lines, r0: Floats, r1: Floats, place: Ints) -
     deadline_s = b.space.limits.deadline_s
     if deadline_s is None:
         return found
-    by_deadline = b.waits.waiting.share_of(-s.spot_down(), deadline_s / _work_s(b, lines, r1))
+    by_deadline = b.waits.waiting.share_of(
+        -s.spot_down(), deadline_s / _work_s(b, lines, compute[1])
+    )
     return np.maximum(found, _with_rest(b, by_deadline, b.billed.plain[place], on_demand_only_usd))
 
 

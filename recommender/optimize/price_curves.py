@@ -18,6 +18,7 @@ from recommender.optimize.space import Site
 
 Lines = tuple[tuple[Floats, Floats], ...]  # (seconds, samples): step >= seconds + samples/compute
 
+MAX_COMPUTE = 1e30  # where a price is the same for any
 WEIGHTS = 5  # of the edges of the lower hull of (speed, bill)
 
 
@@ -162,22 +163,33 @@ class OtherMachines:
     own_price: Floats  # price of one machine of each entry of the support
     share: Floats  # of the prices of others that counts
     own_speed: Floats  # (supports,): compute of the same
-    min_machines: Ints  # others
+    min_machines: Ints  # others; (cases,), or (supports, cases)
     max_machines: Ints
     min_types: Ints  # spot types that they add at least; (supports, cases)
     begin: Ints  # (supports,): of the entries from here on
 
     def at(self, c: Curves) -> tuple[Floats, Floats]:
         """Price at zero compute, and slope, of every piece; (supports, cases, weights, pieces)."""
-        machines = np.where(c.weight < 0.0, self.min_machines[:, None], self.max_machines[:, None])
+        fewest, most = self.min_machines[..., None], self.max_machines[..., None]
+        machines = np.where(c.weight < 0.0, fewest, most)
         begin = self.own_speed[:, None, None, None] + c.start
         more = c.types[self.begin[:, None], np.minimum(self.min_types, c.types.shape[1] - 1)]
         share = self.share[:, :, None, None]
-        own = self.own_price[:, :, None, None] + share * (
-            more - (c.weight * machines)[None, ..., None]
-        )
+        own = self.own_price[:, :, None, None] + share * (more - (c.weight * machines)[..., None])
         slope = share * c.slope
         return own + share * c.price - slope * begin, slope
+
+    def pairs(self, support: Ints, case: Ints) -> "OtherMachines":
+        """Some pairs of a support and a case; shape (pairs, 1) for (supports, cases)."""
+        return OtherMachines(
+            own_price=self.own_price[support, case][:, None],
+            share=self.share[support, case][:, None],
+            own_speed=self.own_speed[support],
+            min_machines=self.min_machines[case][:, None],
+            max_machines=self.max_machines[case][:, None],
+            min_types=self.min_types[support, case][:, None],
+            begin=self.begin[support],
+        )
 
 
 def reach(c: Curves, o: OtherMachines, money: Floats) -> Floats:
@@ -201,13 +213,12 @@ def min_product(c: Curves, o: OtherMachines, lines: Lines, low: Floats, high: Fl
     begin, end = (o.own_speed[:, None, None, None] + part for part in (c.start, c.end))
     begin = np.maximum(begin, low[:, :, None, None])
     end = np.minimum(end, high[:, :, None, None])
-    most = np.zeros(begin.shape)
+    last, most = np.minimum(end, MAX_COMPUTE), np.zeros(begin.shape)
     for seconds, samples in lines:
         t, a = seconds[:, :, None, None], samples[:, :, None, None]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            at = np.sqrt(np.maximum(intercept, 0.0) * a / (slope * t))
-        at = np.clip(np.nan_to_num(at, nan=0.0, posinf=np.inf), begin, np.maximum(end, begin))
-        at = np.where(np.isfinite(at), at, 1e30)
+        with np.errstate(over="ignore"):
+            at = np.sqrt(np.maximum(intercept, 0.0) * a / np.maximum(slope * t, 1e-300))
+        at = np.maximum(np.minimum(at, last), begin)
         most = np.maximum(most, (intercept + slope * at) * (t + a / at))
     most = np.where(begin <= end * (1.0 + 1e-12), most, np.inf)
     return np.asarray(most.min(axis=3).max(axis=2))
