@@ -54,7 +54,7 @@ class SearchCap:
 
     plans: int  # simulated at most
     supports: int = 100_000  # sets of entries tried at most, for mixes
-    patience: int = 10**9  # and while the gap they leave is wide
+    patience: int = 10**9  # and while the gap they leave may close
     secondary: bool = False  # for plans shown next to the answer, which need no proof
 
 
