@@ -47,9 +47,19 @@ LISTED = 5  # entries of a set whose clusters are listed for a bound
 MAX_LISTED = 5_000  # clusters of it: all of five entries on 16 machines, of two on 64
 
 
-def first(b: SiteBounds, cutoff: float) -> tuple[SiteBounds, list[tuple[float, tuple[int, ...]]]]:
-    """Every entry alone, and the site without entries and cases of no mix below the cutoff."""
-    good = _support_bounds(b, (), np.arange(len(b.machines_allowed)), cutoff, later=False) < cutoff
+def bounds_with_each(b: SiteBounds, cutoff: float) -> Floats:
+    """Bounds of the clusters that have machines of an entry, case by case; (entries, cases)."""
+    return _support_bounds(b, (), np.arange(len(b.machines_allowed)), cutoff, later=False)
+
+
+def first(
+    b: SiteBounds, cutoff: float, bounds: Floats | None = None
+) -> tuple[SiteBounds, list[tuple[float, tuple[int, ...]]]]:
+    """Every entry alone, and the site without entries and cases of no mix below the cutoff.
+
+    `bounds` are those with each entry, if known.
+    """
+    good = (bounds_with_each(b, cutoff) if bounds is None else bounds) < cutoff
     alive, cases = np.asarray(good.any(axis=1)), np.asarray(good.any(axis=0))
     if alive.sum() < 2 or not cases.any():
         return b, []

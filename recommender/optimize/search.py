@@ -95,44 +95,50 @@ def search(
     return state
 
 
-def search_mixes(space: Space, state: SearchState, first: int = 0, quick: bool = False) -> None:
+def search_mixes(
+    space: Space,
+    state: SearchState,
+    first: int = 0,
+    quick: bool = False,
+    lower_bounds: Sequence[float] = (),
+) -> None:
     """Search clusters of several entries of one site, for the sites from `first` on.
 
     Sets of entries of all sites share one queue, best bound first; a site with too many clusters to
     list is searched by boxes of counts. With `quick` bounds (`billed_share_of`) a search under a
-    budget that ends with a gap takes half as long.
+    budget that ends with a gap takes half as long. Sites of which `lower_bounds` are known, one for
+    each from `first` on, are looked at when their turn comes.
     """
     # Most answers need no mixes.
-    from recommender.optimize.bounds.site import SiteBounds, lines_of, site_bounds_of
     from recommender.optimize.branch_and_bound import boxes_apply, search_boxes
     from recommender.optimize.entry_sets import clusters_of_set, extended, leaves
-    from recommender.optimize.entry_sets import first as entries_of
+    from recommender.optimize.mixed_sites import MixedSites
 
-    if not any(site.region for site in space.sites[first:]):
+    sites = list(enumerate(space.sites))[first:]
+    if not any(site.region for _, site in sites):
         return
     if anchors_only(space):
         search_anchored(space, state, first)
-    state.explore_from(0.0)  # until every region has its bounds: a few seconds at most
-    lines = lines_of(space)
-    ready: list[tuple[int, SiteBounds]] = []
-    queue: list[tuple[float, int, tuple[int, ...]]] = []
-    for index, site in enumerate(space.sites[first:], start=first):
+    state.explore_from(0.0)
+    mixed, queue = MixedSites(space, quick), list[tuple[float, int, tuple[int, ...]]]()
+    known = lower_bounds or [0.0] * len(sites)
+    for (index, site), bound in zip(sites, known, strict=True):
         if site.region and boxes_apply(space, site):
             search_boxes(space, index, state)
         elif site.region:
-            part = site_bounds_of(space, site, lines, quick=quick)
-            if part is not None:
-                narrow, alone = entries_of(part, state.cutoff)
-                queue += [(bound, len(ready), one) for bound, one in alone]
-                ready.append((index, narrow))
+            queue.append((bound, index, ()))
     heapq.heapify(queue)
     while queue and queue[0][0] < state.cutoff:
         state.explore_from(queue[0][0])
-        if state.exhausted:
+        if state.exhausted and queue[0][2]:
             state.leave_open(state.bound)
             break
-        _, place, support = heapq.heappop(queue)
-        index, part = ready[place]
+        least, index, support = heapq.heappop(queue)
+        if not support:
+            for bound, larger in mixed.opened(index, state.cutoff):
+                heapq.heappush(queue, (max(bound, least), index, larger))
+            continue
+        part = mixed.bounds[index]
         state.count_supports(1)
         if clusters_of_set(part, support) > LOOKED_AT * state.supports_left:
             state.leave_open(state.bound)  # as much work as all that is left
@@ -142,7 +148,7 @@ def search_mixes(space: Space, state: SearchState, first: int = 0, quick: bool =
             state.count_supports(looked_at // LOOKED_AT)
             _expand_leaves(space, index, part.order[list(support)], blocks, state)
         for bound, larger in extended(part, support, state.cutoff):
-            heapq.heappush(queue, (bound, place, larger))
+            heapq.heappush(queue, (max(bound, least), index, larger))
         if len(queue) > MAX_QUEUED:
             queue.sort()  # which is a heap as well
             state.leave_open(queue[MAX_QUEUED // 2][0])

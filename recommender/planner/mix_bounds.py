@@ -9,6 +9,7 @@ from collections.abc import Collection
 import numpy as np
 
 from recommender.arrays import Floats
+from recommender.catalogs.frozen import dataclass
 from recommender.catalogs.schema import InstanceType
 from recommender.market.sites import SitePools
 from recommender.optimize.bounds.cluster import min_seconds, offer_lower_bounds, paid_share
@@ -18,22 +19,29 @@ from recommender.risk.laws import gang_hazard
 MERGED_SETS = 100  # sets of types whose bounds say what a mix could gain, at 1 ms each
 
 
+@dataclass(frozen=True, slots=True)
+class MixRegions:
+    """Regions to search for mixes, and lower bounds of their goals."""
+
+    sites: SitePools = SitePools()
+    lower_bounds: tuple[float, ...] = ()  # of each site
+    of_rest: float = float("inf")  # of the regions that are not searched
+
+
 def mix_regions(
     problem: Problem,
     cutoff: float,
     most: int | None,
     providers: Collection[str] | None = None,
     pairs: int | None = None,
-) -> tuple[SitePools, float]:
-    """Sites of the regions where some entry could be part of a better mix, best first.
+) -> MixRegions:
+    """The regions where some entry could be part of a better mix.
 
-    A mix costs at least what its best entry would cost at perfect scaling (mediant inequality).
-    With `most`, only that many regions; with `pairs`, as many as have that many pairs of offers
-    together, at least one; the second value is the lower bound of the rest. With `providers`, only
-    theirs.
+    With `most`, only that many regions, the best first; with `pairs`, as many as have that many
+    pairs of offers together, at least one. With `providers`, only theirs.
     """
     if not problem.rows:
-        return SitePools(), float("inf")
+        return MixRegions()
     o = problem.catalog.offers
     bounds: dict[tuple[str, str], float] = {}
     offers: Counter[tuple[str, str]] = Counter()
@@ -49,7 +57,9 @@ def mix_regions(
     bound_of_rest = promising[most][0] if most is not None and len(promising) > most else np.inf
     chosen = {key for _, key in promising[:most]}
     rows = [r for r in problem.rows if (o.provider[r], o.region[r]) in chosen]
-    return problem.site_space.builder.region_sites(rows, problem.single_type_sites), bound_of_rest
+    found = problem.site_space.builder.region_sites(rows, problem.single_type_sites)
+    each = tuple(bounds[site.provider, site.region] for site in found.sites)
+    return MixRegions(found, each, bound_of_rest)
 
 
 def mix_lower_bound(problem: Problem, cutoff: float, thorough: bool) -> float:

@@ -9,7 +9,7 @@ from recommender.market.sites import SitePools
 from recommender.optimize.search import search_mixes
 from recommender.optimize.search_state import SearchState
 from recommender.optimize.space import Space
-from recommender.planner.mix_bounds import mix_regions
+from recommender.planner.mix_bounds import MixRegions, mix_regions
 from recommender.planner.problem import Problem
 from recommender.planner.single_type_search import PROOF, SearchCap, SingleTypeSearch
 
@@ -66,10 +66,10 @@ class MixSearch:
         return MIXES_QUOTAS if self.problem.quotas_bind else MIXES
 
     @cached_property
-    def _regions(self) -> tuple[SitePools, float]:
-        """Regions searched for mixes, and the lower bound of those that are not."""
+    def _regions(self) -> MixRegions:
+        """Regions searched for mixes."""
         if not self.made:
-            return SitePools(), float("inf")
+            return MixRegions()
         most = None if self._in_full or self._anchored else MIX_REGIONS
         able = None if self.single_type.own.incumbents else self._able
         pairs = MIX_PAIRS if most is None and not self.single_type.prove else None
@@ -78,7 +78,7 @@ class MixSearch:
     @cached_property
     def sites(self) -> SitePools:
         """All sites: those of single types first, then the regions where a mix may be better."""
-        return self.problem.single_type_sites + self._regions[0]
+        return self.problem.single_type_sites + self._regions.sites
 
     @cached_property
     def best(self) -> SearchState:
@@ -87,12 +87,13 @@ class MixSearch:
         if not self.made:
             return single
         state = single.going_on(cap.plans, cap.supports, cap.patience)
-        state.leave_open(self._regions[1])
+        state.leave_open(self._regions.of_rest)
         space, start = self.problem.space(self.sites), len(self.problem.single_type_sites.sites)
         complete = bool(state.incumbents) or self._find_any(space, start, state)
         watch.show(state, may_stop=cap is PROOF)
         if state.incumbents or (self.single_type.prove and not complete):
-            search_mixes(space, state, first=start, quick=cap is not PROOF)
+            lower_bounds = self._regions.lower_bounds
+            search_mixes(space, state, start, quick=cap is not PROOF, lower_bounds=lower_bounds)
         elif not complete:
             state.leave_open(0.0)
         watch.close()

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from recommender.optimize.search import search_mixes
+from recommender.optimize.search_state import SearchState
 from recommender.plan.limits import Choice, Limits, Progress
 from recommender.planner.mix_bounds import mix_lower_bound, mix_regions
 from recommender.planner.problem import Problem, planning_problem
@@ -21,16 +23,27 @@ def problem(tmp_path_factory: pytest.TempPathFactory) -> Problem:
 
 def test_of_many_regions_those_are_mixed_first_whose_bound_is_best(problem: Problem) -> None:
     inf = float("inf")
-    everywhere, rest = mix_regions(problem, inf, None)
-    regions = [site.region for site in everywhere.sites]
+    everywhere, best = mix_regions(problem, inf, None), mix_regions(problem, inf, 1)
+    regions = [site.region for site in everywhere.sites.sites]
     assert len(regions) > 1
-    assert rest == inf
-    one, rest = mix_regions(problem, inf, None, pairs=1)
-    assert [site.region for site in one.sites] == [
-        site.region for site in mix_regions(problem, inf, 1)[0].sites
-    ]
-    assert rest == mix_regions(problem, inf, 1)[1] < inf
-    assert len(mix_regions(problem, inf, None, pairs=10**9)[0].sites) == len(regions)
+    assert everywhere.of_rest == inf
+    assert best.lower_bounds == (min(everywhere.lower_bounds),)
+    one = mix_regions(problem, inf, None, pairs=1)
+    assert [site.region for site in one.sites.sites] == [site.region for site in best.sites.sites]
+    assert one.of_rest == best.of_rest == sorted(everywhere.lower_bounds)[1] < inf
+    assert len(mix_regions(problem, inf, None, pairs=10**9).sites.sites) == len(regions)
+
+
+def test_regions_that_wait_for_their_turn_hide_no_mix(problem: Problem) -> None:
+    regions = mix_regions(problem, float("inf"), None)
+    space = problem.space(regions.sites)
+    at_once = SearchState(slack=0.0, max_plans=10**6)
+    in_turn = SearchState(slack=0.0, max_plans=10**6)
+    search_mixes(space, at_once)
+    search_mixes(space, in_turn, lower_bounds=regions.lower_bounds)
+    assert in_turn.best_candidate() == at_once.best_candidate()
+    assert in_turn.gap() == at_once.gap() == 0.0
+    assert min(regions.lower_bounds) <= at_once.best_goal
 
 
 @pytest.mark.parametrize("thorough", [False, True])
