@@ -216,9 +216,9 @@ def min_product(c: Curves, o: OtherMachines, lines: Lines, low: Floats, high: Fl
     last, most = np.minimum(end, MAX_COMPUTE), np.zeros(begin.shape)
     for seconds, samples in lines:
         t, a = seconds[:, :, None, None], samples[:, :, None, None]
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
             at = np.sqrt(np.maximum(intercept, 0.0) * a / np.maximum(slope * t, 1e-300))
-        at = np.maximum(np.minimum(at, last), begin)
+        at = np.fmax(np.minimum(at, last), begin)  # not a number where no price reaches the piece
         most = np.maximum(most, (intercept + slope * at) * (t + a / at))
     most = np.where(begin <= end * (1.0 + 1e-12), most, np.inf)
     return np.asarray(most.min(axis=3).max(axis=2))
