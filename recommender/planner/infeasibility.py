@@ -127,7 +127,7 @@ def _quotas(problem: Problem) -> tuple[list[SensitivityStep], list[str]]:
     if steps and problem.limits.by_value:
         return steps, said  # the best is the fastest at any price, which few want first
     steps.append(SensitivityStep("larger quotas", _effect_alone(best), best))
-    return steps, [*said, f"the quotas: the best plan needs {needs_words(best)}"]
+    return steps, [*said, f"the quotas: without them the best plan needs {needs_words(best)}"]
 
 
 def _narrowed(problem: Problem) -> tuple[list[SensitivityStep], list[str]]:
@@ -268,14 +268,13 @@ def _flags(step: SensitivityStep) -> list[str]:
 
 def _binding(looser: Relaxed, limits: Limits) -> str:
     """By how much a limit is missed when all others are met."""
+    others = ", other limits unchanged" if len(list(limits.given(LIMITS))) > 1 else ""
     if looser.is_far(limits):
         most = brief_duration(horizon_s(limits))
-        return f"no deadline under {most} works, other limits unchanged"
+        return f"no deadline under {most} works{others}"
     if looser.limit is None:
-        return f"{looser.typed} works, other limits unchanged"
-    alone = len(list(limits.given(LIMITS))) == 1
-    least = f"{looser.typed} is about the minimum that works"
-    least += "" if alone else ", other limits unchanged"
+        return f"{looser.typed} works{others}"
+    least = f"{looser.typed} is about the minimum that works{others}"
     if looser.limit == BUDGET:
         mean, budget = looser.plan.estimate.cost.mean, looser.limits.budget_usd or 0.0
         sure = f"{100.0 * limits.confidence:g} % of the runs"

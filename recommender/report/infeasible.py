@@ -87,7 +87,7 @@ def _changes(steps: list[SensitivityStep]) -> Table:
     )
     saves = any((plan.saving or 0.0) > 0.0 for plan in plans)
     changes = [_flags(step.change) for step in steps]
-    title = "change one thing" if all(len(each) == 1 for each in changes) else "change one of"
+    title = "change one thing" if all(len(each) == 1 for each in changes) else "change together"
     columns = [
         Column(title, right=False),
         Column("best plan", right=False),
@@ -118,7 +118,7 @@ def _saved(plan: Plan) -> tuple[str, ...]:
 def _listed(steps: list[SensitivityStep]) -> list[Block]:
     """The nearest plans as a list, for narrow terminals."""
     several = any(len(_flags(step.change)) > 1 for step in steps)
-    head = "Change one of:" if several else "Change one thing:"
+    head = "Change the flags of one line:" if several else "Change one thing:"
     rows = [(fmt.clean(step.change), _brief(step.plan)) for step in steps if step.plan]
     return [text(head, STRONG), *(b for c, w in rows for b in (inset(text(c)), inset(text(w), 4)))]
 
