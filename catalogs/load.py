@@ -117,7 +117,9 @@ def _manifest(folder: Path) -> dict[str, Any]:
     try:
         manifest: dict[str, Any] = parse_json(read_plain_file(path, MAX_MANIFEST))
     except FileNotFoundError:
-        raise CatalogError(f"{folder}: no catalog here ({MANIFEST} is missing)") from None
+        raise CatalogError(
+            f"{folder}: no catalog here ({MANIFEST} is missing); name a folder that has one"
+        ) from None
     except (OSError, ValueError) as error:
         raise CatalogError(f"{path}: not a manifest: {error}") from error
     version = manifest.get("schema_version") if isinstance(manifest, dict) else None

@@ -15,7 +15,7 @@ from itertools import islice
 
 from recommender.catalogs.errors import CatalogError, RecommendError
 
-__all__ = ["CatalogError", "RecommendError", "RecordError", "SolverError", "UsageError"]
+__all__ = ["CatalogError", "RecommendError", "RecordError", "SolverError", "UsageError", "no_plan"]
 
 MAX_PROBLEMS = 20  # more would hide the first
 MAX_COUNTED = 1000  # then nothing more is looked at: finding the word that was meant takes long
@@ -27,6 +27,12 @@ class UsageError(RecommendError):
     def __init__(self, *problems: str) -> None:
         self.problems = problems
         super().__init__("\n".join(problems))
+
+
+def no_plan(flag: str, number: int, plans: int) -> UsageError:
+    """The refusal of a plan number that an answer does not have."""
+    last = f"the plans are 1 to {plans}" if plans > 1 else "the only plan is 1"
+    return UsageError(f"{flag} {number}: there is no such plan; {last}")
 
 
 def first_problems(problems: Iterable[str]) -> list[str]:

@@ -38,8 +38,12 @@ def nearest(word: str, choices: Iterable[str]) -> str | None:
     for name in (bare, _MEMORY.sub("", bare)):
         if name in by_lower:
             return by_lower[name]
-    found = get_close_matches(word.lower()[:100], by_lower, n=1, cutoff=0.6)
-    return by_lower[found[0]] if found else None
+    found = get_close_matches(word.lower()[:100], by_lower, n=3, cutoff=0.6)
+    found.sort(key=lambda each: sorted(each) != sorted(bare))  # swapped letters come first
+    if found:
+        return by_lower[found[0]]
+    begun = sorted(each for each in by_lower if len(bare) > 2 and each.startswith(f"{bare}."))
+    return by_lower[begun[0]] if begun else None
 
 
 def unknown(what: str, word: str, choices: Iterable[str], listing: str = "") -> str:

@@ -98,7 +98,7 @@ def check_names(choice: Choice, catalog: "Catalog", data_at: str, errors: ErrorC
     requested = [gpu_filter.name for gpu_filter in choice.gpus if gpu_filter.name]
     anything = [*types, *catalog.gpus, *regions, *set(offers.provider)]
     found = (
-        _problems("--region", "region", choice.regions, regions),
+        _problems("--region", "region", choice.regions, regions) or _elsewhere(choice, places),
         _problems("--zone", "zone", choice.zones, set(offers.zone) - {""}),
         _problems("--instance", "instance type", choice.instances, types),
         _problems("--gpu", "GPU", requested, catalog.gpus),
@@ -111,6 +111,20 @@ def check_names(choice: Choice, catalog: "Catalog", data_at: str, errors: ErrorC
         errors.problems.append(
             "--provider own: no machine of yours is known; name a file: --offers"
         )
+
+
+def _elsewhere(choice: Choice, places: set[tuple[str, str]]) -> list[str]:
+    """Regions that only other providers have than those that are allowed."""
+    allowed = {region for provider, region in places if provider in choice.providers}
+    if not choice.providers:
+        return []
+    names = ", ".join(choice.providers)
+    return [
+        f"--region {region}: no region of {names}; "
+        + (f"did you mean {meant}?" if (meant := nearest(region, allowed)) else "leave one out")
+        for region in choice.regions
+        if "*" not in region and region not in allowed
+    ]
 
 
 def _place(data_at: str, places: set[tuple[str, str]]) -> list[str]:

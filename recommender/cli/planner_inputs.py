@@ -80,6 +80,7 @@ def read_inputs(call: PlannerFlags, top: int, errors: ErrorCollector) -> Planner
     catalog = load_catalog(call.search.catalog)
     catalog, choice = with_files(catalog, choice, call.own.quota, call.own.offers, errors)
     check_names(choice, catalog, call.own.data_at or "", errors)
+    errors.problems += _too_few_machines(call, limits, job)
     errors.raise_all()
     assert job is not None  # else the reader has stopped
     catalog = without_old_prices(catalog, max_age, choice.providers)
@@ -90,6 +91,16 @@ def read_inputs(call: PlannerFlags, top: int, errors: ErrorCollector) -> Planner
     message = units.moment_in_words(at) if at is not None else ""
     request = PlanRequest(job, limits, choice, progress, catalog.version, message)
     return PlannerInputs(request, catalog, options, seed)
+
+
+def _too_few_machines(call: PlannerFlags, limits: Limits, job: Job | None) -> list[str]:
+    """That a stated maximum is below the number of machines that the job is to run on."""
+    if job is None or call.limits.max_machines is None or job.machines <= limits.max_machines:
+        return []
+    return [
+        f"--max-machines {limits.max_machines} contradicts machines: {job.machines}, which is to "
+        "be used exactly; allow as many, or leave one out"
+    ]
 
 
 def run_planner(ready: PlannerInputs) -> Answer:

@@ -77,10 +77,11 @@ def read_answer(path: Path) -> AnswerFile:
         made = parse_json(read_text(path, _MAX_BYTES))
     except ValueError as error:
         why = "" if isinstance(error, json.JSONDecodeError) else f" ({error})"
-        raise UsageError(f"{name}: is no JSON{why}; {_HINT}") from None
+        raise UsageError(f"{name}: is not JSON{why}; {_HINT}") from None
     if not isinstance(made, dict) or made.get("schema") != SCHEMA:
         schema = made.get("schema") if isinstance(made, dict) else None
-        raise UsageError(f"{name}: its schema is {shown(schema)}, not {SCHEMA}; {_HINT}")
+        other = "it names no schema" if schema is None else f"its schema is {shown(schema)}"
+        raise UsageError(f"{name}: {other}, not {SCHEMA}; {_HINT}")
     return answer_of(made, name)
 
 

@@ -32,14 +32,19 @@ def load_yaml(text: str, name: str) -> Tree:
         node = yaml.compose(text, Loader=_LOADER)
     except yaml.MarkedYAMLError as error:
         line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
-        raise UsageError(f"{name}{line}: not YAML ({shown(error.problem)})") from None
+        raise UsageError(f"{name}{line}: not {_form(name)} ({shown(error.problem)})") from None
     except (yaml.YAMLError, UnicodeError, ValueError) as error:
         reason = " ".join(str(error).split())
-        raise UsageError(f"{name}: not YAML ({shown(reason)})") from None
+        raise UsageError(f"{name}: not {_form(name)} ({shown(reason)})") from None
     problems: list[str] = []
     tree = _build(node, name, problems)
     refuse_all(problems)
     return tree
+
+
+def _form(name: str) -> str:
+    """What a file should be: YAML, of which JSON is a part."""
+    return "JSON" if name.lower().endswith(".json") else "YAML"
 
 
 def _refuse_tricks(text: str, name: str) -> None:

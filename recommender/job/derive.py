@@ -265,7 +265,7 @@ def _assemble(file: JobFile, shape: _Shape, derived: _Derived, fallback_name: st
     method = file.method or "full"
     batch = _batch(file.batch or file.batch_per_gpu, shape)
     samples = _samples(file, shape, batch, derived)
-    _refuse_too_little(file, samples, batch)
+    _refuse_too_little(file, shape, samples, batch)
     name = file.name or fallback_name
     trainable = _trainable(file, shape, derived)
     kept = _activations(file, shape, derived)
@@ -355,10 +355,13 @@ def _other_networks(file: JobFile) -> float:
     return 2.0 if file.post_training is not None and full else 0.0
 
 
-def _refuse_too_little(file: JobFile, samples: float, batch: int) -> None:
+def _refuse_too_little(file: JobFile, shape: _Shape, samples: float, batch: int) -> None:
     if samples < batch:
         key = next((key for key in AMOUNTS if getattr(file, key) is not None), "data.samples")
-        raise UsageError(f"{key}: is less than one step of {batch:,} samples; write more")
+        stated = file.batch or file.batch_per_gpu
+        in_samples = stated is not None and not stated.in_tokens and shape.tokens > 1
+        hint = f", or batch: {format_count(batch)} tokens" if in_samples else ""
+        raise UsageError(f"{key}: is less than one step of {batch:,} samples; write more{hint}")
 
 
 def _batch(stated: Batch | None, shape: _Shape) -> int:

@@ -63,9 +63,9 @@ def _type_exclusion(t: InstanceType, catalog: Catalog, choice: Choice) -> str:
     if gpu is None:
         return "no GPU facts"
     if choice.accelerator not in ("any", gpu.vendor):
-        return f"not {choice.accelerator}"
+        return f"not {choice.accelerator} (--accelerator)"
     if choice.arch not in ("any", t.arch):
-        return f"not {choice.arch}"
+        return f"not {choice.arch} (--arch)"
     if is_confidential(t.provider, t.instance_type) != choice.confidential:
         return "not confidential" if choice.confidential else "confidential (--confidential)"
     if any(_matches(t.instance_type, d) or _matches(t.gpu, d) for d in choice.deny):

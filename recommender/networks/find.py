@@ -70,6 +70,6 @@ def _name_in(config: Config, path: Path) -> str:
 
 def _unknown(word: str) -> str:
     meant = nearest_known(word)
-    hint = f"did you mean {meant}?" if meant else f"{len(known_models())} models are known offline"
+    hint = f"did you mean {meant}?" if meant else f"{len(known_models())} models are known offline;"
     fetched = f"recommend init --model {shown(word)} --fetch reads its config.json"
-    return f"unknown model '{shown(word)}'; {hint}; {fetched}, or name such a file"
+    return f"unknown model '{shown(word)}'; {hint} {fetched}, or name such a file"

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from recommender.catalogs.frozen import dataclass
-from recommender.errors import UsageError
+from recommender.errors import UsageError, no_plan
 from recommender.inputs.units import Comparison
 from recommender.optimize.search_state import Watch
 from recommender.plan.answer import Answer
@@ -52,7 +52,7 @@ def simulate_plan(
         return PlanSimulation(None, pipeline.answer())
     number = which or pipeline.lead
     if number > len(plans):
-        raise UsageError(f"--plan {number}: there are {len(plans)} plans")
+        raise no_plan("--plan", number, len(plans))
     return _simulated(problem, plans[number - 1], number, order, tick)
 
 

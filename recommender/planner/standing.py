@@ -25,7 +25,7 @@ from recommender.planner.problem import Problem
 from recommender.planner.ranking import Ranked
 from recommender.planner.search import PlanSearch
 from recommender.planner.selection import ranked_plans
-from recommender.text import unknown
+from recommender.text import shown, unknown
 
 RANKED_AMONG = 40  # plans among which the machine's rank is looked for
 REGIONS_NAMED = 8  # regions that fit into one message
@@ -56,9 +56,16 @@ def _known(machine: str, catalog: Catalog) -> str:
     names = {name.lower(): name for _, name in catalog.instance_types}
     found = names.get(machine.strip().lower())
     if found is None:
-        gpu = [t.instance_type for t in catalog.instance_types.values() if t.gpu]
-        said = unknown("machine", machine, gpu, "recommend catalog show lists what is sold")
-        raise UsageError(said)
+        types = [t for t in catalog.instance_types.values() if t.gpu]
+        of_gpu = [t.instance_type for t in types if t.gpu.lower() == machine.strip().lower()]
+        if of_gpu:
+            raise UsageError(
+                f"'{shown(machine)}' is a GPU; name a machine type that has it, such as {of_gpu[0]}"
+            )
+        sold = [t.instance_type for t in types]
+        raise UsageError(
+            unknown("machine", machine, sold, "recommend catalog show lists what is sold")
+        )
     return found
 
 

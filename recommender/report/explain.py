@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from rich.table import Table
 
-from recommender.errors import UsageError
+from recommender.errors import no_plan
 from recommender.plan.answer import Answer, Check, Difference, LimitWorth, PolicyFacts
 from recommender.plan.plan import OWN_TRACE, Estimate, OnDemandFacts, Plan, SpotFacts, StepSplit
 from recommender.report import answer_frame, cells
@@ -151,7 +151,7 @@ Term = tuple[str, str, str]  # what, how much, remark
 def render(answer: Answer, request: PlanRequest, number: int, width: int) -> list[Block]:
     """Plan `number` term by term."""
     if number > len(answer.plans):
-        raise UsageError(f"--explain {number}: there are {len(answer.plans)} plans")
+        raise no_plan("--explain", number, len(answer.plans))
     plan = answer.plans[number - 1]
     blocks: list[Block] = [
         text(answer_frame.job_line(request), STRONG),

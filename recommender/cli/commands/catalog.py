@@ -1,6 +1,6 @@
 """`recommend catalog`: which offers are known and how old their prices are."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,6 +14,10 @@ from recommender.cli.output import show_page
 from recommender.errors import UsageError
 from recommender.inputs import units
 from recommender.plan.limits import Choice
+from recommender.text import shown, unknown
+
+if TYPE_CHECKING:
+    from recommender.catalogs.catalog import Catalog
 
 VERSIONS = 8  # of a store that trends are read from: 0.1 s each
 
@@ -81,10 +85,21 @@ def show(
     errors.raise_all()
     found = catalog_view.matching(loaded, word or "", wanted, region or "", kind)
     if not found:
-        raise UsageError("no offer matches; recommend catalog status lists what there is")
+        raise UsageError(_no_offer(word or "", loaded))
     opened = store_at(None if catalog and "://" in catalog else catalog)
     trends = recent_prices(opened, map(catalog_view.offer_key, found[:most]), VERSIONS)
     show_page(catalog_view.offers(loaded, found, most, trends), flags)
+
+
+def _no_offer(word: str, loaded: "Catalog") -> str:
+    """That nothing matches, with the name that was probably meant."""
+    listing = "recommend catalog status lists what there is"
+    names = {name for _, name in loaded.instance_types} | set(loaded.gpus)
+    if word and not any(word.lower() in name.lower() for name in names):
+        return unknown("GPU or machine", word, names, listing)
+    return (
+        f"no offer of {shown(word)} matches; {listing}" if word else f"no offer matches; {listing}"
+    )
 
 
 def sources(flags: PageFlags, catalog: _FOLDER = None) -> None:

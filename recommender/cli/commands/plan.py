@@ -24,7 +24,7 @@ from recommender.cli.options import (
 from recommender.cli.output import output_options, show_answer
 from recommender.cli.strict import PlanCommand, call_problems, complete_job
 from recommender.cli.written_files import write_export, write_report
-from recommender.errors import UsageError
+from recommender.errors import no_plan
 from recommender.export.start import TARGETS
 from recommender.plan.answer import Answer
 from recommender.report.answer_frame import PlanRequest
@@ -93,7 +93,7 @@ def _write(answer: Answer, number: int, request: PlanRequest) -> None:
     from recommender.report.launch import run_of
 
     if number > len(answer.plans):
-        raise UsageError(f"--explain {number}: there are {len(answer.plans)} plans")
+        raise no_plan("--explain", number, len(answer.plans))
     run = run_of(answer.plans[number - 1], request, f"plan {number}")
     write_export(run, request.target or None, request.folder)
 

@@ -33,6 +33,7 @@ _SIGNS: tuple[tuple[Callable[[Keys], TrainingConfig], tuple[str, ...]], ...] = (
     (megatron, ("global-batch-size", "global_batch_size", "train-iters", "train_iters")),
     (lightning, ("trainer",)),
 )
+_TORCHTUNE = ("model._component_", "tokenizer._component_")
 TOOLS = (
     "axolotl, TRL or transformers, LLaMA-Factory, torchtitan, NeMo, Megatron-LM, llm-foundry, "
     "Lightning, DeepSpeed"
@@ -46,6 +47,11 @@ def read_training_config(path: Path) -> TrainingConfig:
         UsageError: it cannot be read, or belongs to no known tool.
     """
     keys = Keys(_tree(path))
+    if keys.has(*_TORCHTUNE):  # which also has keys of others
+        raise UsageError(
+            f"{shown_path(path)}: files of torchtune are not read; state its model and figures as "
+            "flags: recommend init --model … --batch …"
+        )
     reader = next((each for each, signs in _SIGNS if keys.has(*signs)), None)
     if reader is None or not isinstance(keys.tree, dict):
         raise UsageError(f"{shown_path(path)}: of no training tool that is known ({TOOLS})")

@@ -24,6 +24,8 @@ MISTAKES = [
     (["--objective", "speed"], "--objective: unknown value 'speed'"),
     (["--provider", "asw"], "--provider: unknown value 'asw'; did you mean aws?"),
     (["--region", "us-east-11"], "--region: unknown region 'us-east-11'; did you mean us-east-1?"),
+    (["--region", "us-esat-1"], "--region: unknown region 'us-esat-1'; did you mean us-east-1?"),
+    (["--provider", "aws", "--region", "us-central1"], "--region us-central1: no region of aws;"),
     (["--zone", "nowhere"], "--zone: unknown zone 'nowhere'"),
     (["--gpu", "H10"], "--gpu: unknown GPU 'H10'; did you mean H100?"),
     (["--gpu", "A100-40GB"], "--gpu: unknown GPU 'A100-40GB'; did you mean A100?"),
@@ -158,7 +160,17 @@ def test_hostile_words_are_shown_harmless(run: Run) -> None:
             "--mtbf 0.0001 is less than a mach",
         ),
         (("--deadline", "24h", "--max-machines", "1000000", JOB), "is more than 1024"),
-        (("catalog", "show", "nosuch"), "no offer matches"),
+        (
+            ("catalog", "show", "nosuch"),
+            "unknown GPU or machine 'nosuch'; recommend catalog status",
+        ),
+        (("catalog", "show", "H1000"), "unknown GPU or machine 'H1000'; did you mean H100?"),
+        (
+            ("--deadline", "24h", "--explain", "99", JOB),
+            "--explain 99: there is no such plan; the plans are 1 to ",
+        ),
+        (("--machines", "4", "--max-machines", "2", JOB), "--max-machines 2 contradicts machines"),
+        (("explain", "h100", JOB), "'h100' is a GPU; name a machine type that has it, such as "),
         (("simulate", JOB, "--runs", "64", "--plot", "none/x.svg"), "--plot none/x.svg: cannot be"),
     ],
 )

@@ -145,7 +145,7 @@ def test_all_problems_at_once() -> None:
         "params: 8X has the unit 'X'",
         "tokens: -1B is negative",
         "batch: 0 is zero",
-        "precision: unknown value 'fb16'; did you mean fp16?",
+        "precision: unknown value 'fb16'; did you mean bf16?",
         "elastic: maybe is neither yes, no nor auto",
         "unknown key 'gip'; did you mean gib?",
         "measured: fast has no colon",

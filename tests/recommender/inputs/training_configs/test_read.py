@@ -141,7 +141,13 @@ def test_every_key_is_read_or_named() -> None:
         ("a.yaml", "a: 1\n", "of no training tool that is known"),
         ("a.yaml", "- 1\n", "of no training tool that is known"),
         ("a.toml", "a = \n", "not TOML"),
-        ("a.json", "{", "not YAML"),
+        ("a.json", "{", "not JSON"),
+        ("a.yaml", "{", "not YAML"),
+        (
+            "a.yaml",
+            "output_dir: out\nmodel:\n  _component_: torchtune.models.llama3.lora_llama3_8b\n",
+            "files of torchtune are not read; state its model",
+        ),
         ("a.yaml", "base_model: &x a\nb: *x\n", "aliases"),
     ],
 )
