@@ -14,6 +14,7 @@ from recommender.export.cloud_script import (
     cloud_files,
     why_not_one_cloud,
 )
+from recommender.export.cluster_network import efa_types
 from recommender.export.description import RunDescription
 from recommender.export.files import ExportFile
 from recommender.export.header import large_disk
@@ -56,10 +57,10 @@ _REMARKS = (
     "want, or name an AMI in IMAGE (AMIs are of one region).",
     "A machine ends itself: its shutdown terminates it.",
 )
-_RIGHTS = (
-    "To start several machines you may call ec2:DescribeInstanceTypes and, where the type has "
-    "EFA, DescribeSecurityGroups, CreateSecurityGroup, AuthorizeSecurityGroupIngress, "
-    "AuthorizeSecurityGroupEgress and CreatePlacementGroup.",
+_RIGHTS = "To start several machines you need the right to call ec2:DescribeInstanceTypes{}."
+_EFA_RIGHTS = (
+    ", and for EFA ec2:DescribeSecurityGroups, CreateSecurityGroup, AuthorizeSecurityGroupIngress, "
+    "AuthorizeSecurityGroupEgress and CreatePlacementGroup"
 )
 _METADATA = "http://169.254.169.254/latest"
 _IF_SEVERAL = 'if [ "$count" -gt 1 ]; then fast_network || return 1; fi'
@@ -189,7 +190,9 @@ def _cloud(run: RunDescription) -> CloudSteps:
     alive = _instances(("pending", "running")).split("\n")
     all_left = _instances(("pending", "running", "stopping", "stopped")).split("\n")
     return CloudSteps(
-        remarks=(*_REMARKS, *_RIGHTS) if several else _REMARKS,
+        remarks=(*_REMARKS, _RIGHTS.format(_EFA_RIGHTS if efa_types(run) else ""))
+        if several
+        else _REMARKS,
         setup=_setup(run),
         start=tuple(line for line in _START if several or line != _IF_SEVERAL),
         running=(

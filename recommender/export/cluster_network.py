@@ -28,6 +28,12 @@ WORTH_A_WORD_S = 30.0  # of a restart that is estimated as some minutes
 # Sizes with an r reach each other by InfiniBand ("Azure virtual machine sizes naming conventions",
 # learn.microsoft.com, 2026-11).
 _INFINIBAND = re.compile(r"Standard_N[CD]\d+[a-z]*r")
+# The AWS types that the snapshot has on RDMA ("Supported instance types" of EFA, Amazon EC2 User
+# Guide, 2026-08): large ones of the G families, and all of the newer P and Trn families.
+_EFA = re.compile(
+    r"(g4dn|g5|g6e?|gr6|g7e?)\.(8|12|16|24|48)xlarge|g4dn\.metal|p3dn\..*|p4de?\..*|p[5-9].*|"
+    r"trn1n?\.32xlarge|trn2.*"
+)
 
 
 def cluster_network_words(run: RunDescription, file: str, groups: str) -> list[str]:
@@ -36,10 +42,30 @@ def cluster_network_words(run: RunDescription, file: str, groups: str) -> list[s
     They are the plan's or the fallback's. `groups` says what becomes of the groups that AWS needs
     and `file` creates.
     """
-    clusters = [each for each in (run, run.on_fallback) if each is not None and each.nodes > 1]
-    found = [_network_words(each, file, groups) for each in clusters]
+    found = [_efa_words(run, file, groups), *map(_network_words, _clusters(run))]
     found.append(_restore_words(run))
     return [words for words in dict.fromkeys(found) if words]
+
+
+def efa_types(run: RunDescription) -> list[str]:
+    """The machine types with EFA of which several train together, the plan's or the fallback's."""
+    types = [each.machines for each in _clusters(run) if each.machines.provider == "aws"]
+    names = dict.fromkeys(machines.instance_type for machines in types)
+    return [name for name in names if _EFA.fullmatch(name)]
+
+
+def _clusters(run: RunDescription) -> list[RunDescription]:
+    return [each for each in (run, run.on_fallback) if each is not None and each.nodes > 1]
+
+
+def _efa_words(run: RunDescription, file: str, groups: str) -> str:
+    types = efa_types(run)
+    if not types:
+        return ""
+    return (
+        f"On {' and '.join(types)}, {file} requests EFA on every network card, and creates a "
+        f"security group and a cluster placement group for it ({groups})."
+    )
 
 
 def _restore_words(run: RunDescription) -> str:
@@ -55,13 +81,9 @@ def _restore_words(run: RunDescription) -> str:
     )
 
 
-def _network_words(run: RunDescription, file: str, groups: str) -> str:
+def _network_words(run: RunDescription) -> str:
+    """The fast networks of Google and Azure that the estimate counts on and a file lacks."""
     machines = run.machines
-    if machines.provider == "aws":
-        return (
-            f"Where the type has EFA, {file} requests it on every network card, and creates a "
-            f"security group and a cluster placement group for it ({groups})."
-        )
     if machines.provider == "gcp":
         needed = next((v for k, v in _GOOGLE.items() if machines.instance_type.startswith(k)), "")
         return needed and (

@@ -22,6 +22,7 @@ from recommender.plan.plan import Site
 from tests.recommender import answers, golden
 from tests.recommender.export.runs import AWS, AZURE, GCP, MIXED, TWO_MACHINES, described
 from tests.recommender.export.test_watch_script import DATE, SLEEP, START
+from tests.shipped import snapshot
 
 HERE = Path(__file__).parent
 CASES = {"aws-cli": AWS, "gcloud": GCP, "azure-cli": AZURE}
@@ -378,6 +379,20 @@ def test_a_type_without_efa_and_one_machine_have_one_card(tmp_path: Path) -> Non
         assert "NetworkInterfaces" not in asked
 
 
+def test_efa_and_its_rights_are_named_for_the_types_that_the_snapshot_has_on_it() -> None:
+    """A reader knows the type of the plan; "where the type has EFA" left it to be looked up."""
+    types = [t for (p, _), t in snapshot().instance_types.items() if p == "aws" and t.gpu]
+    assert {t.network_kind for t in types} == {"rdma", "tcp"}
+    for each in types:
+        first = replace(AWS.plan.machines[0], instance_type=each.instance_type, count=2)
+        run = replace(AWS, plan=replace(AWS.plan, machines=(first,), fallback=None))
+        text = header_of(run, "aws-cli")
+        has_efa = each.network_kind == "rdma"
+        assert (f"On {each.instance_type}, launch.sh requests EFA" in text) == has_efa
+        assert ("CreateSecurityGroup" in text) == has_efa
+        assert "the right to call ec2:DescribeInstanceTypes" in text
+
+
 def header_of(run: RunDescription, target: str) -> str:
     """The words at the top of the first file."""
     return " ".join(export_files(run, target, "run")[0].text.replace("\n#", "").split())
@@ -413,8 +428,8 @@ FOUR_LATER = {"aws": "p5.48xlarge", "gcp": "a3-highgpu-8g", "azure": "Standard_N
 @pytest.mark.parametrize(
     ("run", "target", "said"),
     [
-        (AWS, "aws-cli", "EFA, launch.sh requests it on every network card, and creates"),
-        (AWS, "terraform", "EFA, main.tf requests it on every network card, and creates"),
+        (AWS, "aws-cli", "On p5.48xlarge, launch.sh requests EFA on every network card, and"),
+        (AWS, "terraform", "On p5.48xlarge, main.tf requests EFA on every network card, and"),
         (GCP, "gcloud", "four more networks with a gVNIC interface in each"),
         (AZURE, "azure-cli", "InfiniBand, which connects VMs of one scale set"),
         (GCP, "skypilot", "Fast network cards of several machines"),
