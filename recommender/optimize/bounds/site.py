@@ -263,11 +263,11 @@ def _waits(
     spot_needed = not np.isfinite(fallback_spend) and max_spend <= alone
     down = np.where(e.spot, np.log1p(np.exp(-e.availability_logit)), 0.0)
     bound_time = spot_needed and (budget or not may_train_in_part(space, site))
-    kept_part = _kept_part(space, alone) if spot_needed else 0.0
+    on_demand_share = _on_demand_share(space, alone) if spot_needed else 0.0
     # A deadline asks what spot does by then; else only how long it takes is asked.
     asked = bound_time or space.limits.deadline_s is not None
     return Waits(
-        waiting=waiting_of(space, laws, kept_part) if asked else UNBOUNDED,
+        waiting=waiting_of(space, laws, on_demand_share) if asked else UNBOUNDED,
         down=down,
         down_from=sums_from(np.where(e.spot, down, np.inf), types),
         kept=kept,
@@ -352,7 +352,7 @@ def _whole_job_usd(space: Space, e: Entries, speed: Floats, seconds: float) -> F
     return e.usd_per_hour / speed * space.job.global_batch * seconds / 3600.0
 
 
-def _kept_part(space: Space, on_demand_only_spend: float) -> float:
+def _on_demand_share(space: Space, on_demand_only_spend: float) -> float:
     """Most of the work, at the predicted speed, that on-demand machines do within the budget."""
     if space.limits.budget_usd is None:
         return 0.0

@@ -16,8 +16,8 @@ are allowed. So
     trimmed mean of the time              >= time·W
 
 Clusters of several offers are up when all are: their availability is the product. For an elastic
-cluster the budget bounds what its on-demand part can do, `kept` of the work at the predicted speed;
-spot does the rest, except on paths that may exceed the budget.
+cluster the budget bounds what its on-demand part can do, `on_demand_share` of the work at the
+predicted speed; spot does the rest, except on paths that may exceed the budget.
 """
 
 from functools import lru_cache
@@ -34,7 +34,7 @@ from recommender.risk.run_statistics import ONE_IN
 
 ERRORS = 2.5  # standard errors of a share of independent paths
 LOGITS = np.arange(-8.0, 6.01, 0.4)  # availability of a middling zone; a larger one counts as 1
-KEPT_GRID = 0.1  # of the share that on-demand machines may do within a budget
+ON_DEMAND_GRID = 0.1  # of the share that on-demand machines may do within a budget
 ZONE_SD_GRID, SIGMA_GRID, CORRELATION_GRID = 0.5, 0.1, 0.2
 RATIOS = 0.5 * 1.12 ** np.arange(44.0)  # time over work, from a half to 65
 
@@ -68,7 +68,7 @@ def _logit_place(log_up: Floats) -> Ints:
 UNBOUNDED = Waiting(np.ones((len(LOGITS) + 1, len(RATIOS))), np.ones(len(LOGITS) + 1))
 
 
-def waiting_of(space: Space, laws: Entries, kept: float = 0.0) -> Waiting:
+def waiting_of(space: Space, laws: Entries, on_demand_share: float = 0.0) -> Waiting:
     """The bounds of clusters of several of these entries."""
     e = laws.take(laws.spot)
     if not len(e):
@@ -80,10 +80,10 @@ def waiting_of(space: Space, laws: Entries, kept: float = 0.0) -> Waiting:
     # Ends are put outwards on a grid, so that regions share their tables.
     levels = _ends(e.zone_sd, ZONE_SD_GRID)
     zones = (levels, float(e.zone_count.max()), _down(correlation, CORRELATION_GRID))
-    kept = float(np.ceil(kept / KEPT_GRID) * KEPT_GRID)
-    missed = 1.0 - space.limits.confidence if kept > 0.0 else 0.0
+    on_demand_share = float(np.ceil(on_demand_share / ON_DEMAND_GRID) * ON_DEMAND_GRID)
+    missed = 1.0 - space.limits.confidence if on_demand_share > 0.0 else 0.0
     spreads = _ends(sigmas, SIGMA_GRID)
-    return _tables(space.cache.path_count, space.seed, zones, spreads, kept, missed)
+    return _tables(space.cache.path_count, space.seed, zones, spreads, on_demand_share, missed)
 
 
 def _ends(values: Floats, grid: float) -> tuple[float, ...]:
@@ -103,7 +103,7 @@ def _tables(
     seed: int,
     zones: tuple[tuple[float, ...], float, float],
     sigmas: tuple[float, ...],
-    kept: float,
+    on_demand_share: float,
     missed: float,
 ) -> Waiting:
     sample = random_numbers(paths, 8, seed)
@@ -112,7 +112,7 @@ def _tables(
         slow = time_factors(sigma, sample.speed)
         for zone_sd in zones[0]:
             up = _up_shares(paths, seed, zone_sd, *zones[1:])
-            share, time = _of_paths(up, slow, kept, missed)
+            share, time = _of_paths(up, slow, on_demand_share, missed)
             shares.append(share)
             times.append(time)
     return Waiting(np.max(shares, axis=0), np.min(times, axis=0))
@@ -134,18 +134,24 @@ def _up_shares(
     return np.append(np.maximum(later, 1.0 - (1.0 - up) * down), np.ones((1, paths)), axis=0)
 
 
-def _of_paths(up: Floats, slow: Floats, kept: float, missed: float) -> tuple[Floats, Floats]:
+def _of_paths(
+    up: Floats, slow: Floats, on_demand_share: float, missed: float
+) -> tuple[Floats, Floats]:
     """The share by each ratio of time to work, and the trimmed mean time; by logit."""
     count, order = len(slow), np.argsort(slow)
     up, slow = up[:, order], slow[order]
     share, done = np.empty((len(up), len(RATIOS))), np.empty((len(up), len(RATIOS)))
     pace = (up / slow).astype(np.float32)
-    rest = (up / np.maximum(slow - kept, 1e-9)).astype(np.float32) if kept > 0.0 else pace
+    rest = (
+        (up / np.maximum(slow - on_demand_share, 1e-9)).astype(np.float32)
+        if on_demand_share > 0.0
+        else pace
+    )
     early = np.searchsorted(slow, RATIOS, side="right").tolist()
     for place, (ratio, some) in enumerate(zip(RATIOS.astype(np.float32), early, strict=True)):
         part = np.minimum(pace * ratio, np.float32(1.0))
         share[:, place] = part.mean(axis=1)
-        if kept > 0.0:
+        if on_demand_share > 0.0:
             part = np.minimum(rest[:, :some] * ratio, np.float32(1.0))
         over = part[:, :some].sum(axis=1) / count
         done[:, place] = np.minimum(over + missed, some / count)

@@ -19,7 +19,7 @@ LOGITS = (-2.5, -0.8, 0.7, 2.2)
 SIGMAS = (0.1, 0.25)
 
 
-def waits(paths: int, zone_sd: float, zone_count: float, kept: float = 0.0) -> Waiting:
+def waits(paths: int, zone_sd: float, zone_count: float, on_demand_share: float = 0.0) -> Waiting:
     """The bounds for machines of one kind of zone."""
     asked = replace(space(0), cache=OutcomeCache(paths, 7), limits=Limits(confidence=0.95))
     e = asked.sites[0].entries
@@ -31,7 +31,7 @@ def waits(paths: int, zone_sd: float, zone_count: float, kept: float = 0.0) -> W
         zone_count=ones * zone_count,
         correlation=ones * 0.3,
     )
-    return waiting_of(asked, laws, kept)
+    return waiting_of(asked, laws, on_demand_share)
 
 
 def simulated(paths: int, run_h: float, logit: float, zone_sd: float, zone_count: float,
@@ -90,7 +90,9 @@ def test_machines_that_are_always_there_do_all_of_the_work() -> None:
 
 def test_what_on_demand_machines_do_within_the_budget_shortens_the_least_time() -> None:
     log_up = np.array([-2.0])
-    alone, helped = (waits(256, 0.5, 1.0, kept).time_of(log_up)[0] for kept in (0.0, 0.5))
+    alone, helped = (
+        waits(256, 0.5, 1.0, on_demand_share).time_of(log_up)[0] for on_demand_share in (0.0, 0.5)
+    )
     assert 1.0 < helped < alone
     assert alone < RATIOS[-1]
 
