@@ -21,8 +21,14 @@ from recommender.optimize.evaluate import (
     plans_without_fallback,
     reduced,
 )
-from recommender.optimize.fallback_choices import fallback_choices
-from recommender.optimize.renewal_rates import FallbackRates, Rates, rates, with_fallback
+from recommender.optimize.fallback_choices import fallback_choices, slow_choice
+from recommender.optimize.renewal_rates import (
+    FallbackRates,
+    Rates,
+    rates,
+    with_fallback,
+    within_overhead,
+)
 from recommender.optimize.space import Masks, Site, Space, numbers_allowed
 from recommender.plan.limits import Limits
 from recommender.risk.laws import RUN_FAMILY, gang_doublings, gang_hazard, logistic
@@ -37,6 +43,7 @@ RESTORE_S = 60.0  # of a checkpoint, in the rough estimate
 # Scenarios are few: a plan whose estimated chance is short by less than this is judged first too.
 BLUR = 0.03
 SHORT = 0.1  # and one that is short by less than this after all that seem to meet the limits
+OVER = 3.0  # times the overhead limit at most; what exceeds it is as many times worse
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,15 +95,16 @@ def promising_clusters(space: Space, step_s: Floats, masks: Masks | None = None)
     rough = _rough(space, step_s, masks)
     if rough is None:
         return []
-    index, entry, machines, spot, usd, time = rough
+    index, entry, machines, spot, usd, time, within = rough
     kept = np.zeros(len(usd), dtype=bool)
-    goal_value = _rough_goal(space, usd, time)
+    goals = [_rough_goal(space, each, time) for each in (usd, within)]
     for market in (False, True):
         rows = np.flatnonzero(spot == market)
         for exponent in EXPONENTS:
             score = np.log(usd[rows]) + exponent * np.log(time[rows])
             kept[rows[_least(score, KEPT)]] = True
-        kept[rows[_least(goal_value[rows], KEPT_BY_GOAL)]] = True
+        for goal_value in goals:
+            kept[rows[_least(goal_value[rows], KEPT_BY_GOAL)]] = True
     variants = [
         _moving_otherwise(site, None if masks is None else masks[number])
         for number, site in enumerate(space.sites)
@@ -125,7 +133,7 @@ def clusters_near_frontier(space: Space, step_s: Floats) -> list[Cluster]:
     rough = _rough(space, step_s)
     if rough is None:
         return []
-    index, entry, machines, spot, usd, time = rough
+    index, entry, machines, spot, usd, time, _ = rough
     found: list[Cluster] = []
     zones = [site.entries.zone_count for site in space.sites]
     first = np.cumsum([0, *map(len, zones)])  # of each site's entries
@@ -196,7 +204,10 @@ def _alike(space: Space, clusters: Sequence[Cluster]) -> list[list[Cluster]]:
 def _rough(
     space: Space, step_s: Floats, masks: Masks | None = None
 ) -> tuple[NDArray[Any], ...] | None:
-    """Site, entry, machines, market, cost and time of every cluster of one entry; None if none."""
+    """Site, entry, machines, market, cost and time of every cluster of one entry; None if none.
+
+    The last is the cost within the overhead limit.
+    """
     parts = [
         _rough_at(space, index, site, step_s, None if masks is None else masks[index])
         for index, site in enumerate(space.sites)
@@ -225,7 +236,20 @@ def _rough_at(
     paid = np.where(spot, work / useful * np.where(free > 60.0, charged, 1.0), work) + away
     time = np.where(spot, work / useful * (1.0 + idle), work) + away
     usd = e.usd_per_hour[row] * n * paid / 3600.0 + e.fixed_usd[row]
-    return np.full(len(row), index), row, n, spot, usd, time
+    within = _within_overhead(space, site, usd, np.where(spot, 1.0 / useful - 1.0, 0.0))
+    return np.full(len(row), index), row, n, spot, usd, time, within
+
+
+def _within_overhead(space: Space, site: Site, usd: Floats, lost: Floats) -> Floats:
+    """Costs with so much of the work on the cheapest fallback that the rest loses no more than the
+    overhead limit allows.
+    """
+    fall, most = site.fallbacks, space.limits.max_overhead
+    if most is None or space.limits.deadline_s is None or not len(fall):
+        return usd
+    whole_usd = float((fall.usd_per_hour * fall.step_s).min()) * space.steps_left / 3600.0
+    kept = np.minimum(most / np.maximum(lost, 1e-9), 1.0)
+    return np.where(kept < 1.0, np.maximum(kept * usd + (1.0 - kept) * whole_usd, usd), usd)
 
 
 def _rough_goal(space: Space, usd: Floats, time: Floats) -> Floats:
@@ -328,11 +352,23 @@ def _goal(limits: Limits, found: Rates) -> tuple[Floats, Floats]:
     if limits.budget_usd is not None:
         kept &= found.usd <= limits.budget_usd
     chance = found.mean(kept)
-    if limits.max_overhead is not None:
-        chance = np.where(found.mean(found.lost) <= limits.max_overhead + BLUR, chance, 0.0)
     by_time = limits.goal == "time"
     aim = found.ordered(found.time_s).trimmed() if by_time else found.mean(found.usd)
+    if limits.max_overhead is not None:
+        over = np.maximum(found.mean(found.lost) / np.maximum(limits.max_overhead, 1e-9), 1.0)
+        chance, aim = np.where(over <= OVER, chance, 0.0), aim * over
     return np.where(chance >= limits.confidence - BLUR, aim, np.inf), chance
+
+
+def _goal_in_time(limits: Limits, alone: Rates, fall: FallbackRates) -> tuple[Floats, Floats]:
+    """The goal and the chance with a fallback that takes over as the limits require."""
+    last = with_fallback(alone, fall)
+    least, sure = _goal(limits, last)
+    if limits.max_overhead is not None:
+        over = np.flatnonzero(last.mean(last.lost) > limits.max_overhead)
+        early = within_overhead(alone.take(over), fall.take(over), limits.max_overhead)
+        least[over], sure[over] = _goal(limits, early)
+    return least, sure
 
 
 def _goal_with_fallback(
@@ -345,7 +381,10 @@ def _goal_with_fallback(
         return goal_value, chance
     step = found.inputs.work_s[ok] / space.steps_left
     reserved_s = fall.law.reserve_s(space.limits.confidence)
-    for choice in fallback_choices(fall, step, space.steps_left)[:, 1:].T:
+    choices = fallback_choices(fall, step, space.steps_left)[:, 1:]
+    if space.limits.max_overhead is not None:
+        choices = np.concatenate([choices, slow_choice(fall, step)[:, None]], axis=1)
+    for choice in choices.T:
         mine = np.flatnonzero((choice >= 0) & found.gang.has_spot[ok])
         row, which = choice[mine], ok[mine]
         reserve = RESERVE_S + found.saves.stall_s[which] + reserved_s[row]
@@ -356,7 +395,7 @@ def _goal_with_fallback(
             latest_s=due_s - reserve,
             wait_s=np.where(reserved_s[row] > 0.0, reserve, 0.0),
         )
-        least, sure = _goal(space.limits, with_fallback(alone.take(mine), terms))
+        least, sure = _goal_in_time(space.limits, alone.take(mine), terms)
         goal_value[mine] = np.minimum(goal_value[mine], least)
         chance[mine] = np.maximum(chance[mine], sure)
     return goal_value, chance

@@ -17,6 +17,7 @@ from recommender.optimize.space import Fallbacks
 # there is no other at its price: it is started earlier, and most of the work is done by then.
 SPEEDUPS = (0.5, 1.0, 2.0, 4.0)
 ALL_TRIED = 8  # of so many each is tried
+SLOW = 0.5  # a fallback of less speed loses little while it starts
 SLOWEST = 0.25  # of a cluster's speed, where slower ones may do
 SPEED_STEP = 1.1  # fallbacks are of one speed within this factor, where slower ones may do
 LITTLE = 0.1  # of the work: what may be left when it takes over
@@ -40,6 +41,14 @@ def fallback_choices(fall: Fallbacks, step_s: Floats, steps_left: float) -> Ints
             columns.append(np.where(repeated, -1, chosen))
     used = [column for column in columns[1:] if (column >= 0).any()]
     return np.stack([columns[0], *used], axis=1)
+
+
+def slow_choice(fall: Fallbacks, step_s: Floats) -> Ints:
+    """Of the slow fallbacks of clusters, the cheapest for the work; -1 none; (plans,)."""
+    speed = step_s[:, None] / fall.step_s[None]
+    fits = (speed >= SLOWEST * (1 - 1e-9)) & (speed < SLOW)
+    usd = np.where(fits, fall.step_s * fall.usd_per_hour, np.inf)
+    return np.where(fits.any(axis=1), usd.argmin(axis=1), -1)
 
 
 def slower_choices(fall: Fallbacks, step_s: Floats, than_s: Floats, tried: Bools) -> Ints:

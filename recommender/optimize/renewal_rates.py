@@ -19,6 +19,7 @@ These rank: a sum over few scenarios is neither a bound nor what is printed. Pla
 Monte Carlo (`risk/monte_carlo.py`).
 """
 
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -35,6 +36,11 @@ ZONES = 8  # levels of how good the listed zones are
 OUTAGES = 2  # lengths of what is left of an outage at the request
 SPEEDS = 3  # true over predicted speed
 MIN_CHANCE = 0.05  # of an interruption, where their number is shared out over the runs with some
+# Interruptions of a run over their mean, where there are some: thirds of an exponential law.
+COUNTS = (0.19, 0.72, 2.09)
+# Moments at which a fallback may take over: shares of the time from a usual end of the job to the
+# deadline, then of the time until that end.
+BEYOND_USUAL, OF_USUAL = (1.0, 0.7, 0.45, 0.25, 0.1), (0.9, 0.6, 0.35, 0.15)
 MIDDLE = 0.05  # on either side is left out of the trimmed mean, as in `risk/run_statistics.py`
 
 
@@ -253,6 +259,53 @@ class FallbackRates:
     latest_s: Floats  # until when it must be done: the deadline less what the rule reserves
     wait_s: Floats  # expected, for its machines
 
+    def take(self, rows: Ints) -> "FallbackRates":
+        """Some of the fallbacks."""
+        return FallbackRates(*(getattr(self, name)[rows] for name in self.__slots__))
+
+
+def within_overhead(found: Rates, fall: FallbackRates, max_overhead: float) -> Rates:
+    """Plans with a fallback that takes over as late as an overhead limit allows, of some moments.
+
+    Where none meets the limit, at the one with the least overhead: from some moment on, earlier
+    ones restart more runs than they save.
+    """
+    spread, least = _spread_out(found), np.full(len(fall.latest_s), np.inf)
+    usual_s = spread.ordered(spread.time_s).quantile(0.5)
+    usual_s, late_s = np.minimum(usual_s, fall.latest_s), np.maximum(fall.latest_s - usual_s, 0.0)
+    moments = [usual_s + share * late_s for share in BEYOND_USUAL]
+    latest_s = moments[0]
+    for tried_s in (*moments, *(share * usual_s for share in OF_USUAL)):
+        lost = spread.mean(_handed_over(spread, replace(fall, latest_s=tried_s)).lost)
+        better = (lost < least) & (least > max_overhead)
+        latest_s, least = np.where(better, tried_s, latest_s), np.where(better, lost, least)
+    return with_fallback(spread, replace(fall, latest_s=latest_s))
+
+
+def _spread_out(found: Rates) -> Rates:
+    """Scenarios with interruptions in three: with few, with some and with many of them.
+
+    A fallback that takes over early does the work of the runs with many.
+    """
+    half, parts = found.weight.shape[1] // 2, len(COUNTS)
+
+    def spread(values: Floats) -> Floats:
+        some, none = values[:, :half], values[:, half:]
+        each = (np.maximum(none + times * (some - none), 0.0) for times in COUNTS)
+        return np.concatenate([*each, none], axis=1)
+
+    def repeated(values: Floats, share: float) -> Floats:
+        some = np.tile(share * values[:, :half], parts)
+        return np.concatenate([some, values[:, half:]], axis=1)
+
+    return Rates(
+        weight=repeated(found.weight, 1.0 / parts),
+        time_s=spread(found.time_s),
+        usd=spread(found.usd),
+        work_s=repeated(found.work_s, 1.0),
+        lost=spread(found.lost),
+    )
+
 
 def with_fallback(found: Rates, fall: FallbackRates) -> Rates:
     """Plans with a fallback that takes over just in time.
@@ -260,16 +313,31 @@ def with_fallback(found: Rates, fall: FallbackRates) -> Rates:
     If a scenario is late on its own, the share φ = (T - D)/(T - T_f) of the work is done on the
     fallback, which alone takes T_f = start + W/speed.
     """
-    whole_s = found.work_s * fall.step_ratio[:, None]
-    alone = fall.start_s[:, None] + whole_s
-    due_s = fall.latest_s[:, None]
-    late = found.time_s > due_s
-    over = (found.time_s - due_s) / np.maximum(found.time_s - alone, 1e-9)
-    share = np.where(late, np.where(alone < due_s, np.clip(over, 0.0, 1.0), 1.0), 0.0)
+    over = _handed_over(found, fall)
+    share, whole_s = over.share, over.whole_s
+    alone, due_s = fall.start_s[:, None] + whole_s, fall.latest_s[:, None]
     used = share > 0.0
     hours = (share * whole_s + used * fall.start_s[:, None]) / 3600.0
     usd = (1.0 - share) * found.usd + hours * fall.usd_per_hour[:, None]
     ends = np.where(alone < due_s, due_s + fall.wait_s[:, None], alone + fall.wait_s[:, None])
     time = np.where(used, ends, found.time_s)
-    again = used * fall.start_s[:, None] / np.maximum(whole_s, 1e-9)
-    return Rates(found.weight, time, usd, found.work_s, (1.0 - share) * found.lost + again)
+    return Rates(found.weight, time, usd, found.work_s, over.lost)
+
+
+@dataclass(frozen=True, slots=True)
+class _HandedOver:
+    """What a fallback does; shape (plans, scenarios)."""
+
+    whole_s: Floats  # the whole work there
+    share: Floats  # of the work that it does
+    lost: Floats  # by the plan, as in `Rates`
+
+
+def _handed_over(found: Rates, fall: FallbackRates) -> _HandedOver:
+    whole_s = found.work_s * fall.step_ratio[:, None]
+    alone, due_s = fall.start_s[:, None] + whole_s, fall.latest_s[:, None]
+    over = (found.time_s - due_s) / np.maximum(found.time_s - alone, 1e-9)
+    share = np.where(alone < due_s, np.clip(over, 0.0, 1.0), 1.0)
+    share = np.where(found.time_s > due_s, share, 0.0)
+    again = (share > 0.0) * fall.start_s[:, None] / np.maximum(whole_s, 1e-9)
+    return _HandedOver(whole_s, share, (1.0 - share) * found.lost + again)

@@ -329,12 +329,14 @@ class SingleTypeSearch:
     ) -> list[tuple[int, int, int]]:
         """Judge what the program puts first; more of it while no plan meets the limits.
 
+        More as well under an overhead limit: how much an earlier switch costs is a rough estimate.
         In the end all of its on-demand clusters, mixes under quotas among them: what has nothing to
         wait for is the surest, though seldom what its estimates put first.
         """
         allowed = [c for c in program.first if masks[c.site][list(c.entries)].all()]
+        limited = space.limits.max_overhead is not None
         simulate_ranked(space, allowed[:RANKED_FIRST], state)
-        done = RANKED_FIRST if state.incumbents else MAX_RANKED_FIRST
+        done = RANKED_FIRST if state.incumbents and not limited else MAX_RANKED_FIRST
         simulate_ranked(space, allowed[RANKED_FIRST:done], state)
         judged = allowed[:done]
         if not state.incumbents:
