@@ -105,7 +105,7 @@ def min_usd_within_overhead(
     B as in `min_bill_with_fallback`, for the fallback of each plan.
     """
     least = np.empty(len(gangs))
-    for batch, count in _batches(gangs, None, paths):
+    for batch, count in _batches(gangs, deadline_s, paths):
         p, usd = gangs.take(batch).with_own_fallback_bound(), usd_per_lost_hour[batch]
         sample = random_numbers(paths, count, seed)
         runs = simulate_runs(p, sample)
@@ -120,7 +120,7 @@ def min_usd_within_overhead(
         )
         start_usd = (p.fallback_usd_per_hour + p.base_usd_per_hour) * p.fallback_start_s / 3600.0
         on_its_own = own.expected_usd[of] + price * own.lost_work_s[of]
-        on_its_own[_outlast(ended, own_runs, deadline_s)[of]] = np.inf
+        on_its_own[_surely_outlast(ended, own_runs, deadline_s)[of]] = np.inf
         usd = np.minimum(on_its_own, relieved + start_usd[:, None]).mean(axis=1)
         least[batch] = usd - max_overhead[batch] * price[:, 0] * own.work_s[of].mean(axis=1)
     return least
@@ -297,11 +297,16 @@ def _outlast(ended: PathEnds, runs: Runs, deadline_s: float | None) -> Bools:
     One takes over before. Of paths that outlast the drawn runs too little is known. The on-demand
     part of an elastic cluster may do the rest before the last run.
     """
+    return _surely_outlast(ended, runs, deadline_s) & ended.alone.finished
+
+
+def _surely_outlast(ended: PathEnds, runs: Runs, deadline_s: float | None) -> Bools:
+    """As `_outlast`, also of paths that outlast the drawn runs: a fallback takes over before."""
     if deadline_s is None:
         return np.zeros(ended.alone.last.shape, dtype=bool)
     due_s = deadline_s * LATE
     late = at(runs.starts, runs.places(ended.alone.last)) > due_s
-    return late & (ended.end.stop_s > due_s) & ended.alone.finished
+    return late & (ended.end.stop_s > due_s)
 
 
 def _path_ends(

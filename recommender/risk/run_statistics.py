@@ -46,8 +46,8 @@ class Outcomes:
 
     @staticmethod
     def blank(plans: int, paths: int) -> "Outcomes":
-        """Empty outcomes for some plans."""
-        return Outcomes(*np.empty((2, plans, paths)), *np.empty((5, plans)))
+        """Outcomes to be set, for some plans."""
+        return Outcomes(*np.empty((2, plans, paths)), *np.zeros((5, plans)))
 
     def of(self, row: int | Ints | Bools) -> Outcome:
         """The outcome of one plan or of some."""
