@@ -23,6 +23,7 @@ WIDE_GAP = 0.5
 # 50 sets later a search goes on while its bound may reach the best plan at this multiple of its
 # pace. Of 252 questions under quotas (2026-11-26) none whose gap closes in 600 sets is stopped so.
 PACE_SETS, FASTER = 50, 3.0
+PACED_AFTER = 200  # plans after which the pace of a search tells how far it would get
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +89,7 @@ class SearchState:
     max_plans: int  # plans to simulate at most
     max_supports: int = 100_000  # sets of entries to look at, at most
     patience: int = 10**9  # and where the gap would not close (`WIDE_GAP`, `FASTER`)
+    paced: bool = False  # whether to end once a proof is out of reach
     best_goal: float = np.inf
     lead: Screened | None = None  # the same plan on the paths of the search
     plans_evaluated: int = 0
@@ -126,6 +128,17 @@ class SearchState:
         hopeless = far or (sets >= self.patience + PACE_SETS and not self._may_close)
         used_up = sets >= self.max_supports or (sets >= self.patience and hopeless)
         return self.stopped or used_up or self.plans_evaluated >= self.max_plans
+
+    def is_out_of_reach(self, plans: int, bound: float) -> bool:
+        """Whether a paced search would need more plans than it may until its proof.
+
+        By its pace since so many plans were simulated, when the least bound was `bound`.
+        """
+        done = self.plans_evaluated - plans
+        if not self.paced or done < PACED_AFTER or not np.isfinite(self.best_goal):
+            return False
+        left, gained = self.best_goal - self.bound, self.bound - bound
+        return done * left > gained * (self.max_plans - self.plans_evaluated)
 
     @property
     def _may_close(self) -> bool:

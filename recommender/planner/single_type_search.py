@@ -40,6 +40,7 @@ from recommender.planner.ranking import KNEE
 
 RANKED_FIRST = 12  # clusters ranked first by the master program: simulated before the exact search
 MAX_RANKED_FIRST = 40  # if none of them meets the limits
+RANKED_IN_OVERHEAD = 20  # under an overhead limit: what an earlier switch costs is roughly known
 # If the answer itself took more plans than this, searches under other limits simulate fewer.
 MAX_PLANS_UNCAPPED = 600
 CAPPED_PLANS = 200
@@ -287,6 +288,8 @@ class SingleTypeSearch:
             slack=slack,
             max_plans=request.max_plans,
             best_goal=request.below,
+            # What a program that knows earlier switches puts first was the best of 24 questions.
+            paced=limits.max_overhead is not None and not self.prove,
         )
         if limits.goal == "time" and limits.deadline_s is not None:
             # Fallbacks make many plans of a cluster and few of them faster: first those without.
@@ -329,15 +332,15 @@ class SingleTypeSearch:
     ) -> list[tuple[int, int, int]]:
         """Judge what the program puts first; more of it while no plan meets the limits.
 
-        More as well under an overhead limit: how much an earlier switch costs is a rough estimate.
         In the end all of its on-demand clusters, mixes under quotas among them: what has nothing to
         wait for is the surest, though seldom what its estimates put first.
         """
         allowed = [c for c in program.first if masks[c.site][list(c.entries)].all()]
         limited = space.limits.max_overhead is not None
-        simulate_ranked(space, allowed[:RANKED_FIRST], state)
-        done = RANKED_FIRST if state.incumbents and not limited else MAX_RANKED_FIRST
-        simulate_ranked(space, allowed[RANKED_FIRST:done], state)
+        first = RANKED_IN_OVERHEAD if limited else RANKED_FIRST
+        simulate_ranked(space, allowed[:first], state)
+        done = first if state.incumbents else MAX_RANKED_FIRST
+        simulate_ranked(space, allowed[first:done], state)
         judged = allowed[:done]
         if not state.incumbents:
             spot = [site.entries.spot for site in space.sites]
