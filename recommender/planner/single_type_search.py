@@ -233,8 +233,14 @@ class SingleTypeSearch:
         return master_program(space, promising_clusters(space, step_s))
 
     def _max_plans(self, cap: SearchCap) -> int:
-        """Where the problem's own search had to follow many plans, those next to it do less."""
-        capped = not self.cap.secondary and self.own.plans_evaluated > MAX_PLANS_UNCAPPED
+        """Where the problem's own search had to follow many plans, those next to it do less.
+
+        So do those of a search that ended early because its proof was out of reach.
+        """
+        if self.cap.secondary:
+            return cap.plans
+        own = self.own
+        capped = own.plans_evaluated > MAX_PLANS_UNCAPPED or (own.paced and own.gap() > 0.0)
         return min(cap.plans, CAPPED_PLANS) if capped else cap.plans
 
     def _masks(self, only: Only) -> Masks:
