@@ -100,10 +100,10 @@ def promising_clusters(space: Space, step_s: Floats, masks: Masks | None = None)
     goals = [_rough_goal(space, each, time) for each in (usd, within)]
     for market in (False, True):
         rows = np.flatnonzero(spot == market)
-        for exponent in EXPONENTS:
-            score = np.log(usd[rows]) + exponent * np.log(time[rows])
-            kept[rows[_least(score, KEPT)]] = True
-        for goal_value in goals:
+        for cost, goal_value in zip((usd, within), goals, strict=True):
+            for exponent in EXPONENTS:
+                score = np.log(cost[rows]) + exponent * np.log(time[rows])
+                kept[rows[_least(score, KEPT)]] = True
             kept[rows[_least(goal_value[rows], KEPT_BY_GOAL)]] = True
     variants = [
         _moving_otherwise(site, None if masks is None else masks[number])

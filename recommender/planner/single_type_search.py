@@ -39,8 +39,7 @@ from recommender.planner.problem import Problem
 from recommender.planner.ranking import KNEE
 
 RANKED_FIRST = 12  # clusters ranked first by the master program: simulated before the exact search
-MAX_RANKED_FIRST = 40  # if none of them meets the limits
-RANKED_IN_OVERHEAD = 20  # under an overhead limit: what an earlier switch costs is roughly known
+MAX_RANKED_FIRST = 40  # if none of them meets the limits; under an overhead limit always
 # If the answer itself took more plans than this, searches under other limits simulate fewer.
 MAX_PLANS_UNCAPPED = 600
 CAPPED_PLANS = 200
@@ -342,11 +341,10 @@ class SingleTypeSearch:
         wait for is the surest, though seldom what its estimates put first.
         """
         allowed = [c for c in program.first if masks[c.site][list(c.entries)].all()]
-        limited = space.limits.max_overhead is not None
-        first = RANKED_IN_OVERHEAD if limited else RANKED_FIRST
-        simulate_ranked(space, allowed[:first], state)
-        done = first if state.incumbents else MAX_RANKED_FIRST
-        simulate_ranked(space, allowed[first:done], state)
+        simulate_ranked(space, allowed[:RANKED_FIRST], state)
+        enough = state.incumbents and space.limits.max_overhead is None
+        done = RANKED_FIRST if enough else MAX_RANKED_FIRST
+        simulate_ranked(space, allowed[RANKED_FIRST:done], state)
         judged = allowed[:done]
         if not state.incumbents:
             spot = [site.entries.spot for site in space.sites]
