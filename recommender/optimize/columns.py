@@ -97,13 +97,14 @@ def promising_clusters(space: Space, step_s: Floats, masks: Masks | None = None)
         return []
     index, entry, machines, spot, usd, time, within = rough
     kept = np.zeros(len(usd), dtype=bool)
-    goals = [_rough_goal(space, each, time) for each in (usd, within)]
+    costs = (usd,) if space.limits.max_overhead is None else (usd, within)
     for market in (False, True):
         rows = np.flatnonzero(spot == market)
-        for cost, goal_value in zip((usd, within), goals, strict=True):
+        for cost in costs:
             for exponent in EXPONENTS:
                 score = np.log(cost[rows]) + exponent * np.log(time[rows])
                 kept[rows[_least(score, KEPT)]] = True
+            goal_value = _rough_goal(space, cost, time)
             kept[rows[_least(goal_value[rows], KEPT_BY_GOAL)]] = True
     variants = [
         _moving_otherwise(site, None if masks is None else masks[number])
