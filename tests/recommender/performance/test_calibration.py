@@ -75,7 +75,7 @@ def test_runs_with_two_batches_show_what_small_ones_lose():
     runs = timed([run(1, batch=64), run(1, batch=4)], penalty=3.0)
     own = fitted(runs).calibration
     assert own.penalty.factor == pytest.approx(3.0, rel=0.15)
-    assert own.penalty.sd < 0.3
+    assert own.penalty.sd < fitted(runs[:1]).calibration.penalty.sd / 2
     assert prior_of(replace(JOB, calibration=own)).batch_penalty > 2.5 * prior_of(JOB).batch_penalty
 
 
@@ -201,7 +201,7 @@ def test_clusters_over_the_other_kind_of_network_are_no_surer_than_one_machine()
 def test_a_run_of_one_machine_has_no_kind_of_network():
     """Next to RDMA machines one over TCP was timed alone: its network stays as listed."""
     p5 = "aws/p5.48xlarge"
-    runs = timed([run(1), *(run(n, machine=p5) for n in (1, 2, 4))], network=0.1)
+    runs = timed([run(1), *(run(n, machine=p5) for n in (1, 2, 4, 16))], network=0.1)
     own = fitted(runs).calibration
     free, found = columns(JOB, TYPES), columns(replace(JOB, calibration=own), TYPES)
     assert own.network_kind == "rdma"

@@ -9,9 +9,10 @@ Which rows count and which of them judge was written down before any of them was
   networks for text and speech give no length of a sample, its clusters span the internet.
 * A rate is stated: no speed-ups over a baseline, no bare times. hivemind's rates are counted again
   (2026-11-26, `data/later_rates.csv`): its log divides a minibatch by the seconds in which the host
-  loads it and launches its kernels (`step_based_sps` of bee.py, timers without synchronisation);
+  loads it and launches its kernels (`step_based_sps` of its `bee`, timers without synchronisation);
   the wait for the GPU, in `loss.item()`, is not in them. The same logs state the samples of the
-  five or twenty minutes that each run lasted.
+  five or twenty minutes that each run lasted. Its script decodes images in two processes; later
+  runs (161 on) keep more cores busy, their script is not published.
 * GPUs whose rates their vendor publishes and that some cloud lets by the hour.
 * MLPerf is of the tuned stack, all else of the typical one, as `job.Stack` says.
 * 8-bit arithmetic (FP8) where the submitter's public recipe asks for it: NVIDIA's BERT, GPT-3 and
@@ -36,7 +37,8 @@ from recommender.catalogs.schema import InstanceType
 from recommender.errors import RecordError
 from recommender.job.activations import heads_of
 from recommender.job.derive import intensity_ratio
-from recommender.job.job import Job
+from recommender.job.job import DataSet, Job
+from recommender.job.jobfile import find_job
 from recommender.performance.clusters import Clusters, MachineColumns, clusters_of
 from recommender.performance.machines import machine_columns
 from recommender.performance.memory import bytes_of
@@ -70,6 +72,7 @@ class LaterRun:
     samples_per_s: float
     tensor: int = 0  # as stated; 0: the recommender chooses
     stages: int = 0
+    loaders: int = 0  # processes that decode images; 0: not stated, none waits for them
 
     @property
     def gpus(self) -> int:
@@ -127,16 +130,21 @@ def _run(row: Mapping[str, str], first: set[tuple[str, ...]]) -> LaterRun:
         samples_per_s=_counted_rate(row) / tokens,
         tensor=int(layout[2]) if layout else 0,
         stages=int(layout[1]) if layout else 0,
+        loaders=int(_counted(row).get("loaders") or 0),
     )
 
 
 def _counted_rate(row: Mapping[str, str]) -> float:
     """The stated throughput, or samples over the time of the run where the source miscounts."""
-    number = re.search(r"baseline run (\d+):", row["note"])
-    if number is None:
+    counted = _counted(row)
+    if not counted:
         return float(row["throughput"])
-    counted = counted_runs()[number[1]]
     return float(counted["samples"]) / float(counted["seconds"])
+
+
+def _counted(row: Mapping[str, str]) -> Mapping[str, str]:
+    number = re.search(r"baseline run (\d+):", row["note"])
+    return counted_runs()[number[1]] if number else {}
 
 
 def _in_fp8(row: Mapping[str, str]) -> bool:
@@ -232,6 +240,7 @@ def job_of(run: LaterRun) -> Job:
         if large or divided
         else SAMPLE_BYTES,
         checkpoint_bytes=1.0,
+        data=find_job("resnet50-imagenet").data if run.loaders else DataSet(),
         precision="fp8" if run.fp8 else "mixed",
         intensity_ratio=intensity_ratio(
             network["family"], float(network["flop_per_sample"]), _kept_bytes(network)
@@ -259,7 +268,7 @@ def machine_of(run: LaterRun, job: Job) -> InstanceType:
         gpu=card["gpu"],
         gpus=run.gpus_per_machine,
         gpu_memory_mib=round(room / 0.92 / MIB) if stated else gpu.memory_mib,
-        vcpus=128,
+        vcpus=run.loaders or 128,
         memory_gib=1000.0,
         arch="x86_64",
         network_gbit_per_s=float(card["gbit_per_s_of_gpu"]) * run.gpus_per_machine or None,

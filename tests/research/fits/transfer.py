@@ -17,6 +17,7 @@ import pandas as pd
 
 from recommender.arrays import Floats
 from recommender.catalogs.schema import Achieved, Gpu
+from recommender.job.derive import intensity_ratio
 from recommender.job.job import Family, Job, Precision
 from recommender.performance.machines import gpu_speed
 from recommender.performance.priors import KINDS, Prior, kind_of, load_priors
@@ -119,7 +120,7 @@ def predicted(
     rows: Any = found.rows.itertuples()
     for row in rows:
         network: Any = networks.loc[str(row.model)]
-        job = _job(network.family, int(network.hidden), WANTED.get(str(row.setting), "tf32"))
+        job = _job(network, WANTED.get(str(row.setting), "tf32"))
         prior, gpu = models[str(row.model)], str(row.gpu)
         speed = gpu_speed(job, prior, gpu, found.gpus, found.achieved, factors)
         precision = _precision(found, row)
@@ -215,12 +216,16 @@ def _precision(found: Readings, row: Any) -> str:
     return "tf32" if found.gpus[str(row.gpu)].peak_tf32_tflops else "fp32"
 
 
-def _job(family: Family, hidden: int, precision: Precision) -> Job:
-    """A job of which only family, width and precision matter: speeds are compared."""
+def _job(network: Any, precision: Precision) -> Job:
+    """A job of which only family, width, precision and FLOP per byte matter."""
+    family: Family = network.family
+    hidden = int(network.hidden)
+    kept = float(network.activation_mb or 0.0) * 1e6
     return Job(
         name=family, title=family, family=family, parameters=1e8, active_parameters=1e8,
         trainable_parameters=1e8, sample_unit="sample", tokens_per_sample=1, flop_per_sample=1e9,
         samples=1e6, global_batch=256, gradient_tensors=100, hidden=hidden, layers=1,
         vocabulary=0, activation_bytes_per_sample=1e6, recomputed_activation_bytes_per_sample=1e6,
         checkpoint_bytes=1e8, precision=precision,
+        intensity_ratio=intensity_ratio(family, float(network.flop or 0.0), kept or None),
     )  # fmt: skip
