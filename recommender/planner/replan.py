@@ -48,33 +48,48 @@ _GB, _HOUR_S = 1e9, 3600.0
 _NOT_ALL = 1.0 - 1e-6  # a job of which all is done needs no plan
 
 
+@dataclass(frozen=True, slots=True)
+class RunningJob:
+    """A job that runs, the question whose answer it follows, and how far it has come."""
+
+    plan: Plan
+    job: Job
+    limits: Limits  # of the whole job
+    choice: Choice
+    progress: Progress  # what is done, counted from the first start
+    unsaved_s: float | None = None  # training since the last checkpoint; None: half an interval
+
+    @property
+    def work_s(self) -> float:
+        """All of the training on these machines, as predicted."""
+        return self.job.seconds_on(self.plan.gpus, self.plan.estimate.step.step_s)
+
+    @property
+    def lost_share(self) -> float:
+        """The share of the job that a move loses: no more than was ever done."""
+        half_s = self.plan.checkpointing.interval_s / 2.0
+        lost_s = half_s if self.unsaved_s is None else self.unsaved_s
+        share = lost_s / self.work_s if np.isfinite(lost_s) else np.inf
+        return min(share, self.progress.done_share)
+
+
 def replan(
-    running: Plan,
-    job: Job,
-    limits: Limits,
-    choice: Choice,
+    running: RunningJob,
     *,
     catalog: Catalog,
-    progress: Progress,
-    unsaved_s: float | None = None,
     before: Catalog | None = None,
     now: datetime | None = None,
     watch: Watch | None = None,
 ) -> Replan:
     """Compare finishing on the current machines with the best alternatives.
 
-    `limits` are those of the whole job, `progress` is what is done, counted from its first start.
-    `unsaved_s`: training since the last checkpoint, lost by a move (default: half an interval).
     `before`: the catalog to compare prices with (default: the plan's prices).
 
     Raises:
         UsageError: nothing is left of the job or of a limit, or the machines are no longer sold.
     """
     moment = clock_now() if now is None else now
-    here = _Running(running, job, limits, choice, catalog, progress, moment, watch or Watch())
-    half_s = running.checkpointing.interval_s / 2.0
-    lost_s = half_s if unsaved_s is None else unsaved_s
-    return here.compared(lost_s if np.isfinite(lost_s) else np.inf, before)
+    return _Comparison(running, catalog, moment, watch or Watch()).made(before)
 
 
 @dataclass(frozen=True)
@@ -97,25 +112,20 @@ class _Option:
 
 
 @dataclass(frozen=True)
-class _Running:
-    """A plan that runs, and the question that it answered."""
+class _Comparison:
+    """A running job next to what is offered now."""
 
-    plan: Plan
-    job: Job
-    limits: Limits
-    choice: Choice
+    running: RunningJob
     catalog: Catalog
-    progress: Progress
     now: datetime
     watch: Watch
 
-    def compared(self, lost_s: float, before: Catalog | None) -> Replan:
-        """The whole comparison; `lost_s` of training would be done again after a move."""
-        work_s = self.job.seconds_on(self.plan.gpus, self.plan.estimate.step.step_s)
-        share = min(lost_s / work_s, self.progress.done_share)  # no more than was ever done
+    def made(self, before: Catalog | None) -> Replan:
+        """The whole comparison; what is lost would be done again after a move."""
+        lost_share, progress = self.running.lost_share, self.running.progress
         stay = self._stay()
         pipeline = Pipeline(
-            self._problem(replace(self.progress, done_share=self.progress.done_share - share)),
+            self._problem(replace(progress, done_share=progress.done_share - lost_share)),
             AnswerOptions(top=MAX_CANDIDATES),
             self.watch,
         )
@@ -124,23 +134,23 @@ class _Running:
         if move is None and not self._meets_limits(stay):
             found = pipeline.answer().infeasible
             binding = () if found is None else found.binding
-        return self._judged(stay, move, share * work_s, before, binding)
+        return self._judged(stay, move, lost_share * self.running.work_s, before, binding)
 
     def _problem(self, progress: Progress) -> Problem:
         done = min(progress.done_share, _NOT_ALL)
         return planning_problem(
-            self.job, self.limits, self.choice, self.catalog,
+            self.running.job, self.running.limits, self.running.choice, self.catalog,
             replace(progress, done_share=done), self.now, SEED,
         )  # fmt: skip
 
     @cached_property
     def problem(self) -> Problem:
         """What is left of the job where nothing is lost."""
-        return self._problem(self.progress)
+        return self._problem(self.running.progress)
 
     def _stay(self) -> _Option:
         """The plan's own machines, there and training."""
-        problem, plan = self.problem, self.plan
+        problem, plan = self.problem, self.running.plan
         sites = self._sites()
         candidate = Candidate(
             0,
@@ -161,7 +171,7 @@ class _Running:
 
     def _sites(self) -> SitePools:
         """The places of the plan as the catalog has them now, its fallback among them."""
-        plan = self.plan
+        plan = self.running.plan
         pools = [
             _pool(self.problem, m, _spot_sites(plan, m), plan.move_after_s) for m in plan.machines
         ]
@@ -173,14 +183,15 @@ class _Running:
 
     def _fallback_row(self, sites: SitePools) -> int:
         """The fallback of the plan, or the nearest in size; -1 where it has none."""
-        found, fallback = sites.sites[0].fallbacks, self.plan.fallback
+        found, fallback = sites.sites[0].fallbacks, self.running.plan.fallback
         if fallback is None or not len(found):
             return -1
         return int(np.abs(found.count - fallback.machines[0].count).argmin())
 
     def _move(self, pipeline: Pipeline) -> _Option | None:
         """The best plan on other machines, its checkpoint brought there."""
-        others = [each for each in pipeline.table if _rented(each.plan) != _rented(self.plan)]
+        mine = _rented(self.running.plan)
+        others = [each for each in pipeline.table if _rented(each.plan) != mine]
         if not others:
             return None
         best = min(others, key=lambda each: goal_value_of(each.plan, pipeline.problem.limits))
@@ -191,12 +202,12 @@ class _Running:
 
     def _transfer_usd(self, to: Plan) -> float:
         """Egress of one checkpoint to where other machines are."""
-        facts, here, there = self.problem.facts, self.plan.machines[0], to.machines[0]
+        facts, here, there = self.problem.facts, self.running.plan.machines[0], to.machines[0]
         if here.provider != there.provider:
             price = facts.fee(here.provider, "egress_internet_gb")
         else:
             price = usd_per_gb(facts, here.provider, here.region, there.region)
-        return self.job.checkpoint_bytes / _GB * price
+        return self.running.job.checkpoint_bytes / _GB * price
 
     def _meets_limits(self, left: _Option) -> bool:
         limits = self.problem.limits
@@ -214,7 +225,7 @@ class _Running:
     ) -> Replan:
         facts = self.problem.facts
         then = None if before is None else replace(facts, catalog=before)
-        prices = moved_prices(self.plan, facts, then)
+        prices = moved_prices(self.running.plan, facts, then)
         if move is None:
             return Replan(
                 "stay", self._meets_limits(stay), stay.remaining(), None, None,
@@ -225,7 +236,7 @@ class _Running:
         saved_usd = staying.cost.mean - other.cost.mean
         saved_s = staying.time.p50 - other.time.p50
         net = saved_usd - moving.effort_usd
-        if self.limits.goal == "time":
+        if self.running.limits.goal == "time":
             net += WAIT_USD * saved_s / _HOUR_S
         moves = net > 0.0 if self._meets_limits(stay) else True
         return Replan(
@@ -246,8 +257,9 @@ class _Running:
         plan, inputs = move.evaluated.plan, move.evaluated.inputs
         wait_s = _first_wait_s(inputs, self.problem.limits.deadline_s)
         start_s, usd_per_s = float(inputs.changeover_s[0]), plan.usd_per_hour / _HOUR_S
-        now_s = self.job.seconds_on(self.plan.gpus, self.plan.estimate.step.step_s)
-        speed = now_s / self.job.seconds_on(plan.gpus, plan.estimate.step.step_s)
+        speed = self.running.work_s / self.running.job.seconds_on(
+            plan.gpus, plan.estimate.step.step_s
+        )
         effort_h = effort_of(plan).total_h
         return MovingCost(
             lost_work_s=lost_s,

@@ -169,21 +169,14 @@ def _found(
     saved: AnswerFile, flags: ReplanFlags, catalog: "Catalog", unsaved_s: float | None
 ) -> "Replan":
     from recommender.optimize.search_state import Watch
+    from recommender.planner.replan import RunningJob
     from recommender.planner.replan import replan as compared
 
+    plan = saved.named(flags.plan).plan
+    running = RunningJob(plan, saved.job, saved.limits, saved.choice, saved.progress, unsaved_s)
     watch = Watch()
     with watched(watch, saved.limits.goal, False):
-        return compared(
-            saved.named(flags.plan).plan,
-            saved.job,
-            saved.limits,
-            saved.choice,
-            catalog=catalog,
-            progress=saved.progress,
-            unsaved_s=unsaved_s,
-            before=_before(flags),
-            watch=watch,
-        )
+        return compared(running, catalog=catalog, before=_before(flags), watch=watch)
 
 
 command = command_app("replan", replan)

@@ -11,7 +11,7 @@ from recommender.plan.effort import HOUR_USD
 from recommender.plan.limits import Choice, Limits, Progress
 from recommender.plan.plan import Plan
 from recommender.plan.replan import Replan
-from recommender.planner.replan import moved_prices, replan
+from recommender.planner.replan import RunningJob, moved_prices, replan
 from recommender.risk.random_numbers import random_numbers
 from recommender.risk.spot_capacity import RunningCapacity
 from tests.recommender.planning import HOUR, NOW, ask, job, with_prices, written
@@ -33,9 +33,8 @@ def on_demand(catalog: Catalog) -> Plan:
 def asked(
     plan: Plan, catalog: Catalog, progress: Progress = HALF, choice: Choice | None = None
 ) -> Replan:
-    return replan(
-        plan, job(), LIMITS, choice or Choice(), catalog=catalog, progress=progress, now=NOW
-    )
+    running = RunningJob(plan, job(), LIMITS, choice or Choice(), progress)
+    return replan(running, catalog=catalog, now=NOW)
 
 
 def test_to_stay_on_demand_is_half_of_the_work_at_the_price_of_its_hours(catalog: Catalog) -> None:
