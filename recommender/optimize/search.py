@@ -149,7 +149,7 @@ def search_mixes(
             state.count_supports(looked_at // LOOKED_AT)
             _expand_leaves(space, index, part.order[list(support)], blocks, state)
         for bound, larger in extended(part, support, state.cutoff):
-            heapq.heappush(queue, (max(bound, least), index, larger))
+            heapq.heappush(queue, (bound, index, larger))
         if len(queue) > MAX_QUEUED:
             queue.sort()  # which is a heap as well
             state.leave_open(queue[MAX_QUEUED // 2][0])
