@@ -19,7 +19,6 @@ SPEEDUPS = (0.5, 1.0, 2.0, 4.0)
 ALL_TRIED = 8  # of so many each is tried
 SLOW = 0.5  # a fallback of less speed loses little while it starts
 SLOWEST = 0.25  # of a cluster's speed, where slower ones may do
-BAND = 1.4  # of slower ones the cheapest within this factor of speed: all found no better plan
 SPEED_STEP = 1.1  # fallbacks are of one speed within this factor, where slower ones may do
 LITTLE = 0.1  # of the work: what may be left when it takes over
 # Chances to be there at once of those that are compared with each other; at 95 % confidence nothing
@@ -61,25 +60,8 @@ def slower_choices(fall: Fallbacks, step_s: Floats, than_s: Floats, tried: Bools
     steps = fall.step_s[None]
     fits = (steps > than_s[:, None]) & (steps <= step_s[:, None] / SLOWEST * (1 + 1e-9))
     fits &= ~tried
-    if len(fall) > ALL_TRIED:
-        fits &= _cheapest_of_bands(fall, step_s, fits)
     rows = np.where(fits, np.arange(len(fall)), -1)
     return np.asarray(np.sort(rows, axis=1)[:, len(fall) - int(fits.sum(axis=1).max(initial=0)) :])
-
-
-def _cheapest_of_bands(fall: Fallbacks, step_s: Floats, fits: Bools) -> Bools:
-    """Of the fallbacks of about one speed, the cheapest for the work, and of the likely ones."""
-    speed = np.log(step_s[:, None] / fall.step_s[None] / SLOWEST)
-    band = np.maximum(np.floor(speed / np.log(BAND)), 0.0)
-    usd, kept = fall.step_s * fall.usd_per_hour, np.zeros(fits.shape, dtype=bool)
-    for rows in _compared(fall.at_once, LIKELY):
-        for each in range(int(band[fits].max(initial=-1)) + 1):
-            mine = np.zeros(fits.shape, dtype=bool)
-            mine[:, rows] = (fits & (band == each))[:, rows]
-            first = np.where(mine, usd, np.inf).argmin(axis=1)
-            some = np.flatnonzero(mine.any(axis=1))
-            kept[some, first[some]] = True
-    return kept
 
 
 def worth_trying(

@@ -8,9 +8,7 @@ import pytest
 from recommender.arrays import Floats
 from recommender.optimize.fallback_choices import (
     ALL_TRIED,
-    BAND,
     LIKELY,
-    SLOWEST,
     SPEEDUPS,
     fallback_choices,
     of_each_speed,
@@ -89,23 +87,6 @@ def test_slower_ones_are_a_quarter_as_fast_as_the_cluster_at_least() -> None:
     tried[0, 3] = True
     found = slower_choices(some, np.array([2.0, 1.0]), np.array([1.0, 3.0]), tried)
     assert [sorted(row for row in each.tolist() if row >= 0) for each in found] == [[1, 2, 4], []]
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_of_many_slower_ones_the_cheapest_of_about_each_speed_are_tried(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    steps = np.sort(rng.uniform(0.3, 4.5, 30))[::-1]
-    price, at_once = rng.uniform(1.0, 9.0, 30), rng.uniform(0.5, 1.0, 30)
-    some = fallbacks(steps, price, at_once)
-    found = slower_choices(some, np.ones(1), np.full(1, 0.5), np.zeros((1, 30), dtype=bool))
-    wanted = set()
-    for least in (0.0, LIKELY):
-        for slowest in SLOWEST * BAND ** np.arange(8):
-            speed = 1.0 / steps
-            alike = (speed >= slowest) & (speed < slowest * BAND) & (speed < 2.0)
-            rows = np.flatnonzero(alike & (at_once >= least))
-            wanted |= {int(rows[(price * steps)[rows].argmin()])} if len(rows) else set()
-    assert {row for row in found[0].tolist() if row >= 0} == wanted
 
 
 def test_of_each_speed_the_cheapest_are_kept_though_faster_ones_cost_less() -> None:
