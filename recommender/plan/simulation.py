@@ -20,7 +20,7 @@ class Quantiles:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A state of the job and its share of the time."""
+    """A state of the job and its share of the time of a usual run."""
 
     name: str  # "waiting", "starting", "training", "saving", "restarting", "lost work", "fallback"
     share: float

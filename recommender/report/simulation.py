@@ -48,7 +48,7 @@ def render(found: Simulation, request: PlanRequest, width: int, quiet: bool = Fa
         BLANK,
         figures(found, width),
         BLANK,
-        text("Where the time goes", STRONG),
+        text("Where the time of a usual run goes", STRONG),
         layout.bars([(s.name, s.share) for s in found.states if s.share > 0.0]),
         BLANK,
         *_policy_blocks(found, width),
@@ -133,6 +133,8 @@ def _executor_blocks(found: Simulation, width: int) -> list[Block]:
     """The plan as something else than its own rule runs it."""
     if not found.executors:
         return []
+    if len(found.executors) == 1:
+        return [text("The target of --executor runs the plan as it is simulated here."), BLANK]
     rows = [executor_cells(run) for run in found.executors]
     return [_chosen(EXECUTOR_TITLES, rows, (0, 1, 4), width), BLANK]
 

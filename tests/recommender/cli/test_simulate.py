@@ -41,7 +41,13 @@ def test_the_plan_that_leads_is_simulated(run: Run, capsys: pytest.CaptureFixtur
     lead = json.loads(capsys.readouterr().out)["lead"]
     assert f"Plan {lead}:" in found.out
     assert "2,048 simulated runs, seed 7" in found.out
-    for word in ("Where the time goes", "training", "in 48 h", "first order", "Cost in USD"):
+    for word in (
+        "Where the time of a usual run goes",
+        "training",
+        "in 48 h",
+        "first order",
+        "Cost in USD",
+    ):
         assert word in found.out
 
 

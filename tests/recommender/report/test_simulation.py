@@ -14,6 +14,7 @@ from recommender.plan.answer import Check, Difference
 from recommender.plan.limits import Limits
 from recommender.plan.simulation import (
     ClosedForm,
+    ExecutorRun,
     Histogram,
     LimitChance,
     PolicyRun,
@@ -202,3 +203,10 @@ def test_a_check_is_printed_below_the_answer_and_in_its_other_forms() -> None:
 def test_nothing_is_reported_of_limits_that_were_not_given() -> None:
     words = dict(simulation.sentences(replace(FOUND, limit_chances=())))
     assert words["limits"] == "none given"
+
+
+def test_a_target_that_follows_the_plan_is_a_sentence_not_a_table_of_one_row() -> None:
+    as_counted = ExecutorRun("as the plan counts", FOUND.cost, FOUND.time, 0.97, 0.0)
+    page = drawn(simulation.render(replace(FOUND, executors=(as_counted,)), ASKED, 80), 80)
+    assert "The target of --executor runs the plan as it is simulated here." in page
+    assert "as the plan counts" not in page

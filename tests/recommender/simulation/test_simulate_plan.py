@@ -59,7 +59,7 @@ def test_plan_n_is_the_one_recommend_shows() -> None:
     shown = recommend(JOB, LIMITS, CHOICE, catalog=CATALOG, now=NOW).plans
     found = simulated(which=2)
     assert (found.number, found.plan.machines) == (2, shown[1].machines)
-    with pytest.raises(UsageError, match="--plan 900: there are"):
+    with pytest.raises(UsageError, match="--plan 900: there is no such plan; the plans are 1 to "):
         simulated(which=900)
 
 
