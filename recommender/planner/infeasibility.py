@@ -56,6 +56,7 @@ def infeasible(search: PlanSearch) -> Infeasible:
     steps = [step for each in looser if not each.is_far(limits) for step in _steps(each, search)]
     binding = (_binding(each, limits) for each in looser)
     sentences = [*_remaining_limits(limits, problem.progress), *binding]
+    sentences += [] if fastest is None else _small_batch(problem, fastest.plan)
     if problem.choice.quotas:
         more, needed = _quotas(problem)
         sentences += needed
@@ -75,6 +76,20 @@ def infeasible(search: PlanSearch) -> Infeasible:
         cheapest=None if cheapest is None else cheapest.against(baseline).plan,
         unexplored=_unexplored(search),
     )
+
+
+def _small_batch(problem: Problem, fastest: Plan) -> list[str]:
+    """That the batch, not the offers or the limits, keeps a deadline from being met."""
+    job, limits = problem.job, problem.limits
+    more = sum(m.count for m in fastest.machines) < limits.max_machines
+    if limits.deadline_s is None or not more or fastest.estimate.step.cuts_network:
+        return []
+    if fastest.gpus < job.global_batch:
+        return []
+    return [
+        f"a batch of {job.global_batch:,} keeps no more than {job.global_batch:,} GPUs busy: a "
+        "larger one (--batch) may be faster on more machines"
+    ]
 
 
 def _unexplored(search: PlanSearch) -> str:

@@ -166,8 +166,8 @@ def frontier(answer: Answer, data: PageData, request: PlanRequest, ask: str = ""
         element(
             "p",
             "Move the limits: every simulated plan is counted again, run by run; nothing is "
-            "planned again. Plans keep their machines, and a fallback the deadline that it is "
-            "started for.",
+            "planned again. Plans keep their machines, and fallbacks start for the deadline that "
+            "they were planned for.",
             class_="needs-script screen-only",
             hidden="",
         ),

@@ -283,3 +283,16 @@ def test_a_budget_that_pays_neither_spot_nor_a_fallback_rules_mixes_out() -> Non
         find_job("llama3-70b-sft"), limits, Choice(), snapshot(), Progress(), when, 7
     )
     assert PlanSearch(problem).mixes.proven_infeasible
+
+
+@pytest.mark.parametrize(("batch", "said"), [(128, True), (4096, False)])
+def test_a_batch_that_keeps_no_more_machines_busy_is_named(batch: int, said: bool) -> None:
+    """256 machines were allowed, 16 were the fastest, and nothing said why."""
+    job = replace(find_job("llama3-8b-pretrain"), samples=1.2e8, global_batch=batch)
+    choice = Choice(instances=("p5.48xlarge",), market="on_demand")
+    limits = Limits(deadline_s=24 * HOUR, max_machines=64)
+    found = recommend(job, limits, choice, catalog=snapshot(), now=NOW).infeasible
+    assert found is not None
+    hint = "a batch of 128 keeps no more than 128 GPUs busy"
+    assert any(hint in each for each in found.binding) == said
+    assert any("GPUs busy" in each for each in found.binding) == said
