@@ -82,7 +82,7 @@ def _small_batch(problem: Problem, fastest: Plan) -> list[str]:
     """That the batch, not the offers or the limits, keeps a deadline from being met."""
     job, limits = problem.job, problem.limits
     more = sum(m.count for m in fastest.machines) < limits.max_machines
-    if limits.deadline_s is None or not more or fastest.estimate.step.cuts_network:
+    if limits.deadline_s is None or not more or fastest.estimate.step.is_model_parallel:
         return []
     if fastest.gpus < job.global_batch:
         return []
