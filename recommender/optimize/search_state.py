@@ -23,7 +23,7 @@ WIDE_GAP = 0.5
 # 50 sets later a search goes on while its bound may reach the best plan at this multiple of its
 # pace. Of 252 questions under quotas (2026-11-26) none whose gap closes in 600 sets is stopped so.
 PACE_SETS, FASTER = 50, 3.0
-PACED_AFTER = 300  # plans after which the pace of a search tells how far it would get
+PACED_AFTER = 1000  # plans after which the pace of a search tells how far it would get
 
 
 @dataclass(frozen=True, slots=True)

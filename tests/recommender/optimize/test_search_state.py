@@ -14,16 +14,16 @@ def searched(plans: int, bound: float, paced: bool = True, best: float = 100.0) 
 
 @pytest.mark.parametrize(
     ("bound", "out_of_reach"),
-    # 500 plans of 3,000 have to close more than 500/3,000 of the gap of 60: up to 50.
-    [(49.0, True), (51.0, False)],
+    # Half of 3,000 plans have to close half of the gap of 60: up to 70.
+    [(69.0, True), (71.0, False)],
 )
 def test_a_paced_search_ends_where_its_pace_is_too_slow_for_a_proof(
     bound: float, out_of_reach: bool
 ) -> None:
-    assert searched(600, bound).is_out_of_reach(100, 40.0) is out_of_reach
+    assert searched(1600, bound).is_out_of_reach(100, 40.0) is out_of_reach
 
 
 def test_it_goes_on_while_little_is_known_or_no_plan_is_found() -> None:
     assert not searched(100 + PACED_AFTER - 1, 40.0).is_out_of_reach(100, 40.0)
-    assert not searched(600, 40.0, best=float("inf")).is_out_of_reach(100, 40.0)
-    assert not searched(600, 40.0, paced=False).is_out_of_reach(100, 40.0)
+    assert not searched(1600, 40.0, best=float("inf")).is_out_of_reach(100, 40.0)
+    assert not searched(1600, 40.0, paced=False).is_out_of_reach(100, 40.0)
