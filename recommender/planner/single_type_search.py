@@ -155,13 +155,18 @@ class SingleTypeSearch:
         return self._cached_search(request, only)
 
     def search_or_relaxed(self, limits: Limits, only: Only = "any") -> SearchState:
-        """Plans under the limits; if none meets them, the best without limits."""
+        """Plans under the limits; if none meets them, under the deadline alone, else under none."""
         found = self.search(limits, only, BASELINE)
         if found.incumbents:
             return found
+        most = limits.max_machines
+        if limits.deadline_s is not None:
+            in_time = Limits(limits.deadline_s, max_machines=most, confidence=limits.confidence)
+            found = self.search(in_time, only, BASELINE)
+            if found.incumbents:
+                return found
         aim: Literal["time", "cost"] = "time" if limits.deadline_s is not None else "cost"
-        free = Limits(objective=aim, max_machines=limits.max_machines, confidence=0.0)
-        return self.search(free, only, BASELINE)
+        return self.search(Limits(objective=aim, max_machines=most, confidence=0.0), only, BASELINE)
 
     def among(self, masks: Masks, cap: SearchCap, below: float = np.inf) -> SearchState:
         """Clusters of some entries per site under the problem's limits, below a goal."""
