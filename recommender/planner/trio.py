@@ -19,6 +19,7 @@ from recommender.planner.plan_builder import (
     are_duplicates,
     goal_value_of,
     is_on_demand_only,
+    meets,
     ranks_in,
 )
 from recommender.planner.ranking import Ranked, kind_of
@@ -166,12 +167,19 @@ def table_of(found: TrioPlans | None, ranked: Ranked, limits: Limits) -> tuple[E
     plans: dict[Candidate, Evaluated] = {}
     picked = (found.sensible, found.cheapest, found.third, *found.ties)
     for each in (*chosen, *ranked.plans[:1], *picked):
-        known = labelled.get(each.candidate)
-        plans.setdefault(each.candidate, known or each.against(ranked.on_demand))
-    listed = list(plans.values())
+        plans.setdefault(each.candidate, labelled.get(each.candidate, each))
+    baseline = _best_on_demand(ranked.on_demand, list(plans.values()), limits)
+    listed = [each.against(baseline) for each in plans.values()]
     if limits.by_value:
         return tuple(sorted(listed, key=lambda each: _total_usd(each, limits)))
     return (*listed[:1], *sorted(listed[1:], key=lambda each: goal_value_of(each.plan, limits)))
+
+
+def _best_on_demand(known: Plan | None, table: Sequence[Evaluated], limits: Limits) -> Plan | None:
+    """The best plan without spot: the known one, or one of the table that meets the limits."""
+    listed = [each.plan for each in table if is_on_demand_only(each.plan)]
+    meeting = [plan for plan in (known, *listed) if plan is not None and meets(plan, limits)]
+    return min(meeting, key=lambda plan: goal_value_of(plan, limits), default=known)
 
 
 def _lead_role(limits: Limits) -> Role:

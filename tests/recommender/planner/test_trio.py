@@ -248,6 +248,15 @@ def test_an_objective_that_is_requested_leads(objective, leads):
         assert found.lead == found.best == 1
 
 
+@pytest.mark.parametrize("job", sampled(("resnet50-imagenet", "vit-b-imagenet"), ("sd-xl",)))
+def test_plans_save_against_the_best_on_demand_plan_of_the_table(job: str) -> None:
+    answer = ask(snapshot(), find_job(job), deadline_s=24 * HOUR)
+    costs = [p.estimate.cost.mean for p in answer.plans if is_on_demand_only(p)]
+    lead = answer.plans[answer.lead - 1]
+    assert costs and lead.saving is not None
+    assert lead.estimate.cost.mean / (1.0 - lead.saving) <= min(costs) * (1.0 + 1e-9)
+
+
 def test_a_small_job_is_sensibly_one_machine_on_demand():
     answer = ask(snapshot(), find_job("resnet18-cifar10"), deadline_s=24 * HOUR)
     assert answer.trio is not None
