@@ -72,7 +72,7 @@ class SiteBuilder:
             found += self._site(provider, "", singles, self.fallbacks(some))
         return found
 
-    def with_own_fallbacks(self, sites: SitePools) -> SitePools:
+    def with_fallbacks_of_rate(self, sites: SitePools) -> SitePools:
         """Provider sites that were made for another hourly limit, with the fallbacks of this."""
         found = SitePools()
         for site, pools in zip(sites.sites, sites.pools, strict=True):

@@ -43,7 +43,9 @@ RESTORE_S = 60.0  # of a checkpoint, in the rough estimate
 # Scenarios are few: a plan whose estimated chance is short by less than this is judged first too.
 BLUR = 0.03
 SHORT = 0.1  # and one that is short by less than this after all that seem to meet the limits
-OVER = 3.0  # times the overhead limit at most; what exceeds it is as many times worse
+# Plans estimated over the overhead limit by up to this factor stay candidates; their goal is
+# multiplied by it.
+OVER = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,13 +100,13 @@ def promising_clusters(space: Space, step_s: Floats, masks: Masks | None = None)
     index, entry, machines, spot, usd, time, within = rough
     kept = np.zeros(len(usd), dtype=bool)
     costs = (usd,) if space.limits.max_overhead is None else (usd, within)
-    for market in (False, True):
-        rows = np.flatnonzero(spot == market)
-        for cost in costs:
+    for cost in costs:
+        goal_value = _rough_goal(space, cost, time)
+        for market in (False, True):
+            rows = np.flatnonzero(spot == market)
             for exponent in EXPONENTS:
                 score = np.log(cost[rows]) + exponent * np.log(time[rows])
                 kept[rows[_least(score, KEPT)]] = True
-            goal_value = _rough_goal(space, cost, time)
             kept[rows[_least(goal_value[rows], KEPT_BY_GOAL)]] = True
     variants = [
         _moving_otherwise(site, None if masks is None else masks[number])
@@ -367,8 +369,9 @@ def _goal_in_time(limits: Limits, alone: Rates, fall: FallbackRates) -> tuple[Fl
     least, sure = _goal(limits, last)
     if limits.max_overhead is not None:
         over = np.flatnonzero(last.mean(last.lost) > limits.max_overhead)
-        early = within_overhead(alone.take(over), fall.take(over), limits.max_overhead)
-        least[over], sure[over] = _goal(limits, early)
+        if len(over):
+            early = within_overhead(alone.take(over), fall.take(over), limits.max_overhead)
+            least[over], sure[over] = _goal(limits, early)
     return least, sure
 
 

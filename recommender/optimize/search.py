@@ -131,7 +131,7 @@ def search_mixes(
     heapq.heapify(queue)
     while queue and queue[0][0] < state.cutoff:
         state.explore_from(queue[0][0])
-        if state.exhausted and queue[0][2]:
+        if state.exhausted and (state.stopped or queue[0][2]):
             state.leave_open(state.bound)
             break
         least, index, support = heapq.heappop(queue)

@@ -93,6 +93,7 @@ class SearchState:
     best_goal: float = np.inf
     lead: Screened | None = None  # the same plan on the paths of the search
     plans_evaluated: int = 0
+    improved_at: int = 0  # plans simulated when the best was found
     supports_expanded: int = 0
     open_bound: float = np.inf  # least lower bound of what was not explored
     bound: float = 0.0  # of what is still to be explored, while the search runs
@@ -132,26 +133,31 @@ class SearchState:
     def is_out_of_reach(self, plans: int, bound: float) -> bool:
         """Whether a paced search would need more plans than it may until its proof.
 
-        By its pace since so many plans were simulated, when the least bound was `bound`.
+        By its pace since so many plans were simulated, when the least bound was `bound`. Not while
+        the best plan improves: of `sd-xl` in 72 h within 0.2 to 1 % it did after 2,300 plans, by
+        0.5 to 3 % (2026-11-26).
         """
-        done = self.plans_evaluated - plans
-        if not self.paced or done < PACED_AFTER or not np.isfinite(self.best_goal):
+        unimproved = self.plans_evaluated - max(plans, self.improved_at)
+        if not self.paced or unimproved < PACED_AFTER or not np.isfinite(self.best_goal):
             return False
-        left, gained = self.best_goal - self.bound, self.bound - bound
-        return done * left > gained * (self.max_plans - self.plans_evaluated)
+        done, left = self.plans_evaluated - plans, self.max_plans - self.plans_evaluated
+        return not self._closes(self.bound - bound, done, left)
 
     @property
     def _may_close(self) -> bool:
-        """Whether nothing may be left open, at the pace of the bound since the first or the last
-        marks.
-        """
+        """Whether nothing may be left open, at the pace since the first or the last marks."""
         if self.open_bound <= self.bound:
             return False
-        paces = [
-            (self.bound - self.marks[mark]) / (self.supports_expanded - PACE_SETS * mark)
+        since = [
+            (FASTER * (self.bound - self.marks[mark]), self.supports_expanded - PACE_SETS * mark)
             for mark in (1, len(self.marks) - 2)
+            if 0 < mark < len(self.marks)
         ]
-        return self.cutoff - self.bound <= FASTER * max(paces) * self.supports_left
+        return not since or any(self._closes(*each, self.supports_left) for each in since)
+
+    def _closes(self, gained: float, done: int, left: int) -> bool:
+        """Whether the bound reaches what matters in the work that is left, at the pace so far."""
+        return (self.cutoff - self.bound) * done <= gained * left
 
     @property
     def supports_left(self) -> int:
@@ -210,6 +216,7 @@ class SearchState:
         self.keep(candidate)
         if candidate.goal_value < self.best_goal:
             self.best_goal, self.lead = candidate.goal_value, screened
+            self.improved_at = self.plans_evaluated
 
     def adopt_all(self, found: "SearchState", by_time: bool) -> None:
         """Take over the plans of a search by another goal, and allow as many more as it used."""

@@ -82,9 +82,10 @@ def _small_batch(problem: Problem, fastest: Plan) -> list[str]:
     """That the batch, not the offers or the limits, keeps a deadline from being met."""
     job, limits = problem.job, problem.limits
     more = sum(m.count for m in fastest.machines) < limits.max_machines
-    if limits.deadline_s is None or not more or fastest.estimate.step.is_model_parallel:
+    if not more or fastest.estimate.step.is_model_parallel:
         return []
-    if fastest.gpus < job.global_batch:
+    in_time = limits.deadline_s is None or fastest.estimate.time.p95 <= limits.deadline_s
+    if in_time or fastest.gpus < job.global_batch:
         return []
     return [
         f"a batch of {job.global_batch:,} keeps no more than {job.global_batch:,} GPUs busy: a "
@@ -213,8 +214,7 @@ def _together(search: PlanSearch) -> tuple[list[SensitivityStep], list[str]]:
         found, all_met = _in_turn([lead, *(each for each in given if each != lead)], search)
         first = found[0] if found and found[0].limit == lead[0] else None
         alone += [] if first is None else [first.typed]
-        after = found if first is None else found[1:]
-        if not found or not all_met or any(each.is_far(limits) for each in after):
+        if not found or not all_met:
             continue
         least = _step(_joined(found), search)
         steps.append(least)

@@ -154,5 +154,5 @@ class SiteSpace:
     def single_type(self) -> SitePools:
         """A site per provider, for clusters of one type in a region or along a failover list."""
         if self.like is not None:
-            return self.builder.with_own_fallbacks(self.like)
+            return self.builder.with_fallbacks_of_rate(self.like)
         return self.builder.provider_sites(self.offers.rows)

@@ -111,8 +111,7 @@ class Problem:
         """This problem with other offers, mixes or quotas; independent parts are shared."""
         if self.site_space.serves(choice, self.limits):
             return replace(self, choice=choice)
-        _, printed_cache = _caches(self.seed)
-        return self._with_sites(self.limits, choice, (self.outcome_cache, printed_cache))
+        return self._with_sites(self.limits, choice, (self.outcome_cache, self.printed_cache))
 
     def with_speeds(self, columns: MachineColumns) -> "Problem":
         """This problem with other machine speeds, without anything derived from the old ones."""

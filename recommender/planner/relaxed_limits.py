@@ -120,7 +120,10 @@ def _least_rate(
         else:
             plan, value = tighter.plan, limit.of_plan(tighter.plan)
     for _ in range(CHECKED):
-        tighter = _searched(limits.with_value(limit, value / ASKED_BELOW), search)
+        asked = value / ASKED_BELOW
+        if asked <= (limits.value(limit) or 0.0):
+            break
+        tighter = _searched(limits.with_value(limit, asked), search)
         if tighter is None:
             break
         plan, value = tighter.plan, limit.of_plan(tighter.plan)

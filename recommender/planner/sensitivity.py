@@ -53,7 +53,10 @@ def tail_cut(search: PlanSearch, lead: Plan) -> tuple[SensitivityStep, ...]:
     found = search.replan(replace(limits, deadline_s=due_s, objective="cost"), cap=ESTIMATED)
     if found is None:
         return ()
-    effect = f"{_dollars(found.plan, lead)}, {_slow_runs(found.plan, lead)}"
+    gained = _slow_runs(found.plan, lead)
+    if not gained:
+        return ()
+    effect = f"{_dollars(found.plan, lead)}, {gained}"
     return (SensitivityStep(as_typed(DEADLINE, due_s, past), effect, found.plan),)
 
 

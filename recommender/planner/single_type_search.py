@@ -298,7 +298,7 @@ class SingleTypeSearch:
             slack=slack,
             max_plans=request.max_plans,
             best_goal=request.below,
-            # What a program that knows earlier switches puts first was the best of 24 questions.
+            # What a program that knows earlier switches puts first is mostly the best.
             paced=limits.max_overhead is not None and not self.prove,
         )
         if limits.goal == "time" and limits.deadline_s is not None:

@@ -108,7 +108,7 @@ def machines_of(search: PlanSearch, candidate: Candidate) -> tuple[object, ...]:
 
 
 def _estimates(search: PlanSearch) -> list[tuple[float, Candidate]]:
-    """Clusters that may meet the limits, and what each costs, all counted, the least first.
+    """Clusters that may meet the limits and their generalised cost, the cheapest first.
 
     The master program has estimates of most; single machines, the least work, have their own.
     """
@@ -119,7 +119,7 @@ def _estimates(search: PlanSearch) -> list[tuple[float, Candidate]]:
     if search.problem.limits.goal == "time":  # the program has the fastest, not those between
         tables.append(search.single_type.near_frontier())
     found = [each for some in filter(None, tables) for each in _estimated(search, *some)]
-    best: dict[Cluster, tuple[float, Candidate]] = {}  # of its checkpoint paths
+    best: dict[Cluster, tuple[float, Candidate]] = {}  # with its best checkpoint path
     for total_usd, one in sorted(found, key=lambda each: each[0]):
         best.setdefault(_cluster_of(one), (total_usd, one))
     return list(best.values())
@@ -195,7 +195,7 @@ def _first_of_each(
     ordered: Sequence[Candidate],
     kind: Callable[[Candidate], object],
     kinds: int,
-    each: int = ESTIMATED_EACH,
+    of_each: int = ESTIMATED_EACH,
 ) -> list[Candidate]:
     """The first plans of each of so many kinds, kind by kind."""
     firsts: dict[object, list[Candidate]] = {}
@@ -204,4 +204,4 @@ def _first_of_each(
         if len(firsts) > kinds:
             break
         alike.append(one)
-    return [one for alike in firsts.values() for one in alike[:each]]
+    return [one for alike in firsts.values() for one in alike[:of_each]]

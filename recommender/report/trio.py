@@ -177,8 +177,9 @@ def tie_line(answer: Answer) -> str:
     if rank == answer.best and answer.by_value and most >= TIE:
         return ""  # the trio names the fastest, or what is faster still
     if most >= TIE or not others:
-        often = fmt.percent(most)
         alike = _alike(answer, rank)
+        shared = sum(answer.plans[each - 1].best_share or 0.0 for each in alike)
+        often = fmt.percent(most + shared)
         if alike:
             plans = fmt.listing([str(each) for each in (rank, *alike)], "or")
             return (
@@ -206,5 +207,5 @@ def _alike(answer: Answer, rank: int) -> list[int]:
     ]
 
 
-def _kinds(plan: Plan) -> set[tuple[str, str, str]]:
-    return {(m.provider, m.instance_type, m.market) for m in plan.machines}
+def _kinds(plan: Plan) -> set[tuple[str, ...]]:
+    return {(m.provider, m.instance_type, m.market, m.region) for m in plan.machines}

@@ -296,3 +296,12 @@ def test_a_batch_that_keeps_no_more_machines_busy_is_named(batch: int, said: boo
     hint = "a batch of 128 keeps no more than 128 GPUs busy"
     assert any(hint in each for each in found.binding) == said
     assert any("GPUs busy" in each for each in found.binding) == said
+
+
+def test_a_batch_is_not_named_where_only_the_budget_binds() -> None:
+    job = replace(find_job("llama3-8b-pretrain"), samples=1.2e8, global_batch=128)
+    choice = Choice(instances=("p5.48xlarge",), market="on_demand")
+    limits = Limits(deadline_s=900 * 24 * HOUR, budget_usd=100.0, max_machines=64)
+    found = recommend(job, limits, choice, catalog=snapshot(), now=NOW).infeasible
+    assert found is not None
+    assert not any("GPUs busy" in each for each in found.binding)

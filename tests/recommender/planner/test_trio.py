@@ -253,7 +253,8 @@ def test_plans_save_against_the_best_on_demand_plan_of_the_table(job: str) -> No
     answer = ask(snapshot(), find_job(job), deadline_s=24 * HOUR)
     costs = [p.estimate.cost.mean for p in answer.plans if is_on_demand_only(p)]
     lead = answer.plans[answer.lead - 1]
-    assert costs and lead.saving is not None
+    assert costs
+    assert lead.saving is not None
     assert lead.estimate.cost.mean / (1.0 - lead.saving) <= min(costs) * (1.0 + 1e-9)
 
 
