@@ -43,7 +43,6 @@ from recommender.risk.on_demand_wait import OnDemandLaw
 PAIR_CLUSTERS_AT_ONCE = 12  # clusters of one pair simulated at once
 MAX_QUEUED = 2_000_000  # sets of entries that wait, about 500 MB; then the worse half is given up
 CLUSTERS_AT_ONCE = 64  # clusters expanded into plans at once
-PACED_CLUSTERS = 16  # the first, where a search may end after a few
 PLANS_EACH = 3  # plans of a cluster, about: where few are allowed, fewer clusters at once
 LEAVES = 256  # clusters of one set of entries expanded at once
 LOOKED_AT = 1000  # so many clusters to look at are as much work as one more set of entries
@@ -189,17 +188,14 @@ def search_singles(
         queue = single_queue(space, step_s)
     queue = queue if masks is None else queue.masked(masks)
     most = max(1, min(CLUSTERS_AT_ONCE, state.max_plans // PLANS_EACH))
-    at, clusters = 0, min(most, PACED_CLUSTERS) if state.paced else most
-    begun = state.plans_evaluated, float(queue.bound.min(initial=np.inf))
+    at, clusters = 0, most
     while at < len(queue.bound) and queue.bound[at] < state.cutoff and not state.exhausted:
         state.explore_from(float(queue.bound[at]))
-        if state.is_out_of_reach(*begun):
-            break
         stop = min(at + clusters, int(np.searchsorted(queue.bound, state.cutoff)))
         done = state.plans_evaluated
         _expand_singles(space, queue, at, stop, state)
         # Where bounds rule all of them out, more at once are as exact and quicker.
-        clusters = min(most, 2 * clusters) if state.plans_evaluated > done else 2 * clusters
+        clusters = most if state.plans_evaluated > done else 2 * clusters
         at = stop
     confirm_open(space, state)
     if at < len(queue.bound):

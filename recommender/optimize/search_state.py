@@ -23,7 +23,6 @@ WIDE_GAP = 0.5
 # 50 sets later a search goes on while its bound may reach the best plan at this multiple of its
 # pace. Of 252 questions under quotas (2026-11-26) none whose gap closes in 600 sets is stopped so.
 PACE_SETS, FASTER = 50, 3.0
-PACED_AFTER = 1000  # plans after which the pace of a search tells how far it would get
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +88,9 @@ class SearchState:
     max_plans: int  # plans to simulate at most
     max_supports: int = 100_000  # sets of entries to look at, at most
     patience: int = 10**9  # and where the gap would not close (`WIDE_GAP`, `FASTER`)
-    paced: bool = False  # whether to end once a proof is out of reach
     best_goal: float = np.inf
     lead: Screened | None = None  # the same plan on the paths of the search
     plans_evaluated: int = 0
-    improved_at: int = 0  # plans simulated when the best was found
     supports_expanded: int = 0
     open_bound: float = np.inf  # least lower bound of what was not explored
     bound: float = 0.0  # of what is still to be explored, while the search runs
@@ -129,19 +126,6 @@ class SearchState:
         hopeless = far or (sets >= self.patience + PACE_SETS and not self._may_close)
         used_up = sets >= self.max_supports or (sets >= self.patience and hopeless)
         return self.stopped or used_up or self.plans_evaluated >= self.max_plans
-
-    def is_out_of_reach(self, plans: int, bound: float) -> bool:
-        """Whether a paced search would need more plans than it may until its proof.
-
-        By its pace since so many plans were simulated, when the least bound was `bound`. Not while
-        the best plan improves: of `sd-xl` in 72 h within 0.2 to 1 % it did after 2,300 plans, by
-        0.5 to 3 % (2026-11-26).
-        """
-        unimproved = self.plans_evaluated - max(plans, self.improved_at)
-        if not self.paced or unimproved < PACED_AFTER or not np.isfinite(self.best_goal):
-            return False
-        done, left = self.plans_evaluated - plans, self.max_plans - self.plans_evaluated
-        return not self._closes(self.bound - bound, done, left)
 
     @property
     def _may_close(self) -> bool:
@@ -216,7 +200,6 @@ class SearchState:
         self.keep(candidate)
         if candidate.goal_value < self.best_goal:
             self.best_goal, self.lead = candidate.goal_value, screened
-            self.improved_at = self.plans_evaluated
 
     def adopt_all(self, found: "SearchState", by_time: bool) -> None:
         """Take over the plans of a search by another goal, and allow as many more as it used."""

@@ -237,14 +237,8 @@ class SingleTypeSearch:
         return master_program(space, promising_clusters(space, step_s))
 
     def _max_plans(self, cap: SearchCap) -> int:
-        """Where the problem's own search had to follow many plans, those next to it do less.
-
-        So do those of a search that ended early because its proof was out of reach.
-        """
-        if self.cap.secondary:
-            return cap.plans
-        own = self.own
-        capped = own.plans_evaluated > MAX_PLANS_UNCAPPED or (own.paced and own.gap() > 0.0)
+        """Where the problem's own search had to follow many plans, those next to it do less."""
+        capped = not self.cap.secondary and self.own.plans_evaluated > MAX_PLANS_UNCAPPED
         return min(cap.plans, CAPPED_PLANS) if capped else cap.plans
 
     def _masks(self, only: Only) -> Masks:
@@ -298,8 +292,6 @@ class SingleTypeSearch:
             slack=slack,
             max_plans=request.max_plans,
             best_goal=request.below,
-            # What a program that knows earlier switches puts first is mostly the best.
-            paced=limits.max_overhead is not None and not self.prove,
         )
         if limits.goal == "time" and limits.deadline_s is not None:
             # Fallbacks make many plans of a cluster and few of them faster: first those without.
