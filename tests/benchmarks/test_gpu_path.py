@@ -108,7 +108,6 @@ def test_the_suite_of_a_gpu_runs_to_its_end(tmp_path: Path, capsys: pytest.Captu
     assert (kinds.count("transfer"), kinds.count("blocks"), kinds.count("memory")) == (4, 2, 2)
     copy = next(each for each in found.results if each.case == "device copy 1 MiB")
     assert copy.ceiling == pytest.approx(3352, rel=0.01)
-    assert dict(copy.facts)["runs_per_repetition"] > 1  # type: ignore[operator]
     assert found.software["driver"] == "580.95.05"
     assert found.gpu_states[0].slowed
     assert found.profile is not None

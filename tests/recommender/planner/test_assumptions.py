@@ -25,7 +25,7 @@ def test_a_stack_that_was_not_given_is_named(tmp_path):
     words = ("resnet50-imagenet", "--deadline", "48h", "--provider", "gcp", "--explain", "1")
     said = printed(tmp_path, *words)
     assert "typical training scripts; naming the software" in said
-    assert "from a factor of 2.1 to 1.6" in said  # e^(1.645 · 0.30 or 0.44)
+    assert "from a factor of 1.9 to 1.5" in said  # e^(1.645 · 0.26 or 0.40)
     assert "training scripts" not in printed(tmp_path, *words, "--stack", "tuned")
 
 

@@ -51,7 +51,7 @@ def test_a_spot_machine_whose_fallback_takes_over_early_is_looked_at(job: str) -
     found = ask(snapshot(), find_job(job), deadline_s=72 * HOUR, max_overhead=0.02)
     assert found.trio is not None
     lead, on_demand = found.trio.sensible.plan, found.trio.third.plan
-    assert machines_of(lead) == [("p5e.48xlarge", "spot")]
+    assert machines_of(lead) in ([("p5e.48xlarge", "spot")], [("p5en.48xlarge", "spot")])
     assert machines_of(on_demand) == [("p5en.48xlarge", "on_demand")]
     assert lead.estimate.overhead <= 0.02
     assert lead.estimate.cost.mean < 0.8 * on_demand.estimate.cost.mean
