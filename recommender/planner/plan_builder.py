@@ -179,6 +179,13 @@ def is_on_demand_only(plan: Plan) -> bool:
     return all(m.market == "on_demand" for m in plan.machines)
 
 
+def best_on_demand(plans: Iterable[Plan], limits: Limits) -> Plan | None:
+    """The best of some plans without spot, of those that meet the limits if any does."""
+    found = [plan for plan in plans if is_on_demand_only(plan)]
+    meeting = [plan for plan in found if meets(plan, limits)]
+    return min(meeting or found, key=lambda plan: goal_value_of(plan, limits), default=None)
+
+
 def saving(plan: Plan, baseline: Plan | None) -> float | None:
     """Share of the cost that a plan saves against one without spot."""
     if baseline is None:

@@ -105,13 +105,13 @@ class Problem:
             return replace(self, limits=limits)
         if self.site_space.has_entries_of(self.choice, limits):
             return replace(self, limits=limits, site_space=self.site_space.with_rate(limits))
-        return self._with_sites(limits, self.choice, (self.outcome_cache, self.printed_cache))
+        return self._with_sites(limits, self.choice)
 
     def among(self, choice: Choice) -> "Problem":
         """This problem with other offers, mixes or quotas; independent parts are shared."""
         if self.site_space.serves(choice, self.limits):
             return replace(self, choice=choice)
-        return self._with_sites(self.limits, choice, (self.outcome_cache, self.printed_cache))
+        return self._with_sites(self.limits, choice)
 
     def with_speeds(self, columns: MachineColumns) -> "Problem":
         """This problem with other machine speeds, without anything derived from the old ones."""
@@ -133,16 +133,14 @@ class Problem:
             self, site_space=site_space, outcome_cache=outcome_cache, printed_cache=printed_cache
         )
 
-    def _with_sites(
-        self, limits: Limits, choice: Choice, caches: tuple[OutcomeCache, OutcomeCache]
-    ) -> "Problem":
+    def _with_sites(self, limits: Limits, choice: Choice) -> "Problem":
         """This problem with other sites, of the same offers where these remain."""
         offers, most = self.offers, limits.max_machines
         facts = self.facts if choice == self.facts.choice else replace(self.facts, choice=choice)
         if not offers.serves(choice, most):
             offers = OfferSpace(facts, most, offers.speeds)
         site_space = SiteSpace(offers, facts, limits, self.steps_left)
-        return Problem(limits, choice, site_space, self.seed, self.progress, *caches)
+        return replace(self, limits=limits, choice=choice, site_space=site_space)
 
     def space(self, sites: SitePools) -> Space:
         """The plan space of some sites."""

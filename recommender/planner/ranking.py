@@ -13,10 +13,9 @@ from recommender.plan.plan import Plan
 from recommender.planner.plan_builder import (
     Evaluated,
     PlanBuilder,
+    best_on_demand,
     goal_value_of,
     has_derived_price,
-    is_on_demand_only,
-    meets,
 )
 
 SIMULATED = 12  # kinds of plans built, however few are shown
@@ -161,14 +160,9 @@ class Ranking:
 
     def _cheapest_on_demand(self, simulated: Iterable[Evaluated]) -> Plan | None:
         """The best plan without spot by its printed figures, of those that meet the limits."""
-        plans = [each.plan for each in simulated if is_on_demand_only(each.plan)]
+        plans = [each.plan for each in simulated]
         plans += [] if self.on_demand is None else [self.builder.build(self.on_demand).plan]
-        meeting = [plan for plan in plans if meets(plan, self.builder.limits)]
-        return min(
-            meeting or plans,
-            key=lambda plan: goal_value_of(plan, self.builder.limits),
-            default=None,
-        )
+        return best_on_demand(plans, self.builder.limits)
 
     def _is_derived(self, candidate: Candidate) -> bool:
         """Whether the price of some of its machines is derived, not quoted."""

@@ -179,10 +179,9 @@ class SingleTypeSearch:
         masks: Masks | None = None,
         cap: SearchCap = FULL,
         slack: float = 0.0,
-        below: float = np.inf,
     ) -> SearchState:
         """Clusters of one type without fallbacks: fewer plans, faster to search."""
-        state = SearchState(slack=slack, max_plans=cap.plans, best_goal=below)
+        state = SearchState(slack=slack, max_plans=cap.plans)
         space = self._space(limits, cap, fallbacks=False)
         if cap.secondary:
             self._judge_by_estimate(space, masks, state)

@@ -17,9 +17,9 @@ from recommender.planner.plan_builder import (
     SAME_CHANCE,
     Evaluated,
     are_duplicates,
+    best_on_demand,
     goal_value_of,
     is_on_demand_only,
-    meets,
     ranks_in,
 )
 from recommender.planner.ranking import Ranked, kind_of
@@ -168,18 +168,12 @@ def table_of(found: TrioPlans | None, ranked: Ranked, limits: Limits) -> tuple[E
     picked = (found.sensible, found.cheapest, found.third, *found.ties)
     for each in (*chosen, *ranked.plans[:1], *picked):
         plans.setdefault(each.candidate, labelled.get(each.candidate, each))
-    baseline = _best_on_demand(ranked.on_demand, list(plans.values()), limits)
+    known = () if ranked.on_demand is None else (ranked.on_demand,)
+    baseline = best_on_demand((*known, *(each.plan for each in plans.values())), limits)
     listed = [each.against(baseline) for each in plans.values()]
     if limits.by_value:
         return tuple(sorted(listed, key=lambda each: _total_usd(each, limits)))
     return (*listed[:1], *sorted(listed[1:], key=lambda each: goal_value_of(each.plan, limits)))
-
-
-def _best_on_demand(known: Plan | None, table: Sequence[Evaluated], limits: Limits) -> Plan | None:
-    """The best plan without spot: the known one, or one of the table that meets the limits."""
-    listed = [each.plan for each in table if is_on_demand_only(each.plan)]
-    meeting = [plan for plan in (known, *listed) if plan is not None and meets(plan, limits)]
-    return min(meeting, key=lambda plan: goal_value_of(plan, limits), default=known)
 
 
 def _lead_role(limits: Limits) -> Role:
