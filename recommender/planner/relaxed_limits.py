@@ -28,8 +28,9 @@ from recommender.risk.run_statistics import quantiles
 SUGGESTED_MARGIN = 1.03  # a suggested limit is this much wider than what its plan needs on the day
 WIDENING = 1.15  # and is widened by this factor while no plan meets it
 MAX_WIDENINGS = 6  # times at most
-# Then a plan is looked for that needs so much less: a little, or what other clusters may need.
-TIGHTER = 1.04, 1.15, 1.5
+# Then plans are looked for that need so much less, coarse steps first. Estimates may miss a plan that
+# needs a little less and find one of other clusters that needs less still: hence the last step.
+TIGHTER = 1.5, 1.15, 1.04, 1.15
 CLOSE = 1.08  # rates this close to each other count as equal
 CHECKED = 3  # plans simulated again, and last questions
 ASKED_BELOW, ASKED = 1.12, SearchCap(1000)  # a last question asks for so much less
@@ -231,26 +232,21 @@ class _LeastValue:
         return None if plan is None else _Found(start.value, plan.plan, plan.candidate)
 
     def _narrowed(self, met: _Met) -> _Met:
-        """A plan that needs less, as long as one is found that needs a little less than the last.
+        """A plan that needs less, step by step, as long as one is found.
 
         What a plan itself needs may be far less than the value at which it was found.
         """
         met = self._as_needed(met)
-        while isinstance(self.limit, PathLimit):
-            tighter = self._tighter(met)
-            if tighter is None:
-                break
-            met = tighter
+        for factor in TIGHTER if isinstance(self.limit, PathLimit) else ():
+            while tighter := self._tighter(met, factor):
+                met = tighter
         return met
 
-    def _tighter(self, met: _Met) -> _Met | None:
-        """A plan that needs less than another."""
-        for factor in TIGHTER:
-            value = met.value / factor
-            plan = self._plan_within(value) if value > met.below else None
-            if plan is not None:
-                return self._as_needed(_Met(value, plan, met.below))
-        return None
+    def _tighter(self, met: _Met, factor: float) -> _Met | None:
+        """A plan that needs so much less than another."""
+        value = met.value / factor
+        plan = self._plan_within(value) if value > met.below else None
+        return None if plan is None else self._as_needed(_Met(value, plan, met.below))
 
     def _asked_again(self, met: _Met) -> _Met:
         """A smaller value that leaves a plan if it is asked for as a question of its own.
