@@ -29,7 +29,7 @@ from recommender.optimize.bounds.cluster import (
 from recommender.optimize.bounds.site import may_train_in_part
 from recommender.optimize.entry_sets import counts_lower_bounds
 from recommender.optimize.evaluate import RENDEZVOUS_S
-from recommender.optimize.expand import expand_clusters
+from recommender.optimize.expand import SiteClusters, expand_clusters
 from recommender.optimize.search_state import EPSILON, SearchState
 from recommender.optimize.space import Site, Space, within_quota
 from recommender.performance.clusters import spreads_of
@@ -312,7 +312,7 @@ def _evaluate_clusters(r: BoxSite, clusters: OpenClusters, state: SearchState, m
         if not first:
             break
         counts = np.array([clusters.counts[i] for i in first], dtype=np.int64)
-        expand_clusters(r.space, r.index, rows, counts, state)
+        expand_clusters(r.space, [SiteClusters(r.index, rows, counts)], state)
         done += len(first)
         left = [
             int(i) for i in order if int(i) not in first and clusters.bounds[i] < _cutoff(state)

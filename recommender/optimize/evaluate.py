@@ -79,6 +79,10 @@ class Values:
         met = np.zeros(plans, dtype=bool)
         return Values(goal_value, least, cost, time, with_any, chance, overhead, met)
 
+    def take(self, rows: Ints) -> "Values":
+        """The values of some plans."""
+        return Values(*(getattr(self, name)[rows] for name in self.__slots__))
+
     def put(self, rows: Ints, values: "Values") -> None:
         """Set the values of some plans."""
         for name in self.__slots__:

@@ -1,6 +1,11 @@
-"""Expands clusters into plans, and simulates these while they could still be the best."""
+"""Expands clusters into plans, and simulates these while they could still be the best.
 
+Simulations are the quicker per plan the more plans they have, so those of all sites go together.
+"""
+
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -34,74 +39,157 @@ from recommender.risk.path_inputs import PathInputs
 
 OVERRUN = 2  # no batch starts beyond so many times the plans allowed
 NEAR = 1.1  # times the cutoff: clusters that a table may show get their fallbacks as well
-PLANS_AT_ONCE = 16  # plans simulated before the cutoff is applied again
+PLANS_AT_ONCE = 32  # plans simulated before the cutoff is applied again
 
 
-def expand_clusters(space: Space, index: int, rows: Ints, counts: Ints, state: SearchState) -> None:
+@dataclass(frozen=True, slots=True)
+class SiteClusters:
+    """Clusters of some entries of one site."""
+
+    index: int  # of the site
+    rows: Ints  # the entries
+    counts: Ints  # (clusters, rows)
+
+
+@dataclass(frozen=True, slots=True)
+class _SitePlans:
+    """The plans of one site's clusters without a fallback; shape (plans,)."""
+
+    index: int
+    rows: Ints
+    site: Site  # with these entries only
+    plans: Plans
+    drafts: Reduced
+    lower_bounds: Floats
+
+    def with_fallbacks(self, space: Space, rows: Ints) -> Helped:
+        """Some of the plans with each fallback worth trying."""
+        return helped(space, self.site, self.plans, self.drafts, rows)
+
+    def with_slower(self, space: Space, found: Helped, over_overhead: Bools) -> Helped:
+        """Plans over the overhead with slower fallbacks: less work is lost while those start."""
+        plans, fall, drafts = self.plans, self.site.fallbacks, self.drafts
+        which = np.flatnonzero(np.bincount(found.of[over_overhead]))
+        fastest_s = np.full(len(plans), np.inf)
+        np.minimum.at(
+            fastest_s, found.of[over_overhead], fall.step_s[found.plans.fallback[over_overhead]]
+        )
+        tried = np.zeros((len(plans), len(fall)), dtype=bool)
+        tried[found.of, found.plans.fallback] = True
+        choices = slower_choices(fall, drafts.step_s[which], fastest_s[which], tried[which])
+        return helped(space, self.site, plans, drafts, which, choices)
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """Plans of some sites that are simulated together, one site's after the other's; (plans,)."""
+
+    sites: tuple[_SitePlans, ...]
+    plans: tuple[Plans, ...]  # of each site
+    begin: Ints  # the first of each site, and their number
+    drafts: PathInputs
+    lower_bounds: Floats
+    of: Ints | None = None  # the plan without a fallback that each was
+
+    @staticmethod
+    def joined(
+        sites: Sequence[_SitePlans],
+        plans: Sequence[Plans],
+        drafts: Sequence[PathInputs],
+        lower_bounds: Sequence[Floats],
+        of: Ints | None = None,
+    ) -> "_Batch":
+        """The plans of each site."""
+        begin = np.cumsum([0, *map(len, plans)])
+        inputs = drafts[0] if len(drafts) == 1 else PathInputs.joined(drafts)
+        bounds = np.concatenate(lower_bounds)
+        return _Batch(tuple(sites), tuple(plans), begin, inputs, bounds, of)
+
+    def by_site(self, rows: Ints) -> list[tuple[int, Ints, Ints]]:
+        """The sites of some plans: the number, which of `rows` it has, and their places there."""
+        place = np.searchsorted(self.begin, rows, side="right") - 1
+        found = [(number, np.flatnonzero(place == number)) for number in range(len(self.sites))]
+        return [
+            (number, mine, rows[mine] - self.begin[number]) for number, mine in found if len(mine)
+        ]
+
+
+def expand_clusters(space: Space, clusters: Sequence[SiteClusters], state: SearchState) -> None:
     """Expand clusters into plans and simulate every one that could still be the best.
 
     Plans without a fallback come first: they also bound what any fallback can save, so few of the
     plans with one have to be simulated.
     """
-    site = space.sites[index].only(rows)
-    alone = plans_without_fallback(space, site, counts)
-    drafts, lower_bounds = drafts_and_bounds(space, site, alone)
-    has_fallback = space.limits.deadline_s is not None and len(site.fallbacks) > 0
-    if has_fallback:
-        lower_bounds = bounds_with_own_fallbacks(
-            space, site, alone, drafts, lower_bounds, state.cutoff
-        )
-    run = _simulate_by_bound(space, index, rows, alone, drafts.inputs, lower_bounds, state)
+    sites = [_alone(space, each, state.cutoff) for each in clusters]
+    alone = _Batch.joined(
+        sites,
+        [each.plans for each in sites],
+        [each.drafts.inputs for each in sites],
+        [each.lower_bounds for each in sites],
+    )
+    run = _simulate_by_bound(space, alone, state)
+    if space.limits.deadline_s is None:
+        return
     promising = np.flatnonzero(run.bounds < NEAR * state.cutoff)
-    if has_fallback and len(promising):
-        found = helped(space, site, alone, drafts, promising)
-        over_overhead = _simulate_helped(space, index, rows, drafts, promising, found, state)
-        if over_overhead.any():
-            slower = _helped_by_slower(space, site, alone, drafts, found, over_overhead)
-            _simulate_helped(space, index, rows, drafts, promising, slower, state)
+    found = [
+        (number, sites[number].with_fallbacks(space, places))
+        for number, _, places in alone.by_site(promising)
+        if len(sites[number].site.fallbacks)
+    ]
+    over_overhead = _simulate_helped(space, alone, promising, found, state)
+    slower = [
+        (number, sites[number].with_slower(space, each, over))
+        for (number, each), over in zip(found, over_overhead, strict=True)
+        if over.any()
+    ]
+    _simulate_helped(space, alone, promising, slower, state)
+
+
+def _alone(space: Space, clusters: SiteClusters, cutoff: float) -> _SitePlans:
+    """The plans of clusters without a fallback, and their lower bounds."""
+    site = space.sites[clusters.index].only(clusters.rows)
+    plans = plans_without_fallback(space, site, clusters.counts)
+    drafts, lower_bounds = drafts_and_bounds(space, site, plans)
+    if space.limits.deadline_s is not None and len(site.fallbacks):
+        lower_bounds = bounds_with_own_fallbacks(space, site, plans, drafts, lower_bounds, cutoff)
+    return _SitePlans(clusters.index, clusters.rows, site, plans, drafts, lower_bounds)
 
 
 def _simulate_helped(
     space: Space,
-    index: int,
-    rows: Ints,
-    drafts: Reduced,
+    alone: _Batch,
     promising: Ints,
-    found: Helped,
+    found: Sequence[tuple[int, Helped]],
     state: SearchState,
-) -> Bools:
-    """Simulate plans with fallbacks, and tell which need an earlier switch for the overhead."""
-    own, least = found.drafts.without_fallback_bound(), found.lower_bounds
-    over_overhead = np.zeros(len(own), dtype=bool)
+) -> list[Bools]:
+    """Simulate plans with fallbacks, and tell which need an earlier switch for the overhead.
+
+    `found` are those of the `promising` plans of some sites, by the number of the site.
+    """
+    if not found:
+        return []
+    each = [one for _, one in found]
+    of = np.concatenate([one.of + alone.begin[number] for number, one in found])
+    batch = _Batch.joined(
+        [alone.sites[number] for number, _ in found],
+        [one.plans for one in each],
+        [one.drafts.without_fallback_bound() for one in each],
+        [one.lower_bounds for one in each],
+        of,
+    )
+    least, over_overhead = batch.lower_bounds, np.zeros(len(of), dtype=bool)
     if space.limits.goal == "time":
-        least = np.maximum(least, min_times(space, drafts.inputs, promising, found))
+        least = np.maximum(least, min_times(space, alone.drafts, promising, batch.drafts, of))
     elif space.limits.max_overhead is not None:
         open_ = np.flatnonzero(least < state.cutoff)
         within = bounds_within_overhead(
-            space, drafts.inputs, own.take(open_), found.of[open_], state.cutoff
+            space, alone.drafts, batch.drafts.take(open_), of[open_], state.cutoff
         )
         least, over_overhead[open_] = least.copy(), within >= state.cutoff
         least[open_] = np.maximum(least[open_], within)
-    plans, of = found.plans, found.of
-    run = _simulate_by_bound(space, index, rows, plans, own, least, state, of)
-    return over_overhead | run.over_overhead
-
-
-def _helped_by_slower(
-    space: Space, site: Site, alone: Plans, drafts: Reduced, found: Helped, over_overhead: Bools
-) -> Helped:
-    """Plans over the overhead with slower fallbacks: less work is lost while those start."""
-    which = np.flatnonzero(np.bincount(found.of[over_overhead]))
-    fastest_s = np.full(len(alone), np.inf)
-    np.minimum.at(
-        fastest_s,
-        found.of[over_overhead],
-        site.fallbacks.step_s[found.plans.fallback[over_overhead]],
-    )
-    tried = np.zeros((len(alone), len(site.fallbacks)), dtype=bool)
-    tried[found.of, found.plans.fallback] = True
-    choices = slower_choices(site.fallbacks, drafts.step_s[which], fastest_s[which], tried[which])
-    return helped(space, site, alone, drafts, which, choices)
+    run = _simulate_by_bound(space, replace(batch, lower_bounds=least), state)
+    over_overhead |= run.over_overhead
+    return [over_overhead[begin:end] for begin, end in pairwise(batch.begin.tolist())]
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,24 +200,15 @@ class _Simulated:
     over_overhead: Bools  # whether the overhead alone is too high at the last moment for a fallback
 
 
-def _simulate_by_bound(
-    space: Space,
-    index: int,
-    rows: Ints,
-    plans: Plans,
-    drafts: PathInputs,
-    lower_bounds: Floats,
-    state: SearchState,
-    of: Ints | None = None,
-) -> _Simulated:
+def _simulate_by_bound(space: Space, batch: _Batch, state: SearchState) -> _Simulated:
     """Simulate plans that may be the best, least bound first.
 
-    With `of`, the cluster of each plan, those of a cluster follow each other: they share its runs.
+    Those of a cluster with several fallbacks follow each other: they share its runs.
     """
-    bounds, over_overhead = np.full(len(plans), np.inf), np.zeros(len(plans), dtype=bool)
-    if not len(plans):
-        return _Simulated(bounds, over_overhead)
-    rest = _by_bound(lower_bounds, of)
+    lower_bounds = batch.lower_bounds
+    count = len(lower_bounds)
+    bounds, over_overhead = np.full(count, np.inf), np.zeros(count, dtype=bool)
+    rest = _by_bound(lower_bounds, batch.of)
     while True:
         rest = rest[lower_bounds[rest] < state.cutoff]
         keep, rest = rest[:PLANS_AT_ONCE], rest[PLANS_AT_ONCE:]
@@ -140,7 +219,7 @@ def _simulate_by_bound(
         ):  # many clusters at once, none of them better
             state.leave_open(float(lower_bounds[keep].min()))
             break
-        inputs = with_best_interval(drafts.take(keep))
+        inputs = with_best_interval(batch.drafts.take(keep))
         allowed = ~surely_infeasible(space, inputs)
         inputs = without_savings(space, inputs)
         values = values_of(space, inputs, allowed)
@@ -150,13 +229,13 @@ def _simulate_by_bound(
         )
         found = switched_in_time(space, inputs, values, state.open_below, ROUGHLY)
         over_overhead[keep] = found.over_overhead
-        admit(space, _screened(space, index, rows, plans.take(keep), found, state), state)
+        admit(space, _screened(space, batch, keep, found, state), state)
     return _Simulated(bounds, over_overhead)
 
 
 def _by_bound(lower_bounds: Floats, of: Ints | None) -> Ints:
     """The order in which plans are simulated; `of` is the cluster of each, if they share them."""
-    if of is None:
+    if of is None or not len(of):
         return np.argsort(lower_bounds, kind="stable")
     least = np.full(int(of.max()) + 1, np.inf)
     np.minimum.at(least, of, lower_bounds)
@@ -164,15 +243,32 @@ def _by_bound(lower_bounds: Floats, of: Ints | None) -> Ints:
 
 
 def _screened(
-    space: Space,
-    index: int,
-    rows: Ints,
-    plans: Plans,
-    found: Switched,
-    state: SearchState,
+    space: Space, batch: _Batch, keep: Ints, found: Switched, state: SearchState
 ) -> list[Screened]:
     """The plans that may meet the limits, but those that their own fallback surely beats."""
-    values = found.values
+    screened = []
+    for number, mine, places in batch.by_site(keep):
+        site, plans = batch.sites[number], batch.plans[number].take(places)
+        values = found.values.take(mine)
+        meets, beaten = _not_dominated(space, site.index, plans, values, state)
+        screened += [
+            Screened(
+                _candidate(site, plans, int(i), values, float(found.early_s[mine[i]])),
+                found.inputs,
+                int(mine[i]),
+                float(values.min_goal[i]),
+                bool(values.meets_limits[i]),
+                bool(beaten[i]),
+            )
+            for i in np.flatnonzero(meets)
+        ]
+    return screened
+
+
+def _not_dominated(
+    space: Space, index: int, plans: Plans, values: Values, state: SearchState
+) -> tuple[Bools, Bools]:
+    """Which plans of a site may meet the limits, unless surely beaten, and which seem beaten."""
     meets = np.isfinite(values.goal_value)
     beaten = np.zeros(len(plans), dtype=bool)
     if (meets & may_be_dominated(space, space.sites[index], plans, values)).any():
@@ -181,17 +277,7 @@ def _screened(
         costs = state.fallback_costs[index]
         beaten = dominated(plans, values, costs)
         meets &= ~dominated(plans, _less_error(space, values), costs, certainly=True)
-    return [
-        Screened(
-            _candidate(index, rows, plans, found, int(i)),
-            found.inputs,
-            int(i),
-            float(values.min_goal[i]),
-            bool(values.meets_limits[i]),
-            bool(beaten[i]),
-        )
-        for i in np.flatnonzero(meets)
-    ]
+    return meets, beaten
 
 
 def _less_error(space: Space, values: Values) -> Values:
@@ -201,11 +287,11 @@ def _less_error(space: Space, values: Values) -> Values:
     return replace(values, cost_usd=values.min_goal)
 
 
-def _candidate(index: int, rows: Ints, plans: Plans, found: Switched, i: int) -> Candidate:
-    used, values = np.flatnonzero(plans.counts[i]), found.values
+def _candidate(site: _SitePlans, plans: Plans, i: int, values: Values, early_s: float) -> Candidate:
+    used = np.flatnonzero(plans.counts[i])
     return Candidate(
-        site=index,
-        entries=tuple(int(rows[k]) for k in used),
+        site=site.index,
+        entries=tuple(int(site.rows[k]) for k in used),
         counts=tuple(int(plans.counts[i, k]) for k in used),
         checkpoint_path=int(plans.checkpoint_path[i]),
         fallback=int(plans.fallback[i]),
@@ -213,5 +299,5 @@ def _candidate(index: int, rows: Ints, plans: Plans, found: Switched, i: int) ->
         cost_usd=float(values.cost_usd[i]),
         time_s=float(values.time_s[i]),
         chance=float(values.chance[i]),
-        early_s=float(found.early_s[i]),
+        early_s=early_s,
     )

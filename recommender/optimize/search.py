@@ -23,7 +23,7 @@ from recommender.optimize.bounds.cluster import ClusterFigures, sums_of
 from recommender.optimize.bounds.fallback import bounds_by_queue
 from recommender.optimize.columns import Cluster, counts_table
 from recommender.optimize.confirm import confirm_open
-from recommender.optimize.expand import expand_clusters
+from recommender.optimize.expand import SiteClusters, expand_clusters
 from recommender.optimize.search_state import SearchState
 from recommender.optimize.space import (
     ANCHOR,
@@ -71,7 +71,7 @@ def search_anchored(space: Space, state: SearchState, first: int = 0) -> None:
     for lower_bound, index, pair, counts in sorted(queue, key=lambda item: item[:2]):
         if lower_bound >= state.cutoff or state.exhausted:
             break
-        expand_clusters(space, index, pair, counts, state)
+        expand_clusters(space, [SiteClusters(index, pair, counts)], state)
 
 
 def _pairs(site: Site) -> list[Ints]:
@@ -166,17 +166,17 @@ def _expand_leaves(
             state.leave_open(state.bound)
             return
         state.count_supports(int(number > 0))
-        expand_clusters(space, index, rows, counts, state)
+        expand_clusters(space, [SiteClusters(index, rows, counts)], state)
 
 
 def simulate_ranked(space: Space, clusters: Sequence[Cluster], state: SearchState) -> None:
     """Simulate the plans of the clusters that the master program ranks first."""
     for start in range(0, len(clusters), PAIR_CLUSTERS_AT_ONCE):
         some = clusters[start : start + PAIR_CLUSTERS_AT_ONCE]
-        for index in sorted({cluster.site for cluster in some}):
-            mine = [cluster for cluster in some if cluster.site == index]
-            rows, counts = counts_table(mine)
-            expand_clusters(space, index, rows, counts, state)
+        sites = sorted({cluster.site for cluster in some})
+        mine = [[cluster for cluster in some if cluster.site == index] for index in sites]
+        tables = zip(sites, map(counts_table, mine), strict=True)
+        expand_clusters(space, [SiteClusters(index, *table) for index, table in tables], state)
 
 
 def search_singles(
@@ -268,7 +268,8 @@ def single_queue(space: Space, step_s: Floats) -> SingleQueue:
 def _expand_singles(
     space: Space, queue: SingleQueue, at: int, stop: int, state: SearchState
 ) -> None:
-    """Evaluate the next clusters, site by site."""
+    """Evaluate the next clusters."""
+    clusters = []
     for index in sorted(set(queue.site[at:stop].tolist())):
         mine = at + np.flatnonzero(queue.site[at:stop] == index)
         if state.plans_evaluated >= TIGHTEN:
@@ -280,7 +281,9 @@ def _expand_singles(
         rows, column = np.unique(queue.entry[mine], return_inverse=True)
         counts = np.zeros((len(mine), len(rows)), dtype=np.int64)
         counts[np.arange(len(mine)), column] = queue.machines[mine]
-        expand_clusters(space, index, rows, counts, state)
+        clusters.append(SiteClusters(index, rows, counts))
+    if clusters:
+        expand_clusters(space, clusters, state)
 
 
 def single_lower_bounds(space: Space, site: Site, step_s: Floats) -> Floats:

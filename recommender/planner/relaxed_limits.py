@@ -28,8 +28,8 @@ from recommender.risk.run_statistics import quantiles
 SUGGESTED_MARGIN = 1.03  # a suggested limit is this much wider than what its plan needs on the day
 WIDENING = 1.15  # and is widened by this factor while no plan meets it
 MAX_WIDENINGS = 6  # times at most
-# Then plans are looked for that need so much less, coarse steps first. Estimates may miss a plan that
-# needs a little less and find one of other clusters that needs less still: hence the last step.
+# Then plans are looked for that need so much less, coarse steps first. Estimates may miss a plan
+# that needs a little less, and find one of other clusters that needs less still: so the last step.
 TIGHTER = 1.5, 1.15, 1.04, 1.15
 CLOSE = 1.08  # rates this close to each other count as equal
 CHECKED = 3  # plans simulated again, and last questions

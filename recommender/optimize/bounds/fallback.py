@@ -136,7 +136,9 @@ def without_savings(space: Space, inputs: PathInputs) -> PathInputs:
     return replace(inputs, best_fallback_usd_per_hour=never, best_fallback_speed=even)
 
 
-def min_times(space: Space, drafts: PathInputs, simulated: Ints, found: Helped) -> Floats:
+def min_times(
+    space: Space, drafts: PathInputs, simulated: Ints, own: PathInputs, of: Ints
+) -> Floats:
     """Lower bound of the time of each plan with its fallback, from the plan without; seconds,
     (plans,).
 
@@ -145,14 +147,14 @@ def min_times(space: Space, drafts: PathInputs, simulated: Ints, found: Helped) 
     handed over ends no earlier than D - reserve - τ/f and than queue + start + W/max(f, 1), and any
     other path ends as without a fallback. Under an overhead limit a fallback may take over at any
     moment, so only the second bound holds. Elastic clusters train meanwhile and are not bounded.
-    `simulated` are the `drafts` that were simulated; those with a fallback `found` are among them.
+    `simulated` are the `drafts` that were simulated; `of` tells which of these each plan was.
     """
     limits = space.limits
     any_moment = limits.max_overhead is not None
     due_s = 0.0 if any_moment or limits.deadline_s is None else limits.deadline_s
     alone = without_savings(space, with_best_interval(drafts.take(simulated)))
     ends = space.cache.outcomes(alone, space.limits.deadline_s)
-    which, own = np.searchsorted(simulated, found.of), found.drafts
+    which = np.searchsorted(simulated, of)
     saved_s = alone.interval_s[which] / np.maximum(own.fallback_speed, 1e-12)
     latest = due_s * (1.0 - ROUNDING) - own.reserve_s - saved_s
     sample = random_numbers(space.cache.path_count, 8, space.seed)

@@ -34,7 +34,7 @@ def test_no_fallback_makes_a_plan_faster_than_its_runs_without_one_allow() -> No
         followed = with_best_interval(found.drafts)
         time_s = trimmed_mean(q.cache.outcomes(followed, due_s).time_s)
         own = found.drafts.fallback_speed > 0.0
-        min_s = min_times(q, drafts.inputs, rows, found)
+        min_s = min_times(q, drafts.inputs, rows, found.drafts, found.of)
         shares.append((min_s / time_s)[own])
     every = np.concatenate(shares)
     assert every.max() <= 1.0 + 1e-5
