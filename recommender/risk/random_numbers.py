@@ -16,13 +16,14 @@ from numpy.typing import NDArray
 
 from recommender.arrays import Floats, Ints, Singles
 from recommender.catalogs.frozen import dataclass
-from recommender.risk.laws import OUTAGE_FAMILY, RUN_FAMILY
+from recommender.risk.laws import OUTAGE_FAMILY, RUN_FAMILY, IntervalFamily
 from recommender.risk.normal_law import normal_quantile
 from recommender.risk.on_demand_wait import supply_of
 from recommender.risk.sobol import BITS, sobol_points
 
 PATH_COUNT = 1024
 SEED = 7
+FEWEST = 16  # cycles drawn at least
 MAX_LISTED_ZONES = 4  # zones of a failover list that are simulated at most
 _RUN, _OUTAGE, _MOVED, _NOTICE = 1, 2, 3, 4  # streams: one variate per cycle
 _START, _RESIDUE, _SPEED, _PRICE, _ON_DEMAND, _ZONE = 5, 6, 7, 8, 9, 20  # one per path
@@ -50,12 +51,12 @@ class RandomNumbers:
     @cached_property
     def run(self) -> Floats:
         """(paths, cycles) scores of the family of runs: length of each run."""
-        return RUN_FAMILY.scores(self.matrix(_RUN))
+        return self.scores("run")
 
     @cached_property
     def outage(self) -> Floats:
         """(paths, cycles) scores of the family of outages: length of the outage before it."""
-        return OUTAGE_FAMILY.scores(self.matrix(_OUTAGE))
+        return self.scores("outage")
 
     @cached_property
     def moved(self) -> Singles:
@@ -107,6 +108,11 @@ class RandomNumbers:
         """(paths, cycles) uniform: the supply when a failed machine is replaced."""
         return supply_of(self.zone_at(0)[:, None], self.matrix(_REPLACED))
 
+    def scores(self, which: str) -> Floats:
+        """(paths, cycles) scores of "run" or "outage", drawn again at every call."""
+        stream = _RUN if which == "run" else _OUTAGE
+        return _family(which).scores(self.matrix(stream))
+
     def matrix(self, stream: int) -> Floats:
         """(paths, cycles) uniforms of a stream, drawn eight cycles at a time."""
         paths, cycles, seed = self.key
@@ -125,11 +131,13 @@ class RandomNumbers:
 
     def factors(self, which: str, shape: float) -> Singles:
         """Lengths of mean one, "run" or "outage", (cycles, paths); shared by plans."""
-        return _factors(*self.key, which, shape)
+        paths, cycles, seed = self.key
+        return _factors(paths, _drawn(cycles), seed, which, shape)[:cycles]
 
     def by_cycle(self, which: str) -> Singles:
         """Uniforms with the cycles first, shape (cycles, paths), shared by plans."""
-        return _by_cycle(*self.key, which)
+        paths, cycles, seed = self.key
+        return _by_cycle(paths, _drawn(cycles), seed, which)[:cycles]
 
     def _once(self, stream: int) -> Floats:
         paths, _, seed = self.key
@@ -152,7 +160,7 @@ class FirstPaths(RandomNumbers):
 
     def factors(self, which: str, shape: float) -> Singles:
         """Lengths of mean one, "run" or "outage", (cycles, paths)."""
-        return _lengths(self, which, shape)
+        return _lengths(which, getattr(self, which), shape)
 
     def by_cycle(self, which: str) -> Singles:
         """Uniforms with the cycles first, shape (cycles, paths)."""
@@ -177,7 +185,7 @@ class ExtendedNumbers(RandomNumbers):
 
     def factors(self, which: str, shape: float) -> Singles:
         """Lengths of mean one, "run" or "outage", (cycles, paths)."""
-        return _lengths(self, which, shape)
+        return _lengths(which, getattr(self, which), shape)
 
     def by_cycle(self, which: str) -> Singles:
         """Uniforms with the cycles first, shape (cycles, paths)."""
@@ -323,23 +331,37 @@ def run_uniforms(sample: RandomNumbers) -> Floats:
 
 def clear_caches() -> None:
     """Free the memory of past paths, which a long simulation uses only once."""
-    for kept in (random_numbers, first_paths, stratified, _factors, _by_cycle, _zone_at):
+    for kept in (random_numbers, first_paths, stratified, _factors, _scores, _by_cycle, _zone_at):
         kept.cache_clear()
+
+
+def _drawn(cycles: int) -> int:
+    """How many cycles are drawn and kept where so many are asked for: fewer are their beginning."""
+    return max(FEWEST, 1 << (cycles - 1).bit_length())
 
 
 @lru_cache(maxsize=64)
 def _factors(paths: int, cycles: int, seed: int, which: str, shape: float) -> Singles:
-    return _lengths(random_numbers(paths, cycles, seed), which, shape)
+    return _lengths(which, _scores(paths, cycles, seed, which), shape)
 
 
-def _lengths(sample: RandomNumbers, which: str, shape: float) -> Singles:
-    family, scores = (RUN_FAMILY, sample.run) if which == "run" else (OUTAGE_FAMILY, sample.outage)
-    return family.lengths(scores.T, shape).astype(np.float32)
+@lru_cache(maxsize=4)  # for other shapes that follow
+def _scores(paths: int, cycles: int, seed: int, which: str) -> Floats:
+    return random_numbers(paths, cycles, seed).scores(which)
+
+
+def _lengths(which: str, scores: Floats, shape: float) -> Singles:
+    return _family(which).lengths(scores.T, shape).astype(np.float32)
+
+
+def _family(which: str) -> IntervalFamily:
+    return RUN_FAMILY if which == "run" else OUTAGE_FAMILY
 
 
 @lru_cache(maxsize=64)
 def _by_cycle(paths: int, cycles: int, seed: int, which: str) -> Singles:
-    return _turned(getattr(random_numbers(paths, cycles, seed), which))
+    stream = _MOVED if which == "moved" else _NOTICE
+    return _turned(random_numbers(paths, cycles, seed).matrix(stream).astype(np.float32))
 
 
 def _turned(values: Singles) -> Singles:
