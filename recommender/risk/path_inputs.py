@@ -143,8 +143,8 @@ class Paths:
 
     @staticmethod
     def blank(plans: int, paths: int) -> "Paths":
-        """Empty results for some plans."""
-        return Paths(*np.empty((len(Paths.__slots__), plans, paths)))
+        """Empty results for some plans, of which some may be kept without the others."""
+        return Paths(*(np.empty((plans, paths)) for _ in Paths.__slots__))
 
     def put(self, rows: Ints, paths: "Paths") -> None:
         """Set the results of some plans."""

@@ -6,7 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recommender.risk.monte_carlo import simulate_paths
+from recommender.risk.path_inputs import PathInputs
 from recommender.risk.run_statistics import (
+    OutcomeCache,
     median_error,
     middle_rows,
     quantiles,
@@ -99,3 +101,21 @@ def test_2048_paths_show_the_time_of_a_plan_that_waits(law: str) -> None:
     assert abs(errors.mean()) < 0.01
     assert abs(trimmed_mean(few[7]) / trimmed_mean(many) - 1.0) < 0.05
     assert plain.std() > 4 * errors.std()
+
+
+def test_remembering_a_plan_keeps_nothing_else_of_its_batch() -> None:
+    hours = np.linspace(1.0, 40.0, 24)
+    plans = PathInputs.joined(
+        [path_inputs({"work_s": H * hour, "run_mean_s": H}) for hour in hours.tolist()]
+    )
+    cache = OutcomeCache(64, 7)
+    cache.outcomes(plans, None)
+    arrays = [value for kept in cache.known.values() for value in kept if value.ndim]
+    whole = {id(base): base for each in arrays if (base := _owner(each)) is not None}
+    assert len(arrays) == 2 * len(hours)  # time and cost
+    assert sum(base.nbytes for base in whole.values()) <= sum(each.nbytes for each in arrays)
+
+
+def _owner(values: np.ndarray) -> np.ndarray:
+    """The array whose memory is used."""
+    return values if values.base is None else _owner(values.base)
