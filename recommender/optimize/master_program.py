@@ -32,6 +32,7 @@ from recommender.optimize.space import Space
 from recommender.performance.checkpoint import CHECKPOINT_PATHS
 
 MAX_COLUMNS = 120  # kept of those that no other beats, best estimates first
+MAX_NAME = 100  # characters of a name that PuLP writes into an .lp file
 HOUR_S = 3600.0
 DEADLINE, BUDGET, OVERHEAD, HOURLY, WORK = "deadline", "budget", "overhead", "hourly", "work"
 
@@ -90,11 +91,11 @@ def master_program(space: Space, clusters: Sequence[Cluster]) -> MasterProgram |
         clusters = [*clusters, *mixes]
     kept = found.take(_undominated(space, found))
     kept = kept.take(np.argsort(kept.goal_value, kind="stable")[:MAX_COLUMNS])
-    names = tuple(_name(space, clusters[c], path) for c, path in _pairs(kept))
+    words = tuple(configuration(space, clusters[c]) for c, _ in _pairs(kept))
+    names = tuple(map(_name, range(1, len(words) + 1), words, kept.checkpoint_path.tolist()))
     model = _model(space, clusters, kept, names)
     solution = solve(model)
     order = _order(found, kept, [solution.values.get(name, 0.0) for name in names])
-    words = tuple(configuration(space, clusters[c]) for c, _ in _pairs(kept))
     first = tuple(clusters[i] for i in order)
     return MasterProgram(model, names, kept, words, solution, first, tuple(clusters), found)
 
@@ -134,11 +135,11 @@ def _undominated(space: Space, c: Columns) -> Bools:
     return kept
 
 
-def _name(space: Space, cluster: Cluster, path: int) -> str:
-    """A readable name: market, machines and checkpoint path, and where."""
-    machines = re.sub(r"\W+", "_", configuration(space, cluster))
-    place = "_".join(str(entry) for entry in cluster.entries)
-    return f"y_{machines}_{CHECKPOINT_PATHS[path]}_{cluster.site}_{place}"
+def _name(number: int, words: str, path: int) -> str:
+    """A readable name: "y003_2x_p4d_24xlarge_od_object_store"; cut, but unique."""
+    short = words.replace("Standard_", "").replace("on-demand", "od")
+    name = re.sub(r"\W+", "_", f"y{number:03} {short} {CHECKPOINT_PATHS[path]}")
+    return name[:MAX_NAME]
 
 
 def configuration(space: Space, cluster: Cluster) -> str:

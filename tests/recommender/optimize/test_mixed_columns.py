@@ -1,10 +1,13 @@
 """Mixes that stand in the master program: within quotas, in one region, and only where they can."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
 from recommender.optimize.columns import Cluster, columns_of, promising_clusters
+from recommender.optimize.linear_program import write
+from recommender.optimize.master_program import master_program
 from recommender.optimize.mixed_columns import mixed_clusters
 from recommender.optimize.space import Site, Space, single_steps, within_quota
 from tests.recommender.optimize import palette
@@ -26,11 +29,11 @@ def in_one_region(site: Site, spot: np.ndarray) -> Site:
     return replace(site, entries=entries)
 
 
-def short_of_machines(seed: int) -> Space:
-    """On-demand machines of three types, one of each at most."""
-    space = palette.space(seed, entries=3, most=6)
-    site = in_one_region(space.sites[0], np.zeros(3, dtype=bool))
-    alone = replace(site, quota_use=np.eye(3), quota=np.ones(3))
+def short_of_machines(seed: int, types: int = 3) -> Space:
+    """On-demand machines of some types, one of each at most."""
+    space = palette.space(seed, entries=types, most=6)
+    site = in_one_region(space.sites[0], np.zeros(types, dtype=bool))
+    alone = replace(site, quota_use=np.eye(types), quota=np.ones(types))
     return replace(space, sites=(alone,), job=replace(space.job, elastic=False))
 
 
@@ -45,6 +48,23 @@ def test_where_quotas_are_short_machines_of_several_types_are_put_together() -> 
             assert len(mix.entries) >= 2
             found += 1
     assert found >= 20
+
+
+def test_names_of_mixes_of_four_types_fit_into_a_file_and_differ(tmp_path: Path) -> None:
+    """PuLP refuses names of more than a hundred characters."""
+    written = 0
+    for seed in range(20):
+        space = short_of_machines(seed, types=4)
+        kinds = len(space.columns.names)
+        names = tuple(f"azure/Standard_ND96isr_MI300X_v{i}" for i in range(kinds))
+        space = replace(space, columns=replace(space.columns, names=names))
+        step_s = single_steps(space.job, space.columns, space.limits.max_machines)
+        program = master_program(space, promising_clusters(space, step_s))
+        if program is not None and any(c.count(" + ") == 3 for c in program.configurations):
+            write(program.model, tmp_path / "program.lp")
+            assert len(set(program.names)) == len(program.names)
+            written += 1
+    assert written > 0
 
 
 def test_without_quotas_a_gang_gets_no_mixes() -> None:
