@@ -3,8 +3,6 @@
 from dataclasses import replace
 from typing import Literal
 
-import numpy as np
-
 from recommender.optimize.search_state import EPSILON
 from recommender.plan.answer import Proof
 from recommender.planner.mix_bounds import mix_lower_bound
@@ -36,14 +34,21 @@ def proof_of(search: PlanSearch, lead: Evaluated | None = None) -> Proof:
 
 
 def _mixes_searched(search: PlanSearch, gap: float) -> Literal["searched", "in part", "bounded"]:
+    if not search.best.incumbents:
+        return "in part" if gap > 0 and search.mixes.made else "searched"
     if not search.mixes.made:
         return "bounded" if gap > search.single_type.own.gap() else "searched"
     return "in part" if gap > search.single_type.own.gap() else "searched"
 
 
 def _gap(search: PlanSearch) -> float:
-    """How much better a plan could be than the best one, by the search and a quick bound."""
+    """How much better a plan could be than the best one, by the search and a quick bound.
+
+    Where none was found, all is open unless it is proven that there is none.
+    """
     state = search.best
+    if not state.incumbents:
+        return state.gap()
     of_one = replace(state, open_bound=search.single_type.own.open_bound).gap()
     if not search.mixes.made:
         return max(state.gap(), _mix_gap(search))
@@ -55,7 +60,5 @@ def _gap(search: PlanSearch) -> float:
 def _mix_gap(search: PlanSearch) -> float:
     """How much better a mix could be than the best plan, by a bound that is quick."""
     best = search.best.best_goal
-    if not np.isfinite(best):
-        return 0.0
     least = mix_lower_bound(search.problem, best * (1.0 - EPSILON), search.thorough)
     return 0.0 if least >= best * (1.0 - EPSILON) else 1.0 - least / best

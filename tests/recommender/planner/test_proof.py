@@ -42,3 +42,28 @@ def test_of_one_machine_no_mix_is_left_open() -> None:
     proof = proof_of(alone)
     assert proof.gap == proof.one_type_gap
     assert proof.mixes == "searched"
+
+
+@pytest.mark.parametrize(
+    ("preset", "limits"),
+    [
+        ("llama3-8b-lora", Limits(budget_usd=70.0)),
+        ("resnet50-imagenet", Limits(deadline_s=57 * 60.0)),
+    ],
+    ids=["budget", "deadline"],
+)
+def test_without_a_plan_nothing_is_optimal_while_a_mix_may_do(preset: str, limits: Limits) -> None:
+    job = find_job(preset)
+    search = PlanSearch(planning_problem(job, limits, Choice(), snapshot(), Progress(), NOW, 7))
+    assert not search.best.incumbents
+    assert not search.mixes.proven_infeasible
+    proof = proof_of(search)
+    assert (proof.status, proof.gap, proof.mixes) == ("gap", 1.0, "in part")
+    assert proof.one_type_gap == 0.0
+
+
+def test_without_a_plan_a_finished_search_is_a_proof() -> None:
+    job, limits = find_job("resnet50-imagenet"), Limits(deadline_s=60.0)
+    search = PlanSearch(planning_problem(job, limits, Choice(), snapshot(), Progress(), NOW, 7))
+    assert search.mixes.proven_infeasible
+    assert proof_of(search).gap == 0.0
