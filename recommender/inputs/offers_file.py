@@ -42,7 +42,8 @@ _BUT_NAMES = attrgetter(*(each.name for each in fields(OwnMachine) if each.name 
 _SOLD_IN = {word: cast(Market, market) for word, market in MARKETS.items() if market != "any"}
 _SYNONYMS = {"provider": "label", "price": "usd_per_hour", "machines": "count"}
 _NETWORKS = {"tcp": "tcp", "ethernet": "tcp", "rdma": "rdma", "infiniband": "rdma", "efa": "rdma"}
-_LINKS = {kind: kind for kind in ("pcie", "nvlink", "nvswitch", "xgmi", "neuronlink")}
+_KINDS = ("pcie", "nvlink", "nvswitch", "xgmi", "neuronlink", "roce", "ici")
+_LINKS = {kind: kind for kind in _KINDS}
 _GPUS = whole_of("8", most=1024)
 _COUNT = whole_of("4", most=100_000)
 _SIZE = count_of("64", most=1e6)  # vCPUs, GiB, Gbit/s, GB/s, MB/s

@@ -16,7 +16,7 @@ MEANING = {
     "instance_type": "the owner's name for it, shown after the label",
     "network_gbit_per_s": "sustained Gbit/s of one machine to other machines",
     "network": "tcp (ethernet) or rdma (infiniband, efa)",
-    "intra": "links between its GPUs: pcie, nvlink, nvswitch, xgmi, neuronlink",
+    "intra": "its links: pcie, nvlink, nvswitch, xgmi, roce (Gaudi), ici (TPU), neuronlink",
     "intra_gb_per_s": "GB/s per GPU of an all-reduce over these links (nccl-tests: busbw)",
     "vcpus": "hardware threads, which decode and augment the input",
     "memory_gib": "its main memory",

@@ -1,9 +1,10 @@
 """Fills in hardware that an offers file omits from a catalog machine with the same GPU."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from recommender.catalogs.frozen import dataclass
+from recommender.catalogs.gpu_links import GpuLinks, has_links, usual_links
 from recommender.catalogs.schema import InstanceType
 from recommender.errors import UsageError
 from recommender.text import number
@@ -78,8 +79,10 @@ def bare(gpu: str, gpus: int) -> InstanceType:
 
 
 def links(machine: InstanceType, given: Links, known: Iterable[InstanceType], where: str) -> Links:
-    """The links between a machine's GPUs: as stated, or those of the most similar machine with that
-    GPU.
+    """The links between a machine's GPUs: as stated, or the usual ones of that GPU.
+
+    These are those of the most similar catalog machine with at least as many of the GPU, of the
+    table `gpu_links`, or of a catalog machine with fewer.
 
     Raises `UsageError` for a kind of link that no machine with this GPU has, unless its rate is
     stated.
@@ -88,23 +91,47 @@ def links(machine: InstanceType, given: Links, known: Iterable[InstanceType], wh
         return Links("", None)
     alike = [t for t in known if t.gpu == machine.gpu and t.gpus > 1 and t.provider != "own"]
     alike.sort(key=lambda t: (*_distance(t, machine.gpus), t.intra_gb_per_s or 1e9, *_name(t)))
-    kind = given.kind or next((t.intra_kind for t in alike), "pcie")
+    found = _known_links(machine, given.kind, alike)
     if given.gb_per_s is not None:
-        return Links(kind, given.gb_per_s)
-    of_kind = next((t for t in alike if t.intra_kind in _same_links(kind, alike)), None)
-    if of_kind is not None:
-        return Links(kind, of_kind.intra_gb_per_s)
-    if kind == "pcie":
-        return Links(kind, _PCIE_SHARE * machine.host_gb_per_s)
+        return Links(given.kind or (found.kind if found else "pcie"), given.gb_per_s)
+    if found is not None:
+        return found
+    if given.kind in ("", "pcie"):
+        return Links("pcie", _PCIE_SHARE * machine.host_gb_per_s)
     raise UsageError(
-        f"{where} {kind}: no machine with {machine.gpu} and {kind} is known; "
+        f"{where} {given.kind}: no machine with {machine.gpu} and {given.kind} is known; "
         "give the links' rate as well, in column intra_gb_per_s"
     )
 
 
-def _same_links(kind: str, alike: Sequence[InstanceType]) -> tuple[str, ...]:
-    exact = any(t.intra_kind == kind for t in alike)
-    return _SWITCHED if kind in _SWITCHED and not exact else (kind,)
+def _known_links(machine: InstanceType, kind: str, alike: Sequence[InstanceType]) -> Links | None:
+    """The links of a kind, or the usual ones, of machines that the catalog or the table knows."""
+    kinds = _same_links(kind, machine.gpu, alike)
+    of_kind = [t for t in alike if not kind or t.intra_kind in kinds]
+    sold = next((t for t in of_kind if t.gpus >= machine.gpus), None)
+    if sold is not None:
+        return Links(kind or sold.intra_kind, sold.intra_gb_per_s)
+    usual = _usual(machine, kinds) if kind else usual_links(machine.gpu, machine.gpus)
+    if usual is not None and usual.gb_per_s is not None:
+        stated = kind if usual.intra_kind in kinds else ""
+        return Links(stated or usual.intra_kind, usual.gb_per_s)
+    return Links(kind or of_kind[0].intra_kind, of_kind[0].intra_gb_per_s) if of_kind else None
+
+
+def _usual(machine: InstanceType, kinds: Sequence[str]) -> GpuLinks | None:
+    """The table's links of these kinds; of more GPUs than bridges link, those between pairs."""
+    gpu, gpus = machine.gpu, machine.gpus
+    found = next((row for row in (usual_links(gpu, gpus, kind) for kind in kinds) if row), None)
+    pairs_only = found is None and any(has_links(gpu, kind) for kind in kinds)
+    return usual_links(gpu, gpus) if pairs_only else found
+
+
+def _same_links(kind: str, gpu: str, alike: Sequence[InstanceType]) -> tuple[str, ...]:
+    """The kinds that people mean by a kind."""
+    exact = any(t.intra_kind == kind for t in alike) or has_links(gpu, kind)
+    on_boards = any(usual_links(gpu, 4, each) for each in _SWITCHED)
+    on_boards |= any(t.intra_kind in _SWITCHED and t.gpus > 2 for t in alike)
+    return _SWITCHED if kind in _SWITCHED and on_boards and not exact else (kind,)
 
 
 def _distance(machine: InstanceType, gpus: int) -> tuple[bool, int]:
@@ -116,9 +143,10 @@ def _name(machine: InstanceType) -> tuple[str, str]:
     return machine.provider, machine.instance_type
 
 
-def assumed(machine: InstanceType, given: Collection[str]) -> tuple[str, ...]:
-    """Describe the hardware that was assumed; `given` names the columns of the file."""
-    links = _KINDS[machine.intra_kind] if "intra" not in given else "links"
+def assumed(machine: InstanceType, given: Mapping[str, str]) -> tuple[str, ...]:
+    """Describe the hardware that was assumed; `given` are the cells of the file by column."""
+    as_given = given.get("intra", "").casefold() == machine.intra_kind
+    links = "links" if as_given else _KINDS[machine.intra_kind]
     if machine.intra_gb_per_s is not None:
         links = f"{links} {number(machine.intra_gb_per_s)} GB/s"
     net, disk = machine.network_gbit_per_s, machine.local_disk_mb_per_s
@@ -138,5 +166,5 @@ def assumed(machine: InstanceType, given: Collection[str]) -> tuple[str, ...]:
 
 _KINDS = {
     "tcp": "TCP", "rdma": "RDMA", "pcie": "PCIe", "nvlink": "NVLink", "nvswitch": "NVSwitch",
-    "xgmi": "xGMI", "neuronlink": "NeuronLink", "": "",
+    "xgmi": "xGMI", "neuronlink": "NeuronLink", "roce": "RoCE", "ici": "ICI", "": "",
 }  # fmt: skip

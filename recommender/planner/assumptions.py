@@ -173,7 +173,8 @@ def _rented_elsewhere(problem: Problem, plans: tuple[Plan, ...]) -> list[str]:
 
 
 def _assumed(machine: OwnMachine) -> str:
-    like = f"as {machine.like}" if machine.like else "the least that is usual"
+    usual = "links as usual for the GPU, all else the least that is usual"
+    like = f"as {machine.like}" if machine.like else usual
     parts = ", ".join(machine.assumed)
     return f"{machine.instance_type}: {parts}, {like} (columns of --offers)"
 

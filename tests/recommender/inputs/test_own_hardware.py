@@ -94,10 +94,50 @@ def test_links_are_those_of_the_kind_that_is_given(tmp_path: Path) -> None:
 
 
 def test_of_a_gpu_that_no_cloud_sells_the_least_is_assumed(tmp_path: Path) -> None:
-    (tmp_path / "o.csv").write_text("label,gpu,gpus,usd_per_hour\nlab,H100,4,9\n")
+    (tmp_path / "o.csv").write_text("label,gpu,gpus,usd_per_hour\nlab,RTX-4090,4,9\n")
     machine = read_offers(tmp_path / "o.csv", MEMORY, (), date(2026, 11, 20)).hardware["lab"]
     assert (machine.like, machine.vcpus, machine.network_gbit_per_s) == ("", 32, None)
     assert machine.intra_gb_per_s == pytest.approx(8.9, abs=0.1)  # PCIe 3.0
+
+
+# GB/s in one direction of all links of a GPU, by the vendors' data sheets; a TPU's host has no
+# wrap-around, so that two links of a corner chip bound it.
+LISTED = {
+    ("GB300", 4): ("nvswitch", 900), ("MI325X", 8): ("xgmi", 448), ("MI350X", 8): ("xgmi", 538),
+    ("MI355X", 8): ("xgmi", 538), ("Gaudi2", 8): ("roce", 262.5), ("Gaudi3", 8): ("roce", 525),
+    ("GH200", 4): ("nvlink", 450), ("TPU-v4", 4): ("ici", 100), ("TPU-v5e", 8): ("ici", 100),
+    ("TPU-v5p", 4): ("ici", 200), ("TPU-v6e", 8): ("ici", 200), ("H100-PCIe", 8): ("pcie", 63),
+    ("H100-NVL", 8): ("pcie", 63), ("L40", 8): ("pcie", 31.5), ("A30", 4): ("pcie", 31.5),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("gpu", "gpus"), LISTED)
+def test_gpus_that_no_cloud_sells_so_have_the_links_of_their_boards(
+    tmp_path: Path, gpu: str, gpus: int
+) -> None:
+    kind, listed = LISTED[gpu, gpus]
+    machine = own(tmp_path, gpu=gpu, gpus=gpus)
+    assert machine.intra_kind == kind
+    assert 0.3 * listed < (machine.intra_gb_per_s or 0.0) < listed
+    assert own(tmp_path, gpu=gpu, gpus=gpus, intra=kind).intra_gb_per_s == machine.intra_gb_per_s
+
+
+def test_the_kind_of_links_alone_is_enough_where_their_rate_is_known(tmp_path: Path) -> None:
+    assert own(tmp_path, gpu="GB300", gpus=4, intra="nvlink").intra_gb_per_s == 673
+    assert own(tmp_path, gpu="GB300", gpus=72, intra="nvswitch").intra_gb_per_s == 840
+    assert own(tmp_path, gpu="H100-PCIe", gpus=2, intra="nvlink").intra_gb_per_s == 208
+    for gpu in ("H100-PCIe", "L40", "TPU-v5e"):
+        with pytest.raises(UsageError, match=f"no machine with {gpu} and nvswitch .* intra_gb_per"):
+            own(tmp_path, gpu=gpu, gpus=4, intra="nvswitch")
+
+
+@pytest.mark.parametrize("gpu", ["H100-NVL", "H100-PCIe", "A100-80GB-PCIe", "A30"])
+def test_bridges_link_pairs_and_pcie_links_the_pairs(tmp_path: Path, gpu: str) -> None:
+    pair = own(tmp_path, gpu=gpu, gpus=2, intra="nvlink")
+    eight = own(tmp_path, gpu=gpu, gpus=8, intra="nvlink")
+    assert (pair.intra_kind, eight.intra_kind) == ("nvlink", "pcie")
+    assert (pair.intra_gb_per_s or 0.0) > 3 * (eight.intra_gb_per_s or 1e9)
+    assert f"PCIe {eight.intra_gb_per_s:g} GB/s" in eight.assumed
 
 
 @pytest.mark.parametrize(

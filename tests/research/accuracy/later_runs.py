@@ -33,6 +33,7 @@ from pathlib import Path
 
 import numpy as np
 
+from recommender.catalogs.gpu_links import usual_links
 from recommender.catalogs.schema import InstanceType
 from recommender.errors import RecordError
 from recommender.job.activations import heads_of
@@ -255,6 +256,13 @@ def _kept_bytes(network: Mapping[str, str]) -> float | None:
     return float(network["activation_mb"]) * 1e6 if network["activation_mb"] else None
 
 
+def _links_gb_per_s(card: Mapping[str, str], gpus: int) -> float | None:
+    """The usual links of the GPU, unless the machines of the runs have others."""
+    usual = usual_links(card["gpu"], gpus)
+    stated = card["links_gb_per_s"]
+    return float(stated) if stated else usual.gb_per_s if usual else None
+
+
 def machine_of(run: LaterRun, job: Job) -> InstanceType:
     """The machine of a run."""
     card, prior = machines()[run.gpu_canon], prior_of(job)
@@ -276,7 +284,7 @@ def machine_of(run: LaterRun, job: Job) -> InstanceType:
         network_kind="rdma",
         network_basis="listed",
         intra_kind="nvswitch",
-        intra_gb_per_s=float(card["links_gb_per_s"]),
+        intra_gb_per_s=_links_gb_per_s(card, run.gpus_per_machine),
         host_gb_per_s=25.0,
         local_disk_gib=0.0,
         local_disk_mb_per_s=0.0,

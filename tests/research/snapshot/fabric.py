@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 from statistics import median
 
+from recommender.catalogs.gpu_links import usual_links
 from tests.research.snapshot.reading import number, read_hand, read_table
 
 
@@ -32,6 +33,7 @@ UNKNOWN = Network(None, None, "tcp", "unknown")
 # Copies to the host where none was measured, by PCIe generation as clouds pass it through
 # (micro-benchmarks on cloud VMs, read 2026-08): gen 3 6 to 11, gen 4 12 to 27, gen 5 28 to 58.
 _HOST_BY_PCIE = {"3": 10.0, "4": 13.0, "5": 50.0}
+_THROUGH_HOST = 10.0  # GB/s, rule of thumb where no figure is published
 _FLOOR_TO_TYPICAL = 1.1  # health checks demand some 10 % less than what is usual
 
 
@@ -61,10 +63,8 @@ def intra_machine(gpu: str, gpus: int) -> Intra:
     """Find the link between the GPUs of one machine; one GPU needs none."""
     if gpus < 2:
         return Intra("", None)
-    for row in _hand("fabrics"):
-        if row["gpu"] in (gpu, "*") and gpus <= int(row["gpus_max"]):
-            return Intra(row["intra_kind"], number(row["gb_per_s"]))
-    return Intra("pcie", None)
+    usual = usual_links(gpu, gpus)
+    return Intra(usual.intra_kind, usual.gb_per_s) if usual else Intra("pcie", _THROUGH_HOST)
 
 
 @cache
