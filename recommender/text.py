@@ -29,8 +29,11 @@ def shown_path(path: object) -> str:
     return shown(text if len(text) <= _SHOWN else "…" + text[1 - _SHOWN :])
 
 
-def nearest(word: str, choices: Iterable[str]) -> str | None:
-    """Find the choice that a misspelt word was probably meant to be."""
+def nearest(word: str, choices: Iterable[str], cutoff: float = 0.6) -> str | None:
+    """Find the choice that a misspelt word was probably meant to be.
+
+    `cutoff` is the least share of equal letters (difflib's ratio).
+    """
     from difflib import get_close_matches  # most calls misspell nothing
 
     by_lower = {choice.lower(): choice for choice in choices}
@@ -38,7 +41,7 @@ def nearest(word: str, choices: Iterable[str]) -> str | None:
     for name in (bare, _MEMORY.sub("", bare)):
         if name in by_lower:
             return by_lower[name]
-    found = get_close_matches(word.lower()[:100], by_lower, n=3, cutoff=0.6)
+    found = get_close_matches(word.lower()[:100], by_lower, n=3, cutoff=cutoff)
     found.sort(key=lambda each: sorted(each) != sorted(bare))  # swapped letters come first
     if found:
         return by_lower[found[0]]

@@ -35,6 +35,17 @@ USUAL: tuple[str, ...] = (
     "--no-spot",
 )
 USUAL += ("--quota", "--explain", "--json")
+# What other tools call some flags, and what to write instead.
+_ELSEWHERE = {
+    "--spot": "--market spot",
+    "--spot-only": "--market spot",
+    "--use-spot": "--market spot",
+    "--on-demand": "--market on-demand",
+    "--on-demand-only": "--market on-demand",
+    "--max-cost": "--budget",
+    "--max-price": "--hourly",
+    "--max-time": "--deadline",
+}
 
 
 class StrictCommand(TyperCommand):
@@ -172,11 +183,22 @@ def _repetition(flag: str, option: Any, given: dict[str, str]) -> list[str]:
 def _unknown_flag(word: str, rest: Sequence[str], options: Mapping[str, Any]) -> tuple[str, int]:
     """What is wrong with a flag that does not exist, and how many words are values of it."""
     name = word.partition("=")[0]
-    meant = nearest(name, [each for each in options if each.startswith("--")])
-    hint = f"did you mean {meant}?" if meant else "see recommend --help"
+    meant = _meant_flag(name, options)
+    hint = f"did you mean {meant}?" if meant else "see recommend --help-all"
     has_value = bool(rest) and not rest[0].startswith("-") and "=" not in word
-    takes = meant is not None and _takes_value(options[meant])
-    return f"unknown flag {shown(name)}; {hint}", int(takes and has_value)
+    takes = meant in options and _takes_value(options[meant])
+    is_value = has_value and (takes or rest[0][:1].isdigit())  # no job begins with a digit
+    return f"unknown flag {shown(name)}; {hint}", int(is_value)
+
+
+def _meant_flag(name: str, options: Mapping[str, Any]) -> str:
+    """The flag that another one probably stands for, with its value where that is clear."""
+    known = _ELSEWHERE.get(name.lower(), "")
+    if known.partition(" ")[0] in options:
+        return known
+    names = [each[2:] for each in options if each.startswith("--")]
+    bare = nearest(name.lstrip("-"), names, cutoff=0.7)
+    return f"--{bare}" if bare else ""
 
 
 def note_help_all(ctx: Any, args: Sequence[str]) -> None:

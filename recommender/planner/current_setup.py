@@ -72,6 +72,9 @@ def _why_none(problem: Problem, machines: Comparison) -> str:
     known = {n.lower(): t for (_, n), t in problem.catalog.instance_types.items()}
     if name.lower() not in known:
         names = [t.instance_type for t in known.values() if t.gpu]
+        having = [t.instance_type for t in known.values() if t.gpu.lower() == name.lower()]
+        if having:
+            return f"{shown(name)} is a GPU; name a machine that has it, such as {having[0]}"
         return unknown("instance type", name, names, "recommend catalog show lists what is sold")
     if not known[name.lower()].gpu:
         return f"{shown(name)} has no GPU; name a machine that has one"

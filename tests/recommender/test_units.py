@@ -186,9 +186,14 @@ def test_a_card_sold_as_80_gb_passes_80gb() -> None:
     assert units.parse_gpu("80GB+").memory_gib * 1024 < h100_mib
 
 
-@pytest.mark.parametrize("text", ["8xH100", "A100:0", "A100:8:8", "80GB", ":8", "A100:big"])
+@pytest.mark.parametrize("text", ["A100:0", "A100:8:8", "A100:big"])
 def test_bad_gpus(text: str) -> None:
     _refused(units.parse_gpu, text, "cannot be read")
+
+
+@pytest.mark.parametrize("text", ["8xH100", "80GB", ":8", "4090", "A100 80GB"])
+def test_words_that_name_no_gpu(text: str) -> None:
+    _refused(units.parse_gpu, text, "is not the name of a GPU")
 
 
 @pytest.mark.parametrize(

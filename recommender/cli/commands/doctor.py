@@ -118,7 +118,7 @@ def _credentials(info: ProviderInfo) -> Check:
         return Check(info.label, True, "prices are public, no account needed", needed=False)
     found = [v for v in info.credential_variables if os.environ.get(v)]
     found += [path for path in info.credential_files if Path(path).expanduser().is_file()]
-    message = f"credentials in {found[0]}" if found else "no credentials (needed for no answer)"
+    message = f"credentials in {found[0]}" if found else "no credentials (answers need none)"
     return Check(info.label, bool(found), message, needed=False)
 
 

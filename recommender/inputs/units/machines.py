@@ -67,7 +67,7 @@ def _counted(text: str, name: str, instead: str) -> tuple[int, str]:
 
 def parse_gpu(text: str, name: str = "--gpu") -> GpuFilter:
     """Read one GPU filter: `H100`, `A100:8` (8 in each machine), `80GB+`, `A100:40GB+:8`."""
-    instead = "write H100, A100:8 (8 per machine) or 80GB+"
+    instead = "write H100, A100-80GB, A100:8 (8 per machine) or 80GB+"
     per_machine, memory, gpu = None, 0.0, ""
     for place, word in enumerate(text.strip().split(":")):
         least = re.fullmatch(_LEAST, word.strip())
@@ -78,7 +78,8 @@ def parse_gpu(text: str, name: str = "--gpu") -> GpuFilter:
         elif not place and re.fullmatch(NAME, word):
             gpu = word
         else:
-            raise refusal(name, text, f"cannot be read at '{shown(word)}'", instead)
+            why = f"cannot be read at '{shown(word)}'" if place else "is not the name of a GPU"
+            raise refusal(name, text, why, instead)
     return GpuFilter(gpu, per_machine, memory)
 
 
@@ -137,6 +138,8 @@ def parse_data_at(text: str, name: str = "--data-at") -> DataAt:
     provider, colon, region = place.strip().partition(":")
     if not colon:
         raise refusal(name, text, "has no provider and region", instead)
+    if "//" in text:
+        raise refusal(name, text, "is an address, not a provider and region", instead)
     at = f"{parse_provider(provider, name)}:{_region(region.strip(), text, name, instead)}"
     return DataAt(at, parse_bytes(size, name) / GIB if size.strip() else 0.0)
 

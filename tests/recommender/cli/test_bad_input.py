@@ -68,6 +68,10 @@ MISTAKES = [
     (["--deadline", "--budget", "5"], "--deadline needs a value"),
     (["--deadline", "5h", "--deadline", "6h"], "--deadline is given twice"),
     (["--dedline", "5h"], "unknown flag --dedline; did you mean --deadline?"),
+    (["--spot-only"], "unknown flag --spot-only; did you mean --market spot?"),
+    (["--max-cost", "20"], "unknown flag --max-cost; did you mean --budget?"),
+    (["--plans", "3"], "unknown flag --plans; see recommend --help-all"),
+    (["--cheapest"], "unknown flag --cheapest; see recommend --help-all"),
     (["--quiet=yes"], "--quiet takes no value"),
     (["another"], "one job at a time; remove another"),
 ]

@@ -28,7 +28,7 @@ HEAD = "schema: recommend.job/v1\nlike: resnet50-imagenet\n"
         ("--zone us-west-2a", "AWS zones go by id, such as use1-az3"),
         ("--provider own", "--provider own: no machine of yours is known; name a file: --offers"),
         ("--data-at aws:europe-west4", "--data-at: unknown aws region 'europe-west4'"),
-        ("--data-at s3://bucket", "--data-at: unknown provider 's3'"),
+        ("--data-at s3://bucket", "is an address, not a provider and region"),
         ("--discount aws=.2 --discount aws=.3", "--discount names aws twice; keep one"),
         ("--mix --no-mix", "--no-mix contradicts --mix; keep one"),
         ("--elastic --gang", "--gang contradicts --elastic; keep one"),
