@@ -4,6 +4,7 @@ This is `measured:` in a job file and `--measured`. No constant is fitted; one n
 is set. `calibration.py` instead fits the constants behind the terms.
 """
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -17,6 +18,7 @@ from recommender.performance.strategies import terms_of
 
 Readings = dict[int, float]  # machines -> samples/s
 
+UNIT_ERROR = 10.0  # times slower than expected: rather the unit or the batch than the software
 REACHABLE = 0.99  # of the rate at infinite compute or network: the last per cent costs all
 ROUNDS = 6  # of raising for the reading that is missed by most
 POINTS = 129  # scales tried at once; four rounds narrow 1e±6 to 1e-9
@@ -112,17 +114,34 @@ def _by_gpu(
 
 def _scale_of(job: Job, columns: MachineColumns, gpu_of: tuple[str, ...], timing: Timing) -> float:
     """By how much a GPU's compute must be scaled to give one timing."""
+    fleet = _timed_cluster(columns, gpu_of, timing)
+    return 1.0 if fleet is None else _search(job, fleet, timing.samples_per_s, "compute")
+
+
+def times_slower(
+    job: Job, columns: MachineColumns, gpu_of: tuple[str, ...], timing: Timing
+) -> float:
+    """How many times slower a timing is than columns say that do not use it; nan if unknown."""
+    fleet = _timed_cluster(columns, gpu_of, timing)
+    rate = 0.0 if fleet is None else float(_rates(job, fleet)[0])
+    return rate / timing.samples_per_s if rate > 0.0 else math.nan
+
+
+def _timed_cluster(
+    columns: MachineColumns, gpu_of: tuple[str, ...], timing: Timing
+) -> Clusters | None:
+    """The cluster of a timing, with its input ready, on the type that is most like its machines."""
     per_machine = timing.gpus / timing.machines
     same = [i for i, gpu in enumerate(gpu_of) if gpu == timing.gpu and columns.compute_per_s[i] > 0]
     if not same:
-        return 1.0
+        return None
     kind = min(
         same,
         key=lambda i: (not _named(timing, columns.names[i]), abs(columns.gpus[i] - per_machine)),
     )
     fleet = _clusters(columns, kind, timing.machines)
     gpus = np.array([float(timing.gpus)])
-    fleet = replace(
+    return replace(
         fleet,
         gpus=gpus,
         gpus_per_machine=gpus / timing.machines,
@@ -130,7 +149,6 @@ def _scale_of(job: Job, columns: MachineColumns, gpu_of: tuple[str, ...], timing
         prepare_per_s=np.array([np.inf]),
         fetch_per_s=np.array([np.inf]),
     )
-    return _search(job, fleet, timing.samples_per_s, "compute")
 
 
 def _fit_type(job: Job, columns: MachineColumns, kind: int, readings: Readings) -> MachineColumns:

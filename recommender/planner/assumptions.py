@@ -1,18 +1,20 @@
 """The assumptions and warnings of an answer, as sentences."""
 
 import math
+from dataclasses import replace
 
 from recommender.catalogs.catalog import OWN_BENCH_SOURCE
 from recommender.catalogs.registry import CLOUDS, OWN, SPOT_AUCTIONS
 from recommender.catalogs.schema import Achieved, OwnMachine
 from recommender.performance.clusters import Z_90
 from recommender.performance.long_runs import run_sd
-from recommender.performance.machines import precision_on
-from recommender.performance.measured import SIGMA_MEASURED
+from recommender.performance.machines import machine_columns, precision_on
+from recommender.performance.measured import SIGMA_MEASURED, UNIT_ERROR, times_slower
 from recommender.performance.priors import prior_of
 from recommender.plan.limits import OTHERS
 from recommender.plan.plan import OWN_TRACE, Plan
 from recommender.planner.problem import Problem
+from recommender.text import number
 
 
 def of(problem: Problem, plans: tuple[Plan, ...]) -> tuple[str, ...]:
@@ -241,7 +243,7 @@ def _spot(names: list[str], basis: str, as_of: str) -> str:
 
 def warnings(problem: Problem, plans: tuple[Plan, ...], lead: int = 1) -> tuple[str, ...]:
     """Inputs that are not used, and what to know before trusting the leading plan."""
-    remarks = problem.job.remarks
+    remarks = (*problem.job.remarks, *_slow_timings(problem))
     if not plans:
         return remarks
     first = plans[lead - 1]
@@ -262,6 +264,25 @@ def warnings(problem: Problem, plans: tuple[Plan, ...], lead: int = 1) -> tuple[
             "used"
         )
     return tuple(said)
+
+
+def _slow_timings(problem: Problem) -> tuple[str, ...]:
+    """Warnings of timings that are so slow that their unit or batch is probably wrong."""
+    job, catalog = problem.job, problem.catalog
+    gpus = {timing.gpu for timing in job.timings}
+    types = [each for each in catalog.instance_types.values() if each.gpu in gpus]
+    if not types:
+        return ()
+    untimed = replace(job, timings=())
+    columns = machine_columns(untimed, types, catalog.gpus, catalog.achieved)
+    gpu_of = tuple(each.gpu for each in types)
+    found = [(each, times_slower(untimed, columns, gpu_of, each)) for each in job.timings]
+    return tuple(
+        f"the timing on {timing.gpus}x{timing.gpu} is {number(times)} times slower than expected; "
+        "check its unit, and that the batch is that of all GPUs"
+        for timing, times in found
+        if times > UNIT_ERROR
+    )
 
 
 def _unsaved(problem: Problem, plans: tuple[Plan, ...]) -> list[str]:

@@ -38,6 +38,15 @@ def test_the_software_is_requested_before_a_gpu_is_reported_to_be_unmeasured(tmp
     assert "speed of H100-NVL from the vendor's peak" in printed(tmp_path, *words, "--explain", "1")
 
 
+def test_a_timing_far_slower_than_expected_gives_a_warning(tmp_path):
+    """A step of 310 s instead of 3.1 s is a wrong unit or batch; half of the speed is not."""
+    words = ("llama3-8b-sft", "--hourly", "60", "--gpu", "H100", "--provider", "aws", "--measured")
+    assert "times slower than expected; check its unit" in printed(
+        tmp_path, *words, "8xH100: 310 s/step"
+    )
+    assert "slower than expected" not in printed(tmp_path, *words, "8xH100: 6 s/step")
+
+
 def test_own_machines_need_no_quota_and_are_never_short(tmp_path):
     (tmp_path / "own.csv").write_text("label,gpu,gpus,usd_per_hour,count\nlab,RTX-4090,4,0.6,1\n")
     words = ("resnet50-imagenet", "--offers", "own.csv", "--explain", "1")
