@@ -51,7 +51,7 @@ _TAGS = (
     '[{"ResourceType":"instance","Tags":[{"Key":"Name","Value":"%s"},{"Key":"%s","Value":"%s"}]}]'
 )
 _REMARKS = (
-    "Have first: the bucket; an instance profile that may read and write it, named in "
+    "Needed first: the bucket; an instance profile that may read and write it, named in "
     "INSTANCE_PROFILE; default subnets in the regions above, which new accounts have.",
     "The image is AWS's newest of IMAGE, a public parameter: look whether it has the PyTorch you "
     "want, or name an AMI in IMAGE (AMIs are of one region).",

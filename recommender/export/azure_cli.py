@@ -40,7 +40,7 @@ _SHOW = (
 )
 _CLOUD = CloudSteps(
     remarks=(
-        "Have first: a resource group, named in RESOURCE_GROUP; a storage account, named in "
+        "Needed first: a resource group, named in RESOURCE_GROUP; a storage account, named in "
         "AZURE_STORAGE_ACCOUNT, with the container CHECKPOINT_BUCKET; a user-assigned identity, "
         "its id in IDENTITY, that may write blobs there (Storage Blob Data Contributor) and delete "
         "machines of the group (Virtual Machine Contributor). So may you.",

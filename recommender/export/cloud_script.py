@@ -58,7 +58,7 @@ class CloudSteps:
     Machines of a phase ("plan" or "fallback") carry the tag $NAME-$began-$phase, `run_tag`.
     """
 
-    remarks: tuple[str, ...]  # what the tool needs to have first
+    remarks: tuple[str, ...]  # what the tool needs first
     setup: tuple[str, ...]  # variables, with what cannot be known named
     start: tuple[str, ...]  # $region $zone $machine_type $market $count $left_s $boot_file
     running: tuple[str, ...]  # print the machines of `run_tag` that run or start, one a line

@@ -45,7 +45,7 @@ def _no_type(run: RunDescription) -> str:
 _FILTER = (f'local filter="labels.{RUN_KEY}=$run_tag AND status:(PROVISIONING STAGING RUNNING)"',)
 _CLOUD = CloudSteps(
     remarks=(
-        "Have first: the bucket; a project in gcloud config; a default network. The machines' "
+        "Needed first: the bucket; a project in gcloud config; a default network. The machines' "
         "service account (the project's default one, or SERVICE_ACCOUNT) may read and write the "
         "bucket, and delete machines (roles/compute.instanceAdmin.v1).",
         "The image is the newest of IMAGE_FAMILY: look which there are with gcloud compute images "

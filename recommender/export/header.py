@@ -100,7 +100,7 @@ def share_words(share: float) -> str:
 def quota_words(run: RunDescription) -> list[str]:
     """The quotas that it needs, by the provider's own names."""
     needs = [each for each in run.plan.needs if not _granted(each)]
-    return ["Quotas to have first:", *(f"{_AS_IS}{_need(each)}" for each in needs)] if needs else []
+    return ["Quotas needed first:", *(f"{_AS_IS}{_need(each)}" for each in needs)] if needs else []
 
 
 def _granted(need: Need) -> bool:

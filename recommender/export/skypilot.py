@@ -230,9 +230,8 @@ def _remarks(run: RunDescription) -> tuple[str, ...]:
         f"Started without it, this job waits for spot.{unswitched_words(run)}"
     )
     cloud = run.machines.provider
-    found = [
-        f"Have first: SkyPilot with access to {cloud} (pip install 'skypilot[{cloud}]'; sky check)."
-    ]
+    install = f"pip install 'skypilot[{cloud}]'; sky check"
+    found = [f"Needed first: SkyPilot with access to {cloud} ({install})."]
     found += fallback_words(run, who)
     found += move_after_words(
         run,

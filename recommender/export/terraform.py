@@ -73,7 +73,7 @@ def quoted(text: str) -> str:
 
 def _remarks(run: RunDescription) -> tuple[str, ...]:
     found = [
-        "Have first: the bucket, and Terraform 1.5 or OpenTofu with credentials of the cloud.",
+        "Needed first: the bucket, and Terraform 1.5 or OpenTofu with credentials of the cloud.",
         "Terraform creates missing machines only on apply: apply again after an interruption; "
         "with -var place=1 and so on where the place before has no capacity, which ends what runs "
         "there; terraform destroy at the end. Keep its state, which holds the first start.",

@@ -392,6 +392,8 @@ def _hangs_on_demand(facts: OnDemandFacts | None, chance: float) -> tuple[str, .
     """How much of the chance rests on machines that may not be there, where that is seen in it."""
     if facts is None or facts.chance_if_at_once - chance < SEEN_IN_CHANCE:
         return ()
+    if share(facts.chance_if_at_once) == share(chance):  # as printed
+        return ()
     late = f"in {percent(facts.late)}"
     if facts.needed >= 1.0:
         first = f"{late} of the runs the on-demand machines"

@@ -54,7 +54,7 @@ def changed(answer: Answer) -> str:
         return "What would change the answer"
     if any(step.effect.startswith(f"plan {answer.lead}: ") for step in answer.sensitivity):
         return "What other limits would change"  # of more plans than one, which the lines name
-    return f"What would change plan {answer.best}"
+    return f"What other limits would change, against plan {answer.best}"
 
 
 def headline(answer: Answer, request: PlanRequest) -> str:
@@ -88,11 +88,15 @@ def _times_more(saving: float) -> str:
 
 
 def _against_on_demand(answer: Answer, request: PlanRequest, saving: float) -> str:
-    """What is saved against the best plan without spot: its number, or what it costs."""
+    """What is saved against the best plan without spot: its number, or what it costs.
+
+    The best is the fastest where time is minimised, and may cost more than a slower one would.
+    """
     numbered = enumerate(answer.plans, 1)
     shown = (f"{i}" for i, p in numbered if p.saving is not None and abs(p.saving) < _SAME)
     cost = answer.plans[answer.lead - 1].estimate.cost.mean / max(1.0 - saving, _SAME)
-    best = f"the best on-demand plan ({next(shown, '') or _unlisted(answer, request, cost)})"
+    kind = "fastest" if request.limits.goal == "time" else "cheapest"
+    best = f"the {kind} on-demand plan ({next(shown, '') or _unlisted(answer, request, cost)})"
     if saving < 0.0:
         return f"costs {_times_more(saving)} {best}"
     return f"is {fmt.percent(saving)} cheaper than {best}"

@@ -8,7 +8,7 @@ from typing import Any
 from rich.table import Table
 
 from recommender.plan.plan import Plan
-from recommender.plan.simulation import ClosedForm, ExecutorRun, PolicyRun, Quantiles, Simulation
+from recommender.plan.simulation import ExecutorRun, PolicyRun, Quantiles, Simulation
 from recommender.report import answer_frame, cells, layout
 from recommender.report import formatting as fmt
 from recommender.report.answer_frame import PlanRequest
@@ -170,7 +170,7 @@ def sentences(found: Simulation) -> list[tuple[str, str]]:
         ("in short", _cost_and_time(found)),
         ("limits", _limits(found)),
         *([("fallback", _fallback(found))] if found.plan.fallback else []),
-        ("first order", closed_words(found.closed_form)),
+        ("first order", closed_words(found)),
         ("capacity", fmt.clean(found.capacity)),
     ]
 
@@ -204,14 +204,17 @@ def _fallback(found: Simulation) -> str:
     return f"{text}; first order: in {share}, from {when} on"
 
 
-def closed_words(form: ClosedForm) -> str:
+def closed_words(found: Simulation) -> str:
     """The closed form in one sentence."""
+    form = found.closed_form
     text = f"{form.law}: {fmt.duration(form.time_s)} and {fmt.usd(form.cost_usd)} USD on average"
     if form.time_p95_s is not None:
         text += f", 95 % of runs within {fmt.duration(form.time_p95_s)}"
     if form.chance is not None:
         text += f", in time {fmt.share(form.chance)}"
-    return f"{text}; spot delivers {fmt.percent(form.drift)} of an hour's work per hour"
+    if found.plan.spot is None:
+        return text
+    return f"{text}; an hour on spot does {fmt.percent(form.drift)} of an hour's work"
 
 
 _SPECIAL = str.maketrans({c: f"\\{c}" for c in "\\`*_[]<>|#"})

@@ -157,7 +157,7 @@ def _against_requested(answer: Answer) -> str:
         f"{fmt.duration(abs(seconds))} {'longer' if seconds > 0.0 else 'sooner'}",
     ]
     if tail_s > max(-seconds, _MINOR_TAIL * best.estimate.time.p95):
-        parts.append(f"1 run in 20 ends {fmt.duration(tail_s)} sooner")
+        parts.append(f"its slowest runs (1 in 20) end {fmt.duration(tail_s)} sooner")
     if abs(work_h) > _MINOR_H:
         spent = f"{fmt.duration(3600.0 * abs(work_h))} {'more' if work_h > 0.0 else 'less'}"
         parts.append(f"{spent} of your own work (quotas, interruptions, several machines)")

@@ -92,7 +92,7 @@ def test_other_limits_are_compared_with_the_best_by_the_goal_which_need_not_lead
     picks = [Pick(role, rank, GCP) for role, rank in (("sensible", 2), ("cheapest", 1))]
     other = Trio(*picks, Pick("safest", 3, GCP))
     assert changed(replace(ANSWER, trio=None)) == "What would change the answer"
-    assert changed(replace(ANSWER, trio=other)) == "What would change plan 1"
+    assert changed(replace(ANSWER, trio=other)) == "What other limits would change, against plan 1"
     step = SensitivityStep("--deadline 28h", "plan 2: costs 29 USD more", None)
     both = replace(ANSWER, trio=other, sensitivity=(step,))
     assert changed(both) == "What other limits would change"

@@ -190,8 +190,8 @@ def test_a_plan_that_costs_more_than_today_says_so() -> None:
     cheap = replace(ON_DEMAND, estimate=GCP.estimate)
     answer = replace(ANSWER, plans=(AWS_A100,), compared=cheap)
     assert advice.headline(answer, QUESTION) == (
-        "Plan 1 is 66 % cheaper than the best on-demand plan (247 USD); it costs 31 % more than "
-        "yours and takes 18 h instead of 8 h."
+        "Plan 1 is 66 % cheaper than the cheapest on-demand plan (247 USD); it costs 31 % more "
+        "than yours and takes 18 h instead of 8 h."
     )
 
 
