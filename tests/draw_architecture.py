@@ -5,6 +5,7 @@ imports. An arrow is left out where a chain of others says it: who stands higher
 """
 
 import ast
+import re
 import tomllib
 from collections import defaultdict
 from pathlib import Path
@@ -12,7 +13,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 PICTURE = ROOT / "docs" / "architecture.svg"
 INSTALLED_INSIDE = {"catalogs": ROOT / "catalogs", "benchmarks": ROOT / "benchmarks"}
-WIDTH, BOX_W, BOX_H, ROW_H, TOP = 1000, 200, 46, 96, 24
+WIDTH, BOX_W, BOX_H, ROW_H, TOP = 1000, 230, 46, 96, 24
 INK, LINE, FILL, FAINT = "#1f2933", "#8295a8", "#f3f6f9", "#52667a"
 
 Arrows = dict[str, set[str]]
@@ -63,9 +64,9 @@ def arrows() -> Arrows:
 
 
 def said(name: str) -> str:
-    """What a package is for: its docstring up to the first colon."""
+    """What a package is for: the first line of its docstring, up to a colon."""
     doc = ast.get_docstring(ast.parse((folder(name) / "__init__.py").read_text("utf-8"))) or ""
-    return doc.partition(":")[0]
+    return re.split(":|, with", doc.partition("\n")[0])[0]
 
 
 def centres() -> dict[str, tuple[float, float]]:

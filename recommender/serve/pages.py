@@ -14,7 +14,7 @@ from recommender.text import shown
 FIELDS = (
     ("deadline", "Deadline", "24h"),
     ("budget", "Budget in USD", "200"),
-    ("confidence", "Chance wanted", "95%"),
+    ("confidence", "Required chance", "95%"),
 )
 TOPS = (20, 50, 200, 1000)  # offers of a page
 Choices = Iterable[tuple[str, str]]  # values and their words

@@ -189,7 +189,7 @@ def _controls() -> Element:
     made = [
         _slider("deadline", "Deadline", "1000"),
         _slider("budget", "Budget", "1000"),
-        _slider("confidence", "Chance wanted", "99", least="5"),
+        _slider("confidence", "Required chance", "99", least="5"),
     ]
     return element("div", *made, class_="controls needs-script", hidden="")
 
@@ -500,7 +500,8 @@ def infeasible(answer: Answer, request: PlanRequest) -> Element:
     binding = [element("li", fmt.clean(each)) for each in why.binding]
     return section(
         "answer",
-        why_none(request, answer.status == "infeasible"),
+        "No plan",
+        element("p", why_none(request, answer.status == "infeasible")),
         *([element("ul", *binding)] if binding else []),
         *([element("p", fmt.clean(why.unexplored))] if why.unexplored else []),
         *([sheet.element()] if rows else []),
