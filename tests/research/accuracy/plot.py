@@ -23,7 +23,7 @@ SOURCES = (
     ("", "LLM tables, MXNet and others", "#7A7A00"),
 )
 SIDE, LEFT, TOP, GAP = 380, 62, 56, 70
-WIDTH, HEIGHT = 2 * SIDE + 2 * LEFT + 20, SIDE + TOP + 118
+WIDTH, HEIGHT = LEFT + 2 * SIDE + GAP + 30, SIDE + TOP + 118
 FONT = "font-family='Helvetica, Arial, sans-serif'"
 INK, FAINT = "#1f2933", "#8a94a0"
 TYPICAL_SPREAD = 0.25  # sd of ln speed behind the dashed lines; each answer prints its own
