@@ -48,7 +48,8 @@ def answer_row(first: FirstAnswer) -> str:
     """One question: the three plans, the evidence of the leading one, and the verdict."""
     verdict = verdicts()[first.preset, first.question]
     trio = first.answer.trio
-    plans = f"{first.answer.status}: no plan" if trio is None else _three(trio)
+    none = "no plan (proven)" if first.answer.status == "infeasible" else "no plan found"
+    plans = none if trio is None else _three(trio)
     rests = "" if trio is None else _rests_on(trio.picks[0].plan)
     before = f" Before: {verdict.before}." if verdict.before else ""
     return f"| {first.question} | {plans} | {rests} | {verdict.words}.{before} |"
