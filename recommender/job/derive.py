@@ -193,7 +193,10 @@ def _kind_problems(file: JobFile) -> list[str]:
         return [f"method: {file.method} needs a transformer{unet}, not the family {file.family}"]
     counted = file.family in TRANSFORMERS or file.adapted_width or file.trainable_params
     if adapted and not counted:
-        return ["trainable_params: is missing; state how many the adapters have, such as 23M"]
+        return [
+            "trainable_params: is missing; state how many the adapters have, such as 23M, or name "
+            "the network (model), from which they are counted"
+        ]
     if file.post_training is not None and file.family not in ("decoder", "moe"):
         return [f"post_training: {file.post_training} needs a decoder, not {file.family}"]
     if file.generation_share is not None and file.post_training not in ("grpo", "ppo"):

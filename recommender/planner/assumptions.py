@@ -236,7 +236,7 @@ def _spot(names: list[str], basis: str, as_of: str) -> str:
     how = {
         "measured": "as measured until",
         "transferred": "transferred from other GPUs, traces until",
-    }.get(basis, "as stated, class of")
+    }.get(basis, "with the mean of --mtbf, else as in traces until")
     classes = "class" if len(names) == 1 else "classes"
     return f"spot up and down times of {classes} {', '.join(names)} {how} {as_of}"
 

@@ -204,13 +204,13 @@ def _layout_phrase(step: StepSplit) -> str:
 
 
 def _next_in_line(plan: Plan) -> list[str]:
-    """Where spot is requested after the first place: regions, then further zones of them."""
-    seen = {site.region for site in plan.sites[:1]}
-    names = []
-    for site in plan.sites[1:]:
-        names.append(fmt.clean(_zone(site) if site.region in seen and site.zone else site.region))
-        seen.add(site.region)
-    return names
+    """Where spot is requested after the first place: regions, or zones where one has several."""
+    regions = [site.region for site in plan.sites]
+    several = {region for region in regions if regions.count(region) > 1}
+    return [
+        fmt.clean(_zone(site) if site.region in several and site.zone else site.region)
+        for site in plan.sites[1:]
+    ]
 
 
 def _zone(site: Site) -> str:
