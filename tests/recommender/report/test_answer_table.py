@@ -153,10 +153,13 @@ def test_interruptions_in_words(some: float, mean: float, p95: float, said: str)
     assert words.startswith(f"interrupted {said}")
 
 
-def test_a_second_zone_of_a_region_is_named_by_its_zone() -> None:
-    zones = (*AWS_A100.sites[:2], replace(AWS_A100.sites[1], zone="us-east-1-f"))
+def test_zones_of_one_region_are_named_and_single_ones_are_not() -> None:
+    one, other = AWS_A100.sites[:2]
+    zones = (one, replace(other, zone="us-east-1-b"), replace(other, zone="us-east-1-f"))
     said = advice.spot_sentence(replace(AWS_A100, sites=zones))
-    assert said.endswith("failover to us-east-1, then us-east-1-f")
+    assert said.endswith("failover to us-east-1-b, then us-east-1-f")
+    alone = advice.spot_sentence(replace(AWS_A100, sites=zones[:2]))
+    assert alone.endswith("failover to us-east-1")
 
 
 def test_on_demand_plans_say_nothing_of_spot() -> None:
