@@ -36,7 +36,7 @@ _BOOLEANS = {
     **dict.fromkeys(("no", "false", "off", "n", "f", "0"), False),
 }
 _MAX_SETUP_S = 86400.0
-MAX_STATED = 1024  # as --max-machines
+MAX_STATED = 4096  # 32,768 GPUs in machines of eight; Llama 3.1 405B was trained on 16,384
 _MAX_SIDE = 1e5  # pixels
 _MAX_GIB = 1e9  # an exbibyte
 _NUMBERS = ("params", "parameters", "flop", "samples", "images")

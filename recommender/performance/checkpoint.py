@@ -18,6 +18,11 @@ from recommender.risk.laws import RUN_FAMILY
 STORE_SHARE = 0.6  # of a sustained NIC that object-store transfers reach
 STORE_PART_BYTES_PER_S = 80e6  # one connection to S3 or GCS
 STORE_PARTS = 64  # parallel connections of one machine
+# One bucket and all machines: 200 Gbit/s are the default quota of a region for egress from Cloud
+# Storage to Google services, and of a storage account's egress in large Azure regions (60 Gbit/s
+# ingress, more on request); S3 promises 3,500 writes/s a prefix, 28 GB/s in the usual parts of 8 MB
+# (the providers' quota pages and S3's "Optimizing performance", read 2026-11-26).
+BUCKET_BYTES_PER_S = 25e9
 UNKNOWN_NIC_BYTES_PER_S = 1.25e9  # assumed where the catalog does not know: 10 Gbit/s
 # Where checkpoints go; the plan space holds the index.
 CHECKPOINT_PATHS = ("none", "object_store", "anchor", "memory_tier")
@@ -47,6 +52,12 @@ def object_store_rate(network_bytes_per_s: Floats) -> Floats:
     """
     nic = np.where(network_bytes_per_s > 0, network_bytes_per_s, UNKNOWN_NIC_BYTES_PER_S)
     return np.minimum(STORE_SHARE * nic, STORE_PART_BYTES_PER_S * STORE_PARTS)
+
+
+def bucket_rate(network_bytes_per_s: Floats, machines: Floats | float) -> Floats:
+    """Bytes/s between so many machines and one bucket: that of each, up to what a bucket takes."""
+    each = object_store_rate(network_bytes_per_s)
+    return np.minimum(each * machines, BUCKET_BYTES_PER_S)
 
 
 # Intervals that people set, in seconds; none below a minute, which no training script is run with.
@@ -105,11 +116,11 @@ def object_store(job: Job, fleet: Clusters, notice_s: Floats | float) -> SavePat
 
     The chief of a parameter-server job writes in one stream, other writers in parallel parts.
     """
-    each = object_store_rate(fleet.network_bytes_per_s)
     chief = job.writer == "chief"
     writer = CHIEF_STREAM if chief and job.sync == "parameter_server" else PARALLEL_PARTS
     writers = np.ones_like(fleet.machines) if chief else fleet.machines
-    transfer = write_s(writer, job.checkpoint_bytes, job.gradient_tensors, each * writers)
+    rate = bucket_rate(fleet.network_bytes_per_s, writers)
+    transfer = write_s(writer, job.checkpoint_bytes, job.gradient_tensors, rate)
     return _saved(job, fleet, "object_store", transfer, transfer, transfer, notice_s)
 
 
@@ -144,8 +155,8 @@ def memory_tier(
     possible = (nic > 0) & (fleet.machines <= receivers * most) & (held <= receiver.memory_bytes)
     rate = np.minimum(fleet.machines * nic, receivers * receiver.network_bytes_per_s)
     transfer = job.checkpoint_bytes / np.where(possible, rate, 1.0)
-    store = object_store_rate(np.asarray(receiver.network_bytes_per_s, dtype=np.float64))
-    flush = write_s(PARALLEL_PARTS, job.checkpoint_bytes, 0.0, store * receivers)
+    store = bucket_rate(np.asarray(receiver.network_bytes_per_s, dtype=np.float64), receivers)
+    flush = write_s(PARALLEL_PARTS, job.checkpoint_bytes, 0.0, store)
     found = _saved(
         job, fleet, "memory_tier", transfer, np.maximum(flush, transfer), transfer, notice_s
     )
@@ -209,7 +220,7 @@ def crash_save_interval_s(job: Job, machines: int, gpus: int, work_s: float) -> 
     next; never one shorter than a save.
     """
     copy_s = job.checkpoint_bytes / (gpus * HOST_BYTES_PER_S)
-    rate = machines * object_store_rate(np.array(UNKNOWN_NIC_BYTES_PER_S))
+    rate = bucket_rate(np.array(UNKNOWN_NIC_BYTES_PER_S), machines)
     write = float(write_s(PARALLEL_PARTS, job.checkpoint_bytes, job.gradient_tensors, rate))
     stall_s = copy_s if job.asynchronous_save else copy_s + write
     most_s = max(min(INSURED_S, INSURED_SHARE * work_s), USUAL_S[0])

@@ -16,6 +16,10 @@ from recommender.plan.plan import OWN_TRACE, Plan
 from recommender.planner.problem import Problem
 from recommender.text import number
 
+# Clusters of so many machines are reserved by contract rather than rented by the hour: AWS sells
+# blocks of up to 64 instances (Capacity Blocks for ML, 2026-08).
+CONTRACT_MACHINES = 64
+
 
 def of(problem: Problem, plans: tuple[Plan, ...]) -> tuple[str, ...]:
     """Everything assumed that could change the answer, the most important first.
@@ -24,7 +28,7 @@ def of(problem: Problem, plans: tuple[Plan, ...]) -> tuple[str, ...]:
     the availability of its capacity, and its speed.
     """
     job, choice = problem.job, problem.choice
-    spots, waits = _spots(plans), _on_demand(choice.on_demand_obtainable)
+    spots, waits = _spots(plans), _on_demand(choice.on_demand_obtainable, plans)
     on_demand = [waits] if _rents(plans) else []
     capacity = [*spots, *on_demand] if _on_spot(plans[:1]) else [*on_demand, *spots]
     guessed, software = _unmeasured(problem, plans), _stack(problem)
@@ -110,8 +114,10 @@ def _long_run(problem: Problem) -> list[str]:
     ]
 
 
-def _on_demand(given: float | None) -> str:
+def _on_demand(given: float | None, plans: tuple[Plan, ...]) -> str:
     """How soon on-demand machines are taken to be there."""
+    most = max((sum(m.count for m in plan.machines) for plan in plans), default=0)
+    contract = given is None and most >= CONTRACT_MACHINES
     share = (
         "99 % small GPUs, 90 % A100, 70 % H100 and newer"
         if given is None
@@ -122,7 +128,7 @@ def _on_demand(given: float | None) -> str:
         f"on-demand machines with eight GPUs are available at once in a region: {share}{whose}; "
         "otherwise after a median of an hour, sometimes much later; larger clusters less often "
         "and later"
-    )
+    ) + (" (if yours are reserved by contract: --assume-on-demand 100%)" if contract else "")
 
 
 def _quotas(problem: Problem, plans: tuple[Plan, ...]) -> list[str]:

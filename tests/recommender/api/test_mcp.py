@@ -86,7 +86,7 @@ def test_a_machine_is_explained() -> None:
         ("recommend_plan", {"job": "resnet50-imagenett"}, "did you mean resnet50-imagenet"),
         ("recommend_plan", {"job": "/etc/passwd"}, "unknown job"),
         ("recommend_plan", {"job": "gpt2-xl", "deadline": "soonish"}, "deadline"),
-        ("recommend_plan", {"job": "gpt2-xl", "machines": 0}, "none of 1 to 1024"),
+        ("recommend_plan", {"job": "gpt2-xl", "machines": 0}, "none of 1 to 4096"),
         ("export_plan", {"answer": {}, "to": "skypilot"}, "has no inputs"),
         ("init_job", {"model": "/etc/passwd", "examples": "5k"}, "passwd"),
     ],

@@ -99,3 +99,19 @@ def test_no_timed_step_makes_a_long_run_more_certain_than_published_ones_are(tmp
     assert "run of this size is known within a factor of 1.4 at best" in longer
     assert "run of this size is known within a factor of 1.5 at best" in long  # e^(1.645 · 0.26)
     assert "naming the software" not in long  # 1.7 as well as without
+
+
+def test_llama_405b_on_as_many_gpus_as_it_was_trained_on_takes_as_long_as_published(tmp_path):
+    """arXiv 2407.21783: 16,384 H100, and 30.84 M GPU-hours by the model card (2024-07-23)."""
+    (tmp_path / "job.yaml").write_text(
+        "schema: recommend.job/v1\nmodel: meta-llama/Llama-3.1-405B\nmethod: full\n"
+        "tokens: 15.6T\nseq_len: 8192\nbatch: 2048\nstack: tuned\n"
+    )
+    words = ("job.yaml", "--gpu", "H100", "--provider", "aws", "--machines", "2048")
+    reserved = ("--assume-on-demand", "100%")
+    found = json.loads(printed(tmp_path, *words, *reserved, "-o", "json"))
+    (plan,) = found["plans"]
+    hours = plan["estimate"]["time"]["median"] / 3600
+    assert 0.75 < hours * 16384 / 30.84e6 < 1.33
+    assert "--assume-on-demand 100%" in printed(tmp_path, *words, "--explain", "1")
+    assert "(if yours are reserved" not in printed(tmp_path, *words, *reserved, "--explain", "1")
