@@ -9,7 +9,7 @@ from recommender.catalogs.frozen import dataclass
 from recommender.market.offer_entries import OfferEntries
 from recommender.market.offer_facts import Pool
 from recommender.market.quota_rows import max_machines_by_quota
-from recommender.optimize.fallback_choices import of_each_speed, worth_trying
+from recommender.optimize.fallback_choices import of_each_speed, undominated, worth_trying
 from recommender.optimize.space import Fallbacks
 from recommender.plan.limits import Limits
 from recommender.risk.on_demand_wait import OnDemandLaw
@@ -55,7 +55,31 @@ def fallbacks_of(
     rows = worth_trying(*figures)
     if limits.max_overhead is not None:
         rows = np.flatnonzero(np.bincount(np.concatenate([rows, of_each_speed(*figures)])))
-    kept = every.take(rows)
+    return _as_fallbacks(entries, pools, every.take(rows))
+
+
+def undominated_fallbacks(
+    entries: OfferEntries,
+    limits: Limits,
+    step_s: Floats,
+    steps_left: float,
+    pools: Sequence[Pool],
+) -> tuple[Fallbacks, tuple[Pool, ...]]:
+    """Select the clusters that none beats in cost, speed, chance to be there, and number of GPUs.
+
+    As `fallbacks_of`, but those of few GPUs are among them that only plans which are printed have.
+    """
+    every = _clusters(entries, limits, step_s, pools)
+    gpus = every.count * np.array([pool.type.gpus for pool in pools])[every.place]
+    rows = undominated(
+        every.step_s, every.usd_per_hour, every.boot_s, every.law.at_once, gpus, steps_left
+    )
+    return _as_fallbacks(entries, pools, every.take(rows))
+
+
+def _as_fallbacks(
+    entries: OfferEntries, pools: Sequence[Pool], kept: _Clusters
+) -> tuple[Fallbacks, tuple[Pool, ...]]:
     mine = tuple(pools[place] for place in kept.place.tolist())
     found = Fallbacks(
         kind=np.array([pool.kind for pool in mine], dtype=np.int64),

@@ -9,7 +9,7 @@ from recommender.catalogs.frozen import dataclass
 from recommender.catalogs.registry import OWN
 from recommender.market.dominance import OwnOffers, regions_worth_renting, undominated_pools
 from recommender.market.failover_lists import FailoverLists
-from recommender.market.fallbacks import fallbacks_of
+from recommender.market.fallbacks import fallbacks_of, undominated_fallbacks
 from recommender.market.memory_tiers import MemoryTiers
 from recommender.market.offer_entries import OfferEntries
 from recommender.market.offer_facts import GIB, HOURS_PER_MONTH, Facts, Pool
@@ -142,6 +142,13 @@ class SiteBuilder:
     def fallbacks(self, pools: Sequence[Pool]) -> tuple[Fallbacks, tuple[Pool, ...]]:
         """On-demand clusters of these pools that can finish the job, and the pool of each."""
         return fallbacks_of(self.entries, self.limits, self.step_s, self.steps_left, pools)
+
+    def undominated_fallbacks(self, pools: Sequence[Pool]) -> tuple[Fallbacks, tuple[Pool, ...]]:
+        """All on-demand clusters of the pools of a site that none beats, and the pool of each."""
+        some = [pool for pool in pools if not pool.spot]
+        if some and some[0].type.provider == OWN:
+            some = self._worth_renting(some)
+        return undominated_fallbacks(self.entries, self.limits, self.step_s, self.steps_left, some)
 
     def _site(
         self,

@@ -95,6 +95,24 @@ def of_each_speed(
     )
 
 
+def undominated(
+    step_s: Floats,
+    usd_per_hour: Floats,
+    boot_s: Floats,
+    at_once: Floats,
+    gpus: Floats,
+    steps_left: float,
+) -> Ints:
+    """On-demand clusters that none beats in the cost of the work, speed, chance and GPUs."""
+    usd = _bill(step_s, usd_per_hour, boot_s, steps_left)
+    no_worse = np.ones((len(usd), len(usd)), dtype=bool)
+    better = ~no_worse
+    for least in (usd, step_s, gpus, -at_once):
+        no_worse &= least[:, None] <= least
+        better |= least[:, None] < least
+    return np.flatnonzero(~(no_worse & better).any(axis=0))
+
+
 def _first_of_each(group: Ints, usd: Floats) -> Ints:
     """The least of each group."""
     order = np.lexsort((usd, group))

@@ -51,18 +51,31 @@ class Effort:
 def effort_of(plan: Plan) -> Effort:
     """Estimate the work that a plan takes."""
     spot = any(m.market == "spot" for m in plan.machines)
-    needs_quota = any(
-        need.yours is None and need.amount > (need.new_accounts or 0) for need in plan.needs
-    )
     return Effort(
-        quota_h=_quota_h(plan.gpus) if needs_quota else 0.0,
+        quota_h=(quota_h(plan.gpus) if _lacks_quota(plan, False) else 0.0) + fallback_quota_h(plan),
         resume_h=RESUME_H if spot else 0.0,
         cluster_h=CLUSTER_H * log2(sum(m.count for m in plan.machines)),
         interruptions_h=INTERRUPTION_H * plan.estimate.interruptions,
     )
 
 
-def _quota_h(gpus: int) -> float:
+def fallback_quota_h(plan: Plan) -> float:
+    """Hours that the quota of its fallback takes; 0 if it needs none besides that of the plan."""
+    if plan.fallback is None or not _lacks_quota(plan, True):
+        return 0.0
+    return quota_h(plan.fallback.gpus)
+
+
+def _lacks_quota(plan: Plan, fallback: bool) -> bool:
+    """Whether a quota has to be requested for its machines, or those of its fallback."""
+    return any(
+        need.yours is None and need.amount > (need.new_accounts or 0)
+        for need in plan.needs
+        if need.fallback == fallback
+    )
+
+
+def quota_h(gpus: int) -> float:
     """Hours that a quota for so many GPUs takes."""
     few = min(gpus, ONE_MACHINE)
     return QUOTA_H + QUOTA_PER_GPU_H * few + ARGUE_PER_GPU_H * (gpus - few)
@@ -93,7 +106,7 @@ def screened_cost_usd(
     It assumes that every quota must be requested and leaves out interruptions and the worst
     twentieth.
     """
-    effort_h = _quota_h(gpus) + RESUME_H * spot + CLUSTER_H * log2(machines)
+    effort_h = quota_h(gpus) + RESUME_H * spot + CLUSTER_H * log2(machines)
     waiting_usd = WAIT_USD * _urgency(urgent) * _counted_h(time_s)
     return cost_usd + HOUR_USD * effort_h + waiting_usd
 

@@ -136,6 +136,11 @@ class Fallback:
     # Of the plans that are shown in a table: its machines need not have the plan's layout.
     step: StepSplit | None = None
 
+    @property
+    def gpus(self) -> int:
+        """All GPUs of its machines."""
+        return sum(m.count * m.gpus for m in self.machines)
+
 
 TAIL, TAIL_S = 4.0, 6 * 3600.0  # times the median, and seconds above it, where a tail begins
 

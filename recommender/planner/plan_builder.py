@@ -77,10 +77,11 @@ class PlanBuilder:
     other: Limits | None = None  # than the problem's limits
     built: dict[Candidate, Evaluated] = field(default_factory=dict)
     early_s: dict[Candidate, float] = field(default_factory=dict)  # of requested ones
+    complete: dict[int, SitePools] = field(default_factory=dict)  # sites with all fallbacks
 
     def under(self, limits: Limits) -> "PlanBuilder":
         """A builder for other limits, whose deadline decides when a fallback starts."""
-        return PlanBuilder(self.problem, self.sites, limits)
+        return PlanBuilder(self.problem, self.sites, limits, complete=self.complete)
 
     @property
     def limits(self) -> Limits:
@@ -115,20 +116,45 @@ class PlanBuilder:
     def _fallback_of(self, candidate: Candidate) -> tuple[Pool, ...]:
         """The pool behind the fallback of a candidate, if it has one."""
         row = candidate.fallback
-        return () if row < 0 else (self.sites.fallbacks[candidate.site][row],)
+        return () if row < 0 else (self._site_of(candidate).fallbacks[0][row],)
+
+    def with_all_fallbacks(self, index: int) -> SitePools:
+        """A site whose fallbacks are those of the search, then all that none beats.
+
+        In cost, speed, chance to be there and number of GPUs: those of few GPUs seldom cost least.
+        """
+        if index not in self.complete:
+            sites, single = self.sites, self.problem.single_type_sites
+            site = sites.sites[index]
+            at = [each.provider for each in single.sites].index(site.provider)
+            more, pools = self.problem.site_space.builder.undominated_fallbacks(single.pools[at])
+            self.complete[index] = SitePools(
+                (replace(site, fallbacks=site.fallbacks + more),),
+                (sites.pools[index],),
+                ((*sites.fallbacks[index], *pools),),
+            )
+        return self.complete[index]
+
+    def _site_of(self, candidate: Candidate) -> SitePools:
+        """The site of a candidate, with its fallback."""
+        index, sites = candidate.site, self.sites
+        if candidate.fallback >= len(sites.fallbacks[index]):
+            return self.with_all_fallbacks(index)
+        return SitePools((sites.sites[index],), (sites.pools[index],), (sites.fallbacks[index],))
 
     @cached_property
-    def _space(self) -> Space:
+    def space(self) -> Space:
+        """The plan space of its sites under its limits."""
         return replace(self.problem.space(self.sites), limits=self.limits)
 
     def details(self, candidate: Candidate) -> PlanDetails:
         """The parts of a candidate's plan, each computed at first use."""
         entries, row = plans_of([candidate])
-        site = self.sites.sites[candidate.site].only(entries)
-        found = reduced(self._space, site, row)
+        site = self._site_of(candidate).sites[0].only(entries)
+        found = reduced(self.space, site, row)
         return PlanDetails(
             problem=self.problem,
-            space=self._space,
+            space=self.space,
             candidate=candidate,
             site=site,
             pools=self.pools_of(candidate),
@@ -142,7 +168,7 @@ class PlanBuilder:
         if self.limits.max_overhead is None or candidate.fallback < 0:
             return last
         if candidate not in self.early_s:
-            space, one = self._space.on_printed_paths(), last.without_fallback_bound()
+            space, one = self.space.on_printed_paths(), last.without_fallback_bound()
             values = values_of(space, one, np.ones(1, dtype=bool))
             found = switched_in_time(space, one, values, near_s=candidate.early_s)
             self.early_s[candidate] = float(found.early_s[0])

@@ -4,13 +4,19 @@ All three are in the table; without limits they are points of the cost-time curv
 is the one with the launch command, so that the first line and the command name the same machines.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
 from recommender.catalogs.frozen import dataclass
 from recommender.optimize.search_state import Candidate
 from recommender.plan.answer import Faster, Pick, Role, Trio
-from recommender.plan.effort import HOUR_USD, effort_of, generalised_cost_usd, reasons_of
+from recommender.plan.effort import (
+    HOUR_USD,
+    effort_of,
+    fallback_quota_h,
+    generalised_cost_usd,
+    reasons_of,
+)
 from recommender.plan.limits import Limits
 from recommender.plan.plan import Plan
 from recommender.planner.plan_builder import (
@@ -24,6 +30,7 @@ from recommender.planner.plan_builder import (
 )
 from recommender.planner.ranking import Ranked, kind_of
 from recommender.planner.search import PlanSearch
+from recommender.planner.smaller_fallbacks import with_smaller_fallback
 from recommender.planner.trio_candidates import machines_of, plans_to_choose
 
 AS_SENSIBLE = 0.05  # plans that cost so much more at most, all counted, are as sensible
@@ -41,6 +48,8 @@ SAME_TIME = 0.02  # nor are times: with other runs medians differ by 1.2 to 1.6 
 URGENT_HOUR_USD = 2.0 * HOUR_USD
 CHANCE_TOLERANCE = 0.02  # printed chances are right to a point, each of two (docs/research/risk.md)
 
+TotalUsd = Callable[[Evaluated], float]  # money, effort and waiting together
+
 
 @dataclass(frozen=True, slots=True)
 class TrioPlans:
@@ -53,6 +62,8 @@ class TrioPlans:
     fastest: Evaluated  # at any price
     kinds: tuple[Evaluated, ...]  # the best of each kind by value, the best first
     ties: tuple[Evaluated, ...]  # on other machines, the best first
+    # The plans that may lead, as they are shown: some with another fallback than the search found.
+    smaller: dict[Candidate, Evaluated]
 
     def numbered(self, table: Sequence[Evaluated], limits: Limits) -> Trio:
         """The trio by the numbers of a table that holds all three."""
@@ -78,12 +89,13 @@ class TrioPlans:
         """Plans that differ from the sensible one by less than other draws would change.
 
         Well founded and at most as expensive in total: with another seed they might replace it.
+        Not those that differ in their fallbacks only.
         """
-        most = _max_tie_usd(self.sensible, limits)
+        most, machines = _max_tie_usd(self.sensible, limits), self.sensible.plan.machines
         return tuple(
             rank
             for rank, each in enumerate(table, 1)
-            if each.candidate != self.sensible.candidate and _is_as_sensible(each, most, limits)
+            if each.plan.machines != machines and _is_as_sensible(each, most, limits)
         )
 
     def _faster(self, rank: int) -> Faster | None:
@@ -104,16 +116,23 @@ def choose_trio(search: PlanSearch, ranked: Ranked) -> TrioPlans | None:
         return None
     keeping = ranks_in(plans)
     best = shown[0] if shown and shown[0].candidate in keeping else None
+
+    def total_usd(each: Evaluated) -> float:
+        return _total_usd(each, limits)
+
+    smaller = _with_smaller_fallbacks(search, plans, limits)
+    sensible = _sensible(smaller.values(), total_usd)
+    plans = [smaller.get(each.candidate, each) for each in plans]
     fastest = best if best and limits.goal == "time" else _fastest(plans)
-    sensible, third_role = _sensible(plans, limits), _third_role(limits)
     return TrioPlans(
         sensible=sensible,
-        cheapest=best if best and limits.goal == "cost" else _cheapest(plans, limits),
+        cheapest=best if best and limits.goal == "cost" else _cheapest(plans, total_usd),
         third=_third(plans, sensible, fastest, limits),
-        third_role=third_role,
+        third_role=_third_role(limits),
         fastest=fastest,
         kinds=_kinds(search, plans, limits) if limits.by_value else (),
         ties=_ties(search, plans, sensible, limits),
+        smaller=smaller,
     )
 
 
@@ -162,7 +181,8 @@ def table_of(found: TrioPlans | None, ranked: Ranked, limits: Limits) -> tuple[E
     """The ranked plans and the three by their goal; by value the best of their kinds instead."""
     if found is None:
         return ranked.plans
-    chosen = found.kinds[: len(ranked.plans)] if limits.by_value else ranked.plans
+    shown = [found.smaller.get(each.candidate, each) for each in ranked.plans]
+    chosen = found.kinds[: len(shown)] if limits.by_value else (*ranked.plans[:1], *shown[1:])
     labelled = {each.candidate: each for each in ranked.plans}
     plans: dict[Candidate, Evaluated] = {}
     picked = (found.sensible, found.cheapest, found.third, *found.ties)
@@ -183,25 +203,42 @@ def _lead_role(limits: Limits) -> Role:
     return "cheapest" if limits.objective == "cost" else "sensible"
 
 
-def _sensible(plans: Sequence[Evaluated], limits: Limits) -> Evaluated:
+def _with_smaller_fallbacks(
+    search: PlanSearch, plans: Sequence[Evaluated], limits: Limits
+) -> dict[Candidate, Evaluated]:
+    """The plans that may lead, with the fallbacks whose quotas are worth their price.
+
+    The plan with the least total cost without the quotas of fallbacks would lead, or one of its
+    ties. None of these may cost much more money than that plan.
+    """
+
+    def total_usd(each: Evaluated) -> float:
+        return _total_usd(each, limits) - HOUR_USD * fallback_quota_h(each.plan)
+
+    lead = _sensible(plans, total_usd)
+    max_usd, most = lead.cost_usd * (1.0 + AS_SENSIBLE), total_usd(lead) * (1.0 + TIED_COST)
+    ties = (each for each in plans if _has_evidence(each.plan) and total_usd(each) <= most)
+    return {
+        each.candidate: with_smaller_fallback(search.builder, each, max_usd)
+        for each in dict.fromkeys((lead, *ties))
+        if each.cost_usd <= max_usd
+    }
+
+
+def _sensible(plans: Collection[Evaluated], total_usd: TotalUsd) -> Evaluated:
     """The least of money, effort and waiting; of near-ties the cheapest.
 
     What rests on a guess leads only where it saves more than the guess may be off.
     """
-    least = min(_total_usd(each, limits) for each in plans) * (1.0 + GUESS)
-    known = [each for each in plans if _is_as_sensible(each, least, limits)] or plans
-    most = min(_max_total_usd(each, limits) for each in known)
-    return _cheapest([each for each in known if _total_usd(each, limits) <= most], limits)
+    least = min(map(total_usd, plans)) * (1.0 + GUESS)
+    known = [each for each in plans if _has_evidence(each.plan) and total_usd(each) <= least]
+    most = min(map(total_usd, known or plans)) * (1.0 + AS_SENSIBLE)
+    return _cheapest([each for each in known or plans if total_usd(each) <= most], total_usd)
 
 
 def _total_usd(each: Evaluated, limits: Limits) -> float:
     """Money, effort and waiting together, in USD."""
     return generalised_cost_usd(each.plan, urgent=limits.goal == "time")
-
-
-def _max_total_usd(each: Evaluated, limits: Limits) -> float:
-    """What a plan may cost, all counted, that is as sensible as this one."""
-    return _total_usd(each, limits) * (1.0 + AS_SENSIBLE)
 
 
 def _max_tie_usd(each: Evaluated, limits: Limits) -> float:
@@ -219,11 +256,10 @@ def _has_evidence(plan: Plan) -> bool:
     return plan.evidence is None or plan.evidence.weakest not in ("guessed", "derived", "floor")
 
 
-def _cheapest(plans: Sequence[Evaluated], limits: Limits) -> Evaluated:
+def _cheapest(plans: Sequence[Evaluated], total_usd: TotalUsd) -> Evaluated:
     """The least money; of plans that cost about the same the one that is least, all counted."""
     most = min(each.cost_usd for each in plans) * (1.0 + SAME_COST)
-    cheap = (each for each in plans if each.cost_usd <= most)
-    return min(cheap, key=lambda each: _total_usd(each, limits))
+    return min((each for each in plans if each.cost_usd <= most), key=total_usd)
 
 
 def _third_role(limits: Limits) -> Role:

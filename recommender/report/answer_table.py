@@ -131,8 +131,10 @@ def plans_table(
         (Column("USD/h"), cells.price_cells(plans)),
         *(overhead if shown else []),
     ]
+    best = plans[answer.best - 1]
     machines: Sequence[Cell] = [
-        (*_machines(p, all_regions), *cells.knee(p, plans[answer.best - 1])) for p in plans
+        (*_machines(p, all_regions), *cells.fallback_of(p, plans), *cells.knee(p, best))
+        for p in plans
     ]
     rows = _Rows(names, str(answer.lead))
     return (

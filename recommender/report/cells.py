@@ -80,6 +80,19 @@ def knee(plan: Plan, first: Plan) -> tuple[str, ...]:
     return (f"knee: {fmt.percent(cheaper)} cheaper, {after}",)
 
 
+def fallback_of(plan: Plan, plans: Sequence[Plan]) -> tuple[str, ...]:
+    """The fallback, where other plans rent the same machines and differ in theirs."""
+    alike = (each for each in plans if each is not plan and each.machines == plan.machines)
+    if all(_fallback_machines(each) == _fallback_machines(plan) for each in alike):
+        return ()
+    late = _fallback_machines(plan)
+    return (f"fallback {' + '.join(map(group_line, late))}" if late else "no fallback",)
+
+
+def _fallback_machines(plan: Plan) -> tuple[Machines, ...]:
+    return () if plan.fallback is None else plan.fallback.machines
+
+
 def remarks(plan: Plan) -> tuple[str, ...]:
     """What distinguishes this plan: derived prices, patience before it moves."""
     flags = {m.price_flag or m.price_kind for m in plan.machines if _is_derived(m)}

@@ -153,7 +153,14 @@ def _table(answer: Answer) -> list[str]:
         [
             names[i],
             "<br>".join(
-                _escape(line) for line in (*cells.machines_lines(plan), *cells.knee(plan, best))
+                map(
+                    _escape,
+                    (
+                        *cells.machines_lines(plan),
+                        *cells.fallback_of(plan, plans),
+                        *cells.knee(plan, best),
+                    ),
+                )
             ),
             f"{costs[i][0]} ({costs[i][1]})",
             f"{times[i][0]} ({times[i][1]})",

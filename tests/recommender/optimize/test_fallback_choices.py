@@ -13,6 +13,7 @@ from recommender.optimize.fallback_choices import (
     fallback_choices,
     of_each_speed,
     slower_choices,
+    undominated,
     worth_trying,
 )
 from recommender.optimize.space import Fallbacks
@@ -95,3 +96,20 @@ def test_of_each_speed_the_cheapest_are_kept_though_faster_ones_cost_less() -> N
     rows = of_each_speed(step_s, usd, np.full(3, 60.0), np.ones(3), STEPS)
     assert rows.tolist() == [0, 2]
     assert worth_trying(step_s, usd, np.full(3, 60.0), np.ones(3), STEPS).tolist() == [2]
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_what_none_beats_is_kept_and_nothing_else(seed: int) -> None:
+    """One by one: cheaper for the work, faster, surer, fewer GPUs, or as good in all of them."""
+    draw = np.random.default_rng(seed)
+    step_s, usd = draw.choice([0.5, 1.0, 2.0, 3.0], 40), draw.uniform(1.0, 50.0, 40)
+    boot_s, at_once = draw.uniform(60.0, 600.0, 40), draw.choice([0.6, 0.9, 0.99], 40)
+    gpus = draw.choice([1.0, 2.0, 8.0, 16.0], 40)
+    measures = list(zip(usd * (boot_s + STEPS * step_s), step_s, -at_once, gpus, strict=True))
+
+    def beats(one: int, other: int) -> bool:
+        pairs = list(zip(measures[one], measures[other], strict=True))
+        return all(a <= b for a, b in pairs) and any(a < b for a, b in pairs)
+
+    kept = [row for row in range(40) if not any(beats(other, row) for other in range(40))]
+    assert undominated(step_s, usd, boot_s, at_once, gpus, STEPS).tolist() == kept

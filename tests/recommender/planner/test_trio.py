@@ -10,7 +10,7 @@ from recommender.job.jobfile import find_job, job_from_text
 from recommender.optimize.search_state import Candidate
 from recommender.plan.effort import HOUR_USD, effort_of, generalised_cost_usd
 from recommender.plan.limits import Choice, Limits
-from recommender.plan.plan import Estimate, Need
+from recommender.plan.plan import Estimate, Fallback, Need
 from recommender.planner.plan_builder import Evaluated, is_on_demand_only
 from recommender.planner.ranking import MIN_DIFFERENCE
 from recommender.planner.trio import (
@@ -49,6 +49,20 @@ def test_a_quota_of_several_machines_is_argued_for() -> None:
     asked = Need("Preemptible B200 GPUs", 40.0, "gpu", "us-west2", 0.0)
     hours = [effort_of(replace(one(), gpus=gpus, needs=(asked,))).quota_h for gpus in (8, 40)]
     assert hours == pytest.approx([0.25 + 0.5, 0.25 + 0.5 + 4.0])
+
+
+def test_the_quota_of_a_fallback_is_asked_for_as_well() -> None:
+    """By hand: a quarter of an hour, 8 GPUs at a sixteenth, 8 at an eighth, each for its quota."""
+    boxes = machines("box", "H100", "aws:us-east-1", "on_demand", count=2)
+    late = Fallback((boxes,), usd_per_hour=4.0, speed=1.0, reserve_s=60.0, probability=0.1)
+    of_plan = Need("All P5 Spot Instance Requests", 96.0, "vcpu", "us-east-1", 0.0)
+    of_fallback = Need("On-Demand P instances", 192.0, "vcpu", "us-east-1", 0.0, fallback=True)
+    some = replace(one("spot"), gpus=8, fallback=late)
+    assert late.gpus == 16
+    for needs, hours in (((of_plan,), 0.75), ((of_plan, of_fallback), 0.75 + 0.25 + 0.5 + 1.0)):
+        assert effort_of(replace(some, needs=needs)).quota_h == pytest.approx(hours)
+    granted = replace(of_fallback, yours=192.0)
+    assert effort_of(replace(some, needs=(granted,))).quota_h == 0.0
 
 
 @pytest.mark.parametrize(
@@ -356,7 +370,7 @@ def test_a_percent_of_the_time_is_not_paid_for_nor_reported_as_faster() -> None:
     """A machine that receives checkpoints saved 8 s of 14 min for 40 cents more."""
     plain, faster, slow = costing(1, 4.7, 0.233), costing(2, 5.1, 0.231), costing(3, 3.0, 0.5)
     assert _fastest_worth_paying([slow, faster, plain], slow) == plain
-    trio = TrioPlans(slow, slow, plain, "fastest", faster, (), ())
+    trio = TrioPlans(slow, slow, plain, "fastest", faster, (), (), {})
     assert trio.numbered([plain, faster, slow], Limits(budget_usd=10.0)).third.faster is None
     much = replace(trio, fastest=costing(2, 9.0, 0.2))
     told = much.numbered([plain, much.fastest, slow], Limits(budget_usd=10.0)).third.faster

@@ -1,0 +1,47 @@
+"""Fallbacks with smaller quotas, of plans that may lead."""
+
+import pytest
+
+from recommender.job.jobfile import find_job
+from recommender.plan.limits import Choice, Limits, Progress
+from recommender.planner.pipeline import Pipeline
+from recommender.planner.plan_builder import meets
+from recommender.planner.problem import planning_problem
+from recommender.planner.smaller_fallbacks import with_smaller_fallback
+from recommender.planner.trio import AS_SENSIBLE
+from tests.recommender.optimize.samples import sampled
+from tests.recommender.planning import HOUR, NOW, ask
+from tests.shipped import snapshot
+
+DEADLINES = (("gpt2-xl", 24), ("llama3-70b-qlora", 24), ("llama3-70b-qlora", 48), ("sd-xl", 12))
+
+
+@pytest.mark.parametrize("question", sampled(DEADLINES, DEADLINES[:2]))
+def test_the_fallback_of_the_leading_plan_has_few_gpus(question: tuple[str, int]) -> None:
+    """Of three machines with H100 it was sixteen with A100, 128 GPUs; of one 64."""
+    job, hours = question
+    answer = ask(snapshot(), find_job(job), max_machines=16, deadline_s=hours * HOUR)
+    assert answer.trio is not None
+    lead = answer.trio.sensible.plan
+    assert lead.fallback is None or lead.fallback.gpus <= 2 * max(lead.gpus, 8)
+    assert meets(lead, Limits(deadline_s=hours * HOUR))
+
+
+def test_a_smaller_fallback_needs_less_quota_and_costs_little_more() -> None:
+    limits, job = Limits(deadline_s=24 * HOUR, max_machines=16), find_job("llama3-70b-qlora")
+    pipeline = Pipeline(planning_problem(job, limits, Choice(), snapshot(), Progress(), NOW, 7))
+    search = pipeline.search
+    found = [each for each in pipeline.ranked.plans if each.plan.fallback]
+    changed = 0
+    for each in found:
+        most = each.cost_usd * (1.0 + AS_SENSIBLE)
+        other = with_smaller_fallback(search.builder, each, most)
+        assert other.plan.machines == each.plan.machines
+        assert other.cost_usd <= most
+        if other.candidate != each.candidate:
+            changed += 1
+            assert other.plan.fallback is not None
+            assert each.plan.fallback is not None
+            assert other.plan.fallback.gpus < each.plan.fallback.gpus
+            assert meets(other.plan, search.problem.limits)
+    assert changed
