@@ -37,7 +37,7 @@ def sensitivity(search: PlanSearch, first: Evaluated) -> tuple[SensitivityStep, 
     """
     steps: list[SensitivityStep] = []
     if len(first.candidate.entries) > 1:
-        return tuple(_limits_met_by_mix(search, first))
+        return (*_limits_met_by_mix(search, first), *_as_gang(search, first.plan))
     for words, limits, looser in _other_limits(search.problem):
         steps += (_looser if looser else _tighter)(search, words, limits, first)
     return (*steps, *_wider_quotas(search.problem, first.plan))
@@ -70,6 +70,22 @@ def _limits_met_by_mix(search: PlanSearch, first: Evaluated) -> Iterator[Sensiti
         first_again = None if looser else _first_if_met(search, limits, first)
         if first_again is not None and alike(first_again, first.plan):
             yield SensitivityStep(words, SAME_PLAN, None)
+
+
+def _as_gang(search: PlanSearch, first: Plan) -> Iterator[SensitivityStep]:
+    """What a job costs that trains with all its machines only, where on-demand ones train alone."""
+    job = search.problem.job
+    if not job.resizes or len({machines.market for machines in first.machines}) == 1:
+        return
+    gang = PlanSearch(search.problem.with_job(replace(job, elastic=False)))
+    best = _lead(gang.best, gang.builder, first)
+    if best is not None:
+        effect = SAME_PLAN if alike(best, first) else _effect(best, first)
+        yield SensitivityStep("--gang", effect, None if alike(best, first) else best)
+    elif gang.mixes.proven_infeasible:
+        yield SensitivityStep("--gang", NO_PLAN, None)
+    else:
+        yield SensitivityStep("--gang", "no plan was found", None)
 
 
 def _other_limits(problem: Problem) -> list[tuple[str, Limits, bool]]:

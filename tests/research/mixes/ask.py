@@ -152,7 +152,10 @@ def _rented(m: Machines, places: tuple[tuple[str, str], ...]) -> Rented:
 
 
 def found_again(search: PlanSearch, before: PlanRecord) -> Evaluated | None:
-    """An earlier version's plan in today's plan space; None where it is not there any more."""
+    """An earlier version's plan in today's plan space; None where it is not there any more.
+
+    Failover lists and the regions of fallbacks are today's: a list has to begin at the same place.
+    """
     if not search.best.incumbents:
         return None
     template = search.best.best_candidate()
@@ -176,7 +179,7 @@ def _entry(search: PlanSearch, pools, machines: Rented) -> int | None:  # type: 
         places = tuple((offers.region[row], offers.zone[row]) for row in pool.rows)
         named = (offers.provider[pool.rows[0]], pool.type.instance_type, pool.spot)
         wanted = (machines.provider, machines.instance_type, machines.market == "spot")
-        if named == wanted and places == machines.places:
+        if named == wanted and places[0] == machines.places[0]:
             return number
     return None
 
@@ -188,8 +191,7 @@ def _fallback(search: PlanSearch, site: int, before: PlanRecord) -> int | None:
     offers, wanted = search.problem.catalog.offers, before.fallback[0]
     fallbacks = search.mixes.sites.sites[site].fallbacks
     for number, (offer, count) in enumerate(zip(fallbacks.offer, fallbacks.count, strict=True)):
-        named = (offers.instance_type[offer], offers.region[offer], int(count))
-        if named == (wanted.instance_type, wanted.places[0][0], wanted.count):
+        if (offers.instance_type[offer], int(count)) == (wanted.instance_type, wanted.count):
             return number
     return None
 

@@ -39,7 +39,7 @@ def _worse(done: Iterable[Asked]) -> Iterator[str]:
 
 def _stricter(one: Question, other: Question) -> bool:
     """Whether every plan of one question is a plan of the other, and both have one goal."""
-    elastic_only = (one.runs_as, other.runs_as) == ("default", "gang")
+    elastic_only = one.runs_as != "gang" and other.runs_as == "gang"
     less_quota = one.quotas == other.quotas or MAX_VCPUS[one.quotas] <= VCPUS.get(
         other.quotas, math.inf if other.quotas == "none" else 0.0
     )

@@ -25,6 +25,7 @@ OVERHEAD_LIMITS = tuple(f"{due}, {most}" for due in LIMITS[:2] for most in OVERH
 VCPUS = {"96 vCPU": 96.0, "192 vCPU": 192.0, "384 vCPU": 384.0}
 QUOTAS = ("none", *VCPUS, "small account")
 RUNS_AS = ("default", "gang")
+MIXES_SEARCHED = "mixes searched"  # without quotas mixes are not searched unless asked for
 # Quotas that AWS gives a small account on its first request (assumed): one machine of eight A100
 # or half of one of eight H100, and four small machines with a GPU. Not listed: none.
 SMALL_ACCOUNT = {
@@ -46,7 +47,7 @@ class Question:
     preset: str
     limits: str  # of LIMITS or OVERHEAD_LIMITS
     quotas: str  # of QUOTAS
-    runs_as: str  # of RUNS_AS
+    runs_as: str  # of RUNS_AS, or MIXES_SEARCHED
 
     @property
     def key(self) -> str:
@@ -82,7 +83,7 @@ def anchors() -> tuple[Anchor, ...]:
 def questions(only: tuple[str, ...] = ()) -> Iterator[Question]:
     """All questions whose key holds every one of some words; quotas in the outer loop."""
     for quotas in QUOTAS:
-        for runs_as in RUNS_AS:
+        for runs_as in (*RUNS_AS, MIXES_SEARCHED) if quotas == "none" else RUNS_AS:
             limited = OVERHEAD_LIMITS if (quotas, runs_as) == ("none", "default") else ()
             for anchor in (each for each in anchors() if each.quotas == quotas):
                 for limits in (*LIMITS, *limited):
@@ -109,7 +110,7 @@ def _draw(question: Question) -> int:
 def job_of(question: Question) -> Job:
     """The job; a gang starts again only with all its machines."""
     job = find_job(question.preset)
-    return job if question.runs_as == "default" else replace(job, elastic=False)
+    return replace(job, elastic=False) if question.runs_as == "gang" else job
 
 
 def limits_of(question: Question) -> Limits:
@@ -131,7 +132,7 @@ def limits_of(question: Question) -> Limits:
 def choice_of(question: Question, catalog: Catalog) -> Choice:
     """The quotas; a small account is one of AWS."""
     if question.quotas == "none":
-        return Choice()
+        return Choice(mix="yes") if question.runs_as == MIXES_SEARCHED else Choice()
     if question.quotas in VCPUS:
         return Choice(quotas=quotas_of(catalog, VCPUS[question.quotas]), quotas_known=True)
     limits = tuple(
