@@ -17,6 +17,7 @@ from recommender.planner.plan_builder import (
     meets,
 )
 from recommender.planner.problem import Problem
+from recommender.planner.ranking import HORIZON_S
 from recommender.planner.search import PlanSearch
 from recommender.planner.single_type_search import Only
 
@@ -35,11 +36,13 @@ def baselines(search: PlanSearch, shown: Sequence[Evaluated]) -> tuple[Evaluated
     """The baselines: one GPU, one big machine, all on-demand, all spot, whether in time or not.
 
     Each is the best of its kind by the printed figures, so no plan of that kind in the table is
-    better.
+    better. Without limits none takes months.
     """
     plans = []
     for label, limits, only, rival in best_of_each_kind(search):
         best = _best_of_kind(only, rival, limits, shown)
+        if limits.goal == "frontier" and best.time_s > HORIZON_S:
+            continue
         plan = replace(best.plan, labels=(label,), saving=None)
         plans.append(replace(best, plan=plan))
     return tuple(plans)
@@ -70,7 +73,9 @@ def _best_of_kind(
     """The best of a plan and those of its kind in the table, which win against their twins."""
     found = [each for each in shown if IS_KIND[only](each.plan) and meets(each.plan, limits)]
     known = any(are_duplicates(rival.plan, each.plan) for each in found)
-    found += [rival] if not found or (meets(rival.plan, limits) and not known) else []
+    in_time = limits.goal != "frontier" or rival.time_s <= HORIZON_S
+    better = meets(rival.plan, limits) and in_time and not known
+    found += [rival] if not found or better else []
     return min(found, key=lambda each: goal_value_of(each.plan, limits))
 
 

@@ -267,7 +267,7 @@ def _joined(found: list[Relaxed]) -> Relaxed:
 def _to_act_on(steps: list[SensitivityStep]) -> list[SensitivityStep]:
     """No plan that lasts beyond the horizon where a shorter one is named, and none twice."""
     plans = [(step, step.plan) for step in steps if step.plan is not None]
-    short = [each for each in plans if each[1].estimate.time.trimmed_mean <= HORIZON_S]
+    short = [each for each in plans if each[1].estimate.time.p95 <= HORIZON_S]
     kept: list[SensitivityStep] = []
     for step, plan in short or plans:
         twins = (other for other in kept if _flags(other) == _flags(step))

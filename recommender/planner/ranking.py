@@ -26,8 +26,8 @@ TIE = 0.002  # goals closer than this are a tie: fewer machines win
 TIME_WEIGHT = 0.25
 CURVE = 8  # plans of a curve that are shown at most, unless a longer table is requested
 MIN_DIFFERENCE = 0.02  # plans of a frontier closer than this in cost or time are not a choice
-# No plan of a frontier takes longer while another is shorter: prices and spot laws of this month
-# say little of the next.
+# No plan of a frontier takes longer in 1 run in 20 while another does not: prices and spot laws of
+# this month say little of the next.
 HORIZON_S = 30 * 86400.0
 DOMINATES = 0.05  # a tie that is this much better in the other figure is no tie
 KNEE = 0.10  # the knee is the cheapest plan at most this much slower than the fastest
@@ -169,6 +169,13 @@ class Ranking:
         return any(map(self.builder.problem.is_derived, self.builder.pools_of(candidate)))
 
 
+def within_horizon(built: list[Evaluated]) -> list[Evaluated]:
+    """The plans of which 19 in 20 runs end within the horizon; if none does, the soonest."""
+    slow_s = [each.plan.estimate.time.p95 for each in built]
+    most_s = max(HORIZON_S, min(slow_s, default=0.0))
+    return [each for each, late_s in zip(built, slow_s, strict=True) if late_s <= most_s]
+
+
 def kind_of(builder: PlanBuilder, candidate: Candidate) -> Kind:
     """GPUs, markets and size of a plan; plans of the same kind are no real alternatives."""
     pools = builder.pools_of(candidate)
@@ -184,12 +191,10 @@ def _cost_and_some_time(candidate: Candidate) -> float:
 
 def _distinct_plans(built: list[Evaluated]) -> list[Evaluated]:
     """Of plans from the cheapest on those that differ in cost and time, none beyond the horizon."""
-    min_s = min((each.time_s for each in built), default=0.0)
     kept: list[Evaluated] = []
     group_usd = 0.0  # the cheapest of those that cost as much as the last one kept
-    for each in built:
-        last_s = kept[-1].time_s if kept else np.inf
-        if each.time_s > max(HORIZON_S, min_s) or each.time_s >= last_s * (1.0 - MIN_DIFFERENCE):
+    for each in within_horizon(built):
+        if kept and each.time_s >= kept[-1].time_s * (1.0 - MIN_DIFFERENCE):
             continue
         if not kept or each.cost_usd > kept[-1].cost_usd * (1.0 + MIN_DIFFERENCE):
             group_usd = each.cost_usd

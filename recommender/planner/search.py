@@ -18,7 +18,7 @@ from recommender.plan.plan import Plan
 from recommender.planner.mix_search import MixSearch
 from recommender.planner.plan_builder import Evaluated, PlanBuilder, goal_value_of, meets
 from recommender.planner.problem import Problem
-from recommender.planner.ranking import HORIZON_S, Ranking
+from recommender.planner.ranking import HORIZON_S, Ranking, within_horizon
 from recommender.planner.single_type_search import (
     BASELINE,
     FULL,
@@ -96,11 +96,10 @@ class PlanSearch:
         near = {k: c for k, c in state.incumbents.items() if c.goal_value <= most}
         ranking = Ranking(self.builder.under(limits), 1, None)
         first = ranking.ranked(replace(state, incumbents=near), []).plans[0]
-        if aim == "cost" and first.time_s > HORIZON_S:
-            sooner = self.single_type.without_fallbacks(within_horizon(limits))
+        if aim == "cost" and first.plan.estimate.time.p95 > HORIZON_S:
+            sooner = self.single_type.without_fallbacks(cheapest_in_horizon(limits))
             within = sorted(sooner.incumbents.values(), key=ranking_key)
-            built = map(self.builder.build, within[:MAX_BUILT])
-            return next((each for each in built if each.time_s <= HORIZON_S), first)
+            return within_horizon([*map(self.builder.build, within[:MAX_BUILT]), first])[0]
         return self.builder.build(first.candidate)
 
     def replan(
@@ -121,10 +120,10 @@ class PlanSearch:
         return first if first is not None and meets(first.plan, limits) else None
 
 
-def within_horizon(limits: Limits) -> Limits:
-    """Limits under which the cheapest plan ends within the horizon in half of the runs."""
+def cheapest_in_horizon(limits: Limits) -> Limits:
+    """Limits under which the cheapest plan ends within the horizon in 19 of 20 runs."""
     most_s = min(HORIZON_S, limits.deadline_s or HORIZON_S)
-    return replace(limits, deadline_s=most_s, objective="cost", confidence=0.5)
+    return replace(limits, deadline_s=most_s, objective="cost", confidence=0.95)
 
 
 def _as_printed(state: SearchState, builder: PlanBuilder) -> SearchState:

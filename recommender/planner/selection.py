@@ -8,7 +8,7 @@ import numpy as np
 from recommender.optimize.search_state import Candidate, SearchState
 from recommender.plan.frontier import unbeaten
 from recommender.planner.ranking import HORIZON_S, Ranked, Ranking
-from recommender.planner.search import PlanSearch, within_horizon
+from recommender.planner.search import PlanSearch, cheapest_in_horizon
 from recommender.planner.single_type_search import BASELINE, FULL, QUICK
 
 
@@ -67,7 +67,7 @@ def _curve(search: PlanSearch) -> list[Candidate]:
     found = [single_type.without_fallbacks(aim, cap=BASELINE) for aim in aims]
     times = [state.best_candidate().time_s for state in found if state.incumbents]
     if times and max(times) > HORIZON_S:  # the cheapest of all may take a year
-        found.append(single_type.without_fallbacks(within_horizon(limits), cap=QUICK))
+        found.append(single_type.without_fallbacks(cheapest_in_horizon(limits), cap=QUICK))
     met = {key: each for state in found for key, each in state.incumbents.items()}
     searched = unbeaten(met.values(), lambda each: (each.cost_usd, each.time_s))
     return [*searched, *single_type.frontier(limits)]

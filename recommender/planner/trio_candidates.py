@@ -13,8 +13,8 @@ from recommender.plan.effort import risk_usd, screened_cost_usd
 from recommender.plan.limits import Limits
 from recommender.planner.baselines import best_of_each_kind
 from recommender.planner.plan_builder import Evaluated, meets
-from recommender.planner.ranking import HORIZON_S, KIND_PLANS, kind_of
-from recommender.planner.search import PlanSearch, within_horizon
+from recommender.planner.ranking import HORIZON_S, KIND_PLANS, kind_of, within_horizon
+from recommender.planner.search import PlanSearch, cheapest_in_horizon
 from recommender.planner.single_type_search import BASELINE, Only
 
 # Times the fastest: the cheapest plans within each are looked at.
@@ -40,7 +40,7 @@ def plans_to_choose(search: PlanSearch, shown: Sequence[Evaluated]) -> list[Eval
         known |= {each.candidate: each for each in _worth_most(search, found)}
     meeting = [each for each in known.values() if meets(each.plan, limits)]
     # With the objective "cost" the cheapest is shown however long it takes.
-    return meeting if limits.objective == "cost" else _within_horizon(meeting)
+    return meeting if limits.objective == "cost" else within_horizon(meeting)
 
 
 def reference_candidates(search: PlanSearch) -> list[Candidate]:
@@ -146,11 +146,6 @@ def _estimated(
         yield _total_usd(search, one) + risk_usd(more_usd, more_h), one
 
 
-def _within_horizon(plans: list[Evaluated]) -> list[Evaluated]:
-    """None beyond the horizon where there are others."""
-    return [each for each in plans if each.plan.estimate.time.trimmed_mean <= HORIZON_S] or plans
-
-
 def _safest_on_demand(search: PlanSearch, limits: Limits) -> list[Candidate]:
     """The cheapest plan on demand that is as good as sure to be in time: the safest may be it."""
     if limits.deadline_s is None or limits.confidence >= HIGH_CHANCE:
@@ -166,7 +161,7 @@ def _longer_times(limits: Limits, shown: Sequence[Evaluated]) -> Sequence[float]
 
     The last is the horizon: the cheapest of all may take a year.
     """
-    horizon_s = within_horizon(limits).deadline_s or HORIZON_S
+    horizon_s = cheapest_in_horizon(limits).deadline_s or HORIZON_S
     times = TIMES_FASTEST if shown else ()
     return sorted({min(shown[0].time_s * factor, horizon_s) for factor in times} | {horizon_s})
 

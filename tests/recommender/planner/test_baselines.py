@@ -280,3 +280,12 @@ def test_a_deadline_that_removes_no_slow_runs_is_not_named() -> None:
     answer = recommend(find_job("llama3-8b-lora"), limits, choice, catalog=snapshot(), now=NOW)
     effects = [step.effect for step in answer.sensitivity]
     assert not any(effect.rstrip().endswith(",") for effect in effects)
+
+
+@pytest.mark.parametrize("job", ["gpt2-medium", "bert-large-pretrain"])
+def test_no_plan_without_limits_lasts_for_months(job: str) -> None:
+    """One T4 would be the cheapest of both, for 67 and 207 days."""
+    answer, month_s = asked(job, Limits()), 30 * 86400.0
+    assert all(plan.estimate.time.p95 <= month_s for plan in answer.plans)
+    assert all(plan.estimate.time.trimmed_mean <= month_s for plan in answer.baselines)
+    assert {plan.labels for plan in answer.baselines} >= {("all spot",), ("all on-demand",)}
