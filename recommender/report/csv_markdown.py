@@ -78,7 +78,7 @@ def _row(rank: str, status: str, plan: Plan) -> tuple[str, ...]:
         _number(plan.checkpointing.interval_s),
         _number(estimate.overhead),
         _number(plan.flopp),
-        "" if plan.saving is None else _number(plan.saving),
+        "" if plan.saving is None or plan.saving < 0.0 else _number(plan.saving),
         min(fmt.clean(m.as_of) for m in plan.machines),
         "; ".join(fmt.clean(label) for label in plan.labels),
         launch_line(plan, int(rank) if rank.isdigit() else None) or "",

@@ -92,8 +92,14 @@ def dumps(made: Any) -> str:
 
 
 def plan_object(plan: Any, number: int | None = None) -> Any:
-    """A plan with its launch line, by its number in the table (without one, a null line)."""
-    return None if plan is None else {**plain(plan), "launch": launch_line(plan, number)}
+    """A plan with its launch line, by its number in the table (without one, a null line).
+
+    What costs more than on demand has no saving.
+    """
+    if plan is None:
+        return None
+    saving = plan.saving if (plan.saving or 0.0) >= 0.0 else None
+    return {**plain(plan), "saving": plain(saving), "launch": launch_line(plan, number)}
 
 
 def _trio(trio: Any) -> Any:

@@ -81,6 +81,13 @@ def test_unknown_figures_are_null_and_others_have_six_digits() -> None:
     assert given["chance"] == 0.333333
 
 
+def test_what_costs_more_than_on_demand_has_no_saving() -> None:
+    found = [
+        json_output.plan_object(replace(AWS_H100, saving=share)) for share in (0.25, -13.1, None)
+    ]
+    assert [each["saving"] for each in found] == [0.25, None, None]
+
+
 def test_json_does_not_depend_on_the_day(monkeypatch: pytest.MonkeyPatch) -> None:
     first = json_output.dumps(json_output.document(ANSWER, QUESTION))
     monkeypatch.setenv("RECOMMEND_NOW", "2031-01-01T00:00Z")
