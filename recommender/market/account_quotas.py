@@ -1,8 +1,10 @@
 """The quotas of an account that apply to a machine, by market and region."""
 
+import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from typing import Literal
 
 from recommender.catalogs.catalog import Catalog
 from recommender.catalogs.frozen import dataclass
@@ -88,12 +90,64 @@ class AccountQuotas:
         return {}
 
     def _of(self, t: InstanceType, market: str, region: str) -> tuple[QuotaLimit, ...]:
-        quota, place = self.quota(t, market), (t.provider, market, region)
-        named = self._index.of(*place, quota_names(t, quota)) or self._index.of(*place, (OTHERS,))
+        quota, named = self.quota(t, market), self._named(t, market, region)
+        if named and quota is not None:
+            return (*named, *self._shared(quota, region))
         if named or t.provider not in self.given:
             return named
         name = t.quota_family if quota is None else quota.name
         return (QuotaLimit(t.provider, name, "any", "", "machine", 0.0),)
+
+    def _named(self, t: InstanceType, market: str, region: str) -> tuple[QuotaLimit, ...]:
+        """The user's quotas that name a machine, or those of all others."""
+        place, names = (t.provider, market, region), quota_names(t, self.quota(t, market))
+        return self._index.of(*place, names) or self._index.of(*place, (OTHERS,))
+
+    def _shared(self, quota: Quota, region: str) -> tuple[QuotaLimit, ...]:
+        """One quota of the provider whose families the user gave one by one.
+
+        Their machines count together, up to the most that is given for one of them.
+        """
+        key = (quota.provider, quota.name, quota.market, region)
+        if key not in self._of_families:
+            self._of_families[key] = self._joint(quota, region)
+        return self._of_families[key]
+
+    @cached_property
+    def _of_families(self) -> dict[tuple[str, str, str, str], tuple[QuotaLimit, ...]]:
+        return {}
+
+    def _joint(self, quota: Quota, region: str) -> tuple[QuotaLimit, ...]:
+        types = self._types_by_quota.get((quota.provider, quota.name, quota.market), [])
+        named = [(t, self._named(t, quota.market, region)) for t in types]
+        given = [(t, limits) for t, limits in named if limits]
+        if not given:
+            return ()
+        most = max(_most(t, limits) * quota_use(t, quota.unit) for t, limits in given)
+        if math.isinf(most) or set.intersection(*(set(limits) for _, limits in given)):
+            return ()  # unlimited, or under one name already
+        everywhere = all(limit.region == "" for _, limits in given for limit in limits)
+        place = "" if everywhere else region
+        market: Literal["spot", "on_demand"] = "spot" if quota.market == "spot" else "on_demand"
+        unit: Literal["gpu", "vcpu"] = "gpu" if quota.unit == "gpu" else "vcpu"
+        return (QuotaLimit(quota.provider, quota.name, market, place, unit, round(most, 6)),)
+
+    @cached_property
+    def _types_by_quota(self) -> dict[tuple[str, str, str], list[InstanceType]]:
+        """The machines of each quota that several families share."""
+        families: dict[tuple[str, str, str], set[str]] = {}
+        for q in self._quotas.values():
+            families.setdefault((q.provider, q.name, q.market), set()).add(q.quota_family)
+        types: dict[tuple[str, str], list[InstanceType]] = {}
+        for provider, name in self.catalog.instance_types:  # own ones, many, are not made here
+            if provider in self.given:
+                t = self.catalog.instance_types[provider, name]
+                types.setdefault((provider, t.quota_family), []).append(t)
+        return {
+            key: [t for family in sorted(shared) for t in types.get((key[0], family), ())]
+            for key, shared in families.items()
+            if len(shared) > 1
+        }
 
     @cached_property
     def _index(self) -> QuotaIndex:

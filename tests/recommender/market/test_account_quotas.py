@@ -121,3 +121,49 @@ def test_the_least_of_several_quotas_counts() -> None:
     assert index.most_machines(machine, "spot", "us-east-1") == pytest.approx(3)
     tighter = AccountQuotas(CATALOG, (*several, limit("p5", 200, unit="vcpu")))
     assert tighter.most_machines(machine, "spot", "us-east-1") == pytest.approx(200 / 192)
+
+
+def shared(provider: str, market: str, *limits: QuotaLimit) -> dict[str, float]:
+    """The amounts that apply to a machine of each of some families, by the names of quotas."""
+    index = AccountQuotas(CATALOG, limits)
+    machine = {
+        "aws": CATALOG.instance_types["aws", "p5.48xlarge"],
+        "azure": CATALOG.instance_types["azure", "Standard_ND96isr_H100_v5"],
+    }[provider]
+    found = index.of(machine, market, REGIONS[provider])
+    return {each.quota_family: each.amount for each in found}
+
+
+def by_code(amounts: dict[str, float], provider: str, market: str) -> list[QuotaLimit]:
+    """One quota in vCPUs for each of some codes of the catalog."""
+    return [
+        limit(code, amount, provider, market=market, unit="vcpu")
+        for code, amount in amounts.items()
+    ]
+
+
+@pytest.mark.parametrize(
+    ("provider", "market", "amounts", "name"),
+    [
+        ("aws", "on_demand", {"p4": 96, "p5": 192, "p6": 96}, "Running On-Demand P instances"),
+        ("azure", "spot", {"NDH100v5": 96, "NDA100v4": 192}, "Total Regional Low-priority vCPUs"),
+    ],
+)
+def test_families_of_one_quota_count_together_up_to_the_most_given_for_one(
+    provider: str, market: str, amounts: dict[str, float], name: str
+) -> None:
+    limits = by_code(amounts, provider, market)
+    own = next(code for code in amounts if code in ("p5", "NDH100v5"))
+    assert shared(provider, market, *limits) == {own: amounts[own], name: 192}
+    regional = [limit(q.quota_family, q.amount, provider, market=market, unit="vcpu",
+                      region=REGIONS[provider]) for q in limits]  # fmt: skip
+    assert shared(provider, market, *regional) == {own: amounts[own], name: 192}
+
+
+def test_families_under_one_name_or_with_quotas_of_their_own_count_as_given() -> None:
+    codes = by_code({"p4": 96, "p5": 96}, "aws", "on_demand")
+    together = limit("P", 384, market="on_demand", unit="vcpu")
+    assert shared("aws", "on_demand", *codes, together) == {"p5": 96, "P": 384}
+    spot = by_code({"p4": 96, "p5": 96}, "aws", "spot")  # a quota each
+    assert shared("aws", "spot", *spot) == {"p5": 96}
+    assert shared("aws", "on_demand", limit(OTHERS, 96, unit="vcpu")) == {OTHERS: 96}

@@ -11,6 +11,7 @@ from recommender.plan.limits import OTHERS, Choice, Limits, QuotaLimit
 from recommender.plan.plan import Machines, Site
 from tests.recommender.planning import HOUR, NOW
 from tests.shipped import snapshot
+from tests.speed.optimiser import quotas_of
 
 CATALOG = snapshot()
 UNNAMED = {(t.provider, t.quota_family) for t in CATALOG.instance_types.values()} - {
@@ -100,3 +101,13 @@ def test_quotas_of_clouds_that_the_file_does_not_name_are_reported_to_be_uncheck
     assert said(some) == ""
     assert said(some, provider="gcp") == "quotas of GCP not checked: the file of --quota has none"
     assert said(some, others).startswith("quotas of AWS beyond those given not checked")
+
+
+def test_no_mix_needs_more_of_a_quota_than_its_families_were_given() -> None:
+    """Azure counts all spot machines in one quota, AWS all P instances on demand."""
+    choice = Choice(quotas=quotas_of(CATALOG, 96.0), quotas_known=True)
+    job, limits = find_job("gpt2-xl"), Limits(deadline_s=24 * HOUR)
+    plans = recommend(job, limits, choice, catalog=CATALOG, now=NOW).plans
+    assert any(len(plan.machines) > 2 for plan in plans)
+    for need in (need for plan in plans for need in plan.needs):
+        assert need.yours is None or need.amount <= need.yours
