@@ -29,6 +29,7 @@ MIN_DIFFERENCE = 0.02  # plans of a frontier closer than this in cost or time ar
 # No plan of a frontier takes longer in 1 run in 20 while another does not: prices and spot laws of
 # this month say little of the next.
 HORIZON_S = 30 * 86400.0
+DETOUR = 0.8  # of the runs: where more end on the fallback, spot is only a detour
 DOMINATES = 0.05  # a tie that is this much better in the other figure is no tie
 KNEE = 0.10  # the knee is the cheapest plan at most this much slower than the fastest
 
@@ -64,7 +65,8 @@ class Ranking:
         for alike in islice(kinds.values(), max(self.top, SIMULATED)):
             first = lead if lead in alike else _simplest(alike)
             rest = sorted((c for c in alike if c != first), key=ranking_key)
-            built += islice(self.builder.meeting([first, *rest][:KIND_PLANS]), 1)
+            meeting = self.builder.meeting([first, *rest][:KIND_PLANS])
+            built += islice((e for e in meeting if e.candidate == lead or not is_detour(e.plan)), 1)
         plans, wanted = self._led(built), {kind_of(self.builder, other) for other in others}
 
         def order(rank: int) -> tuple[bool, bool, int]:
@@ -174,6 +176,11 @@ def within_horizon(built: list[Evaluated]) -> list[Evaluated]:
     slow_s = [each.plan.estimate.time.p95 for each in built]
     most_s = max(HORIZON_S, min(slow_s, default=0.0))
     return [each for each, late_s in zip(built, slow_s, strict=True) if late_s <= most_s]
+
+
+def is_detour(plan: Plan) -> bool:
+    """Whether most runs end on the fallback, which few would not rent from the start."""
+    return plan.fallback is not None and plan.fallback.probability > DETOUR
 
 
 def kind_of(builder: PlanBuilder, candidate: Candidate) -> Kind:

@@ -13,7 +13,7 @@ from recommender.plan.effort import risk_usd, screened_cost_usd
 from recommender.plan.limits import Limits
 from recommender.planner.baselines import best_of_each_kind
 from recommender.planner.plan_builder import Evaluated, meets
-from recommender.planner.ranking import HORIZON_S, KIND_PLANS, kind_of, within_horizon
+from recommender.planner.ranking import HORIZON_S, KIND_PLANS, is_detour, kind_of, within_horizon
 from recommender.planner.search import PlanSearch, cheapest_in_horizon
 from recommender.planner.single_type_search import BASELINE, Only
 
@@ -39,6 +39,7 @@ def plans_to_choose(search: PlanSearch, shown: Sequence[Evaluated]) -> list[Eval
     if by_value:
         known |= {each.candidate: each for each in _worth_most(search, found)}
     meeting = [each for each in known.values() if meets(each.plan, limits)]
+    meeting = [each for each in meeting if not is_detour(each.plan)] or meeting
     # With the objective "cost" the cheapest is shown however long it takes.
     return meeting if limits.objective == "cost" else within_horizon(meeting)
 

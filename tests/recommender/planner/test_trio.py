@@ -376,3 +376,16 @@ def test_a_percent_of_the_time_is_not_paid_for_nor_reported_as_faster() -> None:
     told = much.numbered([plain, much.fastest, slow], Limits(budget_usd=10.0)).third.faster
     assert told is not None
     assert told.rank == 2
+
+
+@pytest.mark.parametrize(("job", "minutes"), [("llama3-8b-lora", 72), ("gpt2-124m", 46)])
+def test_no_plan_leads_or_follows_whose_runs_mostly_end_on_the_fallback(
+    job: str, minutes: int
+) -> None:
+    """Spot for 20 minutes and then 16 machines on demand, in 88 % of the runs, led the first."""
+    limits = Limits(deadline_s=60.0 * minutes)
+    answer = recommend(find_job(job), limits, Choice(), catalog=snapshot(), now=NOW)
+    others = [plan for rank, plan in enumerate(answer.plans, 1) if rank != answer.best]
+    shares = [plan.fallback.probability for plan in others if plan.fallback is not None]
+    assert shares
+    assert max(shares) < 0.8
