@@ -61,8 +61,17 @@ _IMAGE_BYTES = 115_440.0  # ILSVRC2012_img_train.tar 147.9 GB / 1,281,167
 _EXPERTS = 2  # that a token passes: Mixtral; others route to more, smaller ones
 # Of DeepSeek-V3; Qwen3 235B has 1,536, GPT-OSS 120B 2,880, Mixtral 8x7B 14,336 (config.json)
 _EXPERT_WIDTH = 2048
-# Bytes that routing moves for each byte of a dense layer, where experts are as wide as the layer
-_ROUTED = 3.0
+# What the kernels of a layer read and write per position in a forward pass, in widths: two norms
+# 4, queries, keys and values 4, attention 4, its output 2, sums with the residual stream 6; and 18
+# in a feed-forward network that is four widths wide.
+_ATTENTION_ELEMENTS = 20.0
+_DENSE_ELEMENTS = _ATTENTION_ELEMENTS + 18.0
+# A mixture's router reads the stream, and the outputs of the experts are added up to one. Each
+# copy of a position is gathered, multiplied twice, weighted and scattered, between the
+# multiplications in the width of an expert.
+_ROUTER_ELEMENTS = 2.0
+_COPY_ELEMENTS = 5.0
+_EXPERT_ELEMENTS = 6.0
 _SEQ_LEN = {"encoder": 512, "encdec": 512, "decoder": 2048, "moe": 2048}
 _VOCABULARY = {"encoder": 30_522, "encdec": 32_128, "decoder": 128_256, "moe": 32_000}
 _TENSORS = {  # per layer, besides
@@ -308,6 +317,7 @@ def _assemble(file: JobFile, shape: _Shape, derived: _Derived, fallback_name: st
         recomputed_activation_bytes_per_sample=kept.recomputed,
         layer_bytes_per_sample=kept.layer,
         intensity_ratio=_intensity_ratio(file, shape),
+        token_experts=_token_experts(file, shape) if shape.family == "moe" else 1.0,
         checkpoint_bytes=_checkpoint(file, shape, trainable, derived),
         data=_data(file.data, shape, samples, derived),
         method=method,
@@ -328,7 +338,8 @@ def _assemble(file: JobFile, shape: _Shape, derived: _Derived, fallback_name: st
 def _intensity_ratio(file: JobFile, shape: _Shape) -> float:
     """FLOP per byte moved, over that of the networks that the family's constants were fitted on."""
     if shape.family == "moe":
-        return expert_ratio(shape.hidden, file.expert_width or _EXPERT_WIDTH)
+        width = file.expert_width or _EXPERT_WIDTH
+        return expert_ratio(shape.hidden, width, _token_experts(file, shape))
     return intensity_ratio(shape.family, shape.flop, file.activation_bytes_per_sample)
 
 
@@ -528,13 +539,28 @@ def intensity_ratio(family: str, flop: float, kept_bytes: float | None) -> float
     return math.sqrt(ratio) if family == "cnn" else ratio
 
 
-def expert_ratio(hidden: int, width: float) -> float:
-    """FLOP per byte that a mixture of experts moves, relative to a dense decoder.
+def _token_experts(file: JobFile, shape: _Shape) -> float:
+    """About how many experts a position passes: their weights over those of one, 3·h·w a layer.
 
-    A token is copied to each of its experts and back, whatever their width, and each multiplies it
-    with 3·h·w weights: the narrower the experts, the more bytes for each FLOP.
+    3.7 of GPT-OSS 120B (true: 4), 1.9 of Mixtral 8x7B (2), 8.2 to 8.6 of Qwen3 and DeepSeek-V3 (8,
+    and a shared one).
     """
-    return 1.0 / (1.0 + _ROUTED * hidden / width)
+    width = file.expert_width or _EXPERT_WIDTH
+    attention = 4.0 * shape.hidden**2 * shape.layers
+    passed = shape.active - _ends(file, shape) - attention
+    return max(passed / (3.0 * shape.hidden * width * shape.layers), 1.0)
+
+
+def expert_ratio(hidden: int, width: float, copies: float) -> float:
+    """FLOP per byte that a mixture of experts moves, relative to a dense decoder as wide.
+
+    A position is copied to each of its experts and back, whatever their width, and each multiplies
+    it with 3·h·w weights: the narrower the experts, the more bytes for each FLOP.
+    """
+    flop = (4.0 * hidden + 3.0 * width * copies) / (12.0 * hidden)
+    moved = (_ATTENTION_ELEMENTS + _ROUTER_ELEMENTS) * hidden
+    moved += copies * (_COPY_ELEMENTS * hidden + _EXPERT_ELEMENTS * width)
+    return flop * _DENSE_ELEMENTS * hidden / moved
 
 
 def _checkpoint(file: JobFile, shape: _Shape, trainable: float, derived: _Derived) -> float:

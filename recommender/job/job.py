@@ -136,6 +136,7 @@ class Job:
     checkpoint_bytes: float
     layer_bytes_per_sample: float = 0.0  # of those, one layer's: freed before the loss is computed
     intensity_ratio: float = 1.0  # FLOP per byte moved, over those of the family's networks
+    token_experts: float = 8.0  # that a position of a mixture passes in a layer
     examples: float = 0.0  # of the data set, one epoch; 0 if the job states its amount of work
     data: DataSet = DataSet()
     precision: Precision = "mixed"

@@ -18,6 +18,13 @@ timing in which 64 take 561, the time of ten images at full speed (50 ms in one 
 pytorch/benchmark, pull request 706, 2022), 27 ms at the 370 images/s of its recipes. It takes 29 ms
 in MXNet (34.5 images/s, perf.md, 2019) and, for 128 images of 32 x 32, 32 ms on a newer GPU, half
 of that in a graph (opennn.net, "GPU ResNet-50 training speed", 2026): 0.17 to 0.2 ms per tensor.
+
+Which expert multiplies a token is known only when its router has run, so a mixture's layers wait
+for the processor. This comes on top of the arithmetic, in recipes too: Qwen3 30B on eight GPUs
+takes 423 and 614 ms for micro-batches of one and four sequences on B200, 628 and 1,078 ms for four
+and eight on GB200 and GB300, 410 and 736 ms with the software of 2026-08 (Megatron-Bridge,
+performance summary, 26.02 and 26.02.01, 26.02, 26.08), that is 7.5, 3.7 and 1.8 ms for each of its
+48 layers and no sequence at all. Their geometric mean is used.
 """
 
 from recommender.job.derive import TRANSFORMERS
@@ -28,6 +35,7 @@ EAGER_LAYER_S = 1.2e-3  # with adapters next to every matrix, and where GPUs sha
 FUSED_LAYER_S = 0.26e-3  # of recipes with model parallelism
 PASSES = 2.0  # forward and backward
 TENSOR_S = 0.15e-3  # of a convolutional network, both passes; what β counts comes on top
+ROUTED_LAYER_S = 3.7e-3  # of a mixture of experts, both passes; on top of all arithmetic
 
 
 def min_launch_s(job: Job) -> float:
@@ -43,6 +51,11 @@ def min_launch_s(job: Job) -> float:
         return 0.0
     each = FORWARD_LAYER_S if job.method == "full" else EAGER_LAYER_S
     return PASSES * each * job.layers
+
+
+def routing_s(job: Job) -> float:
+    """Seconds that routing adds to each micro-batch of all layers; 0 without experts."""
+    return ROUTED_LAYER_S * job.layers if job.family == "moe" else 0.0
 
 
 def min_model_parallel_launch_s(job: Job) -> float:

@@ -56,8 +56,6 @@ EXCHANGED = 3.0
 # Scripts repeat them for every head before their fused attention, which sends them on (`repeat_kv`
 # of torchtitan's Llama and of transformers, 2024-12).
 KEY_WIDTH = 1024
-# Experts of each token: Qwen3, DeepSeek-V3, Kimi K2 (config.json); GPT-OSS has 4, Mixtral 2.
-TOKEN_EXPERTS = 8.0
 # Parameters whose gradients Megatron-LM's optimizer sums in one call: 40 million, and 1 million
 # for each replica if that is more (DistributedDataParallelConfig.bucket_size of Megatron Core).
 BUCKET_PARAMETERS = 4e7
@@ -516,7 +514,7 @@ def _communication_s(
 def _to_experts(job: Job, fleet: Clusters, layouts: Layouts, again: Floats, sent: Floats) -> Floats:
     """Seconds per sample in which tokens go to their experts and back, each way in each layer."""
     e, trips = layouts.experts, 4.0 + 2.0 * again
-    moved = TOKEN_EXPERTS * sent * ((e - 1.0) / e) * (job.layers / layouts.stages)
+    moved = job.token_experts * sent * ((e - 1.0) / e) * (job.layers / layouts.stages)
     return np.asarray(trips * moved / fleet.intra_bytes_per_s)
 
 

@@ -12,7 +12,11 @@ from typing import Any
 
 from recommender.catalogs.frozen import dataclass
 from recommender.job.job import Job
-from recommender.performance.launch_time import min_launch_s, min_model_parallel_launch_s
+from recommender.performance.launch_time import (
+    min_launch_s,
+    min_model_parallel_launch_s,
+    routing_s,
+)
 
 REFERENCE_WIDTH = 1024.0  # of the transformer whose FLOP per byte a prior states
 
@@ -117,8 +121,13 @@ def _factor_rows() -> list[dict[str, str]]:
 
 
 def shipped_prior(job: Job) -> Prior:
-    """The speed constants of a job's family and stack, with b0 in samples of its network."""
+    """The speed constants of a job's family and stack, with b0 in samples of its network.
+
+    The time of routing is spread over the gradient tensors, as both are lost in each micro-batch.
+    """
     prior, largest = load_priors()[job.family, job.stack], LARGEST_FLOP.get(job.family)
+    each_s = routing_s(job) / max(job.gradient_tensors, 1)
+    prior = replace(prior, tensor_s=prior.tensor_s + each_s) if each_s else prior
     if largest is None or job.flop_per_sample <= largest:
         return prior
     return replace(prior, batch_penalty=prior.batch_penalty * largest / job.flop_per_sample)

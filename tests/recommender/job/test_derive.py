@@ -12,6 +12,7 @@ from recommender.performance.step import steps
 from tests.shipped import snapshot
 
 P5 = snapshot().instance_types["aws", "p5.48xlarge"]
+GB200 = snapshot().instance_types["azure", "Standard_ND128isr_NDR_GB200_v6"]
 
 
 @pytest.mark.parametrize("name", ["resnet50-imagenet", "dlrm"])
@@ -24,26 +25,50 @@ def test_kept_bytes_say_nothing_where_they_are_not_stated_or_the_family_has_none
 
 
 def test_narrow_experts_move_more_bytes_for_each_flop():
-    """Mixtral 8x7B: 4,096 and 14,336; Qwen3 235B: 4,096 and 1,536 (config.json)."""
-    assert find_job("mixtral-8x7b-sft").intensity_ratio == pytest.approx(1.0 / (1.0 + 3.0 * 2 / 7))
-    assert expert_ratio(4096, 1536) == pytest.approx(1.0 / 9.0)
-    assert expert_ratio(4096, 1e9) == pytest.approx(1.0, rel=1e-4)
+    """Qwen3 235B by hand: 4,096 wide, eight experts of 1,536 (config.json).
+
+    1.083 of the FLOP of a dense layer as wide, 22 + 8·(5 + 6·3/8) = 80 widths moved instead of 38.
+    """
+    assert expert_ratio(4096, 1536, 8) == pytest.approx(1.0833 * 38 / 80, rel=1e-4)
+    assert expert_ratio(4096, 768, 16) < 0.7 * expert_ratio(4096, 1536, 8)
+    layer = expert_ratio(4096, 4096 * 8 / 3, 1)  # one expert with the FLOP of a dense layer
+    assert layer == pytest.approx(38 / 43)
 
 
-# Megatron-Bridge performance summary, bf16, 64 GPUs, batch 1,280 (2025-11 to 2026-04)
-GPT_OSS = {"p5.48xlarge": (372_736.0, 383_552.0), "p6-b200.48xlarge": (834_880.0, 878_208.0)}
+@pytest.mark.parametrize(
+    ("model", "experts"),
+    [
+        ("mistralai/Mixtral-8x7B-v0.1", 2),
+        ("Qwen/Qwen3-30B-A3B", 8),
+        ("openai/gpt-oss-120b", 4),
+        ("deepseek-ai/DeepSeek-V3", 9),  # one of them for all tokens
+    ],
+)
+def test_experts_of_a_token_follow_from_the_parameters_that_it_passes(model, experts):
+    text = f"schema: recommend.job/v1\nmodel: {model}\ntokens: 1B\nbatch: 64\n"
+    assert job_from_text(text).token_experts == pytest.approx(experts, rel=0.1)
 
 
-@pytest.mark.parametrize("machine", GPT_OSS)
-def test_gpt_oss_runs_as_its_recipes_do(machine):
-    text = "schema: recommend.job/v1\nmodel: openai/gpt-oss-120b\ntokens: 1B\nseq_len: 4096\n"
-    job = job_from_text(text + "batch: 1280\nstack: tuned\n")
+# Megatron-Bridge performance summary, latest release (2026-04 to 2026-08): tokens/s
+RECIPES = (
+    ("openai/gpt-oss-120b", "mxfp8", GB200, 64, 1280, 1_835_008.0),
+    ("Qwen/Qwen3-235B-A22B", "mxfp8", GB200, 256, 8192, 1_863_680.0),
+    ("deepseek-ai/DeepSeek-V3", "mxfp8", GB200, 256, 4096, 1_257_472.0),
+    ("openai/gpt-oss-120b", "bf16", P5, 64, 1280, 372_736.0),
+    ("Qwen/Qwen3-235B-A22B", "fp8", P5, 256, 8192, 438_272.0),
+)
+
+
+@pytest.mark.parametrize(("model", "precision", "machine", "gpus", "batch", "rate"), RECIPES)
+def test_mixtures_run_as_their_recipes_do(model, precision, machine, gpus, batch, rate):
+    """Within a third: nothing is fitted on these networks."""
+    text = f"schema: recommend.job/v1\nmodel: {model}\ntokens: 1B\nseq_len: 4096\nstack: tuned\n"
+    job = job_from_text(f"{text}batch: {batch}\nprecision: {precision}\n")
     catalog = snapshot()
-    types = (catalog.instance_types["aws", machine],)
-    found = machine_columns(job, types, catalog.gpus, catalog.achieved)
-    step = float(steps(job, found, clusters_of(found, np.array([[8]]))).step_s[0])
-    low, high = GPT_OSS[machine]
-    assert 0.85 * low < 1280 * 4096 / step < 1.15 * high
+    found = machine_columns(job, (machine,), catalog.gpus, catalog.achieved)
+    cluster = clusters_of(found, np.array([[gpus // machine.gpus]]))
+    step = float(steps(job, found, cluster).step_s[0])
+    assert 2 / 3 < batch * 4096 / step / rate < 4 / 3
 
 
 def test_grouped_experts_launch_few_kernels():
