@@ -14,7 +14,7 @@ adapters       r·(in + out) of every linear layer, about 20·h·r per layer (Ll
 
 import math
 from dataclasses import field
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from recommender.catalogs.frozen import dataclass
 from recommender.errors import UsageError
@@ -281,14 +281,6 @@ def _assemble(file: JobFile, shape: _Shape, derived: _Derived, fallback_name: st
     name = file.name or fallback_name
     trainable = _trainable(file, shape, derived)
     kept = _activations(file, shape, derived)
-    optional = {
-        key: getattr(file, key)
-        for key in (
-            "precision", "optimizer", "attention", "sharding", "sync", "parameter_servers",
-            "machines", "elastic", "writer", "image", "fault_rate_per_hour",
-        )
-        if getattr(file, key) is not None
-    }  # fmt: skip
     saves = derived.pick(
         "asynchronous_save", file.asynchronous_save, shape.family in ("decoder", "moe")
     )
@@ -317,6 +309,7 @@ def _assemble(file: JobFile, shape: _Shape, derived: _Derived, fallback_name: st
         recomputed_activation_bytes_per_sample=kept.recomputed,
         layer_bytes_per_sample=kept.layer,
         intensity_ratio=_intensity_ratio(file, shape),
+        recomputed_share=_recomputed_share(file, derived),
         token_experts=_token_experts(file, shape) if shape.family == "moe" else 1.0,
         checkpoint_bytes=_checkpoint(file, shape, trainable, derived),
         data=_data(file.data, shape, samples, derived),
@@ -331,8 +324,17 @@ def _assemble(file: JobFile, shape: _Shape, derived: _Derived, fallback_name: st
         calibration=file.calibration,
         memory_gib_at_batch=tuple(sorted(file.memory_gib_at_batch.items())),
         assumed=tuple(dict.fromkeys(derived.assumed)),
-        **optional,
+        **_stated(file),
     )
+
+
+def _stated(file: JobFile) -> dict[str, Any]:
+    """The settings that a job takes from its file as they are, where it states them."""
+    names = (
+        "precision", "optimizer", "attention", "recomputation", "sharding", "sync",
+        "parameter_servers", "machines", "elastic", "writer", "image", "fault_rate_per_hour",
+    )  # fmt: skip
+    return {name: value for name in names if (value := getattr(file, name)) is not None}
 
 
 def _intensity_ratio(file: JobFile, shape: _Shape) -> float:
@@ -359,6 +361,15 @@ def _share_of_full_training(file: JobFile, derived: _Derived) -> float:
     share = derived.pick("generation_share", file.generation_share, GENERATION_SHARE)
     others = {"grpo": _FORWARD, "ppo": trained + 2 * _FORWARD}[file.post_training]
     return (trained + others) / (1.0 - share)
+
+
+def _recomputed_share(file: JobFile, derived: _Derived) -> float:
+    """FLOP of the forward pass of what is trained, over those of a sample: 1/3, with adapters 1/2.
+
+    Reference networks and generation keep nothing for a backward pass; PPO trains a critic as well.
+    """
+    trained = 2.0 if file.post_training == "ppo" else 1.0
+    return trained * _FORWARD / _share_of_full_training(file, derived)
 
 
 def _other_networks(file: JobFile) -> float:

@@ -382,6 +382,7 @@ def _setting_lines(config: TrainingConfig) -> list[DraftLine]:
     named = (
         ("precision", config.precision, "mixed, fp8, mxfp8, nvfp4, bf16, fp16, tf32 or fp32"),
         ("optimizer", config.optimizer, "its states take memory"),
+        ("recomputation", config.recomputation, "as the file says; auto: only where it pays"),
         ("sharding", config.sharding, "as the file says; auto: the fastest that fits"),
     )
     return [DraftLine(key, value, comment) for key, value, comment in named if value]

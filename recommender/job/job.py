@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from recommender.arrays import Bools, Floats
 
 Precision = Literal["mixed", "fp8", "mxfp8", "nvfp4", "bf16", "fp16", "tf32", "fp32"]
+Recomputation = Literal["auto", "full"]  # auto: only where memory asks for it; full: all layers
 Stack = Literal["tuned", "typical"]  # vendors' recipes and MLPerf; everybody else's scripts
 Method = Literal["full", "lora", "qlora"]
 # How weights lie on the GPUs; `performance/strategies.py` has the strategy of each word.
@@ -137,6 +138,7 @@ class Job:
     layer_bytes_per_sample: float = 0.0  # of those, one layer's: freed before the loss is computed
     intensity_ratio: float = 1.0  # FLOP per byte moved, over those of the family's networks
     token_experts: float = 8.0  # that a position of a mixture passes in a layer
+    recomputed_share: float = 1.0 / 3.0  # of `flop_per_sample`, in the forward pass done again
     examples: float = 0.0  # of the data set, one epoch; 0 if the job states its amount of work
     data: DataSet = DataSet()
     precision: Precision = "mixed"
@@ -146,6 +148,7 @@ class Job:
     other_network_bytes: float = 0.0  # of networks in memory next to the trained one
     optimizer: Literal["adamw", "sgd", "lamb", "adafactor"] = "adamw"
     attention: Literal["fused", "plain"] = "fused"  # plain: score matrices go through memory
+    recomputation: Recomputation = "auto"
     sharding: Sharding = "auto"
     sync: Literal["allreduce", "parameter_server"] = "allreduce"
     batch_per_gpu: bool = False  # each GPU's batch is fixed: the global batch grows with them

@@ -20,6 +20,7 @@ from recommender.job.job import (
     Method,
     PostTraining,
     Precision,
+    Recomputation,
     Stack,
 )
 from recommender.job.timings import Measured, parse_measured
@@ -276,6 +277,11 @@ class JobFile:
     optimizer: str | None = _choice("adamw", "sgd", "lamb", "adafactor")
     attention: str | None = _choice(
         "fused", "plain", description="plain: no FlashAttention, score matrices go through memory"
+    )
+    recomputation: Recomputation | None = _choice(
+        *get_args(Recomputation),
+        description="full: the forward pass of every layer is done again in the backward pass "
+        "(gradient or activation checkpointing); auto: only where it pays",
     )
     sharding: str | None = _choice(*SHARDINGS)
     sync: str | None = _choice("allreduce", "parameter_server")

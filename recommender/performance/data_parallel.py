@@ -29,7 +29,6 @@ from recommender.performance.priors import Prior
 from recommender.performance.strategy import (
     BACKWARD,
     BUCKET_BYTES,
-    RECOMPUTED,
     STRAGGLERS,
     LayoutReport,
     StepTerms,
@@ -242,7 +241,7 @@ def data_parallel_terms(job: Job, prior: Prior, fleet: Clusters, needs: Bytes) -
         arithmetic = (batch + rounds * prior.batch_penalty) * sample_s
         arithmetic = np.maximum(arithmetic, rounds * prior.launch_s)
         compute = arithmetic + rounds * prior.tensor_s * job.gradient_tensors
-        again = np.where(RECOMPUTE[:, None], RECOMPUTED * arithmetic, 0.0)
+        again = np.where(RECOMPUTE[:, None], job.recomputed_share * arithmetic, 0.0)
         busy = compute + again
         exposed, network = _exposed(job, prior, fleet, needs, rounds, busy)
         feed = job.batch_on(fleet.gpus) / np.minimum(fleet.prepare_per_s, fleet.fetch_per_s)
@@ -268,11 +267,12 @@ def data_parallel_terms(job: Job, prior: Prior, fleet: Clusters, needs: Bytes) -
 
 
 def _runnable(job: Job, fleet: Clusters) -> Bools:
-    """Where a strategy makes sense at all, regardless of memory; (rows, clusters)."""
+    """Where a strategy is wanted and makes sense, regardless of memory; (rows, clusters)."""
     enough = (fleet.gpus >= 1) & job.may_have(fleet.gpus) & (fleet.compute_per_s > 0)
     linked = (fleet.machines <= 1) | (fleet.network_bytes_per_s > 0)
     fitting = np.repeat(np.stack([s.suits(fleet) for s in DATA_PARALLEL]), 2, axis=0)
-    return np.asarray((enough & linked) & ALLOWED[job.sharding][:, None] & fitting)
+    wanted = ALLOWED[job.sharding] & (RECOMPUTE | (job.recomputation == "auto"))
+    return np.asarray((enough & linked) & wanted[:, None] & fitting)
 
 
 def _exposed(

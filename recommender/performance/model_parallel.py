@@ -41,7 +41,6 @@ from recommender.performance.priors import REFERENCE_WIDTH, Prior
 from recommender.performance.strategy import (
     BACKWARD,
     BUCKET_BYTES,
-    RECOMPUTED,
     STRAGGLERS,
     LayoutReport,
     StepTerms,
@@ -207,6 +206,7 @@ class _PipelineTimes:
     rounds: Floats  # its micro-batches
     arithmetic_s: Floats  # arithmetic without recomputation
     again: Floats  # share of the layers that are computed again
+    recomputed_share: Floats  # of the arithmetic, if all are
     launch_s: Floats  # of the gradient tensors and of kernels that start late, per micro-batch
     all_rounds_s: Floats  # all micro-batches through one stage
     waits_s: Floats  # for the gradients of the replicas
@@ -324,7 +324,9 @@ def _micro_batches(
     room = fleet.memory_bytes - needs.context
     room = room - held_bytes(needs, fleet.gpus, t, p, layouts.sharded, layouts.experts)
     some = min_recomputed_share(needs, room / kept, layouts.parts, p, job.layers)
-    again = np.stack([np.zeros_like(some), np.ones_like(some), some])
+    all_layers = np.ones_like(some)
+    rows = [np.zeros_like(some), all_layers, some]
+    again = np.stack([all_layers] * 3 if job.recomputation == "full" else rows)
     sample = sample_bytes(needs, again, layouts.parts, p) * kept
     fits = np.floor(room / np.maximum(sample, 1e-9))
     fewest = np.ceil(samples / np.clip(fits, 1.0, samples))
@@ -355,7 +357,7 @@ def _pipeline_times_of(
     parts = p * chunks
     uneven = np.ceil(job.layers / parts) * parts / job.layers  # the longest one sets the pace
     sample_s = uneven * fleet.gpus / (fleet.compute_per_s * layouts.replica)
-    times = 1.0 + RECOMPUTED * m.again
+    times = 1.0 + job.recomputed_share * m.again
     launch_s = prior.tensor_s * job.gradient_tensors / p
     lost = prior.batch_penalty * layouts.tensor * lost_share(job, layouts.tensor)  # samples
     inside_s, between_s, latency_s = _communication_s(job, fleet, layouts, chunks, m.again)
@@ -382,6 +384,7 @@ def _pipeline_times_of(
         rounds=rounds,
         arithmetic_s=arithmetic_s,
         again=m.again,
+        recomputed_share=np.broadcast_to(job.recomputed_share, p.shape),
         launch_s=launch_s + idle_s / rounds,
         all_rounds_s=all_rounds_s,
         waits_s=waits_s,
@@ -422,7 +425,7 @@ def _sent_early_s(stages: Floats, chunks: Floats, min_s: Floats, sent_s: Floats)
 def _terms(c: _PipelineTimes) -> StepTerms:
     """The parts of the steps of some layouts."""
     compute = c.arithmetic_s + c.rounds * c.launch_s
-    again = RECOMPUTED * c.again * c.arithmetic_s
+    again = c.recomputed_share * c.again * c.arithmetic_s
     bubble = c.waiting / c.rounds * c.all_rounds_s
     exchanged_s = np.maximum(c.outside_s + c.inside_s, 1e-30)
     return StepTerms(

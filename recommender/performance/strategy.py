@@ -17,7 +17,6 @@ from recommender.performance.priors import Prior
 
 BUCKET_BYTES = 25 * 2.0**20  # torch DistributedDataParallel, bucket_cap_mb=25 (docs, 2.9)
 BACKWARD = 2.0 / 3.0  # share of a step's arithmetic that is the backward pass
-RECOMPUTED = 1.0 / 3.0  # the forward pass done again: 4/3 of the arithmetic
 # Share of the compute by which the slowest of twice as many GPUs is later: 0.5 % was best in every
 # one of the published sources that was left out (docs/research/accuracy-scaling.md; 2026-11).
 STRAGGLERS = 0.005

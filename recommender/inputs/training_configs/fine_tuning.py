@@ -23,7 +23,6 @@ def axolotl(keys: Keys) -> TrainingConfig:
     keys.without("load_in_8bit", "planned with weights of 16 bits")
     keys.without("lora_modules_to_save", "planned without: adapters alone are trained")
     keys.without("lora_target_modules", _ALL_ADAPTED)
-    keys.without("gradient_checkpointing", words.RECOMPUTED)
     _engine(keys, "trl.")
     return TrainingConfig(
         tool="axolotl",
@@ -44,11 +43,20 @@ def axolotl(keys: Keys) -> TrainingConfig:
         method=_adapter(keys),
         lora_rank=keys.whole("lora_r"),
         optimizer=words.wanted_optimizer(keys, "optimizer"),
+        recomputation=_recomputation(keys),
         sharding=_sharding(keys),
         post_training=_kind(keys.text("rl").lower(), keys),
         generations=generations,
         unread=_data_sets(keys),
     )
+
+
+def _recomputation(keys: Keys) -> str:
+    """With `offload`, axolotl also moves the inputs of the layers to the host."""
+    word = keys.text("gradient_checkpointing").lower()
+    if word == "offload":
+        keys.unread.append(f"gradient_checkpointing: {word} (planned with all inputs on the GPUs)")
+    return words.recomputation(keys.flag("gradient_checkpointing") or word == "offload")
 
 
 def _adapter(keys: Keys) -> str:
@@ -105,7 +113,6 @@ def transformers(keys: Keys) -> TrainingConfig:
     kind = _trl_kind(keys)
     keys.without("load_in_8bit", "planned with weights of 16 bits")
     keys.without("lora_target_modules", _ALL_ADAPTED)
-    keys.without("gradient_checkpointing", words.RECOMPUTED)
     batch = keys.whole("per_device_train_batch_size")
     if not batch:
         keys.unread.append(f"per_device_train_batch_size: not there, the default {_DEFAULT_BATCH}")
@@ -125,6 +132,7 @@ def transformers(keys: Keys) -> TrainingConfig:
         method=_peft(keys),
         lora_rank=keys.whole("lora_r"),
         optimizer=words.wanted_optimizer(keys, "optim"),
+        recomputation=_recomputation(keys),
         sharding=_flat_sharding(keys),
         post_training=kind,
         generations=keys.whole("num_generations"),

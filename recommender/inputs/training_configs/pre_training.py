@@ -49,6 +49,7 @@ def torchtitan(keys: Keys) -> TrainingConfig:
         precision=_titan_precision(keys),
         method="full",
         optimizer=words.wanted_optimizer(keys, "optimizer.name"),
+        recomputation=words.recomputation(keys.text("activation_checkpoint.mode") == "full"),
         sharding=words.model_parallelism(tensor, pipeline, context) or sharded,
     )
 
@@ -99,6 +100,7 @@ def nemo(keys: Keys) -> TrainingConfig:
         method="lora" if adapted == "lora" else "full",
         lora_rank=keys.whole("model.peft.lora_tuning.adapter_dim"),
         optimizer=words.wanted_optimizer(keys, "model.optim.name"),
+        recomputation=_megatron_recomputation(keys, "model.activations_checkpoint"),
         sharding=words.model_parallelism(tensor, pipeline, context),
     )
 
@@ -117,6 +119,12 @@ def _megatron_precision(keys: Keys) -> str:
     eight = bool(keys.text("fp8_format", "fp8"))
     word = words.switched(keys.flag("bf16"), keys.flag("fp16"), False, eight)
     return "mxfp8" if keys.text("fp8_recipe") == "mxfp8" and eight else word
+
+
+def _megatron_recomputation(keys: Keys, prefix: str) -> str:
+    """Whether every layer is recomputed: with the method `block`, only a stated number is."""
+    whole = keys.text(f"{prefix}_granularity") == "full"
+    return words.recomputation(whole and keys.text(f"{prefix}_method") != "block")
 
 
 def megatron(keys: Keys) -> TrainingConfig:
@@ -139,6 +147,7 @@ def megatron(keys: Keys) -> TrainingConfig:
         precision=_megatron_precision(flat),
         method="full",
         optimizer=words.wanted_optimizer(flat, "optimizer"),
+        recomputation=_megatron_recomputation(flat, "recompute"),
         sharding=words.model_parallelism(tensor, pipeline, context),
     )
     keys.unread += flat.unread
@@ -197,6 +206,7 @@ def llm_foundry(keys: Keys) -> TrainingConfig:
         method="lora" if keys.has(at("model.peft_config")) else "full",
         lora_rank=keys.whole(at("model.peft_config.r")),
         optimizer=words.wanted_optimizer(keys, at("optimizer.name")),
+        recomputation=words.recomputation(keys.flag(at("fsdp_config.activation_checkpointing"))),
         sharding=_strategy(keys.text(at("fsdp_config.sharding_strategy"))),
         unread=tuple(
             f"size of the data set {word}"

@@ -51,6 +51,7 @@ class TrainingConfig:
     method: str = ""
     lora_rank: int = 0
     optimizer: str = ""
+    recomputation: str = ""
     sharding: Sharding = ""
     post_training: str = ""
     generations: int = 0  # completions of one prompt

@@ -4,7 +4,11 @@ from recommender.inputs.training_configs.training_config import Keys, Sharding
 
 _OPTIMIZERS = (("adafactor", "adafactor"), ("lamb", "lamb"), ("sgd", "sgd"), ("adam", "adamw"))
 NO_OFFLOAD = "planned without: all states on the GPUs"
-RECOMPUTED = "planned with or without, as memory and speed ask for"
+
+
+def recomputation(every_layer: bool) -> str:
+    """Return the recomputation of a tool that computes every layer again, or as it needs."""
+    return "full" if every_layer else ""
 
 
 def optimizer(word: str, keys: Keys, path: str) -> str:

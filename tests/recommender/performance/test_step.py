@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from recommender.job.job import Timing
+from recommender.job.jobfile import job_from_text
 from recommender.performance.data_parallel import ROWS
 from recommender.performance.priors import prior_of
 from recommender.performance.step import explain, steps, why_infeasible
@@ -260,3 +261,28 @@ def test_machines_without_gpus_pass_through_without_a_warning():
     found = columns(job, (P3, machine("c5.large", "", 0)))
     out = steps(job, found, clusters(found, {0: 1}, {1: 2}, {0: 1, 1: 1}))
     assert np.isfinite(out.step_s).tolist() == [True, False, False]
+
+
+def test_recomputation_that_is_stated_is_planned_everywhere():
+    """Llama 3 8B on 8 H100 in the tuned stack needs none; with it a step takes a third more."""
+    job = llama(stack="tuned", sharding="fsdp")
+    again = replace(job, recomputation="full")
+    found = columns(job, (P5,))
+    free, bound = (steps(each, found, clusters(found, {0: 1})) for each in (job, again))
+    assert free.recompute_s[0] == 0.0
+    assert bound.recompute_s[0] == pytest.approx(bound.compute_s[0] / 3, rel=0.05)
+    assert bound.step_s[0] > 1.2 * free.step_s[0]
+
+
+@pytest.mark.parametrize(
+    ("settings", "share"),
+    [
+        ("method: full", 1 / 3),
+        ("method: lora", 1 / 2),  # no gradients of frozen weights
+        ("post_training: dpo", 1 / 4),  # the reference network keeps nothing
+        ("post_training: grpo\ngeneration_share: 70%", 0.3 / 4),
+    ],
+)
+def test_recomputation_repeats_the_forward_pass_of_what_is_trained(settings, share):
+    text = "schema: recommend.job/v1\nmodel: meta-llama/Llama-3.1-8B\ntokens: 1B\nbatch: 64\n"
+    assert job_from_text(text + settings).recomputed_share == pytest.approx(share)

@@ -24,7 +24,8 @@ from tests.recommender.performance.parts import llama, resnet
 JOBS = (
     llama(),
     llama(global_batch=37, stack="tuned"),
-    llama(method="lora", trainable_parameters=42e6),
+    llama(method="lora", trainable_parameters=42e6, recomputed_share=0.5),
+    llama(recomputation="full", stack="tuned", global_batch=48),
     llama(sharding="pipeline", tokens_per_sample=1024, global_batch=6),
     llama(sharding="tensor", precision="fp32"),
     llama(family="moe", stack="tuned", parameters=47e9, trainable_parameters=47e9),
@@ -32,6 +33,7 @@ JOBS = (
     resnet(),
     resnet(family="vit", sync="parameter_server"),
     resnet(global_batch=100, precision="fp32"),
+    resnet(recomputation="full"),
     resnet(sync="parameter_server", parameter_servers=3, global_batch=64),
     llama(sync="parameter_server", stack="tuned"),
 )
@@ -144,7 +146,7 @@ def test_steps_of_served_clusters_equal_the_scalar_formulas(fleet, job):
 def scalar(job: Job, prior: Prior, fleet: Clusters, sharding: str, recompute: bool) -> float:
     """One strategy on one cluster, in plain Python."""
     n, gpus, g = (float(x[0]) for x in (fleet.machines, fleet.gpus, fleet.gpus_per_machine))
-    if gpus > job.global_batch:
+    if gpus > job.global_batch or (job.recomputation == "full" and not recompute):
         return inf
     needs = bytes_of(job, prior)
     shards = {"ddp": 1.0, "hsdp": g, "fsdp": gpus}[sharding]
@@ -157,7 +159,7 @@ def scalar(job: Job, prior: Prior, fleet: Clusters, sharding: str, recompute: bo
     rounds = ceil(batch / min(most, batch))
     arithmetic = (batch + rounds * prior.batch_penalty) * gpus / float(fleet.compute_per_s[0])
     arithmetic = max(arithmetic, rounds * prior.launch_s)
-    busy = arithmetic * (4 / 3 if recompute else 1)
+    busy = arithmetic * (1 + recompute * job.recomputed_share)
     busy += rounds * prior.tensor_s * job.gradient_tensors
     if job.sync == "parameter_server":
         alone = replace(fleet, machines=np.array([1.0]))
@@ -216,8 +218,8 @@ def scalar_served(job: Job, prior: Prior, fleet: Clusters, busy: float) -> float
 def best_layout(job: Job, prior: Prior, fleet: Clusters) -> float:
     """The fastest layout: every degree and every number of micro-batches."""
     n, g = int(fleet.machines[0]), int(fleet.gpus_per_machine[0])
-    tried = [inf]
-    for layout, again in product(every_layout(job, n, g), (0.0, 1.0, None)):
+    tried, shares = [inf], (1.0,) if job.recomputation == "full" else (0.0, 1.0, None)
+    for layout, again in product(every_layout(job, n, g), shares):
         p = layout.p
         chunks = [v for v in range(2, 9) if p > 1 and nearly_even(job.layers, p * v)]
         few, many = [v for v in chunks if v <= 4], [v for v in chunks if v > 4]
@@ -329,7 +331,7 @@ def layout_step(
     share = max(1 / t, min(1.0, 1024 / job.hidden))
     longest = ceil(job.layers / (p * chunks)) * chunks / job.layers
     busy = (batch / rounds / t + prior.batch_penalty * share) / c * gpu_s * longest
-    busy *= 1 + again / 3
+    busy *= 1 + again * job.recomputed_share
     busy += prior.tensor_s * job.gradient_tensors / p
     wide = 4 if job.precision == "fp32" else 2
     message = batch / rounds * job.tokens_per_sample / c * job.hidden * wide
@@ -350,7 +352,8 @@ def layout_step(
     sums = scalar_states(job, prior, fleet, layout, rounds)
     hidden = prior.overlap * 2 / 3 * busy if p == 1 else 0.0
     hidden = prior.overlap * rounds * busy if sharded else hidden
-    least = (1 / t + prior.batch_penalty * share) / c * gpu_s * longest * (1 + again / 3)
+    least = (1 / t + prior.batch_penalty * share) / c * gpu_s * longest
+    least *= 1 + again * job.recomputed_share
     least += prior.tensor_s * job.gradient_tensors / p
     hidden += (1 - 1 / chunks) * min(sums, p * 2 / 3 * least)
     turn *= 1 + 0.005 * log2(float(fleet.gpus[0]))

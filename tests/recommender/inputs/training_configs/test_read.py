@@ -25,9 +25,9 @@ def test_axolotl_with_adapters() -> None:
     assert (found.tokens, found.packed, found.epochs) == (4096, True, 4)
     assert (found.method, found.lora_rank, found.precision) == ("qlora", 32, "mixed")
     assert (found.optimizer, found.sharding) == ("adamw", "")
+    assert found.recomputation == "full"
     assert [each.partition(" (")[0] for each in found.unread] == [
         "size of the data set aaditya/alpaca_subset_1",
-        "gradient_checkpointing: true",
     ]
     assert {"learning_rate", "special_tokens.pad_token"} <= set(found.unused)
 
@@ -181,19 +181,43 @@ def test_what_is_planned_otherwise_is_reported(tmp_path: Path) -> None:
         adapter: lora
         load_in_8bit: true
         lora_modules_to_save: [embed_tokens, lm_head]
-        gradient_checkpointing: true
+        gradient_checkpointing: offload
         micro_batch_size: 2
         fp8: true
         fsdp_config: {fsdp_offload_params: true, fsdp_sharding_strategy: HYBRID_SHARD}
         """)  # fmt: skip
     assert (found.precision, found.sharding, found.method) == ("fp8", "hsdp", "lora")
+    assert found.recomputation == "full"
     reported = [each.partition(" (")[0].lower() for each in found.unread]
     assert reported == [
         "load_in_8bit: true",
         "lora_modules_to_save: embed_tokens, lm_head",
-        "gradient_checkpointing: true",
+        "gradient_checkpointing: offload",
         "fsdp_config.fsdp_offload_params: true",
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "recomputation"),
+    [
+        ("per_device_train_batch_size: 2\ngradient_checkpointing: true", "", "full"),
+        ("base_model: a/b\nmicro_batch_size: 2\ngradient_checkpointing: false", "", ""),
+        ("[model]\nflavor = '8B'\n[activation_checkpoint]\nmode = 'full'", "a.toml", "full"),
+        ("[model]\nflavor = '8B'\n[activation_checkpoint]\nmode = 'selective'", "a.toml", ""),
+        ("train_iters: 9\nnum_layers: 2\nhidden_size: 8\nrecompute-granularity: full", "", "full"),
+        (
+            "train_iters: 9\nnum_layers: 2\nhidden_size: 8\nrecompute_granularity: full\n"
+            "recompute_method: block\nrecompute_num_layers: 1",
+            "",
+            "",
+        ),
+    ],
+)
+def test_recomputation_of_every_layer_is_read(
+    tmp_path: Path, text: str, name: str, recomputation: str
+) -> None:
+    """Where only some operations or layers are computed again, the plan decides which."""
+    assert of(tmp_path, text, name or "config.yaml").recomputation == recomputation
 
 
 def test_what_is_switched_off_needs_no_word(tmp_path: Path) -> None:
