@@ -2,7 +2,9 @@
 
 The runs, and what is stated of each, were written down before any was predicted
 (`data/whole_runs.csv`, 2026-11-23). The recommender is given the network, the tokens, the batch,
-the stack and the cluster, but nothing about the run's speed. Published hours include restarts,
+the stack and the cluster, but nothing about the run's speed. Since 2026-11-26 also, in the words of
+a job file, the sharding and whether every layer was recomputed, for every run whose authors or
+published code state it (four runs; `auto` for the others). Published hours include restarts,
 evaluations and discarded work; the prediction adds faults at the rate that answers assume (one in
 6,250 hours of a machine: the 419 of Llama 3.1, arXiv 2407.21783), each with the restart, the
 restore and the lost work of an answer.
@@ -65,6 +67,8 @@ def job_of(row: Mapping[str, str]) -> Job:
         recomputed_activation_bytes_per_sample=(2.0 * layers + 34.0) * each,
         checkpoint_bytes=14.0 * parameters,
         stack="tuned" if row["stack"] == "tuned" else "typical",
+        sharding=row["sharding"],  # type: ignore[arg-type]
+        recomputation=row["recomputation"],  # type: ignore[arg-type]
     )
 
 
