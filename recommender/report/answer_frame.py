@@ -143,7 +143,7 @@ def _proof(answer: Answer) -> str:
         return f"{best}, mixed clusters included"
     first = f"{best} among clusters of one machine type"
     if proof.gap >= MAX_OPEN:
-        return f"{first}; mixed clusters: --mix"
+        return f"{first}; mixes not searched (--mix)"
     return f"{first}; no mix is better by more than {left} (--mix searches them)"
 
 

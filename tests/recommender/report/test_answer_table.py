@@ -221,7 +221,7 @@ def test_a_proven_answer_says_what_was_searched() -> None:
     assert "best found; up to 2 % better is not ruled out" in " ".join(text.split())
     vague = replace(alone, gap=0.97)
     text = drawn(answer_table.render(replace(ANSWER, proof=vague), QUESTION, 160), 160)
-    said = "plan 1 proven best among clusters of one machine type; mixed clusters: --mix"
+    said = "plan 1 proven best among clusters of one machine type; mixes not searched (--mix)"
     assert said in " ".join(text.split())
 
 
