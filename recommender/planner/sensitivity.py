@@ -137,7 +137,11 @@ def _tighter(
         return [] if unknown else [SensitivityStep(words, NO_PLAN, None)]
     if alike(best, first.plan):
         return [SensitivityStep(words, SAME_PLAN, None)]
-    return [SensitivityStep(words, _effect(best, first.plan), best)]
+    return (
+        [SensitivityStep(words, _effect(best, first.plan), best)]
+        if _matters(best, first.plan)
+        else []
+    )
 
 
 def _first_if_met(search: PlanSearch, tighter: Limits, first: Evaluated) -> Plan | None:
@@ -200,6 +204,16 @@ def alike(plan: Plan, first: Plan) -> bool:
     money = plan.estimate.cost.mean / first.estimate.cost.mean - 1.0
     time = plan.estimate.time.p50 / first.estimate.time.p50 - 1.0
     return abs(money) < MIN_CHANGE and abs(time) < MIN_CHANGE
+
+
+def _matters(plan: Plan, first: Plan) -> bool:
+    """Whether another plan under a tighter limit costs more or less, or takes less time.
+
+    One that costs the same and takes longer is no reason to do anything.
+    """
+    sooner = plan.estimate.time.p50 < first.estimate.time.p50 * (1.0 - MIN_CHANGE)
+    money = abs(plan.estimate.cost.mean / first.estimate.cost.mean - 1.0)
+    return money >= MIN_CHANGE or sooner or bool(_slow_runs(plan, first))
 
 
 def _better(plan: Plan, first: Plan, limits: Limits) -> bool:

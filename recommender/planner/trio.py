@@ -185,15 +185,34 @@ def table_of(found: TrioPlans | None, ranked: Ranked, limits: Limits) -> tuple[E
     chosen = found.kinds[: len(shown)] if limits.by_value else (*ranked.plans[:1], *shown[1:])
     labelled = {each.candidate: each for each in ranked.plans}
     plans: dict[Candidate, Evaluated] = {}
-    picked = (found.sensible, found.cheapest, found.third, *found.ties)
-    for each in (*chosen, *ranked.plans[:1], *picked):
+    picked = (*ranked.plans[:1], found.sensible, found.cheapest, found.third)
+    for each in (*chosen, *picked, *found.ties):
         plans.setdefault(each.candidate, labelled.get(each.candidate, each))
+    if limits.goal != "frontier":
+        plans = _without_twins(plans, picked)
     known = () if ranked.on_demand is None else (ranked.on_demand,)
     baseline = best_on_demand((*known, *(each.plan for each in plans.values())), limits)
     listed = [each.against(baseline) for each in plans.values()]
     if limits.by_value:
         return tuple(sorted(listed, key=lambda each: _total_usd(each, limits)))
     return (*listed[:1], *sorted(listed[1:], key=lambda each: goal_value_of(each.plan, limits)))
+
+
+def _without_twins(
+    plans: dict[Candidate, Evaluated], picked: Sequence[Evaluated]
+) -> dict[Candidate, Evaluated]:
+    """Plans without those that differ from another in patience, checkpoints or fallback only.
+
+    Those that are picked stay, because each has a name.
+    """
+    named = {each.candidate for each in picked}
+    shown = {each.plan.machines for each in picked}
+    kept: dict[Candidate, Evaluated] = {}
+    for candidate, each in plans.items():
+        if candidate in named or each.plan.machines not in shown:
+            kept[candidate] = each
+            shown.add(each.plan.machines)
+    return kept
 
 
 def _lead_role(limits: Limits) -> Role:

@@ -20,6 +20,7 @@ from recommender.planner.trio import (
     URGENT_HOUR_USD,
     TrioPlans,
     _fastest_worth_paying,
+    _without_twins,
 )
 from recommender.risk.path_inputs import PathInputs
 from tests.recommender.answers import HOUR, machines, plan, spread
@@ -364,6 +365,18 @@ def costing(number: int, usd: float, hours: float) -> Evaluated:
     figures = replace(one().estimate, cost=spread(usd, usd, usd), time=spread(*3 * [hours * HOUR]))
     candidate = Candidate(number, (0,), (1,), 0, -1)
     return Evaluated(candidate, cast(PathInputs, None), replace(one(), estimate=figures))
+
+
+def test_of_plans_on_the_same_machines_one_is_listed_besides_those_with_a_name() -> None:
+    """They differed in patience only: "moves after 30 min without spot"."""
+    best, patient, sensible = costing(1, 4.7, 0.5), costing(2, 4.8, 0.6), costing(3, 4.9, 0.4)
+    two = [
+        replace(each, plan=replace(each.plan, machines=one(count=2).machines))
+        for each in (costing(4, 5.0, 0.3), costing(5, 5.1, 0.3))
+    ]
+    plans = {each.candidate: each for each in (best, patient, sensible, *two)}
+    kept = _without_twins(plans, (best, sensible))
+    assert list(kept.values()) == [best, sensible, two[0]]
 
 
 def test_a_percent_of_the_time_is_not_paid_for_nor_reported_as_faster() -> None:
