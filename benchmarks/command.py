@@ -117,7 +117,7 @@ def _parser() -> argparse.ArgumentParser:
         "for nothing but that, --s3, and the provider's own metadata service.",
     )
     add = parser.add_argument
-    add("--suite", choices=("quick", "full"), default="quick", help="quick: about two minutes")
+    add("--suite", choices=("quick", "full"), default="quick", help="quick: about a minute")
     add("--device", choices=("cuda", "cpu"), help="a GPU where there is one")
     add("-o", "--output", metavar="FILE", help="write the JSON record to FILE")
     add("--folder", default=".", metavar="DIR", help="on the disk that is measured (here)")

@@ -165,7 +165,7 @@ def _kept_work_remarks(preset: Raw, own: Raw, flags: Raw, like: str, job: Job) -
     names = _flag_names(flags)
     because = " and ".join(f"{label(key, names)} {shown(stated[key])}" for key in changed)
     part = "data set" if job.examples else "amount of work"
-    what = f"the {part} of {like} is kept under {because}: {size_of_work(job)}"
+    what = f"with {because} the {part} is still that of {like}: {size_of_work(job)}"
     return [f"{what}; give examples: (--examples) for your own"]
 
 

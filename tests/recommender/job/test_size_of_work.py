@@ -47,7 +47,7 @@ def test_examples_replace_an_amount_that_a_preset_states_otherwise() -> None:
 )
 def test_a_presets_data_set_that_is_kept_is_reported(flags: JobFlags, because: str) -> None:
     (said,) = find_job("llama3-8b-lora", flags=flags).remarks
-    assert f"the data set of llama3-8b-lora is kept under {because}: 939,344 examples" in said
+    assert f"with {because} the data set is still that of llama3-8b-lora: 939,344 examples" in said
     assert "--examples" in said
 
 
