@@ -15,12 +15,15 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path.append(str(ROOT))  # of `tests`, after what is installed
 
+from recommender.plan import published_runs  # noqa: E402
 from recommender.plan.accuracy import TABLE, Finding, table_text  # noqa: E402
+from tests.research.accuracy.run_table import predicted_runs  # noqa: E402
 from tests.research.accuracy.studies import STUDIES  # noqa: E402
 
 ACCURACY = ROOT / "docs" / "research" / "accuracy.md"
 README = ROOT / "README.md"
-PAGES = (README, *(ROOT / "docs" / name for name in ("simulate.md", "policies.md", "traces.md")))
+QUOTING = ("simulate.md", "policies.md", "traces.md", "research/accuracy-later.md")
+PAGES = (README, *(ROOT / "docs" / name for name in QUOTING))
 NOW = "2026-11-21T12:00Z"
 CALL = re.compile(r"```console\n\$ recommend ([^\n]*)\n(.*?)```", re.DOTALL)
 # Studies on rows that another study has as well, by the beginning of their keys.
@@ -123,6 +126,8 @@ def _row(each: Finding) -> tuple[str, ...]:
 
 
 if __name__ == "__main__":
+    runs = published_runs.table_text(predicted_runs())
+    (ROOT / "recommender" / "plan" / published_runs.TABLE).write_text(runs, "utf-8")
     for each in PAGES:
         each.write_text(page(each), "utf-8")
     if os.environ.get("RECOMMEND_REFERENCE_DATA"):

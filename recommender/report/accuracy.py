@@ -5,17 +5,21 @@ from collections.abc import Sequence
 from rich.table import Table
 
 from recommender.plan.accuracy import SPANS, Finding, Score
+from recommender.plan.published_runs import PublishedRun
+from recommender.report.formatting import large
 from recommender.report.layout import (
     BLANK,
     FAINT,
     STRONG,
     Block,
     Column,
+    Page,
     add_row,
     inset,
     sheet,
     text,
 )
+from recommender.report.layout import render as render_page
 
 _TITLE = "Errors on published measurements, by what the models had seen of them"
 _HEADS = ("points", "mean", "median", "p90", "bias", "in span")
@@ -116,9 +120,71 @@ def _skipped(findings: Sequence[Finding]) -> list[str]:
     ]
 
 
-def facts(findings: Sequence[Finding], reference: str = "") -> dict[str, object]:
+_RUN_HEADS = (
+    Column("run", right=False), Column("GPUs"), Column("published"), Column("predicted"),
+    Column("ratio"), Column("span"), Column("in it"),
+)  # fmt: skip
+
+
+def runs_page(runs: Sequence[PublishedRun]) -> Page:
+    """Each published run: its GPU-hours, those predicted, and their source."""
+    inside = sum(each.in_span for each in runs)
+    mean = 100.0 * sum(abs(each.ratio - 1.0) for each in runs) / len(runs)
+    return Page(
+        title="GPU-hours of published training runs, with nothing measured",
+        columns=_RUN_HEADS,
+        rows=tuple(map(_run_row, runs)),
+        flexible=0,
+        below=(
+            f"{len(runs)} runs, mean error {mean:.1f} %, {inside} in their span. Ratio: predicted "
+            "over published; span: predicted for 9 runs in 10. Published hours include "
+            "evaluations, stops and repeated work.",
+            "Sources:",
+            *(f"{each.run}: {each.source}" for each in runs),
+        ),
+        facts=[_run_facts(each) for each in runs],
+    )
+
+
+def render_runs(runs: Sequence[PublishedRun], width: int) -> list[Block]:
+    """The page of published runs."""
+    return render_page(runs_page(runs), width)
+
+
+def _run_row(each: PublishedRun) -> tuple[str, ...]:
+    low, high = each.span
+    return (
+        each.run,
+        f"{each.gpus:,} {each.gpu}",
+        large(each.published_gpu_hours),
+        large(each.predicted_gpu_hours),
+        f"{each.ratio:.2f}",
+        f"{large(low)}-{large(high)}",
+        "yes" if each.in_span else "no",
+    )
+
+
+def _run_facts(each: PublishedRun) -> dict[str, object]:
+    return {
+        "run": each.run,
+        "gpu": each.gpu,
+        "gpus": each.gpus,
+        "published_gpu_hours": each.published_gpu_hours,
+        "predicted_gpu_hours": each.predicted_gpu_hours,
+        "ratio": each.ratio,
+        "span_gpu_hours": each.span,
+        "in_span": each.in_span,
+        "source": each.source,
+    }
+
+
+def facts(
+    findings: Sequence[Finding], reference: str = "", runs: Sequence[PublishedRun] = ()
+) -> dict[str, object]:
     """The page's facts as plain objects, for programs."""
-    return {"studies": [_facts(each) for each in findings], "reference": reference or None}
+    found: dict[str, object] = {"runs": runs_page(runs).facts} if runs else {}
+    studies = [_facts(each) for each in findings]
+    return {**found, "studies": studies, "reference": reference or None}
 
 
 def _facts(each: Finding) -> dict[str, object]:

@@ -15,6 +15,7 @@ from recommender.text import unknown
 if TYPE_CHECKING:
     from recommender.plan.accuracy import Finding
 
+RUNS = "runs"
 STUDIES = "python -P tests/run.py tests.research.accuracy"
 
 
@@ -24,7 +25,7 @@ def accuracy(
         Words,
         typer.Argument(
             metavar="[STUDY]...",
-            help="Keys of studies, or how they begin (all).",
+            help="Keys of studies, or how they begin (all); runs: published runs one by one.",
             show_default=False,
         ),
     ] = None,
@@ -39,8 +40,10 @@ def accuracy(
     \b
     recommend accuracy
     recommend accuracy cmdare
+    recommend accuracy runs
     """
     from recommender.plan.accuracy import committed_findings
+    from recommender.plan.published_runs import published_runs
     from recommender.report import accuracy as accuracy_view
 
     if reference is not None:
@@ -48,12 +51,16 @@ def accuracy(
             "--reference: the studies are no part of what is installed; "
             f"in the repository: {STUDIES} --reference DIR"
         )
-    findings = _chosen(committed_findings(), studies or ())
+    keys = [word for word in studies or () if word.lower() != RUNS]
+    runs = published_runs() if RUNS in map(str.lower, studies or ()) else ()
+    findings = _chosen(committed_findings(), keys) if keys or not runs else []
     if as_json(flags):
-        put_json(accuracy_view.facts(findings))
+        put_json(accuracy_view.facts(findings, runs=runs))
         return
     on = screen(flags.color or "auto")
-    write_blocks(accuracy_view.render(findings, on.width), on)
+    blocks = accuracy_view.render_runs(runs, on.width) if runs else []
+    blocks += ["", *accuracy_view.render(findings, on.width)] if runs and findings else []
+    write_blocks(blocks or accuracy_view.render(findings, on.width), on)
 
 
 def _chosen(findings: "Sequence[Finding]", words: Sequence[str]) -> "list[Finding]":

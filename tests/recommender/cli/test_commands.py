@@ -120,6 +120,27 @@ def test_accuracy_needs_no_large_tables(run: Run, monkeypatch: pytest.MonkeyPatc
     assert {study["skipped"] for study in found["studies"]} == {None}
 
 
+def test_accuracy_lists_published_runs_one_by_one(run: Run) -> None:
+    out = " ".join(run("accuracy", "runs").out.split())
+    assert "Llama 3 8B 1,024 H100 1.3 M" in out
+    assert "BLOOM 176B: arXiv 2211.02001" in out
+    assert "spot" not in out  # of `runs-v100`, runs of spot capacity
+    found = json.loads(run("accuracy", "Runs", "-o", "json").out)
+    assert found["studies"] == []
+    for each in found["runs"]:
+        ratio = each["predicted_gpu_hours"] / each["published_gpu_hours"]
+        assert each["ratio"] == pytest.approx(ratio)
+        low, high = each["span_gpu_hours"]
+        assert each["in_span"] == (low <= each["published_gpu_hours"] <= high)
+    keys = [
+        each["key"] for each in json.loads(run("accuracy", "runs-", "-o", "json").out)["studies"]
+    ]
+    assert keys == [study.key for study in STUDIES if study.key.startswith("runs-")]
+    both = json.loads(run("accuracy", "runs", "cmdare-step", "-o", "json").out)
+    assert len(both["runs"]) == len(found["runs"])
+    assert len(both["studies"]) == 3
+
+
 def test_every_line_of_accuracy_says_by_itself_what_is_predicted() -> None:
     """Lines are requested one at a time too: `recommend accuracy scaling-fsdp`."""
     subjects = [study.subject for study in STUDIES]
