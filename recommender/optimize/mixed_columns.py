@@ -108,9 +108,10 @@ def _under_quotas(space: Space, index: int) -> list[Cluster]:
 def most_machines(space: Space, site: Site) -> Ints:
     """The most machines of each entry that the quotas allow on their own."""
     most = np.minimum(site.entries.cap, space.limits.max_machines).astype(np.float64)
-    for use, quota in zip(site.quota_use, site.quota, strict=True):
-        most = np.where(use > 0, np.minimum(most, (quota + 1e-9) / np.maximum(use, 1e-9)), most)
-    return np.floor(most).astype(np.int64)
+    use, quota = site.quota_use, site.quota[:, None] + 1e-9
+    allowed = np.where(use > 0.0, quota / np.maximum(use, 1e-9), np.inf)
+    least = np.minimum(most, allowed.min(axis=0, initial=np.inf))
+    return np.asarray(np.floor(least), dtype=np.int64)
 
 
 def _best_places(place: Ints, usable: Bools, rank: Floats) -> list[Ints]:

@@ -13,32 +13,46 @@ from itertools import combinations, product
 import numpy as np
 
 from recommender.arrays import Floats, Ints
+from recommender.catalogs.frozen import dataclass
 from recommender.optimize.columns import Cluster, Columns, columns_of
 from recommender.optimize.mixed_columns import most_machines
-from recommender.optimize.space import Space, single_steps, within_quota
+from recommender.optimize.space import Site, Space, single_steps
 
 FASTEST_TYPES = 4  # of each market, the fastest of a region
 COMBINED = 2  # any of them in one cluster, or all
 CORE_SHARES = (1.0, 0.5)  # of the on-demand machines allowed: half where all leave no room for spot
+SURE = 1.05  # estimates that miss a limit by no more seem sure enough
 SAME_MACHINES = 2  # regions in which the same machines are tried
-REGIONS = 12  # those with the most compute, of both markets and on demand alone
+REGIONS = 2  # of each provider, those with the most compute, of both markets and on demand alone
+
+
+@dataclass(frozen=True, slots=True)
+class _Region:
+    """The fastest types of a region."""
+
+    index: int  # of its site
+    most: Ints  # machines of each entry that its quotas allow
+    core: Ints  # entries on demand, the fastest first
+    spot: Ints
+    core_speed: float  # samples per second of all these on-demand machines
+    spot_speed: float
 
 
 def safest_mixes(space: Space, first: int) -> list[Cluster]:
     """Mixes of the sites from `first` on, the most likely to meet the limits first."""
-    best = dict.fromkeys(
-        index for spot in (True, False) for index in _by_compute(space, first, spot)[:REGIONS]
-    )
     # Beyond some number of machines a global batch is too small for more.
     useful = single_steps(space.job, space.columns, space.limits.max_machines).argmin(axis=1) + 1
-    clusters = [cluster for index in best for cluster in _mixes(space, useful, index)]
+    regions = [_region(space, index) for index in range(first, len(space.sites))]
+    clusters = [
+        mix for region in _fastest_regions(space, regions) for mix in _mixes(space, useful, region)
+    ]
     if not clusters:
         return []
     found = columns_of(space, clusters)
     excess = _excess(space, found)
     # Those that seem sure enough, the cheapest first, and the surest of all take turns.
     orders = np.stack(
-        [np.lexsort((excess, found.goal_value)), np.argsort(excess, kind="stable")], axis=1
+        [np.lexsort((found.goal_value, excess > SURE)), np.argsort(excess, kind="stable")], axis=1
     )
     ordered = dict.fromkeys(found.cluster[orders.ravel()].tolist())
     return _in_few_places(space, [clusters[number] for number in ordered])
@@ -57,44 +71,63 @@ def _in_few_places(space: Space, clusters: Iterable[Cluster]) -> list[Cluster]:
     return kept
 
 
-def _by_compute(space: Space, first: int, spot: bool) -> list[int]:
-    """Sites by the samples per second of their fastest types, as many machines as are allowed."""
-    markets = (False, True) if spot else (False,)
-
-    def compute(index: int) -> float:
-        speed = _speed(space, index)
-        return float(sum(speed[_fastest(space, index, market)].sum() for market in markets))
-
-    return sorted(range(first, len(space.sites)), key=lambda index: -compute(index))
-
-
-def _speed(space: Space, index: int) -> Floats:
-    """Samples per second of as many machines of each entry as its quotas allow."""
+def _region(space: Space, index: int) -> _Region:
+    """The fastest types of a site in each market, as many machines as its quotas allow."""
     site = space.sites[index]
-    return space.columns.compute_per_s[site.entries.kind] * most_machines(space, site)
+    most = most_machines(space, site)
+    speed = space.columns.compute_per_s[site.entries.kind] * most
+    order = np.argsort(-speed, kind="stable")
+    order = order[speed[order] > 0.0]
+    on_demand = site.entries.spot[order]
+    core, spot = order[~on_demand][:FASTEST_TYPES], order[on_demand][:FASTEST_TYPES]
+    return _Region(index, most, core, spot, float(speed[core].sum()), float(speed[spot].sum()))
 
 
-def _fastest(space: Space, index: int, spot: bool) -> Ints:
-    rows = np.flatnonzero(space.sites[index].entries.spot == spot)
-    speed = _speed(space, index)[rows]
-    return rows[np.argsort(-speed, kind="stable")][: int(min(FASTEST_TYPES, (speed > 0.0).sum()))]
+def _fastest_regions(space: Space, regions: Sequence[_Region]) -> list[_Region]:
+    """The regions with the most compute at each provider, of both markets and on demand alone."""
+    chosen: dict[int, _Region] = {}
+    for provider in dict.fromkeys(space.sites[each.index].provider for each in regions):
+        mine = [each for each in regions if space.sites[each.index].provider == provider]
+        both = sorted(mine, key=lambda each: -each.core_speed - each.spot_speed)
+        sure = sorted(mine, key=lambda each: -each.core_speed)
+        chosen |= {each.index: each for each in (*both[:REGIONS], *sure[:REGIONS])}
+    return list(chosen.values())
 
 
-def _mixes(space: Space, useful: Ints, index: int) -> Iterator[Cluster]:
+def _mixes(space: Space, useful: Ints, region: _Region) -> Iterator[Cluster]:
     """On-demand machines of one or two types with spot machines of none, one or two."""
-    site = space.sites[index]
-    useful, most = useful[site.entries.kind], most_machines(space, site)
-    cores, others = (list(_sets(_fastest(space, index, spot))) for spot in (False, True))
-    for core, other in product(cores, others):
+    site, most = space.sites[region.index], region.most
+    useful = useful[site.entries.kind]
+    shared = _shared_quotas(site, np.concatenate([region.core, region.spot]))
+    for core, other in product(_sets(region.core), _sets(region.spot)):
         rows = (*core, *other)
         room = int(useful[list(rows)].max(initial=0))
         filled = (
-            _filled(space, index, rows, [*_part(most[list(core)], share), *most[list(other)]], room)
+            _filled(
+                rows, [*_part(most[list(core)], share), *most[list(other)].tolist()], room, shared
+            )
             for share in CORE_SHARES
         )
-        mix = next((mix for mix in filled if mix is not None), None) if len(rows) > 1 else None
-        if mix is not None:
-            yield mix
+        counts = next((each for each in filled if each), None) if len(rows) > 1 else None
+        if counts is not None:
+            order = sorted(counts)
+            yield Cluster(region.index, tuple(order), tuple(counts[row] for row in order))
+
+
+def _shared_quotas(site: Site, rows: Ints) -> list[tuple[dict[int, float], float]]:
+    """The quotas that several of some entries use: what one machine of each uses, and how much."""
+    use = site.quota_use[:, rows]
+    return [
+        (
+            {
+                row: float(each)
+                for row, each in zip(rows.tolist(), use[number], strict=True)
+                if each > 0
+            },
+            float(site.quota[number]),
+        )
+        for number in np.flatnonzero((use > 0.0).sum(axis=1) > 1).tolist()
+    ]
 
 
 def _part(most: Ints, share: float) -> list[int]:
@@ -109,18 +142,27 @@ def _sets(rows: Ints) -> Iterator[tuple[int, ...]]:
 
 
 def _filled(
-    space: Space, index: int, rows: Sequence[int], wanted: Sequence[int], left: int
-) -> Cluster | None:
-    """As many machines of each entry as are wanted and allowed, the first entries first."""
+    rows: Sequence[int],
+    wanted: Sequence[int],
+    left: int,
+    shared: Sequence[tuple[dict[int, float], float]],
+) -> dict[int, int]:
+    """As many machines of each entry as are wanted and allowed, the first entries first.
+
+    Nothing where some entry is left without.
+    """
     counts: dict[int, int] = {}
     for row, most in zip(rows, wanted, strict=True):
-        counts[row] = min(int(most), left)
+        rooms = (
+            (quota - sum(use.get(r, 0.0) * n for r, n in counts.items())) / use[row]
+            for use, quota in shared
+            if row in use
+        )
+        counts[row] = min([most, left, *(int(room + 1e-9) for room in rooms)])
         left -= counts[row]
-    order = sorted(counts)
-    table = np.array([[counts[row] for row in order]], dtype=np.int64)
-    if table.min() < 1 or not within_quota(space.sites[index].only(np.array(order)), table).all():
-        return None
-    return Cluster(index, tuple(order), tuple(table[0].tolist()))
+        if counts[row] < 1:
+            return {}
+    return counts
 
 
 def _excess(space: Space, found: Columns) -> Floats:

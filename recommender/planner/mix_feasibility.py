@@ -47,8 +47,7 @@ def find_any(space: Space, start: int, state: SearchState, plans: int, sets: int
     `sets` (of entries) limit the search of all mixes. Returns whether the search was complete,
     which proves that there is none if nothing was found.
     """
-    if space.limits.deadline_s is not None:
-        simulate_ranked(space, safest_mixes(space, start)[:SAFEST_MIXES], state)
+    judge_safest(space, start, state)
     if state.incumbents:
         return False
     found = _quickest(space, start, plans, sets)
@@ -59,6 +58,15 @@ def find_any(space: Space, start: int, state: SearchState, plans: int, sets: int
         reliable = _quickest(_on_demand_only(space), start, plans, sets)
         state.adopt_all(reliable, by_time=space.limits.goal == "time")
     return complete
+
+
+def judge_safest(space: Space, start: int, state: SearchState) -> None:
+    """Simulate the mixes most likely to meet a deadline, of the sites from `start` on."""
+    if space.limits.deadline_s is None:
+        return
+    before = state.plans_evaluated
+    simulate_ranked(space, safest_mixes(space, start)[:SAFEST_MIXES], state)
+    state.allow_more_plans(state.plans_evaluated - before)
 
 
 def _on_demand_only(space: Space) -> Space:

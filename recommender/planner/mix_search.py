@@ -89,6 +89,8 @@ class MixSearch:
         state = single.going_on(cap.plans, cap.supports, cap.patience)
         state.leave_open(self._regions.of_rest)
         space, start = self.problem.space(self.sites), len(self.problem.single_type_sites.sites)
+        if state.incumbents and self.problem.quotas_bind:
+            self._judge_safest(space, start, state)
         complete = bool(state.incumbents) or self._find_any(space, start, state)
         watch.show(state, may_stop=cap is PROOF)
         if state.incumbents or (self.single_type.prove and not complete):
@@ -98,6 +100,12 @@ class MixSearch:
             state.leave_open(0.0)
         watch.close()
         return state
+
+    def _judge_safest(self, space: Space, start: int, state: SearchState) -> None:
+        """Mixes that use what quotas allow: cheaper than one type where a deadline is tight."""
+        from recommender.planner.mix_feasibility import judge_safest  # most answers need none
+
+        judge_safest(space, start, state)
 
     def _find_any(self, space: Space, start: int, state: SearchState) -> bool:
         """Find a mix where no plan is known; whether all were looked at."""

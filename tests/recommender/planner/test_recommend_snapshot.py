@@ -219,6 +219,21 @@ def test_two_types_on_demand_are_found_where_quotas_leave_no_other_plan() -> Non
 
 
 @pytest.mark.parametrize(
+    ("preset", "hours"),
+    [("gpt2-xl", 24), ("llama3-8b-sft", 8)],
+)
+def test_larger_quotas_cost_no_more(preset: str, hours: int) -> None:
+    """Also where they leave a plan of one type: mixes may still be cheaper."""
+    limits = Limits(deadline_s=hours * HOUR)
+    best = []
+    for vcpus in (96.0, 192.0, 384.0):
+        choice = Choice(quotas=quotas_of(snapshot(), vcpus), quotas_known=True)
+        answer = recommend(find_job(preset), limits, choice, catalog=snapshot(), now=NOW)
+        best.append(answer.plans[answer.best - 1].estimate.cost.mean)
+    assert best == sorted(best, reverse=True)
+
+
+@pytest.mark.parametrize(
     ("name", "limits", "looser", "unit"),
     [
         (
