@@ -42,6 +42,7 @@ ON_DEMAND_FIRST = 3  # configurations without spot that are judged before the ot
 RESTORE_S = 60.0  # of a checkpoint, in the rough estimate
 # Scenarios are few: a plan whose estimated chance is short by less than this is judged first too.
 BLUR = 0.03
+NONE: Ints = np.zeros(0, dtype=np.int64)
 SHORT = 0.1  # and one that is short by less than this after all that seem to meet the limits
 # Plans estimated over the overhead limit by up to this factor stay candidates; their goal is
 # multiplied by it.
@@ -70,6 +71,8 @@ class Columns:
     time_quantile_s: Floats
     overhead: Floats
     goal_value: Floats  # least estimate with any of its fallbacks; inf: no limit is met
+    fallback: Ints  # row of the site's fallbacks; -1: none
+    fallback_share: Floats  # of the work that it does
 
     def __len__(self) -> int:
         return len(self.cluster)
@@ -87,6 +90,13 @@ class Columns:
     def take(self, rows: Ints | Bools) -> "Columns":
         """Some of the columns."""
         return Columns(*(getattr(self, name)[rows] for name in self.__slots__))
+
+    def with_figures(self, row: int, **figures: float) -> "Columns":
+        """The columns with other figures in one row."""
+        changed = {name: getattr(self, name).copy() for name in figures}
+        for name, value in figures.items():
+            changed[name][row] = value
+        return replace(self, **changed)
 
 
 def promising_clusters(space: Space, step_s: Floats, masks: Masks | None = None) -> list[Cluster]:
@@ -274,25 +284,55 @@ def _cheapest_of_alike(site: Site) -> Ints:
 
 
 def columns_of(space: Space, clusters: Sequence[Cluster]) -> Columns:
-    """Closed-form rates of every allowed configuration."""
-    limits, parts = space.limits, []
-    for found in _by_site(space, clusters):
-        alone = found.alone
-        usd, time = alone.ordered(alone.usd), alone.ordered(alone.time_s)
-        parts.append(
-            Columns(
-                cluster=found.cluster,
-                checkpoint_path=found.checkpoint_path,
-                spot=found.spot,
-                usd=alone.mean(alone.usd),
-                usd_quantile=usd.quantile(limits.confidence),
-                time_s=time.trimmed(),
-                time_quantile_s=time.quantile(limits.confidence),
-                overhead=alone.mean(alone.lost),
-                goal_value=found.goal_value,
-            )
-        )
-    return Columns.joined(parts)
+    """Closed-form rates of every allowed configuration without fallbacks."""
+    return rated_columns(space, clusters)[0]
+
+
+def rated_columns(space: Space, clusters: Sequence[Cluster]) -> tuple[Columns, Columns]:
+    """Closed-form rates of every allowed configuration, alone and with its best fallback."""
+    found = _by_site(space, clusters)
+    alone = [
+        _columns(space.limits, each, each.alone, np.full(len(each.cluster), -1)) for each in found
+    ]
+    helped = [part for each in found for part in _helped(space.limits, each)]
+    return Columns.joined(alone), Columns.joined(helped) if helped else alone[0].take(NONE)
+
+
+def _helped(limits: Limits, found: "Configurations") -> list[Columns]:
+    """The best configurations that may have a fallback, each with the one of the least goal."""
+    able = np.flatnonzero(found.fallback >= 0)
+    order = np.lexsort((-found.chance[able], found.goal_value[able]))
+    some = found.take(np.sort(able[order[:KEPT_BY_GOAL]]))
+    if not len(some.cluster):
+        return []
+    last = with_fallback(some.alone, some.terms)
+    early = np.zeros(len(some.cluster), dtype=bool)
+    if limits.max_overhead is not None:
+        early = last.mean(last.lost) > limits.max_overhead
+    on_time = np.flatnonzero(~early)
+    parts = [_columns(limits, some.take(on_time), last.take(on_time), some.fallback[on_time])]
+    if limits.max_overhead is not None and early.any():
+        over = some.take(np.flatnonzero(early))
+        within = within_overhead(over.alone, over.terms, limits.max_overhead)
+        parts.append(_columns(limits, over, within, over.fallback))
+    return parts
+
+
+def _columns(limits: Limits, found: "Configurations", rated: Rates, fallback: Ints) -> Columns:
+    usd, time = rated.ordered(rated.usd), rated.ordered(rated.time_s)
+    return Columns(
+        cluster=found.cluster,
+        checkpoint_path=found.checkpoint_path,
+        spot=found.spot,
+        usd=rated.mean(rated.usd),
+        usd_quantile=usd.quantile(limits.confidence),
+        time_s=time.trimmed(),
+        time_quantile_s=time.quantile(limits.confidence),
+        overhead=rated.mean(rated.lost),
+        goal_value=found.goal_value,
+        fallback=fallback,
+        fallback_share=rated.mean(rated.fallback_share),
+    )
 
 
 def counts_table(clusters: Sequence[Cluster]) -> tuple[Ints, Ints]:
@@ -316,6 +356,18 @@ class Configurations:
     alone: Rates  # without fallbacks
     goal_value: Floats  # as in `Columns`
     chance: Floats  # that the limits are met, with the surest of its fallbacks
+    fallback: Ints  # of the least goal, else the surest; -1 where it may have none
+    terms: FallbackRates  # of this fallback
+
+    def take(self, rows: Ints) -> "Configurations":
+        """Some of the configurations."""
+        columns: dict[str, Any] = {
+            name: value[rows]
+            if isinstance(value := getattr(self, name), np.ndarray)
+            else value.take(rows)
+            for name in self.__slots__
+        }
+        return Configurations(**columns)
 
 
 def _by_site(space: Space, clusters: Sequence[Cluster]) -> list[Configurations]:
@@ -336,14 +388,16 @@ def _of_site(space: Space, clusters: Sequence[Cluster], numbers: Ints) -> Config
     found = reduced(space, site, plans)
     ok = np.flatnonzero(found.allowed)
     alone = rates(found.inputs.take(ok))
-    own, helped = _goal(space.limits, alone), _goal_with_fallback(space, site, found, ok, alone)
+    own, helped = _goal(space.limits, alone), _with_fallbacks(space, site, found, ok, alone)
     return Configurations(
         cluster=numbers[line[ok]],
         checkpoint_path=plans.checkpoint_path[ok],
         spot=found.gang.has_spot[ok],
         alone=alone,
-        goal_value=np.minimum(own[0], helped[0]),
-        chance=np.maximum(own[1], helped[1]),
+        goal_value=np.minimum(own[0], helped.goal_value),
+        chance=np.maximum(own[1], helped.chance),
+        fallback=helped.fallback,
+        terms=helped.terms,
     )
 
 
@@ -375,31 +429,54 @@ def _goal_in_time(limits: Limits, alone: Rates, fall: FallbackRates) -> tuple[Fl
     return least, sure
 
 
-def _goal_with_fallback(
-    space: Space, site: Site, found: Reduced, ok: Ints, alone: Rates
-) -> tuple[Floats, Floats]:
+@dataclass(frozen=True, slots=True)
+class _Helped:
+    """Configurations with the fallbacks that they may have; shape (configurations,)."""
+
+    goal_value: Floats  # the least with any
+    chance: Floats  # the most with any
+    fallback: Ints
+    terms: FallbackRates
+
+
+def _with_fallbacks(space: Space, site: Site, found: Reduced, ok: Ints, alone: Rates) -> _Helped:
     """The least goal with a fallback that a plan of the site may have, and the most chance."""
-    fall, due_s = site.fallbacks, space.limits.deadline_s
-    goal_value, chance = np.full(len(ok), np.inf), np.zeros(len(ok))
-    if due_s is None or not len(fall):
-        return goal_value, chance
+    fall, count = site.fallbacks, len(ok)
+    best = np.full(count, -1)
+    goal_value, chance, at_best = np.full(count, np.inf), np.zeros(count), np.full(count, -1.0)
+    if space.limits.deadline_s is None or not len(fall):
+        return _Helped(goal_value, chance, best, _no_terms(count))
     step = found.inputs.work_s[ok] / space.steps_left
-    reserved_s = fall.law.reserve_s(space.limits.confidence)
     choices = fallback_choices(fall, step, space.steps_left)[:, 1:]
     if space.limits.max_overhead is not None:
         choices = np.concatenate([choices, slow_choice(fall, step)[:, None]], axis=1)
     for choice in choices.T:
         mine = np.flatnonzero((choice >= 0) & found.gang.has_spot[ok])
-        row, which = choice[mine], ok[mine]
-        reserve = RESERVE_S + found.saves.stall_s[which] + reserved_s[row]
-        terms = FallbackRates(
-            start_s=fall.boot_s[row] + RENDEZVOUS_S + found.saves.restore_s[which],
-            step_ratio=fall.step_s[row] / step[mine],
-            usd_per_hour=fall.usd_per_hour[row],
-            latest_s=due_s - reserve,
-            wait_s=np.where(reserved_s[row] > 0.0, reserve, 0.0),
-        )
+        terms = _terms(space, site, found, ok[mine], choice[mine])
         least, sure = _goal_in_time(space.limits, alone.take(mine), terms)
+        surer = np.isinf(least) & np.isinf(goal_value[mine]) & (sure > at_best[mine])
+        better = (least < goal_value[mine]) | surer
+        best[mine] = np.where(better, choice[mine], best[mine])
+        at_best[mine] = np.where(better, sure, at_best[mine])
         goal_value[mine] = np.minimum(goal_value[mine], least)
         chance[mine] = np.maximum(chance[mine], sure)
-    return goal_value, chance
+    return _Helped(goal_value, chance, best, _terms(space, site, found, ok, best))
+
+
+def _no_terms(count: int) -> FallbackRates:
+    return FallbackRates(*(np.zeros(count) for _ in FallbackRates.__slots__))
+
+
+def _terms(space: Space, site: Site, found: Reduced, which: Ints, row: Ints) -> FallbackRates:
+    """What plans need to know of their fallbacks; rows of the site's, which = rows of `found`."""
+    fall, due_s = site.fallbacks, space.limits.deadline_s or 0.0
+    step = found.inputs.work_s[which] / space.steps_left
+    reserved_s = fall.law.reserve_s(space.limits.confidence)[row]
+    reserve = RESERVE_S + found.saves.stall_s[which] + reserved_s
+    return FallbackRates(
+        start_s=fall.boot_s[row] + RENDEZVOUS_S + found.saves.restore_s[which],
+        step_ratio=fall.step_s[row] / step,
+        usd_per_hour=fall.usd_per_hour[row],
+        latest_s=due_s - reserve,
+        wait_s=np.where(reserved_s > 0.0, reserve, 0.0),
+    )

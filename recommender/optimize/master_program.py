@@ -1,7 +1,8 @@
 """The master program: the share of the job's work of each configuration.
 
-A column c is a cluster (an offer or a failover list × machines) with a checkpoint path, rated as if
-it did the whole job (`columns.py`); y_c is the share of the work done on it.
+A column c is a cluster (an offer or a failover list × machines) with a checkpoint path, alone or
+with a fallback, rated as if it did the whole job (`columns.py`); y_c is the share of the work done
+on it.
 
     min  Σ usd_c·y_c                      or, if time is the goal, Σ hours_c·y_c
     work       Σ y_c = 1
@@ -12,20 +13,21 @@ it did the whole job (`columns.py`); y_c is the share of the work done on it.
     quota_q    Σ u_qc·y_c <= Q_q          u_qc: use of quota q by its machines
     0 <= y_c <= 1
 
-Two columns in the solution mean a change of machines during the job, as with a fallback. The
-program only ranks, because renewal rates are not bounds: its solution selects the plans that the
-Monte Carlo evaluates first, and the exact search proves or improves. The value of a limit is the
-dual of its row.
+Hourly and quota rows never bind: a cluster that exceeds one of them cannot be started, so it is no
+column. The program only ranks, because renewal rates are not bounds: its solution selects the plans
+that the Monte Carlo evaluates first, and the exact search proves or improves. An answer reports it
+with simulated rates (`planner/reported_program.py`).
 """
 
 import re
 from collections.abc import Container, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from recommender.arrays import Bools, Floats
 from recommender.catalogs.frozen import dataclass
-from recommender.optimize.columns import Cluster, Columns, columns_of
+from recommender.optimize.columns import Cluster, Columns, rated_columns
 from recommender.optimize.linear_program import Model, Solution, solve
 from recommender.optimize.mixed_columns import mixed_clusters
 from recommender.optimize.space import Space
@@ -44,21 +46,38 @@ class MasterProgram:
     model: Model
     names: tuple[str, ...]  # of the columns
     columns: Columns
-    configurations: tuple[str, ...]  # of the columns, in words
     solution: Solution
-    first: tuple[Cluster, ...]  # clusters in the order in which they are judged
+    space: Space
     clusters: tuple[Cluster, ...]  # all that were estimated
-    estimates: Columns  # of these, the columns of the program among them
+    estimates: Columns  # of these, without fallbacks
+    first: tuple[Cluster, ...]  # in the order in which they are judged
 
     @property
     def share(self) -> Floats:
         """Share of the work of each column; zeros without a solution."""
         return np.array([self.solution.values.get(name, 0.0) for name in self.names])
 
-    @property
-    def spot_share(self) -> float:
-        """Share of the work done on clusters with spot machines."""
-        return float(self.share[self.columns.spot].sum())
+    def work(self, share: Floats) -> dict[tuple[str, bool], float]:
+        """Shares of the work by machines in words and whether some are spot, fallbacks apart."""
+        found: dict[tuple[str, bool], float] = {}
+        c = self.columns
+        for row in np.flatnonzero(share > 0.0).tolist():
+            cluster, fallback = self.clusters[c.cluster[row]], int(c.fallback[row])
+            late = float(share[row] * c.fallback_share[row])
+            mine = configuration(self.space, cluster), bool(c.spot[row])
+            found[mine] = found.get(mine, 0.0) + float(share[row]) - late
+            if late > 0.0:
+                other = fallback_words(self.space, cluster.site, fallback), False
+                found[other] = found.get(other, 0.0) + late
+        return found
+
+    def solved_again(self, columns: Columns, clusters: Sequence[Cluster]) -> "MasterProgram":
+        """The program of other columns, made of these clusters."""
+        model, names, solution = _solved(self.space, clusters, columns)
+        return replace(
+            self, model=model, names=names, columns=columns, solution=solution,
+            clusters=tuple(clusters),
+        )  # fmt: skip
 
     def conflict(self) -> tuple[str, ...]:
         """An irreducible set of rows that cannot be met together; () if all can."""
@@ -82,22 +101,51 @@ def master_program(space: Space, clusters: Sequence[Cluster]) -> MasterProgram |
 
     It also contains mixes of markets around the best clusters.
     """
-    found = columns_of(space, clusters) if clusters else None
-    if found is None or not len(found):
+    found, helped = rated_columns(space, clusters) if clusters else (None, None)
+    if found is None or helped is None or not len(found):
         return None
     mixes = mixed_clusters(space, clusters, found)
     if mixes:
-        found = found.with_more(columns_of(space, mixes), len(clusters))
+        more, more_helped = rated_columns(space, mixes)
+        found = found.with_more(more, len(clusters))
+        helped = helped.with_more(more_helped, len(clusters))
         clusters = [*clusters, *mixes]
-    kept = found.take(_undominated(space, found))
+    both = Columns.joined([found, helped])
+    both = both.take(np.argsort(both.goal_value, kind="stable"))
+    kept = both.take(_undominated(space, both))
     kept = kept.take(np.argsort(kept.goal_value, kind="stable")[:MAX_COLUMNS])
-    words = tuple(configuration(space, clusters[c]) for c, _ in _pairs(kept))
-    names = tuple(map(_name, range(1, len(words) + 1), words, kept.checkpoint_path.tolist()))
-    model = _model(space, clusters, kept, names)
-    solution = solve(model)
+    model, names, solution = _solved(space, clusters, kept)
     order = _order(found, kept, [solution.values.get(name, 0.0) for name in names])
     first = tuple(clusters[i] for i in order)
-    return MasterProgram(model, names, kept, words, solution, first, tuple(clusters), found)
+    return MasterProgram(
+        model, names, kept, solution, space, tuple(clusters), estimates=found, first=first
+    )
+
+
+def _solved(
+    space: Space, clusters: Sequence[Cluster], c: Columns
+) -> tuple[Model, tuple[str, ...], Solution]:
+    words = [_words(space, clusters[c.cluster[row]], int(c.fallback[row])) for row in range(len(c))]
+    names = tuple(map(_name, range(1, len(words) + 1), words, c.checkpoint_path.tolist()))
+    model = _model(space, clusters, c, names)
+    return model, names, solve(model)
+
+
+def _words(space: Space, cluster: Cluster, fallback: int) -> str:
+    words = configuration(space, cluster)
+    if fallback < 0:
+        return words
+    return f"{words} then {fallback_words(space, cluster.site, fallback)}"
+
+
+def fallback_words(space: Space, site: int, row: int) -> str:
+    """A fallback in words: "2x p4d.24xlarge on-demand"."""
+    fall = space.sites[site].fallbacks
+    return f"{fall.count[row]}x {_type_name(space, int(fall.kind[row]))} on-demand"
+
+
+def _type_name(space: Space, kind: int) -> str:
+    return space.columns.names[kind].split("/")[-1]
 
 
 def _order(found: Columns, kept: Columns, share: Sequence[float]) -> list[int]:
@@ -117,7 +165,7 @@ def _pairs(columns: Columns) -> list[tuple[int, int]]:
 
 
 def _undominated(space: Space, c: Columns) -> Bools:
-    """Columns that no other column is at least as good as in every coefficient of the program."""
+    """Columns that no other equals or beats in the objective and in every row that can bind."""
     limits = space.limits
     figures = [c.time_s if limits.goal == "time" else c.usd]
     figures += [] if limits.deadline_s is None else [c.time_quantile_s]
@@ -149,8 +197,8 @@ def configuration(space: Space, cluster: Cluster) -> str:
     for entry, count in zip(cluster.entries, cluster.counts, strict=True):
         zones = int(e.zone_count[entry])
         listed = f"spot in {zones} zone{'s' if zones > 1 else ''}"
-        kind = space.columns.names[e.kind[entry]].split("/")[-1]
-        words.append(f"{count}x {kind} {listed if e.spot[entry] else 'on-demand'}")
+        name = _type_name(space, int(e.kind[entry]))
+        words.append(f"{count}x {name} {listed if e.spot[entry] else 'on-demand'}")
     return " + ".join(words)
 
 

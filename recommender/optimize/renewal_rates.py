@@ -79,6 +79,7 @@ class Rates:
     usd: Floats
     work_s: Floats  # at its true speed
     lost: Floats  # to checkpoints, lost work and restarts, per useful work
+    fallback_share: Floats  # of the work that a fallback does
 
     def take(self, rows: Ints) -> "Rates":
         """Some of the plans."""
@@ -140,7 +141,8 @@ def rates(p: PathInputs) -> Rates:
     cases = (_worked_out(p, cycle, capacity, work, left, n) for n in (met.count, 0.0 * met.count))
     time, usd, lost = (np.concatenate(both, axis=1) for both in zip(*cases, strict=True))
     lasts = np.concatenate([1.0 - met.lasts, met.lasts], axis=1)
-    return Rates(np.tile(capacity.weight, 2) * lasts, time, usd, np.tile(work, 2), lost)
+    weight, whole = np.tile(capacity.weight, 2) * lasts, np.tile(work, 2)
+    return Rates(weight, time, usd, whole, lost, np.zeros_like(whole))
 
 
 def _worked_out(
@@ -304,6 +306,7 @@ def _spread_out(found: Rates) -> Rates:
         usd=spread(found.usd),
         work_s=repeated(found.work_s, 1.0),
         lost=spread(found.lost),
+        fallback_share=repeated(found.fallback_share, 1.0),
     )
 
 
@@ -321,7 +324,7 @@ def with_fallback(found: Rates, fall: FallbackRates) -> Rates:
     usd = (1.0 - share) * found.usd + hours * fall.usd_per_hour[:, None]
     ends = np.where(alone < due_s, due_s + fall.wait_s[:, None], alone + fall.wait_s[:, None])
     time = np.where(used, ends, found.time_s)
-    return Rates(found.weight, time, usd, found.work_s, over.lost)
+    return Rates(found.weight, time, usd, found.work_s, over.lost, share)
 
 
 @dataclass(frozen=True, slots=True)

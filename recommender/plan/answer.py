@@ -96,13 +96,18 @@ class LimitWorth:
 
     limit: str  # "deadline", "quota L-417A185B"
     unit: str  # "hour", "USD", "point", "machine"
-    gain: float  # per unit: USD saved, or hours where time is the goal
+    gain: float  # of `more` units: USD saved, or hours where time is the goal
     source: Literal["program", "planned again"]  # the second where the two differ by over 10 %
+    more: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class ProgramFacts:
-    """The linear program of an answer: the share of the work of each configuration."""
+    """The linear program of an answer: the share of the work of each configuration.
+
+    What it uses, and the best plan, have simulated rates. A plan uses one cluster and its fallback;
+    the program may divide the work further.
+    """
 
     status: Literal["optimal", "infeasible", "unknown"]
     columns: int
@@ -110,6 +115,9 @@ class ProgramFacts:
     spot_share: float
     on_demand_share: float
     shares: tuple[ProgramShare, ...]
+    plan_shares: tuple[ProgramShare, ...] = ()  # of the best plan: its machines and its fallback
+    plan_share: float = 0.0  # of the work that the program gives to the best plan
+    saving: float = 0.0  # by which share its division is better than the best plan alone
     worth: tuple[LimitWorth, ...] = ()
     conflict: tuple[str, ...] = ()  # rows that cannot be met together
 

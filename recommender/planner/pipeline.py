@@ -22,6 +22,7 @@ from recommender.planner.problem import Problem
 from recommender.planner.program_facts import program_facts
 from recommender.planner.proof import proof_of
 from recommender.planner.ranking import Ranked
+from recommender.planner.reported_program import ReportedProgram, reported_program
 from recommender.planner.search import PlanSearch
 from recommender.planner.selection import ranked_plans
 from recommender.planner.sensitivity import sensitivity, tail_cut
@@ -59,6 +60,14 @@ class Pipeline:
         )
 
     @cached_property
+    def program(self) -> ReportedProgram | None:
+        """The linear program of the answer; None if no machine can train the job."""
+        program, plans = self.search.single_type.program, self.ranked.plans
+        if program is None or not plans:
+            return None if program is None else ReportedProgram(program)
+        return reported_program(program, self.search.builder, plans[0])
+
+    @cached_property
     def trio_plans(self) -> TrioPlans | None:
         """The leading plans; None if no plan meets the limits."""
         return choose_trio(self.search, self.ranked) if self.ranked.plans else None
@@ -92,7 +101,7 @@ class Pipeline:
         compare = self.options.compare
         compared = None if compare is None else current_setup(self.problem, compare).plan
         if self.options.save_lp is not None:
-            save_program(self.search, self.options.save_lp)
+            save_program(self.program, self.options.save_lp)
         if not self.search.best.incumbents:
             from recommender.planner.infeasibility import infeasible  # most answers need none
 
@@ -122,7 +131,7 @@ class Pipeline:
             more_plans=ranked.more,
             more_regions=more_regions(plans),
             seed=problem.seed,
-            program=program_facts(self.search, self._worth),
+            program=program_facts(self.search, self.program, self._worth),
             trio=None if failed else self.trio,
             best=self.best,
             by_value=problem.limits.by_value,
@@ -187,11 +196,11 @@ def status_of(failed: Infeasible | None) -> Literal["ok", "infeasible", "unknown
     return "unknown" if failed.unexplored else "infeasible"
 
 
-def save_program(search: PlanSearch, path: Path) -> None:
+def save_program(reported: ReportedProgram | None, path: Path) -> None:
     """Write the linear program of the question; raises UsageError if that fails."""
     typed = f"--save-lp {shown_path(path)}"
-    program = search.single_type.program
-    if program is None:
+    if reported is None:
         raise UsageError(f"{typed}: no machine can train the job, so there is no program to write")
+    program = reported.program
     with writing(typed):
-        write(program.model, path, program.conflict())
+        write(program.model, path, () if reported.row >= 0 else program.conflict())

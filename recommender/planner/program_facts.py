@@ -1,21 +1,21 @@
 """What the answer reports of the linear program: shares, the value of limits, conflicts."""
 
+from collections.abc import Mapping
 from dataclasses import replace
+from math import floor, log10
 
 from recommender.catalogs.frozen import dataclass
 from recommender.market.quota_rows import one_machine_more
 from recommender.optimize import master_program as rows
 from recommender.optimize.master_program import MasterProgram
-from recommender.optimize.search_state import ranking_key
 from recommender.plan.answer import LimitWorth, ProgramFacts, ProgramShare
 from recommender.plan.limits import BUDGET, DEADLINE, HOURLY, MAX_OVERHEAD, Limit, Limits
-from recommender.planner.plan_builder import goal_value_of
+from recommender.planner.reported_program import ReportedProgram
 from recommender.planner.search import PlanSearch, search_other_offers
 
 SHOWN = 1e-3  # shares below this are what rounding leaves
 DIFFERS = 0.10  # by more than this the figure planned again is printed
-AT_HAND = 3  # plans of the search that are looked at under looser limits
-STEP = 0.05  # of a limit: how much more of it is planned with again, one unit at least
+STEP = 0.05  # of a budget: money is added in powers of ten up to this share of it, or one unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,42 +27,44 @@ class PricedLimit:
     size: float  # of the unit, in the limit's own quantity
     row: str
     dual_of_unit: float = 1.0  # the program's rows are in hours, USD and shares
+    in_tens: bool = False  # 10, 100 ... units more where the limit is large: one changes nothing
 
 
 PRICED_LIMITS = (
     PricedLimit(DEADLINE, "hour", 3600.0, rows.DEADLINE),
-    PricedLimit(BUDGET, "USD", 1.0, rows.BUDGET),
-    PricedLimit(HOURLY, "USD/h", 1.0, rows.HOURLY),
+    PricedLimit(BUDGET, "USD", 1.0, rows.BUDGET, in_tens=True),
+    PricedLimit(HOURLY, "USD/h", 1.0, rows.HOURLY, in_tens=True),
     PricedLimit(MAX_OVERHEAD, "point", 0.01, rows.OVERHEAD, dual_of_unit=0.01),
 )
 
 
-def program_facts(search: PlanSearch, with_worth: bool) -> ProgramFacts | None:
+def program_facts(
+    search: PlanSearch, reported: ReportedProgram | None, with_worth: bool
+) -> ProgramFacts | None:
     """The program of a question; with the worth of its limits, by planning again, if wanted."""
-    program = search.single_type.program
-    if program is None:
+    if reported is None:
         return None
-    feasible = bool(search.best.incumbents)
-    shares = sorted(
-        (
-            ProgramShare(words, bool(spot), float(share))
-            for words, spot, share in zip(
-                program.configurations, program.columns.spot, program.share, strict=True
-            )
-            if share > SHOWN
-        ),
-        key=lambda each: -each.share,
-    )
+    program, feasible = reported.program, reported.row >= 0
+    shares = _shares(program.work(program.share))
     return ProgramFacts(
         status=program.solution.status,
         columns=len(program.names),
         rows=len(program.model.rows),
-        spot_share=program.spot_share,
-        on_demand_share=sum(each.share for each in shares if not each.spot),
-        shares=tuple(shares),
+        spot_share=sum((each.share for each in shares if each.spot), 0.0),
+        on_demand_share=sum((each.share for each in shares if not each.spot), 0.0),
+        shares=tuple(each for each in shares if each.share > SHOWN),
+        plan_shares=_shares(reported.plan_work) if feasible else (),
+        plan_share=reported.plan_share if feasible else 0.0,
+        saving=reported.saving if feasible else 0.0,
         worth=_limit_worth(search, program) if with_worth and feasible else (),
         conflict=() if feasible else program.conflict(),
     )
+
+
+def _shares(work: Mapping[tuple[str, bool], float]) -> tuple[ProgramShare, ...]:
+    """The shares of the work, the largest first."""
+    found = [ProgramShare(words, spot, part) for (words, spot), part in work.items()]
+    return tuple(sorted(found, key=lambda each: -each.share))
 
 
 def _limit_worth(search: PlanSearch, program: MasterProgram) -> tuple[LimitWorth, ...]:
@@ -85,31 +87,21 @@ def _mixed(search: PlanSearch) -> bool:
 def _shadow_price(
     search: PlanSearch, program: MasterProgram, priced: PricedLimit, value: float
 ) -> LimitWorth:
-    """The dual of a limit's row, or what planning again gains where that differs."""
-    dual = -program.solution.duals.get(priced.row, 0.0) * priced.dual_of_unit
-    more = max(priced.size, STEP * value)
-    limits = search.problem.limits.with_value(priced.limit, value + more)
-    gained = max(search.best.best_goal - _min_goal(search, limits), 0.0)
-    planned = _in_goal_units(search.problem.limits, gained) * priced.size / more
+    """What more of a limit gains: by the dual of its row, or by planning again if that differs."""
+    more = _units_more(priced, value)
+    dual = -program.solution.duals.get(priced.row, 0.0) * priced.dual_of_unit * more
+    limits = search.problem.limits.with_value(priced.limit, value + more * priced.size)
+    gained = max(search.best.best_goal - search.again(limits).best_goal, 0.0)
+    planned = _in_goal_units(search.problem.limits, gained)
     if abs(dual - planned) <= DIFFERS * max(abs(planned), abs(dual), 1e-9):
-        return LimitWorth(priced.limit.name, priced.unit, dual, "program")
-    return LimitWorth(priced.limit.name, priced.unit, planned, "planned again")
+        return LimitWorth(priced.limit.name, priced.unit, dual, "program", more)
+    return LimitWorth(priced.limit.name, priced.unit, planned, "planned again", more)
 
 
-def _min_goal(search: PlanSearch, looser: Limits) -> float:
-    """The printed goal of the best plan under looser limits: planned again, or of those at hand.
-
-    A fallback may take over later there, so that the plans at hand are better as well.
-    """
-    builder = search.builder.under(looser)
-    printed = [each for each in search.best.incumbents.values() if each.printed]
-    at_hand = builder.meeting(sorted(printed, key=ranking_key)[:AT_HAND])
-    if _mixed(search):  # next to a mix, what planning with one machine type gains says nothing
-        again = search.again(looser).best_goal
-    else:
-        one = search.replan(looser)
-        again = float("inf") if one is None else goal_value_of(one.plan, looser)
-    return min([again, *(goal_value_of(each.plan, looser) for each in at_hand)])
+def _units_more(priced: PricedLimit, value: float) -> float:
+    """How many more units of a limit are planned with: one, or a power of ten."""
+    most = STEP * value / priced.size
+    return 10.0 ** floor(log10(most)) if priced.in_tens and most >= 1.0 else 1.0
 
 
 def _in_goal_units(limits: Limits, gained: float) -> float:

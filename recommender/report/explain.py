@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from rich.table import Table
 
 from recommender.errors import no_plan
-from recommender.plan.answer import Answer, Check, Difference, LimitWorth, PolicyFacts
+from recommender.plan.answer import Answer, Check, Difference, LimitWorth, PolicyFacts, ProgramShare
 from recommender.plan.plan import OWN_TRACE, Estimate, OnDemandFacts, Plan, SpotFacts, StepSplit
 from recommender.report import answer_frame, cells
 from recommender.report import formatting as fmt
@@ -29,6 +29,7 @@ from recommender.report.layout import (
 
 _SHORT = {"on-demand": "od", None: "late"}
 _ERRORS = 3.0  # standard errors beyond which a difference is no accident
+_WHOLE = 0.999  # of the work, from which on the rest is what rounding leaves
 _NONE = 1e-6  # parts of the time below this share are what rounding leaves
 
 
@@ -87,16 +88,35 @@ def program_blocks(answer: Answer) -> list[Block]:
     program = answer.program
     if program is None or program.status != "optimal":
         return []
-    shares = fmt.listing(
-        [f"{fmt.clean(each.configuration)} {fmt.percent(each.share)}" for each in program.shares]
-    )
-    words = (
-        "Best division of the work among "
-        f"{fmt.plural(program.columns, 'estimated configuration')}: {shares}; "
-        f"{fmt.percent(program.spot_share)} on clusters with spot. "
-        "It decides what is simulated first."
-    )
+    words = f"{plan_shares(answer)} {divided_words(answer)}"
     return [BLANK, text("Linear program", STRONG), text(words), labelled(worth_words(answer))]
+
+
+def plan_shares(answer: Answer) -> str:
+    """Which machines do how much of the work of the best plan."""
+    program = answer.program
+    if program is None or not program.plan_shares:
+        return ""
+    return f"Work of plan {answer.best}: {_listed(program.plan_shares)}."
+
+
+def divided_words(answer: Answer) -> str:
+    """How the program divides the work, and how much better than the best plan that is."""
+    program = answer.program
+    if program is None:
+        return ""
+    among = fmt.plural(program.columns, "configuration")
+    if program.plan_share >= _WHOLE:
+        return f"Of {among}, the program gives it all of the work."
+    better = "takes" if answer.goal == "time" else "costs"
+    return (
+        f"The best division of the work among {among} {better} {fmt.percent(program.saving)} less: "
+        f"{_listed(program.shares)}. A plan uses one cluster and its fallback."
+    )
+
+
+def _listed(shares: Sequence[ProgramShare]) -> str:
+    return fmt.listing([f"{fmt.clean(s.configuration)} {fmt.percent(s.share)}" for s in shares])
 
 
 def worth_words(answer: Answer) -> list[tuple[str, str]]:
@@ -107,8 +127,10 @@ def worth_words(answer: Answer) -> list[tuple[str, str]]:
 
 def _worth(each: LimitWorth, goal: str) -> str:
     gain = fmt.duration(3600.0 * each.gain) if goal == "time" else f"{fmt.usd(each.gain)} USD"
-    saved = f"saves {gain}" if each.gain > 0.0 else "saves nothing"
-    return f"one more {fmt.clean(each.unit)} {saved} ({each.source})"
+    one = each.more == 1.0
+    saved = f"save{'s' if one else ''} {gain if each.gain > 0.0 else 'nothing'}"
+    number = "one" if one else fmt.number(each.more)
+    return f"{number} more {fmt.clean(each.unit)} {saved} ({each.source})"
 
 
 def check_blocks(answer: Answer) -> list[Block]:

@@ -22,6 +22,7 @@ def rates_of(count: int = 1) -> Rates:
         usd=each(14.0, 10.0),
         work_s=each(10 * HOUR, 10 * HOUR),
         lost=each(0.4, 0.0),
+        fallback_share=each(0.0, 0.0),
     )
 
 

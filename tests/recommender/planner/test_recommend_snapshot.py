@@ -245,7 +245,7 @@ def test_larger_quotas_cost_no_more(preset: str, hours: int) -> None:
         pytest.param(
             "gpt2-xl",
             Limits(deadline_s=24 * HOUR),
-            Limits(deadline_s=25.2 * HOUR),
+            Limits(deadline_s=25.0 * HOUR),
             "deadline",
             marks=pytest.mark.slow,
         ),
@@ -258,7 +258,6 @@ def test_the_value_of_a_looser_limit_is_what_a_question_with_it_saves(
     again = recommend(find_job(name), looser, catalog=snapshot(), now=NOW)
     assert asked.program is not None
     gains = {each.limit: each.gain for each in asked.program.worth}
-    more = 1.0 if unit == "max-overhead" else 1.2
     first, second = (a.plans[a.best - 1].estimate.cost.mean for a in (asked, again))
-    assert gains[unit] * more == pytest.approx(first - second, rel=0.1)
+    assert gains[unit] == pytest.approx(first - second, rel=0.1)
     assert first > second
