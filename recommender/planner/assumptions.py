@@ -13,15 +13,16 @@ from recommender.performance.measured import SIGMA_MEASURED, UNIT_ERROR, times_s
 from recommender.performance.priors import prior_of
 from recommender.plan.limits import OTHERS
 from recommender.plan.plan import OWN_TRACE, Plan
+from recommender.planner.other_software import recipe_s
 from recommender.planner.problem import Problem
-from recommender.text import number
+from recommender.text import duration, number
 
 # Clusters of so many machines are reserved by contract rather than rented by the hour: AWS sells
 # blocks of up to 64 instances (Capacity Blocks for ML, 2026-08).
 CONTRACT_MACHINES = 64
 
 
-def of(problem: Problem, plans: tuple[Plan, ...]) -> tuple[str, ...]:
+def of(problem: Problem, plans: tuple[Plan, ...], lead: int = 1) -> tuple[str, ...]:
     """Everything assumed that could change the answer, the most important first.
 
     These are whether plan 1 can be rented at all, the assumed hardware of the user's own machines,
@@ -31,7 +32,7 @@ def of(problem: Problem, plans: tuple[Plan, ...]) -> tuple[str, ...]:
     spots, waits = _spots(plans), _on_demand(choice.on_demand_obtainable, plans)
     on_demand = [waits] if _rents(plans) else []
     capacity = [*spots, *on_demand] if _on_spot(plans[:1]) else [*on_demand, *spots]
-    guessed, software = _unmeasured(problem, plans), _stack(problem)
+    guessed, software = _unmeasured(problem, plans), _stack(problem, plans, lead)
     doubts = [*software, *guessed] if _stack_decides(problem) else [*guessed, *software]
     speed = [*_calibrated(problem, plans), *doubts, *_long_run(problem)]
     said = [*_quotas(problem, plans), *_rented_elsewhere(problem, plans[:1])]
@@ -72,17 +73,19 @@ def _convergence(problem: Problem) -> list[str]:
     ]
 
 
-def _stack(problem: Problem) -> list[str]:
-    """That the software is not known, and what the one word that says it is worth."""
+def _stack(problem: Problem, plans: tuple[Plan, ...], lead: int) -> list[str]:
+    """That the software is not known, what the other would take, and how to say which it is."""
     if "stack" not in problem.job.assumed:
         return []
+    other = recipe_s(problem, plans[lead - 1]) if plans else None
+    takes = f" takes about {duration(other)} with plan {lead}" if other is not None else ""
     if not _stack_decides(problem):
-        return ["typical training scripts (--stack tuned: a vendor's recipe)"]
+        return [f"typical training scripts (--stack tuned: a vendor's recipe{takes})"]
     known, unsaid, timed = (f"{each:.1f}" for each in _speed_factors(problem))
     return [
         "typical training scripts; naming the software (--stack typical, or tuned for a vendor's "
-        f"recipe) narrows the speed from a factor of {unsaid} to {known}, a timed step "
-        f"(--measured) to {timed}"
+        f"recipe{takes and ', which' + takes}) narrows the speed from a factor "
+        f"of {unsaid} to {known}, a timed step (--measured) to {timed}"
     ]
 
 

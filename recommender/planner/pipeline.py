@@ -126,7 +126,7 @@ class Pipeline:
             proof=self._proof,
             infeasible=failed,
             prices=price_dates(problem),
-            assumptions=assumptions.of(problem, plans),
+            assumptions=assumptions.of(problem, plans, 1 if failed else self.lead),
             warnings=assumptions.warnings(problem, plans, self.lead),
             more_plans=ranked.more,
             more_regions=more_regions(plans),

@@ -2,8 +2,11 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
+
+import pytest
 
 ASK = [sys.executable, "-m", "recommender"]
 
@@ -115,3 +118,30 @@ def test_llama_405b_on_as_many_gpus_as_it_was_trained_on_takes_as_long_as_publis
     assert 0.75 < hours * 16384 / 30.84e6 < 1.33
     assert "--assume-on-demand 100%" in printed(tmp_path, *words, "--explain", "1")
     assert "(if yours are reserved" not in printed(tmp_path, *words, *reserved, "--explain", "1")
+
+
+def test_the_other_software_is_named_with_the_time_that_it_takes(tmp_path):
+    words = ("llama3-8b-sft", "--instance", "p5.48xlarge", "--machines", "1", "--no-spot")
+    said = printed(tmp_path, *words)
+    found = re.search(r"a vendor's recipe, which takes about ([\d.]+) h with plan 1\)", said)
+    assert found is not None
+    unsaid, tuned = (
+        json.loads(printed(tmp_path, *words, *more, "-o", "json"))["plans"][0]["estimate"]["time"]
+        for more in ((), ("--stack", "tuned"))
+    )
+    assert float(found[1]) == pytest.approx(tuned["median"] / 3600, rel=0.1)
+    assert tuned["median"] < 0.8 * unsaid["median"]
+
+
+def test_the_other_software_is_not_named_where_it_takes_about_as_long(tmp_path):
+    (tmp_path / "job.yaml").write_text(
+        "schema: recommend.job/v1\nmodel: meta-llama/Llama-3.1-8B\nmethod: full\ntokens: 100M\n"
+        "seq_len: 1024\nbatch: 512\ndata:\n  cpu_s_per_sample: 10\n"  # the input sets the pace
+    )
+    words = ("job.yaml", "--instance", "p5.48xlarge", "--machines", "1", "--no-spot")
+    times = [
+        json.loads(printed(tmp_path, *words, *more, "-o", "json"))["plans"][0]["estimate"]["time"]
+        for more in ((), ("--stack", "tuned"))
+    ]
+    assert times[1]["median"] > 0.8 * times[0]["median"]
+    assert "which takes about" not in printed(tmp_path, *words)
