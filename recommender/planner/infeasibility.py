@@ -106,10 +106,10 @@ def _unexplored(search: PlanSearch) -> str:
             f"{single.plans_evaluated:,} plans of one machine type were simulated and none meets "
             "the limits; --prove tries all, and a looser limit needs fewer"
         )
-    how = "a looser limit" if search.prove else "--prove searches on, or try a looser limit"
+    how = "loosen a limit" if search.prove else "continue with --prove, or loosen a limit"
     return (
-        "no cluster of one machine type will do; clusters of several types were searched in "
-        f"part, and one may: {how}"
+        "no cluster of one machine type meets the limits; clusters of several types were searched "
+        f"only in part, and one of them may: {how}"
     )
 
 
