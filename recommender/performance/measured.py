@@ -19,6 +19,7 @@ from recommender.performance.strategies import terms_of
 Readings = dict[int, float]  # machines -> samples/s
 
 UNIT_ERROR = 10.0  # times slower than expected: rather the unit or the batch than the software
+MAX_OF_MATMUL = 1.2  # of what matrix multiplication reaches: FLOP of a sample are an estimate
 REACHABLE = 0.99  # of the rate at infinite compute or network: the last per cent costs all
 ROUNDS = 6  # of raising for the reading that is missed by most
 POINTS = 129  # scales tried at once; four rounds narrow 1e±6 to 1e-9

@@ -9,7 +9,7 @@ from recommender.catalogs.schema import Achieved, OwnMachine
 from recommender.performance.clusters import Z_90
 from recommender.performance.long_runs import run_sd
 from recommender.performance.machines import machine_columns, precision_on
-from recommender.performance.measured import SIGMA_MEASURED, UNIT_ERROR, times_slower
+from recommender.performance.measured import MAX_OF_MATMUL, SIGMA_MEASURED, UNIT_ERROR, times_slower
 from recommender.performance.priors import prior_of
 from recommender.plan.limits import OTHERS
 from recommender.plan.plan import OWN_TRACE, Plan
@@ -252,7 +252,7 @@ def _spot(names: list[str], basis: str, as_of: str) -> str:
 
 def warnings(problem: Problem, plans: tuple[Plan, ...], lead: int = 1) -> tuple[str, ...]:
     """Inputs that are not used, and what to know before trusting the leading plan."""
-    remarks = (*problem.job.remarks, *_slow_timings(problem))
+    remarks = (*problem.job.remarks, *_slow_timings(problem), *_fast_timings(problem))
     if not plans:
         return remarks
     first = plans[lead - 1]
@@ -292,6 +292,22 @@ def _slow_timings(problem: Problem) -> tuple[str, ...]:
         for timing, times in found
         if times > UNIT_ERROR
     )
+
+
+def _fast_timings(problem: Problem) -> tuple[str, ...]:
+    """Warnings of timings that compute more than matrix multiplication alone reaches."""
+    job, said = problem.job, []
+    for timing in job.timings:
+        known = _speed(problem, timing.gpu)
+        if known is None:
+            continue
+        times = timing.samples_per_s * job.flop_per_sample / (timing.gpus * known.tflops * 1e12)
+        if times > MAX_OF_MATMUL:
+            said.append(
+                f"the timing on {timing.gpus}x{timing.gpu} is {number(times)} times what matrix "
+                "multiplication reaches; check that its batch is that of all GPUs"
+            )
+    return tuple(said)
 
 
 def _unsaved(problem: Problem, plans: tuple[Plan, ...]) -> list[str]:

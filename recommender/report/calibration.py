@@ -6,7 +6,7 @@ from typing import Any
 
 from recommender.job.calibration_section import section
 from recommender.job.job import Calibration, Fitted, TimedRun
-from recommender.performance.measured import UNIT_ERROR
+from recommender.performance.measured import MAX_OF_MATMUL, UNIT_ERROR
 from recommender.report import formatting as fmt
 from recommender.report.json_output import CALIBRATION_SCHEMA
 from recommender.report.layout import Column, Page
@@ -14,7 +14,6 @@ from recommender.report.layout import Column, Page
 SAME_STEP = 0.1  # by which runs may be quicker than those that have less to do
 SAME_BATCH = 0.05  # by which batches per GPU may differ in a stall vector
 UNDETERMINED_SD = 7.0  # sd of ln from which a constant is not known at all: a factor of a thousand
-MAX_OF_MATMUL = 1.2  # of what matrix multiplication reaches: FLOP of a sample are an estimate
 FAR = 30.0  # times what is shipped: 10 Gbit/s TCP to InfiniBand, 50 to 2 µs
 
 

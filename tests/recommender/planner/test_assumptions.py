@@ -47,7 +47,12 @@ def test_a_timing_far_slower_than_expected_gives_a_warning(tmp_path):
     assert "times slower than expected; check its unit" in printed(
         tmp_path, *words, "8xH100: 310 s/step"
     )
-    assert "slower than expected" not in printed(tmp_path, *words, "8xH100: 6 s/step")
+    usual = printed(tmp_path, *words, "8xH100: 6 s/step")
+    assert "slower than expected" not in usual
+    assert "matrix multiplication reaches" not in usual
+    assert "times what matrix multiplication reaches; check" in printed(
+        tmp_path, *words, "8xH100: 0.4 s/step"
+    )
 
 
 def test_own_machines_need_no_quota_and_are_never_short(tmp_path):
