@@ -99,13 +99,14 @@ def test_a_plan_on_own_speeds_says_so_and_takes_as_long_as_they_say(tmp_path):
 
 def test_no_timed_step_makes_a_long_run_more_certain_than_published_ones_are(tmp_path):
     words = ("llama3-8b-pretrain", "--explain", "1", "--tokens")
-    short, longer, long = (printed(tmp_path, *words, tokens) for tokens in ("1B", "100B", "1T"))
+    each = (printed(tmp_path, *words, tokens) for tokens in ("1B", "50B", "100B", "1T"))
+    short, middle, longer, long = each
     assert "a timed step (--measured) to 1.2" in short
     assert "run of this size" not in short
-    # 100B are 5.1e21 FLOP, 0.71 of the way to 1e22 in the logarithm: an sd of 0.18.
-    assert "a timed step (--measured) to 1.4" in longer  # e^(1.645 · hypot(0.10, 0.18))
-    assert "run of this size is known within a factor of 1.4 at best" in longer
-    assert "run of this size is known within a factor of 1.5 at best" in long  # e^(1.645 · 0.26)
+    assert "a timed step (--measured) to 1.3" in middle  # e^(1.645 · hypot(0.10, 0.09))
+    # 100B are 5.1e21 FLOP, 0.71 of the way to 1e22 in the logarithm: an sd of 0.16.
+    assert "run of this size is known within a factor of 1.3 at best" in longer  # e^(1.645 · 0.16)
+    assert "run of this size is known within a factor of 1.5 at best" in long  # e^(1.645 · 0.23)
     assert "naming the software" not in long  # 1.7 as well as without
 
 
