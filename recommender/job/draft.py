@@ -76,7 +76,9 @@ class Draft:
             f"{left:<40} {'# ' + each.comment if each.comment else ''}".rstrip()
             for left, each in zip(written, self.lines, strict=True)
         ]
-        lines = ["schema: recommend.job/v1", *rows, *_MORE, *self._of_the_tool]
+        written_keys = tuple(f"# {each.key}:" for each in self.lines)
+        more = [line for line in _MORE if not line.startswith(written_keys)]
+        lines = ["schema: recommend.job/v1", *rows, *more, *self._of_the_tool]
         return "\n".join(lines) + "\n"
 
     @property
@@ -383,6 +385,8 @@ def _setting_lines(config: TrainingConfig) -> list[DraftLine]:
         ("precision", config.precision, "mixed, fp8, mxfp8, nvfp4, bf16, fp16, tf32 or fp32"),
         ("optimizer", config.optimizer, "its states take memory"),
         ("recomputation", config.recomputation, "as the file says; auto: only where it pays"),
+        ("attention", config.attention, "plain: not fused, score matrices go through memory"),
         ("sharding", config.sharding, "as the file says; auto: the fastest that fits"),
+        ("stack", config.stack, f"{config.tool}; tuned: a vendor's recipe, typical: scripts"),
     )
     return [DraftLine(key, value, comment) for key, value, comment in named if value]

@@ -96,7 +96,7 @@ class Layouts:
 def has_layouts(job: Job) -> bool:
     """Whether a job may use model parallelism: a transformer whose software supports it.
 
-    With `auto` this holds for large networks in the tuned stack (Megatron-LM, NeMo, torchtitan) and
+    With `auto` this holds for large networks in the tuned stack (Megatron-LM, NeMo) and
     for the largest in scripts of the typical stack, which shard the weights of others. Typical
     scripts that train adapters shard weights at any size (PEFT's guides use FSDP and DeepSpeed,
     also for a 70B on 8 H100; read 2026-11).

@@ -44,6 +44,7 @@ def axolotl(keys: Keys) -> TrainingConfig:
         lora_rank=keys.whole("lora_r"),
         optimizer=words.wanted_optimizer(keys, "optimizer"),
         recomputation=_recomputation(keys),
+        attention=_attention(keys),
         sharding=_sharding(keys),
         post_training=_kind(keys.text("rl").lower(), keys),
         generations=generations,
@@ -57,6 +58,20 @@ def _recomputation(keys: Keys) -> str:
     if word == "offload":
         keys.unread.append(f"gradient_checkpointing: {word} (planned with all inputs on the GPUs)")
     return words.recomputation(keys.flag("gradient_checkpointing") or word == "offload")
+
+
+def _attention(keys: Keys) -> str:
+    """transformers' word for it, axolotl's switches, or LLaMA-Factory's word."""
+    fused = ("sdp_attention", "xformers_attention", "flex_attention", "sage_attention")
+    named = keys.text("attn_implementation", "flash_attn")
+    if named or keys.flag("eager_attention"):
+        return words.attention(named or "eager")
+    switched_off = keys.has("flash_attention") and not keys.flag("flash_attention")
+    if not any([keys.flag(each) for each in fused]) and switched_off:
+        keys.unread.append(
+            "flash_attention: false (planned as fused: transformers then takes sdpa, which is)"
+        )
+    return ""
 
 
 def _adapter(keys: Keys) -> str:
@@ -133,6 +148,7 @@ def transformers(keys: Keys) -> TrainingConfig:
         lora_rank=keys.whole("lora_r"),
         optimizer=words.wanted_optimizer(keys, "optim"),
         recomputation=_recomputation(keys),
+        attention=_attention(keys),
         sharding=_flat_sharding(keys),
         post_training=kind,
         generations=keys.whole("num_generations"),

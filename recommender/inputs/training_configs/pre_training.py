@@ -101,6 +101,7 @@ def nemo(keys: Keys) -> TrainingConfig:
         lora_rank=keys.whole("model.peft.lora_tuning.adapter_dim"),
         optimizer=words.wanted_optimizer(keys, "model.optim.name"),
         recomputation=_megatron_recomputation(keys, "model.activations_checkpoint"),
+        attention=_nemo_attention(keys),
         sharding=words.model_parallelism(tensor, pipeline, context),
     )
 
@@ -127,6 +128,19 @@ def _megatron_recomputation(keys: Keys, prefix: str) -> str:
     return words.recomputation(whole and keys.text(f"{prefix}_method") != "block")
 
 
+def _nemo_attention(keys: Keys) -> str:
+    """NeMo's switch, which does nothing with Transformer Engine, whose attention is fused."""
+    path = "model.use_flash_attention"
+    off = keys.has(path) and not keys.flag(path) and not keys.flag("model.transformer_engine")
+    return "plain" if off else ""
+
+
+def _megatron_attention(keys: Keys) -> str:
+    """Megatron-LM's back end; its own layers (`local`) fuse attention only if told so."""
+    own = keys.text("transformer_impl") == "local" and not keys.flag("use_flash_attn")
+    return words.attention("local" if own else keys.text("attention_backend"))
+
+
 def megatron(keys: Keys) -> TrainingConfig:
     """Read the arguments of Megatron-LM, one key each, with dashes or underscores."""
     flat = Keys({str(key).replace("-", "_"): value for key, value in keys.tree.items()})
@@ -148,6 +162,7 @@ def megatron(keys: Keys) -> TrainingConfig:
         method="full",
         optimizer=words.wanted_optimizer(flat, "optimizer"),
         recomputation=_megatron_recomputation(flat, "recompute"),
+        attention=_megatron_attention(flat),
         sharding=words.model_parallelism(tensor, pipeline, context),
     )
     keys.unread += flat.unread
@@ -207,6 +222,9 @@ def llm_foundry(keys: Keys) -> TrainingConfig:
         lora_rank=keys.whole(at("model.peft_config.r")),
         optimizer=words.wanted_optimizer(keys, at("optimizer.name")),
         recomputation=words.recomputation(keys.flag(at("fsdp_config.activation_checkpointing"))),
+        attention=words.attention(
+            keys.text(at("model.attn_config.attn_impl"), at("model.attn_impl"))
+        ),
         sharding=_strategy(keys.text(at("fsdp_config.sharding_strategy"))),
         unread=tuple(
             f"size of the data set {word}"

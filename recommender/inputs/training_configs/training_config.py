@@ -9,6 +9,11 @@ from recommender.catalogs.frozen import dataclass
 
 Sharding = Literal["", "ddp", "hsdp", "fsdp", "tensor", "pipeline", "context"]
 _MAX = 1e18
+# Published runs of torchtitan and llm-foundry are as fast as other scripts (docs/research/fits.md).
+_STACKS = {
+    "NeMo": "tuned", "Megatron-LM": "tuned", "torchtitan": "typical", "llm-foundry": "typical",
+    "axolotl": "typical", "TRL": "typical", "transformers": "typical", "LLaMA-Factory": "typical",
+}  # fmt: skip
 _OFF = ("false", "no", "off", "none", "null", "0", "1")  # 1: a degree of parallelism
 
 
@@ -52,11 +57,17 @@ class TrainingConfig:
     lora_rank: int = 0
     optimizer: str = ""
     recomputation: str = ""
+    attention: str = ""  # "plain" if scores go through memory
     sharding: Sharding = ""
     post_training: str = ""
     generations: int = 0  # completions of one prompt
     unread: tuple[str, ...] = ()  # what is stated and could not be read, and why
     unused: tuple[str, ...] = ()  # keys that say nothing of time or memory, or that are not known
+
+    @property
+    def stack(self) -> str:
+        """The software stack whose speeds the tool reaches; "" where recipes differ."""
+        return _STACKS.get(self.tool, "")
 
 
 @dataclass(slots=True)

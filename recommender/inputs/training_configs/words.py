@@ -3,12 +3,19 @@
 from recommender.inputs.training_configs.training_config import Keys, Sharding
 
 _OPTIMIZERS = (("adafactor", "adafactor"), ("lamb", "lamb"), ("sgd", "sgd"), ("adam", "adamw"))
+# transformers; Megatron-LM and NeMo; llm-foundry; LLaMA-Factory, which then asks for eager
+_NOT_FUSED = ("eager", "unfused", "local", "torch", "disabled")
 NO_OFFLOAD = "planned without: all states on the GPUs"
 
 
 def recomputation(every_layer: bool) -> str:
     """Return the recomputation of a tool that computes every layer again, or as it needs."""
     return "full" if every_layer else ""
+
+
+def attention(word: str) -> str:
+    """Return "plain" for the tools' names of attention that is not fused: scores go to memory."""
+    return "plain" if word.lower() in _NOT_FUSED else ""
 
 
 def optimizer(word: str, keys: Keys, path: str) -> str:

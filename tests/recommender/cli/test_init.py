@@ -60,7 +60,6 @@ def test_the_file_of_a_training_tool_is_read(run: Run, tmp_path: Path) -> None:
     assert reported["tool"] == "axolotl"
     assert [each.partition(" (")[0] for each in reported["not_read"]] == [
         "size of the data set aaditya/alpaca_subset_1",
-        "gradient_checkpointing: true",
     ]
     assert "learning_rate" in reported["not_used"]
     assert reported["next"] == "recommend own.yaml"

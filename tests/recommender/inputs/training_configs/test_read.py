@@ -444,3 +444,54 @@ def test_llama_factory_takes_no_more_than_max_samples_of_each_data_set(tmp_path:
     made = draft_job(StatedJob(), found, tmp_path)
     assert "examples: 2k" in made.text
     assert any("examples 2k" in each for each in made.assumed)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "attention"),
+    [
+        ("axolotl.yaml", "base_model: gpt2\nattn_implementation: eager\n", "plain"),
+        ("axolotl.yaml", "base_model: gpt2\neager_attention: true\n", "plain"),
+        ("axolotl.yaml", "base_model: gpt2\nflash_attention: true\n", ""),
+        ("axolotl.yaml", "base_model: gpt2\nflash_attention: false\n", ""),  # sdpa
+        ("trl.yaml", "output_dir: o\nattn_implementation: eager\n", "plain"),
+        ("trl.yaml", "output_dir: o\nattn_implementation: sdpa\n", ""),
+        ("factory.yaml", "finetuning_type: lora\ncutoff_len: 64\nflash_attn: disabled\n", "plain"),
+        ("factory.yaml", "finetuning_type: lora\ncutoff_len: 64\nflash_attn: fa2\n", ""),
+    ],
+)
+def test_attention_that_is_not_fused(tmp_path: Path, name: str, text: str, attention: str) -> None:
+    (tmp_path / name).write_text(text, "utf-8")
+    found = read_training_config(tmp_path / name)
+    assert found.attention == attention
+    assert not {"attn_implementation", "flash_attn", "flash_attention"} & set(found.unused)
+
+
+def test_attention_of_pre_training_that_is_not_fused(tmp_path: Path) -> None:
+    more = {
+        "megatron.yaml": ("attention-backend: unfused\n", "attention-backend: flash\n"),
+        "nemo.yaml": ("  use_flash_attention: false\n", "  use_flash_attention: true\n"),
+    }
+    for name, (plain, fused) in more.items():
+        for line, attention in ((plain, "plain"), (fused, "")):
+            text = (HERE / name).read_text("utf-8")
+            added = (
+                text + line
+                if name == "megatron.yaml"
+                else text.replace("model:\n", "model:\n" + line)
+            )
+            (tmp_path / name).write_text(added, "utf-8")
+            assert read_training_config(tmp_path / name).attention == attention
+
+
+@pytest.mark.parametrize(
+    ("name", "stack"),
+    [
+        ("nemo.yaml", "tuned"), ("megatron.yaml", "tuned"), ("torchtitan.toml", "typical"),
+        ("axolotl_qlora.yaml", "typical"), ("grpo.yaml", "typical"),
+        ("training_arguments.json", "typical"), ("llama_factory.yaml", "typical"),
+        ("llm_foundry.yaml", "typical"), ("lightning.yaml", ""), ("deepspeed.json", ""),
+    ],
+)  # fmt: skip
+def test_the_stack_is_that_of_the_tool(name: str, stack: str) -> None:
+    """As the accuracy studies count the tool's published runs."""
+    assert read(name).stack == stack
