@@ -26,6 +26,7 @@ from recommender.planner.reported_program import ReportedProgram, reported_progr
 from recommender.planner.search import PlanSearch
 from recommender.planner.selection import ranked_plans
 from recommender.planner.sensitivity import sensitivity, tail_cut
+from recommender.planner.smaller_fallbacks import with_cheapest_fallback
 from recommender.planner.ties import best_shares
 from recommender.planner.trio import TrioPlans, choose_trio, table_of
 from recommender.planner.trio_candidates import reference_candidates
@@ -55,9 +56,11 @@ class Pipeline:
     def ranked(self) -> Ranked:
         """The best plans by the goal; empty if no plan meets the limits."""
         curve = self.problem.limits.goal == "frontier"
-        return ranked_plans(
+        found = ranked_plans(
             self.search, self.options.top, reference_candidates(self.search) if curve else ()
         )
+        best = [with_cheapest_fallback(self.search.builder, each) for each in found.plans[:1]]
+        return replace(found, plans=(*best, *found.plans[1:]))
 
     @cached_property
     def program(self) -> ReportedProgram | None:

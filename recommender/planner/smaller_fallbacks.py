@@ -1,28 +1,46 @@
-"""Gives a plan a fallback with a smaller quota if that costs little more.
+"""Gives a plan another fallback than the search: a cheaper one, or one with a smaller quota.
+
+A search tries a few fallbacks of each cluster, the cheapest of some speeds. Of the best plan all
+are tried that none beats.
 
 The search looks for the least cost. So the fallback of three machines may be sixteen with older
 GPUs, because these do the work for a little less. But their quota has to be requested and kept, for
-the few runs that need a fallback.
+the few runs that need a fallback. Where a smaller one costs little more, that is better.
 """
 
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import islice
 
 import numpy as np
 
 from recommender.arrays import Bools, Ints
+from recommender.catalogs.frozen import dataclass
 from recommender.optimize.evaluate import Plans, Values, path_inputs_of, values_of
 from recommender.optimize.fallback_choices import SLOWEST
 from recommender.optimize.search_state import Candidate
-from recommender.optimize.space import Site, Space
 from recommender.plan.effort import HOUR_USD, ONE_MACHINE, fallback_quota_h, quota_h
-from recommender.planner.plan_builder import Evaluated, PlanBuilder, plans_of
+from recommender.planner.plan_builder import Evaluated, PlanBuilder, goal_value_of, plans_of
 from recommender.planner.quota_needs import quota_of
 
 FEW = 2  # times the GPUs of the plan: fallbacks of no more are tried before others
+MIN_GAIN = 0.001  # share of the goal from which on another fallback is worth it
 TRIED = 2  # of each, how many are simulated on the printed paths
 PATHS_ERROR = 0.02  # share by which a cost on the paths of a search may be off, about
+
+
+def with_cheapest_fallback(builder: PlanBuilder, plan: Evaluated) -> Evaluated:
+    """The plan with the best fallback by the goal, if it is one that the search does not try."""
+    if plan.plan.fallback is None:
+        return plan
+    limits, now = builder.limits, plan.candidate
+    found = _with_each(builder, now, np.append(now.fallback, _others(builder, plan)))
+    goals = found.values.goal_value
+    order = np.lexsort((goals, ~found.values.meets_limits))
+    better = order[goals[order] < goals[0] * (1.0 - MIN_GAIN)][:TRIED].tolist()
+    met = builder.meeting(found.candidate(now, place) for place in better)
+    best = min(met, key=lambda each: goal_value_of(each.plan, limits), default=plan)
+    gains = goal_value_of(best.plan, limits) < goal_value_of(plan.plan, limits) * (1.0 - MIN_GAIN)
+    return best.labelled(*plan.plan.labels) if gains else plan
 
 
 def with_smaller_fallback(builder: PlanBuilder, plan: Evaluated, max_usd: float) -> Evaluated:
@@ -39,44 +57,73 @@ def with_smaller_fallback(builder: PlanBuilder, plan: Evaluated, max_usd: float)
 
 def _smaller(builder: PlanBuilder, plan: Evaluated, max_usd: float) -> Iterator[Candidate]:
     """The plan with fallbacks with smaller quotas that may meet the limits, best value first."""
-    now, space = plan.candidate, builder.space
-    sites = builder.with_all_fallbacks(now.site)
-    entries, _ = plans_of([now])
-    site = sites.sites[0].only(entries)
-    fall, step_s = site.fallbacks, float(plan.inputs.work_s[0]) / space.steps_left
-    gpus = fall.count * space.columns.gpus[fall.kind]
-    quotas = [
-        quota_of(builder.problem.facts, pool, count)
-        for pool, count in zip(sites.fallbacks[0], fall.count.tolist(), strict=True)
-    ]
-    name, most = quotas[now.fallback]
-    smaller = np.array([other != name or amount < most for other, amount in quotas])
-    smaller &= (gpus < gpus[now.fallback]) & (fall.step_s <= step_s / SLOWEST)
-    few = gpus <= FEW * max(plan.plan.gpus, ONE_MACHINE)
-    for some in (smaller & few, smaller & ~few):
-        rows = np.append(now.fallback, np.flatnonzero(some))
-        values = _values(space, site, now, rows)
-        best = _by_value(values, gpus[rows], max_usd / plan.cost_usd)
-        for row in islice(rows[best].tolist(), TRIED):
-            yield replace(now, fallback=row, printed=False, early_s=0.0)
+    now, rows = plan.candidate, _others(builder, plan)
+    sites, facts = builder.with_all_fallbacks(plan.candidate.site), builder.problem.facts
+    fall = sites.sites[0].fallbacks
+    gpus = fall.count * builder.space.columns.gpus[fall.kind]
+
+    def quota(row: int) -> tuple[str, float]:
+        return quota_of(facts, sites.fallbacks[0][row], int(fall.count[row]))
+
+    name, most = quota(now.fallback)
+    less = [other != name or amount < most for other, amount in map(quota, rows.tolist())]
+    rows = rows[np.array(less, dtype=bool) & (gpus[rows] < gpus[now.fallback])]
+    few = gpus[rows] <= FEW * max(plan.plan.gpus, ONE_MACHINE)
+    for some in (rows[few], rows[~few]):
+        tried = np.append(now.fallback, some)
+        found = _with_each(builder, now, tried)
+        best = _by_value(found, gpus[tried], max_usd / plan.cost_usd)
+        yield from (found.candidate(now, place) for place in best[:TRIED].tolist())
 
 
-def _values(space: Space, site: Site, candidate: Candidate, rows: Ints) -> Values:
+def _others(builder: PlanBuilder, plan: Evaluated) -> Ints:
+    """The fallbacks of a plan's site that none beats, but those that are far slower than it."""
+    index, work_s = plan.candidate.site, float(plan.inputs.work_s[0])
+    step_s = builder.with_all_fallbacks(index).sites[0].fallbacks.step_s
+    fast: Bools = step_s * builder.space.steps_left <= work_s / SLOWEST
+    fast[: len(builder.sites.sites[index].fallbacks)] = False  # those of the search come first
+    return np.flatnonzero(fast)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
     """A plan with each of some fallbacks, on the paths of a search."""
-    _, one = plans_of([candidate])
+
+    rows: Ints
+    values: Values
+
+    def candidate(self, plan: Candidate, place: int) -> Candidate:
+        """The plan with one of them."""
+        v = self.values
+        return replace(
+            plan,
+            fallback=int(self.rows[place]),
+            goal_value=float(v.goal_value[place]),
+            cost_usd=float(v.cost_usd[place]),
+            time_s=float(v.time_s[place]),
+            chance=float(v.chance[place]),
+            printed=False,
+            early_s=0.0,
+        )
+
+
+def _with_each(builder: PlanBuilder, plan: Candidate, rows: Ints) -> _Found:
+    entries, one = plans_of([plan])
+    site = builder.with_all_fallbacks(plan.site).sites[0].only(entries)
     counts = np.repeat(one.counts, len(rows), axis=0)
     plans = Plans(counts, np.repeat(one.checkpoint_path, len(rows)), rows)
-    inputs, allowed = path_inputs_of(space, site, plans)
-    return values_of(space, inputs.without_fallback_bound(), allowed)
+    inputs, allowed = path_inputs_of(builder.space, site, plans)
+    return _Found(rows, values_of(builder.space, inputs.without_fallback_bound(), allowed))
 
 
-def _by_value(values: Values, gpus: Ints, most: float) -> Ints:
+def _by_value(found: _Found, gpus: Ints, most: float) -> Ints:
     """Fallbacks better than the first, their quotas counted, that cost at most so much more.
 
     Those that surely do on the paths of a search, and meet the limits on them, come first.
     """
-    usd = np.where(np.isfinite(values.goal_value), values.cost_usd, np.inf) / values.cost_usd[0]
-    total = usd * values.cost_usd[0] + HOUR_USD * np.array([quota_h(n) for n in gpus.tolist()])
-    worth: Bools = (usd <= most * (1.0 + PATHS_ERROR)) & (total < total[0])
-    order = np.lexsort((total, ~values.meets_limits | (usd > most)))
+    values, now_usd = found.values, float(found.values.cost_usd[0])
+    usd = np.where(np.isfinite(values.goal_value), values.cost_usd, np.inf)
+    total = usd + HOUR_USD * np.array([quota_h(number) for number in gpus.tolist()])
+    worth: Bools = (usd <= now_usd * most * (1.0 + PATHS_ERROR)) & (total < total[0])
+    order = np.lexsort((total, ~values.meets_limits | (usd > now_usd * most)))
     return np.asarray(order[worth[order]])
