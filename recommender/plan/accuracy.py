@@ -12,12 +12,13 @@ from recommender.catalogs.frozen import dataclass
 TABLE = "accuracy.csv"
 COLUMNS = (
     *("key", "subject", "split", "published", "source"),
-    *("asked_mean", "asked_median", "asked_mean_at_least"),
-    *("points", "unit", "mean", "median", "p90", "bias", "coverage"),
+    *("asked_mean", "asked_median", "asked_mean_at_least", "asked_bias", "asked_near"),
+    *("points", "unit", "mean", "median", "p90", "bias", "coverage", "near"),
 )
 
 Unit = Literal["%", "share", "nats"]  # of the figures of a score
 
+NEAR = (0.75, 1.33)  # predicted over measured
 SPANS = (0.85, 0.95)  # target of every study with spans: share inside the 5-95 % span (right: 0.9)
 
 
@@ -32,6 +33,7 @@ class Score:
     bias: float | None  # signed: median of predicted over measured, less one
     unit: Unit = "%"
     coverage: float | None = None  # share of the points inside the printed 5-95 % span
+    near: float | None = None  # share of the points whose ratio is inside `NEAR`
 
     @property
     def spans_met(self) -> bool | None:
@@ -53,21 +55,31 @@ class Target:
     mean: float | None = None
     median: float | None = None
     mean_at_least: float | None = None  # of figures that should be large: gains of likelihood
+    bias: float | None = None  # either way
+    near: float | None = None  # share of the points, at least
 
     def met_by(self, score: Score) -> bool:
         """Whether a score meets every requirement."""
-        if self.mean_at_least is not None and score.mean < self.mean_at_least:
-            return False
-        limits = ((self.mean, score.mean), (self.median, score.median))
+        bias = None if score.bias is None else abs(score.bias)
+        limits = ((self.mean, score.mean), (self.median, score.median), (self.bias, bias))
+        least = ((self.mean_at_least, score.mean), (self.near, score.near))
         return all(
             limit is None or (value is not None and value <= limit) for limit, value in limits
-        )
+        ) and all(limit is None or (value is not None and value >= limit) for limit, value in least)
 
     @property
     def words(self) -> str:
         """The requirements in words; empty without any."""
-        parts = (("mean", self.mean), ("median", self.median), ("mean ≥", self.mean_at_least))
-        return ", ".join(f"{name} {limit:g}" for name, limit in parts if limit is not None)
+        parts = (
+            ("mean", self.mean),
+            ("median", self.median),
+            ("mean ≥", self.mean_at_least),
+            ("bias ±", self.bias),
+        )
+        words = [f"{name} {limit:g}" for name, limit in parts if limit is not None]
+        if self.near is not None:
+            words.append(f"{100 * self.near:g} % of ratios in {NEAR[0]:g}-{NEAR[1]:g}")
+        return ", ".join(words)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +131,10 @@ def _finding(row: dict[str, str]) -> Finding:
             bias=number("bias"),
             unit=unit,
             coverage=number("coverage"),
+            near=number("near"),
         )
-    target = Target(number("asked_mean"), number("asked_median"), number("asked_mean_at_least"))
+    names = ("mean", "median", "mean_at_least", "bias", "near")
+    target = Target(*(number(f"asked_{name}") for name in names))
     return Finding(
         key=row["key"],
         subject=row["subject"],
@@ -134,10 +148,10 @@ def _finding(row: dict[str, str]) -> Finding:
 
 def _cells(each: Finding) -> list[str]:
     score, target = each.score, each.target
-    figures: tuple[float | None, ...] = (None,) * 5
+    figures: tuple[float | None, ...] = (None,) * 6
     if score is not None:
-        figures = (score.mean, score.median, score.p90, score.bias, score.coverage)
-    goals = (target.mean, target.median, target.mean_at_least)
+        figures = (score.mean, score.median, score.p90, score.bias, score.coverage, score.near)
+    goals = (target.mean, target.median, target.mean_at_least, target.bias, target.near)
     return [
         *(each.key, each.subject, each.split, each.published, each.source),
         *("" if goal is None else f"{goal:g}" for goal in goals),

@@ -209,6 +209,7 @@ def _score(score: Score, each: Finding) -> dict[str, object]:
         "p90": score.p90,
         "bias": score.bias,
         "coverage": score.coverage,
+        "near": score.near,
         "met": each.target.met_by(score) if each.target.words else None,
         "spans_met": score.spans_met,
     }

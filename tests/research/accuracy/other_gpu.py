@@ -81,7 +81,7 @@ STUDIES: tuple[Study, ...] = (
         "training-other-gpu",
         "speed from one measured run on another GPU",
         "one network left out",
-        Target(median=8.0),
+        Target(mean=12.0, median=8.0),
         PUBLISHED,
         SOURCE,
         _scored_timing,

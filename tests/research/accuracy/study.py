@@ -8,7 +8,7 @@ import numpy as np
 
 from recommender.arrays import Floats
 from recommender.performance.clusters import Z_90
-from recommender.plan.accuracy import Finding, Score, Target, Unit
+from recommender.plan.accuracy import NEAR, Finding, Score, Target, Unit
 from tests.research.accuracy.tables import MissingTable
 
 
@@ -68,6 +68,7 @@ def score(held: Held) -> Score:
         p90=float(np.quantile(missed, 0.9)),
         bias=float(np.median(ratio) - 1.0) * 100.0,
         coverage=inside,
+        near=float(((ratio >= NEAR[0]) & (ratio <= NEAR[1])).mean()),
     )
 
 

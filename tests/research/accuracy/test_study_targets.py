@@ -52,5 +52,20 @@ def test_a_score_by_hand():
     assert found.coverage == pytest.approx(0.6)
     assert not Target(mean=33.5).met_by(found)
     assert Target(mean=34.0001, median=10.0001).met_by(found)
+    assert found.near == pytest.approx(0.6)  # 0.9, 1 and 1.1
+    assert Target(near=0.6, bias=0.0).met_by(found)
+    assert not Target(near=0.61).met_by(found)
     narrow = score(Held(("",) * 5, predicted, np.ones(5), np.full(5, 0.0635)))
     assert narrow.coverage == pytest.approx(0.4)  # ln 0.9 = -0.1054 lies beyond 1.645 of it
+
+
+@pytest.mark.parametrize(("bias", "met"), [(8.0, True), (-8.0, True), (8.2, False), (-8.2, False)])
+def test_a_bias_is_limited_either_way(bias, met):
+    assert Target(bias=8.0).met_by(Score(4, 9.0, 9.0, 9.0, bias)) is met
+
+
+def test_a_target_of_a_share_is_missed_by_a_study_without_ratios():
+    assert not Target(near=1.0).met_by(Score(4, 1.0, 1.0, 1.0, 0.0))
+    assert Target(mean=20.0, bias=8.0, near=1.0).words == (
+        "mean 20, bias ± 8, 100 % of ratios in 0.75-1.33"
+    )
