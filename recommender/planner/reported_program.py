@@ -52,7 +52,7 @@ def reported_program(
     program: MasterProgram, builder: PlanBuilder, best: Evaluated
 ) -> ReportedProgram:
     """The program with the best plan among its columns, and simulated rates of what it uses."""
-    space = builder.problem.space(builder.sites)
+    space = _space_of(builder, best.candidate)
     program, row = _with_plan(replace(program, space=space), best.candidate)
     columns = program.columns
     if best.plan.fallback is not None:
@@ -70,6 +70,16 @@ def reported_program(
             break
         simulated |= set(new)
     return ReportedProgram(program, row)
+
+
+def _space_of(builder: PlanBuilder, plan: Candidate) -> Space:
+    """The space of the search; with all fallbacks of its site where a plan has another one."""
+    space = builder.problem.space(builder.sites)
+    if plan.fallback < len(space.sites[plan.site].fallbacks):
+        return space
+    sites = list(space.sites)
+    sites[plan.site] = builder.with_all_fallbacks(plan.site).sites[0]
+    return replace(space, sites=tuple(sites))
 
 
 def _candidate(program: MasterProgram, row: int) -> Candidate:

@@ -247,12 +247,29 @@ def _with_smaller_fallbacks(
 def _sensible(plans: Collection[Evaluated], total_usd: TotalUsd) -> Evaluated:
     """The least of money, effort and waiting; of near-ties the cheapest.
 
-    What rests on a guess leads only where it saves more than the guess may be off.
+    What rests on a guess leads only where it saves more than the guess may be off. A larger machine
+    that is cheaper, sooner and surer leads although its quota takes longer to get.
     """
     least = min(map(total_usd, plans)) * (1.0 + GUESS)
     known = [each for each in plans if _has_evidence(each.plan) and total_usd(each) <= least]
     most = min(map(total_usd, known or plans)) * (1.0 + AS_SENSIBLE)
-    return _cheapest([each for each in known or plans if total_usd(each) <= most], total_usd)
+    found = _cheapest([each for each in known or plans if total_usd(each) <= most], total_usd)
+    better = [each for each in known or plans if _beats(each.plan, found.plan)]
+    return min(better, key=total_usd, default=found)
+
+
+def _beats(plan: Plan, other: Plan) -> bool:
+    """Whether as few machines of the same markets cost the same, end sooner and are as sure."""
+    one, two = plan.estimate, other.estimate
+    alike = {m.market for m in plan.machines} == {m.market for m in other.machines}
+    return (
+        alike
+        and sum(m.count for m in plan.machines) <= sum(m.count for m in other.machines)
+        and one.cost.mean <= two.cost.mean * (1.0 + SAME_COST)
+        and one.time.p50 < two.time.p50 * (1.0 - SAME_TIME)
+        and one.time.p95 <= two.time.p95
+        and one.chance >= two.chance
+    )
 
 
 def _total_usd(each: Evaluated, limits: Limits) -> float:

@@ -402,3 +402,16 @@ def test_no_plan_leads_or_follows_whose_runs_mostly_end_on_the_fallback(
     shares = [plan.fallback.probability for plan in others if plan.fallback is not None]
     assert shares
     assert max(shares) < 0.8
+
+
+def test_a_larger_machine_leads_that_costs_the_same_and_ends_sooner() -> None:
+    """One H100 had led for 31 USD and 4.1 h over eight A100 for 31 USD and 1.3 h."""
+    day = Limits(deadline_s=24 * HOUR)
+    answer = recommend(find_job("whisper-large"), day, Choice(), catalog=snapshot(), now=NOW)
+    lead = answer.plans[answer.lead - 1]
+    market, machines_of_lead = lead.machines[0].market, sum(m.count for m in lead.machines)
+    for other in answer.plans:
+        alike = other.machines[0].market == market
+        if alike and sum(m.count for m in other.machines) <= machines_of_lead:
+            cheap = other.estimate.cost.mean <= lead.estimate.cost.mean
+            assert not (cheap and other.estimate.time.p50 < 0.9 * lead.estimate.time.p50)
