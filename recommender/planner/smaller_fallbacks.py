@@ -23,7 +23,7 @@ from recommender.planner.plan_builder import Evaluated, PlanBuilder, goal_value_
 from recommender.planner.quota_needs import quota_of
 
 FEW = 2  # times the GPUs of the plan: fallbacks of no more are tried before others
-MIN_GAIN = 0.001  # share of the goal from which on another fallback is worth it
+MIN_GAIN = 0.005  # share of the goal: another fallback that gains less is not worth its other quota
 TRIED = 2  # of each, how many are simulated on the printed paths
 PATHS_ERROR = 0.02  # share by which a cost on the paths of a search may be off, about
 

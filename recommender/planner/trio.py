@@ -227,14 +227,16 @@ def _with_smaller_fallbacks(
 ) -> dict[Candidate, Evaluated]:
     """The plans that may lead, with the fallbacks whose quotas are worth their price.
 
-    The plan with the least total cost without the quotas of fallbacks would lead, or one of its
-    ties. None of these may cost much more money than that plan.
+    The plan with the least total cost without the quotas of fallbacks leads, but if its own needs
+    one, perhaps one of its ties. None of these may cost much more money than that plan.
     """
 
     def total_usd(each: Evaluated) -> float:
         return _total_usd(each, limits) - HOUR_USD * fallback_quota_h(each.plan)
 
     lead = _sensible(plans, total_usd)
+    if not fallback_quota_h(lead.plan):
+        return {lead.candidate: lead}
     max_usd, most = lead.cost_usd * (1.0 + AS_SENSIBLE), total_usd(lead) * (1.0 + TIED_COST)
     ties = (each for each in plans if _has_evidence(each.plan) and total_usd(each) <= most)
     return {
