@@ -110,8 +110,9 @@ def divided_words(answer: Answer) -> str:
         return f"Of {among}, the program gives it all of the work."
     better = "takes" if answer.goal == "time" else "costs"
     return (
-        f"The best division of the work among {among} {better} {fmt.percent(program.saving)} less: "
-        f"{_listed(program.shares)}. A plan uses one cluster and its fallback."
+        f"By its rates, the best division of the work among {among} {better} "
+        f"{fmt.percent(program.saving)} less: {_listed(program.shares)}. No plan divides work so: "
+        "a plan uses one cluster and its fallback."
     )
 
 
