@@ -9,7 +9,7 @@ from recommender.catalogs.frozen import dataclass
 from recommender.errors import UsageError
 from recommender.inputs.files import writing
 from recommender.optimize.linear_program import write
-from recommender.optimize.search_state import Watch
+from recommender.optimize.search_state import Candidate, Watch
 from recommender.plan.answer import Answer, Infeasible, Proof, SensitivityStep, Trio
 from recommender.plan.plan import Plan
 from recommender.plan.report_data import ReportData
@@ -29,7 +29,7 @@ from recommender.planner.sensitivity import sensitivity, tail_cut
 from recommender.planner.smaller_fallbacks import with_cheapest_fallback
 from recommender.planner.ties import best_shares
 from recommender.planner.trio import TrioPlans, choose_trio, table_of
-from recommender.planner.trio_candidates import reference_candidates
+from recommender.planner.trio_candidates import reference_candidates, worth_most
 from recommender.text import shown_path
 
 
@@ -53,12 +53,16 @@ class Pipeline:
         return PlanSearch(self.problem, prove, self.watch, self._worth or prove)
 
     @cached_property
+    def worth_most(self) -> list[Candidate]:
+        """Plans worth most by their estimates, which the search may not have met."""
+        return worth_most(self.search) if self.search.best.incumbents else []
+
+    @cached_property
     def ranked(self) -> Ranked:
         """The best plans by the goal; empty if no plan meets the limits."""
         curve = self.problem.limits.goal == "frontier"
-        found = ranked_plans(
-            self.search, self.options.top, reference_candidates(self.search) if curve else ()
-        )
+        others = reference_candidates(self.search) if curve else self.worth_most
+        found = ranked_plans(self.search, self.options.top, others)
         best = [with_cheapest_fallback(self.search.builder, each) for each in found.plans[:1]]
         return replace(found, plans=(*best, *found.plans[1:]))
 
@@ -73,7 +77,9 @@ class Pipeline:
     @cached_property
     def trio_plans(self) -> TrioPlans | None:
         """The leading plans; None if no plan meets the limits."""
-        return choose_trio(self.search, self.ranked) if self.ranked.plans else None
+        if not self.ranked.plans:
+            return None
+        return choose_trio(self.search, self.ranked, self.worth_most)
 
     @cached_property
     def table(self) -> tuple[Evaluated, ...]:

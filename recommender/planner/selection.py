@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from recommender.optimize.search_state import Candidate, SearchState
+from recommender.optimize.search_state import Candidate, SearchState, key_of
 from recommender.plan.frontier import unbeaten
 from recommender.planner.ranking import HORIZON_S, Ranked, Ranking
 from recommender.planner.search import PlanSearch, cheapest_in_horizon
@@ -15,7 +15,7 @@ from recommender.planner.single_type_search import BASELINE, FULL, QUICK
 def ranked_plans(search: PlanSearch, top: int, others: Iterable[Candidate] = ()) -> Ranked:
     """The best plans of a table of `top`; none if no plan meets the limits.
 
-    Without limits, the frontier of the found plans and `others`.
+    `others` are candidates besides those that the search has met. Without limits, the frontier.
     """
     if not search.best.incumbents:
         return Ranked((), 0)
@@ -26,7 +26,9 @@ def ranked_plans(search: PlanSearch, top: int, others: Iterable[Candidate] = ())
     )
     if limits.goal == "frontier":
         return ranking.frontier([search.best.best_candidate(), *_curve(search), *others])
-    return ranking.ranked(_with_quoted(search, ranking), _best_of_each(search))
+    state = _with_quoted(search, ranking)
+    more = {key_of(each): each for each in others}
+    return ranking.ranked(replace(state, incumbents=more | state.incumbents), _best_of_each(search))
 
 
 def _with_quoted(search: PlanSearch, ranking: Ranking) -> SearchState:

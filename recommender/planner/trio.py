@@ -107,10 +107,15 @@ class TrioPlans:
         return Faster(rank, other.cost.mean - listed.cost.mean, less_s)
 
 
-def choose_trio(search: PlanSearch, ranked: Ranked) -> TrioPlans | None:
-    """The trio of the plans that meet the limits; None where none does."""
+def choose_trio(
+    search: PlanSearch, ranked: Ranked, met: Sequence[Candidate] = ()
+) -> TrioPlans | None:
+    """The trio of the plans that meet the limits; None where none does.
+
+    `met` are the plans worth most by their estimates, if they are known (`worth_most`).
+    """
     limits, shown = search.problem.limits, ranked.plans
-    plans = list(shown) if limits.goal == "frontier" else plans_to_choose(search, shown)
+    plans = list(shown) if limits.goal == "frontier" else plans_to_choose(search, shown, met)
     plans = _without_duplicates(plans, shown)
     if not plans:
         return None

@@ -26,13 +26,18 @@ HIGH_CHANCE = 0.98  # a chance that needs no improvement
 ONE_ON_DEMAND: tuple[Only, ...] = ("one GPU on demand", "on_demand")
 
 
-def plans_to_choose(search: PlanSearch, shown: Sequence[Evaluated]) -> list[Evaluated]:
-    """All plans that were simulated and meet the limits; those of the table have labels."""
+def plans_to_choose(
+    search: PlanSearch, shown: Sequence[Evaluated], met: Sequence[Candidate] = ()
+) -> list[Evaluated]:
+    """All plans that were simulated and meet the limits; those of the table have labels.
+
+    `met` are those of `worth_most`, if they are known.
+    """
     limits = search.problem.limits
     known = dict(search.builder.built) | {each.candidate: each for each in shown}
     times_s = _longer_times(limits, shown) if limits.goal == "time" else ()
     by_value = limits.objective not in ("cost", "time")
-    found = _simulated(search, times_s) if by_value or times_s else []
+    found = met or (_simulated(search, times_s) if by_value or times_s else [])
     others = [*reference_candidates(search), *_safest_on_demand(search, limits)]
     for candidate in (*others, *_cheapest_within(search, found, times_s)):
         known.setdefault(candidate, search.builder.build(candidate))
@@ -74,6 +79,14 @@ def _total_usd(search: PlanSearch, candidate: Candidate) -> float:
     spot = any(pool.spot for pool in pools)
     urgent = search.problem.limits.goal == "time"
     return screened_cost_usd(candidate.cost_usd, candidate.time_s, gpus, machines, spot, urgent)
+
+
+def worth_most(search: PlanSearch) -> list[Candidate]:
+    """Under a deadline, where cost alone is not what counts: what is worth most by its estimate."""
+    limits = search.problem.limits
+    if limits.goal != "cost" or limits.objective != "auto":
+        return []
+    return _simulated(search, ())
 
 
 def _simulated(search: PlanSearch, times_s: Sequence[float]) -> list[Candidate]:
