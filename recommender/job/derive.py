@@ -309,7 +309,7 @@ def _assemble(file: JobFile, shape: _Shape, derived: _Derived, fallback_name: st
         recomputed_activation_bytes_per_sample=kept.recomputed,
         layer_bytes_per_sample=kept.layer,
         intensity_ratio=_intensity_ratio(file, shape),
-        recomputed_share=_recomputed_share(file, derived),
+        forward_passes=_forward_passes(file, derived),
         token_experts=_token_experts(file, shape) if shape.family == "moe" else 1.0,
         checkpoint_bytes=_checkpoint(file, shape, trainable, derived),
         data=_data(file.data, shape, samples, derived),
@@ -363,13 +363,13 @@ def _share_of_full_training(file: JobFile, derived: _Derived) -> float:
     return (trained + others) / (1.0 - share)
 
 
-def _recomputed_share(file: JobFile, derived: _Derived) -> float:
-    """FLOP of the forward pass of what is trained, over those of a sample: 1/3, with adapters 1/2.
+def _forward_passes(file: JobFile, derived: _Derived) -> float:
+    """FLOP of a sample over those of the forward pass of what is trained: 3, with adapters 2.
 
     Reference networks and generation keep nothing for a backward pass; PPO trains a critic as well.
     """
     trained = 2.0 if file.post_training == "ppo" else 1.0
-    return trained * _FORWARD / _share_of_full_training(file, derived)
+    return _share_of_full_training(file, derived) / (trained * _FORWARD)
 
 
 def _other_networks(file: JobFile) -> float:

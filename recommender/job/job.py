@@ -138,7 +138,7 @@ class Job:
     layer_bytes_per_sample: float = 0.0  # of those, one layer's: freed before the loss is computed
     intensity_ratio: float = 1.0  # FLOP per byte moved, over those of the family's networks
     token_experts: float = 8.0  # that a position of a mixture passes in a layer
-    recomputed_share: float = 1.0 / 3.0  # of `flop_per_sample`, in the forward pass done again
+    forward_passes: float = 3.0  # of what is trained, that have the FLOP of a sample
     examples: float = 0.0  # of the data set, one epoch; 0 if the job states its amount of work
     data: DataSet = DataSet()
     precision: Precision = "mixed"
@@ -218,6 +218,11 @@ class Job:
     def update_timed(self) -> bool:
         """Whether timings include a worker's update, because one ran with its servers."""
         return self.sync == "parameter_server" and any(t.machines == 1 for t in self.timings)
+
+    @property
+    def recomputed_share(self) -> float:
+        """The share of the arithmetic in the forward pass that recomputation does again."""
+        return 1.0 / self.forward_passes
 
     @property
     def total_flop(self) -> float:

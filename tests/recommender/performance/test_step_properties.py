@@ -24,7 +24,7 @@ from tests.recommender.performance.parts import llama, resnet
 JOBS = (
     llama(),
     llama(global_batch=37, stack="tuned"),
-    llama(method="lora", trainable_parameters=42e6, recomputed_share=0.5),
+    llama(method="lora", trainable_parameters=42e6, forward_passes=2.0),
     llama(recomputation="full", stack="tuned", global_batch=48),
     llama(sharding="pipeline", tokens_per_sample=1024, global_batch=6),
     llama(sharding="tensor", precision="fp32"),

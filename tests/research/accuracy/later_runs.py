@@ -247,7 +247,7 @@ def job_of(run: LaterRun) -> Job:
             network["family"], float(network["flop_per_sample"]), _kept_bytes(network)
         ),
         method="lora" if lora else "full",
-        recomputed_share=1 / 2 if lora else 1 / 3,
+        forward_passes=2.0 if lora else 3.0,
         sharding="auto" if large or divided else "ddp",
         stack=run.stack,  # type: ignore[arg-type]
     )
