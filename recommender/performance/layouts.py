@@ -28,6 +28,9 @@ MIN_EXPERTS = 8  # of a layer: Mixtral's
 # more GPUs divide the experts than there are.
 TOKEN_EXPERTS = 3.0
 STAGES = (1, 2, 4, 8, 16)
+# NVIDIA trains Llama 3.1 405B in 9 stages on 576 GPUs (NeMo's performance summary, 2024-2025),
+# BLOOM had 12 (arXiv 2211.05100); 3 and 6 divide the same machines.
+MORE_STAGES = (3, 6, 9, 12)
 CONTEXTS = (2, 4, 8, 16)  # Llama 3 405B: 16 for sequences of 131,072 (arXiv 2407.21783, table 4)
 # Tokens of a sequence that each of c GPUs keeps at least: NVIDIA's recipes share 8,192 among two
 # (Megatron-Bridge, performance summary, Llama 3.1 405B; NeMo 24.07, Llama 3 70B).
@@ -49,7 +52,7 @@ class Layout:
     experts: bool = False  # whether the GPUs of a machine divide the experts of each layer
 
 
-# The stages of a pipeline over several machines are 2, 4, 8, 16 or all of them.
+# The stages of a pipeline over several machines are 2, 4, 8, 16, `MORE_STAGES`, or all of them.
 LAYOUTS: tuple[Layout, ...] = (
     Layout(True, 1),
     *(Layout(False, stages) for stages in (2, 4, 8)),
@@ -59,6 +62,8 @@ LAYOUTS: tuple[Layout, ...] = (
     *(Layout(True, 1, context, sharded=True) for context in CONTEXTS),
     *(Layout(False, 1, context, sharded) for sharded in (False, True) for context in CONTEXTS),
     *(Layout(False, stages, experts=True) for stages in STAGES),
+    *(Layout(True, stages) for stages in MORE_STAGES),
+    *(Layout(True, stages, context) for stages in MORE_STAGES for context in CONTEXTS),
 )
 _SHARED, _STAGES, _CONTEXT, _SHARDED, _EXPERTS = (
     np.array([getattr(layout, name) for layout in LAYOUTS])[:, None, None]
@@ -176,9 +181,11 @@ def _possible(
     good &= (
         np.isin(tensor, DEGREES)
         & (hidden % tensor == 0)
+        & (stages <= layers)
         & (np.ceil(layers / stages) * stages <= MAX_UNEVEN * layers)
     )
-    good &= np.where(_STAGES > 0, _distinct(g), (tensor == g) & ~np.isin(n, STAGES))
+    listed = np.isin(n, (*STAGES, *MORE_STAGES))
+    good &= np.where(_STAGES > 0, _distinct(g), (tensor == g) & ~listed)
     good &= ~_SHARDED | (n * g > tensor)  # else there is no other replica to divide them with
     good &= _SHARED | (_CONTEXT == 1) | (g >= _CONTEXT) | (g == 1)
     if sharding == "tensor":
@@ -193,8 +200,8 @@ def _possible(
 def _distinct(g: Ints) -> Bools:
     """Where a layout is not the twin of another: on machines of one GPU no layer is shared.
 
-    There, LAYOUTS that do not share layers have fewer than 16 stages, and one where a sequence is
+    There, LAYOUTS that do not share layers have 2, 4 or 8 stages, and one where a sequence is
     shared.
     """
-    left = (max(STAGES) == _STAGES) | ((_CONTEXT > 1) & (_STAGES > 1))
+    left = np.isin(_STAGES, (max(STAGES), *MORE_STAGES)) | ((_CONTEXT > 1) & (_STAGES > 1))
     return np.asarray((g > 1) | ~_SHARED | left)

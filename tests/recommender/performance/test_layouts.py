@@ -50,6 +50,37 @@ def test_126_layers_lie_in_sixteen_stages():
     assert (8.0, 16.0) in set(zip(found.tensor.tolist(), found.stages.tolist(), strict=True))
 
 
+def test_a_stage_has_at_least_a_layer():
+    """128 machines could be one pipeline of 128 stages, and 126 layers nearly fill it."""
+    job = llama(layers=126, hidden=16384, stack="tuned", sharding="pipeline")
+    for machines in (126, 127, 128):
+        found = layouts_of(job, clusters(columns(job, (P5,)), {0: machines}))
+        assert (max(found.stages, default=0.0) == machines) == (machines == 126)
+        assert found.stages.max(initial=0.0) <= 126
+
+
+def test_pipelines_that_people_train_with_are_among_the_layouts():
+    """NVIDIA's Llama 3.1 405B on 576 GPUs (TP 8, CP 2, PP 9, DP 4), and BLOOM's 12 stages."""
+    job = llama(layers=126, hidden=16384, stack="tuned", tokens_per_sample=8192)
+    found = layouts_of(job, clusters(columns(job, (P5,)), {0: 72}))
+    rows = zip(found.tensor, found.context, found.stages, strict=True)
+    assert (8.0, 2.0, 9.0) in {tuple(map(float, row)) for row in rows}
+    bloom = llama(layers=70, hidden=14336, stack="tuned", tokens_per_sample=2048)
+    found = layouts_of(bloom, clusters(columns(bloom, (P5,)), {0: 48}))
+    assert 12.0 in found.stages
+    assert 9.0 not in found.stages  # 48 machines are not replicas of nine
+
+
+def test_no_layout_is_tried_twice_on_a_cluster():
+    job = llama(layers=126, hidden=16384, stack="tuned", tokens_per_sample=131072)
+    for kind in (P5, G6):
+        for machines in range(1, 37):
+            found = layouts_of(job, clusters(columns(job, (kind,)), {0: machines}))
+            each = (found.tensor, found.stages, found.context, found.sharded, found.experts)
+            rows = list(zip(*(column.tolist() for column in each), strict=True))
+            assert len(set(rows)) == len(rows)
+
+
 def test_single_gpus_are_stages():
     assert degrees(8, kind=G6) == {(1, 2), (1, 4), (1, 8)}
     assert degrees(32, kind=G6) == {(1, 2), (1, 4), (1, 8), (1, 16)}

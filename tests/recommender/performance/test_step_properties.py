@@ -238,9 +238,12 @@ class Layout(NamedTuple):
     e: int = 1  # GPUs that divide the experts
 
 
+STAGES = (1, 2, 3, 4, 6, 8, 9, 12, 16)
+
+
 def every_layout(job: Job, n: int, g: int) -> list[Layout]:
     """Every layout on n machines of g GPUs."""
-    every = {1, 2, 4, 8, 16, n}
+    every = {*STAGES, n}
     stages = {"auto": every, "tensor": {1}, "pipeline": every - {1}, "context": every}
     contexts = [c for c in (1, 2, 4, 8, 16) if c * 4096 <= job.tokens_per_sample or c == 1]
     if job.sharding != "auto":
@@ -258,7 +261,7 @@ def every_layout(job: Job, n: int, g: int) -> list[Layout]:
 def is_known(job: Job, n: int, g: int, layout: Layout) -> bool:
     t, c, p, sharded, e = layout
     replica = t * c * p
-    if replica == 1 or (c > 1 and p not in (1, 2, 4, 8, 16)) or not nearly_even(job.layers, p):
+    if replica == 1 or (c > 1 and p not in STAGES) or not nearly_even(job.layers, p):
         return False
     if sharded and (p > 1 or n * g == t or t * c == 1):
         return False
@@ -270,7 +273,7 @@ def is_known(job: Job, n: int, g: int, layout: Layout) -> bool:
 
 
 def nearly_even(layers: int, parts: int) -> bool:
-    return ceil(layers / parts) * parts <= 1.04 * layers
+    return parts <= layers and ceil(layers / parts) * parts <= 1.04 * layers
 
 
 def scalar_layout(
