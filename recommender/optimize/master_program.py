@@ -223,6 +223,10 @@ def _model(space: Space, clusters: Sequence[Cluster], c: Columns, names: Sequenc
     mine = [clusters[number] for number in c.cluster.tolist()]
     if limits.hourly_usd is not None:
         prices = np.array([_machines(each) @ _prices(space, each) for each in mine])
+        prices = np.maximum(
+            prices,
+            [_fallback_price(space, *pair) for pair in zip(mine, c.fallback.tolist(), strict=True)],
+        )
         model.row(HOURLY, terms(prices), "<=", limits.hourly_usd)
     for site, row, quota in _quotas(space):
         use = np.array([_use(space, each, row) if each.site == site else 0.0 for each in mine])
@@ -237,6 +241,13 @@ def _machines(cluster: Cluster) -> Floats:
 
 def _prices(space: Space, cluster: Cluster) -> Floats:
     return space.sites[cluster.site].entries.max_usd_per_hour[list(cluster.entries)]
+
+
+def _fallback_price(space: Space, cluster: Cluster, fallback: int) -> float:
+    """USD per hour; 0 without a fallback."""
+    return (
+        float(space.sites[cluster.site].fallbacks.usd_per_hour[fallback]) if fallback >= 0 else 0.0
+    )
 
 
 def _quotas(space: Space) -> list[tuple[int, int, float]]:

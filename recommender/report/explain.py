@@ -106,6 +106,10 @@ def divided_words(answer: Answer) -> str:
     if program is None:
         return ""
     among = fmt.plural(program.columns, "configuration")
+    if not program.plan_shares:
+        return (
+            f"By estimates, the best division of the work among {among}: {_listed(program.shares)}."
+        )
     if program.plan_share >= _WHOLE:
         return f"Of {among}, the program gives it all of the work."
     better = "takes" if answer.goal == "time" else "costs"

@@ -123,3 +123,19 @@ def test_two_quotas_of_one_name_are_two_rows() -> None:
         assert rows == ["quota_aws_P_spot", "quota_aws_P_spot_0_1"]
         checked += 1
     assert checked > 5
+
+
+def test_no_column_exceeds_a_quota_or_the_hourly_limit_alone() -> None:
+    """Such a cluster cannot be started, whatever share of the work it would do."""
+    checked = 0
+    for space, _ in programs(range(40)):
+        limited = replace(space, limits=replace(space.limits, hourly_usd=20.0))
+        step_s = single_steps(limited.job, limited.columns, limited.limits.max_machines)
+        program = master_program(limited, promising_clusters(limited, step_s))
+        if program is None:
+            continue
+        for name, row in program.model.rows.items():
+            if name == "hourly" or name.startswith("quota_"):
+                assert max(row.terms.values()) <= row.limit * (1.0 + 1e-9)
+                checked += 1
+    assert checked > 20
