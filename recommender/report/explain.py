@@ -111,12 +111,12 @@ def divided_words(answer: Answer) -> str:
             f"By estimates, the best division of the work among {among}: {_listed(program.shares)}."
         )
     if program.plan_share >= _WHOLE:
-        return f"Of {among}, the program gives it all of the work."
+        return f"Among {among}, the program gives all of the work to this plan."
     better = "takes" if answer.goal == "time" else "costs"
     return (
-        f"By its rates, the best division of the work among {among} {better} "
-        f"{fmt.percent(program.saving)} less: {_listed(program.shares)}. No plan divides work so: "
-        "a plan uses one cluster and its fallback."
+        f"By the program's rates, the best division of the work among {among} {better} "
+        f"{fmt.percent(program.saving)} less: {_listed(program.shares)}. No plan "
+        "divides the work like this: a plan uses one cluster and its fallback."
     )
 
 
