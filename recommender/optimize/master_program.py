@@ -57,6 +57,12 @@ class MasterProgram:
         """Share of the work of each column; zeros without a solution."""
         return np.array([self.solution.values.get(name, 0.0) for name in self.names])
 
+    @property
+    def spot_share(self) -> float:
+        """Share of the work done on clusters with spot machines."""
+        parts = self.work(self.share).items()
+        return sum((part for (_, spot), part in parts if spot), 0.0)
+
     def work(self, share: Floats) -> dict[tuple[str, bool], float]:
         """Shares of the work by machines in words and whether some are spot, fallbacks apart."""
         found: dict[tuple[str, bool], float] = {}

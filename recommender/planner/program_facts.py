@@ -50,7 +50,7 @@ def program_facts(
         status=program.solution.status,
         columns=len(program.names),
         rows=len(program.model.rows),
-        spot_share=sum((each.share for each in shares if each.spot), 0.0),
+        spot_share=program.spot_share,
         on_demand_share=sum((each.share for each in shares if not each.spot), 0.0),
         shares=tuple(each for each in shares if each.share > SHOWN),
         plan_shares=_shares(reported.plan_work) if feasible else (),

@@ -49,14 +49,13 @@ def row_of(question: Question) -> Row | None:
     best = plans[0].candidate
     cluster = Cluster(best.site, best.entries, best.counts)
     reported = reported_program(program, search.builder, plans[0])
-    work = reported.program.work(reported.program.share)
     return Row(
         question,
         program.first.index(cluster) + 1 if cluster in program.first else LAST,
         reported.program.solution.status == "optimal",
         reported.plan_share,
         reported.saving,
-        sum((share for (_, spot), share in work.items() if spot), 0.0),
+        reported.program.spot_share,
         sum((share for (_, spot), share in reported.plan_work.items() if spot), 0.0),
     )
 
