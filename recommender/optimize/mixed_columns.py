@@ -29,7 +29,7 @@ def mixed_clusters(space: Space, clusters: Sequence[Cluster], columns: Columns) 
     """Mixes worth a column; those of markets only if the job can continue in part."""
     if not space.mix or space.limits.max_machines < 2:
         return []
-    found = [mix for index in range(len(space.sites)) for mix in _under_quotas(space, index)]
+    found = [mix for index in range(len(space.sites)) for mix in mixes_under_quotas(space, index)]
     if not space.job.resizes:
         return found
     for best in _best_spot(space, clusters, columns):
@@ -87,7 +87,7 @@ def _around(space: Space, best: Cluster, spot: int, core: int) -> list[Cluster]:
     ]
 
 
-def _under_quotas(space: Space, index: int) -> list[Cluster]:
+def mixes_under_quotas(space: Space, index: int) -> list[Cluster]:
     """As much as the quotas allow of one to four types of a region and market."""
     site = space.sites[index]
     if not len(site.quota):

@@ -17,6 +17,7 @@ from recommender.catalogs.frozen import dataclass
 from recommender.optimize.columns import Cluster, Columns, columns_of
 from recommender.optimize.mixed_columns import most_machines
 from recommender.optimize.space import Site, Space, single_steps
+from recommender.plan.limits import Limits
 
 FASTEST_TYPES = 4  # of each market, the fastest of a region
 COMBINED = 2  # any of them in one cluster, or all
@@ -38,24 +39,61 @@ class _Region:
     spot_speed: float
 
 
+@dataclass(frozen=True)
+class EstimatedMixes:
+    """Mixes that use what quotas allow, and their estimates, whatever the limits."""
+
+    space: Space
+    clusters: list[Cluster]
+    columns: Columns
+
+    def in_order(self, limits: Limits) -> list[Cluster]:
+        """Those that seem sure enough, the cheapest first, and the surest of all take turns."""
+        found, excess = self.columns, self._excess(limits)
+        orders = np.stack(
+            [
+                np.lexsort((found.goal_value, excess > SURE)),
+                np.argsort(excess, kind="stable"),
+            ],
+            axis=1,
+        )
+        ordered = dict.fromkeys(found.cluster[orders.ravel()].tolist())
+        return _in_few_places(self.space, [self.clusters[number] for number in ordered])
+
+    def least_excess(self, limits: Limits) -> float:
+        """By which factor the surest of them misses the limit that it misses most."""
+        return float(self._excess(limits).min())
+
+    def least(self, limits: Limits, by_time: bool) -> float:
+        """The least time or cost, at the requested chance, of those that seem sure enough."""
+        figures = self.columns.time_quantile_s if by_time else self.columns.usd_quantile
+        return float(np.where(self._excess(limits) <= SURE, figures, np.inf).min())
+
+    def _excess(self, limits: Limits) -> Floats:
+        """By which factor each misses the limit that it misses most, at the requested chance."""
+        misses = [np.zeros(len(self.columns))]
+        if limits.deadline_s is not None:
+            misses.append(self.columns.time_quantile_s / limits.deadline_s)
+        if limits.budget_usd is not None:
+            misses.append(self.columns.usd_quantile / limits.budget_usd)
+        return np.asarray(np.max(misses, axis=0))
+
+
 def safest_mixes(space: Space, first: int) -> list[Cluster]:
     """Mixes of the sites from `first` on, the most likely to meet the limits first."""
+    found = estimated_mixes(space, first)
+    return [] if found is None else found.in_order(space.limits)
+
+
+def estimated_mixes(space: Space, first: int) -> EstimatedMixes | None:
+    """Mixes of the sites from `first` on; None if there are none."""
     # Beyond some number of machines a global batch is too small for more.
     useful = single_steps(space.job, space.columns, space.limits.max_machines).argmin(axis=1) + 1
     regions = [_region(space, index) for index in range(first, len(space.sites))]
     clusters = [
         mix for region in _fastest_regions(space, regions) for mix in _mixes(space, useful, region)
     ]
-    if not clusters:
-        return []
-    found = columns_of(space, clusters)
-    excess = _excess(space, found)
-    # Those that seem sure enough, the cheapest first, and the surest of all take turns.
-    orders = np.stack(
-        [np.lexsort((found.goal_value, excess > SURE)), np.argsort(excess, kind="stable")], axis=1
-    )
-    ordered = dict.fromkeys(found.cluster[orders.ravel()].tolist())
-    return _in_few_places(space, [clusters[number] for number in ordered])
+    return EstimatedMixes(space, clusters, columns_of(space, clusters)) if clusters else None
 
 
 def _in_few_places(space: Space, clusters: Iterable[Cluster]) -> list[Cluster]:
@@ -163,13 +201,3 @@ def _filled(
         if counts[row] < 1:
             return {}
     return counts
-
-
-def _excess(space: Space, found: Columns) -> Floats:
-    """By which factor a column misses the limit that it misses most, at the requested chance."""
-    limits, misses = space.limits, [np.zeros(len(found))]
-    if limits.deadline_s is not None:
-        misses.append(found.time_quantile_s / limits.deadline_s)
-    if limits.budget_usd is not None:
-        misses.append(found.usd_quantile / limits.budget_usd)
-    return np.asarray(np.max(misses, axis=0))

@@ -170,7 +170,7 @@ class _LeastValue:
 
     def found(self, start: _Start | None) -> _Found | None:
         """About the least value, and its plan; a start helps where the estimates find none."""
-        start = self._needed() or start
+        start = self._needed() or start or self._start_of_mixes()
         if start is None:
             return None
         met = self._widened(start)
@@ -275,6 +275,14 @@ class _LeastValue:
         plan = _first([met.plan.candidate], self._at(need), self.search)
         return met if plan is None else _Met(need, plan, met.below)
 
+    def _start_of_mixes(self) -> _Start | None:
+        """What mixes need by their estimates, where no cluster of one type will do."""
+        mixes = self.search.quota_mixes
+        if mixes is None or not isinstance(self.limit, PathLimit):
+            return None
+        need = mixes.least(self.limit, self.limits)
+        return None if need is None else _Start(need * SUGGESTED_MARGIN, [])
+
     def _needed(self) -> _Start | None:
         """What the plan that needs least, of those met without the limit, needs; and this plan."""
         free = self.limits.with_value(self.limit, None)
@@ -336,7 +344,7 @@ def plan_meeting(limits: Limits, search: PlanSearch, surest: bool = True) -> Eva
         found = _first(search.single_type.by_estimate(aim, surest), aim, search)
         if found is not None:
             return found
-    return None
+    return None if search.quota_mixes is None else search.quota_mixes.meeting(limits)
 
 
 def _searched(limits: Limits, search: PlanSearch) -> Evaluated | None:
@@ -360,7 +368,8 @@ def _first(
     candidates: Sequence[Candidate], limits: Limits, search: PlanSearch, tries: int = CHECKED
 ) -> Evaluated | None:
     """The first of a few plans that meets the limits in the printed figures."""
-    return next(search.builder.under(limits).meeting(islice(candidates, tries)), None)
+    builder = search.builder if search.quota_mixes is None else search.quota_mixes.builder
+    return next(builder.under(limits).meeting(islice(candidates, tries)), None)
 
 
 def _needs(

@@ -6,7 +6,7 @@ limit and the explanation of an infeasible problem.
 
 from dataclasses import field, replace
 from functools import cached_property
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -26,6 +26,9 @@ from recommender.planner.single_type_search import (
     SearchCap,
     SingleTypeSearch,
 )
+
+if TYPE_CHECKING:
+    from recommender.planner.quota_mixes import QuotaMixes
 
 NEAR_BEST = 0.25  # above the best goal: what quoted prices may still make the first of a table
 PATHS_SLACK = 0.05  # kept above the best, for the error of the paths of a search
@@ -53,6 +56,15 @@ class PlanSearch:
     def mixes(self) -> MixSearch:
         """Clusters of several machine types."""
         return MixSearch(self.single_type)
+
+    @cached_property
+    def quota_mixes(self) -> "QuotaMixes | None":
+        """Mixes under other limits; None where quotas do not bind, as mixes seldom pay there."""
+        if not self.problem.quotas_bind or self.problem.choice.mix == "no":
+            return None
+        from recommender.planner.quota_mixes import QuotaMixes  # most answers need none
+
+        return QuotaMixes(self.problem)
 
     @property
     def best(self) -> SearchState:

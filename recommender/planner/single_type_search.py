@@ -201,7 +201,7 @@ class SingleTypeSearch:
         space = replace(self.problem.space(self.problem.single_type_sites), limits=limits)
         self._judge_by_estimate(space, None, state, surest)
         found = [each for each in state.waiting if not each.beaten]
-        return [each.candidate for each in sorted(found, key=_surest)]
+        return [each.candidate for each in sorted(found, key=surest_first)]
 
     def frontier(self, limits: Limits) -> list[Candidate]:
         """Plans without fallbacks that no other promising one beats in cost and time."""
@@ -375,7 +375,9 @@ class SingleTypeSearch:
         return self.queues[space.limits]
 
 
-def _surest(each: Screened) -> tuple[bool, float, tuple[float, int, int, float, tuple[int, ...]]]:
+def surest_first(
+    each: Screened,
+) -> tuple[bool, float, tuple[float, int, int, float, tuple[int, ...]]]:
     """Sort key: what meets the limits on the paths of a search too first, then by its chance."""
     return not each.meets_limits, -each.candidate.chance, ranking_key(each.candidate)
 
