@@ -36,7 +36,7 @@ def with_cheapest_fallback(builder: PlanBuilder, plan: Evaluated) -> Evaluated:
     found = _with_each(builder, now, np.append(now.fallback, _others(builder, plan)))
     goals = found.values.goal_value
     order = np.lexsort((goals, ~found.values.meets_limits))
-    better = order[goals[order] < goals[0] * (1.0 - MIN_GAIN)][:TRIED].tolist()
+    better = order[goals[order] < goals[0]][:TRIED].tolist()  # by how much, the printed paths say
     met = builder.meeting(found.candidate(now, place) for place in better)
     best = min(met, key=lambda each: goal_value_of(each.plan, limits), default=plan)
     gains = goal_value_of(best.plan, limits) < goal_value_of(plan.plan, limits) * (1.0 - MIN_GAIN)
