@@ -257,7 +257,7 @@ def test_where_one_run_in_twenty_waits_for_days_a_deadline_that_ends_it_is_sugge
     ("job", "limits"),
     [
         ("llama3-70b-qlora", Limits(deadline_s=48 * HOUR)),
-        ("llama3-8b-lora", Limits(deadline_s=72 * HOUR, hourly_usd=5.0)),
+        ("sd-xl", Limits(deadline_s=12 * HOUR)),
     ],
 )
 def test_a_change_that_costs_more_says_what_is_gained_by_it(job: str, limits: Limits) -> None:

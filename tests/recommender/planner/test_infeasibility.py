@@ -175,11 +175,11 @@ def test_a_price_per_hour_is_the_least_that_pays_for_a_plan_and_its_fallback(gpu
 
 def test_a_higher_price_per_hour_is_worth_what_the_question_with_it_gains() -> None:
     choice = Choice(gpus=(GpuFilter("L40S"),), mix="no")
-    limits = Limits(deadline_s=10 * HOUR, hourly_usd=43.0)
+    limits = Limits(deadline_s=10 * HOUR, hourly_usd=60.0)
     job = find_job("llama3-8b-lora")
     first = recommend(job, limits, choice, catalog=snapshot(), now=NOW)
-    step = next(s for s in first.sensitivity if s.change == "--hourly 64.5")
-    then = recommend(job, replace(limits, hourly_usd=64.5), choice, catalog=snapshot(), now=NOW)
+    step = next(s for s in first.sensitivity if s.change == "--hourly 90")
+    then = recommend(job, replace(limits, hourly_usd=90.0), choice, catalog=snapshot(), now=NOW)
     assert step.plan is not None
     least = min(plan.estimate.cost.mean for plan in then.plans)
     assert step.plan.estimate.cost.mean == pytest.approx(least, rel=0.01)

@@ -159,7 +159,7 @@ def test_a_fallback_comes_with_its_two_thresholds() -> None:
 
 def test_a_fallback_has_the_step_of_its_own_machines() -> None:
     """It trains at the speed that the plan counts on, in the memory of its GPUs."""
-    memory_gib = {"H100": 80.0, "H200": 141.0, "A100": 40.0, "A100-80GB": 80.0}
+    memory_gib = {"H200": 141.0, "B200": 180.0, "A100": 40.0, "A100-80GB": 80.0, "H100": 80.0}
     limits, job = Limits(deadline_s=24 * HOUR), find_job("mixtral-8x7b-sft")
     answer = recommend(job, limits, catalog=snapshot(), now=NOW)
     late = [(plan, plan.fallback) for plan in answer.plans if plan.fallback is not None]
