@@ -165,6 +165,17 @@ def _choice(*choices: str, description: str = "") -> Any:
     return _field(read, {"enum": [*choices, None]}, description)
 
 
+def _precision(value: Any, name: str) -> str:
+    word, known = str(value).strip().lower(), get_args(Precision)
+    if word in known:
+        return word
+    auto = "write mixed: bf16, or fp16 on GPUs without it"
+    hint = (
+        f"unknown value 'auto'; {auto}" if word == "auto" else unknown("value", str(value), known)
+    )
+    raise UsageError(f"{name.rstrip(':')}: {hint}")
+
+
 def _boolean_or_auto(value: Any, name: str) -> bool | None:
     if isinstance(value, str) and value.strip().lower() == "auto":
         return None
@@ -265,7 +276,7 @@ class JobFile:
     )
     recomputed_activation_bytes_per_sample: float | None = _typed(_bytes, "16MB")
     checkpoint_bytes: float | None = _typed(_bytes, "112GB", "164MB")
-    precision: Precision | None = _choice(*get_args(Precision))
+    precision: Precision | None = _field(_precision, {"enum": [*get_args(Precision), None]}, "")
     method: Method | None = _choice(*get_args(Method))
     post_training: PostTraining | None = _choice(
         *get_args(PostTraining), description="of preferences (dpo) or rewards; roughly planned"

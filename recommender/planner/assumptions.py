@@ -8,6 +8,7 @@ from recommender.catalogs.registry import CLOUDS, OWN, SPOT_AUCTIONS
 from recommender.catalogs.schema import Achieved, OwnMachine
 from recommender.performance.clusters import Z_90
 from recommender.performance.long_runs import run_sd
+from recommender.performance.low_precision import OVER_FP8, kept_share
 from recommender.performance.machines import machine_columns, precision_on
 from recommender.performance.measured import MAX_OF_MATMUL, SIGMA_MEASURED, UNIT_ERROR, times_slower
 from recommender.performance.priors import prior_of
@@ -37,6 +38,7 @@ def of(problem: Problem, plans: tuple[Plan, ...], lead: int = 1) -> tuple[str, .
     speed = [*_calibrated(problem, plans), *doubts, *_long_run(problem)]
     said = [*_quotas(problem, plans), *_rented_elsewhere(problem, plans[:1])]
     said += _convergence(problem)
+    said += _low_precision(problem)
     said += [*capacity[:1], *speed[:1], *capacity[1:], *speed[1:]]
     if not job.data.at:
         said.append("data location unknown, egress and staging not included (--data-at)")
@@ -70,6 +72,22 @@ def _convergence(problem: Problem) -> list[str]:
     return [
         "as many samples train as well at any global batch, which grows with the GPUs "
         "(batch_per_gpu): large ones need another learning rate, often more samples"
+    ]
+
+
+def _low_precision(problem: Problem) -> list[str]:
+    """What training in 8 or 4 bits gains, and what it does not change."""
+    job = problem.job
+    if job.precision not in OVER_FP8:
+        return []
+    share = kept_share(prior_of(job))
+    gains = f"{number(share)} of what" if share < 1.0 else "all that"
+    gains = "nothing of what" if share == 0.0 else gains
+    others = "" if job.stack == "tuned" else ", a vendor's recipe (--stack tuned) all of it"
+    return [
+        f"{job.precision} is for the matrix products of layers: this software keeps {gains} they "
+        f"gain{others}; attention, weights, gradients and optimizer states are as in mixed "
+        "precision"
     ]
 
 

@@ -30,7 +30,7 @@ def fits(problem: Problem) -> bool:
 
 def blocking_flags(problem: Problem) -> tuple[str, ...]:
     """The flag that alone prevents training; the first sentence says so."""
-    of_the_job = (_count(problem), _sharding(problem), _precision(problem))
+    of_the_job = (_count(problem), _sharding(problem), _context(problem), _precision(problem))
     found = tuple(each for each in of_the_job if each)
     if not found:
         found = tuple(each for each in (_machines(problem), *_choices(problem)) if each)
@@ -60,6 +60,18 @@ def _sharding(problem: Problem) -> str:
     if job.layers and job.sharding == "context" and most_context(job) == 1:
         why = f"shares sequences of {2 * MIN_TOKENS:,} tokens and more"
     return f"--sharding {job.sharding} {why}; with --sharding auto some machines can"
+
+
+def _context(problem: Problem) -> str:
+    job = problem.job
+    if job.sharding != "auto" or most_context(job) == 1:
+        return ""
+    if not fits(problem.with_job(replace(job, sharding="context"))):
+        return ""
+    return (
+        f"its sequences of {job.tokens_per_sample:,} tokens do not fit one GPU each; with "
+        "--sharding context GPUs share them (code such as Megatron-LM, NeMo or torchtitan)"
+    )
 
 
 def _precision(problem: Problem) -> str:

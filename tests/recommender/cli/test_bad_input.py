@@ -45,6 +45,7 @@ MISTAKES = [
     (["--measured", "8xH100"], "--measured 8xH100 has no colon"),
     (["--method", "lorra"], "--method: unknown value 'lorra'; did you mean lora?"),
     (["--precision", "fp4"], "--precision: unknown value 'fp4'"),
+    (["--precision", "auto"], "--precision: unknown value 'auto'; write mixed: bf16, or fp16"),
     (["--tokens", "many"], "--tokens many is not a number"),
     (["--batch", "0"], "--batch 0 is zero"),
     (["--setup", "5"], "--setup 5 has no unit"),

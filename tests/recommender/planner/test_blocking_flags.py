@@ -33,6 +33,8 @@ def blocking(job: str, machines: int, choice: Choice, **flags: str) -> tuple[str
         ("llama3-70b-sft", {}, HERE, 2, "--max-machines 2 is too few; 4 are enough"),
         ("llama3-8b-lora", {"precision": "bf16"}, Choice(gpus=(GpuFilter("T4"),)), 4,
          "--precision bf16 excludes all machines; with --precision mixed some can"),
+        ("llama3-8b-sft", {"seq_len": "131072"}, Choice(gpus=(GpuFilter("H100"),)), 16,
+         "with --sharding context GPUs share them (code such as Megatron-LM"),
         ("llama3-70b-qlora", {}, Choice(gpus=(GpuFilter("T4", 1),)), 1,
          "--gpu T4:1 leaves no machine that can"),
     ],
@@ -43,6 +45,11 @@ def test_the_flag_that_keeps_a_job_from_fitting_is_named(
     first, *flags_named = blocking(job, machines, choice, **flags)
     assert "among those allowed can train this job" in first
     assert [each for each in flags_named if reason in each]
+
+
+def test_shared_sequences_are_named_only_where_they_fit() -> None:
+    one_gpu = Choice(gpus=(GpuFilter("T4", 1),))
+    assert "context" not in " ".join(blocking("llama3-8b-sft", 2, one_gpu, seq_len="131072"))
 
 
 def test_a_flag_that_blocks_nothing_is_not_named() -> None:
