@@ -1,6 +1,7 @@
 """Explains why no plan meets the limits: which bind, by how much, and the closest plans."""
 
 from dataclasses import replace
+from itertools import chain
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from recommender.plan.answer import Infeasible, SensitivityStep
 from recommender.plan.limits import BUDGET, DEADLINE, LIMITS, Choice, Limit, Limits, Progress
 from recommender.plan.plan import Plan
 from recommender.planner.blocking_flags import blocking_flags, fits, no_offers, wider_choices
-from recommender.planner.plan_builder import saving
+from recommender.planner.plan_builder import goal_value_of, saving
 from recommender.planner.problem import Problem
 from recommender.planner.quota_request import (
     needs_words,
@@ -53,8 +54,13 @@ def infeasible(search: PlanSearch) -> Infeasible:
     fastest, cheapest = search.best_unconstrained("time"), search.best_unconstrained("cost")
     baseline = _cheapest_on_demand(search)
     looser = each_relaxed(limits, search)
-    steps = [step for each in looser if not each.is_far(limits) for step in _steps(each, search)]
-    binding = (_binding(each, limits) for each in looser)
+    near = [[] if each.is_far(limits) else _steps(each, search) for each in looser]
+    steps = list(chain(*near))
+    # Of each limit the sentence and the table are of the same plan.
+    binding = (
+        _binding(each if not found else replace(each, plan=found[0].plan or each.plan), limits)
+        for each, found in zip(looser, near, strict=True)
+    )
     sentences = [*_remaining_limits(limits, problem.progress), *binding]
     sentences += [] if fastest is None else _small_batch(problem, fastest.plan)
     if problem.choice.quotas:
@@ -178,7 +184,14 @@ def _step(looser: Relaxed, search: PlanSearch) -> SensitivityStep:
     known = None if looser.candidate is None else looser.plan  # found near the least of the limit
     leading = search.under(looser.limits, ASKED).replan(looser.limits, known)
     plan = looser.plan if leading is None else leading.plan
+    if known is not None and _goal(known, looser) < _goal(plan, looser):
+        plan = known  # better in the printed figures, if not on the paths of a search
     return SensitivityStep(looser.typed, _effect_alone(plan), plan)
+
+
+def _goal(plan: Plan, looser: Relaxed) -> float:
+    """The printed figure that is minimised under the limits it was loosened to."""
+    return goal_value_of(plan, looser.limits)
 
 
 def _steps(looser: Relaxed, search: PlanSearch) -> list[SensitivityStep]:

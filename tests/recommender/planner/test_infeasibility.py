@@ -56,6 +56,16 @@ def test_a_budget_of_twice_the_mean_is_explained(spent: float) -> None:
     assert float(told.group(2)) >= 0.98 * plan.estimate.cost.p95
 
 
+def test_the_sentence_of_a_budget_is_of_the_plan_in_the_table() -> None:
+    """Not of the plan that was found near the minimum: one sentence said 126 USD of 131."""
+    limits = Limits(deadline_s=24 * HOUR, budget_usd=20.0)
+    found = why("llama3-8b-sft", limits, Choice())
+    step = next(step for step in found.relaxed if step.change.startswith("--budget"))
+    assert step.plan is not None
+    sentence = next(each for each in found.binding if each.startswith(step.change))
+    assert f" {usd(step.plan.estimate.cost.mean)} USD on average" in sentence
+
+
 @pytest.mark.parametrize("spent", [0.0, 4.99, 300.0])
 def test_a_budget_that_is_too_small_comes_with_one_that_would_do(spent: float) -> None:
     limits = Limits(budget_usd=spent + 0.01, max_machines=4)
