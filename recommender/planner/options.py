@@ -10,7 +10,8 @@ from recommender.inputs.units import Comparison
 class AnswerOptions:
     """Options of one answer, besides the question itself.
 
-    `worth` plans again to find the value of a little more of each limit (`Answer.program`).
+    `program` describes the linear program of the question (`Answer.program`), which refusals always
+    have; `worth` plans again to find the value of a little more of each limit there.
     `report` collects what `report.html.page` draws, and implies `worth`.
     """
 
@@ -19,6 +20,7 @@ class AnswerOptions:
     prove: bool = False  # search until the best plan is proven
     verify: bool = False  # simulate the plans on paths of another seed as well (`Answer.checks`)
     explain: int = 0  # number of the plan whose fallback policy is computed (`Answer.policy`)
+    program: bool = True
     worth: bool = False
     simulated_plans: bool = False  # collect every promising plan with its runs (`Answer.report`)
     report: bool = False

@@ -10,7 +10,14 @@ from recommender.errors import UsageError
 from recommender.inputs.files import writing
 from recommender.optimize.linear_program import write
 from recommender.optimize.search_state import Candidate, Watch
-from recommender.plan.answer import Answer, Infeasible, Proof, SensitivityStep, Trio
+from recommender.plan.answer import (
+    Answer,
+    Infeasible,
+    ProgramFacts,
+    Proof,
+    SensitivityStep,
+    Trio,
+)
 from recommender.plan.plan import Plan
 from recommender.plan.report_data import ReportData
 from recommender.planner import assumptions
@@ -73,6 +80,13 @@ class Pipeline:
         if program is None or not plans:
             return None if program is None else ReportedProgram(program)
         return reported_program(program, self.search.builder, plans[0])
+
+    @property
+    def _program_facts(self) -> ProgramFacts | None:
+        """What the answer says of the program, if it is asked for or conflicts with the limits."""
+        if self.ranked.plans and not self.options.program and not self._worth:
+            return None
+        return program_facts(self.search, self.program, self._worth)
 
     @cached_property
     def trio_plans(self) -> TrioPlans | None:
@@ -140,7 +154,7 @@ class Pipeline:
             more_plans=ranked.more,
             more_regions=more_regions(plans),
             seed=problem.seed,
-            program=program_facts(self.search, self.program, self._worth),
+            program=self._program_facts,
             trio=None if failed else self.trio,
             best=self.best,
             by_value=problem.limits.by_value,

@@ -74,6 +74,7 @@ def plan(
     options = replace(
         ready.options,
         explain=form.explain if form.kind == "table" else 0,
+        program=form.kind == "json",
         worth=form.kind == "json",
         report=files.report is not None,
     )
