@@ -199,7 +199,7 @@ def test_a_plan_is_judged_and_evaluated_again_as_it_was() -> None:
 
 
 def test_mixes_on_demand_are_found_where_those_with_spot_use_the_search_up() -> None:
-    question = Question("llama3-70b-qlora", "24h", "96 vCPU", "default")
+    question = Question("mixtral-8x7b-sft", "24h", "96 vCPU", "default")
     catalog = snapshot()
     found = ranked_plans(
         PlanSearch(problem_of(question, catalog, choice_of(question, catalog))), 1

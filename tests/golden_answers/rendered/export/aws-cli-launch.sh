@@ -8,13 +8,13 @@
 # Written by recommend 0.1.0 from plan 1; catalog 2026-11, prices of 2026-08-21. Nothing is rented
 # until you start it:
 #   CHECKPOINT_BUCKET=YOUR-BUCKET INSTANCE_PROFILE=YOUR-PROFILE bash run/launch.sh
-# Quotas to have first:
+# Quotas needed first:
 #   "All P5 Spot Instance Requests" of 192 vCPU in us-east-2 (new accounts have 0)
 # No fallback to on-demand: the plan waits for spot, and so does this file.
 # launch.sh runs on a machine that stays on, and may be killed and started again; run it in the
 # folder of your training script, or name that in CODE_DIR. Names that begin with a dot (.env,
 # .venv, .git) are not uploaded.
-# Have first: the bucket; an instance profile that may read and write it, named in
+# Needed first: the bucket; an instance profile that may read and write it, named in
 # INSTANCE_PROFILE; default subnets in the regions above, which new accounts have.
 # The image is AWS's newest of IMAGE, a public parameter: look whether it has the PyTorch you
 # want, or name an AMI in IMAGE (AMIs are of one region).

@@ -12,7 +12,7 @@
 # launch.sh runs on a machine that stays on, and may be killed and started again; run it in the
 # folder of your training script, or name that in CODE_DIR. Names that begin with a dot (.env,
 # .venv, .git) are not uploaded.
-# Have first: a resource group, named in RESOURCE_GROUP; a storage account, named in
+# Needed first: a resource group, named in RESOURCE_GROUP; a storage account, named in
 # AZURE_STORAGE_ACCOUNT, with the container CHECKPOINT_BUCKET; a user-assigned identity, its id in
 # IDENTITY, that may write blobs there (Storage Blob Data Contributor) and delete machines of the
 # group (Virtual Machine Contributor). So may you.

@@ -8,14 +8,14 @@
 # Written by recommend 0.1.0 from plan 1; catalog 2026-11, prices of 2026-08-21. Nothing is rented
 # until you start it:
 #   CHECKPOINT_BUCKET=YOUR-BUCKET bash run/launch.sh
-# Quotas to have first:
+# Quotas needed first:
 #   "Preemptible NVIDIA H100 GPUs" of 8 GPUs in europe-north1 (new accounts have 0)
 # Fallback: 1x a3-highgpu-8g on-demand in europe-north1, when the time left is down to the work
 # left on them + 24 min; needed in 1 % of the runs. launch.sh makes the switch.
 # launch.sh runs on a machine that stays on, and may be killed and started again; run it in the
 # folder of your training script, or name that in CODE_DIR. Names that begin with a dot (.env,
 # .venv, .git) are not uploaded.
-# Have first: the bucket; a project in gcloud config; a default network. The machines' service
+# Needed first: the bucket; a project in gcloud config; a default network. The machines' service
 # account (the project's default one, or SERVICE_ACCOUNT) may read and write the bucket, and
 # delete machines (roles/compute.instanceAdmin.v1).
 # The image is the newest of IMAGE_FAMILY: look which there are with gcloud compute images list

@@ -7,7 +7,7 @@
 # Written by recommend 0.1.0 from plan 1; catalog 2026-11, prices of 2026-08-21. Nothing is rented
 # until you start it:
 #   terraform -chdir=run init && terraform -chdir=run apply -var checkpoint_bucket=YOUR-BUCKET -var code_dir="$PWD" -var subscription_id=YOUR-SUBSCRIPTION -var resource_group=YOUR-GROUP -var storage_account=YOUR-ACCOUNT
-# Have first: the bucket, and Terraform 1.5 or OpenTofu with credentials of the cloud.
+# Needed first: the bucket, and Terraform 1.5 or OpenTofu with credentials of the cloud.
 # Terraform creates missing machines only on apply: apply again after an interruption; with -var
 # place=1 and so on where the place before has no capacity, which ends what runs there; terraform
 # destroy at the end. Keep its state, which holds the first start.

@@ -8,7 +8,7 @@
 # Written by recommend 0.1.0 from plan 1; catalog 2026-11, prices of 2026-08-21. Nothing is rented
 # until you start it:
 #   bash run/train.sh
-# Quotas to have first:
+# Quotas needed first:
 #   "Preemptible NVIDIA H100 GPUs" of 8 GPUs in europe-north1 (new accounts have 0)
 # Run it on every machine with NODE_RANK and MASTER_ADDR set; machines are started, replaced after
 # an interruption and stopped by you.
