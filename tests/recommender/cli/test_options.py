@@ -101,7 +101,7 @@ def test_defaults_are_those_of_a_newcomer(run: Run, planner: Planner) -> None:
     run(JOB)
     call = planner.calls[-1]
     assert (call["limits"], call["choice"], call["progress"]) == (Limits(), Choice(), Progress())
-    assert call["options"] == AnswerOptions()
+    assert call["options"] == AnswerOptions(program=False)  # which no table shows
 
 
 def test_quotas_come_from_a_file_or_are_those_of_a_new_account(
