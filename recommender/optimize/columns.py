@@ -285,17 +285,21 @@ def _cheapest_of_alike(site: Site) -> Ints:
 
 def columns_of(space: Space, clusters: Sequence[Cluster]) -> Columns:
     """Closed-form rates of every allowed configuration without fallbacks."""
-    return rated_columns(space, clusters)[0]
+    return _all_alone(space.limits, _by_site(space, clusters))
 
 
 def rated_columns(space: Space, clusters: Sequence[Cluster]) -> tuple[Columns, Columns]:
     """Closed-form rates of every allowed configuration, alone and with its best fallback."""
     found = _by_site(space, clusters)
-    alone = [
-        _columns(space.limits, each, each.alone, np.full(len(each.cluster), -1)) for each in found
-    ]
+    alone = _all_alone(space.limits, found)
     helped = [part for each in found for part in _helped(space.limits, each)]
-    return Columns.joined(alone), Columns.joined(helped) if helped else alone[0].take(NONE)
+    return alone, Columns.joined(helped) if helped else alone.take(NONE)
+
+
+def _all_alone(limits: Limits, found: "Sequence[Configurations]") -> Columns:
+    return Columns.joined(
+        [_columns(limits, each, each.alone, np.full(len(each.cluster), -1)) for each in found]
+    )
 
 
 def _helped(limits: Limits, found: "Configurations") -> list[Columns]:

@@ -116,8 +116,8 @@ def _region(space: Space, index: int) -> _Region:
     speed = space.columns.compute_per_s[site.entries.kind] * most
     order = np.argsort(-speed, kind="stable")
     order = order[speed[order] > 0.0]
-    on_demand = site.entries.spot[order]
-    core, spot = order[~on_demand][:FASTEST_TYPES], order[on_demand][:FASTEST_TYPES]
+    on_spot = site.entries.spot[order]
+    core, spot = order[~on_spot][:FASTEST_TYPES], order[on_spot][:FASTEST_TYPES]
     return _Region(index, most, core, spot, float(speed[core].sum()), float(speed[spot].sum()))
 
 

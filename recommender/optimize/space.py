@@ -73,7 +73,10 @@ class Entries:
 
 @dataclass(frozen=True, slots=True)
 class Fallbacks:
-    """On-demand clusters that can finish a job, slowest first; shape (fallbacks,)."""
+    """On-demand clusters that can finish a job; shape (fallbacks,).
+
+    Those that a search tries are sorted, the slowest first.
+    """
 
     kind: Ints
     count: Ints

@@ -96,9 +96,9 @@ class LimitWorth:
 
     limit: str  # "deadline", "quota L-417A185B"
     unit: str  # "hour", "USD", "point", "machine"
-    gain: float  # of `more` units: USD saved, or hours where time is the goal
+    gain: float  # of each unit: USD saved, or hours where time is the goal
     source: Literal["program", "planned again"]  # the second where the two differ by over 10 %
-    more: float = 1.0
+    more: float = 1.0  # units by which the limit was raised
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,11 +65,16 @@ class Pipeline:
         return worth_most(self.search) if self.search.best.incumbents else []
 
     @cached_property
-    def ranked(self) -> Ranked:
+    def _of_search(self) -> Ranked:
         """The best plans by the goal; empty if no plan meets the limits."""
         curve = self.problem.limits.goal == "frontier"
         others = reference_candidates(self.search) if curve else self.worth_most
-        found = ranked_plans(self.search, self.options.top, others)
+        return ranked_plans(self.search, self.options.top, others)
+
+    @cached_property
+    def ranked(self) -> Ranked:
+        """The same, the best plan with the best of all fallbacks: a search tries some of them."""
+        found = self._of_search
         best = [with_cheapest_fallback(self.search.builder, each) for each in found.plans[:1]]
         return replace(found, plans=(*best, *found.plans[1:]))
 
@@ -165,7 +170,14 @@ class Pipeline:
     def _proof(self) -> Proof:
         """How sure the first place is: without limits, that of the cheapest plan of the curve."""
         curve = self.problem.limits.goal == "frontier" and self.ranked.plans
-        return proof_of(self.search, self.ranked.plans[0] if curve else None)
+        proof = proof_of(self.search, self.ranked.plans[0] if curve else None)
+        pairs = zip(self._of_search.plans[:1], self.ranked.plans[:1], strict=True)
+        gained = max((1.0 - now.cost_usd / found.cost_usd for found, now in pairs), default=0.0)
+        if gained <= 0.0:
+            return proof
+        # Other plans, whose fallbacks were not all tried, may gain as much.
+        gap, of_one_type = max(proof.gap, gained), max(proof.one_type_gap, gained)
+        return replace(proof, status="gap", gap=gap, one_type_gap=of_one_type)
 
     def _changes(self) -> tuple[SensitivityStep, ...]:
         """What other limits are worth: of the plan best by the goal, and of the one that leads.

@@ -94,8 +94,8 @@ def _shadow_price(
     gained = max(search.best.best_goal - search.again(limits).best_goal, 0.0)
     planned = _in_goal_units(search.problem.limits, gained)
     if abs(dual - planned) <= DIFFERS * max(abs(planned), abs(dual), 1e-9):
-        return LimitWorth(priced.limit.name, priced.unit, dual, "program", more)
-    return LimitWorth(priced.limit.name, priced.unit, planned, "planned again", more)
+        return LimitWorth(priced.limit.name, priced.unit, dual / more, "program", more)
+    return LimitWorth(priced.limit.name, priced.unit, planned / more, "planned again", more)
 
 
 def _units_more(priced: PricedLimit, value: float) -> float:

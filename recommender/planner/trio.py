@@ -108,7 +108,7 @@ class TrioPlans:
 
 
 def choose_trio(
-    search: PlanSearch, ranked: Ranked, met: Sequence[Candidate] = ()
+    search: PlanSearch, ranked: Ranked, met: Sequence[Candidate] | None = None
 ) -> TrioPlans | None:
     """The trio of the plans that meet the limits; None where none does.
 

@@ -27,7 +27,7 @@ ONE_ON_DEMAND: tuple[Only, ...] = ("one GPU on demand", "on_demand")
 
 
 def plans_to_choose(
-    search: PlanSearch, shown: Sequence[Evaluated], met: Sequence[Candidate] = ()
+    search: PlanSearch, shown: Sequence[Evaluated], met: Sequence[Candidate] | None = None
 ) -> list[Evaluated]:
     """All plans that were simulated and meet the limits; those of the table have labels.
 
@@ -37,14 +37,16 @@ def plans_to_choose(
     known = dict(search.builder.built) | {each.candidate: each for each in shown}
     times_s = _longer_times(limits, shown) if limits.goal == "time" else ()
     by_value = limits.objective not in ("cost", "time")
-    found = met or (_simulated(search, times_s) if by_value or times_s else [])
+    found = list(met or ())
+    if met is None or times_s:
+        found = _simulated(search, times_s) if by_value or times_s else []
     others = [*reference_candidates(search), *_safest_on_demand(search, limits)]
     for candidate in (*others, *_cheapest_within(search, found, times_s)):
         known.setdefault(candidate, search.builder.build(candidate))
     if by_value:
         known |= {each.candidate: each for each in _worth_most(search, found)}
     meeting = [each for each in known.values() if meets(each.plan, limits)]
-    meeting = [each for each in meeting if not is_detour(each.plan)] or meeting
+    meeting = [e for e in meeting if e in shown[:1] or not is_detour(e.plan)] or meeting
     # With the objective "cost" the cheapest is shown however long it takes.
     return meeting if limits.objective == "cost" else within_horizon(meeting)
 

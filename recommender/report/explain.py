@@ -30,6 +30,7 @@ from recommender.report.layout import (
 _SHORT = {"on-demand": "od", None: "late"}
 _ERRORS = 3.0  # standard errors beyond which a difference is no accident
 _WHOLE = 0.999  # of the work, from which on the rest is what rounding leaves
+_NOTHING = 0.005  # a better division of the work by less is what rates may be off
 _NONE = 1e-6  # parts of the time below this share are what rounding leaves
 
 
@@ -112,10 +113,17 @@ def divided_words(answer: Answer) -> str:
         )
     if program.plan_share >= _WHOLE:
         return f"Among {among}, the program gives all of the work to this plan."
+    if program.saving < _NOTHING:
+        return f"No division of the work among {among} is clearly better by the program's rates."
     better = "takes" if answer.goal == "time" else "costs"
+    less = f"{better} {fmt.percent(program.saving)} less: {_listed(program.shares)}."
+    if len({each.configuration for each in program.shares}) == 1:
+        return (
+            f"By the program's rates, which know each limit by itself and no slow runs, one of "
+            f"{among} alone {less}"
+        )
     return (
-        f"By the program's rates, the best division of the work among {among} {better} "
-        f"{fmt.percent(program.saving)} less: {_listed(program.shares)}. No plan "
+        f"By the program's rates, the best division of the work among {among} {less} No plan "
         "divides the work like this: a plan uses one cluster and its fallback."
     )
 
@@ -131,7 +139,8 @@ def worth_words(answer: Answer) -> list[tuple[str, str]]:
 
 
 def _worth(each: LimitWorth, goal: str) -> str:
-    gain = fmt.duration(3600.0 * each.gain) if goal == "time" else f"{fmt.usd(each.gain)} USD"
+    gained = each.gain * each.more
+    gain = fmt.duration(3600.0 * gained) if goal == "time" else f"{fmt.usd(gained)} USD"
     one = each.more == 1.0
     saved = f"save{'s' if one else ''} {gain if each.gain > 0.0 else 'nothing'}"
     number = "one" if one else fmt.number(each.more)

@@ -57,7 +57,10 @@ def _recomputation(keys: Keys) -> str:
     word = keys.text("gradient_checkpointing").lower()
     if word == "offload":
         keys.unread.append(f"gradient_checkpointing: {word} (planned with all inputs on the GPUs)")
-    return words.recomputation(keys.flag("gradient_checkpointing") or word == "offload")
+    on = keys.flag("gradient_checkpointing") or word == "offload"
+    if word and not on:
+        keys.unread.append(f"gradient_checkpointing: {word} (planned with it where that is faster)")
+    return words.recomputation(on)
 
 
 def _attention(keys: Keys) -> str:

@@ -7,6 +7,8 @@ from recommender.plan.limits import Choice, Limits, Progress
 from recommender.planner.pipeline import Pipeline
 from recommender.planner.plan_builder import meets
 from recommender.planner.problem import planning_problem
+from recommender.planner.search import PlanSearch
+from recommender.planner.selection import ranked_plans
 from recommender.planner.smaller_fallbacks import with_cheapest_fallback, with_smaller_fallback
 from recommender.planner.trio import AS_SENSIBLE
 from tests.recommender.optimize.samples import sampled
@@ -58,3 +60,15 @@ def test_the_best_plan_has_a_cheaper_fallback_that_the_search_does_not_try() -> 
     assert found.cost_usd < 0.95 * of_search.cost_usd
     assert meets(found.plan, limits)
     assert pipeline.ranked.plans[0].cost_usd == found.cost_usd
+
+
+def test_a_best_plan_with_a_fallback_that_the_search_did_not_try_is_not_proven() -> None:
+    limits = Limits(deadline_s=48 * HOUR)
+    asked = planning_problem(find_job("t5-3b"), limits, Choice(), snapshot(), Progress(), NOW, 7)
+    found = ranked_plans(PlanSearch(asked), 1).plans[0]
+    answer = Pipeline(asked).answer()
+    best = answer.plans[answer.best - 1]
+    gained = 1.0 - best.estimate.cost.mean / found.cost_usd
+    assert gained > 0.005
+    assert answer.proof.status == "gap"
+    assert answer.proof.one_type_gap >= gained * (1.0 - 1e-6)
