@@ -73,7 +73,7 @@ class Pipeline:
 
     @cached_property
     def ranked(self) -> Ranked:
-        """The same, the best plan with the best of all fallbacks: a search tries some of them."""
+        """The plans of the table, the best with the best of all fallbacks: a search tries some."""
         found = self._of_search
         best = [with_cheapest_fallback(self.search.builder, each) for each in found.plans[:1]]
         return replace(found, plans=(*best, *found.plans[1:]))
