@@ -76,9 +76,7 @@ class SiteBuilder:
         """Provider sites that were made for another hourly limit, with the fallbacks of this."""
         found = SitePools()
         for site, pools in zip(sites.sites, sites.pools, strict=True):
-            on_demand = [pool for pool in pools if not pool.spot]
-            some = self._worth_renting(on_demand) if site.provider == OWN else on_demand
-            fallbacks, behind = self.fallbacks(some)
+            fallbacks, behind = self.fallbacks(self._behind_fallbacks(pools))
             found += SitePools((replace(site, fallbacks=fallbacks),), (pools,), (behind,))
         return found
 
@@ -145,10 +143,14 @@ class SiteBuilder:
 
     def undominated_fallbacks(self, pools: Sequence[Pool]) -> tuple[Fallbacks, tuple[Pool, ...]]:
         """All on-demand clusters of the pools of a site that none beats, and the pool of each."""
-        some = [pool for pool in pools if not pool.spot]
-        if some and some[0].type.provider == OWN:
-            some = self._worth_renting(some)
+        some = self._behind_fallbacks(pools)
         return undominated_fallbacks(self.entries, self.limits, self.step_s, self.steps_left, some)
+
+    def _behind_fallbacks(self, pools: Sequence[Pool]) -> Sequence[Pool]:
+        """Of a site's pools those whose machines can be fallbacks: not all of one's own are."""
+        on_demand = [pool for pool in pools if not pool.spot]
+        own = any(pool.type.provider == OWN for pool in on_demand)
+        return self._worth_renting(on_demand) if own else on_demand
 
     def _site(
         self,

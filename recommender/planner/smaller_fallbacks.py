@@ -21,11 +21,11 @@ from recommender.optimize.search_state import Candidate
 from recommender.plan.effort import HOUR_USD, ONE_MACHINE, fallback_quota_h, quota_h
 from recommender.planner.plan_builder import Evaluated, PlanBuilder, goal_value_of, plans_of
 from recommender.planner.quota_needs import quota_of
+from recommender.planner.search import PATHS_ERROR
 
 FEW = 2  # times the GPUs of the plan: fallbacks of no more are tried before others
 MIN_GAIN = 0.005  # share of the goal: another fallback that gains less is not worth its other quota
 TRIED = 2  # of each, how many are simulated on the printed paths
-PATHS_ERROR = 0.02  # share by which a cost on the paths of a search may be off, about
 
 
 def with_cheapest_fallback(builder: PlanBuilder, plan: Evaluated) -> Evaluated:
