@@ -14,7 +14,7 @@ from recommender.optimize.columns import Cluster, counts_table
 from recommender.optimize.evaluate import Plans, reduced, values_of
 from recommender.optimize.overhead_limit import switched_in_time
 from recommender.optimize.search_state import Candidate
-from recommender.optimize.space import Space
+from recommender.optimize.space import Fallbacks, Space
 from recommender.plan.limits import MEAN_LIMITS, RATE_LIMITS, Limits
 from recommender.plan.plan import Plan
 from recommender.planner.fallback_rules import with_rules
@@ -119,19 +119,25 @@ class PlanBuilder:
         return () if row < 0 else (self._site_of(candidate).fallbacks[0][row],)
 
     def with_all_fallbacks(self, index: int) -> SitePools:
-        """A site whose fallbacks are those of the search, then all that none beats.
+        """A site whose fallbacks are those of the search, then all others that none beats.
 
         In cost, speed, chance to be there and number of GPUs: those of few GPUs seldom cost least.
         """
         if index not in self.complete:
             sites, single = self.sites, self.problem.single_type_sites
-            site = sites.sites[index]
+            site, pools = sites.sites[index], sites.fallbacks[index]
             at = [each.provider for each in single.sites].index(site.provider)
-            more, pools = self.problem.site_space.builder.undominated_fallbacks(single.pools[at])
+            every, behind = self.problem.site_space.builder.undominated_fallbacks(single.pools[at])
+            known = _clusters_of(site.fallbacks, pools)
+            new = [row for row, c in enumerate(_clusters_of(every, behind)) if c not in known]
             self.complete[index] = SitePools(
-                (replace(site, fallbacks=site.fallbacks + more),),
+                (
+                    replace(
+                        site, fallbacks=site.fallbacks + every.take(np.array(new, dtype=np.int64))
+                    ),
+                ),
                 (sites.pools[index],),
-                ((*sites.fallbacks[index], *pools),),
+                ((*pools, *(behind[row] for row in new)),),
             )
         return self.complete[index]
 
@@ -173,6 +179,11 @@ class PlanBuilder:
             found = switched_in_time(space, one, values, near_s=candidate.early_s)
             self.early_s[candidate] = float(found.early_s[0])
         return last.earlier(np.array([self.early_s[candidate]]))
+
+
+def _clusters_of(fallbacks: Fallbacks, pools: Sequence[Pool]) -> list[tuple[tuple[int, ...], int]]:
+    """The places and the number of machines of each fallback."""
+    return [(pool.rows, n) for pool, n in zip(pools, fallbacks.count.tolist(), strict=True)]
 
 
 def plans_of(candidates: Sequence[Candidate]) -> tuple[Ints, Plans]:

@@ -77,11 +77,14 @@ def _smaller(builder: PlanBuilder, plan: Evaluated, max_usd: float) -> Iterator[
 
 
 def _others(builder: PlanBuilder, plan: Evaluated) -> Ints:
-    """The fallbacks of a plan's site that none beats, but those that are far slower than it."""
-    index, work_s = plan.candidate.site, float(plan.inputs.work_s[0])
-    step_s = builder.with_all_fallbacks(index).sites[0].fallbacks.step_s
+    """Other fallbacks of a plan's site, those of the search or those that none beats.
+
+    Without those that are far slower than the plan.
+    """
+    now, work_s = plan.candidate, float(plan.inputs.work_s[0])
+    step_s = builder.with_all_fallbacks(now.site).sites[0].fallbacks.step_s
     fast: Bools = step_s * builder.space.steps_left <= work_s / SLOWEST
-    fast[: len(builder.sites.sites[index].fallbacks)] = False  # those of the search come first
+    fast[now.fallback] = False
     return np.flatnonzero(fast)
 
 

@@ -5,7 +5,7 @@ import pytest
 from recommender.job.jobfile import find_job
 from recommender.plan.limits import Choice, Limits, Progress
 from recommender.planner.pipeline import Pipeline
-from recommender.planner.plan_builder import meets
+from recommender.planner.plan_builder import PlanBuilder, meets
 from recommender.planner.problem import planning_problem
 from recommender.planner.search import PlanSearch
 from recommender.planner.selection import ranked_plans
@@ -60,6 +60,21 @@ def test_the_best_plan_has_a_cheaper_fallback_that_the_search_does_not_try() -> 
     assert found.cost_usd < 0.95 * of_search.cost_usd
     assert meets(found.plan, limits)
     assert pipeline.ranked.plans[0].cost_usd == found.cost_usd
+
+
+@pytest.mark.parametrize("max_overhead", [None, 0.05])
+def test_all_fallbacks_of_a_site_are_those_of_the_search_and_others(
+    max_overhead: float | None,
+) -> None:
+    limits = Limits(deadline_s=48 * HOUR, max_overhead=max_overhead)
+    asked = planning_problem(find_job("t5-3b"), limits, Choice(), snapshot(), Progress(), NOW, 7)
+    builder = PlanBuilder(asked, asked.single_type_sites)
+    of_search = builder.sites.sites[0].fallbacks.count
+    every = builder.with_all_fallbacks(0)
+    pools, counts = every.fallbacks[0], every.sites[0].fallbacks.count
+    assert counts[: len(of_search)].tolist() == of_search.tolist()
+    assert len(counts) > len(of_search)
+    assert len(counts) == len({(pool.rows, n) for pool, n in zip(pools, counts, strict=True)})
 
 
 def test_a_best_plan_with_a_fallback_that_the_search_did_not_try_is_not_proven() -> None:
