@@ -9,12 +9,13 @@ If quotas leave few machines of each family, machines of several families in one
 combined, the fastest or the cheapest first.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import product
 
 import numpy as np
 
 from recommender.arrays import Bools, Floats, Ints
+from recommender.catalogs.frozen import dataclass
 from recommender.optimize.columns import Cluster, Columns
 from recommender.optimize.space import Site, Space, within_quota
 
@@ -23,6 +24,20 @@ CORE_SIZES = (1, 2, 4)  # on-demand machines of a core
 SPOT_SHARES = (0.5, 1.0, 1.5)  # of the machines of the best spot cluster
 QUOTA_TYPES = 4  # of a mix under quotas, at most
 TRIED_PLACES = 8  # regions and markets in which these are tried, by each order
+ROUNDING = 1e-9  # of a machine, where a quota is a whole number of them
+
+
+@dataclass(frozen=True, slots=True)
+class SharedQuota:
+    """A quota that several entries use."""
+
+    amount: float
+    use: Mapping[int, float]  # by one machine of each of these entries
+
+    def room(self, row: int, counts: Mapping[int, int]) -> int:
+        """How many machines of one of these entries it allows next to others."""
+        used = sum(self.use.get(other, 0.0) * n for other, n in counts.items())
+        return int((self.amount - used) / self.use[row] + ROUNDING)
 
 
 def mixed_clusters(space: Space, clusters: Sequence[Cluster], columns: Columns) -> list[Cluster]:
@@ -92,16 +107,17 @@ def mixes_under_quotas(space: Space, index: int) -> list[Cluster]:
     site = space.sites[index]
     if not len(site.quota):
         return []
-    e, most = site.entries, most_machines(space, site)
+    e, most, machines = site.entries, most_machines(space, site), space.limits.max_machines
     speed = space.columns.compute_per_s[e.kind]
     usable = (most >= 1) & (~e.spot | (e.zone_count <= 1.0))
     found: dict[Cluster, None] = {}
-    for rank in (-speed * np.minimum(most, space.limits.max_machines), e.usd_per_hour / speed):
-        places = _best_places(e.region * 2 + e.spot, usable, rank)
-        for rows in places:
+    for rank in (-speed * np.minimum(most, machines), e.usd_per_hour / speed):
+        for rows in _best_places(e.region * 2 + e.spot, usable, rank):
             for used in range(2, len(rows) + 1):
-                mix = _filled(space, index, rows[:used], most)
-                found.update(dict.fromkeys([] if mix is None else [mix]))
+                some = rows[:used].tolist()
+                shared = shared_quotas(site, rows[:used])
+                if counts := as_many_as_allowed(some, most[some].tolist(), machines, shared):
+                    found[cluster_of(index, counts)] = None
     return list(found)
 
 
@@ -124,14 +140,41 @@ def _best_places(place: Ints, usable: Bools, rank: Floats) -> list[Ints]:
     return sorted(rows, key=lambda mine: float(rank[mine].sum()))[:TRIED_PLACES]
 
 
-def _filled(space: Space, index: int, rows: Ints, most: Ints) -> Cluster | None:
-    """As many machines of each entry as its quota allows, within the machines allowed."""
-    left, counts = space.limits.max_machines, []
-    for row in rows.tolist():
-        counts.append(min(int(most[row]), left))
-        left -= counts[-1]
-    order = np.argsort(rows)
-    table = np.array([counts], dtype=np.int64)[:, order]
-    if min(counts) < 1 or not within_quota(space.sites[index].only(rows[order]), table).all():
-        return None
-    return Cluster(index, tuple(rows[order].tolist()), tuple(table[0].tolist()))
+def shared_quotas(site: Site, rows: Ints) -> list[SharedQuota]:
+    """The quotas that several of some entries use."""
+    use = site.quota_use[:, rows]
+    return [
+        SharedQuota(
+            amount=float(site.quota[number]),
+            use={
+                row: each
+                for row, each in zip(rows.tolist(), use[number].tolist(), strict=True)
+                if each > 0.0
+            },
+        )
+        for number in np.flatnonzero((use > 0.0).sum(axis=1) > 1).tolist()
+    ]
+
+
+def as_many_as_allowed(
+    rows: Sequence[int], wanted: Sequence[int], left: int, shared: Sequence[SharedQuota]
+) -> dict[int, int]:
+    """Machines of each entry: those wanted, or fewer if a shared quota or `left` ends before.
+
+    The first entries get theirs first. {} if nothing is left for one of them.
+    """
+    counts: dict[int, int] = {}
+    for row, most in zip(rows, wanted, strict=True):
+        counts[row] = min(
+            [most, left, *(each.room(row, counts) for each in shared if row in each.use)]
+        )
+        left -= counts[row]
+        if counts[row] < 1:
+            return {}
+    return counts
+
+
+def cluster_of(site: int, counts: Mapping[int, int]) -> Cluster:
+    """A cluster of these machines of each entry."""
+    order = sorted(counts)
+    return Cluster(site, tuple(order), tuple(counts[row] for row in order))

@@ -15,8 +15,13 @@ import numpy as np
 from recommender.arrays import Floats, Ints
 from recommender.catalogs.frozen import dataclass
 from recommender.optimize.columns import Cluster, Columns, columns_of
-from recommender.optimize.mixed_columns import most_machines
-from recommender.optimize.space import Site, Space, single_steps
+from recommender.optimize.mixed_columns import (
+    as_many_as_allowed,
+    cluster_of,
+    most_machines,
+    shared_quotas,
+)
+from recommender.optimize.space import Space, single_steps
 from recommender.plan.limits import Limits
 
 FASTEST_TYPES = 4  # of each market, the fastest of a region
@@ -136,36 +141,17 @@ def _mixes(space: Space, useful: Ints, region: _Region) -> Iterator[Cluster]:
     """On-demand machines of one or two types with spot machines of none, one or two."""
     site, most = space.sites[region.index], region.most
     useful = useful[site.entries.kind]
-    shared = _shared_quotas(site, np.concatenate([region.core, region.spot]))
+    shared = shared_quotas(site, np.concatenate([region.core, region.spot]))
     for core, other in product(_sets(region.core), _sets(region.spot)):
         rows = (*core, *other)
-        room = int(useful[list(rows)].max(initial=0))
-        filled = (
-            _filled(
-                rows, [*_part(most[list(core)], share), *most[list(other)].tolist()], room, shared
-            )
-            for share in CORE_SHARES
-        )
-        counts = next((each for each in filled if each), None) if len(rows) > 1 else None
-        if counts is not None:
-            order = sorted(counts)
-            yield Cluster(region.index, tuple(order), tuple(counts[row] for row in order))
-
-
-def _shared_quotas(site: Site, rows: Ints) -> list[tuple[dict[int, float], float]]:
-    """The quotas that several of some entries use: what one machine of each uses, and how much."""
-    use = site.quota_use[:, rows]
-    return [
-        (
-            {
-                row: float(each)
-                for row, each in zip(rows.tolist(), use[number], strict=True)
-                if each > 0
-            },
-            float(site.quota[number]),
-        )
-        for number in np.flatnonzero((use > 0.0).sum(axis=1) > 1).tolist()
-    ]
+        if len(rows) < 2:
+            continue
+        room = int(useful[list(rows)].max())
+        for share in CORE_SHARES:
+            wanted = [*_part(most[list(core)], share), *most[list(other)].tolist()]
+            if counts := as_many_as_allowed(rows, wanted, room, shared):
+                yield cluster_of(region.index, counts)
+                break
 
 
 def _part(most: Ints, share: float) -> list[int]:
@@ -177,27 +163,3 @@ def _sets(rows: Ints) -> Iterator[tuple[int, ...]]:
     """None, one, two or all of some entries."""
     for size in dict.fromkeys((*range(COMBINED + 1), len(rows))):
         yield from combinations(rows.tolist(), size)
-
-
-def _filled(
-    rows: Sequence[int],
-    wanted: Sequence[int],
-    left: int,
-    shared: Sequence[tuple[dict[int, float], float]],
-) -> dict[int, int]:
-    """As many machines of each entry as are wanted and allowed, the first entries first.
-
-    Nothing where some entry is left without.
-    """
-    counts: dict[int, int] = {}
-    for row, most in zip(rows, wanted, strict=True):
-        rooms = (
-            (quota - sum(use.get(r, 0.0) * n for r, n in counts.items())) / use[row]
-            for use, quota in shared
-            if row in use
-        )
-        counts[row] = min([most, left, *(int(room + 1e-9) for room in rooms)])
-        left -= counts[row]
-        if counts[row] < 1:
-            return {}
-    return counts

@@ -50,6 +50,13 @@ def test_where_quotas_are_short_machines_of_several_types_are_put_together() -> 
     assert found >= 20
 
 
+def test_machines_that_share_a_quota_get_what_those_before_them_leave() -> None:
+    """Two of the smaller ones are allowed alone, and one next to the larger one."""
+    space = short_of_machines(0, types=2)
+    site = replace(space.sites[0], quota_use=np.array([[2.0, 3.0]]), quota=np.array([5.0]))
+    assert {mix.counts for mix in mixes_of(replace(space, sites=(site,)))} == {(1, 1)}
+
+
 def test_names_of_mixes_of_four_types_fit_into_a_file_and_differ(tmp_path: Path) -> None:
     """PuLP refuses names of more than a hundred characters."""
     written = 0
