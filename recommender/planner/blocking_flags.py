@@ -34,22 +34,26 @@ def blocking_flags(problem: Problem) -> tuple[str, ...]:
     found = tuple(each for each in of_the_job if each)
     if not found:
         found = tuple(each for each in (_machines(problem), *_choices(problem)) if each)
-    most = problem.limits.max_machines
-    up_to = "no machine" if most == 1 else f"no cluster of up to {most} machines"
-    if problem.job.machines:
-        up_to = f"no cluster of exactly {most} machine{'s' * (most > 1)}"
+    most, size = problem.limits.max_machines, "exactly" if problem.job.machines else "up to"
+    none = "no machine" if most == 1 else f"no cluster of {size} {most} machines"
     first = (
-        (f"{up_to} among those allowed can train this job",) if problem.offers.allowed.rows else ()
+        (f"{none} among those allowed can train this job",) if problem.offers.allowed.rows else ()
     )
     return (*first, *(found or ("more than one flag rules machines out: leave several out",)))
 
 
 def _count(problem: Problem) -> str:
     job, limits = problem.job, problem.limits
-    most = replace(limits, max_machines=max(limits.max_machines, Limits().max_machines))
-    if not job.machines or not fits(problem.under(most).with_job(replace(job, machines=0))):
+    if not job.machines:
         return ""
-    return f"--machines {job.machines} excludes all plans; other numbers of machines work"
+    most = replace(limits, max_machines=max(limits.max_machines, Limits().max_machines))
+    others = problem.under(most).with_job(replace(job, machines=0))
+    able = 1 + np.flatnonzero(np.isfinite(others.step_s).any(axis=0)) if fits(others) else ()
+    if not len(able):
+        return ""
+    nearest = min(able, key=lambda number: abs(number - job.machines))
+    why = "few" if nearest > job.machines else "many"
+    return f"--machines {job.machines} is too {why}; {nearest} can train it"
 
 
 def _sharding(problem: Problem) -> str:

@@ -50,13 +50,16 @@ def test_a_stated_number_may_be_more_than_are_looked_at_without():
     assert {counts(plan) for plan in answered("20", Limits()).plans} == {20}
 
 
-def test_a_number_that_cannot_train_the_job_is_named():
-    found = answered("1", job="llama3-70b-sft").infeasible
-    assert found is not None
-    assert found.binding == (
-        "no cluster of exactly 1 machine among those allowed can train this job",
-        "--machines 1 excludes all plans; other numbers of machines work",
-    )
+def test_a_number_that_cannot_train_the_job_is_named_with_the_nearest_that_can():
+    for number, none in (("1", "no machine"), ("2", "no cluster of exactly 2 machines")):
+        found = answered(number, job="llama3-70b-sft").infeasible
+        assert found is not None
+        assert found.binding == (
+            f"{none} among those allowed can train this job",
+            f"--machines {number} is too few; 4 can train it",
+        )
+    assert answered("3", Limits(), job="llama3-70b-sft").infeasible is not None
+    assert answered("4", Limits(), job="llama3-70b-sft").plans
 
 
 def test_other_numbers_of_machines_have_no_step_and_say_why():
