@@ -59,20 +59,26 @@ def _recomputation(keys: Keys) -> str:
         keys.unread.append(f"gradient_checkpointing: {word} (planned with all inputs on the GPUs)")
     on = keys.flag("gradient_checkpointing") or word == "offload"
     if word and not on:
-        keys.unread.append(f"gradient_checkpointing: {word} (planned with it where that is faster)")
+        words.without_recomputation(keys, "gradient_checkpointing")
     return words.recomputation(on)
 
 
 def _attention(keys: Keys) -> str:
-    """transformers' word for it, axolotl's switches, or LLaMA-Factory's word."""
+    """transformers' word for it, axolotl's switches, or LLaMA-Factory's word.
+
+    Without any of its switches on, axolotl names none, and transformers takes sdpa where the
+    network has it (`_set_attention_config` in axolotl's src/axolotl/loaders/model.py, read
+    2026-11).
+    """
     fused = ("sdp_attention", "xformers_attention", "flex_attention", "sage_attention")
     named = keys.text("attn_implementation", "flash_attn")
     if named or keys.flag("eager_attention"):
         return words.attention(named or "eager")
     switched_off = keys.has("flash_attention") and not keys.flag("flash_attention")
-    if not any([keys.flag(each) for each in fused]) and switched_off:
+    another = any([keys.flag(each) for each in fused])  # a list: all of them count as read
+    if switched_off and not another:
         keys.unread.append(
-            "flash_attention: false (planned as fused: transformers then takes sdpa, which is)"
+            "flash_attention: false (planned with fused attention: PyTorch's, sdpa, is used then)"
         )
     return ""
 

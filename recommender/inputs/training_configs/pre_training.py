@@ -49,9 +49,17 @@ def torchtitan(keys: Keys) -> TrainingConfig:
         precision=_titan_precision(keys),
         method="full",
         optimizer=words.wanted_optimizer(keys, "optimizer.name"),
-        recomputation=words.recomputation(keys.text("activation_checkpoint.mode") == "full"),
+        recomputation=_titan_recomputation(keys),
         sharding=words.model_parallelism(tensor, pipeline, context) or sharded,
     )
+
+
+def _titan_recomputation(keys: Keys) -> str:
+    path = "activation_checkpoint.mode"
+    mode = keys.text(path)
+    if keys.has(path) and not mode:  # none
+        words.without_recomputation(keys, path)
+    return words.recomputation(mode == "full")
 
 
 def _titan_precision(keys: Keys) -> str:
@@ -221,7 +229,7 @@ def llm_foundry(keys: Keys) -> TrainingConfig:
         method="lora" if keys.has(at("model.peft_config")) else "full",
         lora_rank=keys.whole(at("model.peft_config.r")),
         optimizer=words.wanted_optimizer(keys, at("optimizer.name")),
-        recomputation=words.recomputation(keys.flag(at("fsdp_config.activation_checkpointing"))),
+        recomputation=_foundry_recomputation(keys, at("fsdp_config.activation_checkpointing")),
         attention=words.attention(
             keys.text(at("model.attn_config.attn_impl"), at("model.attn_impl"))
         ),
@@ -232,6 +240,13 @@ def llm_foundry(keys: Keys) -> TrainingConfig:
             if word
         ),
     )
+
+
+def _foundry_recomputation(keys: Keys, path: str) -> str:
+    on = keys.flag(path)
+    if keys.has(path) and not on:
+        words.without_recomputation(keys, path)
+    return words.recomputation(on)
 
 
 def _duration(word: str, keys: Keys) -> tuple[float, int, int, int]:

@@ -13,6 +13,12 @@ def recomputation(every_layer: bool) -> str:
     return "full" if every_layer else ""
 
 
+def without_recomputation(keys: Keys, path: str) -> None:
+    """Record as unread that a file switches recomputation off."""
+    word = keys.text(path) or "none"  # which `Keys` reads as not stated
+    keys.unread.append(f"{path}: {word} (planned with it where that is faster)")
+
+
 def attention(word: str) -> str:
     """Return "plain" for the tools' names of attention that is not fused: scores go to memory."""
     return "plain" if word.lower() in _NOT_FUSED else ""

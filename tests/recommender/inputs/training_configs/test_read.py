@@ -198,6 +198,37 @@ def test_what_is_planned_otherwise_is_reported(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "name", "reported"),
+    [
+        (
+            "device_train_microbatch_size: 1\nfsdp_config: {{activation_checkpointing: {}}}",
+            "a.yaml",
+            "fsdp_config.activation_checkpointing: false",
+        ),
+        (
+            "[model]\nflavor = '8B'\n[activation_checkpoint]\nmode = {}",
+            "a.toml",
+            "activation_checkpoint.mode: none",
+        ),
+        (
+            "base_model: a/b\nmicro_batch_size: 2\ngradient_checkpointing: {}",
+            "a.yaml",
+            "gradient_checkpointing: false",
+        ),
+    ],
+)
+def test_recomputation_that_is_switched_off_is_reported(
+    tmp_path: Path, text: str, name: str, reported: str
+) -> None:
+    """Plans have it where that is faster."""
+    on, off = ("'full'", "'none'") if name == "a.toml" else ("true", "false")
+    assert of(tmp_path, text.format(on), name).recomputation == "full"
+    found = of(tmp_path, text.format(off), name)
+    assert found.recomputation == ""
+    assert f"{reported} (planned with it where that is faster)" in found.unread
+
+
+@pytest.mark.parametrize(
     ("text", "name", "recomputation"),
     [
         ("per_device_train_batch_size: 2\ngradient_checkpointing: true", "", "full"),
