@@ -2,6 +2,9 @@
 
 Own machines and the accuracy studies take from here what they do not state, and the machines of the
 snapshot were built with it. Rates are those of an all-reduce over all GPUs of the machine.
+
+Azure's pairs of H100 NVL and A100 PCIe are bridged, so their bridge comes first. Pairs of A30 and
+H100 PCIe are assumed to have none unless a machine states `nvlink`: PCIe comes first.
 """
 
 import csv

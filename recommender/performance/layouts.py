@@ -24,8 +24,9 @@ DEGREES = (1, 2, 4, 8)
 # Megatron-Bridge, performance summary, 2026-08), whose number divides that of the experts.
 EXPERT_GPUS = (2, 4, 8, 16, 32, 64)
 MIN_EXPERTS = 8  # of a layer: Mixtral's
-# Experts that each token passes, of one (Llama 4) to eight (Qwen3, DeepSeek-V3): few, so that no
-# more GPUs divide the experts than there are.
+# Experts that each token passes, to estimate how many a layer has: fewer than `job.token_experts`,
+# which counts shared experts as well. With those (1.7 to 9.9 of the known mixtures) the estimate
+# is nearer, but 64 GPUs would divide the 60 experts of Qwen1.5-MoE; with 3 it is never too high.
 TOKEN_EXPERTS = 3.0
 STAGES = (1, 2, 4, 8, 16)
 # NVIDIA trains Llama 3.1 405B in 9 stages on 576 GPUs (NeMo's performance summary, 2024-2025),

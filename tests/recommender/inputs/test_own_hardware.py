@@ -140,6 +140,12 @@ def test_bridges_link_pairs_and_pcie_links_the_pairs(tmp_path: Path, gpu: str) -
     assert f"PCIe {eight.intra_gb_per_s:g} GB/s" in eight.assumed
 
 
+@pytest.mark.parametrize("gpu", ["H100-PCIe", "A30"])
+def test_a_bridge_that_is_bought_apart_counts_where_it_is_stated(tmp_path: Path, gpu: str) -> None:
+    assert own(tmp_path, gpu=gpu, gpus=2).intra_kind == "pcie"
+    assert own(tmp_path, gpu=gpu, gpus=2, intra="nvlink").intra_kind == "nvlink"
+
+
 @pytest.mark.parametrize(
     ("gpu", "memory_gib", "faster"),
     [
