@@ -7,6 +7,7 @@ The steps are text, `layers` (merged text), `schema` (typed fields), `derive` (m
 import os
 from dataclasses import replace
 from pathlib import Path
+from string import ascii_letters
 
 from recommender.catalogs.frozen import dataclass
 from recommender.errors import UsageError
@@ -25,10 +26,11 @@ from recommender.job.merge_layers import (
 from recommender.job.model_layer import over
 from recommender.job.preset_files import presets
 from recommender.job.schema import JobFile, label, read
-from recommender.text import nearest, shown, unknown
+from recommender.text import nearest, shown
 
 OTHER_FILE = "job.yaml"  # the usual name of a Kubernetes manifest: ours only with our schema line
 SUFFIXES = (".yaml", ".yml", ".json")
+MISSPELT = 0.8  # share of equal letters: llama2-7b has 0.70 in common with llama3-70b-sft
 
 
 def find_job(word: str | None = None, folder: Path = Path(), flags: JobFlags | None = None) -> Job:
@@ -72,7 +74,33 @@ def _find(word: str | None, folder: Path, model: str | None) -> _Stated:
 
     if find_known(word) is not None:
         raise UsageError(f"{shown(word)} is no job; {_if_model(word)}")
-    raise UsageError(unknown("job", word, presets(), "recommend jobs list names them"))
+    raise UsageError(_unknown_job(word))
+
+
+def _unknown_job(word: str) -> str:
+    """Say that a word is no job, with the nearest one; where none is near, how to write one.
+
+    Of names that are not merely misspelt, those of about the same size come first.
+    """
+    if meant := nearest(word, presets(), MISSPELT):
+        return f"unknown job '{shown(word)}'; did you mean {meant}?"
+    from recommender.networks.known_models import nearest_known, of_like_size
+
+    alike = [name for name in presets() if of_like_size(name, word)]
+    meant = nearest(word, alike) or nearest(word, presets())
+    model = nearest_known(word) or ""
+    same_family = _family(model.rpartition("/")[2]) == _family(word)
+    hint = f"did you mean {meant}? " if meant else ""
+    return (
+        f"unknown job '{shown(word)}'; {hint}recommend jobs list names all. For another model, "
+        f"write a job file: recommend init --model {model if same_family else 'NAME'} "
+        "(see recommend init --help)"
+    )
+
+
+def _family(name: str) -> str:
+    """The letters with which the name of a model begins."""
+    return name.lower()[: len(name) - len(name.lstrip(ascii_letters))]
 
 
 def _if_model(word: str) -> str:

@@ -79,7 +79,7 @@ def _shape_words(name: str) -> list[str]:
 def nearest_known(word: str) -> str | None:
     """Find the model that a misspelt name was probably meant to be, of about its size."""
     names = [model.name for model in known_models()]
-    alike = [name for name in names if _of_like_size(name, word)]
+    alike = [name for name in names if of_like_size(name, word)]
     return _nearest_of(word, alike) or _nearest_of(word, names)
 
 
@@ -89,7 +89,7 @@ def _nearest_of(word: str, names: list[str]) -> str | None:
     return short[meant] if meant else None
 
 
-def _of_like_size(name: str, word: str) -> bool:
+def of_like_size(name: str, word: str) -> bool:
     """Whether the sizes in both names, 8B or 135M, are within a factor of two."""
     sizes = [_SIZE.search(each.lower()) for each in (name, word)]
     if sizes[0] is None or sizes[1] is None:

@@ -123,3 +123,23 @@ def test_a_misspelt_preset_names_the_nearest() -> None:
         find_job("llama3-8b-pretrian")
     wanted = "unknown job 'llama3-8b-pretrian'; did you mean llama3-8b-pretrain?"
     assert str(error.value) == wanted
+
+
+@pytest.mark.parametrize(
+    ("word", "nearest", "model"),
+    [
+        ("llama2-7b", "did you mean llama3-8b-sft? ", "meta-llama/Llama-2-7b-hf"),
+        ("llama3-405b", "did you mean llama3-70b-sft? ", "meta-llama/Llama-3.1-405B"),
+        ("bert-base", "", "NAME"),
+        ("foo", "", "NAME"),
+    ],
+)
+def test_a_name_that_no_preset_has_gets_one_of_its_size_and_the_way_to_a_job_file(
+    word: str, nearest: str, model: str
+) -> None:
+    with pytest.raises(UsageError) as error:
+        find_job(word)
+    assert str(error.value) == (
+        f"unknown job '{word}'; {nearest}recommend jobs list names all. For another model, write a "
+        f"job file: recommend init --model {model} (see recommend init --help)"
+    )
