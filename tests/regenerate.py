@@ -28,7 +28,8 @@ NOW = "2026-11-21T12:00Z"
 CALL = re.compile(r"```console\n\$ recommend ([^\n]*)\n(.*?)```", re.DOTALL)
 # Studies on rows that another study has as well, by the beginning of their keys.
 ROWS_OF_OTHERS = (
-    "training-one-unstated", "training-laboratory", "scaling-several", "scaling-fsdp", "one-row-",
+    "training-one-unstated", "training-laboratory", "later-unstated",
+    "scaling-several", "scaling-fsdp", "one-row-",
     "gavel-k80-links", "gavel-p100-links", "gavel-v100-links", "cmdare-cluster-k80-own",
     "cmdare-cluster-p100-2ps-placed", "layout-order",
 )  # fmt: skip

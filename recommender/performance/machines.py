@@ -100,6 +100,8 @@ def machine_columns(
     of_gpu = _column(_gpu_sd(job, prior, t.gpu, gpus, achieved) for t in types)
     kept, kept_sd = _confidential(types)
     of_gpu = np.hypot(of_gpu, kept_sd)
+    software = _software_sds(job, speeds, gpus, achieved)
+    of_gpu = np.hypot(of_gpu, _column(software[t.gpu] for t in types))
     columns = MachineColumns(
         names=tuple(f"{t.provider}/{t.instance_type}" for t in types),
         gpus=count,
@@ -116,8 +118,8 @@ def machine_columns(
         fetch_per_s=_column(_fetch(job, t) for t in types),
         host_bytes_per_s=_column(t.host_gb_per_s * 1e9 * t.gpus for t in types),
         disk_bytes_per_s=_column(disk_bytes_per_s(t) for t in types),
-        speed_sigma=np.hypot(prior.spread(job), of_gpu),
-        speed_sigma_several=np.hypot(prior.spread_several(job), of_gpu),
+        speed_sigma=np.hypot(prior.sigma_one, of_gpu),
+        speed_sigma_several=np.hypot(prior.sigma_several, of_gpu),
         reasons=reasons,
         service_sigma=np.full(len(types), load_constants().service_sd) if served else None,
         placement_sigma=np.full(len(types), placement_sd(job.parameter_servers))
@@ -257,6 +259,31 @@ def bounded_speed(
                 found, rate=min(found.rate, most.rate), score=min(found.score, most.score)
             )
     return found
+
+
+def _software_sds(
+    job: Job,
+    speeds: Mapping[str, GpuSpeed],
+    gpus: Mapping[str, Gpu],
+    achieved: Mapping[tuple[str, str], Achieved],
+) -> dict[str, float]:
+    """What each GPU adds to the spread of a job that does not state its software; 0 if it does.
+
+    Scripts and vendors' recipes are taken to be equally likely. In ln, the speed then deviates from
+    that of the assumed stack by 0 or by the difference D of the two on this GPU, of this network at
+    this precision: D²/2 in the mean square.
+    """
+    if "stack" not in job.assumed:
+        return dict.fromkeys(speeds, 0.0)
+    other = replace(job, stack="typical" if job.stack == "tuned" else "tuned")
+    prior, factors = prior_of(other), load_gpu_factors()
+    rates = {
+        name: bounded_speed(other, prior, name, gpus, achieved, factors).rate for name in speeds
+    }
+    return {
+        name: abs(math.log(rates[name] / speed.rate)) / math.sqrt(2.0) if speed.rate > 0 else 0.0
+        for name, speed in speeds.items()
+    }
 
 
 def _gpu_sd(

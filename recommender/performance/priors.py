@@ -55,7 +55,6 @@ class Prior:
     gradient_bytes: float  # per parameter, of 16-bit training
     sigma_one: float  # sd of ln(true/predicted speed), one machine, nothing measured
     sigma_several: float  # the same, several machines
-    sigma_unstated: float  # one machine, and the job does not say which stack it uses
     gpus: tuple[str, ...]  # that the runs behind it were on, by their names in the catalog
     basis: str  # "fitted" or "transferred"
     rows: int  # measurements behind it
@@ -67,18 +66,6 @@ class Prior:
     launch_s: float = 0.0  # that a micro-batch takes at least (`launch_time.py`)
     by_gpu: bool = False  # whether ε was fitted to the GPUs' factors times the formulas
     model_parallel_launch_s: float = 0.0  # of all layers
-
-    def spread(self, job: Job) -> float:
-        """Sd of ln(true / predicted speed) of a job without measurements."""
-        return self.sigma_unstated if "stack" in job.assumed else self.sigma_one
-
-    def spread_several(self, job: Job) -> float:
-        """Spread of the speed of clusters of several machines.
-
-        If the job does not state its stack, the spread between the stacks is that of one machine.
-        """
-        step = max(self.spread(job) ** 2 - self.sigma_one**2, 0.0)
-        return float((self.sigma_several**2 + step) ** 0.5)
 
     def intensity(self, hidden: int) -> float:
         """FLOP per byte of a transformer of this width; unchanged for other networks.

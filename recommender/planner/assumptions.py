@@ -6,6 +6,7 @@ from dataclasses import replace
 from recommender.catalogs.catalog import OWN_BENCH_SOURCE
 from recommender.catalogs.registry import CLOUDS, OWN, SPOT_AUCTIONS
 from recommender.catalogs.schema import Achieved, OwnMachine
+from recommender.job.job import Job
 from recommender.performance.clusters import Z_90
 from recommender.performance.long_runs import run_sd
 from recommender.performance.low_precision import OVER_FP8, kept_share
@@ -34,7 +35,9 @@ def of(problem: Problem, plans: tuple[Plan, ...], lead: int = 1) -> tuple[str, .
     on_demand = [waits] if _rents(plans) else []
     capacity = [*spots, *on_demand] if _on_spot(plans[:1]) else [*on_demand, *spots]
     guessed, software = _unmeasured(problem, plans), _stack(problem, plans, lead)
-    doubts = [*software, *guessed] if _stack_decides(problem) else [*guessed, *software]
+    doubts = (
+        [*software, *guessed] if _stack_decides(problem, plans, lead) else [*guessed, *software]
+    )
     speed = [*_calibrated(problem, plans), *doubts, *_long_run(problem)]
     said = [*_quotas(problem, plans), *_rented_elsewhere(problem, plans[:1])]
     said += _convergence(problem)
@@ -97,9 +100,9 @@ def _stack(problem: Problem, plans: tuple[Plan, ...], lead: int) -> list[str]:
         return []
     other = recipe_s(problem, plans[lead - 1]) if plans else None
     takes = f" takes about {duration(other)} with plan {lead}" if other is not None else ""
-    if not _stack_decides(problem):
+    if not _stack_decides(problem, plans, lead):
         return [f"typical training scripts (--stack tuned: a vendor's recipe{takes})"]
-    known, unsaid, timed = (f"{each:.1f}" for each in _speed_factors(problem))
+    known, unsaid, timed = (f"{each:.1f}" for each in _speed_factors(problem, plans[lead - 1]))
     return [
         "typical training scripts; naming the software (--stack typical, or tuned for a vendor's "
         f"recipe{takes and ', which' + takes}) narrows the speed from a factor "
@@ -107,21 +110,37 @@ def _stack(problem: Problem, plans: tuple[Plan, ...], lead: int) -> list[str]:
     ]
 
 
-def _stack_decides(problem: Problem) -> bool:
+def _stack_decides(problem: Problem, plans: tuple[Plan, ...], lead: int) -> bool:
     """Whether a job without timings would be better known if its software were."""
     job = problem.job
-    if "stack" not in job.assumed or job.timings or job.calibration is not None:
+    if not plans or "stack" not in job.assumed or job.timings or job.calibration is not None:
         return False
-    known, unsaid, _ = _speed_factors(problem)
+    known, unsaid, _ = _speed_factors(problem, plans[lead - 1])
     return f"{known:.1f}" != f"{unsaid:.1f}"
 
 
-def _speed_factors(problem: Problem) -> tuple[float, float, float]:
-    """The factor within which a run's speed lies: software stated, not stated, step timed."""
-    own, run = prior_of(problem.job), run_sd(problem.job)
-    sds = own.sigma_one, own.sigma_unstated, SIGMA_MEASURED
-    known, unsaid, timed = (math.exp(Z_90 * math.hypot(sd, run)) for sd in sds)
-    return known, unsaid, timed
+def _speed_factors(problem: Problem, plan: Plan) -> tuple[float, float, float]:
+    """The factor within which the speed of a plan's least known machine lies.
+
+    Software stated, not stated, step timed.
+    """
+    job = problem.job
+    stated = replace(job, assumed=tuple(name for name in job.assumed if name != "stack"))
+    timed = math.hypot(SIGMA_MEASURED, run_sd(job))
+    sds = _speed_sd(problem, plan, stated), _speed_sd(problem, plan, job), timed
+    known, unsaid, measured = (math.exp(Z_90 * sd) for sd in sds)
+    return known, unsaid, measured
+
+
+def _speed_sd(problem: Problem, plan: Plan, job: Job) -> float:
+    """Sd of ln speed of a job on the least known machine of a plan."""
+    catalog = problem.catalog
+    keys = dict.fromkeys((each.provider, each.instance_type) for each in plan.machines)
+    types = tuple(catalog.instance_types[key] for key in keys)
+    columns = machine_columns(job, types, catalog.gpus, catalog.achieved)
+    several = sum(each.count for each in plan.machines) > 1
+    spread = columns.speed_sigma_several if several else columns.speed_sigma
+    return float(spread.max())
 
 
 def _long_run(problem: Problem) -> list[str]:

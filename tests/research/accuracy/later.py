@@ -31,10 +31,18 @@ def judged(reference: Path) -> tuple[LaterRun, ...]:
     return tuple(run for run in runs if run.tensor or run.batch >= run.gpus or is_large(run))
 
 
-def held(runs: Iterable[LaterRun]) -> Held:
-    """Predictions next to what was measured, samples/s of the cluster."""
+def held(runs: Iterable[LaterRun], stated: bool = True) -> Held:
+    """Predictions next to what was measured, samples/s of the cluster.
+
+    If the stack is not `stated`, runs are predicted as the recommender does by default. Those that
+    typical scripts could not make (fewer samples than GPUs) count as not predicted.
+    """
     each = tuple(runs)
-    found = [layout_as_stated(run) if run.tensor else predicted(run) for run in each]
+    if stated:
+        found = [layout_as_stated(run) if run.tensor else predicted(run) for run in each]
+    else:
+        both = [(run, predicted(run, stated=False)) for run in each if not run.tensor]
+        each, found = zip(*(pair for pair in both if pair[1][0] > 0), strict=True)
     rate, sigma = np.array(found).T
     measured = np.array([run.samples_per_s for run in each])
     return Held(tuple(run.label for run in each), rate, measured, sigma)
@@ -42,6 +50,10 @@ def held(runs: Iterable[LaterRun]) -> Held:
 
 def _several(run: LaterRun) -> bool:
     return run.machines > 1
+
+
+def _unstated(reference: Path | None) -> Score:
+    return score(held(judged(reference_folder(reference, LATER)), stated=False))
 
 
 def _score(chosen: Callable[[LaterRun], bool], reference: Path | None) -> Score:
@@ -107,4 +119,15 @@ STUDIES: tuple[Study, ...] = tuple(
         needs_reference=True,
     )
     for key, subject, target, published, chosen in _ASKED
+) + (
+    Study(
+        key="later-unstated",
+        subject="later runs on one and several machines, nothing measured, stack not stated",
+        split="nothing fitted on these runs",
+        target=Target(),
+        published="none known",
+        source="MLPerf Training v4.0, hivemind multi-cloud: measured/training2.csv.gz",
+        run=_unstated,
+        needs_reference=True,
+    ),
 )

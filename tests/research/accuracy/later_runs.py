@@ -27,7 +27,7 @@ import csv
 import gzip
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -297,18 +297,19 @@ def machine_of(run: LaterRun, job: Job) -> InstanceType:
     )
 
 
-def columns_of(run: LaterRun) -> tuple[Job, MachineColumns, Clusters]:
-    """The job of a run, its machine and its cluster."""
+def columns_of(run: LaterRun, stated: bool = True) -> tuple[Job, MachineColumns, Clusters]:
+    """The job of a run, its machine and its cluster; its software stated or not."""
     job, catalog = job_of(run), snapshot()
+    job = job if stated else replace(job, stack="typical", assumed=("stack",))
     machine = machine_of(run, job)
     columns = machine_columns(job, (machine,), catalog.gpus, catalog.achieved)
     return job, columns, clusters_of(columns, np.array([[run.machines]]))
 
 
 @cache
-def predicted(run: LaterRun) -> tuple[float, float]:
+def predicted(run: LaterRun, stated: bool = True) -> tuple[float, float]:
     """Samples/s that the recommender gives a run, and the sd of ln(true / predicted)."""
-    job, columns, fleet = columns_of(run)
+    job, columns, fleet = columns_of(run, stated)
     spread = columns.speed_sigma if run.machines == 1 else columns.speed_sigma_several
     return run.batch / float(steps(job, columns, fleet).step_s[0]), float(spread[0])
 

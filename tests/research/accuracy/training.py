@@ -22,7 +22,7 @@ from tests.research.fits.held_out import (
     several_machines,
     sigma,
     unstated_errors_of,
-    unstated_sigma,
+    unstated_sds,
 )
 
 SOURCE = (
@@ -64,7 +64,7 @@ def unstated_stack(reference: Path | None) -> Held:
         errors = unstated_errors_of(groups, split.family, left)
         both = [g.trials.rows for g in groups if g.family == split.family]
         parts.append(_part(split, errors, pd.concat(both)))
-        spreads.append(np.full(split.rows, unstated_sigma(groups, split.family, left)))
+        spreads.append(unstated_sds(groups, split.family, left))
     return held(parts, np.concatenate(spreads))
 
 

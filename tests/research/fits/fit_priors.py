@@ -25,7 +25,6 @@ from tests.research.fits.held_out import (
     sigma,
     unseen_errors,
     unstated_errors,
-    unstated_sigma,
 )
 from tests.research.fits.model import TENSOR_S, best_overlap, errors, scaling_errors, summary
 from tests.research.fits.transfer import LABORATORY, Readings, fitted, predicted, readings
@@ -59,7 +58,6 @@ def main() -> None:
     rows = pd.DataFrame([fitted_row(groups, group) for group in groups])
     print_overall(groups)
     priors = pd.concat([rows, transferred_rows(rows)], ignore_index=True)
-    priors = with_unstated_spread(priors)
     priors = priors.sort_values(["family", "stack"])[list(rows.columns)]
     priors = priors.assign(as_of=[_date(row) for row in priors.to_dict("records")])
     factors = gpu_factor_rows(readings(chosen.reference), priors)
@@ -96,7 +94,6 @@ def fitted_row(groups: tuple[Group, ...], group: Group) -> dict[str, object]:
         "gradient_bytes": _gradient_bytes(family, stack),
         "sigma_one": round(sigma(groups, group, several=False), 2),
         "sigma_several": round(sigma(groups, group, several=True), 2),
-        "sigma_unstated": _unstated(groups, family),
         "by_gpu": int((family, stack) in BY_GPU),
         "gpus": "|".join(sorted({str(card) for card in one.card if card})),
         "basis": "fitted",
@@ -173,22 +170,6 @@ def transferred_rows(known_rows: pd.DataFrame) -> pd.DataFrame:
         }
         rows.append(row)
     return pd.DataFrame(rows)
-
-
-def with_unstated_spread(table: pd.DataFrame) -> pd.DataFrame:
-    """The spread where the stack is not stated: the step between both stacks is part of it.
-
-    Measured where runs of both stacks exist.
-    """
-    step = np.log(table.efficiency).groupby(table.family).transform(np.ptp)
-    widened = np.hypot(table.sigma_one, step).round(2)
-    measured = table.family.isin(STATED_BOTH)
-    return table.assign(sigma_unstated=table.sigma_unstated.where(measured, widened))
-
-
-def _unstated(groups: tuple[Group, ...], family: str) -> float:
-    """The measured spread where the stack is not stated; nan without runs of both."""
-    return round(unstated_sigma(groups, family), 2) if family in STATED_BOTH else float("nan")
 
 
 def print_overall(groups: tuple[Group, ...]) -> None:

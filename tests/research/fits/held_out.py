@@ -228,17 +228,19 @@ def unstated_errors(groups: tuple[Group, ...], family: str, *also: Left) -> Iter
             yield unstated_errors_of(groups, family, left, *also)
 
 
-def unstated_sigma(groups: tuple[Group, ...], family: str, *also: Left) -> float:
-    """Spread of ln speed of a family whose stack is not stated, from its own folds only.
-
-    How far the stacks are apart differs by family: twice among CNNs, a tenth among encoders.
-    Never below the spread of the stack that is assumed.
-    """
-    typical = next(g for g in groups if (g.family, g.stack) == (family, "typical"))
-    parts = [np.abs(part) / Z_90 for part in unstated_errors(groups, family, *also)]
-    weights = [np.full(len(part), 1.0 / np.sqrt(len(part))) for part in parts]
-    own = conformal(parts, weights)
-    return max(own, sigma(groups, typical, False, *also))
+def unstated_sds(groups: tuple[Group, ...], family: str, left: Left) -> Floats:
+    """Spread of ln speed of every run of `unstated_errors_of`, as `machines._software_sds` says."""
+    typical, tuned = (
+        next(g for g in groups if (g.family, g.stack) == (family, stack))
+        for stack in ("typical", "tuned")
+    )
+    out = frozenset((left,))
+    both = pd.concat([g.trials.rows for g in groups if g.family == family])
+    test = _test_rows(both, left, ())
+    found = (errors(test, constants(groups, group, out)) for group in (tuned, typical))
+    between = np.subtract(*found) / np.sqrt(2.0)
+    own = np.hypot(sigma(groups, typical, False, left), gpu_sd(test, both[left.keeps(both)]))
+    return np.asarray(np.hypot(own, between))
 
 
 def weighted_quantile(parts: Sequence[Floats], weights: Sequence[Floats], share: float) -> float:
