@@ -13,6 +13,8 @@ Which rows count and which of them judge was written down before any of them was
   the wait for the GPU, in `loss.item()`, is not in them. The same logs state the samples of the
   five or twenty minutes that each run lasted. Its script decodes images in two processes; later
   runs (161 on) keep more cores busy, their script is not published.
+* MLPerf's rates "incl. eval" are samples to target over run time, evaluations included:
+  they are taken out by the benchmark's rules (2026-11-26, `data/mlperf_evaluations.csv`).
 * GPUs whose rates their vendor publishes and that some cloud lets by the hour.
 * MLPerf is of the tuned stack, all else of the typical one, as `job.Stack` says.
 * 8-bit arithmetic (FP8) where the submitter's public recipe asks for it: NVIDIA's BERT, GPT-3 and
@@ -136,11 +138,23 @@ def _run(row: Mapping[str, str], first: set[tuple[str, ...]]) -> LaterRun:
 
 
 def _counted_rate(row: Mapping[str, str]) -> float:
-    """The stated throughput, or samples over the time of the run where the source miscounts."""
-    counted = _counted(row)
-    if not counted:
-        return float(row["throughput"])
-    return float(counted["samples"]) / float(counted["seconds"])
+    """The rate of training: as stated, or counted again where a source states something else."""
+    counted, stated = _counted(row), float(row["throughput"])
+    if counted:
+        return float(counted["samples"]) / float(counted["seconds"])
+    # Tokens to target over run time give the rates of GPT-3 whose unit says otherwise.
+    timed = "incl. eval" in row["unit"] or row["model"] == "MLPerf gpt3"
+    return stated * (1.0 + _evaluated_share(row)) if timed else stated
+
+
+def _evaluated_share(row: Mapping[str, str]) -> float:
+    """The work of a run's evaluations over that of its training, by MLPerf's rules."""
+    rule = evaluations()[row["model"]]
+    tokens = float(networks()[row["model"]]["tokens"]) if row["unit"].startswith("tokens") else 1.0
+    trained = float(row["throughput"]) / tokens * float(row["time_to_train_h"]) * 3600.0
+    skipped = float(rule["skipped_of_batch"]) * float(row["global_batch"]) + float(rule["skipped"])
+    times = max(round(trained / float(rule["every"])) - int(skipped), 0)
+    return times * float(rule["evaluated"]) * float(rule["forward_share"]) / trained
 
 
 def _counted(row: Mapping[str, str]) -> Mapping[str, str]:
@@ -178,6 +192,12 @@ def _check(found: Iterable[LaterRun]) -> None:
 def counted_runs() -> Mapping[str, Mapping[str, str]]:
     """What hivemind's runs processed, by the number of the run."""
     return {row["run"]: row for row in table("later_rates")}
+
+
+@cache
+def evaluations() -> Mapping[str, Mapping[str, str]]:
+    """How often and on how much MLPerf's runs are evaluated, by network."""
+    return {row["model"]: row for row in table("mlperf_evaluations")}
 
 
 @cache
