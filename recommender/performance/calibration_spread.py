@@ -1,13 +1,14 @@
 """The error of a calibrated model, by cluster size and distance from the timed runs.
 
-sd² = base² + links² + a²·ln R + excess² + g'Cg, of which the first three are from held-out runs of
-others (`calibration_spreads.csv`):
+sd² = (base² + links² + a²·ln R + excess² + g'Cg)·t², of which base, links and a are from held-out
+runs of others (`calibration_spreads.csv`):
 
     base    by the kind of extrapolation (`bases`)
     links   of a machine, if more of its GPUs share them than were timed
     a²·ln R of more machines with R times the most GPUs that were timed, R at least 2
     excess  residuals of the job's own runs beyond the usual
     g'Cg    constants that no run determined
+    t       Student's factor of more than 32 times the GPUs, which few networks were timed on
 """
 
 import csv
@@ -35,6 +36,10 @@ from recommender.performance.clusters import Z_90, MachineColumns
 
 NEXT_SIZE = 2.0  # times the GPUs that more machines are away at least: a network is new
 USUAL_ROWS = 4.0  # as many runs as the usual error counts
+FAR = 32.0  # times the GPUs of the largest timed run
+# On more than `FAR` times as many ran BERT, ResNet-50 and RetinaNet (MLPerf), BERT-large and BART
+# (NVIDIA DeepLearningExamples): 78 clusters of five networks (2026-11).
+FAR_NETWORKS = 5
 FILE = "calibration_spreads.csv"
 DOUBLINGS = 7  # of the most machines that were timed, up to which spans are worked out
 
@@ -65,6 +70,12 @@ class Extrapolation:
     kind: tuple[str, ...]  # of `bases`; (runs,)
     links: Floats  # share of the step on links that fewer GPUs of the machine were timed on
     gpus: Floats  # ln of GPUs over the most that were timed; 0 on no more machines
+
+    @property
+    def widened(self) -> Floats:
+        """Student's factor of the whole sd, as few networks were timed on so many GPUs; (runs,)."""
+        far = self.gpus > np.log(FAR) * (1.0 + 1e-9)
+        return np.where(far, lsq.students_excess(FAR_NETWORKS - 1.0), 1.0)
 
     def base(self, sds: Mapping[str, float]) -> Floats:
         """Sd of ln(true / predicted) in addition to that of the fit; (runs,)."""
@@ -128,8 +139,8 @@ def own_spread(model: StepModel, fit: lsq.PosteriorFit, to: StepModel) -> Floats
 
 def spans(model: StepModel, fit: lsq.PosteriorFit, to: StepModel) -> Floats:
     """Sd of ln(true / predicted step) of other runs after a fit to a model's own; (runs,)."""
-    base = beyond(to, fit, model.runs).base(bases())
-    return np.asarray(np.hypot(base, own_spread(model, fit, to)))
+    far = beyond(to, fit, model.runs)
+    return np.asarray(np.hypot(far.base(bases()), own_spread(model, fit, to)) * far.widened)
 
 
 def _degrees_of_freedom(model: StepModel, fit: lsq.PosteriorFit) -> float:

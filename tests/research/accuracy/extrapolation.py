@@ -30,7 +30,12 @@ class Extrapolated:
         source, base = np.array(self.source), np.empty(len(self.source))
         for name in set(self.source):
             base[source == name] = self.beyond.base(bases(name))[source == name]
-        return Held(self.labels, self.predicted, self.measured, np.hypot(base, self.own))
+        return Held(
+            self.labels,
+            self.predicted,
+            self.measured,
+            np.hypot(base, self.own) * self.beyond.widened,
+        )
 
     def take(self, rows: Iterable[int]) -> "Extrapolated":
         """Some of the points."""
