@@ -9,7 +9,7 @@ from recommender.catalogs.frozen import dataclass
 from recommender.errors import UsageError
 from recommender.inputs.files import writing
 from recommender.optimize.linear_program import write
-from recommender.optimize.search_state import Candidate, Watch
+from recommender.optimize.search_state import Watch
 from recommender.plan.answer import (
     Answer,
     Infeasible,
@@ -36,7 +36,7 @@ from recommender.planner.sensitivity import sensitivity, tail_cut
 from recommender.planner.smaller_fallbacks import with_cheapest_fallback
 from recommender.planner.ties import best_shares
 from recommender.planner.trio import TrioPlans, choose_trio, table_of
-from recommender.planner.trio_candidates import reference_candidates, worth_most
+from recommender.planner.trio_candidates import TrioCandidates
 from recommender.text import shown_path
 
 
@@ -60,15 +60,15 @@ class Pipeline:
         return PlanSearch(self.problem, prove, self.watch, self._worth or prove)
 
     @cached_property
-    def worth_most(self) -> list[Candidate]:
-        """Plans worth most by their estimates, which the search may not have met."""
-        return worth_most(self.search) if self.search.best.incumbents else []
+    def candidates(self) -> TrioCandidates:
+        """Candidates for its first plans besides those that the search ranked."""
+        return TrioCandidates(self.search)
 
     @cached_property
     def _of_search(self) -> Ranked:
         """The best plans by the goal; empty if no plan meets the limits."""
         curve = self.problem.limits.goal == "frontier"
-        others = reference_candidates(self.search) if curve else self.worth_most
+        others = self.candidates.references if curve else self.candidates.worth_most
         return ranked_plans(self.search, self.options.top, others)
 
     @cached_property
@@ -98,7 +98,7 @@ class Pipeline:
         """The leading plans; None if no plan meets the limits."""
         if not self.ranked.plans:
             return None
-        return choose_trio(self.search, self.ranked, self.worth_most)
+        return choose_trio(self.candidates, self.ranked)
 
     @cached_property
     def table(self) -> tuple[Evaluated, ...]:

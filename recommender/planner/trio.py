@@ -31,7 +31,7 @@ from recommender.planner.plan_builder import (
 from recommender.planner.ranking import Ranked, kind_of
 from recommender.planner.search import PlanSearch
 from recommender.planner.smaller_fallbacks import with_smaller_fallback
-from recommender.planner.trio_candidates import machines_of, plans_to_choose
+from recommender.planner.trio_candidates import TrioCandidates, machines_of
 
 AS_SENSIBLE = 0.05  # plans that cost so much more at most, all counted, are as sensible
 # And so much more at most are called a tie: with other simulated runs the same plan costs mostly up
@@ -107,15 +107,11 @@ class TrioPlans:
         return Faster(rank, other.cost.mean - listed.cost.mean, less_s)
 
 
-def choose_trio(
-    search: PlanSearch, ranked: Ranked, met: Sequence[Candidate] | None = None
-) -> TrioPlans | None:
-    """The trio of the plans that meet the limits; None where none does.
-
-    `met` are the plans worth most by their estimates, if they are known (`worth_most`).
-    """
-    limits, shown = search.problem.limits, ranked.plans
-    plans = list(shown) if limits.goal == "frontier" else plans_to_choose(search, shown, met)
+def choose_trio(candidates: TrioCandidates, ranked: Ranked) -> TrioPlans | None:
+    """The trio of the plans that meet the limits; None where none does."""
+    search, shown = candidates.search, ranked.plans
+    limits = search.problem.limits
+    plans = list(shown) if limits.goal == "frontier" else candidates.plans(shown)
     plans = _without_duplicates(plans, shown)
     if not plans:
         return None

@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 from itertools import chain, islice
 
 import numpy as np
 
+from recommender.catalogs.frozen import dataclass
 from recommender.optimize.columns import Cluster, Columns
 from recommender.optimize.search_state import Candidate, SearchState
 from recommender.optimize.space import OBJECT_STORE
@@ -26,47 +28,55 @@ HIGH_CHANCE = 0.98  # a chance that needs no improvement
 ONE_ON_DEMAND: tuple[Only, ...] = ("one GPU on demand", "on_demand")
 
 
-def plans_to_choose(
-    search: PlanSearch, shown: Sequence[Evaluated], met: Sequence[Candidate] | None = None
-) -> list[Evaluated]:
-    """All plans that were simulated and meet the limits; those of the table have labels.
+@dataclass(frozen=True)
+class TrioCandidates:
+    """Candidates for the first three plans of the answer to one search."""
 
-    `met` are those of `worth_most`, if they are known.
-    """
-    limits = search.problem.limits
-    known = dict(search.builder.built) | {each.candidate: each for each in shown}
-    times_s = _longer_times(limits, shown) if limits.goal == "time" else ()
-    by_value = limits.objective not in ("cost", "time")
-    found = list(met or ())
-    if met is None or times_s:
-        found = _simulated(search, times_s) if by_value or times_s else []
-    others = [*reference_candidates(search), *_safest_on_demand(search, limits)]
-    for candidate in (*others, *_cheapest_within(search, found, times_s)):
-        known.setdefault(candidate, search.builder.build(candidate))
-    if by_value:
-        known |= {each.candidate: each for each in _worth_most(search, found)}
-    meeting = [each for each in known.values() if meets(each.plan, limits)]
-    meeting = [e for e in meeting if e in shown[:1] or not is_detour(e.plan)] or meeting
-    # With the objective "cost" the cheapest is shown however long it takes.
-    return meeting if limits.objective == "cost" else within_horizon(meeting)
+    search: PlanSearch
 
+    @cached_property
+    def worth_most(self) -> list[Candidate]:
+        """Under a deadline, where cost alone is not what counts: what is worth most by estimates.
 
-def reference_candidates(search: PlanSearch) -> list[Candidate]:
-    """Candidates besides the plans of the search: the baselines, one machine on demand.
+        Simulated, whether or not the search has met it.
+        """
+        limits = self.search.problem.limits
+        by_value = limits.goal == "cost" and limits.objective == "auto"
+        return _simulated(self.search, ()) if by_value and self.search.best.incumbents else []
 
-    And of each search what is worth most: the cheapest of its kind may take twice as long for cents
-    less.
-    """
-    limits = search.problem.limits
-    one = replace(limits, max_machines=1, objective="cost")
-    single = [search.single_type.search(one, only, BASELINE) for only in ONE_ON_DEMAND]
-    on_demand = search.single_type.search_or_relaxed(limits, "on_demand")
-    searched = [state for state in (*single, on_demand, search.single_type.own) if state.incumbents]
-    return [
-        *(state.best_candidate() for state in single if state.incumbents),
-        *(rival.candidate for *_, rival in best_of_each_kind(search)),
-        *(_best_by_value(search, state) for state in searched),
-    ]
+    @cached_property
+    def references(self) -> list[Candidate]:
+        """Candidates besides the plans of the search: the baselines, one machine on demand.
+
+        And of each search what is worth most: the cheapest of its kind may take twice as long for
+        cents less.
+        """
+        search, limits = self.search, self.search.problem.limits
+        one = replace(limits, max_machines=1, objective="cost")
+        single = [search.single_type.search(one, only, BASELINE) for only in ONE_ON_DEMAND]
+        on_demand = search.single_type.search_or_relaxed(limits, "on_demand")
+        every = (*single, on_demand, search.single_type.own)
+        return [
+            *(state.best_candidate() for state in single if state.incumbents),
+            *(rival.candidate for *_, rival in best_of_each_kind(search)),
+            *(_best_by_value(search, state) for state in every if state.incumbents),
+        ]
+
+    def plans(self, shown: Sequence[Evaluated]) -> list[Evaluated]:
+        """All plans that were simulated and meet the limits; those of the table have labels."""
+        search, limits = self.search, self.search.problem.limits
+        known = dict(search.builder.built) | {each.candidate: each for each in shown}
+        times_s = _longer_times(limits, shown) if limits.goal == "time" else ()
+        found = _simulated(search, times_s) if times_s else self.worth_most
+        others = [*self.references, *_safest_on_demand(search, limits)]
+        for candidate in (*others, *_cheapest_within(search, found, times_s)):
+            known.setdefault(candidate, search.builder.build(candidate))
+        if limits.objective not in ("cost", "time"):
+            known |= {each.candidate: each for each in _worth_most(search, found)}
+        meeting = [each for each in known.values() if meets(each.plan, limits)]
+        meeting = [e for e in meeting if e in shown[:1] or not is_detour(e.plan)] or meeting
+        # With the objective "cost" the cheapest is shown however long it takes.
+        return meeting if limits.objective == "cost" else within_horizon(meeting)
 
 
 def _best_by_value(search: PlanSearch, state: SearchState) -> Candidate:
@@ -81,14 +91,6 @@ def _total_usd(search: PlanSearch, candidate: Candidate) -> float:
     spot = any(pool.spot for pool in pools)
     urgent = search.problem.limits.goal == "time"
     return screened_cost_usd(candidate.cost_usd, candidate.time_s, gpus, machines, spot, urgent)
-
-
-def worth_most(search: PlanSearch) -> list[Candidate]:
-    """Under a deadline, where cost alone is not what counts: what is worth most by its estimate."""
-    limits = search.problem.limits
-    if limits.goal != "cost" or limits.objective != "auto":
-        return []
-    return _simulated(search, ())
 
 
 def _simulated(search: PlanSearch, times_s: Sequence[float]) -> list[Candidate]:

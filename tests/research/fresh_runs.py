@@ -20,6 +20,7 @@ from recommender.planner.problem import planning_problem
 from recommender.planner.search import PlanSearch
 from recommender.planner.selection import ranked_plans
 from recommender.planner.trio import TrioPlans, choose_trio
+from recommender.planner.trio_candidates import TrioCandidates
 from recommender.risk.monte_carlo import simulate_paths
 from tests.research.leads import NEW, NOW, SEED, words
 from tests.shipped import snapshot
@@ -71,7 +72,7 @@ def _asked(name: str, question: str, limits: Limits) -> Generator[Row, None, Tri
     problem = planning_problem(find_job(name), limits, Choice(), snapshot(), NEW, NOW, SEED)
     search = PlanSearch(problem)
     ranked = ranked_plans(search, 3)
-    found = choose_trio(search, ranked) if ranked.plans else None
+    found = choose_trio(TrioCandidates(search), ranked) if ranked.plans else None
     both = () if found is None else (found.sensible, found.cheapest)
     for each in {plan.candidate: plan for plan in both}.values():
         chance = each.plan.estimate.chance
