@@ -9,6 +9,8 @@ from recommender.performance import checkpoint
 from recommender.performance.checkpoint import Receiver, SavePaths
 from recommender.performance.clusters import Clusters
 
+# What a checkpoint path says of a plan's saves: fields of `SavePaths` and of `Saves`.
+_OF_PATH = ("stall_s", "transfer_s", "interval_min_s", "restore_s", "notice_saves")
 MAX_TIER_MACHINES = 4  # CPU machines of a memory tier; DeepVM saw no gain beyond 3 to 4 (2024)
 
 
@@ -63,7 +65,7 @@ def _blank(count: int) -> Saves:
 
 
 def _put(into: Saves, rows: Bools, found: SavePaths, allowed: Bools | None = None) -> None:
-    for name in ("stall_s", "transfer_s", "interval_min_s", "restore_s", "notice_saves"):
+    for name in _OF_PATH:
         getattr(into, name)[rows] = getattr(found, name)[rows]
     possible = found.possible if allowed is None else found.possible & allowed
     into.possible[rows] = possible[rows]
@@ -93,7 +95,7 @@ def _put_tier(
     first = order[np.unique(plan[order], return_index=True)[1]]
     first = first[np.isfinite(price[first])]
     chosen = plan[first]
-    for name in ("stall_s", "transfer_s", "interval_min_s", "restore_s", "notice_saves"):
+    for name in _OF_PATH:
         getattr(into, name)[chosen] = getattr(found, name)[first]
     into.usd_per_hour[chosen] = price[first]
     into.tier_type[chosen], into.tier_count[chosen] = row[first], count[first]

@@ -13,34 +13,25 @@ from math import comb, prod
 import numpy as np
 
 from recommender.arrays import Ints
-from recommender.optimize.space import Site, within_quota
+from recommender.optimize.space import Site, most_machines, within_quota
 
 ROWS = 20_000  # clusters in one block
 
 
 def count_compositions(site: Site, most: int) -> int:
     """How many counts have to be looked at to list the clusters that use every entry of a site."""
-    caps = _caps(site, most)
+    caps: list[int] = most_machines(site, most).tolist()
     return min(prod(caps), comb(most, len(caps)))
 
 
 def compositions(site: Site, most: int) -> Iterator[Ints]:
     """The clusters of at most `most` machines that use every entry of a site, in blocks."""
-    caps = _caps(site, most)
+    caps: list[int] = most_machines(site, most).tolist()
     few = prod(caps) <= comb(most, len(caps))
     for counts in _up_to(caps, most) if few else _summing(most, len(caps)):
         kept = counts[within_quota(site, counts)]
         if len(kept):
             yield kept
-
-
-def _caps(site: Site, most: int) -> list[int]:
-    """The most machines of each entry, alone."""
-    caps = np.minimum(site.entries.cap, most).astype(np.float64)
-    for use, quota in zip(site.quota_use, site.quota, strict=True):
-        allowed = np.floor(quota / np.maximum(use, 1e-12) + 1e-9)
-        caps = np.minimum(caps, np.where(use > 0.0, allowed, np.inf))
-    return [int(cap) for cap in np.maximum(caps, 0.0)]
 
 
 def _up_to(caps: list[int], most: int) -> Iterator[Ints]:

@@ -64,9 +64,7 @@ class Values:
     min_goal: Floats  # less the error of the paths that it was simulated on
     cost_usd: Floats  # expected
     time_s: Floats  # trimmed mean
-    usd_with_any_fallback: (
-        Floats  # least expected cost with any fallback of the site in time, less its error
-    )
+    usd_with_any_fallback: Floats  # least expected cost with a fallback that is in time, less error
     chance: Floats  # all limits met
     overhead: Floats
     meets_limits: Bools  # whether they meet the limits on these paths

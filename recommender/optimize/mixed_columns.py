@@ -17,7 +17,7 @@ import numpy as np
 from recommender.arrays import Bools, Floats, Ints
 from recommender.catalogs.frozen import dataclass
 from recommender.optimize.columns import Cluster, Columns
-from recommender.optimize.space import Site, Space, within_quota
+from recommender.optimize.space import Site, Space, most_machines, within_quota
 
 SPOT_TYPES = 3  # types of the best spot clusters around which mixes are tried
 CORE_SIZES = (1, 2, 4)  # on-demand machines of a core
@@ -107,7 +107,8 @@ def mixes_under_quotas(space: Space, index: int) -> list[Cluster]:
     site = space.sites[index]
     if not len(site.quota):
         return []
-    e, most, machines = site.entries, most_machines(space, site), space.limits.max_machines
+    e, machines = site.entries, space.limits.max_machines
+    most = most_machines(site, machines)
     speed = space.columns.compute_per_s[e.kind]
     usable = (most >= 1) & (~e.spot | (e.zone_count <= 1.0))
     found: dict[Cluster, None] = {}
@@ -119,15 +120,6 @@ def mixes_under_quotas(space: Space, index: int) -> list[Cluster]:
                 if counts := as_many_as_allowed(some, most[some].tolist(), machines, shared):
                     found[cluster_of(index, counts)] = None
     return list(found)
-
-
-def most_machines(space: Space, site: Site) -> Ints:
-    """The most machines of each entry that the quotas allow on their own."""
-    most = np.minimum(site.entries.cap, space.limits.max_machines).astype(np.float64)
-    use, quota = site.quota_use, site.quota[:, None] + 1e-9
-    allowed = np.where(use > 0.0, quota / np.maximum(use, 1e-9), np.inf)
-    least = np.minimum(most, allowed.min(axis=0, initial=np.inf))
-    return np.asarray(np.floor(least), dtype=np.int64)
 
 
 def _best_places(place: Ints, usable: Bools, rank: Floats) -> list[Ints]:

@@ -54,16 +54,6 @@ class Groups:
         return np.asarray(each.sum(axis=1), dtype=np.int64)
 
 
-def usable(site: Site, most: int) -> Ints:
-    """The most machines of each entry that its cap and every quota allow on their own."""
-    fits = np.minimum(site.entries.cap, most)
-    for use, quota in zip(site.quota_use, site.quota, strict=True):
-        with np.errstate(divide="ignore", over="ignore"):
-            each = np.where(use > 0, np.floor((quota + 1e-9) / np.maximum(use, 1e-30)), most)
-        fits = np.minimum(fits, each.astype(np.int64))
-    return np.asarray(np.maximum(fits, 0), dtype=np.int64)
-
-
 def groups_of(site: Site, speed: Floats) -> Groups:
     """The first quota of each entry, and the compute possible within it."""
     member = np.full(len(speed), len(site.quota))

@@ -18,10 +18,9 @@ from recommender.optimize.columns import Cluster, Columns, columns_of
 from recommender.optimize.mixed_columns import (
     as_many_as_allowed,
     cluster_of,
-    most_machines,
     shared_quotas,
 )
-from recommender.optimize.space import Space, single_steps
+from recommender.optimize.space import Space, most_machines, single_steps
 from recommender.plan.limits import Limits
 
 FASTEST_TYPES = 4  # of each market, the fastest of a region
@@ -117,7 +116,7 @@ def _in_few_places(space: Space, clusters: Iterable[Cluster]) -> list[Cluster]:
 def _region(space: Space, index: int) -> _Region:
     """The fastest types of a site in each market, as many machines as its quotas allow."""
     site = space.sites[index]
-    most = most_machines(space, site)
+    most = most_machines(site, space.limits.max_machines)
     speed = space.columns.compute_per_s[site.entries.kind] * most
     order = np.argsort(-speed, kind="stable")
     order = order[speed[order] > 0.0]

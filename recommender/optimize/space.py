@@ -260,6 +260,15 @@ def within_quota(site: Site, counts: Ints) -> Bools:
     return fits
 
 
+def most_machines(site: Site, most: int) -> Ints:
+    """The most machines of each entry alone: no more than `most`, its cap and the quotas allow."""
+    allowed = np.minimum(site.entries.cap, most).astype(np.float64)
+    for use, quota in zip(site.quota_use, site.quota, strict=True):
+        by_quota = np.floor((quota + 1e-9) / np.maximum(use, 1e-12))
+        allowed = np.minimum(allowed, np.where(use > 0.0, by_quota, np.inf))
+    return np.maximum(allowed, 0.0).astype(np.int64)
+
+
 def numbers_allowed(space: Space, site: Site, step_s: Floats) -> Bools:
     """Which numbers of machines of each entry compute, and fit the quotas and the hourly limit.
 

@@ -21,10 +21,9 @@ from recommender.optimize.price_curves import (
     curves,
     groups_of,
     sums_from,
-    usable,
     weights_of,
 )
-from recommender.optimize.space import Entries, Site, Space
+from recommender.optimize.space import Entries, Site, Space, most_machines
 from recommender.performance.clusters import multi_machine_spreads
 from recommender.performance.step_bounds import Shortest, shortest
 
@@ -128,7 +127,7 @@ def site_bounds_of(
     lines = every.take(site.entries.kind)
     speed = np.maximum(space.columns.compute_per_s[site.entries.kind], 1e-30)
     network = space.columns.network_bytes_per_s[site.entries.kind]
-    fits = np.where(network > 0, usable(site, space.limits.max_machines), 0)
+    fits = np.where(network > 0, most_machines(site, space.limits.max_machines), 0)
     order = np.argsort(network, kind="stable")
     order = order[fits[order] > 0]
     if len(order) < 2:
