@@ -38,12 +38,12 @@ EXPONENTS = (0.0, 0.15, 0.4, 1.0, 3.0, 10.0)
 KEPT = 8
 KEPT_BY_GOAL = 60
 NEAR_FRONTIER = 1.25  # of the least cost of clusters that are as fast
-ON_DEMAND_FIRST = 3  # configurations without spot that are judged before the others
+ON_DEMAND_FIRST = 3  # configurations without spot that are simulated before the others
 RESTORE_S = 60.0  # of a checkpoint, in the rough estimate
-# Scenarios are few: a plan whose estimated chance is short by less than this is judged first too.
-BLUR = 0.03
+# Scenarios are few: a plan whose estimated chance is short by less than `BLUR` is simulated first
+# too, and one that is short by less than `SHORT` after all that seem to meet the limits.
+BLUR, SHORT = 0.03, 0.1
 NONE: Ints = np.zeros(0, dtype=np.int64)
-SHORT = 0.1  # and one that is short by less than this after all that seem to meet the limits
 # Plans estimated over the overhead limit by up to this factor stay candidates; their goal is
 # multiplied by it.
 OVER = 3.0
@@ -292,8 +292,8 @@ def rated_columns(space: Space, clusters: Sequence[Cluster]) -> tuple[Columns, C
     """Closed-form rates of every allowed configuration, alone and with its best fallback."""
     found = _by_site(space, clusters)
     alone = _all_alone(space.limits, found)
-    helped = [part for each in found for part in _helped(space.limits, each)]
-    return alone, Columns.joined(helped) if helped else alone.take(NONE)
+    others = [part for each in found for part in _with_best_fallback(space.limits, each)]
+    return alone, Columns.joined(others) if others else alone.take(NONE)
 
 
 def _all_alone(limits: Limits, found: "Sequence[Configurations]") -> Columns:
@@ -302,7 +302,7 @@ def _all_alone(limits: Limits, found: "Sequence[Configurations]") -> Columns:
     )
 
 
-def _helped(limits: Limits, found: "Configurations") -> list[Columns]:
+def _with_best_fallback(limits: Limits, found: "Configurations") -> list[Columns]:
     """The best configurations that may have a fallback, each with the one of the least goal."""
     able = np.flatnonzero(found.fallback >= 0)
     order = np.lexsort((-found.chance[able], found.goal_value[able]))
@@ -392,16 +392,16 @@ def _of_site(space: Space, clusters: Sequence[Cluster], numbers: Ints) -> Config
     found = reduced(space, site, plans)
     ok = np.flatnonzero(found.allowed)
     alone = rates(found.inputs.take(ok))
-    own, helped = _goal(space.limits, alone), _with_fallbacks(space, site, found, ok, alone)
+    own, best = _goal(space.limits, alone), _best_fallbacks(space, site, found, ok, alone)
     return Configurations(
         cluster=numbers[line[ok]],
         checkpoint_path=plans.checkpoint_path[ok],
         spot=found.gang.has_spot[ok],
         alone=alone,
-        goal_value=np.minimum(own[0], helped.goal_value),
-        chance=np.maximum(own[1], helped.chance),
-        fallback=helped.fallback,
-        terms=helped.terms,
+        goal_value=np.minimum(own[0], best.goal_value),
+        chance=np.maximum(own[1], best.chance),
+        fallback=best.fallback,
+        terms=best.terms,
     )
 
 
@@ -434,7 +434,7 @@ def _goal_in_time(limits: Limits, alone: Rates, fall: FallbackRates) -> tuple[Fl
 
 
 @dataclass(frozen=True, slots=True)
-class _Helped:
+class _BestFallbacks:
     """Configurations with the fallbacks that they may have; shape (configurations,)."""
 
     goal_value: Floats  # the least with any
@@ -443,13 +443,15 @@ class _Helped:
     terms: FallbackRates
 
 
-def _with_fallbacks(space: Space, site: Site, found: Reduced, ok: Ints, alone: Rates) -> _Helped:
+def _best_fallbacks(
+    space: Space, site: Site, found: Reduced, ok: Ints, alone: Rates
+) -> _BestFallbacks:
     """The least goal with a fallback that a plan of the site may have, and the most chance."""
     fall, count = site.fallbacks, len(ok)
     best = np.full(count, -1)
     goal_value, chance, at_best = np.full(count, np.inf), np.zeros(count), np.full(count, -1.0)
     if space.limits.deadline_s is None or not len(fall):
-        return _Helped(goal_value, chance, best, _no_terms(count))
+        return _BestFallbacks(goal_value, chance, best, _no_terms(count))
     step = found.inputs.work_s[ok] / space.steps_left
     choices = fallback_choices(fall, step, space.steps_left)[:, 1:]
     if space.limits.max_overhead is not None:
@@ -464,7 +466,7 @@ def _with_fallbacks(space: Space, site: Site, found: Reduced, ok: Ints, alone: R
         at_best[mine] = np.where(better, sure, at_best[mine])
         goal_value[mine] = np.minimum(goal_value[mine], least)
         chance[mine] = np.maximum(chance[mine], sure)
-    return _Helped(goal_value, chance, best, _terms(space, site, found, ok, best))
+    return _BestFallbacks(goal_value, chance, best, _terms(space, site, found, ok, best))
 
 
 def _no_terms(count: int) -> FallbackRates:

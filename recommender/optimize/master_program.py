@@ -50,7 +50,7 @@ class MasterProgram:
     space: Space
     clusters: tuple[Cluster, ...]  # all that were estimated
     estimates: Columns  # of these, without fallbacks
-    first: tuple[Cluster, ...]  # in the order in which they are judged
+    first: tuple[Cluster, ...]  # in the order in which they are simulated
 
     @property
     def share(self) -> Floats:
@@ -107,16 +107,16 @@ def master_program(space: Space, clusters: Sequence[Cluster]) -> MasterProgram |
 
     It also contains mixes of markets around the best clusters.
     """
-    found, helped = rated_columns(space, clusters) if clusters else (None, None)
-    if found is None or helped is None or not len(found):
+    found, with_fallback = rated_columns(space, clusters) if clusters else (None, None)
+    if found is None or with_fallback is None or not len(found):
         return None
     mixes = mixed_clusters(space, clusters, found)
     if mixes:
-        more, more_helped = rated_columns(space, mixes)
+        more, more_with_fallback = rated_columns(space, mixes)
         found = found.with_more(more, len(clusters))
-        helped = helped.with_more(more_helped, len(clusters))
+        with_fallback = with_fallback.with_more(more_with_fallback, len(clusters))
         clusters = [*clusters, *mixes]
-    both = Columns.joined([found, helped])
+    both = Columns.joined([found, with_fallback])
     both = both.take(np.argsort(both.goal_value, kind="stable"))
     kept = both.take(_undominated(space, both))
     kept = kept.take(np.argsort(kept.goal_value, kind="stable")[:MAX_COLUMNS])
@@ -155,7 +155,7 @@ def _type_name(space: Space, kind: int) -> str:
 
 
 def _order(found: Columns, kept: Columns, share: Sequence[float]) -> list[int]:
-    """Clusters in the order in which they are judged: of the solution, then by their estimates.
+    """Clusters in the order in which they are simulated: of the solution, then by their estimates.
 
     The estimate of a cluster is that of its own small program, itself and the fallbacks it
     may have: a reduced cost says little of plans that use their spot machines for no time.

@@ -15,8 +15,8 @@ What makes chances is not the law of one wait but how good the zone is, whether 
 request and how fast the job really is: each plan is worked out for the same few *scenarios* of
 these, each with its weight.
 
-These rank: a sum over few scenarios is neither a bound nor what is printed. Plans are judged by
-Monte Carlo (`risk/monte_carlo.py`).
+These rank: a sum over few scenarios is neither a bound nor what is printed. Plans are simulated
+(`risk/monte_carlo.py`).
 """
 
 from dataclasses import replace

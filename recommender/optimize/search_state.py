@@ -18,7 +18,7 @@ Shape = tuple[int, tuple[int, ...], int, int, bool]
 EPSILON = 1e-4  # a plan must be better by this share to matter
 SEARCH_RUNS_PER_PRINTED = 8  # simulating a plan on the printed paths takes as long
 # Of 70 questions under quotas the gap closed in 600 sets where it was below this after 100; what
-# was judged before, the program's mixes among it, was the best in all.
+# was simulated before, the program's mixes among it, was the best in all.
 WIDE_GAP = 0.5
 # 50 sets later a search goes on while its bound may reach the best plan at this multiple of its
 # pace. Of 252 questions under quotas (2026-11-26) none whose gap closes in 600 sets is stopped so.

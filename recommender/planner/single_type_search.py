@@ -184,7 +184,7 @@ class SingleTypeSearch:
         state = SearchState(slack=slack, max_plans=cap.plans)
         space = self._space(limits, cap, fallbacks=False)
         if cap.secondary:
-            self._judge_by_estimate(space, masks, state)
+            self._simulate_by_estimate(space, masks, state)
         if not state.incumbents:
             step_s = self.problem.step_s[:, : limits.max_machines]
             search_singles(space, state, masks, single_queue(space, step_s))
@@ -199,7 +199,7 @@ class SingleTypeSearch:
         quick = QUICK.plans
         state = SearchState(slack=0.0, max_plans=quick, printed_plans=quick)  # none on the printed
         space = replace(self.problem.space(self.problem.single_type_sites), limits=limits)
-        self._judge_by_estimate(space, None, state, surest)
+        self._simulate_by_estimate(space, None, state, surest)
         found = [each for each in state.waiting if not each.beaten]
         return [each.candidate for each in sorted(found, key=surest_first)]
 
@@ -271,7 +271,7 @@ class SingleTypeSearch:
             if not state.exhausted:
                 return state
         space = self._space(request.limits, BASELINE)
-        self._judge_by_estimate(space, request.masks, state)
+        self._simulate_by_estimate(space, request.masks, state)
         if state.incumbents or request.cap == ESTIMATED:
             return state
         most = request.max_plans if np.isinf(request.below) else MAX_PLANS_TO_BEAT
@@ -302,7 +302,7 @@ class SingleTypeSearch:
             self.watch.show(state, may_stop=cap is PROOF)
         queue = self._queue(space)
         if main and self.program is not None:
-            queue = queue.without(self._judged_first(space, self.program, request.masks, state))
+            queue = queue.without(self._simulate_first(space, self.program, request.masks, state))
         search_singles(space, state, request.masks, queue)
         self.watch.close()
         return state
@@ -313,10 +313,10 @@ class SingleTypeSearch:
         space = replace(self.problem.space(sites), limits=limits)
         return replace(space, printed=None) if cap.secondary else space
 
-    def _judge_by_estimate(
+    def _simulate_by_estimate(
         self, space: Space, masks: Masks | None, state: SearchState, surest: bool = False
     ) -> None:
-        """Judge the clusters of the best estimates; more of them while no plan meets the limits."""
+        """Simulate the clusters of the best estimates; more while no plan meets the limits."""
         step_s = self.problem.step_s[:, : space.limits.max_machines]
         first = clusters_by_estimate(space, step_s, masks, surest)
         best, next_best = (
@@ -328,10 +328,10 @@ class SingleTypeSearch:
         if not state.incumbents and not any(each.meets_limits for each in state.waiting):
             simulate_ranked(space, next_best, state)
 
-    def _judged_first(
+    def _simulate_first(
         self, space: Space, program: MasterProgram, masks: Masks, state: SearchState
     ) -> list[tuple[int, int, int]]:
-        """Judge what the program puts first; more of it while no plan meets the limits.
+        """Simulate what the program puts first; more of it while no plan meets the limits.
 
         In the end all of its on-demand clusters, mixes under quotas among them: what has nothing to
         wait for is the surest, though seldom what its estimates put first.
@@ -341,13 +341,13 @@ class SingleTypeSearch:
         enough = state.incumbents and space.limits.max_overhead is None
         done = RANKED_FIRST if enough else MAX_RANKED_FIRST
         simulate_ranked(space, allowed[RANKED_FIRST:done], state)
-        judged = allowed[:done]
+        simulated = allowed[:done]
         if not state.incumbents:
             spot = [site.entries.spot for site in space.sites]
             sure = [c for c in allowed[done:] if not spot[c.site][list(c.entries)].any()]
             simulate_ranked(space, sure, state)
-            judged += sure
-        singles = [c for c in judged if len(c.entries) == 1]
+            simulated += sure
+        singles = [c for c in simulated if len(c.entries) == 1]
         return [(c.site, c.entries[0], c.counts[0]) for c in singles]
 
     @cached_property
