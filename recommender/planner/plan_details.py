@@ -34,6 +34,13 @@ from recommender.plan.plan import (
 )
 from recommender.plan.plan import Site as Place
 from recommender.planner.evidence import evidence_of
+from recommender.planner.plan_notes import (
+    batch_note,
+    capacity_note,
+    elastic_note,
+    free_time_note,
+    servers_note,
+)
 from recommender.planner.problem import PRINTED, Problem
 from recommender.planner.quota_needs import needs_of, rented_as, rented_of
 from recommender.risk.monte_carlo import simulate_paths, simulate_with_known_speed
@@ -45,11 +52,8 @@ from recommender.risk.run_statistics import (
     quantiles,
     trimmed_mean,
 )
-from recommender.text import duration, percent, share, usd
 
 HOUR_S = 3600.0
-SEEN_IN_CHANCE = 0.005  # of the limits' chance: what rests on on-demand capacity is worth a note
-UNPAID = 0.5  # of a plan's cost, from which on free spot time is worth a note
 
 
 @dataclass(frozen=True)
@@ -194,10 +198,15 @@ class PlanDetails:
 
     def _as_good_s(self) -> tuple[float, float]:
         """Intervals between checkpoints that make next to no difference."""
-        j = self.inputs
-        min_s = self.reduced.saves.interval_min_s
-        law = (j.run_mean_s, j.run_sigma, j.changeover_s, j.stall_s, min_s, j.notice_saves)
-        return as_good_intervals(*law)
+        inputs, saves = self.inputs, self.reduced.saves
+        return as_good_intervals(
+            inputs.run_mean_s,
+            inputs.run_sigma,
+            inputs.changeover_s,
+            inputs.stall_s,
+            saves.interval_min_s,
+            inputs.notice_saves,
+        )
 
     @property
     def fallback_machines(self) -> tuple[Machines, ...]:
@@ -318,31 +327,16 @@ class PlanDetails:
 
     def _notes(self) -> tuple[str, ...]:
         """What to know of the plan besides its figures."""
-        chance = float(limits_met(self.space.limits, self.paths).mean())
+        job, inputs, paths = self.problem.job, self.inputs, self.paths
+        chance = float(limits_met(self.space.limits, paths).mean())
+        servers = int(servers_of(job, self.row.counts.sum(axis=1))[0])
         return (
-            *_hangs_on_demand(self._on_demand_facts, chance),
-            *self._global_batch(),
-            *self._served(),
-            *_trained_alone(self.inputs, self.paths),
-            *_unpaid(self.inputs, self.paths),
+            *capacity_note(self._on_demand_facts, chance),
+            *batch_note(job, sum(m.count * m.gpus for m in self.machines)),
+            *servers_note(servers, self._servers_usd_per_hour),
+            *elastic_note(inputs, paths),
+            *free_time_note(inputs, paths),
         )
-
-    def _global_batch(self) -> tuple[str, ...]:
-        """How large the batch of all GPUs is, where it grows with them."""
-        job, gpus = self.problem.job, sum(m.count * m.gpus for m in self.machines)
-        if not job.batch_per_gpu:
-            return ()
-        return (f"global batch {job.batch_on(gpus):,.0f}: {job.global_batch:,} on each GPU",)
-
-    def _served(self) -> tuple[str, ...]:
-        """A note that the parameter servers are machines that the user has to start."""
-        servers = int(servers_of(self.problem.job, self.row.counts.sum(axis=1))[0])
-        if not servers:
-            return ()
-        price = self._servers_usd_per_hour
-        plural = "a CPU machine" if servers == 1 else f"{servers} CPU machines"
-        paid = f"{usd(price)} USD/h of the bill" if price else "not in the bill: no price is known"
-        return (f"{plural} on demand for parameter servers, {paid}",)
 
     @cached_property
     def _on_demand_facts(self) -> OnDemandFacts | None:
@@ -388,62 +382,13 @@ class PlanDetails:
         )
 
 
-def _hangs_on_demand(facts: OnDemandFacts | None, chance: float) -> tuple[str, ...]:
-    """How much of the chance rests on machines that may not be there, where that is seen in it."""
-    if facts is None or facts.chance_if_at_once - chance < SEEN_IN_CHANCE:
-        return ()
-    if share(facts.chance_if_at_once) == share(chance):  # as printed
-        return ()
-    late = f"in {percent(facts.late)}"
-    if facts.needed >= 1.0:
-        first = f"{late} of the runs the on-demand machines"
-    else:
-        needed = f"on-demand machines are needed in {percent(facts.needed)} of the runs"
-        first = f"{needed}; {late} they"
-    return (
-        f"{first} are not available within an hour (assumed). If they were always available at "
-        f"once, {share(facts.chance_if_at_once)} of the runs would meet the limits",
-    )
-
-
-def _trained_alone(j: PathInputs, h: Paths) -> tuple[str, ...]:
-    """What the on-demand machines of an elastic cluster do while the others are away."""
-    share = float(j.elastic_share[0])
-    if share <= 0.0:
-        return ()
-    done = share * float(h.alone_s.mean()) / max(float(h.work_s.mean()), 1.0)
-    return (
-        f"elastic: while spot is away the on-demand machines train on at {share:.0%} of the speed; "
-        f"they do {done:.0%} of the work alone",
-    )
-
-
-def _unpaid(j: PathInputs, h: Paths) -> tuple[str, ...]:
-    """That much of a plan's spot time is free, where runs end within their free first hour.
-
-    The rule is the provider's, but no recording shows it for a machine reclaimed dozens of times.
-    """
-    if j.free_s[0] <= 0.0:
-        return ()
-    up_s = float((h.running_s - h.fallback_s).mean())
-    hours = max(up_s - float(h.spot_s.mean()), 0.0) / 3600.0
-    value, cost = hours * float(j.spot_usd_per_hour[0]), float(h.expected_usd.mean())
-    if value < UNPAID * cost:
-        return ()
-    return (
-        f"{duration(3600.0 * hours)} on spot are not billed: the provider charges nothing for a "
-        f"run that it ends within {duration(float(j.free_s[0]))}; charged, they would cost "
-        f"{usd(value)} USD more. Do not count on it for many short runs",
-    )
-
-
 def spread_of(values: Floats, mean: float) -> Spread:
     """A figure of simulated runs as printed; `mean` is a less noisy estimate."""
     low, half, high, most = quantiles(values, 0.05, 0.5, 0.95, 0.99)
     return Spread(mean, low, half, high, float(trimmed_mean(values)), most)
 
 
-def _time_split(j: PathInputs, h: Paths, rows: Ints) -> TimeSplit:
+def _time_split(inputs: PathInputs, paths: Paths, rows: Ints) -> TimeSplit:
     """Where the time of these paths goes; lost work is what the other parts leave."""
 
     def mean(values: Floats) -> float:
@@ -453,14 +398,14 @@ def _time_split(j: PathInputs, h: Paths, rows: Ints) -> TimeSplit:
         left = total - sum(parts)
         return left if left > ROUNDING * total else 0.0
 
-    total, work, waiting = mean(h.time_s), mean(h.trained_s), mean(h.waiting_s)
+    total, work, waiting = mean(paths.time_s), mean(paths.trained_s), mean(paths.waiting_s)
     # Runs shorter than a changeover do not take all of it, and a fallback may start at once.
-    start = min(float(j.changeover_s[0]), rest(work, waiting))
-    restart = mean(h.restarts_s) + float((h.fallback_s[0, rows] > 0).mean()) * float(
-        j.fallback_start_s[0]
+    start = min(float(inputs.changeover_s[0]), rest(work, waiting))
+    restart = mean(paths.restarts_s) + float((paths.fallback_s[0, rows] > 0).mean()) * float(
+        inputs.fallback_start_s[0]
     )
     restart = min(restart, rest(work, waiting, start))
-    saving = work * float(j.stall_s[0] / max(j.interval_s[0], 1.0))
+    saving = work * float(inputs.stall_s[0] / max(inputs.interval_s[0], 1.0))
     saving = min(saving, rest(work, waiting, start, restart))
     lost = rest(work, waiting, start, restart, saving)
     return TimeSplit(start, work, saving, lost, restart, waiting)
