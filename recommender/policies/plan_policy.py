@@ -67,17 +67,17 @@ class PolicyProblem:
         return replace(self, task=replace(self.task, work_s=work_s))
 
 
-def why_no_policy(j: PathInputs, deadline_s: float | None) -> str | None:
+def why_no_policy(inputs: PathInputs, deadline_s: float | None) -> str | None:
     """Why the programme has nothing to say of a plan (one row), in words; None where it has."""
     if deadline_s is None:
         return "there is no deadline"
-    if float(j.spot_usd_per_hour[0]) <= 0.0:
+    if float(inputs.spot_usd_per_hour[0]) <= 0.0:
         return "the plan rents no spot"
-    if float(j.elastic_share[0]) > 0.0:
+    if float(inputs.elastic_share[0]) > 0.0:
         return "the plan trains on while its spot machines are down, which the model cannot express"
-    if float(j.move_after_s[0]) > 0.0:
+    if float(inputs.move_after_s[0]) > 0.0:
         return "the plan waits before its checkpoint moves, which the model cannot express"
-    speed = float(j.fallback_speed[0])
+    speed = float(inputs.fallback_speed[0])
     if speed <= 0.0:
         return "the plan waits for spot and has no on-demand fallback"
     if speed < AS_FAST:
@@ -85,60 +85,60 @@ def why_no_policy(j: PathInputs, deadline_s: float | None) -> str | None:
             f"its fallback is {100.0 * speed:.0f} % as fast as the spot cluster, "
             "which the model cannot express"
         )
-    task = _task(j, deadline_s)
+    task = _task(inputs, deadline_s)
     if task.deadline_s - task.work_s <= 2.0 * task.changeover_s:
         return "the deadline leaves no time to wait for spot: on-demand from the start"
     return None
 
 
-def problem_of(j: PathInputs, deadline_s: float | None) -> PolicyProblem:
+def problem_of(inputs: PathInputs, deadline_s: float | None) -> PolicyProblem:
     """The problem of one plan (one row); raises `UsageError` where there is none."""
-    why = why_no_policy(j, deadline_s)
+    why = why_no_policy(inputs, deadline_s)
     if why is not None or deadline_s is None:
         raise UsageError(f"no policy for this plan: {why}; see `rule` under the plan")
-    task, always = _task(j, deadline_s), float(j.base_usd_per_hour[0])
-    speed = max(float(j.fallback_speed[0]), 1e-9)
-    on_demand = float(j.fallback_usd_per_hour[0]) / speed
+    task, always = _task(inputs, deadline_s), float(inputs.base_usd_per_hour[0])
+    speed = max(float(inputs.fallback_speed[0]), 1e-9)
+    on_demand = float(inputs.fallback_usd_per_hour[0]) / speed
     return PolicyProblem(
         task=task,
-        prices=ModePrices(always + float(j.spot_usd_per_hour[0]), always + on_demand, always),
-        law=_law(j),
+        prices=ModePrices(always + float(inputs.spot_usd_per_hour[0]), always + on_demand, always),
+        law=_law(inputs),
         tick_s=max(task.deadline_s / TICKS, MIN_TICK_S),
-        fixed_usd=float(j.fixed_usd[0]),
+        fixed_usd=float(inputs.fixed_usd[0]),
     )
 
 
-def time_per_training_time(j: PathInputs) -> float:
+def time_per_training_time(inputs: PathInputs) -> float:
     """Time on the machines per time of training: saves hold it up."""
-    return 1.0 + float(j.stall_s[0] / max(j.interval_s[0], 1.0))
+    return 1.0 + float(inputs.stall_s[0] / max(inputs.interval_s[0], 1.0))
 
 
-def _task(j: PathInputs, deadline_s: float) -> Task:
+def _task(inputs: PathInputs, deadline_s: float) -> Task:
     """Where the fallback is a little slower, what it needs longer is taken off the deadline."""
-    work_s = float(j.work_s[0]) * time_per_training_time(j)
-    lost_s = (1.0 - float(j.notice_saves[0])) * 0.5 * float(j.interval_s[0])
-    start_s = max(float(j.changeover_s[0]), float(j.fallback_start_s[0]))
-    slower_s = max(1.0 / float(j.fallback_speed[0]) - 1.0, 0.0) * work_s
-    due_s = deadline_s - float(j.reserve_s[0]) - slower_s
+    work_s = float(inputs.work_s[0]) * time_per_training_time(inputs)
+    lost_s = (1.0 - float(inputs.notice_saves[0])) * 0.5 * float(inputs.interval_s[0])
+    start_s = max(float(inputs.changeover_s[0]), float(inputs.fallback_start_s[0]))
+    slower_s = max(1.0 / float(inputs.fallback_speed[0]) - 1.0, 0.0) * work_s
+    due_s = deadline_s - float(inputs.reserve_s[0]) - slower_s
     return Task(work_s, max(due_s, 1.0), start_s + lost_s)
 
 
-def _law(j: PathInputs) -> Availability:
+def _law(inputs: PathInputs) -> Availability:
     """Poor, usual and good zones as in the engine (`risk/spot_capacity.py`), to first order.
 
     Each other zone of the list is down with 1 - up·(1 - correlation), its level averaged.
     """
-    logit, zone_sd = float(j.availability_logit[0]), float(j.zone_sd[0])
-    zone_count = min(int(j.zone_count[0]), MAX_LISTED_ZONES)
+    logit, zone_sd = float(inputs.availability_logit[0]), float(inputs.zone_sd[0])
+    zone_count = min(int(inputs.zone_count[0]), MAX_LISTED_ZONES)
     levels = logistic(logit + zone_sd * np.asarray(POINTS))
-    down = 1.0 - float(WEIGHTS @ levels) * (1.0 - float(j.correlation[0]))
+    down = 1.0 - float(WEIGHTS @ levels) * (1.0 - float(inputs.correlation[0]))
     listed = of_class(
-        float(j.run_mean_s[0]),
-        max(float(j.run_sigma[0]), 1e-3),
-        max(float(j.outage_sigma[0]), 1e-3),
+        float(inputs.run_mean_s[0]),
+        max(float(inputs.run_sigma[0]), 1e-3),
+        max(float(inputs.outage_sigma[0]), 1e-3),
         float(logistic(np.array(logit))),
         zone_sd,
-        float(j.zone_count[0]),
+        float(inputs.zone_count[0]),
     )
     return replace(listed, elsewhere=1.0 - down ** (zone_count - 1))
 
@@ -191,13 +191,13 @@ def rule_of(fallback: Fallback | None) -> TwoThresholds | None:
 
 
 def policy_facts(
-    j: PathInputs, deadline_s: float | None, rule: TwoThresholds | None
+    inputs: PathInputs, deadline_s: float | None, rule: TwoThresholds | None
 ) -> PolicyFacts:
     """The policy of a plan (one row), what it costs next to simpler rules, and a coarse grid."""
-    why = why_no_policy(j, deadline_s)
+    why = why_no_policy(inputs, deadline_s)
     if why is not None:
         return PolicyFacts(why_not=why)
-    problem = problem_of(j, deadline_s)
+    problem = problem_of(inputs, deadline_s)
     law, task = problem.chain, problem.task
     table = problem.table()
     times = tuple(task.deadline_s * (k / ROWS) ** 2 for k in range(ROWS, 1, -1))

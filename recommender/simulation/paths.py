@@ -111,27 +111,29 @@ def _concatenated(parts: Sequence[SimulatedRuns]) -> SimulatedRuns:
     )
 
 
-def _split_into_states(j: PathInputs, h: Paths) -> SimulatedRuns:
+def _split_into_states(inputs: PathInputs, paths: Paths) -> SimulatedRuns:
     """Split each path's time into states; lost work is what the other states leave.
 
     Work on the fallback counts as fallback, starts of it included.
     """
-    fallback = h.fallback_s[0]
-    rescued = np.where(fallback > 0.0, np.maximum(fallback - j.fallback_start_s[0], 0.0), 0.0)
-    up = np.maximum(h.time_s[0] - h.waiting_s[0] - fallback, 0.0)
-    starting = np.minimum(j.changeover_s[0], up)
+    fallback = paths.fallback_s[0]
+    rescued = np.where(fallback > 0.0, np.maximum(fallback - inputs.fallback_start_s[0], 0.0), 0.0)
+    up = np.maximum(paths.time_s[0] - paths.waiting_s[0] - fallback, 0.0)
+    starting = np.minimum(inputs.changeover_s[0], up)
     left = up - starting
-    training = np.minimum(np.maximum(h.trained_s[0] - rescued, 0.0), left)
+    training = np.minimum(np.maximum(paths.trained_s[0] - rescued, 0.0), left)
     left = left - training
-    saving = np.minimum(training * (j.stall_s[0] / np.maximum(j.interval_s[0], 1.0)), left)
+    saving = np.minimum(
+        training * (inputs.stall_s[0] / np.maximum(inputs.interval_s[0], 1.0)), left
+    )
     left = left - saving
-    restarting = np.minimum(h.restarts_s[0], left)
+    restarting = np.minimum(paths.restarts_s[0], left)
     return SimulatedRuns(
-        time_s=h.time_s[0],
-        cost_usd=h.cost_usd[0],
-        expected_usd=h.expected_usd[0],
-        interruptions=h.interruptions[0],
-        waiting_s=h.waiting_s[0],
+        time_s=paths.time_s[0],
+        cost_usd=paths.cost_usd[0],
+        expected_usd=paths.expected_usd[0],
+        interruptions=paths.interruptions[0],
+        waiting_s=paths.waiting_s[0],
         starting_s=starting,
         training_s=training,
         saving_s=saving,
