@@ -278,11 +278,10 @@ def _kept_bytes(network: Mapping[str, str]) -> float | None:
 
 
 def _links_gb_per_s(card: Mapping[str, str], gpus: int) -> float | None:
-    """The usual links of the GPU, unless the machines of the runs have others, or another GPU's."""
-    if card["links"].isdecimal():
-        return float(card["links"])
-    usual = usual_links(card["links"] or card["gpu"], gpus)
-    return usual.gb_per_s if usual else None
+    """The usual links of the GPU, unless the machines of the runs have others."""
+    usual = usual_links(card["gpu"], gpus)
+    stated = card["links_gb_per_s"]
+    return float(stated) if stated else usual.gb_per_s if usual else None
 
 
 def machine_of(run: LaterRun, job: Job) -> InstanceType:
