@@ -21,21 +21,21 @@ from recommender.market.quota_rows import max_machines_by_quota
 def undominated(
     alike: Sequence[Hashable],
     usd: Sequence[float],
-    besides: Sequence[tuple[float, ...]],
+    merits: Sequence[tuple[float, ...]],
     machines: Sequence[float],
     most: int,
 ) -> list[int]:
     """Select offers that no cheaper similar one matches in everything else that counts.
 
     Of each kind, the cheapest are kept until `most` machines can be rented together, and more
-    expensive ones that have more of something. `besides` are the columns where more is better.
+    expensive ones that have more of something. `merits` are the columns where more is better.
     """
     kept: list[int] = []
     first: dict[Hashable, int] = {}  # of each kind
     known: dict[int, list[tuple[float, ...]]] = defaultdict(list)  # what none before has more of
     total = [0.0] * len(usd)
     for place in sorted(range(len(usd)), key=usd.__getitem__):
-        kind, has = first.setdefault(alike[place], place), besides[place]
+        kind, has = first.setdefault(alike[place], place), merits[place]
         beaten = any([_matches(other, has) for other in known[kind]])
         if beaten and total[kind] >= most:
             continue
@@ -183,11 +183,11 @@ def undominated_pools(entries: OfferEntries, pools: list[Pool]) -> list[Pool]:
     ]
     most, usd = entries.max_machines, [entries.machine_usd(pool) for pool in pools]
     machines = [max_machines_by_quota(facts, pool) for pool in pools]
-    besides = [
+    merits = [
         (min(each, most), -entries.max_usd(pool))
         for each, pool in zip(machines, pools, strict=True)
     ]
-    return [pools[place] for place in undominated(alike, usd, besides, machines, most)]
+    return [pools[place] for place in undominated(alike, usd, merits, machines, most)]
 
 
 def regions_worth_renting(entries: OfferEntries, pools: Sequence[Pool]) -> list[Pool]:
@@ -207,7 +207,7 @@ def regions_worth_renting(entries: OfferEntries, pools: Sequence[Pool]) -> list[
     order = sorted(range(len(pools)), key=by_price)
     ordered = [pools[place] for place in order]
     machines = [min(max_machines_by_quota(facts, pool), most) for pool in ordered]
-    besides = [
+    merits = [
         (
             each,
             -copies_usd(facts, pool.rows),
@@ -218,4 +218,4 @@ def regions_worth_renting(entries: OfferEntries, pools: Sequence[Pool]) -> list[
         for each, pool in zip(machines, ordered, strict=True)
     ]
     kinds, usd = [pool.kind for pool in ordered], [usd[place] for place in order]
-    return [ordered[place] for place in undominated(kinds, usd, besides, machines, most=0)]
+    return [ordered[place] for place in undominated(kinds, usd, merits, machines, most=0)]

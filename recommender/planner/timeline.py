@@ -59,7 +59,7 @@ class _Path:
     path: int
 
     def timeline(self, number: int, luck: str, share: float, cost_usd: float) -> Timeline:
-        """The path in stretches, its interruptions and its checkpoints."""
+        """The path in segments, its interruptions and its checkpoints."""
         segments = tuple(self._shifted())
         interval = float(self.inputs.interval_s[0])
         saves = interval < float(self.inputs.work_s[0])
@@ -84,7 +84,7 @@ class _Path:
         return int(self.ended.end.run[0, self.path])
 
     def _shifted(self) -> Iterator[Segment]:
-        """All stretches, behind the wait for the first on-demand machines."""
+        """All segments, after the wait for the first on-demand machines."""
         queued = self._of(self.ended.alone.queued)
         if queued > _SHORTEST_S:
             yield Segment("waiting", 0.0, queued)
@@ -139,7 +139,7 @@ class _Path:
 
 
 def _shortened(segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
-    """The first stretches; what follows as one, since no screen shows more."""
+    """The first segments; what follows is one, since no screen shows more."""
     if len(segments) <= MAX_SEGMENTS:
         return segments
     kept = segments[: MAX_SEGMENTS - 1]
