@@ -75,7 +75,7 @@ class Entries:
 class Fallbacks:
     """On-demand clusters that can finish a job; shape (fallbacks,).
 
-    Those that a search tries are sorted, the slowest first.
+    Those that a search tries are sorted, the slowest first, of one speed the cheapest last.
     """
 
     kind: Ints

@@ -42,8 +42,8 @@ def test_a_list_stays_if_its_most_expensive_place_costs_less() -> None:
 
 
 def test_one_that_has_the_most_of_nothing_stays_if_none_matches_it_in_all() -> None:
-    besides = [(1.0, 3.0), (3.0, 1.0), (2.0, 2.0), (1.0, 1.0)]
-    assert undominated("aaaa", [1.0, 2.0, 3.0, 4.0], besides, [INF] * 4, 0) == [0, 1, 2]
+    merits = [(1.0, 3.0), (3.0, 1.0), (2.0, 2.0), (1.0, 1.0)]
+    assert undominated("aaaa", [1.0, 2.0, 3.0, 4.0], merits, [INF] * 4, 0) == [0, 1, 2]
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -53,8 +53,8 @@ def test_offers_that_differ_in_their_number_are_compared_at_once_as_one_by_one(s
     alike = [draw.choice("abc") for _ in range(rows)]
     usd = [float(draw.randrange(1, 6)) for _ in range(rows)]  # with ties
     machines = [draw.choice((INF, *(n + 1e-9 for n in range(20)))) for _ in range(rows)]
-    besides = [(min(each, most),) for each in machines]
-    one_by_one = undominated(alike, usd, besides, machines, most)
+    merits = [(min(each, most),) for each in machines]
+    one_by_one = undominated(alike, usd, merits, machines, most)
     assert undominated_by_count(alike, usd, machines, most) == one_by_one
 
 

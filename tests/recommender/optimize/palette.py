@@ -252,7 +252,7 @@ def no_fallbacks() -> Fallbacks:
 
 
 def fallbacks_of(site: Site, step: np.ndarray) -> Fallbacks:
-    """On-demand machines of a site that can finish its job, slowest first."""
+    """On-demand machines of a site that can finish its job, ordered as in `market/fallbacks.py`."""
     rows = [
         (step[k, n - 1], k, n, o, p * n, b)
         for k, s, o, p, b, cap in zip(
@@ -270,7 +270,7 @@ def fallbacks_of(site: Site, step: np.ndarray) -> Fallbacks:
     ]
     if not rows:
         return no_fallbacks()
-    rows.sort(reverse=True)
+    rows.sort(key=lambda row: (row[0], row[4]), reverse=True)  # of one speed the cheapest last
     t = np.array(rows)
     many = np.ones(len(rows))
     return Fallbacks(
