@@ -18,7 +18,10 @@ from recommender.performance.strategies import terms_of
 
 Readings = dict[int, float]  # machines -> samples/s
 
-UNIT_ERROR = 10.0  # times slower than expected: rather the unit or the batch than the software
+# Times slower than expected: rather the unit or the batch than the software. Published runs that no
+# fit has seen are at most 3.5 times slower (docs/research/accuracy-later.md, 2026-11); minutes
+# taken for seconds are 60, and the batch of one of sixteen GPUs is 16 times.
+UNIT_ERROR = 10.0
 MAX_OF_MATMUL = 1.2  # of what matrix multiplication reaches: FLOP of a sample are an estimate
 REACHABLE = 0.99  # of the rate at infinite compute or network: the last per cent costs all
 ROUNDS = 6  # of raising for the reading that is missed by most
