@@ -24,7 +24,7 @@ from recommender.text import duration, number
 CONTRACT_MACHINES = 64
 
 
-def of(problem: Problem, plans: tuple[Plan, ...], lead: int = 1) -> tuple[str, ...]:
+def assumptions_of(problem: Problem, plans: tuple[Plan, ...], lead: int = 1) -> tuple[str, ...]:
     """Everything assumed that could change the answer, the most important first.
 
     These are whether plan 1 can be rented at all, the assumed hardware of the user's own machines,
@@ -39,21 +39,21 @@ def of(problem: Problem, plans: tuple[Plan, ...], lead: int = 1) -> tuple[str, .
         [*software, *guessed] if _stack_decides(problem, plans, lead) else [*guessed, *software]
     )
     speed = [*_calibrated(problem, plans), *doubts, *_long_run(problem)]
-    said = [*_quotas(problem, plans), *_rented_elsewhere(problem, plans[:1])]
-    said += _convergence(problem)
-    said += _low_precision(problem)
-    said += [*capacity[:1], *speed[:1], *capacity[1:], *speed[1:]]
+    sentences = [*_quotas(problem, plans), *_rented_elsewhere(problem, plans[:1])]
+    sentences += _convergence(problem)
+    sentences += _low_precision(problem)
+    sentences += [*capacity[:1], *speed[:1], *capacity[1:], *speed[1:]]
     if not job.data.at:
-        said.append("data location unknown, egress and staging not included (--data-at)")
+        sentences.append("data location unknown, egress and staging not included (--data-at)")
     if job.setup_s is None and job.image == "cold":
-        said.append("cold container (image pull 310 s)")
-    said += _elastic(problem, plans)
-    said += _own(problem, plans)
-    said += _rented_elsewhere(problem, plans)
+        sentences.append("cold container (image pull 310 s)")
+    sentences += _elastic(problem, plans)
+    sentences += _own(problem, plans)
+    sentences += _rented_elsewhere(problem, plans)
     derived = [name for name in job.assumed if name != "stack"]
     if derived:
-        said.append("job fields: " + ", ".join(derived))
-    return tuple(dict.fromkeys(said))
+        sentences.append("job fields: " + ", ".join(derived))
+    return tuple(dict.fromkeys(sentences))
 
 
 def _rents(plans: tuple[Plan, ...]) -> bool:
@@ -102,11 +102,11 @@ def _stack(problem: Problem, plans: tuple[Plan, ...], lead: int) -> list[str]:
     takes = f" takes about {duration(other)} with plan {lead}" if other is not None else ""
     if not _stack_decides(problem, plans, lead):
         return [f"typical training scripts (--stack tuned: a vendor's recipe{takes})"]
-    known, unsaid, timed = (f"{each:.1f}" for each in _speed_factors(problem, plans[lead - 1]))
+    known, unstated, timed = (f"{each:.1f}" for each in _speed_factors(problem, plans[lead - 1]))
     return [
         "typical training scripts; naming the software (--stack typical, or tuned for a vendor's "
         f"recipe{takes and ', which' + takes}) narrows the speed from a factor "
-        f"of {unsaid} to {known}, a timed step (--measured) to {timed}"
+        f"of {unstated} to {known}, a timed step (--measured) to {timed}"
     ]
 
 
@@ -115,8 +115,8 @@ def _stack_decides(problem: Problem, plans: tuple[Plan, ...], lead: int) -> bool
     job = problem.job
     if not plans or "stack" not in job.assumed or job.timings or job.calibration is not None:
         return False
-    known, unsaid, _ = _speed_factors(problem, plans[lead - 1])
-    return f"{known:.1f}" != f"{unsaid:.1f}"
+    known, unstated, _ = _speed_factors(problem, plans[lead - 1])
+    return f"{known:.1f}" != f"{unstated:.1f}"
 
 
 def _speed_factors(problem: Problem, plan: Plan) -> tuple[float, float, float]:
@@ -128,8 +128,8 @@ def _speed_factors(problem: Problem, plan: Plan) -> tuple[float, float, float]:
     stated = replace(job, assumed=tuple(name for name in job.assumed if name != "stack"))
     timed = math.hypot(SIGMA_MEASURED, run_sd(job))
     sds = _speed_sd(problem, plan, stated), _speed_sd(problem, plan, job), timed
-    known, unsaid, measured = (math.exp(Z_90 * sd) for sd in sds)
-    return known, unsaid, measured
+    known, unstated, measured = (math.exp(Z_90 * sd) for sd in sds)
+    return known, unstated, measured
 
 
 def _speed_sd(problem: Problem, plan: Plan, job: Job) -> float:
@@ -176,17 +176,19 @@ def _quotas(problem: Problem, plans: tuple[Plan, ...]) -> list[str]:
     if not problem.choice.quotas_known:
         return ["quotas not checked (--quota)"] if _rents(plans) else []
     given, used = problem.facts.quotas.given, {m.provider for p in plans for m in p.machines}
-    said = []
+    sentences = []
     unknown = [info.label for name, info in CLOUDS.items() if name in used - given]
     if unknown:
-        said.append(f"quotas of {', '.join(unknown)} not checked: the file of --quota has none")
+        sentences.append(
+            f"quotas of {', '.join(unknown)} not checked: the file of --quota has none"
+        )
     others = (q.provider for q in problem.choice.quotas if q.quota_family.casefold() == OTHERS)
     opened = [info.label for name, info in CLOUDS.items() if name in set(others) & used]
     if opened:
-        said.append(
+        sentences.append(
             f"quotas of {', '.join(opened)} beyond those given not checked (others: unlimited)"
         )
-    return said
+    return sentences
 
 
 def _elastic(problem: Problem, plans: tuple[Plan, ...]) -> list[str]:
@@ -204,8 +206,8 @@ def _unmeasured(problem: Problem, plans: tuple[Plan, ...]) -> list[str]:
     timed = {timing.gpu for timing in problem.job.timings}
     names = dict.fromkeys(machine.gpu for plan in plans for machine in plan.machines)
     guessed = [name for name in names if name not in timed and _is_guessed(problem, name)]
-    said = f"speed of {', '.join(guessed)} from the vendor's peak, not measured"
-    return [said] if guessed else []
+    sentence = f"speed of {', '.join(guessed)} from the vendor's peak, not measured"
+    return [sentence] if guessed else []
 
 
 def _rented_elsewhere(problem: Problem, plans: tuple[Plan, ...]) -> list[str]:
@@ -213,11 +215,11 @@ def _rented_elsewhere(problem: Problem, plans: tuple[Plan, ...]) -> list[str]:
     shown = (m for p in plans for m in (*p.machines, *(p.fallback.machines if p.fallback else ())))
     names = sorted({m.instance_type for m in shown if m.provider == "own"})
     types = [problem.catalog.instance_types["own", name] for name in names]
-    said = [_assumed(t) for t in types if isinstance(t, OwnMachine) and t.assumed]
+    sentences = [_assumed(t) for t in types if isinstance(t, OwnMachine) and t.assumed]
     alone = [t.instance_type for t in types if t.network_basis == "unknown"]
     if alone:
-        said.append(f"network of {', '.join(alone)} unknown (column network_gbit_per_s)")
-    return said
+        sentences.append(f"network of {', '.join(alone)} unknown (column network_gbit_per_s)")
+    return sentences
 
 
 def _assumed(machine: OwnMachine) -> str:
@@ -233,13 +235,13 @@ def _own(problem: Problem, plans: tuple[Plan, ...]) -> list[str]:
     names = dict.fromkeys(machine.gpu for plan in plans for machine in plan.machines)
     rows = {name: _speed(problem, name) for name in names}
     own = [n for n, row in rows.items() if row and row.source == own_source]
-    said = [f"speed of {', '.join(own)} from your own benchmarks"] if own else []
+    sentences = [f"speed of {', '.join(own)} from your own benchmarks"] if own else []
     used = {(m.provider, m.instance_type) for plan in plans for m in plan.machines}
     types = problem.catalog.instance_types
     mine = [key[1] for key in sorted(used) if key in types and types[key].source == own_source]
     if mine:
-        said.append(f"links of {', '.join(mine)} from your own benchmarks")
-    return said
+        sentences.append(f"links of {', '.join(mine)} from your own benchmarks")
+    return sentences
 
 
 def _calibrated(problem: Problem, plans: tuple[Plan, ...]) -> list[str]:
@@ -250,8 +252,8 @@ def _calibrated(problem: Problem, plans: tuple[Plan, ...]) -> list[str]:
     timed = {name for name, _ in own.gpus}
     names = dict.fromkeys(machine.gpu for plan in plans for machine in plan.machines)
     others = [name for name in names if name not in timed]
-    said = f"speed calibrated on {own.rows} of your own runs on {own.as_of}"
-    return [f"{said}, none of them on {', '.join(others)}" if others else said]
+    sentence = f"speed calibrated on {own.rows} of your own runs on {own.as_of}"
+    return [f"{sentence}, none of them on {', '.join(others)}" if others else sentence]
 
 
 def _is_guessed(problem: Problem, name: str) -> bool:
@@ -287,29 +289,31 @@ def _spot(names: list[str], basis: str, as_of: str) -> str:
     return f"spot up and down times of {classes} {', '.join(names)} {how} {as_of}"
 
 
-def warnings(problem: Problem, plans: tuple[Plan, ...], lead: int = 1) -> tuple[str, ...]:
+def warnings_of(problem: Problem, plans: tuple[Plan, ...], lead: int = 1) -> tuple[str, ...]:
     """Inputs that are not used, and what to know before trusting the leading plan."""
     remarks = (*problem.job.remarks, *_slow_timings(problem), *_fast_timings(problem))
     if not plans:
         return remarks
     first = plans[lead - 1]
     flags = {m.price_flag for m in first.machines} | {s.price_flag for s in first.sites}
-    said = list(remarks)
-    said += _unsaved(problem, plans)
+    sentences = list(remarks)
+    sentences += _unsaved(problem, plans)
     chance, asked = first.estimate.chance, problem.limits.confidence
     if chance < asked:
-        said.append(
+        sentences.append(
             f"plan {lead} meets the limits in only {100 * chance:.1f} % of its simulated runs: no "
             f"plan was found that meets them in {100 * asked:g} %"
         )
     if any(m.price_kind == "derived" for m in first.machines):
-        said.append(f"plan {lead} relies on a derived price; --quoted-only leaves such prices out")
+        sentences.append(
+            f"plan {lead} relies on a derived price; --quoted-only leaves such prices out"
+        )
     if "floor" in flags and first.machines[0].provider in SPOT_AUCTIONS:
-        said.append(
+        sentences.append(
             f"a zone of plan {lead} is quoted at the 10 % price floor; the median of its type is "
             "used"
         )
-    return tuple(said)
+    return tuple(sentences)
 
 
 def _slow_timings(problem: Problem) -> tuple[str, ...]:
@@ -333,18 +337,18 @@ def _slow_timings(problem: Problem) -> tuple[str, ...]:
 
 def _fast_timings(problem: Problem) -> tuple[str, ...]:
     """Warnings of timings that compute more than matrix multiplication alone reaches."""
-    job, said = problem.job, []
+    job, sentences = problem.job, []
     for timing in job.timings:
         known = _speed(problem, timing.gpu)
         if known is None:
             continue
         times = timing.samples_per_s * job.flop_per_sample / (timing.gpus * known.tflops * 1e12)
         if times > MAX_OF_MATMUL:
-            said.append(
+            sentences.append(
                 f"the timing on {timing.gpus}x{timing.gpu} is {number(times)} times what matrix "
                 "multiplication reaches; check that its batch is that of all GPUs"
             )
-    return tuple(said)
+    return tuple(sentences)
 
 
 def _unsaved(problem: Problem, plans: tuple[Plan, ...]) -> list[str]:

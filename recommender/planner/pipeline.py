@@ -20,7 +20,7 @@ from recommender.plan.answer import (
 )
 from recommender.plan.plan import Plan
 from recommender.plan.report_data import ReportData
-from recommender.planner import assumptions
+from recommender.planner.assumptions import assumptions_of, warnings_of
 from recommender.planner.baselines import baselines, lower_bounds_of, more_regions, price_dates
 from recommender.planner.current_setup import current_setup
 from recommender.planner.options import AnswerOptions
@@ -154,8 +154,8 @@ class Pipeline:
             proof=self._proof,
             infeasible=failed,
             prices=price_dates(problem),
-            assumptions=assumptions.of(problem, plans, 1 if failed else self.lead),
-            warnings=assumptions.warnings(problem, plans, self.lead),
+            assumptions=assumptions_of(problem, plans, 1 if failed else self.lead),
+            warnings=warnings_of(problem, plans, self.lead),
             more_plans=ranked.more,
             more_regions=more_regions(plans),
             seed=problem.seed,

@@ -9,7 +9,7 @@ from recommender.inputs.units import parse_comparison
 from recommender.job.jobfile import find_job
 from recommender.plan.limits import Choice, Limits, Progress
 from recommender.plan.plan import Plan
-from recommender.planner import assumptions
+from recommender.planner.assumptions import assumptions_of
 from recommender.planner.current_setup import current_setup
 from recommender.planner.problem import Problem, planning_problem
 from tests.recommender import planning
@@ -72,6 +72,6 @@ def test_more_gpus_and_scarcer_ones_are_there_less_often(larger: str, smaller: s
 
 
 def test_what_is_taken_for_granted_is_reported_with_its_share() -> None:
-    said = " ".join(assumptions.of(asked(None, None), ()))
+    said = " ".join(assumptions_of(asked(None, None), ()))
     assert "70 % H100 and newer" in said
-    assert "5 % (--assume-on-demand)" in " ".join(assumptions.of(asked(None, 0.05), ()))
+    assert "5 % (--assume-on-demand)" in " ".join(assumptions_of(asked(None, 0.05), ()))

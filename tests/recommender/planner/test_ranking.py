@@ -11,7 +11,7 @@ from recommender.catalogs.catalog import Catalog
 from recommender.plan.answer import Answer, SensitivityStep
 from recommender.plan.limits import Choice, Limits, Progress
 from recommender.plan.plan import Plan
-from recommender.planner import assumptions
+from recommender.planner.assumptions import warnings_of
 from recommender.planner.problem import PRINTED, Problem, planning_problem
 from recommender.planner.search import PlanSearch
 from recommender.planner.selection import ranked_plans
@@ -139,7 +139,7 @@ def test_a_first_plan_that_falls_short_comes_with_a_warning(catalog: Catalog) ->
     problem = problem_under(Limits(deadline_s=24 * HOUR), catalog)
     plan: Plan = ask(catalog, deadline_s=24 * HOUR).plans[0]
     short = replace(plan, estimate=replace(plan.estimate, chance=0.9492))
-    (warning,) = assumptions.warnings(problem, (short,))
+    (warning,) = warnings_of(problem, (short,))
     assert "94.9 %" in warning
     assert "95 %" in warning
-    assert assumptions.warnings(problem, (plan,)) == ()
+    assert warnings_of(problem, (plan,)) == ()
