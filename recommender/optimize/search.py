@@ -12,8 +12,9 @@ then reports the remaining gap.
 """
 
 import heapq
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -40,6 +41,10 @@ from recommender.performance.parameter_server import cluster_spread
 from recommender.risk.laws import gang_hazard
 from recommender.risk.on_demand_wait import OnDemandLaw
 
+if TYPE_CHECKING:
+    from recommender.optimize.bounds.site import SiteBounds
+    from recommender.optimize.mixed_sites import MixedSites
+
 PAIR_CLUSTERS_AT_ONCE = 12  # clusters of one pair simulated at once
 MAX_QUEUED = 2_000_000  # sets of entries that wait, about 500 MB; then the worse half is given up
 CLUSTERS_AT_ONCE = 64  # clusters expanded into plans at once
@@ -47,6 +52,8 @@ PLANS_EACH = 3  # plans of a cluster, about: where few are allowed, fewer cluste
 LEAVES = 256  # clusters of one set of entries expanded at once
 LOOKED_AT = 1000  # so many clusters to look at are as much work as one more set of entries
 TIGHTEN = 200  # plans simulated before lower bounds from tables, slow to make, are worth it
+
+QueuedSet = tuple[float, int, tuple[int, ...]]  # a bound, a site, and entries of it; (): the site
 
 
 def anchors_only(space: Space) -> bool:
@@ -111,7 +118,6 @@ def search_mixes(
     """
     # Most answers need no mixes.
     from recommender.optimize.branch_and_bound import boxes_apply, search_boxes
-    from recommender.optimize.entry_sets import clusters_of_set, extended, leaves
     from recommender.optimize.mixed_sites import MixedSites
 
     sites = list(enumerate(space.sites))[first:]
@@ -120,7 +126,7 @@ def search_mixes(
     if anchors_only(space):
         search_anchored(space, state, first)
     state.explore_from(0.0)
-    mixed, queue = MixedSites(space, quick), list[tuple[float, int, tuple[int, ...]]]()
+    queue = list[QueuedSet]()
     known = lower_bounds or [0.0] * len(sites)
     for (index, site), bound in zip(sites, known, strict=True):
         if site.region and boxes_apply(space, site):
@@ -128,32 +134,47 @@ def search_mixes(
         elif site.region:
             queue.append((bound, index, ()))
     heapq.heapify(queue)
+    _search_sets(space, MixedSites(space, quick), queue, state)
+    confirm_open(space, state)
+
+
+def _search_sets(
+    space: Space, mixed: "MixedSites", queue: list[QueuedSet], state: SearchState
+) -> None:
+    """Search the sets of a queue and those they grow to, while one may be better than the best."""
     while queue and queue[0][0] < state.cutoff:
         state.explore_from(queue[0][0])
         if state.exhausted and (state.stopped or queue[0][2]):
             state.leave_open(state.bound)
-            break
+            return
         least, index, support = heapq.heappop(queue)
-        if not support:
-            for bound, larger in mixed.opened(index, state.cutoff):
-                heapq.heappush(queue, (max(bound, least), index, larger))
-            continue
-        part = mixed.bounds[index]
-        state.count_supports(1)
-        if clusters_of_set(part, support) > LOOKED_AT * state.supports_left:
-            state.leave_open(state.bound)  # as much work as all that is left
-            continue
-        if len(support) > 1:
-            blocks, looked_at = leaves(part, support, state.cutoff)
-            state.count_supports(looked_at // LOOKED_AT)
-            _expand_leaves(space, index, part.order[list(support)], blocks, state)
-        for bound, larger in extended(part, support, state.cutoff):
-            heapq.heappush(queue, (bound, index, larger))
+        if support:
+            larger = _search_set(space, index, mixed.bounds[index], support, state)
+        else:
+            larger = [(max(bound, least), one) for bound, one in mixed.opened(index, state.cutoff)]
+        for bound, entries in larger:
+            heapq.heappush(queue, (bound, index, entries))
         if len(queue) > MAX_QUEUED:
             queue.sort()  # which is a heap as well
             state.leave_open(queue[MAX_QUEUED // 2][0])
             del queue[MAX_QUEUED // 2 :]
-    confirm_open(space, state)
+
+
+def _search_set(
+    space: Space, index: int, part: "SiteBounds", support: tuple[int, ...], state: SearchState
+) -> Iterable[tuple[float, tuple[int, ...]]]:
+    """Evaluate the clusters of a set of entries; return the larger sets with their bounds."""
+    from recommender.optimize.entry_sets import clusters_of_set, extended, leaves
+
+    state.count_supports(1)
+    if clusters_of_set(part, support) > LOOKED_AT * state.supports_left:
+        state.leave_open(state.bound)  # as much work as all that is left
+        return ()
+    if len(support) > 1:
+        blocks, looked_at = leaves(part, support, state.cutoff)
+        state.count_supports(looked_at // LOOKED_AT)
+        _expand_leaves(space, index, part.order[list(support)], blocks, state)
+    return extended(part, support, state.cutoff)
 
 
 def _expand_leaves(
