@@ -19,7 +19,7 @@ from recommender.optimize.bounds.fallback import (
     min_times,
     without_savings,
 )
-from recommender.optimize.bounds.overhead import bounds_within_overhead
+from recommender.optimize.bounds.overhead import bound_gangs, bounds_within_overhead
 from recommender.optimize.confirm import admit
 from recommender.optimize.dominated import dominated, fallback_costs, may_be_dominated
 from recommender.optimize.early_rejection import surely_infeasible
@@ -182,9 +182,8 @@ def _simulate_helped(
         least = np.maximum(least, min_times(space, alone.drafts, promising, batch.drafts, of))
     elif space.limits.max_overhead is not None:
         open_ = np.flatnonzero(least < state.cutoff)
-        within = bounds_within_overhead(
-            space, alone.drafts, batch.drafts.take(open_), of[open_], state.cutoff
-        )
+        own = batch.drafts.take(open_)
+        within = bounds_within_overhead(space, alone.drafts, own, of[open_])
         least, over_overhead[open_] = least.copy(), within >= state.cutoff
         least[open_] = np.maximum(least[open_], within)
     run = _simulate_by_bound(space, replace(batch, lower_bounds=least), state)
@@ -222,6 +221,8 @@ def _simulate_by_bound(space: Space, batch: _Batch, state: SearchState) -> _Simu
         inputs = with_best_interval(batch.drafts.take(keep))
         allowed = ~surely_infeasible(space, inputs)
         inputs = without_savings(space, inputs)
+        if batch.of is None:
+            bound_gangs(space, inputs.take(allowed))
         values = values_of(space, inputs, allowed)
         state.count_plans(len(keep))
         bounds[keep] = (

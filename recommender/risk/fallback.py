@@ -192,14 +192,7 @@ def _first_outage(
     return run, start, np.where(stop < time, stop, time), durable, np.zeros_like(time)
 
 
-def min_bill_with_fallback(
-    p: PathInputs,
-    work: Floats,
-    runs: Runs,
-    last: Ints,
-    deadline_s: float | None,
-    usd_per_lost_hour: Floats | None = None,
-) -> Floats:
+def min_bill_with_fallback(p: PathInputs, work: Floats, moments: "HandoverMoments") -> Floats:
     """A lower bound of the bill of each path if the best fallback could take over at any moment.
 
     With F the bill of the whole work W on the cheapest fallback and f the speed of the fastest, a
@@ -208,82 +201,84 @@ def min_bill_with_fallback(
         B(t) = fixed + base·t + spot·billed(t) + (F/W + base/f)·(W - P(t))
 
     Starts, waits and billing minimums only add to this, so B bounds every plan that differs only in
-    its fallback. Its minimum is found at a few moments:
+    its fallback. The caller takes the plan's own bill into account.
+    """
+    usd = p.best_fallback_usd_per_hour
+    rate = usd + p.base_usd_per_hour / np.maximum(p.best_fallback_speed, 1e-9)
+    rate = np.where(np.isfinite(rate), rate, 0.0)
+    whole = p.fixed_usd[:, None] + rate[:, None] * work / 3600.0
+    least = whole + np.minimum(moments.least_usd(rate), 0.0)
+    return np.where(np.isfinite(usd)[:, None], least, np.inf)
+
+
+@dataclass(frozen=True, slots=True)
+class HandoverMoments:
+    """The moments at which a path may best be handed over; shape (moments, plans, paths).
+
+    The bill until then and the time up without the first start-up, and the work done by plans that
+    stop there and save first. B in `min_bill_with_fallback` and the work lost are least at one of
+    a few moments (at the start nothing is billed or done):
 
     * From the end of a run until the next one trains, t and billed(t) are at least what they
-      were at that end, and P is at most its value then: `at_start`.
+      were at that end, and P is at most its value then. If that is less than at a planned stop,
+      because a provider waives the bill of interrupted runs or an on-demand part goes on, it is
+      a moment of its own.
     * During a run they grow in proportion (a planned stop saves first), so B is linear with its
-      minimum at `at_start` or at the end. In the last run that end is the plan's own: P = W.
+      minimum at either end. In the last run that is the plan's own end.
     * Beyond the drawn runs, these repeat at a steady pace, so B is linear from the start of the
       last drawn run to the end of the plan. The same holds for the plan with a fallback
       (`_crossing`); otherwise a last run without an end would do better.
 
-    A fallback takes over by the deadline, so what begins later is left out.
-
-    With `usd_per_lost_hour`, shape (plans,), work lost until t is charged as well (gangs only), and
-    what a fallback of the plan's own loses in its restart. Until t that is the time up, less the
-    first start-up, less P: also linear during a run, and at a start at most what it is once the run
-    trains.
-
-    The caller takes the plan's own bill into account.
+    A fallback takes over by the deadline, so what begins later has an infinite bill.
     """
-    if not np.any(np.isfinite(p.best_fallback_usd_per_hour)):
-        return np.full(work.shape, np.inf)
-    each = runs.of_plans
-    rest = np.maximum(work.astype(np.float32)[None] - each(runs.durable), np.float32(0.0))
+
+    bill: Singles  # USD times 3,600
+    up_s: Singles
+    done_s: Singles
+
+    def least_usd(self, usd_per_hour: Floats, usd_per_lost_hour: Floats | None = None) -> Floats:
+        """The least bill less the price of the work done; (plans, paths).
+
+        With the price of lost work: time up in which no work is done that is kept.
+        """
+        if usd_per_lost_hour is None:
+            total = self.bill - row(usd_per_hour) * self.done_s
+        else:
+            total = row(usd_per_lost_hour) * self.up_s
+            total += self.bill
+            total -= row(usd_per_hour + usd_per_lost_hour) * self.done_s
+        return np.asarray(total.min(axis=0).astype(np.float64) / 3600.0)
+
+
+def handover_moments(
+    p: PathInputs, runs: Runs, last: Ints, deadline_s: float | None
+) -> HandoverMoments:
+    """The ends of runs before the last and, where that may be less, their starts."""
+    own, cycle = runs.inputs, np.arange(len(runs.lengths))[:, None, None]
+    due_s, never = np.float32(np.inf if deadline_s is None else deadline_s), np.float32(np.inf)
     base, spot = row(p.base_usd_per_hour), row(p.spot_usd_per_hour)
-    rate = row(np.minimum(p.best_fallback_usd_per_hour, 1e12)) + base / row(
-        np.maximum(p.best_fallback_speed, 1e-9)
-    )
-    at_start = spot * each(runs.billed_before)
-    at_end = spot * each(np.maximum(runs.lengths, runs.billed_if_interrupted))
-    at_end += at_start
-    at_start += rate * rest
-    rest -= each(runs.usable) * row(p.interval_s / (p.interval_s + p.stall_s))
-    np.maximum(rest, np.float32(0.0), out=rest)
-    rest *= rate
-    at_end += rest
+    charged = np.maximum(runs.lengths, runs.billed_if_interrupted)
+    charged += runs.billed_before
+    bill = spot * runs.of_plans(charged)
+    done = runs.usable * row(own.interval_s / (own.interval_s + own.stall_s))
+    done += runs.durable
+    up = before(runs.lengths)
+    up -= np.minimum(row(own.changeover_s)[0], runs.lengths[0])
     if np.any(base > 0.0):
-        at_start += base * each(runs.starts - runs.waits)
-        at_end += base * each(runs.starts + runs.lengths)
-    if usd_per_lost_hour is not None:
-        _charge_lost_work(p, runs, usd_per_lost_hour, at_start, at_end)
-    usd = np.minimum(*_in_time(at_start, at_end, runs, deadline_s))
-    np.copyto(usd, np.float32(np.inf), where=np.arange(len(usd))[:, None, None] > last[None])
-    least: Floats = usd.min(axis=0).astype(np.float64)
-    return p.fixed_usd[:, None] + least / 3600.0
-
-
-def _in_time(
-    at_start: Singles, at_end: Singles, runs: Runs, deadline_s: float | None
-) -> tuple[Singles, Singles]:
-    """Bills at moments, infinite after the deadline but for the first: nothing is done by then."""
-    if deadline_s is not None:
-        due_s, never = np.float32(deadline_s), np.float32(np.inf)
-        np.copyto(at_start[1:], never, where=runs.of_plans(runs.starts - runs.waits)[1:] > due_s)
-        np.copyto(at_end, never, where=runs.of_plans(runs.starts) > due_s)
-    return at_start, at_end
-
-
-def _charge_lost_work(
-    p: PathInputs, runs: Runs, usd_per_lost_hour: Floats, at_start: Singles, at_end: Singles
-) -> None:
-    """Add the price of lost work to bills at moments."""
-    lost_at_start, lost_at_end = map(runs.of_plans, _lost_work(p, runs))
-    restart, price = row(p.fallback_speed * p.fallback_start_s), row(usd_per_lost_hour)
-    at_start[1:] += price * (lost_at_start[1:] + restart)
-    at_end += price * (lost_at_end + restart)
-
-
-def _lost_work(p: PathInputs, runs: Runs) -> tuple[Singles, Singles]:
-    """Work lost until the start and the end of each run, the first start-up left out.
-
-    As of plans that stop there and save first; shape (cycles, clusters, paths).
-    """
-    own = runs.inputs
-    start_up = np.minimum(row(own.changeover_s)[0], runs.lengths[0])
-    lost = before(runs.lengths) - runs.durable - start_up
-    lost[0] = 0.0
-    during = runs.lengths - runs.usable * row(own.interval_s / (own.interval_s + own.stall_s))
-    during[0] -= start_up
-    return lost, lost + during
+        bill += base * runs.of_plans(runs.starts + runs.lengths)
+    np.copyto(bill, never, where=(runs.of_plans(runs.starts) > due_s) | (cycle >= last[None]))
+    planned = HandoverMoments(bill, runs.of_plans(up + runs.lengths), runs.of_plans(done))
+    if not (np.any(own.free_s > 0.0) or np.any(own.elastic_share > 0.0)):
+        return planned
+    begun = runs.of_plans(runs.starts - runs.waits)
+    bill = spot * runs.of_plans(runs.billed_before) + base * begun
+    late = begun > due_s
+    late[0] = False
+    np.copyto(bill, never, where=late | (cycle > last[None]))
+    up[0] = 0.0
+    both = (
+        (planned.bill, bill),
+        (planned.up_s, runs.of_plans(up)),
+        (planned.done_s, runs.of_plans(runs.durable)),
+    )
+    return HandoverMoments(*map(np.concatenate, both))

@@ -28,8 +28,10 @@ from recommender.risk.elastic import OnDemandPart, end_on_demand, share_until
 from recommender.risk.fallback import (
     EndsAlone,
     FirstClusterEnd,
+    HandoverMoments,
     apply_fallback_rule,
     crossing_heights,
+    handover_moments,
     min_bill_with_fallback,
     queue_s,
     ready_s,
@@ -67,7 +69,7 @@ def simulate_paths(
     """Simulate every plan on all paths of the common random numbers, or on the first of them."""
     wanted = paths if first is None else first
     result: Paths | None = None
-    for batch, count in _batches(plans, deadline_s, wanted):
+    for batch, count in batches(plans, deadline_s, wanted):
         sample = random_numbers(paths, count, seed)
         sample = sample if first is None else first_paths(sample, first)
         if len(batch) == len(plans):  # most often
@@ -77,7 +79,7 @@ def simulate_paths(
     return result or Paths.blank(0, wanted)
 
 
-def _batches(plans: PathInputs, deadline_s: float | None, paths: int) -> Iterator[tuple[Ints, int]]:
+def batches(plans: PathInputs, deadline_s: float | None, paths: int) -> Iterator[tuple[Ints, int]]:
     """Rows simulated at once, and the number of runs drawn for them."""
     cycles = cycles_needed(plans, deadline_s)
     for count in sorted(set(cycles.tolist())):
@@ -85,45 +87,6 @@ def _batches(plans: PathInputs, deadline_s: float | None, paths: int) -> Iterato
         size = max(1, _CELLS // (paths * count))
         for begin in range(0, len(rows), size):
             yield rows[begin : begin + size], count
-
-
-def min_usd_within_overhead(
-    gangs: PathInputs,
-    max_overhead: Floats,
-    usd_per_lost_hour: Floats,
-    deadline_s: float | None,
-    paths: int,
-    seed: int = SEED,
-) -> Floats:
-    """Lower bound of the mean bill of gangs whose fallbacks may take over at any moment, in USD.
-
-    Their overhead must be at most `max_overhead`. All arrays have shape (plans,). With m the price
-    of lost work, the bound of the Lagrangian relaxation is, for every m >= 0,
-
-        E[min over t of (B(t) + m·lost(t))] - m·max_overhead·E[W]
-
-    B as in `min_bill_with_fallback`, for the fallback of each plan.
-    """
-    least = np.empty(len(gangs))
-    for batch, count in _batches(gangs, deadline_s, paths):
-        p, usd = gangs.take(batch).with_own_fallback_bound(), usd_per_lost_hour[batch]
-        sample = random_numbers(paths, count, seed)
-        runs = simulate_runs(p, sample)
-        # Plans that differ in their fallbacks share the part without one.
-        alone = runs.inputs
-        own_runs = replace(runs, cluster=np.arange(len(alone)))
-        ended = _path_ends(alone, None, sample, own_runs)
-        own = _account(alone, ended, own_runs, np.full(ended.alone.work.shape, np.inf), sample)
-        of, price = runs.cluster, usd[:, None] / 3600.0
-        relieved = min_bill_with_fallback(
-            p, ended.alone.work[of], runs, ended.alone.last[of], deadline_s, usd
-        )
-        start_usd = (p.fallback_usd_per_hour + p.base_usd_per_hour) * p.fallback_start_s / 3600.0
-        on_its_own = own.expected_usd[of] + price * own.lost_work_s[of]
-        on_its_own[_surely_outlast(ended, own_runs, deadline_s)[of]] = np.inf
-        usd = np.minimum(on_its_own, relieved + start_usd[:, None]).mean(axis=1)
-        least[batch] = usd - max_overhead[batch] * price[:, 0] * own.work_s[of].mean(axis=1)
-    return least
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,14 +134,14 @@ class DrawnPlans:
             plans, self.deadline_s, drawn.runs, drawn.alone, drawn.sample, heights=drawn.heights
         )
         never = np.full(drawn.alone.work.shape, np.inf)
-        return _account(plans, PathEnds(drawn.alone, end), drawn.runs, never, drawn.sample)
+        return account(plans, PathEnds(drawn.alone, end), drawn.runs, never, drawn.sample)
 
 
 def draw_plans(plans: PathInputs, deadline_s: float, paths: int, seed: int = SEED) -> DrawnPlans:
     """Draw the runs of every plan on all paths, as `simulate_paths` does."""
     drawn: list[_DrawnBatch] = []
     batch, place = np.empty((2, len(plans)), dtype=np.int64)
-    for rows, count in _batches(plans, deadline_s, paths):
+    for rows, count in batches(plans, deadline_s, paths):
         batch[rows], place[rows] = len(drawn), np.arange(len(rows))
         p, sample = plans.take(rows), random_numbers(paths, count, seed)
         runs = simulate_runs(p, sample)
@@ -266,7 +229,7 @@ def simulate_to_the_end(
     """Simulate the events, but not the bill, of plans with the same number of cycles."""
     sample = random_numbers(paths, int(cycles_needed(plans, deadline_s).max()), seed)
     runs = simulate_runs(plans, sample)
-    return runs, _path_ends(plans, deadline_s, sample, runs)
+    return runs, path_ends(plans, deadline_s, sample, runs)
 
 
 def _simulate_drawn_runs(
@@ -281,14 +244,29 @@ def _simulate_drawn_runs(
     With `max_outage_s` the fallback takes over when spot has been away for so long, whatever the
     time.
     """
-    ended = _path_ends(p, deadline_s, sample, runs, max_outage_s)
-    least = min_bill_with_fallback(p, ended.alone.work, runs, ended.alone.last, deadline_s)
-    paths = _account(p, ended, runs, least, sample)
+    ended = path_ends(p, deadline_s, sample, runs, max_outage_s)
+    if not np.any(np.isfinite(p.best_fallback_usd_per_hour)):
+        never = np.full(ended.alone.work.shape, np.inf)
+        return account(p, ended, runs, never, sample), ended.alone.finished
+    moments = handover_moments(p, runs, ended.alone.last, deadline_s)
+    return account_with_any(p, ended, runs, moments, deadline_s, sample), ended.alone.finished
+
+
+def account_with_any(
+    p: PathInputs,
+    ended: PathEnds,
+    runs: Runs,
+    moments: HandoverMoments,
+    deadline_s: float | None,
+    sample: RandomNumbers,
+) -> Paths:
+    """Time and bill of plans, and what those without a fallback cost at least with any."""
+    least = min_bill_with_fallback(p, ended.alone.work, moments)
+    paths = account(p, ended, runs, least, sample)
     bounded = np.isfinite(p.best_fallback_usd_per_hour) & (p.fallback_speed <= 0.0)
-    if bounded.any():
-        late = _outlast(ended, runs, deadline_s) & bounded[:, None]
-        np.copyto(paths.usd_with_any_fallback, least, where=late)
-    return paths, ended.alone.finished
+    late = _outlast(ended, runs, deadline_s) & bounded[:, None]
+    np.copyto(paths.usd_with_any_fallback, least, where=late)
+    return paths
 
 
 def _outlast(ended: PathEnds, runs: Runs, deadline_s: float | None) -> Bools:
@@ -297,10 +275,10 @@ def _outlast(ended: PathEnds, runs: Runs, deadline_s: float | None) -> Bools:
     One takes over before. Of paths that outlast the drawn runs too little is known. The on-demand
     part of an elastic cluster may do the rest before the last run.
     """
-    return _surely_outlast(ended, runs, deadline_s) & ended.alone.finished
+    return surely_outlast(ended, runs, deadline_s) & ended.alone.finished
 
 
-def _surely_outlast(ended: PathEnds, runs: Runs, deadline_s: float | None) -> Bools:
+def surely_outlast(ended: PathEnds, runs: Runs, deadline_s: float | None) -> Bools:
     """As `_outlast`, also of paths that outlast the drawn runs: a fallback takes over before."""
     if deadline_s is None:
         return np.zeros(ended.alone.last.shape, dtype=bool)
@@ -309,7 +287,7 @@ def _surely_outlast(ended: PathEnds, runs: Runs, deadline_s: float | None) -> Bo
     return late & (ended.end.stop_s > due_s)
 
 
-def _path_ends(
+def path_ends(
     p: PathInputs,
     deadline_s: float | None,
     sample: RandomNumbers,
@@ -358,7 +336,7 @@ def _extrapolate(
     return np.where(finished, use, again * elapsed), np.where(finished, 0.0, again)
 
 
-def _account(
+def account(
     p: PathInputs, ended: PathEnds, runs: Runs, least: Floats, sample: RandomNumbers
 ) -> Paths:
     """Time, bill and where the time went."""

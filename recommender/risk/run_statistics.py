@@ -49,7 +49,7 @@ class Outcomes:
         """Outcomes to be set, for some plans."""
         return Outcomes(*np.empty((2, plans, paths)), *np.zeros((5, plans)))
 
-    def of(self, row: int | Ints | Bools) -> Outcome:
+    def of(self, row: int | Ints | Bools | slice) -> Outcome:
         """The outcome of one plan or of some."""
         return tuple(getattr(self, name)[row] for name in self.__slots__)
 
@@ -73,6 +73,8 @@ class OutcomeCache:
     known: dict[bytes, Outcome] = field(default_factory=dict)
     # How many seconds earlier plans switch; inf if that costs at least the second figure, in USD.
     switches: dict[SwitchKey, tuple[float, float]] = field(default_factory=dict)
+    # Bounds of gangs by their keys and an overhead limit (`relaxed_bills.py`).
+    relaxed: dict[tuple[bytes, float], Outcome] = field(default_factory=dict)
 
     def outcomes(self, inputs: PathInputs, deadline_s: float | None) -> Outcomes:
         """The outcomes of some plans; only new ones are simulated."""
