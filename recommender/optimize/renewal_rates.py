@@ -276,11 +276,17 @@ def within_overhead(found: Rates, fall: FallbackRates, max_overhead: float) -> R
     usual_s = spread.ordered(spread.time_s).quantile(0.5)
     usual_s, late_s = np.minimum(usual_s, fall.latest_s), np.maximum(fall.latest_s - usual_s, 0.0)
     moments = [usual_s + share * late_s for share in BEYOND_USUAL]
-    latest_s = moments[0]
+    latest_s, rows, some, own = moments[0].copy(), np.arange(len(least)), spread, fall
     for tried_s in (*moments, *(share * usual_s for share in OF_USUAL)):
-        lost = spread.mean(_handed_over(spread, replace(fall, latest_s=tried_s)).lost)
-        better = (lost < least) & (least > max_overhead)
-        latest_s, least = np.where(better, tried_s, latest_s), np.where(better, lost, least)
+        over = least[rows] > max_overhead
+        if not over.all():
+            rows = rows[over]
+            some, own = spread.take(rows), fall.take(rows)
+        if not len(rows):
+            break
+        lost = some.mean(_handed_over(some, replace(own, latest_s=tried_s[rows])).lost)
+        better = lost < least[rows]
+        latest_s[rows[better]], least[rows[better]] = tried_s[rows[better]], lost[better]
     return with_fallback(spread, replace(fall, latest_s=latest_s))
 
 
