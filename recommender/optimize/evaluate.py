@@ -13,7 +13,7 @@ import numpy as np
 from recommender.arrays import Bools, Floats, Ints
 from recommender.catalogs.frozen import dataclass
 from recommender.optimize.checkpoint_paths import Saves, saves_of
-from recommender.optimize.space import NONE, OBJECT_STORE, Entries, Site, Space
+from recommender.optimize.space import ANCHOR, NONE, OBJECT_STORE, Entries, Site, Space
 from recommender.performance.checkpoint import best_interval
 from recommender.performance.clusters import Clusters
 from recommender.performance.parameter_server import cluster_spread, servers_of
@@ -463,10 +463,11 @@ def _fallback_ok(space: Space, has: Bools, has_spot: Bools, terms: FallbackTerms
 def plans_without_fallback(space: Space, site: Site, counts: Ints) -> Plans:
     """Every sensible checkpoint path for these clusters, without a fallback."""
     has_spot = (counts[:, site.entries.spot] > 0).any(axis=1)
+    anchored = has_spot & (counts[:, ~site.entries.spot] > 0).any(axis=1)
     rows, paths = [], []
     for path in space.checkpoint_paths:
         fits = np.full(len(counts), path == OBJECT_STORE)
-        fits |= ~has_spot if path == NONE else has_spot
+        fits |= ~has_spot if path == NONE else anchored if path == ANCHOR else has_spot
         found = np.flatnonzero(fits)
         rows.append(found)
         paths.append(np.full(len(found), path))

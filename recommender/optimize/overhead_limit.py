@@ -21,7 +21,13 @@ import numpy as np
 
 from recommender.arrays import Bools, Floats, Ints
 from recommender.catalogs.frozen import dataclass
-from recommender.optimize.evaluate import OVERHEAD_ERRORS, Values, goal_error, values_of
+from recommender.optimize.evaluate import (
+    COST_ERRORS,
+    OVERHEAD_ERRORS,
+    Values,
+    goal_error,
+    values_of,
+)
 from recommender.optimize.space import Space
 from recommender.risk.monte_carlo import DrawnPlans, draw_plans
 from recommender.risk.path_inputs import PathInputs
@@ -71,13 +77,16 @@ def switched_in_time(
     rows = np.flatnonzero(over_overhead)
     if not len(rows):
         return Switched(inputs, values, early_s, over_overhead)
-    found_s = _remembered(space, inputs.take(rows), below, rounds, near_s)
-    rows, found_s = rows[np.isfinite(found_s)], found_s[np.isfinite(found_s)]
+    found_s, least = _remembered(space, inputs.take(rows), below, rounds, near_s)
+    known = np.isfinite(found_s)
+    rows, found_s, least = rows[known], found_s[known], least[known]
     early_s[rows] = found_s
     inputs = inputs.earlier(early_s)
     own = values_of(space, inputs.take(rows), np.ones(len(rows), dtype=bool))
     sure = own.chance >= space.limits.confidence - 1e-12
     own = replace(own, meets_limits=np.where(found_s > 0.0, sure, own.meets_limits))
+    if space.limits.goal != "time":
+        own = replace(own, min_goal=np.maximum(own.min_goal, least))
     return Switched(inputs, values.with_rows(rows, own), early_s, over_overhead)
 
 
@@ -103,20 +112,25 @@ def _misses_overhead_only(space: Space, inputs: PathInputs, values: Values, belo
 
 def _remembered(
     space: Space, plans: PathInputs, below: float, rounds: int, near_s: float
-) -> Floats:
-    """The last moments of plans; what another search has found is not looked for again."""
+) -> tuple[Floats, Floats]:
+    """The last moments of plans, and the least that they may cost then on other paths.
+
+    What another search has found is not looked for again.
+    """
     limits, known = space.limits, space.cache.switches
     how = (limits.max_overhead or 0.0, rounds, space.printed is None)
     each = [(key, *how) for key in keys_of(plans, limits.deadline_s)]
-    found = [known.get(key, (np.inf, -np.inf)) for key in each]
-    early_s = np.array([moment for moment, _ in found])
+    found = [known.get(key, (np.inf, -np.inf, -np.inf)) for key in each]
+    early_s, below_usd, least = np.array(found).T
     # Where no moment was found, it was too expensive for that search.
-    new = np.flatnonzero([np.isinf(moment) and below > usd for moment, usd in found])
+    new = np.flatnonzero(np.isinf(early_s) & (below > below_usd))
     if len(new):
-        early_s[new] = _last_moments(space, plans.take(new), below, rounds, near_s)
+        early_s[new], least[new] = _last_moments(space, plans.take(new), below, rounds, near_s)
         room = max(space.cache.most - len(known), 0)
-        known.update((each[row], (float(early_s[row]), below)) for row in new[:room])
-    return early_s
+        known.update(
+            (each[row], (float(early_s[row]), below, float(least[row]))) for row in new[:room]
+        )
+    return early_s, least
 
 
 @dataclass(slots=True)
@@ -130,12 +144,15 @@ class _Search:
     last: Floats  # where all of the work is,
     whole_usd: Floats  # and the bill there
     below: Floats  # what a goal has to be less than, on the paths of a search with its error
+    cutoff: float  # the same without an error
     late: Floats  # a moment at which the limit is broken,
     late_excess: Floats  # by how much,
-    late_usd: Floats  # and the bill there,
+    late_usd: Floats  # and the bill and the overhead there,
+    late_overhead: Floats
     early: Floats  # and an earlier one at which it is met; inf if none was found
     early_excess: Floats
     outcomes: Outcomes  # there
+    least_usd: Floats  # what the plan may cost there on other paths, at least
     too_expensive: Bools  # given up
 
     def evaluate(self, rows: Ints, shares: Floats) -> None:
@@ -145,15 +162,35 @@ class _Search:
         """
         paths = self.drawn.earlier(rows, self.slack_s[rows] * shares)
         found = Outcomes(*outcome_of(paths))
-        excess = self.excess(found)
+        excess, least = self.excess(found), self.min_usd_within(rows, found)
         met = excess <= 0.0
         yes, no = rows[met], rows[~met]
         self.early[yes], self.early_excess[yes] = shares[met], excess[met]
+        self.least_usd[yes] = least[met]
         self.late[no], self.late_excess[no] = shares[~met], excess[~met]
-        self.late_usd[no] = found.expected_usd[~met]
+        self.late_usd[no], self.late_overhead[no] = found.expected_usd[~met], found.overhead[~met]
         self.outcomes.put(yes, found.of(met))
-        over = no[self.late_usd[no] >= self.below[no]]
+        hopeless = (found.overhead > self.limit) & (least >= self.cutoff)
+        over = rows[hopeless | (~met & (found.expected_usd >= self.below[rows]))]
         self.early[over], self.too_expensive[over] = np.inf, True
+
+    def min_usd_within(self, rows: Ints, found: Outcomes) -> Floats:
+        """What plans over the limit cost at least if they meet it, less the error of these paths.
+
+        Each point of overhead less costs at least as much as between the later moment and this one,
+        since the cheapest points are saved first. The error is that of the bill and of overhead
+        at this price.
+        """
+        more_usd = found.expected_usd - self.late_usd[rows]
+        less = self.late_overhead[rows] - found.overhead
+        over = np.maximum(found.overhead - self.limit, 0.0)
+        rises = (more_usd > 0.0) & (less > 0.0) & (over > 0.0)
+        price = np.where(rises, more_usd / np.where(rises, less, 1.0), 0.0)
+        variance = found.usd_error**2 + price**2 * found.overhead_error**2
+        variance += 2.0 * price * found.covariance
+        errors = 0.0 if self.space.printed is None else COST_ERRORS
+        error = errors * np.sqrt(np.maximum(variance, 0.0))
+        return np.asarray(found.expected_usd + price * over - error)
 
     def excess(self, found: Outcomes) -> Floats:
         """By how much overheads exceed the limit; on the paths of a search beyond their error."""
@@ -180,10 +217,10 @@ class _Search:
 
 def _last_moments(
     space: Space, plans: PathInputs, below: float, rounds: int, near_s: float
-) -> Floats:
+) -> tuple[Floats, Floats]:
     """By how many seconds fallbacks have to take over earlier, at least; inf if none tried will do.
 
-    The moment is bracketed, then the bracket refined.
+    The moment is bracketed, then the bracket refined. And what plans may cost then at least.
     """
     s = _initial_search(space, plans, below)
     if near_s > 0.0:
@@ -191,7 +228,7 @@ def _last_moments(
     _bracket(s)
     _refine(s, rounds)
     s.remember()
-    return s.slack_s * s.early
+    return s.slack_s * s.early, s.least_usd
 
 
 def _initial_search(space: Space, plans: PathInputs, below: float) -> _Search:
@@ -214,12 +251,15 @@ def _initial_search(space: Space, plans: PathInputs, below: float) -> _Search:
         last=last,
         whole_usd=plans.fixed_usd + plans.fallback_usd_per_hour * hours,
         below=np.inf + none if limits.goal == "time" else below + goal_error(space, plans, found),
+        cutoff=np.inf if limits.goal == "time" else below,
         late=none,
         late_excess=none.copy(),
         late_usd=found.expected_usd,
+        late_overhead=found.overhead,
         early=np.full(len(plans), np.inf),
         early_excess=none.copy(),
         outcomes=Outcomes.blank(len(plans), cache.path_count),
+        least_usd=np.full(len(plans), -np.inf),
         too_expensive=np.zeros(len(plans), dtype=bool),
     )
     s.late_excess = s.excess(found)

@@ -235,50 +235,53 @@ class HandoverMoments:
     bill: Singles  # USD times 3,600
     up_s: Singles
     done_s: Singles
+    more: "HandoverMoments | None" = None
 
     def least_usd(self, usd_per_hour: Floats, usd_per_lost_hour: Floats | None = None) -> Floats:
         """The least bill less the price of the work done; (plans, paths).
 
         With the price of lost work: time up in which no work is done that is kept.
         """
-        if usd_per_lost_hour is None:
-            total = self.bill - row(usd_per_hour) * self.done_s
-        else:
-            total = row(usd_per_lost_hour) * self.up_s
-            total += self.bill
-            total -= row(usd_per_hour + usd_per_lost_hour) * self.done_s
-        return np.asarray(total.min(axis=0).astype(np.float64) / 3600.0)
+        total = row(-usd_per_hour) * self.done_s
+        total += self.bill
+        if usd_per_lost_hour is not None:
+            lost = self.up_s - self.done_s
+            lost *= row(usd_per_lost_hour)
+            total += lost
+        least: Floats = total.min(axis=0).astype(np.float64) / 3600.0
+        if self.more is None:
+            return least
+        return np.minimum(least, self.more.least_usd(usd_per_hour, usd_per_lost_hour))
 
 
 def handover_moments(
     p: PathInputs, runs: Runs, last: Ints, deadline_s: float | None
 ) -> HandoverMoments:
     """The ends of runs before the last and, where that may be less, their starts."""
-    own, cycle = runs.inputs, np.arange(len(runs.lengths))[:, None, None]
+    own, cycle = runs.inputs, np.arange(len(runs.lengths), dtype=np.int16)[:, None, None]
+    last = last.astype(np.int16)[None]
     due_s, never = np.float32(np.inf if deadline_s is None else deadline_s), np.float32(np.inf)
     base, spot = row(p.base_usd_per_hour), row(p.spot_usd_per_hour)
     charged = np.maximum(runs.lengths, runs.billed_if_interrupted)
     charged += runs.billed_before
     bill = spot * runs.of_plans(charged)
-    done = runs.usable * row(own.interval_s / (own.interval_s + own.stall_s))
-    done += runs.durable
-    up = before(runs.lengths)
-    up -= np.minimum(row(own.changeover_s)[0], runs.lengths[0])
     if np.any(base > 0.0):
         bill += base * runs.of_plans(runs.starts + runs.lengths)
-    np.copyto(bill, never, where=(runs.of_plans(runs.starts) > due_s) | (cycle >= last[None]))
-    planned = HandoverMoments(bill, runs.of_plans(up + runs.lengths), runs.of_plans(done))
+    np.copyto(bill, never, where=(runs.of_plans(runs.starts) > due_s) | (cycle >= last))
+    up = runs.starts - runs.waited
+    up -= np.minimum(row(own.changeover_s)[0], runs.lengths[0])
+    done = runs.usable * row(own.interval_s / (own.interval_s + own.stall_s))
+    done += runs.durable
+    planned = bill, runs.of_plans(up + runs.lengths), runs.of_plans(done)
     if not (np.any(own.free_s > 0.0) or np.any(own.elastic_share > 0.0)):
-        return planned
+        return HandoverMoments(*planned)
     begun = runs.of_plans(runs.starts - runs.waits)
-    bill = spot * runs.of_plans(runs.billed_before) + base * begun
+    bill = spot * runs.of_plans(runs.billed_before)
+    if np.any(base > 0.0):
+        bill += base * begun
     late = begun > due_s
     late[0] = False
-    np.copyto(bill, never, where=late | (cycle > last[None]))
+    np.copyto(bill, never, where=late | (cycle > last))
     up[0] = 0.0
-    both = (
-        (planned.bill, bill),
-        (planned.up_s, runs.of_plans(up)),
-        (planned.done_s, runs.of_plans(runs.durable)),
-    )
-    return HandoverMoments(*map(np.concatenate, both))
+    starts = HandoverMoments(bill, runs.of_plans(up), runs.of_plans(runs.durable))
+    return HandoverMoments(*planned, starts)

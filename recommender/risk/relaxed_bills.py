@@ -34,7 +34,7 @@ from recommender.risk.run_statistics import (
 from recommender.risk.spot_capacity import simulate_runs
 
 PRICE = 0.8  # of (1 - L/r)·(F - S)/r: the best price was 0.6 to 1 of it for nearly all gangs
-STEP, PIECES = 1.2, 3  # prices of work handed over: pieces of this ratio from the lowest on
+STEP, PIECES = 1.3, 2  # prices of work handed over: pieces of this ratio from the lowest on
 # Work lost in a restart on the fallback, in changeovers of the gang: what the fees stand for.
 RESTARTS = np.array([0.0, 0.4, 1.2, 4.0])
 

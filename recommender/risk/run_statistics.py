@@ -42,12 +42,13 @@ class Outcomes:
     )
     overhead: Floats  # `checkpoint_overhead`
     usd_error: Floats  # standard errors of the mean bill, `mean_error`,
-    overhead_error: Floats  # and of the overhead
+    overhead_error: Floats  # and of the overhead,
+    covariance: Floats  # and the covariance of both
 
     @staticmethod
     def blank(plans: int, paths: int) -> "Outcomes":
         """Outcomes to be set, for some plans."""
-        return Outcomes(*np.empty((2, plans, paths)), *np.zeros((5, plans)))
+        return Outcomes(*np.empty((2, plans, paths)), *np.zeros((6, plans)))
 
     def of(self, row: int | Ints | Bools | slice) -> Outcome:
         """The outcome of one plan or of some."""
@@ -72,7 +73,8 @@ class OutcomeCache:
     most: int = MAX_REMEMBERED
     known: dict[bytes, Outcome] = field(default_factory=dict)
     # How many seconds earlier plans switch; inf if that costs at least the second figure, in USD.
-    switches: dict[SwitchKey, tuple[float, float]] = field(default_factory=dict)
+    # The third is the least that the plan may cost on other paths.
+    switches: dict[SwitchKey, tuple[float, float, float]] = field(default_factory=dict)
     # Bounds of gangs by their keys and an overhead limit (`relaxed_bills.py`).
     relaxed: dict[tuple[bytes, float], Outcome] = field(default_factory=dict)
 
@@ -116,7 +118,18 @@ def outcome_of(h: Paths) -> Outcome:
         checkpoint_overhead(h),
         mean_error(h.expected_usd, h.work_s),
         overhead_error(h),
+        _covariance(h),
     )
+
+
+def _covariance(h: Paths) -> Floats:
+    """Covariance of the errors of the mean bill and of `checkpoint_overhead`; (plans,)."""
+    usd, lost = (
+        _without_work(values, values.mean(axis=1), h.work_s)
+        for values in (h.expected_usd, h.lost_work_s)
+    )
+    both: Floats = (usd * lost).mean(axis=1) / usd.shape[1]
+    return both / np.maximum(h.work_s.mean(axis=1), 1.0)
 
 
 def mean_error(values: Floats, work_s: Floats) -> Floats:

@@ -336,8 +336,9 @@ def lower_bounds_of(
     begun = np.zeros(len(work)) if begun is None else begun
     spot = np.maximum(c.spot_usd_per_hour * ratio * work, c.spot_usd_per_hour * paid * work + begun)
     alone = c.base_usd_per_hour * (work + c.changeover_s) + spot
-    in_part = c.base_usd_per_hour * c.changeover_s + work * _min_in_part(c, paid, ratio)
-    alone = np.where(c.elastic_share > 0.0, np.minimum(alone, in_part), alone)
+    if np.any(c.elastic_share > 0.0):
+        in_part = c.base_usd_per_hour * c.changeover_s + work * _min_in_part(c, paid, ratio)
+        alone = np.where(c.elastic_share > 0.0, np.minimum(alone, in_part), alone)
     usd = alone if late is None else np.where(late, np.inf, alone)
     if has_fallback.any():
         start = np.minimum(begun, min_fallback_start(space.sites).usd_seconds)
@@ -380,6 +381,8 @@ def _min_with_fallback(
     plain = work * usd(spot * paid, spot * paid) + start
     tighter = work * usd(spot * ratio, spot * HANDOVER_RATIO)
     both = np.where(expensive, np.maximum(plain, tighter), plain)
+    if not np.any(c.elastic_share > 0.0):
+        return both
     ratio = np.where(expensive, ratio, paid)
     in_part = work * _min_in_part(c, paid, ratio, least, base * faster + fallback)
     return np.where(c.elastic_share > 0.0, np.minimum(both, in_part), both)
