@@ -7,7 +7,7 @@ from recommender.catalogs.frozen import dataclass
 from recommender.risk.elastic import hand_over_from_on_demand
 from recommender.risk.on_demand_wait import wait_s
 from recommender.risk.path_inputs import PathInputs
-from recommender.risk.planes import at, before, first, row
+from recommender.risk.planes import at, first, row
 from recommender.risk.random_numbers import RandomNumbers
 from recommender.risk.spot_capacity import Runs
 
