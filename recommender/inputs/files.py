@@ -33,7 +33,7 @@ def refuse_no_file(path: Path) -> None:
     if path.is_dir():
         raise UsageError(f"{shown_path(path)}: is a folder; name a file in it")
     if not path.exists():
-        raise UsageError(f"{shown_path(path)}: no such file")
+        raise UsageError(f"{shown_path(path)}: no such file; check its name and folder")
 
 
 @contextmanager
