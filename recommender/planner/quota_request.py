@@ -11,11 +11,12 @@ from recommender.catalogs.registry import OWN
 from recommender.market.account_quotas import quota_use
 from recommender.market.offer_facts import Pool
 from recommender.market.quota_rows import market_of, regions_of
+from recommender.optimize.evaluate import path_inputs_of, values_of
 from recommender.optimize.search_state import Candidate
 from recommender.optimize.space import NONE, OBJECT_STORE, Site
 from recommender.plan.limits import Choice
 from recommender.plan.plan import Need, Plan
-from recommender.planner.plan_builder import PlanBuilder, goal_value_of
+from recommender.planner.plan_builder import PlanBuilder, goal_value_of, plans_of
 from recommender.planner.problem import Problem
 from recommender.text import exact
 
@@ -81,12 +82,24 @@ def _by_amount(draft: _Draft) -> tuple[float, float]:
 
 def _smallest(builder: PlanBuilder, drafts: list[_Draft]) -> Plan | None:
     """The best plan of the least amount that leaves any."""
-    for _, alike in groupby(drafts[:PROVIDER_PLANS], key=lambda draft: draft.amount):
+    able = _able(builder, drafts[:PROVIDER_PLANS])
+    for _, alike in groupby(able, key=lambda draft: draft.amount):
         met = builder.meeting(draft.candidate for draft in alike)
         plans = [evaluated.plan for evaluated in met]
         if plans:
             return min(plans, key=lambda plan: goal_value_of(plan, builder.limits))
     return None
+
+
+def _able(builder: PlanBuilder, drafts: list[_Draft]) -> list[_Draft]:
+    """Those that may meet the limits, on the paths of a search, within their error."""
+    if not drafts:
+        return []
+    space, candidates = builder.space, [draft.candidate for draft in drafts]
+    rows, plans = plans_of(candidates)  # all of one site
+    inputs, allowed = path_inputs_of(space, space.sites[candidates[0].site].only(rows), plans)
+    values = values_of(space, inputs, allowed)
+    return [drafts[i] for i in np.flatnonzero(np.isfinite(values.goal_value))]
 
 
 def _drafts(problem: Problem, free: Problem, place: int) -> Iterator[_Draft]:
