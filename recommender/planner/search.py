@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from recommender.catalogs.frozen import dataclass
-from recommender.optimize.search import search_singles
 from recommender.optimize.search_state import SearchState, Watch, key_of, ranking_key
 from recommender.plan.limits import Choice, Limits
 from recommender.plan.plan import Plan
@@ -30,7 +29,6 @@ from recommender.planner.single_type_search import (
 if TYPE_CHECKING:
     from recommender.planner.quota_mixes import QuotaMixes
 
-NEAR_BEST = 0.25  # above the best goal: what quoted prices may still make the first of a table
 PATHS_SLACK = 0.05  # kept above the best, for the error of the paths of a search
 PATHS_ERROR = 0.02  # share by which a goal on these paths may be off, about
 MAX_BUILT = 8  # plans of a search built until one proves to be the best, or within the horizon
@@ -104,9 +102,9 @@ class PlanSearch:
         state = self.single_type.search(limits, slack=PATHS_SLACK)
         if not state.incumbents:
             return None
-        most = state.best_goal * (1.0 + NEAR_BEST)
-        near = {k: c for k, c in state.incumbents.items() if c.goal_value <= most}
         ranking = Ranking(self.builder.under(limits), 1, None)
+        most = max(state.best_goal * (1.0 + PATHS_ERROR), ranking.quoted_below(state))
+        near = {k: c for k, c in state.incumbents.items() if c.goal_value <= most}
         first = ranking.ranked(replace(state, incumbents=near), []).plans[0]
         if aim == "cost" and first.plan.estimate.time.p95 > HORIZON_S:
             sooner = self.single_type.without_fallbacks(cheapest_in_horizon(limits))
@@ -158,6 +156,5 @@ def _as_printed(state: SearchState, builder: PlanBuilder) -> SearchState:
 def search_other_offers(problem: Problem, choice: Choice) -> tuple[SearchState, PlanBuilder]:
     """The best clusters of one type among other offers, and a builder of their plans."""
     other = problem.among(choice)
-    state = SearchState(slack=0.0, max_plans=BASELINE.plans)
-    search_singles(other.space(other.single_type_sites), state)
+    state = SingleTypeSearch(other, BASELINE).search(problem.limits, cap=BASELINE)
     return state, PlanBuilder(other, other.single_type_sites)
