@@ -18,7 +18,9 @@ MIX_PAIRS = 500_000  # of offers in the regions tried under quotas: all three cl
 MIXES = SearchCap(600, 200)
 MIXES_QUOTAS = SearchCap(600, 600, 100)  # on 12 problems, 1,500 sets found nothing better
 MIXES_LAST = SearchCap(100, 60)  # where no cluster of one type meets the limits, a mix seldom does
-MIXES_LAST_QUOTAS = SearchCap(100, 400)  # but under quotas; those found were in the first 40
+MIXES_LAST_QUOTAS = SearchCap(60, 100)  # but under quotas; those found were in the first 40
+# Without a deadline a mix seldom costs less than its best machine alone, and bounds take longer.
+MIXES_LAST_SETS_BY_COST = 20
 
 
 @dataclass(frozen=True)
@@ -112,7 +114,9 @@ class MixSearch:
         from recommender.planner.mix_feasibility import find_any  # most answers need none
 
         last = MIXES_LAST_QUOTAS if self.problem.quotas_bind else MIXES_LAST
-        return find_any(space, start, state, last.plans, last.supports)
+        by_cost = self.problem.limits.deadline_s is None
+        sets = min(last.supports, MIXES_LAST_SETS_BY_COST) if by_cost else last.supports
+        return find_any(space, start, state, last.plans, sets)
 
     @property
     def proven_infeasible(self) -> bool:
