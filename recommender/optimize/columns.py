@@ -37,6 +37,7 @@ from recommender.risk.laws import RUN_FAMILY, gang_doublings, gang_hazard, logis
 EXPONENTS = (0.0, 0.15, 0.4, 1.0, 3.0, 10.0)
 KEPT = 8
 KEPT_BY_GOAL = 60
+NOT_FAR = 3.0  # times the least: other types of which some clusters may be added
 NEAR_FRONTIER = 1.25  # of the least cost of clusters that are as fast
 ON_DEMAND_FIRST = 3  # configurations without spot that are simulated before the others
 RESTORE_S = 60.0  # of a checkpoint, in the rough estimate
@@ -99,10 +100,13 @@ class Columns:
         return replace(self, **changed)
 
 
-def promising_clusters(space: Space, step_s: Floats, masks: Masks | None = None) -> list[Cluster]:
+def promising_clusters(
+    space: Space, step_s: Floats, masks: Masks | None = None, of_each: int = 0
+) -> list[Cluster]:
     """Clusters of one entry that are good at some price of time, by a rough estimate.
 
-    `step_s` has shape (kinds, machines). `masks` restricts the entries of each site.
+    `step_s` has shape (kinds, machines). `masks` restricts the entries of each site. So many
+    clusters `of_each` type are added that are not worse by far.
     """
     rough = _rough(space, step_s, masks)
     if rough is None:
@@ -118,6 +122,9 @@ def promising_clusters(space: Space, step_s: Floats, masks: Masks | None = None)
                 score = np.log(cost[rows]) + exponent * np.log(time[rows])
                 kept[rows[_least(score, KEPT)]] = True
             kept[rows[_least(goal_value[rows], KEPT_BY_GOAL)]] = True
+            if of_each:
+                kind = _kinds(space, index[rows], entry[rows])
+                kept[rows[_least_of_each(goal_value[rows], kind, of_each)]] = True
     variants = [
         _moving_otherwise(site, None if masks is None else masks[number])
         for number, site in enumerate(space.sites)
@@ -135,6 +142,23 @@ def _least(values: Floats, count: int) -> Ints:
         return np.arange(len(values))
     places = np.flatnonzero(values <= np.partition(values, count - 1)[count - 1])
     return places[np.argsort(values[places], kind="stable")[:count]]
+
+
+def _kinds(space: Space, index: Ints, entry: Ints) -> Ints:
+    """The types of some entries, each at its site."""
+    kinds = [site.entries.kind for site in space.sites]
+    first = np.cumsum([0, *map(len, kinds)])
+    return np.asarray(np.concatenate(kinds)[first[index] + entry])
+
+
+def _least_of_each(values: Floats, group: Ints, count: int) -> Ints:
+    """The places of so many smallest values of each group, of those that are not far off."""
+    order = np.lexsort((values, group))
+    changes = np.append(True, np.diff(group[order]) != 0)
+    begin = np.maximum.accumulate(np.where(changes, np.arange(len(order)), 0))
+    rank = np.arange(len(order)) - begin
+    near = values[order] <= NOT_FAR * values.min(initial=np.inf)
+    return np.asarray(order[(rank < count) & near])
 
 
 def clusters_near_frontier(space: Space, step_s: Floats) -> list[Cluster]:
@@ -458,7 +482,7 @@ def _best_fallbacks(
         choices = np.concatenate([choices, slow_choice(fall, step)[:, None]], axis=1)
     for choice in choices.T:
         mine = np.flatnonzero((choice >= 0) & found.gang.has_spot[ok])
-        terms = _terms(space, site, found, ok[mine], choice[mine])
+        terms = fallback_rates(space, site, found, ok[mine], choice[mine])
         least, sure = _goal_in_time(space.limits, alone.take(mine), terms)
         surer = np.isinf(least) & np.isinf(goal_value[mine]) & (sure > at_best[mine])
         better = (least < goal_value[mine]) | surer
@@ -466,14 +490,16 @@ def _best_fallbacks(
         at_best[mine] = np.where(better, sure, at_best[mine])
         goal_value[mine] = np.minimum(goal_value[mine], least)
         chance[mine] = np.maximum(chance[mine], sure)
-    return _BestFallbacks(goal_value, chance, best, _terms(space, site, found, ok, best))
+    return _BestFallbacks(goal_value, chance, best, fallback_rates(space, site, found, ok, best))
 
 
 def _no_terms(count: int) -> FallbackRates:
     return FallbackRates(*(np.zeros(count) for _ in FallbackRates.__slots__))
 
 
-def _terms(space: Space, site: Site, found: Reduced, which: Ints, row: Ints) -> FallbackRates:
+def fallback_rates(
+    space: Space, site: Site, found: Reduced, which: Ints, row: Ints
+) -> FallbackRates:
     """What plans need to know of their fallbacks; rows of the site's, which = rows of `found`."""
     fall, due_s = site.fallbacks, space.limits.deadline_s or 0.0
     step = found.inputs.work_s[which] / space.steps_left

@@ -30,6 +30,7 @@ CORE_SHARES = (1.0, 0.5)  # of the on-demand machines allowed: half where all le
 # their estimate 8 to 58 % are when simulated, the fewer the less time is left; of those late by up
 # to 5 % 0.7 %, of later ones 0.1 % (docs/research/mixes.md).
 SURE = 1.05
+EXTREME = 40  # of each kind, where mixes may be asked for less time or less cost
 SAME_MACHINES = 2  # regions in which the same machines are tried
 # Of each provider, those with the most compute, of both markets and on demand alone. With one, no
 # mix is found first for two of 135 questions under quotas that have one; with five, the answers to
@@ -70,14 +71,17 @@ class EstimatedMixes:
         ordered = dict.fromkeys(found.cluster[orders.ravel()].tolist())
         return _in_few_places(self.space, [self.clusters[number] for number in ordered])
 
+    def quickest_and_cheapest(self) -> list[Cluster]:
+        """Those of the least time and of the least cost, at the requested chance and on average."""
+        c = self.columns
+        each = (c.time_quantile_s, c.usd_quantile, c.time_s, c.usd)
+        rows = np.concatenate([np.argsort(values, kind="stable")[:EXTREME] for values in each])
+        ordered = dict.fromkeys(c.cluster[rows].tolist())
+        return _in_few_places(self.space, [self.clusters[number] for number in ordered])
+
     def least_excess(self, limits: Limits) -> float:
         """By which factor the surest of them misses the limit that it misses most."""
         return float(self._excess(limits).min())
-
-    def least(self, limits: Limits, by_time: bool) -> float:
-        """The least time or cost, at the requested chance, of those that seem sure enough."""
-        figures = self.columns.time_quantile_s if by_time else self.columns.usd_quantile
-        return float(np.where(self._excess(limits) <= SURE, figures, np.inf).min())
 
     def _excess(self, limits: Limits) -> Floats:
         """By which factor each misses the limit that it misses most, at the requested chance."""

@@ -22,9 +22,9 @@ from recommender.planner.quota_request import (
 )
 from recommender.planner.ranking import HORIZON_S
 from recommender.planner.relaxed_limits import (
-    ASKED,
     Relaxed,
     best_of,
+    best_within,
     each_relaxed,
     horizon_s,
     plan_meeting,
@@ -180,12 +180,11 @@ def _remaining_limits(limits: Limits, progress: Progress) -> list[str]:
 
 
 def _step(looser: Relaxed, search: PlanSearch) -> SensitivityStep:
-    """The plan of the question with the loosened limit."""
-    known = None if looser.candidate is None else looser.plan  # found near the least of the limit
-    leading = search.under(looser.limits, ASKED).replan(looser.limits, known)
-    plan = looser.plan if leading is None else leading.plan
-    if known is not None and _goal(known, looser) < _goal(plan, looser):
-        plan = known  # better in the printed figures, if not on the paths of a search
+    """About the plan of the question with the loosened limit."""
+    plan = best_within(looser, search) or looser.plan
+    known = looser.candidate is not None  # found near the least of the limit
+    if known and _goal(looser.plan, looser) < _goal(plan, looser):
+        plan = looser.plan  # better in the printed figures, if not on the paths of a search
     return SensitivityStep(looser.typed, _effect_alone(plan), plan)
 
 

@@ -1,8 +1,8 @@
 """Finds out whether a cluster of several types meets limits that none of one type meets.
 
 A search by cost evaluates the cheapest mixes first, and these meet no limit. So the order is: a
-bound that rules out every mix of a provider at once; the mixes that are most likely to meet a
-deadline, including those of on-demand machines alone (`optimize/safest_mixes.py`); then all mixes,
+bound that rules out every mix of a provider at once; the mixes that are most likely to meet the
+limits, including those of on-demand machines alone (`optimize/safest_mixes.py`); then all mixes,
 the fastest first.
 """
 
@@ -17,7 +17,7 @@ from recommender.optimize.safest_mixes import safest_mixes
 from recommender.optimize.search import search_mixes, simulate_ranked
 from recommender.optimize.search_state import SearchState
 from recommender.optimize.space import Site, Space
-from recommender.plan.limits import Aim
+from recommender.plan.limits import PATH_LIMITS, Aim
 
 SAFEST_MIXES = 24  # clusters simulated, those of the best estimates
 
@@ -61,8 +61,8 @@ def find_any(space: Space, start: int, state: SearchState, plans: int, sets: int
 
 
 def judge_safest(space: Space, start: int, state: SearchState) -> None:
-    """Simulate the mixes most likely to meet a deadline, of the sites from `start` on."""
-    if space.limits.deadline_s is None:
+    """Simulate the mixes most likely to meet the limits, of the sites from `start` on."""
+    if next(space.limits.given(PATH_LIMITS), None) is None:
         return
     before = state.plans_evaluated
     simulate_ranked(space, safest_mixes(space, start)[:SAFEST_MIXES], state)

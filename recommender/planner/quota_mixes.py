@@ -17,7 +17,7 @@ from recommender.optimize.mixed_columns import mixes_under_quotas
 from recommender.optimize.safest_mixes import EstimatedMixes, estimated_mixes
 from recommender.optimize.search import simulate_ranked
 from recommender.optimize.search_state import Candidate, SearchState
-from recommender.plan.limits import DEADLINE, Limits, PathLimit
+from recommender.plan.limits import PATH_LIMITS, Limits
 from recommender.planner.mix_bounds import mix_regions
 from recommender.planner.mix_feasibility import SAFEST_MIXES
 from recommender.planner.mix_search import MIX_PAIRS
@@ -62,9 +62,16 @@ class QuotaMixes:
         )
         return [m for m in mixes if not space.sites[m.site].entries.spot[list(m.entries)].any()]
 
+    @cached_property
+    def clusters(self) -> list[Cluster]:
+        """The quickest and the cheapest of both markets, and those on demand alone."""
+        mixes = self._estimated
+        both = [] if mixes is None else mixes.quickest_and_cheapest()
+        return list(dict.fromkeys([*both, *self._on_demand]))
+
     def meeting(self, limits: Limits) -> Evaluated | None:
         """A mix that meets the limits, of those most likely to."""
-        if limits.deadline_s is None:
+        if next(limits.given(PATH_LIMITS), None) is None:
             return None
         clusters = [*self._of_both_markets(limits), *self._on_demand]
         found = islice(self._simulated(clusters, limits), TRIED)
@@ -87,9 +94,3 @@ class QuotaMixes:
         simulate_ranked(space, clusters, state)
         found = [each for each in state.waiting if not each.beaten]
         return [each.candidate for each in sorted(found, key=surest_first)]
-
-    def least(self, limit: PathLimit, limits: Limits) -> float | None:
-        """About the least value of a limit that leaves a mix, by estimates; None if none does."""
-        mixes, free = self._estimated, limits.with_value(limit, None)
-        value = np.inf if mixes is None else mixes.least(free, by_time=limit == DEADLINE)
-        return float(value) if np.isfinite(value) else None

@@ -1,10 +1,12 @@
 """Relaxes limits one at a time, by as little as makes a plan possible.
 
-Plans without a fallback have the same outcome under every limit. So the plans found without a limit
-show how little of it is enough, and no search is wasted on limits that nothing meets.
+What a plan needs of a limit is read off its simulated runs (`optimize/least_needs.py`), so the
+least need is the smallest value that works. Only where fallbacks start at other moments under
+another value, several values are tried: under a deadline, and with an overhead limit.
 """
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 
@@ -13,28 +15,33 @@ import numpy as np
 from recommender.arrays import Floats
 from recommender.catalogs.frozen import dataclass
 from recommender.inputs.limits import as_typed, rounded_up
-from recommender.optimize.bounds.fallback import without_savings
-from recommender.optimize.evaluate import limits_met, path_inputs_of
+from recommender.optimize.evaluate import path_inputs_of
+from recommender.optimize.least_needs import Need, least_needs, needs_of
 from recommender.optimize.search_state import Candidate, SearchState, ranking_key
 from recommender.optimize.space import Space
-from recommender.plan.limits import DEADLINE, LIMITS, Aim, Limit, Limits, MeanLimit, PathLimit
+from recommender.plan.limits import (
+    DEADLINE,
+    LIMITS,
+    Limit,
+    Limits,
+    MeanLimit,
+    PathLimit,
+)
 from recommender.plan.plan import Plan
-from recommender.planner.plan_builder import Evaluated, plans_of
+from recommender.planner.plan_builder import Evaluated, goal_value_of, plans_of
 from recommender.planner.search import PlanSearch
 from recommender.planner.sensitivity import TRIES
-from recommender.planner.single_type_search import BASELINE, QUICK, SHORT, Only, SearchCap
-from recommender.risk.run_statistics import quantiles
+from recommender.planner.single_type_search import BASELINE, ESTIMATED, QUICK
 
-SUGGESTED_MARGIN = 1.03  # a suggested limit is this much wider than what its plan needs on the day
-WIDENING = 1.15  # and is widened by this factor while no plan meets it
-MAX_WIDENINGS = 6  # times at most
-# Then plans are looked for that need so much less, coarse steps first. Estimates may miss a plan
-# that needs a little less, and find one of other clusters that needs less still: so the last step.
-TIGHTER = 1.5, 1.15, 1.04, 1.15
-CLOSE = 1.08  # rates this close to each other count as equal
-CHECKED = 3  # plans simulated again, and last questions
-ASKED_BELOW, ASKED = 1.12, SearchCap(1000)  # a last question asks for so much less
-EITHER: tuple[Only, ...] = ("any", "on_demand")
+SUGGESTED_MARGIN = 1.01  # a suggested limit is this much wider than what its plan needs on the day
+# Plans simulated on the printed paths: of the least need on those of a search, and of those that
+# may need as little.
+PRINTED_FIRST, PRINTED_NEXT = 10, 6
+OF_SAME_MACHINES = 3  # of these
+CLOSE = 1.08  # rates this close to each other count as equal,
+CLOSER = 1.02  # and deadlines
+CHECKED = 3  # plans simulated again, and last questions of a price per hour
+ASKED_BELOW = 1.12  # each of which asks for so much less
 MIN_SURE, SURE_STEP = 50, 5  # per cent: the chances tried where a surer one leaves no plan
 # A deadline that is so many times as long, and beyond a week, is no advice next to another limit:
 # then the other limit is what to change.
@@ -73,14 +80,13 @@ def each_relaxed(limits: Limits, search: PlanSearch) -> list[Relaxed]:
 def relaxed(
     limit: Limit, limits: Limits, search: PlanSearch, known: Relaxed | None = None
 ) -> Relaxed | None:
-    """The smallest value of one limit that makes a plan possible, checked by planning again.
+    """The smallest value of one limit that makes a plan possible, checked in printed figures.
 
-    If a short search finds none, a plan that is known to meet the other limits gives the start.
+    A plan that is known to meet the other limits is among those tried.
     """
     if isinstance(limit, PathLimit | MeanLimit):
         here = search.under(limits, BASELINE)
-        start = None if known is None else _known_start(limit, known, search, here)
-        found = _LeastValue(limit, limits, here, search.problem.limits).found(start)
+        found = _LeastValue(limit, limits, here, search.problem.limits).found(known)
     else:
         found = _least_rate(limit, limits, search, known)
     if found is None:
@@ -89,6 +95,17 @@ def relaxed(
     value = rounded_up(limit, found.value, progress)
     typed, looser = as_typed(limit, value, progress), limits.with_value(limit, value)
     return Relaxed(limit, typed, looser, found.plan, found.candidate)
+
+
+def best_within(looser: Relaxed, search: PlanSearch) -> Plan | None:
+    """About the best plan under limits of which one was loosened."""
+    limits, here = looser.limits, search.under(looser.limits, BASELINE)
+    known, cap = None if looser.candidate is None else looser.plan, BASELINE
+    if isinstance(looser.limit, PathLimit) and limits.max_overhead is None:
+        least = _LeastValue(looser.limit, limits, here, limits)
+        known, cap = least.best_within() or known, ESTIMATED
+    found = here.replan(limits, known, cap)
+    return known if found is None else found.plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,31 +149,24 @@ def _least_rate(
 
 
 @dataclass(frozen=True, slots=True)
-class _Start:
-    """A value of a limit that may leave a plan, and plans that need about as much."""
-
-    value: float
-    candidates: list[Candidate]
-
-
-def _known_start(
-    limit: Limit, known: Relaxed, search: PlanSearch, here: PlanSearch
-) -> _Start | None:
-    """What the plan of another relaxed limit needs; it is a plan of the same sites only."""
-    if known.candidate is None:
-        return None
-    same_sites = search.under(known.limits, BASELINE) is here
-    needed = limit.of_plan(known.plan) * SUGGESTED_MARGIN
-    return _Start(needed, [known.candidate] if same_sites else [])
-
-
-@dataclass(frozen=True, slots=True)
 class _Met:
-    """A value of a limit that leaves a plan, the plan, and a lower value that leaves none."""
+    """A value of a limit that leaves a plan, and the plan."""
 
     value: float
     plan: Evaluated
-    below: float
+
+    @property
+    def found(self) -> _Found:
+        """The value and the plan without its simulation."""
+        return _Found(self.value, self.plan.plan, self.plan.candidate)
+
+
+@dataclass(frozen=True, slots=True)
+class _Tried:
+    """What was found at one value of a limit: a plan that meets it, if any, and a clue."""
+
+    met: _Met | None
+    least: float = np.inf  # that any of the plans needs, on the paths of a search
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,149 +178,148 @@ class _LeastValue:
     search: PlanSearch  # whose sites may be used under them
     asked: Limits  # of the question
 
-    def found(self, start: _Start | None) -> _Found | None:
-        """About the least value, and its plan; a start helps where the estimates find none."""
-        start = self._needed() or start or self._start_of_mixes()
-        if start is None:
-            return None
-        met = self._widened(start)
-        if met is None:
-            return self._far(start)
-        met = self._narrowed(met)
-        if isinstance(self.limit, PathLimit) and not self._alone:
-            met = self._asked_again(met)
-        return _Found(met.value, met.plan.plan, met.plan.candidate)
+    def found(self, known: Relaxed | None) -> _Found | None:
+        """About the least value, and its plan; a known one is tried with the others."""
+        free = self.limits.with_value(self.limit, None)
+        met = self._least_of_needs(free, self._usable(known)).met
+        if isinstance(self.limit, MeanLimit) or not self._moves_fallbacks:
+            return None if met is None else met.found
+        far = met
+        if met is None or met.value > (self._most or np.inf):
+            met = self._plan_within(self._most).met
+        if met is not None:
+            return self._narrowed(met).found
+        return None if far is None else far.found
+
+    def best_within(self) -> Plan | None:
+        """The best plan within the value, of those that may need little of the limit."""
+        most = self.limits.value(self.limit) or np.inf
+        needs = [each for each in self._needs_under(self.limits) if each.min_value <= most]
+        ordered = sorted(needs, key=lambda need: need.goal_value)
+        met = islice(_meeting([each.candidate for each in ordered], self.limits, self.search), 2)
+        plans = [each.plan for each in met]
+        return min(plans, key=lambda plan: goal_value_of(plan, self.limits), default=None)
 
     @property
-    def _alone(self) -> bool:
-        """No other limit was stated: plans that use least of one may be far over another."""
-        return [each for each, _ in self.asked.given(LIMITS)] == [self.limit]
+    def _moves_fallbacks(self) -> bool:
+        """Whether fallbacks start at other moments under another value.
+
+        They start in time for the deadline, and early enough for an overhead limit.
+        """
+        return self.limit == DEADLINE or self.limits.max_overhead is not None
 
     @property
-    def _first_of_several(self) -> bool:
-        """Whether others are loosened after a deadline: the minimum deadline needs most of them."""
-        only = [each for each, _ in self.limits.given(LIMITS)] == [self.limit] == [DEADLINE]
-        return only and not self._alone
+    def _most(self) -> float | None:
+        """The largest value that is advice; None: any."""
+        alone = [each for each, _ in self.asked.given(LIMITS)] == [self.limit]
+        return None if alone or self.limit != DEADLINE else horizon_s(self.asked)
 
-    @property
-    def _most(self) -> float:
-        """The largest value that is advice."""
-        last = self.limit == DEADLINE and not self._alone and not self._first_of_several
-        return horizon_s(self.asked) if last else np.inf
-
-    def _at(self, value: float) -> Limits:
+    def _at(self, value: float | None) -> Limits:
         return self.limits.with_value(self.limit, value)
 
-    def _plan_within(self, value: float) -> Evaluated | None:
-        """A plan that meets the limits; where one was stated, of those that use least of it too."""
-        limits = self._at(value)
-        plan = plan_meeting(limits, self.search, not self._first_of_several)
-        if plan is None and self._alone:
-            return _extreme_plan(self.limit, limits, self.search)
-        return plan
+    def _least_of_needs(self, limits: Limits, known: Sequence[Candidate] = ()) -> _Tried:
+        """The plan that needs least of the limit, with fallbacks as under some limits."""
+        needs = self._needs_under(limits)
+        most = limits.value(self.limit)
+        tried = [*_to_print(self._space, needs, np.inf if most is None else most), *known]
+        space = replace(self._space, limits=limits).on_printed_paths()
+        printed = _needs(self.limit, space, tried)
+        rows = np.argsort(printed, kind="stable")[:CHECKED].tolist()
+        found = (self._as_needed(tried[row], float(printed[row]), most) for row in rows)
+        met = next((each for each in found if each is not None), None)
+        return _Tried(met, needs[0].value if needs else np.inf)
 
-    def _widened(self, start: _Start) -> _Met | None:
-        """A value that leaves a plan, from one that may; none beyond what is advice."""
-        below, value = self.limits.value(self.limit) or 0.0, min(start.value, self._most)
-        candidates = [] if self._first_of_several else start.candidates
-        for number in range(MAX_WIDENINGS):
-            plan = self._plan_within(value) or _first(candidates, self._at(value), self.search)
-            if plan is None and not number:
-                plan = _searched(self._at(value), self.search)
-            if plan is not None:
-                return _Met(value, plan, below)
-            if value >= self._most:
-                break
-            below, value = value, min(value * WIDENING, self._most)
+    def _as_needed(self, candidate: Candidate, need: float, most: float | None) -> _Met | None:
+        """A plan at what it needs, or else, if its fallback then starts too early, at the most."""
+        margin = SUGGESTED_MARGIN if isinstance(self.limit, PathLimit) else 1.0
+        value = max(need * margin, self.limits.value(self.limit) or 0.0)
+        values = [value] if most is None else [value, most]
+        for each in values:
+            if np.isfinite(each) and (most is None or each <= most):
+                plan = _first([candidate], self._at(each), self.search)
+                if plan is not None:
+                    return _Met(each, plan)
         return None
 
-    def _far(self, start: _Start) -> _Found | None:
-        """A plan that meets the limit at a value beyond what is advice."""
-        if start.value <= self._most:
-            return None
-        plan = _first(start.candidates, self._at(start.value), self.search)
-        return None if plan is None else _Found(start.value, plan.plan, plan.candidate)
+    def _needs_under(self, limits: Limits) -> list[Need]:
+        """Plans that need least of the limit, those of several types under quotas among them."""
+        clusters = self.search.single_type.promising(limits)
+        mixes = self.search.quota_mixes
+        clusters += [] if mixes is None else mixes.clusters
+        step_s = self.search.problem.step_s[:, : limits.max_machines]
+        return least_needs(replace(self._space, limits=limits), step_s, clusters, self.limit)
+
+    @property
+    def _space(self) -> Space:
+        mixes, problem = self.search.quota_mixes, self.search.problem
+        return problem.space(problem.single_type_sites if mixes is None else mixes.sites)
+
+    def _usable(self, known: Relaxed | None) -> list[Candidate]:
+        """The plan of another relaxed limit, if it is one of the same sites."""
+        if known is None or known.candidate is None:
+            return []
+        same_sites = self.search.under(known.limits, BASELINE) is self.search
+        return [known.candidate] if same_sites else []
+
+    def _plan_within(self, value: float | None) -> _Tried:
+        """A plan that meets the limits at some value, and what it needs."""
+        limits = self._at(value)
+        if limits.max_overhead is None:
+            return self._least_of_needs(limits)
+        plan = plan_meeting(limits, self.search)  # fallbacks may have to start early
+        if plan is None:
+            return _Tried(None)
+        return _Tried(self._as_needed(plan.candidate, self.limit.of_plan(plan.plan), value))
 
     def _narrowed(self, met: _Met) -> _Met:
-        """A plan that needs less, step by step, as long as one is found.
+        """A smaller value that leaves a plan: fallbacks start the earlier.
 
-        What a plan itself needs may be far less than the value at which it was found.
+        By bisection, but where the plans of one value need a little more, that is tried next.
         """
-        met = self._as_needed(met)
-        for factor in TIGHTER if isinstance(self.limit, PathLimit) else ():
-            while tighter := self._tighter(met, factor):
-                met = tighter
+        low = max(self.limits.value(self.limit) or 0.0, self._least_alone)
+        clue = np.inf
+        while met.value > CLOSER * low:
+            inside = low * CLOSER < clue < met.value / SUGGESTED_MARGIN
+            middle = clue if inside else (low * met.value) ** 0.5
+            tried = self._plan_within(middle)
+            if tried.met is None:
+                low, clue = middle, tried.least * SUGGESTED_MARGIN
+            else:
+                met, clue = tried.met, tried.met.value / CLOSER if inside else np.inf
         return met
 
-    def _tighter(self, met: _Met, factor: float) -> _Met | None:
-        """A plan that needs so much less than another."""
-        value = met.value / factor
-        plan = self._plan_within(value) if value > met.below else None
-        return None if plan is None else self._as_needed(_Met(value, plan, met.below))
+    @property
+    def _least_alone(self) -> float:
+        """What half of the runs need where no other limit holds; 0 if nothing is known."""
+        half = min(self.limits.confidence, 0.5)
+        alone = replace(self.limits, deadline_s=None, budget_usd=None, max_overhead=None)
+        alone = replace(alone, confidence=half)
+        needs = self._needs_under(alone)
+        return needs[0].value if needs else 0.0
 
-    def _asked_again(self, met: _Met) -> _Met:
-        """A smaller value that leaves a plan if it is asked for as a question of its own.
 
-        Its master program may rank first what estimates leave out next to another limit.
-        """
-        for _ in range(CHECKED):
-            value = met.value / ASKED_BELOW
-            if value <= (self.limits.value(self.limit) or 0.0):
-                break
-            own = PlanSearch(self.search.problem.under(self._at(value)), cap=ASKED).single_type.own
-            ordered = sorted(own.incumbents.values(), key=ranking_key)
-            plan = _first(ordered, self._at(value), self.search, TRIES)
-            if plan is None:
-                break
-            met = self._as_needed(_Met(value, plan, met.below))
-        return met
+def _to_print(space: Space, needs: Sequence[Need], most: float) -> list[Candidate]:
+    """The plans that may need least on the printed paths: their chance may be less or more."""
+    likely = [each for each in needs if each.value <= most]
+    others = sorted(
+        (each for each in needs if each.min_value <= most), key=lambda need: need.min_value
+    )
+    first = _few_of_each(space, likely)[:PRINTED_FIRST]
+    rest = [each for each in _few_of_each(space, others) if each not in first]
+    return [*first, *rest[:PRINTED_NEXT]]
 
-    def _as_needed(self, met: _Met) -> _Met:
-        """What the plan that was found needs of the limit itself, if that is less."""
-        margin = SUGGESTED_MARGIN if isinstance(self.limit, PathLimit) else 1.0
-        requested = self.limits.value(self.limit) or 0.0
-        need = max(self.limit.of_plan(met.plan.plan) * margin, requested)
-        if need >= met.value:
-            return met
-        plan = _first([met.plan.candidate], self._at(need), self.search)
-        return met if plan is None else _Met(need, plan, met.below)
 
-    def _start_of_mixes(self) -> _Start | None:
-        """What mixes need by their estimates, where no cluster of one type will do."""
-        mixes = self.search.quota_mixes
-        if mixes is None or not isinstance(self.limit, PathLimit):
-            return None
-        need = mixes.least(self.limit, self.limits)
-        return None if need is None else _Start(need * SUGGESTED_MARGIN, [])
-
-    def _needed(self) -> _Start | None:
-        """What the plan that needs least, of those met without the limit, needs; and this plan."""
-        free = self.limits.with_value(self.limit, None)
-        candidates = self._without_the_limit(free)
-        if not candidates:
-            return None
-        need = _needs(self.limit, free, candidates, self.search)
-        order = np.argsort(need, kind="stable").tolist()
-        ordered = [candidates[place] for place in order if np.isfinite(need[place])]
-        # What meets the other limits on the paths of a search may miss them on those printed.
-        sure = _first(ordered, free, self.search, TRIES)
-        if sure is None:
-            return None
-        return _Start(self.limit.of_plan(sure.plan) * SUGGESTED_MARGIN, [sure.candidate])
-
-    def _without_the_limit(self, free: Limits) -> list[Candidate]:
-        """Plans that may meet the other limits, and of which some may need little of this one."""
-        # The fastest may all be over the budget, as in `plan_meeting`.
-        aim = self.limit.aim
-        aims: tuple[Aim, ...] = (aim,) if free.budget_usd is None else (aim, "cost")
-        tried = [replace(free, objective=aim) for aim in dict.fromkeys(aims)]
-        single_type = self.search.single_type
-        if next(free.given(LIMITS), None) is not None:
-            return [each for limits in tried for each in single_type.by_estimate(limits)]
-        # Made for the fastest and the cheapest as well. These may be spot plans of a wide span;
-        # others are surer.
-        best = (best_of(single_type.search(one, only, QUICK)) for one in tried for only in EITHER)
-        return [each for each in best if each is not None]
+def _few_of_each(space: Space, needs: Sequence[Need]) -> list[Candidate]:
+    """The first plans of the same machines: others differ in where they are, and little else."""
+    seen: Counter[tuple[bytes, tuple[int, ...]]] = Counter()
+    kept = []
+    for plan in (need.candidate for need in needs):
+        e, rows = space.sites[plan.site].entries, list(plan.entries)
+        alike = e.kind[rows].tobytes() + e.spot[rows].tobytes(), plan.counts
+        seen[alike] += 1
+        if seen[alike] <= OF_SAME_MACHINES:
+            kept.append(plan)
+    return kept
 
 
 def _lower_confidence(limits: Limits, search: PlanSearch) -> Relaxed | None:
@@ -331,7 +340,7 @@ def _lower_confidence(limits: Limits, search: PlanSearch) -> Relaxed | None:
     return Relaxed(None, f"--confidence {wider.confidence:g}", wider, best.plan)
 
 
-def plan_meeting(limits: Limits, search: PlanSearch, surest: bool = True) -> Evaluated | None:
+def plan_meeting(limits: Limits, search: PlanSearch) -> Evaluated | None:
     """Find a plan that meets the limits; the fastest come first, and may all exceed the budget.
 
     It is one of the most likely by their estimates, or of the best; if none of the first ones meets
@@ -341,7 +350,7 @@ def plan_meeting(limits: Limits, search: PlanSearch, surest: bool = True) -> Eva
     too_fast = limits.budget_usd is not None and limits.goal == "time"
     aims = (replace(limits, objective="cost"), limits) if too_fast else (limits,)
     for aim in aims:
-        found = _first(search.single_type.by_estimate(aim, surest), aim, search)
+        found = _first(search.single_type.by_estimate(aim), aim, search)
         if found is not None:
             return found
     return None if search.quota_mixes is None else search.quota_mixes.meeting(limits)
@@ -354,51 +363,30 @@ def _searched(limits: Limits, search: PlanSearch) -> Evaluated | None:
     return _first(sorted(found, key=ranking_key), limits, search, TRIES)
 
 
-def _extreme_plan(limit: Limit, limits: Limits, search: PlanSearch) -> Evaluated | None:
-    """A plan that meets a limit, of those that use least of it: right where no other binds.
-
-    The cheapest plans are mostly late where the deadline is the question.
-    """
-    aim = replace(limits, objective=limit.aim)
-    found = search.single_type.search(aim, cap=SHORT).incumbents.values()
-    return _first(sorted(found, key=ranking_key), aim, search)
-
-
 def _first(
     candidates: Sequence[Candidate], limits: Limits, search: PlanSearch, tries: int = CHECKED
 ) -> Evaluated | None:
     """The first of a few plans that meets the limits in the printed figures."""
+    return next(_meeting(candidates[:tries], limits, search), None)
+
+
+def _meeting(
+    candidates: Sequence[Candidate], limits: Limits, search: PlanSearch
+) -> Iterator[Evaluated]:
+    """The plans of the first candidates that meet the limits in the printed figures."""
     builder = search.builder if search.quota_mixes is None else search.quota_mixes.builder
-    return next(builder.under(limits).meeting(islice(candidates, tries)), None)
+    return builder.under(limits).meeting(candidates[:TRIES])
 
 
-def _needs(
-    limit: PathLimit | MeanLimit, free: Limits, found_plans: Sequence[Candidate], search: PlanSearch
-) -> Floats:
-    """What plans need of a limit to meet all with the requested chance; inf: never."""
-    problem = search.problem
-    space = replace(problem.space(problem.single_type_sites), limits=free)
-    need = np.full(len(found_plans), np.inf)
-    for index in sorted({each.site for each in found_plans}):
-        mine = [number for number, each in enumerate(found_plans) if each.site == index]
-        need[mine] = _needs_at(space, index, [found_plans[number] for number in mine], limit)
-    return need
-
-
-def _needs_at(
-    space: Space, index: int, found_plans: Sequence[Candidate], limit: PathLimit | MeanLimit
-) -> Floats:
-    """Needs of plans at one site, shape (plans,), from the simulations that the search made."""
-    rows, plans = plans_of(found_plans)
-    inputs, _ = path_inputs_of(space, space.sites[index].only(rows), plans)
-    inputs = inputs.earlier(np.array([each.early_s for each in found_plans]))
-    simulated = without_savings(space, inputs).without_fallback_bound(plans.fallback >= 0)
-    found = space.cache.outcomes(simulated, space.limits.deadline_s)
-    met, sure = limits_met(space.limits, found), space.limits.confidence
-    if isinstance(limit, PathLimit):
-        figures = np.where(met, limit.of_paths(found), np.inf)
-        return np.array([quantiles(each, sure)[0] for each in figures])
-    return np.where(met.mean(axis=1) >= sure - 1e-12, limit.of_means(found), np.inf)
+def _needs(limit: PathLimit | MeanLimit, space: Space, candidates: Sequence[Candidate]) -> Floats:
+    """What plans need of a limit, on the paths of a space; inf where they miss the others."""
+    needs = np.full(len(candidates), np.inf)
+    for index in sorted({each.site for each in candidates}):
+        mine = [number for number, each in enumerate(candidates) if each.site == index]
+        rows, plans = plans_of([candidates[number] for number in mine])
+        inputs, _ = path_inputs_of(space, space.sites[index].only(rows), plans)
+        needs[mine] = needs_of(space, inputs, limit).value
+    return needs
 
 
 def best_of(state: SearchState) -> Candidate | None:

@@ -34,7 +34,7 @@ from recommender.optimize.search_state import (
     ranking_key,
 )
 from recommender.optimize.space import Entries, Masks, Space
-from recommender.plan.limits import Limits
+from recommender.plan.limits import Aim, Limits
 from recommender.planner.problem import Problem
 from recommender.planner.ranking import KNEE
 
@@ -65,6 +65,8 @@ SHORT = SearchCap(48, secondary=True)  # of these, before they go by estimates
 QUICK = SearchCap(200, secondary=True)  # for limits that are only tried
 PROOF = SearchCap(10**9, 10**9)  # until the proof is done or the user stops it
 
+OF_EACH_TYPE = 3  # clusters, where estimates are all that chooses
+BOTH_AIMS: tuple[Aim, ...] = ("time", "cost")
 Only = Literal["any", "on_demand", "spot", "one GPU", "one GPU on demand", "big"]
 # Which entries a search may use, by entries and GPUs per machine.
 ALLOWED: dict[Only, Callable[[Entries, Floats], Bools]] = {
@@ -190,8 +192,8 @@ class SingleTypeSearch:
             search_singles(space, state, masks, single_queue(space, step_s))
         return state
 
-    def by_estimate(self, limits: Limits, surest: bool = False) -> list[Candidate]:
-        """Plans of the clusters with the best or most likely estimates that may meet other limits.
+    def by_estimate(self, limits: Limits) -> list[Candidate]:
+        """Plans of the clusters with the most likely estimates that may meet other limits.
 
         They are selected on the search paths, within their error, the surest first; the printed
         paths decide.
@@ -199,9 +201,18 @@ class SingleTypeSearch:
         quick = QUICK.plans
         state = SearchState(slack=0.0, max_plans=quick, printed_plans=quick)  # none on the printed
         space = replace(self.problem.space(self.problem.single_type_sites), limits=limits)
-        self._simulate_by_estimate(space, None, state, surest)
+        self._simulate_by_estimate(space, None, state, surest=True)
         found = [each for each in state.waiting if not each.beaten]
         return [each.candidate for each in sorted(found, key=surest_first)]
+
+    def promising(self, limits: Limits) -> list[Cluster]:
+        """Clusters that are good at some price of time, for less time or for less cost."""
+        space = replace(self.problem.space(self.problem.single_type_sites), limits=limits)
+        step_s = self.problem.step_s[:, : limits.max_machines]
+        both = (replace(space, limits=replace(limits, objective=aim)) for aim in BOTH_AIMS)
+        return list(
+            dict.fromkeys(c for each in both for c in promising_clusters(each, step_s, of_each=3))
+        )
 
     def frontier(self, limits: Limits) -> list[Candidate]:
         """Plans without fallbacks that no other promising one beats in cost and time."""
