@@ -35,17 +35,13 @@ TYPICAL = 0.51
 # Vendors' recipes (Transformer Engine in NeMo, Megatron-LM, MLPerf) keep all of it: study
 # `parallel-fp8`.
 TUNED = 1.0
-# NVIDIA's BERT of MLPerf runs in 8 bits on Hopper, in the runs that its 16-bit constants were
-# fitted on (v2.1) as well: nothing comes on top (MLPerf Training v3.1, 15 runs).
-FITTED_IN_FP8 = {("encoder", "tuned"): 0.0}
 # Sd of ln speed that φ adds: 0.23 to 0.74 of a gain of 1.5.
 SIGMA = 0.10
 
 
 def kept_share(prior: Prior) -> float:
     """φ, the share of the faster products that a family's stack keeps."""
-    plain = TUNED if prior.stack == "tuned" else TYPICAL
-    return FITTED_IN_FP8.get((prior.family, prior.stack), plain)
+    return TUNED if prior.stack == "tuned" else TYPICAL
 
 
 def runs_in(wanted: str, gpu: str) -> bool:

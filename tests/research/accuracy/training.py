@@ -11,7 +11,6 @@ from recommender.plan.accuracy import Score, Target
 from tests.research.accuracy.splits import Split, check, splits_of
 from tests.research.accuracy.study import Held, Study, score
 from tests.research.accuracy.tables import RUNS, reference_folder
-from tests.research.fits.data import runs
 from tests.research.fits.held_out import (
     MIN_RUNS,
     Group,
@@ -24,6 +23,7 @@ from tests.research.fits.held_out import (
     unstated_errors_of,
     unstated_sds,
 )
+from tests.research.fits.later import ROUND, fitted_runs
 
 SOURCE = (
     "MLPerf, NVIDIA DeepLearningExamples, Lambda, MosaicML and others: measured/training.csv.gz"
@@ -33,7 +33,7 @@ SOURCE = (
 @cache
 def groups_in(reference: Path) -> tuple[Group, ...]:
     """The published runs of a reference folder, by family and stack."""
-    return groups_of(runs(reference))
+    return groups_of(fitted_runs(reference))
 
 
 def held(parts: list[tuple[str, Floats, Floats]], spread: float | Floats) -> Held:
@@ -80,7 +80,10 @@ def several(reference: Path | None) -> Held:
 
 
 def other_laboratory(reference: Path | None) -> Held:
-    """One machine, the whole laboratory left out, where others have 20 runs of the family."""
+    """One machine, the whole laboratory left out, where others have 20 runs of the family.
+
+    MLPerf v3.1 may only be fitted on (`later_splits.csv`).
+    """
     groups = groups_in(reference_folder(reference, *RUNS))
     parts, spreads = [], []
     for group in groups:
@@ -88,9 +91,11 @@ def other_laboratory(reference: Path | None) -> Held:
         for name in rows.laboratory.unique():
             left = Left("laboratory", str(name))
             if left.keeps(rows).sum() >= MIN_RUNS:
-                errors = one_machine(groups, group, left)
-                parts.append((str(name), errors, _rates(rows, left)))
-                spreads.append(held_sd(sigma(groups, group, False, left), group, False, left))
+                judged = np.asarray(rows.source[~left.keeps(rows)] != ROUND)
+                errors = one_machine(groups, group, left)[judged]
+                spread = held_sd(sigma(groups, group, False, left), group, False, left)
+                parts.append((str(name), errors, _rates(rows, left)[judged]))
+                spreads.append(spread[judged])
     return held(parts, np.concatenate(spreads))
 
 

@@ -107,9 +107,9 @@ def _row(
         "framework": str(item.framework),
         "nodes": float(item.nodes),
         "per_node": float(item.gpus_per_node),
-        **_network_numbers(network, tokens),
-        "matmul": _matmul(card.catalog, precision, peak),
-        "matmul_sd": _matmul_sd(card.catalog, precision),
+        **network_numbers(network, tokens),
+        "matmul": _matmul(card.catalog, _format(item, precision), peak),
+        "matmul_sd": _matmul_sd(card.catalog, _format(item, precision)),
         "card": card.catalog,
         "memory": (memory if memory > 0 else 732.0) * 1e9,  # P100
         "links": float(card.links_gb_per_s) * 1e9,
@@ -123,6 +123,11 @@ def _row(
     }
 
 
+def _format(item: Any, precision: str) -> str:
+    """The format of the matrix products: MLPerf's BERT runs in 8 bits on H100 (NVIDIA, v2.1)."""
+    return "fp8" if (item.model, item.gpu_canon) == ("MLPerf bert", "H100-SXM") else precision
+
+
 def h100_run(item: Any, network: Any) -> dict[str, object]:
     """One run of runs.csv: FSDP in bf16 on machines of eight H100 with 400 Gbit/s per GPU."""
     return {
@@ -134,7 +139,7 @@ def h100_run(item: Any, network: Any) -> dict[str, object]:
         "framework": "PyTorch FSDP",
         "nodes": item.gpus / 8,
         "per_node": 8.0,
-        **_network_numbers(network, float(item.tokens)),
+        **network_numbers(network, float(item.tokens)),
         "matmul": _matmul("H100", "bf16", 0.0),
         "matmul_sd": _matmul_sd("H100", "bf16"),
         "card": "H100",
@@ -150,7 +155,8 @@ def h100_run(item: Any, network: Any) -> dict[str, object]:
     }
 
 
-def _network_numbers(network: Any, tokens: float) -> dict[str, object]:
+def network_numbers(network: Any, tokens: float) -> dict[str, object]:
+    """FLOP and sizes of a network with samples of so many tokens."""
     attention = network.attention_flop * tokens * tokens
     return {
         "family": network.family,

@@ -13,7 +13,7 @@ import pandas as pd
 
 from recommender.performance.priors import KINDS, Prior, kind_of, load_priors
 from tests.research import SOURCES
-from tests.research.fits.data import BY_GPU, HERE, runs, table
+from tests.research.fits.data import BY_GPU, HERE, table
 from tests.research.fits.held_out import (
     OVERLAP_TRANSFERRED,
     STATED_BOTH,
@@ -26,6 +26,7 @@ from tests.research.fits.held_out import (
     unseen_errors,
     unstated_errors,
 )
+from tests.research.fits.later import fitted_runs
 from tests.research.fits.model import TENSOR_S, best_overlap, errors, scaling_errors, summary
 from tests.research.fits.transfer import LABORATORY, Readings, fitted, predicted, readings
 from tests.shipped import snapshot
@@ -53,7 +54,7 @@ def main() -> None:
     parser.add_argument("--reference", type=Path, required=True)
     parser.add_argument("--write", action="store_true")
     chosen = parser.parse_args()
-    groups = groups_of(runs(chosen.reference))
+    groups = groups_of(fitted_runs(chosen.reference))
     print(f"efficiency of CUDA cores over that of tensor cores: {fp32_ratio(groups, NOTHING):.2f}")
     rows = pd.DataFrame([fitted_row(groups, group) for group in groups])
     print_overall(groups)

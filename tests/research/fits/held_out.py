@@ -9,6 +9,7 @@ import pandas as pd
 
 from recommender.arrays import Bools, Floats
 from recommender.performance.clusters import Z_90
+from recommender.performance.least_squares import students_excess
 from recommender.performance.speed_evidence import SIGMA_NEW_GPU
 from tests.research.fits.estimate import ENOUGH, Trials, estimate, trials_of
 from tests.research.fits.model import Constants, errors, left_out_by
@@ -166,11 +167,13 @@ def between_laboratories(
     A random effect by the method of moments: the mean square of the mean error of whole
     laboratories left out, less that of the folds (versions of a laboratory's scripts, most of them
     judged by others of the same laboratory). All families are pooled, as one has two or three
-    laboratories; each mean weighs the square root of its runs, 0 where nothing is left.
+    laboratories; each mean weighs the square root of its runs, 0 where nothing is left. As the
+    effect comes from few laboratories, Student's law applies.
     """
     folds = [part for each in groups for part in unseen_errors(groups, each, several, *out)]
     whole = [part for each in groups for part in _other_laboratories(groups, each, several, *out)]
-    return float(np.sqrt(max(_mean_square(whole) - _mean_square(folds), 0.0)))
+    found = float(np.sqrt(max(_mean_square(whole) - _mean_square(folds), 0.0)))
+    return found * students_excess(max(len(whole) - 1.0, 1.0))
 
 
 def _other_laboratories(
