@@ -311,6 +311,7 @@ def _assemble(file: JobFile, shape: _Shape, derived: _Derived, fallback_name: st
         intensity_ratio=_intensity_ratio(file, shape),
         forward_passes=_forward_passes(file, derived),
         token_experts=_token_experts(file, shape) if shape.family == "moe" else 1.0,
+        expert_groups=file.expert_groups or 0,
         checkpoint_bytes=_checkpoint(file, shape, trainable, derived),
         data=_data(file.data, shape, samples, derived),
         method=method,

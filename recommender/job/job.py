@@ -138,6 +138,7 @@ class Job:
     layer_bytes_per_sample: float = 0.0  # of those, one layer's: freed before the loss is computed
     intensity_ratio: float = 1.0  # FLOP per byte moved, over those of the family's networks
     token_experts: float = 8.0  # that a position of a mixture passes in a layer
+    expert_groups: int = 0  # of experts, on as many machines, that it is routed to; 0: any number
     forward_passes: float = 3.0  # of what is trained, that have the FLOP of a sample
     examples: float = 0.0  # of the data set, one epoch; 0 if the job states its amount of work
     data: DataSet = DataSet()

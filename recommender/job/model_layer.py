@@ -48,6 +48,7 @@ def _figures(found: "FoundNetwork", adapters: bool) -> Raw:
         "attention_width": network.attention_width,
         "adapted_width": network.count.adapted,
         "expert_width": network.expert_width if network.family == "moe" else 0,
+        "expert_groups": network.expert_groups if network.family == "moe" else 0,
         "gated": "" if network.gated is None else str(network.gated).lower(),
         "gradient_tensors": 0 if adapters else network.count.tensors,
         "flop_per_sample": _flop(network),

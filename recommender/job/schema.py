@@ -237,6 +237,9 @@ class JobFile:
     expert_width: int | None = _whole(
         "2048", most=_MAX_WIDTH, description="of one expert of a mixture; 2048 if not stated"
     )
+    expert_groups: int | None = _whole(
+        "4", most=_MAX_WIDTH, description="groups of experts (machines) that a token is routed to"
+    )
     adapted_width: float | None = _counted(
         "2.62M",
         most=_MAX_PARAMS,

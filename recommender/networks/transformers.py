@@ -46,6 +46,7 @@ def transformer(config: Config, convention: Convention) -> Network:
         vocabulary=config.whole(("vocab_size",)),
         attention_width=_attention_width(config, heads),
         expert_width=_expert_width(config) if layers > dense else 0,
+        expert_groups=_expert_groups(config) if layers > dense else 0,
         gated=None if convention.family == "encoder" else convention.gated,
         most_tokens=config.whole(names.POSITIONS, 0),
     )
@@ -133,6 +134,11 @@ def _experts(config: Config, convention: Convention, hidden: int) -> Count:
 
 def _expert_width(config: Config) -> int:
     return config.whole(("moe_intermediate_size", *names.INNER))
+
+
+def _expert_groups(config: Config) -> int:
+    """Groups of experts that a token may be routed to; 0 if the experts have no groups."""
+    return config.whole(("topk_group",), 0) if config.whole(("n_group",), 0) > 1 else 0
 
 
 def _norms(config: Config, convention: Convention, hidden: int) -> Count:

@@ -20,9 +20,11 @@ from recommender.performance.memory import expert_share
 
 MAX_TENSOR = 8  # GPUs that share a layer: all of a machine, eight at most
 DEGREES = (1, 2, 4, 8)
-# GPUs that divide experts: all of a machine or link domain (64 of an NVL72 for DeepSeek-V3:
-# Megatron-Bridge, performance summary, 2026-08), whose number divides that of the experts.
+# GPUs that divide experts: those of several machines (32 on B200, 64 on H100 for DeepSeek-V3), all
+# of a machine, or some or all of a link domain (32 and 64 of an NVL72: Megatron-Bridge, performance
+# summary, 2025-09 to 2026-08); their number divides that of the experts.
 EXPERT_GPUS = (2, 4, 8, 16, 32, 64)
+MIN_EXPERT_GPUS = 8  # of those of a machine or link domain with more, the fewest that are tried
 MIN_EXPERTS = 8  # of a layer: Mixtral's
 # Experts that each token passes, to estimate how many a layer has: fewer than `job.token_experts`,
 # which counts shared experts as well. With those (1.7 to 9.9 of the known mixtures) the estimate
@@ -50,7 +52,7 @@ class Layout:
     stages: int  # 0: all machines are one pipeline
     context: int = 1  # groups of GPUs that share a sequence
     sharded: bool = False  # whether all GPUs of the cluster divide the weights as well
-    experts: bool = False  # whether the GPUs of a machine divide the experts of each layer
+    experts: int = 1  # GPUs that divide the experts of each layer
 
 
 # The stages of a pipeline over several machines are 2, 4, 8, 16, `MORE_STAGES`, or all of them.
@@ -62,7 +64,7 @@ LAYOUTS: tuple[Layout, ...] = (
     *(Layout(True, stages, context) for stages in STAGES for context in CONTEXTS),
     *(Layout(True, 1, context, sharded=True) for context in CONTEXTS),
     *(Layout(False, 1, context, sharded) for sharded in (False, True) for context in CONTEXTS),
-    *(Layout(False, stages, experts=True) for stages in STAGES),
+    *(Layout(False, stages, experts=gpus) for stages in STAGES for gpus in EXPERT_GPUS),
     *(Layout(True, stages) for stages in MORE_STAGES),
     *(Layout(True, stages, context) for stages in MORE_STAGES for context in CONTEXTS),
 )
@@ -150,15 +152,13 @@ def layouts_of(job: Job, fleet: Clusters, held: float = 0.0) -> Layouts:
     n, g = fleet.machines[rows].astype(np.int64), whole[rows].astype(np.int64)
     limits = job.hidden, job.layers, job.sharding, most_context(job)
     possible, tensor, stages = _possible(*limits, int(n.max()), int(g.max()))
-    may = (most_context(job) >= _CONTEXT) & (~_EXPERTS | (job.family == "moe"))
-    tried = np.flatnonzero(may)
+    most_experts = expert_estimate(job) if job.family == "moe" else 1.0
+    tried = np.flatnonzero((most_context(job) >= _CONTEXT) & (most_experts >= _EXPERTS))
     layout, at = np.nonzero(possible[tried][:, n, g])
-    enough = ~_EXPERTS[tried[layout], 0, 0] | (g[at] <= expert_estimate(job))
-    layout, at = tried[layout[enough]], at[enough]
-    degrees = (layout, n[at], g[at])
-    context, sharded = (each[layout, 0, 0].astype(np.float64) for each in (_CONTEXT, _SHARDED))
-    experts = np.where(_EXPERTS[layout, 0, 0], fleet.gpus_per_machine[rows[at]], 1.0)
-    return Layouts(layout, rows[at], tensor[degrees], stages[degrees], context, sharded, experts)
+    layout = tried[layout]
+    degrees, own = (layout, n[at], g[at]), (_CONTEXT, _SHARDED, _EXPERTS)
+    rest = (each[layout, 0, 0].astype(np.float64) for each in own)
+    return Layouts(layout, rows[at], tensor[degrees], stages[degrees], *rest)
 
 
 @lru_cache(maxsize=64)
@@ -167,18 +167,18 @@ def _possible(
 ) -> tuple[Bools, Floats, Floats]:
     """Which layouts n machines of g GPUs allow, with their t and p; (layouts, n, g).
 
-    t divides the width and each of p stages has a layer; a replica is part of a machine that
-    divides it, or whole machines that divide the cluster.
+    t divides the width and each of p stages has a layer; a replica (with the GPUs that divide its
+    experts) is part of a machine that divides it, or whole machines that divide the cluster.
     """
     n, g = np.arange(machines + 1)[None, :, None], np.arange(gpus + 1)[None, None, :]
     tensor = np.maximum(np.where(_SHARED, np.minimum(g, MAX_TENSOR), 1) + 0 * n, 1)
     stages = np.maximum(np.where(_STAGES > 0, _STAGES, n) + 0 * g, 1)
-    replica, size = tensor * stages * _CONTEXT, np.maximum(g, 1)
+    replica, size = tensor * stages * _CONTEXT * _EXPERTS, np.maximum(g, 1)
     inside = (replica <= g) & (g % replica == 0)
     across = (replica > g) & (replica % size == 0) & (n % np.maximum(replica // size, 1) == 0)
-    divided = np.isin(g, EXPERT_GPUS) & (n % stages == 0)
-    placed = np.where(_EXPERTS, divided, inside | across)
-    good = placed & (n >= 1) & (g >= 1) & (most_context >= _CONTEXT)
+    across &= (g % _EXPERTS == 0) | (_EXPERTS % size == 0)
+    good = (inside | across) & (n >= 1) & (g >= 1) & (most_context >= _CONTEXT)
+    good &= (_EXPERTS == 1) | (np.minimum(g, MIN_EXPERT_GPUS) <= _EXPERTS)
     good &= (
         np.isin(tensor, DEGREES)
         & (hidden % tensor == 0)

@@ -14,9 +14,9 @@ times the activations. If p does not divide the layers, the pipeline runs at the
 with one more layer. None, all, or as few layers of a stage as let one sample fit are recomputed
 (Megatron-LM's --recompute-num-layers).
 
-GPUs that divide experts each hold the rest of a layer, and send each token to its experts and back.
-GPUs that share a sequence gather its keys and values in each layer, once in each direction, and sum
-their gradients (Llama 3, arXiv 2407.21783, section 3.3.2); this is not hidden.
+GPUs that divide experts each hold the rest of a layer (`expert_parallel.py`). GPUs that share a
+sequence gather its keys and values in each layer, once in each direction, and sum their gradients
+(Llama 3, arXiv 2407.21783, section 3.3.2); this is not hidden.
 """
 
 from collections.abc import Sequence
@@ -27,6 +27,7 @@ from recommender.arrays import Bools, Floats, Ints
 from recommender.catalogs.frozen import dataclass
 from recommender.job.job import Job, Sharding
 from recommender.performance.clusters import Clusters, Steps
+from recommender.performance.expert_parallel import exchange_s, expert_machines, hidden_share
 from recommender.performance.layouts import (
     MAX_TENSOR,
     MAX_UNEVEN,
@@ -278,17 +279,42 @@ def layout_terms(
 def _pipeline_times(
     job: Job, prior: Prior, fleet: Clusters, needs: Bytes, layouts: Layouts
 ) -> _PipelineTimes:
-    """The fastest of a plain pipeline and of interleaved ones."""
-    best = _pipeline_times_of(job, prior, fleet, needs, layouts, np.ones_like(layouts.stages))
-    for counts in CHUNKS:
-        chunks = chunks_of(job, layouts.stages, counts)
-        if (chunks > 1).any():
-            other = _pipeline_times_of(job, prior, fleet, needs, layouts, chunks)
-            faster = other.step_s < best.step_s
-            best = _PipelineTimes(
-                *(_either(faster, other, best, name) for name in _PipelineTimes.__slots__)
-            )
+    """The fastest of a plain pipeline, of interleaved ones, and of those that hide exchanges."""
+    plain, *others = _schedules(job, fleet, layouts)
+    best = _pipeline_times_of(job, prior, fleet, needs, layouts, plain)
+    for schedule in others:
+        other = _pipeline_times_of(job, prior, fleet, needs, layouts, schedule)
+        faster = other.step_s < best.step_s
+        best = _PipelineTimes(
+            *(_either(faster, other, best, name) for name in _PipelineTimes.__slots__)
+        )
     return best
+
+
+@dataclass(frozen=True, slots=True)
+class _Schedule:
+    """In which order the GPUs of each layout run their micro-batches; shape (layouts,)."""
+
+    chunks: Floats  # of layers on each GPU
+    hides: Bools  # whether exchanges with experts run while another micro-batch computes
+
+
+def _schedules(job: Job, fleet: Clusters, layouts: Layouts) -> list[_Schedule]:
+    """The plain one, then others that some layout may have.
+
+    A pipeline that hides exchanges is interleaved ("if PP > 1, set virtual pipeline": Megatron
+    Bridge, "Expert-Parallel Overlap", 2026).
+    """
+    ones, never = np.ones_like(layouts.stages), np.zeros(len(layouts.stages), dtype=bool)
+    found = [_Schedule(ones, never)]
+    interleaved = (chunks_of(job, layouts.stages, counts) for counts in CHUNKS)
+    found += [_Schedule(chunks, never) for chunks in interleaved if (chunks > 1).any()]
+    if not hidden_share(job):
+        return found
+    spread = expert_machines(fleet, layouts) > 1
+    hiding = (spread & ((layouts.stages == 1) | (each.chunks > 1)) for each in found)
+    pairs = list(zip(found, hiding, strict=True))
+    return found + [_Schedule(each.chunks, hides) for each, hides in pairs if hides.any()]
 
 
 def _either(chosen: Bools, one: _PipelineTimes, other: _PipelineTimes, name: str) -> Floats:
@@ -311,16 +337,19 @@ class _MicroBatches:
 
 
 def _micro_batches(
-    job: Job, fleet: Clusters, needs: Bytes, layouts: Layouts, chunks: Floats
+    job: Job, fleet: Clusters, needs: Bytes, layouts: Layouts, schedule: _Schedule
 ) -> _MicroBatches:
     """How few micro-batches fit the memory, without, with full and with least recomputation.
 
     An interleaved pipeline keeps 1 + (p - 1)/(p·v) times the activations, and needs as many
-    micro-batches as it has stages.
+    micro-batches as it has stages. Where exchanges are hidden, one more micro-batch has its
+    activations in one chunk of the layers, and there are two of them at least.
     """
-    t, p, interleaved = layouts.tensor, layouts.stages, chunks > 1
+    t, p, interleaved = layouts.tensor, layouts.stages, schedule.chunks > 1
     samples = np.ceil(job.batch_on(fleet.gpus) * layouts.replica / fleet.gpus)
-    kept = 1.0 + np.where(interleaved, (p - 1.0) / (p * chunks), 0.0)
+    kept = 1.0 + np.where(interleaved, (p - 1.0) / (p * schedule.chunks), 0.0)
+    kept = kept + schedule.hides / (p * schedule.chunks)
+    least = np.maximum(np.where(interleaved, p, 1.0), 1.0 + schedule.hides)
     room = fleet.memory_bytes - needs.context
     room = room - held_bytes(needs, fleet.gpus, t, p, layouts.sharded, layouts.experts)
     some = min_recomputed_share(needs, room / kept, layouts.parts, p, job.layers)
@@ -333,15 +362,13 @@ def _micro_batches(
     return _MicroBatches(
         samples=samples,
         again=again,
-        fewest=np.minimum(np.where(interleaved, np.maximum(fewest, p), fewest), samples),
-        runs=(fits >= 1)
-        & job.may_have(fleet.gpus, layouts.replica)
-        & (~interleaved | (samples >= p)),
+        fewest=np.minimum(np.maximum(fewest, least), samples),
+        runs=(fits >= 1) & job.may_have(fleet.gpus, layouts.replica) & (samples >= least),
     )
 
 
 def _pipeline_times_of(
-    job: Job, prior: Prior, fleet: Clusters, needs: Bytes, layouts: Layouts, chunks: Floats
+    job: Job, prior: Prior, fleet: Clusters, needs: Bytes, layouts: Layouts, schedule: _Schedule
 ) -> _PipelineTimes:
     """The step of each layout with v chunks of layers per GPU, in r micro-batches.
 
@@ -353,14 +380,16 @@ def _pipeline_times_of(
     one, w = (p - 1)/v (`waiting`) the turns in which the pipeline fills and drains; exposed is what
     is not hidden of the gradients (or of the gathers of sharded weights), late are stragglers.
     """
-    p, m = layouts.stages, _micro_batches(job, fleet, needs, layouts, chunks)
+    p, m = layouts.stages, _micro_batches(job, fleet, needs, layouts, schedule)
+    chunks = schedule.chunks
     parts = p * chunks
     uneven = np.ceil(job.layers / parts) * parts / job.layers  # the longest one sets the pace
     sample_s = uneven * fleet.gpus / (fleet.compute_per_s * layouts.replica)
     times = 1.0 + job.recomputed_share * m.again
     launch_s = prior.tensor_s * job.gradient_tensors / p
     lost = prior.batch_penalty * layouts.tensor * lost_share(job, layouts.tensor)  # samples
-    inside_s, between_s, latency_s = _communication_s(job, fleet, layouts, chunks, m.again)
+    busy_s = np.where(schedule.hides, sample_s * times, 0.0)
+    inside_s, between_s, latency_s = _communication_s(job, fleet, layouts, chunks, m.again, busy_s)
 
     all_s = m.samples * (sample_s * times + inside_s + between_s)
     each_s = lost * sample_s * times + launch_s + latency_s
@@ -485,19 +514,20 @@ def _eager_rounds(
 
 
 def _communication_s(
-    job: Job, fleet: Clusters, layouts: Layouts, chunks: Floats, again: Floats
+    job: Job, fleet: Clusters, layouts: Layouts, chunks: Floats, again: Floats, busy_s: Floats
 ) -> tuple[Floats, Floats, Floats]:
     """Seconds per sample on the links and on the network, and per micro-batch on the network.
 
     A stage sends each sample's activations on and their gradients back, once for each chunk of
     its layers and each of its t·c GPUs its part; a machine's network carries them where the
-    replica spans machines.
+    replica, or what divides its experts, spans machines. Arithmetic of `busy_s` per sample hides a
+    part of what experts exchange.
     """
     t, c, p = layouts.tensor, layouts.context, layouts.stages
     wide = 4.0 if job.precision in ("fp32", "tf32") else 2.0
     sent = float(job.tokens_per_sample) * job.hidden * wide / c
     divided = layouts.experts > 1
-    across = (layouts.replica > fleet.gpus_per_machine) | divided
+    across = layouts.replica * layouts.experts > fleet.gpus_per_machine
     handed = 2.0 * sent * (p > 1) * chunks
     reduced = (REDUCED + again * (REDUCED_WITH_RECOMPUTE - REDUCED)) * (job.layers * 2.0 * sent)
     local = np.where(across, 0.0, handed / t)
@@ -505,20 +535,15 @@ def _communication_s(
     rate = np.where(across, fleet.network_bytes_per_s, np.inf)
     each = 2.0 * chunks * (fleet.network_half_bytes / rate + across * fleet.network_latency_s)
     each = each * (p > 1)
-    if divided.any():  # all GPUs of a machine are one stage, of as many pipelines
-        handed = np.where(divided, fleet.gpus_per_machine, 1.0) * handed
-        inside = inside + _to_experts(job, fleet, layouts, again, sent)
+    between = handed / rate
+    if divided.any():  # as many pipelines as GPUs of a machine divide experts share its network
+        between = between * np.minimum(layouts.experts, fleet.gpus_per_machine)
+        near, far, waits = exchange_s(job, fleet, layouts, again, sent, busy_s)
+        inside, between, each = inside + near, between + far, each + waits
     if not (c > 1).any():
-        return inside, handed / rate, each
+        return inside, between, each
     shared = _sequences(job, fleet, layouts, again, wide)
-    return inside + shared[0], handed / rate + shared[1], each + shared[2]
-
-
-def _to_experts(job: Job, fleet: Clusters, layouts: Layouts, again: Floats, sent: Floats) -> Floats:
-    """Seconds per sample in which tokens go to their experts and back, each way in each layer."""
-    e, trips = layouts.experts, 4.0 + 2.0 * again
-    moved = job.token_experts * sent * ((e - 1.0) / e) * (job.layers / layouts.stages)
-    return np.asarray(trips * moved / fleet.intra_bytes_per_s)
+    return inside + shared[0], between + shared[1], each + shared[2]
 
 
 def _sequences(
@@ -565,22 +590,40 @@ def _gathers(job: Job, fleet: Clusters, needs: Bytes, layouts: Layouts) -> tuple
 
 
 def _gradients(job: Job, fleet: Clusters, needs: Bytes, layouts: Layouts) -> tuple[Floats, Floats]:
-    """Seconds in which the replicas sum their gradients, on the links and on the network."""
+    """Seconds in which the replicas sum their gradients, on the links and on the network.
+
+    Experts that several machines divide are summed among fewer machines than the other weights.
+    """
     replica = layouts.tensor * layouts.stages * layouts.experts
-    g, n = fleet.gpus_per_machine, fleet.machines
+    g, each, routed = fleet.gpus_per_machine, layouts.experts, needs.reduced * needs.routed
     alike = np.maximum(g / replica, 1.0)  # replicas of one machine
-    share = np.minimum(g / replica, 1.0)  # of the network that a machine holds
-    others = n * share  # machines that hold the same part
-    near = 2.0 * needs.reduced / replica * (1.0 - 1.0 / alike) / fleet.intra_bytes_per_s
-    shared = 2.0 * (1.0 - needs.routed) * needs.reduced / layouts.stages * (1.0 - 1.0 / g)
-    near = near + np.where(layouts.experts > 1, shared / fleet.intra_bytes_per_s, 0.0)
-    message = np.minimum(_bucket_bytes(job, fleet.gpus / replica), needs.reduced * share)
+    near = 2.0 * needs.reduced / replica * (1.0 - 1.0 / alike)
+    if not (each > 1).any():
+        return near / fleet.intra_bytes_per_s, _summed_s(job, fleet, needs.reduced, replica)
+    rest, stages = needs.reduced - routed, layouts.tensor * layouts.stages
+    copies = np.maximum(g / stages, np.minimum(each, g))  # of them in a machine
+    apart = 2.0 * routed / replica * (1.0 - 1.0 / alike)
+    apart = apart + 2.0 * rest / stages * (1.0 - 1.0 / copies)
+    near = np.where(each > 1, apart, near) / fleet.intra_bytes_per_s
+    once = stages * np.minimum(each, g)  # GPUs that hold the other weights once
+    far = _summed_s(job, fleet, rest, once) + _summed_s(job, fleet, routed, replica)
+    alone = _summed_s(job, fleet, needs.reduced, once)
+    return near, np.where(expert_machines(fleet, layouts) > 1, far, alone)
+
+
+def _summed_s(job: Job, fleet: Clusters, reduced: float, replica: Floats) -> Floats:
+    """Seconds on the network for gradients that so many GPUs hold once."""
+    if reduced <= 0:
+        return np.zeros_like(fleet.machines)
+    share = np.minimum(fleet.gpus_per_machine / replica, 1.0)  # that a machine holds
+    others = fleet.machines * share  # machines that hold the same part
+    message = np.minimum(_bucket_bytes(job, fleet.gpus / replica), reduced * share)
     alone = others <= 1.0
     rate = fleet.network_bytes_per_s * message / (message + fleet.network_half_bytes)
-    sent = 2.0 * needs.reduced * share * (1.0 - 1.0 / np.maximum(others, 1.0))
+    sent = 2.0 * reduced * share * (1.0 - 1.0 / np.maximum(others, 1.0))
     far = sent / np.where(alone, 1.0, rate)
     far = far + fleet.network_latency_s * np.log2(np.maximum(others, 1.0))
-    return near, np.where(alone, 0.0, far)
+    return np.asarray(np.where(alone, 0.0, far))
 
 
 def _bucket_bytes(job: Job, alike: Floats) -> Floats | float:
@@ -603,9 +646,9 @@ class ModelParallel(Strategy):
         return has_layouts(job)
 
     def most_hidden(self, job: Job, prior: Prior) -> float:
-        """What sharded weights hide, or interleaved pipelines of p micro-batches."""
+        """What sharded weights hide, or interleaved pipelines of p micro-batches, and experts."""
         early = BACKWARD * (1.0 - 1.0 / CHUNKS[-1][-1]) if job.stack == "tuned" else 0.0
-        return max(super().most_hidden(job, prior), early)
+        return max(super().most_hidden(job, prior), early) + hidden_share(job)
 
     def layout(self, needs: Bytes, one: Clusters, step: Steps) -> LayoutReport:
         """The degrees of the layout, and the memory of the GPU with the most."""

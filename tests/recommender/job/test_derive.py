@@ -49,6 +49,13 @@ def test_experts_of_a_token_follow_from_the_parameters_that_it_passes(model, exp
     assert job_from_text(text).token_experts == pytest.approx(experts, rel=0.1)
 
 
+def test_a_router_limited_to_groups_of_experts_says_so():
+    """`topk_group` of config.json: 4 of 8 for DeepSeek-V3, 3 for V2; others have no groups."""
+    models = ("deepseek-ai/DeepSeek-V3", "deepseek-ai/DeepSeek-V2", "Qwen/Qwen3-235B-A22B")
+    texts = (f"schema: recommend.job/v1\nmodel: {m}\ntokens: 1B\nbatch: 64\n" for m in models)
+    assert [job_from_text(text).expert_groups for text in texts] == [4, 3, 0]
+
+
 # Megatron-Bridge performance summary, latest release (2026-04 to 2026-08): tokens/s
 RECIPES = (
     ("openai/gpt-oss-120b", "mxfp8", GB200, 64, 1280, 1_835_008.0),

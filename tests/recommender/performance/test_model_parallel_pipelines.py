@@ -220,3 +220,47 @@ def test_tokens_go_to_eight_experts_and_back_in_both_passes():
     summed = 2 * (1 - needs.routed) * needs.reduced * (7 / 8) / 440e9  # of what all eight hold
     assert terms.exposed_s[0, 0] == pytest.approx(moved + summed)
     assert terms.compute_s[0, 0] == pytest.approx(16 / found.compute_per_s[0])
+
+
+def exchanged(stack, groups=0, compute_per_s=1e12, batch=16):
+    """Seconds that nothing hides of 16 experts on two machines; links take no time."""
+    job = llama(family="moe", global_batch=batch, stack=stack, expert_groups=groups)
+    found = endless(job, network_bytes_per_s=400e9, network_latency_s=1e-3)
+    found = replace(found, compute_per_s=np.array([compute_per_s]))
+    return one_layout(job, found, 2, 1, 1, experts=16).exposed_s[0, 0], job, found
+
+
+@pytest.mark.usefixtures("punctual")
+def test_scripts_send_every_copy_of_a_token_through_the_network():
+    """Half of eight experts are in the other machine; eight GPUs share its network."""
+    seconds, job, found = exchanged("typical")
+    needs = bytes_of(job, prior_of(job))
+    moved = 32 * 4 * 8 * (1 / 2) * 8192 * 4096 * 2 * 8 / 400e9
+    summed = 2 * (1 - needs.routed) * needs.reduced * (1 / 2) / 400e9  # of what both machines hold
+    latency = 32 * 4 * 1e-3 + 1e-3
+    assert seconds == pytest.approx(moved + summed + latency)
+
+
+@pytest.mark.usefixtures("punctual")
+@pytest.mark.parametrize(("groups", "copies"), [(0, 1 - 0.5**8), (1, 1 / 2)])
+def test_recipes_send_a_token_once_to_a_machine(groups, copies):
+    """Unless its router is limited, one of eight experts is nearly always in the other machine."""
+    seconds, job, _ = exchanged("tuned", groups)
+    needs = bytes_of(job, prior_of(job))
+    moved = 32 * 4 * copies * 8192 * 4096 * 2 * 8 / 400e9
+    summed = 2 * (1 - needs.routed) * needs.reduced * (1 / 2) / 400e9
+    assert seconds == pytest.approx(moved + summed + 32 * 4 * 1e-3 + 1e-3, rel=1e-6)
+
+
+@pytest.mark.usefixtures("punctual")
+@pytest.mark.parametrize(("seconds", "shown"), [(16.0, False), (0.5, True)])
+def test_a_quarter_of_the_arithmetic_hides_what_recipes_exchange_between_machines(seconds, shown):
+    """Of two samples a GPU the exchange of one hides while the other computes, up to 0.26 of it."""
+    found, job, _ = exchanged("tuned", compute_per_s=8 / seconds, batch=32)
+    needs, copies = bytes_of(job, prior_of(job)), 1 - 0.5**8
+    moved = 32 * 4 * copies * 8192 * 4096 * 2 * 8 / 400e9
+    summed = 2 * (1 - needs.routed) * needs.reduced * (1 / 2) / 400e9 + 1e-3
+    left = 2 * max(moved - 0.26 * seconds, 0.0)
+    assert (left > 0) is shown
+    hidden = min(summed, prior_of(job).overlap * 2 / 3 * seconds)
+    assert found == pytest.approx(left + summed - hidden + 2 * 32 * 4 * 1e-3)

@@ -13,7 +13,7 @@ from hypothesis import strategies as some
 from recommender.job.job import Job
 from recommender.performance.clusters import Clusters
 from recommender.performance.data_parallel import ROWS
-from recommender.performance.layouts import has_layouts
+from recommender.performance.layouts import expert_estimate, has_layouts
 from recommender.performance.memory import bytes_of, per_sample
 from recommender.performance.parameter_server import load_constants
 from recommender.performance.priors import Prior, prior_of
@@ -21,6 +21,12 @@ from recommender.performance.strategies import terms_of
 from recommender.performance.strategy import BUCKET_BYTES
 from tests.recommender.performance.parts import llama, resnet
 
+MANY_EXPERTS = {
+    "parameters": 30e9,
+    "trainable_parameters": 30e9,
+    "active_parameters": 3e9,
+    "global_batch": 512,
+}
 JOBS = (
     llama(),
     llama(global_batch=37, stack="tuned"),
@@ -29,6 +35,8 @@ JOBS = (
     llama(sharding="pipeline", tokens_per_sample=1024, global_batch=6),
     llama(sharding="tensor", precision="fp32"),
     llama(family="moe", stack="tuned", parameters=47e9, trainable_parameters=47e9),
+    llama(family="moe", stack="tuned", tokens_per_sample=512, **MANY_EXPERTS),
+    llama(family="moe", expert_groups=2, tokens_per_sample=1024, vocabulary=9_000, **MANY_EXPERTS),
     llama(sharding="context", tokens_per_sample=32768, global_batch=6),
     resnet(),
     resnet(family="vit", sync="parameter_server"),
@@ -224,7 +232,9 @@ def best_layout(job: Job, prior: Prior, fleet: Clusters) -> float:
         chunks = [v for v in range(2, 9) if p > 1 and nearly_even(job.layers, p * v)]
         few, many = [v for v in chunks if v <= 4], [v for v in chunks if v > 4]
         interleaved = (few[-1:] + many[-1:]) if job.stack == "tuned" else []
-        tried += [scalar_layout(job, prior, fleet, layout, again, v) for v in (1, *interleaved)]
+        for v, hides in product((1, *interleaved), (False, True)):
+            if not hides or (job.stack == "tuned" and layout.e > g and (p == 1 or v > 1)):
+                tried.append(scalar_layout(job, prior, fleet, layout, again, v, hides))
     return min(tried)
 
 
@@ -252,10 +262,18 @@ def every_layout(job: Job, n: int, g: int) -> list[Layout]:
     found = [
         layout for layout in (Layout(*each) for each in degrees) if is_known(job, n, g, layout)
     ]
-    if job.family != "moe" or g == 1:
+    if job.family != "moe":
         return found
-    most = [p for p in (1, 2, 4, 8, 16) if n % p == 0 and nearly_even(job.layers, p)]
-    return found + [Layout(1, 1, p, False, g) for p in most]
+    experts = [e for e in (2, 4, 8, 16, 32, 64) if min(g, 8) <= e <= expert_estimate(job)]
+    degrees = product((1, 2, 4, 8, 16), experts)
+    return found + [Layout(1, 1, p, False, e) for p, e in degrees if is_divided(job, n, g, p, e)]
+
+
+def is_divided(job: Job, n: int, g: int, p: int, e: int) -> bool:
+    """Whether each stage is a part of a machine, or some of them."""
+    if not nearly_even(job.layers, p) or (g % e and e % g):
+        return False
+    return g % (p * e) == 0 or (p * e > g and p * e % g == 0 and n % (p * e // g) == 0)
 
 
 def is_known(job: Job, n: int, g: int, layout: Layout) -> bool:
@@ -277,7 +295,13 @@ def nearly_even(layers: int, parts: int) -> bool:
 
 
 def scalar_layout(
-    job: Job, prior: Prior, fleet: Clusters, layout: Layout, again: float | None, chunks: int
+    job: Job,
+    prior: Prior,
+    fleet: Clusters,
+    layout: Layout,
+    again: float | None,
+    chunks: int,
+    hides: bool,
 ) -> float:
     """One layout with its best micro-batches, found by trying them all.
 
@@ -288,7 +312,8 @@ def scalar_layout(
     if again is None:
         each = ceil(job.layers / p)
         shares = [k / each for k in range(each + 1)]
-        found = (scalar_layout(job, prior, fleet, layout, share, chunks) for share in shares)
+        rest = chunks, hides
+        found = (scalar_layout(job, prior, fleet, layout, share, *rest) for share in shares)
         return next((seconds for seconds in found if seconds < inf), inf)
     needs, gpus = bytes_of(job, prior), float(fleet.gpus[0])
     replicas = gpus / (t * c * p)
@@ -298,7 +323,7 @@ def scalar_layout(
     kept = (again * inputs + (1 - again) * needs.activations) / (t * c)
     last = max(needs.logits / (t * c), layer)  # the loss is over before a layer is computed again
     sample = kept + last if p == 1 else max(kept + layer, kept / p + last)
-    sample *= 1 + (p - 1) / (p * chunks) if chunks > 1 else 1
+    sample *= 1 + (p - 1) * (chunks > 1) / (p * chunks) + hides / (p * chunks)
     weights = (needs.weights + needs.gradients) * (1 - needs.routed * (1 - 1 / e))
     held = weights / (gpus if sharded else t * p) + needs.optimizer / gpus + needs.context
     routed = 1 - needs.routed * (1 - 1 / e)
@@ -308,10 +333,12 @@ def scalar_layout(
         return inf
     batch = ceil(job.global_batch / replicas)
     least = ceil(batch / min(fits, batch))
-    if chunks > 1 and batch < p:
+    fewest = max(p if chunks > 1 else 1, 1 + hides)
+    if batch < fewest:
         return inf
-    tried = range(max(least, p) if chunks > 1 else least, batch + 1)
-    step = min(layout_step(job, prior, fleet, layout, again, batch, r, chunks) for r in tried)
+    tried = range(max(least, fewest), batch + 1)
+    rest = chunks, hides
+    step = min(layout_step(job, prior, fleet, layout, again, batch, r, *rest) for r in tried)
     return max(step, job.global_batch / float(fleet.prepare_per_s[0]))
 
 
@@ -324,6 +351,7 @@ def layout_step(
     batch: int,
     rounds: int,
     chunks: int,
+    hides: bool,
 ) -> float:
     """r micro-batches through p stages, and then the gradients."""
     t, c, p, sharded, e = layout
@@ -340,11 +368,9 @@ def layout_step(
     message = batch / rounds * job.tokens_per_sample / c * job.hidden * wide
     turn = busy + (4 + 2 * again) * job.layers / p * 2 * (t - 1) / t * message / links
     if p > 1:
-        far = (message + half) / rate + latency
-        if e > 1:
-            far = (g * message + half) / rate + latency
-        turn += 2 * chunks * (far if t * c * p > g or e > 1 else message / t / links)
-    turn += (4 + 2 * again) * job.layers / p * 8 * message * (e - 1) / e / links
+        far = (min(e, g) * message + half) / rate + latency
+        turn += 2 * chunks * (far if t * c * p * e > g else message / t / links)
+    turn += exchange(job, fleet, layout, again, message, hides * batch / rounds * gpu_s * longest)
     if c > 1:
         width = min(job.hidden, 1024) if job.stack == "tuned" else job.hidden
         calls, keys = (3 + again) * job.layers / p, 2 * wide * width / t
@@ -363,27 +389,64 @@ def layout_step(
     return (rounds + (p - 1) / chunks) * turn + max(sums - hidden, 0.0)
 
 
+def exchange(
+    job: Job, fleet: Clusters, layout: Layout, again: float, message: float, busy: float
+) -> float:
+    """What tokens need to their experts and back that is not hidden."""
+    g, links = float(fleet.gpus_per_machine[0]), float(fleet.intra_bytes_per_s[0])
+    rate, latency = float(fleet.network_bytes_per_s[0]), float(fleet.network_latency_s[0])
+    own, machines = min(layout.e, g), max(layout.e / g, 1.0)
+    if layout.e == 1:
+        return 0.0
+    copies, calls = job.token_experts, (4 + 2 * again) * job.layers / layout.p
+    near = copies * (own - 1) / own * message / links
+    others = copies * (1 - 1 / machines)
+    if job.stack == "tuned":
+        others = (machines - 1) * (1 - (1 - 1 / machines) ** copies)
+        if job.expert_groups:
+            others = min(others, job.expert_groups * (1 - 1 / machines))
+    far = others * message * g / rate if machines > 1 else 0.0
+    hidden = 0.26 * busy * (1 + again * job.recomputed_share)
+    hidden *= again < 1
+    waits = float(fleet.network_half_bytes[0]) / rate + latency if machines > 1 else 0.0
+    return calls * (near + waits) + max(calls * (far - near) - hidden, 0.0)
+
+
 def scalar_states(job: Job, prior: Prior, fleet: Clusters, layout: Layout, rounds: int) -> float:
     """What is sent of gradients at the end, or of sharded weights in every micro-batch."""
     n, g = float(fleet.machines[0]), float(fleet.gpus_per_machine[0])
     rate, half = float(fleet.network_bytes_per_s[0]), float(fleet.network_half_bytes[0])
     links, latency = float(fleet.intra_bytes_per_s[0]), float(fleet.network_latency_s[0])
     needs, alone = bytes_of(job, prior), layout.t * layout.p * layout.e
-    inside, others = max(g / alone, 1.0), n * min(g / alone, 1.0)
+    inside = max(g / alone, 1.0)
     if layout.sharded:
         sent, layer = 2 * needs.gathered + needs.reduced, needs.gathered / job.layers
         sums = sent / layout.t * (inside - 1) / inside / links
         if n > 1:
             sums += sent * (n - 1) / n / (rate * layer / (layer + half)) + 3 * latency * log2(n)
         return rounds * sums
-    sums = 2 * needs.reduced / alone * (inside - 1) / inside / links
-    if layout.e > 1:
-        sums += 2 * (1 - needs.routed) * needs.reduced / layout.p * (g - 1) / g / links
-    if others > 1:
-        part = needs.reduced * others / n
-        replicas = n * g / alone
-        large = 2 * max(40e6, 1e6 * replicas)  # Megatron Core's buckets
-        bucket = min(large if job.stack == "tuned" else BUCKET_BYTES, part)
-        sums += 2 * part * (others - 1) / others / (rate * bucket / (bucket + half))
-        sums += latency * log2(others)
-    return sums
+    if layout.e == 1:
+        sums = 2 * needs.reduced / alone * (inside - 1) / inside / links
+        return sums + summed(job, fleet, needs.reduced, alone)
+    routed, stage = needs.routed * needs.reduced, min(layout.e, g)
+    copies = max(g / layout.p, stage)
+    sums = 2 * routed / alone * (inside - 1) / inside / links
+    sums += 2 * (needs.reduced - routed) / layout.p * (copies - 1) / copies / links
+    if layout.e <= g:
+        return sums + summed(job, fleet, needs.reduced, layout.p * stage)
+    sums += summed(job, fleet, needs.reduced - routed, layout.p * stage)
+    return sums + summed(job, fleet, routed, alone)
+
+
+def summed(job: Job, fleet: Clusters, reduced: float, alone: float) -> float:
+    """Seconds on the network for gradients that `alone` GPUs hold once."""
+    n, g = float(fleet.machines[0]), float(fleet.gpus_per_machine[0])
+    rate, half = float(fleet.network_bytes_per_s[0]), float(fleet.network_half_bytes[0])
+    others = n * min(g / alone, 1.0)
+    if others <= 1:
+        return 0.0
+    part = reduced * others / n
+    large = 2 * max(40e6, 1e6 * n * g / alone)  # Megatron Core's buckets
+    bucket = min(large if job.stack == "tuned" else BUCKET_BYTES, part)
+    sums = 2 * part * (others - 1) / others / (rate * bucket / (bucket + half))
+    return sums + float(fleet.network_latency_s[0]) * log2(others)
