@@ -107,10 +107,9 @@ class SiteBuilder:
 
     def regions_of_providers(self, rows: Sequence[int], providers: SitePools) -> tuple[Site, ...]:
         """One site per provider with the entries of all its regions, for bounds."""
-        sites = []
-        for site, mine in zip(
-            providers.sites, self.facts.by(rows, "provider").values(), strict=True
-        ):
+        sites, by_provider = [], self.facts.by(rows, "provider")
+        for site in providers.sites:
+            mine = by_provider.get(site.provider, [])
             pools = self._on_demand(mine)
             for local in self.facts.by(mine, "region").values():
                 pools += self._undominated(self.lists.inside_region(local))

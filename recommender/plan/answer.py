@@ -78,6 +78,7 @@ class Proof:
     plans_evaluated: int
     # Clusters of several types: searched to the end, in part, or ruled out up to `gap` by a bound.
     mixes: Literal["searched", "in part", "bounded"] = "searched"
+    mixes_tried: int = 0  # where they are not searched, the likely ones that were simulated
     one_type_gap: float = 0.0  # as `gap`, by clusters of one machine type
 
 

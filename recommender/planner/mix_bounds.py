@@ -1,6 +1,7 @@
 """Bounds of what clusters of several types could gain, computed before any is searched.
 
-A mix costs at least what its best entry would cost at perfect scaling (mediant inequality).
+A mix costs at least what its best entry would cost at perfect scaling (mediant inequality), and at
+least what the best of its types would cost alone with as much compute (`bounds/mixed_spot.py`).
 """
 
 from collections import Counter
@@ -65,24 +66,42 @@ def mix_regions(
 def mix_lower_bound(problem: Problem, cutoff: float, thorough: bool) -> float:
     """Lower bound of any cluster of several types; the cutoff if none is below it.
 
-    From the best entry at perfect scaling; if thorough, from all regions merged if that is higher,
-    which takes half as long as an answer.
+    Of cost, from simulations of each type alone (`bounds/mixed_spot.py`); of time, from the fastest
+    machines at perfect scaling. If thorough, from all regions merged if that is higher, which takes
+    half as long as an answer.
     """
     if problem.limits.max_machines == 1:
         return cutoff  # one machine is of one type
     space = problem.space(problem.single_type_sites)
-    if problem.limits.goal == "time":
-        scaled = min_seconds(space)
-    else:
-        scaled = float(_row_lower_bounds(problem).min(initial=np.inf))
-    if scaled >= cutoff:
-        return cutoff
-    if not thorough:
-        return scaled
+    by_time = problem.limits.goal == "time"
+    least = min_seconds(space) if by_time else _min_mix_usd(problem, cutoff)
+    if least >= cutoff or not thorough:
+        return min(least, cutoff)
     from recommender.optimize.merged_regions import min_mix_goal  # most answers need none
 
     sites = problem.site_space.builder.regions_of_providers(problem.rows, problem.single_type_sites)
-    return max(scaled, min_mix_goal(space, sites, cutoff, MERGED_SETS))
+    return max(least, min_mix_goal(space, sites, cutoff, MERGED_SETS))
+
+
+def _min_mix_usd(problem: Problem, cutoff: float) -> float:
+    """Lower bound of the cost of any mix, from the offers of which a better one may consist."""
+    from recommender.optimize.bounds.mixed_spot import min_mix_usd  # most questions have a quota
+
+    o, bounds = problem.catalog.offers, _row_lower_bounds(problem)
+    if not (bounds < cutoff).any():
+        return cutoff
+    rows: list[int] = []
+    cheapest: dict[str, tuple[float, int]] = {}
+    for row, bound in zip(problem.rows, bounds.tolist(), strict=True):
+        if o.market[row] != "spot":
+            least = cheapest.get(o.provider[row], (np.inf, row))
+            cheapest[o.provider[row]] = min((bound, row), least)
+        elif bound < cutoff:
+            rows.append(row)
+    rows += [row for _, row in cheapest.values()]
+    sites = problem.site_space.builder.regions_of_providers(rows, problem.single_type_sites)
+    space = problem.space(problem.single_type_sites)
+    return min_mix_usd(space, sites, cutoff)
 
 
 def _row_lower_bounds(problem: Problem) -> Floats:

@@ -1,19 +1,24 @@
 """The search over clusters of several machine types, which follows that over single types."""
 
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 
 from recommender.catalogs.frozen import dataclass
 from recommender.market.sites import SitePools
-from recommender.optimize.search import search_mixes
-from recommender.optimize.search_state import SearchState
+from recommender.optimize.columns import Cluster
+from recommender.optimize.confirm import confirm_open
+from recommender.optimize.search import search_mixes, simulate_ranked
+from recommender.optimize.search_state import EPSILON, SearchState, ranking_key
 from recommender.optimize.space import Space
-from recommender.planner.mix_bounds import MixRegions, mix_regions
+from recommender.planner.mix_bounds import MixRegions, mix_lower_bound, mix_regions
 from recommender.planner.problem import Problem
 from recommender.planner.single_type_search import PROOF, SearchCap, SingleTypeSearch
 
 MIX_REGIONS = 4  # regions in which mixes are tried, unless a proof is requested
+LIKELY_TYPES = 3  # spot types of the best clusters, around which the likely mixes are tried
+LIKELY = SearchCap(100)
 MIX_PAIRS = 500_000  # of offers in the regions tried under quotas: all three clouds have 400,000
 MIXES = SearchCap(600, 200)
 MIXES_QUOTAS = SearchCap(600, 600, 100)  # on 12 problems, 1,500 sets found nothing better
@@ -21,6 +26,15 @@ MIXES_LAST = SearchCap(100, 60)  # where no cluster of one type meets the limits
 MIXES_LAST_QUOTAS = SearchCap(60, 100)  # but under quotas; those found were in the first 40
 # Without a deadline a mix seldom costs less than its best machine alone, and bounds take longer.
 MIXES_LAST_SETS_BY_COST = 20
+
+
+@dataclass(frozen=True, slots=True)
+class LeadingSpot:
+    """A cluster of spot machines of one type, and the offer that it tries first."""
+
+    kind: int
+    machines: int
+    row: int
 
 
 @dataclass(frozen=True)
@@ -78,16 +92,68 @@ class MixSearch:
         return mix_regions(self.problem, self.single_type.own.cutoff, most, able, pairs)
 
     @cached_property
+    def lower_bound(self) -> float:
+        """Lower bound of any mix, by a quick bound; what would matter if none is below it."""
+        best = self.single_type.own.best_goal
+        return mix_lower_bound(self.problem, best * (1.0 - EPSILON), thorough=False)
+
+    @property
+    def _tries(self) -> bool:
+        """Whether a few likely mixes are tried: none is ruled out, and none are searched."""
+        own, secondary = self.single_type.own, self.single_type.cap.secondary
+        if self.made or secondary or self.problem.choice.mix == "no" or not own.incumbents:
+            return False
+        return self.lower_bound < own.best_goal * (1.0 - EPSILON)
+
+    @cached_property
+    def likely(self) -> list[Cluster]:
+        """The mixes tried without being asked for."""
+        if not self._tries:
+            return []
+        from recommender.optimize.likely_mixes import likely_mixes  # many answers need none
+
+        space, first = self.problem.space(self.sites), len(self.problem.single_type_sites.sites)
+        kinds = [(cluster.kind, cluster.machines) for cluster in self._leading]
+        return likely_mixes(space, first, kinds)
+
+    @cached_property
+    def _leading(self) -> tuple[LeadingSpot, ...]:
+        """The best clusters of spot machines of one type, one of each type."""
+        sites, found = self.problem.single_type_sites, dict[int, LeadingSpot]()
+        for each in sorted(self.single_type.own.incumbents.values(), key=ranking_key):
+            entry = each.entries[0]
+            pool = sites.pools[each.site][entry]
+            if len(each.entries) == 1 and pool.spot and len(found) < LIKELY_TYPES:
+                found.setdefault(pool.kind, LeadingSpot(pool.kind, each.counts[0], pool.rows[0]))
+        return tuple(found.values())
+
+    @cached_property
+    def _likely_regions(self) -> SitePools:
+        """The regions where the leading spot clusters are cheapest."""
+        o = self.problem.catalog.offers
+        chosen = {(o.provider[spot.row], o.region[spot.row]) for spot in self._leading}
+        rows = [r for r in self.problem.rows if (o.provider[r], o.region[r]) in chosen]
+        builder = self.problem.site_space.builder
+        return builder.region_sites(rows, self.problem.single_type_sites)
+
+    @cached_property
     def sites(self) -> SitePools:
         """All sites: those of single types first, then the regions where a mix may be better."""
-        return self.problem.single_type_sites + self._regions.sites
+        more = self._likely_regions if self._tries else self._regions.sites
+        return self.problem.single_type_sites + more
 
     @cached_property
     def best(self) -> SearchState:
         """The search over clusters of one type and, where they may pay, of several."""
         single, watch, cap = self.single_type.own, self.single_type.watch, self._cap
-        if not self.made:
+        if not self.likely and not self.made:
             return single
+        if not self.made:
+            state = single.going_on(LIKELY.plans, LIKELY.supports, LIKELY.patience)
+            simulate_ranked(self.problem.space(self.sites), self.likely, state)
+            confirm_open(self.problem.space(self.sites), state)
+            # What it leaves open are mixes, which the quick bound covers.
+            return replace(state, open_bound=single.open_bound)
         state = single.going_on(cap.plans, cap.supports, cap.patience)
         state.leave_open(self._regions.of_rest)
         space, start = self.problem.space(self.sites), len(self.problem.single_type_sites.sites)

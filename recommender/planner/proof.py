@@ -30,6 +30,7 @@ def proof_of(search: PlanSearch, lead: Evaluated | None = None) -> Proof:
         method="search",
         plans_evaluated=state.plans_evaluated,
         mixes=mixes,
+        mixes_tried=len(search.mixes.likely),
     )
 
 
@@ -37,7 +38,7 @@ def _mixes_searched(search: PlanSearch, gap: float) -> Literal["searched", "in p
     if not search.best.incumbents:
         return "in part" if gap > 0 and search.mixes.made else "searched"
     if not search.mixes.made:
-        return "bounded" if gap > search.single_type.own.gap() else "searched"
+        return "bounded" if search.problem.limits.max_machines > 1 else "searched"
     return "in part" if gap > search.single_type.own.gap() else "searched"
 
 
@@ -60,5 +61,7 @@ def _gap(search: PlanSearch) -> float:
 def _mix_gap(search: PlanSearch) -> float:
     """How much better a mix could be than the best plan, by a bound that is quick."""
     best = search.best.best_goal
-    least = mix_lower_bound(search.problem, best * (1.0 - EPSILON), search.thorough)
+    least = search.mixes.lower_bound
+    if search.thorough:
+        least = max(least, mix_lower_bound(search.problem, best * (1.0 - EPSILON), True))
     return 0.0 if least >= best * (1.0 - EPSILON) else 1.0 - least / best

@@ -5,7 +5,7 @@ from dataclasses import field
 from recommender.catalogs.frozen import dataclass
 from recommender.job.derive import size_of_work
 from recommender.job.job import Job
-from recommender.plan.answer import Answer, PriceDate
+from recommender.plan.answer import Answer, PriceDate, Proof
 from recommender.plan.effort import HOUR_USD
 from recommender.plan.limits import Choice, Limits, Progress
 from recommender.plan.plan import Plan
@@ -134,17 +134,44 @@ def _proof(answer: Answer) -> str:
     proof, left = answer.proof, fmt.percent(answer.proof.gap)
     if proof.mixes == "in part":
         return f"best found; a mixed cluster up to {left} better is not ruled out"
-    if proof.one_type_gap >= _NO_GAP:
+    if proof.one_type_gap >= _NO_GAP and not _is_mix(answer):
         of_one = fmt.percent(proof.one_type_gap)
         return f"best found; up to {of_one} better is not ruled out"
+    if proof.mixes == "bounded" and _is_mix(answer):
+        return _best_mix(proof, answer.best)
     best = f"plan {answer.best} proven {'the fastest' if answer.by_value else 'best'}"
     best += " within 0.1 %" if proof.one_type_gap > 0.0 else ""
     if proof.mixes == "searched":
         return f"{best}, mixed clusters included"
-    first = f"{best} among clusters of one machine type"
+    if proof.gap <= proof.one_type_gap:
+        return f"{best}; no mix of machine types or markets can be better"
+    tried = f"{_likely(proof)} tried, none better" if proof.mixes_tried else ""
+    return f"{best} among clusters of one machine type; {_mixes_left(proof, tried)}"
+
+
+def _is_mix(answer: Answer) -> bool:
+    """Whether the best plan trains on machines of several types or markets."""
+    return bool(answer.plans) and len(answer.plans[answer.best - 1].machines) > 1
+
+
+def _best_mix(proof: Proof, number: int) -> str:
+    """How sure the first place of a mix is that was tried without being asked for."""
+    others = "any cluster" if proof.one_type_gap < _NO_GAP else "every cluster found"
+    first = f"plan {number}, a mix, is better than {others} of one machine type"
+    return f"{first}; {_mixes_left(proof, f'{_likely(proof)} tried')}"
+
+
+def _mixes_left(proof: Proof, tried: str) -> str:
+    """Which mixes were tried, and how much better one could be."""
+    more = "(--mix searches more)" if proof.mixes_tried else "(--mix searches them)"
     if proof.gap >= MAX_OPEN:
-        return f"{first}; mixes not searched (--mix)"
-    return f"{first}; no mix is better by more than {left} (--mix searches them)"
+        return f"{tried or 'mixes not searched'} {more}"
+    left = f"no mix is better by more than {fmt.percent(proof.gap)} {more}"
+    return f"{tried}; {left}" if tried else left
+
+
+def _likely(proof: Proof) -> str:
+    return f"{proof.mixes_tried} likely {'mix' if proof.mixes_tried == 1 else 'mixes'}"
 
 
 def _more(answer: Answer) -> list[str]:

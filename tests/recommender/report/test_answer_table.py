@@ -221,8 +221,34 @@ def test_a_proven_answer_says_what_was_searched() -> None:
     assert "best found; up to 2 % better is not ruled out" in " ".join(text.split())
     vague = replace(alone, gap=0.97)
     text = drawn(answer_table.render(replace(ANSWER, proof=vague), QUESTION, 160), 160)
-    said = "plan 1 proven best among clusters of one machine type; mixes not searched (--mix)"
+    said = (
+        "plan 1 proven best among clusters of one machine type; mixes not searched (--mix searches"
+    )
     assert said in " ".join(text.split())
+
+
+def test_mixes_that_were_tried_are_counted_and_those_ruled_out_named() -> None:
+    tried = replace(ANSWER.proof, status="gap", gap=0.31, mixes="bounded", mixes_tried=12)
+    text = drawn(answer_table.render(replace(ANSWER, proof=tried), QUESTION, 160), 160)
+    said = "12 likely mixes tried, none better; no mix is better by more than 31 %"
+    assert said in " ".join(text.split())
+    none = replace(ANSWER.proof, gap=0.0, mixes="bounded")
+    text = drawn(answer_table.render(replace(ANSWER, proof=none), QUESTION, 160), 160)
+    said = "plan 1 proven best; no mix of machine types or markets can be better"
+    assert said in " ".join(text.split())
+
+
+def test_a_mix_that_leads_is_not_said_to_be_the_best_of_one_type() -> None:
+    first = ANSWER.plans[0]
+    core = replace(first.machines[0], market="on_demand")
+    mix = replace(first, machines=(first.machines[0], core))
+    proof = replace(ANSWER.proof, status="gap", gap=0.4, mixes="bounded", mixes_tried=1)
+    answer = replace(ANSWER, plans=(mix, *ANSWER.plans[1:]), proof=proof)
+    text = " ".join(drawn(answer_table.render(answer, QUESTION, 160), 160).split())
+    assert (
+        "plan 1, a mix, is better than any cluster of one machine type; 1 likely mix tried" in text
+    )
+    assert "no mix is better by more than 40 %" in text
 
 
 def test_a_change_that_changes_nothing_is_not_reported() -> None:
