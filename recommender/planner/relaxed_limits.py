@@ -22,6 +22,7 @@ from recommender.optimize.space import Space
 from recommender.plan.limits import (
     DEADLINE,
     LIMITS,
+    Aim,
     Limit,
     Limits,
     MeanLimit,
@@ -243,7 +244,9 @@ class _LeastValue:
 
     def _needs_under(self, limits: Limits) -> list[Need]:
         """Plans that need least of the limit, those of several types under quotas among them."""
-        clusters = self.search.single_type.promising(limits)
+        others = [each for each, _ in limits.given(LIMITS) if each != self.limit]
+        aims: tuple[Aim, ...] = ("time", "cost") if others else (self.limit.aim,)
+        clusters = self.search.single_type.promising(limits, aims)
         mixes = self.search.quota_mixes
         clusters += [] if mixes is None else mixes.clusters
         step_s = self.search.problem.step_s[:, : limits.max_machines]

@@ -66,7 +66,6 @@ QUICK = SearchCap(200, secondary=True)  # for limits that are only tried
 PROOF = SearchCap(10**9, 10**9)  # until the proof is done or the user stops it
 
 OF_EACH_TYPE = 3  # clusters, where estimates are all that chooses
-BOTH_AIMS: tuple[Aim, ...] = ("time", "cost")
 Only = Literal["any", "on_demand", "spot", "one GPU", "one GPU on demand", "big"]
 # Which entries a search may use, by entries and GPUs per machine.
 ALLOWED: dict[Only, Callable[[Entries, Floats], Bools]] = {
@@ -205,14 +204,13 @@ class SingleTypeSearch:
         found = [each for each in state.waiting if not each.beaten]
         return [each.candidate for each in sorted(found, key=surest_first)]
 
-    def promising(self, limits: Limits) -> list[Cluster]:
-        """Clusters that are good at some price of time, for less time or for less cost."""
+    def promising(self, limits: Limits, aims: Sequence[Aim]) -> list[Cluster]:
+        """Clusters that are good at some price of time, and by each of some aims."""
         space = replace(self.problem.space(self.problem.single_type_sites), limits=limits)
         step_s = self.problem.step_s[:, : limits.max_machines]
-        both = (replace(space, limits=replace(limits, objective=aim)) for aim in BOTH_AIMS)
-        return list(
-            dict.fromkeys(c for each in both for c in promising_clusters(each, step_s, of_each=3))
-        )
+        each = (replace(space, limits=replace(limits, objective=aim)) for aim in aims)
+        found = (promising_clusters(one, step_s, of_each=OF_EACH_TYPE) for one in each)
+        return list(dict.fromkeys(chain(*found)))
 
     def frontier(self, limits: Limits) -> list[Candidate]:
         """Plans without fallbacks that no other promising one beats in cost and time."""
