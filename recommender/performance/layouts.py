@@ -17,6 +17,7 @@ from recommender.job.job import Job
 from recommender.performance.attention import sequences
 from recommender.performance.clusters import Clusters
 from recommender.performance.memory import expert_share
+from recommender.performance.stages import MAX_UNEVEN, head_layers
 
 MAX_TENSOR = 8  # GPUs that share a layer: all of a machine, eight at most
 DEGREES = (1, 2, 4, 8)
@@ -38,7 +39,6 @@ CONTEXTS = (2, 4, 8, 16)  # Llama 3 405B: 16 for sequences of 131,072 (arXiv 240
 # Tokens of a sequence that each of c GPUs keeps at least: NVIDIA's recipes share 8,192 among two
 # (Megatron-Bridge, performance summary, Llama 3.1 405B; NeMo 24.07, Llama 3 70B).
 MIN_TOKENS = 4096
-MAX_UNEVEN = 1.04  # layers of the longest stage over the mean: 126 layers in 16 stages are 1.016
 # Below, `auto` looks at data parallelism only: a GPU holds the network, or scripts shard it. From
 # 30 B on scripts take Megatron-LM's layers as well (GPT-NeoX, BLOOM, OPT: 20 to 176 B, 2022).
 MIN_PARAMETERS = {"tuned": 1e9, "typical": 3e10}
@@ -150,7 +150,8 @@ def layouts_of(job: Job, fleet: Clusters, held: float = 0.0) -> Layouts:
     if not len(rows):
         return Layouts(rows, rows, *(np.zeros(0) for _ in range(5)))
     n, g = fleet.machines[rows].astype(np.int64), whole[rows].astype(np.int64)
-    limits = job.hidden, job.layers, job.sharding, most_context(job)
+    places = job.layers + head_layers(job)
+    limits = job.hidden, job.layers, places, job.sharding, most_context(job)
     possible, tensor, stages = _possible(*limits, int(n.max()), int(g.max()))
     most_experts = expert_estimate(job) if job.family == "moe" else 1.0
     tried = np.flatnonzero((most_context(job) >= _CONTEXT) & (most_experts >= _EXPERTS))
@@ -163,12 +164,19 @@ def layouts_of(job: Job, fleet: Clusters, held: float = 0.0) -> Layouts:
 
 @lru_cache(maxsize=64)
 def _possible(
-    hidden: int, layers: int, sharding: str, most_context: int, machines: int, gpus: int
+    hidden: int,
+    layers: int,
+    places: float,
+    sharding: str,
+    most_context: int,
+    machines: int,
+    gpus: int,
 ) -> tuple[Bools, Floats, Floats]:
     """Which layouts n machines of g GPUs allow, with their t and p; (layouts, n, g).
 
-    t divides the width and each of p stages has a layer; a replica (with the GPUs that divide its
-    experts) is part of a machine that divides it, or whole machines that divide the cluster.
+    t divides the width and each of p stages has a layer; `places` counts the output layer, too. A
+    replica (with the GPUs that divide its experts) is part of a machine that divides it, or whole
+    machines that divide the cluster.
     """
     n, g = np.arange(machines + 1)[None, :, None], np.arange(gpus + 1)[None, None, :]
     tensor = np.maximum(np.where(_SHARED, np.minimum(g, MAX_TENSOR), 1) + 0 * n, 1)
@@ -183,7 +191,7 @@ def _possible(
         np.isin(tensor, DEGREES)
         & (hidden % tensor == 0)
         & (stages <= layers)
-        & (np.ceil(layers / stages) * stages <= MAX_UNEVEN * layers)
+        & (np.ceil(layers / stages) * stages <= MAX_UNEVEN * places)
     )
     listed = np.isin(n, (*STAGES, *MORE_STAGES))
     good &= np.where(_STAGES > 0, _distinct(g), (tensor == g) & ~listed)

@@ -30,7 +30,6 @@ from recommender.performance.clusters import Clusters, Steps
 from recommender.performance.expert_parallel import exchange_s, expert_machines, hidden_share
 from recommender.performance.layouts import (
     MAX_TENSOR,
-    MAX_UNEVEN,
     MIN_TOKENS,
     Layouts,
     has_layouts,
@@ -39,6 +38,7 @@ from recommender.performance.layouts import (
 )
 from recommender.performance.memory import Bytes, extra_gathered_bytes, gib_lines
 from recommender.performance.priors import REFERENCE_WIDTH, Prior
+from recommender.performance.stages import MAX_UNEVEN, head_layers, longest_share
 from recommender.performance.strategy import (
     BACKWARD,
     BUCKET_BYTES,
@@ -255,8 +255,10 @@ def chunks_of(job: Job, stages: Floats, counts: Sequence[float]) -> Floats:
     """
     found = np.ones_like(stages)
     for chunks in counts if job.stack == "tuned" else ():
-        longest = np.ceil(job.layers / (stages * chunks)) * stages * chunks
-        alike = (longest <= MAX_UNEVEN * job.layers) & (stages > 1)
+        parts = stages * chunks
+        longest = np.ceil(job.layers / parts) * parts
+        alike = (longest <= MAX_UNEVEN * (job.layers + head_layers(job))) & (stages > 1)
+        alike &= parts <= job.layers
         found = np.where(alike, chunks, found)
     return found
 
@@ -382,9 +384,7 @@ def _pipeline_times_of(
     """
     p, m = layouts.stages, _micro_batches(job, fleet, needs, layouts, schedule)
     chunks = schedule.chunks
-    parts = p * chunks
-    uneven = np.ceil(job.layers / parts) * parts / job.layers  # the longest one sets the pace
-    sample_s = uneven * fleet.gpus / (fleet.compute_per_s * layouts.replica)
+    sample_s = longest_share(job, p, chunks) * fleet.gpus / (fleet.compute_per_s * layouts.replica)
     times = 1.0 + job.recomputed_share * m.again
     launch_s = prior.tensor_s * job.gradient_tensors / p
     lost = prior.batch_penalty * layouts.tensor * lost_share(job, layouts.tensor)  # samples

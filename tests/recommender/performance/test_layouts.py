@@ -18,13 +18,15 @@ from recommender.performance.model_parallel import (
     sample_bytes,
 )
 from recommender.performance.priors import prior_of
+from recommender.performance.stages import head_layers, longest_share
 from recommender.performance.step import steps
 from tests.recommender.performance.parts import G6, G6X8, P5, clusters, columns, llama, resnet
 
 
 def degrees(machines, kind=P5, **changes):
     """(t, p) of every layout of a transformer of 80 layers and short sequences on some machines."""
-    job = llama(layers=80, hidden=8192, tokens_per_sample=4096, **changes)
+    size = {"layers": 80, "hidden": 8192, "active_parameters": 70e9}
+    job = llama(tokens_per_sample=4096, **size, **changes)
     found = layouts_of(job, clusters(columns(job, (kind,)), {0: machines}))
     return set(zip(found.tensor.tolist(), found.stages.tolist(), strict=True))
 
@@ -40,7 +42,7 @@ def test_four_machines_are_up_to_four_stages():
 def test_five_machines_are_one_pipeline_of_five_stages_of_nearly_as_many_layers():
     assert (8, 5) in degrees(5)
     assert (8, 5) not in degrees(5, sharding="tensor")
-    assert degrees(7) == degrees(1)  # a stage of 12 layers, where the mean is 11.4
+    assert degrees(11) == degrees(1)  # a stage of 8 layers, where the mean is 7.4
 
 
 def test_126_layers_lie_in_sixteen_stages():
@@ -257,8 +259,8 @@ def test_many_experts_are_divided_among_several_machines():
     """DeepSeek-V3 on four machines of eight: all of them, or two stages of two machines."""
     sizes = {"parameters": 671e9, "active_parameters": 37.6e9, "hidden": 7168, "layers": 61}
     job = llama(family="moe", tokens_per_sample=2048, **sizes)
-    expected = [(1, 1, 8), (1, 1, 16), (1, 1, 32), (1, 2, 8), (1, 2, 16)]
-    assert divided(job) == expected  # four stages would have 16 layers, the mean is 15.25
+    expected = [(1, 1, 8), (1, 1, 16), (1, 1, 32), (1, 2, 8), (1, 2, 16), (1, 4, 8)]
+    assert divided(job) == expected  # of 64 places in four stages the output layer fills 1.5
 
 
 def test_a_part_of_a_link_domain_divides_experts():
@@ -323,3 +325,14 @@ def test_a_gpu_holds_an_eighth_of_the_experts_and_all_of_the_rest():
     states = lines["weights"] + lines["gradients"] + lines["optimizer"]
     assert states == pytest.approx(float(held[0]) / 2**30)
     assert Degrees(1.0, 1.0, 4.0, False, 8.0).label(64.0) == "PP 4 × DP 16, EP 8"
+
+
+def test_the_longest_stage_of_405b_has_no_output_layer():
+    """126 layers in 16 stages: 15 of eight and one of six, with an output layer as long as 0.65."""
+    job = llama(layers=126, hidden=16384, active_parameters=405e9, tokens_per_sample=8192)
+    head = head_layers(job)
+    assert head == pytest.approx(0.65, abs=0.05)
+    found = longest_share(job, np.array([16.0, 1.0]), np.array([1.0, 1.0]))
+    assert found == pytest.approx([8 * 16 / (126 + head), 1.0])
+    even = replace(job, layers=128)  # the last stage has eight as well, and the output layer
+    assert longest_share(even, np.array([16.0]), np.array([1.0]))[0] > 1.06

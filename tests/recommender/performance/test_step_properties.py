@@ -229,7 +229,7 @@ def best_layout(job: Job, prior: Prior, fleet: Clusters) -> float:
     tried, shares = [inf], (1.0,) if job.recomputation == "full" else (0.0, 1.0, None)
     for layout, again in product(every_layout(job, n, g), shares):
         p = layout.p
-        chunks = [v for v in range(2, 9) if p > 1 and nearly_even(job.layers, p * v)]
+        chunks = [v for v in range(2, 9) if p > 1 and nearly_even(job, p * v)]
         few, many = [v for v in chunks if v <= 4], [v for v in chunks if v > 4]
         interleaved = (few[-1:] + many[-1:]) if job.stack == "tuned" else []
         for v, hides in product((1, *interleaved), (False, True)):
@@ -271,7 +271,7 @@ def every_layout(job: Job, n: int, g: int) -> list[Layout]:
 
 def is_divided(job: Job, n: int, g: int, p: int, e: int) -> bool:
     """Whether each stage is a part of a machine, or some of them."""
-    if not nearly_even(job.layers, p) or (g % e and e % g):
+    if not nearly_even(job, p) or (g % e and e % g):
         return False
     return g % (p * e) == 0 or (p * e > g and p * e % g == 0 and n % (p * e // g) == 0)
 
@@ -279,7 +279,7 @@ def is_divided(job: Job, n: int, g: int, p: int, e: int) -> bool:
 def is_known(job: Job, n: int, g: int, layout: Layout) -> bool:
     t, c, p, sharded, e = layout
     replica = t * c * p
-    if replica == 1 or (c > 1 and p not in STAGES) or not nearly_even(job.layers, p):
+    if replica == 1 or (c > 1 and p not in STAGES) or not nearly_even(job, p):
         return False
     if sharded and (p > 1 or n * g == t or t * c == 1):
         return False
@@ -290,8 +290,9 @@ def is_known(job: Job, n: int, g: int, layout: Layout) -> bool:
     return g % replica == 0
 
 
-def nearly_even(layers: int, parts: int) -> bool:
-    return parts <= layers and ceil(layers / parts) * parts <= 1.04 * layers
+def nearly_even(job: Job, parts: int) -> bool:
+    places = job.layers + head_layers(job)
+    return parts <= job.layers and ceil(job.layers / parts) * parts <= 1.04 * places
 
 
 def scalar_layout(
@@ -360,7 +361,7 @@ def layout_step(
     half = float(fleet.network_half_bytes[0])
     gpu_s = float(fleet.gpus[0] / fleet.compute_per_s[0])
     share = max(1 / t, min(1.0, 1024 / job.hidden))
-    longest = ceil(job.layers / (p * chunks)) * chunks / job.layers
+    longest = longest_stage(job, p, chunks)
     busy = (batch / rounds / t + prior.batch_penalty * share) / c * gpu_s * longest
     busy *= 1 + again * job.recomputed_share
     busy += prior.tensor_s * job.gradient_tensors / p
@@ -387,6 +388,24 @@ def layout_step(
     hidden += (1 - 1 / chunks) * min(sums, p * 2 / 3 * least)
     turn *= 1 + 0.005 * log2(float(fleet.gpus[0]))
     return (rounds + (p - 1) / chunks) * turn + max(sums - hidden, 0.0)
+
+
+def head_layers(job: Job) -> float:
+    """Layers that take as long as the product with the vocabulary."""
+    ends = job.vocabulary * job.hidden
+    layers = max(job.active_parameters - 2 * ends, job.active_parameters / 2)
+    scores = (12 if job.family == "encoder" else 6) * job.hidden * job.layers
+    return job.layers * 6 * ends / (6 * layers + scores * job.tokens_per_sample)
+
+
+def longest_stage(job: Job, p: int, chunks: int) -> float:
+    """The share of the arithmetic in the longest stage; the last one also has the output layer."""
+    head = head_layers(job)
+    if p == 1:
+        return 1.0
+    each = [(ceil(job.layers / (p * chunks)) + more) * chunks for more in range(1 + ceil(head))]
+    longest = min(max(some, max(job.layers - (p - 1) * some, 0) + head) for some in each)
+    return longest / (job.layers + head)
 
 
 def exchange(
