@@ -22,6 +22,7 @@ from recommender.performance.link_domain import link_gpus
 from recommender.performance.long_runs import with_run_spread
 from recommender.performance.low_precision import FP8, OVER_FP8, runs_in, trained_rate, wide_row
 from recommender.performance.measured import with_readings
+from recommender.performance.narrow_layers import with_narrow_spread
 from recommender.performance.parameter_server import load_constants, placement_sd
 from recommender.performance.priors import (
     Prior,
@@ -134,7 +135,8 @@ def machine_columns(
         columns = with_calibration(job, columns, gpu_of)
     scores = kept * _column(speeds[gpu].score for gpu in gpu_of)
     doubts = _column(speeds[gpu].doubt for gpu in gpu_of)
-    return with_run_spread(job, with_readings(job, columns, gpu_of, scores, doubts))
+    read = with_readings(job, columns, gpu_of, scores, doubts)
+    return with_run_spread(job, with_narrow_spread(job, read))
 
 
 def _confidential(types: Sequence[InstanceType]) -> tuple[Floats, Floats]:

@@ -40,7 +40,7 @@ from recommender.catalogs.schema import InstanceType
 from recommender.errors import RecordError
 from recommender.job.activations import heads_of
 from recommender.job.derive import intensity_ratio
-from recommender.job.job import DataSet, Job
+from recommender.job.job import DataSet, Job, Sharding
 from recommender.job.jobfile import find_job
 from recommender.performance.clusters import Clusters, MachineColumns, clusters_of
 from recommender.performance.machines import machine_columns
@@ -268,9 +268,14 @@ def job_of(run: LaterRun) -> Job:
         ),
         method="lora" if lora else "full",
         forward_passes=2.0 if lora else 3.0,
-        sharding="auto" if large or divided else "ddp",
+        sharding=_stated_layout(run) if large or divided else "ddp",
         stack=run.stack,  # type: ignore[arg-type]
     )
+
+
+def _stated_layout(run: LaterRun) -> Sharding:
+    """The word of a job file for the layout that the source states."""
+    return "pipeline" if run.stages > 1 else "tensor" if run.tensor > 1 else "auto"
 
 
 def _kept_bytes(network: Mapping[str, str]) -> float | None:
