@@ -85,7 +85,6 @@ def _low_precision(problem: Problem) -> list[str]:
         return []
     share = kept_share(prior_of(job))
     gains = f"{number(share)} of what" if share < 1.0 else "all that"
-    gains = "nothing of what" if share == 0.0 else gains
     others = "" if job.stack == "tuned" else ", a vendor's recipe (--stack tuned) all of it"
     return [
         f"{job.precision} is for the matrix products of layers: this software keeps {gains} they "

@@ -10,6 +10,7 @@ import pytest
 
 from recommender.performance.clusters import Z_90
 from recommender.performance.data_parallel import ROWS
+from recommender.performance.least_squares import students_excess
 from recommender.performance.machines import sample_rate
 from recommender.performance.memory import bytes_of
 from recommender.performance.priors import load_priors, prior_of
@@ -124,11 +125,11 @@ def laboratories(apart: float) -> tuple[Group]:
 def test_laboratories_differ_by_what_versions_of_their_scripts_do_not_show():
     """Four versions of five folds are predicted by each other; each whole laboratory is e^0.5 away.
 
-    By hand: 0.5² · (1 - 1/5).
+    By hand: 0.5² · (1 - 1/5); of two laboratories, Student's law has one degree of freedom.
     """
     assert between_laboratories(laboratories(1.0), several=False) < 0.02
     found = between_laboratories(laboratories(np.exp(0.5)), several=False)
-    assert found == pytest.approx(0.5 * np.sqrt(0.8), rel=0.1)
+    assert found == pytest.approx(0.5 * np.sqrt(0.8) * students_excess(1.0), rel=0.1)
 
 
 def test_a_weighted_quantile_counts_weights_not_values():
@@ -140,9 +141,9 @@ def test_a_weighted_quantile_counts_weights_not_values():
 
 @pytest.fixture(scope="module")
 def groups():
-    from tests.research.fits.data import runs
+    from tests.research.fits.later import fitted_runs
 
-    return groups_of(runs(Path(os.environ["RECOMMEND_REFERENCE_DATA"])))
+    return groups_of(fitted_runs(Path(os.environ["RECOMMEND_REFERENCE_DATA"])))
 
 
 needs_reference = pytest.mark.skipif(
