@@ -3,7 +3,7 @@
 The cost of a fallback depends on how much work is left when it takes over. A large one does a whole
 job for less; a small one starts for less, which is better if little is left. A cheaper one may
 involve a wait. So the cheapest of all and the cheapest of those that are likely available are
-tried, among those that are at least half, 1, 2 and 4 times as fast as the cluster: a faster one
+tried, among those that are at least half, 1, 2, 3 and 4 times as fast as the cluster: a faster one
 lets the job wait longer for spot. If few remain, those that are cheapest for little work or most
 surely available are tried as well: for jobs of minutes they may save half.
 """
@@ -15,7 +15,9 @@ from recommender.optimize.space import Fallbacks
 
 # How much faster than the spot cluster a fallback may have to be. One that is slower does where
 # there is no other at its price: it is started earlier, and most of the work is done by then.
-SPEEDUPS = (0.5, 1.0, 2.0, 4.0)
+# Of 47 random questions with more than `ALL_TRIED` fallbacks four had a better plan with another,
+# by 1.0, 1.4 and 18 %, and once where none was found; without 3, none of the latter two is tried.
+SPEEDUPS = (0.5, 1.0, 2.0, 3.0, 4.0)
 ALL_TRIED = 8  # of so many each is tried
 SLOW = 0.5  # a fallback of less speed loses little while it starts
 SLOWEST = 0.25  # of a cluster's speed, where slower ones may do

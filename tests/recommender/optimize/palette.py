@@ -311,15 +311,20 @@ def less_beaten(space: Space, site: Site, plans: Plans, values: Values) -> Value
     return replace(values, goal_value=np.where(beaten, np.inf, values.goal_value))
 
 
-def every_plan(space: Space, site: Site, counts: np.ndarray) -> Plans:
-    """Every plan of these clusters: all checkpoint paths, without and with fallbacks."""
+def every_plan(space: Space, site: Site, counts: np.ndarray, all_tried: bool = False) -> Plans:
+    """Every plan of these clusters: all checkpoint paths, without and with fallbacks.
+
+    With those that a search tries, or with each.
+    """
     alone = plans_without_fallback(space, site, counts)
     step_s = space.timed(site, alone.counts)[1].step_s
     choices = fallback_choices(site.fallbacks, step_s, space.steps_left)
-    if space.limits.max_overhead is not None and len(site.fallbacks) > ALL_TRIED:
-        slowest_s = step_s[:, None] / SLOWEST
-        every = np.arange(len(site.fallbacks))
+    some = len(site.fallbacks) > ALL_TRIED
+    if some and (all_tried or space.limits.max_overhead is not None):
+        slowest_s = np.inf if all_tried else step_s[:, None] / SLOWEST
+        every = np.arange(len(site.fallbacks))[None]
         choices = np.where(site.fallbacks.step_s[None] <= slowest_s, every, -1)
+        choices = np.broadcast_to(choices, (len(step_s), len(site.fallbacks)))
     others, _ = with_fallbacks(space, site, alone, choices)
     return Plans(
         np.concatenate([alone.counts, others.counts]),
@@ -328,10 +333,11 @@ def every_plan(space: Space, site: Site, counts: np.ndarray) -> Plans:
     )
 
 
-def oracle(question: Space) -> tuple[Plans, Values]:
+def oracle(question: Space, all_tried: bool = False) -> tuple[Plans, Values]:
     """Every plan of the only site, evaluated with the full model on the paths that decide."""
     site, question = question.sites[0], question.on_printed_paths()
-    plans = every_plan(question, site, every_cluster(site, question.limits.max_machines))
+    counts = every_cluster(site, question.limits.max_machines)
+    plans = every_plan(question, site, counts, all_tried)
     inputs, allowed = path_inputs_of(question, site, plans)
     values = at_the_last_moment(question, inputs, values_of(question, inputs, allowed))
     return plans, less_beaten(question, site, plans, values)

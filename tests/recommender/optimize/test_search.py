@@ -61,6 +61,15 @@ def test_a_budget_counts_nothing_of_runs_that_may_all_be_free(seed: int) -> None
     assert not problem(question(seed))
 
 
+@pytest.mark.parametrize("seed", [100_370, 101_191])
+def test_fallbacks_between_twice_and_four_times_as_fast_are_tried(seed: int) -> None:
+    """Without them no plan was found for the first, and one that costs 18 % more for the other."""
+    q = question(seed)
+    q = replace(q, limits=replace(q.limits, max_overhead=None), printed=None)
+    best = float(oracle(q, all_tried=True)[1].goal_value.min())
+    assert search(q, most=ENOUGH).best_goal == pytest.approx(best, rel=TOLERANCE)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("chunk", range(100))
 def test_the_search_equals_looking_at_every_plan_of_many_more_questions(chunk: int) -> None:
