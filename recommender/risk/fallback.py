@@ -259,7 +259,6 @@ def handover_moments(
 ) -> HandoverMoments:
     """The ends of runs before the last and, where that may be less, their starts."""
     own, cycle = runs.inputs, np.arange(len(runs.lengths), dtype=np.int16)[:, None, None]
-    last = last.astype(np.int16)[None]
     due_s, never = np.float32(np.inf if deadline_s is None else deadline_s), np.float32(np.inf)
     base, spot = row(p.base_usd_per_hour), row(p.spot_usd_per_hour)
     charged = np.maximum(runs.lengths, runs.billed_if_interrupted)
@@ -267,7 +266,11 @@ def handover_moments(
     bill = spot * runs.of_plans(charged)
     if np.any(base > 0.0):
         bill += base * runs.of_plans(runs.starts + runs.lengths)
-    np.copyto(bill, never, where=(runs.of_plans(runs.starts) > due_s) | (cycle >= last))
+    np.copyto(
+        bill,
+        never,
+        where=(runs.of_plans(runs.starts) > due_s) | (cycle >= last.astype(np.int16)[None]),
+    )
     up = runs.starts - runs.waited
     up -= np.minimum(row(own.changeover_s)[0], runs.lengths[0])
     done = runs.usable * row(own.interval_s / (own.interval_s + own.stall_s))

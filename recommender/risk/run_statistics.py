@@ -128,8 +128,8 @@ def _covariance(h: Paths) -> Floats:
         _without_work(values, values.mean(axis=1), h.work_s)
         for values in (h.expected_usd, h.lost_work_s)
     )
-    both: Floats = (usd * lost).mean(axis=1) / usd.shape[1]
-    return both / np.maximum(h.work_s.mean(axis=1), 1.0)
+    both = (usd * lost).mean(axis=1) / usd.shape[1]
+    return np.asarray(both / np.maximum(h.work_s.mean(axis=1), 1.0))
 
 
 def mean_error(values: Floats, work_s: Floats) -> Floats:
