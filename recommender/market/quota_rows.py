@@ -42,7 +42,7 @@ def quota_rows(facts: Facts, pools: Sequence[Pool], max_machines: int) -> QuotaR
         least[tuple(row)] = min(found, least.get(tuple(row), found))
     kept = {row: most for row, most in least.items() if most[0] < max_machines * max(row)}
     return QuotaRows(
-        use=np.array(list(kept), dtype=np.float64).reshape(-1, len(pools)),
+        use=np.array(list(kept), dtype=np.float64).reshape(len(kept), len(pools)),
         amount=np.array([amount for amount, _ in kept.values()], dtype=np.float64),
         names=tuple(name for _, name in kept.values()),
     )
