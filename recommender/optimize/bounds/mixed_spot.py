@@ -45,6 +45,7 @@ from recommender.risk.spot_capacity import CLASS_CAPACITY, zones_of
 GROWTH = 1.5  # of the compute, from one step to the next
 MOST_RUNS = 32  # drawn for a bound; of longer jobs they repeat
 CORE = 0.5  # of the compute, on demand: more of it is bounded by its price alone
+MORE_OFTEN = (1.25, 1.5, 2.0)  # interruptions with further types, over those of one alone
 AT_ONCE = 24  # simulated before the least bound is known again
 MARGIN = 0.97  # means of types, grid, and runs that repeat
 ERRORS = 1.0  # standard errors of a search's paths
@@ -144,7 +145,9 @@ def _alone(space: Space, site: Site, e: Entries, lines: Shortest, cutoff: float)
     gang = np.minimum(machines, space.limits.max_machines)
     run_mean_s = e.run_mean_s[row] / gang_hazard(gang, e.co_interruption[row])
     sigma = multi_machine_spreads(columns, e.kind).min(axis=0)[row]
+    away_s = e.boot_s[row] + RENDEZVOUS_S
     usd = e.usd_per_hour[row] * machines * step_s[0] * space.steps_left / 3600.0
+    usd *= _more_is_free(run_mean_s, e.run_sigma[row], e.free_s[row], away_s)
     paid = paid_share(run_mean_s, e.run_sigma[row], e.free_s[row])
     least = MARGIN * np.minimum(usd * paid, on_demand_usd) * min_speed_factor(space, sigma)
     may = np.flatnonzero(least < cutoff)
@@ -162,7 +165,7 @@ def _alone(space: Space, site: Site, e: Entries, lines: Shortest, cutoff: float)
             zone_sd=e.zone_sd[row],
             zone_count=e.zone_count[row],
             correlation=e.correlation[row],
-            changeover_s=e.boot_s[row] + RENDEZVOUS_S,
+            changeover_s=away_s[may],
             notice_saves=np.ones(len(row)),
             spot_usd_per_hour=usd / work_s * 3600.0,
             minimum_s=e.minimum_s[row],
@@ -171,6 +174,22 @@ def _alone(space: Space, site: Site, e: Entries, lines: Shortest, cutoff: float)
         ),
         least[may],
     )
+
+
+def _more_is_free(mean_s: Floats, sigma: Floats, free_s: Floats, away_s: Floats) -> Floats:
+    """How much less is charged per useful second if further types interrupt more often; (boxes,).
+
+    Where early interruptions are free, that may save more than the changeovers cost.
+    """
+
+    def charged(often: float) -> Floats:
+        mean = mean_s / often
+        long = mean * RUN_FAMILY.min_long_share(free_s, mean, sigma)
+        return long / np.maximum(RUN_FAMILY.excess(away_s, mean, sigma), 1e-9)
+
+    once = np.maximum(charged(1.0), 1e-9)
+    least = np.min([charged(often) / once for often in MORE_OFTEN], axis=0)
+    return np.where(free_s > 60.0, np.minimum(least, 1.0), 1.0)
 
 
 def _most_gpus(space: Space, lines: Shortest, compute: Floats) -> Ints:
