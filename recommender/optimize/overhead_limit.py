@@ -11,8 +11,9 @@ restarts dominate; of 2,500 plans of three questions one met a limit, broke it e
 again (November 2026). So the switch is bracketed between a moment at which the limit is broken and
 an earlier one at which it is met, and the bracket refined. Only plans that would be the best but
 for their overhead switch earlier. They are tried first where they would cost as much as the best:
-most exceed the limit even there. On the printed paths the bracket is sought about the moment that
-a search found; which search that was may decide where a plan has several.
+most exceed the limit even there, and what the rest of it costs is estimated. On the printed paths
+the bracket is sought about the moment that a search found; which search that was may decide where a
+plan has several.
 """
 
 from dataclasses import replace
