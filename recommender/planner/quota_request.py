@@ -20,7 +20,9 @@ from recommender.planner.plan_builder import PlanBuilder, goal_value_of, plans_o
 from recommender.planner.problem import Problem
 from recommender.text import exact
 
-PROVIDER_PLANS = 40  # plans simulated for one provider; amounts that bounds exclude do not count
+# Plans of one provider simulated on the paths of a search, and of these on those printed; amounts
+# that bounds exclude do not count.
+SCREENED, PROVIDER_PLANS = 200, 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +84,8 @@ def _by_amount(draft: _Draft) -> tuple[float, float]:
 
 def _smallest(builder: PlanBuilder, drafts: list[_Draft]) -> Plan | None:
     """The best plan of the least amount that leaves any."""
-    able = _able(builder, drafts[:PROVIDER_PLANS])
-    for _, alike in groupby(able, key=lambda draft: draft.amount):
+    able = _able(builder, drafts[:SCREENED])
+    for _, alike in groupby(able[:PROVIDER_PLANS], key=lambda draft: draft.amount):
         met = builder.meeting(draft.candidate for draft in alike)
         plans = [evaluated.plan for evaluated in met]
         if plans:

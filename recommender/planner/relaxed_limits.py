@@ -8,7 +8,7 @@ another value, several values are tried: under a deadline, and with an overhead 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import chain, islice
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from recommender.optimize.least_needs import Need, least_needs, needs_of
 from recommender.optimize.search_state import Candidate, SearchState, ranking_key
 from recommender.optimize.space import Space
 from recommender.plan.limits import (
+    BUDGET,
     DEADLINE,
     LIMITS,
     Aim,
@@ -39,10 +40,13 @@ SUGGESTED_MARGIN = 1.01  # a suggested limit is this much wider than what its pl
 # may need as little.
 PRINTED_FIRST, PRINTED_NEXT = 10, 6
 OF_SAME_MACHINES = 3  # of these
+BEST_PRINTED = 24  # plans of the least cost or time: near a deadline many fall a little short
+HUGE = 1e18  # USD or seconds: less than what never happens
 CLOSE = 1.08  # rates this close to each other count as equal,
 CLOSER = 1.02  # and deadlines
 CHECKED = 3  # plans simulated again, and last questions of a price per hour
 ASKED_BELOW = 1.12  # each of which asks for so much less
+BOTH_AIMS: tuple[Aim, ...] = ("time", "cost")
 MIN_SURE, SURE_STEP = 50, 5  # per cent: the chances tried where a surer one leaves no plan
 # A deadline that is so many times as long, and beyond a week, is no advice next to another limit:
 # then the other limit is what to change.
@@ -193,12 +197,26 @@ class _LeastValue:
         return None if far is None else far.found
 
     def best_within(self) -> Plan | None:
-        """The best plan within the value, of those that may need little of the limit."""
-        most = self.limits.value(self.limit) or np.inf
-        needs = [each for each in self._needs_under(self.limits) if each.min_value <= most]
-        ordered = sorted(needs, key=lambda need: need.goal_value)
-        met = islice(_meeting([each.candidate for each in ordered], self.limits, self.search), 2)
-        plans = [each.plan for each in met]
+        """The best plan within the value, of those that need least of what is minimised."""
+        limit = DEADLINE if self.limits.goal == "time" else BUDGET
+        free, most = self.limits.with_value(limit, None), self.limits.value(limit) or HUGE
+        found = self._needs_under(free, limit, BOTH_AIMS)
+        able = sorted(
+            (each for each in found if each.min_value <= most), key=lambda need: need.goal_value
+        )
+        sure = [each for each in able if each.value <= most]
+        both = (_few_of_each(self._space, each)[:BEST_PRINTED] for each in (able, sure))
+        tried = list(dict.fromkeys(chain(*both)))
+        space = replace(self._space, limits=free).on_printed_paths()
+        needs = _needs(limit, space, tried)
+        met = [
+            each
+            for each, need in zip(tried, needs, strict=True)
+            if np.isfinite(need) and need <= most
+        ]
+        goal = {each.candidate: each.goal_value for each in able}
+        met.sort(key=lambda candidate: goal[candidate])
+        plans = [each.plan for each in islice(_meeting(met, self.limits, self.search), 2)]
         return min(plans, key=lambda plan: goal_value_of(plan, self.limits), default=None)
 
     @property
@@ -220,7 +238,7 @@ class _LeastValue:
 
     def _least_of_needs(self, limits: Limits, known: Sequence[Candidate] = ()) -> _Tried:
         """The plan that needs least of the limit, with fallbacks as under some limits."""
-        needs = self._needs_under(limits)
+        needs = self._needs_under(limits, self.limit)
         most = limits.value(self.limit)
         tried = [*_to_print(self._space, needs, np.inf if most is None else most), *known]
         space = replace(self._space, limits=limits).on_printed_paths()
@@ -242,15 +260,17 @@ class _LeastValue:
                     return _Met(each, plan)
         return None
 
-    def _needs_under(self, limits: Limits) -> list[Need]:
-        """Plans that need least of the limit, those of several types under quotas among them."""
-        others = [each for each, _ in limits.given(LIMITS) if each != self.limit]
-        aims: tuple[Aim, ...] = ("time", "cost") if others else (self.limit.aim,)
+    def _needs_under(
+        self, limits: Limits, limit: PathLimit | MeanLimit, aims: tuple[Aim, ...] = ()
+    ) -> list[Need]:
+        """Plans that need least of a limit, those of several types under quotas among them."""
+        others = [each for each, _ in limits.given(LIMITS) if each != limit]
+        aims = aims or (BOTH_AIMS if others else (limit.aim,))
         clusters = self.search.single_type.promising(limits, aims)
         mixes = self.search.quota_mixes
         clusters += [] if mixes is None else mixes.clusters
         step_s = self.search.problem.step_s[:, : limits.max_machines]
-        return least_needs(replace(self._space, limits=limits), step_s, clusters, self.limit)
+        return least_needs(replace(self._space, limits=limits), step_s, clusters, limit)
 
     @property
     def _space(self) -> Space:
@@ -297,7 +317,7 @@ class _LeastValue:
         half = min(self.limits.confidence, 0.5)
         alone = replace(self.limits, deadline_s=None, budget_usd=None, max_overhead=None)
         alone = replace(alone, confidence=half)
-        needs = self._needs_under(alone)
+        needs = self._needs_under(alone, self.limit)
         return needs[0].value if needs else 0.0
 
 
