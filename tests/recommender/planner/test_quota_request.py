@@ -27,7 +27,7 @@ NEW = Choice(quotas=NEWCOMER, quotas_known=True)
 LIMITS = {
     "nothing": Limits(max_machines=6),
     "deadline": Limits(deadline_s=15 * HOUR, max_machines=6),
-    "budget": Limits(budget_usd=110.0, max_machines=6),
+    "budget": Limits(budget_usd=130.0, max_machines=6),
     "both": Limits(deadline_s=20 * HOUR, budget_usd=120.0, max_machines=6),
     "hourly": Limits(hourly_usd=1.0, max_machines=6),
 }
