@@ -50,14 +50,14 @@ def test_a_smaller_fallback_needs_less_quota_and_costs_little_more() -> None:
 
 
 def test_the_best_plan_has_a_cheaper_fallback_that_the_search_does_not_try() -> None:
-    """The search put four machines behind two: 3,105 USD, where two in more regions are 2,735."""
-    limits, job = Limits(deadline_s=48 * HOUR, max_machines=16), find_job("t5-3b")
+    """346 USD by the search, 330 with another fallback of the same machines."""
+    limits, job = Limits(deadline_s=2.5 * HOUR, max_machines=16), find_job("gpt2-medium")
     pipeline = Pipeline(planning_problem(job, limits, Choice(), snapshot(), Progress(), NOW, 7))
     builder = pipeline.search.builder
     of_search = builder.build(pipeline.search.best.best_candidate())
     found = with_cheapest_fallback(builder, of_search)
     assert found.plan.machines == of_search.plan.machines
-    assert found.cost_usd < 0.95 * of_search.cost_usd
+    assert found.cost_usd < 0.97 * of_search.cost_usd
     assert meets(found.plan, limits)
     assert pipeline.ranked.plans[0].cost_usd == found.cost_usd
 
@@ -78,8 +78,10 @@ def test_all_fallbacks_of_a_site_are_those_of_the_search_and_others(
 
 
 def test_a_best_plan_with_a_fallback_that_the_search_did_not_try_is_not_proven() -> None:
-    limits = Limits(deadline_s=48 * HOUR)
-    asked = planning_problem(find_job("t5-3b"), limits, Choice(), snapshot(), Progress(), NOW, 7)
+    limits = Limits(deadline_s=2.5 * HOUR)
+    asked = planning_problem(
+        find_job("gpt2-medium"), limits, Choice(), snapshot(), Progress(), NOW, 7
+    )
     found = ranked_plans(PlanSearch(asked), 1).plans[0]
     answer = Pipeline(asked).answer()
     best = answer.plans[answer.best - 1]
