@@ -78,7 +78,10 @@ def _as_gang(search: PlanSearch, first: Plan) -> Iterator[SensitivityStep]:
     if not job.resizes or len({machines.market for machines in first.machines}) == 1:
         return
     gang = PlanSearch(search.problem.with_job(replace(job, elastic=False)))
-    best = _lead(gang.best, gang.builder, first)
+    if search.mixes.likely:  # around clusters of one type, which are gangs: those were searched
+        best = _lead(search.single_type.own, search.builder, first)
+    else:
+        best = _lead(gang.best, gang.builder, first)
     if best is not None:
         effect = SAME_PLAN if alike(best, first) else _effect(best, first)
         yield SensitivityStep("--gang", effect, None if alike(best, first) else best)
