@@ -84,6 +84,7 @@ def _unknown_job(word: str) -> str:
     """
     if meant := nearest(word, presets(), MISSPELT):
         return f"unknown job '{shown(word)}'; did you mean {meant}?"
+    # Only an unknown name needs the known models.
     from recommender.networks.known_models import nearest_known, of_like_size
 
     alike = [name for name in presets() if of_like_size(name, word)]

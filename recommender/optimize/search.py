@@ -164,6 +164,7 @@ def _search_set(
     space: Space, index: int, part: "SiteBounds", support: tuple[int, ...], state: SearchState
 ) -> Iterable[tuple[float, tuple[int, ...]]]:
     """Evaluate the clusters of a set of entries; return the larger sets with their bounds."""
+    # Most answers need no mixes.
     from recommender.optimize.entry_sets import clusters_of_set, extended, leaves
 
     state.count_supports(1)

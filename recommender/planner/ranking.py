@@ -30,8 +30,8 @@ MIN_DIFFERENCE = 0.02  # plans of a frontier closer than this in cost or time ar
 # this month say little of the next.
 HORIZON_S = 30 * 86400.0
 # Of the runs: where more end on the fallback, spot is only a detour. Of 201 plans of 20 deadlines
-# eleven end there in over 90 % of the runs, two in 60 to 90 %, and the others in fewer. Without this
-# rule two of the 20 answers would lead with such a plan, for 1.2 and 2.7 times the money.
+# eleven end there in over 90 % of the runs, two in 60 to 90 %, and the others in fewer. Without
+# this rule two of the 20 answers would lead with such a plan, for 1.2 and 2.7 times the money.
 DETOUR = 0.8
 DOMINATES = 0.05  # a tie that is this much better in the other figure is no tie
 KNEE = 0.10  # the knee is the cheapest plan at most this much slower than the fastest

@@ -46,6 +46,7 @@ CAPPED_PLANS = 200
 # Simulated where a plan is known and only a better one is looked for: with 200 one of 40 refusals
 # named a plan of 143 USD in place of one of 85 (2026-11).
 MAX_PLANS_TO_BEAT = 500
+OF_EACH_TYPE = 3  # clusters, where estimates are all that chooses
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,6 @@ SHORT = SearchCap(48, secondary=True)  # of these, before they go by estimates
 QUICK = SearchCap(200, secondary=True)  # for limits that are only tried
 PROOF = SearchCap(10**9, 10**9)  # until the proof is done or the user stops it
 
-OF_EACH_TYPE = 3  # clusters, where estimates are all that chooses
 Only = Literal["any", "on_demand", "spot", "one GPU", "one GPU on demand", "big"]
 # Which entries a search may use, by entries and GPUs per machine.
 ALLOWED: dict[Only, Callable[[Entries, Floats], Bools]] = {

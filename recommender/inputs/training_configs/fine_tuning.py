@@ -67,8 +67,7 @@ def _attention(keys: Keys) -> str:
     """transformers' word for it, axolotl's switches, or LLaMA-Factory's word.
 
     Without any of its switches on, axolotl names none, and transformers takes sdpa where the
-    network has it (`_set_attention_config` in axolotl's src/axolotl/loaders/model.py, read
-    2026-11).
+    network has it (`_set_attention_config` of its model loader, read 2026-11).
     """
     fused = ("sdp_attention", "xformers_attention", "flex_attention", "sage_attention")
     named = keys.text("attn_implementation", "flash_attn")

@@ -34,6 +34,12 @@ RANK_SHARE, COUNTED = 0.95, 0.9
 OVERHEAD_MARGIN = 0.95  # the overhead bends between grid points
 COUNTED_POINTS = 10  # of the grid of W: up to 8 h; of longer work runs pay more alike
 RUN_GRID = 1.6  # runs are taken up to this factor longer, to share tables
+MAX_TABULATED = 20_000  # figures kept of a table
+Point = tuple[float, ...]  # a law and a work, the arguments of one figure of a table
+Table = dict[tuple[int, int, Point], float]  # by paths and seed too
+# Caches as `lru_cache` makes, but of figures that are computed many at once.
+_RATIOS: Table = {}
+_OVERHEADS: Table = {}
 
 
 def min_spot_time_ratio(
@@ -65,13 +71,6 @@ def grid_of(
     away = np.floor(changeover_s / CHANGEOVER_GRID_S) * CHANGEOVER_GRID_S
     place = np.log(np.maximum(work_s, FIRST_S) / FIRST_S) / np.log(RATIO)
     return power, away, np.clip(np.floor(place), 0, POINTS - 2).astype(np.int64)
-
-
-Point = tuple[float, ...]  # a law and a work, the arguments of one figure of a table
-Table = dict[tuple[int, int, Point], float]
-_RATIOS: Table = {}
-_OVERHEADS: Table = {}
-MAX_TABULATED = 20_000
 
 
 def _tabulated(
