@@ -101,8 +101,6 @@ def machine_columns(
     of_gpu = _column(_gpu_sd(job, prior, t.gpu, gpus, achieved) for t in types)
     kept, kept_sd = _confidential(types)
     of_gpu = np.hypot(of_gpu, kept_sd)
-    software = _software_sds(job, speeds, gpus, achieved)
-    of_gpu = np.hypot(of_gpu, _column(software[t.gpu] for t in types))
     columns = MachineColumns(
         names=tuple(f"{t.provider}/{t.instance_type}" for t in types),
         gpus=count,
@@ -263,29 +261,31 @@ def bounded_speed(
     return found
 
 
-def _software_sds(
+def software_sds(
     job: Job,
-    speeds: Mapping[str, GpuSpeed],
+    names: Iterable[str],
     gpus: Mapping[str, Gpu],
     achieved: Mapping[tuple[str, str], Achieved],
 ) -> dict[str, float]:
-    """What each GPU adds to the spread of a job that does not state its software; 0 if it does.
+    """How much faster a job that does not state its software may be, as an sd of ln; 0 if it does.
 
-    Scripts and vendors' recipes are taken to be equally likely. In ln, the speed then deviates from
-    that of the assumed stack by 0 or by the difference D of the two on this GPU, of this network at
-    this precision: D²/2 in the mean square.
+    By the names of GPUs. Scripts and vendors' recipes are taken to be equally likely. In ln, the
+    speed then deviates from that of the assumed stack by 0 or by the difference D of the two on
+    this GPU, of this network at this precision: D²/2 in the mean square. Plans are simulated
+    without: scripts are the slower ones, so chances and deadlines hold for both.
     """
     if "stack" not in job.assumed:
-        return dict.fromkeys(speeds, 0.0)
-    other = replace(job, stack="typical" if job.stack == "tuned" else "tuned")
-    prior, factors = prior_of(other), load_gpu_factors()
-    rates = {
-        name: bounded_speed(other, prior, name, gpus, achieved, factors).rate for name in speeds
-    }
-    return {
-        name: abs(math.log(rates[name] / speed.rate)) / math.sqrt(2.0) if speed.rate > 0 else 0.0
-        for name, speed in speeds.items()
-    }
+        return dict.fromkeys(names, 0.0)
+    factors, found = load_gpu_factors(), dict[str, float]()
+    stacks = replace(job, stack="typical"), replace(job, stack="tuned")
+    for name in names:
+        script, recipe = (
+            bounded_speed(each, prior_of(each), name, gpus, achieved, factors).rate
+            for each in stacks
+        )
+        known = script > 0.0 and recipe > 0.0
+        found[name] = abs(math.log(recipe / script)) / math.sqrt(2.0) if known else 0.0
+    return found
 
 
 def _gpu_sd(

@@ -6,11 +6,10 @@ from dataclasses import replace
 from recommender.catalogs.catalog import OWN_BENCH_SOURCE
 from recommender.catalogs.registry import CLOUDS, OWN, SPOT_AUCTIONS
 from recommender.catalogs.schema import Achieved, OwnMachine
-from recommender.job.job import Job
 from recommender.performance.clusters import Z_90
 from recommender.performance.long_runs import run_sd
 from recommender.performance.low_precision import OVER_FP8, kept_share
-from recommender.performance.machines import machine_columns, precision_on
+from recommender.performance.machines import machine_columns, precision_on, software_sds
 from recommender.performance.measured import MAX_OF_MATMUL, SIGMA_MEASURED, UNIT_ERROR, times_slower
 from recommender.performance.priors import prior_of
 from recommender.plan.limits import OTHERS
@@ -101,11 +100,11 @@ def _stack(problem: Problem, plans: tuple[Plan, ...], lead: int) -> list[str]:
     takes = f" takes about {duration(other)} with plan {lead}" if other is not None else ""
     if not _stack_decides(problem, plans, lead):
         return [f"typical training scripts (--stack tuned: a vendor's recipe{takes})"]
-    known, unstated, timed = (f"{each:.1f}" for each in _speed_factors(problem, plans[lead - 1]))
+    known, _, timed = (f"{each:.1f}" for each in _speed_factors(problem, plans[lead - 1]))
+    recipe = f"; a vendor's recipe (--stack tuned){takes}" if takes else ""
     return [
-        "typical training scripts; naming the software (--stack typical, or tuned for a vendor's "
-        f"recipe{takes and ', which' + takes}) narrows the speed from a factor "
-        f"of {unstated} to {known}, a timed step (--measured) to {timed}"
+        f"typical training scripts (all figures are for these){recipe}; a timed step (--measured) "
+        f"narrows the speed from a factor of {known} to {timed}"
     ]
 
 
@@ -121,25 +120,19 @@ def _stack_decides(problem: Problem, plans: tuple[Plan, ...], lead: int) -> bool
 def _speed_factors(problem: Problem, plan: Plan) -> tuple[float, float, float]:
     """The factor within which the speed of a plan's least known machine lies.
 
-    Software stated, not stated, step timed.
+    Of typical scripts; of these and recipes, which are faster; with a timed step.
     """
-    job = problem.job
-    stated = replace(job, assumed=tuple(name for name in job.assumed if name != "stack"))
-    timed = math.hypot(SIGMA_MEASURED, run_sd(job))
-    sds = _speed_sd(problem, plan, stated), _speed_sd(problem, plan, job), timed
-    known, unstated, measured = (math.exp(Z_90 * sd) for sd in sds)
-    return known, unstated, measured
-
-
-def _speed_sd(problem: Problem, plan: Plan, job: Job) -> float:
-    """Sd of ln speed of a job on the least known machine of a plan."""
-    catalog = problem.catalog
+    job, catalog = problem.job, problem.catalog
     keys = dict.fromkeys((each.provider, each.instance_type) for each in plan.machines)
     types = tuple(catalog.instance_types[key] for key in keys)
     columns = machine_columns(job, types, catalog.gpus, catalog.achieved)
     several = sum(each.count for each in plan.machines) > 1
     spread = columns.speed_sigma_several if several else columns.speed_sigma
-    return float(spread.max())
+    known = float(spread.max())
+    software = software_sds(job, {t.gpu for t in types}, catalog.gpus, catalog.achieved)
+    timed = math.hypot(SIGMA_MEASURED, run_sd(job))
+    sds = known, math.hypot(known, max(software.values())), timed
+    return math.exp(Z_90 * sds[0]), math.exp(Z_90 * sds[1]), math.exp(Z_90 * sds[2])
 
 
 def _long_run(problem: Problem) -> list[str]:

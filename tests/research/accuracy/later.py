@@ -20,6 +20,7 @@ from tests.research.accuracy.later_runs import (
     later_runs,
     layout_as_stated,
     predicted,
+    predicted_unstated,
 )
 from tests.research.accuracy.study import Held, Study, score
 from tests.research.accuracy.tables import reference_folder
@@ -41,7 +42,7 @@ def held(runs: Iterable[LaterRun], stated: bool = True) -> Held:
     if stated:
         found = [layout_as_stated(run) if run.tensor else predicted(run) for run in each]
     else:
-        both = [(run, predicted(run, stated=False)) for run in each if not run.tensor]
+        both = [(run, predicted_unstated(run)) for run in each if not run.tensor]
         each, found = zip(*(pair for pair in both if pair[1][0] > 0), strict=True)
     rate, sigma = np.array(found).T
     measured = np.array([run.samples_per_s for run in each])

@@ -43,7 +43,7 @@ from recommender.job.derive import intensity_ratio
 from recommender.job.job import DataSet, Job, Sharding
 from recommender.job.jobfile import find_job
 from recommender.performance.clusters import Clusters, MachineColumns, clusters_of
-from recommender.performance.machines import machine_columns
+from recommender.performance.machines import machine_columns, software_sds
 from recommender.performance.memory import bytes_of
 from recommender.performance.priors import prior_of
 from recommender.performance.step import steps
@@ -332,9 +332,26 @@ def columns_of(run: LaterRun, stated: bool = True) -> tuple[Job, MachineColumns,
 
 
 @cache
-def predicted(run: LaterRun, stated: bool = True) -> tuple[float, float]:
+def predicted(run: LaterRun) -> tuple[float, float]:
     """Samples/s that the recommender gives a run, and the sd of ln(true / predicted)."""
-    job, columns, fleet = columns_of(run, stated)
+    return _predicted(*columns_of(run), run)
+
+
+@cache
+def predicted_unstated(run: LaterRun) -> tuple[float, float]:
+    """The same if the job does not state its software; the sd of a run that is faster is larger."""
+    job, columns, fleet = columns_of(run, stated=False)
+    rate, sd = _predicted(job, columns, fleet, run)
+    if run.samples_per_s <= rate:
+        return rate, sd
+    catalog, gpu = snapshot(), machine_of(run, job).gpu
+    software = software_sds(job, (gpu,), catalog.gpus, catalog.achieved)[gpu]
+    return rate, float(np.hypot(sd, software))
+
+
+def _predicted(
+    job: Job, columns: MachineColumns, fleet: Clusters, run: LaterRun
+) -> tuple[float, float]:
     spread = columns.speed_sigma if run.machines == 1 else columns.speed_sigma_several
     return run.batch / float(steps(job, columns, fleet).step_s[0]), float(spread[0])
 

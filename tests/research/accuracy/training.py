@@ -64,7 +64,8 @@ def unstated_stack(reference: Path | None) -> Held:
         errors = unstated_errors_of(groups, split.family, left)
         both = [g.trials.rows for g in groups if g.family == split.family]
         parts.append(_part(split, errors, pd.concat(both)))
-        spreads.append(unstated_sds(groups, split.family, left))
+        slower, faster = unstated_sds(groups, split.family, left)
+        spreads.append(np.where(errors > 0.0, slower, faster))  # of predicted over true speed
     return held(parts, np.concatenate(spreads))
 
 

@@ -231,8 +231,11 @@ def unstated_errors(groups: tuple[Group, ...], family: str, *also: Left) -> Iter
             yield unstated_errors_of(groups, family, left, *also)
 
 
-def unstated_sds(groups: tuple[Group, ...], family: str, left: Left) -> Floats:
-    """Spread of ln speed of every run of `unstated_errors_of`, as `machines._software_sds` says."""
+def unstated_sds(groups: tuple[Group, ...], family: str, left: Left) -> tuple[Floats, Floats]:
+    """Spreads of ln speed of every run of `unstated_errors_of`: of slower ones, of faster ones.
+
+    As `machines.software_sds` says.
+    """
     typical, tuned = (
         next(g for g in groups if (g.family, g.stack) == (family, stack))
         for stack in ("typical", "tuned")
@@ -243,7 +246,7 @@ def unstated_sds(groups: tuple[Group, ...], family: str, left: Left) -> Floats:
     found = (errors(test, constants(groups, group, out)) for group in (tuned, typical))
     between = np.subtract(*found) / np.sqrt(2.0)
     own = np.hypot(sigma(groups, typical, False, left), gpu_sd(test, both[left.keeps(both)]))
-    return np.asarray(np.hypot(own, between))
+    return np.asarray(own), np.asarray(np.hypot(own, between))
 
 
 def weighted_quantile(parts: Sequence[Floats], weights: Sequence[Floats], share: float) -> float:
