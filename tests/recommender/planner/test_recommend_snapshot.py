@@ -160,6 +160,7 @@ def test_a_fallback_comes_with_its_two_thresholds() -> None:
 def test_a_fallback_has_the_step_of_its_own_machines() -> None:
     """It trains at the speed that the plan counts on, in the memory of its GPUs."""
     memory_gib = {"H200": 141.0, "B200": 180.0, "A100": 40.0, "A100-80GB": 80.0, "H100": 80.0}
+    memory_gib |= {"RTX-PRO-6000": 96.0, "B300": 288.0}
     limits, job = Limits(deadline_s=24 * HOUR), find_job("mixtral-8x7b-sft")
     answer = recommend(job, limits, catalog=snapshot(), now=NOW)
     late = [(plan, plan.fallback) for plan in answer.plans if plan.fallback is not None]
@@ -209,7 +210,7 @@ def test_a_curve_holds_what_was_met_on_the_way_and_eight_plans_at_most() -> None
 
 def test_two_types_on_demand_are_found_where_quotas_leave_no_other_plan() -> None:
     choice = Choice(quotas=quotas_of(snapshot(), 192.0), quotas_known=True)
-    limits = Limits(deadline_s=5.0 * HOUR)
+    limits = Limits(deadline_s=4.5 * HOUR)
     answer = recommend(find_job("sd-xl"), limits, choice, catalog=snapshot(), now=NOW)
     assert answer.status == "ok"
     lead = answer.plans[answer.best - 1]

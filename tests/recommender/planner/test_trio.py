@@ -86,7 +86,8 @@ def test_checkpoints_that_are_expensive_to_move_do_not_cost_as_much_as_the_machi
     plan = answer.trio.sensible.plan
     bill = plan.estimate.bill
     moved = sum(each.usd for each in bill if "between regions" in each.item)
-    assert moved < 0.35 * plan.estimate.cost.mean
+    machines = sum(each.usd for each in bill if " spot" in each.item or " on-demand" in each.item)
+    assert moved < machines
 
 
 def test_urgency_makes_time_worth_more():
