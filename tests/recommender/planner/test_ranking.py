@@ -97,7 +97,7 @@ def test_another_limit_reports_the_difference_of_printed_figures(
 
 
 def assert_tail_is_cut(answer: Answer, step: SensitivityStep) -> None:
-    """Check what a deadline costs that spares a plan its slowest runs: the best if none is named."""
+    """Check what a deadline costs that spares the best plan, or the one named, its slowest runs."""
     assert step.plan is not None
     named = re.match(r"plan (\d+): ", step.effect)
     lead = answer.plans[(int(named[1]) if named else answer.best) - 1].estimate
