@@ -134,9 +134,11 @@ def _brief(plan: Plan) -> str:
 def _extremes(why: Infeasible) -> list[Block]:
     """The ends of the curve; none of the plans above has a shorter time than the fastest.
 
-    Plans are ordered by a mean of slow runs, too, and people read medians.
+    Plans are ordered by a mean of slow runs, too, and people read medians. Those of larger quotas
+    do not count: they cannot be rented today.
     """
-    listed = [step.plan for step in why.relaxed if step.plan is not None]
+    flags = [step for step in why.relaxed if step.change.startswith("--")]
+    listed = [step.plan for step in flags if step.plan is not None]
     timed = [plan for plan in (why.fastest, *listed) if plan is not None and why.fastest]
     parts = [
         _extreme("Fastest without limits", min(timed, key=_median_s, default=None)),

@@ -209,3 +209,17 @@ def test_no_plan_in_the_refusal_has_a_shorter_time_than_the_fastest() -> None:
     told = text.partition("Fastest without limits: ")[2].partition("\n")[0]
     assert fastest.machines[0].instance_type in told
     assert f" {fmt.duration(fastest.estimate.time.p50)}" in told
+
+
+def test_a_plan_of_larger_quotas_is_not_the_fastest_that_a_refusal_names() -> None:
+    why = INFEASIBLE.infeasible
+    assert why is not None
+    step = why.relaxed[0]
+    plan = step.plan or GCP
+    minute = replace(plan.estimate.time, p50=60.0)
+    fast = replace(plan, estimate=replace(plan.estimate, time=minute))
+    wider = replace(step, change="larger quotas", plan=fast)
+    asked = replace(INFEASIBLE, infeasible=replace(why, relaxed=(wider,), fastest=plan))
+    text = drawn(infeasible.infeasible_blocks(asked, HURT, 80), 80)
+    fastest = text.partition("Fastest without limits: ")[2].partition("\n")[0]
+    assert f" {fmt.duration(plan.estimate.time.p50)}" in fastest
