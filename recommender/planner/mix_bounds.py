@@ -85,7 +85,7 @@ def mix_lower_bound(problem: Problem, cutoff: float, thorough: bool) -> float:
 
 def _min_mix_usd(problem: Problem, cutoff: float) -> float:
     """Lower bound of the cost of any mix, from the offers of which a better one may consist."""
-    from recommender.optimize.bounds.mixed_spot import min_mix_usd  # most questions have a quota
+    from recommender.optimize.bounds.mixed_spot import min_mix_usd  # searched mixes need none
 
     o, bounds = problem.catalog.offers, _row_lower_bounds(problem)
     if not (bounds < cutoff).any():

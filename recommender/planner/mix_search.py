@@ -145,16 +145,23 @@ class MixSearch:
     @cached_property
     def best(self) -> SearchState:
         """The search over clusters of one type and, where they may pay, of several."""
-        single, watch, cap = self.single_type.own, self.single_type.watch, self._cap
-        if not self.likely and not self.made:
-            return single
-        if not self.made:
-            state = single.going_on(LIKELY.plans, LIKELY.supports, LIKELY.patience)
-            simulate_ranked(self.problem.space(self.sites), self.likely, state)
-            confirm_open(self.problem.space(self.sites), state)
-            # What it leaves open are mixes, which the quick bound covers.
-            return replace(state, open_bound=single.open_bound)
-        state = single.going_on(cap.plans, cap.supports, cap.patience)
+        if self.made:
+            return self._searched()
+        return self._tried() if self.likely else self.single_type.own
+
+    def _tried(self) -> SearchState:
+        """The search of one type, going on with the likely mixes."""
+        single, space = self.single_type.own, self.problem.space(self.sites)
+        state = single.going_on(LIKELY.plans, LIKELY.supports, LIKELY.patience)
+        simulate_ranked(space, self.likely, state)
+        confirm_open(space, state)
+        # What it leaves open are mixes, which the quick bound covers.
+        return replace(state, open_bound=single.open_bound)
+
+    def _searched(self) -> SearchState:
+        """The search of one type, going on with sets of several, as far as the limits allow."""
+        watch, cap = self.single_type.watch, self._cap
+        state = self.single_type.own.going_on(cap.plans, cap.supports, cap.patience)
         state.leave_open(self._regions.of_rest)
         space, start = self.problem.space(self.sites), len(self.problem.single_type_sites.sites)
         if state.incumbents and self.problem.quotas_bind:
