@@ -20,7 +20,7 @@ from recommender.performance.clusters import MachineColumns
 
 # Sd of ln hours that twelve runs of 4e22 to 4e25 FLOP showed in addition to the spread of a step
 # (method of moments, `tests/research/accuracy/whole_runs.py`, 2026-11).
-SIGMA = 0.23
+SIGMA = 0.22
 # FLOP up to which runs have none of it, and from which on they have all of it: of the fifteen
 # published runs three have 2.03e21 or fewer, the others 4e22 or more.
 SHORT_FLOP = 1e21

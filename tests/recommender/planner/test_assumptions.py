@@ -103,10 +103,10 @@ def test_no_timed_step_makes_a_long_run_more_certain_than_published_ones_are(tmp
     short, middle, longer, long = each
     assert "from a factor of 1.3 to 1.2" in short
     assert "run of this size" not in short
-    assert "from a factor of 1.4 to 1.3" in middle  # e^(1.645 · hypot(0.10, 0.09))
-    # 100B are 5.1e21 FLOP, 0.71 of the way to 1e22 in the logarithm: an sd of 0.16.
-    assert "run of this size is known within a factor of 1.3 at best" in longer  # e^(1.645 · 0.16)
-    assert "run of this size is known within a factor of 1.5 at best" in long  # e^(1.645 · 0.23)
+    assert "from a factor of 1.4 to 1.2" in middle  # e^(1.645 · hypot(0.10, 0.09)) is 1.247
+    # 100B are 5.1e21 FLOP, 0.71 of the way to 1e22 in the logarithm: an sd of 0.155.
+    assert "run of this size is known within a factor of 1.3 at best" in longer  # e^(1.645 · 0.155)
+    assert "run of this size is known within a factor of 1.4 at best" in long  # e^(1.645 · 0.22)
     assert "narrows the speed from a factor of 1.6 to 1.5" in long
 
 

@@ -48,7 +48,7 @@ def test_of_one_machine_no_mix_is_left_open() -> None:
     ("preset", "limits"),
     [
         ("llama3-8b-lora", Limits(budget_usd=70.0)),
-        ("resnet50-imagenet", Limits(deadline_s=57 * 60.0)),
+        ("resnet50-imagenet", Limits(deadline_s=44 * 60.0)),
     ],
     ids=["budget", "deadline"],
 )

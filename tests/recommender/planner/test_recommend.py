@@ -366,13 +366,13 @@ def test_a_mix_is_found_where_quotas_leave_no_single_type(catalog: Catalog) -> N
         QuotaLimit("gcp", "n1-standard-16", "any", "", "machine", 1.0),
     )
     choice = Choice(providers=("gcp",), market="on_demand", quotas=quotas, quotas_known=True)
-    answer = ask(catalog, choice=choice, deadline_s=44 * HOUR)
+    answer = ask(catalog, choice=choice, deadline_s=34 * HOUR)
     assert answer.status == "ok"
     assert {m.instance_type: m.count for m in answer.plans[0].machines} == {
         "n1-standard-8+1xT4": 2,
         "n1-standard-16+2xT4": 1,
     }
-    assert ask(catalog, choice=replace(choice, mix="no"), deadline_s=44 * HOUR).plans == ()
+    assert ask(catalog, choice=replace(choice, mix="no"), deadline_s=34 * HOUR).plans == ()
 
 
 def test_next_to_a_mix_a_limit_is_worth_what_asking_with_mixes_again_saves(
@@ -464,7 +464,7 @@ def test_the_chance_at_a_known_speed_varies_with_the_market_only(catalog: Catalo
     """On demand nothing but speed and a rare queue or fault can make a plan late."""
     on_demand = Choice(market="on_demand", on_demand_obtainable=1.0, instances=("g4dn.12xlarge",))
     plan = ask(
-        catalog, choice=on_demand, deadline_s=40 * HOUR, confidence=0.5, max_machines=1
+        catalog, choice=on_demand, deadline_s=30 * HOUR, confidence=0.5, max_machines=1
     ).plans[0]
     estimate = plan.estimate
     assert estimate.chance < 0.97

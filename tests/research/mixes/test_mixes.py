@@ -204,4 +204,5 @@ def test_mixes_on_demand_are_found_where_those_with_spot_use_the_search_up() -> 
     found = ranked_plans(
         PlanSearch(problem_of(question, catalog, choice_of(question, catalog))), 1
     ).plans
-    assert [m.market for m in found[0].plan.machines] == ["on_demand"] * 4
+    assert len(found[0].plan.machines) > 1
+    assert {m.market for m in found[0].plan.machines} == {"on_demand"}
