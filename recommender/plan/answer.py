@@ -72,13 +72,14 @@ class SensitivityStep:
 class Proof:
     """How certain the ranking is."""
 
-    status: Literal["optimal", "gap"]  # of all plans: "optimal" only where mixes are ruled out too
+    # Of all plans: "optimal" only where mixes are ruled out too, by search or by a tested bound.
+    status: Literal["optimal", "gap"]
     gap: float  # best possible improvement left, as a share, by a plan of any kind
     method: str  # "search"
     plans_evaluated: int
     # Clusters of several types: searched to the end, in part, or ruled out up to `gap` by a bound.
     mixes: Literal["searched", "in part", "bounded"] = "searched"
-    mixes_tried: int = 0  # where they are not searched, the likely ones that were simulated
+    mixes_tried: int = 0  # where they are not searched, the likely ones looked at
     one_type_gap: float = 0.0  # as `gap`, by clusters of one machine type
 
 

@@ -90,15 +90,12 @@ def _min_mix_usd(problem: Problem, cutoff: float) -> float:
     o, bounds = problem.catalog.offers, _row_lower_bounds(problem)
     if not (bounds < cutoff).any():
         return cutoff
-    rows: list[int] = []
-    cheapest: dict[str, tuple[float, int]] = {}
-    for row, bound in zip(problem.rows, bounds.tolist(), strict=True):
-        if o.market[row] != "spot":
-            least = cheapest.get(o.provider[row], (np.inf, row))
-            cheapest[o.provider[row]] = min((bound, row), least)
-        elif bound < cutoff:
-            rows.append(row)
-    rows += [row for _, row in cheapest.values()]
+    # All on demand: how much memory they have decides what their work costs.
+    rows = [
+        row
+        for row, bound in zip(problem.rows, bounds.tolist(), strict=True)
+        if o.market[row] != "spot" or bound < cutoff
+    ]
     sites = problem.site_space.builder.regions_of_providers(rows, problem.single_type_sites)
     space = problem.space(problem.single_type_sites)
     return min_mix_usd(space, sites, cutoff)

@@ -144,7 +144,8 @@ def _proof(answer: Answer) -> str:
     if proof.mixes == "searched":
         return f"{best}, mixed clusters included"
     if proof.gap <= proof.one_type_gap:
-        return f"{best}; no mix of machine types or markets can be better"
+        one = f"{best} among clusters of one machine type"
+        return f"{one}; by a tested bound no mix of types or markets is better"
     tried = f"{_likely(proof)} tried, none better" if proof.mixes_tried else ""
     return f"{best} among clusters of one machine type; {_mixes_left(proof, tried)}"
 
@@ -166,7 +167,7 @@ def _mixes_left(proof: Proof, tried: str) -> str:
     more = "(--mix searches more)" if proof.mixes_tried else "(--mix searches them)"
     if proof.gap >= MAX_OPEN:
         return f"{tried or 'mixes not searched'} {more}"
-    left = f"no mix is better by more than {fmt.percent(proof.gap)} {more}"
+    left = f"by a tested bound no mix is better by more than {fmt.percent(proof.gap)} {more}"
     return f"{tried}; {left}" if tried else left
 
 
