@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from recommender.job.jobfile import find_job
+from recommender.optimize.bounds.mixed_spot import min_mix_usd
 from recommender.optimize.search import search_mixes
 from recommender.optimize.search_state import SearchState
 from recommender.plan.limits import Choice, Limits, Progress
@@ -11,6 +13,7 @@ from recommender.planner.mix_bounds import mix_lower_bound, mix_regions
 from recommender.planner.problem import Problem, planning_problem
 from recommender.planner.search import PlanSearch
 from tests.recommender.planning import HOUR, NOW, job, written
+from tests.shipped import snapshot
 
 DAY = Limits(deadline_s=24 * HOUR, max_machines=6)
 
@@ -53,3 +56,18 @@ def test_no_mix_that_is_found_costs_less_than_the_bound_of_all(
     bound = mix_lower_bound(problem, float("inf"), thorough)
     found = PlanSearch(problem).best.incumbents.values()
     assert 0.0 < bound <= min(candidate.goal_value for candidate in found)
+
+
+@pytest.mark.parametrize(("provider", "hours"), [("gcp", 8.0), ("azure", 16.0)])
+def test_the_quick_bound_is_no_higher_than_that_of_all_offers(provider: str, hours: float) -> None:
+    """The machine on demand that is cheapest at perfect scaling has too little memory here."""
+    choice, limits = Choice(providers=(provider,)), Limits(deadline_s=hours * HOUR)
+    asked = find_job("llama3-8b-sft"), limits, choice, snapshot(), Progress(), NOW, 7
+    asked_for = planning_problem(*asked)
+    cutoff = PlanSearch(asked_for).single_type.own.best_goal
+    every = asked_for.site_space.builder.regions_of_providers(
+        asked_for.rows, asked_for.single_type_sites
+    )
+    space = asked_for.space(asked_for.single_type_sites)
+    quick = mix_lower_bound(asked_for, cutoff, thorough=False)
+    assert quick <= min_mix_usd(space, every, cutoff) * (1.0 + 1e-6)
