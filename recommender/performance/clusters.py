@@ -4,6 +4,8 @@ A cluster's step time depends on its machines only through these, so one vectori
 single plans, the search, its bounds and the exhaustive oracle.
 """
 
+from dataclasses import replace
+
 import numpy as np
 
 from recommender.arrays import Floats, Ints
@@ -103,6 +105,20 @@ class Steps:
     def take(self, rows: Ints) -> "Steps":
         """The steps of some rows, in their order."""
         return Steps(*(getattr(self, name)[rows] for name in self.__slots__))
+
+
+def widened(columns: MachineColumns, sd: float) -> MachineColumns:
+    """Columns of which all spreads include an independent error of ln speed; `sd` may be 0."""
+    if not sd:
+        return columns
+    return replace(
+        columns,
+        speed_sigma=np.hypot(columns.speed_sigma, sd),
+        speed_sigma_several=np.hypot(columns.speed_sigma_several, sd),
+        speed_sigma_larger=tuple(
+            (most, np.hypot(spread, sd)) for most, spread in columns.speed_sigma_larger
+        ),
+    )
 
 
 def spreads_of(columns: MachineColumns, kind: Ints) -> Floats:

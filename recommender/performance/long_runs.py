@@ -11,12 +11,10 @@ shorter runs are therefore too wide: 1e22 FLOP take seven hours on 1,024 H100 (4
 and have the whole spread.
 """
 
-from dataclasses import replace
-
 import numpy as np
 
 from recommender.job.job import Job
-from recommender.performance.clusters import MachineColumns
+from recommender.performance.clusters import MachineColumns, widened
 
 # Sd of ln hours that twelve runs of 4e22 to 4e25 FLOP showed in addition to the spread of a step
 # (method of moments, `tests/research/accuracy/whole_runs.py`, 2026-11).
@@ -40,14 +38,4 @@ def long_run_share(flop: float) -> float:
 
 def with_run_spread(job: Job, columns: MachineColumns) -> MachineColumns:
     """Columns whose spreads are those of a run instead of a step."""
-    sd = run_sd(job)
-    if not sd:
-        return columns
-    return replace(
-        columns,
-        speed_sigma=np.hypot(columns.speed_sigma, sd),
-        speed_sigma_several=np.hypot(columns.speed_sigma_several, sd),
-        speed_sigma_larger=tuple(
-            (most, np.hypot(spread, sd)) for most, spread in columns.speed_sigma_larger
-        ),
-    )
+    return widened(columns, run_sd(job))

@@ -8,12 +8,11 @@ show what is left of it; below, it counts in proportion to the logarithm of the 
 """
 
 import math
-from dataclasses import replace
 
 import numpy as np
 
 from recommender.job.job import Job
-from recommender.performance.clusters import MachineColumns
+from recommender.performance.clusters import MachineColumns, widened
 from recommender.performance.launch_time import EAGER_LAYER_S, FUSED_LAYER_S
 from recommender.performance.priors import REFERENCE_WIDTH
 
@@ -33,11 +32,4 @@ def narrow_sd(job: Job) -> float:
 
 def with_narrow_spread(job: Job, columns: MachineColumns) -> MachineColumns:
     """Columns whose spreads include that of shared narrow layers."""
-    sd = narrow_sd(job)
-    if not sd:
-        return columns
-    return replace(
-        columns,
-        speed_sigma=np.hypot(columns.speed_sigma, sd),
-        speed_sigma_several=np.hypot(columns.speed_sigma_several, sd),
-    )
+    return widened(columns, narrow_sd(job))
