@@ -68,6 +68,9 @@ class SensitivityStep:
         return self.effect != SAME_PLAN
 
 
+Mixes = Literal["searched", "in part", "bounded"]
+
+
 @dataclass(frozen=True, slots=True)
 class Proof:
     """How certain the ranking is."""
@@ -78,7 +81,7 @@ class Proof:
     method: str  # "search"
     plans_evaluated: int
     # Clusters of several types: searched to the end, in part, or ruled out up to `gap` by a bound.
-    mixes: Literal["searched", "in part", "bounded"] = "searched"
+    mixes: Mixes = "searched"
     mixes_tried: int = 0  # where they are not searched, the likely ones looked at
     one_type_gap: float = 0.0  # as `gap`, by clusters of one machine type
 

@@ -1,10 +1,9 @@
 """How certain the first place is: proven optimal, or the gap that bounds leave."""
 
 from dataclasses import replace
-from typing import Literal
 
 from recommender.optimize.search_state import EPSILON
-from recommender.plan.answer import Proof
+from recommender.plan.answer import Mixes, Proof
 from recommender.planner.mix_bounds import mix_lower_bound
 from recommender.planner.plan_builder import Evaluated
 from recommender.planner.search import PlanSearch
@@ -16,9 +15,8 @@ def proof_of(search: PlanSearch, lead: Evaluated | None = None) -> Proof:
     If the best plan of the answer, `lead`, is not the one found but more expensive (without limits
     the frontier contains nothing that takes months), how far below that one.
     """
-    state, single = search.best, search.single_type.own.gap()
-    gap = _gap(search)
-    mixes = _mixes_searched(search, gap)
+    state, single = search.best, _one_type_gap(search)
+    gap, mixes = _gap(search, single)
     if lead is not None and state.incumbents:
         found = search.builder.build(state.best_candidate())
         left = min(1.0, found.cost_usd / lead.cost_usd)
@@ -34,28 +32,32 @@ def proof_of(search: PlanSearch, lead: Evaluated | None = None) -> Proof:
     )
 
 
-def _mixes_searched(search: PlanSearch, gap: float) -> Literal["searched", "in part", "bounded"]:
+def _one_type_gap(search: PlanSearch) -> float:
+    """How much better than the best plan, which may be a mix, one of a single type could be."""
+    own = search.single_type.own
     if not search.best.incumbents:
-        return "in part" if gap > 0 and search.mixes.made else "searched"
-    if not search.mixes.made:
-        return "bounded" if search.problem.limits.max_machines > 1 else "searched"
-    return "in part" if gap > search.single_type.own.gap() else "searched"
+        return own.gap()
+    return replace(search.best, open_bound=own.open_bound).gap()
 
 
-def _gap(search: PlanSearch) -> float:
-    """How much better a plan could be than the best one, by the search and a quick bound.
+def _gap(search: PlanSearch, one_type_gap: float) -> tuple[float, Mixes]:
+    """How much better a plan could be than the best one, and how mixes were looked at.
 
     Where none was found, all is open unless it is proven that there is none.
     """
     state = search.best
+    gap = state.gap()
     if not state.incumbents:
-        return state.gap()
-    of_one = replace(state, open_bound=search.single_type.own.open_bound).gap()
+        return gap, "in part" if gap > 0 and search.mixes.made else "searched"
     if not search.mixes.made:
-        return max(state.gap(), _mix_gap(search))
-    if state.gap() <= of_one or search.problem.quotas_bind:  # which the quick bound leaves out
-        return state.gap()
-    return max(of_one, min(state.gap(), _mix_gap(search)))
+        several = search.problem.limits.max_machines > 1
+        return max(gap, _mix_gap(search)), "bounded" if several else "searched"
+    if gap <= one_type_gap:
+        return gap, "searched"
+    if search.problem.quotas_bind:  # which the quick bound leaves out
+        return gap, "in part"
+    bounded = max(one_type_gap, min(gap, _mix_gap(search)))
+    return bounded, "in part" if bounded > one_type_gap else "bounded"
 
 
 def _mix_gap(search: PlanSearch) -> float:

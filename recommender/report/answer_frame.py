@@ -143,9 +143,6 @@ def _proof(answer: Answer) -> str:
     best += " within 0.1 %" if proof.one_type_gap > 0.0 else ""
     if proof.mixes == "searched":
         return f"{best}, mixed clusters included"
-    if proof.gap <= proof.one_type_gap:
-        one = f"{best} among clusters of one machine type"
-        return f"{one}; by a tested bound no mix of types or markets is better"
     tried = f"{_likely(proof)} tried, none better" if proof.mixes_tried else ""
     return f"{best} among clusters of one machine type; {_mixes_left(proof, tried)}"
 
@@ -156,14 +153,17 @@ def _is_mix(answer: Answer) -> bool:
 
 
 def _best_mix(proof: Proof, number: int) -> str:
-    """How sure the first place of a mix is that was tried without being asked for."""
+    """How sure the first place of a mix is if not all mixes were searched."""
     others = "any cluster" if proof.one_type_gap < _NO_GAP else "every cluster found"
     first = f"plan {number}, a mix, is better than {others} of one machine type"
-    return f"{first}; {_mixes_left(proof, f'{_likely(proof)} tried')}"
+    tried = f"{_likely(proof)} tried" if proof.mixes_tried else ""
+    return f"{first}; {_mixes_left(proof, tried)}"
 
 
 def _mixes_left(proof: Proof, tried: str) -> str:
     """Which mixes were tried, and how much better one could be."""
+    if proof.gap <= proof.one_type_gap:
+        return "by a tested bound no mix of types or markets is better"
     more = "(--mix searches more)" if proof.mixes_tried else "(--mix searches them)"
     if proof.gap >= MAX_OPEN:
         return f"{tried or 'mixes not searched'} {more}"

@@ -44,6 +44,16 @@ def test_of_one_machine_no_mix_is_left_open() -> None:
     assert proof.mixes == "searched"
 
 
+def test_mixes_that_only_the_tested_bound_rules_out_are_not_called_searched() -> None:
+    job, limits = find_job("resnet50-imagenet"), Limits(deadline_s=24 * 3600.0)
+    choice = Choice(mix="yes")
+    search = PlanSearch(planning_problem(job, limits, choice, snapshot(), Progress(), NOW, 7))
+    assert search.mixes.made
+    assert search.best.gap() > 0.0  # the search alone leaves mixes open
+    proof = proof_of(search)
+    assert (proof.gap, proof.mixes, proof.mixes_tried) == (0.0, "bounded", 0)
+
+
 @pytest.mark.parametrize(
     ("preset", "limits"),
     [

@@ -249,6 +249,10 @@ def test_a_mix_that_leads_is_not_said_to_be_the_best_of_one_type() -> None:
         "plan 1, a mix, is better than any cluster of one machine type; 1 likely mix tried" in text
     )
     assert "no mix is better by more than 40 %" in text
+    searched = replace(proof, gap=0.0, mixes_tried=0)
+    answer = replace(answer, proof=searched)
+    text = " ".join(drawn(answer_table.render(answer, QUESTION, 160), 160).split())
+    assert "of one machine type; by a tested bound no mix of types or markets is better" in text
 
 
 def test_a_change_that_changes_nothing_is_not_reported() -> None:
