@@ -16,9 +16,9 @@ of the work, at any moment until the deadline, at the least price that on-demand
     cost ≥ min over e and R of E[min over t of B(t) + κ·(W - P(t))]
 
 with B the bill of e alone for t, P its work with free and immediate saves on the paths of a search,
-and κ·W the bill of all work on demand. R is taken in steps, with the law of the least and the speed
-of the largest compute of a step. The lines of the step (`performance/step_bounds.py`) include what
-two machines or more have to send.
+and κ·W the bill of all work on demand. R is taken in ranges, each with the law of its least and the
+speed of its largest compute. The lines of the training step (`performance/step_bounds.py`) include
+what two machines or more have to send.
 """
 
 from collections.abc import Sequence
@@ -42,7 +42,7 @@ from recommender.risk.random_numbers import random_numbers, time_factors
 from recommender.risk.run_statistics import mean_error
 from recommender.risk.spot_capacity import CLASS_CAPACITY, zones_of
 
-GROWTH = 1.5  # of the compute, from one step to the next
+GROWTH = 1.5  # of the compute, from the least to the largest of a range
 MOST_RUNS = 32  # drawn for a bound; of longer jobs they repeat
 CORE = 0.5  # of the compute, on demand: more of it is bounded by its price alone
 MORE_OFTEN = (1.25, 1.5, 2.0)  # interruptions with further types, over those of one alone
@@ -53,7 +53,7 @@ ERRORS = 1.0  # standard errors of a search's paths
 
 @dataclass(frozen=True, slots=True)
 class _Alone:
-    """Single spot types with more or less compute; shape (boxes,)."""
+    """Single spot types, each with a range of compute; shape (ranges,)."""
 
     inputs: PathInputs
     usd: Floats  # least bill of the whole work, if all spot time is charged and no more
@@ -77,14 +77,14 @@ def min_mix_usd(space: Space, sites: Sequence[Site], cutoff: float) -> float:
     if not parts:
         return least
     inputs = PathInputs.joined([part.inputs for part in parts])
-    boxes = _Alone(inputs, np.concatenate([part.usd for part in parts]))
-    order = np.argsort(boxes.usd, kind="stable")
+    ranges = _Alone(inputs, np.concatenate([part.usd for part in parts]))
+    order = np.argsort(ranges.usd, kind="stable")
     for begin in range(0, len(order), AT_ONCE):
         some = order[begin : begin + AT_ONCE]
-        some = some[boxes.usd[some] < least]
+        some = some[ranges.usd[some] < least]
         if not len(some):
             break
-        least = min(least, float(_min_usd(space, boxes.inputs.take(some)).min()))
+        least = min(least, float(_min_usd(space, ranges.inputs.take(some)).min()))
     return least
 
 
@@ -134,8 +134,8 @@ def _alone(space: Space, site: Site, e: Entries, lines: Shortest, cutoff: float)
     """Every type alone with each compute, of those that may cost less than the cutoff."""
     columns, speed = space.columns, space.columns.compute_per_s[e.kind]
     most = space.limits.max_machines * float(columns.compute_per_s.max())
-    steps = int(np.ceil(np.log(most / speed.min()) / np.log(GROWTH))) + 1
-    row, machines = np.repeat(np.arange(len(e)), steps), np.tile(GROWTH ** np.arange(steps), len(e))
+    count = int(np.ceil(np.log(most / speed.min()) / np.log(GROWTH))) + 1
+    row, machines = np.repeat(np.arange(len(e)), count), np.tile(GROWTH ** np.arange(count), len(e))
     inside = speed[row] * machines <= most
     row, machines = row[inside], machines[inside]
     compute = speed[row] * machines
@@ -177,7 +177,7 @@ def _alone(space: Space, site: Site, e: Entries, lines: Shortest, cutoff: float)
 
 
 def _more_is_free(mean_s: Floats, sigma: Floats, free_s: Floats, away_s: Floats) -> Floats:
-    """How much less is charged per useful second if further types interrupt more often; (boxes,).
+    """How much less is charged per useful second if further types interrupt more often; (ranges,).
 
     Where early interruptions are free, that may save more than the changeovers cost.
     """
@@ -193,7 +193,7 @@ def _more_is_free(mean_s: Floats, sigma: Floats, free_s: Floats, away_s: Floats)
 
 
 def _most_gpus(space: Space, lines: Shortest, compute: Floats) -> Ints:
-    """Most GPUs of mixes of so much compute whose smallest memory is each; (memories, boxes)."""
+    """Most GPUs of mixes of so much compute whose smallest memory is each; (memories, ranges)."""
     columns = space.columns
     each = columns.compute_per_s / np.maximum(columns.gpus, 1)
     memories = int(lines.memory.max()) + 1
@@ -207,9 +207,9 @@ def _most_gpus(space: Space, lines: Shortest, compute: Floats) -> Ints:
 def _step_s(
     space: Space, lines: Shortest, kind: Ints, compute: Floats, gpus: Ints
 ) -> tuple[Floats, Floats]:
-    """Least step of mixes with a type, with the least and the largest compute of a box; (boxes,).
+    """Least step of mixes with a type, with the least and most compute of a range; (ranges,).
 
-    The smallest memory of a mix is at most that of the type; `gpus` has shape (memories, boxes).
+    The smallest memory of a mix is at most that of the type; `gpus` has shape (memories, ranges).
     """
     columns = space.columns
     each = float((columns.compute_per_s / np.maximum(columns.gpus, 1)).max())
@@ -227,7 +227,7 @@ def _step_s(
 
 
 def _on_demand_usd(space: Space, site: Site, lines: Shortest, gpus: Ints) -> Floats:
-    """Least bill of the whole work at the predicted speed, on demand or on a fallback; (boxes,)."""
+    """Least bill of all work at the predicted speed, on demand or on a fallback; (ranges,)."""
     e, fall, least = site.entries, site.fallbacks, np.full(gpus.shape[1], np.inf)
     if len(fall) and space.limits.deadline_s is not None:
         least[:] = float((fall.usd_per_hour * fall.step_s).min())
@@ -243,7 +243,7 @@ def _on_demand_usd(space: Space, site: Site, lines: Shortest, gpus: Ints) -> Flo
 
 
 def _min_usd(space: Space, p: PathInputs) -> Floats:
-    """Least expected cost with any help on demand; (boxes,)."""
+    """Least expected cost with any help on demand; (ranges,)."""
     useful_s = RUN_FAMILY.excess(p.changeover_s, p.run_mean_s, p.run_sigma)
     many = p.work_s > 0.5 * MOST_RUNS * useful_s
     found = np.empty(len(p))
@@ -254,7 +254,7 @@ def _min_usd(space: Space, p: PathInputs) -> Floats:
 
 
 def _of_paths(space: Space, p: PathInputs) -> Floats:
-    """Least expected cost of jobs of few runs, simulated; (boxes,).
+    """Least expected cost of jobs of few runs, simulated; (ranges,).
 
     Of the paths that may be late, those count on which spot machines alone cost least.
     """
@@ -263,11 +263,12 @@ def _of_paths(space: Space, p: PathInputs) -> Floats:
     found: Paths = simulate_sample(p, limits.deadline_s, sample, CLASS_CAPACITY)[0]
     helped = found.usd_with_any_fallback
     error = ERRORS * mean_error(helped, found.work_s)
-    return np.asarray(helped.mean(axis=1) - _late(space, helped, found.expected_usd) - error)
+    saved = _late(space, helped, found.expected_usd)
+    return np.asarray(helped.mean(axis=1) - saved - error)
 
 
 def _in_the_mean(space: Space, p: PathInputs) -> Floats:
-    """Least expected cost of jobs of many runs, which are all like their mean; (boxes,)."""
+    """Least expected cost of jobs of many runs, which are all like their mean; (ranges,)."""
     paths, due_s = space.cache.path_count, space.limits.deadline_s
     sample = random_numbers(paths, MOST_RUNS, space.seed)
     zones = zones_of(p, sample)
@@ -281,11 +282,13 @@ def _in_the_mean(space: Space, p: PathInputs) -> Floats:
     usd = np.where(np.isfinite(usd), usd, spot_usd)
     share = 1.0 if due_s is None else np.minimum(useful_s / cycle_s * due_s / work_s, 1.0)
     helped = np.minimum(usd, usd + share * (spot_usd - usd))
-    return np.asarray(helped.mean(axis=1) - _late(space, helped, np.minimum(spot_usd, usd)))
+    error = ERRORS * mean_error(helped, work_s)
+    saved = _late(space, helped, np.minimum(spot_usd, usd))
+    return np.asarray(helped.mean(axis=1) - saved - error)
 
 
 def _late(space: Space, helped: Floats, alone: Floats) -> Floats:
-    """What paths that may be late save if spot machines alone do all of the work; (boxes,)."""
+    """What paths that may be late save if spot machines alone do all of the work; (ranges,)."""
     paths = helped.shape[1]
     may_be_late = int((1.0 - space.limits.confidence) * paths + 1e-9)
     saved = np.sort(np.maximum(helped - alone, 0.0), axis=1)
