@@ -122,8 +122,8 @@ class OfferFlags:
     mix: Annotated[
         bool | None,
         _offer(
-            "Allow several instance types in one cluster (tried under quotas, for elastic jobs, "
-            "with --prove, and if no single type is enough).",
+            "Search all mixes of instance types and markets, or none (otherwise a few likely ones; "
+            "all under quotas, with --elastic and with --prove).",
             "--mix/--no-mix",
         ),
     ] = None
