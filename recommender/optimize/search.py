@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from recommender.arrays import Bools, Floats, Ints
+from recommender.arrays import Bools, Floats, Ints, distinct
 from recommender.catalogs.frozen import dataclass
 from recommender.optimize.bounds.cluster import ClusterFigures, sums_of
 from recommender.optimize.bounds.fallback import bounds_by_queue
@@ -45,11 +45,11 @@ if TYPE_CHECKING:
     from recommender.optimize.bounds.site import SiteBounds
     from recommender.optimize.mixed_sites import MixedSites
 
-PAIR_CLUSTERS_AT_ONCE = 12  # clusters of one pair simulated at once
+RANKED_AT_ONCE = 12  # clusters in a given order expanded at once
 MAX_QUEUED = 2_000_000  # sets of entries that wait, about 500 MB; then the worse half is given up
 CLUSTERS_AT_ONCE = 64  # clusters expanded into plans at once
 PLANS_EACH = 3  # plans of a cluster, about: where few are allowed, fewer clusters at once
-LEAVES = 256  # clusters of one set of entries expanded at once
+LEAVES = 256  # clusters of several entries expanded at once
 LOOKED_AT = 1000  # so many clusters to look at are as much work as one more set of entries
 TIGHTEN = 200  # plans simulated before lower bounds from tables, slow to make, are worth it
 
@@ -65,27 +65,39 @@ def search_anchored(space: Space, state: SearchState, first: int = 0) -> None:
     """Simulate one on-demand and n spot machines of a type, for the sites from `first` on."""
     from recommender.optimize.entry_sets import counts_lower_bounds  # most answers need no mixes
 
-    queue = []
-    for index, site in enumerate(space.sites[first:], start=first):
-        for pair in _pairs(site) if site.region else ():
-            part, n = site.only(pair), np.arange(1, space.limits.max_machines)
-            counts = np.stack([np.ones_like(n), n], axis=1)
-            counts = counts[within_quota(part, counts)]
-            lower_bounds = counts_lower_bounds(space, part, counts)
-            for start in range(0, len(counts), PAIR_CLUSTERS_AT_ONCE):
-                some = slice(start, start + PAIR_CLUSTERS_AT_ONCE)
-                queue.append((float(lower_bounds[some].min()), index, pair, counts[some]))
-    for lower_bound, index, pair, counts in sorted(queue, key=lambda item: item[:2]):
-        if lower_bound >= state.cutoff or state.exhausted:
+    numbers = [n for n, site in enumerate(space.sites) if n >= first and site.region]
+    counts = {n: _anchored(space.sites[n], space.limits.max_machines) for n in numbers}
+    lower_bounds = [counts_lower_bounds(space, space.sites[n], counts[n]) for n in numbers]
+    bound = np.concatenate([np.empty(0), *lower_bounds])
+    index = np.repeat(numbers, [len(each) for each in lower_bounds])
+    row = np.concatenate([np.empty(0, dtype=np.int64), *map(np.arange, map(len, lower_bounds))])
+    order = np.argsort(bound, kind="stable")
+    for start in range(0, len(order), LEAVES):
+        some = order[start : start + LEAVES]
+        some = some[bound[some] < state.cutoff]
+        if not len(some) or state.exhausted:
             break
-        expand_clusters(space, [SiteClusters(index, pair, counts)], state)
+        state.count_supports(len(some) // RANKED_AT_ONCE)
+        rows = {n: row[some[index[some] == n]] for n in distinct(index[some])}
+        sites = [_of_entries_used(n, counts[n][mine]) for n, mine in rows.items()]
+        expand_clusters(space, sites, state)
 
 
-def _pairs(site: Site) -> list[Ints]:
-    """An on-demand entry and a spot entry of each type of a site."""
-    e = site.entries
-    on_demand, spot = np.flatnonzero(~e.spot), np.flatnonzero(e.spot)
-    return [np.array([i, j]) for i in on_demand for j in spot if e.kind[i] == e.kind[j]]
+def _anchored(site: Site, most: int) -> Ints:
+    """One on-demand machine and 1 to `most` - 1 of an entry on spot; (clusters, entries)."""
+    e, n = site.entries, np.arange(1, most)
+    spot, on_demand = np.nonzero(e.spot[:, None] & ~e.spot & (e.kind[:, None] == e.kind))
+    counts = np.zeros((len(spot) * len(n), len(e)), dtype=np.int64)
+    cluster = np.arange(len(counts))
+    counts[cluster, np.repeat(spot, len(n))] = np.tile(n, len(spot))
+    counts[cluster, np.repeat(on_demand, len(n))] = 1
+    return counts[within_quota(site, counts)]
+
+
+def _of_entries_used(index: int, counts: Ints) -> SiteClusters:
+    """Clusters of a site, with the entries that any of them uses."""
+    used = np.flatnonzero(counts.any(axis=0))
+    return SiteClusters(index, used, counts[:, used])
 
 
 def search(
@@ -193,8 +205,8 @@ def _expand_leaves(
 
 def simulate_ranked(space: Space, clusters: Sequence[Cluster], state: SearchState) -> None:
     """Simulate the plans of the clusters that the master program ranks first."""
-    for start in range(0, len(clusters), PAIR_CLUSTERS_AT_ONCE):
-        some = clusters[start : start + PAIR_CLUSTERS_AT_ONCE]
+    for start in range(0, len(clusters), RANKED_AT_ONCE):
+        some = clusters[start : start + RANKED_AT_ONCE]
         sites = sorted({cluster.site for cluster in some})
         mine = [[cluster for cluster in some if cluster.site == index] for index in sites]
         tables = zip(sites, map(counts_table, mine), strict=True)

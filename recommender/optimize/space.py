@@ -171,9 +171,12 @@ class SingleClusters:
     def rows_of(self, kind: Ints, counts: Ints) -> Ints | None:
         """The rows of clusters of these kinds with these `counts`; None if some are missing."""
         used, n = counts > 0, counts.sum(axis=1)
-        if not len(n) or n.max() > self.most or (used.sum(axis=1) != 1).any():
+        if not len(n) or n.max() > self.most or n.min() < 1:
             return None
-        return np.asarray(kind[used.argmax(axis=1)] * self.most + n - 1)
+        first = kind[used.argmax(axis=1)]
+        if (used & (kind != first[:, None])).any():
+            return None
+        return np.asarray(first * self.most + n - 1)
 
 
 @dataclass(frozen=True, slots=True)

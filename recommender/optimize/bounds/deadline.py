@@ -20,7 +20,7 @@ from recommender.catalogs.frozen import dataclass
 from recommender.optimize.evaluate import RENDEZVOUS_S, RESERVE_S
 from recommender.optimize.space import Site, Space
 from recommender.performance.checkpoint import CHIEF_STREAM, object_store_rate, write_s
-from recommender.risk.on_demand_wait import wait_s
+from recommender.risk.on_demand_wait import OnDemandLaw, wait_s
 from recommender.risk.random_numbers import random_numbers, time_factors
 from recommender.risk.run_statistics import ONE_IN
 
@@ -48,10 +48,14 @@ def min_fallback_start(sites: tuple[Site, ...]) -> FallbackStart:
 
 def max_reserve_s(space: Space) -> float:
     """An upper bound of the reserve of any plan, besides the time to finish on its fallback."""
-    confidence = space.limits.confidence
-    laws = (site.fallbacks.law for site in space.sites if len(site.fallbacks))
-    waits = [float(law.reserve_s(confidence).max()) for law in laws]
-    return max_reserve_without_wait_s(space) + max(waits, default=0.0)
+    laws = [site.fallbacks.law for site in space.sites if len(site.fallbacks)]
+    if not laws:
+        return max_reserve_without_wait_s(space)
+    every = OnDemandLaw(
+        np.concatenate([law.at_once for law in laws]), np.concatenate([law.wait_s for law in laws])
+    )
+    longest_s = float(every.reserve_s(space.limits.confidence).max())
+    return max_reserve_without_wait_s(space) + longest_s
 
 
 def max_reserve_without_wait_s(space: Space) -> float:
