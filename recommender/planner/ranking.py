@@ -124,12 +124,12 @@ class Ranking:
     def frontier(self, candidates: Iterable[Candidate]) -> Ranked:
         """Plans that no other beats in both cost and time, cheapest first."""
         kinds = self._by_kind(candidates)
-        chosen = [min(alike, key=_cost_and_some_time) for alike in kinds.values()]
-        cheapest = min(chain(*kinds.values()), key=lambda each: each.cost_usd)
-        built = sorted(
-            map(self.builder.build, dict.fromkeys([cheapest, *chosen])),
-            key=lambda each: (each.cost_usd, each.time_s),
-        )
+        by_kind = [sorted(alike, key=_cost_and_some_time) for alike in kinds.values()]
+        by_cost = sorted(chain(*kinds.values()), key=lambda each: each.cost_usd)
+        # The paths of a search allow for the error of an overhead, the printed ones do not.
+        firsts = [self.builder.meeting(some[:KIND_PLANS]) for some in (by_cost, *by_kind)]
+        met = {each.candidate: each for first in firsts for each in islice(first, 1)}
+        built = sorted(met.values(), key=lambda each: (each.cost_usd, each.time_s))
         listed = _representative(_distinct_plans(built), max(self.top, CURVE))
         return Ranked(self._labelled(listed, built), 0, self._cheapest_on_demand(built))
 

@@ -9,8 +9,9 @@ import pytest
 
 from recommender.api.calls import recommend
 from recommender.catalogs.catalog import Catalog
+from recommender.job.jobfile import find_job
 from recommender.plan.answer import Answer, SensitivityStep
-from recommender.plan.limits import Choice, Limits, Progress
+from recommender.plan.limits import Choice, GpuFilter, Limits, Progress
 from recommender.plan.plan import Plan
 from recommender.planner.assumptions import warnings_of
 from recommender.planner.problem import PRINTED, Problem, planning_problem
@@ -51,6 +52,14 @@ def test_a_ranked_plan_meets_the_limits_with_the_requested_confidence(
     limits, answer = shipped
     assert answer.plans
     assert all(plan.estimate.chance >= limits.confidence for plan in answer.plans)
+
+
+def test_no_plan_of_a_curve_is_above_the_overhead_limit() -> None:
+    limits = Limits(max_overhead=0.01, max_machines=1)
+    choice = Choice(gpus=(GpuFilter("H100"),))
+    answer = recommend(find_job("llama3-8b-lora"), limits, choice, catalog=snapshot(), now=NOW)
+    assert answer.plans
+    assert all(plan.estimate.overhead <= 0.01 for plan in answer.plans)
 
 
 def test_every_time_lies_inside_its_span(shipped: tuple[Limits, Answer]) -> None:
