@@ -20,6 +20,11 @@ from recommender.performance.memory import expert_share
 from recommender.performance.stages import MAX_UNEVEN, head_layers
 
 MAX_TENSOR = 8  # GPUs that share a layer: all of a machine, eight at most
+# Or a part of them: NVIDIA trains Llama 3 70B and GPT-3 with four of eight (NeMo's performance
+# summary, 2024; MLPerf Training v3.1), Llama 3.1 405B with four of 64 (Megatron-Bridge, 2025).
+# Mixtures divide experts instead: "Prefer EP over TP for the expert layer" (Megatron Core, README
+# of its MoE, read 2026-11).
+PARTS = (2, 4)
 DEGREES = (1, 2, 4, 8)
 # GPUs that divide experts: those of several machines (32 on B200, 64 on H100 for DeepSeek-V3), all
 # of a machine, or some or all of a link domain (32 and 64 of an NVL72: Megatron-Bridge, performance
@@ -48,7 +53,7 @@ MIN_PARAMETERS = {"tuned": 1e9, "typical": 3e10}
 class Layout:
     """One layout, independent of the machines."""
 
-    shared: bool  # whether all GPUs of a machine share each layer
+    tensor: int  # GPUs that share each layer; 0: all of a machine
     stages: int  # 0: all machines are one pipeline
     context: int = 1  # groups of GPUs that share a sequence
     sharded: bool = False  # whether all GPUs of the cluster divide the weights as well
@@ -57,18 +62,19 @@ class Layout:
 
 # The stages of a pipeline over several machines are 2, 4, 8, 16, `MORE_STAGES`, or all of them.
 LAYOUTS: tuple[Layout, ...] = (
-    Layout(True, 1),
-    *(Layout(False, stages) for stages in (2, 4, 8)),
-    *(Layout(True, stages) for stages in (2, 4, 8, 16, 0)),
-    Layout(True, 1, sharded=True),
-    *(Layout(True, stages, context) for stages in STAGES for context in CONTEXTS),
-    *(Layout(True, 1, context, sharded=True) for context in CONTEXTS),
-    *(Layout(False, 1, context, sharded) for sharded in (False, True) for context in CONTEXTS),
-    *(Layout(False, stages, experts=gpus) for stages in STAGES for gpus in EXPERT_GPUS),
-    *(Layout(True, stages) for stages in MORE_STAGES),
-    *(Layout(True, stages, context) for stages in MORE_STAGES for context in CONTEXTS),
+    Layout(0, 1),
+    *(Layout(1, stages) for stages in (2, 4, 8)),
+    *(Layout(0, stages) for stages in (2, 4, 8, 16, 0)),
+    Layout(0, 1, sharded=True),
+    *(Layout(0, stages, context) for stages in STAGES for context in CONTEXTS),
+    *(Layout(0, 1, context, sharded=True) for context in CONTEXTS),
+    *(Layout(1, 1, context, sharded) for sharded in (False, True) for context in CONTEXTS),
+    *(Layout(1, stages, experts=gpus) for stages in STAGES for gpus in EXPERT_GPUS),
+    *(Layout(0, stages) for stages in MORE_STAGES),
+    *(Layout(0, stages, context) for stages in MORE_STAGES for context in CONTEXTS),
+    *(Layout(tensor, stages) for tensor in PARTS for stages in (*STAGES, *MORE_STAGES)),
 )
-_SHARED, _STAGES, _CONTEXT, _SHARDED, _EXPERTS = (
+_TENSOR, _STAGES, _CONTEXT, _SHARDED, _EXPERTS = (
     np.array([getattr(layout, name) for layout in LAYOUTS])[:, None, None]
     for name in Layout.__slots__
 )
@@ -154,7 +160,8 @@ def layouts_of(job: Job, fleet: Clusters, held: float = 0.0) -> Layouts:
     limits = job.hidden, job.layers, places, job.sharding, most_context(job)
     possible, tensor, stages = _possible(*limits, int(n.max()), int(g.max()))
     most_experts = expert_estimate(job) if job.family == "moe" else 1.0
-    tried = np.flatnonzero((most_context(job) >= _CONTEXT) & (most_experts >= _EXPERTS))
+    known = (most_context(job) >= _CONTEXT) & (most_experts >= _EXPERTS)
+    tried = np.flatnonzero(known & ((_TENSOR <= 1) | (job.family != "moe")))
     layout, at = np.nonzero(possible[tried][:, n, g])
     layout = tried[layout]
     degrees, own = (layout, n[at], g[at]), (_CONTEXT, _SHARDED, _EXPERTS)
@@ -179,13 +186,14 @@ def _possible(
     machines that divide the cluster.
     """
     n, g = np.arange(machines + 1)[None, :, None], np.arange(gpus + 1)[None, None, :]
-    tensor = np.maximum(np.where(_SHARED, np.minimum(g, MAX_TENSOR), 1) + 0 * n, 1)
+    tensor = np.maximum(np.where(_TENSOR > 0, _TENSOR, np.minimum(g, MAX_TENSOR)) + 0 * n, 1)
     stages = np.maximum(np.where(_STAGES > 0, _STAGES, n) + 0 * g, 1)
     replica, size = tensor * stages * _CONTEXT * _EXPERTS, np.maximum(g, 1)
     inside = (replica <= g) & (g % replica == 0)
     across = (replica > g) & (replica % size == 0) & (n % np.maximum(replica // size, 1) == 0)
     across &= (g % _EXPERTS == 0) | (_EXPERTS % size == 0)
     good = (inside | across) & (n >= 1) & (g >= 1) & (most_context >= _CONTEXT)
+    good &= (_TENSOR <= 1) | ((tensor < np.minimum(g, MAX_TENSOR)) & (g % tensor == 0))
     good &= (_EXPERTS == 1) | (np.minimum(g, MIN_EXPERT_GPUS) <= _EXPERTS)
     good &= (
         np.isin(tensor, DEGREES)
@@ -196,7 +204,7 @@ def _possible(
     listed = np.isin(n, (*STAGES, *MORE_STAGES))
     good &= np.where(_STAGES > 0, _distinct(g), (tensor == g) & ~listed)
     good &= ~_SHARDED | (n * g > tensor)  # else there is no other replica to divide them with
-    good &= _SHARED | (_CONTEXT == 1) | (g >= _CONTEXT) | (g == 1)
+    good &= (_TENSOR != 1) | (_CONTEXT == 1) | (g >= _CONTEXT) | (g == 1)
     if sharding == "tensor":
         good &= (stages == 1) & (tensor > 1) & (_CONTEXT == 1)
     elif sharding == "pipeline":
@@ -213,4 +221,4 @@ def _distinct(g: Ints) -> Bools:
     shared.
     """
     left = np.isin(_STAGES, (max(STAGES), *MORE_STAGES)) | ((_CONTEXT > 1) & (_STAGES > 1))
-    return np.asarray((g > 1) | ~_SHARED | left)
+    return np.asarray((g > 1) | (_TENSOR == 1) | left)

@@ -519,9 +519,10 @@ def _communication_s(
     """Seconds per sample on the links and on the network, and per micro-batch on the network.
 
     A stage sends each sample's activations on and their gradients back, once for each chunk of
-    its layers and each of its t·c GPUs its part; a machine's network carries them where the
-    replica, or what divides its experts, spans machines. Arithmetic of `busy_s` per sample hides a
-    part of what experts exchange.
+    its layers and each of its t·c GPUs its part. Where the replica, or what divides its experts,
+    spans machines, they go over the network, of which each GPU of a machine has an equal part (its
+    own adapters: 1 of 400 Gbit/s in DGX H100, 4 of 100 in p5). Arithmetic of `busy_s` per sample
+    hides a part of what experts exchange.
     """
     t, c, p = layouts.tensor, layouts.context, layouts.stages
     wide = 4.0 if job.precision in ("fp32", "tf32") else 2.0
@@ -535,9 +536,8 @@ def _communication_s(
     rate = np.where(across, fleet.network_bytes_per_s, np.inf)
     each = 2.0 * chunks * (fleet.network_half_bytes / rate + across * fleet.network_latency_s)
     each = each * (p > 1)
-    between = handed / rate
-    if divided.any():  # as many pipelines as GPUs of a machine divide experts share its network
-        between = between * np.minimum(layouts.experts, fleet.gpus_per_machine)
+    between = handed * (fleet.gpus_per_machine / t) / rate
+    if divided.any():
         near, far, waits = exchange_s(job, fleet, layouts, again, sent, busy_s)
         inside, between, each = inside + near, between + far, each + waits
     if not (c > 1).any():

@@ -258,7 +258,8 @@ def every_layout(job: Job, n: int, g: int) -> list[Layout]:
     contexts = [c for c in (1, 2, 4, 8, 16) if c * 4096 <= job.tokens_per_sample or c == 1]
     if job.sharding != "auto":
         contexts = [c for c in contexts if (c > 1) is (job.sharding == "context")]
-    degrees = product({1, g}, contexts, sorted(stages[job.sharding]), (False, True))
+    tensors = {1, min(g, 8)} | ({t for t in (2, 4) if t < g and job.family != "moe"})
+    degrees = product(tensors, contexts, sorted(stages[job.sharding]), (False, True))
     found = [
         layout for layout in (Layout(*each) for each in degrees) if is_known(job, n, g, layout)
     ]
@@ -283,7 +284,9 @@ def is_known(job: Job, n: int, g: int, layout: Layout) -> bool:
         return False
     if sharded and (p > 1 or n * g == t or t * c == 1):
         return False
-    if t < g and (c > g or (p > 1 and (c > 1 or p not in (2, 4, 8)))):
+    if t == 1 < g and (c > g or (p > 1 and (c > 1 or p not in (2, 4, 8)))):
+        return False
+    if 1 < t < g and (c > 1 or sharded or p not in STAGES):
         return False
     if replica > g:
         return replica % g == 0 and n % (replica // g) == 0
@@ -369,7 +372,7 @@ def layout_step(
     message = batch / rounds * job.tokens_per_sample / c * job.hidden * wide
     turn = busy + (4 + 2 * again) * job.layers / p * 2 * (t - 1) / t * message / links
     if p > 1:
-        far = (min(e, g) * message + half) / rate + latency
+        far = (g / t * message + half) / rate + latency  # each GPU by its part of the network
         turn += 2 * chunks * (far if t * c * p * e > g else message / t / links)
     turn += exchange(job, fleet, layout, again, message, hides * batch / rounds * gpu_s * longest)
     if c > 1:
@@ -392,10 +395,8 @@ def layout_step(
 
 def head_layers(job: Job) -> float:
     """Layers that take as long as the product with the vocabulary."""
-    ends = job.vocabulary * job.hidden
-    layers = max(job.active_parameters - 2 * ends, job.active_parameters / 2)
-    scores = (12 if job.family == "encoder" else 6) * job.hidden * job.layers
-    return job.layers * 6 * ends / (6 * layers + scores * job.tokens_per_sample)
+    head = job.vocabulary * job.hidden * job.tokens_per_sample * 2 * job.forward_passes
+    return job.layers * head / max(job.flop_per_sample - head, job.flop_per_sample / 2)
 
 
 def longest_stage(job: Job, p: int, chunks: int) -> float:
