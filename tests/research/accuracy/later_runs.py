@@ -16,7 +16,9 @@ Which rows count and which of them judge was written down before any of them was
 * MLPerf's rates "incl. eval" are samples to target over run time, evaluations included:
   they are taken out by the benchmark's rules (2026-11-26, `data/mlperf_evaluations.csv`).
 * GPUs whose rates their vendor publishes and that some cloud lets by the hour.
-* MLPerf is of the tuned stack, all else of the typical one, as `job.Stack` says.
+* MLPerf is of the tuned stack, all else of the typical one, as `job.Stack` says. Since 2026-11-26
+  its three runs in DeepSpeed are of the typical one: MLCommons' own script is accelerate, PEFT and
+  ZeRO-3 (training/llama2_70b_lora), whose configuration `recommend init` reads as typical.
 * 8-bit arithmetic (FP8) where the submitter's public recipe asks for it: NVIDIA's BERT, GPT-3 and
   Llama 2 LoRA on Hopper, Intel's GPT-3 on Gaudi2. All other runs are of 16 bits.
 
@@ -112,7 +114,8 @@ def _figure(row: Mapping[str, str]) -> tuple[str, ...]:
 
 def _run(row: Mapping[str, str], first: set[tuple[str, ...]]) -> LaterRun:
     n, g = round(float(row["nodes"])), round(float(row["gpus_per_node"]))
-    network, mlperf = networks()[row["model"]], row["source"].startswith("MLPerf")
+    network = networks()[row["model"]]
+    recipe = row["source"].startswith("MLPerf") and "Deepspeed" not in row["framework"]
     tokens = float(network["tokens"]) if row["unit"].startswith("tokens") else 1.0
     rounds, batch = float(row["grad_accum"] or 1), float(row["global_batch"] or 0)
     micro = float(row["batch_per_gpu"] or 0) or batch / (n * g) / rounds
@@ -128,8 +131,8 @@ def _run(row: Mapping[str, str], first: set[tuple[str, ...]]) -> LaterRun:
         gpus_per_machine=g,
         micro_batch=micro,
         batch=round(batch or micro * n * g),
-        fp8=mlperf and _in_fp8(row),
-        stack="tuned" if mlperf else "typical",
+        fp8=recipe and _in_fp8(row),
+        stack="tuned" if recipe else "typical",
         samples_per_s=_counted_rate(row) / tokens,
         tensor=int(layout[2]) if layout else 0,
         stages=int(layout[1]) if layout else 0,
@@ -163,7 +166,7 @@ def _counted(row: Mapping[str, str]) -> Mapping[str, str]:
 
 
 def _in_fp8(row: Mapping[str, str]) -> bool:
-    hopper = row["gpu_canon"].startswith("H") and "Deepspeed" not in row["framework"]
+    hopper = row["gpu_canon"].startswith("H")
     recipes = ("MLPerf bert", "MLPerf gpt3", "MLPerf llama2_70b_lora")
     gaudi = row["gpu_canon"].startswith("GAUDI") and row["model"] == "MLPerf gpt3"
     return (hopper and row["model"] in recipes) or gaudi

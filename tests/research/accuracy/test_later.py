@@ -50,6 +50,16 @@ def test_hopper_runs_nvidias_bert_in_eight_bits_and_its_resnet_in_sixteen():
             assert run.fp8 is (run.model == "MLPerf bert")
 
 
+@pytest.mark.skipif(not REFERENCE, reason="needs RECOMMEND_REFERENCE_DATA")
+def test_a_run_in_deepspeed_is_a_script_and_a_third_as_fast_as_nvidias_recipe():
+    runs = [r for r in later_runs(Path(str(REFERENCE))) if r.model == "MLPerf llama2_70b_lora"]
+    assert sum(r.stack == "typical" for r in runs) == 3
+    eight = [r for r in runs if r.gpu_canon == "H100-SXM" and r.gpus == 8]
+    (script,) = (r.samples_per_s for r in eight if r.stack == "typical" and not r.fp8)
+    (recipe,) = (r.samples_per_s for r in eight if r.submitter == "NVIDIA" and r.fp8)
+    assert script / recipe == pytest.approx(1 / 3, abs=0.05)
+
+
 def test_flop_of_a_lora_sample_are_four_of_six_and_attention():
     """MLPerf's Llama 2 70B: 8,192 tokens, 68.7 B multiplied parameters, 80 layers 8,192 wide."""
     expected = 4 * 68.7e9 * 8192 + 6 * 8192 * 80 * 8192**2
