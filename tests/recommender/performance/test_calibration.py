@@ -304,8 +304,8 @@ def test_runs_that_say_little_leave_the_spread_of_an_uncalibrated_plan():
     assert own.sigma_larger[-1][1] == pytest.approx(widest, rel=0.01)
     encoder = fitted([run(1)], replace(JOB, family="encoder")).calibration
     prior = load_priors()["encoder", "typical"].sigma_one
-    assert encoder.sigma**2 + SIGMA_GPU**2 + encoder.compute.sd**2 > 0.99 * prior**2
-    assert encoder.sigma_other == pytest.approx(prior, rel=0.01)
+    from_the_run = np.sqrt(encoder.sigma**2 + SIGMA_GPU**2 + encoder.compute.sd**2)
+    assert encoder.sigma_other == pytest.approx(min(from_the_run, prior), rel=0.01)
 
 
 def test_where_only_runs_describe_the_network_far_clusters_may_be_less_certain_than_untimed_ones():

@@ -47,7 +47,7 @@ def test_the_same_speed_changes_nothing():
 
 
 def test_the_score_moves_by_less_than_the_speed_and_by_as_much_as_is_stated():
-    job, factors = resnet(), load_gpu_factors()
+    job, factors = resnet(stack="tuned"), load_gpu_factors()
     prior = prior_of(job)
     shipped = gpu_speed(job, prior, "H100", GPUS, {("H100", "bf16"): RANGED}, factors)
     half = {("H100", "bf16"): own(381.1, RANGED)}
@@ -60,7 +60,7 @@ def test_the_score_moves_by_less_than_the_speed_and_by_as_much_as_is_stated():
 
 
 def test_own_memory_is_used_and_its_error_is_shared_in_the_same_way():
-    job = resnet()
+    job = resnet(stack="tuned")
     prior = prior_of(job)
     slow = {("H100", "bf16"): own(762.2, RANGED, 3000.0)}
     found = gpu_speed(job, prior, "H100", GPUS, slow, load_gpu_factors())
@@ -81,13 +81,13 @@ def test_a_factor_from_the_trend_stays_as_it_is():
 
 
 def test_a_timing_carried_to_a_gpu_with_an_own_speed_is_less_sure_and_counts_it_once():
-    job = resnet(timings=(Timing("V100", 1, 1, 300.0),))
+    job = resnet(timings=(Timing("V100", 1, 1, 300.0),), stack="tuned")
     known = {**ACHIEVED, ("H100", "bf16"): RANGED}
     mine = {**ACHIEVED, ("H100", "bf16"): own(600.0, RANGED)}
     before = machine_columns(job, (P3, P5), GPUS, known)
     after = machine_columns(job, (P3, P5), GPUS, mine)
     assert after.compute_per_s[0] == pytest.approx(before.compute_per_s[0])
-    free = resnet()
+    free = resnet(stack="tuned")
     rates = [machine_columns(free, (P5,), GPUS, each).compute_per_s[0] for each in (known, mine)]
     moved = after.compute_per_s[1] / before.compute_per_s[1]
     assert moved == pytest.approx((rates[1] / rates[0]) ** (1 - 0.2094), rel=1e-3)

@@ -48,8 +48,9 @@ def test_a_timing_holds_for_other_shapes_of_the_same_gpu():
 
 
 def test_a_timing_carries_over_to_other_gpus_by_prior_and_gpu_factors():
-    free = columns(resnet(), (P3, P5))
-    slow = resnet(timings=(Timing("V100", 1, 1, 0.5 * rates(resnet(), (P3,), {0: 1})[0]),))
+    job = resnet(stack="tuned")  # typical scripts are predicted with the factors themselves
+    free = columns(job, (P3, P5))
+    slow = replace(job, timings=(Timing("V100", 1, 1, 0.5 * rates(job, (P3,), {0: 1})[0]),))
     found = columns(slow, (P3, P5))
     each = free.compute_per_s / free.gpus
     factors = load_gpu_factors()

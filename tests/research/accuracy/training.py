@@ -24,6 +24,7 @@ from tests.research.fits.held_out import (
     unstated_sds,
 )
 from tests.research.fits.later import ROUND, fitted_runs
+from tests.research.fits.transfer import gpu_factors
 
 SOURCE = (
     "MLPerf, NVIDIA DeepLearningExamples, Lambda, MosaicML and others: measured/training.csv.gz"
@@ -33,7 +34,7 @@ SOURCE = (
 @cache
 def groups_in(reference: Path) -> tuple[Group, ...]:
     """The published runs of a reference folder, by family and stack."""
-    return groups_of(fitted_runs(reference))
+    return groups_of(fitted_runs(reference), gpu_factors(reference))
 
 
 def held(parts: list[tuple[str, Floats, Floats]], spread: float | Floats) -> Held:

@@ -15,6 +15,7 @@ from recommender.performance.priors import KINDS, Prior, kind_of, load_priors
 from tests.research import SOURCES
 from tests.research.fits.data import BY_GPU, HERE, table
 from tests.research.fits.held_out import (
+    BY_OWN_GPU,
     OVERLAP_TRANSFERRED,
     STATED_BOTH,
     Group,
@@ -28,23 +29,21 @@ from tests.research.fits.held_out import (
 )
 from tests.research.fits.later import fitted_runs
 from tests.research.fits.model import TENSOR_S, best_overlap, errors, scaling_errors, summary
-from tests.research.fits.transfer import LABORATORY, Readings, fitted, predicted, readings
+from tests.research.fits.transfer import (
+    LABORATORY,
+    LABORATORY_NAMES,
+    Readings,
+    fitted,
+    gpu_factors,
+    predicted,
+    readings,
+)
 from tests.shipped import snapshot
 
 AS_OF = "2026-11-26"
 SHIPPED = SOURCES / "performance"
 TRANSFER_SIGMA = 0.36
 NOTHING = frozenset[Left]()
-# GPUs of the catalog as the laboratory names them; another memory is the same chip
-LABORATORY_NAMES = {
-    "A100": "A100-80GB-SXM",
-    "A100-80GB": "A100-80GB-SXM",
-    "B200": "B200-SXM",
-    "H100": "H100-SXM",
-    "H200": "H200-SXM",
-    "V100": "V100-16GB",
-    "V100-32GB": "V100-16GB",
-}
 OWN = ["efficiency", "efficiency_fp32", "flop_per_byte", "batch_penalty"]
 
 
@@ -54,7 +53,7 @@ def main() -> None:
     parser.add_argument("--reference", type=Path, required=True)
     parser.add_argument("--write", action="store_true")
     chosen = parser.parse_args()
-    groups = groups_of(fitted_runs(chosen.reference))
+    groups = groups_of(fitted_runs(chosen.reference), gpu_factors(chosen.reference))
     print(f"efficiency of CUDA cores over that of tensor cores: {fp32_ratio(groups, NOTHING):.2f}")
     rows = pd.DataFrame([fitted_row(groups, group) for group in groups])
     print_overall(groups)
@@ -71,7 +70,8 @@ def main() -> None:
 
 def fitted_row(groups: tuple[Group, ...], group: Group) -> dict[str, object]:
     """One fitted line of priors.csv, with its errors printed."""
-    family, stack, one, many = group.family, group.stack, group.trials.rows, group.many
+    family, stack, many = group.family, group.stack, group.many
+    one = group.scaled(group.trials.rows, NOTHING)
     found = constants(groups, group, NOTHING)
     out = np.concatenate(list(unseen_errors(groups, group, several=False)))
     print(f"{family} {stack}: in sample           {summary(errors(one, found))}")
@@ -95,7 +95,7 @@ def fitted_row(groups: tuple[Group, ...], group: Group) -> dict[str, object]:
         "gradient_bytes": _gradient_bytes(family, stack),
         "sigma_one": round(sigma(groups, group, several=False), 2),
         "sigma_several": round(sigma(groups, group, several=True), 2),
-        "by_gpu": int((family, stack) in BY_GPU),
+        "by_gpu": int((family, stack) in (*BY_GPU, *BY_OWN_GPU)),
         "gpus": "|".join(sorted({str(card) for card in one.card if card})),
         "basis": "fitted",
         "rows": len(one),

@@ -1,6 +1,6 @@
 """Errors on runs that the constants have not seen, and the spread that follows from them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -22,6 +22,9 @@ FITTED = (
     ("decoder", "typical"),
     ("encdec", "tuned"),
 )
+# Families whose constants are fitted and used with the factors of GPUs (`transfer.py`), of which
+# their own runs are a part: what is left out of a fit is left out of the factors too.
+BY_OWN_GPU = (("cnn", "typical"),)
 STATED_BOTH = ("cnn", "encoder")  # families with runs of both stacks
 OVERLAPS = tuple(float(w) for w in np.arange(9) / 10)
 OVERLAP_TRANSFERRED = 0.1  # what the fitted families show
@@ -42,6 +45,10 @@ class Left:
         return np.asarray(rows[self.by] != self.name, dtype=bool)
 
 
+# What the formulas miss on the GPU of each run, from what is not left out; (runs,)
+GpuFactors = Callable[[pd.DataFrame, frozenset[Left]], Floats]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Group:
     """The published runs of one family in one software stack."""
@@ -51,29 +58,52 @@ class Group:
     by: str  # what its folds leave out
     trials: Trials  # runs on one machine
     many: pd.DataFrame  # runs on several, with a known network
+    factors: GpuFactors | None = None  # with which its constants are fitted and used
+
+    def scaled(self, rows: pd.DataFrame, out: frozenset[Left]) -> pd.DataFrame:
+        """Runs on the GPUs as these constants take them, from what is not left out.
+
+        As in answers (`machines._expected`), a GPU without runs is not expected to be better than
+        its figures.
+        """
+        if self.factors is None:
+            return rows
+        seen = self.trials.rows[kept_rows(self.trials.rows, out)]
+        each = self.factors(rows, out)
+        each = np.where(rows.gpu.isin(seen.gpu), each, np.minimum(each, 1.0))
+        return rows.assign(matmul=rows.matmul * each, memory=rows.memory * each)
 
     def folds(self) -> tuple[Left, ...]:
         """Every source (or GPU) once."""
         return tuple(Left(self.by, str(name)) for name in self.trials.rows[self.by].unique())
 
 
-def groups_of(rows: pd.DataFrame) -> tuple[Group, ...]:
-    """Published runs by family and stack."""
+def groups_of(rows: pd.DataFrame, factors: GpuFactors | None = None) -> tuple[Group, ...]:
+    """Published runs by family and stack; `factors` for those that are fitted with them."""
     found = []
     for family, stack in FITTED:
         mine = rows[(rows.family == family) & (rows.tuning == stack)]
         one, many = mine[mine.nodes == 1], mine[(mine.nodes > 1) & (mine.network > 0)]
-        found.append(Group(family, stack, left_out_by(one), trials_of(one), many))
+        own = factors if (family, stack) in BY_OWN_GPU else None
+        found.append(Group(family, stack, left_out_by(one), trials_of(one), many, own))
     return tuple(found)
 
 
 @cache
 def constants(groups: tuple[Group, ...], group: Group, out: frozenset[Left]) -> Constants:
     """The constants of a group from all but what is left out."""
-    kept = _kept(group.trials.rows, out)
-    cuda = group.trials.runs.fp32 & kept
+    trials, kept = trials_without(group, out), kept_rows(group.trials.rows, out)
+    cuda = trials.runs.fp32 & kept
     lacking = min(cuda.sum(), kept.sum() - cuda.sum()) < ENOUGH
-    return estimate(group.trials, kept, fp32_ratio(groups, out) if lacking else 1.0)
+    return estimate(trials, kept, fp32_ratio(groups, out) if lacking else 1.0)
+
+
+@cache
+def trials_without(group: Group, out: frozenset[Left]) -> Trials:
+    """The runs of a group with the factors of their GPUs, from what is not left out."""
+    if group.factors is None:
+        return group.trials
+    return trials_of(group.scaled(group.trials.rows, out))
 
 
 @cache
@@ -81,10 +111,10 @@ def fp32_ratio(groups: tuple[Group, ...], out: frozenset[Left]) -> float:
     """ε of CUDA cores over ε of tensor cores: the median of the groups that show both."""
     ratios = []
     for group in groups:
-        kept = _kept(group.trials.rows, out)
+        kept = kept_rows(group.trials.rows, out)
         cuda = group.trials.runs.fp32 & kept
         if min(cuda.sum(), kept.sum() - cuda.sum()) >= ENOUGH:
-            found = estimate(group.trials, kept, 1.0)
+            found = estimate(trials_without(group, out), kept, 1.0)
             ratios.append(found.cuda / found.tensor)
     return float(np.median(ratios)) if ratios else 1.0
 
@@ -101,21 +131,22 @@ def gpu_sd(rows: pd.DataFrame, seen: pd.DataFrame) -> Floats:
 def held_sd(base: float, group: Group, several: bool, *left: Left) -> Floats:
     """Spread of every run that is left out by the first of `left`, its GPU's included."""
     rows = group.many if several else group.trials.rows
-    seen = group.trials.rows[_kept(group.trials.rows, frozenset(left))]
+    seen = group.trials.rows[kept_rows(group.trials.rows, frozenset(left))]
     return np.hypot(base, gpu_sd(_test_rows(rows, left[0], left[1:]), seen))
 
 
 def one_machine(groups: tuple[Group, ...], group: Group, left: Left, *also: Left) -> Floats:
     """ln errors on one machine of what is left out; `also` is neither seen nor predicted."""
-    found = constants(groups, group, frozenset((left, *also)))
-    return errors(_test_rows(group.trials.rows, left, also), found)
+    out = frozenset((left, *also))
+    test = _test_rows(group.trials.rows, left, also)
+    return errors(group.scaled(test, out), constants(groups, group, out))
 
 
 def several_machines(groups: tuple[Group, ...], group: Group, left: Left, *also: Left) -> Floats:
     """ln errors on several machines; the overlap too is fitted on the runs that stay."""
     out = frozenset((left, *also))
     found = constants(groups, group, out)
-    seen = group.many[_kept(group.many, out)]
+    seen = group.many[kept_rows(group.many, out)]
     overlap = OVERLAP_TRANSFERRED
     if len(seen) >= ENOUGH:
         lost = [np.abs(errors(seen, found, w)).mean() for w in OVERLAPS]
@@ -136,7 +167,7 @@ def _unseen(
     """ln errors of every fold, and what their GPUs add to the spread."""
     predict = several_machines if several else one_machine
     for left in group.folds():
-        if left not in also and _kept(group.trials.rows, frozenset((left, *also))).any():
+        if left not in also and kept_rows(group.trials.rows, frozenset((left, *also))).any():
             found = predict(groups, group, left, *also)
             if len(found):
                 yield found, held_sd(0.0, group, several, left, *also)
@@ -184,7 +215,7 @@ def _other_laboratories(
     rows = group.trials.rows
     for name in rows.laboratory.unique():
         left = Left("laboratory", str(name))
-        if left not in out and _kept(rows, frozenset((left, *out))).sum() >= MIN_RUNS:
+        if left not in out and kept_rows(rows, frozenset((left, *out))).sum() >= MIN_RUNS:
             found = predict(groups, group, left, *out)
             if len(found):
                 yield found
@@ -216,9 +247,10 @@ def conformal(parts: Sequence[Floats], weights: Sequence[Floats]) -> float:
 def unstated_errors_of(groups: tuple[Group, ...], family: str, left: Left, *also: Left) -> Floats:
     """ln errors of a source of either stack whose job does not say its stack: as typical."""
     typical = next(g for g in groups if (g.family, g.stack) == (family, "typical"))
-    found = constants(groups, typical, frozenset((left, *also)))
+    out = frozenset((left, *also))
     both = pd.concat([g.trials.rows for g in groups if g.family == family])
-    return errors(_test_rows(both, left, also), found)
+    test = typical.scaled(_test_rows(both, left, also), out)
+    return errors(test, constants(groups, typical, out))
 
 
 def unstated_errors(groups: tuple[Group, ...], family: str, *also: Left) -> Iterator[Floats]:
@@ -226,7 +258,7 @@ def unstated_errors(groups: tuple[Group, ...], family: str, *also: Left) -> Iter
     folds = [left for g in groups if g.family == family for left in g.folds()]
     typical = next(g for g in groups if (g.family, g.stack) == (family, "typical"))
     for left in dict.fromkeys(folds):
-        seen = _kept(typical.trials.rows, frozenset((left, *also)))
+        seen = kept_rows(typical.trials.rows, frozenset((left, *also)))
         if left not in also and seen.any():
             yield unstated_errors_of(groups, family, left, *also)
 
@@ -243,7 +275,9 @@ def unstated_sds(groups: tuple[Group, ...], family: str, left: Left) -> tuple[Fl
     out = frozenset((left,))
     both = pd.concat([g.trials.rows for g in groups if g.family == family])
     test = _test_rows(both, left, ())
-    found = (errors(test, constants(groups, group, out)) for group in (tuned, typical))
+    found = (
+        errors(group.scaled(test, out), constants(groups, group, out)) for group in (tuned, typical)
+    )
     between = np.subtract(*found) / np.sqrt(2.0)
     own = np.hypot(sigma(groups, typical, False, left), gpu_sd(test, both[left.keeps(both)]))
     return np.asarray(own), np.asarray(np.hypot(own, between))
@@ -258,7 +292,8 @@ def weighted_quantile(parts: Sequence[Floats], weights: Sequence[Floats], share:
     return float(values[order][at])
 
 
-def _kept(rows: pd.DataFrame, out: frozenset[Left]) -> Bools:
+def kept_rows(rows: pd.DataFrame, out: frozenset[Left]) -> Bools:
+    """Which rows stay; (rows,)."""
     kept = np.ones(len(rows), dtype=bool)
     for left in out:
         kept &= left.keeps(rows)
@@ -266,4 +301,4 @@ def _kept(rows: pd.DataFrame, out: frozenset[Left]) -> Bools:
 
 
 def _test_rows(rows: pd.DataFrame, left: Left, also: Sequence[Left]) -> pd.DataFrame:
-    return rows[~left.keeps(rows) & _kept(rows, frozenset(also))]
+    return rows[~left.keeps(rows) & kept_rows(rows, frozenset(also))]

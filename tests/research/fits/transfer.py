@@ -9,6 +9,7 @@ batches, b/(b + b0), comes first.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +21,23 @@ from recommender.catalogs.schema import Achieved, Gpu
 from recommender.job.derive import intensity_ratio
 from recommender.job.job import Family, Job, Precision
 from recommender.performance.machines import gpu_speed
-from recommender.performance.priors import KINDS, Prior, kind_of, load_priors
+from recommender.performance.priors import KINDS, Prior, kind_of, load_priors, number_format
 from tests.research.fits.data import card_speeds, table
 from tests.research.fits.estimate import estimate, trials_of
-from tests.research.fits.held_out import Group, Left, fp32_ratio
+from tests.research.fits.held_out import GpuFactors, Group, Left, fp32_ratio, kept_rows
 from tests.research.fits.lambda_runs import configured_batch
 
 LABORATORY = "Lambda deeplearning-benchmark"
+# GPUs of the catalog as the laboratory names them; another memory is the same chip
+LABORATORY_NAMES = {
+    "A100": "A100-80GB-SXM",
+    "A100-80GB": "A100-80GB-SXM",
+    "B200": "B200-SXM",
+    "H100": "H100-SXM",
+    "H200": "H200-SXM",
+    "V100": "V100-16GB",
+    "V100-32GB": "V100-16GB",
+}
 # Runs' worth of belief that the formulas are right of a GPU, that it runs every kind of network
 # alike, and that there is no trend
 PRIOR_RUNS, PRIOR_KIND, PRIOR_TREND = 2.0, 4.0, 0.1
@@ -175,6 +186,37 @@ def fitted(rows: pd.DataFrame) -> Missed:
 def _pair(name: str) -> tuple[str, str]:
     gpu, _, precision = name.partition("|")
     return gpu, precision
+
+
+def gpu_factors(reference: Path) -> GpuFactors:
+    """What the formulas miss on the GPU of each run, by the laboratory's runs not left out.
+
+    1 for all if none is left, or if the laboratory itself is what is left out.
+    """
+    found = readings(reference)
+    networks = table("transfer").family
+    models = {str(n): load_priors()[str(f), "typical"] for n, f in networks.items()}
+    formula = predicted(found, models).assign(laboratory=LABORATORY)
+
+    @cache
+    def missed(out: frozenset[Left]) -> Missed | None:
+        kept = formula[kept_rows(formula, out)]
+        return fitted(kept) if len(kept) else None
+
+    def factors(rows: pd.DataFrame, out: frozenset[Left]) -> Floats:
+        known = missed(frozenset(left for left in out if not left.keeps(formula).all()))
+        if known is None:
+            return np.ones(len(rows))
+        each: Any = rows.itertuples()
+        return np.array([_factor_of_run(known, found, row) for row in each], dtype=np.float64)
+
+    return factors
+
+
+def _factor_of_run(missed: Missed, found: Readings, row: Any) -> float:
+    name = row.gpu if row.gpu in found.gpus else LABORATORY_NAMES.get(row.card, row.card)
+    speed = row.matmul / 1e12, row.memory / 1e9
+    return missed.factor(name, number_format(row.precision), kind_of(row.family), speed)
 
 
 def left_out_model(found: Readings, groups: tuple[Group, ...], left: Left) -> pd.DataFrame:
