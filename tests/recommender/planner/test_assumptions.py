@@ -28,7 +28,7 @@ def test_a_stack_that_was_not_given_is_named(tmp_path):
     words = ("resnet50-imagenet", "--deadline", "48h", "--provider", "gcp", "--explain", "1")
     said = printed(tmp_path, *words)
     assert "typical training scripts (all figures are for these)" in said
-    assert "from a factor of 1.6 to 1.2" in said  # e^(1.645 · 0.27), e^(1.645 · 0.10)
+    assert "from a factor of 1.5 to 1.2" in said  # e^(1.645 · 0.25), e^(1.645 · 0.10)
     assert "training scripts" not in printed(tmp_path, *words, "--stack", "tuned")
 
 
