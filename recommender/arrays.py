@@ -1,9 +1,11 @@
-"""Short names for the arrays that every part passes around."""
+"""Short names for the arrays that every part passes around, and a quantile of all spans."""
 
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+Z_90 = 1.6449  # standard deviations on either side that hold 90 % of a normal law
 
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]

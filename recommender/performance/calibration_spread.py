@@ -20,7 +20,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from recommender.arrays import Floats
+from recommender.arrays import Z_90, Floats
 from recommender.catalogs.frozen import dataclass
 from recommender.job.job import Job, TimedRun
 from recommender.performance import least_squares as lsq
@@ -32,7 +32,7 @@ from recommender.performance.calibration_model import (
     USUAL,
     StepModel,
 )
-from recommender.performance.clusters import Z_90, MachineColumns
+from recommender.performance.clusters import MachineColumns
 
 NEXT_SIZE = 2.0  # times the GPUs that more machines are away at least: a network is new
 USUAL_ROWS = 4.0  # as many runs as the usual error counts

@@ -11,7 +11,6 @@ import numpy as np
 from recommender.arrays import Floats, Ints
 from recommender.catalogs.frozen import dataclass
 
-Z_90 = 1.6449  # standard deviations on either side that hold 90 % of a normal law
 SPREAD_STEP = 0.01  # with parameter servers, spreads of several machines are multiples of this
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from recommender.arrays import Floats
+from recommender.arrays import Z_90, Floats
 from recommender.catalogs.frozen import dataclass
 from recommender.catalogs.registry import is_confidential
 from recommender.catalogs.schema import Achieved, Gpu, InstanceType, OwnSpeed
@@ -35,7 +35,6 @@ from recommender.performance.priors import (
 from recommender.performance.siblings import faster_siblings, siblings
 from recommender.performance.speed_evidence import has_runs, speed_evidence
 
-_Z90 = 1.645  # a published range is taken to hold nine of ten figures
 # Sd of ln speed between machines and library versions of one GPU. Stated, not fitted: boards of
 # one H100 fleet differ by 3 % at 95 % (2025), cuBLAS releases by a few per cent.
 BETWEEN_MACHINES = 0.05
@@ -73,7 +72,7 @@ def adapted(factor: float, ratio: float, shipped: Achieved) -> tuple[float, floa
     Which one it was is not known: sd = |ln ratio| · sqrt(w · (1 - w)), that of a coin that gives
     the shipped figure with probability w.
     """
-    error = math.log(shipped.high_tflops / shipped.low_tflops) / (2.0 * _Z90)
+    error = math.log(shipped.high_tflops / shipped.low_tflops) / (2.0 * Z_90)
     share = error**2 / (error**2 + BETWEEN_MACHINES**2)
     apart = math.log(ratio)
     return factor * math.exp(-share * apart), abs(apart) * math.sqrt(share * (1.0 - share))
@@ -141,7 +140,7 @@ def _confidential(types: Sequence[InstanceType]) -> tuple[Floats, Floats]:
     """What confidential VMs keep of their GPUs' speed, and the sd of its ln; (types,)."""
     low, high = CONFIDENTIAL
     locked = np.array([is_confidential(t.provider, t.instance_type) for t in types], dtype=np.bool_)
-    sd = math.log(high / low) / (2.0 * _Z90)
+    sd = math.log(high / low) / (2.0 * Z_90)
     return np.where(locked, math.sqrt(low * high), 1.0), np.where(locked, sd, 0.0)
 
 

@@ -11,13 +11,13 @@ import math
 
 import numpy as np
 
+from recommender.arrays import Z_90
 from recommender.job.job import Job
 from recommender.performance.clusters import MachineColumns, widened
 from recommender.performance.launch_time import EAGER_LAYER_S, FUSED_LAYER_S
 from recommender.performance.priors import REFERENCE_WIDTH
 
 WIDE = 4096  # width of the narrowest networks but one of Megatron-LM's tables (2104.04473, table 1)
-_Z90 = 1.645  # a published range is taken to hold nine of ten figures
 
 
 def narrow_sd(job: Job) -> float:
@@ -25,7 +25,7 @@ def narrow_sd(job: Job) -> float:
     shared = job.sharding in ("tensor", "pipeline", "context")
     if not shared or job.hidden < 1 or job.timings or job.calibration is not None:
         return 0.0
-    whole = math.log(EAGER_LAYER_S / FUSED_LAYER_S) / (2.0 * _Z90)
+    whole = math.log(EAGER_LAYER_S / FUSED_LAYER_S) / (2.0 * Z_90)
     ends = np.log([REFERENCE_WIDTH, WIDE])
     return whole * float(np.interp(math.log(job.hidden), ends, [1.0, 0.0]))
 

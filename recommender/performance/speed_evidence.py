@@ -3,10 +3,10 @@
 import math
 from collections.abc import Mapping
 
+from recommender.arrays import Z_90
 from recommender.catalogs.frozen import dataclass
 from recommender.catalogs.schema import Achieved, Gpu
 from recommender.job.job import Job
-from recommender.performance.clusters import Z_90
 from recommender.performance.low_precision import FP8, SIGMA
 from recommender.performance.measured import SIGMA_MEASURED, SIGMA_RELATED
 from recommender.performance.priors import Prior, gpus_with_runs, kind_of, number_format

@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterable
 from importlib.resources import files
 
+from recommender.arrays import Z_90
 from recommender.catalogs.frozen import dataclass
 
-_Z90 = 1.645  # of a normal law, nine of ten lie within
 TABLE = "published_runs.csv"
 COLUMNS = ("run", "gpu", "gpus", "published_gpu_hours", "predicted_gpu_hours", "sd", "source")
 
@@ -33,7 +33,7 @@ class PublishedRun:
     @property
     def span(self) -> tuple[float, float]:
         """The GPU-hours of nine runs in ten, as predicted."""
-        factor = math.exp(_Z90 * self.sd)
+        factor = math.exp(Z_90 * self.sd)
         return self.predicted_gpu_hours / factor, self.predicted_gpu_hours * factor
 
     @property

@@ -3,10 +3,10 @@
 import math
 from dataclasses import replace
 
+from recommender.arrays import Z_90
 from recommender.catalogs.catalog import OWN_BENCH_SOURCE
 from recommender.catalogs.registry import CLOUDS, OWN, SPOT_AUCTIONS
 from recommender.catalogs.schema import Achieved, OwnMachine
-from recommender.performance.clusters import Z_90
 from recommender.performance.long_runs import run_sd
 from recommender.performance.low_precision import OVER_FP8, kept_share
 from recommender.performance.machines import machine_columns, precision_on, software_sds

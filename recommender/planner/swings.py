@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from recommender.arrays import Floats
+from recommender.arrays import Z_90, Floats
 from recommender.catalogs.frozen import dataclass
 from recommender.optimize.evaluate import limits_met
 from recommender.plan.plan import Machines, Plan
@@ -25,7 +25,6 @@ from recommender.risk.path_inputs import PathInputs
 from recommender.risk.run_statistics import quantiles, trimmed_mean
 
 PATHS = 512
-Z_90 = 1.645  # standard deviations on either side of nine tenths of a normal law
 REACH, FACTORS = 3.0, 9  # factors tried from 1/3 to 3; an odd number, so that 1 is one of them
 MIN_SWING = 1e-3  # a swing of the cost and the time below this is none
 

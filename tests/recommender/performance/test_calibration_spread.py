@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from recommender.arrays import Z_90
 from recommender.performance.calibration_model import NOISE
 from recommender.performance.calibration_spread import Extrapolation, bases, links_sd
-from recommender.performance.clusters import Z_90
 
 
 def test_the_late_end_of_a_step_is_that_of_its_time_on_the_links():

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from recommender.performance.clusters import Z_90
+from recommender.arrays import Z_90
 from recommender.performance.data_parallel import ROWS
 from recommender.performance.least_squares import students_excess
 from recommender.performance.machines import sample_rate

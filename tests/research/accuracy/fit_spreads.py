@@ -19,10 +19,9 @@ from pathlib import Path
 
 import numpy as np
 
-from recommender.arrays import Floats, Ints
+from recommender.arrays import Z_90, Floats, Ints
 from recommender.performance import calibration_spread
 from recommender.performance.calibration_model import NOISE
-from recommender.performance.clusters import Z_90
 from tests.research import SOURCES
 from tests.research.accuracy import later_scaling, published_scaling, scaling
 from tests.research.accuracy.extrapolation import Extrapolated, joined

@@ -6,8 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from recommender.arrays import Floats
-from recommender.performance.clusters import Z_90
+from recommender.arrays import Z_90, Floats
 from recommender.performance.measured import SIGMA_MEASURED
 from recommender.plan.accuracy import Score, Target
 from tests.research.accuracy.splits import check, splits_of

@@ -20,8 +20,9 @@ from pathlib import Path
 
 import numpy as np
 
+from recommender.arrays import Z_90
 from recommender.job.job import Job, Stack
-from recommender.performance.clusters import Z_90, Clusters, clusters_of
+from recommender.performance.clusters import Clusters, clusters_of
 from recommender.performance.layouts import Layouts
 from recommender.performance.machines import machine_columns
 from recommender.performance.memory import bytes_of

@@ -10,7 +10,7 @@ from xml.sax.saxutils import escape
 
 import numpy as np
 
-from recommender.performance.clusters import Z_90
+from recommender.arrays import Z_90
 from tests.research.accuracy.study import Held
 from tests.research.accuracy.training import known_stack, several
 

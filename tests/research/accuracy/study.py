@@ -6,8 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from recommender.arrays import Floats
-from recommender.performance.clusters import Z_90
+from recommender.arrays import Z_90, Floats
 from recommender.plan.accuracy import NEAR, Finding, Score, Target, Unit
 from tests.research.accuracy.tables import MissingTable
 

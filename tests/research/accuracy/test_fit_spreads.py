@@ -6,8 +6,8 @@ import io
 import numpy as np
 import pytest
 
+from recommender.arrays import Z_90
 from recommender.performance.calibration_spread import Extrapolation
-from recommender.performance.clusters import Z_90
 from tests.research.accuracy import fit_spreads
 from tests.research.accuracy.extrapolation import Extrapolated, joined
 

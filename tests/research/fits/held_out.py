@@ -7,8 +7,7 @@ from functools import cache
 import numpy as np
 import pandas as pd
 
-from recommender.arrays import Bools, Floats
-from recommender.performance.clusters import Z_90
+from recommender.arrays import Z_90, Bools, Floats
 from recommender.performance.least_squares import students_excess
 from recommender.performance.speed_evidence import SIGMA_NEW_GPU
 from tests.research.fits.estimate import ENOUGH, Trials, estimate, trials_of
