@@ -35,6 +35,7 @@ from recommender.risk.run_statistics import Outcomes, trimmed_mean
 # Simulated by their estimates: in ten refusals of two limits (2026-11-26) the plan that needs least
 # of 1,700 was among the first 72.
 SIMULATED = 240
+ON_DEMAND_FIRST = 24  # of them without spot: surer than their estimates, others are less sure
 REFINED, STEPS = 6, 3  # so many of the best are tried with so many machines more and less
 SIMULATED_MORE = 120  # of these
 # Scenarios are few: estimates are compared at chances that are less by so much, in this order.
@@ -147,11 +148,13 @@ def _by_estimate(space: Space, drafts: Sequence[_Drafts], limit: PathLimit | Mea
     """The order in which plans are simulated, without the hopeless ones."""
     needs = np.concatenate([each.needs for each in drafts])
     chance = np.concatenate([each.chance for each in drafts])
-    keys = (-chance, *needs.T[::-1])
+    spot = np.concatenate([each.inputs.spot_usd_per_hour for each in drafts]) > 0.0
     # A value that is asked for is met or not: then the surest come first.
     asked = space.limits.value(limit) is not None
-    order = np.lexsort((*keys[1:], keys[0]) if asked else keys)
-    return np.asarray(order[chance[order] >= space.limits.confidence - HOPELESS])
+    order = np.lexsort((*needs.T[::-1], -chance) if asked else (-chance, *needs.T[::-1]))
+    order = order[chance[order] >= space.limits.confidence - HOPELESS]
+    sure = order[~spot[order]][:ON_DEMAND_FIRST]
+    return np.concatenate([sure, order[~np.isin(order, sure)]])
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +164,16 @@ class Needs:
     value: Floats
     min_value: Floats  # within the error of the chance
     goal_value: Floats
+
+    @staticmethod
+    def blank(plans: int) -> "Needs":
+        """Needs to be set."""
+        return Needs(*np.full((3, plans), np.inf))
+
+    def put(self, rows: Sequence[int], found: "Needs") -> None:
+        """Set what some plans need."""
+        for name in self.__slots__:
+            getattr(self, name)[rows] = getattr(found, name)
 
 
 def needs_of(space: Space, inputs: PathInputs, limit: PathLimit | MeanLimit) -> Needs:

@@ -13,6 +13,7 @@ from recommender.plan.limits import BUDGET, DEADLINE, LIMITS, Choice, Limit, Lim
 from recommender.plan.plan import Plan
 from recommender.planner.blocking_flags import blocking_flags, fits, no_offers, wider_choices
 from recommender.planner.plan_builder import goal_value_of, saving
+from recommender.planner.plans_under_limits import best_of, plan_meeting
 from recommender.planner.problem import Problem
 from recommender.planner.quota_request import (
     needs_words,
@@ -23,11 +24,9 @@ from recommender.planner.quota_request import (
 from recommender.planner.ranking import HORIZON_S
 from recommender.planner.relaxed_limits import (
     Relaxed,
-    best_of,
     best_within,
     each_relaxed,
     horizon_s,
-    plan_meeting,
     relaxed,
 )
 from recommender.planner.search import PlanSearch, search_other_offers
@@ -244,7 +243,17 @@ def _in_turn(given: list[tuple[Limit, float]], search: PlanSearch) -> tuple[list
     now = search.problem.limits
     for limit, _ in given:
         now = now.with_value(limit, None)
-    found: list[Relaxed] = []
+    return _next_in_turn(given, now, given[0][0], [], search)
+
+
+def _next_in_turn(
+    given: list[tuple[Limit, float]],
+    now: Limits,
+    lead: Limit,
+    found: list[Relaxed],
+    search: PlanSearch,
+) -> tuple[list[Relaxed], bool]:
+    """Limits loosened after those `found`, under which `now` holds; a lead may go far."""
     for limit, value in given:
         now = now.with_value(limit, value)
         if plan_meeting(now, search) is not None:
@@ -252,9 +261,8 @@ def _in_turn(given: list[tuple[Limit, float]], search: PlanSearch) -> tuple[list
         looser = relaxed(limit, now, search, found[-1] if found else None)
         if looser is None:
             return found, False
-        now = looser.limits
-        found.append(looser)
-        if looser.is_far(search.problem.limits) and limit != given[0][0]:
+        now, found = looser.limits, [*found, looser]
+        if looser.is_far(search.problem.limits) and limit != lead:
             return found, False
     return found, True
 
@@ -264,11 +272,10 @@ def _in_turn_after(
 ) -> tuple[list[Relaxed], bool]:
     """Every limit loosened from a longer deadline on, which may ask for less of the others."""
     limits = _waiting(first.limits, search)
-    longer_s = limits.deadline_s or 0.0
-    typed = as_typed(DEADLINE, longer_s, search.problem.progress)
+    typed = as_typed(DEADLINE, limits.deadline_s or 0.0, search.problem.progress)
+    longer = Relaxed(DEADLINE, typed, limits, first.plan)
     others = [each for each in given if each[0] != DEADLINE]
-    rest, all_met = _in_turn([(DEADLINE, longer_s), *others], search)
-    return [Relaxed(DEADLINE, typed, limits, first.plan), *rest], all_met
+    return _next_in_turn(others, limits, DEADLINE, [longer], search)
 
 
 def _joined(found: list[Relaxed]) -> Relaxed:

@@ -29,8 +29,7 @@ from recommender.planner.single_type_search import (
 if TYPE_CHECKING:
     from recommender.planner.quota_mixes import QuotaMixes
 
-PATHS_SLACK = 0.05  # kept above the best, for the error of the paths of a search
-PATHS_ERROR = 0.02  # share by which a goal on these paths may be off, about
+PATHS_ERROR = 0.02  # share by which a goal on the paths of a search may be off, about
 MAX_BUILT = 8  # plans of a search built until one proves to be the best, or within the horizon
 
 
@@ -99,11 +98,13 @@ class PlanSearch:
         The cheapest within the horizon, because prices and spot laws say little about later times.
         """
         limits = Limits(objective=aim, max_machines=self.problem.limits.max_machines)
-        state = self.single_type.search(limits, slack=PATHS_SLACK)
+        state = self.single_type.search(limits, slack=PATHS_ERROR)
         if not state.incumbents:
             return None
         ranking = Ranking(self.builder.under(limits), 1, None)
         most = max(state.best_goal * (1.0 + PATHS_ERROR), ranking.quoted_below(state))
+        if most > state.best_goal * (1.0 + PATHS_ERROR):
+            state = self.single_type.search(limits, slack=most / state.best_goal - 1.0)
         near = {k: c for k, c in state.incumbents.items() if c.goal_value <= most}
         first = ranking.ranked(replace(state, incumbents=near), []).plans[0]
         if aim == "cost" and first.plan.estimate.time.p95 > HORIZON_S:
