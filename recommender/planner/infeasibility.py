@@ -6,14 +6,14 @@ from itertools import chain
 import numpy as np
 
 from recommender.catalogs.registry import CLOUDS
-from recommender.inputs.limits import amount, as_typed, exact, rounded_up
+from recommender.inputs.limits import amount, as_typed, exact
 from recommender.inputs.units import brief_duration
 from recommender.plan.answer import Infeasible, SensitivityStep
-from recommender.plan.limits import BUDGET, DEADLINE, LIMITS, Choice, Limit, Limits, Progress
+from recommender.plan.limits import BUDGET, DEADLINE, LIMITS, Choice, Limits, Progress
 from recommender.plan.plan import Plan
 from recommender.planner.blocking_flags import blocking_flags, fits, no_offers, wider_choices
 from recommender.planner.plan_builder import goal_value_of, saving
-from recommender.planner.plans_under_limits import best_of, plan_meeting
+from recommender.planner.plans_under_limits import best_of
 from recommender.planner.problem import Problem
 from recommender.planner.quota_request import (
     needs_words,
@@ -27,7 +27,12 @@ from recommender.planner.relaxed_limits import (
     best_within,
     each_relaxed,
     horizon_s,
-    relaxed,
+)
+from recommender.planner.relaxed_together import (
+    in_turn,
+    in_turn_after,
+    joined,
+    with_longer_deadline,
 )
 from recommender.planner.search import PlanSearch, search_other_offers
 from recommender.planner.sensitivity import alike
@@ -35,7 +40,7 @@ from recommender.planner.single_type_search import QUICK
 from recommender.text import duration, usd
 
 WIDE = 3.0  # a span whose end is so many times its beginning is printed next to the mean
-WAIT, WORTH_IT = 1.24, 0.8  # a deadline so much longer is named where it costs so much less
+WORTH_IT = 0.8  # a longer deadline is named where it costs so much less
 
 
 def infeasible(search: PlanSearch) -> Infeasible:
@@ -197,15 +202,9 @@ def _steps(looser: Relaxed, search: PlanSearch) -> list[SensitivityStep]:
     least = _step(looser, search)
     if looser.limit != DEADLINE or least.plan is None:
         return [least]
-    longer = _waiting(looser.limits, search)
+    longer = with_longer_deadline(looser.limits, search)
     typed = as_typed(DEADLINE, longer.deadline_s or 0.0, search.problem.progress)
     return [least, *_cheaper(Relaxed(DEADLINE, typed, longer, least.plan), least.plan, search)]
-
-
-def _waiting(limits: Limits, search: PlanSearch) -> Limits:
-    """Limits with a longer deadline."""
-    longer_s = (limits.deadline_s or 0.0) * WAIT
-    return replace(limits, deadline_s=rounded_up(DEADLINE, longer_s, search.problem.progress))
 
 
 def _cheaper(looser: Relaxed, least: Plan, search: PlanSearch) -> list[SensitivityStep]:
@@ -222,65 +221,20 @@ def _together(search: PlanSearch) -> tuple[list[SensitivityStep], list[str]]:
     given = list(limits.given(LIMITS))
     steps, alone = [], []
     for lead in given:
-        found, all_met = _in_turn([lead, *(each for each in given if each != lead)], search)
+        found, all_met = in_turn([lead, *(each for each in given if each != lead)], search)
         first = found[0] if found and found[0].limit == lead[0] else None
         alone += [] if first is None else [first.typed]
         if not found or not all_met:
             continue
-        least = _step(_joined(found), search)
+        least = _step(joined(found), search)
         steps.append(least)
         if first is not None and first.limit == DEADLINE and least.plan is not None:
-            longer, all_met = _in_turn_after(first, given, search)
-            steps += _cheaper(_joined(longer), least.plan, search) if all_met else []
+            longer, all_met = in_turn_after(first, given, search)
+            steps += _cheaper(joined(longer), least.plan, search) if all_met else []
     if alone and len(alone) == len(given):
         each = " and ".join(alone)
         return steps, [f"each limit alone is too tight: the minimum is about {each}"]
     return steps, ["relaxing a single limit is not enough: more than one has to change"]
-
-
-def _in_turn(given: list[tuple[Limit, float]], search: PlanSearch) -> tuple[list[Relaxed], bool]:
-    """Each limit as near to the requested one as those before it allow, and whether all can be."""
-    now = search.problem.limits
-    for limit, _ in given:
-        now = now.with_value(limit, None)
-    return _next_in_turn(given, now, given[0][0], [], search)
-
-
-def _next_in_turn(
-    given: list[tuple[Limit, float]],
-    now: Limits,
-    lead: Limit,
-    found: list[Relaxed],
-    search: PlanSearch,
-) -> tuple[list[Relaxed], bool]:
-    """Limits loosened after those `found`, under which `now` holds; a lead may go far."""
-    for limit, value in given:
-        now = now.with_value(limit, value)
-        if plan_meeting(now, search) is not None:
-            continue
-        looser = relaxed(limit, now, search, found[-1] if found else None)
-        if looser is None:
-            return found, False
-        now, found = looser.limits, [*found, looser]
-        if looser.is_far(search.problem.limits) and limit != lead:
-            return found, False
-    return found, True
-
-
-def _in_turn_after(
-    first: Relaxed, given: list[tuple[Limit, float]], search: PlanSearch
-) -> tuple[list[Relaxed], bool]:
-    """Every limit loosened from a longer deadline on, which may ask for less of the others."""
-    limits = _waiting(first.limits, search)
-    typed = as_typed(DEADLINE, limits.deadline_s or 0.0, search.problem.progress)
-    longer = Relaxed(DEADLINE, typed, limits, first.plan)
-    others = [each for each in given if each[0] != DEADLINE]
-    return _next_in_turn(others, limits, DEADLINE, [longer], search)
-
-
-def _joined(found: list[Relaxed]) -> Relaxed:
-    """Several limits loosened one after the other, as one change."""
-    return replace(found[-1], typed=" ".join(each.typed for each in found))
 
 
 def _to_act_on(steps: list[SensitivityStep]) -> list[SensitivityStep]:
