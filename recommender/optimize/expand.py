@@ -38,7 +38,7 @@ from recommender.optimize.space import Site, Space
 from recommender.risk.path_inputs import PathInputs
 
 OVERRUN = 2  # no batch starts beyond so many times the plans allowed
-NEAR = 1.1  # times the cutoff: clusters that a table may show get their fallbacks as well
+NEAR = 1.1  # times the cutoff: clusters that a table may show get their fallbacks as well, last
 PLANS_AT_ONCE = 32  # plans simulated before the cutoff is applied again
 
 
@@ -114,35 +114,80 @@ class _Batch:
         ]
 
 
+@dataclass(frozen=True, slots=True)
+class NearPlans:
+    """Plans of a site that no fallback makes the best, but that a table may show with one."""
+
+    site: _SitePlans
+    rows: Ints  # of its plans without a fallback
+    bounds: Floats  # their least cost with any
+
+
 def expand_clusters(space: Space, clusters: Sequence[SiteClusters], state: SearchState) -> None:
+    """Expand clusters into plans and simulate every one that could be the best or near it."""
+    expand_near(space, expand_better(space, clusters, state), state)
+
+
+def expand_better(
+    space: Space, clusters: Sequence[SiteClusters], state: SearchState
+) -> list[NearPlans]:
     """Expand clusters into plans and simulate every one that could still be the best.
 
     Plans without a fallback come first: they also bound what any fallback can save, so few of the
-    plans with one have to be simulated.
+    plans with one have to be simulated. Returns those that may be near the best: `expand_near` is
+    to simulate them, which is quickest when the best plan is known.
     """
     sites = [_alone(space, each, state.cutoff) for each in clusters]
-    alone = _Batch.joined(
+    alone = _joined(sites)
+    bounds = _simulate_by_bound(space, alone, state).bounds
+    if space.limits.deadline_s is None:
+        return []
+    _try_fallbacks(space, alone, np.flatnonzero(bounds < state.cutoff), bounds, state)
+    near = np.flatnonzero((bounds >= state.cutoff) & (bounds < NEAR * state.cutoff))
+    return [
+        NearPlans(sites[number], places, bounds[near[mine]])
+        for number, mine, places in alone.by_site(near)
+    ]
+
+
+def expand_near(space: Space, near: Sequence[NearPlans], state: SearchState) -> None:
+    """Simulate plans with fallbacks that a table may show."""
+    some = [each for each in near if (each.bounds < NEAR * state.cutoff).any()]
+    if not some or state.stopped:
+        return
+    alone = _joined([each.site for each in some])
+    bounds = np.full(len(alone.lower_bounds), np.inf)
+    for begin, each in zip(alone.begin.tolist(), some, strict=False):
+        bounds[begin + each.rows] = each.bounds / NEAR
+    _try_fallbacks(space, alone, np.flatnonzero(bounds < state.cutoff), bounds, state)
+
+
+def _joined(sites: Sequence[_SitePlans]) -> _Batch:
+    """The plans of some sites without fallbacks."""
+    return _Batch.joined(
         sites,
         [each.plans for each in sites],
         [each.drafts.inputs for each in sites],
         [each.lower_bounds for each in sites],
     )
-    run = _simulate_by_bound(space, alone, state)
-    if space.limits.deadline_s is None:
-        return
-    promising = np.flatnonzero(run.bounds < NEAR * state.cutoff)
+
+
+def _try_fallbacks(
+    space: Space, alone: _Batch, promising: Ints, bounds: Floats, state: SearchState
+) -> None:
+    """Simulate promising plans with fallbacks; `bounds` of the least cost with any: (alone,)."""
     found = [
-        (number, sites[number].with_fallbacks(space, places))
+        (number, alone.sites[number].with_fallbacks(space, places))
         for number, _, places in alone.by_site(promising)
-        if len(sites[number].site.fallbacks)
+        if len(alone.sites[number].site.fallbacks)
     ]
-    over_overhead = _simulate_helped(space, alone, promising, found, state)
+    over_overhead = _simulate_helped(space, alone, promising, found, bounds, state)
     slower = [
-        (number, sites[number].with_slower(space, each, over))
+        (number, alone.sites[number].with_slower(space, each, over))
         for (number, each), over in zip(found, over_overhead, strict=True)
         if over.any()
     ]
-    _simulate_helped(space, alone, promising, slower, state)
+    _simulate_helped(space, alone, promising, slower, bounds, state)
 
 
 def _alone(space: Space, clusters: SiteClusters, cutoff: float) -> _SitePlans:
@@ -160,11 +205,13 @@ def _simulate_helped(
     alone: _Batch,
     promising: Ints,
     found: Sequence[tuple[int, Helped]],
+    bounds: Floats,
     state: SearchState,
 ) -> list[Bools]:
     """Simulate plans with fallbacks, and tell which need an earlier switch for the overhead.
 
-    `found` are those of the `promising` plans of some sites, by the number of the site.
+    `found` are those of the `promising` plans of some sites, by the number of the site; `bounds`
+    the least cost of each plan with any fallback.
     """
     if not found:
         return []
@@ -177,7 +224,7 @@ def _simulate_helped(
         [one.lower_bounds for one in each],
         of,
     )
-    least, over_overhead = batch.lower_bounds, np.zeros(len(of), dtype=bool)
+    least, over_overhead = np.maximum(batch.lower_bounds, bounds[of]), np.zeros(len(of), dtype=bool)
     if space.limits.goal == "time":
         least = np.maximum(least, min_times(space, alone.drafts, promising, batch.drafts, of))
     elif space.limits.max_overhead is not None:

@@ -24,7 +24,13 @@ from recommender.optimize.bounds.cluster import ClusterFigures, sums_of
 from recommender.optimize.bounds.fallback import bounds_by_queue
 from recommender.optimize.columns import Cluster, counts_table
 from recommender.optimize.confirm import confirm_open
-from recommender.optimize.expand import SiteClusters, expand_clusters
+from recommender.optimize.expand import (
+    NearPlans,
+    SiteClusters,
+    expand_better,
+    expand_clusters,
+    expand_near,
+)
 from recommender.optimize.search_state import SearchState
 from recommender.optimize.space import (
     ANCHOR,
@@ -222,15 +228,16 @@ def search_singles(
         queue = single_queue(space, step_s)
     queue = queue if masks is None else queue.masked(masks)
     most = max(1, min(CLUSTERS_AT_ONCE, state.max_plans // PLANS_EACH))
-    at, clusters = 0, most
+    at, clusters, near = 0, most, list[NearPlans]()
     while at < len(queue.bound) and queue.bound[at] < state.cutoff and not state.exhausted:
         state.explore_from(float(queue.bound[at]))
         stop = min(at + clusters, int(np.searchsorted(queue.bound, state.cutoff)))
         done = state.plans_evaluated
-        _expand_singles(space, queue, at, stop, state)
+        near += _expand_singles(space, queue, at, stop, state)
         # Where bounds rule all of them out, more at once are as exact and quicker.
         clusters = most if state.plans_evaluated > done else 2 * clusters
         at = stop
+    expand_near(space, near, state)
     confirm_open(space, state)
     if at < len(queue.bound):
         state.leave_open(float(queue.bound[at]))
@@ -301,8 +308,8 @@ def single_queue(space: Space, step_s: Floats) -> SingleQueue:
 
 def _expand_singles(
     space: Space, queue: SingleQueue, at: int, stop: int, state: SearchState
-) -> None:
-    """Evaluate the next clusters."""
+) -> list[NearPlans]:
+    """Evaluate the next clusters, and return plans that may be near the best."""
     clusters = []
     for index in sorted(set(queue.site[at:stop].tolist())):
         mine = at + np.flatnonzero(queue.site[at:stop] == index)
@@ -316,8 +323,7 @@ def _expand_singles(
         counts = np.zeros((len(mine), len(rows)), dtype=np.int64)
         counts[np.arange(len(mine)), column] = queue.machines[mine]
         clusters.append(SiteClusters(index, rows, counts))
-    if clusters:
-        expand_clusters(space, clusters, state)
+    return expand_better(space, clusters, state) if clusters else []
 
 
 def single_lower_bounds(space: Space, site: Site, step_s: Floats) -> Floats:
