@@ -14,6 +14,7 @@ from recommender.risk.spot_capacity import Runs
 # A round over the listed places until none has given machines: about a minute for each request
 # that fails, and one for the plan to be made again (assumed).
 ROUND_S_PER_PLACE = 60.0
+NEVER = np.float32(1e38)  # USD times 3,600: more than any bill, in single precision
 AS_FAST = 0.95  # of the spot cluster, from which on a fallback counts as fast as it
 
 
@@ -229,7 +230,7 @@ class HandoverMoments:
       last drawn run to the end of the plan. The same holds for the plan with a fallback
       (`_crossing`); otherwise a last run without an end would do better.
 
-    A fallback takes over by the deadline, so what begins later has an infinite bill.
+    A fallback takes over by the deadline, so what begins later has the bill `NEVER`.
     """
 
     bill: Singles  # USD times 3,600
@@ -259,18 +260,16 @@ def handover_moments(
 ) -> HandoverMoments:
     """The ends of runs before the last and, where that may be less, their starts."""
     own, cycle = runs.inputs, np.arange(len(runs.lengths), dtype=np.int16)[:, None, None]
-    due_s, never = np.float32(np.inf if deadline_s is None else deadline_s), np.float32(np.inf)
+    due_s = np.float32(np.inf if deadline_s is None else deadline_s)
     base, spot = row(p.base_usd_per_hour), row(p.spot_usd_per_hour)
     charged = np.maximum(runs.lengths, runs.billed_if_interrupted)
     charged += runs.billed_before
     bill = spot * runs.of_plans(charged)
     if np.any(base > 0.0):
         bill += base * runs.of_plans(runs.starts + runs.lengths)
-    np.copyto(
-        bill,
-        never,
-        where=(runs.of_plans(runs.starts) > due_s) | (cycle >= last.astype(np.int16)[None]),
-    )
+    late = runs.of_plans(runs.starts) > due_s
+    late |= cycle >= last.astype(np.int16)[None]
+    np.maximum(bill, late * NEVER, out=bill)
     up = runs.starts - runs.waited
     up -= np.minimum(row(own.changeover_s)[0], runs.lengths[0])
     done = runs.usable * row(own.interval_s / (own.interval_s + own.stall_s))
@@ -284,7 +283,8 @@ def handover_moments(
         bill += base * begun
     late = begun > due_s
     late[0] = False
-    np.copyto(bill, never, where=late | (cycle > last))
+    late |= cycle > last.astype(np.int16)[None]
+    np.maximum(bill, late * NEVER, out=bill)
     up[0] = 0.0
     starts = HandoverMoments(bill, runs.of_plans(up), runs.of_plans(runs.durable))
     return HandoverMoments(*planned, starts)

@@ -17,7 +17,7 @@ from recommender.risk.laws import OUTAGE_FAMILY, RUN_FAMILY, RunLaw, logistic
 from recommender.risk.move_after import moves_until, stays
 from recommender.risk.on_demand_wait import wait_s
 from recommender.risk.path_inputs import PathInputs
-from recommender.risk.planes import before, places, row, until
+from recommender.risk.planes import before, choose, places, row, until
 from recommender.risk.random_numbers import MAX_LISTED_ZONES, RandomNumbers, run_uniforms
 
 
@@ -209,7 +209,7 @@ def _bill(p: PathInputs, lengths: Singles) -> Singles:
     """Spot seconds charged for each run that is interrupted."""
     bill = np.maximum(lengths, row(p.minimum_s))
     if np.any(p.free_s > 0.0):
-        np.copyto(bill, np.float32(0.0), where=lengths < row(p.free_s))
+        bill *= lengths >= row(p.free_s)  # a masked copy takes twenty times as long
     return bill
 
 
@@ -225,5 +225,5 @@ def _progress(p: PathInputs, usable: Singles, sample: RandomNumbers) -> tuple[Si
     live += whole
     if np.any(p.notice_saves > 0.0):
         saves = sample.by_cycle("notice")[:, None] < row(p.notice_saves)
-        np.copyto(whole, usable * (interval / cycle), where=saves)
+        whole = choose(saves, usable * (interval / cycle), whole)
     return whole, live
