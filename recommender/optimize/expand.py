@@ -32,7 +32,8 @@ from recommender.optimize.evaluate import (
     with_best_interval,
 )
 from recommender.optimize.fallback_choices import slower_choices
-from recommender.optimize.overhead_limit import ROUGHLY, Switched, switched_in_time
+from recommender.optimize.last_moment import ROUGHLY
+from recommender.optimize.overhead_limit import Switched, switched_in_time
 from recommender.optimize.search_state import Candidate, Screened, SearchState
 from recommender.optimize.space import Site, Space
 from recommender.risk.path_inputs import PathInputs

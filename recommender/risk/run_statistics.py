@@ -110,26 +110,26 @@ class OutcomeCache:
 
 def outcome_of(h: Paths) -> Outcome:
     """The outcome of simulated plans."""
+    work_s, usd = h.work_s.mean(axis=1), h.expected_usd.mean(axis=1)
+    usd_rest = _without_work(h.expected_usd, usd, h.work_s)
+    lost_rest = _without_work(h.lost_work_s, h.lost_work_s.mean(axis=1), h.work_s)
+    paths, work_s = usd_rest.shape[1], np.maximum(work_s, 1.0)
     return (
         h.time_s,
         h.cost_usd,
-        h.expected_usd.mean(axis=1),
+        usd,
         h.usd_with_any_fallback.mean(axis=1),
         checkpoint_overhead(h),
-        mean_error(h.expected_usd, h.work_s),
-        overhead_error(h),
-        _covariance(h),
+        np.sqrt(_mean_product(usd_rest, usd_rest) / paths),
+        np.sqrt(_mean_product(lost_rest, lost_rest) / paths) / work_s,
+        _mean_product(usd_rest, lost_rest) / paths / work_s,
     )
 
 
-def _covariance(h: Paths) -> Floats:
-    """Covariance of the errors of the mean bill and of `checkpoint_overhead`; (plans,)."""
-    usd, lost = (
-        _without_work(values, values.mean(axis=1), h.work_s)
-        for values in (h.expected_usd, h.lost_work_s)
-    )
-    both = (usd * lost).mean(axis=1) / usd.shape[1]
-    return np.asarray(both / np.maximum(h.work_s.mean(axis=1), 1.0))
+def _mean_product(one: Floats, other: Floats) -> Floats:
+    """Mean over the paths of the product of two values whose means are 0; (plans,)."""
+    found: Floats = np.einsum("ij,ij->i", one, other) / one.shape[1]
+    return found
 
 
 def mean_error(values: Floats, work_s: Floats) -> Floats:
@@ -181,12 +181,6 @@ def checkpoint_overhead(h: Paths) -> Floats:
     """
     lost: Floats = h.lost_work_s.mean(axis=1) / np.maximum(h.work_s.mean(axis=1), 1.0)
     return np.where(lost < ROUNDING, 0.0, lost)
-
-
-def overhead_error(h: Paths) -> Floats:
-    """Standard error of `checkpoint_overhead`; (plans,)."""
-    error: Floats = mean_error(h.lost_work_s, h.work_s) / np.maximum(h.work_s.mean(axis=1), 1.0)
-    return error
 
 
 def keys_of(inputs: PathInputs, deadline_s: float | None) -> list[bytes]:

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from recommender.optimize.evaluate import Plans, path_inputs_of, values_of
-from recommender.optimize.overhead_limit import CLOSELY, ROUGHLY, TOLERANCE, switched_in_time
+from recommender.optimize.last_moment import CLOSELY, ROUGHLY, TOLERANCE
+from recommender.optimize.overhead_limit import switched_in_time
 from recommender.optimize.search import search
 from recommender.optimize.space import Space
 from recommender.risk.path_inputs import PathInputs
