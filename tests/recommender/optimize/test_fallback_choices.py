@@ -11,6 +11,7 @@ from recommender.optimize.fallback_choices import (
     LIKELY,
     SPEEDUPS,
     fallback_choices,
+    faster_choices,
     of_each_speed,
     slower_choices,
     undominated,
@@ -88,6 +89,16 @@ def test_slower_ones_are_a_quarter_as_fast_as_the_cluster_at_least() -> None:
     tried[0, 3] = True
     found = slower_choices(some, np.array([2.0, 1.0]), np.array([1.0, 3.0]), tried)
     assert [sorted(row for row in each.tolist() if row >= 0) for each in found] == [[1, 2, 4], []]
+
+
+def test_faster_ones_are_slower_than_the_next_that_is_tried_or_than_twice_as_fast() -> None:
+    steps = np.array([9.0, 8.0, 7.0, 6.0, 5.0, 4.0, 3.0])
+    some = fallbacks(steps, np.ones(7), np.ones(7))
+    tried = np.zeros((3, 7), dtype=bool)
+    tried[:, 0] = tried[0, 3] = tried[2, 1] = True
+    found = faster_choices(some, np.array([9.0, 9.0, 9.0]), tried)
+    listed = [sorted(row for row in each.tolist() if row >= 0) for each in found]
+    assert listed == [[1, 2], [1, 2, 3, 4], []]
 
 
 def test_of_each_speed_the_cheapest_are_kept_though_faster_ones_cost_less() -> None:
