@@ -38,7 +38,7 @@ def narrowed(least: LeastValue, met: Met) -> Met:
 
 
 def _bisected(least: LeastValue, low: float, met: Met) -> Met:
-    """The same with a search of plans at each value, since fallbacks may have to start early."""
+    """A smaller value, by a search of plans at each: fallbacks may have to start early."""
     while met.value > CLOSE * low:
         middle = (low * met.value) ** 0.5
         found = least.within(middle)
