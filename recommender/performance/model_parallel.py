@@ -27,7 +27,15 @@ from recommender.arrays import Bools, Floats, Ints
 from recommender.catalogs.frozen import dataclass
 from recommender.job.job import Job, Sharding
 from recommender.performance.clusters import Clusters, Steps
-from recommender.performance.expert_parallel import exchange_s, expert_machines, hidden_share
+from recommender.performance.expert_parallel import expert_machines, hidden_share
+from recommender.performance.layout_memory import (
+    Degrees,
+    held_bytes,
+    layout_memory_gib,
+    min_recomputed_share,
+    sample_bytes,
+)
+from recommender.performance.layout_traffic import communication_s, states_s
 from recommender.performance.layouts import (
     MAX_TENSOR,
     MIN_TOKENS,
@@ -36,30 +44,17 @@ from recommender.performance.layouts import (
     layouts_of,
     most_context,
 )
-from recommender.performance.memory import Bytes, extra_gathered_bytes, gib_lines
+from recommender.performance.memory import Bytes
 from recommender.performance.priors import REFERENCE_WIDTH, Prior
 from recommender.performance.stages import MAX_UNEVEN, head_layers, longest_share
 from recommender.performance.strategy import (
     BACKWARD,
-    BUCKET_BYTES,
     STRAGGLERS,
     LayoutReport,
     StepTerms,
     Strategy,
 )
 
-REDUCED = 4.0  # all-reduces per layer and micro-batch, two each way (Megatron-LM, 1909.08053)
-REDUCED_WITH_RECOMPUTE = 6.0  # with the forward pass done twice
-# Exchanges of keys and values in each layer: gathered in both passes, their gradients summed.
-EXCHANGED = 3.0
-# Width of keys and of values at most: eight heads of 128 (Llama 3, Qwen 3, Mistral: config.json).
-# Scripts repeat them for every head before their fused attention, which sends them on (`repeat_kv`
-# of torchtitan's Llama and of transformers, 2024-12).
-KEY_WIDTH = 1024
-# Parameters whose gradients Megatron-LM's optimizer sums in one call: 40 million, and 1 million
-# for each replica if that is more (DistributedDataParallelConfig.bucket_size of Megatron Core).
-BUCKET_PARAMETERS = 4e7
-REPLICA_PARAMETERS = 1e6
 # Chunks of layers on each GPU of a pipeline: up to 4, and up to 8 where that is faster. Llama 3.1
 # 405B has 7 in NVIDIA's recipe (NeMo, llama31_405b, 2024), one layer a chunk in Meta's own run
 # (arXiv 2407.21783, section 3.3); GPT-3 has 6 in MLPerf's (v3.1).
@@ -73,126 +68,6 @@ def lost_share(job: Job, tensor: Floats) -> Floats:
     it is narrower, because its kernels are too small.
     """
     return np.maximum(1.0 / tensor, min(1.0, REFERENCE_WIDTH / job.hidden))
-
-
-def key_width(job: Job) -> int:
-    """Width of the keys, and of the values, that GPUs which share a sequence exchange."""
-    return min(job.hidden, KEY_WIDTH) if job.stack == "tuned" else job.hidden
-
-
-def held_bytes(
-    needs: Bytes,
-    gpus: Floats | float,
-    tensor: Floats,
-    stages: Floats,
-    sharded: Floats | float = 0.0,
-    experts: Floats | float = 1.0,
-) -> Floats:
-    """States on a GPU; the optimizer's are also divided among the replicas.
-
-    This is ZeRO stage 1, as in Megatron-LM's distributed optimizer (arXiv 1910.02054, 2019). With
-    sharding, all states are divided and gathered by layers; each of `experts` GPUs holds its part
-    of the experts.
-    """
-    part = held_share(needs, experts) / np.where(sharded, gpus, tensor * stages)
-    held = (needs.weights + needs.gradients) * part + needs.optimizer / gpus
-    return np.asarray(held + np.where(sharded, _gathered(needs, gpus, tensor, experts), 0.0))
-
-
-def _gathered(
-    needs: Bytes, gpus: Floats | float, tensor: Floats | float, experts: Floats | float
-) -> Floats:
-    each = extra_gathered_bytes(needs, np.maximum(gpus / tensor, 1.0))
-    return np.asarray(each / tensor * held_share(needs, experts))
-
-
-def held_share(needs: Bytes, experts: Floats | float) -> Floats:
-    """The share of its layers' weights on a GPU that divides the experts with others."""
-    return np.asarray(1.0 - needs.routed + needs.routed / experts)
-
-
-def kept_bytes(needs: Bytes, again: Floats | float) -> Floats:
-    """Stored activations of a sample if a share of the layers is recomputed."""
-    return np.asarray((1.0 - again) * needs.activations + again * needs.inputs)
-
-
-def min_recomputed_share(
-    needs: Bytes, room: Floats, parts: Floats, stages: Floats, layers: int
-) -> Floats:
-    """The smallest share of a stage's layers to recompute so that one sample fits `room`.
-
-    Whole layers; 1 even if that is not enough.
-    """
-    each = np.ceil(layers / stages)
-    none = _most_kept(needs, room * parts, stages, 0.0) >= needs.activations
-    most = _most_kept(needs, room * parts, stages, needs.layer)
-    spared = max(needs.activations - needs.inputs, 1e-9)
-    share = np.clip(np.ceil((needs.activations - most) / spared * each) / each, 1.0 / each, 1.0)
-    return np.where(none, 0.0, share)
-
-
-def _most_kept(needs: Bytes, room: Floats, stages: Floats, layer: float) -> Floats:
-    """Bytes of a sample that fit next to `layer` bytes of a recomputed layer."""
-    last = (room - max(layer, needs.logits)) * stages
-    return np.where(stages > 1, np.minimum(room - layer, last), last)
-
-
-def sample_bytes(needs: Bytes, again: Floats | float, parts: Floats, stages: Floats) -> Floats:
-    """Bytes per sample of a micro-batch on the GPU with the most.
-
-    Sequence parallelism divides all activations by t (arXiv 2205.05198, 2022), context parallelism
-    by c: `parts` is t·c. The first stage stores p micro-batches of a p-th of the layers, the last
-    one of them and logits. `again` is the share of recomputed layers, one at a time.
-    """
-    kept, layer = kept_bytes(needs, again), np.where(np.asarray(again) > 0, needs.layer, 0.0)
-    last = kept / stages + np.maximum(layer, needs.logits)
-    most = np.where(stages > 1, np.maximum(kept + layer, last), last)
-    return np.asarray(most / parts)
-
-
-@dataclass(frozen=True, slots=True)
-class Degrees:
-    """The degrees of parallelism of one layout."""
-
-    tensor: float
-    context: float
-    stages: float
-    sharded: bool
-    experts: float = 1.0
-
-    def label(self, gpus: float) -> str:
-        """ "TP 8 × PP 4 × DP 2", "TP 8 × FSDP 4"; "FSDP 8, CP 2": pairs of the eight share a
-        sequence.
-        """
-        shares, alike = gpus / self.tensor, gpus / (self.tensor * self.context * self.stages)
-        plain = (("TP", self.tensor), ("CP", self.context), ("PP", self.stages), ("DP", alike))
-        degrees = (plain[0], ("FSDP", shares)) if self.sharded else plain
-        label = " × ".join(f"{name} {degree:.0f}" for name, degree in degrees if degree > 1)
-        if self.experts > 1:
-            return f"{label}, EP {self.experts:.0f}"
-        return f"{label}, CP {self.context:.0f}" if self.sharded and self.context > 1 else label
-
-
-def layout_memory_gib(
-    needs: Bytes, gpus: float, degrees: Degrees, micro_batch: float, again: float
-) -> tuple[tuple[str, float], ...]:
-    """The memory of the GPU with the most, line by line, in GiB."""
-    each, kept = degrees.tensor * degrees.stages, float(kept_bytes(needs, again))
-    layer = needs.layer if again > 0 else 0.0
-    shares, parts = gpus if degrees.sharded else each, degrees.tensor * degrees.context
-    part = float(held_share(needs, degrees.experts))
-    after = kept / degrees.stages + max(layer - needs.logits, 0.0)
-    last = degrees.stages == 1 or after + needs.logits > kept + layer
-    gathered = float(_gathered(needs, gpus, degrees.tensor, degrees.experts))
-    gathered = gathered if degrees.sharded else 0.0
-    return gib_lines(
-        weights=needs.weights * part / shares + gathered,
-        gradients=needs.gradients * part / shares,
-        optimizer=needs.optimizer / gpus,
-        activations=micro_batch * (after if last else kept + layer) / parts,
-        logits=micro_batch * needs.logits / parts * last,
-        context=needs.context,
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -389,7 +264,7 @@ def _pipeline_times_of(
     launch_s = prior.tensor_s * job.gradient_tensors / p
     lost = prior.batch_penalty * layouts.tensor * lost_share(job, layouts.tensor)  # samples
     busy_s = np.where(schedule.hides, sample_s * times, 0.0)
-    inside_s, between_s, latency_s = _communication_s(job, fleet, layouts, chunks, m.again, busy_s)
+    inside_s, between_s, latency_s = communication_s(job, fleet, layouts, chunks, m.again, busy_s)
 
     all_s = m.samples * (sample_s * times + inside_s + between_s)
     each_s = lost * sample_s * times + launch_s + latency_s
@@ -401,7 +276,7 @@ def _pipeline_times_of(
     all_rounds_s = (all_s + rounds * each_s + idle_s) * late
 
     arithmetic_s = (m.samples + rounds * lost) * sample_s
-    near_s, far_s = _states(job, fleet, needs, layouts, rounds)
+    near_s, far_s = states_s(job, fleet, needs, layouts, rounds)
     sent_s, one_s = near_s + far_s, (1.0 + lost) * sample_s * times + launch_s
     hidden_s = _hidden(prior, layouts, rounds, arithmetic_s * times + rounds * launch_s)
     waits_s = np.maximum(sent_s - hidden_s - _sent_early_s(p, chunks, one_s, sent_s), 0.0)
@@ -511,126 +386,6 @@ def _eager_rounds(
         return np.asarray((r + waiting) * np.maximum(all_s / r + each_s, started_s))
 
     return np.where(all_rounds_s(above) < all_rounds_s(below), above, below)
-
-
-def _communication_s(
-    job: Job, fleet: Clusters, layouts: Layouts, chunks: Floats, again: Floats, busy_s: Floats
-) -> tuple[Floats, Floats, Floats]:
-    """Seconds per sample on the links and on the network, and per micro-batch on the network.
-
-    A stage sends each sample's activations on and their gradients back, once for each chunk of
-    its layers and each of its t·c GPUs its part. Where the replica, or what divides its experts,
-    spans machines, they go over the network, of which each GPU of a machine has an equal part (its
-    own adapters: 1 of 400 Gbit/s in DGX H100, 4 of 100 in p5). Arithmetic of `busy_s` per sample
-    hides a part of what experts exchange.
-    """
-    t, c, p = layouts.tensor, layouts.context, layouts.stages
-    wide = 4.0 if job.precision in ("fp32", "tf32") else 2.0
-    sent = float(job.tokens_per_sample) * job.hidden * wide / c
-    divided = layouts.experts > 1
-    across = layouts.replica * layouts.experts > fleet.gpus_per_machine
-    handed = 2.0 * sent * (p > 1) * chunks
-    reduced = (REDUCED + again * (REDUCED_WITH_RECOMPUTE - REDUCED)) * (job.layers * 2.0 * sent)
-    local = np.where(across, 0.0, handed / t)
-    inside = (reduced * ((t - 1.0) / (t * p)) + local) / fleet.intra_bytes_per_s
-    rate = np.where(across, fleet.network_bytes_per_s, np.inf)
-    each = 2.0 * chunks * (fleet.network_half_bytes / rate + across * fleet.network_latency_s)
-    each = each * (p > 1)
-    between = handed * (fleet.gpus_per_machine / t) / rate
-    if divided.any():
-        near, far, waits = exchange_s(job, fleet, layouts, again, sent, busy_s)
-        inside, between, each = inside + near, between + far, each + waits
-    if not (c > 1).any():
-        return inside, between, each
-    shared = _sequences(job, fleet, layouts, again, wide)
-    return inside + shared[0], between + shared[1], each + shared[2]
-
-
-def _sequences(
-    job: Job, fleet: Clusters, layouts: Layouts, again: Floats, wide: float
-) -> tuple[Floats, Floats, Floats]:
-    """What GPUs that share a sequence add to `_communication_s`: keys and values of a layer.
-
-    The t-th part of each.
-
-    Over the links where all of them are in a machine, else over the network, each of a machine's
-    groups its own.
-    """
-    t, c = layouts.tensor, layouts.context
-    calls = (EXCHANGED + again) * job.layers / layouts.stages * (c > 1)
-    keys = 2.0 * wide * job.tokens_per_sample * key_width(job)
-    sent = calls * keys * (c - 1.0) / (c * t)
-    across = t * c > fleet.gpus_per_machine
-    rate = np.where(across, fleet.network_bytes_per_s, np.inf)
-    waits = fleet.network_half_bytes / rate + across * fleet.network_latency_s * np.log2(c)
-    near = np.where(across, 0.0, sent) / fleet.intra_bytes_per_s
-    return near, sent * fleet.gpus_per_machine / rate, calls * waits
-
-
-def _states(
-    job: Job, fleet: Clusters, needs: Bytes, layouts: Layouts, rounds: Floats
-) -> tuple[Floats, Floats]:
-    """Seconds on the links and on the network for gradients, or for all that is sharded."""
-    near, far = _gradients(job, fleet, needs, layouts)
-    if not layouts.sharded.any():
-        return near, far
-    gathered = [rounds * seconds for seconds in _gathers(job, fleet, needs, layouts)]
-    return np.where(layouts.sharded, gathered[0], near), np.where(layouts.sharded, gathered[1], far)
-
-
-def _gathers(job: Job, fleet: Clusters, needs: Bytes, layouts: Layouts) -> tuple[Floats, Floats]:
-    """Seconds of a micro-batch for sharded weights, two gathers and a reduction, as under FSDP."""
-    n, alike = fleet.machines, np.maximum(fleet.gpus_per_machine / layouts.tensor, 1.0)
-    sent = 2.0 * needs.gathered + needs.reduced
-    near = sent / layouts.tensor * (1.0 - 1.0 / alike) / fleet.intra_bytes_per_s
-    message = needs.gathered / job.layers
-    rate = fleet.network_bytes_per_s * message / (message + fleet.network_half_bytes)
-    far = sent * (1.0 - 1.0 / n) / np.where(n > 1, rate, 1.0)
-    return near, far + 3.0 * fleet.network_latency_s * np.log2(n)
-
-
-def _gradients(job: Job, fleet: Clusters, needs: Bytes, layouts: Layouts) -> tuple[Floats, Floats]:
-    """Seconds in which the replicas sum their gradients, on the links and on the network.
-
-    Experts that several machines divide are summed among fewer machines than the other weights.
-    """
-    replica = layouts.tensor * layouts.stages * layouts.experts
-    g, each, routed = fleet.gpus_per_machine, layouts.experts, needs.reduced * needs.routed
-    alike = np.maximum(g / replica, 1.0)  # replicas of one machine
-    near = 2.0 * needs.reduced / replica * (1.0 - 1.0 / alike)
-    if not (each > 1).any():
-        return near / fleet.intra_bytes_per_s, _summed_s(job, fleet, needs.reduced, replica)
-    rest, stages = needs.reduced - routed, layouts.tensor * layouts.stages
-    copies = np.maximum(g / stages, np.minimum(each, g))  # of them in a machine
-    apart = 2.0 * routed / replica * (1.0 - 1.0 / alike)
-    apart = apart + 2.0 * rest / stages * (1.0 - 1.0 / copies)
-    near = np.where(each > 1, apart, near) / fleet.intra_bytes_per_s
-    once = stages * np.minimum(each, g)  # GPUs that hold the other weights once
-    far = _summed_s(job, fleet, rest, once) + _summed_s(job, fleet, routed, replica)
-    alone = _summed_s(job, fleet, needs.reduced, once)
-    return near, np.where(expert_machines(fleet, layouts) > 1, far, alone)
-
-
-def _summed_s(job: Job, fleet: Clusters, reduced: float, replica: Floats) -> Floats:
-    """Seconds on the network for gradients that so many GPUs hold once."""
-    if reduced <= 0:
-        return np.zeros_like(fleet.machines)
-    share = np.minimum(fleet.gpus_per_machine / replica, 1.0)  # that a machine holds
-    others = fleet.machines * share  # machines that hold the same part
-    message = np.minimum(_bucket_bytes(job, fleet.gpus / replica), reduced * share)
-    alone = others <= 1.0
-    rate = fleet.network_bytes_per_s * message / (message + fleet.network_half_bytes)
-    sent = 2.0 * reduced * share * (1.0 - 1.0 / np.maximum(others, 1.0))
-    far = sent / np.where(alone, 1.0, rate)
-    far = far + fleet.network_latency_s * np.log2(np.maximum(others, 1.0))
-    return np.asarray(np.where(alone, 0.0, far))
-
-
-def _bucket_bytes(job: Job, alike: Floats) -> Floats | float:
-    """Bytes of gradients that so many replicas sum in one call."""
-    if job.stack != "tuned":
-        return BUCKET_BYTES
-    return np.asarray(2.0 * np.maximum(BUCKET_PARAMETERS, REPLICA_PARAMETERS * alike))
 
 
 class ModelParallel(Strategy):

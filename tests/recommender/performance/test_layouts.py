@@ -7,16 +7,16 @@ import pytest
 
 from recommender.job.jobfile import find_job
 from recommender.job.merge_layers import JobFlags
-from recommender.performance.layouts import EXPERT_GPUS, expert_estimate, has_layouts, layouts_of
-from recommender.performance.memory import bytes_of
-from recommender.performance.model_parallel import (
+from recommender.performance.layout_memory import (
     Degrees,
     held_bytes,
     layout_memory_gib,
-    lost_share,
     min_recomputed_share,
     sample_bytes,
 )
+from recommender.performance.layouts import EXPERT_GPUS, expert_estimate, has_layouts, layouts_of
+from recommender.performance.memory import bytes_of
+from recommender.performance.model_parallel import lost_share
 from recommender.performance.priors import prior_of
 from recommender.performance.stages import head_layers, longest_share
 from recommender.performance.step import steps

@@ -1,0 +1,153 @@
+"""What the GPUs of a layout of model parallelism send each other, in seconds.
+
+All-reduces of tensor parallelism, activations between stages, keys and values of shared sequences,
+the exchange of experts, and gradients or sharded weights of the replicas.
+"""
+
+import numpy as np
+
+from recommender.arrays import Floats
+from recommender.job.job import Job
+from recommender.performance.clusters import Clusters
+from recommender.performance.expert_parallel import exchange_s, expert_machines
+from recommender.performance.layouts import Layouts
+from recommender.performance.memory import Bytes
+from recommender.performance.strategy import BUCKET_BYTES
+
+REDUCED = 4.0  # all-reduces per layer and micro-batch, two each way (Megatron-LM, 1909.08053)
+REDUCED_WITH_RECOMPUTE = 6.0  # with the forward pass done twice
+# Exchanges of keys and values in each layer: gathered in both passes, their gradients summed.
+EXCHANGED = 3.0
+# Width of keys and of values at most: eight heads of 128 (Llama 3, Qwen 3, Mistral: config.json).
+# Scripts repeat them for every head before their fused attention, which sends them on (`repeat_kv`
+# of torchtitan's Llama and of transformers, 2024-12).
+KEY_WIDTH = 1024
+# Parameters whose gradients Megatron-LM's optimizer sums in one call: 40 million, and 1 million
+# for each replica if that is more (DistributedDataParallelConfig.bucket_size of Megatron Core).
+BUCKET_PARAMETERS = 4e7
+REPLICA_PARAMETERS = 1e6
+
+
+def key_width(job: Job) -> int:
+    """Width of the keys, and of the values, that GPUs which share a sequence exchange."""
+    return min(job.hidden, KEY_WIDTH) if job.stack == "tuned" else job.hidden
+
+
+def communication_s(
+    job: Job, fleet: Clusters, layouts: Layouts, chunks: Floats, again: Floats, busy_s: Floats
+) -> tuple[Floats, Floats, Floats]:
+    """Seconds per sample on the links and on the network, and per micro-batch on the network.
+
+    A stage sends each sample's activations on and their gradients back, once for each chunk of
+    its layers and each of its t·c GPUs its part. Where the replica, or what divides its experts,
+    spans machines, they go over the network, of which each GPU of a machine has an equal part (its
+    own adapters: 1 of 400 Gbit/s in DGX H100, 4 of 100 in p5). Arithmetic of `busy_s` per sample
+    hides a part of what experts exchange.
+    """
+    t, c, p = layouts.tensor, layouts.context, layouts.stages
+    wide = 4.0 if job.precision in ("fp32", "tf32") else 2.0
+    sent = float(job.tokens_per_sample) * job.hidden * wide / c
+    divided = layouts.experts > 1
+    across = layouts.replica * layouts.experts > fleet.gpus_per_machine
+    handed = 2.0 * sent * (p > 1) * chunks
+    reduced = (REDUCED + again * (REDUCED_WITH_RECOMPUTE - REDUCED)) * (job.layers * 2.0 * sent)
+    local = np.where(across, 0.0, handed / t)
+    inside = (reduced * ((t - 1.0) / (t * p)) + local) / fleet.intra_bytes_per_s
+    rate = np.where(across, fleet.network_bytes_per_s, np.inf)
+    each = 2.0 * chunks * (fleet.network_half_bytes / rate + across * fleet.network_latency_s)
+    each = each * (p > 1)
+    between = handed * (fleet.gpus_per_machine / t) / rate
+    if divided.any():
+        near, far, waits = exchange_s(job, fleet, layouts, again, sent, busy_s)
+        inside, between, each = inside + near, between + far, each + waits
+    if not (c > 1).any():
+        return inside, between, each
+    shared = _sequences(job, fleet, layouts, again, wide)
+    return inside + shared[0], between + shared[1], each + shared[2]
+
+
+def _sequences(
+    job: Job, fleet: Clusters, layouts: Layouts, again: Floats, wide: float
+) -> tuple[Floats, Floats, Floats]:
+    """What GPUs that share a sequence add to `communication_s`: keys and values of a layer.
+
+    The t-th part of each.
+
+    Over the links where all of them are in a machine, else over the network, each of a machine's
+    groups its own.
+    """
+    t, c = layouts.tensor, layouts.context
+    calls = (EXCHANGED + again) * job.layers / layouts.stages * (c > 1)
+    keys = 2.0 * wide * job.tokens_per_sample * key_width(job)
+    sent = calls * keys * (c - 1.0) / (c * t)
+    across = t * c > fleet.gpus_per_machine
+    rate = np.where(across, fleet.network_bytes_per_s, np.inf)
+    waits = fleet.network_half_bytes / rate + across * fleet.network_latency_s * np.log2(c)
+    near = np.where(across, 0.0, sent) / fleet.intra_bytes_per_s
+    return near, sent * fleet.gpus_per_machine / rate, calls * waits
+
+
+def states_s(
+    job: Job, fleet: Clusters, needs: Bytes, layouts: Layouts, rounds: Floats
+) -> tuple[Floats, Floats]:
+    """Seconds on the links and on the network for gradients, or for all that is sharded."""
+    near, far = _gradients(job, fleet, needs, layouts)
+    if not layouts.sharded.any():
+        return near, far
+    gathered = [rounds * seconds for seconds in _gathers(job, fleet, needs, layouts)]
+    return np.where(layouts.sharded, gathered[0], near), np.where(layouts.sharded, gathered[1], far)
+
+
+def _gathers(job: Job, fleet: Clusters, needs: Bytes, layouts: Layouts) -> tuple[Floats, Floats]:
+    """Seconds of a micro-batch for sharded weights, two gathers and a reduction, as under FSDP."""
+    n, alike = fleet.machines, np.maximum(fleet.gpus_per_machine / layouts.tensor, 1.0)
+    sent = 2.0 * needs.gathered + needs.reduced
+    near = sent / layouts.tensor * (1.0 - 1.0 / alike) / fleet.intra_bytes_per_s
+    message = needs.gathered / job.layers
+    rate = fleet.network_bytes_per_s * message / (message + fleet.network_half_bytes)
+    far = sent * (1.0 - 1.0 / n) / np.where(n > 1, rate, 1.0)
+    return near, far + 3.0 * fleet.network_latency_s * np.log2(n)
+
+
+def _gradients(job: Job, fleet: Clusters, needs: Bytes, layouts: Layouts) -> tuple[Floats, Floats]:
+    """Seconds in which the replicas sum their gradients, on the links and on the network.
+
+    Experts that several machines divide are summed among fewer machines than the other weights.
+    """
+    replica = layouts.tensor * layouts.stages * layouts.experts
+    g, each, routed = fleet.gpus_per_machine, layouts.experts, needs.reduced * needs.routed
+    alike = np.maximum(g / replica, 1.0)  # replicas of one machine
+    near = 2.0 * needs.reduced / replica * (1.0 - 1.0 / alike)
+    if not (each > 1).any():
+        return near / fleet.intra_bytes_per_s, _summed_s(job, fleet, needs.reduced, replica)
+    rest, stages = needs.reduced - routed, layouts.tensor * layouts.stages
+    copies = np.maximum(g / stages, np.minimum(each, g))  # of them in a machine
+    apart = 2.0 * routed / replica * (1.0 - 1.0 / alike)
+    apart = apart + 2.0 * rest / stages * (1.0 - 1.0 / copies)
+    near = np.where(each > 1, apart, near) / fleet.intra_bytes_per_s
+    once = stages * np.minimum(each, g)  # GPUs that hold the other weights once
+    far = _summed_s(job, fleet, rest, once) + _summed_s(job, fleet, routed, replica)
+    alone = _summed_s(job, fleet, needs.reduced, once)
+    return near, np.where(expert_machines(fleet, layouts) > 1, far, alone)
+
+
+def _summed_s(job: Job, fleet: Clusters, reduced: float, replica: Floats) -> Floats:
+    """Seconds on the network for gradients that so many GPUs hold once."""
+    if reduced <= 0:
+        return np.zeros_like(fleet.machines)
+    share = np.minimum(fleet.gpus_per_machine / replica, 1.0)  # that a machine holds
+    others = fleet.machines * share  # machines that hold the same part
+    message = np.minimum(_bucket_bytes(job, fleet.gpus / replica), reduced * share)
+    alone = others <= 1.0
+    rate = fleet.network_bytes_per_s * message / (message + fleet.network_half_bytes)
+    sent = 2.0 * reduced * share * (1.0 - 1.0 / np.maximum(others, 1.0))
+    far = sent / np.where(alone, 1.0, rate)
+    far = far + fleet.network_latency_s * np.log2(np.maximum(others, 1.0))
+    return np.asarray(np.where(alone, 0.0, far))
+
+
+def _bucket_bytes(job: Job, alike: Floats) -> Floats | float:
+    """Bytes of gradients that so many replicas sum in one call."""
+    if job.stack != "tuned":
+        return BUCKET_BYTES
+    return np.asarray(2.0 * np.maximum(BUCKET_PARAMETERS, REPLICA_PARAMETERS * alike))
