@@ -41,6 +41,7 @@ PATHS_OF = {
 class Problem:
     """A job, its limits and everything that may be rented for it."""
 
+    job: Job  # as it is planned: perhaps as a gang
     limits: Limits  # what is left of them, when the job has begun
     choice: Choice
     site_space: SiteSpace  # and the offers and the job behind it
@@ -58,11 +59,6 @@ class Problem:
     def facts(self) -> Facts:
         """Look-ups by offer."""
         return self.site_space.facts
-
-    @property
-    def job(self) -> Job:
-        """The job being planned."""
-        return self.offers.job
 
     @property
     def catalog(self) -> Catalog:
@@ -117,9 +113,14 @@ class Problem:
         """This problem with other machine speeds, without anything derived from the old ones."""
         return self._with_offers(replace(self.offers, speeds=columns))
 
+    def as_gang(self) -> "Problem":
+        """This problem for a job that trains with all of its machines only; all else is shared."""
+        return replace(self, job=replace(self.job, elastic=False))
+
     def with_job(self, job: Job) -> "Problem":
         """This problem with another job with the same number of steps."""
-        return self._with_offers(replace(self.offers, facts=replace(self.facts, job=job)))
+        offers = replace(self.offers, facts=replace(self.facts, job=job))
+        return replace(self._with_offers(offers), job=job)
 
     def with_catalog(self, catalog: Catalog) -> "Problem":
         """This problem with the offers of another catalog."""
@@ -185,7 +186,7 @@ def planning_problem(
     facts, left = Facts(catalog, choice, job, now), limits.left_after(progress)
     offers = OfferSpace(facts, left.max_machines)
     site_space = SiteSpace(offers, facts, left, job.steps * (1.0 - progress.done_share))
-    return Problem(left, choice, site_space, seed, progress, *_caches(seed))
+    return Problem(job, left, choice, site_space, seed, progress, *_caches(seed))
 
 
 def _caches(seed: int) -> tuple[OutcomeCache, OutcomeCache]:

@@ -74,10 +74,9 @@ def _limits_met_by_mix(search: PlanSearch, first: Evaluated) -> Iterator[Sensiti
 
 def _as_gang(search: PlanSearch, first: Plan) -> Iterator[SensitivityStep]:
     """What a job costs that trains with all its machines only, where on-demand ones train alone."""
-    job = search.problem.job
-    if not job.resizes or len({machines.market for machines in first.machines}) == 1:
+    if not search.problem.job.resizes or len({machines.market for machines in first.machines}) == 1:
         return
-    gang = PlanSearch(search.problem.with_job(replace(job, elastic=False)))
+    gang = PlanSearch(search.problem.as_gang())
     if search.mixes.likely:  # around clusters of one type, which are gangs: those were searched
         best = _lead(search.single_type.own, search.builder, first)
     else:
