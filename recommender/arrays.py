@@ -1,4 +1,4 @@
-"""Short names for the arrays that every part passes around, and a quantile of all spans."""
+"""Short names for the arrays that every part passes around, and the quantile of every span."""
 
 from typing import Any
 

@@ -158,8 +158,9 @@ def expand_better(
     bounds = _simulate_by_bound(space, alone, state).bounds
     if space.limits.deadline_s is None:
         return []
-    _try_fallbacks(space, alone, np.flatnonzero(bounds < state.cutoff), bounds, state)
-    near = np.flatnonzero((bounds >= state.cutoff) & (bounds < NEAR * state.cutoff))
+    better = bounds < state.cutoff
+    _try_fallbacks(space, alone, np.flatnonzero(better), bounds, state)
+    near = np.flatnonzero(~better & (bounds < NEAR * state.cutoff))
     return [
         NearPlans(sites[number], places, bounds[near[mine]])
         for number, mine, places in alone.by_site(near)
@@ -175,7 +176,9 @@ def expand_near(space: Space, near: Sequence[NearPlans], state: SearchState) -> 
     bounds = np.full(len(alone.lower_bounds), np.inf)
     for begin, each in zip(alone.begin.tolist(), some, strict=False):
         bounds[begin + each.rows] = each.bounds / NEAR
+    open_bound = state.open_bound
     _try_fallbacks(space, alone, np.flatnonzero(bounds < state.cutoff), bounds, state)
+    state.open_bound = open_bound  # none of them is the best, with any fallback
 
 
 def _joined(sites: Sequence[_SitePlans]) -> _Batch:
@@ -245,8 +248,9 @@ def _simulate_helped(
         of,
     )
     least, over_overhead = np.maximum(batch.lower_bounds, bounds[of]), np.zeros(len(of), dtype=bool)
-    if space.limits.goal == "time":
-        least = np.maximum(least, min_times(space, alone.drafts, promising, batch.drafts, of))
+    if space.limits.goal == "time":  # of which `bounds` say nothing
+        times = min_times(space, alone.drafts, promising, batch.drafts, of)
+        least = np.maximum(batch.lower_bounds, times)
     elif space.limits.max_overhead is not None:
         open_ = np.flatnonzero(least < state.cutoff)
         own = batch.drafts.take(open_)
@@ -308,9 +312,10 @@ def _simulate_by_bound(space: Space, batch: _Batch, state: SearchState) -> _Simu
 def _late(space: Space, values: Values, state: SearchState) -> Floats:
     """The chances of plans that would be near the best if these were high enough; of others 0.
 
-    Under an overhead limit none: 38 such questions only got larger gaps (2026-11-26).
+    Under a second limit none: chances may be those of the budget, and of 38 questions with an
+    overhead limit and 14 with a budget none got a better plan, some larger gaps (2026-11-26).
     """
-    if space.limits.max_overhead is not None:
+    if space.limits.max_overhead is not None or space.limits.budget_usd is not None:
         return np.zeros(len(values.chance))
     goal_value = values.time_s if space.limits.goal == "time" else values.cost_usd
     late = (values.chance < space.limits.confidence) & (goal_value < NEAR * state.cutoff)

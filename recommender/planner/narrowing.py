@@ -13,9 +13,10 @@ from recommender.optimize.search_state import Candidate
 from recommender.planner.least_value import SUGGESTED_MARGIN, LeastValue, Met, Tried
 
 # Values this close to each other count as equal, and where each needs a search of plans.
-CLOSER, CLOSE = 1.005, 1.02
-FAR = 1.1  # plans that need so much more than a value say little of those that need least
-KEPT = 10  # plans tried at the next values
+CLOSER, CLOSE_SEARCHED = 1.005, 1.02
+# Plans that need so much more than a value say little of those that need least (a judgement).
+FAR = 1.1
+KEPT = 10  # plans tried at the next values (docs/decisions.md)
 
 
 def narrowed(least: LeastValue, met: Met) -> Met:
@@ -24,14 +25,14 @@ def narrowed(least: LeastValue, met: Met) -> Met:
     if least.limits.max_overhead is not None:
         return _bisected(least, low, met)
     plans, value = [met.candidate], (low * met.value) ** 0.5
-    while met.value > CLOSER * low:
+    while met.value / CLOSER > low:
         found = least.least_of(list(dict.fromkeys([*least.likely(value), *plans])), value)
         low, met = (value, met) if found.met is None else (low, found.met)
         plans = found.plans[:KEPT]
         if found.met is None and found.need > FAR * value:
             value = min(found.need * SUGGESTED_MARGIN, met.value / CLOSER)
             continue
-        if met.value > CLOSER * low:
+        if met.value / CLOSER > low:
             met = _least_of_plans(least, plans, max(low, value / CLOSER), met, found)
         value = met.value / CLOSER
     return met
@@ -39,7 +40,7 @@ def narrowed(least: LeastValue, met: Met) -> Met:
 
 def _bisected(least: LeastValue, low: float, met: Met) -> Met:
     """A smaller value, by a search of plans at each: fallbacks may have to start early."""
-    while met.value > CLOSE * low:
+    while met.value / CLOSE_SEARCHED > low:
         middle = (low * met.value) ** 0.5
         found = least.within(middle)
         low, met = (middle, met) if found is None else (low, found)
@@ -55,7 +56,7 @@ def _least_of_plans(
     none, they mostly need a little more again.
     """
     step = CLOSER
-    while met.value > CLOSER * low:
+    while met.value / CLOSER > low:
         likely = np.inf if found.met else max(found.need * SUGGESTED_MARGIN, low * step)
         value = min((low * met.value) ** 0.5, likely)
         found = least.least_of(plans, value)

@@ -18,8 +18,8 @@ from recommender.planner.plans_under_limits import plan_by_bounds, plan_meeting
 from recommender.planner.search import PlanSearch
 from recommender.planner.single_type_search import BASELINE, ESTIMATED
 
-CLOSE = 1.08  # rates this close to each other count as equal
-CHECKED = 3  # last questions of a price per hour,
+CLOSE_RATES = 1.08  # rates this close to each other count as equal
+LAST_RATES = 3  # last questions of a price per hour,
 ASKED_BELOW = 1.12  # each of which asks for so much less
 MIN_SURE, SURE_STEP = 50, 5  # per cent: the chances tried where a surer one leaves no plan
 # A deadline that is so many times as long, and beyond a week, is no advice next to another limit:
@@ -149,14 +149,14 @@ def _least_rate(
         return None
     plan = first.plan
     low, value = limits.value(limit) or 0.0, limit.of_plan(plan)
-    while value > CLOSE * low:
+    while value > CLOSE_RATES * low:
         middle = (low * value) ** 0.5
         tighter = plan_meeting(limits.with_value(limit, middle), search)
         if tighter is None:
             low = middle
         else:
             plan, value = tighter.plan, limit.of_plan(tighter.plan)
-    for _ in range(CHECKED):
+    for _ in range(LAST_RATES):
         asked = value / ASKED_BELOW
         if asked <= (limits.value(limit) or 0.0):
             break

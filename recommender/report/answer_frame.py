@@ -162,7 +162,7 @@ def _best_mix(proof: Proof, number: int) -> str:
 
 def _mixes_left(proof: Proof, tried: str) -> str:
     """Which mixes were tried, and how much better one could be."""
-    if proof.gap <= proof.one_type_gap:
+    if proof.gap <= proof.one_type_gap < _NO_GAP:
         return "by a tested bound no mix of types or markets is better"
     more = "(--mix searches more)" if proof.mixes_tried else "(--mix searches them)"
     if proof.gap >= MAX_OPEN:

@@ -31,7 +31,7 @@ def first(hit: Bools) -> tuple[Ints, Bools]:
     """Index of the first hit along the cycles (the last cycle if none), and whether there is any.
 
     Each hit is weighted by the number of remaining cycles, so the largest is the first: argmax
-    along the first axis is eight times as slow.
+    along the first axis is several times as slow.
     """
     cycles = len(hit)
     left = np.arange(cycles, 0, -1, dtype=np.uint8 if cycles < 256 else np.uint16)
@@ -43,7 +43,7 @@ def first(hit: Bools) -> tuple[Ints, Bools]:
 def choose(hit: Bools, yes: Singles, no: Singles) -> Singles:
     """`yes` where hit, else `no`: np.where, of arrays of one shape.
 
-    Where hits come at random, no processor predicts the branches of np.where, and it takes eight
+    Where hits come at random, no processor predicts the branches of np.where, and it takes several
     times as long as these operations on bits.
     """
     bits = yes.view(np.int32) ^ no.view(np.int32)

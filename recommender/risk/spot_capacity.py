@@ -209,7 +209,7 @@ def _bill(p: PathInputs, lengths: Singles) -> Singles:
     """Spot seconds charged for each run that is interrupted."""
     bill = np.maximum(lengths, row(p.minimum_s))
     if np.any(p.free_s > 0.0):
-        bill *= lengths >= row(p.free_s)  # a masked copy takes twenty times as long
+        bill *= lengths >= row(p.free_s)  # a masked copy takes several times as long
     return bill
 
 

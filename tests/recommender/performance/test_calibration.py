@@ -297,15 +297,16 @@ def test_scattered_runs_are_trusted_less():
 
 
 def test_runs_that_say_little_leave_the_spread_of_an_uncalibrated_plan():
-    """On many machines over TCP nothing is known of the network; encoders differ little by GPU."""
+    """On many machines over TCP nothing is known of the network; mixtures differ little by GPU."""
     own = fitted(timed([run(1)], compute=0.5)).calibration
     cnn = load_priors()["cnn", "typical"]
     widest = max(cnn.sigma_one, cnn.sigma_several)
     assert own.sigma_larger[-1][1] == pytest.approx(widest, rel=0.01)
-    encoder = fitted([run(1)], replace(JOB, family="encoder")).calibration
-    prior = load_priors()["encoder", "typical"].sigma_one
-    from_the_run = np.sqrt(encoder.sigma**2 + SIGMA_GPU**2 + encoder.compute.sd**2)
-    assert encoder.sigma_other == pytest.approx(min(from_the_run, prior), rel=0.01)
+    mixture = fitted([run(1)], replace(JOB, family="moe", stack="tuned")).calibration
+    prior = load_priors()["moe", "tuned"].sigma_one
+    from_the_run = np.sqrt(mixture.sigma**2 + SIGMA_GPU**2 + mixture.compute.sd**2)
+    assert mixture.sigma_other == pytest.approx(prior, rel=0.01)
+    assert from_the_run > 1.1 * prior
 
 
 def test_where_only_runs_describe_the_network_far_clusters_may_be_less_certain_than_untimed_ones():

@@ -50,14 +50,14 @@ def test_a_smaller_fallback_needs_less_quota_and_costs_little_more() -> None:
 
 
 def test_the_best_plan_has_a_cheaper_fallback_that_the_search_does_not_try() -> None:
-    """346 USD by the search, 330 with another fallback of the same machines."""
-    limits, job = Limits(deadline_s=2.5 * HOUR, max_machines=16), find_job("gpt2-medium")
+    """379 USD by the search, 372 with another fallback of the same machines."""
+    limits, job = Limits(deadline_s=2.0 * HOUR, max_machines=16), find_job("gpt2-medium")
     pipeline = Pipeline(planning_problem(job, limits, Choice(), snapshot(), Progress(), NOW, 7))
     builder = pipeline.search.builder
     of_search = builder.build(pipeline.search.best.best_candidate())
     found = with_cheapest_fallback(builder, of_search)
     assert found.plan.machines == of_search.plan.machines
-    assert found.cost_usd < 0.97 * of_search.cost_usd
+    assert found.cost_usd < 0.99 * of_search.cost_usd
     assert meets(found.plan, limits)
     assert pipeline.ranked.plans[0].cost_usd == found.cost_usd
 
