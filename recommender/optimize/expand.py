@@ -175,7 +175,7 @@ def expand_near(space: Space, near: Sequence[NearPlans], state: SearchState) -> 
     alone = _joined([each.site for each in some])
     bounds = np.full(len(alone.lower_bounds), np.inf)
     for begin, each in zip(alone.begin.tolist(), some, strict=False):
-        bounds[begin + each.rows] = each.bounds / NEAR
+        bounds[begin + each.rows] = each.bounds / NEAR  # simulated up to so much above the cutoff
     open_bound = state.open_bound
     _try_fallbacks(space, alone, np.flatnonzero(bounds < state.cutoff), bounds, state)
     state.open_bound = open_bound  # none of them is the best, with any fallback

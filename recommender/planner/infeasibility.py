@@ -13,7 +13,6 @@ from recommender.plan.limits import BUDGET, DEADLINE, LIMITS, Choice, Limits, Pr
 from recommender.plan.plan import Plan
 from recommender.planner.blocking_flags import blocking_flags, fits, no_offers, wider_choices
 from recommender.planner.plan_builder import goal_value_of, saving
-from recommender.planner.plans_under_limits import best_of
 from recommender.planner.problem import Problem
 from recommender.planner.quota_request import (
     needs_words,
@@ -127,8 +126,8 @@ def _cheapest_on_demand(search: PlanSearch) -> Plan | None:
     """The cheapest plan without spot, limits or not: what the others save against."""
     most = search.problem.limits.max_machines
     free = Limits(max_machines=most, confidence=0.0, objective="cost")
-    best = best_of(search.single_type.search(free, "on_demand", QUICK))
-    return None if best is None else search.builder.build(best).plan
+    state = search.single_type.search(free, "on_demand", QUICK)
+    return search.builder.build(state.best_candidate()).plan if state.incumbents else None
 
 
 def _against(plan: Plan | None, baseline: Plan | None) -> Plan | None:
@@ -169,8 +168,7 @@ def _narrowed(problem: Problem) -> tuple[list[SensitivityStep], list[str]]:
 
 def _plan_of_other_offers(problem: Problem, choice: Choice) -> Plan | None:
     state, builder = search_other_offers(problem, choice)
-    best = best_of(state)
-    return None if best is None else builder.build(best).plan
+    return builder.build(state.best_candidate()).plan if state.incumbents else None
 
 
 def _remaining_limits(limits: Limits, progress: Progress) -> list[str]:

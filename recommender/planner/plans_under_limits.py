@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from recommender.optimize.search_state import Candidate, SearchState, ranking_key
+from recommender.optimize.search_state import Candidate, ranking_key
 from recommender.plan.limits import Limits
 from recommender.planner.plan_builder import Evaluated
 from recommender.planner.search import PlanSearch
@@ -42,8 +42,3 @@ def first_meeting(
     """The first of a few plans that meets the limits in the printed figures."""
     builder = search.builder if search.quota_mixes is None else search.quota_mixes.builder
     return next(builder.under(limits).meeting(candidates[:tries]), None)
-
-
-def best_of(state: SearchState) -> Candidate | None:
-    """The best plan of a search, if it found one."""
-    return min(state.incumbents.values(), key=ranking_key, default=None)

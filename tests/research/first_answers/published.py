@@ -7,6 +7,7 @@ from importlib.resources import as_file, files
 from math import exp, log
 
 from recommender.api.calls import recommend
+from recommender.arrays import Z_90
 from recommender.catalogs.catalog import Catalog
 from recommender.job.job import Job
 from recommender.job.jobfile import find_job
@@ -15,7 +16,6 @@ from recommender.plan.plan import Plan
 
 HERE = files("tests.research.first_answers")
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
-Z95 = 1.645  # of the normal law
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ def estimate_of(run: PublishedRun, catalog: Catalog) -> Estimated:
     plan = recommend(job, Limits(max_machines=1), same, catalog=catalog, now=NOW).plans[0]
     cheap = recommend(job, Limits(objective="cost"), catalog=catalog, now=NOW).plans[0]
     hours = job.samples / job.global_batch * plan.estimate.step.step_s / 3600.0
-    spread = exp(Z95 * plan.estimate.speed_sigma)
+    spread = exp(Z_90 * plan.estimate.speed_sigma)
     return Estimated(hours, hours / spread, hours * spread, hours * plan.usd_per_hour, cheap)
 
 
