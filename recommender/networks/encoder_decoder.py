@@ -114,5 +114,4 @@ def _pair(config: Config, count: Count, hidden: int, layers: int, width: int) ->
         layers=layers,
         vocabulary=config.whole(("vocab_size",)),
         attention_width=width,
-        most_tokens=config.whole(("n_positions", *names.POSITIONS), 0),
     )

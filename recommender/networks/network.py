@@ -19,7 +19,6 @@ class Network:
     expert_width: int = 0  # of one of the experts that a token is routed to; 0 without any
     expert_groups: int = 0  # whose experts a token is routed to, at most; 0: to any
     gated: bool | None = None  # of decoders: the feed-forward network has three matrices
-    most_tokens: int = 0  # that positions go up to; 0 where there is no such limit
     flop_per_sample: float = 0.0  # forward and backward; 0: follows from the tokens
     activation_bytes: float = 0.0  # kept of a sample for the backward pass, in 16 bits; 0 unknown
     sample_unit: str = ""

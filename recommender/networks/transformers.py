@@ -48,7 +48,6 @@ def transformer(config: Config, convention: Convention) -> Network:
         expert_width=_expert_width(config) if layers > dense else 0,
         expert_groups=_expert_groups(config) if layers > dense else 0,
         gated=None if convention.family == "encoder" else convention.gated,
-        most_tokens=config.whole(names.POSITIONS, 0),
     )
 
 

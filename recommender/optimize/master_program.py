@@ -166,10 +166,6 @@ def _order(found: Columns, kept: Columns, share: Sequence[float]) -> list[int]:
     return list(dict.fromkeys([*(cluster for _, cluster in basic), *near.tolist()]))
 
 
-def _pairs(columns: Columns) -> list[tuple[int, int]]:
-    return list(zip(columns.cluster.tolist(), columns.checkpoint_path.tolist(), strict=True))
-
-
 def _undominated(space: Space, c: Columns) -> Bools:
     """Columns that no other equals or beats in the objective and in every row that can bind."""
     limits = space.limits

@@ -85,12 +85,6 @@ class PathInputs:
         usd = np.where(asked, self.best_fallback_usd_per_hour, np.inf)
         return replace(self, best_fallback_usd_per_hour=usd)
 
-    def with_own_fallback_bound(self) -> "PathInputs":
-        """Plans with what their own fallbacks could save, instead of any."""
-        speed = np.maximum(self.fallback_speed, 1e-12)
-        usd = self.fallback_usd_per_hour / speed
-        return replace(self, best_fallback_usd_per_hour=usd, best_fallback_speed=speed)
-
     def clusters(self) -> tuple[Ints, Ints]:
         """A row of each cluster, and the cluster of each row; rows may differ in fallbacks only."""
         if not np.any(self.fallback_speed > 0.0):
