@@ -13,21 +13,11 @@ import numpy as np
 
 from recommender.arrays import Floats, Ints
 from recommender.catalogs.frozen import dataclass
-from recommender.optimize.bounds.fallback import without_savings
-from recommender.optimize.columns import NONE, Cluster, counts_table, fallback_rates
-from recommender.optimize.evaluate import (
-    Plans,
-    Reduced,
-    fallback_drafts_of,
-    limits_met,
-    plans_without_fallback,
-    reduced,
-    with_fallbacks,
-)
-from recommender.optimize.fallback_choices import fallback_choices
-from recommender.optimize.renewal_rates import Rates, rates, with_fallback
+from recommender.optimize.columns import NONE, Cluster
+from recommender.optimize.evaluate import limits_met
+from recommender.optimize.rated_clusters import RatedClusters, RatedPlans
 from recommender.optimize.search_state import Candidate
-from recommender.optimize.space import Site, Space, numbers_allowed
+from recommender.optimize.space import Space, numbers_allowed
 from recommender.plan.limits import BUDGET, DEADLINE, MEAN_LIMITS, PATH_LIMITS, MeanLimit, PathLimit
 from recommender.risk.path_inputs import PathInputs
 from recommender.risk.run_statistics import Outcomes, trimmed_mean
@@ -54,43 +44,23 @@ class Need:
     candidate: Candidate
 
 
-@dataclass(frozen=True, slots=True)
-class _Drafts:
-    """Plans of one site and the estimates of what they need; shape (plans,)."""
-
-    index: int  # of the site
-    rows: Ints  # the entries
-    plans: Plans
-    inputs: PathInputs
-    needs: Floats  # (plans, blurs)
-    chance: Floats  # that they meet the limits
-
-    def candidate(self, row: int) -> Candidate:
-        """One of the plans."""
-        counts, plans = self.plans.counts[row], self.plans
-        used = np.flatnonzero(counts)
-        return Candidate(
-            site=self.index,
-            entries=tuple(int(self.rows[k]) for k in used),
-            counts=tuple(int(counts[k]) for k in used),
-            checkpoint_path=int(plans.checkpoint_path[row]),
-            fallback=int(plans.fallback[row]),
-        )
-
-
 def least_needs(
-    space: Space, step_s: Floats, clusters: Sequence[Cluster], limit: PathLimit | MeanLimit
+    space: Space,
+    step_s: Floats,
+    clusters: Sequence[Cluster],
+    limit: PathLimit | MeanLimit,
+    known: RatedClusters,
 ) -> list[Need]:
     """The plans of some clusters that need least of a limit, on the paths of a search.
 
-    Then of clusters with a few machines more or less than the best, as estimated and as simulated.
+    Then of clusters with more or fewer machines than the best, as estimated and as simulated.
     A deadline of the space decides when fallbacks start, even if it is the limit in question.
-    `step_s` has shape (kinds, machines).
+    `step_s` has shape (kinds, machines). Clusters that are `known` are not rated again.
     """
-    found = _simulated(space, clusters, limit, SIMULATED)
+    found = _simulated(space, clusters, limit, known, SIMULATED)
     near = [*_first_clusters(found), *_first_clusters(_sorted(found))]
     more = _neighbours(space, step_s, clusters, near)
-    return _sorted([*found, *_simulated(space, more, limit, SIMULATED_MORE)])
+    return _sorted([*found, *_simulated(space, more, limit, known, SIMULATED_MORE)])
 
 
 def _sorted(needs: Sequence[Need]) -> list[Need]:
@@ -108,47 +78,49 @@ def _first_clusters(needs: Sequence[Need]) -> list[Cluster]:
 def _neighbours(
     space: Space, step_s: Floats, known: Sequence[Cluster], near: Sequence[Cluster]
 ) -> list[Cluster]:
-    """Clusters with a few machines more or less than some have."""
+    """Clusters with a few machines more or less than some have, or with half or twice as many."""
     more, done = dict[Cluster, None](), set(known)
     for each in near:
-        site = space.sites[each.site].only(np.array(each.entries))
+        site, count = space.sites[each.site].only(np.array(each.entries)), each.counts[0]
         allowed = 1 + np.flatnonzero(numbers_allowed(space, site, step_s)[0])
-        numbers = allowed[abs(allowed - each.counts[0]) <= STEPS].tolist()
-        more |= dict.fromkeys(replace(each, counts=(n,)) for n in numbers)
+        near_by = (abs(allowed - count) <= STEPS) | np.isin(allowed, (count // 2, 2 * count))
+        more |= dict.fromkeys(replace(each, counts=(n,)) for n in allowed[near_by].tolist())
     return [each for each in more if each not in done]
 
 
 def _simulated(
-    space: Space, clusters: Sequence[Cluster], limit: PathLimit | MeanLimit, most: int
+    space: Space,
+    clusters: Sequence[Cluster],
+    limit: PathLimit | MeanLimit,
+    known: RatedClusters,
+    most: int,
 ) -> list[Need]:
     """What the plans of the best estimates need, in their order; inf: never."""
-    sites: dict[int, list[Cluster]] = {}
-    for cluster in clusters:
-        sites.setdefault(cluster.site, []).append(cluster)
-    drafts = [part for mine in sites.values() for part in _drafts_of(space, mine, limit)]
-    order = _by_estimate(space, drafts, limit)[:most] if drafts else NONE
+    rated = list(known.plans_of(space, clusters))
+    order = _by_estimate(space, rated, limit)[:most] if rated else NONE
     if not len(order):
         return []
-    inputs = PathInputs.joined([each.inputs for each in drafts]).take(order)
-    found = needs_of(space, inputs, limit)
-    begin = np.cumsum([0, *(len(each.inputs) for each in drafts)])
+    begin = np.cumsum([0, *(len(each.inputs) for each in rated)])
     place = np.searchsorted(begin, order, side="right") - 1
+    rows = order - begin[place]
+    inputs = PathInputs.joined([each.inputs for each in rated]).take(order)
+    found = needs_of(space, inputs, limit)
     return [
         Need(
             float(found.value[i]),
             float(found.min_value[i]),
             float(found.goal_value[i]),
-            drafts[place[i]].candidate(int(order[i] - begin[place[i]])),
+            rated[place[i]].candidate(int(rows[i])),
         )
         for i in range(len(order))
     ]
 
 
-def _by_estimate(space: Space, drafts: Sequence[_Drafts], limit: PathLimit | MeanLimit) -> Ints:
+def _by_estimate(space: Space, rated: Sequence[RatedPlans], limit: PathLimit | MeanLimit) -> Ints:
     """The order in which plans are simulated, without the hopeless ones."""
-    needs = np.concatenate([each.needs for each in drafts])
-    chance = np.concatenate([each.chance for each in drafts])
-    spot = np.concatenate([each.inputs.spot_usd_per_hour for each in drafts]) > 0.0
+    estimates = [_estimated_needs(space, each, limit) for each in rated]
+    needs, chance = (np.concatenate(each) for each in zip(*estimates, strict=True))
+    spot = np.concatenate([each.inputs.spot_usd_per_hour for each in rated]) > 0.0
     # A value that is asked for is met or not: then the surest come first.
     asked = space.limits.value(limit) is not None
     order = np.lexsort((*needs.T[::-1], -chance) if asked else (-chance, *needs.T[::-1]))
@@ -179,7 +151,9 @@ class Needs:
 def needs_of(space: Space, inputs: PathInputs, limit: PathLimit | MeanLimit) -> Needs:
     """What plans need of a limit, by simulation."""
     limits = space.limits.with_value(limit, None)
-    inputs = without_savings(space, inputs).without_fallback_bound()
+    # What any fallback could save is not needed: so plans are equal under every deadline or none.
+    never, even = np.full(len(inputs), np.inf), np.ones(len(inputs))
+    inputs = replace(inputs, best_fallback_usd_per_hour=never, best_fallback_speed=even)
     found = space.cache.outcomes(inputs, space.limits.deadline_s)
     met, sure = limits_met(limits, found), limits.confidence
     error = CHANCE_ERRORS * np.sqrt(sure * (1.0 - sure) / space.cache.path_count)
@@ -212,69 +186,25 @@ def _quantiles(values: Floats, share: float) -> Floats:
     return np.asarray(np.partition(values, place, axis=1)[:, place])
 
 
-@dataclass(frozen=True, slots=True)
-class _Alone:
-    """The allowed plans of one site's clusters without a fallback."""
-
-    index: int
-    rows: Ints
-    site: Site
-    plans: Plans
-    found: Reduced
-    ok: Ints  # which of these are allowed
-    rated: Rates  # of the allowed ones
-
-
-def _drafts_of(
-    space: Space, clusters: Sequence[Cluster], limit: PathLimit | MeanLimit
-) -> list[_Drafts]:
-    """The plans of a site's clusters without and with each fallback worth trying."""
-    index, (rows, counts) = clusters[0].site, counts_table(clusters)
-    site = space.sites[index].only(rows)
-    plans = plans_without_fallback(space, site, counts)
-    found = reduced(space, site, plans)
-    ok = np.flatnonzero(found.allowed)
-    if not len(ok):
-        return []
-    inputs = found.inputs.take(ok)
-    alone = _Alone(index, rows, site, plans.take(ok), found, ok, rates(inputs))
-    own = _Drafts(index, rows, alone.plans, inputs, *_needed(space, alone.rated, limit))
-    return [own, *_with_fallbacks(space, alone, limit)]
-
-
-def _with_fallbacks(space: Space, alone: _Alone, limit: PathLimit | MeanLimit) -> list[_Drafts]:
-    """Plans with each fallback worth trying."""
-    site, found, fall = alone.site, alone.found, alone.site.fallbacks
-    if space.limits.deadline_s is None or not len(fall):
-        return []
-    choices = fallback_choices(fall, found.step_s[alone.ok], space.steps_left)
-    plans, of = with_fallbacks(space, site, alone.plans, choices)
-    inputs, allowed = fallback_drafts_of(space, site, plans.fallback, alone.ok[of], found)
-    some = np.flatnonzero(allowed)
-    if not len(some):
-        return []
-    plans, inputs, of = plans.take(some), inputs.take(some), of[some]
-    terms = fallback_rates(space, site, found, alone.ok[of], plans.fallback)
-    needed = _needed(space, with_fallback(alone.rated.take(of), terms), limit)
-    return [_Drafts(alone.index, alone.rows, plans, inputs, *needed)]
-
-
-def _needed(space: Space, found: Rates, limit: PathLimit | MeanLimit) -> tuple[Floats, Floats]:
-    """What plans need of a limit, by their estimates, and the chance that they meet them all."""
+def _estimated_needs(
+    space: Space, rated: RatedPlans, limit: PathLimit | MeanLimit
+) -> tuple[Floats, Floats]:
+    """What plans need of a limit by their estimates, (plans, blurs), and their chance of all."""
+    found, sure = rated.rates(space.limits.deadline_s), space.limits.confidence
     met = np.ones(found.usd.shape, dtype=bool)
     figures = {DEADLINE.name: found.time_s, BUDGET.name: found.usd}  # others have no estimates
     for each, most in space.limits.given(PATH_LIMITS):
         if each != limit and each.name in figures:
             met &= figures[each.name] <= most
-    chance, sure = found.mean(met), space.limits.confidence
-    if isinstance(limit, PathLimit):
-        ordered = found.ordered(np.where(met, figures.get(limit.name, 0.0), np.inf))
-        needs = [ordered.quantile(sure - blur) for blur in BLURS]
-        asked = space.limits.value(limit)
-        if asked is not None and limit.name in figures:
-            met &= figures[limit.name] <= asked
-            chance = found.mean(met)
-    else:
+    chance, asked = found.mean(met), space.limits.value(limit)
+    if not isinstance(limit, PathLimit):
         lost = found.mean(found.lost)
-        needs = [np.where(chance >= sure - blur, lost, np.inf) for blur in BLURS]
-    return np.stack(needs, axis=1), chance
+        return np.stack([np.where(chance >= sure - b, lost, np.inf) for b in BLURS], axis=1), chance
+    if asked is not None and limit.name in figures:
+        chance = found.mean(met & (figures[limit.name] <= asked))
+    some = np.flatnonzero(chance >= sure - HOPELESS)
+    needed = np.where(met, figures.get(limit.name, 0.0), np.inf)
+    ordered = found.take(some).ordered(needed[some])
+    needs = np.full((len(chance), len(BLURS)), np.inf)
+    needs[some] = np.stack([ordered.quantile(sure - blur) for blur in BLURS], axis=1)
+    return needs, chance

@@ -56,11 +56,12 @@ class Trio:
 
 @dataclass(frozen=True, slots=True)
 class SensitivityStep:
-    """The effect of changing one limit, found by planning again."""
+    """The effect of changing limits or what may be rented, found by planning again."""
 
     change: str  # "--deadline 9h"
     effect: str  # one sentence
     plan: Plan | None
+    offers: bool = False  # whether other offers or quotas are allowed, under the same limits
 
     @property
     def changes(self) -> bool:

@@ -145,13 +145,13 @@ def _quotas(problem: Problem) -> tuple[list[SensitivityStep], list[str]]:
             f"{duration(plan.estimate.time.p50)}; request it at {cloud.quota_page}"
         )
         change = f"{cloud.label} quota: {ask.partition(' of ')[0]}"
-        steps.append(SensitivityStep(change, _effect_alone(plan), plan))
+        steps.append(SensitivityStep(change, _effect_alone(plan), plan, offers=True))
     best = _plan_of_other_offers(problem, without_quotas(problem.choice))
     if best is None:
         return [], []
     if steps and problem.limits.by_value:
         return steps, said  # the best is the fastest at any price, which few want first
-    steps.append(SensitivityStep("larger quotas", _effect_alone(best), best))
+    steps.append(SensitivityStep("larger quotas", _effect_alone(best), best, offers=True))
     return steps, [*said, f"the quotas: without them the best plan needs {needs_words(best)}"]
 
 
@@ -161,7 +161,8 @@ def _narrowed(problem: Problem) -> tuple[list[SensitivityStep], list[str]]:
     for flag, name, wider in wider_choices(problem.choice):
         plan = _plan_of_other_offers(problem, wider)
         if plan is not None:
-            steps.append(SensitivityStep(f"without {name}", _effect_alone(plan), plan))
+            change = f"without {name}"
+            steps.append(SensitivityStep(change, _effect_alone(plan), plan, offers=True))
             reasons.append(f"{flag}: without it a plan meets the limits")
     return steps, reasons
 
@@ -248,8 +249,9 @@ def _to_act_on(steps: list[SensitivityStep]) -> list[SensitivityStep]:
 
 
 def _flags(step: SensitivityStep) -> list[str]:
-    """Which flags a step changes."""
-    return [word for word in step.change.split() if word.startswith("--")]
+    """The flags of the limits that a step changes."""
+    words = [] if step.offers else step.change.split()
+    return [word for word in words if word.startswith("--")]
 
 
 def _binding(looser: Relaxed, limits: Limits) -> str:

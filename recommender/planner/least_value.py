@@ -160,7 +160,8 @@ class LeastValue:
         mixes = self.search.quota_mixes
         clusters += [] if mixes is None else mixes.clusters
         step_s = self.search.problem.step_s[:, : limits.max_machines]
-        return least_needs(replace(self._space, limits=limits), step_s, clusters, limit)
+        space, known = replace(self._space, limits=limits), self.search.rated_clusters
+        return least_needs(space, step_s, clusters, limit, known)
 
     @cached_property
     def _space(self) -> Space:

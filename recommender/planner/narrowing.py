@@ -32,8 +32,7 @@ def narrowed(least: LeastValue, met: Met) -> Met:
         if found.met is None and found.need > FAR * value:
             value = min(found.need * SUGGESTED_MARGIN, met.value / CLOSER)
             continue
-        if met.value / CLOSER > low:
-            met = _least_of_plans(least, plans, max(low, value / CLOSER), met, found)
+        met = _least_of_plans(least, plans, low, met, found)
         value = met.value / CLOSER
     return met
 

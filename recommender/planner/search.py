@@ -27,6 +27,7 @@ from recommender.planner.single_type_search import (
 )
 
 if TYPE_CHECKING:
+    from recommender.optimize.rated_clusters import RatedClusters
     from recommender.planner.quota_mixes import QuotaMixes
 
 PATHS_ERROR = 0.02  # share by which a goal on the paths of a search may be off, about
@@ -62,6 +63,13 @@ class PlanSearch:
         from recommender.planner.quota_mixes import QuotaMixes  # most answers need none
 
         return QuotaMixes(self.problem)
+
+    @cached_property
+    def rated_clusters(self) -> "RatedClusters":
+        """Clusters rated so far, for the limits of a refusal."""
+        from recommender.optimize.rated_clusters import RatedClusters  # most answers need none
+
+        return RatedClusters()
 
     @property
     def best(self) -> SearchState:

@@ -184,7 +184,8 @@ def _wider_quotas(problem: Problem, first: Plan) -> list[SensitivityStep]:
     )
     state, builder = search_other_offers(problem, replace(problem.choice, quotas=quotas))
     best = _lead(state, builder, first)
-    return [_gain(f"every quota × {LOOSER:g}", best, first, problem.limits)]
+    gain = _gain(f"every quota × {LOOSER:g}", best, first, problem.limits)
+    return [replace(gain, offers=True)]
 
 
 def _lead(

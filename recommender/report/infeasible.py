@@ -86,7 +86,7 @@ def _changes(steps: list[SensitivityStep]) -> Table:
         cells.time_column([plan.estimate.time for plan in plans]),
     )
     saves = any((plan.saving or 0.0) > 0.0 for plan in plans)
-    changes = [_flags(step.change) for step in steps]
+    changes = [_flags(step) for step in steps]
     title = "change one thing" if all(len(each) == 1 for each in changes) else "change together"
     columns = [
         Column(title, right=False),
@@ -102,11 +102,12 @@ def _changes(steps: list[SensitivityStep]) -> Table:
     return table
 
 
-def _flags(change: str) -> tuple[str, ...]:
+def _flags(step: SensitivityStep) -> tuple[str, ...]:
     """Flags that have to change together, one below the other."""
-    if not change.startswith("--"):
-        return (fmt.clean(change),)
-    first, *rest = fmt.clean(change).split(" --")
+    change = fmt.clean(step.change)
+    if step.offers:
+        return (change,)
+    first, *rest = change.split(" --")
     return (first, *(f"--{each}" for each in rest))
 
 
@@ -117,7 +118,7 @@ def _saved(plan: Plan) -> tuple[str, ...]:
 
 def _listed(steps: list[SensitivityStep]) -> list[Block]:
     """The nearest plans as a list, for narrow terminals."""
-    several = any(len(_flags(step.change)) > 1 for step in steps)
+    several = any(len(_flags(step)) > 1 for step in steps)
     head = "Change the flags of one line:" if several else "Change one thing:"
     rows = [(fmt.clean(step.change), _brief(step.plan)) for step in steps if step.plan]
     return [text(head, STRONG), *(b for c, w in rows for b in (inset(text(c)), inset(text(w), 4)))]
@@ -134,11 +135,10 @@ def _brief(plan: Plan) -> str:
 def _extremes(why: Infeasible) -> list[Block]:
     """The ends of the curve; none of the plans above has a shorter time than the fastest.
 
-    Plans are ordered by a mean of slow runs, too, and people read medians. Those of larger quotas
-    do not count: they cannot be rented today.
+    Plans are ordered by a mean of slow runs, too, and people read medians. Those of other
+    offers do not count: they cannot be rented today.
     """
-    flags = [step for step in why.relaxed if step.change.startswith("--")]
-    listed = [step.plan for step in flags if step.plan is not None]
+    listed = [step.plan for step in why.relaxed if step.plan is not None and not step.offers]
     timed = [plan for plan in (why.fastest, *listed) if plan is not None and why.fastest]
     parts = [
         _extreme("Fastest without limits", min(timed, key=_median_s, default=None)),

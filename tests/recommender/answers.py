@@ -221,7 +221,7 @@ INFEASIBLE = replace(
             SensitivityStep("--deadline 6h50m", "one machine is then enough", owned(1, 267, 4.9)),
             SensitivityStep("--hourly 221", "four machines", owned(4, 313, 1.4)),
             SensitivityStep("--confidence 0.5 --hourly 166", "three machines", owned(3, 301, 1.8)),
-            SensitivityStep("allowing spot", "interruptions eat the slack", None),
+            SensitivityStep("allowing spot", "interruptions eat the slack", None, offers=True),
             SensitivityStep("--measured", "6.8 h becomes 6.0 h", None),
         ),
         fastest=owned(16, 528, 0.6),

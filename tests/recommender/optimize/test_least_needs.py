@@ -7,6 +7,7 @@ import pytest
 
 from recommender.optimize.columns import Cluster
 from recommender.optimize.least_needs import Need, least_needs
+from recommender.optimize.rated_clusters import RatedClusters
 from recommender.optimize.space import Space, single_steps
 from recommender.plan.limits import BUDGET, DEADLINE, Limits, PathLimit
 from tests.recommender.optimize.palette import evaluate, every_cluster, every_plan, space
@@ -25,7 +26,7 @@ def clusters_of(asked: Space) -> list[Cluster]:
 
 def needs(asked: Space, limit: PathLimit, clusters: list[Cluster]) -> list[Need]:
     step_s = single_steps(asked.job, asked.columns, asked.limits.max_machines)
-    return least_needs(asked, step_s, clusters, limit)
+    return least_needs(asked, step_s, clusters, limit, RatedClusters())
 
 
 def chances(asked: Space, limits: Limits, clusters: list[Cluster]) -> np.ndarray:
