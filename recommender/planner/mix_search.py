@@ -176,6 +176,19 @@ class MixSearch:
         watch.close()
         return state
 
+    def with_safest(self, known: SearchState, sites: SitePools) -> SearchState:
+        """The search of one type, the plans `known` of some sites, and the safest mixes there.
+
+        Next to an answer, where any good plan does: sets of entries are not searched.
+        """
+        single, space = self.single_type.own, self.problem.space(sites)
+        state = single.going_on(LIKELY.plans, LIKELY.supports, LIKELY.patience)
+        state.incumbents |= known.incumbents
+        state.best_goal = min((c.goal_value for c in state.incumbents.values()), default=np.inf)
+        self._judge_safest(space, len(self.problem.single_type_sites.sites), state)
+        confirm_open(space, state)
+        return state
+
     def _judge_safest(self, space: Space, start: int, state: SearchState) -> None:
         """Mixes that use what quotas allow: cheaper than one type where a deadline is tight."""
         from recommender.planner.mix_feasibility import judge_safest  # most answers need none

@@ -6,6 +6,7 @@ from dataclasses import replace
 from itertools import islice
 
 from recommender.inputs.limits import as_typed, rounded_up
+from recommender.market.sites import SitePools
 from recommender.optimize.search_state import SearchState, ranking_key
 from recommender.plan.answer import SAME_PLAN, SensitivityStep
 from recommender.plan.limits import DEADLINE, HOURLY, LIMITS, PATH_LIMITS, Limits
@@ -77,10 +78,7 @@ def _as_gang(search: PlanSearch, first: Plan) -> Iterator[SensitivityStep]:
     if not search.problem.job.resizes or len({machines.market for machines in first.machines}) == 1:
         return
     gang = PlanSearch(search.problem.as_gang())
-    if search.mixes.likely:  # around clusters of one type, which are gangs: those were searched
-        best = _lead(search.single_type.own, search.builder, first)
-    else:
-        best = _lead(gang.best, gang.builder, first)
+    best = _best_gang(search, gang, first)
     if best is not None:
         effect = SAME_PLAN if alike(best, first) else _effect(best, first)
         yield SensitivityStep("--gang", effect, None if alike(best, first) else best)
@@ -88,6 +86,26 @@ def _as_gang(search: PlanSearch, first: Plan) -> Iterator[SensitivityStep]:
         yield SensitivityStep("--gang", NO_PLAN, None)
     else:
         yield SensitivityStep("--gang", "no plan was found", None)
+
+
+def _best_gang(search: PlanSearch, gang: PlanSearch, first: Plan) -> Plan | None:
+    """The best plan of a gang that is met without a second search of all mixes, if any is."""
+    if search.mixes.likely:  # around clusters of one type, which are gangs: those were searched
+        return _lead(search.single_type.own, search.builder, first)
+    sites = search.mixes.sites
+    met = gang.mixes.with_safest(_of_one_market(search.best, sites), sites)
+    best = _lead(met, PlanBuilder(gang.problem, sites), first)
+    return best or _lead(gang.best, gang.builder, first)
+
+
+def _of_one_market(state: SearchState, sites: SitePools) -> SearchState:
+    """The plans of a search that are gangs in any case."""
+    gangs = {
+        shape: each
+        for shape, each in state.incumbents.items()
+        if len(set(sites.sites[each.site].entries.spot[list(each.entries)].tolist())) == 1
+    }
+    return replace(state, incumbents=gangs)
 
 
 def _other_limits(problem: Problem) -> list[tuple[str, Limits, bool]]:
