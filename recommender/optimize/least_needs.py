@@ -196,14 +196,14 @@ def _estimated_needs(
     for each, most in space.limits.given(PATH_LIMITS):
         if each != limit and each.name in figures:
             met &= figures[each.name] <= most
-    chance, asked = found.mean(met), space.limits.value(limit)
+    needed, asked = np.where(met, figures.get(limit.name, 0.0), np.inf), space.limits.value(limit)
+    if isinstance(limit, PathLimit) and asked is not None and limit.name in figures:
+        met &= figures[limit.name] <= asked
+    chance = found.mean(met)
     if not isinstance(limit, PathLimit):
         lost = found.mean(found.lost)
         return np.stack([np.where(chance >= sure - b, lost, np.inf) for b in BLURS], axis=1), chance
-    if asked is not None and limit.name in figures:
-        chance = found.mean(met & (figures[limit.name] <= asked))
     some = np.flatnonzero(chance >= sure - HOPELESS)
-    needed = np.where(met, figures.get(limit.name, 0.0), np.inf)
     ordered = found.take(some).ordered(needed[some])
     needs = np.full((len(chance), len(BLURS)), np.inf)
     needs[some] = np.stack([ordered.quantile(sure - blur) for blur in BLURS], axis=1)

@@ -5,7 +5,7 @@ the paths of a search choose the plans that are simulated on the printed paths, 
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import chain
@@ -38,6 +38,9 @@ SUGGESTED_MARGIN = 1.01  # a suggested limit is this much wider than what its pl
 PRINTED_FIRST, PRINTED_NEXT = 10, 6
 OF_SAME_MACHINES = 3  # of these
 BEST_PRINTED = 24  # plans of the least cost or time: near a deadline many fall a little short
+# So many at a time, until costs and times on the paths of a search are so many times the best: on
+# the printed paths they differ by a few per cent.
+AT_ONCE, CLEARLY_WORSE = 8, 1.1
 HUGE = 1e18  # USD or seconds: less than what never happens
 ROUNDING = 1e-9
 BOTH_AIMS: tuple[Aim, ...] = ("time", "cost")
@@ -123,12 +126,25 @@ class LeastValue:
         )
         sure = [each for each in able if each.value <= most]
         both = (_few_of_each(self._space, each)[:BEST_PRINTED] for each in (able, sure))
-        tried = list(dict.fromkeys(chain(*both, known)))
-        needs = _needs(limit, replace(self._space, limits=free).on_printed_paths(), tried)
-        met = np.flatnonzero(np.isfinite(needs.value) & (needs.value <= most))
-        order = met[np.argsort(needs.goal_value[met], kind="stable")]
-        best = first_meeting([tried[row] for row in order.tolist()], self.limits, self.search)
+        goals = {each.candidate: each.goal_value for each in able} | dict.fromkeys(known, 0.0)
+        tried = sorted(dict.fromkeys(chain(*both, known)), key=lambda each: goals[each])
+        met: list[tuple[float, Candidate]] = []  # with their goals on the printed paths
+        for some in (tried[at : at + AT_ONCE] for at in range(0, len(tried), AT_ONCE)):
+            if met and goals[some[0]] > CLEARLY_WORSE * min(goal for goal, _ in met):
+                break
+            met += self._meeting_printed(some, limit, most)
+        ordered = [candidate for _, candidate in sorted(met, key=lambda each: each[0])]
+        best = first_meeting(ordered, self.limits, self.search)
         return None if best is None else best.plan
+
+    def _meeting_printed(
+        self, tried: Sequence[Candidate], limit: PathLimit | MeanLimit, most: float
+    ) -> Iterator[tuple[float, Candidate]]:
+        """Plans that need no more than `most` on the printed paths, with their goals."""
+        space = replace(self._space, limits=self.limits.with_value(limit, None)).on_printed_paths()
+        needs = _needs(limit, space, tried)
+        for row in np.flatnonzero(np.isfinite(needs.value) & (needs.value <= most)).tolist():
+            yield float(needs.goal_value[row]), tried[row]
 
     def _at(self, value: float | None) -> Limits:
         return self.limits.with_value(self.limit, value)
