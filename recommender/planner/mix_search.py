@@ -100,10 +100,10 @@ class MixSearch:
     @property
     def _tries(self) -> bool:
         """Whether a few likely mixes are tried: none is ruled out, and none are searched."""
-        own, secondary = self.single_type.own, self.single_type.cap.secondary
-        if self.made or secondary or self.problem.choice.mix == "no" or not own.incumbents:
+        if self.single_type.cap.secondary or self.problem.choice.mix == "no" or self.made:
             return False
-        return self.lower_bound < own.best_goal * (1.0 - EPSILON)
+        own = self.single_type.own
+        return bool(own.incumbents) and self.lower_bound < own.best_goal * (1.0 - EPSILON)
 
     @cached_property
     def likely(self) -> list[Cluster]:

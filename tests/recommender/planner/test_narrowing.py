@@ -11,19 +11,21 @@ from recommender.planner.narrowing import CLOSER, narrowed
 
 PLAN = Candidate(0, (0,), (1,), 0, -1)
 MOST_TRIES = 25
+MOST_LOOKS = 4
 
 
 class OnePlan:
     """Stands for a limit of which the only plan needs less where less is allowed."""
 
     def __init__(self, least: float, slope: float) -> None:
-        self.least, self.slope, self.tries = least, slope, 0
+        self.least, self.slope, self.tries, self.looks = least, slope, 0, 0
         self.limit, self.limits = None, SimpleNamespace(value=lambda limit: 1.0, max_overhead=None)
 
     def half_without_limits(self) -> float:
         return 0.5 * self.least
 
     def likely(self, value: float) -> list[Candidate]:
+        self.looks += 1
         return [PLAN]
 
     def least_of(self, tried: list[Candidate], most: float) -> Tried:
@@ -46,3 +48,12 @@ def test_the_value_found_is_at_most_a_step_above_the_least(slope: float, first: 
         limit = OnePlan(least, slope)
         found = narrowed(limit, Met(first * least, PLAN))
         assert least <= found.value <= CLOSER * SUGGESTED_MARGIN * least
+
+
+@pytest.mark.parametrize("first", [1.02, 1.5, 4.0, 100.0])
+def test_all_plans_are_looked_at_a_few_times_only(first: float) -> None:
+    """A plan that needs just less than any value allowed is followed down without the others."""
+    limit = OnePlan(1000.0, 0.999)
+    found = narrowed(limit, Met(first * 1000.0, PLAN))
+    assert found.value <= CLOSER * SUGGESTED_MARGIN * 1000.0
+    assert limit.looks <= MOST_LOOKS
