@@ -149,8 +149,11 @@ def _found(word: str, names: list[str]) -> bool:
 def _unknown(what: str, word: str, names: list[str]) -> str:
     if _AWS_LETTER.fullmatch(word):
         return f"unknown {what} '{shown(word)}'; AWS zones go by id, such as use1-az3"
+    pattern = f"unknown {what} '{shown(word)}'; did you mean {shown(word)}*?"
+    if _found(f"{word}[-._]*", names):  # us-east, p4d, Standard_ND96isr
+        return pattern
     if nearest(word, names) or len(names) <= _FEW:
         return unknown(what, word, names)
     if _found(f"{word}*", names):
-        return f"unknown {what} '{shown(word)}'; did you mean {shown(word)}*?"
+        return pattern
     return f"unknown {what} '{shown(word)}'; see recommend catalog show"

@@ -18,7 +18,7 @@ from recommender.export.header import (
     move_after_words,
 )
 from recommender.export.machine_script import MACHINE, MachineSteps, machine_script
-from recommender.export.start import start_line
+from recommender.export.start import start_line, usual_target
 from recommender.export.train_command import changed_by_fallback
 from recommender.export.watch_script import (
     Steps,
@@ -93,7 +93,7 @@ def cloud_files(
 def why_not_one_cloud(run: RunDescription, provider: str, target: str) -> str:
     """Why the tool of a provider cannot run a plan; empty where it can."""
     if run.machines.provider != provider:
-        return f"it rents no machines of {run.machines.provider}"
+        return f"it rents no machines of {run.rents_from}; export --to {usual_target(run.plan)}"
     if run.mixed:
         return (
             "the script starts machines of one type and market, and this plan mixes them; export "
@@ -103,7 +103,9 @@ def why_not_one_cloud(run: RunDescription, provider: str, target: str) -> str:
     if fallback is not None and (
         len(fallback.machines) > 1 or fallback.machines[0].provider != provider
     ):
-        return f"the fallback is not of one kind of machine of {provider}; export --to torchrun"
+        return (
+            f"the fallback is not of one kind of machine of {run.rents_from}; export --to torchrun"
+        )
     return ""
 
 

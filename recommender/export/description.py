@@ -59,6 +59,11 @@ class RunDescription:
         return CLOUDS.get(self.machines.provider)
 
     @property
+    def rents_from(self) -> str:
+        """Who rents them out, as people write it: Google Cloud's label, or "own"."""
+        return self.provider.label if self.provider else self.machines.provider
+
+    @property
     def nodes(self) -> int:
         """How many machines train."""
         return sum(m.count for m in self.plan.machines)

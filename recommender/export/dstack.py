@@ -99,7 +99,7 @@ def _task(run: RunDescription, folder: str) -> str:
 def why_not(run: RunDescription) -> str:
     """Why dstack cannot run a plan; empty where it can."""
     if run.provider is None:
-        return f"it rents no machines of {run.machines.provider}; export --to torchrun"
+        return f"it rents no machines of {run.rents_from}; export --to torchrun"
     if run.mixed:
         return "its nodes are of one machine type, and this plan mixes them; export --to torchrun"
     if run.machines.confidential:

@@ -81,7 +81,7 @@ def files(run: RunDescription, folder: str) -> tuple[ExportFile, ...]:
 def why_not(run: RunDescription) -> str:
     """Why SkyPilot cannot run a plan; empty where it can."""
     if run.provider is None or not run.provider.sky_name:
-        return f"SkyPilot rents no machines of {run.machines.provider}; export --to torchrun"
+        return f"SkyPilot rents no machines of {run.rents_from}; export --to torchrun"
     if run.mixed:
         return (
             "its clusters are of one machine type and market, and this plan mixes them; export "

@@ -62,7 +62,7 @@ def files(run: RunDescription, folder: str) -> tuple[ExportFile, ...]:
 def why_not(run: RunDescription) -> str:
     """Why Terraform's machines of one cloud cannot run a plan; empty where they can."""
     if run.machines.provider not in _CLOUDS:
-        return f"it is written for AWS, Google Cloud and Azure, not for {run.machines.provider}"
+        return f"it is written for AWS, Google Cloud and Azure, not for {run.rents_from}"
     return _CLOUDS[run.machines.provider][2](run)
 
 

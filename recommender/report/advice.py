@@ -88,25 +88,29 @@ def _times_more(saving: float) -> str:
 
 
 def _against_on_demand(answer: Answer, request: PlanRequest, saving: float) -> str:
-    """What is saved against the best plan without spot: its number, or what it costs.
-
-    The best is the fastest where time is minimised, and may cost more than a slower one would.
-    """
-    numbered = enumerate(answer.plans, 1)
-    shown = (f"{i}" for i, p in numbered if p.saving is not None and abs(p.saving) < _SAME)
+    """What is saved against the best plan without spot."""
     cost = answer.plans[answer.lead - 1].estimate.cost.mean / max(1.0 - saving, _SAME)
-    kind = "fastest" if request.limits.goal == "time" else "cheapest"
-    best = f"the {kind} on-demand plan ({next(shown, '') or _unlisted(answer, request, cost)})"
+    other = _without_spot(answer, request, cost)
     if saving < 0.0:
-        return f"costs {_times_more(saving)} {best}"
-    return f"is {fmt.percent(saving)} cheaper than {best}"
+        return f"costs {_times_more(saving)} {other}"
+    return f"is {fmt.percent(saving)} cheaper than {other}"
 
 
-def _unlisted(answer: Answer, request: PlanRequest, cost: float) -> str:
-    """What the best on-demand plan costs, and why it is not in the table if it may not be."""
+def _without_spot(answer: Answer, request: PlanRequest, cost: float) -> str:
+    """The best plan without spot: its number, or what it costs and the limit that it misses.
+
+    The best is the fastest where time is minimised, and may cost more than a slower one would. One
+    that misses a limit need be neither the fastest nor the cheapest.
+    """
+    kind = "fastest" if request.limits.goal == "time" else "cheapest"
+    for rank, plan in enumerate(answer.plans, 1):
+        if plan.saving is not None and abs(plan.saving) < _SAME:
+            return f"the {kind} on-demand plan ({rank})"
     alike = [p for p in answer.baselines if abs(p.estimate.cost.mean / cost - 1.0) < _SAME]
     wrong = why_not(alike[0], request.limits) if alike else ""
-    return f"{fmt.usd(cost)} USD; it {wrong}" if wrong else f"{fmt.usd(cost)} USD"
+    if wrong:
+        return f"the all-on-demand plan ({fmt.usd(cost)} USD; it {wrong})"
+    return f"the {kind} on-demand plan ({fmt.usd(cost)} USD)"
 
 
 def plan_blocks(plan: Plan, request: PlanRequest, why: str = "") -> list[Block]:
@@ -223,12 +227,20 @@ def save_sentence(plan: Plan) -> str:
     saving = plan.checkpointing
     if saving.path == "none":
         return "for crashes only, as exported files do; the estimate counts no checkpoints"
-    stop = f", blocks training for {fmt.duration(saving.stall_s)}" if saving.stall_s else ""
     every = f"every {cells.intervals(saving)} to {_WHERE[saving.path]}{_as_good(saving)}"
-    text = f"{every} (takes {fmt.duration(saving.transfer_s)}{stop})"
+    text = f"{every} ({_length_of_save(saving)})"
     spot = any(m.market == "spot" for m in plan.machines)
     text += _notice(plan.machines[0].provider, saving) if spot else ""
     return f"{text}; {_BACKGROUND}" if saving.needs_background else text
+
+
+def _length_of_save(saving: Checkpointing) -> str:
+    """How long a save takes, and for how much of that training stops."""
+    takes = f"takes {fmt.duration(saving.transfer_s)}"
+    blocks = f"blocks training for {fmt.duration(saving.stall_s)}"
+    if saving.stall_s >= saving.transfer_s:  # with the copy to host memory it may be longer
+        return blocks
+    return f"{takes}, {blocks}" if saving.stall_s else takes
 
 
 def _as_good(saving: Checkpointing) -> str:

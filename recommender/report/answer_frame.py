@@ -9,6 +9,7 @@ from recommender.plan.answer import Answer, PriceDate, Proof
 from recommender.plan.effort import HOUR_USD
 from recommender.plan.limits import Choice, Limits, Progress
 from recommender.plan.plan import Plan
+from recommender.report import cells
 from recommender.report import formatting as fmt
 from recommender.report.formatting import age_days
 from recommender.report.limit_words import limits_in_words, why_not
@@ -225,7 +226,7 @@ def _against(alike: list[Plan], answer: Answer, request: PlanRequest) -> str:
         price = f"{fmt.usd(plan.estimate.cost.mean)} USD"
     else:
         factor, what = plan.estimate.cost.mean / best.cost.mean, "cost"
-        price = fmt.duration(plan.estimate.time.p50)
+        price = cells.duration_with_tail(plan.estimate.time)
     times = fmt.number(round(factor, 1 if factor >= 2 else 2))
     but = f", but {price}" if factor < 1.0 else ""  # why it does not lead
     times = "" if times == "1" else f"{times}× "

@@ -15,8 +15,8 @@ _PATHS = {
 _FLAGS = {
     "floor": "price at the provider's floor",
     "zone_median": "price derived: median of zones",
-    "sibling": "price derived from a sibling",
-    "advisor": "price derived from the advisor",
+    "sibling": "price derived from other sizes of the family",
+    "advisor": "price derived from AWS's spot advisor",
     "imported": "price from your own offers",
 }
 _FAR = 10.0  # times apart, from which on one unit does not suit a whole column
@@ -161,6 +161,12 @@ def time_column(times: Sequence[Spread]) -> tuple[str, list[tuple[str, ...]]]:
         unit, name = unit_of(medians)
         return f"time {name}", spread_cells(medians, times, unit)
     return "time", [_with_unit(time) for time in times]
+
+
+def duration_with_tail(time: Spread) -> str:
+    """The median, and what one run in twenty takes where that is of another order."""
+    tail = f" (1 run in 20 over {fmt.duration(time.p95)})" if time.has_tail else ""
+    return fmt.duration(time.p50) + tail
 
 
 def _with_unit(time: Spread) -> tuple[str, ...]:

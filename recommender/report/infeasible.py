@@ -133,24 +133,18 @@ def _brief(plan: Plan) -> str:
 
 
 def _extremes(why: Infeasible) -> list[Block]:
-    """The ends of the curve; none of the plans above has a shorter time than the fastest.
+    """The ends of the curve; no plan above is faster than the one or cheaper than the other.
 
-    Plans are ordered by a mean of slow runs, too, and people read medians. Those of other
-    offers do not count: they cannot be rented today.
+    Plans are ordered by a mean of slow runs, too, and people read medians; the cheapest without
+    limits ends within a month, and a plan within a budget need not. Those of other offers do not
+    count: they cannot be rented today.
     """
     listed = [step.plan for step in why.relaxed if step.plan is not None and not step.offers]
-    timed = [plan for plan in (why.fastest, *listed) if plan is not None and why.fastest]
-    parts = [
-        _extreme("Fastest without limits", min(timed, key=_median_s, default=None)),
-        _extreme("Cheapest without limits", why.cheapest),
-    ]
-    found = [text(each) for each in parts if each]
+    found = []
+    if why.fastest is not None:
+        fastest = min((why.fastest, *listed), key=lambda plan: plan.estimate.time.p50)
+        found.append(text(f"Fastest without limits: {_brief(fastest)}."))
+    if why.cheapest is not None:
+        cheapest = min((why.cheapest, *listed), key=lambda plan: plan.estimate.cost.mean)
+        found.append(text(f"Cheapest without limits: {_brief(cheapest)}."))
     return [BLANK, *found] if found else []
-
-
-def _median_s(plan: Plan) -> float:
-    return plan.estimate.time.p50
-
-
-def _extreme(name: str, plan: Plan | None) -> str:
-    return "" if plan is None else f"{name}: {_brief(plan)}."

@@ -101,7 +101,7 @@ def _costs(moving: MovingCost) -> str:
 def _worth(found: Replan) -> str:
     assert found.moving is not None
     effort = (
-        f"{fmt.duration(3600.0 * found.moving.effort_h)} of your work at "
+        f"{fmt.duration(3600.0 * found.moving.effort_h)} of your work, worth "
         f"{fmt.usd(found.moving.effort_usd)} USD"
     )
     if found.net_usd > 0.0:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from recommender.catalogs.registry import OWN
 from recommender.plan.answer import Answer, Pick, Trio
 from recommender.plan.effort import effort_of, generalised_cost_usd
-from recommender.plan.plan import Machines, Need, Plan, Spread
+from recommender.plan.plan import Machines, Need, Plan
 from recommender.report import cells
 from recommender.report import formatting as fmt
 
@@ -67,16 +67,12 @@ def one_sentence(plan: Plan) -> str:
     estimate = plan.estimate
     machines = " + ".join(_rented(m) for m in plan.machines)
     takes = "Use" if all(m.provider == OWN for m in plan.machines) else "Rent"
-    figures = f"about {fmt.usd(estimate.cost.mean)} USD, about {_how_long(estimate.time)}"
+    figures = (
+        f"about {fmt.usd(estimate.cost.mean)} USD, about {cells.duration_with_tail(estimate.time)}"
+    )
     requests = _requests(plan)
     needs = f"; needs {requests}" if requests else ""
     return f"{takes} {machines}{_place(plan)}: {figures}{needs}"
-
-
-def _how_long(time: Spread) -> str:
-    """The median, and what one run in twenty takes where that is of another order."""
-    tail = f" (1 run in 20 over {fmt.duration(time.p95)})" if time.has_tail else ""
-    return fmt.duration(time.p50) + tail
 
 
 def _rented(m: Machines) -> str:

@@ -25,6 +25,8 @@ MISTAKES = [
     (["--provider", "asw"], "--provider: unknown value 'asw'; did you mean aws?"),
     (["--region", "us-east-11"], "--region: unknown region 'us-east-11'; did you mean us-east-1?"),
     (["--region", "us-esat-1"], "--region: unknown region 'us-esat-1'; did you mean us-east-1?"),
+    (["--region", "us-east"], "--region: unknown region 'us-east'; did you mean us-east*?"),
+    (["--instance", "p4d"], "--instance: unknown instance type 'p4d'; did you mean p4d*?"),
     (["--provider", "aws", "--region", "us-central1"], "--region us-central1: no region of aws;"),
     (["--zone", "nowhere"], "--zone: unknown zone 'nowhere'"),
     (["--gpu", "H10"], "--gpu: unknown GPU 'H10'; did you mean H100?"),

@@ -216,9 +216,9 @@ def test_the_user_data_of_aws_fits(tmp_path: Path):
 
 def test_other_clouds_and_mixes_go_elsewhere():
     for target, run, said in (
-        ("aws-cli", GCP, "rents no machines of gcp"),
-        ("gcloud", AZURE, "rents no machines of azure"),
-        ("azure-cli", GCP, "rents no machines of gcp"),
+        ("aws-cli", GCP, "rents no machines of GCP; export --to skypilot"),
+        ("gcloud", AZURE, "rents no machines of Azure; export --to skypilot"),
+        ("azure-cli", GCP, "rents no machines of GCP; export --to skypilot"),
         ("aws-cli", MIXED, "this plan mixes them"),
     ):
         with pytest.raises(UsageError, match=said):

@@ -3,11 +3,13 @@
 from dataclasses import replace
 
 from recommender.plan.answer import Pick, SensitivityStep, Trio
+from recommender.plan.limits import Limits
 from recommender.plan.plan import BillItem, Need, Plan, Spread
 from recommender.report import cells
 from recommender.report.advice import (
     bill_sentence,
     changed,
+    comparison,
     late_sentence,
     layout_sentence,
     needs_sentence,
@@ -15,7 +17,7 @@ from recommender.report.advice import (
     spot_sentence,
     time_sentence,
 )
-from tests.recommender.answers import ANSWER, GCP, QUESTION
+from tests.recommender.answers import ANSWER, GCP, ON_DEMAND, QUESTION
 
 HOUR = 3600.0
 
@@ -122,3 +124,33 @@ def test_one_gpu_is_no_plural() -> None:
     for amount, said in ((1.0, "≥ 1 GPU in"), (4.0, "≥ 4 GPUs in")):
         need = Need("Preemptible NVIDIA H100 GPUs", amount, "gpu", "us-east4")
         assert said in needs_sentence(replace(GCP, needs=(need,)), QUESTION)
+
+
+def test_an_on_demand_plan_over_the_budget_is_called_neither_the_fastest_nor_the_cheapest() -> None:
+    """Where none is within the budget, the one compared is not the fastest that money can buy."""
+    cost = GCP.estimate.cost.mean
+    led = replace(GCP, saving=1.0 - cost / ON_DEMAND.estimate.cost.mean)
+    poor = replace(ON_DEMAND, estimate=replace(ON_DEMAND.estimate, chance=0.1))
+    limited = replace(QUESTION, limits=Limits(budget_usd=200.0))
+    answer = replace(ANSWER, goal="time", plans=(led,), baselines=(poor,))
+    assert comparison(answer, limited) == (
+        "Plan 1 is 74 % cheaper than the all-on-demand plan (249 USD; it costs up to 351 USD: "
+        "over budget)."
+    )
+    within = replace(limited, limits=Limits(budget_usd=400.0))
+    affordable = replace(answer, baselines=(ON_DEMAND,))
+    assert comparison(affordable, within) == (
+        "Plan 1 is 74 % cheaper than the fastest on-demand plan (249 USD)."
+    )
+
+
+def test_a_save_that_blocks_training_to_its_end_is_given_one_length() -> None:
+    """It takes 240 ms, and training stops for 242 ms: one figure is enough."""
+    blocking = replace(GCP.checkpointing, transfer_s=0.240, stall_s=0.242)
+    assert "(blocks training for 242 ms)" in save_sentence(replace(GCP, checkpointing=blocking))
+    copied = replace(blocking, stall_s=0.002)
+    said = save_sentence(replace(GCP, checkpointing=copied))
+    assert "(takes 240 ms, blocks training for 2 ms)" in said
+    assert "(takes 240 ms)" in save_sentence(
+        replace(GCP, checkpointing=replace(blocking, stall_s=0.0))
+    )

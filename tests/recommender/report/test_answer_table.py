@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from recommender.plan.answer import SAME_PLAN, SensitivityStep
+from recommender.plan.limits import Limits
 from recommender.plan.plan import Fallback
 from recommender.report import advice, answer_frame, answer_table, explain
 from recommender.report.layout import drawn
@@ -19,6 +20,7 @@ from tests.recommender.answers import (
     INFEASIBLE,
     ON_DEMAND,
     QUESTION,
+    TWO_MACHINES,
     machines,
     plan,
 )
@@ -99,6 +101,17 @@ def test_a_plan_that_is_two_baselines_is_named_once() -> None:
     facts = answer_frame.closing_facts(answer, QUESTION)
     (said,) = (fact for fact in facts if "all spot" in fact)
     assert said.startswith("one GPU and all spot (")
+
+
+def test_a_cheaper_baseline_that_may_take_months_says_why_it_does_not_lead() -> None:
+    """The curve ends at plans that end within a month, and this one is cheaper than all of them."""
+    slow = replace(TWO_MACHINES.estimate.time, p95=82 * 86_400.0)
+    cost = replace(TWO_MACHINES.estimate.cost, mean=48.0)
+    estimate = replace(TWO_MACHINES.estimate, cost=cost, time=slow)
+    answer = replace(ANSWER, plans=(GCP,), baselines=(replace(TWO_MACHINES, estimate=estimate),))
+    free = replace(QUESTION, limits=Limits())
+    (said,) = (f for f in answer_frame.closing_facts(answer, free) if "two machines" in f)
+    assert said.endswith("0.75× the cost of plan 1, but 5 h (1 run in 20 over 82 d)")
 
 
 def test_prices_of_today(monkeypatch: pytest.MonkeyPatch) -> None:
