@@ -54,6 +54,7 @@ from recommender.risk.run_statistics import (
 )
 
 HOUR_S = 3600.0
+MIN_ITEM_USD, MIN_ITEM_SHARE = 0.005, 1e-4  # smaller lines of a bill are left out
 
 
 @dataclass(frozen=True)
@@ -262,7 +263,10 @@ class PlanDetails:
         )
 
     def _bill(self) -> tuple[BillItem, ...]:
-        """The expected bill, line by line; the lines sum to the expected cost."""
+        """The expected bill, line by line; the lines sum to the expected cost.
+
+        Lines below half a cent are left out, unless the whole bill is a few cents.
+        """
         inputs, paths = self.inputs, self.paths
         all_h = self._paid_h
         machines, fees_usd, zones_usd, risen_usd = self._machine_items()
@@ -287,7 +291,8 @@ class PlanDetails:
         items.append(BillItem("disks and addresses", fees_usd))
         items.append(BillItem("failover to more expensive zones", zones_usd))
         items.append(BillItem("expected rise of old quotes", risen_usd))
-        return tuple(item for item in items if abs(item.usd) >= 0.005)
+        least = min(MIN_ITEM_USD, MIN_ITEM_SHARE * sum(item.usd for item in items))
+        return tuple(item for item in items if abs(item.usd) >= least)
 
     @property
     def _servers_usd_per_hour(self) -> float:

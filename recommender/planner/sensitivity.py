@@ -25,6 +25,7 @@ from recommender.text import duration, usd
 
 TIGHTER, LOOSER = 0.6, 1.5
 MIN_CHANGE = 0.01  # a change of the answer below this share is not worth a line
+MIN_USD = 0.1  # nor is one of a few cents of a job for pennies
 HOUR_S = 3600.0
 TAIL_DEADLINE = 3.0  # times the median: a deadline for users who will not wait for the slowest runs
 NO_PLAN = "no plan meets it"
@@ -233,12 +234,18 @@ def _matters(plan: Plan, first: Plan) -> bool:
     One that costs the same and takes longer is no reason to do anything.
     """
     sooner = plan.estimate.time.p50 < first.estimate.time.p50 * (1.0 - MIN_CHANGE)
-    money = abs(plan.estimate.cost.mean / first.estimate.cost.mean - 1.0)
-    return money >= MIN_CHANGE or sooner or bool(_slow_runs(plan, first))
+    return _differs_in_cost(plan, first) or sooner or bool(_slow_runs(plan, first))
+
+
+def _differs_in_cost(plan: Plan, first: Plan) -> bool:
+    money, before = plan.estimate.cost.mean, first.estimate.cost.mean
+    return abs(money - before) >= max(MIN_CHANGE * before, MIN_USD)
 
 
 def _better(plan: Plan, first: Plan, limits: Limits) -> bool:
     """Whether the goal gains enough to be worth a line."""
+    if limits.goal == "cost" and not _differs_in_cost(plan, first):
+        return False
     return goal_value_of(plan, limits) < goal_value_of(first, limits) * (1.0 - MIN_CHANGE)
 
 

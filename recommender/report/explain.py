@@ -250,7 +250,7 @@ def _step(step: StepSplit) -> list[Term]:
 
 def _memory(step: StepSplit) -> list[Term]:
     parts = step.memory_parts_gib
-    return [(fmt.clean(n), f"{fmt.number(x)} GiB", _of(x, step.memory_gib)) for n, x in parts]
+    return [(fmt.clean(n), f"{fmt.number(x)} GiB", _of(x, step.memory_gib)) for n, x in parts if x]
 
 
 def _time(plan: Plan) -> list[Term]:
@@ -269,8 +269,9 @@ def _time(plan: Plan) -> list[Term]:
 
 def _bill(plan: Plan) -> list[Term]:
     total = sum(item.usd for item in plan.estimate.bill)
+    places = max(2, cells.decimals([total], digits=3))  # of a job of a few cents more than cents
     return [
-        (fmt.clean(item.item), f"{item.usd:,.2f} USD", _of(item.usd, total))
+        (fmt.clean(item.item), f"{item.usd:,.{places}f} USD", _of(item.usd, total))
         for item in plan.estimate.bill
     ]
 

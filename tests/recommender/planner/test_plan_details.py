@@ -66,6 +66,15 @@ def test_every_line_of_a_bill_is_paid_and_they_sum_to_the_cost(
         assert sum(line.usd for line in bill) == pytest.approx(cost, rel=1e-4, abs=0.03)
 
 
+def test_the_bill_of_a_job_of_a_few_cents_sums_to_its_cost() -> None:
+    """Lines of less than half a cent are 3 % of the cost of ResNet-18 on CIFAR-10."""
+    job = find_job("resnet18-cifar10")
+    answer = recommend(job, Limits(deadline_s=24 * HOUR), catalog=snapshot(), now=NOW)
+    first = answer.plans[0].estimate
+    assert first.cost.mean < 0.1
+    assert sum(line.usd for line in first.bill) == pytest.approx(first.cost.mean, rel=1e-3)
+
+
 def test_a_mean_of_interruptions_is_not_that_of_usual_runs() -> None:
     """Few runs have many: the share with any, and what 1 run in 20 has, are those simulated."""
     job, limits = find_job("llama3-8b-lora"), Limits(deadline_s=24 * HOUR)

@@ -10,7 +10,7 @@ from recommender.plan.limits import Choice, Limits
 from recommender.plan.plan import Plan
 from recommender.planner.options import AnswerOptions
 from recommender.planner.recommend import recommend
-from recommender.planner.sensitivity import _matters
+from recommender.planner.sensitivity import _better, _matters
 from tests.recommender.answers import machines, plan
 from tests.shipped import snapshot
 from tests.speed.optimiser import quotas_of
@@ -58,3 +58,11 @@ def test_a_plan_that_costs_the_same_and_takes_longer_is_no_line(
     other: tuple[float, float, float], worth_a_line: bool
 ) -> None:
     assert _matters(costing(*other), costing(*FIRST)) == worth_a_line
+
+
+def test_a_few_cents_of_a_small_job_are_no_line() -> None:
+    """ResNet-18 on CIFAR-10 costs 5 cents: a deadline of 36 h instead of 24 h saves 0.4 cents."""
+    small, cheaper = costing(0.0516, 0.43, 24.0), costing(0.0479, 0.43, 24.0)
+    assert not _better(cheaper, small, DAY)
+    assert not _matters(cheaper, small)
+    assert _better(costing(9.7, 5.0, 8.0), costing(*FIRST), DAY)

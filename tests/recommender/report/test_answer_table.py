@@ -114,6 +114,17 @@ def test_a_cheaper_baseline_that_may_take_months_says_why_it_does_not_lead() -> 
     assert said.endswith("0.75× the cost of plan 1, but 5 h (1 run in 20 over 82 d)")
 
 
+def test_a_cheaper_baseline_at_a_derived_price_says_so() -> None:
+    """Such a price never wins by less than its error, so the plan does not lead."""
+    rented = tuple(replace(m, price_kind="derived") for m in TWO_MACHINES.machines)
+    cost = replace(TWO_MACHINES.estimate.cost, mean=63.0)
+    derived = replace(TWO_MACHINES, machines=rented)
+    derived = replace(derived, estimate=replace(derived.estimate, cost=cost))
+    answer = replace(ANSWER, plans=(GCP,), baselines=(derived,))
+    (said,) = (f for f in answer_frame.closing_facts(answer, QUESTION) if "two machines" in f)
+    assert said.endswith("0.98× the cost of plan 1, but at a derived price")
+
+
 def test_prices_of_today(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RECOMMEND_NOW", "2026-05-20T01:00Z")
     azure = replace(ANSWER, prices=ANSWER.prices[4:])
