@@ -48,6 +48,11 @@ class ErrorCollector:
         """One of a few words."""
         return self.parse(word, name, one_of(choices), default)
 
+    def market(self, word: str | None) -> str:
+        """The market that `--market` names, as catalogs write it; "" for both."""
+        chosen: str = self.choose(word, "--market", ("spot", "on-demand"), "")
+        return chosen.replace("-", "_")
+
     def attempt(self, make: Callable[[], T], default: D) -> T | D:
         """What a function makes; its refusal is kept for later."""
         try:
@@ -111,6 +116,14 @@ def check_names(choice: Choice, catalog: "Catalog", data_at: str, errors: ErrorC
         errors.problems.append(
             "--provider own: no machine of yours is known; name a file: --offers"
         )
+
+
+def known_region(region: str | None, catalog: "Catalog") -> str:
+    """The region if anything is offered there, "" for all; raises `UsageError` otherwise."""
+    errors = ErrorCollector()
+    check_names(Choice(regions=(region,) if region else ()), catalog, "", errors)
+    errors.raise_all()
+    return region or ""
 
 
 def _elsewhere(choice: Choice, places: set[tuple[str, str]]) -> list[str]:

@@ -42,19 +42,27 @@ def output_options(
     output: OutputFlags, answer: AnswerFlags, errors: ErrorCollector
 ) -> OutputOptions:
     """The form that the flags ask for."""
-    kind = errors.choose(output.output, "--output", FORMATS, "table")
-    if output.json and output.output is not None and kind != "json":
-        errors.problems.append(f"--json contradicts --output {kind}; keep one")
+    kind = _format_of(output, FORMATS, errors)
     top = errors.parse(answer.top, "--top", _plans, 5)
     explain = errors.parse(answer.explain, "--explain", plan_number, 0)
     return OutputOptions(
-        kind="json" if output.json else kind,
+        kind=kind,
         quiet=output.quiet,
         colour=errors.choose(output.color, "--color", COLOURS, "auto"),
         top=max(top, explain),
         explain=explain,
         all_regions=answer.all_regions,
     )
+
+
+def _format_of(
+    flags: OutputFlags | PageFlags | SheetFlags, formats: tuple[str, ...], errors: ErrorCollector
+) -> Any:
+    """The format that was requested; `--json` is short for `--output json`."""
+    form = errors.choose(flags.output, "--output", formats, "table")
+    if flags.json and flags.output is not None and form != "json":
+        errors.problems.append(f"--json contradicts --output {form}; keep one")
+    return "json" if flags.json else form
 
 
 def _plans(word: str, name: str) -> int:
@@ -121,20 +129,18 @@ def show_page(page: "Page", flags: PageFlags) -> None:
 def as_json(flags: PageFlags) -> bool:
     """Whether JSON was requested; refuse formats that a list does not have."""
     errors = ErrorCollector()
-    form = errors.choose(flags.output, "--output", ("table", "json"), "table")
+    form = _format_of(flags, ("table", "json"), errors)
     errors.choose(flags.color, "--color", COLOURS, "auto")
     errors.raise_all()
-    return flags.json or form == "json"
+    return bool(form == "json")
 
 
 def sheet_format(flags: SheetFlags) -> str:
     """The form of a list that is a table of figures as well: table, json or csv."""
     errors = ErrorCollector()
-    form: str = errors.choose(flags.output, "--output", ("table", "json", "csv"), "table")
-    if flags.json and flags.output is not None and form != "json":
-        errors.problems.append(f"--json contradicts --output {form}; keep one")
+    form: str = _format_of(flags, ("table", "json", "csv"), errors)
     errors.raise_all()
-    return "json" if flags.json else form
+    return form
 
 
 def put_json(facts: Any) -> None:

@@ -52,8 +52,24 @@ class MachineSteps:
 
 def machine_script(run: RunDescription, steps: MachineSteps) -> str:
     """The whole script; what is only known at the start is set in lines before it."""
-    lines = ["#!/usr/bin/env bash", *commented(_head(run)), "", "set -euo pipefail"]
-    lines += [
+    lines = [
+        "#!/usr/bin/env bash",
+        *commented(_head(run)),
+        "",
+        "set -euo pipefail",
+        *_environment_lines(run),
+        *_DISK_LINES,
+        *_function_lines(steps),
+        *_boot_lines(steps),
+        *_saving_lines(run),
+        *_training_lines(run),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _environment_lines(run: RunDescription) -> list[str]:
+    """What the training script finds in its environment."""
+    lines = [
         ': "${RUN_ID:?}" "${LEFT_S:?}" "${NNODES:?}" "${CHECKPOINT_BUCKET:?}"',
         "export HOME=${HOME:-/root}  # startup scripts have none",
         "# Where the images of the clouds keep PyTorch.",
@@ -66,21 +82,34 @@ def machine_script(run: RunDescription, steps: MachineSteps) -> str:
         if each.name in changed:  # set before, where the fallback has taken over
             value = f"{each.name}=${{{each.name}:-{each.value}}}"
         lines += [f"# {each.meaning}", f"export {value}"]
-    lines += [
+    return [
+        *lines,
         "# What your script leaves here is in the bucket at the end.",
         f"export OUTPUT_DIR={ROOT}/{run.name}",
-        "# On the local disks of the machine, where its image has mounted them: they are faster.",
-        f"for disk in {_LOCAL_DISKS}; do",
-        f'  if mountpoint -q "$disk" && [ ! -e {ROOT} ]; then',
-        f'    mkdir -p "$disk{ROOT}" && ln -s "$disk{ROOT}" {ROOT}',
-        "  fi",
-        "done",
-        'mkdir -p "$OUTPUT_DIR"',
-        "",
     ]
-    for name in ("get_folder", "put_folder", "put_file", "drop_folder", "show", "end_machine"):
-        lines += shell_function(name, getattr(steps, name))
-    lines += [
+
+
+_DISK_LINES = (
+    "# On the local disks of the machine, where its image has mounted them: they are faster.",
+    f"for disk in {_LOCAL_DISKS}; do",
+    f'  if mountpoint -q "$disk" && [ ! -e {ROOT} ]; then',
+    f'    mkdir -p "$disk{ROOT}" && ln -s "$disk{ROOT}" {ROOT}',
+    "  fi",
+    "done",
+    'mkdir -p "$OUTPUT_DIR"',
+    "",
+)
+
+
+def _function_lines(steps: MachineSteps) -> list[str]:
+    """The shell functions in which the clouds differ."""
+    names = ("get_folder", "put_folder", "put_file", "drop_folder", "show", "end_machine")
+    return [line for name in names for line in shell_function(name, getattr(steps, name))]
+
+
+def _boot_lines(steps: MachineSteps) -> list[str]:
+    """From the first boot to the start of training: its end, its rank, its code."""
+    return [
         *steps.itself,
         "# Whatever happens below, this machine ends when the time of the run is over.",
         '(sleep "$LEFT_S"; end_machine) &',
@@ -99,10 +128,7 @@ def machine_script(run: RunDescription, steps: MachineSteps) -> str:
         'cd "$OUTPUT_DIR/code"',
         "[ ! -f requirements.txt ] || pip install -r requirements.txt",
         "",
-        *_saving_lines(run),
-        *_training_lines(run),
     ]
-    return "\n".join(lines) + "\n"
 
 
 def _head(run: RunDescription) -> list[str]:

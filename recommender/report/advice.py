@@ -117,7 +117,7 @@ def plan_blocks(plan: Plan, request: PlanRequest, why: str = "") -> list[Block]:
     """One plan, a sentence per label, and its launch command."""
     remarks = [("why", why), *sentences(plan, request)]
     parts = [(label, words) for label, words in remarks if words]
-    return [labelled(parts), *_go(plan, request)]
+    return [labelled(parts), *_launch(plan, request)]
 
 
 def sentences(plan: Plan, request: PlanRequest) -> list[tuple[str, str]]:
@@ -128,7 +128,7 @@ def sentences(plan: Plan, request: PlanRequest) -> list[tuple[str, str]]:
         ("spot", spot_sentence(plan)),
         ("regions", regions_sentence(plan)),
         ("save", save_sentence(plan)),
-        ("fallback", late_sentence(plan)),
+        ("fallback", fallback_sentence(plan)),
         ("rule", rule_sentence(plan)),
         ("needs", needs_sentence(plan, request)),
         ("layout", layout_sentence(plan.estimate.step)),
@@ -260,7 +260,7 @@ def _notice(provider: str, saving: Checkpointing) -> str:
     return f"; {named} {verdict}"
 
 
-def late_sentence(plan: Plan) -> str:
+def fallback_sentence(plan: Plan) -> str:
     """When the fallback starts, what it is, and how often it is needed."""
     fallback = plan.fallback
     if fallback is None:
@@ -324,6 +324,6 @@ def _need(need: Need, places: str, known: bool) -> str:
     return f"{text} (yours is unknown{started})"
 
 
-def _go(plan: Plan, request: PlanRequest) -> list[Block]:
+def _launch(plan: Plan, request: PlanRequest) -> list[Block]:
     """How the files that run it are written and started."""
     return [labelled([("launch", fmt.clean(write_sentence(plan, request)))])]

@@ -26,7 +26,21 @@ def constants_page(own: Calibration, efficiency: float, tensor_s: float, written
         Column("yours"),
         Column("spread"),
     )
-    rows = (
+    rows = _constants(own, efficiency, tensor_s)
+    below = (
+        *_doubts(own, efficiency),
+        f"Speed of one machine whose GPU was timed: ± {fmt.percent(own.sigma)}; of several: "
+        f"± {fmt.percent(own.sigma_several)}{_larger(own)}; of other GPUs: "
+        f"± {fmt.percent(own.sigma_other)}. One standard deviation.",
+        "×/÷ 2: known to within a factor of two. Where yours equals shipped, no run informs it.",
+        f"Written to {fmt.clean(written)}; recommend plans with it from now on.",
+    )
+    return Page(_title(own), columns, rows, 1, below)
+
+
+def _constants(own: Calibration, efficiency: float, tensor_s: float) -> tuple[tuple[str, ...], ...]:
+    """A row for each constant: its name, what it is, as shipped, as fitted, its spread."""
+    return (
         *((f"efficiency, {gpu}", "share of achieved FLOP/s", *_value(value, efficiency))
           for gpu, value in own.gpus),
         ("efficiency, others", "of GPUs not timed", *_value(own.compute, efficiency)),
@@ -43,7 +57,12 @@ def constants_page(own: Calibration, efficiency: float, tensor_s: float, written
            f"{_rate(feed.prepare_per_s)}, {_rate(feed.fetch_per_s)}", "")
           for feed in own.feeds),
     )  # fmt: skip
-    below = (
+
+
+def _doubts(own: Calibration, efficiency: float) -> tuple[str, ...]:
+    """Constants that no sound run would give: GPUs too slow or too fast, links far off."""
+    links = (("latency", own.latency), ("network", own.network), ("links", own.links))
+    return (
         *(_slow(gpu, fitted) for gpu, fitted in own.gpus if fitted.factor < 1.0 / UNIT_ERROR),
         *(
             _fast(gpu, efficiency * fitted.factor)
@@ -52,21 +71,11 @@ def constants_page(own: Calibration, efficiency: float, tensor_s: float, written
         ),
         *(
             _far(name, fitted.factor)
-            for name, fitted in (
-                ("latency", own.latency),
-                ("network", own.network),
-                ("links", own.links),
-            )
+            for name, fitted in links
             if not 1.0 / FAR <= fitted.factor <= FAR
             if fitted.sd <= UNDETERMINED_SD or (name == "latency" and fitted.factor > FAR)
         ),
-        f"Speed of one machine whose GPU was timed: ± {fmt.percent(own.sigma)}; of several: "
-        f"± {fmt.percent(own.sigma_several)}{_larger(own)}; of other GPUs: "
-        f"± {fmt.percent(own.sigma_other)}. One standard deviation.",
-        "×/÷ 2: known to within a factor of two. Where yours equals shipped, no run informs it.",
-        f"Written to {fmt.clean(written)}; recommend plans with it from now on.",
     )
-    return Page(_title(own), columns, rows, 1, below)
 
 
 def runs_page(runs: tuple[TimedRun, ...], predicted_s: tuple[float, ...]) -> Page:

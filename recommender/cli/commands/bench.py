@@ -8,21 +8,19 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from recommender.catalogs.frozen import dataclass
-from recommender.cli.error_collector import ErrorCollector, check_names, one_of
+from recommender.cli.error_collector import ErrorCollector, known_region, one_of
 from recommender.cli.groups import add_command, group_app
 from recommender.cli.open_catalog import load_catalog
 from recommender.cli.options import PageFlags, Word
 from recommender.cli.output import as_json, put_json, show_page
 from recommender.errors import UsageError
 from recommender.inputs import units
-from recommender.plan.limits import Choice
 
 if TYPE_CHECKING:
     from recommender.benchmarks.suite import SuiteOptions
     from recommender.catalogs.catalog import Catalog
 
 group = group_app("bench", "Measure machines, and plan with the results.")
-_MARKET = ("spot", "on-demand")
 _PRECISIONS = ("bf16", "fp16", "fp32", "tf32", "fp8")  # the first that a GPU has is ranked by
 _CATALOG = Annotated[
     Word,
@@ -163,23 +161,17 @@ def show(
 
     json, errors = as_json(flags), ErrorCollector()
     most = errors.parse(top, "--top", units.whole_of("20"), 20)
-    kind = errors.choose(market, "--market", _MARKET, "").replace("-", "_")
+    kind = errors.market(market)
     at = errors.parse(precision, "--precision", one_of(_PRECISIONS), "")
     errors.raise_all()
     loaded = load_catalog(catalog)
     name = "" if gpu is None else _known_gpu(gpu, loaded)
-    check_names(Choice(regions=(region,) if region else ()), loaded, "", errors)
-    errors.raise_all()
-    own = [k for k in records(folder()) if k.gpu.lower() == name.lower() or not name]
     known = [each for each in _PRECISIONS if not name or (name, each) in loaded.achieved]
     at = at or next(iter(known), _PRECISIONS[0])
-    found = flopp_of_offers(loaded, FloppFilter(name, kind, region or "", at))
+    found = flopp_of_offers(loaded, FloppFilter(name, kind, known_region(region, loaded), at))
+    own = [k for k in records(folder()) if k.gpu.lower() == name.lower() or not name]
     if not (own or found):
-        raise UsageError(
-            "no offer matches; recommend catalog show lists all"
-            if at in known
-            else f"the speed of {name} in {at} is not known; known: {', '.join(known) or 'none'}"
-        )
+        raise UsageError(_nothing_to_show(name, at, known))
     speeds, other = pooled(own, dict(loaded.gpus)), rates(own)
     if json:
         put_json(benchmarks.show_facts(speeds, other, found, most))
@@ -189,6 +181,13 @@ def show(
     if other:
         show_page(benchmarks.rates_page(other), flags)
     show_page(benchmarks.offers_page(found, most, at), flags)
+
+
+def _nothing_to_show(gpu: str, precision: str, known: list[str]) -> str:
+    """Why there is neither a record nor an offer of a GPU in a precision."""
+    if precision in known:
+        return "no offer matches; recommend catalog show lists all"
+    return f"the speed of {gpu} in {precision} is not known; known: {', '.join(known) or 'none'}"
 
 
 def compare(
@@ -256,7 +255,7 @@ def _options(flags: RunFlags) -> "SuiteOptions":
     suite = errors.choose(flags.suite, "--suite", ("quick", "full"), "quick")
     device = errors.choose(flags.device, "--device", ("cuda", "cpu"), "") or None
     provider = errors.choose(flags.provider, "--provider", units.PROVIDERS, "")
-    market = errors.choose(flags.market, "--market", _MARKET, "").replace("-", "_")
+    market = errors.market(flags.market)
     price = errors.parse(flags.usd_per_hour, "--usd-per-hour", units.parse_money, None)
     errors.raise_all()
     place = Place(provider, flags.instance or "", flags.region or "", flags.zone or "", market)

@@ -6,14 +6,13 @@ import typer
 
 from recommender.catalogs.registry import CLOUDS
 from recommender.cli.commands import refresh, versions
-from recommender.cli.error_collector import ErrorCollector, check_names, one_of
+from recommender.cli.error_collector import ErrorCollector, known_region, one_of
 from recommender.cli.groups import add_command, command_app, group_app
 from recommender.cli.open_catalog import load_catalog, open_catalog, open_store, store_at, warn
 from recommender.cli.options import PageFlags, Word
 from recommender.cli.output import show_page
 from recommender.errors import UsageError
 from recommender.inputs import units
-from recommender.plan.limits import Choice
 from recommender.text import shown, unknown
 
 if TYPE_CHECKING:
@@ -78,12 +77,10 @@ def show(
     errors = ErrorCollector()
     most = errors.parse(top, "--top", units.whole_of("20"), 20)
     wanted = errors.parse(provider, "--provider", one_of(units.PROVIDERS), "")
-    kind = errors.choose(market, "--market", ("spot", "on-demand"), "").replace("-", "_")
+    kind = errors.market(market)
     errors.raise_all()
     loaded = load_catalog(catalog)
-    check_names(Choice(regions=(region,) if region else ()), loaded, "", errors)
-    errors.raise_all()
-    found = catalog_view.matching(loaded, word or "", wanted, region or "", kind)
+    found = catalog_view.matching(loaded, word or "", wanted, known_region(region, loaded), kind)
     if not found:
         raise UsageError(_no_offer(word or "", loaded))
     opened = store_at(None if catalog and "://" in catalog else catalog)
