@@ -12,6 +12,7 @@ from string import ascii_letters
 from recommender.catalogs.frozen import dataclass
 from recommender.errors import UsageError
 from recommender.inputs.files import read_text
+from recommender.inputs.units import format_count, parse_count
 from recommender.job.derive import job_of, size_of_work
 from recommender.job.job import AMOUNTS, Job
 from recommender.job.merge_layers import (
@@ -235,11 +236,12 @@ def _replaced(file: JobFile, flags: frozenset[str]) -> list[str]:
 def template(like: str) -> str:
     """Write a job file to start from, with required and optional values."""
     raw = preset_layer(like)
+    params = format_count(float(f"{parse_count(raw['params']):.3g}"))
     amount = next(key for key in AMOUNTS if key in raw)
     lines = (
         ("schema: recommend.job/v1", ""),
         (f"like: {like}", "everything not set here comes from this preset"),
-        (f"# params: {raw['params']}", "a network of another size; its shape and FLOP follow"),
+        (f"# params: {params}", "a network of another size; its shape and FLOP follow"),
         (f"{amount}: {raw[amount]}", "how much to train on: tokens, samples, epochs or steps"),
         (f"batch: {raw['batch']}", "samples per optimiser step, or such as 4M tokens"),
         (f"# method: {raw.get('method', 'full')}", "full, lora or qlora"),

@@ -21,6 +21,7 @@ STATES = (
 )
 USUAL = (0.45, 0.55)  # of the runs in the order of their times
 BINS = 12
+_WHISKER = 1.5  # interquartile ranges, as in a box plot (Tukey 1977)
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 
 
@@ -66,13 +67,16 @@ def limit_chances(
 def histogram(values: Floats, unit: float = 1.0) -> Histogram:
     """About a dozen bins with round edges in `unit`; the outer ones take the tails.
 
-    Edges run from the first to the 95th percentile: a tail of a few very long paths would
-    leave nothing to see of the rest.
+    Edges run from the first percentile to the 95th, or to the upper whisker of a box plot if that
+    is lower: a tail of very long paths would leave nothing to see of the rest.
     """
-    low, high = (float(q) / unit for q in np.quantile(values, (0.01, 0.95)))
+    levels = (0.01, 0.25, 0.75, 0.95)
+    low, first, third, high = (float(q) / unit for q in np.quantile(values, levels))
+    if third > first:
+        high = min(high, third + _WHISKER * (third - first))
     step = _round_step(max(high - low, 1e-3 * max(abs(high), 1e-6)) / BINS)
-    first, last = math.floor(low / step), math.floor(high / step) + 1
-    edges = np.arange(first, last + 1) * step * unit
+    lowest, highest = math.floor(low / step), math.floor(high / step) + 1
+    edges = np.arange(lowest, highest + 1) * step * unit
     inside = np.clip(values, edges[0], edges[-1])
     counts, _ = np.histogram(inside, bins=edges)
     return Histogram(tuple(edges.tolist()), tuple((counts / len(values)).tolist()))

@@ -1,5 +1,7 @@
 """Every preset loads, and says what its sources say."""
 
+import re
+
 import pytest
 
 from recommender.errors import UsageError
@@ -112,6 +114,8 @@ def test_assumptions_are_named() -> None:
 def test_a_template_is_the_preset_itself(name: str) -> None:
     text = template(name)
     assert 8 <= len(text.splitlines()) <= 12
+    (params,) = re.findall(r"# params: (\S+)", text)
+    assert re.fullmatch(r"\d{1,3}(\.\d+)?[MB]", params), "8.03B, not 8030.26M"
     job, preset = job_from_text(text), find_job(name)
     assert job.total_flop == preset.total_flop
     assert job.checkpoint_bytes == preset.checkpoint_bytes

@@ -112,6 +112,14 @@ def test_a_histogram_has_round_edges_and_holds_every_run(sigma: float, unit: flo
     assert widths == pytest.approx(widths[0])
 
 
+def test_a_tail_of_a_few_long_runs_leaves_the_others_to_be_seen() -> None:
+    """Most runs take 3 to 8 h, one in ten days: bars of 10 h would put 90 % into the first."""
+    usual = np.linspace(3.0, 8.0, 900)
+    found = histogram(np.concatenate([usual, np.linspace(10.0, 200.0, 100)]))
+    assert max(found.shares) < 0.2
+    assert sum(found.shares) == pytest.approx(1.0)
+
+
 def test_a_figure_that_never_varies_has_a_histogram_of_one_bar() -> None:
     found = histogram(np.full(100, 36_000.0), 3600.0)
     assert found.shares == (1.0,)
