@@ -39,7 +39,7 @@ from recommender.planner.single_type_search import QUICK
 from recommender.text import duration, usd
 
 WIDE = 3.0  # a span whose end is so many times its beginning is printed next to the mean
-WORTH_IT = 0.8  # a longer deadline is named where it costs so much less
+WORTH_IT = 0.8  # a longer deadline is named where it costs, or asks of another limit, so much less
 
 
 def infeasible(search: PlanSearch) -> Infeasible:
@@ -229,11 +229,20 @@ def _together(search: PlanSearch) -> tuple[list[SensitivityStep], list[str]]:
         steps.append(least)
         if first is not None and first.limit == DEADLINE and least.plan is not None:
             longer, all_met = in_turn_after(first, given, search)
-            steps += _cheaper(joined(longer), least.plan, search) if all_met else []
+            if all_met and _asks_less(longer[-1].limits, found[-1].limits):
+                steps.append(_step(joined(longer), search))
+            elif all_met:
+                steps += _cheaper(joined(longer), least.plan, search)
     if alone and len(alone) == len(given):
         each = " and ".join(alone)
         return steps, [f"each limit alone is too tight: the minimum is about {each}"]
     return steps, ["relaxing a single limit is not enough: more than one has to change"]
+
+
+def _asks_less(longer: Limits, least: Limits) -> bool:
+    """Whether a longer deadline asks for much less of another limit."""
+    others = [(limit, value) for limit, value in least.given(LIMITS) if limit != DEADLINE]
+    return any((longer.value(limit) or 0.0) <= WORTH_IT * value for limit, value in others)
 
 
 def _to_act_on(steps: list[SensitivityStep]) -> list[SensitivityStep]:

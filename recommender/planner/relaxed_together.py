@@ -8,7 +8,8 @@ from recommender.planner.plans_under_limits import plan_meeting
 from recommender.planner.relaxed_limits import Relaxed, relaxed
 from recommender.planner.search import PlanSearch
 
-WAIT = 1.24  # a deadline so much longer is named where it costs much less
+WAIT = 1.24  # a deadline so much longer is named where it costs much less,
+WAIT_TOGETHER = 2.0  # and where other limits change as well, as they fall with it
 
 
 def in_turn(given: list[tuple[Limit, float]], search: PlanSearch) -> tuple[list[Relaxed], bool]:
@@ -44,7 +45,7 @@ def in_turn_after(
     first: Relaxed, given: list[tuple[Limit, float]], search: PlanSearch
 ) -> tuple[list[Relaxed], bool]:
     """Every limit loosened from a longer deadline on, which may ask for less of the others."""
-    limits = with_longer_deadline(first.limits, search)
+    limits = with_longer_deadline(first.limits, search, WAIT_TOGETHER)
     typed = as_typed(DEADLINE, limits.deadline_s or 0.0, search.problem.progress)
     longer = Relaxed(DEADLINE, typed, limits, first.plan)
     others = [each for each in given if each[0] != DEADLINE]
@@ -56,7 +57,7 @@ def joined(found: list[Relaxed]) -> Relaxed:
     return replace(found[-1], typed=" ".join(each.typed for each in found))
 
 
-def with_longer_deadline(limits: Limits, search: PlanSearch) -> Limits:
+def with_longer_deadline(limits: Limits, search: PlanSearch, wait: float = WAIT) -> Limits:
     """Limits with a longer deadline."""
-    longer_s = (limits.deadline_s or 0.0) * WAIT
+    longer_s = (limits.deadline_s or 0.0) * wait
     return replace(limits, deadline_s=rounded_up(DEADLINE, longer_s, search.problem.progress))
