@@ -235,9 +235,7 @@ def test_the_nearest_plans_are_ones_to_act_on() -> None:
     assert not [s for s in answer.infeasible.binding if "95 %" in s or "typically" in s]
 
 
-def test_two_limits_too_tight_together_come_with_a_longer_deadline_that_asks_for_less() -> (
-    None
-):
+def test_two_limits_too_tight_together_come_with_a_longer_deadline_that_asks_for_less() -> None:
     limits = Limits(deadline_s=24 * HOUR, budget_usd=1000.0)
     answer = recommend(find_job("t5-3b"), limits, catalog=snapshot(), now=NOW)
     assert answer.infeasible is not None
