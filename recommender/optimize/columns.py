@@ -17,6 +17,7 @@ from recommender.catalogs.frozen import dataclass
 from recommender.optimize.evaluate import (
     RENDEZVOUS_S,
     RESERVE_S,
+    Plans,
     Reduced,
     plans_without_fallback,
     reduced,
@@ -374,6 +375,12 @@ def counts_table(clusters: Sequence[Cluster]) -> tuple[Ints, Ints]:
     return np.array(rows), counts
 
 
+def cluster_of_each(plans: Plans, counts: Ints) -> Ints:
+    """Which of the clusters each plan is of; some have none, for want of a checkpoint path."""
+    number = {each.tobytes(): row for row, each in enumerate(counts)}
+    return np.array([number[each.tobytes()] for each in plans.counts], dtype=np.int64)
+
+
 @dataclass(frozen=True, slots=True)
 class Configurations:
     """Clusters of one site with their checkpoint paths, and estimates; shape (configurations,)."""
@@ -411,8 +418,7 @@ def _of_site(space: Space, clusters: Sequence[Cluster], numbers: Ints) -> Config
     rows, counts = counts_table(mine)
     site = space.sites[mine[0].site].only(rows)
     plans = plans_without_fallback(space, site, counts)
-    changes = (plans.counts[1:] != plans.counts[:-1]).any(axis=1)
-    line = np.concatenate([[0], np.cumsum(changes)])
+    line = cluster_of_each(plans, counts)
     found = reduced(space, site, plans)
     ok = np.flatnonzero(found.allowed)
     alone = rates(found.inputs.take(ok))

@@ -11,7 +11,12 @@ import numpy as np
 
 from recommender.arrays import Ints
 from recommender.catalogs.frozen import dataclass
-from recommender.optimize.columns import Cluster, counts_table, fallback_rates
+from recommender.optimize.columns import (
+    Cluster,
+    cluster_of_each,
+    counts_table,
+    fallback_rates,
+)
 from recommender.optimize.evaluate import (
     Plans,
     Reduced,
@@ -142,8 +147,7 @@ def _alone_at(space: Space, index: int, clusters: Sequence[Cluster]) -> _Alone:
     rows, counts = counts_table(clusters)
     site = space.sites[index].only(rows)
     plans = plans_without_fallback(space, site, counts)
-    number = {each.tobytes(): row for row, each in enumerate(counts)}
-    cluster = np.array([number[each.tobytes()] for each in plans.counts], dtype=np.int64)
+    cluster = cluster_of_each(plans, counts)
     found = reduced(space, site, plans)
     allowed = np.flatnonzero(found.allowed)
     plans, inputs = plans.take(allowed), found.inputs.take(allowed)

@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from recommender.optimize.columns import Cluster
+from recommender.optimize.columns import Cluster, columns_of
 from recommender.optimize.rated_clusters import RatedClusters, RatedPlans
 from recommender.optimize.search_state import Candidate
-from recommender.optimize.space import Space
+from recommender.optimize.space import NONE, Space
 from recommender.plan.limits import Limits
 from tests.recommender.optimize.palette import space
 from tests.recommender.optimize.test_least_needs import clusters_of
@@ -63,3 +63,16 @@ def test_only_plans_under_a_deadline_have_fallbacks() -> None:
 
     assert fallbacks(list(known.plans_of(under(asked, deadline_s=HOUR_S), clusters)))
     assert not fallbacks(list(known.plans_of(under(asked), clusters)))
+
+
+def test_estimates_are_of_their_own_clusters_where_some_have_no_checkpoint_path() -> None:
+    """Without checkpoints spot machines are none of the plans; the others keep their clusters."""
+    asked = next(
+        s
+        for s in map(space, range(50))
+        if 0 < s.sites[0].entries.spot.sum() < len(s.sites[0].entries)
+    )
+    clusters, spot = clusters_of(asked), asked.sites[0].entries.spot
+    found = columns_of(replace(asked, checkpoint_paths=(NONE,)), clusters)
+    assert len(found)
+    assert not any(spot[clusters[number].entries[0]] for number in found.cluster.tolist())
