@@ -1,7 +1,7 @@
 """The sites of the plan space: every region with its offers, and failover lists across regions."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from functools import cached_property
 
 from recommender.arrays import Floats
@@ -43,6 +43,7 @@ class SiteBuilder:
     kinds: dict[tuple[str, str], int]
     step_s: Floats  # (kinds, machines)
     steps_left: float
+    regions: dict[tuple[int, ...], SitePools] = field(default_factory=dict)  # by their offers
 
     @cached_property
     def entries(self) -> OfferEntries:
@@ -85,7 +86,7 @@ class SiteBuilder:
         return regions_worth_renting(self.entries, self.lists.across_regions_on_demand(on_demand))
 
     def region_sites(self, rows: Sequence[int], providers: SitePools) -> SitePools:
-        """One site per region, for clusters that mix entries."""
+        """One site per region, for clusters that mix entries; each is built once."""
         fallbacks = {
             site.provider: (site.fallbacks, pools)
             for site, pools in zip(providers.sites, providers.fallbacks, strict=True)
@@ -93,11 +94,22 @@ class SiteBuilder:
         found = SitePools()
         for provider, mine in self.facts.by(rows, "provider").items():
             for region, local in self.facts.by(mine, "region").items():
-                lists = self.lists.inside_region(local)
-                here = [*self._on_demand(local), *self._undominated(lists)]
-                if len(here) > 1:
-                    found += self._site(provider, region, here, fallbacks[provider])
+                key = tuple(local)
+                if key not in self.regions:
+                    self.regions[key] = self._region(provider, region, local, fallbacks[provider])
+                found += self.regions[key]
         return found
+
+    def _region(
+        self,
+        provider: str,
+        region: str,
+        rows: Sequence[int],
+        fallbacks: tuple[Fallbacks, tuple[Pool, ...]],
+    ) -> SitePools:
+        """The site of a region; none where it has fewer than two entries."""
+        here = [*self._on_demand(rows), *self._undominated(self.lists.inside_region(rows))]
+        return self._site(provider, region, here, fallbacks) if len(here) > 1 else SitePools()
 
     def site_of(self, pools: Sequence[Pool], fallback: Sequence[Pool]) -> SitePools:
         """A site with these pools of a provider as its entries and no other fallbacks."""
