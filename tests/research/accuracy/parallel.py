@@ -35,7 +35,8 @@ from tests.research.accuracy.tables import RUNS, reference_folder, table
 from tests.research.fits.held_out import conformal
 from tests.shipped import snapshot
 
-MACHINES = {"A100-80GB": "p4de.24xlarge", "H100": "p5.48xlarge"}  # eight GPUs, NVSwitch
+# Eight GPUs, NVSwitch
+MACHINES = {"A100-80GB": "p4de.24xlarge", "H100": "p5.48xlarge", "B200": "p6-b200.48xlarge"}
 FP8_NAMES = {
     "GPT3-20B": "GPT-3 20B",
     "GPT3-175B": "GPT-3 175B",
