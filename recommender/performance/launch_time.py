@@ -25,6 +25,13 @@ takes 423 and 614 ms for micro-batches of one and four sequences on B200, 628 an
 and eight on GB200 and GB300, 410 and 736 ms with the software of 2026-08 (Megatron-Bridge,
 performance summary, 26.02 and 26.02.01, 26.02, 26.08), that is 7.5, 3.7 and 1.8 ms for each of its
 48 layers and no sequence at all. Their geometric mean is used.
+
+An all-reduce of m bytes over t GPUs of a machine takes 2·(t - 1)/t · (m/B + w): the links carry
+nothing at first, and B only when large pieces follow each other. w is 33.6 us on H100 (p5: 16 MiB
+over eight GPUs at 237 of 450 GB/s), 39.0 on H200 (220 of 450) and 45.8 on B200 (255 of 840); their
+geometric mean is used (nccl-tests, awslabs/awsome-distributed-training, 2026-05; network/README.md
+of stas00/ml-engineering, 2026-08). Scripts wait for it; recipes send pieces during the products
+("TP communication overlap": Megatron Bridge, "Communication Overlap", read 2026-11).
 """
 
 from recommender.job.derive import TRANSFORMERS
@@ -36,6 +43,7 @@ FUSED_LAYER_S = 0.26e-3  # of recipes with model parallelism
 PASSES = 2.0  # forward and backward
 TENSOR_S = 0.15e-3  # of a convolutional network, both passes; what β counts comes on top
 ROUTED_LAYER_S = 3.7e-3  # of a mixture of experts, both passes; on top of all arithmetic
+LINK_WAIT_S = 39e-6  # of an all-reduce in a machine, each time that its bytes pass the links
 
 
 def min_launch_s(job: Job) -> float:
@@ -68,3 +76,8 @@ def min_model_parallel_launch_s(job: Job) -> float:
         return min_launch_s(job)
     each = FUSED_LAYER_S if job.stack == "tuned" else EAGER_LAYER_S
     return PASSES * each * job.layers
+
+
+def link_wait_s(job: Job) -> float:
+    """w, what an all-reduce between GPUs that share layers waits for; 0 in vendors' recipes."""
+    return 0.0 if job.stack == "tuned" else LINK_WAIT_S

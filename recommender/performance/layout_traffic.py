@@ -50,7 +50,7 @@ def communication_s(
     divided = layouts.experts > 1
     across = layouts.replica * layouts.experts > fleet.gpus_per_machine
     handed = 2.0 * sent * (p > 1) * chunks
-    reduced = (REDUCED + again * (REDUCED_WITH_RECOMPUTE - REDUCED)) * (job.layers * 2.0 * sent)
+    reduced = _all_reduces(job, again) * (2.0 * sent)
     local = np.where(across, 0.0, handed / t)
     inside = (reduced * ((t - 1.0) / (t * p)) + local) / fleet.intra_bytes_per_s
     rate = np.where(across, fleet.network_bytes_per_s, np.inf)
@@ -64,6 +64,20 @@ def communication_s(
         return inside, between, each
     shared = _sequences(job, fleet, layouts, again, wide)
     return inside + shared[0], between + shared[1], each + shared[2]
+
+
+def link_waits_s(job: Job, layouts: Layouts, again: Floats, wait_s: float) -> Floats:
+    """Seconds of a micro-batch before data flow in the all-reduces of shared layers.
+
+    2·(t - 1)/t · `wait_s` for each of them (`launch_time.link_wait_s`).
+    """
+    t, p = layouts.tensor, layouts.stages
+    return _all_reduces(job, again) / p * (2.0 * (t - 1.0) / t) * wait_s
+
+
+def _all_reduces(job: Job, again: Floats) -> Floats:
+    """All-reduces of shared layers in a micro-batch, in all layers together."""
+    return np.asarray((REDUCED + again * (REDUCED_WITH_RECOMPUTE - REDUCED)) * job.layers)
 
 
 def _sequences(

@@ -35,7 +35,7 @@ from recommender.performance.layout_memory import (
     min_recomputed_share,
     sample_bytes,
 )
-from recommender.performance.layout_traffic import communication_s, states_s
+from recommender.performance.layout_traffic import communication_s, link_waits_s, states_s
 from recommender.performance.layouts import (
     MAX_TENSOR,
     MIN_TOKENS,
@@ -265,9 +265,10 @@ def _pipeline_times_of(
     lost = prior.batch_penalty * layouts.tensor * lost_share(job, layouts.tensor)  # samples
     busy_s = np.where(schedule.hides, sample_s * times, 0.0)
     inside_s, between_s, latency_s = communication_s(job, fleet, layouts, chunks, m.again, busy_s)
+    link_s = link_waits_s(job, layouts, m.again, prior.link_wait_s)
 
     all_s = m.samples * (sample_s * times + inside_s + between_s)
-    each_s = lost * sample_s * times + launch_s + latency_s
+    each_s = lost * sample_s * times + launch_s + latency_s + link_s
     waiting, started_s = (p - 1.0) / chunks, prior.model_parallel_launch_s / p
     rounds = _best_rounds(all_s, each_s, m.fewest, m.samples, waiting)
     rounds = _eager_rounds(rounds, all_s, each_s, m.fewest, waiting, started_s)
@@ -293,7 +294,7 @@ def _pipeline_times_of(
         all_rounds_s=all_rounds_s,
         waits_s=waits_s,
         outside_s=m.samples * between_s + rounds * latency_s + far_s,
-        inside_s=m.samples * inside_s + near_s,
+        inside_s=m.samples * inside_s + rounds * link_s + near_s,
         feed_s=feed_s,
         tensor=layouts.tensor,
         context=layouts.context,

@@ -13,6 +13,7 @@ from typing import Any
 from recommender.catalogs.frozen import dataclass
 from recommender.job.job import Job
 from recommender.performance.launch_time import (
+    link_wait_s,
     min_launch_s,
     min_model_parallel_launch_s,
     routing_s,
@@ -66,6 +67,7 @@ class Prior:
     launch_s: float = 0.0  # that a micro-batch takes at least (`launch_time.py`)
     by_gpu: bool = False  # whether ε was fitted to the GPUs' factors times the formulas
     model_parallel_launch_s: float = 0.0  # of all layers
+    link_wait_s: float = 0.0  # of each all-reduce of shared layers (`launch_time.py`)
 
     def intensity(self, hidden: int) -> float:
         """FLOP per byte of a transformer of this width; unchanged for other networks.
@@ -127,7 +129,10 @@ def prior_of(job: Job) -> Prior:
     """
     prior, own = shipped_prior(job), job.calibration
     prior = replace(
-        prior, launch_s=min_launch_s(job), model_parallel_launch_s=min_model_parallel_launch_s(job)
+        prior,
+        launch_s=min_launch_s(job),
+        model_parallel_launch_s=min_model_parallel_launch_s(job),
+        link_wait_s=link_wait_s(job),
     )
     if own is None:
         # The step of a worker alone was timed with its update: it is not added again.

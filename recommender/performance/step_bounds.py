@@ -224,8 +224,8 @@ def _held_arithmetic(job: Job, columns: MachineColumns, memory: Floats, most: in
 
 
 def _never_eager(job: Job) -> Prior:
-    """The speed constants of a job whose kernels start in no time."""
-    return replace(prior_of(job), launch_s=0.0, model_parallel_launch_s=0.0)
+    """The speed constants of a job whose kernels and all-reduces start in no time."""
+    return replace(prior_of(job), launch_s=0.0, model_parallel_launch_s=0.0, link_wait_s=0.0)
 
 
 def _min_of_ranges(each: Floats) -> Floats:

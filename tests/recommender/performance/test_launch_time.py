@@ -7,7 +7,11 @@ import pytest
 
 from recommender.job.jobfile import find_job
 from recommender.performance.clusters import clusters_of
-from recommender.performance.launch_time import min_launch_s, min_model_parallel_launch_s
+from recommender.performance.launch_time import (
+    link_wait_s,
+    min_launch_s,
+    min_model_parallel_launch_s,
+)
 from recommender.performance.machines import machine_columns
 from recommender.performance.priors import prior_of
 from recommender.performance.step import steps
@@ -72,3 +76,13 @@ def test_scripts_that_share_layers_launch_the_kernels_of_a_simple_implementation
     assert min_model_parallel_launch_s(job) == pytest.approx(2 * 32 * 1.2e-3)
     assert min_model_parallel_launch_s(job) > min_launch_s(job)
     assert 0.5 < min_model_parallel_launch_s(replace(job, layers=24)) / 0.071 < 1.0
+
+
+def test_an_all_reduce_of_scripts_waits_as_long_as_three_machines_show():
+    """16 MiB over eight GPUs, GB/s measured and at large messages; twice 7/8 of the bytes pass."""
+    moved = 2**24 / 1e9
+    shown = [(236.82, 450), (219.89, 450), (254.96, 840)]
+    waits = [moved / measured - moved / rate for measured, rate in shown]
+    job = replace(find_job("llama3-8b-pretrain"), stack="typical")
+    assert link_wait_s(job) == pytest.approx(np.prod(waits) ** (1 / 3), rel=0.01)
+    assert link_wait_s(replace(job, stack="tuned")) == 0.0

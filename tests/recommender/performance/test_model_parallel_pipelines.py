@@ -19,7 +19,9 @@ ZERO = np.zeros(1, dtype=np.int64)
 
 def one_layout(job, found, machines, tensor, stages, context=1, sharded=0, experts=1, **changes):
     """The terms of one layout, nothing recomputed."""
-    prior = replace(prior_of(job), **({"batch_penalty": 0.0, "tensor_s": 0.0} | changes))
+    prior = replace(
+        prior_of(job), **({"batch_penalty": 0.0, "tensor_s": 0.0, "link_wait_s": 0.0} | changes)
+    )
     fleet = clusters(found, {0: machines})
     layout = tensor, stages, context, sharded, experts
     degrees = (np.array([float(degree)]) for degree in layout)
@@ -58,6 +60,17 @@ def test_layers_shared_by_eight_gpus_take_four_all_reduces_each():
     terms = one_layout(job, found, 1, 8, 1)
     expected = 64 * 32 * 4 * 2 * 7 / 8 * 8192 * 4096 * 2 / 440e9
     assert terms.exposed_s[:, 0] == pytest.approx([expected, 1.5 * expected, expected])
+    assert terms.network_share[0, 0] == 0.0
+
+
+@pytest.mark.usefixtures("punctual")
+def test_all_reduces_of_shared_layers_wait_in_every_micro_batch():
+    """Two micro-batches × 32 layers × 4 × 2·7/8 × 39 us, half as many again if recomputed."""
+    job = llama(global_batch=16)
+    found = endless(job, memory_bytes=6e10)
+    terms = one_layout(job, found, 1, 8, 1, link_wait_s=39e-6)
+    expected = terms.accumulation[:, 0] * 32 * 4 * 2 * 7 / 8 * 39e-6
+    assert terms.exposed_s[:, 0] == pytest.approx(expected * [1.0, 1.5, 1.0])
     assert terms.network_share[0, 0] == 0.0
 
 

@@ -106,7 +106,7 @@ def test_units_cancel(fleet, job, unit):
         network_latency_s=fleet.network_latency_s * unit,
     )
     before = terms_of(job, prior, fleet).step_s
-    seconds = ("tensor_s", "launch_s", "model_parallel_launch_s")
+    seconds = ("tensor_s", "launch_s", "model_parallel_launch_s", "link_wait_s")
     later = replace(prior, **{name: getattr(prior, name) * unit for name in seconds})
     after = terms_of(job, later, slow).step_s
     np.testing.assert_allclose(after, before * unit, rtol=1e-9)
@@ -370,7 +370,8 @@ def layout_step(
     busy += prior.tensor_s * job.gradient_tensors / p
     wide = 4 if job.precision == "fp32" else 2
     message = batch / rounds * job.tokens_per_sample / c * job.hidden * wide
-    turn = busy + (4 + 2 * again) * job.layers / p * 2 * (t - 1) / t * message / links
+    passed = message / links + prior.link_wait_s
+    turn = busy + (4 + 2 * again) * job.layers / p * 2 * (t - 1) / t * passed
     if p > 1:
         far = (g / t * message + half) / rate + latency  # each GPU by its part of the network
         turn += 2 * chunks * (far if t * c * p * e > g else message / t / links)
