@@ -12,6 +12,7 @@ import numpy as np
 from recommender.arrays import Floats
 from recommender.job.job import Job, Timing
 from recommender.performance.clusters import Clusters, MachineColumns, clusters_of
+from recommender.performance.generations import related_sd
 from recommender.performance.parameter_server import posterior_sds, service_of, shares_of
 from recommender.performance.priors import prior_of
 from recommender.performance.strategies import terms_of
@@ -28,7 +29,6 @@ ROUNDS = 6  # of raising for the reading that is missed by most
 POINTS = 129  # scales tried at once; four rounds narrow 1e±6 to 1e-9
 SIGMA_CURVE = 0.05  # timed at several sizes: between repeated runs; assumed (2026-11)
 SIGMA_MEASURED = 0.10  # timed once: scaling it to other sizes; docs/models.md (2026-11)
-SIGMA_RELATED = 0.21  # another GPU: docs/models.md, "Throughput" (2026-11)
 
 
 def with_readings(
@@ -103,7 +103,8 @@ def _by_gpu(
     compute = np.where(known, own, others if levels else columns.compute_per_s)
     base = [float(doubts[names == gpu][0]) for gpu in scale]
     doubt = np.hypot(doubts, np.linalg.norm(base) / len(base))
-    related = np.hypot(np.hypot(SIGMA_MEASURED, SIGMA_RELATED), doubt)
+    apart = np.array([related_sd(gpu, scale) for gpu in gpu_of])
+    related = np.hypot(np.hypot(SIGMA_MEASURED, apart), doubt)
     most = np.where(known, SIGMA_MEASURED, related)
     return replace(
         columns,

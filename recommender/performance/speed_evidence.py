@@ -7,8 +7,9 @@ from recommender.arrays import Z_90
 from recommender.catalogs.frozen import dataclass
 from recommender.catalogs.schema import Achieved, Gpu
 from recommender.job.job import Job
+from recommender.performance.generations import related_sd
 from recommender.performance.low_precision import FP8, SIGMA
-from recommender.performance.measured import SIGMA_MEASURED, SIGMA_RELATED
+from recommender.performance.measured import SIGMA_MEASURED
 from recommender.performance.priors import Prior, gpus_with_runs, kind_of, number_format
 from recommender.plan.evidence import SpeedGrade
 
@@ -62,5 +63,5 @@ def evidence_for(
         return SpeedEvidence("measured", SIGMA_MEASURED)
     shipped = speed_evidence(prior, gpu.gpu, precision, achieved.get((gpu.gpu, precision)))
     if own and shipped.grade == "measured":
-        return SpeedEvidence("scaled", SIGMA_RELATED)
+        return SpeedEvidence("scaled", related_sd(gpu.gpu, own))
     return shipped

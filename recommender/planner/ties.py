@@ -10,14 +10,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from recommender.arrays import Floats
-from recommender.performance.measured import SIGMA_RELATED
+from recommender.performance.generations import RELATED
 from recommender.plan.limits import Limits
 from recommender.plan.plan import Machines, Plan
 
 DRAWS = 1024
 # Sd of ln of one GPU's error relative to another's: a timing carried from one to another misses by
-# `SIGMA_RELATED`, which both share.
-ONE_GPU_SD = SIGMA_RELATED / np.sqrt(2.0)
+# `RELATED`, which both share.
+ONE_GPU_SD = RELATED / np.sqrt(2.0)
 
 
 def best_shares(plans: Sequence[Plan], limits: Limits, seed: int) -> tuple[float, ...]:

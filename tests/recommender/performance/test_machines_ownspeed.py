@@ -17,7 +17,7 @@ from recommender.performance.machines import (
     sample_rate,
 )
 from recommender.performance.priors import gpus_with_runs, load_gpu_factors, prior_of
-from tests.recommender.performance.parts import ACHIEVED, GPUS, P3, P5, resnet
+from tests.recommender.performance.parts import ACHIEVED, GPUS, P3, P4DE, P5, resnet
 
 RANGED = Achieved("H100", "bf16", 762.2, 730.0, 794.5, "measured", 1, "2026-08")
 SURE = replace(RANGED, low_tflops=762.2, high_tflops=762.2)
@@ -81,11 +81,11 @@ def test_a_factor_from_the_trend_stays_as_it_is():
 
 
 def test_a_timing_carried_to_a_gpu_with_an_own_speed_is_less_sure_and_counts_it_once():
-    job = resnet(timings=(Timing("V100", 1, 1, 300.0),), stack="tuned")
+    job = resnet(timings=(Timing("A100-80GB", 8, 1, 9000.0),), stack="tuned")
     known = {**ACHIEVED, ("H100", "bf16"): RANGED}
     mine = {**ACHIEVED, ("H100", "bf16"): own(600.0, RANGED)}
-    before = machine_columns(job, (P3, P5), GPUS, known)
-    after = machine_columns(job, (P3, P5), GPUS, mine)
+    before = machine_columns(job, (P4DE, P5), GPUS, known)
+    after = machine_columns(job, (P4DE, P5), GPUS, mine)
     assert after.compute_per_s[0] == pytest.approx(before.compute_per_s[0])
     free = resnet(stack="tuned")
     rates = [machine_columns(free, (P5,), GPUS, each).compute_per_s[0] for each in (known, mine)]

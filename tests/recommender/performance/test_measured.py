@@ -56,7 +56,7 @@ def test_a_timing_carries_over_to_other_gpus_by_prior_and_gpu_factors():
     factors = load_gpu_factors()
     between = factors["H100", "bf16", "cnn"] / factors["V100", "bf16", "cnn"]
     assert found.compute_per_s[1] / 8 == pytest.approx(each[1] * 0.5 * between, rel=0.02)
-    assert found.speed_sigma[0] < found.speed_sigma[1] < free.speed_sigma[1]
+    assert found.speed_sigma[0] < found.speed_sigma[1] <= free.speed_sigma[1]
 
 
 def test_readings_at_every_size_come_back_exactly():

@@ -7,7 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from recommender.arrays import Z_90
 from recommender.errors import UsageError
+from recommender.performance.generations import EACH, SAME
 from tests.research.accuracy import laboratories, other_gpu, training
 from tests.research.accuracy.other_gpu import pairs
 
@@ -29,13 +31,34 @@ def test_pairs_are_ratios_within_a_series_both_ways():
             "source": ["a", "a", "b"],
             "model": ["m"] * 3,
             "setting": ["mixed"] * 3,
+            "gpu": ["H100-SXM", "V100-16GB", "A10"],
             "score": [1.0, 3.0, 100.0],
             "rate": [10.0, 20.0, 1.0],
         }
     )
-    said, true = pairs(table)
+    said, true, between = pairs(table)
     assert sorted(np.exp(said)) == pytest.approx([1 / 3, 3])
     assert sorted(np.exp(true)) == pytest.approx([1 / 2, 2])
+    assert between.tolist() == [3, 3]  # generations from Volta to Hopper
+
+
+def test_the_spread_between_gpus_is_found_in_errors_that_have_it():
+    random = np.random.default_rng(7)
+    between = np.tile([0.0, 1.0, 2.0, 3.0], 2000)
+    missed = random.normal(size=len(between)) * np.sqrt(0.1**2 + 0.15**2 * between)
+    same, each = other_gpu.fitted_spread([(missed, np.zeros_like(missed), between)])
+    assert (same, each) == (pytest.approx(0.1, abs=0.015), pytest.approx(0.15, abs=0.015))
+
+
+@needs_reference
+def test_shipped_spreads_between_gpus_are_the_fit_and_hold_each_distance():
+    found = [pairs(one) for one in other_gpu.predictions(Path(REFERENCE))]
+    assert other_gpu.fitted_spread(found) == pytest.approx((SAME, EACH))
+    held = other_gpu.from_one_timing(Path(REFERENCE))
+    between = np.concatenate([far for _, _, far in found])
+    inside = np.abs(np.log(held.predicted / held.measured)) <= Z_90 * held.sigma
+    shares = [inside[between == d].mean() for d in range(4)]
+    assert all(0.85 <= share <= 0.95 for share in shares), shares
 
 
 @pytest.mark.slow
