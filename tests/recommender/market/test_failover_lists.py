@@ -83,6 +83,20 @@ def test_a_list_inside_the_cheapest_region_is_kept_next_to_those_across_regions(
         assert _mean_usd(facts, pool) <= min(_mean_usd(facts, p) for p in same) + 1e-9
 
 
+def test_lists_of_one_continent_are_kept_where_large_checkpoints_move_cheaply_there() -> None:
+    """A move out of Mumbai costs four times one between Ohio and Virginia, and 988 GB add up."""
+    asked = problem(988.0)
+    facts, found = asked.facts, [p for p in lists(asked) if p.type.instance_type == "p5.48xlarge"]
+    usual = move_usd(facts, max(found, key=lambda pool: move_usd(facts, pool)))
+    american = [
+        p for p in found if len(regions(facts, p)) > 1
+        and all(region.startswith("us-") for region in regions(facts, p))
+    ]  # fmt: skip
+    assert american
+    assert all(move_usd(facts, pool) <= 0.5 * usual for pool in american)
+    assert {p.move_after_s for p in american} > {0.0}
+
+
 def on_demand(asked: Problem, instance_type: str) -> list[list[str]]:
     """The regions of each list of a type on demand."""
     region = asked.catalog.offers.region
