@@ -232,7 +232,7 @@ def test_a_plan_of_larger_quotas_is_not_the_fastest_that_a_refusal_names() -> No
     plan = step.plan or GCP
     minute = replace(plan.estimate.time, p50=60.0)
     fast = replace(plan, estimate=replace(plan.estimate, time=minute))
-    wider = replace(step, change="larger quotas", plan=fast)
+    wider = replace(step, change="larger quotas", plan=fast, offers=True)
     asked = replace(INFEASIBLE, infeasible=replace(why, relaxed=(wider,), fastest=plan))
     text = drawn(infeasible.infeasible_blocks(asked, HURT, 80), 80)
     fastest = text.partition("Fastest without limits: ")[2].partition("\n")[0]

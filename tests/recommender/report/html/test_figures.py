@@ -151,7 +151,8 @@ def _step_terms(plan: Json) -> Iterator[list[str]]:
 def _memory_terms(plan: Json) -> Iterator[list[str]]:
     step = plan["estimate"]["step"]
     for name, gib in step["memory_parts_gib"]:
-        yield [name, f"{number(gib)} GiB", fmt.percent(gib / step["memory_gib"])]
+        if gib:
+            yield [name, f"{number(gib)} GiB", fmt.percent(gib / step["memory_gib"])]
 
 
 def _time_terms(plan: Json) -> Iterator[list[str]]:
