@@ -111,8 +111,7 @@ def _confirm(space: Space, each: Screened, state: SearchState) -> None:
     if not each.meets_limits and _falls_short(space, each):
         state.count_printed(1)
         return
-    last = each.inputs.earlier(np.array([-each.candidate.early_s])).without_fallback_bound()
-    decides = space.on_printed_paths()
+    last, decides = each.last.without_fallback_bound(), space.on_printed_paths()
     values = values_of(decides, last, np.ones(1, dtype=bool))
     found = switched_in_time(decides, last, values, near_s=each.candidate.early_s)
     state.count_printed(SWITCH_RUNS if found.over_overhead.any() else 1)
@@ -139,15 +138,14 @@ def _as_printed(space: Space, each: Screened, early_s: float) -> Screened:
     The paths of a search allow for the error of an overhead, so there it takes over later, and
     costs less than what other plans can be compared with.
     """
-    earlier_s = early_s - each.candidate.early_s
-    if earlier_s == 0.0:
+    if early_s == each.candidate.early_s:
         return each
-    inputs = each.inputs.earlier(np.array([earlier_s]))
+    inputs = each.last.earlier(np.array([early_s]))
     found = space.cache.outcomes(inputs, space.limits.deadline_s)
     by_time = space.limits.goal == "time"
     goal_value = trimmed_mean(found.time_s) if by_time else found.expected_usd
     candidate = replace(each.candidate, goal_value=float(goal_value[0]), early_s=early_s)
-    return replace(each, candidate=candidate, batch=inputs, row=0)
+    return replace(each, candidate=candidate)
 
 
 def _falls_short(space: Space, each: Screened) -> bool:

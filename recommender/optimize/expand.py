@@ -305,7 +305,7 @@ def _simulate_by_bound(space: Space, batch: _Batch, state: SearchState) -> _Simu
         found = switched_in_time(space, inputs, values, state.open_below, ROUGHLY)
         over_overhead[keep] = found.over_overhead
         late[keep] = _late(space, values, state)
-        admit(space, _screened(space, batch, keep, found, state), state)
+        admit(space, _screened(space, batch, keep, inputs, found, state), state)
     return _Simulated(bounds, over_overhead, late)
 
 
@@ -332,7 +332,12 @@ def _by_bound(lower_bounds: Floats, of: Ints | None) -> Ints:
 
 
 def _screened(
-    space: Space, batch: _Batch, keep: Ints, found: Switched, state: SearchState
+    space: Space,
+    batch: _Batch,
+    keep: Ints,
+    inputs: PathInputs,
+    found: Switched,
+    state: SearchState,
 ) -> list[Screened]:
     """The plans that may meet the limits, but those that their own fallback surely beats."""
     screened = []
@@ -343,7 +348,7 @@ def _screened(
         screened += [
             Screened(
                 _candidate(site, plans, int(i), values, float(found.early_s[mine[i]])),
-                found.inputs,
+                inputs,
                 int(mine[i]),
                 float(values.min_goal[i]),
                 bool(values.meets_limits[i]),

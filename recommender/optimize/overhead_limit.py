@@ -26,7 +26,6 @@ from recommender.risk.run_statistics import keys_of
 class Switched:
     """Plans whose fallbacks take over when the overhead limit requires; shape (plans,)."""
 
-    inputs: PathInputs
     values: Values
     early_s: Floats  # before the last moment that the deadline allows
     over_overhead: Bools  # whether at that moment the overhead alone is too high
@@ -52,18 +51,18 @@ def switched_in_time(
     )
     rows = np.flatnonzero(over_overhead)
     if not len(rows):
-        return Switched(inputs, values, early_s, over_overhead)
+        return Switched(values, early_s, over_overhead)
     found_s, least = _remembered(space, inputs.take(rows), below, rounds, near_s)
     known = np.isfinite(found_s)
     rows, found_s, least = rows[known], found_s[known], least[known]
     early_s[rows] = found_s
-    inputs = inputs.earlier(early_s)
-    own = values_of(space, inputs.take(rows), np.ones(len(rows), dtype=bool))
+    switched = inputs.take(rows).earlier(found_s)
+    own = values_of(space, switched, np.ones(len(rows), dtype=bool))
     sure = own.chance >= space.limits.confidence - 1e-12
     own = replace(own, meets_limits=np.where(found_s > 0.0, sure, own.meets_limits))
     if space.limits.goal != "time":
         own = replace(own, min_goal=np.maximum(own.min_goal, least))
-    return Switched(inputs, values.with_rows(rows, own), early_s, over_overhead)
+    return Switched(values.with_rows(rows, own), early_s, over_overhead)
 
 
 def _misses_overhead_only(space: Space, inputs: PathInputs, values: Values, below: float) -> Bools:

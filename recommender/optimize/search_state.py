@@ -68,16 +68,21 @@ class Screened:
     """A plan that may be the best according to the search paths."""
 
     candidate: Candidate
-    batch: PathInputs  # of the plans simulated with it
+    batch: PathInputs  # of the plans simulated with it, at the last moment that the deadline allows
     row: int  # its own
     min_goal: float  # its goal less the error of these paths
     meets_limits: bool  # whether it meets the limits on them
     beaten: bool = False  # whether its own fallback beats it on them, within their error
 
     @property
-    def inputs(self) -> PathInputs:
-        """The simulation inputs of the plan: one row."""
+    def last(self) -> PathInputs:
+        """The simulation inputs of the plan at the last moment for its fallback: one row."""
         return self.batch.take(np.array([self.row]))
+
+    @property
+    def inputs(self) -> PathInputs:
+        """Those with the fallback taking over when its candidate says."""
+        return self.last.earlier(np.array([self.candidate.early_s]))
 
 
 @dataclass(slots=True)

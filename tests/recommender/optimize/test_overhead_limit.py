@@ -63,8 +63,9 @@ def test_the_switch_comes_at_the_last_moment_that_meets_the_limit(seed: int) -> 
     assert most is not None
     assert found.over_overhead.all()
     assert found.early_s[0] > 0.0
-    assert found.inputs.reserve_s == last.reserve_s + found.early_s
     assert found.values.overhead[0] <= most
+    switched = values_of(q, last.earlier(found.early_s), one)
+    assert switched.cost_usd == found.values.cost_usd
     later = values_of(q, last.earlier(0.9 * found.early_s), one)
     assert later.overhead[0] > most * (1.0 - 2 * TOLERANCE)
     assert later.cost_usd[0] < found.values.cost_usd[0] * (1.0 + SAME)
@@ -80,6 +81,16 @@ def test_a_moment_that_is_nearly_known_is_the_one_that_is_found_without(off: flo
         near = switched_in_time(fresh(q), last, values, near_s=off * float(found.early_s[0]))
         assert near.values.overhead[0] <= q.limits.max_overhead
         assert np.abs(near.early_s - found.early_s) < 0.01 * q.limits.deadline_s
+
+
+def test_the_moment_of_a_plan_that_a_search_has_confirmed_is_not_sought_again() -> None:
+    q = question(EARLIER[0])
+    last = best_plan(q)
+    decides, known = q.on_printed_paths(), len(q.cache.switches)
+    values = values_of(decides, last.without_fallback_bound(), np.ones(1, dtype=bool))
+    found = switched_in_time(decides, last.without_fallback_bound(), values)
+    assert found.early_s[0] > 0.0
+    assert len(q.cache.switches) == known
 
 
 def fresh(q: Space) -> Space:
