@@ -103,12 +103,12 @@ def check_names(choice: Choice, catalog: "Catalog", data_at: str, errors: ErrorC
     requested = [gpu_filter.name for gpu_filter in choice.gpus if gpu_filter.name]
     anything = [*types, *catalog.gpus, *regions, *set(offers.provider)]
     found = (
-        _problems("--region", "region", choice.regions, regions) or _elsewhere(choice, places),
-        _problems("--zone", "zone", choice.zones, set(offers.zone) - {""}),
-        _problems("--instance", "instance type", choice.instances, types),
+        _unmatched("--region", "region", choice.regions, regions) or _elsewhere(choice, places),
+        _unmatched("--zone", "zone", choice.zones, set(offers.zone) - {""}),
+        _unmatched("--instance", "instance type", choice.instances, types),
         _problems("--gpu", "GPU", requested, catalog.gpus),
         _place(data_at, places),
-        _problems("--deny", "name", choice.deny, anything),
+        _unmatched("--deny", "name", choice.deny, anything),
     )
     errors.problems.extend(problem for problems in found for problem in problems)
     missing = "own" in choice.providers and "own" not in set(offers.provider)
@@ -121,7 +121,8 @@ def check_names(choice: Choice, catalog: "Catalog", data_at: str, errors: ErrorC
 def known_region(region: str | None, catalog: "Catalog") -> str:
     """The region if anything is offered there, "" for all; raises `UsageError` otherwise."""
     errors = ErrorCollector()
-    check_names(Choice(regions=(region,) if region else ()), catalog, "", errors)
+    if region:
+        errors.problems += _problems("--region", "region", [region], set(catalog.offers.region))
     errors.raise_all()
     return region or ""
 
@@ -151,22 +152,40 @@ def _place(data_at: str, places: set[tuple[str, str]]) -> list[str]:
 
 
 def _problems(flag: str, what: str, words: Iterable[str], known: Iterable[str]) -> list[str]:
+    """Words that are no name."""
     names = sorted(known)
-    return [f"{flag}: {_unknown(what, w, names)}" for w in words if not _found(w, names)]
+    spelt = {name.lower() for name in names}
+    return [f"{flag}: {_unknown(what, w, names)}" for w in words if w.lower() not in spelt]
+
+
+def _unmatched(flag: str, what: str, words: Iterable[str], known: Iterable[str]) -> list[str]:
+    """Words that are neither a name nor a pattern of one."""
+    names = sorted(known)
+    return [
+        f"{flag}: {_pattern_of(what, w, names) or _unknown(what, w, names)}"
+        for w in words
+        if not _found(w, names)
+    ]
 
 
 def _found(word: str, names: list[str]) -> bool:
     return any(fnmatchcase(name.lower(), word.lower()) for name in names)
 
 
+def _pattern_of(what: str, word: str, names: list[str]) -> str:
+    """The pattern that somebody who wrote the beginning of names may mean; "" if none."""
+    begins = _found(f"{word}[-._]*", names)  # us-east, p4d, Standard_ND96isr
+    begins |= not _is_near(word, names) and _found(f"{word}*", names)
+    return f"unknown {what} '{shown(word)}'; did you mean {shown(word)}*?" if begins else ""
+
+
+def _is_near(word: str, names: list[str]) -> bool:
+    return nearest(word, names) is not None or len(names) <= _FEW
+
+
 def _unknown(what: str, word: str, names: list[str]) -> str:
     if _AWS_LETTER.fullmatch(word):
         return f"unknown {what} '{shown(word)}'; AWS zones go by id, such as use1-az3"
-    pattern = f"unknown {what} '{shown(word)}'; did you mean {shown(word)}*?"
-    if _found(f"{word}[-._]*", names):  # us-east, p4d, Standard_ND96isr
-        return pattern
-    if nearest(word, names) or len(names) <= _FEW:
+    if _is_near(word, names):
         return unknown(what, word, names)
-    if _found(f"{word}*", names):
-        return pattern
     return f"unknown {what} '{shown(word)}'; see recommend catalog show"

@@ -19,7 +19,7 @@ SAME = 0.14
 EACH = 0.12
 RELATED = 0.21  # of all pairs together, whatever lies between them
 FARTHEST = 3  # generations: V100 and H100
-ADA = "L4"  # for graphics, of the same generation as Hopper, which follows it in the list (2022)
+ADA = "L4"  # its architecture has a place of its own in the list, but is of Hopper's year (2022)
 
 
 def generation(gpu: str) -> int | None:
@@ -31,12 +31,14 @@ def generation(gpu: str) -> int | None:
     return place - (place > ada)
 
 
-def generations_apart(gpu: str, timed: Collection[str]) -> int:
-    """Generations between a GPU and the nearest of those that were timed."""
-    mine = generation(gpu)
-    others = [generation(other) for other in timed]
-    known = [abs(mine - other) for other in others if mine is not None and other is not None]
-    return min(known, default=FARTHEST)
+def generations_apart(gpu: str, timed: Collection[str]) -> float:
+    """Generations between a GPU and those that were timed, in the mean, as of their levels."""
+    apart = [_between(generation(gpu), generation(other)) for other in timed]
+    return float(np.mean(apart or [FARTHEST]))
+
+
+def _between(one: int | None, other: int | None) -> int:
+    return FARTHEST if one is None or other is None else abs(one - other)
 
 
 def related_sd(gpu: str, timed: Collection[str]) -> float:

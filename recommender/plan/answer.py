@@ -56,7 +56,10 @@ class Trio:
 
 @dataclass(frozen=True, slots=True)
 class SensitivityStep:
-    """The effect of changing limits or what may be rented, found by planning again."""
+    """The effect of changing limits or what may be rented, found by planning again.
+
+    What a gang costs is that of the best gang met, at most.
+    """
 
     change: str  # "--deadline 9h"
     effect: str  # one sentence

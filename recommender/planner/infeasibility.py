@@ -229,6 +229,8 @@ def _together(search: PlanSearch) -> tuple[list[SensitivityStep], list[str]]:
         steps.append(least)
         if first is not None and first.limit == DEADLINE and least.plan is not None:
             longer, all_met = in_turn_after(first, given, search)
+            if all_met and longer[0].is_far(limits):
+                continue
             if all_met and _asks_less(longer[-1].limits, found[-1].limits):
                 steps.append(_step(joined(longer), search))
             elif all_met:
@@ -258,9 +260,10 @@ def _to_act_on(steps: list[SensitivityStep]) -> list[SensitivityStep]:
 
 
 def _flags(step: SensitivityStep) -> list[str]:
-    """The flags of the limits that a step changes."""
-    words = [] if step.offers else step.change.split()
-    return [word for word in words if word.startswith("--")]
+    """The flags of the limits that a step changes; other offers are a change of their own."""
+    if step.offers:
+        return [step.change]
+    return [word for word in step.change.split() if word.startswith("--")]
 
 
 def _binding(looser: Relaxed, limits: Limits) -> str:

@@ -54,7 +54,8 @@ from recommender.risk.run_statistics import (
 )
 
 HOUR_S = 3600.0
-MIN_ITEM_USD, MIN_ITEM_SHARE = 0.005, 1e-4  # smaller lines of a bill are left out
+# Smaller lines of a bill are left out: of one below a dollar those below a share of it.
+MIN_ITEM_USD, MIN_ITEM_SHARE = 0.005, 2e-3
 
 
 @dataclass(frozen=True)
@@ -265,7 +266,7 @@ class PlanDetails:
     def _bill(self) -> tuple[BillItem, ...]:
         """The expected bill, line by line; the lines sum to the expected cost.
 
-        Lines below half a cent are left out, unless the whole bill is a few cents.
+        Lines that would be printed as nothing are left out.
         """
         inputs, paths = self.inputs, self.paths
         all_h = self._paid_h
@@ -291,7 +292,8 @@ class PlanDetails:
         items.append(BillItem("disks and addresses", fees_usd))
         items.append(BillItem("failover to more expensive zones", zones_usd))
         items.append(BillItem("expected rise of old quotes", risen_usd))
-        least = min(MIN_ITEM_USD, MIN_ITEM_SHARE * sum(item.usd for item in items))
+        total = sum(item.usd for item in items)
+        least = MIN_ITEM_USD if total >= 1.0 else MIN_ITEM_SHARE * total
         return tuple(item for item in items if abs(item.usd) >= least)
 
     @property

@@ -1,7 +1,7 @@
 """Selects and orders the plans of the table."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 
 import numpy as np
@@ -19,6 +19,7 @@ from recommender.planner.plan_builder import (
 )
 
 SIMULATED = 12  # kinds of plans built, however few are shown
+CHEAPEST = 8  # plans of a frontier that are built until one ends within the horizon
 KIND_PLANS = 4  # plans of one kind that are built until one meets the limits
 TIE = 0.002  # goals closer than this are a tie: fewer machines win
 # Of a kind, a plan that takes four per cent less may cost one per cent more: of 0, 0.25, 0.5 and 1
@@ -127,8 +128,9 @@ class Ranking:
         by_kind = [sorted(alike, key=_cost_and_some_time) for alike in kinds.values()]
         by_cost = sorted(chain(*kinds.values()), key=lambda each: each.cost_usd)
         # The paths of a search allow for the error of an overhead, the printed ones do not.
-        firsts = [self.builder.meeting(some[:KIND_PLANS]) for some in (by_cost, *by_kind)]
-        met = {each.candidate: each for first in firsts for each in islice(first, 1)}
+        firsts = [islice(self.builder.meeting(some[:KIND_PLANS]), 1) for some in by_kind]
+        cheapest = _until_in_horizon(self.builder.meeting(by_cost[:CHEAPEST]))
+        met = {each.candidate: each for each in chain(cheapest, *firsts)}
         built = sorted(met.values(), key=lambda each: (each.cost_usd, each.time_s))
         listed = _representative(_distinct_plans(built), max(self.top, CURVE))
         return Ranked(self._labelled(listed, built), 0, self._cheapest_on_demand(built))
@@ -172,6 +174,14 @@ class Ranking:
     def _is_derived(self, candidate: Candidate) -> bool:
         """Whether the price of some of its machines is derived, not quoted."""
         return any(map(self.builder.problem.is_derived, self.builder.pools_of(candidate)))
+
+
+def _until_in_horizon(built: Iterable[Evaluated]) -> Iterator[Evaluated]:
+    """Plans up to the first of which 19 in 20 runs end within the horizon."""
+    for each in built:
+        yield each
+        if each.plan.estimate.time.p95 <= HORIZON_S:
+            break
 
 
 def within_horizon(built: list[Evaluated]) -> list[Evaluated]:

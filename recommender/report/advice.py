@@ -238,7 +238,9 @@ def _length_of_save(saving: Checkpointing) -> str:
     """How long a save takes, and for how much of that training stops."""
     takes = f"takes {fmt.duration(saving.transfer_s)}"
     blocks = f"blocks training for {fmt.duration(saving.stall_s)}"
-    if saving.stall_s >= saving.transfer_s:  # with the copy to host memory it may be longer
+    if (
+        saving.stall_s and saving.stall_s >= saving.transfer_s
+    ):  # with the copy to host memory it may be longer
         return blocks
     return f"{takes}, {blocks}" if saving.stall_s else takes
 

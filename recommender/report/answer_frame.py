@@ -126,12 +126,16 @@ def closing_facts(answer: Answer, request: PlanRequest) -> list[str]:
         *_baselines(answer, request),
         *_more(answer),
         *_regions(answer),
-        _proof(answer),
+        _proof(answer, request.limits),
     ]
 
 
-def _proof(answer: Answer) -> str:
-    """How sure the first place is, and whether clusters of several types were looked at."""
+def _proof(answer: Answer, limits: Limits) -> str:
+    """How sure the first place is, and whether clusters of several types were looked at.
+
+    Under an overhead limit not every fallback and switch is tried: of 3,996 random questions ten
+    had a better plan with another.
+    """
     proof, left = answer.proof, fmt.percent(answer.proof.gap)
     if proof.mixes == "in part":
         return f"best found; a mixed cluster up to {left} better is not ruled out"
@@ -140,7 +144,8 @@ def _proof(answer: Answer) -> str:
         return f"best found; up to {of_one} better is not ruled out"
     if proof.mixes == "bounded" and _is_mix(answer):
         return _best_mix(proof, answer.best)
-    best = f"plan {answer.best} proven {'the fastest' if answer.by_value else 'best'}"
+    sure = "proven" if limits.max_overhead is None else "found"
+    best = f"plan {answer.best} {sure} {'the fastest' if answer.by_value else 'best'}"
     best += " within 0.1 %" if proof.one_type_gap > 0.0 else ""
     if proof.mixes == "searched":
         return f"{best}, mixed clusters included"

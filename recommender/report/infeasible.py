@@ -1,5 +1,7 @@
 """The answer when no plan meets the limits: which limit fails, and the closest that works."""
 
+import math
+
 from rich.table import Table
 
 from recommender.plan.answer import Answer, Infeasible, SensitivityStep
@@ -133,11 +135,11 @@ def _brief(plan: Plan) -> str:
 
 
 def _extremes(why: Infeasible) -> list[Block]:
-    """The ends of the curve; no plan above is faster than the one or cheaper than the other.
+    """The ends of the curve; none of the plans above has a shorter time than the fastest.
 
-    Plans are ordered by a mean of slow runs, too, and people read medians; the cheapest without
-    limits ends within a month, and a plan within a budget need not. Those of other offers do not
-    count: they cannot be rented today.
+    Plans are ordered by a mean of slow runs, too, and people read medians. The cheapest ends within
+    a month, which a plan within a budget need not. Plans of other offers do not count: they cannot
+    be rented today.
     """
     listed = [step.plan for step in why.relaxed if step.plan is not None and not step.offers]
     found = []
@@ -145,6 +147,8 @@ def _extremes(why: Infeasible) -> list[Block]:
         fastest = min((why.fastest, *listed), key=lambda plan: plan.estimate.time.p50)
         found.append(text(f"Fastest without limits: {_brief(fastest)}."))
     if why.cheapest is not None:
-        cheapest = min((why.cheapest, *listed), key=lambda plan: plan.estimate.cost.mean)
-        found.append(text(f"Cheapest without limits: {_brief(cheapest)}."))
+        least_usd = min((plan.estimate.cost.mean for plan in listed), default=math.inf)
+        slower = least_usd < why.cheapest.estimate.cost.mean
+        name = "Cheapest that ends within a month" if slower else "Cheapest without limits"
+        found.append(text(f"{name}: {_brief(why.cheapest)}."))
     return [BLANK, *found] if found else []

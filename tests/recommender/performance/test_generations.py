@@ -22,11 +22,11 @@ from recommender.performance.generations import (
         ("A100", ("H100",), 1),
         ("B200", ("H100",), 1),
         ("H100", ("V100",), 3),  # Turing and Ampere between them
-        ("H100", ("V100", "A100"), 1),  # the nearest counts
+        ("H100", ("V100", "A100"), 2),  # as the level is the mean of both
         ("B200", ("K80",), 7),
     ],
 )
-def test_generations_are_counted_to_the_nearest_timed_gpu(gpu, timed, apart):
+def test_generations_are_counted_to_the_timed_gpus_in_the_mean(gpu, timed, apart):
     assert generations_apart(gpu, timed) == apart
 
 

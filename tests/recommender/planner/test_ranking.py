@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from recommender.plan.limits import Choice, GpuFilter, Limits, Progress
 from recommender.plan.plan import Plan
 from recommender.planner.assumptions import warnings_of
 from recommender.planner.problem import PRINTED, Problem, planning_problem
+from recommender.planner.ranking import HORIZON_S
 from recommender.planner.search import PlanSearch
 from recommender.planner.selection import ranked_plans
 from recommender.risk.monte_carlo import simulate_paths
@@ -153,3 +155,18 @@ def test_a_first_plan_that_falls_short_comes_with_a_warning(catalog: Catalog) ->
     assert "94.9 %" in warning
     assert "95 %" in warning
     assert warnings_of(problem, (plan,)) == ()
+
+
+def test_the_cheapest_of_a_curve_is_the_cheapest_that_ends_within_the_horizon() -> None:
+    """The cheapest of all takes 41 days in one run of twenty; the next was never built."""
+    asked, now = find_job("mixtral-8x7b-sft"), datetime(2026, 11, 27, tzinfo=UTC)
+    curve, by_cost = (
+        recommend(asked, limits, catalog=snapshot(), now=now)
+        for limits in (Limits(), Limits(objective="cost"))
+    )
+    soon = [plan for plan in by_cost.plans if plan.estimate.time.p95 <= HORIZON_S]
+    least = min(plan.estimate.cost.mean for plan in soon)
+    assert least > min(plan.estimate.cost.mean for plan in by_cost.plans)
+    first = curve.plans[0].estimate
+    assert first.time.p95 <= HORIZON_S
+    assert first.cost.mean <= 1.001 * least

@@ -251,6 +251,12 @@ def test_a_proven_answer_says_what_was_searched() -> None:
     assert said in " ".join(text.split())
 
 
+def test_under_an_overhead_limit_the_best_is_found_and_not_proven() -> None:
+    asked = replace(QUESTION, limits=replace(QUESTION.limits, max_overhead=0.05))
+    text = drawn(answer_table.render(ANSWER, asked, 160), 160)
+    assert "plan 1 found best, mixed clusters included" in " ".join(text.split())
+
+
 def test_mixes_that_were_tried_are_counted_and_those_ruled_out_named() -> None:
     tried = replace(ANSWER.proof, status="gap", gap=0.31, mixes="bounded", mixes_tried=12)
     text = drawn(answer_table.render(replace(ANSWER, proof=tried), QUESTION, 160), 160)

@@ -211,7 +211,7 @@ def test_no_plan_in_the_refusal_has_a_shorter_time_than_the_fastest() -> None:
     assert f" {fmt.duration(fastest.estimate.time.p50)}" in told
 
 
-def test_no_plan_in_the_refusal_is_cheaper_than_the_cheapest() -> None:
+def test_a_refusal_says_why_a_plan_that_it_names_is_cheaper_than_the_cheapest() -> None:
     """The cheapest without limits ends within a month; one within a larger budget need not."""
     why = INFEASIBLE.infeasible
     assert why is not None
@@ -221,8 +221,9 @@ def test_no_plan_in_the_refusal_is_cheaper_than_the_cheapest() -> None:
     least = min(plan.estimate.cost.mean for plan in listed)
     assert why.fastest is not None
     assert least < why.fastest.estimate.cost.mean
-    cheapest = text.partition("Cheapest without limits: ")[2].partition("\n")[0]
-    assert f"{fmt.usd(least)} USD" in cheapest
+    cheapest = text.partition("Cheapest that ends within a month: ")[2].partition("\n")[0]
+    assert f"{fmt.usd(why.fastest.estimate.cost.mean)} USD" in cheapest
+    assert "Cheapest without limits" not in text
 
 
 def test_a_plan_of_larger_quotas_is_not_the_fastest_that_a_refusal_names() -> None:
