@@ -260,9 +260,7 @@ def _to_act_on(steps: list[SensitivityStep]) -> list[SensitivityStep]:
 
 
 def _flags(step: SensitivityStep) -> list[str]:
-    """The flags of the limits that a step changes; other offers are a change of their own."""
-    if step.offers:
-        return [step.change]
+    """The flags that a step changes; none if other quotas."""
     return [word for word in step.change.split() if word.startswith("--")]
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from recommender.optimize.columns import Cluster, columns_of
+from recommender.optimize.columns import Cluster, columns_of, rated_columns
 from recommender.optimize.rated_clusters import RatedClusters, RatedPlans
 from recommender.optimize.search_state import Candidate
 from recommender.optimize.space import NONE, Space
@@ -52,6 +52,28 @@ def test_what_other_limits_rated_before_changes_nothing(seed: int) -> None:
         assert again.keys() == afresh.keys()
         for candidate, figures in afresh.items():
             assert again[candidate] == pytest.approx(figures, rel=1e-12)
+
+
+@pytest.mark.parametrize("deadline_h", [2.0, 20.0])
+def test_the_rates_under_a_deadline_are_those_of_the_linear_program(deadline_h: float) -> None:
+    """Which computes them from the limits themselves, for one deadline only."""
+    helped = 0
+    for seed in range(12):
+        asked = under(space(seed), deadline_s=deadline_h * HOUR_S)
+        clusters = clusters_of(asked)
+        found = rated(asked, RatedClusters(), clusters)
+        for columns in rated_columns(asked, clusters):
+            for row, number in enumerate(columns.cluster.tolist()):
+                plan = Candidate(
+                    site=clusters[number].site,
+                    entries=clusters[number].entries,
+                    counts=clusters[number].counts,
+                    checkpoint_path=int(columns.checkpoint_path[row]),
+                    fallback=int(columns.fallback[row]),
+                )
+                assert found[plan][0] == pytest.approx(columns.usd[row], rel=1e-9)
+                helped += plan.fallback >= 0
+    assert helped > 50
 
 
 def test_only_plans_under_a_deadline_have_fallbacks() -> None:
