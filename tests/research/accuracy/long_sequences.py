@@ -5,7 +5,7 @@ row with a stated layout of NVIDIA's table of long sequences, Llama 2 7B on H100
 Llama 3 8B on B200 (NeMo 25.04), both in FP8, on whole machines. Three rows on two and four GPUs
 are therefore left out, and rates without sharing, whose layout is not stated. Where the number of
 GPUs and the degrees disagree (B200), the degrees are right: an earlier version of the table states
-their product. The figures are FLOP by `nemo/utils/flops_formulas.py`, in which attention counts all
+their product. The figures are FLOP by the formulas of `nemo.utils`, in which attention counts all
 of the scores. One sequence is a micro-batch; whether layers are recomputed is the model's choice.
 Nothing is fitted on them.
 """
