@@ -62,7 +62,8 @@ def same(kept: Finding, made: Finding) -> bool:
         [x for x in astuple(replace(each, coverage=None)) if isinstance(x, float)]
         for each in (kept.score, made.score)
     ]
-    return figures[0] == pytest.approx(figures[1], rel=1e-6, abs=1e-9)
+    # Least squares stop a little earlier or later on another processor.
+    return figures[0] == pytest.approx(figures[1], rel=1e-5, abs=1e-9)
 
 
 def without_spans(page: str) -> str:
