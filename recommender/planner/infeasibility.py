@@ -229,12 +229,10 @@ def _together(search: PlanSearch) -> tuple[list[SensitivityStep], list[str]]:
         steps.append(least)
         if first is not None and first.limit == DEADLINE and least.plan is not None:
             longer, all_met = in_turn_after(first, given, search)
-            if all_met and longer[0].is_far(limits):
-                continue
-            if all_met and _asks_less(longer[-1].limits, found[-1].limits):
-                steps.append(_step(joined(longer), search))
-            elif all_met:
-                steps += _cheaper(joined(longer), least.plan, search)
+            if all_met and not longer[0].is_far(limits):
+                less = _asks_less(longer[-1].limits, found[-1].limits)
+                both = joined(longer)
+                steps += [_step(both, search)] if less else _cheaper(both, least.plan, search)
     if alone and len(alone) == len(given):
         each = " and ".join(alone)
         return steps, [f"each limit alone is too tight: the minimum is about {each}"]

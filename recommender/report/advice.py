@@ -238,11 +238,10 @@ def _length_of_save(saving: Checkpointing) -> str:
     """How long a save takes, and for how much of that training stops."""
     takes = f"takes {fmt.duration(saving.transfer_s)}"
     blocks = f"blocks training for {fmt.duration(saving.stall_s)}"
-    if (
-        saving.stall_s and saving.stall_s >= saving.transfer_s
-    ):  # with the copy to host memory it may be longer
-        return blocks
-    return f"{takes}, {blocks}" if saving.stall_s else takes
+    if not saving.stall_s:
+        return takes
+    # With the copy to host memory a stall may be longer than the transfer.
+    return blocks if saving.stall_s >= saving.transfer_s else f"{takes}, {blocks}"
 
 
 def _as_good(saving: Checkpointing) -> str:
