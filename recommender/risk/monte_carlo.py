@@ -43,6 +43,7 @@ from recommender.risk.random_numbers import (
     SEED,
     RandomNumbers,
     first_paths,
+    path_blocks,
     random_numbers,
     time_factors,
 )
@@ -54,6 +55,7 @@ from recommender.risk.spot_capacity import (
 )
 
 _CELLS = 1 << 17  # paths × cycles × plans per batch: stays in the second-level cache
+_BLOCK_CELLS = 1 << 18  # paths × cycles of a single plan: all 2,048 × 512 at once take 60 MB
 _MAX_CYCLES = 512
 LATE = 1.001  # times the deadline: after it, whatever was rounded
 
@@ -73,10 +75,18 @@ def simulate_paths(
         sample = random_numbers(paths, count, seed)
         sample = sample if first is None else first_paths(sample, first)
         if len(batch) == len(plans):  # most often
-            return simulate_sample(plans, deadline_s, sample, capacity)[0]
+            return _simulate_blocks(plans, deadline_s, sample, capacity)
         result = result or Paths.blank(len(plans), wanted)
-        result.put(batch, simulate_sample(plans.take(batch), deadline_s, sample, capacity)[0])
+        result.put(batch, _simulate_blocks(plans.take(batch), deadline_s, sample, capacity))
     return result or Paths.blank(0, wanted)
+
+
+def _simulate_blocks(
+    plans: PathInputs, deadline_s: float | None, sample: RandomNumbers, capacity: Capacity
+) -> Paths:
+    """Plans on one sample, by blocks of paths where a single plan has very many cells."""
+    blocks = path_blocks(sample, _BLOCK_CELLS)
+    return Paths.beside([simulate_sample(plans, deadline_s, b, capacity)[0] for b in blocks])
 
 
 def batches(plans: PathInputs, deadline_s: float | None, paths: int) -> Iterator[tuple[Ints, int]]:
@@ -186,12 +196,13 @@ def simulate_with_known_speed(
     """Simulate one plan, and again with its predicted speed, on the same runs."""
     sample = random_numbers(paths, int(cycles_needed(plan, deadline_s)[0]), seed)
     plan = plan.without_fallback_bound()
-    runs = simulate_runs(plan, sample)
     sure = replace(plan, speed_sigma=np.zeros(1))
-    return (
-        _simulate_drawn_runs(plan, deadline_s, sample, runs)[0],
-        _simulate_drawn_runs(sure, deadline_s, sample, runs)[0],
-    )
+    uncertain, known = [], []
+    for block in path_blocks(sample, _BLOCK_CELLS):
+        runs = simulate_runs(plan, block)
+        uncertain.append(_simulate_drawn_runs(plan, deadline_s, block, runs)[0])
+        known.append(_simulate_drawn_runs(sure, deadline_s, block, runs)[0])
+    return Paths.beside(uncertain), Paths.beside(known)
 
 
 def simulate_other_rules(

@@ -140,6 +140,14 @@ class Paths:
         """Empty results for some plans, of which some may be kept without the others."""
         return Paths(*(np.empty((plans, paths)) for _ in Paths.__slots__))
 
+    @staticmethod
+    def beside(parts: "Sequence[Paths]") -> "Paths":
+        """The results of the same plans on several blocks of paths, one after the other."""
+        if len(parts) == 1:
+            return parts[0]
+        columns = ([getattr(part, name) for part in parts] for name in Paths.__slots__)
+        return Paths(*(np.concatenate(each, axis=1) for each in columns))
+
     def put(self, rows: Ints, paths: "Paths") -> None:
         """Set the results of some plans."""
         for name in self.__slots__:

@@ -171,6 +171,54 @@ class FirstPaths(RandomNumbers):
 
 
 @dataclass(frozen=True, eq=False)
+class PathBlock(RandomNumbers):
+    """A view of some paths of a larger sample, from `begin` on."""
+
+    whole: RandomNumbers
+    begin: int
+
+    def zone_at(self, site: int) -> Floats:
+        """(paths,) normal: availability level of one zone of the list."""
+        return self.whole.zone_at(site)[self._rows]
+
+    def matrix(self, stream: int) -> Floats:
+        """(paths, cycles) uniforms of a stream."""
+        return self.whole.matrix(stream)[self._rows]
+
+    def factors(self, which: str, shape: float) -> Singles:
+        """Lengths of mean one, "run" or "outage", (cycles, paths)."""
+        return self.whole.factors(which, shape)[:, self._rows]
+
+    def by_cycle(self, which: str) -> Singles:
+        """Uniforms with the cycles first, shape (cycles, paths)."""
+        return self.whole.by_cycle(which)[:, self._rows]
+
+    @property
+    def replaced(self) -> Floats:
+        """(paths, cycles) uniform: the supply when a failed machine is replaced."""
+        return self.whole.replaced[self._rows]
+
+    @property
+    def _rows(self) -> slice:
+        return slice(self.begin, self.begin + self.key[0])
+
+    def _once(self, stream: int) -> Floats:
+        return self.whole._once(stream)[self._rows]
+
+
+def path_blocks(sample: RandomNumbers, cells: int) -> list[RandomNumbers]:
+    """A sample in blocks of so many cells (paths × cycles) at most, but whole paths."""
+    paths, cycles, seed = sample.key
+    most = max(1, cells // cycles)
+    if most >= paths:
+        return [sample]
+    return [
+        PathBlock((min(most, paths - begin), cycles, seed), sample, begin)
+        for begin in range(0, paths, most)
+    ]
+
+
+@dataclass(frozen=True, eq=False)
 class ExtendedNumbers(RandomNumbers):
     """Some paths of other samples with more runs each, for jobs that need them.
 

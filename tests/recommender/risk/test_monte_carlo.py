@@ -3,9 +3,16 @@
 import numpy as np
 import pytest
 
-from recommender.risk.monte_carlo import simulate_paths, simulate_with_known_speed
+from recommender.risk.monte_carlo import (
+    _BLOCK_CELLS,
+    cycles_needed,
+    simulate_paths,
+    simulate_sample,
+    simulate_with_known_speed,
+)
 from recommender.risk.path_inputs import Paths
-from recommender.risk.random_numbers import random_numbers
+from recommender.risk.random_numbers import path_blocks, random_numbers
+from recommender.risk.spot_capacity import CLASS_CAPACITY
 from tests.recommender.risk.cases import NEVER_ENDS, RESCUE, SPOT, path_inputs
 
 HOUR = 3600.0
@@ -240,6 +247,22 @@ def test_plans_simulated_together_have_the_outcomes_of_each_alone() -> None:
         alone = simulate_paths(path_inputs(row), 80_000.0, 64)
         for name in Paths.__slots__:
             assert np.array_equal(getattr(together, name)[place], getattr(alone, name)[0]), name
+
+
+@pytest.mark.parametrize("deadline_s", [None, 2_000_000.0])
+def test_a_plan_of_many_runs_has_the_same_paths_in_blocks_as_at_once(
+    deadline_s: float | None,
+) -> None:
+    fragile = {"work_s": 1_200_000.0, "run_mean_s": 9_000.0, "notice_saves": 0.5, "zone_count": 3.0}
+    plan = path_inputs(SPOT | RESCUE | fragile | {"replaced_wait_s": 60.0})
+    sample = random_numbers(2048, int(cycles_needed(plan, deadline_s)[0]))
+    blocks = [block.key[0] for block in path_blocks(sample, _BLOCK_CELLS)]
+    assert len(blocks) > 1
+    assert sum(blocks) == 2048
+    at_once = simulate_sample(plan, deadline_s, sample, CLASS_CAPACITY)[0]
+    in_blocks = simulate_paths(plan, deadline_s, 2048)
+    for name in Paths.__slots__:
+        assert np.array_equal(getattr(in_blocks, name), getattr(at_once, name)), name
 
 
 def test_the_seed_decides_the_paths() -> None:
