@@ -85,9 +85,11 @@ def share(x: float) -> str:
 
 
 def percent(x: float) -> str:
-    """A share in per cent, rounded: 74 %, 0.4 %."""
+    """A share in per cent, rounded: 74 %, 0.4 %, 99.8 %; never all of what is not all."""
     if 0 < abs(x) < 0.0005:
         return "<0.1 %"
+    if 0.995 <= x < 1.0:
+        return f"{math.floor(1000 * x + 1e-9) / 10} %"
     return f"{number(round(100 * x, 1) if abs(x) < 0.1 else round(100 * x))} %"
 
 

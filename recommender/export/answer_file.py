@@ -55,8 +55,9 @@ class AnswerFile:
                 return each
         names = [str(each.rank) for each in self.plans]
         names += [role for each in self.plans for role in each.roles]
-        listed = ", ".join(names) or "none: no plan meets its limits"
-        raise UsageError(f"--plan {shown(word)}: the answer has plans {listed}")
+        if not names:
+            raise UsageError("the answer has no plan, because none meets its limits; loosen one")
+        raise UsageError(f"--plan {shown(word)}: the answer has plans {', '.join(names)}")
 
     def described(self, named: NamedPlan) -> RunDescription:
         """A plan of the answer as it is run."""

@@ -175,8 +175,8 @@ def _plan_of_other_offers(problem: Problem, choice: Choice) -> Plan | None:
 def _remaining_limits(limits: Limits, progress: Progress) -> list[str]:
     """What is left of the limits of a job that has begun."""
     return [
-        f"{amount(limit, left)} are left of the {limit.name} after {limit.spent.flag} "
-        f"{exact(limit, limit.spent.of(progress))}"
+        f"{limit.spent.flag} {exact(limit, limit.spent.of(progress))} leaves "
+        f"{amount(limit, left)} of the {limit.name}"
         for limit, left in limits.given(LIMITS)
         if limit.spent is not None and limit.spent.of(progress)
     ]

@@ -14,6 +14,7 @@ from recommender.plan.limits import DEADLINE, LIMITS, Limit, Limits, MeanLimit, 
 from recommender.plan.plan import Plan
 from recommender.planner.least_value import HUGE, LeastValue
 from recommender.planner.narrowing import narrowed
+from recommender.planner.plan_builder import Evaluated
 from recommender.planner.plans_under_limits import plan_by_bounds, plan_meeting
 from recommender.planner.search import PlanSearch
 from recommender.planner.single_type_search import BASELINE, ESTIMATED
@@ -169,17 +170,24 @@ def _least_rate(
 
 def _lower_confidence(limits: Limits, search: PlanSearch) -> Relaxed | None:
     """A plan that meets all limits with a lower chance, as high as one can be."""
-    sure, wider, best = limits.confidence, limits, None
+    found = surest_plan(limits, search)
+    if found is None:
+        return None
+    wider, best = found
+    return Relaxed(None, f"--confidence {wider.confidence:g}", wider, best.plan)
+
+
+def surest_plan(limits: Limits, search: PlanSearch) -> tuple[Limits, Evaluated] | None:
+    """A plan that meets all limits with a lower chance, as high as one can be, and that chance."""
+    sure, found = limits.confidence, None
     chances = [c / 100 for c in range(MIN_SURE, 100, SURE_STEP) if c / 100 < sure]
     low, high = 0, len(chances)  # nothing is known of the chances from low on, nor below high
     while low < high:
-        middle = (low + high) // 2 if best else low
+        middle = (low + high) // 2 if found else low
         tried = replace(limits, confidence=chances[middle])
         plan = plan_meeting(tried, search)
         if plan is None:
             high = middle
-            continue
-        low, wider, best = middle + 1, tried, plan
-    if best is None:
-        return None
-    return Relaxed(None, f"--confidence {wider.confidence:g}", wider, best.plan)
+        else:
+            low, found = middle + 1, (tried, plan)
+    return found

@@ -33,8 +33,10 @@ from recommender.planner.pipeline import Pipeline
 from recommender.planner.plan_builder import Evaluated, PlanBuilder, goal_value_of
 from recommender.planner.plan_details import spread_of
 from recommender.planner.problem import PRINTED, Problem, planning_problem
+from recommender.planner.relaxed_limits import surest_plan
+from recommender.planner.search import PlanSearch
 from recommender.risk.fallback import queue_s
-from recommender.risk.monte_carlo import cycles_needed
+from recommender.risk.monte_carlo import cycles_needed, price_factor
 from recommender.risk.path_inputs import PathInputs
 from recommender.risk.random_numbers import SEED, random_numbers
 from recommender.risk.run_statistics import quantiles
@@ -134,6 +136,7 @@ class _Comparison:
         if move is None and not self._meets_limits(stay):
             found = pipeline.answer().infeasible
             binding = () if found is None else found.binding
+            move = self._surest_move(pipeline.search)
         return self._judged(stay, move, lost_share * self.running.work_s, before, binding)
 
     def _problem(self, progress: Progress) -> Problem:
@@ -167,7 +170,8 @@ class _Comparison:
         start_s = float(inputs.changeover_s[0])
         due_s = None if deadline_s is None else deadline_s + start_s
         sample = simulate(inputs, due_s, PRINTED, problem.seed, RunningCapacity())
-        return _option(problem, evaluated, _without_start(inputs, sample), 0.0)
+        prices = price_factor(inputs, random_numbers(PRINTED, 8, problem.seed))[0]
+        return _option(problem, evaluated, _without_start(inputs, sample, prices), 0.0)
 
     def _sites(self) -> SitePools:
         """The places of the plan as the catalog has them now, its fallback among them."""
@@ -195,10 +199,18 @@ class _Comparison:
         if not others:
             return None
         best = min(others, key=lambda each: goal_value_of(each.plan, pipeline.problem.limits))
-        sample = simulate(
-            best.inputs, pipeline.problem.limits.deadline_s, PRINTED, pipeline.problem.seed
-        )
-        return _option(pipeline.problem, best, sample, self._transfer_usd(best.plan))
+        return self._moved_to(best, pipeline.problem)
+
+    def _surest_move(self, search: PlanSearch) -> _Option | None:
+        """Other machines that meet the limits less often than asked, but as often as any."""
+        found = surest_plan(search.problem.limits, search)
+        if found is None or _rented(found[1].plan) == _rented(self.running.plan):
+            return None
+        return self._moved_to(found[1], search.problem)
+
+    def _moved_to(self, plan: Evaluated, problem: Problem) -> _Option:
+        sample = simulate(plan.inputs, problem.limits.deadline_s, PRINTED, problem.seed)
+        return _option(problem, plan, sample, self._transfer_usd(plan.plan))
 
     def _transfer_usd(self, to: Plan) -> float:
         """Egress of one checkpoint to where other machines are."""
@@ -238,10 +250,13 @@ class _Comparison:
         net = saved_usd - moving.effort_usd
         if self.running.limits.goal == "time":
             net += WAIT_USD * saved_s / _HOUR_S
-        moves = net > 0.0 if self._meets_limits(stay) else True
+        if binding:  # neither meets the limits: what meets them more often
+            moves = move.chance > stay.chance
+        else:
+            moves = net > 0.0 if self._meets_limits(stay) else True
         return Replan(
             verdict="move" if moves else "stay",
-            meets_limits=True,  # the search gives no other plan
+            meets_limits=not binding,
             stay=staying,
             move=other,
             moving=moving,
@@ -251,6 +266,7 @@ class _Comparison:
             sooner=float((move.time_s < stay.time_s).mean()),
             net_usd=net,
             prices=prices,
+            binding=binding,
         )
 
     def _moving(self, move: _Option, lost_s: float) -> MovingCost:
@@ -283,14 +299,18 @@ def _option(problem: Problem, evaluated: Evaluated, sample: SimulatedRuns, usd: 
     )
 
 
-def _without_start(p: PathInputs, sample: SimulatedRuns) -> SimulatedRuns:
-    """The runs without the start-up that lies before the clock (`RunningCapacity`)."""
-    usd = float(p.base_usd_per_hour[0] + p.spot_usd_per_hour[0]) * sample.starting_s / _HOUR_S
+def _without_start(p: PathInputs, sample: SimulatedRuns, prices: Floats) -> SimulatedRuns:
+    """The runs without the start-up that lies before the clock (`RunningCapacity`).
+
+    Its bill is at the spot price of each path: `prices`, relative to the expected one.
+    """
+    hours = sample.starting_s / _HOUR_S
+    base, spot = p.base_usd_per_hour[0] * hours, p.spot_usd_per_hour[0] * hours
     return replace(
         sample,
         time_s=sample.time_s - sample.starting_s,
-        cost_usd=sample.cost_usd - usd,
-        expected_usd=sample.expected_usd - usd,
+        cost_usd=sample.cost_usd - base - spot * prices,
+        expected_usd=sample.expected_usd - base - spot,
         starting_s=np.zeros_like(sample.starting_s),
     )
 

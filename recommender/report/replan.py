@@ -23,7 +23,7 @@ def replan_page(found: Replan, request: PlanRequest) -> Page:
     names = ("stay", "move")
     rows = tuple(_row(n, each, unit) for n, each in zip(names, _options(found), strict=False))
     legend = "Remaining cost (mean) and time (median); below them the range of 9 in 10 runs."
-    below = (legend, *_sentences(found))
+    below = (legend, *_sentences(found, request))
     return Page(advice(found, request), columns, rows, 1, below, document(found, request))
 
 
@@ -40,8 +40,15 @@ def advice(found: Replan, request: PlanRequest) -> str:
         )
         return f"{so_far}: stay{also}."
     assert found.move is not None
-    why = "" if found.net_usd > 0.0 else ", because staying is unlikely to meet the limits"
-    return f"{so_far}: move to {cells.short_machines(found.move.plan)}{why}."
+    to = f"{so_far}: move to {cells.short_machines(found.move.plan)}"
+    if not found.meets_limits:
+        often = (
+            f"{fmt.share(found.move.chance)} of the runs, staying in {fmt.share(found.stay.chance)}"
+        )
+        return f"{to}: it meets the remaining limits in {often}."
+    return (
+        f"{to}{'' if found.net_usd > 0.0 else ', because staying is unlikely to meet the limits'}."
+    )
 
 
 def _options(found: Replan) -> list[Remaining]:
@@ -59,14 +66,15 @@ def _row(name: str, each: Remaining, unit: float) -> tuple[str, ...]:
     )
 
 
-def _sentences(found: Replan) -> tuple[str, ...]:
+def _sentences(found: Replan, request: PlanRequest) -> tuple[str, ...]:
     """What a move saves, what it costs, which prices moved, and why nothing meets the limits."""
     lines = []
+    if found.binding or found.moving is None:
+        why = f": {'; '.join(map(fmt.clean, found.binding))}" if found.binding else ""
+        chance = fmt.percent(request.limits.confidence)
+        lines.append(f"No other machines meet the remaining limits with {chance} chance{why}.")
     if found.moving is not None:
         lines += [_saved(found), _costs(found.moving), _worth(found)]
-    else:
-        lines.append("No other machines meet the remaining limits.")
-    lines += [f"Cause: {fmt.clean(each)}." for each in found.binding]
     lines += [_price(each) for each in found.prices]
     return tuple(lines)
 
@@ -101,8 +109,8 @@ def _costs(moving: MovingCost) -> str:
 def _worth(found: Replan) -> str:
     assert found.moving is not None
     effort = (
-        f"{fmt.duration(3600.0 * found.moving.effort_h)} of your work, worth "
-        f"{fmt.usd(found.moving.effort_usd)} USD"
+        f"{fmt.duration(3600.0 * found.moving.effort_h)} of your work (quotas, several machines)"
+        f", worth {fmt.usd(found.moving.effort_usd)} USD"
     )
     if found.net_usd > 0.0:
         return f"It also takes {effort}, so a move is worth {fmt.usd(found.net_usd)} USD in total."

@@ -374,7 +374,7 @@ def account(
     )
     paths = Paths(
         time_s=time + queued,
-        cost_usd=cost + spot_usd * _price_factor(p, sample),
+        cost_usd=cost + spot_usd * price_factor(p, sample),
         expected_usd=cost + spot_usd,
         usd_with_any_fallback=np.minimum(cost + spot_usd, least),
         spot_s=on_spot,
@@ -429,7 +429,7 @@ def _with_part(
     )
 
 
-def _price_factor(p: PathInputs, sample: RandomNumbers) -> Floats:
+def price_factor(p: PathInputs, sample: RandomNumbers) -> Floats:
     """How far the spot price has moved: lognormal of mean one, the same in all plans."""
     sigma = p.spot_price_sigma[:, None]
     return np.exp(sigma * sample.price - 0.5 * sigma**2)

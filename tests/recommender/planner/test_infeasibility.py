@@ -84,13 +84,13 @@ def test_a_budget_that_is_too_small_comes_with_one_that_would_do(spent: float) -
     assert again.status == "ok"
     assert budget - spent < 3 * again.plans[0].estimate.cost.mean
     if spent:
-        assert found.binding[0] == f"0.01 USD are left of the budget after --spent {spent:g}"
+        assert found.binding[0] == f"--spent {spent:g} leaves 0.01 USD of the budget"
 
 
 def test_a_deadline_is_suggested_for_the_whole_job_not_for_what_is_left() -> None:
     gone = Progress(elapsed_s=20 * HOUR)
     found = why("resnet50-imagenet", Limits(deadline_s=20.1 * HOUR, max_machines=4), gone=gone)
-    assert found.binding[0] == "6m are left of the deadline after --elapsed 20h"
+    assert found.binding[0] == "--elapsed 20h leaves 6m of the deadline"
     (step,) = (each for each in found.relaxed if each.change.startswith("--deadline"))
     hours = re.match(r"--deadline (?:(\d+)d)?(?:(\d+)h)?", step.change)
     assert hours is not None

@@ -98,6 +98,28 @@ def test_the_second_spot_type_of_a_mix_has_a_price_of_its_own(catalog: Catalog) 
     assert moved.instance_type == o.instance_type
 
 
+def test_where_nothing_is_likely_in_time_what_is_likeliest_is_advised(catalog: Catalog) -> None:
+    plan = ask(catalog, deadline_s=60 * HOUR).plans[0]
+    found = asked(plan, catalog, Progress(done_share=0.1, elapsed_s=56 * HOUR))
+    assert (found.verdict, found.meets_limits) == ("move", False)
+    assert found.move is not None
+    assert found.stay.chance < 0.01 < 0.5 <= found.move.chance < LIMITS.confidence
+    assert "--elapsed 2d8h leaves 4h of the deadline" in found.binding
+    hopeless = asked(plan, catalog, Progress(done_share=0.1, elapsed_s=58 * HOUR))
+    assert (hopeless.verdict, hopeless.meets_limits, hopeless.move) == ("stay", False, None)
+
+
+def test_what_is_left_costs_the_hours_that_are_left_at_the_spot_price_of_each_run(
+    catalog: Catalog,
+) -> None:
+    """The start-up was paid at the price of the day too: runs of cheap days cost more than 0."""
+    plan = ask(catalog, choice=Choice(market="spot"), deadline_s=60 * HOUR).plans[0]
+    stay = asked(plan, catalog, Progress(done_share=0.999, elapsed_s=5 * HOUR)).stay
+    assert 0.0 < stay.cost.p05 < stay.cost.mean
+    hourly = plan.machines[0].count * plan.machines[0].usd_per_hour
+    assert stay.cost.p50 == pytest.approx(hourly * stay.time.p50 / HOUR, rel=0.15)  # fees too
+
+
 def test_a_move_does_half_an_interval_again(catalog: Catalog) -> None:
     plan = ask(catalog, deadline_s=60 * HOUR).plans[0]
     found = asked(plan, with_prices(catalog, plan.machines[0].instance_type, 40.0))
