@@ -14,7 +14,8 @@ from recommender.errors import UsageError
 from recommender.optimize.search_state import Watch
 from recommender.performance.clusters import clusters_of
 from recommender.performance.step import why_infeasible
-from recommender.plan.limits import Limits
+from recommender.plan.answer import Infeasible
+from recommender.plan.limits import LIMITS, Limits
 from recommender.plan.plan import Plan
 from recommender.plan.standing import MachineStanding
 from recommender.planner.blocking_flags import NARROWED, wider_choices
@@ -115,7 +116,7 @@ def _among_all(problem: Problem, own: Problem, name: str, watch: Watch) -> Machi
     mine, reasons, rank = best_within_limits(own), tuple[str, ...](), None
     if mine is None:
         failed = infeasible(PlanSearch(own))
-        plan, reasons = failed.fastest or failed.cheapest, failed.binding
+        plan, reasons = _nearest(failed, problem.limits), failed.binding
     else:
         plan, rank = mine.plan, _rank(ranked, mine.plan, name, problem.limits)
     change = None if plan is None or rank == 1 else _change(problem, own, name, ranked)
@@ -130,6 +131,16 @@ def _among_all(problem: Problem, own: Problem, name: str, watch: Watch) -> Machi
         price=None if change is None or plan is None else change.break_even("price", plan),
         speed=None if change is None or plan is None else change.break_even("speed", plan),
     )
+
+
+def _nearest(failed: Infeasible, limits: Limits) -> Plan | None:
+    """Of its fastest and its cheapest plan the one that exceeds the limits by less."""
+
+    def excess(plan: Plan) -> float:
+        return max(limit.of_plan(plan) / most for limit, most in limits.given(LIMITS))
+
+    found = [plan for plan in (failed.fastest, failed.cheapest) if plan is not None]
+    return min(found, key=excess, default=None)
 
 
 def _change(problem: Problem, own: Problem, name: str, ranked: Ranked) -> MachineChange | None:

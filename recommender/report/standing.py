@@ -65,7 +65,8 @@ def _row(name: str, plan: Plan, unit: float) -> tuple[str, ...]:
 
 
 def _reasons(found: MachineStanding, request: PlanRequest) -> list[str]:
-    sentences = [f"{fmt.clean(reason)}." for reason in found.reasons]
+    reasons = map(fmt.clean, found.reasons)
+    sentences = [f"{reason[:1].upper()}{reason[1:]}." for reason in reasons]
     if found.standing == "over limits" and found.plan is not None:
         wrong = why_not(found.plan, request.limits)
         sentences = [f"Its nearest plan {wrong}.", *sentences] if wrong else sentences

@@ -103,6 +103,17 @@ def test_a_limit_that_it_misses_in_every_number_is_reported_with_the_least_that_
     assert found.price is None  # no price makes it faster
 
 
+def test_over_a_budget_its_nearest_plan_is_the_cheapest_and_not_the_fastest(
+    catalog: Catalog,
+) -> None:
+    found = standing("g4dn.xlarge", problem(catalog, Limits(budget_usd=0.5, max_machines=6)))
+    assert found.standing == "over limits"
+    assert found.plan is not None
+    said = re.search(r"works: (\d+) USD on average", found.reasons[0])
+    assert said is not None
+    assert found.plan.estimate.cost.mean == pytest.approx(float(said[1]), rel=0.05)
+
+
 def test_an_unknown_machine_is_refused_with_the_most_similar_name(catalog: Catalog) -> None:
     with pytest.raises(UsageError, match="did you mean g4dn.xlarge"):
         asked(catalog, "g4dn.xlarg")
