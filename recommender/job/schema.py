@@ -365,6 +365,12 @@ def _field_value(about: Any, raw: Any, name: str) -> Any:
 def read(raw: dict[str, Any], flags: Flags = ()) -> JobFile:
     """Check a job's raw text; `flags` are the fields that came from the command line."""
     problems: list[str] = []
+    of = str(raw.get("schema", SCHEMA))
+    if of.startswith("recommend.") and not of.startswith("recommend.job/"):
+        raise UsageError(
+            f"is what the tool printed ({shown(of)}), not a job file; recommend replan and "
+            "recommend export read answers, other commands take the job that was asked about"
+        )
     if "schema" not in raw:
         problems.append(f"schema: is missing; write schema: {SCHEMA}")
     values = _values(JobFile, raw, flags, problems)

@@ -1,5 +1,6 @@
 """Job files: what is stated is kept, what is not is derived and named, what is wrong is said."""
 
+import json
 import re
 from dataclasses import fields
 from pathlib import Path
@@ -223,6 +224,16 @@ def test_a_model_name_instead_of_a_job_is_refused_with_the_command_that_writes_i
         find_job(word, tmp_path)
     with pytest.raises(UsageError, match=re.escape(f"recommend init --model {called}")):
         find_job(None, tmp_path, JobFlags(model=word))
+
+
+def test_an_answer_in_place_of_a_job_file_is_one_mistake_and_not_one_for_each_key(
+    tmp_path: Path,
+) -> None:
+    answer = {"schema": "recommend.plan/v1", "status": "ok", "plans": [], "trio": None}
+    (tmp_path / "answer.json").write_text(json.dumps(answer))
+    with pytest.raises(UsageError, match="recommend replan and recommend export read") as found:
+        find_job("answer.json", tmp_path)
+    assert len(found.value.problems) == 1
 
 
 def test_the_json_schema_accepts_every_preset_and_refuses_a_typo() -> None:
