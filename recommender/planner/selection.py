@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from recommender.optimize.search_state import Candidate, SearchState, key_of
+from recommender.optimize.search_state import Candidate, SearchState
 from recommender.plan.frontier import unbeaten
 from recommender.planner.ranking import HORIZON_S, Ranked, Ranking
 from recommender.planner.search import PlanSearch, cheapest_in_horizon
@@ -27,8 +27,10 @@ def ranked_plans(search: PlanSearch, top: int, others: Iterable[Candidate] = ())
     if limits.goal == "frontier":
         return ranking.frontier([search.best.best_candidate(), *_curve(search), *others])
     state = _with_quoted(search, ranking)
-    more = {key_of(each): each for each in others}
-    return ranking.ranked(replace(state, incumbents=more | state.incumbents), _best_of_each(search))
+    state = replace(state, incumbents=dict(state.incumbents))
+    for each in others:
+        state.keep(each)
+    return ranking.ranked(state, _best_of_each(search))
 
 
 def _with_quoted(search: PlanSearch, ranking: Ranking) -> SearchState:
