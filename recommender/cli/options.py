@@ -231,7 +231,7 @@ class JobFlags:
         Word,
         _job(
             "Numeric precision of training.",
-            metavar="mixed|fp8|mxfp8|nvfp4|bf16|fp16|tf32|fp32",
+            metavar="auto|mixed|fp8|mxfp8|nvfp4|bf16|fp16|tf32|fp32",
         ),
     ] = None
     method: Annotated[

@@ -314,6 +314,7 @@ def _assemble(file: JobFile, shape: _Shape, derived: _Derived, fallback_name: st
         expert_groups=file.expert_groups or 0,
         checkpoint_bytes=_checkpoint(file, shape, trainable, derived),
         data=_data(file.data, shape, samples, derived),
+        precision=derived.pick("precision", file.precision, "mixed"),
         method=method,
         unquantized_parameters=_ends(file, shape) if method == "qlora" else 0.0,
         stack=derived.pick("stack", file.stack, "typical"),
@@ -332,7 +333,7 @@ def _assemble(file: JobFile, shape: _Shape, derived: _Derived, fallback_name: st
 def _stated(file: JobFile) -> dict[str, Any]:
     """The settings that a job takes from its file as they are, where it states them."""
     names = (
-        "precision", "optimizer", "attention", "recomputation", "sharding", "sync",
+        "optimizer", "attention", "recomputation", "sharding", "sync",
         "parameter_servers", "machines", "elastic", "writer", "image", "fault_rate_per_hour",
     )  # fmt: skip
     return {name: value for name in names if (value := getattr(file, name)) is not None}

@@ -57,7 +57,8 @@ _STALE: dict[str, tuple[str, ...]] = {
     "setup": ("image",),
 }
 # What a field is where nothing is said: to say so is no change. As `Job` has them.
-_DEFAULTS = {"stack": "typical", "precision": "mixed", "method": "full"}
+_DEFAULTS = {"stack": "typical", "precision": "auto", "method": "full"}
+_SAME = {"precision": {"mixed": "auto"}}  # words of one meaning
 _PER_STEP = re.compile(r"/\s*(step|it\b|iteration)|\b(steps?|it|iterations?)\s*/")
 OWN_FIGURES = ("measured", "calibration")  # of the user's; they do not go without a word
 SYNONYMS = {
@@ -105,7 +106,11 @@ def invalidated(lower: Raw, upper: Raw) -> dict[str, str]:
 
 def _stale(lower: Raw, upper: Raw) -> dict[str, tuple[str, ...]]:
     """The fields that each changed one makes untrue in the layers below."""
-    changed = [key for key, value in upper.items() if value != lower.get(key, _DEFAULTS.get(key))]
+    changed = [
+        key
+        for key, value in upper.items()
+        if _meant(key, value) != _meant(key, lower.get(key, _DEFAULTS.get(key)))
+    ]
     stale = {key: _STALE.get(key, ()) for key in changed}
     if "method" in stale and upper["method"] == "full":
         stale["method"] += ("lora_rank",)
@@ -115,6 +120,12 @@ def _stale(lower: Raw, upper: Raw) -> dict[str, tuple[str, ...]]:
     if _examples(upper) not in (None, _examples(lower)):
         stale["data"] = ("tokens", "samples", "steps", "title")  # epochs are of any data set
     return stale
+
+
+def _meant(key: str, value: Any) -> Any:
+    """What a value says, whichever of its words it is."""
+    word = str(value).strip().lower()
+    return _SAME[key].get(word, word) if key in _SAME else value
 
 
 def _examples(raw: Raw) -> Any:

@@ -158,22 +158,22 @@ def _text(description: str = "", most: int = 300) -> Any:
 
 def _choice(*choices: str, description: str = "") -> Any:
     def read(value: Any, name: str) -> str:
-        if str(value).strip().lower() in choices:
-            return str(value).strip().lower()
-        raise UsageError(f"{name.rstrip(':')}: {unknown('value', str(value), choices)}")
+        return _read_choice(value, name, choices)
 
     return _field(read, {"enum": [*choices, None]}, description)
 
 
-def _precision(value: Any, name: str) -> str:
-    word, known = str(value).strip().lower(), get_args(Precision)
-    if word in known:
+def _read_choice(value: Any, name: str, choices: Collection[str]) -> str:
+    word = str(value).strip().lower()
+    if word in choices:
         return word
-    auto = "write mixed: bf16, or fp16 on GPUs without it"
-    hint = (
-        f"unknown value 'auto'; {auto}" if word == "auto" else unknown("value", str(value), known)
-    )
-    raise UsageError(f"{name.rstrip(':')}: {hint}")
+    raise UsageError(f"{name.rstrip(':')}: {unknown('value', str(value), choices)}")
+
+
+def _precision(value: Any, name: str) -> str | None:
+    """Read a precision; `auto` is what it is without being stated."""
+    word: str = _read_choice(value, name, ("auto", *get_args(Precision)))
+    return None if word == "auto" else word
 
 
 def _boolean_or_auto(value: Any, name: str) -> bool | None:
@@ -279,7 +279,11 @@ class JobFile:
     )
     recomputed_activation_bytes_per_sample: float | None = _typed(_bytes, "16MB")
     checkpoint_bytes: float | None = _typed(_bytes, "112GB", "164MB")
-    precision: Precision | None = _field(_precision, {"enum": [*get_args(Precision), None]}, "")
+    precision: Precision | None = _field(
+        _precision,
+        {"enum": ["auto", *get_args(Precision), None]},
+        "auto (as if it were not stated) and mixed: bf16, or fp16 on GPUs without it",
+    )
     method: Method | None = _choice(*get_args(Method))
     post_training: PostTraining | None = _choice(
         *get_args(PostTraining), description="of preferences (dpo) or rewards; roughly planned"

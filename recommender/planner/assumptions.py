@@ -14,7 +14,7 @@ from recommender.performance.measured import MAX_OF_MATMUL, SIGMA_MEASURED, UNIT
 from recommender.performance.priors import prior_of
 from recommender.plan.limits import OTHERS
 from recommender.plan.plan import OWN_TRACE, Plan
-from recommender.planner.other_software import recipe_s
+from recommender.planner.other_software import fp8_s, recipe_s
 from recommender.planner.problem import Problem
 from recommender.text import duration, number
 
@@ -42,6 +42,7 @@ def assumptions_of(problem: Problem, plans: tuple[Plan, ...], lead: int = 1) -> 
     sentences += _convergence(problem)
     sentences += _low_precision(problem)
     sentences += [*capacity[:1], *speed[:1], *capacity[1:], *speed[1:]]
+    sentences += _precision(problem, plans, lead)
     if not job.data.at:
         sentences.append("data location unknown, egress and staging not included (--data-at)")
     if job.setup_s is None and job.image == "cold":
@@ -49,7 +50,7 @@ def assumptions_of(problem: Problem, plans: tuple[Plan, ...], lead: int = 1) -> 
     sentences += _elastic(problem, plans)
     sentences += _own(problem, plans)
     sentences += _rented_elsewhere(problem, plans)
-    derived = [name for name in job.assumed if name != "stack"]
+    derived = [name for name in job.assumed if name not in ("stack", "precision")]
     if derived:
         sentences.append("job fields: " + ", ".join(derived))
     return tuple(dict.fromkeys(sentences))
@@ -90,6 +91,23 @@ def _low_precision(problem: Problem) -> list[str]:
         f"gain{others}; attention, weights, gradients and optimizer states are as in mixed "
         "precision"
     ]
+
+
+def _precision(problem: Problem, plans: tuple[Plan, ...], lead: int) -> list[str]:
+    """The formats of a job that states no precision, and what the plan takes in 8 bits."""
+    if "precision" not in problem.job.assumed:
+        return []
+    names = dict.fromkeys(machine.gpu for plan in plans for machine in plan.machines)
+    known = {name: problem.catalog.gpus[name] for name in names if name in problem.catalog.gpus}
+    formats = {name: precision_on("mixed", gpu) for name, gpu in known.items()}
+    older = [name for name, found in formats.items() if found == "fp16"]
+    lacks = f"{', '.join(older)}, which {'have' if len(older) > 1 else 'has'} no bf16"
+    parts = ["bf16"] if "bf16" in formats.values() else []
+    parts += [f"fp16 on {lacks}"] if older else []
+    less = fp8_s(problem, plans[lead - 1]) if plans else None
+    parts += [f"fp8 would take about {duration(less)} with plan {lead}"] if less else []
+    listed = "; ".join(parts) or "bf16, or fp16 on GPUs without it"
+    return [f"precision not stated (--precision): {listed}"]
 
 
 def _stack(problem: Problem, plans: tuple[Plan, ...], lead: int) -> list[str]:

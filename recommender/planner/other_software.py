@@ -1,31 +1,56 @@
-"""What the leading plan takes with a vendor's recipe, if a job does not say its software."""
+"""What the leading plan takes with a vendor's recipe or in 8 bits, if a job states neither."""
 
 from dataclasses import replace
 
 import numpy as np
 
+from recommender.job.derive import TRANSFORMERS
 from recommender.job.job import Job
 from recommender.performance.clusters import clusters_of
-from recommender.performance.machines import machine_columns
+from recommender.performance.machines import machine_columns, precision_on
 from recommender.performance.step import steps
 from recommender.plan.plan import Plan
 from recommender.planner.problem import Problem
 
-WORTH_SAYING = 0.2  # share by which the time must differ
+RECIPE_WORTH_SAYING = 0.2  # share by which the time must differ
+FP8_WORTH_SAYING = 0.05
 
 
 def recipe_s(problem: Problem, plan: Plan) -> float | None:
-    """The plan's median time with `--stack tuned`; None if it is about the same, or unknown.
-
-    Only its work gets shorter: start-up, waits and restarts stay.
-    """
-    job, time = problem.job, plan.estimate.time.p50
-    if "stack" not in job.assumed or job.sync != "allreduce" or job.timings or job.calibration:
+    """The plan's median time with `--stack tuned`; None if it is about the same, or unknown."""
+    job = problem.job
+    if "stack" not in job.assumed:
         return None
     tuned = replace(job, stack="tuned", assumed=tuple(n for n in job.assumed if n != "stack"))
-    ratio = _step_s(problem, plan, tuned) / _step_s(problem, plan, job)
+    return _other_s(problem, plan, tuned, RECIPE_WORTH_SAYING)
+
+
+def fp8_s(problem: Problem, plan: Plan) -> float | None:
+    """The plan's median time with `--precision fp8`; None if nothing is gained, or unknown.
+
+    Software trains linear layers in 8 bits, of all weights (Transformer Engine, torchao's float8;
+    read 2026-11): no convolutions and no frozen weights under adapters.
+    """
+    job, gpus = problem.job, problem.catalog.gpus
+    trains = job.family in TRANSFORMERS and job.method == "full"
+    used = (gpus.get(each.gpu) for each in plan.machines)
+    if not trains or not all(gpu is not None and precision_on("fp8", gpu) for gpu in used):
+        return None
+    found = _other_s(problem, plan, replace(job, precision="fp8"), FP8_WORTH_SAYING)
+    return found if found is not None and found < plan.estimate.time.p50 else None
+
+
+def _other_s(problem: Problem, plan: Plan, other: Job, least: float) -> float | None:
+    """The plan's median time as another job; None if it differs by less, or is unknown.
+
+    Only its work gets shorter or longer: start-up, waits and restarts stay.
+    """
+    job, time = problem.job, plan.estimate.time.p50
+    if job.sync != "allreduce" or job.timings or job.calibration:
+        return None
+    ratio = _step_s(problem, plan, other) / _step_s(problem, plan, job)
     found = time + plan.estimate.split.work_s * (ratio - 1.0)
-    differs = np.isfinite(found) and abs(found / time - 1.0) >= WORTH_SAYING
+    differs = np.isfinite(found) and abs(found / time - 1.0) >= least
     return float(found) if differs else None
 
 

@@ -173,7 +173,9 @@ def test_timings_in_samples_hold_for_another_batch(tmp_path: Path) -> None:
     assert (job.timings[0].samples_per_s, job.remarks) == (5000.0, ())
 
 
-@pytest.mark.parametrize("flags", [{"precision": "mixed"}, {"stack": "typical"}])
+@pytest.mark.parametrize(
+    "flags", [{"precision": "mixed"}, {"precision": "Auto"}, {"stack": "typical"}]
+)
 def test_a_flag_that_repeats_the_file_invalidates_nothing(
     tmp_path: Path, flags: dict[str, str]
 ) -> None:
@@ -187,3 +189,20 @@ def test_a_rank_goes_with_the_adapters_of_the_preset() -> None:
     assert job_from_text(
         "schema: recommend.job/v1\nlike: llama3-8b-lora\nmethod: full\n"
     ).trainable_parameters == pytest.approx(8.03e9, rel=0.01)
+
+
+def test_precision_auto_is_as_if_it_were_not_stated(tmp_path: Path) -> None:
+    unstated = find_job("llama3-8b-sft")
+    assert unstated.precision == "mixed"
+    assert find_job("llama3-8b-sft", flags=JobFlags(precision="auto")) == unstated
+    text = "schema: recommend.job/v1\nlike: llama3-8b-sft\nname: llama3-8b-sft\n"
+    assert job_from_text(text + "precision: AUTO\n") == unstated
+    assert "precision" in unstated.assumed
+    assert "precision" not in job_from_text(text + "precision: mixed\n").assumed
+
+
+def test_precision_auto_replaces_that_of_a_file_and_its_timings(tmp_path: Path) -> None:
+    name = mine(tmp_path, 'precision: fp32\nmeasured: ["8xV100: 0.3 s/step"]\n')
+    job = find_job(name, tmp_path, JobFlags(precision="auto"))
+    assert (job.precision, job.timings) == ("mixed", ())
+    assert "--precision auto is not what it was taken with" in job.remarks[0]

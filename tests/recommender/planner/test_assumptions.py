@@ -155,6 +155,54 @@ def test_the_other_software_is_not_named_where_it_takes_about_as_long(tmp_path):
     assert "a vendor's recipe (--stack tuned) takes" not in printed(tmp_path, *words)
 
 
+def test_the_formats_of_a_precision_that_was_not_stated_are_named_for_each_gpu(tmp_path):
+    """V100 and T4 have no bf16 (NVIDIA, Tesla V100 and T4 data sheets)."""
+    words = ("resnet50-imagenet", "--deadline", "48h", "--market", "on-demand", "--explain", "1")
+    older = ("--gpu", "V100", "--gpu", "T4")
+    auto = printed(tmp_path, *words, *older, "--precision", "auto")
+    found = re.search(r"precision not stated \(--precision\): ([^.]*)\.", auto)
+    assert found is not None
+    assert re.fullmatch(r"fp16 on (V100|T4|V100, T4|T4, V100), which ha(ve|s) no bf16", found[1])
+    assert printed(tmp_path, *words, *older) == auto
+    assert "precision not stated (--precision): bf16." in printed(tmp_path, *words, "--gpu", "A100")
+    assert "precision not stated" not in printed(tmp_path, *words, "--precision", "mixed")
+
+
+def test_eight_bits_are_not_assumed_and_their_time_is_named(tmp_path):
+    words = ("llama3-8b-sft", "--instance", "p5.48xlarge", "--machines", "1", "--no-spot")
+    unstated, stated = (
+        json.loads(printed(tmp_path, *words, *more, "-o", "json"))
+        for more in ((), ("--precision", "fp8"))
+    )
+    (said,) = [each for each in unstated["assumptions"] if each.startswith("precision not stated")]
+    found = re.fullmatch(
+        r"precision not stated \(--precision\): bf16; fp8 would take about ([\d.]+) h with plan 1",
+        said,
+    )
+    assert found is not None
+    took, takes = (
+        each["plans"][0]["estimate"]["time"]["median"] / 3600 for each in (unstated, stated)
+    )
+    assert float(found[1]) == pytest.approx(takes, rel=0.05)
+    assert takes < 0.95 * took
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        ("resnet50-imagenet", "--gpu", "H100"),  # convolutions
+        ("llama3-8b-lora", "--gpu", "H100"),  # frozen weights
+        ("llama3-8b-sft", "--gpu", "A100"),  # no such matrix products
+        ("llama3-8b-sft", "--gpu", "H100", "--measured", "8xH100: 6 s/step"),  # in 16 bits
+    ],
+)
+def test_eight_bits_are_not_named_where_nothing_is_known_to_be_gained(tmp_path, more):
+    words = ("--no-spot", "--max-machines", "1", "--hourly", "120", "--explain", "1")
+    said = printed(tmp_path, *more, *words)
+    assert "precision not stated (--precision): bf16." in said
+    assert "fp8" not in said
+
+
 def test_what_eight_bits_assume_is_said(tmp_path):
     words = ("llama3-8b-sft", "--gpu", "H100", "--no-spot", "--max-machines", "1", "--explain", "1")
     typical = printed(tmp_path, *words, "--precision", "fp8")
