@@ -254,7 +254,11 @@ class JobFlags:
         ),
     ] = None
     stack: Annotated[
-        Word, _job("Speed of vendor recipes, or of third-party scripts.", metavar="tuned|typical")
+        Word,
+        _job(
+            "Training software: its name, a vendor's recipe, or scripts.",
+            metavar="NAME|tuned|typical",
+        ),
     ] = None
     image: Annotated[
         Word,

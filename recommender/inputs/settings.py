@@ -16,6 +16,7 @@ from recommender.catalogs.frozen import dataclass
 from recommender.errors import MAX_COUNTED, UsageError, refuse_all
 from recommender.inputs import units
 from recommender.inputs.files import read_text
+from recommender.inputs.training_software import software
 from recommender.text import has_control, shown, shown_path, unknown
 
 PROJECT_FILE = "recommend.toml"
@@ -72,7 +73,7 @@ KEYS: Mapping[str, _Key] = {
     "data_at": _Key("", units.parse_data_at),
     "quota": _Key("", _word),
     "offers": _Key("", _word),
-    "stack": _Key("typical", _one_of("tuned", "typical")),
+    "stack": _Key("typical", _one_of(*software())),
     "image": _Key("cold", _one_of("cold", "prebuilt")),
     "max_age": _Key("", units.duration_of("30d")),
     "output": _Key("table", _one_of("table", "json", "csv", "markdown")),

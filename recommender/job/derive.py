@@ -14,10 +14,11 @@ adapters       r·(in + out) of every linear layer, about 20·h·r per layer (Ll
 
 import math
 from dataclasses import field
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from recommender.catalogs.frozen import dataclass
 from recommender.errors import UsageError
+from recommender.inputs.training_software import Software, software
 from recommender.inputs.units import format_count
 from recommender.job.activations import (
     Layers,
@@ -111,6 +112,7 @@ class _Shape:
     hidden: int
     layers: int
     attention: int  # heads × head size
+    heads: float
     vocabulary: int
     tokens: int  # per sample; 1 for images and the like
     flop: float  # per sample, full training
@@ -246,13 +248,14 @@ def _shape(file: JobFile, derived: _Derived) -> _Shape:
         seen = tokens if family != "vit" else _positions(file, derived)
         flop = seen * _flop_per_token(file, active, attention * layers, seen)
         derived.assumed.append("flop_per_sample")
+    heads = float(file.heads or heads_of(hidden))
     longest = float(file.max_seq_len or tokens)
     if file.post_training == "dpo":  # a pair: chosen and rejected
         tokens, flop, longest = 2 * tokens, 2.0 * flop, 2.0 * longest
     if not is_sequence(file):
         longest = flop / (6 * active)  # positions that the parameters are applied to
     return _Shape(
-        family, params, active, hidden, layers, attention, vocabulary, tokens, flop, longest
+        family, params, active, hidden, layers, attention, heads, vocabulary, tokens, flop, longest
     )
 
 
@@ -317,7 +320,9 @@ def _assemble(file: JobFile, shape: _Shape, derived: _Derived, fallback_name: st
         precision=derived.pick("precision", file.precision, "mixed"),
         method=method,
         unquantized_parameters=_ends(file, shape) if method == "qlora" else 0.0,
-        stack=derived.pick("stack", file.stack, "typical"),
+        attention=_attention(file, derived),
+        heads=shape.heads,
+        stack=derived.pick("stack", file.stack.stack if file.stack else None, "typical"),
         asynchronous_save=saves,
         setup_s=file.setup,
         timings=tuple(
@@ -333,10 +338,32 @@ def _assemble(file: JobFile, shape: _Shape, derived: _Derived, fallback_name: st
 def _stated(file: JobFile) -> dict[str, Any]:
     """The settings that a job takes from its file as they are, where it states them."""
     names = (
-        "optimizer", "attention", "recomputation", "sharding", "sync",
+        "optimizer", "recomputation", "sharding", "sync",
         "parameter_servers", "machines", "elastic", "writer", "image", "fault_rate_per_hour",
     )  # fmt: skip
     return {name: value for name in names if (value := getattr(file, name)) is not None}
+
+
+def _software(file: JobFile) -> Software:
+    return file.stack or software()["typical"]
+
+
+def _is_fused(file: JobFile) -> bool:
+    """Whether attention is fused: as stated, else as the software runs it by default."""
+    if file.attention is not None:
+        return file.attention == "fused"
+    return file.family not in TOKEN_FAMILIES or _software(file).is_fused(file.sdpa)
+
+
+def _attention(file: JobFile, derived: _Derived) -> Literal["fused", "plain"]:
+    """The attention of a job; that it is plain is reported where it was not stated."""
+    if _is_fused(file):
+        return "fused"
+    if file.attention is None:
+        derived.assumed.append("attention")
+    if file.heads is None:
+        derived.assumed.append("heads")
+    return "plain"
 
 
 def _intensity_ratio(file: JobFile, shape: _Shape) -> float:
@@ -462,7 +489,7 @@ def _tensors(file: JobFile, shape: _Shape, derived: _Derived) -> int:
     if file.method in ("lora", "qlora") and shape.layers:
         each, besides = _ADAPTED_TENSORS, 0
     found = derived.pick("gradient_tensors", file.gradient_tensors, each * shape.layers + besides)
-    grouped = shape.family == "moe" and file.stack == "tuned"
+    grouped = shape.family == "moe" and _software(file).stack == "tuned"
     return min(found, _GROUPED_TENSORS * shape.layers + besides) if grouped else found
 
 
@@ -501,8 +528,8 @@ def _of_transformer(file: JobFile, shape: _Shape, wide: int) -> _Kept:
     longer = max(shape.longest - shape.tokens, 0.0)
     logits = logit_bytes(layers.method, layers.stack) * words * longer
     pair = 2.0 if file.post_training == "dpo" else 1.0
-    entries = pair * heads_of(shape.hidden) * (shape.longest / pair) ** 2
-    entries *= file.attention == "plain"
+    entries = pair * shape.heads * (shape.longest / pair) ** 2
+    entries *= not _is_fused(file)
     scores = scores_of(layers.gated, layers.method, wide == 1)
     layer = wide * shape.longest * layers.layer_bytes + scores.held * entries
     layer += held_logit_bytes(layers.method) * words * shape.longest
@@ -523,7 +550,7 @@ def _layers(file: JobFile, shape: _Shape) -> Layers:
         number=shape.layers,
         parameters=passed / shape.layers,
         method=file.method or "full",
-        stack=file.stack or "typical",
+        stack=_software(file).stack,
         gated=gated,
         experts=_EXPERTS if shape.family == "moe" else 0,
         adapted=adapted,

@@ -6,6 +6,7 @@ optional. Units: seconds, bytes, FLOP, samples.
 """
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, get_args
 
 from recommender.catalogs.frozen import dataclass
@@ -149,6 +150,7 @@ class Job:
     other_network_bytes: float = 0.0  # of networks in memory next to the trained one
     optimizer: Literal["adamw", "sgd", "lamb", "adafactor"] = "adamw"
     attention: Literal["fused", "plain"] = "fused"  # plain: score matrices go through memory
+    heads: float = 0.0  # of attention; 0 without
     recomputation: Recomputation = "auto"
     sharding: Sharding = "auto"
     sync: Literal["allreduce", "parameter_server"] = "allreduce"
@@ -168,6 +170,13 @@ class Job:
     memory_gib_at_batch: tuple[tuple[int, float], ...] = ()
     assumed: tuple[str, ...] = ()  # names of the fields that were derived, for the answer
     remarks: tuple[str, ...] = ()  # on what was stated in vain, or kept from a preset; sentences
+
+    @property
+    def as_recipe(self) -> "Job":
+        """The job in a vendor's recipe, whose attention is fused unless it was stated not to be."""
+        attention = "fused" if "attention" in self.assumed else self.attention
+        rest = tuple(name for name in self.assumed if name not in ("stack", "attention"))
+        return replace(self, stack="tuned", attention=attention, assumed=rest)
 
     @property
     def steps(self) -> float:

@@ -13,7 +13,7 @@ from recommender.catalogs.frozen import dataclass
 from recommender.errors import UsageError
 from recommender.inputs.files import read_text
 from recommender.inputs.units import format_count, parse_count
-from recommender.job.derive import job_of, size_of_work
+from recommender.job.derive import TOKEN_FAMILIES, job_of, size_of_work
 from recommender.job.job import AMOUNTS, Job
 from recommender.job.merge_layers import (
     FILE,
@@ -164,6 +164,7 @@ def _job(stated: _Stated, flags: Raw) -> Job:
     except UsageError as error:
         raise UsageError(*(_placed(p, where, names) for p in error.problems)) from None
     remarks = [*_invalidated_remarks(lower, flags, where), *_replaced(file, names)]
+    remarks += _unmodelled(file)
     remarks += _post_training_remarks(job)
     remarks += _kept_work_remarks(preset, own, flags, str(stated.raw.get("like")), job)
     return replace(job, remarks=tuple(remarks)) if remarks else job
@@ -224,6 +225,13 @@ def _invalidated_remarks(lower: Raw, flags: Raw, where: str) -> list[str]:
         f"it was taken with; {fitted[name]}"
         for name, key in invalidated(lower, flags).items()
     ]
+
+
+def _unmodelled(file: JobFile) -> list[str]:
+    """That attention is stated of a network whose scores are not modelled."""
+    if file.attention != "plain" or file.family in TOKEN_FAMILIES:
+        return []
+    return ["attention: plain has no effect: it is planned for sequences of tokens only"]
 
 
 def _replaced(file: JobFile, flags: frozenset[str]) -> list[str]:

@@ -13,6 +13,7 @@ from typing import Any
 
 from recommender.catalogs.frozen import dataclass
 from recommender.errors import UsageError
+from recommender.inputs.training_software import software
 from recommender.job.job import AMOUNTS
 from recommender.job.preset_files import preset_tree, presets
 from recommender.text import unknown
@@ -25,7 +26,8 @@ _ACTIVATIONS = ("activation_bytes_per_sample", "recomputed_activation_bytes_per_
 _NETWORK = (
     "active_params", "lookup_params", "trainable_params", "hidden", "layers", "gradient_tensors",
     "checkpoint_bytes", "memory_gib_at_batch", "measured", "calibration", "attention_width",
-    "adapted_width", "expert_width", "expert_groups", "gated", *_FLOP, *_ACTIVATIONS,
+    "heads", "sdpa", "adapted_width", "expert_width", "expert_groups", "gated",
+    *_FLOP, *_ACTIVATIONS,
 )  # fmt: skip
 # What a layer below stated about a field that the layer above changes is no longer true.
 _STALE: dict[str, tuple[str, ...]] = {
@@ -36,7 +38,7 @@ _STALE: dict[str, tuple[str, ...]] = {
     "batch_per_gpu": ("batch",),
     "lora_rank": ("trainable_params", "checkpoint_bytes", "title"),
     "active_params": _FLOP,
-    "hidden": (*_FLOP, *_ACTIVATIONS),
+    "hidden": (*_FLOP, *_ACTIVATIONS, "heads"),
     "layers": (*_FLOP, *_ACTIVATIONS, "gradient_tensors"),
     "image_size": (*_FLOP, *_ACTIVATIONS, "measured"),
     "patch_size": (*_FLOP, *_ACTIVATIONS, "measured"),
@@ -58,7 +60,6 @@ _STALE: dict[str, tuple[str, ...]] = {
 }
 # What a field is where nothing is said: to say so is no change. As `Job` has them.
 _DEFAULTS = {"stack": "typical", "precision": "auto", "method": "full"}
-_SAME = {"precision": {"mixed": "auto"}}  # words of one meaning
 _PER_STEP = re.compile(r"/\s*(step|it\b|iteration)|\b(steps?|it|iterations?)\s*/")
 OWN_FIGURES = ("measured", "calibration")  # of the user's; they do not go without a word
 SYNONYMS = {
@@ -125,7 +126,11 @@ def _stale(lower: Raw, upper: Raw) -> dict[str, tuple[str, ...]]:
 def _meant(key: str, value: Any) -> Any:
     """What a value says, whichever of its words it is."""
     word = str(value).strip().lower()
-    return _SAME[key].get(word, word) if key in _SAME else value
+    if key == "precision" and word == "mixed":
+        return "auto"
+    if key == "stack" and word in software():
+        return software()[word].stack, software()[word].attention
+    return word if key in ("precision", "stack") else value
 
 
 def _examples(raw: Raw) -> Any:

@@ -46,6 +46,8 @@ def _figures(found: "FoundNetwork", adapters: bool) -> Raw:
         "layers": network.layers,
         "vocab": network.vocabulary,
         "attention_width": network.attention_width,
+        "heads": network.heads,
+        "sdpa": "" if network.sdpa else "no",
         "adapted_width": network.count.adapted,
         "expert_width": network.expert_width if network.family == "moe" else 0,
         "expert_groups": network.expert_groups if network.family == "moe" else 0,

@@ -12,6 +12,7 @@ from typing import Any, Literal, get_args
 from recommender.catalogs.frozen import dataclass
 from recommender.errors import UsageError, first_problems
 from recommender.inputs import units
+from recommender.inputs.training_software import Software, software
 from recommender.job import calibration_section
 from recommender.job.job import (
     SHARDINGS,
@@ -21,7 +22,6 @@ from recommender.job.job import (
     PostTraining,
     Precision,
     Recomputation,
-    Stack,
 )
 from recommender.job.timings import Measured, parse_measured
 from recommender.plan.limits import LIMITS
@@ -176,6 +176,20 @@ def _precision(value: Any, name: str) -> str | None:
     return None if word == "auto" else word
 
 
+def _stack(value: Any, name: str) -> Software:
+    return software()[_read_choice(value, name, software())]
+
+
+def _attention(value: Any, name: str) -> str:
+    word = str(value).strip().lower()
+    if word in ("fused", "plain"):
+        return word
+    raise UsageError(
+        f"{name} unknown value '{shown(word)}'; write fused (FlashAttention, sdpa), plain (eager: "
+        "scores go through memory), or leave it out: the stack decides"
+    )
+
+
 def _boolean_or_auto(value: Any, name: str) -> bool | None:
     if isinstance(value, str) and value.strip().lower() == "auto":
         return None
@@ -234,6 +248,10 @@ class JobFile:
     layers: int | None = _whole("32", most=1e5)
     vocab: int | None = _whole("128256", most=_MAX_WIDTH)
     attention_width: int | None = _whole("4096", most=_MAX_WIDTH, description="heads × head size")
+    heads: int | None = _whole("32", most=_MAX_WIDTH, description="of attention, for queries")
+    sdpa: bool | None = _flag(
+        "whether the network supports fused attention in transformers; model: states it"
+    )
     expert_width: int | None = _whole(
         "2048", most=_MAX_WIDTH, description="of one expert of a mixture; 2048 if not stated"
     )
@@ -293,8 +311,11 @@ class JobFile:
     )
     lora_rank: int | None = _whole("16", most=1e5)
     optimizer: str | None = _choice("adamw", "sgd", "lamb", "adafactor")
-    attention: str | None = _choice(
-        "fused", "plain", description="plain: no FlashAttention, score matrices go through memory"
+    attention: Literal["fused", "plain"] | None = _field(
+        _attention,
+        {"enum": ["fused", "plain", None]},
+        "fused: FlashAttention, sdpa; plain: eager, score matrices go through memory; as the stack "
+        "runs it if not stated",
     )
     recomputation: Recomputation | None = _choice(
         *get_args(Recomputation),
@@ -307,10 +328,11 @@ class JobFile:
         "1", most=1e5, description="on the CPUs of the first machines; they cost nothing more"
     )
     machines: int | None = _whole("8", most=MAX_STATED, description="at once, no more and no fewer")
-    stack: Stack | None = _choice(
-        *get_args(Stack),
-        description="training software: a vendor's recipe, or scripts as most people run them "
-        "(default)",
+    stack: Software | None = _field(
+        _stack,
+        {"enum": [*software(), None]},
+        "training software: its name, or tuned (a vendor's recipe), typical (scripts as most "
+        "people run them; default)",
     )
     elastic: bool | None = _field(
         _boolean_or_auto,

@@ -30,6 +30,7 @@ class Convention:
     head_bias: bool
     qk_norm: str  # "head": keys and queries by head; "hidden": over the whole width
     pooler: bool
+    sdpa: bool  # `_supports_sdpa` of its class: attention is fused by default (transformers 5.24)
 
 
 @cache
@@ -55,6 +56,7 @@ def _read(row: dict[str, str]) -> Convention:
         head_bias=row["head_bias"] == "1",
         qk_norm=row["qk_norm"],
         pooler=row["pooler"] == "1",
+        sdpa=row["sdpa"] == "1",
     )
 
 

@@ -114,4 +114,5 @@ def _pair(config: Config, count: Count, hidden: int, layers: int, width: int) ->
         layers=layers,
         vocabulary=config.whole(("vocab_size",)),
         attention_width=width,
+        heads=config.whole((*names.HEADS, "encoder_attention_heads"), 0),
     )

@@ -16,6 +16,8 @@ class Network:
     layers: int = 0
     vocabulary: int = 0
     attention_width: int = 0  # heads × head size, mean of keys and values; per layer
+    heads: int = 0  # of attention, for queries
+    sdpa: bool = True  # transformers trains it with fused attention
     expert_width: int = 0  # of one of the experts that a token is routed to; 0 without any
     expert_groups: int = 0  # whose experts a token is routed to, at most; 0: to any
     gated: bool | None = None  # of decoders: the feed-forward network has three matrices

@@ -45,6 +45,8 @@ def transformer(config: Config, convention: Convention) -> Network:
         layers=layers,
         vocabulary=config.whole(("vocab_size",)),
         attention_width=_attention_width(config, heads),
+        heads=heads.number,
+        sdpa=convention.sdpa,
         expert_width=_expert_width(config) if layers > dense else 0,
         expert_groups=_expert_groups(config) if layers > dense else 0,
         gated=None if convention.family == "encoder" else convention.gated,

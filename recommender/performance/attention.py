@@ -7,12 +7,12 @@ causal mask discards:
     32 B · heads · L · s² / BW  +  6 · h · L · s² / rate     per sample, in 16 bits
 
 Of the 32 bytes per element 13 belong to the forward pass (scores out; softmax in and out; dropout
-in, out and its mask; in again for the values) and 19 to the backward pass. Megatron-DeepSpeed and
-scripts from before 2023 use plain kernels by default (`--use-flash-attn`). For stored bytes per
-element see `Scores` in `job/activations.py`.
+in, out and its mask; in again for the values) and 19 to the backward pass. Which kernels software
+runs by default is in `inputs/training_software.csv`, and for networks of transformers in the column
+`sdpa` of `networks/conventions.csv`. For stored bytes per element see `Scores` in
+`job/activations.py`.
 """
 
-from recommender.job.activations import heads_of
 from recommender.job.derive import TOKEN_FAMILIES
 from recommender.job.job import Job
 
@@ -63,4 +63,4 @@ def plain_attention_s(job: Job, wide: float, per_flop: float, memory: float) -> 
     count, tokens = sequences(job)
     squares = count * job.layers * tokens**2
     masked = 0.0 if job.family == "encoder" else 6.0 * job.hidden * squares
-    return wide * MOVED_BYTES * heads_of(job.hidden) * squares / memory + masked * per_flop
+    return wide * MOVED_BYTES * job.heads * squares / memory + masked * per_flop

@@ -276,7 +276,7 @@ def software_sds(
     if "stack" not in job.assumed:
         return dict.fromkeys(names, 0.0)
     factors, found = load_gpu_factors(), dict[str, float]()
-    stacks = replace(job, stack="typical"), replace(job, stack="tuned")
+    stacks = job, job.as_recipe
     for name in names:
         script, recipe = (
             bounded_speed(each, prior_of(each), name, gpus, achieved, factors).rate

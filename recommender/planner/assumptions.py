@@ -21,6 +21,7 @@ from recommender.text import duration, number
 # Clusters of so many machines are reserved by contract rather than rented by the hour: AWS sells
 # blocks of up to 64 instances (Capacity Blocks for ML, 2026-08).
 CONTRACT_MACHINES = 64
+_IN_WORDS = ("stack", "precision", "attention")  # fields of the job that have their own sentences
 
 
 def assumptions_of(problem: Problem, plans: tuple[Plan, ...], lead: int = 1) -> tuple[str, ...]:
@@ -43,6 +44,7 @@ def assumptions_of(problem: Problem, plans: tuple[Plan, ...], lead: int = 1) -> 
     sentences += _low_precision(problem)
     sentences += [*capacity[:1], *speed[:1], *capacity[1:], *speed[1:]]
     sentences += _precision(problem, plans, lead)
+    sentences += _attention(problem)
     if not job.data.at:
         sentences.append("data location unknown, egress and staging not included (--data-at)")
     if job.setup_s is None and job.image == "cold":
@@ -50,7 +52,7 @@ def assumptions_of(problem: Problem, plans: tuple[Plan, ...], lead: int = 1) -> 
     sentences += _elastic(problem, plans)
     sentences += _own(problem, plans)
     sentences += _rented_elsewhere(problem, plans)
-    derived = [name for name in job.assumed if name not in ("stack", "precision")]
+    derived = [name for name in job.assumed if name not in _IN_WORDS]
     if derived:
         sentences.append("job fields: " + ", ".join(derived))
     return tuple(dict.fromkeys(sentences))
@@ -108,6 +110,16 @@ def _precision(problem: Problem, plans: tuple[Plan, ...], lead: int) -> list[str
     parts += [f"fp8 would take about {duration(less)} with plan {lead}"] if less else []
     listed = "; ".join(parts) or "bf16, or fp16 on GPUs without it"
     return [f"precision not stated (--precision): {listed}"]
+
+
+def _attention(problem: Problem) -> list[str]:
+    """That scores go through memory, where the job does not say so."""
+    if "attention" not in problem.job.assumed:
+        return []
+    return [
+        "attention is not fused, as this software runs this network by default (if yours is: "
+        "attention: fused in the job file)"
+    ]
 
 
 def _stack(problem: Problem, plans: tuple[Plan, ...], lead: int) -> list[str]:

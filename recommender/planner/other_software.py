@@ -21,8 +21,7 @@ def recipe_s(problem: Problem, plan: Plan) -> float | None:
     job = problem.job
     if "stack" not in job.assumed:
         return None
-    tuned = replace(job, stack="tuned", assumed=tuple(n for n in job.assumed if n != "stack"))
-    return _other_s(problem, plan, tuned, RECIPE_WORTH_SAYING)
+    return _other_s(problem, plan, job.as_recipe, RECIPE_WORTH_SAYING)
 
 
 def fp8_s(problem: Problem, plan: Plan) -> float | None:

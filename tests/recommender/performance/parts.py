@@ -92,6 +92,7 @@ def llama(**changes: Any) -> Job:
         "global_batch": 512,
         "gradient_tensors": 291,
         "hidden": width,
+        "heads": 32.0,
         "layers": layers,
         "vocabulary": 128_256,
         "activation_bytes_per_sample": 34.0 * tokens * width * layers,

@@ -8,7 +8,7 @@ from recommender.job.jobfile import job_from_text
 from recommender.performance.attention import long_attention_flop, plain_attention_s
 from tests.recommender.performance.parts import llama, resnet
 
-OPT = {"hidden": 1024, "layers": 24, "tokens_per_sample": 2048}
+OPT = {"hidden": 1024, "heads": 16.0, "layers": 24, "tokens_per_sample": 2048}
 
 
 def test_long_sequences_pay_for_attention_that_runs_slower_than_the_layers():
@@ -50,3 +50,67 @@ def test_plain_attention_keeps_five_bytes_of_each_score():
     scores = 5 * 25 * fused.tokens_per_sample**2
     kept = plain.activation_bytes_per_sample - fused.activation_bytes_per_sample
     assert kept == pytest.approx(48 * scores)
+
+
+LONG = "schema: recommend.job/v1\nbatch: 8\ntokens: 1B\nseq_len: 2048\n"
+
+
+def by_stack(model: str, more: str = ""):
+    text = LONG + f"model: {model}\n" + more
+    names = ("typical", "transformers", "unsloth", "megatron-deepspeed", "nemo", "tuned")
+    return {name: job_from_text(f"{text}stack: {name}\n").attention for name in names}
+
+
+def test_the_stack_decides_whether_attention_is_fused():
+    """A Llama has sdpa in transformers; Megatron-DeepSpeed fuses only if it is told to."""
+    llama_3 = by_stack("meta-llama/Llama-3.1-8B")
+    assert {name for name, kind in llama_3.items() if kind == "plain"} == {"megatron-deepspeed"}
+
+
+@pytest.mark.parametrize("model", ["google/gemma-2-9b", "openai/gpt-oss-20b", "bigscience/bloom"])
+def test_networks_without_sdpa_in_transformers_are_plain_there_and_fused_elsewhere(model):
+    """`_supports_sdpa` is False or unset in their classes of transformers 5.24."""
+    found = by_stack(model)
+    assert [name for name, kind in found.items() if kind == "fused"] == ["unsloth", "nemo", "tuned"]
+    assert "attention" in job_from_text(LONG + f"model: {model}\n").assumed
+
+
+@pytest.mark.parametrize("word", ["fused", "plain"])
+def test_what_a_job_states_of_its_attention_overrides_the_stack(word):
+    for model in ("google/gemma-2-9b", "meta-llama/Llama-3.1-8B"):
+        assert set(by_stack(model, f"attention: {word}\n").values()) == {word}
+
+
+def test_plain_attention_of_a_stack_takes_time_and_memory_as_if_it_were_stated():
+    text = LONG + "model: meta-llama/Llama-3.1-8B\nstack: megatron-deepspeed\n"
+    by_default = job_from_text(text)
+    stated = job_from_text(text.replace("megatron-deepspeed", "typical") + "attention: plain\n")
+    assert by_default.activation_bytes_per_sample == stated.activation_bytes_per_sample
+    times = [plain_attention_s(job, 1.0, 1e-14, 1e12) for job in (by_default, stated)]
+    moved, masked = 32 * 32 * 32 * 2048**2 / 1e12, 6 * 4096 * 32 * 2048**2 * 1e-14
+    assert times[0] == times[1] == pytest.approx(moved + masked)
+
+
+def test_scores_are_counted_for_the_heads_of_the_network():
+    """Qwen2.5-1.5B: 28 layers of 12 heads of 128, where its width alone would say 24 of 64."""
+    text = LONG + "model: Qwen/Qwen2.5-1.5B\n"
+    fused, plain = job_from_text(text), job_from_text(text + "attention: plain\n")
+    kept = plain.activation_bytes_per_sample - fused.activation_bytes_per_sample
+    assert kept == pytest.approx(28 * 6 * 12 * 2048**2)
+    guessed = job_from_text(
+        LONG + "family: decoder\nparams: 1.5B\nhidden: 1536\nlayers: 28\nattention: plain\n"
+    )
+    assert (guessed.heads, "heads" in guessed.assumed) == (24, True)
+    assert "heads" not in fused.assumed + plain.assumed
+
+
+def test_a_recipe_fuses_what_scripts_do_not_unless_it_is_stated():
+    text = LONG + "model: google/gemma-2-9b\n"
+    assert job_from_text(text).as_recipe.attention == "fused"
+    assert job_from_text(text + "attention: plain\n").as_recipe.attention == "plain"
+
+
+def test_images_have_no_scores_whatever_the_stack():
+    text = "schema: recommend.job/v1\nlike: resnet50-imagenet\nstack: keras\n"
+    job = job_from_text(text)
+    assert (job.attention, "attention" in job.assumed) == ("fused", False)

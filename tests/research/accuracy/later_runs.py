@@ -40,6 +40,7 @@ import numpy as np
 from recommender.catalogs.gpu_links import usual_links
 from recommender.catalogs.schema import InstanceType
 from recommender.errors import RecordError
+from recommender.inputs.training_software import software
 from recommender.job.activations import heads_of
 from recommender.job.derive import intensity_ratio
 from recommender.job.job import DataSet, Job, Sharding
@@ -235,9 +236,10 @@ def job_of(run: LaterRun) -> Job:
     large, lora = is_large(run), run.model.endswith("lora")
     each = float(tokens) * hidden
     divided = run.tensor > 0
-    # Megatron-DeepSpeed's default: its runs keep 3.25 GB more for each sample of OPT-350M on four
-    # GPUs; scores of unfused attention are 2.0 of them, all else 1.05.
-    plain = run.source.startswith("eth-easl/sailor")
+    # Its runs keep 3.25 GB more for each sample of OPT-350M on four GPUs; scores of unfused
+    # attention are 2.0 of them, all else 1.05.
+    of_sailor = run.source.startswith("eth-easl/sailor")
+    plain = of_sailor and not software()["megatron-deepspeed"].is_fused(sdpa=None)
     scores = 5.0 * heads_of(hidden) * float(tokens) ** 2 if plain else 0.0
     return Job(
         name="run",
@@ -257,6 +259,7 @@ def job_of(run: LaterRun) -> Job:
         layers=layers,
         vocabulary=int(network["vocabulary"]) if large or divided else 0,
         attention="plain" if plain else "fused",
+        heads=heads_of(hidden),
         activation_bytes_per_sample=(34.0 * each + scores) * layers
         if large or divided
         else SAMPLE_BYTES,
