@@ -9,7 +9,9 @@ from pathlib import Path
 
 from recommender.catalogs.frozen import dataclass
 from recommender.errors import UsageError
+from recommender.inputs.project_software import FoundSoftware
 from recommender.inputs.training_configs.training_config import Architecture, TrainingConfig
+from recommender.inputs.training_software import software
 from recommender.inputs.units import format_count, parse_count, parse_whole
 from recommender.job.derive import GENERATION_SHARE, TOKEN_FAMILIES
 from recommender.networks.architectures import count_network
@@ -22,10 +24,11 @@ MODEL = "meta-llama/Llama-3.1-8B"
 _ADAPTERS_FROM = 3e9  # parameters from which on most people train adapters
 _RANK = 16
 _VOCABULARY = 50_304  # GPT-2's words, rounded up as Megatron-LM does
+UNKNOWN = "unknown"  # software
+_SCRIPTS = "speed of typical scripts"
 _MORE = (
     "# data: {at: aws:us-east-1, gib: 150}    # where the data is: egress and staging",
     '# measured: ["8xH100: 3.1 s/step"]       # your own timing; it replaces our estimate',
-    "# stack: tuned                           # a vendor's recipe, not scripts of your own",
     "# image: prebuilt                        # machines start with the container installed",
     "# elastic: no                            # all machines or none; auto: where it can",
 )
@@ -46,6 +49,7 @@ class StatedJob:
     batch_per_gpu: str | None = None
     gpus: str | None = None
     post_training: str | None = None
+    stack: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +73,12 @@ class Draft:
     tool: str = ""
 
     @property
+    def software(self) -> str:
+        """The training software with how it is known; "" if it is not."""
+        found = next((each for each in self.lines if each.key == "stack"), None)
+        return f"{found.value} ({found.comment})" if found else ""
+
+    @property
     def text(self) -> str:
         """The job file with comments."""
         written = [f"{each.key}: {each.value}" for each in self.lines]
@@ -77,7 +87,8 @@ class Draft:
             for left, each in zip(written, self.lines, strict=True)
         ]
         written_keys = tuple(f"# {each.key}:" for each in self.lines)
-        more = [line for line in _MORE if not line.startswith(written_keys)]
+        more = [] if self.software else _unknown_stack_lines()
+        more += [line for line in _MORE if not line.startswith(written_keys)]
         lines = ["schema: recommend.job/v1", *rows, *more, *self._of_the_tool]
         return "\n".join(lines) + "\n"
 
@@ -105,6 +116,13 @@ class Question:
     usual: str
 
 
+_SOFTWARE = Question(
+    "stack",
+    "Training software (trl, transformers, nemo, megatron-lm, ...; it decides the speed)",
+    UNKNOWN,
+)
+
+
 def questions(network: FoundNetwork) -> tuple[Question, ...]:
     """List the questions that the network alone does not answer."""
     if not _of_words(network):
@@ -114,6 +132,7 @@ def questions(network: FoundNetwork) -> tuple[Question, ...]:
             *((Question("image_size", "Side of an image in pixels", size),) if size else ()),
             Question("epochs", "Epochs", "30"),
             Question("batch", "Batch: examples per step, all GPUs together", "256"),
+            _SOFTWARE,
         )
     return (
         Question("method", "Train all weights or adapters (full, lora, qlora)", _method(network)),
@@ -121,6 +140,7 @@ def questions(network: FoundNetwork) -> tuple[Question, ...]:
         Question("tokens_per_example", "Tokens in a mean example", "600"),
         Question("epochs", "Epochs", "3"),
         Question("batch", "Batch: examples per step, all GPUs together", "64"),
+        _SOFTWARE,
     )
 
 
@@ -176,8 +196,13 @@ def _vocabulary(shape: Architecture) -> int:
     return shape.vocabulary or own
 
 
-def draft_job(stated: StatedJob, config: TrainingConfig | None, folder: Path = Path()) -> Draft:
-    """Draft a job file from what a user stated and their tool's configuration.
+def draft_job(
+    stated: StatedJob,
+    config: TrainingConfig | None,
+    folder: Path = Path(),
+    project: FoundSoftware | None = None,
+) -> Draft:
+    """Draft a job file from what a user stated, their tool's configuration and their project.
 
     Raises:
         UsageError: the network is not known, or a number cannot be read.
@@ -192,6 +217,7 @@ def draft_job(stated: StatedJob, config: TrainingConfig | None, folder: Path = P
         *_method_lines(draft),
         *_work_lines(draft),
         *_setting_lines(config),
+        *_stack_lines(draft, project),
     ]
     return Draft(
         lines=tuple(lines),
@@ -380,6 +406,34 @@ def _batch_line(draft: _Answers) -> DraftLine:
     return DraftLine("batch", str(config.micro_batch * rounds * copies), comment)
 
 
+def _stack_lines(draft: _Answers, project: FoundSoftware | None) -> list[DraftLine]:
+    """The training software: as stated, of the file, as the project shows; none if unknown."""
+    stated, config = draft.stated.stack, draft.config
+    if stated and stated.strip().lower() != UNKNOWN:
+        return [DraftLine("stack", stated, "training software, as stated")]
+    if config.software is not None:
+        found = FoundSoftware(config.software, f"the {config.tool} file")
+    elif not stated and project is not None:
+        found = project
+    else:
+        draft.assumed.append(f"stack {UNKNOWN}, {_SCRIPTS}: --stack")
+        return []
+    shown = "".join(" " if has_control(c) else c for c in found.shown_by)
+    return [DraftLine("stack", found.software.name, f"{shown}: {found.software.in_words}")]
+
+
+def _unknown_stack_lines() -> list[str]:
+    """The question of the software as comments: why it matters, and its words."""
+    names: dict[str, list[str]] = {"tuned": [], "typical": []}
+    for each in software().values():
+        names[each.stack].append(each.name)
+    return [
+        "# stack: trl                             # training software: decides speed and attention",
+        *_commented(f"  recipes of vendors are faster: {', '.join(names['tuned'])};"),
+        *_commented(f"  scripts, planned if unknown: {', '.join(names['typical'])}"),
+    ]
+
+
 def _setting_lines(config: TrainingConfig) -> list[DraftLine]:
     named = (
         ("precision", config.precision, "mixed, fp8, mxfp8, nvfp4, bf16, fp16, tf32 or fp32"),
@@ -387,6 +441,5 @@ def _setting_lines(config: TrainingConfig) -> list[DraftLine]:
         ("recomputation", config.recomputation, "as the file says; auto: only where it pays"),
         ("attention", config.attention, "plain: not fused, score matrices go through memory"),
         ("sharding", config.sharding, "as the file says; auto: the fastest that fits"),
-        ("stack", config.stack, f"{config.tool}; tuned: a vendor's recipe, typical: scripts"),
     )
     return [DraftLine(key, value, comment) for key, value, comment in named if value]

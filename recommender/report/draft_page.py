@@ -15,6 +15,7 @@ def draft_page(draft: Draft, job: Job, written: str, command: str) -> Page:
     each = " per GPU" if job.batch_per_gpu else ""
     rows += [("step", f"batch {job.global_batch:,}{each}, {_steps(job)}")]
     rows += [("read from", draft.tool)] if draft.tool else []
+    rows += [("software", draft.software)] if draft.software else []
     rows += [("assumed", each) for each in draft.assumed]
     rows += [("not read", each) for each in draft.unread]
     rows += [("not used", _unused(draft.unused))] if draft.unused else []
@@ -23,6 +24,7 @@ def draft_page(draft: Draft, job: Job, written: str, command: str) -> Page:
         "written": written,
         "next": command,
         "tool": draft.tool,
+        "software": draft.software,
         "network": draft.network,
         "work": size_of_work(job),
         "assumed": list(draft.assumed),

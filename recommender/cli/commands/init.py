@@ -22,6 +22,7 @@ from recommender.job.merge_layers import FILE
 from recommender.text import shown_path
 
 if TYPE_CHECKING:
+    from recommender.inputs.project_software import FoundSoftware
     from recommender.inputs.training_configs.training_config import TrainingConfig
     from recommender.job.draft import Draft, StatedJob
 
@@ -50,6 +51,9 @@ class InitFlags:
     post_training: Annotated[Word, _job("Training on preferences or rewards.", "dpo|grpo|ppo")] = (
         None
     )
+    stack: Annotated[
+        Word, _job("Training software, such as trl; else what the folder's files show.", "NAME")
+    ] = None
 
 
 def init(
@@ -83,6 +87,7 @@ def init(
     recommend init --model Qwen/Qwen2.5-7B --examples 50k --tokens-per-example 600 --epochs 3
     recommend init --from axolotl.yaml --gpus 8 --examples 50k
     """
+    from recommender.inputs.project_software import find_software
     from recommender.job.draft import StatedJob, draft_job
     from recommender.job.jobfile import job_from_text
     from recommender.report.draft_page import draft_page
@@ -96,9 +101,10 @@ def init(
     stated = StatedJob(**{name: getattr(flags, name) for name in InitFlags.__dataclass_fields__})
     if fetch:
         stated = _fetched(stated, path.parent)
+    project = find_software(path.parent)
     if not yes and sys.stdin is not None and sys.stdin.isatty():
-        stated = _asked(stated, config, path.parent)
-    draft = draft_job(stated, config, path.parent)
+        stated = _asked(stated, config, path.parent, project)
+    draft = draft_job(stated, config, path.parent, project)
     job = job_from_text(draft.text, shown_path(path), path.stem, path.parent)
     _write(path, draft)
     show_page(draft_page(draft, job, shown_path(path), _next(path, deadline)), page)
@@ -118,8 +124,13 @@ def _fetched(stated: "StatedJob", folder: Path) -> "StatedJob":
     return replace(stated, model=fetch_config(stated.model, folder).name)
 
 
-def _asked(stated: "StatedJob", config: "TrainingConfig | None", folder: Path) -> "StatedJob":
-    """Ask what neither the flags nor the file say; again after an invalid answer."""
+def _asked(
+    stated: "StatedJob",
+    config: "TrainingConfig | None",
+    folder: Path,
+    project: "FoundSoftware | None",
+) -> "StatedJob":
+    """Ask what flags, file and project do not say; again after an invalid answer."""
     from recommender.job.draft import MODEL, Question, network_of, questions
 
     def answered(each: Question) -> "StatedJob":
@@ -138,6 +149,7 @@ def _asked(stated: "StatedJob", config: "TrainingConfig | None", folder: Path) -
         stated = answered(Question("model", text, MODEL))
     _checked(stated, config, folder)
     answered_fields = _answered_by(config) | ({"batch"} if stated.batch_per_gpu else set())
+    answered_fields |= {"stack"} if project else set()
     for each in questions(network_of(stated, config, folder)):
         if getattr(stated, each.field) is None and each.field not in answered_fields:
             stated = answered(each)
@@ -162,6 +174,7 @@ def _answered_by(config: "TrainingConfig | None") -> frozenset[str]:
         "batch": config.batch or config.micro_batch,
         "examples": config.steps or config.samples or config.total_tokens,
         "tokens_per_example": config.steps or config.total_tokens,
+        "stack": config.software,
     }
     return frozenset(name for name, value in answers.items() if value)
 

@@ -6,14 +6,11 @@ from dataclasses import field
 from typing import Any, Literal
 
 from recommender.catalogs.frozen import dataclass
+from recommender.inputs.training_software import Software, software
 
 Sharding = Literal["", "ddp", "hsdp", "fsdp", "tensor", "pipeline", "context"]
 _MAX = 1e18
-# Published runs of torchtitan and llm-foundry are as fast as other scripts (docs/research/fits.md).
-_STACKS = {
-    "NeMo": "tuned", "Megatron-LM": "tuned", "torchtitan": "typical", "llm-foundry": "typical",
-    "axolotl": "typical", "TRL": "typical", "transformers": "typical", "LLaMA-Factory": "typical",
-}  # fmt: skip
+_ENGINES = ("Lightning", "DeepSpeed")  # run networks and kernels of others
 _OFF = ("false", "no", "off", "none", "null", "0", "1")  # 1: a degree of parallelism
 
 
@@ -65,9 +62,9 @@ class TrainingConfig:
     unused: tuple[str, ...] = ()  # keys that say nothing of time or memory, or that are not known
 
     @property
-    def stack(self) -> str:
-        """The software stack whose speeds the tool reaches; "" where recipes differ."""
-        return _STACKS.get(self.tool, "")
+    def software(self) -> Software | None:
+        """The tool as training software; None where others decide speed and attention."""
+        return None if self.tool in _ENGINES else software().get(self.tool.lower())
 
 
 @dataclass(slots=True)

@@ -13,7 +13,7 @@ from tests.recommender.cli.conftest import Planner, Run
 
 CONFIGS = Path(__file__).parents[1] / "inputs" / "training_configs"
 SAID = ("--model", "Qwen/Qwen2.5-7B", "--method", "lora", "--examples", "50k", "--epochs", "3")
-MORE = ("--tokens-per-example", "600", "--batch", "64", "--lora-rank", "16")
+MORE = ("--tokens-per-example", "600", "--batch", "64", "--lora-rank", "16", "--stack", "trl")
 
 
 class Terminal(io.StringIO):
@@ -69,7 +69,7 @@ def test_the_file_of_a_training_tool_is_read(run: Run, tmp_path: Path) -> None:
 def test_at_a_terminal_questions_are_asked_and_return_takes_the_default(
     run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(sys, "stdin", Terminal("gpt2\n\n20k\n\n\n\n"))
+    monkeypatch.setattr(sys, "stdin", Terminal("gpt2\n\n20k\n\n\n\n\n"))
     found = run("init")
     assert found.code == 0
     assert "Examples in the data set" in found.err
@@ -81,7 +81,7 @@ def test_at_a_terminal_questions_are_asked_and_return_takes_the_default(
 def test_a_question_is_repeated_after_an_invalid_answer(
     run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(sys, "stdin", Terminal("gpt2-tiny-mine\ngpt2\npeft\n\nmany\n20k\n\n\n\n"))
+    monkeypatch.setattr(sys, "stdin", Terminal("gpt2-tiny-mine\ngpt2\npeft\n\nmany\n20k\n\n\n\n\n"))
     found = run("init")
     assert found.code == 0
     assert "known: full, lora, qlora" in found.err
@@ -93,7 +93,7 @@ def test_a_question_is_repeated_after_an_invalid_answer(
 def test_a_batch_of_each_gpu_is_written_and_not_requested_again(
     run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(sys, "stdin", Terminal("gpt2\n\n20k\n\n\n"))
+    monkeypatch.setattr(sys, "stdin", Terminal("gpt2\n\n20k\n\n\n\n"))
     found = run("init", "--batch-per-gpu", "8")
     assert found.code == 0
     assert "all GPUs together" not in found.err
@@ -128,3 +128,32 @@ def test_what_is_wrong_is_reported_and_nothing_is_written(
     assert (found.code, found.out) == (2, "")
     assert said in found.err
     assert list(tmp_path.glob("*.yaml")) == []
+
+
+def test_the_software_that_the_folders_scripts_import_is_not_requested(
+    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "train.py").write_text("from unsloth import FastLanguageModel\n")
+    monkeypatch.setattr(sys, "stdin", Terminal("gpt2\n\n20k\n\n\n\n"))
+    found = run("init")
+    assert found.code == 0
+    assert "Training software" not in found.err
+    assert "unsloth (imported by train.py: speed of typical scripts)" in found.out
+    assert "stack" not in find_job(str(tmp_path / "recommend.yaml")).assumed
+
+
+@pytest.mark.parametrize(("typed", "stack"), [("nemo", "tuned"), ("trl", "typical"), ("", None)])
+def test_the_software_is_requested_at_a_terminal_and_may_stay_unknown(
+    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, typed: str, stack: str | None
+) -> None:
+    monkeypatch.setattr(sys, "stdin", Terminal(f"gpt2\n\n20k\n\n\n\nhuggingface\n{typed}\n"))
+    found = run("init")
+    assert found.code == 0
+    assert "unknown value 'huggingface'" in found.err
+    job = find_job(str(tmp_path / "recommend.yaml"))
+    assert (job.stack, "stack" in job.assumed) == (stack or "typical", stack is None)
+    assert ("assumed" in found.out and "stack unknown" in found.out) == (stack is None)
+
+
+def test_software_is_in_the_json(run: Run, tmp_path: Path) -> None:
+    assert json.loads(run("init", *SAID, *MORE, "--json").out)["software"].startswith("trl (")

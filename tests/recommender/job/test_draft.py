@@ -1,12 +1,15 @@
 """Job files that `recommend init` writes: what is said is taken, what is not is named."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from recommender.errors import UsageError
+from recommender.inputs.project_software import FoundSoftware
 from recommender.inputs.training_configs.read import read_training_config
+from recommender.inputs.training_software import software
 from recommender.job.draft import Draft, StatedJob, draft_job
 from recommender.job.job import Job
 from recommender.job.jobfile import job_from_text
@@ -20,12 +23,14 @@ def from_file(name: str, **said: str) -> tuple[Draft, Job]:
 
 
 def test_what_is_said_is_what_is_written() -> None:
-    said = StatedJob("Qwen/Qwen2.5-7B", "lora", "64", "50k", "600", epochs="3", batch="32")
+    said = StatedJob(
+        "Qwen/Qwen2.5-7B", "lora", "64", "50k", "600", epochs="3", batch="32", stack="nemo"
+    )
     draft = draft_job(said, None)
     job = job_from_text(draft.text)
     assert draft.assumed == ()
     assert (job.examples, job.epochs, job.tokens_per_sample) == (50_000, 3, 600)
-    assert (job.method, job.global_batch) == ("lora", 32)
+    assert (job.method, job.global_batch, job.stack) == ("lora", 32, "tuned")
     assert job.trainable_parameters == 64 * 2_523_136  # in + out of seven matrices, 28 layers
 
 
@@ -35,7 +40,7 @@ def test_nothing_said_is_a_job_whose_every_assumption_is_named() -> None:
     assert job.parameters == 8_030_261_248
     flags = {each.rpartition("--")[2] for each in draft.assumed}
     asked = {"model", "method", "lora-rank", "examples", "tokens-per-example", "epochs", "batch"}
-    assert flags == asked
+    assert flags == {*asked, "stack"}
 
 
 def test_a_small_network_is_trained_in_full() -> None:
@@ -152,3 +157,36 @@ def test_the_job_file_lists_whole_what_was_not_read_and_what_was_not_used() -> N
     assert all(each in comments for each in draft.unread)
     hostile = replace(draft, unread=("model: a\nfamily: moe\u2028family: cnn",))
     assert job_from_text(hostile.text) == job_from_text(draft.text)
+
+
+def test_software_that_is_not_known_is_a_question_in_the_file() -> None:
+    draft = draft_job(StatedJob("gpt2"), None)
+    assert (draft.software, job_from_text(draft.text).stack) == ("", "typical")
+    assert "stack" in job_from_text(draft.text).assumed
+    comments = " ".join(line.lstrip("# ") for line in draft.text.splitlines() if line[0] == "#")
+    assert "stack: trl # training software: decides speed and attention" in " ".join(
+        comments.split()
+    )
+    assert all(re.search(rf"(?<![\w-]){name}(?![\w-])", comments) for name in software())
+    settled = re.sub(r"^# (stack: trl)", r"\1", draft.text, flags=re.MULTILINE)
+    assert "stack" not in job_from_text(settled).assumed
+
+
+@pytest.mark.parametrize("said", [None, "unknown", " Unknown "])
+def test_software_is_what_is_stated_then_the_tools_file_then_the_project(said: str | None) -> None:
+    nemo = FoundSoftware(software()["nemo"], "imported by train.py")
+    axolotl = read_training_config(CONFIGS / "axolotl_qlora.yaml")
+    engine = read_training_config(CONFIGS / "deepspeed.json")
+    stated = StatedJob("gpt2", stack="trl")
+    assert draft_job(stated, axolotl, project=nemo).software == "trl (training software, as stated)"
+    asked = StatedJob("gpt2", stack=said)
+    found = draft_job(asked, axolotl, project=nemo).software
+    assert found == "axolotl (the axolotl file: speed of typical scripts)"
+    of_project = draft_job(asked, engine, project=nemo).software
+    assert of_project == ("" if said else "nemo (imported by train.py: a vendor's recipe)")
+
+
+def test_a_file_name_cannot_end_the_comment_of_its_software() -> None:
+    strange = FoundSoftware(software()["trl"], "imported by a\nbatch: 7.py")
+    text = draft_job(StatedJob("gpt2"), None, project=strange).text
+    assert job_from_text(text).global_batch == 64

@@ -515,14 +515,25 @@ def test_attention_of_pre_training_that_is_not_fused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "stack"),
+    ("name", "software", "stack"),
     [
-        ("nemo.yaml", "tuned"), ("megatron.yaml", "tuned"), ("torchtitan.toml", "typical"),
-        ("axolotl_qlora.yaml", "typical"), ("grpo.yaml", "typical"),
-        ("training_arguments.json", "typical"), ("llama_factory.yaml", "typical"),
-        ("llm_foundry.yaml", "typical"), ("lightning.yaml", ""), ("deepspeed.json", ""),
+        ("nemo.yaml", "nemo", "tuned"),
+        ("megatron.yaml", "megatron-lm", "tuned"),
+        ("torchtitan.toml", "torchtitan", "typical"),
+        ("axolotl_qlora.yaml", "axolotl", "typical"),
+        ("grpo.yaml", "trl", "typical"),
+        ("training_arguments.json", "trl", "typical"),
+        ("llama_factory.yaml", "llama-factory", "typical"),
+        ("llm_foundry.yaml", "llm-foundry", "typical"),
     ],
-)  # fmt: skip
-def test_the_stack_is_that_of_the_tool(name: str, stack: str) -> None:
-    """As the accuracy studies count the tool's published runs."""
-    assert read(name).stack == stack
+)
+def test_the_software_is_the_tool(name: str, software: str, stack: str) -> None:
+    """With the speed as which the accuracy studies count the tool's published runs."""
+    found = read(name).software
+    assert found is not None
+    assert (found.name, found.stack) == (software, stack)
+
+
+@pytest.mark.parametrize("name", ["lightning.yaml", "deepspeed.json"])
+def test_tools_that_run_the_networks_of_others_do_not_tell_the_software(name: str) -> None:
+    assert read(name).software is None

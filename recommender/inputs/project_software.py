@@ -1,0 +1,112 @@
+"""The training software of a project: what its scripts import, or its files configure or need."""
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from recommender.catalogs.frozen import dataclass
+from recommender.errors import UsageError
+from recommender.inputs.files import read_text
+from recommender.inputs.training_configs.read import read_training_config
+from recommender.inputs.training_software import Software, software
+
+_MOST_FILES = 200  # of a kind; no more are read
+_NOT_ITS_OWN = ("build", "dist", "docs", "env", "node_modules", "test", "tests", "venv")
+_FROM = re.compile(r'^[\s"]*from\s+([\w.]+)\s+import\s+\(?([\w., ]*)', re.MULTILINE)
+_IMPORT = re.compile(r'^[\s"]*import\s+([\w., ]+)', re.MULTILINE)
+# At the start of a line of requirements.txt, a list of YAML, or a string or key of TOML
+_REQUIREMENT = re.compile(r"""^[\s\-"']*([A-Za-z0-9][\w.-]*)|["']([A-Za-z0-9][\w.-]*)""", re.M)
+_REQUIREMENTS = ("requirements*.txt", "pyproject.toml", "environment.y*ml")
+# Tools whose files have keys that no other file has; "trainer" or "output_dir" may be anybody's.
+_DISTINCT = ("axolotl", "llm-foundry", "torchtitan", "nemo", "llama-factory", "deepspeed")
+
+
+@dataclass(frozen=True, slots=True)
+class FoundSoftware:
+    """A project's training software, and what shows it."""
+
+    software: Software
+    shown_by: str  # "imported by train.py"
+
+
+def find_software(folder: Path) -> FoundSoftware | None:
+    """Find the most specific software that the files of a project show; None if none does.
+
+    Scripts and configurations may lie in the folder or one below it.
+    """
+    return _imported(folder) or _configured(folder) or _required(folder)
+
+
+def _imported(folder: Path) -> FoundSoftware | None:
+    scripts = _files(folder, (".py", ".ipynb"))
+    by_file = {path: _modules(_text(path)) for path in scripts}
+    everywhere = {name for names in by_file.values() for name in names}
+    for each in software().values():
+        for together in each.modules:
+            first, *others = together.split("+")
+            if all(_has(everywhere, module) for module in (first, *others)):
+                path = next(path for path, names in by_file.items() if _has(names, first))
+                return FoundSoftware(each, f"imported by {path.relative_to(folder)}")
+    return None
+
+
+def _modules(text: str) -> set[str]:
+    """The dotted names that a script imports; of `from a import b`, a and a.b."""
+    found = {word for names in _IMPORT.findall(text) for word in _words(names)}
+    for package, names in _FROM.findall(text):
+        found |= {package, *(f"{package}.{word}" for word in _words(names))}
+    return found
+
+
+def _words(names: str) -> list[str]:
+    return [each.split()[0] for each in names.split(",") if each.strip()]
+
+
+def _has(imported: Iterable[str], module: str) -> bool:
+    return any(name == module or name.startswith(f"{module}.") for name in imported)
+
+
+def _configured(folder: Path) -> FoundSoftware | None:
+    for path in _files(folder, (".yaml", ".yml", ".toml", ".json")):
+        try:
+            tool = read_training_config(path).tool.lower()
+        except UsageError:  # a file of something else
+            continue
+        if tool in _DISTINCT:
+            return FoundSoftware(software()[tool], f"configured by {path.relative_to(folder)}")
+    return None
+
+
+def _required(folder: Path) -> FoundSoftware | None:
+    paths = [path for name in _REQUIREMENTS for path in sorted(folder.glob(name))]
+    for path in paths:
+        words = (word for pair in _REQUIREMENT.findall(_text(path)) for word in pair)
+        needs = {re.sub(r"[-_.]+", "-", word).lower() for word in words}
+        for each in software().values():
+            if needs.intersection(each.packages):
+                return FoundSoftware(each, f"required by {path.name}")
+    return None
+
+
+def _files(folder: Path, suffixes: tuple[str, ...]) -> list[Path]:
+    """The folder's files of some kinds, and those one folder below, in order of their names."""
+    found = (path for path in _own(folder) if path.suffix.lower() in suffixes)
+    return [path for _, path in zip(range(_MOST_FILES), found, strict=False)]
+
+
+def _own(folder: Path) -> Iterator[Path]:
+    try:
+        entries = sorted(folder.iterdir())
+    except OSError:  # no such folder yet
+        return
+    yield from (path for path in entries if path.is_file())
+    for below in entries:
+        if below.is_dir() and not below.name.startswith(".") and below.name not in _NOT_ITS_OWN:
+            yield from (path for path in sorted(below.glob("*")) if path.is_file())
+
+
+def _text(path: Path) -> str:
+    try:
+        return read_text(path)
+    except UsageError:  # not text, too large, or unreadable
+        return ""
