@@ -91,7 +91,7 @@ class Calibration:
     noise: float  # sd of ln(run / fit)
     sigma: float  # sd of ln(true / predicted step) of one machine whose GPU was timed
     sigma_several: float  # the same of several such machines
-    sigma_other: float  # the same of one machine with other GPUs
+    sigma_other: float  # the same of one machine with another GPU of the same generation
     gpus: tuple[tuple[str, Fitted], ...] = ()  # the same of each GPU that was timed
     feeds: tuple[InputRates, ...] = ()
     service: Fitted | None = None  # time of parameter servers per update; None without them

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from recommender.arrays import Bools, Floats
+from recommender.arrays import Floats
 from recommender.catalogs.frozen import dataclass
 from recommender.errors import UsageError
 from recommender.job.job import Calibration, Fitted, Job, TimedRun
@@ -45,6 +45,7 @@ from recommender.performance.calibration_spread import (
     whole,
 )
 from recommender.performance.clusters import MachineColumns
+from recommender.performance.generations import SAME, added_sd
 from recommender.performance.input_pipeline import feeds_of, with_feeds
 from recommender.performance.parameter_server import cluster_spread
 from recommender.performance.priors import Prior, load_priors, prior_of
@@ -113,7 +114,7 @@ def with_calibration(job: Job, columns: MachineColumns, gpu_of: tuple[str, ...])
     # Loops over TCP and bursts of a NIC say nothing of RDMA, nor the other way round.
     like = (columns.network_half_bytes > 0) == (own.network_kind == "rdma")
     applies = like | (own.network_kind == "")
-    alone = np.where(timed, own.sigma, own.sigma_other)
+    alone = np.where(timed, own.sigma, _others(own, columns, gpu_of))
     # The other kind is as unsure as it was, and no surer than one machine.
     kept = np.maximum(columns.speed_sigma_several, alone)
     service, placed = columns.service_sigma, columns.placement_sigma
@@ -130,18 +131,28 @@ def with_calibration(job: Job, columns: MachineColumns, gpu_of: tuple[str, ...])
         network_latency_s=columns.network_latency_s * np.where(applies, own.latency.factor, 1.0),
         intra_bytes_per_s=columns.intra_bytes_per_s * own.links.factor,
         speed_sigma=alone,
-        speed_sigma_several=np.where(applies, _spreads(own, timed, own.sigma_several), kept),
+        speed_sigma_several=np.where(applies, _spreads(own, alone, own.sigma_several), kept),
         speed_sigma_larger=tuple(
-            (n, np.where(applies, _spreads(own, timed, sd), kept)) for n, sd in own.sigma_larger
+            (n, np.where(applies, _spreads(own, alone, sd), kept)) for n, sd in own.sigma_larger
         ),
     )
     return with_feeds(own.feeds, scaled)
 
 
-def _spreads(own: Calibration, timed: Bools, sigma: float) -> Floats:
-    """The spread of clusters of several machines, of timed GPUs and of others; (types,)."""
-    other = np.sqrt(max(own.sigma_other**2 - own.sigma**2, 0.0) + sigma**2)
-    return np.where(timed, sigma, other)
+def _others(own: Calibration, columns: MachineColumns, gpu_of: tuple[str, ...]) -> Floats:
+    """The spread of one machine with a GPU that was not timed, as of `--measured`; (types,).
+
+    It grows with the generations between the GPUs, and is no wider than without the runs unless
+    these contradict each other.
+    """
+    timed = [gpu for gpu, _ in own.gpus]
+    apart = np.hypot(own.sigma_other, [added_sd(gpu, timed) for gpu in gpu_of])
+    return np.minimum(apart, np.maximum(columns.speed_sigma, own.sigma_other))
+
+
+def _spreads(own: Calibration, alone: Floats, sigma: float) -> Floats:
+    """The spread of clusters of several machines from those of one machine of a type; (types,)."""
+    return np.asarray(np.sqrt(np.maximum(alone**2 - own.sigma**2, 0.0) + sigma**2))
 
 
 def _calibration(
@@ -159,7 +170,6 @@ def _calibration(
     sd = np.sqrt(np.diag(spread))
     value = _attributed(fit.value)
     each = [Fitted(float(np.exp(a)), float(b)) for a, b in zip(value, sd, strict=True)]
-    other = float(np.hypot(sigma, np.hypot(SIGMA_GPU, sd[COMPUTE])))
     return Calibration(
         as_of=as_of,
         rows=rows,
@@ -174,7 +184,7 @@ def _calibration(
         noise=noise,
         sigma=min(sigma, most_one),
         sigma_several=several[0][1],
-        sigma_other=min(other, most_one),
+        sigma_other=float(np.hypot(min(sigma, most_one), SAME)),
         gpus=tuple(
             (gpu, _sum_of(value, spread, COMPUTE, GPUS + i)) for i, gpu in enumerate(model.gpus)
         ),

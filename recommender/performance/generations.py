@@ -43,4 +43,9 @@ def _between(one: int | None, other: int | None) -> int:
 
 def related_sd(gpu: str, timed: Collection[str]) -> float:
     """Sd of ln(true / predicted) speed on a GPU, of a job that was timed on others."""
-    return float(np.sqrt(SAME**2 + EACH**2 * generations_apart(gpu, timed)))
+    return float(np.hypot(SAME, added_sd(gpu, timed)))
+
+
+def added_sd(gpu: str, timed: Collection[str]) -> float:
+    """What the generations between a GPU and those that were timed add to `SAME`."""
+    return EACH * float(np.sqrt(generations_apart(gpu, timed)))

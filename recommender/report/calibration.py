@@ -30,8 +30,8 @@ def constants_page(own: Calibration, efficiency: float, tensor_s: float, written
     below = (
         *_doubts(own, efficiency),
         f"Speed of one machine whose GPU was timed: ± {fmt.percent(own.sigma)}; of several: "
-        f"± {fmt.percent(own.sigma_several)}{_larger(own)}; of other GPUs: "
-        f"± {fmt.percent(own.sigma_other)}. One standard deviation.",
+        f"± {fmt.percent(own.sigma_several)}{_larger(own)}; of other GPUs of its "
+        f"generation: ± {fmt.percent(own.sigma_other)}. One standard deviation.",
         "×/÷ 2: known to within a factor of two. Where yours equals shipped, no run informs it.",
         f"Written to {fmt.clean(written)}; recommend plans with it from now on.",
     )

@@ -10,9 +10,10 @@ from hypothesis import strategies as some
 from recommender.errors import UsageError
 from recommender.job.job import Fitted, TimedRun, Timing
 from recommender.performance.calibration import calibrate, with_calibration
-from recommender.performance.calibration_model import NOISE, SIGMA_GPU, StepModel, clusters, solve
+from recommender.performance.calibration_model import NOISE, StepModel, clusters, solve
 from recommender.performance.calibration_spread import beyond, own_spread, spans
 from recommender.performance.clusters import spread_of
+from recommender.performance.generations import SAME, added_sd
 from recommender.performance.machines import part_links
 from recommender.performance.priors import load_priors, prior_of
 from recommender.performance.step import steps
@@ -170,26 +171,45 @@ def test_each_factor_scales_its_own_column_and_spreads_add_up_as_squares():
     assert found.network_bytes_per_s == pytest.approx(0.5 * free.network_bytes_per_s)
     assert found.network_latency_s == pytest.approx(3.0 * free.network_latency_s)
     assert found.intra_bytes_per_s == pytest.approx(0.25 * free.intra_bytes_per_s)
-    # Other GPUs: 0.13² = 0.05² + 0.12² on one machine, so 0.12² on top of each size.
-    assert found.speed_sigma == pytest.approx([0.05, 0.13, 0.13])
-    assert found.speed_sigma_several == pytest.approx([0.12, *[0.12 * 2**0.5] * 2])
+    # One and three generations on: what other GPUs add to one machine is added to each size.
+    others = np.hypot(0.13, [added_sd("T4", ["V100"]), added_sd("H100", ["V100"])])
+    assert found.speed_sigma == pytest.approx([0.05, *others])
+    added = others**2 - 0.05**2
+    assert found.speed_sigma_several == pytest.approx([0.12, *np.sqrt(0.12**2 + added)])
     ((beyond, larger),) = found.speed_sigma_larger
     assert beyond == 4
-    assert larger == pytest.approx([0.16, 0.2, 0.2])
+    assert larger == pytest.approx([0.16, *np.sqrt(0.16**2 + added)])
+
+
+def test_runs_say_as_much_of_other_gpus_as_a_timing_of_the_plan():
+    """A calibration and `--measured` differ by what each says of the GPU that was timed alone."""
+    own = replace(fitted(timed([run(1)])).calibration, sigma=0.1, sigma_other=np.hypot(0.1, SAME))
+    read = columns(replace(JOB, timings=(Timing("V100", 8, 1, 2000.0),)), TYPES)
+    found = columns(replace(JOB, calibration=own), TYPES)
+    free = columns(JOB, TYPES).speed_sigma
+    assert found.speed_sigma == pytest.approx(np.minimum(free, read.speed_sigma))
+
+
+def test_runs_never_make_another_gpu_less_certain_than_no_run():
+    tuned = replace(JOB, stack="tuned")
+    own = fitted(timed([run(1)]), tuned).calibration
+    far = columns(replace(tuned, calibration=own), TYPES).speed_sigma
+    assert (far <= columns(tuned, TYPES).speed_sigma).all()
 
 
 def test_the_other_kind_of_network_keeps_its_spread_of_before():
     own = fitted(timed([run(n) for n in (1, 2)])).calibration
-    rdma = TYPES.index(P5)
+    rdma, apart = TYPES.index(P5), added_sd("H100", ["V100"])
     for of_tcp in (0.02, 2.0):  # how unsure clusters over TCP are, whether less or more
         own = replace(
             own, sigma=0.01, sigma_several=of_tcp, sigma_other=0.03, sigma_larger=((2, of_tcp),)
         )
         free, found = columns(JOB, TYPES), columns(replace(JOB, calibration=own), TYPES)
         assert own.network_kind == "tcp"
-        assert found.speed_sigma[rdma] == pytest.approx(0.03)
-        assert found.speed_sigma_several[rdma] == free.speed_sigma_several[rdma]
-        assert found.speed_sigma_larger[0][1][rdma] == free.speed_sigma_several[rdma]
+        assert found.speed_sigma[rdma] == pytest.approx(np.hypot(0.03, apart))
+        before = max(free.speed_sigma_several[rdma], found.speed_sigma[rdma])
+        assert found.speed_sigma_several[rdma] == before
+        assert found.speed_sigma_larger[0][1][rdma] == before
 
 
 def test_clusters_over_the_other_kind_of_network_are_no_surer_than_one_machine():
@@ -297,16 +317,11 @@ def test_scattered_runs_are_trusted_less():
 
 
 def test_runs_that_say_little_leave_the_spread_of_an_uncalibrated_plan():
-    """On many machines over TCP nothing is known of the network; mixtures differ little by GPU."""
+    """On many machines over TCP nothing is known of the network."""
     own = fitted(timed([run(1)], compute=0.5)).calibration
     cnn = load_priors()["cnn", "typical"]
     widest = max(cnn.sigma_one, cnn.sigma_several)
     assert own.sigma_larger[-1][1] == pytest.approx(widest, rel=0.01)
-    mixture = fitted([run(1)], replace(JOB, family="moe", stack="tuned")).calibration
-    prior = load_priors()["moe", "tuned"].sigma_one
-    from_the_run = np.sqrt(mixture.sigma**2 + SIGMA_GPU**2 + mixture.compute.sd**2)
-    assert mixture.sigma_other == pytest.approx(prior, rel=0.01)
-    assert from_the_run > 1.1 * prior
 
 
 def test_where_only_runs_describe_the_network_far_clusters_may_be_less_certain_than_untimed_ones():
