@@ -2,11 +2,11 @@
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Any, Literal, cast
+from typing import Any, Literal, cast, get_args
 
 from recommender.errors import UsageError, first_problems
 from recommender.inputs.units import parse_count, parse_whole
-from recommender.job.job import Calibration, Fitted, InputRates
+from recommender.job.job import Calibration, Fitted, InputRates, Precision
 from recommender.text import shown, unknown
 
 FACTORS = ("compute", "tensor", "latency", "network", "links")
@@ -15,10 +15,13 @@ _SIGMAS = ("noise", "sigma", "sigma_several", "sigma_other")
 OPTIONAL_FACTORS = ("penalty", *SERVED)
 _KEYS = (
     "as_of", "rows", "constants", *FACTORS, *OPTIONAL_FACTORS, "overlap", *_SIGMAS, "sigma_larger",
-    "network_kind", "gpus", "feeds",
+    "network_kind", "precision", "gpus", "feeds",
 )  # fmt: skip
 # The first ones are younger than the others.
-_OPTIONAL = (*OPTIONAL_FACTORS, "sigma_several", "sigma_larger", "network_kind", "gpus", "feeds")
+_OPTIONAL = (
+    *OPTIONAL_FACTORS, "sigma_several", "sigma_larger", "network_kind", "precision", "gpus",
+    "feeds",
+)  # fmt: skip
 _KINDS = ("tcp", "rdma")
 
 _NUMBER = {"type": ["number", "string"]}
@@ -46,6 +49,7 @@ SCHEMA: dict[str, Any] = {
         **dict.fromkeys(_SIGMAS, _NUMBER),
         "sigma_larger": {"type": "object", "additionalProperties": _NUMBER},
         "network_kind": {"enum": list(_KINDS)},
+        "precision": {"enum": list(get_args(Precision))},
         "gpus": {"type": "object", "additionalProperties": _FITTED},
         "feeds": {
             "type": "object",
@@ -71,6 +75,8 @@ def section(own: Calibration) -> dict[str, Any]:
         found["sigma_larger"] = {n: _four(sigma) for n, sigma in own.sigma_larger}
     if own.network_kind:
         found["network_kind"] = own.network_kind
+    if own.precision:
+        found["precision"] = own.precision
     if own.gpus:
         found["gpus"] = {gpu: _fitted(value) for gpu, value in own.gpus}
     if own.feeds:
@@ -135,6 +141,7 @@ def read_calibration(value: Any, name: str) -> Calibration:
         penalty=fitted.get("penalty"),
         sigma_larger=tuple(sorted(_each(value, "sigma_larger", name, _read_larger))),
         network_kind=_kind(value.get("network_kind"), f"{name} network_kind:"),
+        precision=_precision(value.get("precision"), f"{name} precision:"),
     )
 
 
@@ -172,6 +179,14 @@ def _kind(value: Any, name: str) -> Literal["", "tcp", "rdma"]:
     if value not in (None, *_KINDS):
         raise UsageError(f"{name} {unknown('value', shown(value), _KINDS)}")
     return cast(Literal["", "tcp", "rdma"], value or "")
+
+
+def _precision(value: Any, name: str) -> Precision | Literal[""]:
+    known: tuple[Precision, ...] = get_args(Precision)
+    found = next((each for each in known if each == value), None)
+    if value is not None and found is None:
+        raise UsageError(f"{name} {unknown('value', shown(value), known)}")
+    return found or ""
 
 
 def _read_larger(machines: str, raw: Any, at: str) -> tuple[int, float]:

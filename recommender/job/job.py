@@ -40,6 +40,7 @@ class Timing:
     samples_per_s: float
     instance_type: str = ""
     each_gpu: bool = False  # the speed is one GPU's, until the catalog says how many there are
+    precision: Precision | Literal[""] = ""  # that it was taken in; "": the job's
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +102,15 @@ class Calibration:
         None  # b0, samples' worth of time lost in each micro-batch; None: as is
     )
     network_kind: Literal["", "tcp", "rdma"] = ""  # that latency and network hold for; "": any
+    precision: Precision | Literal[""] = ""  # of the runs; "": the job's
+
+
+@dataclass(frozen=True, slots=True)
+class CarriedTiming:
+    """That a job's timings are in another precision, carried to its own by the formulas."""
+
+    precision: str  # of the timings
+    sd: float  # of ln speed, in addition
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +177,7 @@ class Job:
     fault_rate_per_hour: float = 1.6e-4  # per machine; Llama 3 log, arXiv 2407.21783 (2024)
     timings: tuple[Timing, ...] = ()
     calibration: Calibration | None = None
+    carried: CarriedTiming | None = None  # of timings and calibration; None: in the job's precision
     memory_gib_at_batch: tuple[tuple[int, float], ...] = ()
     assumed: tuple[str, ...] = ()  # names of the fields that were derived, for the answer
     remarks: tuple[str, ...] = ()  # on what was stated in vain, or kept from a preset; sentences

@@ -3,7 +3,8 @@
 A job is three layers of plain text, merged before anything is parsed: the preset named by `like`,
 the file, the flags. A layer that changes the network drops what lower layers stated about the old
 one, so that `derive` computes it again: `--params 13B` over a preset of 8 B also replaces its
-width, FLOP, activations and checkpoint. `model_layer.py` adds a fourth layer: the figures of a
+width, FLOP, activations and checkpoint. Timings stay with another precision and then state theirs,
+but for fp32, which other units multiply. `model_layer.py` adds a fourth layer: the figures of a
 published architecture, below the layer that names it.
 """
 
@@ -16,6 +17,7 @@ from recommender.errors import UsageError
 from recommender.inputs.training_software import software
 from recommender.job.job import AMOUNTS
 from recommender.job.preset_files import preset_tree, presets
+from recommender.job.timings import in_precision
 from recommender.text import unknown
 
 FILE = "recommend.yaml"  # the usual name of a job file
@@ -60,6 +62,7 @@ _STALE: dict[str, tuple[str, ...]] = {
 }
 # What a field is where nothing is said: to say so is no change. As `Job` has them.
 _DEFAULTS = {"stack": "typical", "precision": "auto", "method": "full"}
+_CUDA_CORES = "fp32"  # the precision whose timings say nothing of the others
 _PER_STEP = re.compile(r"/\s*(step|it\b|iteration)|\b(steps?|it|iterations?)\s*/")
 OWN_FIGURES = ("measured", "calibration")  # of the user's; they do not go without a word
 SYNONYMS = {
@@ -80,6 +83,8 @@ def merged(lower: Raw, upper: Raw) -> Raw:
     """Lay one layer over another, dropping values that the upper one invalidates."""
     stale = {name for names in _stale(lower, upper).values() for name in names}
     kept = {key: value for key, value in lower.items() if key not in stale}
+    if _precision(upper) != _precision(lower) and "precision" in upper:
+        kept = _stating(kept, _precision(lower))
     both = {**kept, **upper}
     if isinstance(kept.get("data"), dict) and isinstance(upper.get("data"), dict):
         both["data"] = {**_still_true(kept["data"], upper["data"]), **upper["data"]}
@@ -87,6 +92,23 @@ def merged(lower: Raw, upper: Raw) -> Raw:
         still = [name for name in kept["assumed"] if not _restated(name, upper)]
         both["assumed"] = [*still, *upper.get("assumed", [])]
     return both
+
+
+def _precision(layer: Raw) -> str:
+    """The precision of a layer in the word that timings use: "mixed" where each GPU decides."""
+    word = _meant("precision", layer.get("precision", _DEFAULTS["precision"]))
+    return "mixed" if word == "auto" else str(word)
+
+
+def _stating(lower: Raw, precision: str) -> Raw:
+    """A layer whose timings and calibration state the precision that they were taken in."""
+    own, fitted = lower.get("measured"), lower.get("calibration")
+    rows = [own] if isinstance(own, str) else own
+    if isinstance(rows, list) and all(isinstance(row, str) for row in rows):
+        lower = {**lower, "measured": [in_precision(row, precision) for row in rows]}
+    if isinstance(fitted, dict):
+        lower = {**lower, "calibration": {"precision": precision, **fitted}}
+    return lower
 
 
 def _still_true(lower: Raw, upper: Raw) -> Raw:
@@ -113,6 +135,8 @@ def _stale(lower: Raw, upper: Raw) -> dict[str, tuple[str, ...]]:
         if _meant(key, value) != _meant(key, lower.get(key, _DEFAULTS.get(key)))
     ]
     stale = {key: _STALE.get(key, ()) for key in changed}
+    if "precision" in stale and _CUDA_CORES not in (_precision(lower), _precision(upper)):
+        del stale["precision"]
     if "method" in stale and upper["method"] == "full":
         stale["method"] += ("lora_rank",)
     for key in stale.keys() & {"batch", "batch_per_gpu"}:

@@ -1,11 +1,14 @@
-"""Parses the user's timings (`8xH100: 3.1 s/step`, or CSV) and matches them to the catalog."""
+"""Parses the user's timings (`8xH100: 3.1 s/step`, or CSV) and matches them to the catalog.
+
+A timing in another precision than the job's says so: `8xH100 bf16: 3.1 s/step`.
+"""
 
 import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal, cast
+from typing import Literal, cast, get_args
 
 from recommender.catalogs.frozen import dataclass
 from recommender.catalogs.schema import Gpu, InstanceType
@@ -14,7 +17,7 @@ from recommender.inputs.csv_text import CsvRow, read_csv, read_each
 from recommender.inputs.units import parse_count, parse_whole
 from recommender.inputs.units.machines import MAX_MACHINES, NAME, looks_like_instance
 from recommender.inputs.units.quantities import NUMBER, refusal, refuse_sign, refuse_size, scaled
-from recommender.job.job import Job, TimedRun, Timing
+from recommender.job.job import Job, Precision, TimedRun, Timing
 from recommender.text import shown, unknown
 
 Unit = Literal["s/step", "samples/s", "tokens/s"]
@@ -51,6 +54,7 @@ class Measured:
     name: str  # a GPU, or an instance type
     value: float
     unit: Unit
+    precision: Precision | Literal[""] = ""  # "": the job's
 
 
 def parse_measured(text: str, name: str = "--measured") -> Measured:
@@ -58,11 +62,28 @@ def parse_measured(text: str, name: str = "--measured") -> Measured:
     cluster, colon, rate = text.partition(":")
     if not colon:
         raise refusal(name, text, "has no colon between machines and speed", _INSTEAD)
+    cluster, precision = _with_precision(cluster)
     machines, gpus, gpu = _cluster(cluster, text, name)
     value, unit, each = _rate(rate, text, name)
     if each and not gpus:
         raise refusal(name, text, "is per GPU of an instance type", "write the total of all GPUs")
-    return Measured(machines, gpus, gpu, value * (gpus if each else 1), unit)
+    return Measured(machines, gpus, gpu, value * (gpus if each else 1), unit, precision)
+
+
+def in_precision(text: str, precision: str) -> str:
+    """A measured speed that states its precision; the one given where it stated none."""
+    cluster, colon, rate = text.partition(":")
+    if not colon or _with_precision(cluster)[1]:
+        return text
+    return f"{cluster.rstrip()} {precision}:{rate}"
+
+
+def _with_precision(cluster: str) -> tuple[str, Precision | Literal[""]]:
+    """Machines and the precision behind them, if one is stated."""
+    machines, _, word = cluster.rstrip().rpartition(" ")
+    precisions: tuple[Precision, ...] = get_args(Precision)
+    known = next((each for each in precisions if each == word.lower()), None)
+    return (machines, known) if known else (cluster, "")
 
 
 def _cluster(cluster: str, text: str, name: str) -> tuple[int, int, str]:
@@ -109,9 +130,10 @@ def timing(
         "samples/s": measured.value,
         "tokens/s": measured.value / tokens_per_sample,
     }[measured.unit]
+    machines, precision = measured.machines, measured.precision
     if measured.gpus:
-        return Timing(measured.name, measured.gpus, measured.machines, rate)
-    return Timing("", 0, measured.machines, rate, measured.name, each_gpu=each)
+        return Timing(measured.name, measured.gpus, machines, rate, precision=precision)
+    return Timing("", 0, machines, rate, measured.name, each_gpu=each, precision=precision)
 
 
 Data = Literal["", "synthetic", "cached", "cold"]

@@ -85,6 +85,7 @@ def calibrate(
     name = name_of(model.prior, columns, model.gpus)
     sigmas = sigmas_of(model, fit, job, columns)
     found = _calibration(model, fit, sigmas, as_of, len(runs), name)
+    found = replace(found, precision=job.precision)
     if job.sync == "parameter_server":
         found = _served(found, model, fit, job, columns, gpu_of)
     unfed = tuple(replace(run, data="synthetic") for run in runs)

@@ -17,7 +17,7 @@ from recommender.performance.attention import (
     plain_attention_s,
 )
 from recommender.performance.checkpoint import object_store_rate
-from recommender.performance.clusters import MachineColumns
+from recommender.performance.clusters import MachineColumns, widened
 from recommender.performance.link_domain import link_gpus
 from recommender.performance.long_runs import with_run_spread
 from recommender.performance.low_precision import FP8, OVER_FP8, runs_in, trained_rate, wide_row
@@ -133,6 +133,8 @@ def machine_columns(
     scores = kept * _column(speeds[gpu].score for gpu in gpu_of)
     doubts = _column(speeds[gpu].doubt for gpu in gpu_of)
     read = with_readings(job, columns, gpu_of, scores, doubts)
+    if job.carried is not None:
+        read = widened(read, job.carried.sd)
     return with_run_spread(job, with_narrow_spread(job, read))
 
 

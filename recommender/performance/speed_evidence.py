@@ -59,9 +59,11 @@ def evidence_for(
     """The evidence for a GPU's speed, including the user's timings of the job."""
     own = {timing.gpu for timing in job.timings}
     own |= {name for name, _ in job.calibration.gpus} if job.calibration else set()
+    carried = job.carried.sd if job.carried else 0.0
     if gpu.gpu in own:
-        return SpeedEvidence("measured", SIGMA_MEASURED)
+        grade: SpeedGrade = "scaled" if carried else "measured"
+        return SpeedEvidence(grade, math.hypot(SIGMA_MEASURED, carried))
     shipped = speed_evidence(prior, gpu.gpu, precision, achieved.get((gpu.gpu, precision)))
     if own and shipped.grade == "measured":
-        return SpeedEvidence("scaled", related_sd(gpu.gpu, own))
+        return SpeedEvidence("scaled", math.hypot(related_sd(gpu.gpu, own), carried))
     return shipped

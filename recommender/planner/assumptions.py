@@ -41,7 +41,7 @@ def assumptions_of(problem: Problem, plans: tuple[Plan, ...], lead: int = 1) -> 
     speed = [*_calibrated(problem, plans), *doubts, *_long_run(problem)]
     sentences = [*_quotas(problem, plans), *_rented_elsewhere(problem, plans[:1])]
     sentences += _convergence(problem)
-    sentences += _low_precision(problem)
+    sentences += [*_carried(problem), *_low_precision(problem)]
     sentences += [*capacity[:1], *speed[:1], *capacity[1:], *speed[1:]]
     sentences += _precision(problem, plans, lead)
     sentences += _attention(problem)
@@ -276,6 +276,15 @@ def _calibrated(problem: Problem, plans: tuple[Plan, ...]) -> list[str]:
     others = [name for name in names if name not in timed]
     sentence = f"speed calibrated on {own.rows} of your own runs on {own.as_of}"
     return [f"{sentence}, none of them on {', '.join(others)}" if others else sentence]
+
+
+def _carried(problem: Problem) -> list[str]:
+    """That the user's own timings are in another precision, and what that adds."""
+    carried = problem.job.carried
+    if carried is None:
+        return []
+    of = f"from your own timings in {carried.precision} to {problem.job.precision}"
+    return [f"speed carried {of}: ± {100.0 * carried.sd:.0f} % in addition"]
 
 
 def _is_guessed(problem: Problem, name: str) -> bool:

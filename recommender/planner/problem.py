@@ -20,6 +20,7 @@ from recommender.optimize.space import (
     OBJECT_STORE,
     Space,
 )
+from recommender.performance.carried_precision import in_own_precision
 from recommender.performance.clusters import MachineColumns
 from recommender.plan.limits import LIMITS, Choice, Limits, Progress
 from recommender.planner.offer_space import OfferSpace, SiteSpace
@@ -180,7 +181,9 @@ def planning_problem(
     """
     refuse_unknown_quotas(choice.quotas, catalog)
     _refuse_used_up(limits, progress)
-    job = on_catalog(job, catalog.gpus, catalog.instance_types.values())
+    types = catalog.instance_types.values()
+    job = on_catalog(job, catalog.gpus, types)
+    job = in_own_precision(job, types, catalog.gpus, catalog.achieved)
     if job.machines:
         limits = replace(limits, max_machines=job.machines)
     facts, left = Facts(catalog, choice, job, now), limits.left_after(progress)

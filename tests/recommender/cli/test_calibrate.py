@@ -177,6 +177,27 @@ def test_what_is_written_can_be_read_again(run: Run, tmp_path: Path) -> None:
     assert run("--deadline", "90h", "--provider", "aws", "made.yaml").code in (0, 3)
 
 
+def test_a_calibration_in_another_precision_is_carried_and_the_answer_says_so(run: Run) -> None:
+    run(*WORDS)
+    job, choice = find_job(flags=JobFlags(precision="tf32")), Choice(instances=("p4d.24xlarge",))
+    a100 = recommend(job, Limits(max_machines=2), choice, catalog=snapshot())
+    # The runs are of a V100, which multiplies in fp32 if tf32 is allowed.
+    assert a100.warnings == (
+        "calibration is not used: its runs in mixed say nothing of tf32; run recommend calibrate "
+        "again",
+    )
+    Path("recommend.yaml").write_text(Path("recommend.yaml").read_text().replace("V100", "A100"))
+    a100 = recommend(
+        find_job(flags=JobFlags(precision="tf32")),
+        Limits(max_machines=2),
+        choice,
+        catalog=snapshot(),
+    )
+    assert a100.warnings == ()
+    said = "speed carried from your own timings in mixed to tf32: ± 21 % in addition"
+    assert said in a100.assumptions
+
+
 @pytest.mark.parametrize("flags", [{"stack": "tuned"}, {"precision": "fp32"}])
 def test_a_flag_that_invalidates_a_calibration_is_reported(run: Run, flags: dict[str, str]) -> None:
     run(*WORDS)

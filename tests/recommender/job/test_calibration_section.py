@@ -37,6 +37,7 @@ OWN = Calibration(
     ),
     sigma_larger=((4, 0.15), (16, 0.25)),
     network_kind="tcp",
+    precision="bf16",
     service=Fitted(1.25, 0.2),
     worker=Fitted(0.75, 0.4),
     penalty=Fitted(1.5, 0.6),
@@ -80,6 +81,7 @@ def test_every_field_is_written():
         ({"feeds": {"aws/x": {"rate": "1"}}}, "unknown key 'rate'"),
         ({"sigma_larger": {"many": "0.1"}}, "sigma_larger.many: many is not a number"),
         ({"sigma_larger": {"4": "wide"}}, "sigma_larger.4: wide is not a number"),
+        ({"precision": "fp7"}, "precision: unknown value 'fp7'; did you mean fp8?"),
         ({"network_kind": "pigeon"}, "network_kind: unknown value 'pigeon'; known: tcp, rdma"),
     ],
 )
@@ -95,14 +97,24 @@ def test_sizes_are_read_in_their_order():
 
 
 def test_a_file_of_before_holds_for_every_network_and_size():
-    old = section(sigma_larger=None, network_kind=None)
+    old = section(sigma_larger=None, network_kind=None, precision=None)
     found = read_calibration(old, "calibration:")
-    assert (found.sigma_larger, found.network_kind) == ((), "")
+    assert (found.sigma_larger, found.network_kind, found.precision) == ((), "", "")
 
 
 def test_a_factor_of_zero_is_refused():
     with pytest.raises(UsageError, match="zero"):
         read_calibration(section(links={"factor": "0", "sd": "1"}), "calibration:")
+
+
+def test_another_precision_keeps_it_and_says_of_which_its_runs_are(tmp_path):
+    old = JOB.replace("  precision: bf16\n", "")
+    (tmp_path / "mine.yaml").write_text(JOB, "utf-8")
+    (tmp_path / "old.yaml").write_text(old + "precision: fp16\n", "utf-8")
+    flags = JobFlags(precision="tf32")
+    assert find_job("mine.yaml", tmp_path, flags).calibration == OWN
+    assert find_job("old.yaml", tmp_path).calibration.precision == ""
+    assert find_job("old.yaml", tmp_path, flags).calibration.precision == "fp16"
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from recommender.inputs.offers_file import read_offers
 from recommender.job.job import Job, Timing
 from recommender.job.jobfile import find_job
 from recommender.job.merge_layers import JobFlags
-from recommender.job.timings import on_catalog
+from recommender.job.timings import in_precision, on_catalog
 from tests.catalogs.small import gpu
 
 MEMORY = {"H100": 81559, "A100-40GB": 40960}
@@ -43,6 +43,30 @@ def test_a_gpu_is_spelt_as_in_the_catalog(types: list[InstanceType]) -> None:
     job = on_catalog(_job("8xh100: 2 s/step"), GPUS, types)
     assert job.timings == (Timing("H100", 8, 1, 64.0),)
     assert replace(job, timings=()) == on_catalog(_job(), GPUS, types)
+
+
+@pytest.mark.parametrize("machines", ["8xH100", "1 x p5.48xlarge", "2x8xH100"])
+def test_a_speed_may_state_its_precision(machines: str) -> None:
+    plain = _job(f"{machines}: 2 s/step").timings[0]
+    assert _job(f"{machines} BF16: 2 s/step").timings == (replace(plain, precision="bf16"),)
+    assert in_precision(f"{machines}: 2 s/step", "fp8") == f"{machines} fp8: 2 s/step"
+    assert in_precision(f"{machines} bf16: 2 s/step", "fp8") == f"{machines} bf16: 2 s/step"
+
+
+def test_timings_of_a_job_file_keep_their_precision_where_the_plan_has_another(
+    tmp_path: Path,
+) -> None:
+    text = "schema: recommend.job/v1\nlike: llama3-8b-sft\n"
+    rows = 'measured: ["8xH100: 2 s/step", "8xH100 bf16: 3 s/step"]\n'
+    (tmp_path / "mine.yaml").write_text(text + rows)
+
+    def precisions(flag: str) -> list[str]:
+        job = find_job("mine.yaml", tmp_path, JobFlags(precision=flag))
+        return [timing.precision for timing in job.timings]
+
+    assert precisions("fp8") == ["mixed", "bf16"]
+    assert precisions("mixed") == ["", "bf16"]
+    assert precisions("fp32") == []
 
 
 def test_unknown_names_are_refused_together(types: list[InstanceType]) -> None:

@@ -48,7 +48,14 @@ MIXTURES = {
 }
 MODELS = DENSE | MIXTURES
 DROPS = "(tokendrop)"
-PRECISIONS = {"FP8": "fp8", "FP8-CS": "fp8", "BF16": "bf16", "MXFP8": "mxfp8", "FP8-MX": "mxfp8"}
+PRECISIONS = {
+    "FP8": "fp8",
+    "FP8-CS": "fp8",
+    "BF16": "bf16",
+    "MXFP8": "mxfp8",
+    "FP8-MX": "mxfp8",
+    "NVFP4": "nvfp4",
+}
 GB200 = ("azure", "Standard_ND128isr_NDR_GB200_v6")
 MACHINES = {
     "H100-SXM": ("aws", "p5.48xlarge"),
@@ -84,10 +91,15 @@ class Recipe:
 
 def recipes(folder: Path) -> tuple[Recipe, ...]:
     """The latest release of every recipe that counts."""
+    return tuple({run.label: run for run in every_release(folder)}.values())
+
+
+def every_release(folder: Path) -> tuple[Recipe, ...]:
+    """Every recipe that counts, the oldest release first."""
     with gzip.open(folder / RUNS[0], "rt", encoding="utf-8", newline="") as lines:
         rows = [row for row in csv.DictReader(lines) if row["source"] in FP8_SOURCES]
-    found = sorted((_recipe(row) for row in rows if _counts(row)), key=lambda run: run.release)
-    return tuple({run.label: run for run in found}.values())
+    found = (_recipe(row) for row in rows if _counts(row))
+    return tuple(sorted(found, key=lambda run: run.release))
 
 
 def _counts(row: Mapping[str, str]) -> bool:

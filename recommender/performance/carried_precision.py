@@ -1,0 +1,142 @@
+"""A job's timings in another precision than its own: what they say of it, and how surely.
+
+The formulas err alike in all precisions that the same units compute: of a timing in one, what the
+formulas miss is carried to another. It is multiplied by the gain that the formulas give the timed
+cluster, and the spread of ln speed grows with every halving of the bits between the two:
+
+    sd² = Σ sd² of the halvings; 0.04² between two formats of as many bits
+
+The sds hold 90 % of the errors of published pairs of runs that differ in precision alone
+(`tests/research/accuracy/other_precision.py`; docs/research/accuracy-spans.md). Products in fp32
+run on other units, and their timings say nothing of tensor cores: on 109 pairs with 16 bits, speeds
+carried are wrong by 31 % in the mean, uncalibrated ones by 19 % (2026-11).
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Literal
+
+from recommender.catalogs.schema import Achieved, Gpu, InstanceType
+from recommender.job.job import Calibration, CarriedTiming, Job, Precision, Timing
+from recommender.performance.low_precision import OVER_FP8
+from recommender.performance.machines import machine_columns, precision_on
+from recommender.performance.measured import times_slower
+
+# Formats that tensor cores multiply
+BITS = {"tf32": 32, "bf16": 16, "fp16": 16, "fp8": 8, "mxfp8": 8, "nvfp4": 4}
+# Sd of ln speed by the bits that are halved (2026-11; studies `other-precision-*`): 227 pairs of
+# NVIDIA DeepLearningExamples and Lambda, seven of torchtitan, torchao, Habana and Megatron-Bridge,
+# and of the last alone 25 and, for formats of as many bits, 16.
+HALVED = {32: 0.21, 16: 0.14, 8: 0.08}
+FORMAT = 0.04
+
+
+def carries(timed: str, planned: str) -> bool:
+    """Whether a timing in one number format says something of another."""
+    return timed == planned or {timed, planned} <= BITS.keys()
+
+
+def precision_sd(timed: str, planned: str) -> float:
+    """Sd of ln(true / predicted) speed that another number format than the timed one adds."""
+    if timed == planned:
+        return 0.0
+    fewer, more = sorted((BITS[timed], BITS[planned]))
+    return math.hypot(*(sd for bits, sd in HALVED.items() if fewer < bits <= more)) or FORMAT
+
+
+def in_own_precision(
+    job: Job,
+    types: Iterable[InstanceType],
+    gpus: Mapping[str, Gpu],
+    achieved: Mapping[tuple[str, str], Achieved],
+) -> Job:
+    """A job whose timings and calibration are of its own precision, carried to it if need be.
+
+    Timings in another precision count only without those in the job's own.
+    """
+    timings, sd, remarks = _timings(job, types, gpus, achieved)
+    calibration, fitted_sd, unused = _calibration(job, gpus)
+    of = next((timing.precision for timing in timings if timing.precision), "")
+    if calibration is not None and not timings:
+        sd, of = fitted_sd, calibration.precision
+    return replace(
+        job,
+        timings=tuple(replace(timing, precision="") for timing in timings),
+        calibration=calibration,
+        carried=CarriedTiming(of, sd) if sd and of else None,
+        remarks=(*job.remarks, *remarks, *unused),
+    )
+
+
+def _distance(timed: Precision | Literal[""], job: Job, gpu: Gpu) -> float:
+    """The sd that the precision of a timing on a GPU adds; infinite if it says nothing."""
+    found = _format_on(timed or job.precision, gpu), _format_on(job.precision, gpu)
+    return precision_sd(*found) if carries(*found) else math.inf
+
+
+def _format_on(wanted: Precision, gpu: Gpu) -> str:
+    """The number format of a job on a GPU, also where the GPU lacks it."""
+    return wanted if wanted in OVER_FP8 else precision_on(wanted, gpu) or wanted
+
+
+def _timings(
+    job: Job,
+    types: Iterable[InstanceType],
+    gpus: Mapping[str, Gpu],
+    achieved: Mapping[tuple[str, str], Achieved],
+) -> tuple[tuple[Timing, ...], float, list[str]]:
+    """The timings to plan with, the sd that their precision adds, and which are not used."""
+    sds = [_distance(timing.precision, job, gpus[timing.gpu]) for timing in job.timings]
+    if 0.0 in sds or not sds:
+        own = tuple(t for t, sd in zip(job.timings, sds, strict=True) if not sd)
+        left = [timing for timing in job.timings if timing not in own]
+        return own, 0.0, [_unused(t, f"others are in {job.precision}") for t in left]
+    timed = {timing.gpu for timing in job.timings}
+    on = tuple(each for each in types if each.gpu in timed)
+    gains = [_gain(job, timing, on, gpus, achieved) for timing in job.timings]
+    carried, known, remarks = [], [0.0], []
+    for timing, gain, sd in zip(job.timings, gains, sds, strict=True):
+        if math.isfinite(gain) and math.isfinite(sd):
+            carried.append(replace(timing, samples_per_s=timing.samples_per_s * gain))
+            known.append(sd)
+        else:
+            remarks.append(_unused(timing, f"it says nothing of {job.precision} there"))
+    return tuple(carried), max(known), remarks
+
+
+def _unused(timing: Timing, why: str) -> str:
+    cluster = f"{timing.gpus}x{timing.gpu}"
+    return f"the timing on {cluster} in {timing.precision} is not used: {why}"
+
+
+def _gain(
+    job: Job,
+    timing: Timing,
+    types: Sequence[InstanceType],
+    gpus: Mapping[str, Gpu],
+    achieved: Mapping[tuple[str, str], Achieved],
+) -> float:
+    """By the formulas, speed in the job's precision over that in the timing's; nan if unknown."""
+
+    def slower(precision: Precision) -> float:
+        untimed = replace(job, precision=precision, timings=(), calibration=None)
+        columns = machine_columns(untimed, types, gpus, achieved)
+        return times_slower(untimed, columns, tuple(each.gpu for each in types), timing)
+
+    return slower(job.precision) / slower(timing.precision or job.precision)
+
+
+def _calibration(
+    job: Job, gpus: Mapping[str, Gpu]
+) -> tuple[Calibration | None, float, tuple[str, ...]]:
+    """The calibration to plan with, the sd that its precision adds, and whether it is not used."""
+    own = job.calibration
+    if own is None:
+        return None, 0.0, ()
+    timed = [gpus[name] for name, _ in own.gpus if name in gpus]
+    sd = max((_distance(own.precision, job, gpu) for gpu in timed), default=0.0)
+    if math.isfinite(sd):
+        return own, sd, ()
+    why = f"its runs in {own.precision} say nothing of {job.precision}"
+    return None, 0.0, (f"calibration is not used: {why}; run recommend calibrate again",)
