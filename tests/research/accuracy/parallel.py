@@ -242,14 +242,15 @@ def reference_runs(folder: Path) -> tuple[Run, ...]:
 
 
 def _counts(row: Mapping[str, str]) -> bool:
-    divided = max(_degree(row, "TP"), _degree(row, "PP")) > 1
-    whole = max(_degree(row, "CP"), _degree(row, "EP")) <= 1 and _degree(row, "FSDP") == 0
+    divided = max(degree_of(row, "TP"), degree_of(row, "PP")) > 1
+    whole = max(degree_of(row, "CP"), degree_of(row, "EP")) <= 1 and degree_of(row, "FSDP") == 0
     trained = "lora" not in row["task"].lower() and row["precision"].startswith("FP8")
     known = row["model"].split(" ")[0] in FP8_NAMES and row["gpu_canon"] == "H100-SXM"
     return divided and whole and trained and known
 
 
-def _degree(row: Mapping[str, str], name: str) -> int:
+def degree_of(row: Mapping[str, str], name: str) -> int:
+    """A degree of the layout that a row of the reference folder states; 0 if it states none."""
     found = re.search(rf"\b{name}=(\d+)", row["parallelism"])
     return int(found[1]) if found else 0
 
@@ -262,8 +263,8 @@ def _reference(row: Mapping[str, str]) -> Run:
         gpu="H100",
         network_gbit_per_s=FP8_GBIT,
         gpus=int(float(row["n_gpus"])),
-        tensor=_degree(row, "TP"),
-        stages=_degree(row, "PP"),
+        tensor=degree_of(row, "TP"),
+        stages=degree_of(row, "PP"),
         batch=int(float(row["global_batch"])),
         tokens=tokens,
         micro_batch=int(float(row["batch_per_gpu"])),

@@ -96,10 +96,15 @@ def recipes(folder: Path) -> tuple[Recipe, ...]:
 
 def every_release(folder: Path) -> tuple[Recipe, ...]:
     """Every recipe that counts, the oldest release first."""
+    found = (recipe_of(row) for row in rows_that_count(folder))
+    return tuple(sorted(found, key=lambda run: run.release))
+
+
+def rows_that_count(folder: Path) -> tuple[Mapping[str, str], ...]:
+    """The rows of the recipes that count, as they are in the table."""
     with gzip.open(folder / RUNS[0], "rt", encoding="utf-8", newline="") as lines:
         rows = [row for row in csv.DictReader(lines) if row["source"] in FP8_SOURCES]
-    found = (_recipe(row) for row in rows if _counts(row))
-    return tuple(sorted(found, key=lambda run: run.release))
+    return tuple(filter(_counts, rows))
 
 
 def _counts(row: Mapping[str, str]) -> bool:
@@ -108,7 +113,8 @@ def _counts(row: Mapping[str, str]) -> bool:
     return known and stated and DROPS not in row["model"]
 
 
-def _recipe(row: Mapping[str, str]) -> Recipe:
+def recipe_of(row: Mapping[str, str]) -> Recipe:
+    """The recipe of a row that counts."""
     _, _, release = row["source_ref"].partition("#")
     gpu = MACHINES[row["gpu_canon"]]
     return Recipe(
