@@ -71,7 +71,7 @@ class Offers:
         )
 
     def __iter__(self) -> Iterator[Offer]:
-        return (self[index] for index in range(len(self)))
+        return map(Offer, *(getattr(self, field.name) for field in fields(Offer)))
 
 
 @dataclass(frozen=True, slots=True)

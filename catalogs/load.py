@@ -8,6 +8,7 @@ import zlib
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -37,9 +38,10 @@ class Raw:
     sha256: str
 
 
+@cache
 def load_snapshot() -> Catalog:
-    """Load the snapshot that ships with the package."""
-    return _checked(_read_folder(SNAPSHOT), None)
+    """Load the snapshot that ships with the package, once per process."""
+    return _checked(_shipped(), None)
 
 
 def load(path: Path) -> Catalog:
@@ -53,7 +55,12 @@ def load(path: Path) -> Catalog:
     if missing:
         raise CatalogError(f"{raw.folder}: the manifest lists no table {', '.join(missing)}")
     complete = raw.tables.keys() >= TABLES.keys()
-    return _checked(raw, None if complete else _read_folder(SNAPSHOT))
+    return _checked(raw, None if complete else _shipped())
+
+
+@cache
+def _shipped() -> Raw:
+    return _read_folder(SNAPSHOT)
 
 
 def _checked(raw: Raw, shipped: Raw | None) -> Catalog:

@@ -5,6 +5,7 @@ import hashlib
 import io
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,9 @@ def csv_of_table(table: Table, rows: Iterable[Row]) -> str:
     out = io.StringIO(newline="")
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(table.columns)
+    values = attrgetter(*table.columns)
     for row in sorted(rows, key=table.identity()):
-        writer.writerow([cell(getattr(row, name)) for name in table.columns])
+        writer.writerow([cell(value) for value in values(row)])
     return out.getvalue()
 
 

@@ -167,6 +167,8 @@ def columns_of(table: Table) -> tuple[Column, ...]:
 
 def cell(value: object) -> str:
     """Write a value as the text of a cell: nothing for None, the shortest exact number."""
+    if isinstance(value, str):  # most are
+        return value
     if value is None:
         return ""
     if isinstance(value, bool):

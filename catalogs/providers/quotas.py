@@ -65,9 +65,12 @@ Places = Mapping[str, Mapping[str, tuple[str, ...]]]  # zones ("" if unknown) by
 def shipped_places(provider: str) -> Places:
     """The regions and zones of each machine of a provider in the shipped snapshot."""
     found: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
-    for offer in load_snapshot().offers:
-        if offer.provider == provider:
-            found[offer.instance_type][offer.region].add(offer.zone)
+    o = load_snapshot().offers
+    for seller, name, region, zone in zip(
+        o.provider, o.instance_type, o.region, o.zone, strict=True
+    ):
+        if seller == provider:
+            found[name][region].add(zone)
     return {
         name: {region: tuple(sorted(zones)) for region, zones in sorted(regions.items())}
         for name, regions in sorted(found.items())

@@ -75,7 +75,7 @@ print(json.dumps({
 READ = """
 import json, sys, time
 from pathlib import Path
-from recommender.catalogs.load import load_snapshot
+from recommender.catalogs.load import SNAPSHOT, load
 from recommender.catalogs.store import Store, newest_good
 def best(read):
     times = []
@@ -86,7 +86,7 @@ def best(read):
     return round(1000 * min(times), 1)
 store = Store(Path(sys.argv[1]))
 assert newest_good(store).name
-newest, snapshot = best(lambda: newest_good(store)), best(load_snapshot)
+newest, snapshot = best(lambda: newest_good(store)), best(lambda: load(SNAPSHOT))
 print(json.dumps({"newest_ms": newest, "snapshot_ms": snapshot}))
 """
 # One after the other, as the servers make an answer when it is first requested.

@@ -12,7 +12,7 @@ from recommender.catalogs.refresh.run import refresh
 from recommender.catalogs.schema import Offer
 from recommender.catalogs.store import GENERATIONS, newest_good, write_lock
 from tests.catalogs.refresh.false_data import FAULTS
-from tests.catalogs.refresh.world import NAMES, World, make_world
+from tests.catalogs.refresh.world import NAMES, World, make_published_world, make_world
 
 STEPS = ("clean", "folder", "file manifest.json", "synced", "read back", "pointer", "rename",
          "swap", "published", "prune")  # fmt: skip
@@ -154,9 +154,7 @@ def test_a_thousand_faults_do_no_harm(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_each_fault_is_refused_or_quarantined_by_name(tmp_path: Path, fault: str) -> None:
-    world: World = make_world(tmp_path)
-    assert refresh(world.order()).outcome == "published"
-    world.next_day()
+    world: World = make_published_world(tmp_path)
     for name in NAMES:
         world.faults[name] = FAULTS[fault](Random(fault))
     report = refresh(world.order())

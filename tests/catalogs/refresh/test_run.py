@@ -17,16 +17,13 @@ from recommender.catalogs.refresh.run import RefreshRequest, refresh
 from recommender.catalogs.serialize import write_catalog
 from recommender.catalogs.store import Store, newest_good, roll_back, write_lock
 from recommender.catalogs.tables import TABLES
-from tests.catalogs.refresh.world import MORNING, World, make_world
+from tests.catalogs.refresh.world import MORNING, World, make_published_world, make_world
 
 
 @pytest.fixture
 def world(tmp_path: Path) -> World:
     """A world with one good version of yesterday."""
-    made = make_world(tmp_path)
-    assert refresh(made.order()).outcome == "published"
-    made.next_day()
-    return made
+    return make_published_world(tmp_path)
 
 
 def result(report: RefreshReport, name: str) -> str:

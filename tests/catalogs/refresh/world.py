@@ -4,11 +4,14 @@ import csv
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
+from shutil import copytree
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from recommender.catalogs.providers.contract import Fetched, Wanted
-from recommender.catalogs.refresh.run import RefreshRequest
+from recommender.catalogs.refresh.run import RefreshRequest, refresh
 from recommender.catalogs.schema import Offer, Source
 from recommender.catalogs.serialize import write_catalog
 from recommender.catalogs.store import Store
@@ -112,26 +115,62 @@ class World:
 
 def make_world(folder: Path) -> World:
     """Make a world of a few hundred offers from the shipped snapshot."""
-    catalog = snapshot()
-    names = {(provider, name) for provider in TYPES for name in TYPES[provider]}
-    offers = [
-        o for o in catalog.offers if (o.provider, o.instance_type) in names and o.kind != "derived"
-    ]
-    offers = [replace(offer, as_of=min(offer.as_of, "2026-08-21")) for offer in offers]
+    copytree(Path(_first_morning().name), folder, dirs_exist_ok=True)
+    return World(folder, _truth())
+
+
+def make_published_world(folder: Path) -> World:
+    """A world with one good version of yesterday."""
+    copytree(Path(_first_night().name), folder, dirs_exist_ok=True)
+    made = World(folder, _truth())
+    made.next_day()
+    return made
+
+
+@cache
+def _first_night() -> "TemporaryDirectory[str]":
+    """The files of a world after its first refresh, written once per process."""
+    made = TemporaryDirectory()
+    assert refresh(make_world(Path(made.name)).order()).outcome == "published"
+    return made
+
+
+@cache
+def _first_morning() -> "TemporaryDirectory[str]":
+    """The files of a new world, written once per process."""
+    catalog, names, made = snapshot(), _names(), TemporaryDirectory()
     rows: Mapping[str, list[Any]] = {
-        "offers": offers,
+        "offers": list(_offers()),
         "instance_types": [t for key, t in catalog.instance_types.items() if key in names],
         "gpus": list(catalog.gpus.values()),
         "achieved": list(catalog.achieved.values()),
     }
     small = {name: list(getattr(catalog, name)) for name in TABLES if name not in rows}
     small["egress"] = small["egress"][:1]
-    write_catalog(folder / "base", {**rows, **small})
-    _write_canaries(folder / "canaries.csv")
+    write_catalog(Path(made.name) / "base", {**rows, **small})
+    _write_canaries(Path(made.name) / "canaries.csv")
+    return made
+
+
+def _names() -> set[tuple[str, str]]:
+    return {(provider, name) for provider in TYPES for name in TYPES[provider]}
+
+
+@cache
+def _offers() -> tuple[Offer, ...]:
+    names = _names()
+    return tuple(
+        replace(o, as_of=min(o.as_of, "2026-08-21"))
+        for o in snapshot().offers
+        if (o.provider, o.instance_type) in names and o.kind != "derived"
+    )
+
+
+def _truth() -> dict[str, list[Offer]]:
     truth: dict[str, list[Offer]] = {name: [] for name in NAMES}
-    for offer in offers:
+    for offer in _offers():
         truth[offer.provider].append(replace(offer, kind="quote", flag="", uncertainty=0.0))
-    return World(folder, truth)
+    return truth
 
 
 def _write_canaries(path: Path) -> None:
