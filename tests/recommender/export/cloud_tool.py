@@ -4,13 +4,13 @@
 from which the run has ended well.
 `refusal` is the answer to a rule for the security group `group`.
 A machine is a line of `machines`; one of `lost` is gone an hour after its start.
+A script starts it hundreds of times, so it imports nothing that takes longer than Python itself.
 """
 
-import json
+import os
 import sys
-from pathlib import Path
 
-HERE = Path(sys.argv[0]).parent
+HERE = os.path.dirname(sys.argv[0])
 WORDS = sys.argv[1:]
 STARTS = ("ec2 run-instances", "compute instances create", "vm create")
 STOPS = ("ec2 terminate-instances", "compute instances delete", "vm delete")
@@ -19,8 +19,11 @@ LISTS = ("ec2 describe-instances", "compute instances list", "vm list")
 
 def kept(name: str) -> list[str]:
     """The lines of a file of the folder."""
-    path = HERE / name
-    return path.read_text("utf-8").splitlines() if path.exists() else []
+    path = os.path.join(HERE, name)
+    if not os.path.exists(path):
+        return []
+    with open(path, encoding="utf-8") as file:
+        return file.read().splitlines()
 
 
 def start() -> None:
@@ -29,7 +32,9 @@ def start() -> None:
     for word, *since in map(str.split, kept("full")):
         if word in line and int(*since or "0") <= CLOCK:
             sys.exit("no capacity")
-    (HERE / "machines").write_text("\n".join([*kept("machines"), f"i-{CLOCK}"]), encoding="utf-8")
+    held = [*kept("machines"), f"i-{CLOCK}"]
+    with open(os.path.join(HERE, "machines"), "w", encoding="utf-8") as file:
+        file.write("\n".join(held))
 
 
 def listed() -> None:
@@ -43,13 +48,14 @@ def listed() -> None:
 
 
 CLOCK = int(kept("clock")[0])
-with (HERE / "calls").open("a", encoding="utf-8") as log:
-    log.write(json.dumps([Path(sys.argv[0]).name, *WORDS]) + "\n")
+with open(os.path.join(HERE, "calls"), "a", encoding="utf-8") as log:
+    log.write(repr([os.path.basename(sys.argv[0]), *WORDS]) + "\n")
 joined = " ".join(WORDS)
 if joined.startswith(STARTS):
     start()
 elif joined.startswith(STOPS):
-    (HERE / "machines").unlink(missing_ok=True)
+    if kept("machines"):
+        os.remove(os.path.join(HERE, "machines"))
 elif joined.startswith(LISTS):
     listed()
 elif "describe-subnets" in joined:

@@ -1,5 +1,6 @@
 """Scripts for the clouds' own tools, run with a made-up tool and clock; calls checked as real."""
 
+import ast
 import fnmatch
 import json
 import os
@@ -57,7 +58,7 @@ def played(
         timeout=240,
     )
     calls = (tools / "calls").read_text("utf-8").splitlines()
-    return done, [json.loads(call) for call in calls]
+    return done, [ast.literal_eval(call) for call in calls]
 
 
 def starts(calls: list[list[str]]) -> list[str]:

@@ -14,12 +14,12 @@ from tests.recommender.export.runs import GCP, HOUR, LIMITS, described
 
 # A tool that notes its calls and answers from files of the folder.
 SKY = """#!/usr/bin/env bash
-here=$(dirname "$0")
+here=${0%/*}
 echo "sky $*" >> "$here/calls"
 case "$1 $2" in
   "jobs launch") name="" ; while [ $# -gt 0 ]; do [ "$1" = --name ] && name="$2"; shift; done
     echo "$name" >> "$here/jobs" ;;
-  "jobs queue") clock=$(cat "$here/clock"); id=0; comma=""; printf "["
+  "jobs queue") clock=$(<"$here/clock"); id=0; comma=""; printf "["
     [ -f "$here/jobs" ] && while read -r name; do
       state=RECOVERING
       while read -r kind ended at; do
@@ -31,15 +31,16 @@ case "$1 $2" in
     printf "]" ;;
 esac
 """
-DATE = """#!/usr/bin/env bash
-cat "$(dirname "$0")/clock"
+DATE = """#!/bin/sh
+read -r now < "${0%/*}/clock"
+echo "$now"
 """
-SLEEP = """#!/usr/bin/env bash
-here=$(dirname "$0")
-echo $(( $(cat "$here/clock") + 3600 )) > "$here/clock"
+SLEEP = """#!/bin/sh
+read -r now < "${0%/*}/clock"
+echo $(( now + 3600 )) > "${0%/*}/clock"
 """
 GCLOUD = """#!/usr/bin/env bash
-here=$(dirname "$0")
+here=${0%/*}
 [ -f "$here/progress" ] && cat "$here/progress"
 """
 START = 1_000_000

@@ -10,6 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import Any
 
 from recommender.catalogs.providers.contract import Wanted
@@ -331,16 +332,22 @@ def bulk_file(items: list[Item], region: str) -> bytes:
     return out.getvalue().encode()
 
 
+@cache
+def _listed() -> tuple[tuple[tuple[str, str], float], ...]:
+    """The shipped on-demand prices by machine and region."""
+    listed = {
+        (o.instance_type, o.region): o.usd_per_hour
+        for o in snapshot().offers
+        if o.provider == "aws" and o.market == "on_demand"
+    }
+    return tuple(sorted(listed.items()))
+
+
 def make_cloud(names: tuple[str, ...] = TYPES, regions: tuple[str, ...] = REGIONS) -> Cloud:
     """An AWS of a few regions with the prices of the shipped snapshot."""
     catalog = snapshot()
     types = {name: catalog.instance_types["aws", name] for name in names}
-    listed = {
-        (o.instance_type, o.region): o.usd_per_hour
-        for o in catalog.offers
-        if o.provider == "aws" and o.market == "on_demand" and o.region in regions
-    }
-    found = {key: usd for key, usd in sorted(listed.items()) if key[0] in types}
+    found = {key: usd for key, usd in _listed() if key[0] in types and key[1] in regions}
     spot: dict[str, list[Item]] = {region: [] for region in regions}
     for (name, region), usd in found.items():
         if types[name].gpu:

@@ -6,6 +6,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import botocore.client
 import botocore.loaders
 import pytest
 
@@ -18,7 +19,16 @@ from tests.catalogs.providers.aws.server import serving
 
 Read = Callable[..., Fetched]
 
-_loader = cache(botocore.loaders.create_loader)  # service models are read once for all tests
+# Service models are read, and the methods of their clients made, once for all tests.
+_loader = cache(botocore.loaders.create_loader)
+_create_methods = botocore.client.ClientCreator._create_methods
+_methods: dict[str, dict[str, Any]] = {}
+
+
+def _methods_of(creator: Any, model: Any) -> dict[str, Any]:
+    if model.service_name not in _methods:
+        _methods[model.service_name] = _create_methods(creator, model)
+    return dict(_methods[model.service_name])
 
 
 @pytest.fixture
@@ -33,6 +43,7 @@ def cloud(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Cloud]:
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", CANARY)
     monkeypatch.setattr("botocore.endpoint.time", SimpleNamespace(sleep=lambda seconds: None))
     monkeypatch.setattr("botocore.session.create_loader", _loader)
+    monkeypatch.setattr("botocore.client.ClientCreator._create_methods", _methods_of)
     monkeypatch.setattr(public_files, "_WAITS_S", (0.0, 0.0))
     with serving(make_cloud()) as served:
         for service in ("EC2", "PRICING", "SERVICE_QUOTAS"):
