@@ -3,8 +3,10 @@
 import os
 import sys
 import tempfile
+from importlib import import_module
 from pathlib import Path
 
+import pytest
 from hypothesis import settings
 
 # The source folder `recommender` lacks what is installed into it from next to it. Python must not
@@ -18,3 +20,11 @@ for _name in ("XDG_DATA_HOME", "XDG_CACHE_HOME"):
 
 settings.register_profile("same examples in every run", derandomize=True, database=None)
 settings.load_profile("same examples in every run")
+
+
+@pytest.fixture
+def planned_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the command line asks is planned once per process."""
+    planner = import_module("recommender.planner.recommend")
+    once = import_module("tests.recommender.planned").planned_once
+    monkeypatch.setattr(planner, "recommend", once(planner.recommend))

@@ -18,7 +18,6 @@ import shutil
 import tomllib
 from dataclasses import dataclass
 from difflib import unified_diff
-from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -149,22 +148,6 @@ def keep(name: str, made: str) -> None:
         (PRINTED / name).write_bytes(made.encode())
     else:
         (PRINTED / name).unlink(missing_ok=True)
-
-
-@pytest.fixture
-def planned_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A question is planned once for all forms of its answer."""
-    planner = import_module("recommender.planner.recommend")
-    plan, kept = planner.recommend, {}
-
-    def answer(*question: object, **asked: object) -> object:
-        given = sorted((n, repr(v)) for n, v in asked.items() if n not in ("catalog", "watch"))
-        key = repr((question, given))
-        if key not in kept:
-            kept[key] = plan(*question, **asked)
-        return kept[key]
-
-    monkeypatch.setattr(planner, "recommend", answer)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

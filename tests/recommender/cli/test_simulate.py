@@ -34,6 +34,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp
     return call
 
 
+@pytest.mark.usefixtures("planned_once")
 def test_the_plan_that_leads_is_simulated(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
     found = run(JOB, "--deadline", "48h", *QUICK)
     assert (found.code, found.err) == (0, "")
@@ -125,6 +126,7 @@ def test_a_survival_curve_is_read(run: Run, tmp_path: Path) -> None:
     assert "survival curve of your file, mean 6.04 h" in found.out
 
 
+@pytest.mark.usefixtures("planned_once")
 def test_no_plan_means_exit_3_and_why(run: Run) -> None:
     found = run(JOB, "--deadline", "1m", *QUICK)
     assert found.code == 3
@@ -238,6 +240,7 @@ ALONE = ("gpt2-124m", "--deadline", "300h", *ONE_TYPE)  # and one without
 RESCUED = (*RESCUED_ASK, "--plan", "1", "--runs", "512")
 
 
+@pytest.mark.usefixtures("planned_once")
 def test_the_full_policy_is_simulated_next_to_the_fallback_rule(run: Run) -> None:
     found = run(*RESCUED, "--policy", "full")
     assert (found.code, found.err) == (0, "")
@@ -251,6 +254,7 @@ def test_the_full_policy_is_simulated_next_to_the_fallback_rule(run: Run) -> Non
     assert "| full policy |" in run(*RESCUED, "--policy", "full", "-o", "markdown").out
 
 
+@pytest.mark.usefixtures("planned_once")
 def test_explain_shows_the_policy_or_why_there_is_none(
     run: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -265,10 +269,12 @@ def test_explain_shows_the_policy_or_why_there_is_none(
     assert "No policy was computed: there is no deadline" in capsys.readouterr().out
 
 
+@pytest.mark.usefixtures("planned_once")
 def test_with_the_fallback_rule_alone_the_simulation_is_unchanged(run: Run) -> None:
     assert run(*RESCUED, "--policy", "net").out == run(*RESCUED).out
 
 
+@pytest.mark.usefixtures("planned_once")
 def test_the_plan_as_skypilot_runs_it_is_simulated_next_to_the_plan_itself(run: Run) -> None:
     alone = "skypilot, no switch"
     found = json.loads(run(*RESCUED, "--executor", "skypilot", "--json").out)["simulation"]
@@ -283,6 +289,7 @@ def test_the_plan_as_skypilot_runs_it_is_simulated_next_to_the_plan_itself(run: 
     assert "did you mean skypilot" in run(*RESCUED, "--executor", "skypilots").err
 
 
+@pytest.mark.usefixtures("planned_once")
 def test_the_policy_is_written_as_a_table(run: Run, tmp_path: Path) -> None:
     found = run(*RESCUED, "--policy-table", "policy.csv")
     assert (found.code, found.err) == (0, "")
@@ -294,6 +301,7 @@ def test_the_policy_is_written_as_a_table(run: Run, tmp_path: Path) -> None:
     assert {len(row.split(",")) for row in rows} == {9}
 
 
+@pytest.mark.usefixtures("planned_once")
 @pytest.mark.parametrize(
     ("words", "said"),
     [
