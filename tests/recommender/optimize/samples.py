@@ -8,7 +8,12 @@ from _pytest.mark.structures import ParameterSet
 
 def one_in(every: int, chunks: int) -> Sequence[ParameterSet]:
     """Numbers of chunks; one in `every` runs by default, the others are slow."""
-    return sampled(range(chunks), range(0, chunks, every))
+    return thinned(range(chunks), every)
+
+
+def thinned(values: Sequence[object], every: int) -> Sequence[ParameterSet]:
+    """All of some values; one in `every` runs by default, the others are slow."""
+    return sampled(values, values[::every])
 
 
 def sampled(values: Iterable[object], always: Container[object]) -> Sequence[ParameterSet]:

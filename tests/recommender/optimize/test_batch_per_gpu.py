@@ -10,6 +10,7 @@ from tests.recommender.optimize.palette import (
     assert_search_is_exact,
     space,
 )
+from tests.recommender.optimize.samples import thinned
 
 SEEDS = range(500, 508)
 
@@ -33,11 +34,11 @@ def growing(seed: int) -> Space:
     return replace(found, job=job, limits=limits, steps_left=steps_left)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", thinned(SEEDS, 2))
 def test_the_search_equals_looking_at_every_plan(seed: int) -> None:
     assert_search_is_exact(growing(seed))
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", thinned(SEEDS, 2))
 def test_boxes_find_the_best_plan(seed: int) -> None:
     assert_boxes_are_exact(growing(seed))

@@ -18,6 +18,7 @@ from tests.recommender.optimize.palette import (
     oracle,
     space,
 )
+from tests.recommender.optimize.samples import thinned
 
 SEEDS = range(40)
 
@@ -33,12 +34,12 @@ def alone(seed: int) -> Space:
     return replace(found, job=job, limits=limits, sites=(site,))
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", thinned(SEEDS, 3))
 def test_boxes_find_the_best_plan(seed):
     assert_boxes_are_exact(alone(seed))
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", thinned(SEEDS, 3))
 def test_a_cluster_called_too_late_never_meets_its_limits(seed):
     asked = replace(space(seed), job=replace(space(seed).job, elastic=False))
     site = asked.sites[0]

@@ -13,6 +13,7 @@ from recommender.optimize.search_state import Candidate, Screened, SearchState
 from recommender.optimize.space import Space
 from recommender.risk.run_statistics import OutcomeCache
 from tests.recommender.optimize.palette import at_the_edge, evaluate, oracle, space
+from tests.recommender.optimize.samples import sampled
 from tests.recommender.optimize.test_search import ENOUGH, reevaluated
 
 FEW, MANY = 64, 512
@@ -37,7 +38,7 @@ def printed_goal(q: Space, found: Candidate) -> float:
     return float(worth.goal_value[0])
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", sampled(SEEDS, (*SEEDS[:12:3], *SEEDS[12:])))
 def test_the_best_plan_is_the_best_on_the_printed_paths(seed: int) -> None:
     q = edge(seed)
     best = float(oracle(q.on_printed_paths())[1].goal_value.min(initial=np.inf))

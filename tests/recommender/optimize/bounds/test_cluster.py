@@ -218,7 +218,7 @@ def test_no_lower_bound_of_a_single_entry_is_above_any_of_its_plans(chunk: int) 
         assert excess(bound, worth[alone], values.goal_value[alone]) <= ROUNDING, seed
 
 
-@pytest.mark.parametrize("share", [0.2, 0.4, 0.7])
+@pytest.mark.parametrize("share", sampled((0.2, 0.4, 0.7), (0.4,)))
 def test_lower_bounds_of_single_entries_hold_under_short_deadlines(share: float) -> None:
     lost = 0
     for seed in range(0, 160, 4):
@@ -281,7 +281,7 @@ def test_no_fallback_of_a_plan_is_cheaper_than_the_bound_on_any(chunk: int) -> N
         assert excess(bound, values.cost_usd, values.goal_value) <= ROUNDING, seed
 
 
-@pytest.mark.parametrize("share", [0.3, 0.6, 1.0])
+@pytest.mark.parametrize("share", sampled((0.3, 0.6, 1.0), (0.6,)))
 def test_a_plan_is_left_out_only_where_neither_it_nor_its_fallbacks_are_good(share: float) -> None:
     raised = 0
     for seed in range(1, 120, 4):

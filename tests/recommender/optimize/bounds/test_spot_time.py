@@ -26,7 +26,7 @@ def question(seed: int) -> Space:
     return replace(q, limits=replace(q.limits, max_overhead=LIMITS[seed % len(LIMITS)]))
 
 
-@pytest.mark.parametrize("chunk", one_in(4, CHUNKS))
+@pytest.mark.parametrize("chunk", one_in(8, CHUNKS))
 def test_no_plan_without_a_fallback_loses_less_than_the_bound(chunk: int) -> None:
     compared = 0
     for seed in range(chunk * PER_CHUNK, (chunk + 1) * PER_CHUNK):
@@ -45,7 +45,7 @@ def test_no_plan_without_a_fallback_loses_less_than_the_bound(chunk: int) -> Non
     assert compared > 100
 
 
-@pytest.mark.parametrize("chunk", one_in(4, CHUNKS))
+@pytest.mark.parametrize("chunk", one_in(8, CHUNKS))
 def test_searches_under_an_overhead_limit_equal_looking_at_every_plan(chunk: int) -> None:
     for seed in range(chunk * PER_CHUNK, (chunk + 1) * PER_CHUNK):
         q = question(seed)
