@@ -1,80 +1,84 @@
 """What an answer takes for granted is reported."""
 
 import json
-import os
 import re
-import subprocess
-import sys
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
-ASK = [sys.executable, "-m", "recommender"]
+from recommender.cli import main
+
+Printed = Callable[..., str]
 
 
-def printed(folder, *words: str) -> str:
-    done = subprocess.run(
-        [*ASK, *words],
-        capture_output=True,
-        text=True,
-        cwd=folder,
-        timeout=120,
-        check=False,
-        env={**os.environ, "RECOMMEND_BENCH": str(folder / "bench")},
-    )
-    return " ".join(done.stdout.split())
+@pytest.fixture
+def printed(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    planned_once: None,
+) -> Printed:
+    """What `recommend` prints in an empty folder, in one line."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("RECOMMEND_BENCH", str(tmp_path / "bench"))
+
+    def call(*words: str) -> str:
+        main(words)
+        return " ".join(capsys.readouterr().out.split())
+
+    return call
 
 
-def test_a_stack_that_was_not_given_is_named(tmp_path):
+def test_a_stack_that_was_not_given_is_named(printed: Printed) -> None:
     words = ("resnet50-imagenet", "--deadline", "48h", "--provider", "gcp", "--explain", "1")
-    said = printed(tmp_path, *words)
+    said = printed(*words)
     assert "typical training scripts (all figures are for these)" in said
     assert "from a factor of 1.5 to 1.2" in said  # e^(1.645 · 0.25), e^(1.645 · 0.10)
-    assert "training scripts" not in printed(tmp_path, *words, "--stack", "tuned")
+    assert "training scripts" not in printed(*words, "--stack", "tuned")
 
 
-def test_the_software_is_requested_before_a_gpu_is_reported_to_be_unmeasured(tmp_path):
+def test_the_software_is_requested_before_a_gpu_is_reported_to_be_unmeasured(
+    printed: Printed,
+) -> None:
     """The three assumptions that an answer shows without --explain hold what narrows it most."""
     words = ("resnet50-imagenet", "--deadline", "48h", "--gpu", "H100-NVL", "--provider", "azure")
-    said = printed(tmp_path, *words)
+    said = printed(*words)
     assert "typical training scripts (all figures are for these)" in said
     assert "a timed step (--measured) narrows the speed" in said
-    assert "speed of H100-NVL from the vendor's peak" in printed(tmp_path, *words, "--explain", "1")
+    assert "speed of H100-NVL from the vendor's peak" in printed(*words, "--explain", "1")
 
 
-def test_a_timing_far_slower_than_expected_gives_a_warning(tmp_path):
+def test_a_timing_far_slower_than_expected_gives_a_warning(printed: Printed) -> None:
     """A step of 310 s instead of 3.1 s is a wrong unit or batch; half of the speed is not."""
     words = ("llama3-8b-sft", "--hourly", "60", "--gpu", "H100", "--provider", "aws", "--measured")
-    assert "times slower than expected; check its unit" in printed(
-        tmp_path, *words, "8xH100: 310 s/step"
-    )
-    usual = printed(tmp_path, *words, "8xH100: 6 s/step")
+    assert "times slower than expected; check its unit" in printed(*words, "8xH100: 310 s/step")
+    usual = printed(*words, "8xH100: 6 s/step")
     assert "slower than expected" not in usual
     assert "matrix multiplication reaches" not in usual
     assert "times what matrix multiplication reaches; check" in printed(
-        tmp_path, *words, "8xH100: 0.4 s/step"
+        *words, "8xH100: 0.4 s/step"
     )
 
 
-def test_own_machines_need_no_quota_and_are_never_short(tmp_path):
+def test_own_machines_need_no_quota_and_are_never_short(tmp_path: Path, printed: Printed) -> None:
     (tmp_path / "own.csv").write_text("label,gpu,gpus,usd_per_hour,count\nlab,RTX-4090,4,0.6,1\n")
     words = ("resnet50-imagenet", "--offers", "own.csv", "--explain", "1")
     for flag, is_told in (("--provider=own", False), ("--provider=gcp", True)):
-        said = printed(tmp_path, *words, flag)
+        said = printed(*words, flag)
         assert ("quotas not checked" in said) == is_told
         assert ("available at once in a region" in said) == is_told
 
 
-def test_an_unmeasured_gpu_is_marked_where_offers_are_shown(tmp_path):
-    shown = printed(tmp_path, "catalog", "show", "g6.xlarge", "--top", "1")
+def test_an_unmeasured_gpu_is_marked_where_offers_are_shown(printed: Printed) -> None:
+    shown = printed("catalog", "show", "g6.xlarge", "--top", "1")
     assert "bf16 72.6 (60.5-90.8)*" in shown
     assert "not measured" in shown
-    assert "not measured" not in printed(tmp_path, "catalog", "show", "T4", "--top", "1")
+    assert "not measured" not in printed("catalog", "show", "T4", "--top", "1")
 
 
-def test_the_kind_and_spread_of_a_speed_are_in_the_json(tmp_path):
-    shown = json.loads(
-        printed(tmp_path, "catalog", "show", "p5.48xlarge", "--top", "1", "-o", "json")
-    )
+def test_the_kind_and_spread_of_a_speed_are_in_the_json(printed: Printed) -> None:
+    shown = json.loads(printed("catalog", "show", "p5.48xlarge", "--top", "1", "-o", "json"))
     row = shown[0] if isinstance(shown, list) else next(iter(shown.values()))[0]
     speeds = {each["precision"]: each for each in row["matrix_tflops"]}
     assert speeds["bf16"]["kind"] == "measured"
@@ -82,24 +86,28 @@ def test_the_kind_and_spread_of_a_speed_are_in_the_json(tmp_path):
     assert speeds["fp32"]["kind"] == "fallback"
 
 
-def test_a_plan_on_own_speeds_says_so_and_takes_as_long_as_they_say(tmp_path):
+def test_a_plan_on_own_speeds_says_so_and_takes_as_long_as_they_say(
+    tmp_path: Path, printed: Printed
+) -> None:
     words = ("llama3-8b-sft", "--gpu", "H100", "--no-spot", "--max-machines", "1")
-    before = printed(tmp_path, *words, "-o", "json")
+    before = printed(*words, "-o", "json")
     (tmp_path / "bench").mkdir()
     (tmp_path / "bench" / "speeds.csv").write_text(
         "gpu,precision,tflops,low_tflops,high_tflops,machines,as_of\n"
         "H100,bf16,381.1,370,400,2,2026-11-20\n"  # half of the shipped 762.2
     )
-    after = printed(tmp_path, *words, "-o", "json")
+    after = printed(*words, "-o", "json")
     assert "speed of H100 from your own benchmarks" in after
     assert "own benchmarks" not in before
     slower = [json.loads(each)["lower_bound"]["s"] for each in (after, before)]
     assert 1.4 < slower[0] / slower[1] < 2.0
 
 
-def test_no_timed_step_makes_a_long_run_more_certain_than_published_ones_are(tmp_path):
+def test_no_timed_step_makes_a_long_run_more_certain_than_published_ones_are(
+    printed: Printed,
+) -> None:
     words = ("llama3-8b-pretrain", "--explain", "1", "--tokens")
-    each = (printed(tmp_path, *words, tokens) for tokens in ("1B", "50B", "100B", "1T"))
+    each = (printed(*words, tokens) for tokens in ("1B", "50B", "100B", "1T"))
     short, middle, longer, long = each
     assert "from a factor of 1.3 to 1.2" in short
     assert "run of this size" not in short
@@ -110,7 +118,9 @@ def test_no_timed_step_makes_a_long_run_more_certain_than_published_ones_are(tmp
     assert "narrows the speed from a factor of 1.6 to 1.5" in long
 
 
-def test_llama_405b_on_as_many_gpus_as_it_was_trained_on_takes_as_long_as_published(tmp_path):
+def test_llama_405b_on_as_many_gpus_as_it_was_trained_on_takes_as_long_as_published(
+    tmp_path: Path, printed: Printed
+) -> None:
     """arXiv 2407.21783: 16,384 H100, and 30.84 M GPU-hours by the model card (2024-07-23)."""
     (tmp_path / "job.yaml").write_text(
         "schema: recommend.job/v1\nmodel: meta-llama/Llama-3.1-405B\nmethod: full\n"
@@ -118,61 +128,64 @@ def test_llama_405b_on_as_many_gpus_as_it_was_trained_on_takes_as_long_as_publis
     )
     words = ("job.yaml", "--gpu", "H100", "--provider", "aws", "--machines", "2048")
     reserved = ("--assume-on-demand", "100%")
-    found = json.loads(printed(tmp_path, *words, *reserved, "-o", "json"))
+    found = json.loads(printed(*words, *reserved, "-o", "json"))
     (plan,) = found["plans"]
     hours = plan["estimate"]["time"]["median"] / 3600
     assert 0.75 < hours * 16384 / 30.84e6 < 1.33
-    assert "--assume-on-demand 100%" in printed(tmp_path, *words, "--explain", "1")
-    assert "(if yours are reserved" not in printed(tmp_path, *words, *reserved, "--explain", "1")
+    assert "--assume-on-demand 100%" in printed(*words, "--explain", "1")
+    assert "(if yours are reserved" not in printed(*words, *reserved, "--explain", "1")
 
 
-def test_the_other_software_is_named_with_the_time_that_it_takes(tmp_path):
+def test_the_other_software_is_named_with_the_time_that_it_takes(printed: Printed) -> None:
     words = ("llama3-8b-sft", "--instance", "p5.48xlarge", "--machines", "1", "--no-spot")
-    said = printed(tmp_path, *words)
+    said = printed(*words)
     found = re.search(
         r"a vendor's recipe \(--stack tuned\) takes about ([\d.]+) h with plan 1", said
     )
     assert found is not None
     unsaid, tuned = (
-        json.loads(printed(tmp_path, *words, *more, "-o", "json"))["plans"][0]["estimate"]["time"]
+        json.loads(printed(*words, *more, "-o", "json"))["plans"][0]["estimate"]["time"]
         for more in ((), ("--stack", "tuned"))
     )
     assert float(found[1]) == pytest.approx(tuned["median"] / 3600, rel=0.1)
     assert tuned["median"] < 0.8 * unsaid["median"]
 
 
-def test_the_other_software_is_not_named_where_it_takes_about_as_long(tmp_path):
+def test_the_other_software_is_not_named_where_it_takes_about_as_long(
+    tmp_path: Path, printed: Printed
+) -> None:
     (tmp_path / "job.yaml").write_text(
         "schema: recommend.job/v1\nmodel: meta-llama/Llama-3.1-8B\nmethod: full\ntokens: 100M\n"
         "seq_len: 1024\nbatch: 512\ndata:\n  cpu_s_per_sample: 10\n"  # the input sets the pace
     )
     words = ("job.yaml", "--instance", "p5.48xlarge", "--machines", "1", "--no-spot")
     times = [
-        json.loads(printed(tmp_path, *words, *more, "-o", "json"))["plans"][0]["estimate"]["time"]
+        json.loads(printed(*words, *more, "-o", "json"))["plans"][0]["estimate"]["time"]
         for more in ((), ("--stack", "tuned"))
     ]
     assert times[1]["median"] > 0.8 * times[0]["median"]
-    assert "a vendor's recipe (--stack tuned) takes" not in printed(tmp_path, *words)
+    assert "a vendor's recipe (--stack tuned) takes" not in printed(*words)
 
 
-def test_the_formats_of_a_precision_that_was_not_stated_are_named_for_each_gpu(tmp_path):
+def test_the_formats_of_a_precision_that_was_not_stated_are_named_for_each_gpu(
+    printed: Printed,
+) -> None:
     """V100 and T4 have no bf16 (NVIDIA, Tesla V100 and T4 data sheets)."""
     words = ("resnet50-imagenet", "--deadline", "48h", "--market", "on-demand", "--explain", "1")
     older = ("--gpu", "V100", "--gpu", "T4")
-    auto = printed(tmp_path, *words, *older, "--precision", "auto")
+    auto = printed(*words, *older, "--precision", "auto")
     found = re.search(r"precision not stated \(--precision\): ([^.]*)\.", auto)
     assert found is not None
     assert re.fullmatch(r"fp16 on (V100|T4|V100, T4|T4, V100), which ha(ve|s) no bf16", found[1])
-    assert printed(tmp_path, *words, *older) == auto
-    assert "precision not stated (--precision): bf16." in printed(tmp_path, *words, "--gpu", "A100")
-    assert "precision not stated" not in printed(tmp_path, *words, "--precision", "mixed")
+    assert printed(*words, *older) == auto
+    assert "precision not stated (--precision): bf16." in printed(*words, "--gpu", "A100")
+    assert "precision not stated" not in printed(*words, "--precision", "mixed")
 
 
-def test_eight_bits_are_not_assumed_and_their_time_is_named(tmp_path):
+def test_eight_bits_are_not_assumed_and_their_time_is_named(printed: Printed) -> None:
     words = ("llama3-8b-sft", "--instance", "p5.48xlarge", "--machines", "1", "--no-spot")
     unstated, stated = (
-        json.loads(printed(tmp_path, *words, *more, "-o", "json"))
-        for more in ((), ("--precision", "fp8"))
+        json.loads(printed(*words, *more, "-o", "json")) for more in ((), ("--precision", "fp8"))
     )
     (said,) = [each for each in unstated["assumptions"] if each.startswith("precision not stated")]
     found = re.fullmatch(
@@ -196,18 +209,20 @@ def test_eight_bits_are_not_assumed_and_their_time_is_named(tmp_path):
         ("llama3-8b-sft", "--gpu", "H100", "--measured", "8xH100: 6 s/step"),  # in 16 bits
     ],
 )
-def test_eight_bits_are_not_named_where_nothing_is_known_to_be_gained(tmp_path, more):
+def test_eight_bits_are_not_named_where_nothing_is_known_to_be_gained(
+    printed: Printed, more: tuple[str, ...]
+) -> None:
     words = ("--no-spot", "--max-machines", "1", "--hourly", "120", "--explain", "1")
-    said = printed(tmp_path, *more, *words)
+    said = printed(*more, *words)
     assert "precision not stated (--precision): bf16." in said
     assert "fp8" not in said
 
 
-def test_what_eight_bits_assume_is_said(tmp_path):
+def test_what_eight_bits_assume_is_said(printed: Printed) -> None:
     words = ("llama3-8b-sft", "--gpu", "H100", "--no-spot", "--max-machines", "1", "--explain", "1")
-    typical = printed(tmp_path, *words, "--precision", "fp8")
+    typical = printed(*words, "--precision", "fp8")
     assert "this software keeps 0.51 of what they gain" in typical
     assert "optimizer states are as in mixed precision" in typical
-    tuned = printed(tmp_path, *words, "--precision", "fp8", "--stack", "tuned")
+    tuned = printed(*words, "--precision", "fp8", "--stack", "tuned")
     assert "this software keeps all that they gain; attention" in tuned
-    assert "matrix products of layers" not in printed(tmp_path, *words)
+    assert "matrix products of layers" not in printed(*words)
