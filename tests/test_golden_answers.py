@@ -38,6 +38,14 @@ FORMS = {
 CODES = {"answers": {0, 3}, "figures": {0, 3}, "pages": {0}, "texts": {0}, "refusals": {2, 4}}
 KEPT = ("PATH", "TMPDIR", "PYTEST_CURRENT_TEST")  # of a caller's environment
 DIFF_LINES = 60
+# Two fifths of the time of all cases; what they print is printed by a quicker case as well.
+SLOW = frozenset(
+    {
+        "budget", "checkpoints-memory", "deadline-budget-hourly", "elastic", "experts",
+        "gpus-denied", "job-like", "large-model", "other-vendors", "overhead-low", "quota-file",
+        "under-way",
+    }
+)  # fmt: skip
 ARITHMETIC = FOLDER / "arithmetic.txt"
 LONG = re.compile(r"(?<![\w.])-?\d+\.\d{8,}(?:e[-+]?\d+)?")
 USAGE = re.compile(r"^(Usage: recommend \w+ \[OPTIONS\]).*$", re.MULTILINE)  # Typer 0.28, 0.29
@@ -150,7 +158,13 @@ def keep(name: str, made: str) -> None:
         (PRINTED / name).unlink(missing_ok=True)
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(each, id=each.name, marks=pytest.mark.slow if each.name in SLOW else ())
+        for each in CASES
+    ],
+)
 def test_a_call_prints_what_it_printed(
     case: Case,
     tmp_path: Path,
@@ -186,3 +200,4 @@ def test_every_file_belongs_to_a_case() -> None:
     }
     assert {path.name for path in PRINTED.iterdir()} - known == set()
     assert len({case.name for case in CASES}) == len(CASES)
+    assert {case.name for case in CASES} >= SLOW
