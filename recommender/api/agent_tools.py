@@ -101,11 +101,13 @@ def init_job(
     method: str | None = None,
     image_size: str | None = None,
     post_training: str | None = None,
+    stack: str | None = None,
 ) -> dict[str, Any]:
     """Write a job file for a training: its text, what was understood and what was assumed.
 
     model: a Hugging Face name that is known offline, such as Qwen/Qwen2.5-7B; method: full, lora or
-    qlora; post_training: dpo, grpo or ppo. Pass `text` as `job` to the other tools.
+    qlora; post_training: dpo, grpo or ppo; stack: the training software, such as trl or nemo, which
+    decides the speed. Pass `text` as `job` to the other tools.
     """
     from recommender.job.draft import StatedJob, draft_job
     from recommender.report.draft_page import draft_page
@@ -113,7 +115,7 @@ def init_job(
     wanted = StatedJob(
         model=model, examples=examples, tokens_per_example=tokens_per_example, epochs=epochs,
         batch=batch, batch_per_gpu=batch_per_gpu, method=method, image_size=image_size,
-        post_training=post_training,
+        post_training=post_training, stack=stack,
     )  # fmt: skip
     draft = draft_job(wanted, None, _NOWHERE)
     job = job_from_text(draft.text, "the job", "my-job")
