@@ -249,6 +249,8 @@ def _shape(file: JobFile, derived: _Derived) -> _Shape:
         flop = seen * _flop_per_token(file, active, attention * layers, seen)
         derived.assumed.append("flop_per_sample")
     heads = float(file.heads or heads_of(hidden))
+    if heads > hidden > 0:
+        raise UsageError(f"heads: {heads:,.0f} is more than the {hidden:,} the network is wide")
     longest = float(file.max_seq_len or tokens)
     if file.post_training == "dpo":  # a pair: chosen and rejected
         tokens, flop, longest = 2 * tokens, 2.0 * flop, 2.0 * longest

@@ -164,9 +164,11 @@ def _choice(*choices: str, description: str = "") -> Any:
 
 
 def _read_choice(value: Any, name: str, choices: Collection[str]) -> str:
-    word = str(value).strip().lower()
+    word = _one(value, name).strip().lower()
     if word in choices:
         return word
+    if not word:
+        raise UsageError(f"{name} is empty; write one of {', '.join(choices)}, or leave it out")
     raise UsageError(f"{name.rstrip(':')}: {unknown('value', str(value), choices)}")
 
 
@@ -181,7 +183,7 @@ def _stack(value: Any, name: str) -> Software:
 
 
 def _attention(value: Any, name: str) -> str:
-    word = str(value).strip().lower()
+    word = _one(value, name).strip().lower()
     if word in ("fused", "plain"):
         return word
     raise UsageError(
