@@ -53,7 +53,8 @@ def in_own_precision(
 ) -> Job:
     """A job whose timings and calibration are of its own precision, carried to it if need be.
 
-    Timings in another precision count only without those in the job's own.
+    Timings in another precision count only without those in the job's own. What was carried once
+    is not carried again.
     """
     timings, sd, remarks = _timings(job, types, gpus, achieved)
     calibration, fitted_sd, unused = _calibration(job, gpus)
@@ -64,7 +65,7 @@ def in_own_precision(
         job,
         timings=tuple(replace(timing, precision="") for timing in timings),
         calibration=calibration,
-        carried=CarriedTiming(of, sd) if sd and of else None,
+        carried=CarriedTiming(of, sd) if sd and of else job.carried,
         remarks=(*job.remarks, *remarks, *unused),
     )
 

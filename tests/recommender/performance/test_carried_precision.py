@@ -72,6 +72,7 @@ def test_what_the_formulas_miss_of_a_timing_they_miss_in_the_other_precision():
     assert timing.precision == ""
     assert found.carried == CarriedTiming("bf16", HALVED[16])
     assert rate(found) == pytest.approx(timing.samples_per_s, rel=1e-3)
+    assert owned(found) == found
 
 
 def test_spans_are_those_of_a_timing_and_of_the_other_precision():
