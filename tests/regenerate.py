@@ -31,7 +31,7 @@ ROWS_OF_OTHERS = (
     "training-one-unstated", "training-laboratory", "later-unstated",
     "scaling-several", "scaling-fsdp", "one-row-",
     "gavel-k80-links", "gavel-p100-links", "gavel-v100-links", "cmdare-cluster-k80-own",
-    "cmdare-cluster-p100-2ps-placed", "layout-order",
+    "cmdare-cluster-p100-2ps-placed", "layout-", "other-precision-",
 )  # fmt: skip
 LEFT_OUT = "…"  # a line of a page that stands for those before or after an excerpt
 
