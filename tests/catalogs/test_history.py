@@ -115,7 +115,9 @@ def rows_of(table: Any) -> Rows:
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of pandas, for Dask
-@pytest.mark.parametrize("read", [by_pandas, by_dask, by_duckdb])
+@pytest.mark.parametrize(
+    "read", [by_pandas, pytest.param(by_dask, marks=pytest.mark.slow), by_duckdb]
+)
 def test_other_tools_read_the_folder_as_one_table(
     world: World, read: Callable[[Path], Rows]
 ) -> None:

@@ -23,6 +23,7 @@ from recommender.plan.limits import QuotaLimit
 from recommender.serve.catalog_source import CatalogSource
 from tests.recommender.cli import clients
 from tests.recommender.cli.conftest import Run
+from tests.recommender.optimize.samples import sampled
 
 JOB = ["--deadline", "24h", "resnet50-imagenet"]
 
@@ -233,7 +234,7 @@ def test_a_dry_run_writes_nothing(run: Run, clouds: None) -> None:
     assert Store(default_root()).names() == ()
 
 
-@pytest.mark.parametrize("columns", ["40", "80", "140"])
+@pytest.mark.parametrize("columns", sampled(("40", "80", "140"), ("40",)))
 def test_the_report_names_what_was_not_believed(
     run: Run, monkeypatch: pytest.MonkeyPatch, columns: str
 ) -> None:
@@ -287,7 +288,7 @@ def test_the_price_history_is_drawn_as_a_line(run: Run, two_nights: None, tmp_pa
     assert run("catalog", "history", "nothing", "--region", "here").code == 4
 
 
-@pytest.mark.parametrize("columns", ["40", "80", "140"])
+@pytest.mark.parametrize("columns", sampled(("40", "80", "140"), ("40",)))
 def test_every_page_fits_the_terminal(
     run: Run, two_nights: None, monkeypatch: pytest.MonkeyPatch, columns: str
 ) -> None:
