@@ -106,10 +106,13 @@ def test_a_pipeline_study_sees_only_one_and_two_replicas():
         assert min(replicas) == 3
 
 
+DEAR = ("gavel", "deepvm-g3s")  # seconds and minutes for each run
+
+
 @pytest.mark.parametrize(
     "study",
     [
-        pytest.param(each, marks=pytest.mark.slow if each.key.startswith("gavel") else ())
+        pytest.param(each, marks=pytest.mark.slow if each.key.startswith(DEAR) else ())
         for each in scaling.STUDIES + pipelines.STUDIES
     ],
     ids=lambda study: study.key,
