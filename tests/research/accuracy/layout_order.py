@@ -232,7 +232,7 @@ STUDIES: tuple[Study, ...] = (
     ),
     Study(
         key="layout-choice",
-        subject="speed lost by the layout that is predicted to be the fastest (%)",
+        subject="speed lost by the layout that is predicted to be the fastest",
         split="nothing fitted on these runs",
         target=Target(mean=5.0),
         published="none known",
