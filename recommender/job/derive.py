@@ -27,7 +27,7 @@ from recommender.job.activations import (
     logit_bytes,
     scores_of,
 )
-from recommender.job.job import AMOUNTS, SERVED_SHARDINGS, DataSet, Job
+from recommender.job.job import AMOUNTS, LOW_PRECISIONS, SERVED_SHARDINGS, DataSet, Job, Precision
 from recommender.job.schema import Batch, DataFile, JobFile
 from recommender.job.timings import timing
 
@@ -35,6 +35,7 @@ T = TypeVar("T")
 
 TOKEN_FAMILIES = ("encoder", "decoder", "moe", "encdec")
 TRANSFORMERS = (*TOKEN_FAMILIES, "vit")
+_PLAIN_IN_CONSTANTS = 512  # tokens: BERT of Lambda and DeepLearningExamples (docs/models.md)
 # Adapters of UNets belong to their attention (LoRA scripts of diffusers, read 2026-11).
 _ADAPTED = {"lora": (*TRANSFORMERS, "diffusion"), "qlora": TRANSFORMERS}
 _SEEING = ("cnn", "vit", "diffusion")  # families of pictures; the latter two in patches
@@ -319,10 +320,10 @@ def _assemble(file: JobFile, shape: _Shape, derived: _Derived, fallback_name: st
         expert_groups=file.expert_groups or 0,
         checkpoint_bytes=_checkpoint(file, shape, trainable, derived),
         data=_data(file.data, shape, samples, derived),
-        precision=derived.pick("precision", file.precision, "mixed"),
+        precision=_precision(file, derived),
         method=method,
         unquantized_parameters=_ends(file, shape) if method == "qlora" else 0.0,
-        attention=_attention(file, derived),
+        attention=_attention(file, shape, derived),
         heads=shape.heads,
         stack=derived.pick("stack", file.stack.stack if file.stack else None, "typical"),
         asynchronous_save=saves,
@@ -346,20 +347,40 @@ def _stated(file: JobFile) -> dict[str, Any]:
     return {name: value for name in names if (value := getattr(file, name)) is not None}
 
 
+def lacks_low_precision(file: JobFile) -> bool:
+    """Whether it states 8 or 4 bits, in which no software trains such a network.
+
+    They are for linear layers of transformers (Transformer Engine, torchao; read 2026-11), and
+    QLoRA's frozen weights are in 4 bits of another kind (bitsandbytes computes in 16).
+    """
+    linear = file.family in TRANSFORMERS and file.method != "qlora"
+    return file.precision in LOW_PRECISIONS and not linear
+
+
+def _precision(file: JobFile, derived: _Derived) -> Precision:
+    stated = None if lacks_low_precision(file) else file.precision
+    return derived.pick("precision", stated, "mixed")
+
+
 def _software(file: JobFile) -> Software:
     return file.stack or software()["typical"]
 
 
-def _is_fused(file: JobFile) -> bool:
-    """Whether attention is fused: as stated, else as the software runs it by default."""
+def _is_fused(file: JobFile, shape: _Shape) -> bool:
+    """Whether attention is fused: as stated, else as the software runs it by default.
+
+    The constants of encoders are of scripts with plain attention: short sequences contain it.
+    """
     if file.attention is not None:
         return file.attention == "fused"
-    return file.family not in TOKEN_FAMILIES or _software(file).is_fused(file.sdpa)
+    contained = file.family == "encoder" and shape.tokens <= _PLAIN_IN_CONSTANTS
+    scores = file.family in TOKEN_FAMILIES and not contained
+    return not scores or _software(file).is_fused(file.sdpa)
 
 
-def _attention(file: JobFile, derived: _Derived) -> Literal["fused", "plain"]:
+def _attention(file: JobFile, shape: _Shape, derived: _Derived) -> Literal["fused", "plain"]:
     """The attention of a job; that it is plain is reported where it was not stated."""
-    if _is_fused(file):
+    if _is_fused(file, shape):
         return "fused"
     if file.attention is None:
         derived.assumed.append("attention")
@@ -531,7 +552,7 @@ def _of_transformer(file: JobFile, shape: _Shape, wide: int) -> _Kept:
     logits = logit_bytes(layers.method, layers.stack) * words * longer
     pair = 2.0 if file.post_training == "dpo" else 1.0
     entries = pair * shape.heads * (shape.longest / pair) ** 2
-    entries *= not _is_fused(file)
+    entries *= not _is_fused(file, shape)
     scores = scores_of(layers.gated, layers.method, wide == 1)
     layer = wide * shape.longest * layers.layer_bytes + scores.held * entries
     layer += held_logit_bytes(layers.method) * words * shape.longest

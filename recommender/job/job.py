@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from recommender.arrays import Bools, Floats
 
 Precision = Literal["mixed", "fp8", "mxfp8", "nvfp4", "bf16", "fp16", "tf32", "fp32"]
+LOW_PRECISIONS = ("fp8", "mxfp8", "nvfp4")  # of 8 bits and less
 Recomputation = Literal["auto", "full"]  # auto: only where memory asks for it; full: all layers
 Stack = Literal["tuned", "typical"]  # vendors' recipes and MLPerf; everybody else's scripts
 Method = Literal["full", "lora", "qlora"]

@@ -13,7 +13,12 @@ from recommender.catalogs.frozen import dataclass
 from recommender.errors import UsageError
 from recommender.inputs.files import read_text
 from recommender.inputs.units import format_count, parse_count
-from recommender.job.derive import TOKEN_FAMILIES, job_of, size_of_work
+from recommender.job.derive import (
+    TOKEN_FAMILIES,
+    job_of,
+    lacks_low_precision,
+    size_of_work,
+)
 from recommender.job.job import AMOUNTS, Job
 from recommender.job.merge_layers import (
     FILE,
@@ -228,10 +233,17 @@ def _invalidated_remarks(lower: Raw, flags: Raw, where: str) -> list[str]:
 
 
 def _unmodelled(file: JobFile) -> list[str]:
-    """That attention is stated of a network whose scores are not modelled."""
-    if file.attention != "plain" or file.family in TOKEN_FAMILIES:
-        return []
-    return ["attention: plain has no effect: it is planned for sequences of tokens only"]
+    """What is stated of a network that does not have it."""
+    said = []
+    if file.attention == "plain" and file.family not in TOKEN_FAMILIES:
+        said.append("attention: plain has no effect: it is planned for sequences of tokens only")
+    if lacks_low_precision(file):
+        kind = "adapters of qlora" if file.method == "qlora" else "such a network"
+        said.append(
+            f"precision: {file.precision} has no effect: no software trains {kind} in it; planned "
+            "in mixed precision"
+        )
+    return said
 
 
 def _replaced(file: JobFile, flags: frozenset[str]) -> list[str]:

@@ -15,6 +15,7 @@ from typing import Any
 from recommender.catalogs.frozen import dataclass
 from recommender.errors import UsageError
 from recommender.inputs.training_software import software
+from recommender.job.derive import TOKEN_FAMILIES
 from recommender.job.job import AMOUNTS
 from recommender.job.preset_files import preset_tree, presets
 from recommender.job.timings import in_precision
@@ -96,7 +97,7 @@ def merged(lower: Raw, upper: Raw) -> Raw:
 
 def _precision(layer: Raw) -> str:
     """The precision of a layer in the word that timings use: "mixed" where each GPU decides."""
-    word = _meant("precision", layer.get("precision", _DEFAULTS["precision"]))
+    word = _meant("precision", layer.get("precision", _DEFAULTS["precision"]), layer)
     return "mixed" if word == "auto" else str(word)
 
 
@@ -129,10 +130,11 @@ def invalidated(lower: Raw, upper: Raw) -> dict[str, str]:
 
 def _stale(lower: Raw, upper: Raw) -> dict[str, tuple[str, ...]]:
     """The fields that each changed one makes untrue in the layers below."""
+    both = {**lower, **upper}
     changed = [
         key
         for key, value in upper.items()
-        if _meant(key, value) != _meant(key, lower.get(key, _DEFAULTS.get(key)))
+        if _meant(key, value, both) != _meant(key, lower.get(key, _DEFAULTS.get(key)), both)
     ]
     stale = {key: _STALE.get(key, ()) for key in changed}
     if "precision" in stale and _CUDA_CORES not in (_precision(lower), _precision(upper)):
@@ -147,13 +149,15 @@ def _stale(lower: Raw, upper: Raw) -> dict[str, tuple[str, ...]]:
     return stale
 
 
-def _meant(key: str, value: Any) -> Any:
-    """What a value says, whichever of its words it is."""
+def _meant(key: str, value: Any, job: Raw) -> Any:
+    """What a value says of a job, whichever of its words it is."""
     word = str(value).strip().lower()
     if key == "precision" and word == "mixed":
         return "auto"
     if key == "stack" and word in software():
-        return software()[word].stack, software()[word].attention
+        scores = job.get("family") in (None, *TOKEN_FAMILIES)
+        fused = software()[word].is_fused(sdpa=False if job.get("sdpa") == "no" else None)
+        return software()[word].stack, fused or not scores
     return word if key in ("precision", "stack") else value
 
 

@@ -45,6 +45,9 @@ from recommender.simulation.paths import SimulatedRuns, simulate
 from recommender.simulation.summary import limit_chances
 
 MIN_PRICE_CHANGE = 0.05  # relative change from which on a price has moved
+# Where nothing meets the limits: a chance so much higher is worth another cluster's cost and work.
+CLEARLY = 0.05
+OWN_FLAGS = ("--deadline", "--budget", "--elapsed", "--spent")  # of the command that compares
 MAX_CANDIDATES = 20  # plans among which the one to move to is looked for
 _GB, _HOUR_S = 1e9, 3600.0
 _NOT_ALL = 1.0 - 1e-6  # a job of which all is done needs no plan
@@ -131,13 +134,14 @@ class _Comparison:
             AnswerOptions(top=MAX_CANDIDATES),
             self.watch,
         )
-        move = self._move(pipeline)
-        binding: tuple[str, ...] = ()
+        move, lost_s = self._move(pipeline), lost_share * self.running.work_s
         if move is None and not self._meets_limits(stay):
             found = pipeline.answer().infeasible
-            binding = () if found is None else found.binding
-            move = self._surest_move(pipeline.search)
-        return self._judged(stay, move, lost_share * self.running.work_s, before, binding)
+            why = () if found is None else found.binding
+            binding = tuple(each for each in why if each.startswith(OWN_FLAGS))
+            surest = self._surest_move(pipeline.search)
+            return self._judged(stay, surest, lost_s, before, False, binding)
+        return self._judged(stay, move, lost_s, before, move is not None)
 
     def _problem(self, progress: Progress) -> Problem:
         done = min(progress.done_share, _NOT_ALL)
@@ -233,8 +237,10 @@ class _Comparison:
         move: _Option | None,
         lost_s: float,
         before: Catalog | None,
-        binding: tuple[str, ...],
+        sure: bool,
+        binding: tuple[str, ...] = (),
     ) -> Replan:
+        """Both options, and which is better; `sure`: whether moving meets the limits."""
         facts = self.problem.facts
         then = None if before is None else replace(facts, catalog=before)
         prices = moved_prices(self.running.plan, facts, then)
@@ -250,13 +256,12 @@ class _Comparison:
         net = saved_usd - moving.effort_usd
         if self.running.limits.goal == "time":
             net += WAIT_USD * saved_s / _HOUR_S
-        if binding:  # neither meets the limits: what meets them more often
-            moves = move.chance > stay.chance
-        else:
-            moves = net > 0.0 if self._meets_limits(stay) else True
+        stays = self._meets_limits(stay)
+        # Where staying misses the limits: whatever it costs, what meets them or clearly oftener.
+        moves = net > 0.0 if stays else sure or move.chance >= stay.chance + CLEARLY
         return Replan(
             verdict="move" if moves else "stay",
-            meets_limits=not binding,
+            meets_limits=sure if moves else stays,
             stay=staying,
             move=other,
             moving=moving,

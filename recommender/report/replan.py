@@ -1,5 +1,6 @@
 """Staying or moving, as a page and as JSON."""
 
+import math
 from typing import Any
 
 from recommender.plan.replan import MovingCost, PriceMove, Remaining, Replan
@@ -74,7 +75,7 @@ def _sentences(found: Replan, request: PlanRequest) -> tuple[str, ...]:
         chance = fmt.percent(request.limits.confidence)
         lines.append(f"No other machines meet the remaining limits with {chance} chance{why}.")
     if found.moving is not None:
-        lines += [_saved(found), _costs(found.moving), _worth(found)]
+        lines += [_saved(found), _costs(found.moving), _worth(found, request)]
     lines += [_price(each) for each in found.prices]
     return tuple(lines)
 
@@ -106,12 +107,12 @@ def _costs(moving: MovingCost) -> str:
     return f"These figures include: {'; '.join(parts)}."
 
 
-def _worth(found: Replan) -> str:
+def _worth(found: Replan, request: PlanRequest) -> str:
     assert found.moving is not None
-    effort = (
-        f"{fmt.duration(3600.0 * found.moving.effort_h)} of your work (quotas, several machines)"
-        f", worth {fmt.usd(found.moving.effort_usd)} USD"
-    )
+    effort_s = 3600.0 * found.moving.effort_h
+    effort = f"{fmt.duration(effort_s)} of your work, worth {fmt.usd(found.moving.effort_usd)} USD"
+    if effort_s > (request.limits.deadline_s or math.inf) - request.progress.elapsed_s:
+        effort += ", more than the time that is left of the deadline"
     if found.net_usd > 0.0:
         return f"It also takes {effort}, so a move is worth {fmt.usd(found.net_usd)} USD in total."
     return f"It also takes {effort}" + ("." if found.verdict == "move" else ": it does not pay.")

@@ -206,3 +206,58 @@ def test_precision_auto_replaces_that_of_a_file_and_its_timings(tmp_path: Path) 
     job = find_job(name, tmp_path, JobFlags(precision="auto"))
     assert (job.precision, job.timings) == ("mixed", ())
     assert "--precision auto is not what it was taken with" in job.remarks[0]
+
+
+CALIBRATED = """schema: recommend.job/v1
+model: {model}
+examples: 50k
+tokens_per_example: 600
+batch: 64
+method: full
+calibration:
+  as_of: 2026-11-20
+  rows: 2
+  constants: decoder typical 2026-11-26
+  compute: {{factor: 0.8, sd: 0.1}}
+  tensor: {{factor: 1.0, sd: 0.7}}
+  latency: {{factor: 1.0, sd: 2}}
+  network: {{factor: 1.0, sd: 0.35}}
+  links: {{factor: 1.0, sd: 0.7}}
+  penalty: {{factor: 1.0, sd: 0.8}}
+  overlap: {{share: 0, sd: 0.1}}
+  noise: 0.05
+  sigma: 0.06
+  sigma_several: 0.11
+  sigma_other: 0.15
+  sigma_larger: {{2: 0.09, 4: 0.15}}
+  network_kind: rdma
+  gpus:
+    A100: {{factor: 0.8, sd: 0.1}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("model", "stack", "kept"),
+    [
+        ("meta-llama/Llama-3.1-8B", "torchtitan", True),  # scripts, and fused attention in both
+        ("meta-llama/Llama-3.1-8B", "nemo", False),  # a recipe
+        ("meta-llama/Llama-3.1-8B", "megatron-deepspeed", False),  # plain attention
+        ("google/gemma-2-9b", "trl", True),  # plain in transformers, as in scripts
+        ("google/gemma-2-9b", "unsloth", False),
+    ],
+)
+def test_a_calibration_goes_with_another_stack_only_if_that_runs_otherwise(
+    tmp_path: Path, model: str, stack: str, kept: bool
+) -> None:
+    (tmp_path / "own.yaml").write_text(CALIBRATED.format(model=model))
+    job = find_job("own.yaml", tmp_path, JobFlags(stack=stack))
+    assert (job.calibration is not None) == kept
+
+
+@pytest.mark.parametrize("more", ["like: resnet50-imagenet\n", "like: llama3-70b-qlora\n"])
+def test_eight_bits_have_no_effect_where_no_software_trains_in_them(more: str) -> None:
+    job = job_from_text(f"schema: recommend.job/v1\n{more}precision: fp8\n")
+    assert job.precision == "mixed"
+    assert "precision: fp8 has no effect" in job.remarks[0]
+    lora = job_from_text("schema: recommend.job/v1\nlike: llama3-8b-lora\nprecision: fp8\n")
+    assert (lora.precision, lora.remarks) == ("fp8", ())

@@ -91,6 +91,13 @@ def test_plain_attention_of_a_stack_takes_time_and_memory_as_if_it_were_stated()
     assert times[0] == times[1] == pytest.approx(moved + masked)
 
 
+def test_short_encoders_are_fused_unless_stated_because_their_constants_contain_plain_scores():
+    text = "schema: recommend.job/v1\nbatch: 8\nmodel: microsoft/deberta-v3-large\nsamples: 1M\n"
+    short, long = (f"{text}seq_len: {tokens}\n" for tokens in (512, 513))
+    assert [job_from_text(each).attention for each in (short, long)] == ["fused", "plain"]
+    assert job_from_text(short + "attention: plain\n").attention == "plain"
+
+
 def test_scores_are_counted_for_the_heads_of_the_network():
     """Qwen2.5-1.5B: 28 layers of 12 heads of 128, where its width alone would say 24 of 64."""
     text = LONG + "model: Qwen/Qwen2.5-1.5B\n"

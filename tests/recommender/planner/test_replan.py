@@ -11,6 +11,7 @@ from recommender.plan.effort import HOUR_USD
 from recommender.plan.limits import Choice, Limits, Progress
 from recommender.plan.plan import Plan
 from recommender.plan.replan import Replan
+from recommender.planner import replan as comparison
 from recommender.planner.replan import RunningJob, moved_prices, replan
 from recommender.risk.random_numbers import random_numbers
 from recommender.risk.spot_capacity import RunningCapacity
@@ -107,6 +108,23 @@ def test_where_nothing_is_likely_in_time_what_is_likeliest_is_advised(catalog: C
     assert "--elapsed 2d8h leaves 4h of the deadline" in found.binding
     hopeless = asked(plan, catalog, Progress(done_share=0.1, elapsed_s=58 * HOUR))
     assert (hopeless.verdict, hopeless.meets_limits, hopeless.move) == ("stay", False, None)
+
+
+def test_a_little_more_chance_is_not_worth_another_cluster(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = ask(catalog, deadline_s=60 * HOUR).plans[0]
+    monkeypatch.setattr(comparison, "CLEARLY", 0.9)  # more than the 0.83 that moving gains
+    found = asked(plan, catalog, Progress(done_share=0.1, elapsed_s=56 * HOUR))
+    assert found.move is not None
+    assert (found.verdict, found.meets_limits) == ("stay", False)
+
+
+def test_what_would_work_is_said_in_flags_that_the_command_takes(catalog: Catalog) -> None:
+    plan = ask(catalog, deadline_s=60 * HOUR).plans[0]
+    found = asked(plan, catalog, Progress(done_share=0.1, elapsed_s=56 * HOUR))
+    assert any("is about the minimum that works" in each for each in found.binding)
+    assert not any("--confidence" in each for each in found.binding)
 
 
 def test_what_is_left_costs_the_hours_that_are_left_at_the_spot_price_of_each_run(
