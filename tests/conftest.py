@@ -22,9 +22,15 @@ settings.register_profile("same examples in every run", derandomize=True, databa
 settings.load_profile("same examples in every run")
 
 
+@pytest.fixture(scope="session")
+def answers() -> dict[str, object]:
+    """What was planned so far for the tests of this process, by question."""
+    return {}
+
+
 @pytest.fixture
-def planned_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def planned_once(monkeypatch: pytest.MonkeyPatch, answers: dict[str, object]) -> None:
     """What the command line asks is planned once per process."""
     planner = import_module("recommender.planner.recommend")
     once = import_module("tests.recommender.planned").planned_once
-    monkeypatch.setattr(planner, "recommend", once(planner.recommend))
+    monkeypatch.setattr(planner, "recommend", once(planner.recommend, answers))

@@ -7,11 +7,10 @@ from recommender.catalogs.load import load_snapshot
 from recommender.plan.answer import Answer
 
 _MOST = 64  # answers are kept in memory
-_answers: dict[str, Answer] = {}
 
 
-def planned_once(plan: Callable[..., Answer]) -> Callable[..., Answer]:
-    """The planner, which repeats what it answered to a question on the shipped catalog.
+def planned_once(plan: Callable[..., Answer], answers: dict[str, Answer]) -> Callable[..., Answer]:
+    """The planner, which repeats the `answers` that it gave to questions on the shipped catalog.
 
     For tests of how an answer is shown or used; those of the planner itself ask it each time.
     """
@@ -21,10 +20,10 @@ def planned_once(plan: Callable[..., Answer]) -> Callable[..., Answer]:
             return plan(*question, **asked)
         given = sorted((n, repr(v)) for n, v in asked.items() if n not in ("catalog", "watch"))
         key = repr((question, given, os.environ.get("RECOMMEND_NOW")))
-        if key not in _answers:
-            if len(_answers) == _MOST:
-                del _answers[next(iter(_answers))]
-            _answers[key] = plan(*question, **asked)
-        return _answers[key]
+        if key not in answers:
+            if len(answers) == _MOST:
+                del answers[next(iter(answers))]
+            answers[key] = plan(*question, **asked)
+        return answers[key]
 
     return answer

@@ -21,18 +21,27 @@ Read = Callable[..., Fetched]
 
 # Service models are read, and the methods of their clients made, once for all tests.
 _loader = cache(botocore.loaders.create_loader)
-_create_methods = botocore.client.ClientCreator._create_methods
-_methods: dict[str, dict[str, Any]] = {}
 
 
-def _methods_of(creator: Any, model: Any) -> dict[str, Any]:
-    if model.service_name not in _methods:
-        _methods[model.service_name] = _create_methods(creator, model)
-    return dict(_methods[model.service_name])
+@pytest.fixture(scope="session")
+def methods_of() -> Callable[[Any, Any], dict[str, Any]]:
+    """The methods of a service's clients, which are made once."""
+    create, made = botocore.client.ClientCreator._create_methods, dict[str, dict[str, Any]]()
+
+    def methods(creator: Any, model: Any) -> dict[str, Any]:
+        if model.service_name not in made:
+            made[model.service_name] = create(creator, model)
+        return dict(made[model.service_name])
+
+    return methods
 
 
 @pytest.fixture
-def cloud(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Cloud]:
+def cloud(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    methods_of: Callable[[Any, Any], dict[str, Any]],
+) -> Iterator[Cloud]:
     """An AWS of three regions, at its best."""
     for name in ("AWS_PROFILE", "AWS_SESSION_TOKEN", "AWS_DEFAULT_REGION", "AWS_REGION"):
         monkeypatch.delenv(name, raising=False)
@@ -43,7 +52,7 @@ def cloud(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Cloud]:
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", CANARY)
     monkeypatch.setattr("botocore.endpoint.time", SimpleNamespace(sleep=lambda seconds: None))
     monkeypatch.setattr("botocore.session.create_loader", _loader)
-    monkeypatch.setattr("botocore.client.ClientCreator._create_methods", _methods_of)
+    monkeypatch.setattr("botocore.client.ClientCreator._create_methods", methods_of)
     monkeypatch.setattr(public_files, "_WAITS_S", (0.0, 0.0))
     with serving(make_cloud()) as served:
         for service in ("EC2", "PRICING", "SERVICE_QUOTAS"):
