@@ -2,15 +2,18 @@
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 
 from recommender.catalogs.frozen import dataclass
 from recommender.errors import UsageError
-from recommender.inputs.files import read_text
-from recommender.inputs.training_configs.read import read_training_config
+from recommender.inputs.files import MAX_BYTES, read_text
+from recommender.inputs.training_configs.read import keys_of, read_training_config
 from recommender.inputs.training_software import Software, software
 
 _MOST_FILES = 200  # of a kind; no more are read
+_MOST_PARSED = 20  # configurations
+_MOST_BYTES = 2**16  # of a configuration; larger files are data
 _NOT_ITS_OWN = ("build", "dist", "docs", "env", "node_modules", "test", "tests", "venv")
 _FROM = re.compile(r'^[\s"]*from\s+([\w.]+)\s+import\s+\(?([\w., ]*)', re.MULTILINE)
 _IMPORT = re.compile(r'^[\s"]*import\s+([\w., ]+)', re.MULTILINE)
@@ -19,6 +22,7 @@ _REQUIREMENT = re.compile(r"""^[\s\-"']*([A-Za-z0-9][\w.-]*)|["']([A-Za-z0-9][\w
 _REQUIREMENTS = ("requirements*.txt", "pyproject.toml", "environment.y*ml")
 # Tools whose files have keys that no other file has; "trainer" or "output_dir" may be anybody's.
 _DISTINCT = ("axolotl", "llm-foundry", "torchtitan", "nemo", "llama-factory", "deepspeed")
+_DISTINCT_KEY = re.compile(rf"""\b(?:{"|".join(keys_of(_DISTINCT))})["']?\s*[:=]""")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +71,7 @@ def _has(imported: Iterable[str], module: str) -> bool:
 
 
 def _configured(folder: Path) -> FoundSoftware | None:
-    for path in _files(folder, (".yaml", ".yml", ".toml", ".json")):
+    for path in _configurations(folder):
         try:
             tool = read_training_config(path).tool.lower()
         except UsageError:  # a file of something else
@@ -75,6 +79,13 @@ def _configured(folder: Path) -> FoundSoftware | None:
         if tool in _DISTINCT:
             return FoundSoftware(software()[tool], f"configured by {path.relative_to(folder)}")
     return None
+
+
+def _configurations(folder: Path) -> list[Path]:
+    """Files that may be of a tool, by a search of their text: folders of data are not parsed."""
+    paths = _files(folder, (".yaml", ".yml", ".toml", ".json"))
+    found = (path for path in paths if _DISTINCT_KEY.search(_text(path, _MOST_BYTES)))
+    return list(islice(found, _MOST_PARSED))
 
 
 def _required(folder: Path) -> FoundSoftware | None:
@@ -91,7 +102,7 @@ def _required(folder: Path) -> FoundSoftware | None:
 def _files(folder: Path, suffixes: tuple[str, ...]) -> list[Path]:
     """The folder's files of some kinds, and those one folder below, in order of their names."""
     found = (path for path in _own(folder) if path.suffix.lower() in suffixes)
-    return [path for _, path in zip(range(_MOST_FILES), found, strict=False)]
+    return list(islice(found, _MOST_FILES))
 
 
 def _own(folder: Path) -> Iterator[Path]:
@@ -105,8 +116,8 @@ def _own(folder: Path) -> Iterator[Path]:
             yield from (path for path in sorted(below.glob("*")) if path.is_file())
 
 
-def _text(path: Path) -> str:
+def _text(path: Path, most: int = MAX_BYTES) -> str:
     try:
-        return read_text(path)
+        return read_text(path, most)
     except UsageError:  # not text, too large, or unreadable
         return ""

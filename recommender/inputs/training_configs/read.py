@@ -1,6 +1,6 @@
 """Recognises and reads the configuration file of a training tool."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,24 +20,46 @@ from recommender.inputs.training_configs.training_config import Keys, TrainingCo
 from recommender.inputs.yaml_text import load_yaml
 from recommender.text import shown, shown_path
 
-# Top-level keys that only one tool's file has, tried in this order.
-_SIGNS: tuple[tuple[Callable[[Keys], TrainingConfig], tuple[str, ...]], ...] = (
-    (axolotl, ("base_model",)),
-    (llm_foundry, ("global_train_batch_size", "parameters.global_train_batch_size")),
-    (llm_foundry, ("device_train_microbatch_size", "parameters.max_duration")),
-    (torchtitan, ("training.local_batch_size", "model.flavor")),
-    (nemo, ("model.tensor_model_parallel_size", "model.global_batch_size", "exp_manager")),
-    (llama_factory, ("finetuning_type", "cutoff_len")),
-    (transformers, ("per_device_train_batch_size", "num_train_epochs", "output_dir")),
-    (deepspeed, ("train_micro_batch_size_per_gpu", "zero_optimization", "train_batch_size")),
-    (megatron, ("global-batch-size", "global_batch_size", "train-iters", "train_iters")),
-    (lightning, ("trainer",)),
+# Each tool's word as software, its reader, and keys that only its file has, tried in this order.
+_SIGNS: tuple[tuple[str, Callable[[Keys], TrainingConfig], tuple[str, ...]], ...] = (
+    ("axolotl", axolotl, ("base_model",)),
+    (
+        "llm-foundry",
+        llm_foundry,
+        ("global_train_batch_size", "parameters.global_train_batch_size"),
+    ),
+    ("llm-foundry", llm_foundry, ("device_train_microbatch_size", "parameters.max_duration")),
+    ("torchtitan", torchtitan, ("training.local_batch_size", "model.flavor")),
+    ("nemo", nemo, ("model.tensor_model_parallel_size", "model.global_batch_size", "exp_manager")),
+    ("llama-factory", llama_factory, ("finetuning_type", "cutoff_len")),
+    (
+        "transformers",
+        transformers,
+        ("per_device_train_batch_size", "num_train_epochs", "output_dir"),
+    ),
+    (
+        "deepspeed",
+        deepspeed,
+        ("train_micro_batch_size_per_gpu", "zero_optimization", "train_batch_size"),
+    ),
+    (
+        "megatron-lm",
+        megatron,
+        ("global-batch-size", "global_batch_size", "train-iters", "train_iters"),
+    ),
+    ("lightning", lightning, ("trainer",)),
 )
 _TORCHTUNE = ("model._component_", "tokenizer._component_")
 TOOLS = (
     "axolotl, TRL or transformers, LLaMA-Factory, torchtitan, NeMo, Megatron-LM, llm-foundry, "
     "Lightning, DeepSpeed"
 )
+
+
+def keys_of(tools: Collection[str]) -> tuple[str, ...]:
+    """List the keys that only files of these tools have, without what they lie in."""
+    signs = (sign for tool, _, signs in _SIGNS if tool in tools for sign in signs)
+    return tuple(dict.fromkeys(sign.rpartition(".")[2] for sign in signs))
 
 
 def read_training_config(path: Path) -> TrainingConfig:
@@ -52,7 +74,7 @@ def read_training_config(path: Path) -> TrainingConfig:
             f"{shown_path(path)}: files of torchtune are not read; state its model and figures as "
             "flags: recommend init --model … --batch …"
         )
-    reader = next((each for each, signs in _SIGNS if keys.has(*signs)), None)
+    reader = next((each for _, each, signs in _SIGNS if keys.has(*signs)), None)
     if reader is None or not isinstance(keys.tree, dict):
         raise UsageError(f"{shown_path(path)}: of no training tool that is known ({TOOLS})")
     keys.known_keys.clear()

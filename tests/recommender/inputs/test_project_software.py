@@ -5,7 +5,10 @@ from shutil import copy
 
 import pytest
 
+from recommender.inputs import project_software
 from recommender.inputs.project_software import find_software
+from recommender.inputs.training_configs.read import read_training_config
+from recommender.inputs.training_configs.training_config import TrainingConfig
 from recommender.inputs.training_software import software
 
 CONFIGS = Path(__file__).parent / "training_configs"
@@ -140,4 +143,32 @@ def test_a_large_project_is_read_in_part_and_in_order(tmp_path: Path) -> None:
     (tmp_path / "z.py").write_text("import trl\n")
     assert find_software(tmp_path) is None
     (tmp_path / "a000.py").write_text("import trl\n")
+    assert find_software(tmp_path) is not None
+
+
+def test_of_a_folder_of_data_no_file_is_parsed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parsed: list[str] = []
+
+    def parse(path: Path) -> TrainingConfig:
+        parsed.append(path.name)
+        return read_training_config(path)
+
+    monkeypatch.setattr(project_software, "read_training_config", parse)
+    records = '[{"id": 1, "text": "base_model and zero_optimization are words"}]'
+    project(tmp_path, {f"data/{n}.{end}": records for n in range(60) for end in ("json", "yaml")})
+    (tmp_path / "large.json").write_text(f'{{"base_model": "{"a" * 2**16}"}}')
+    assert find_software(tmp_path) is None
+    assert parsed == []
+    (tmp_path / "mine.toml").write_text('[model]\nflavor = "8B"\n')
+    assert find_software(tmp_path) is not None
+    assert parsed == ["mine.toml"]
+
+
+def test_few_files_are_parsed_where_data_have_the_keys_of_a_tool(tmp_path: Path) -> None:
+    project(tmp_path, {f"{n:02}.json": '[{"base_model": "gpt2"}]' for n in range(20)})
+    (tmp_path / "tune.yaml").write_text("base_model: gpt2\n")
+    assert find_software(tmp_path) is None
+    (tmp_path / "00.json").unlink()
     assert find_software(tmp_path) is not None
