@@ -1,7 +1,7 @@
 """The training software of a project: what its scripts import, or its files configure or need."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
@@ -44,30 +44,25 @@ def find_software(folder: Path) -> FoundSoftware | None:
 def _imported(folder: Path) -> FoundSoftware | None:
     scripts = _files(folder, (".py", ".ipynb"))
     by_file = {path: _modules(_text(path)) for path in scripts}
-    everywhere = {name for names in by_file.values() for name in names}
     for each in software().values():
         for together in each.modules:
-            first, *others = together.split("+")
-            if all(_has(everywhere, module) for module in (first, *others)):
-                path = next(path for path, names in by_file.items() if _has(names, first))
+            needed = set(together.split("+"))
+            path = next((path for path, names in by_file.items() if needed <= names), None)
+            if path is not None:
                 return FoundSoftware(each, f"imported by {path.relative_to(folder)}")
     return None
 
 
 def _modules(text: str) -> set[str]:
-    """The dotted names that a script imports; of `from a import b`, a and a.b."""
+    """The dotted names that a script imports, and what they lie in; of `from a import b`, a.b."""
     found = {word for names in _IMPORT.findall(text) for word in _words(names)}
     for package, names in _FROM.findall(text):
         found |= {package, *(f"{package}.{word}" for word in _words(names))}
-    return found
+    return {name[: dot.start()] for name in found for dot in re.finditer(r"\.|$", name)}
 
 
 def _words(names: str) -> list[str]:
     return [each.split()[0] for each in names.split(",") if each.strip()]
-
-
-def _has(imported: Iterable[str], module: str) -> bool:
-    return any(name == module or name.startswith(f"{module}.") for name in imported)
 
 
 def _configured(folder: Path) -> FoundSoftware | None:

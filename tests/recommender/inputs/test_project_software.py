@@ -57,6 +57,11 @@ PROJECTS = [
         {"pretrain_gpt.py": "import deepspeed\nfrom megatron import get_args\n"},
         "megatron-deepspeed, imported by pretrain_gpt.py",
     ),
+    # Two scripts are two projects: what only one of them imports does not combine
+    (
+        {"gpt.py": "from megatron.core import mpu\n", "other.py": "import deepspeed\n"},
+        "megatron-lm, imported by gpt.py",
+    ),
     # Without scripts: a tool's file, then requirements
     (
         {"configs/lora.yaml": "base_model: gpt2\nadapter: lora\n", "requirements.txt": "torch\n"},
