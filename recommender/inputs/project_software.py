@@ -15,10 +15,11 @@ _MOST_FILES = 200  # of a kind; no more are read
 _MOST_PARSED = 20  # configurations
 _MOST_BYTES = 2**16  # of a configuration; larger files are data
 _NOT_ITS_OWN = ("build", "dist", "docs", "env", "node_modules", "test", "tests", "venv")
-_FROM = re.compile(r'^[\s"]*from\s+([\w.]+)\s+import\s+\(?([\w., ]*)', re.MULTILINE)
-_IMPORT = re.compile(r'^[\s"]*import\s+([\w., ]+)', re.MULTILINE)
+_FROM = re.compile(r'^[ \t"]*from\s+([\w.]+)\s+import\s+\(?([\w., ]*)', re.MULTILINE)
+_IMPORT = re.compile(r'^[ \t"]*import\s+([\w., ]+)', re.MULTILINE)
+_USE = re.compile(r"(?<![\w.])([A-Za-z_]\w*+)\.([A-Za-z_]\w*+)")
 # At the start of a line of requirements.txt, a list of YAML, or a string or key of TOML
-_REQUIREMENT = re.compile(r"""^[\s\-"']*([A-Za-z0-9][\w.-]*)|["']([A-Za-z0-9][\w.-]*)""", re.M)
+_REQUIREMENT = re.compile(r"""^[ \t\-"']*([A-Za-z0-9][\w.-]*)|["']([A-Za-z0-9][\w.-]*)""", re.M)
 _REQUIREMENTS = ("requirements*.txt", "pyproject.toml", "environment.y*ml")
 # Tools whose files have keys that no other file has; "trainer" or "output_dir" may be anybody's.
 _DISTINCT = ("axolotl", "llm-foundry", "torchtitan", "nemo", "llama-factory", "deepspeed")
@@ -54,15 +55,26 @@ def _imported(folder: Path) -> FoundSoftware | None:
 
 
 def _modules(text: str) -> set[str]:
-    """The dotted names that a script imports, and what they lie in; of `from a import b`, a.b."""
-    found = {word for names in _IMPORT.findall(text) for word in _words(names)}
+    """The dotted names that a script imports or uses, and what they lie in.
+
+    Of `from a import b`, or `a.b` after `import a`: a and a.b.
+    """
+    imported = [words for names in _IMPORT.findall(text) for words in _words(names)]
+    by_alias = {words[-1]: words[0] for words in imported}
+    found = {*by_alias.values(), *_used(text, by_alias)}
     for package, names in _FROM.findall(text):
-        found |= {package, *(f"{package}.{word}" for word in _words(names))}
+        found |= {package, *(f"{package}.{words[0]}" for words in _words(names))}
     return {name[: dot.start()] for name in found for dot in re.finditer(r"\.|$", name)}
 
 
-def _words(names: str) -> list[str]:
-    return [each.split()[0] for each in names.split(",") if each.strip()]
+def _used(text: str, by_alias: dict[str, str]) -> set[str]:
+    """What a script uses of the packages that it imports whole: tf.keras is tensorflow.keras."""
+    return {f"{by_alias[alias]}.{word}" for alias, word in _USE.findall(text) if alias in by_alias}
+
+
+def _words(names: str) -> list[list[str]]:
+    """The words of each name in a list: [["numpy", "as", "np"], ["os"]]."""
+    return [each.split() for each in names.split(",") if each.strip()]
 
 
 def _configured(folder: Path) -> FoundSoftware | None:

@@ -38,6 +38,25 @@ PROJECTS = [
     ({"run.py": "from accelerate import Accelerator\n"}, "accelerate, imported by run.py"),
     ({"imagenet.py": "import timm\nimport torchvision\n"}, "timm, imported by imagenet.py"),
     ({"train.py": "import tensorflow as tf\nimport keras\n"}, "keras, imported by train.py"),
+    ({"train.py": "from tensorflow import keras\n"}, "keras, imported by train.py"),
+    ({"train.py": "from tensorflow.keras import layers\n"}, "keras, imported by train.py"),
+    ({"train.py": "import tensorflow.keras\n"}, "keras, imported by train.py"),
+    (
+        {"fit.ipynb": '    "import tensorflow as tf\\n",\n    "m = tf.keras.Sequential()\\n"'},
+        "keras, imported by fit.ipynb",
+    ),
+    (
+        {"fit.py": "import numpy as np, tensorflow\nm = tensorflow.keras.Sequential()\n"},
+        "keras, imported by fit.py",
+    ),
+    (
+        {"main.py": "import tensorflow as tf\ntf.data\n", "requirements.txt": "tensorflow>=2\n"},
+        "keras, required by requirements.txt",
+    ),
+    (
+        {"requirements.txt": "tensorflow\nflax\n"},
+        "flax, required by requirements.txt",
+    ),
     ({"train.py": "import jax\nfrom flax import nnx\n"}, "flax, imported by train.py"),
     ({"train.py": "from composer import Trainer\n"}, "composer, imported by train.py"),
     # Recipes, by what only they import
@@ -83,6 +102,7 @@ PROJECTS = [
 NOTHING: list[dict[str, str]] = [
     {},
     {"train.py": "import torch\n# import trl\ntext = 'from trl import x'\n"},  # a recipe, or not
+    {"load.py": "import tensorflow as tf\ntf.data\nself.tf.keras\n"},  # data alone
     {"asr.py": "import nemo.collections.asr as asr\n"},  # speech: not on Megatron
     {"train.py": "import transformers_of_mine\nfrom .trl import x\n"},
     {"pyproject.toml": '[project]\nname = "axolotl-runs"\ndescription = "not of axolotl"\n'},
@@ -177,3 +197,10 @@ def test_few_files_are_parsed_where_data_have_the_keys_of_a_tool(tmp_path: Path)
     assert find_software(tmp_path) is None
     (tmp_path / "00.json").unlink()
     assert find_software(tmp_path) is not None
+
+
+@pytest.mark.parametrize(("name", "line"), [("t.py", "import trl"), ("requirements.txt", "trl")])
+def test_blank_lines_are_passed_over(tmp_path: Path, name: str, line: str) -> None:
+    found = find_software(project(tmp_path, {name: "\n" * 10**6 + line}))
+    assert found is not None
+    assert found.software.name == "trl"
