@@ -5,6 +5,7 @@ The text is an ordinary job file, which `jobfile.py` reads.
 """
 
 import textwrap
+from dataclasses import fields
 from pathlib import Path
 
 from recommender.catalogs.frozen import dataclass
@@ -14,11 +15,12 @@ from recommender.inputs.training_configs.training_config import Architecture, Tr
 from recommender.inputs.training_software import software
 from recommender.inputs.units import format_count, parse_count, parse_whole
 from recommender.job.derive import GENERATION_SHARE, TOKEN_FAMILIES
+from recommender.job.schema import parse_stack
 from recommender.networks.architectures import count_network
 from recommender.networks.config import Config
 from recommender.networks.find import FoundNetwork, find_network
 from recommender.networks.known_models import find_shape
-from recommender.text import has_control
+from recommender.text import has_control, shown
 
 MODEL = "meta-llama/Llama-3.1-8B"
 _ADAPTERS_FROM = 3e9  # parameters from which on most people train adapters
@@ -207,6 +209,7 @@ def draft_job(
     Raises:
         UsageError: the network is not known, or a number cannot be read.
     """
+    _refuse_control(stated)
     found, config = network_of(stated, config, folder), config or TrainingConfig("")
     assumed: list[str] = []
     if not stated.model and not config.tool:
@@ -227,6 +230,15 @@ def draft_job(
         unused=config.unused,
         tool=config.tool,
     )
+
+
+def _refuse_control(stated: StatedJob) -> None:
+    """Refuse a value that would be more than its line of the job file."""
+    for each in fields(stated):
+        value = getattr(stated, each.name)
+        if value is not None and has_control(value):
+            flag = f"--{each.name.replace('_', '-')}"
+            raise UsageError(f"{flag}: '{shown(value)}' has line breaks or control characters")
 
 
 def _renamed(found: FoundNetwork) -> tuple[str, ...]:
@@ -409,8 +421,9 @@ def _batch_line(draft: _Answers) -> DraftLine:
 def _stack_lines(draft: _Answers, project: FoundSoftware | None) -> list[DraftLine]:
     """The training software: as stated, of the file, as the project shows; none if unknown."""
     stated, config = draft.stated.stack, draft.config
-    if stated and stated.strip().lower() != UNKNOWN:
-        return [DraftLine("stack", stated, "training software, as stated")]
+    if stated is not None and stated.strip().lower() != UNKNOWN:
+        name = parse_stack(stated, "--stack").name
+        return [DraftLine("stack", name, "training software, as stated")]
     if config.software is not None:
         found = FoundSoftware(config.software, f"the {config.tool} file")
     elif not stated and project is not None:
@@ -418,8 +431,8 @@ def _stack_lines(draft: _Answers, project: FoundSoftware | None) -> list[DraftLi
     else:
         draft.assumed.append(f"stack {UNKNOWN}, {_SCRIPTS}: --stack")
         return []
-    shown = "".join(" " if has_control(c) else c for c in found.shown_by)
-    return [DraftLine("stack", found.software.name, f"{shown}: {found.software.in_words}")]
+    shown_by = "".join(" " if has_control(c) else c for c in found.shown_by)
+    return [DraftLine("stack", found.software.name, f"{shown_by}: {found.software.in_words}")]
 
 
 def _unknown_stack_lines() -> list[str]:

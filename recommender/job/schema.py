@@ -178,7 +178,8 @@ def _precision(value: Any, name: str) -> str | None:
     return None if word == "auto" else word
 
 
-def _stack(value: Any, name: str) -> Software:
+def parse_stack(value: Any, name: str) -> Software:
+    """Read the name of a training software."""
     return software()[_read_choice(value, name, software())]
 
 
@@ -331,7 +332,7 @@ class JobFile:
     )
     machines: int | None = _whole("8", most=MAX_STATED, description="at once, no more and no fewer")
     stack: Software | None = _field(
-        _stack,
+        parse_stack,
         {"enum": [*software(), None]},
         "training software: its name, or tuned (a vendor's recipe), typical (scripts as most "
         "people run them; default)",

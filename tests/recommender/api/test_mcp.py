@@ -89,6 +89,7 @@ def test_a_machine_is_explained() -> None:
         ("recommend_plan", {"job": "gpt2-xl", "machines": 0}, "none of 1 to 4096"),
         ("export_plan", {"answer": {}, "to": "skypilot"}, "has no inputs"),
         ("init_job", {"model": "/etc/passwd", "examples": "5k"}, "passwd"),
+        ("init_job", {"model": "gpt2", "examples": "5k", "stack": "trl\nbatch: 1"}, "--stack"),
     ],
 )
 def test_an_agent_is_shown_what_is_wrong(tool: str, given: dict[str, Any], said: str) -> None:

@@ -118,6 +118,8 @@ def test_with_yes_no_question_is_asked(
         ((*SAID, "--examples-per-epoch", "1"), "unknown flag"),
         ((*SAID[:-2], "--epochs", "-1"), "epochs"),
         ((*SAID[:-2], "--method", "peft"), "method"),
+        ((*SAID, "--stack", "huggingface"), "--stack: unknown value 'huggingface'"),
+        ((*SAID, "--stack", "trl\nprecision: fp8"), "--stack: "),
         ((*SAID, "--to", "no/such/folder.yaml"), "cannot be written"),
     ],
 )

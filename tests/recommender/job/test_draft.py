@@ -1,7 +1,7 @@
 """Job files that `recommend init` writes: what is said is taken, what is not is named."""
 
 import re
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
@@ -79,6 +79,27 @@ def test_adapters_of_a_diffusion_network_are_what_files_of_kohyas_scripts_hold()
 def test_what_is_said_and_cannot_be_is_refused(said: StatedJob, reason: str) -> None:
     with pytest.raises(UsageError, match=reason):
         job_from_text(draft_job(said, None).text)
+
+
+@pytest.mark.parametrize(
+    ("stack", "said"),
+    [
+        ("huggingface", "--stack: unknown value 'huggingface'; known: tuned, typical, "),
+        ("", "--stack is empty; write one of tuned, typical, "),
+    ],
+)
+def test_software_of_no_known_name_is_refused_as_the_flag(stack: str, said: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        draft_job(StatedJob("gpt2", stack=stack), None)
+    assert str(refused.value).startswith(said)
+
+
+@pytest.mark.parametrize("field", [each.name for each in fields(StatedJob)])
+@pytest.mark.parametrize("end", ["\n", "\r", "\u2028", "\x85"])
+def test_what_is_said_is_one_line_of_the_file(field: str, end: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        draft_job(StatedJob(**{field: f"trl{end}precision: fp8"}), None)
+    assert str(refused.value).startswith(f"--{field.replace('_', '-')}: ")
 
 
 def test_packed_examples_are_described_by_their_tokens() -> None:
