@@ -44,7 +44,8 @@ def find_software(folder: Path) -> FoundSoftware | None:
 
 def _imported(folder: Path) -> FoundSoftware | None:
     scripts = _files(folder, (".py", ".ipynb"))
-    by_file = {path: _modules(_text(path)) for path in scripts}
+    own = {place: _own_modules(place) for place in {folder, *(path.parent for path in scripts)}}
+    by_file = {path: _modules(_text(path)) - own[folder] - own[path.parent] for path in scripts}
     for each in software().values():
         for together in each.modules:
             needed = set(together.split("+"))
@@ -52,6 +53,15 @@ def _imported(folder: Path) -> FoundSoftware | None:
             if path is not None:
                 return FoundSoftware(each, f"imported by {path.relative_to(folder)}")
     return None
+
+
+def _own_modules(folder: Path) -> set[str]:
+    """What scripts import from their folder, or the project's, whatever tool has the same name.
+
+    A tool's own repository is still found by the dotted modules of the table: megatron.core.
+    """
+    files = {path.stem for path in folder.glob("*.py")}
+    return files | {path.parent.name for path in folder.glob("*/__init__.py")}
 
 
 def _modules(text: str) -> set[str]:

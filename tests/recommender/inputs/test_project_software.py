@@ -81,6 +81,28 @@ PROJECTS = [
         {"gpt.py": "from megatron.core import mpu\n", "other.py": "import deepspeed\n"},
         "megatron-lm, imported by gpt.py",
     ),
+    # Scripts in the repository of Megatron-LM, of which each user has a copy
+    (
+        {"pretrain.py": "from megatron.training import x\n", "megatron/__init__.py": ""},
+        "megatron-lm, imported by pretrain.py",
+    ),
+    (
+        {
+            "pretrain.py": "import deepspeed\nfrom megatron import get_args\n",
+            "megatron/__init__.py": "",
+        },
+        "megatron-deepspeed, imported by pretrain.py",
+    ),
+    (
+        {"pyproject.toml": '[project]\nname = "torchtitan"\n', "torchtitan/__init__.py": "",
+         "run.py": "from torchtitan.train import main\n"},
+        "torchtitan, required by pyproject.toml",
+    ),
+    # A file in another folder is not what a script imports
+    (
+        {"train.py": "from composer import Trainer\n", "examples/composer.py": ""},
+        "composer, imported by train.py",
+    ),
     # Without scripts: a tool's file, then requirements
     (
         {"configs/lora.yaml": "base_model: gpt2\nadapter: lora\n", "requirements.txt": "torch\n"},
@@ -103,6 +125,11 @@ NOTHING: list[dict[str, str]] = [
     {},
     {"train.py": "import torch\n# import trl\ntext = 'from trl import x'\n"},  # a recipe, or not
     {"load.py": "import tensorflow as tf\ntf.data\nself.tf.keras\n"},  # data alone
+    # Modules of one's own
+    {"train.py": "import composer\n", "composer.py": "def compose(): pass\n"},
+    {"src/train.py": "from composer import Song\n", "src/composer.py": ""},
+    {"run/train.py": "from composer import Song\n", "composer/__init__.py": ""},
+    {"src/train.py": "import lightning.nets as nets\n", "src/lightning/__init__.py": ""},
     {"asr.py": "import nemo.collections.asr as asr\n"},  # speech: not on Megatron
     {"train.py": "import transformers_of_mine\nfrom .trl import x\n"},
     {"pyproject.toml": '[project]\nname = "axolotl-runs"\ndescription = "not of axolotl"\n'},
