@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from itertools import islice
 from pathlib import Path
 
@@ -17,7 +18,6 @@ _MOST_BYTES = 2**16  # of a configuration; larger files are data
 _NOT_ITS_OWN = ("build", "dist", "docs", "env", "node_modules", "test", "tests", "venv")
 _FROM = re.compile(r'^[ \t"]*from\s+([\w.]+)\s+import\s+\(?([\w., ]*)', re.MULTILINE)
 _IMPORT = re.compile(r'^[ \t"]*import\s+([\w., ]+)', re.MULTILINE)
-_USE = re.compile(r"(?<![\w.])([A-Za-z_]\w*+)\.([A-Za-z_]\w*+)")
 # At the start of a line of requirements.txt, a list of YAML, or a string or key of TOML
 _REQUIREMENT = re.compile(r"""^[ \t\-"']*([A-Za-z0-9][\w.-]*)|["']([A-Za-z0-9][\w.-]*)""", re.M)
 _REQUIREMENTS = ("requirements*.txt", "pyproject.toml", "environment.y*ml")
@@ -70,16 +70,27 @@ def _modules(text: str) -> set[str]:
     Of `from a import b`, or `a.b` after `import a`: a and a.b.
     """
     imported = [words for names in _IMPORT.findall(text) for words in _words(names)]
-    by_alias = {words[-1]: words[0] for words in imported}
-    found = {*by_alias.values(), *_used(text, by_alias)}
+    found = {words[0] for words in imported} | _used(text, imported)
     for package, names in _FROM.findall(text):
         found |= {package, *(f"{package}.{words[0]}" for words in _words(names))}
     return {name[: dot.start()] for name in found for dot in re.finditer(r"\.|$", name)}
 
 
-def _used(text: str, by_alias: dict[str, str]) -> set[str]:
-    """What a script uses of the packages that it imports whole: tf.keras is tensorflow.keras."""
-    return {f"{by_alias[alias]}.{word}" for alias, word in _USE.findall(text) if alias in by_alias}
+def _used(text: str, imported: list[list[str]]) -> set[str]:
+    """What a script uses of a package that it imports whole: tf.keras is tensorflow.keras."""
+    by_alias = {words[-1]: words[0] for words in imported if words[0] in _packages()}
+    if not by_alias:  # nearly every script: its text is not searched again
+        return set()
+    aliases = "|".join(map(re.escape, by_alias))
+    uses = re.findall(rf"(?<![\w.])({aliases})\.(\w+)", text)
+    return {f"{by_alias[alias]}.{word}" for alias, word in uses}
+
+
+@cache
+def _packages() -> frozenset[str]:
+    """The packages of whose modules only some are of a tool."""
+    modules = (name for s in software().values() for m in s.modules for name in m.split("+"))
+    return frozenset(name.rpartition(".")[0] for name in modules if "." in name)
 
 
 def _words(names: str) -> list[list[str]]:
