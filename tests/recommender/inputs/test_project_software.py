@@ -49,14 +49,6 @@ PROJECTS = [
         {"fit.py": "import numpy as np, tensorflow\nm = tensorflow.keras.Sequential()\n"},
         "keras, imported by fit.py",
     ),
-    (
-        {"main.py": "import tensorflow as tf\ntf.data\n", "requirements.txt": "tensorflow>=2\n"},
-        "keras, required by requirements.txt",
-    ),
-    (
-        {"requirements.txt": "tensorflow\nflax\n"},
-        "flax, required by requirements.txt",
-    ),
     ({"train.py": "import jax\nfrom flax import nnx\n"}, "flax, imported by train.py"),
     ({"train.py": "from composer import Trainer\n"}, "composer, imported by train.py"),
     # Recipes, by what only they import
