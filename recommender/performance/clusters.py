@@ -5,6 +5,7 @@ single plans, the search, its bounds and the exhaustive oracle.
 """
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -47,6 +48,24 @@ class MachineColumns:
     def links(self, kind: Ints) -> Floats:
         """Number of GPUs that the links of machines of some types connect."""
         return (self.gpus if self.link_gpus is None else self.link_gpus)[kind]
+
+    def first(self, types: int) -> "MachineColumns":
+        """The columns of the first so many types."""
+        names = self.names[:types]
+        arrays: dict[str, Any] = {
+            name: value[:types]
+            for name in self.__slots__
+            if isinstance(value := getattr(self, name), np.ndarray)
+        }
+        return replace(
+            self,
+            **arrays,
+            names=names,
+            reasons=self.reasons[:types],
+            measured=tuple(row for row in self.measured if row[0] in names),
+            part_links=tuple(row for row in self.part_links if row[0] in names),
+            speed_sigma_larger=tuple((n, sd[:types]) for n, sd in self.speed_sigma_larger),
+        )
 
 
 @dataclass(frozen=True, slots=True)

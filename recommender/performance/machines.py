@@ -21,7 +21,7 @@ from recommender.performance.clusters import MachineColumns, widened
 from recommender.performance.link_domain import link_gpus
 from recommender.performance.long_runs import with_run_spread
 from recommender.performance.low_precision import FP8, OVER_FP8, runs_in, trained_rate, wide_row
-from recommender.performance.measured import with_readings
+from recommender.performance.measured import timed_elsewhere, with_readings
 from recommender.performance.narrow_layers import with_narrow_spread
 from recommender.performance.parameter_server import load_constants, placement_sd
 from recommender.performance.priors import (
@@ -83,12 +83,26 @@ def machine_columns(
     types: Sequence[InstanceType],
     gpus: Mapping[str, Gpu],
     achieved: Mapping[tuple[str, str], Achieved],
+    known: Iterable[InstanceType] = (),
 ) -> MachineColumns:
     """The properties of a machine of each type for the job; every array has shape (types,).
 
     A type that cannot run the job has a reason, and no compute and no memory. Speeds come from the
-    family's constants, the job's calibration or its own timings, the last one available.
+    family's constants, the job's calibration or its own timings, the last one available. A timing
+    on a GPU that no type has counts by one of the `known` types.
     """
+    elsewhere = timed_elsewhere(job, types, known)
+    found = _columns(job, (*types, *elsewhere), gpus, achieved)
+    return found.first(len(types)) if elsewhere else found
+
+
+def _columns(
+    job: Job,
+    types: Sequence[InstanceType],
+    gpus: Mapping[str, Gpu],
+    achieved: Mapping[tuple[str, str], Achieved],
+) -> MachineColumns:
+    """The columns of types with those of their timings that are on their GPUs."""
     prior, factors = prior_of(job), load_gpu_factors()
     names = {t.gpu for t in types}
     speeds = {name: bounded_speed(job, prior, name, gpus, achieved, factors) for name in names}

@@ -5,11 +5,13 @@ is set. `calibration.py` instead fits the constants behind the terms.
 """
 
 import math
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
 
 from recommender.arrays import Floats
+from recommender.catalogs.schema import InstanceType
 from recommender.job.job import Job, Timing
 from recommender.performance.clusters import Clusters, MachineColumns, clusters_of
 from recommender.performance.generations import related_sd
@@ -53,6 +55,33 @@ def with_readings(
             columns = _fit_type(job, columns, kind, readings)
             columns = _served(job, columns, kind, readings, float(before[kind]))
     return columns
+
+
+def timed_elsewhere(
+    job: Job, types: Iterable[InstanceType], known: Iterable[InstanceType]
+) -> tuple[InstanceType, ...]:
+    """Of the known types, one for each timing on a GPU that none of `types` has.
+
+    It is the one that is most like the timed machines: what the formulas miss on it holds for the
+    GPUs that may be rented.
+    """
+    mine = {each.gpu for each in types}
+    found = {}
+    for timing in (each for each in job.timings if each.gpu not in mine):
+        alike = [each for each in known if each.gpu == timing.gpu]
+        if alike:
+            chosen = min(alike, key=lambda each: _unlike(timing, _name(each), each.gpus))
+            found[_name(chosen)] = chosen
+    return tuple(found[name] for name in sorted(found))
+
+
+def _name(machine: InstanceType) -> str:
+    return f"{machine.provider}/{machine.instance_type}"
+
+
+def _unlike(timing: Timing, name: str, gpus: float) -> tuple[bool, float, str]:
+    """How much a type differs from a timing's machines, least first."""
+    return not _named(timing, name), abs(gpus - timing.gpus / timing.machines), name
 
 
 def slowdown(columns: MachineColumns, fleet: Clusters) -> Floats:
@@ -136,14 +165,10 @@ def _timed_cluster(
     columns: MachineColumns, gpu_of: tuple[str, ...], timing: Timing
 ) -> Clusters | None:
     """The cluster of a timing, with its input ready, on the type that is most like its machines."""
-    per_machine = timing.gpus / timing.machines
     same = [i for i, gpu in enumerate(gpu_of) if gpu == timing.gpu and columns.compute_per_s[i] > 0]
     if not same:
         return None
-    kind = min(
-        same,
-        key=lambda i: (not _named(timing, columns.names[i]), abs(columns.gpus[i] - per_machine)),
-    )
+    kind = min(same, key=lambda i: _unlike(timing, columns.names[i], float(columns.gpus[i])))
     fleet = _clusters(columns, kind, timing.machines)
     gpus = np.array([float(timing.gpus)])
     return replace(

@@ -70,7 +70,9 @@ class OfferSpace:
         """What a machine of each type contributes to the job."""
         if self.speeds is not None:
             return self.speeds
-        return machine_columns(self.job, self.types, self.catalog.gpus, self.catalog.achieved)
+        catalog = self.catalog
+        known = catalog.instance_types.values()
+        return machine_columns(self.job, self.types, catalog.gpus, catalog.achieved, known)
 
     @cached_property
     def singles(self) -> SingleClusters:

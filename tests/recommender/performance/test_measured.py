@@ -5,11 +5,14 @@ from dataclasses import replace
 import pytest
 
 from recommender.job.job import Timing
+from recommender.performance.machines import machine_columns
 from recommender.performance.priors import load_gpu_factors
 from recommender.performance.step import steps
 from tests.recommender.performance.parts import (
+    ACHIEVED,
     G5X8,
     G6,
+    GPUS,
     P3,
     P4DE,
     P5,
@@ -112,3 +115,15 @@ def test_a_timing_on_too_many_gpus_for_the_batch_leaves_the_step_of_fewer():
     job = resnet(global_batch=8, stack="tuned")  # scripts start kernels in a time that is timed
     timed = replace(job, timings=(Timing("A10G", 16, 2, 50.0),))
     assert rates(timed, (G5X8,), {0: 1}) == pytest.approx(rates(job, (G5X8,), {0: 1}))
+
+
+def test_a_timing_on_a_gpu_that_may_not_be_rented_says_of_others_what_it_would_if_it_might():
+    job = llama(timings=(Timing("H100", 8, 1, 4.0),))
+    both = machine_columns(job, (P4DE, P5), GPUS, ACHIEVED)
+    alone = machine_columns(job, (P4DE,), GPUS, ACHIEVED, known=(P3, P4DE, P5))
+    assert alone.names == both.names[:1]
+    assert alone.compute_per_s == pytest.approx(both.compute_per_s[:1])
+    assert alone.speed_sigma == pytest.approx(both.speed_sigma[:1])
+    assert alone.measured == ()
+    free = machine_columns(llama(), (P4DE,), GPUS, ACHIEVED)
+    assert alone.compute_per_s[0] != pytest.approx(free.compute_per_s[0], rel=0.05)
