@@ -139,6 +139,28 @@ def widened(columns: MachineColumns, sd: float) -> MachineColumns:
     )
 
 
+def widened_at_most(columns: MachineColumns, sd: float, free: MachineColumns) -> MachineColumns:
+    """Columns widened by `sd`, but no spread beyond that of `free`, which know nothing of the job.
+
+    A spread that was wider before stays as it is.
+    """
+    wide = widened(columns, sd)
+    one, several = free.speed_sigma, free.speed_sigma_several
+    larger = zip(wide.speed_sigma_larger, columns.speed_sigma_larger, strict=True)
+    return replace(
+        wide,
+        speed_sigma=_capped(wide.speed_sigma, columns.speed_sigma, one),
+        speed_sigma_several=_capped(wide.speed_sigma_several, columns.speed_sigma_several, several),
+        speed_sigma_larger=tuple(
+            (n, _capped(spread, before, several)) for (n, spread), (_, before) in larger
+        ),
+    )
+
+
+def _capped(spread: Floats, before: Floats, free: Floats) -> Floats:
+    return np.minimum(spread, np.maximum(before, free))
+
+
 def spreads_of(columns: MachineColumns, kind: Ints) -> Floats:
     """Every spread that clusters of some types may have; (spreads, types)."""
     return np.concatenate([columns.speed_sigma[kind][None], multi_machine_spreads(columns, kind)])

@@ -17,7 +17,7 @@ from recommender.performance.attention import (
     plain_attention_s,
 )
 from recommender.performance.checkpoint import object_store_rate
-from recommender.performance.clusters import MachineColumns, widened
+from recommender.performance.clusters import MachineColumns, widened_at_most
 from recommender.performance.link_domain import link_gpus
 from recommender.performance.long_runs import with_run_spread
 from recommender.performance.low_precision import FP8, OVER_FP8, runs_in, trained_rate, wide_row
@@ -139,7 +139,7 @@ def _columns(
         else None,
         own_speeds=tuple((name, speed.own) for name, speed in speeds.items() if speed.own),
     )
-    gpu_of = tuple(t.gpu for t in types)
+    gpu_of, free = tuple(t.gpu for t in types), columns
     if job.calibration is not None:
         from recommender.performance.calibration import with_calibration  # most jobs have none
 
@@ -148,7 +148,7 @@ def _columns(
     doubts = _column(speeds[gpu].doubt for gpu in gpu_of)
     read = with_readings(job, columns, gpu_of, scores, doubts)
     if job.carried is not None:
-        read = widened(read, job.carried.sd)
+        read = widened_at_most(read, job.carried.sd, free)
     return with_run_spread(job, with_narrow_spread(job, read))
 
 

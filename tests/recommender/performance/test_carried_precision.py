@@ -26,6 +26,7 @@ from tests.shipped import snapshot
 CATALOG = snapshot()
 P5 = CATALOG.instance_types["aws", "p5.48xlarge"]
 P4D = CATALOG.instance_types["aws", "p4d.24xlarge"]
+B200 = CATALOG.instance_types["aws", "p6-b200.48xlarge"]
 IN_BF16 = Timing("H100", 8, 1, 8.0, precision="bf16")
 
 
@@ -77,9 +78,20 @@ def test_what_the_formulas_miss_of_a_timing_they_miss_in_the_other_precision():
 
 def test_spans_are_those_of_a_timing_and_of_the_other_precision():
     fp8 = llama(precision="fp8")
-    own = columns(owned(replace(fp8, timings=(replace(IN_BF16, precision=""),))), P5, P4D)
-    carried = columns(owned(replace(fp8, timings=(IN_BF16,))), P5, P4D)
+    own = columns(owned(replace(fp8, timings=(replace(IN_BF16, precision=""),))), P5)
+    carried = columns(owned(replace(fp8, timings=(IN_BF16,))), P5)
     assert carried.speed_sigma == pytest.approx(np.hypot(own.speed_sigma, HALVED[16]))
+
+
+def test_no_carried_timing_makes_a_job_less_sure_than_none():
+    fp8, types = llama(precision="fp8"), (P5, B200)
+    free = columns(fp8, *types)
+    for timed in ("bf16", "tf32"):
+        found = columns(owned(replace(fp8, timings=(replace(IN_BF16, precision=timed),))), *types)
+        assert np.all(found.speed_sigma <= free.speed_sigma + 1e-12)
+        assert np.all(found.speed_sigma_several <= free.speed_sigma_several + 1e-12)
+    # tf32 to fp8 is 25 %, and a B200 a generation from what was timed
+    assert found.speed_sigma[1] == pytest.approx(free.speed_sigma[1])
 
 
 def test_a_timing_in_the_precision_of_the_job_is_used_as_it_is():
