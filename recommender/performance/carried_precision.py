@@ -88,27 +88,43 @@ def _timings(
     achieved: Mapping[tuple[str, str], Achieved],
 ) -> tuple[tuple[Timing, ...], float, list[str]]:
     """The timings to plan with, the sd that their precision adds, and which are not used."""
-    sds = [_distance(timing.precision, job, gpus[timing.gpu]) for timing in job.timings]
-    if 0.0 in sds or not sds:
-        own = tuple(t for t, sd in zip(job.timings, sds, strict=True) if not sd)
-        left = [timing for timing in job.timings if timing not in own]
-        return own, 0.0, [_unused(t, f"others are in {job.precision}") for t in left]
+    sds = [
+        math.inf if _lack(timing, job, gpus) else _distance(timing.precision, job, gpus[timing.gpu])
+        for timing in job.timings
+    ]
+    own = tuple(t for t, sd in zip(job.timings, sds, strict=True) if not sd)
     timed = {timing.gpu for timing in job.timings}
     on = tuple(each for each in types if each.gpu in timed)
-    gains = [_gain(job, timing, on, gpus, achieved) for timing in job.timings]
     carried, known, remarks = [], [0.0], []
-    for timing, gain, sd in zip(job.timings, gains, sds, strict=True):
-        if math.isfinite(gain) and math.isfinite(sd):
+    for timing, sd in zip(job.timings, sds, strict=True):
+        if not sd:
+            continue
+        gain = _gain(job, timing, on, gpus, achieved) if math.isfinite(sd) else math.nan
+        if not math.isfinite(gain):
+            nothing = f"it says nothing of {job.precision} there"
+            remarks.append(_unused(timing, _lack(timing, job, gpus) or nothing))
+        elif own:
+            remarks.append(_unused(timing, f"others are in {job.precision}"))
+        else:
             carried.append(replace(timing, samples_per_s=timing.samples_per_s * gain))
             known.append(sd)
-        else:
-            remarks.append(_unused(timing, f"it says nothing of {job.precision} there"))
-    return tuple(carried), max(known), remarks
+    return own or tuple(carried), max(known), remarks
 
 
 def _unused(timing: Timing, why: str) -> str:
-    cluster = f"{timing.gpus}x{timing.gpu}"
-    return f"the timing on {cluster} in {timing.precision} is not used: {why}"
+    stated = f" in {timing.precision}" if timing.precision else ""
+    return f"the timing on {timing.gpus}x{timing.gpu}{stated} is not used: {why}"
+
+
+def _lack(timing: Timing, job: Job, gpus: Mapping[str, Gpu]) -> str:
+    """That the timed GPU has no such format, so that the timing was in another one; "" if it has.
+
+    A timing that states no precision is taken to be in the job's.
+    """
+    stated = timing.precision or job.precision
+    if precision_on(stated, gpus[timing.gpu]):
+        return ""
+    return f"{timing.gpu} has no {'16-bit arithmetic' if stated == 'mixed' else stated}"
 
 
 def _gain(

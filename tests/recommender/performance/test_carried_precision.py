@@ -126,6 +126,22 @@ def test_a_timing_that_says_nothing_is_named(gpu, timed, planned):
     )
 
 
+@pytest.mark.parametrize(
+    ("gpu", "timed", "planned", "lacks"),
+    [
+        ("A100", "", "fp8", "fp8"),
+        ("V100", "", "bf16", "bf16"),
+        ("A100", "fp8", "mixed", "fp8"),
+    ],
+)
+def test_a_timing_in_a_format_that_the_gpu_lacks_is_not_used(gpu, timed, planned, lacks):
+    found = owned(llama(precision=planned, timings=(Timing(gpu, 8, 1, 1.0, precision=timed),)))
+    assert (found.timings, found.carried) == ((), None)
+    stated = f" in {timed}" if timed else ""
+    assert found.remarks == (f"the timing on 8x{gpu}{stated} is not used: {gpu} has no {lacks}",)
+    assert owned(found).remarks == found.remarks
+
+
 def test_the_evidence_of_a_carried_timing_is_weaker():
     job, gpu = llama(precision="fp8"), CATALOG.gpus["H100"]
 
