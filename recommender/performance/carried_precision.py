@@ -53,21 +53,40 @@ def in_own_precision(
 ) -> Job:
     """A job whose timings and calibration are of its own precision, carried to it if need be.
 
-    Timings in another precision count only without those in the job's own. What was carried once
-    is not carried again.
+    Timings and a calibration in another precision count only without timings in the job's own.
+    What was carried once is not carried again.
     """
+    if job.carried is not None:
+        return job
     timings, sd, remarks = _timings(job, types, gpus, achieved)
     calibration, fitted_sd, unused = _calibration(job, gpus)
-    of = next((timing.precision for timing in timings if timing.precision), "")
-    if calibration is not None and not timings:
-        sd, of = fitted_sd, calibration.precision
+    if calibration is not None and fitted_sd and timings and not sd:
+        remarks.append(
+            f"calibration is not used: its runs are in {_formats(_fitted(calibration, gpus))}, "
+            f"there are timings in {job.precision}"
+        )
+        calibration, fitted_sd = None, 0.0
+    carried = [(t.precision or job.precision, gpus[t.gpu]) for t in timings] if sd else []
+    if calibration is not None and fitted_sd:
+        carried += _fitted(calibration, gpus)
     return replace(
         job,
         timings=tuple(replace(timing, precision="") for timing in timings),
         calibration=calibration,
-        carried=CarriedTiming(of, sd) if sd and of else job.carried,
+        carried=CarriedTiming(_formats(carried), max(sd, fitted_sd)) if carried else None,
         remarks=(*job.remarks, *remarks, *unused),
     )
+
+
+def _fitted(own: Calibration, gpus: Mapping[str, Gpu]) -> list[tuple[Precision, Gpu]]:
+    """The precision that a calibration states, and the GPUs of its runs."""
+    timed = [gpus[name] for name, _ in own.gpus if name in gpus]
+    return [(own.precision, gpu) for gpu in timed] if own.precision else []
+
+
+def _formats(timed: Iterable[tuple[Precision, Gpu]]) -> str:
+    """The number formats of precisions on GPUs, in words."""
+    return " and ".join(dict.fromkeys(_format_on(word, gpu) for word, gpu in timed))
 
 
 def _distance(timed: Precision | Literal[""], job: Job, gpu: Gpu) -> float:
@@ -99,15 +118,17 @@ def _timings(
     for timing, sd in zip(job.timings, sds, strict=True):
         if not sd:
             continue
-        gain = _gain(job, timing, on, gpus, achieved) if math.isfinite(sd) else math.nan
-        if not math.isfinite(gain):
-            nothing = f"it says nothing of {job.precision} there"
-            remarks.append(_unused(timing, _lack(timing, job, gpus) or nothing))
-        elif own:
+        lack = _lack(timing, job, gpus)
+        if own and not lack:
             remarks.append(_unused(timing, f"others are in {job.precision}"))
-        else:
+            continue
+        gain = math.nan if math.isinf(sd) else _gain(job, timing, on, gpus, achieved)
+        if math.isfinite(gain):
             carried.append(replace(timing, samples_per_s=timing.samples_per_s * gain))
             known.append(sd)
+        else:
+            nothing = f"it says nothing of {job.precision} there"
+            remarks.append(_unused(timing, lack or nothing))
     return own or tuple(carried), max(known), remarks
 
 

@@ -194,7 +194,7 @@ def test_a_calibration_in_another_precision_is_carried_and_the_answer_says_so(ru
         catalog=snapshot(),
     )
     assert a100.warnings == ()
-    said = "speed carried from your own timings in mixed to tf32: ± 21 % in addition"
+    said = "speed carried from your own timings in bf16 to tf32: ± 21 % in addition"
     assert said in a100.assumptions
 
 

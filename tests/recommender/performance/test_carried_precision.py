@@ -6,7 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from recommender.job.job import CarriedTiming, Timing
+from recommender.job.job import CarriedTiming, TimedRun, Timing
+from recommender.performance.calibration import calibrate
 from recommender.performance.carried_precision import (
     BITS,
     FORMAT,
@@ -140,6 +141,41 @@ def test_a_timing_in_a_format_that_the_gpu_lacks_is_not_used(gpu, timed, planned
     stated = f" in {timed}" if timed else ""
     assert found.remarks == (f"the timing on 8x{gpu}{stated} is not used: {gpu} has no {lacks}",)
     assert owned(found).remarks == found.remarks
+
+
+def calibrated(job, run, precision):
+    """A job with a calibration on one run, that states its precision."""
+    found = columns(job, P5)
+    own = calibrate(job, (run,), found, ("H100",), "2026-11-20").calibration
+    return replace(job, calibration=replace(own, precision=precision))
+
+
+RUN = TimedRun("runs.csv, line 2", "aws/p5.48xlarge", "H100", 8, 1, 64, 6.0)
+
+
+def test_a_calibration_in_another_precision_counts_only_without_a_timing_in_the_jobs():
+    fitted = calibrated(llama(precision="mixed", global_batch=64), RUN, "mixed").calibration
+    fp8 = llama(precision="fp8", global_batch=64, calibration=fitted)
+    timing = replace(IN_BF16, precision="fp8")
+    found = owned(replace(fp8, timings=(timing,)))
+    assert (found.calibration, found.carried) == (None, None)
+    assert found.remarks == (
+        "calibration is not used: its runs are in bf16, there are timings in fp8",
+    )
+    alone = owned(llama(precision="fp8", global_batch=64, timings=(timing,)))
+    spreads = columns(found, P5, P4D, B200).speed_sigma
+    assert spreads == pytest.approx(columns(alone, P5, P4D, B200).speed_sigma)
+    assert owned(fp8).carried == CarriedTiming("bf16", HALVED[16])
+    assert owned(fp8).calibration == fitted
+    both = owned(replace(fp8, timings=(IN_BF16,)))
+    assert (both.carried, both.calibration) == (CarriedTiming("bf16", HALVED[16]), fitted)
+    assert owned(both) == both
+
+
+def test_mixed_precision_is_named_by_its_format_on_the_timed_gpu():
+    timing = replace(IN_BF16, precision="mixed")
+    found = owned(llama(precision="fp8", timings=(timing,)))
+    assert found.carried == CarriedTiming("bf16", HALVED[16])
 
 
 def test_the_evidence_of_a_carried_timing_is_weaker():
