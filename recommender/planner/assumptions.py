@@ -41,7 +41,7 @@ def assumptions_of(problem: Problem, plans: tuple[Plan, ...], lead: int = 1) -> 
     speed = [*_calibrated(problem, plans), *doubts, *_long_run(problem)]
     sentences = [*_quotas(problem, plans), *_rented_elsewhere(problem, plans[:1])]
     sentences += _convergence(problem)
-    sentences += [*_carried(problem), *_low_precision(problem)]
+    sentences += [*_carried(problem, plans), *_low_precision(problem)]
     sentences += [*capacity[:1], *speed[:1], *capacity[1:], *speed[1:]]
     sentences += _precision(problem, plans, lead)
     sentences += _attention(problem)
@@ -278,10 +278,10 @@ def _calibrated(problem: Problem, plans: tuple[Plan, ...]) -> list[str]:
     return [f"{sentence}, none of them on {', '.join(others)}" if others else sentence]
 
 
-def _carried(problem: Problem) -> list[str]:
-    """That the user's own timings are in another precision, and what that adds."""
+def _carried(problem: Problem, plans: tuple[Plan, ...]) -> list[str]:
+    """That the user's own timings are in another precision, and what that adds to the plans."""
     carried = problem.job.carried
-    if carried is None:
+    if carried is None or not plans:
         return []
     of = f"from your own timings in {carried.precision} to {problem.job.precision}"
     return [f"speed carried {of}: ± {100.0 * carried.sd:.0f} % in addition"]

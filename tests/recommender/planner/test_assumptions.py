@@ -61,6 +61,20 @@ def test_a_timing_far_slower_than_expected_gives_a_warning(printed: Printed) -> 
     )
 
 
+def test_a_carried_speed_is_said_of_plans_only(printed: Printed) -> None:
+    words = ("llama3-8b-sft", "--gpu", "H100:8", "--precision", "fp8", "--max-machines", "1")
+    timed = (*words, "--measured", "8xH100 mixed: 4 s/step", "--explain", "1")
+    said = "speed carried from your own timings in bf16 to fp8: ± 14 % in addition"
+    assert said in printed(*timed)
+    assert "speed carried" not in printed(*words, *timed[-4:-2], "--deadline", "1m")
+
+
+def test_a_timing_on_excluded_gpus_counts(printed: Printed) -> None:
+    words = ("llama3-8b-sft", "--gpu", "A100:8", "--no-spot", "--max-machines", "1")
+    slow, usual = (printed(*words, "--measured", f"8xH100: {s} s/step") for s in (12, 6))
+    assert slow != usual != printed(*words)
+
+
 def test_own_machines_need_no_quota_and_are_never_short(tmp_path: Path, printed: Printed) -> None:
     (tmp_path / "own.csv").write_text("label,gpu,gpus,usd_per_hour,count\nlab,RTX-4090,4,0.6,1\n")
     words = ("resnet50-imagenet", "--offers", "own.csv", "--explain", "1")
