@@ -82,13 +82,19 @@ def _with_precision(cluster: str) -> tuple[str, Precision | Literal[""]]:
     """Machines and the precision behind them, if one is stated."""
     machines, _, word = cluster.rstrip().rpartition(" ")
     precisions: tuple[Precision, ...] = get_args(Precision)
-    known = next((each for each in precisions if each == word.lower()), None)
+    meant = "mixed" if word.lower() == "auto" else word.lower()
+    known = next((each for each in precisions if each == meant), None)
     return (machines, known) if known else (cluster, "")
 
 
 def _cluster(cluster: str, text: str, name: str) -> tuple[int, int, str]:
     found = re.fullmatch(_CLUSTER, cluster.strip())
     if not found:
+        machines, _, word = cluster.strip().rpartition(" ")
+        if re.fullmatch(_CLUSTER, machines.strip()):
+            known = ", ".join(("auto", *get_args(Precision)))
+            what = f"has the unknown precision '{shown(word)}'"
+            raise refusal(name, text, what, f"write the machines alone, or one of {known}")
         raise refusal(name, text, "does not begin with machines", _INSTEAD)
     first, second, kind = found.groups()
     counts = [int(count) for count in (first, second) if count]

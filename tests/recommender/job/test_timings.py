@@ -53,6 +53,15 @@ def test_a_speed_may_state_its_precision(machines: str) -> None:
     assert in_precision(f"{machines} bf16: 2 s/step", "fp8") == f"{machines} bf16: 2 s/step"
 
 
+def test_a_timing_in_automatic_precision_is_in_mixed() -> None:
+    assert _job("8xH100 auto: 2 s/step") == _job("8xH100 mixed: 2 s/step")
+
+
+def test_an_unknown_precision_is_named_with_those_that_are_known() -> None:
+    with pytest.raises(UsageError, match=r"unknown precision 'int8'; .*auto, mixed, fp8, .*fp32"):
+        _job("8xH100 int8: 2 s/step")
+
+
 def test_timings_of_a_job_file_keep_their_precision_where_the_plan_has_another(
     tmp_path: Path,
 ) -> None:
