@@ -107,18 +107,18 @@ def _timings(
     achieved: Mapping[tuple[str, str], Achieved],
 ) -> tuple[tuple[Timing, ...], float, list[str]]:
     """The timings to plan with, the sd that their precision adds, and which are not used."""
-    sds = [
-        math.inf if _lack(timing, job, gpus) else _distance(timing.precision, job, gpus[timing.gpu])
-        for timing in job.timings
-    ]
-    own = tuple(t for t, sd in zip(job.timings, sds, strict=True) if not sd)
     timed = {timing.gpu for timing in job.timings}
     on = tuple(each for each in types if each.gpu in timed)
+    lacks = [_lack(timing, job, on, gpus) for timing in job.timings]
+    sds = [
+        math.inf if lack else _distance(timing.precision, job, gpus[timing.gpu])
+        for timing, lack in zip(job.timings, lacks, strict=True)
+    ]
+    own = tuple(t for t, sd in zip(job.timings, sds, strict=True) if not sd)
     carried, known, remarks = [], [0.0], []
-    for timing, sd in zip(job.timings, sds, strict=True):
+    for timing, sd, lack in zip(job.timings, sds, lacks, strict=True):
         if not sd:
             continue
-        lack = _lack(timing, job, gpus)
         if own and not lack:
             remarks.append(_unused(timing, f"others are in {job.precision}"))
             continue
@@ -137,11 +137,13 @@ def _unused(timing: Timing, why: str) -> str:
     return f"the timing on {timing.gpus}x{timing.gpu}{stated} is not used: {why}"
 
 
-def _lack(timing: Timing, job: Job, gpus: Mapping[str, Gpu]) -> str:
-    """That the timed GPU has no such format, so that the timing was in another one; "" if it has.
+def _lack(timing: Timing, job: Job, types: Sequence[InstanceType], gpus: Mapping[str, Gpu]) -> str:
+    """That no machine has the timed GPU, or the GPU no such format; "" if they have.
 
-    A timing that states no precision is taken to be in the job's.
+    A timing was not taken in a format that its GPU lacks; without a precision it is in the job's.
     """
+    if all(each.gpu != timing.gpu for each in types):
+        return f"no machine of the catalog has the GPU {timing.gpu}"
     stated = timing.precision or job.precision
     if precision_on(stated, gpus[timing.gpu]):
         return ""

@@ -143,6 +143,15 @@ def test_a_timing_in_a_format_that_the_gpu_lacks_is_not_used(gpu, timed, planned
     assert owned(found).remarks == found.remarks
 
 
+def test_a_timing_on_a_gpu_of_no_known_machine_is_not_used():
+    job = llama(precision="fp8", timings=(replace(IN_BF16, precision=""), IN_BF16))
+    found = in_own_precision(job, (P4D,), CATALOG.gpus, CATALOG.achieved)
+    assert (found.timings, found.carried) == ((), None)
+    assert found.remarks[0] == (
+        "the timing on 8xH100 is not used: no machine of the catalog has the GPU H100"
+    )
+
+
 def calibrated(job, run, precision):
     """A job with a calibration on one run, that states its precision."""
     found = columns(job, P5)
