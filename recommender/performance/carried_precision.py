@@ -18,8 +18,7 @@ from dataclasses import replace
 from typing import Literal
 
 from recommender.catalogs.schema import Achieved, Gpu, InstanceType
-from recommender.job.job import Calibration, CarriedTiming, Job, Precision, Timing
-from recommender.performance.low_precision import OVER_FP8
+from recommender.job.job import LOW_PRECISIONS, Calibration, CarriedTiming, Job, Precision, Timing
 from recommender.performance.machines import machine_columns, precision_on
 from recommender.performance.measured import times_slower
 
@@ -97,7 +96,7 @@ def _distance(timed: Precision | Literal[""], job: Job, gpu: Gpu) -> float:
 
 def _format_on(wanted: Precision, gpu: Gpu) -> str:
     """The number format of a job on a GPU, also where the GPU lacks it."""
-    return wanted if wanted in OVER_FP8 else precision_on(wanted, gpu) or wanted
+    return wanted if wanted in LOW_PRECISIONS else precision_on(wanted, gpu) or wanted
 
 
 def _timings(

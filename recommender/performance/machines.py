@@ -10,7 +10,7 @@ from recommender.arrays import Z_90, Floats
 from recommender.catalogs.frozen import dataclass
 from recommender.catalogs.registry import is_confidential
 from recommender.catalogs.schema import Achieved, Gpu, InstanceType, OwnSpeed
-from recommender.job.job import Job, Precision
+from recommender.job.job import LOW_PRECISIONS, Job, Precision
 from recommender.performance.attention import (
     attention_flop,
     long_attention_flop,
@@ -20,7 +20,7 @@ from recommender.performance.checkpoint import object_store_rate
 from recommender.performance.clusters import MachineColumns, widened_at_most
 from recommender.performance.link_domain import link_gpus
 from recommender.performance.long_runs import with_run_spread
-from recommender.performance.low_precision import FP8, OVER_FP8, runs_in, trained_rate, wide_row
+from recommender.performance.low_precision import FP8, runs_in, trained_rate, wide_row
 from recommender.performance.measured import timed_elsewhere, with_readings
 from recommender.performance.narrow_layers import with_narrow_spread
 from recommender.performance.parameter_server import load_constants, placement_sd
@@ -167,7 +167,7 @@ def precision_on(wanted: Precision, gpu: Gpu) -> str:
     without it; `bf16`, `fp16` and 8 and 4 bits are never emulated, and `fp32` is never rounded to
     tf32. Formats of 8 and 4 bits are returned as "fp8", from whose rate theirs are derived.
     """
-    if wanted in OVER_FP8:
+    if wanted in LOW_PRECISIONS:
         return FP8 if gpu.peak_fp8_tflops and runs_in(wanted, gpu.gpu) else ""
     peaks = {
         "bf16": gpu.peak_bf16_tflops,

@@ -7,8 +7,9 @@ from recommender.arrays import Z_90
 from recommender.catalogs.catalog import OWN_BENCH_SOURCE
 from recommender.catalogs.registry import CLOUDS, OWN, SPOT_AUCTIONS
 from recommender.catalogs.schema import Achieved, OwnMachine
+from recommender.job.job import LOW_PRECISIONS
 from recommender.performance.long_runs import run_sd
-from recommender.performance.low_precision import OVER_FP8, kept_share
+from recommender.performance.low_precision import kept_share
 from recommender.performance.machines import machine_columns, precision_on, software_sds
 from recommender.performance.measured import MAX_OF_MATMUL, SIGMA_MEASURED, UNIT_ERROR, times_slower
 from recommender.performance.priors import prior_of
@@ -83,7 +84,7 @@ def _convergence(problem: Problem) -> list[str]:
 def _low_precision(problem: Problem) -> list[str]:
     """What training in 8 or 4 bits gains, and what it does not change."""
     job = problem.job
-    if job.precision not in OVER_FP8:
+    if job.precision not in LOW_PRECISIONS:
         return []
     share = kept_share(prior_of(job))
     gains = f"{number(share)} of what" if share < 1.0 else "all that"

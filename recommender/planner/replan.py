@@ -140,8 +140,8 @@ class _Comparison:
             why = () if found is None else found.binding
             binding = tuple(each for each in why if each.startswith(OWN_FLAGS))
             surest = self._surest_move(pipeline.search)
-            return self._judged(stay, surest, lost_s, before, False, binding)
-        return self._judged(stay, move, lost_s, before, move is not None)
+            return self._judged(stay, surest, lost_s, before, sure=False, binding=binding)
+        return self._judged(stay, move, lost_s, before, sure=move is not None)
 
     def _problem(self, progress: Progress) -> Problem:
         done = min(progress.done_share, _NOT_ALL)
