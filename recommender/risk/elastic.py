@@ -116,7 +116,17 @@ def hand_over_from_on_demand(
     late = (mark + durable) / np.maximum(speed, 1e-9)
     early = (mark + durable - work) / np.maximum(speed, 1e-9)
     between = back + speed * (late - back) / np.maximum(speed - rate, 1e-9)
-    rising = (work > 0.0) & (between >= at(part.begins, run))
-    stop = np.where(late >= back, late, np.where(rising, between, early))
-    safe = np.where(rising, durable + rate * (between - back), durable - work)
-    return HandOver(np.maximum(stop, 0.0), np.where(late >= back, durable, safe))
+    before = early <= at(part.begins, run)
+    rising = ~before & (work > 0.0) & (late < back)
+    stop = np.where(before, early, np.where(rising, between, late))
+    safe = np.where(rising, durable + rate * (between - back), durable)
+    return HandOver(np.maximum(stop, 0.0), np.where(before, durable - work, safe))
+
+
+def height_before_training(p: PathInputs, part: OnDemandPart, durable: Singles) -> Singles:
+    """f·t - P(t) when the on-demand part begins to train; it falls then if a fallback is slower.
+
+    `durable` is P when the run trains; (cycles, plans, paths), -inf where the part does not train.
+    """
+    height = row(p.fallback_speed) * part.begins - (durable - part.work)
+    return np.where(part.work > 0.0, height, np.float32(-np.inf))

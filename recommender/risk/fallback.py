@@ -4,7 +4,11 @@ import numpy as np
 
 from recommender.arrays import Bools, Floats, Ints, Singles
 from recommender.catalogs.frozen import dataclass
-from recommender.risk.elastic import hand_over_from_on_demand
+from recommender.risk.elastic import (
+    OnDemandPart,
+    hand_over_from_on_demand,
+    height_before_training,
+)
 from recommender.risk.on_demand_wait import wait_s
 from recommender.risk.path_inputs import PathInputs
 from recommender.risk.planes import at, first, row
@@ -125,17 +129,33 @@ def apply_fallback_rule(
 
 
 def crossing_heights(p: PathInputs, runs: Runs) -> Singles:
-    """f·t - durable(t) at the end of each run, just before a save; (cycles, plans, paths).
+    """The highest f·t - durable(t) that the rule sees in each run; (cycles, plans, paths).
 
-    It never falls, and does not depend on what the rule reserves.
+    Just before its last save if the fallback is faster than the cluster trains, and just before its
+    first one if it is slower: the height then falls from save to save. What comes later in a run
+    is no reason to switch earlier, so the rule knows nothing that it has not seen. It does not
+    depend on what the rule reserves.
     """
-    own = runs.inputs
-    saved = np.maximum(runs.usable - row(own.interval_s + own.stall_s), np.float32(0.0))
-    saved *= -row(own.interval_s / (own.interval_s + own.stall_s))
-    height = row(p.fallback_speed) * runs.of_plans(runs.starts + runs.lengths)
-    height += runs.of_plans(saved)
+    cycle, pace = _cycle_and_pace(runs.inputs)
+    saved = np.maximum(runs.usable - row(cycle), np.float32(0.0))
+    speed, ends = row(p.fallback_speed), runs.of_plans(runs.starts + runs.lengths)
+    # From the first save to the last one the height moves by so much.
+    later = row(p.fallback_speed - pace[runs.cluster]) * runs.of_plans(saved)
+    height = speed * (ends - runs.of_plans(saved))
+    height += np.maximum(later, np.float32(0.0))
     height -= runs.of_plans(runs.durable)
+    part = runs.on_demand_part
+    if part is not None:
+        plans = OnDemandPart(*(runs.of_plans(getattr(part, name)) for name in part.__slots__))
+        own = height_before_training(p, plans, runs.of_plans(runs.durable))
+        np.maximum(height, own, out=height)
     return height
+
+
+def _cycle_and_pace(p: PathInputs) -> tuple[Floats, Floats]:
+    """Seconds from one save to the next, and the work per second meanwhile; (plans,)."""
+    cycle = p.interval_s + p.stall_s
+    return cycle, p.interval_s / cycle
 
 
 def _crossing(
@@ -143,16 +163,17 @@ def _crossing(
 ) -> tuple[Ints, Floats, Floats, Floats, Floats]:
     """First moment at which the time left is the time to finish on the fallback.
 
-    With speed f, h(t) = f·t - durable(t) never falls; it crosses f·(D - reserve) - work.
-    Within a run the durable progress just before a save is used. A path that outlasts the
-    draws repeats them (elapsed e, work w) up to the crossing h = (1 + a)·(f·e - w): its last
-    drawn run ends as every other does.
+    With speed f, h(t) = f·t - durable(t) crosses f·(D - reserve) - work. Within a run the
+    durable progress just before a save is used; the switch itself saves first. Until the first step
+    the rule counts with the predicted work, then with that of the path, which it has measured. A
+    path that outlasts the draws repeats them (elapsed e, work w) up to the crossing
+    h = (1 + a)·(f·e - w): its last drawn run ends as every other does.
     Returns run, its start, moment (before the start: while waiting), durable progress, a.
     """
     speed, work = p.fallback_speed[:, None], alone.work
-    mark = speed * (deadline_s - alone.queued - p.handover_s[:, None]) - work
-    cycle = (p.interval_s + p.stall_s)[:, None]
-    pace = (p.interval_s / (p.interval_s + p.stall_s))[:, None]
+    cycle, pace = (each[:, None] for each in _cycle_and_pace(p))
+    due = deadline_s - alone.queued - p.handover_s[:, None]
+    mark = speed * due - work
     run, rings = first(heights >= mark.astype(np.float32)[None])
     place = runs.places(run)
     start, durable = at(runs.starts, place), at(runs.durable, place)
@@ -165,7 +186,7 @@ def _crossing(
     stop = np.maximum(start + ready + trains, 0.0)
     if runs.on_demand_part is not None:
         taken = hand_over_from_on_demand(p, runs.on_demand_part, place, mark, durable)
-        early = (gap < 0.0) & (p.elastic_share[:, None] > 0.0)
+        early = (taken.stop_s < start + ready) & (p.elastic_share[:, None] > 0.0)
         stop, kept = np.where(early, taken.stop_s, stop), np.where(early, taken.durable, kept)
     beyond = ~rings & (alone.repeats > 0.0)
     repeated = np.zeros_like(stop)
@@ -176,7 +197,36 @@ def _crossing(
         repeated = np.where(beyond, most, 0.0)
         stop = np.where(beyond, start + repeated * elapsed, stop)
         kept = np.where(beyond, durable + repeated * done, kept)
-    return run, start, stop, np.clip(kept, 0.0, work), repeated
+    seen = run, start, stop, np.clip(kept, 0.0, work), repeated
+    return _before_the_first_step(p, runs, due, seen) if np.any(p.speed_sigma > 0.0) else seen
+
+
+def _before_the_first_step(
+    p: PathInputs, runs: Runs, due: Floats, seen: tuple[Ints, Floats, Floats, Floats, Floats]
+) -> tuple[Ints, Floats, Floats, Floats, Floats]:
+    """The crossing where nothing was trained before it: with the predicted work instead.
+
+    Where the prediction crosses before the first step, that is the switch; otherwise the rule looks
+    again at the first step.
+    """
+    run, start, stop, kept, repeated = seen
+    part, stepped = runs.on_demand_part, runs.usable > 0.0
+    trains, _ = first(runs.of_plans(stepped if part is None else stepped | (part.work > 0.0)))
+    place = runs.places(trains)
+    first_step = at(runs.starts, place) + ready_s(p, runs, place)
+    if part is not None:
+        first_step = np.where(at(part.work, place) > 0.0, at(part.begins, place), first_step)
+    told = np.maximum(due - (p.work_s / np.maximum(p.fallback_speed, 1e-9))[:, None], 0.0)
+    before, again = told < first_step, (told >= first_step) & (stop < first_step)
+    if not (before.any() or again.any()):
+        return seen
+    ready = runs.of_plans(runs.starts + np.minimum(runs.lengths, row(runs.inputs.changeover_s)))
+    waits, _ = first(ready >= told.astype(np.float32)[None])
+    run = np.where(before, waits, np.where(again, trains, run))
+    start = np.where(before | again, at(runs.starts, runs.places(run)), start)
+    stop = np.where(before, told, np.where(again, first_step, stop))
+    nothing = before | again
+    return run, start, stop, np.where(nothing, 0.0, kept), np.where(nothing, 0.0, repeated)
 
 
 def _first_outage(

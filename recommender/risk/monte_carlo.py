@@ -57,6 +57,7 @@ from recommender.risk.spot_capacity import (
 _CELLS = 1 << 17  # paths × cycles × plans per batch: stays in the second-level cache
 _BLOCK_CELLS = 1 << 18  # paths × cycles of a single plan: all 2,048 × 512 at once take 60 MB
 _MAX_CYCLES = 512
+BEGAN_S = 0.1  # up for less is what single precision leaves of nothing
 LATE = 1.001  # times the deadline: after it, whatever was rounded
 
 
@@ -389,7 +390,7 @@ def account(
         trained_s=end.done_s + (work - end.done_s) / np.maximum(p.fallback_speed[:, None], 1e-9),
         alone_s=np.zeros_like(work),
         work_s=work,
-        lost_work_s=_lost_work(p, end, up - np.minimum(p.changeover_s[:, None], up), up > 0.0),
+        lost_work_s=_lost_work(p, end, up - np.minimum(p.changeover_s[:, None], up), up > BEGAN_S),
     )
     return (
         paths

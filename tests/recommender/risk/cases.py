@@ -110,7 +110,7 @@ def random_plan(rng: np.random.Generator) -> tuple[dict[str, float], float | Non
     plan["resize_s"] = float(rng.choice([0.0, 90.0, 1200.0]))
     if rng.random() < 0.6:
         plan |= {
-            "fallback_speed": float(rng.choice([1.0, 1.3, 2.0, 4.5])),
+            "fallback_speed": float(rng.choice([0.3, 0.6, 0.9, 1.0, 1.3, 2.0, 4.5])),
             "fallback_usd_per_hour": float(rng.uniform(10.0, 90.0)),
             "fallback_start_s": float(rng.uniform(60.0, 1200.0)),
             "fallback_at_once": float(rng.choice([1.0, 0.9, 0.7])),

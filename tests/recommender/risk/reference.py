@@ -88,12 +88,15 @@ def capacity(p: Plan, numbers: RandomNumbers, path: int) -> Iterator[tuple[float
 
 
 class FallbackRule:
-    """Says how long a job may still wait before the fallback must be rented."""
+    """Says how long a job may still wait before the fallback must be rented.
 
-    def __init__(self, p: Plan, work: float, deadline_s: float | None, queued: float) -> None:
+    It knows what has been seen: the predicted work until the first step, then the true one.
+    """
+
+    def __init__(self, p: Plan, deadline_s: float | None, queued: float) -> None:
         self.there = deadline_s is not None and p.fallback_speed > 0.0
         self.speed = p.fallback_speed
-        self.work = work
+        self.work = p.work_s
         self.last = (deadline_s or 0.0) - queued - p.reserve_s - p.fallback_start_s
 
     def starts_at(self, at: float, durable: float, gains: float) -> float:
@@ -113,7 +116,7 @@ def simulate_path(
     """Simulate one plan through one path; None if the random numbers do not reach to its end."""
     work = p.work_s * math.exp(p.speed_sigma * numbers.speed[path])
     queued = queue(p.at_once, p.wait_s, numbers.supply[path])
-    rule = FallbackRule(p, work, deadline_s, queued)
+    rule = FallbackRule(p, deadline_s, queued)
     outcome = PathOutcome(work_s=work)
     clock = durable = 0.0
     begun = p.changeover_s  # when the on-demand part of an elastic cluster can train
@@ -126,6 +129,7 @@ def simulate_path(
         for until, gains, could in _before_training(p, clock, began, begun, ready, end):
             if until <= clock:
                 continue
+            rule.work = work if gains else rule.work
             done = clock + (work - durable) / gains if gains else math.inf
             switch_s = rule.starts_at(clock, durable, gains)
             stop = min(done, switch_s, until)
@@ -146,6 +150,7 @@ def simulate_path(
         cycle = p.interval_s + p.stall_s
         pace = p.interval_s / cycle
         done = _finish(p, ready, end, work - durable)
+        rule.work = work if end > ready else rule.work
         switch_s = rule.starts_at(ready, durable, 0.0)
         if switch_s >= ready + cycle:  # what is safe: all but the interval being trained
             switch_s = rule.starts_at(ready + cycle, durable, pace)

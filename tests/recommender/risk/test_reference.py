@@ -61,7 +61,7 @@ def test_every_path_of_many_more_random_plans_equals_the_reference(chunk: int) -
 
 
 @pytest.mark.parametrize("deadline_h", [4.0, 11.0, 14.0, 20.0, 60.0])
-@pytest.mark.parametrize("speed", [1.0, 1.5, 4.0])
+@pytest.mark.parametrize("speed", [0.4, 0.9, 1.0, 1.5, 4.0])
 def test_the_fallback_starts_when_that_of_the_reference_does(
     deadline_h: float, speed: float
 ) -> None:
