@@ -413,6 +413,8 @@ class FallbackTerms:
             "fallback_at_once": self.at_once,
             "fallback_wait_s": self.wait_s,
             "reserve_s": self.reserve_s,
+            "wait_above": np.zeros(len(self.speed)),  # a search waits to the last moment
+            "back_above": np.full(len(self.speed), np.inf),
             "best_fallback_usd_per_hour": self.best_usd,
             "best_fallback_speed": self.best_speed,
         }

@@ -39,6 +39,8 @@ PLAIN: dict[str, float] = {
     "fallback_at_once": 1.0,
     "fallback_wait_s": 0.0,
     "reserve_s": 0.0,
+    "wait_above": 0.0,
+    "back_above": np.inf,
     "best_fallback_usd_per_hour": np.inf,
     "best_fallback_speed": 1.0,
     "at_once": 1.0,
