@@ -148,9 +148,9 @@ def test_the_wait_for_on_demand_machines_costs_nothing() -> None:
 
 
 def test_a_plan_gets_two_thresholds_only_where_they_save_more_than_a_hundredth() -> None:
-    """One zone that is often away: giving up early and going back is worth it."""
+    """Where on-demand machines do much of the work, giving up early and going back is worth it."""
     limits = Limits(deadline_s=60 * HOUR)
-    choice = Choice(gpus=(GpuFilter("A100"),), failover="none")
+    choice = Choice(gpus=(GpuFilter("A100"),))
     answer = recommend(find_job("gpt2-xl"), limits, choice, catalog=snapshot(), now=NOW)
     late = [plan.fallback for plan in answer.plans if plan.fallback is not None]
     ruled = [each for each in late if each.wait_above is not None and each.back_above is not None]
