@@ -210,8 +210,9 @@ def _before_the_first_step(
     again at the first step.
     """
     run, start, stop, kept, repeated = seen
-    part, stepped = runs.on_demand_part, runs.usable > 0.0
-    trains, _ = first(runs.of_plans(stepped if part is None else stepped | (part.work > 0.0)))
+    part = runs.on_demand_part
+    trained = runs.usable if part is None else np.maximum(runs.usable, part.work)
+    trains, _ = first(runs.of_plans(trained) > 0.0)
     place = runs.places(trains)
     first_step = at(runs.starts, place) + ready_s(p, runs, place)
     if part is not None:

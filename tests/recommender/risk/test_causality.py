@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 
 from recommender.arrays import Floats
-from recommender.risk.fallback import queue_s
-from recommender.risk.monte_carlo import cycles_needed, market_of, path_ends
+from recommender.risk.monte_carlo import cycles_needed, market_of, path_ends, queues_of
 from recommender.risk.path_inputs import PathInputs
 from recommender.risk.random_numbers import RandomNumbers, random_numbers
 from recommender.risk.spot_capacity import CLASS_CAPACITY, simulate_runs
-from recommender.risk.walk import Queues, steps
+from recommender.risk.walk import steps
 from tests.recommender.optimize.samples import one_in
 from tests.recommender.risk.cases import path_inputs, random_plan
 
@@ -61,10 +60,7 @@ def switches(
         return [
             [t] if rest > 0.0 else [] for t, rest in zip(own[0], ends.end.rest_s[0], strict=True)
         ]
-    queues = Queues(
-        queue_s(p.at_once, p.wait_s, sample),
-        queue_s(p.fallback_at_once, p.fallback_wait_s, sample),
-    )
+    queues = queues_of(p, sample)
     found: list[list[float]] = [[] for _ in range(PATHS)]
     for step in steps(p, deadline_s, sample, market_of(runs, sample), queues):
         for lane, *moments in zip(
