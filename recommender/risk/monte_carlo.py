@@ -200,7 +200,7 @@ def simulate_with_known_speed(
     """Simulate one plan, and again with its predicted speed, on the same runs."""
     sample = random_numbers(paths, int(cycles_needed(plan, deadline_s)[0]), seed)
     plan = plan.without_fallback_bound()
-    sure = replace(plan, speed_sigma=np.zeros(1))
+    sure = replace(plan, speed_sigma=np.zeros(1), cautious_work_s=plan.work_s)
     uncertain, known = [], []
     for block in path_blocks(sample, _BLOCK_CELLS):
         runs = simulate_runs(plan, block)

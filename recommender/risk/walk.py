@@ -92,6 +92,7 @@ class _Terms:
 
     work: Floats  # of the job, on this path
     predicted: Floats
+    cautious: Floats
     delay_s: Floats  # until on-demand machines are there
     changeover_s: Floats
     interval_s: Floats
@@ -167,22 +168,23 @@ def _terms(p: PathInputs, deadline_s: float, sample: RandomNumbers, waits: Queue
     def each(values: Floats) -> Floats:
         return np.repeat(values, paths)
 
-    plan = (p.work_s, p.changeover_s, p.interval_s, p.stall_s, p.fallback_start_s)
-    predicted, changeover, interval, stall, start = map(each, plan)
+    plan = (p.changeover_s, p.interval_s, p.stall_s, p.fallback_start_s)
+    changeover, interval, stall, start = map(each, plan)
     return _Terms(
-        work.ravel(), predicted, waits.fallback_s.ravel(), changeover, interval, stall, start,
-        each(p.minimum_s), each(p.free_s), SwitchPolicy(**named),
+        work.ravel(), each(p.work_s), each(p.cautious_work_s), waits.fallback_s.ravel(),
+        changeover, interval, stall, start, each(p.minimum_s), each(p.free_s),
+        SwitchPolicy(**named),
     )  # fmt: skip
 
 
-def _left(lanes: _Lanes, own: _Terms) -> Floats:
+def _left(lanes: _Lanes, own: _Terms, predicted: Floats) -> Floats:
     """The work left as the policy knows it: predicted until a step was timed."""
-    return np.where(lanes.known, own.work, own.predicted) - lanes.done
+    return np.where(lanes.known, own.work, predicted) - lanes.done
 
 
 def _away(lanes: _Lanes, own: _Terms, start: Floats, moved: Floats) -> Floats:
     """Lanes without on-demand machines wait for the run, unless their patience ends first."""
-    ends = np.maximum(own.policy.patience_ends_s(_left(lanes, own)), lanes.edge_s)
+    ends = np.maximum(own.policy.patience_ends_s(_left(lanes, own, own.cautious)), lanes.edge_s)
     waits = np.isnan(lanes.rented_s)
     leaves = waits & (ends < start)
     lanes.waited_s += np.where(waits, np.minimum(ends, start) - lanes.edge_s, 0.0)
@@ -225,7 +227,7 @@ def _run(lanes: _Lanes, own: _Terms, end: Floats, notified: Bools) -> Floats:
     entry, cycle = lanes.entry_s, own.interval_s + own.stall_s
     pace = own.interval_s / cycle
     ready = np.minimum(entry + own.changeover_s, end)
-    early = np.maximum(own.policy.last_moment_s(_left(lanes, own)), entry)
+    early = np.maximum(own.policy.last_moment_s(_left(lanes, own, own.predicted)), entry)
     stops_early = early < ready
     trains = ~stops_early & (end > ready)
     left = own.work - lanes.done

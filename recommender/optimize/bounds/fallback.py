@@ -144,7 +144,7 @@ def min_times(
 
     With D the deadline and f its speed, a fallback takes over at t with t + (W - P(t))/f + start >=
     D - reserve. P(t) lacks what is saved on the way, at most an interval τ, and before the first
-    step W is the predicted one, which may be more by w. So a path that is handed over ends no
+    step W is a cautious prediction, which may be more by w. So a path that is handed over ends no
     earlier than D - reserve - max(τ, w)/f and than queue + start + W/max(f, 1), and any other path
     ends as without a fallback. Under an overhead limit a fallback may take over at any
     moment, so only the second bound holds. Elastic clusters train meanwhile and are not bounded.
@@ -158,7 +158,7 @@ def min_times(
     which = np.searchsorted(simulated, of)
     sample = random_numbers(space.cache.path_count, 8, space.seed)
     work_s = own.work_s[:, None] * time_factors(own.speed_sigma[:, None], sample.speed)
-    early = np.maximum(alone.interval_s[which][:, None], own.work_s[:, None] - work_s)
+    early = np.maximum(alone.interval_s[which][:, None], own.cautious_work_s[:, None] - work_s)
     early /= np.maximum(own.fallback_speed, 1e-12)[:, None]
     latest = due_s * (1.0 - ROUNDING) - own.reserve_s[:, None] - early
     work_s /= np.maximum(own.fallback_speed, 1.0)[:, None]
