@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from pathlib import Path
@@ -17,10 +18,12 @@ from recommender.job.job import Job
 from recommender.plan.answer import PriceDate
 from recommender.plan.limits import Choice, Limits, Progress
 from recommender.plan.plan import Plan
-from recommender.text import shown, shown_path
+from recommender.text import has_control, shown, shown_path
 
 SCHEMA = "recommend.plan/v1"
 _MAX_BYTES = 2**26
+_NAMES = ("provider", "instance_type", "region", "zone")  # they go into files and commands
+_NAME = re.compile(r"[\w.+:/@() -]*")
 _HINT = "write it again with recommend ... --json > ANSWER.json"
 
 
@@ -141,8 +144,11 @@ def _read(kind: Any, value: Any, where: str) -> Any:
         return float(_checked(_is_number(value), value, where))
     if kind is int:
         return _checked(_is_number(value) and value == int(value), value, where)
-    if kind in (str, bool):
-        return _checked(isinstance(value, kind), value, where)
+    if kind is str:
+        named = where.rpartition(".")[2] not in _NAMES or _NAME.fullmatch(value)
+        return _checked(isinstance(value, str) and not has_control(value) and named, value, where)
+    if kind is bool:
+        return _checked(isinstance(value, bool), value, where)
     return value
 
 

@@ -6,7 +6,6 @@ zone is taken. The image is AWS's own for PyTorch, by its public parameter (AWS 
 """
 
 import json
-import shlex
 
 from recommender.export.cloud_script import (
     RUN_KEY,
@@ -19,6 +18,7 @@ from recommender.export.description import RunDescription
 from recommender.export.files import ExportFile
 from recommender.export.header import large_disk
 from recommender.export.machine_script import ROOT, MachineSteps
+from recommender.export.quoting import shell
 from recommender.export.watch_script import assignment, shell_function
 
 # CUDA 13 and driver 595, which know B300 and RTX PRO 6000; AWS patches PyTorch 2.7 (CUDA 12.8) no
@@ -164,7 +164,7 @@ def _setup(run: RunDescription) -> tuple[str, ...]:
         ': "${INSTANCE_PROFILE:?export INSTANCE_PROFILE=name of an instance profile first}"',
         f"IMAGE=${{IMAGE:-{IMAGE}}}",
         assignment("DISK_SPEED", _FAST_DISK if large_disk(run) else ""),
-        f"REGIONS=({' '.join(map(shlex.quote, regions))})",
+        f"REGIONS=({' '.join(map(shell, regions))})",
         "zone_filter() {  # default subnets, of a zone by its id if one is given",
         "  local zone=''",
         '  if [ -n "$1" ]; then',
@@ -218,6 +218,8 @@ def _cloud(run: RunDescription) -> CloudSteps:
             '  "s3://$CHECKPOINT_BUCKET/$NAME/code"',
         ),
         show=('aws s3 cp --quiet "s3://$CHECKPOINT_BUCKET/$1" - 2> /dev/null',),
+        put=('aws s3 cp --quiet "$2" "s3://$CHECKPOINT_BUCKET/$1"',),
+        drop=('aws s3 rm --quiet "s3://$CHECKPOINT_BUCKET/$1"',),
     )
 
 

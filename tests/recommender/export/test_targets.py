@@ -179,7 +179,7 @@ def test_the_command_of_a_header_is_a_line_that_can_be_copied():
     assert start_line(AWS.plan, "torchrun", "my runs") == "bash 'my runs/train.sh'"
     assert start_line(AWS.plan, "dstack", "my runs") == (
         "cp 'my runs/train.dstack.yml' 'my runs/volume.dstack.yml' . && "
-        "dstack apply -f train.dstack.yml"
+        "HF_TOKEN=$HF_TOKEN WANDB_API_KEY=$WANDB_API_KEY dstack apply -f train.dstack.yml"
     )
 
 
@@ -202,7 +202,9 @@ def test_dstack_starts_a_script_that_crashes_four_times_and_rents_no_more_for_it
         (tmp_path / name).write_text(f"#!/usr/bin/env bash\n{text}\n", encoding="utf-8")
         (tmp_path / name).chmod(0o755)
     ranks = ("NODES_NUM", "NODE_RANK", "MASTER_NODE_IP", "GPUS_PER_NODE")
-    given = dict(each.split("=", 1) for each in made["env"]) | {f"DSTACK_{r}": "1" for r in ranks}
+    given = dict(each.split("=", 1) for each in made["env"] if "=" in each) | {
+        f"DSTACK_{r}": "1" for r in ranks
+    }
     given |= {"CHECKPOINT_DIR": str(tmp_path), "PATH": f"{tmp_path}:{os.environ['PATH']}"}
     commands = made["commands"][0].replace(SCRIPT, str(tmp_path / "train.sh"))
     done = subprocess.run(["sh", "-c", commands], env=given, cwd=tmp_path, capture_output=True)
