@@ -119,6 +119,10 @@ def _named_plans(made: Mapping[str, Any]) -> tuple[NamedPlan, ...]:
         NamedPlan(_read(Plan, each, f"plans[{at}]"), at + 1, roles.get(at + 1, ()))
         for at, each in enumerate(made["plans"])
     ]
+    for each in plans:
+        fallback = each.plan.fallback
+        held = (each.plan.machines, (None,) if fallback is None else fallback.machines)
+        _checked(all(held), [], f"plans[{each.rank - 1}].machines or those of its fallback")
     return tuple(plans)
 
 
@@ -141,9 +145,10 @@ def _read(kind: Any, value: Any, where: str) -> Any:
     if kind is float:
         if value is None:
             return math.nan
-        return float(_checked(_is_number(value), value, where))
+        return float(_checked(_is_number(value) and abs(value) < math.inf, value, where))
     if kind is int:
-        return _checked(_is_number(value) and value == int(value), value, where)
+        whole = _is_number(value) and abs(value) < math.inf and value == int(value)
+        return _checked(whole, value, where)
     if kind is str:
         named = where.rpartition(".")[2] not in _NAMES or _NAME.fullmatch(value)
         return _checked(isinstance(value, str) and not has_control(value) and named, value, where)

@@ -130,7 +130,7 @@ def _boot_lines(steps: MachineSteps) -> list[str]:
         'get_folder "$NAME/code"',
         'cd "$OUTPUT_DIR/code"',
         *INSTALL_LINES,
-        'source <(show "$NAME/secrets" || true)  # of your environment, by launch.sh',
+        'eval "$(show "$NAME/secrets" || true)"  # of your environment, by launch.sh',
         "",
     ]
 

@@ -26,9 +26,19 @@ def kept(name: str) -> list[str]:
         return file.read().splitlines()
 
 
+def note_file(name: str) -> None:
+    """Keep the file that a word names, as the cloud would."""
+    for word in WORDS:
+        path = word.removeprefix("file://").removeprefix("startup-script=").rpartition("=")[2]
+        if os.path.isfile(path):
+            with open(path, encoding="utf-8") as file, open(os.path.join(HERE, name), "w") as copy:
+                copy.write(file.read())
+
+
 def start() -> None:
     """A machine, where there is capacity."""
     line = " ".join(WORDS)
+    note_file("boot")
     for word, *since in map(str.split, kept("full")):
         if word in line and int(*since or "0") <= CLOCK:
             sys.exit("no capacity")
@@ -68,6 +78,8 @@ elif "create-security-group" in joined:
     print("sg-0a1b2c3d")
 elif "authorize-security-group" in joined and kept("refusal"):
     sys.exit(kept("refusal")[0])
+elif "/secrets" in joined:
+    note_file("passed")
 elif "/ended-" in joined and int(kept("ends")[0]) <= CLOCK:
     print("done")
 elif "/progress" in joined and kept("progress"):
