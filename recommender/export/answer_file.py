@@ -150,11 +150,16 @@ def _read(kind: Any, value: Any, where: str) -> Any:
         whole = _is_number(value) and abs(value) < math.inf and value == int(value)
         return _checked(whole, value, where)
     if kind is str:
-        named = where.rpartition(".")[2] not in _NAMES or _NAME.fullmatch(value)
-        return _checked(isinstance(value, str) and not has_control(value) and named, value, where)
+        return _checked(isinstance(value, str) and _is_clean(value, where), value, where)
     if kind is bool:
         return _checked(isinstance(value, bool), value, where)
     return value
+
+
+def _is_clean(text: str, where: str) -> bool:
+    """Whether a text steers no terminal, and a name in files and commands is one."""
+    named = where.rpartition(".")[2] in _NAMES
+    return not has_control(text) and (not named or _NAME.fullmatch(text) is not None)
 
 
 def _is_number(value: Any) -> bool:
