@@ -18,7 +18,7 @@ from recommender.job.job import Job
 from recommender.plan.answer import PriceDate
 from recommender.plan.limits import Choice, Limits, Progress
 from recommender.plan.plan import Plan
-from recommender.text import has_control, shown, shown_path
+from recommender.text import shown, shown_path
 
 SCHEMA = "recommend.plan/v1"
 _MAX_BYTES = 2**26
@@ -150,16 +150,12 @@ def _read(kind: Any, value: Any, where: str) -> Any:
         whole = _is_number(value) and abs(value) < math.inf and value == int(value)
         return _checked(whole, value, where)
     if kind is str:
-        return _checked(isinstance(value, str) and _is_clean(value, where), value, where)
+        named = where.rpartition(".")[2] in _NAMES  # others are cleaned where they are shown
+        good = isinstance(value, str) and (not named or _NAME.fullmatch(value) is not None)
+        return _checked(good, value, where)
     if kind is bool:
         return _checked(isinstance(value, bool), value, where)
     return value
-
-
-def _is_clean(text: str, where: str) -> bool:
-    """Whether a text steers no terminal, and a name in files and commands is one."""
-    named = where.rpartition(".")[2] in _NAMES
-    return not has_control(text) and (not named or _NAME.fullmatch(text) is not None)
 
 
 def _is_number(value: Any) -> bool:

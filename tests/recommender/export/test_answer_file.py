@@ -57,7 +57,6 @@ def test_a_plan_is_named_by_its_number_or_its_role():
         (("plans", 0, "sites", 0, "region"), "x\u2028y", r"sites\[0\].region cannot be x"),
         (("plans", 0, "machines", 0, "instance_type"), "a\x1b[0m", "instance_type cannot be a"),
         (("plans", 0, "machines", 0, "zone"), "`id`", "zone cannot be `id`"),
-        (("inputs", "job", "title"), "two\nlines", "title cannot be two"),
     ],
 )
 def test_what_cannot_be_read_is_named(path: tuple[object, ...], value: object, said: str):
