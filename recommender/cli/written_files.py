@@ -48,7 +48,7 @@ def write_export(
     from recommender.export.targets import export_files
 
     chosen = target or usual_target(run.plan)
-    found = (*export_files(run, chosen, folder), helper_file())
+    found = (helper_file(), *export_files(run, chosen, folder))
     paths = write_files(Path(folder), found, force)
     lines = [f"wrote {shown_path(path)}" for path in paths]
     where = start_place(run.nodes, chosen)

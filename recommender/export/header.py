@@ -210,7 +210,7 @@ def yours_words(run: RunDescription, secrets: str, environment: str = "") -> lis
     tool, names = launcher_of(run.job.software), " and ".join(SECRETS)
     own = ", ".join(name for name, _, _ in tool.yours)
     packages = environment or "environment.yml (conda) and requirements.txt are installed at start"
-    stated = run.job.software or "no software stated (stack: in the job file)"
+    stated = run.job.software or "no software stated: stack in the job file"
     return [
         f"Your training: {own} ({stated}). Its environment: {packages}. {names} by name: "
         f"{secrets}; their values are in no file. {HELPER} holds the checkpoint helper.",

@@ -18,7 +18,7 @@ _MODULES = (
 
 
 def helper_file() -> ExportFile:
-    """The same bytes at every call, as long as its modules are the same."""
+    """The ZIP; its bytes are those of its modules, whenever it is made."""
     package, held = files("recommender"), io.BytesIO()
     own = [f"train/{each.name}" for each in package.joinpath("train").iterdir()]
     names = [*(f"{name}.py" for name in _MODULES), *(n for n in sorted(own) if n.endswith(".py"))]

@@ -1,16 +1,17 @@
 """How the user's own training tool is started, by the software that the job states (`stack:`).
 
-Read 2026-11 from the tools' own code: axolotl 0.19.0 (cli/main.py, cli/utils/train.py),
-LLaMA-Factory 0.9.5 (launcher.py, hparams/parser.py), torchtune 0.6.1 (_cli/run.py), accelerate
-1.15.0 (commands/launch.py), torchtitan 0.3.0 (config/manager.py, components/checkpointer). All but
-JAX's and Keras's start one process for each GPU by torchrun. Tools with a configuration of their
-own get the plan's batch and checkpoints as overrides of it; scripts read them in the environment.
+Read 2026-11 from the tools' own code: axolotl 0.19.0 (axolotl.cli), LLaMA-Factory 0.9.5 (its
+launcher and parser), torchtune 0.6.1 (torchtune._cli), accelerate 1.15.0 (accelerate.commands),
+torchtitan 0.3.0 (torchtitan.config, its checkpointer). All but JAX's and Keras's start one process
+for each GPU by torchrun. Tools with a configuration of their own get the plan's batch and
+checkpoints as overrides of it; scripts read them in the environment.
 """
 
 from recommender.catalogs.frozen import dataclass
 from recommender.export.start import TRAIN_SCRIPT
 
 MASTER_PORT = 29500  # of torchrun (PyTorch 2 documentation)
+_RESUME = '${{newest:+--resume_from_checkpoint "$newest"}}'
 _SCRIPT = ("TRAIN_SCRIPT", TRAIN_SCRIPT, "your training script; its flags: see the last line")
 _CONFIG = ("TRAIN_CONFIG", "config.yaml", "your tool's configuration")
 
@@ -40,7 +41,6 @@ _RANKS = (
     '--node-rank "{rank}" --master-addr "{master}"',
     f"--master-port {MASTER_PORT}",
 )
-_RESUME = '${{newest:+--resume_from_checkpoint "$newest"}}'
 _TORCHRUN = Launcher(("torchrun", *_RANKS, '"$TRAIN_SCRIPT"'))
 _TRAINER = Launcher((*_TORCHRUN.words[:-1], f"{_TORCHRUN.words[-1]} {_RESUME}"))
 _PYTHON = Launcher(('python "$TRAIN_SCRIPT"',))

@@ -41,7 +41,7 @@ def hcl(text: str) -> str:
 
 
 def _escaped(text: str, quote: str) -> str:
-    """A text in quotes that know backslashes, with \\uXXXX for what is not printed."""
+    """A text in quotes that know backslashes, with the escapes of what is not printed."""
     inner = "".join(
         f"\\{c}" if c in ("\\", quote)
         else f"\\U{ord(c):08x}" if has_control(c) and ord(c) > 0xFFFF

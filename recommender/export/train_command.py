@@ -16,6 +16,7 @@ from recommender.performance.checkpoint import crash_save_interval_s
 from recommender.plan.plan import StepSplit
 
 SCRIPT = "/tmp/train.sh"  # where a machine has the commands to start again
+PAID = "paid_minutes"  # file of CHECKPOINT_DIR: a line for each minute, the price of an hour
 CAPPED = 124  # exit status of a run at its cap, as of timeout(1): nothing starts it again
 # What is written last: by the Trainer (trainer.py, `_save_checkpoint`), by accelerate as scripts of
 # diffusers use it (checkpointing.py, `save_accelerator_state`), by recommender.train.
@@ -128,7 +129,6 @@ def newest_complete(*kinds: str, last_file: str = "") -> list[str]:
     ]
 
 
-PAID = "paid_minutes"  # file of CHECKPOINT_DIR: a line for each minute, the price of an hour
 _BEGAN_LINES = (
     "# The cap counts from the first start, through all restarts.",
     'mkdir -p "$CHECKPOINT_DIR"',
@@ -212,7 +212,7 @@ def script_lines(run: RunDescription, ranks: RankVariables) -> list[str]:
 
 
 def repeated_lines(run: RunDescription, ranks: RankVariables) -> list[str]:
-    """The same with the rest of the loop: it ends as the last start did, at once at the cap."""
+    """The commands in a loop that ends as its last start did, and at the cap at once."""
     return [
         *script_lines(run, ranks),
         f"  if bash {SCRIPT}; then exit 0; else ended=$?; fi",
