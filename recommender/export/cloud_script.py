@@ -197,7 +197,7 @@ _TRY_AND_NOTE = (
 _STATE = (
     "local ended tag=$NAME-$began-$phase machines",
     'ended=$(show "$NAME/ended-$began" || true)',
-    'case "$ended" in done | failed) echo "$ended"; return ;; esac',
+    'case "$ended" in done | failed | stopped) echo "$ended"; return ;; esac',
     "# Where the cloud does not answer nothing is started twice.",
     'if ! machines=$(running_machines "$tag"); then echo unknown; return; fi',
     'if [ "$(grep -c . <<< "$machines")" -ge "$(nodes)" ]; then echo running; return; fi',

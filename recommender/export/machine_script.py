@@ -203,7 +203,7 @@ def _training_lines(run: RunDescription) -> list[str]:
     return [
         *script_lines(run, _RANKS),
         f"  if bash {SCRIPT}; then ended='done'; break; else code=$?; fi",
-        f'  [ "$code" -ne {CAPPED} ] || break',
+        f'  if [ "$code" -eq {CAPPED} ]; then ended=stopped; break; fi',
         "  sleep 60",
         *(["  restore_again"] if run.nodes > 1 else []),
         "done",

@@ -32,7 +32,7 @@ class Steps:
     setup: tuple[str, ...]  # variables, functions of its own
     keep_plan: tuple[str, ...]  # start what is missing of the plan's machines
     stop_plan: tuple[str, ...]
-    state: tuple[str, ...]  # print running, missing, done or failed
+    state: tuple[str, ...]  # print running, waiting, missing, unknown, done, failed or stopped
     progress: tuple[str, ...]  # print the share of the work that is done, or nothing
     keep_fallback: tuple[str, ...] = ()
     stop_fallback: tuple[str, ...] = ()
@@ -133,9 +133,9 @@ def _loop(run: RunDescription) -> list[str]:
         '    failed) echo "$NAME: failed" >&2; stop_all; rm -f "$memory"; exit 1 ;;',
         "  esac",
         "  count_cost",
-        '  if [ "$(left_s)" -le 0 ]; then',
+        '  if [ "$current" = stopped ] || [ "$(left_s)" -le 0 ]; then',
         '    echo "$NAME: stopped for good at a cap, after $(( counted - began )) s and about" \\',
-        '      "${spent%????} USD; remove $memory to start over" >&2',
+        '      "${spent%????} USD; to let it go on raise that cap and remove $memory" >&2',
         f"    stop_all; exit {CAPPED}",
         "  fi",
         *(_SWITCH if has_fallback else []),

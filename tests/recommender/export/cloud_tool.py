@@ -69,7 +69,7 @@ elif joined.startswith(STOPS):
 elif joined.startswith(LISTS):
     listed()
 elif "describe-subnets" in joined:
-    print("subnet-0a1b2c3d")
+    print(*kept("subnets") or ["subnet-0a1b2c3d"], sep="\t")
 elif "describe-instance-types" in joined:  # EFA interfaces and network cards
     print((kept("cards") or ["None\t1"])[0])
 elif "describe-security-groups" in joined:
@@ -81,7 +81,7 @@ elif "authorize-security-group" in joined and kept("refusal"):
 elif "/secrets" in joined:
     note_file("passed")
 elif "/ended-" in joined and int(kept("ends")[0]) <= CLOCK:
-    print("done")
+    print((kept("as") or ["done"])[0])
 elif "/progress" in joined and kept("progress"):
     print(kept("progress")[0])
 elif "machine-types list" in joined:

@@ -224,6 +224,30 @@ def test_a_run_at_its_budget_ends_and_stays_ended_if_it_is_started_again(tmp_pat
     assert len(starts(calls)) == 1  # the one of before
 
 
+@pytest.mark.parametrize("target", CASES)
+def test_a_machine_that_ends_at_its_cap_ends_the_run(tmp_path: Path, target: str) -> None:
+    ends = f"{START + 3600}"
+    done, calls = played(tmp_path, target, CASES[target], ends=ends, **{"as": "stopped"})
+    assert done.returncode == 124
+    assert len(starts(calls)) == 1
+    later = {"as": "stopped", "clock": f"{START + 7200}"}
+    again, calls = played(tmp_path, target, CASES[target], ends=ends, **later)
+    assert again.returncode == 124
+    assert len(starts(calls)) == 1
+
+
+def test_a_region_of_aws_without_a_zone_is_asked_for_in_all_of_its_zones(tmp_path: Path) -> None:
+    run = described(replace(answers.ON_DEMAND, sites=(Site("us-east-1", "", 1.2, ""),)))
+    done, calls = played(
+        tmp_path, "aws-cli", run, subnets="subnet-1\nsubnet-2\nsubnet-3", home="us-east-1",
+        full="subnet-1", ends=f"{START + 3600}",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert [each.partition("--subnet-id ")[2].split()[0] for each in starts(calls)] == [
+        "subnet-1", "subnet-2",
+    ]  # fmt: skip
+
+
 def test_machines_boot_from_disks_that_they_accept() -> None:
     """A3 refuses pd-standard; A3 Ultra, A4 and G4 take Hyperdisk alone."""
     script = next(each.text for each in export_files(GCP, "gcloud", ""))
