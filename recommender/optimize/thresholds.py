@@ -19,8 +19,8 @@ from recommender.risk.monte_carlo import simulate_paths
 from recommender.risk.path_inputs import PathInputs
 
 MIN_GAIN = 0.01  # of the cost: less is not worth a second rule
-# Slack per second that is still needed on demand. Of six markets of V100 (48 h of work in 52, 60 and
-# 72 h, one and three zones) the best pair of a finer grid cost at most 0.5 % less (2026-11-29).
+# Slack per second that is still needed on demand. Of six markets of V100 (48 h of work in 52, 60
+# and 72 h, one and three zones) the best pair of a finer grid cost at most 0.4 % less (2026-11-29).
 WAIT_ABOVE = (0.05, 0.1, 0.2, 0.4)
 BACK_ABOVE = (0.02, 0.05, 0.1)
 
