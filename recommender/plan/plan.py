@@ -126,11 +126,12 @@ class Fallback:
     probability: float  # share of runs that need it
     work_share: float = 0.0  # of the job's work that it does, on average
     sites: tuple[Site, ...] = ()  # its failover list; empty where it has one region
-    # What other rules would make of it, of the plans that are shown in a table. A cheaper one, not
-    # in the figures: slack per second of work left above which to wait for spot, and above which
-    # to go back to it; None where the tables have none.
+    # Its policy (`risk/policy.py`): slack, per second of work left, above which it waits for spot
+    # and above which it goes back to it; None where it waits to the last moment and stays.
     wait_above: float | None = None
     back_above: float | None = None
+    caution: float = 1.0  # times the predicted work, while it waits for its first machines
+    # What other rules would make of it, of the plans that are shown in a table.
     at_first_outage: AtFirstOutage | None = None  # None: its cluster is a mix
     chance_without: float = math.nan  # all limits met, if it were never started
     # Of the plans that are shown in a table: its machines need not have the plan's layout.

@@ -15,6 +15,7 @@ from recommender.optimize.evaluate import Plans, reduced, values_of
 from recommender.optimize.overhead_limit import switched_in_time
 from recommender.optimize.search_state import Candidate
 from recommender.optimize.space import Fallbacks, Space
+from recommender.optimize.thresholds import Thresholds, best_thresholds
 from recommender.plan.limits import MEAN_LIMITS, RATE_LIMITS, Limits
 from recommender.plan.plan import Plan
 from recommender.planner.fallback_rules import with_rules
@@ -22,6 +23,8 @@ from recommender.planner.plan_details import PlanDetails
 from recommender.planner.problem import Problem
 from recommender.risk.path_inputs import PathInputs
 
+# How much earlier than at the last moment a fallback starts, and its two thresholds.
+Policy = tuple[float, Thresholds]
 SAME_CHANCE = 0.005  # chances that are printed alike, in whole points
 SAME_FIGURE = 0.002  # share by which costs and times may differ that people read as the same
 
@@ -76,7 +79,7 @@ class PlanBuilder:
     sites: SitePools
     other: Limits | None = None  # than the problem's limits
     built: dict[Candidate, Evaluated] = field(default_factory=dict)
-    early_s: dict[Candidate, float] = field(default_factory=dict)  # of requested ones
+    policies: dict[Candidate, Policy] = field(default_factory=dict)  # of those built
     complete: dict[int, SitePools] = field(default_factory=dict)  # sites with all fallbacks
 
     def under(self, limits: Limits) -> "PlanBuilder":
@@ -166,19 +169,28 @@ class PlanBuilder:
             pools=self.pools_of(candidate),
             fallback_pools=self._fallback_of(candidate),
             row=row,
-            reduced=replace(found, inputs=self._in_time(candidate, found.inputs)),
+            reduced=replace(found, inputs=self._with_policy(candidate, found.inputs)),
         )
 
-    def _in_time(self, candidate: Candidate, last: PathInputs) -> PathInputs:
-        """A plan whose fallback starts as the overhead limit requires, on the printed paths."""
-        if self.limits.max_overhead is None or candidate.fallback < 0:
+    def _with_policy(self, candidate: Candidate, last: PathInputs) -> PathInputs:
+        """A plan whose fallback takes over as its policy says, chosen on the printed paths."""
+        if candidate.fallback < 0:
             return last
-        if candidate not in self.early_s:
-            space, one = self.space.on_printed_paths(), last.without_fallback_bound()
-            values = values_of(space, one, np.ones(1, dtype=bool))
-            found = switched_in_time(space, one, values, near_s=candidate.early_s)
-            self.early_s[candidate] = float(found.early_s[0])
-        return last.earlier(np.array([self.early_s[candidate]]))
+        if candidate not in self.policies:
+            early_s = self._early_s(candidate, last)
+            thresholds = best_thresholds(self.space, last.earlier(np.array([early_s])))
+            self.policies[candidate] = early_s, thresholds
+        early_s, thresholds = self.policies[candidate]
+        return thresholds.of(last.earlier(np.array([early_s])))
+
+    def _early_s(self, candidate: Candidate, last: PathInputs) -> float:
+        """How much earlier the fallback starts, if the overhead limit requires it."""
+        if self.limits.max_overhead is None:
+            return 0.0
+        space, one = self.space.on_printed_paths(), last.without_fallback_bound()
+        values = values_of(space, one, np.ones(1, dtype=bool))
+        found = switched_in_time(space, one, values, near_s=candidate.early_s)
+        return float(found.early_s[0])
 
 
 def _clusters_of(fallbacks: Fallbacks, pools: Sequence[Pool]) -> list[tuple[tuple[int, ...], int]]:

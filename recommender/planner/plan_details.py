@@ -45,6 +45,7 @@ from recommender.planner.problem import PRINTED, Problem
 from recommender.planner.quota_needs import needs_of, rented_as, rented_of
 from recommender.risk.monte_carlo import simulate_paths, simulate_with_known_speed
 from recommender.risk.path_inputs import PathInputs, Paths
+from recommender.risk.policy import has_thresholds
 from recommender.risk.run_statistics import (
     ROUNDING,
     checkpoint_overhead,
@@ -227,6 +228,9 @@ class PlanDetails:
             usd_per_hour=float(fallbacks.usd_per_hour[row]),
             speed=float(inputs.fallback_speed[0]),
             reserve_s=float(inputs.handover_s[0]),
+            wait_above=float(inputs.wait_above[0]) if has_thresholds(inputs)[0] else None,
+            back_above=float(inputs.back_above[0]) if has_thresholds(inputs)[0] else None,
+            caution=float(inputs.cautious_work_s[0] / max(inputs.work_s[0], 1e-9)),
             probability=float((self.paths.fallback_s > 0).mean()),
             work_share=self._fallback_work_share(),
         )

@@ -36,9 +36,9 @@ from recommender.planner.problem import PRINTED, Problem, planning_problem
 from recommender.planner.relaxed_limits import surest_plan
 from recommender.planner.search import PlanSearch
 from recommender.risk.fallback import queue_s
-from recommender.risk.monte_carlo import cycles_needed, price_factor
+from recommender.risk.monte_carlo import cycles_needed
 from recommender.risk.path_inputs import PathInputs
-from recommender.risk.random_numbers import SEED, random_numbers
+from recommender.risk.random_numbers import SEED, price_factors, random_numbers
 from recommender.risk.run_statistics import quantiles
 from recommender.risk.spot_capacity import CLASS_CAPACITY, RunningCapacity
 from recommender.simulation.paths import SimulatedRuns, simulate
@@ -174,7 +174,9 @@ class _Comparison:
         start_s = float(inputs.changeover_s[0])
         due_s = None if deadline_s is None else deadline_s + start_s
         sample = simulate(inputs, due_s, PRINTED, problem.seed, RunningCapacity())
-        prices = price_factor(inputs, random_numbers(PRINTED, 8, problem.seed))[0]
+        prices = price_factors(
+            inputs.spot_price_sigma, random_numbers(PRINTED, 8, problem.seed).price
+        )
         return _option(problem, evaluated, _without_start(inputs, sample, prices), 0.0)
 
     def _sites(self) -> SitePools:

@@ -1,4 +1,4 @@
-"""The two-threshold rule: from the policy table, evaluated, and shipped per spot class.
+"""The two-threshold rule tick by tick: on recorded zones, and evaluated next to the optimum.
 
 Slack is what would be left if on-demand took over now: time left - work left - a changeover.
 The optimal policy spends it at an even pace, so its borders are nearly straight in the work
@@ -9,18 +9,9 @@ left w:
     spot                  stay on it
 
 It is evaluated by the recursion, grid and law of `policy_table.py`, so the figures of a rule and of
-the optimum compare; the plan's own fallback rule waits to the last and never goes back.
-
-`thresholds.csv` holds the rules of a grid of jobs for every spot class of the snapshot, written
-by `python -P tests/run.py tests.research.fits.build_thresholds --write`.
+the optimum compare; the simple rule waits to the last and never goes back. A plan's own numbers
+come from `optimize/thresholds.py`; its simulation is that of `risk/walk.py`.
 """
-
-import csv
-import io
-from collections.abc import Sequence
-from functools import cache
-from itertools import product
-from pathlib import Path
 
 import numpy as np
 
@@ -42,7 +33,6 @@ from recommender.policies.state import (
 )
 
 _WORK_SHARES = (0.25, 0.5, 0.75, 1.0)  # of the work at which the borders are read off
-AXES = ("work_h", "deadline_ratio", "changeover_h", "price_ratio")
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,58 +177,3 @@ def _wanted(
     safe = (want == ON_DEMAND) | (after >= whole - 1e-9)
     done = work <= 0.0
     return np.where(done, NONE, np.where(safe, want, ON_DEMAND)).astype(np.int64)
-
-
-def shipped_rule(spot_class: str, task: Task, prices: ModePrices) -> TwoThresholds | None:
-    """The rule of a class for a job, multilinear in the logarithms of the grid's axes.
-
-    Jobs outside the grid get the rule at its edge. None for a class that is not shipped, and
-    where there is nothing to wait for: spot no cheaper than on-demand, or no slack.
-    """
-    grid = _grid(spot_class)
-    if grid is None or prices.spot >= prices.on_demand or task.slack_s <= 0.0:
-        return None
-    axes, values = grid
-    at = (
-        task.work_s / 3600.0,
-        task.deadline_s / task.work_s,
-        task.changeover_s / 3600.0,
-        prices.spot / prices.on_demand,
-    )
-    wait, back = _interpolate(axes, values, at)
-    return TwoThresholds(wait, back)
-
-
-def _interpolate(
-    axes: Sequence[Floats], values: Floats, at: tuple[float, ...]
-) -> tuple[float, float]:
-    lows, parts = [], []
-    for axis, value in zip(axes, at, strict=True):
-        place = np.log(np.clip(value, axis[0], axis[-1]))
-        low = int(np.clip(np.searchsorted(axis, value) - 1, 0, len(axis) - 2))
-        lows.append(low)
-        parts.append((place - np.log(axis[low])) / np.log(axis[low + 1] / axis[low]))
-    total = np.zeros(2)
-    for corner in product((0, 1), repeat=len(axes)):
-        weight = np.prod(
-            [part if up else 1.0 - part for up, part in zip(corner, parts, strict=True)]
-        )
-        total += weight * values[tuple(low + up for low, up in zip(lows, corner, strict=True))]
-    return float(total[0]), float(total[1])
-
-
-@cache
-def _grid(spot_class: str) -> tuple[tuple[Floats, ...], Floats] | None:
-    """A class's axes, and wait and back at every point of their grid."""
-    path = Path(__file__).with_name("thresholds.csv")
-    table = csv.DictReader(io.StringIO(path.read_text("utf-8")))
-    rows = [row for row in table if row["spot_class"] == spot_class]
-    if not rows:
-        return None
-    axes = [sorted({float(row[name]) for row in rows}) for name in AXES]
-    places = [{value: place for place, value in enumerate(axis)} for axis in axes]
-    grid = np.full((*map(len, axes), 2), np.nan)
-    for row in rows:
-        place = tuple(at[float(row[name])] for at, name in zip(places, AXES, strict=True))
-        grid[place] = float(row["wait"]), float(row["back"])
-    return tuple(np.array(axis) for axis in axes), grid

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from recommender.catalogs.registry import CLOUDS, OWN
 from recommender.plan.answer import Answer
-from recommender.plan.plan import Checkpointing, Need, Plan, Site, StepSplit
+from recommender.plan.plan import Checkpointing, Fallback, Need, Plan, Site, StepSplit
 from recommender.report import cells
 from recommender.report import formatting as fmt
 from recommender.report.answer_frame import PlanRequest
@@ -129,7 +129,6 @@ def sentences(plan: Plan, request: PlanRequest) -> list[tuple[str, str]]:
         ("regions", regions_sentence(plan)),
         ("save", save_sentence(plan)),
         ("fallback", fallback_sentence(plan)),
-        ("rule", rule_sentence(plan)),
         ("needs", needs_sentence(plan, request)),
         ("layout", layout_sentence(plan.estimate.step)),
         *(("note", fmt.clean(note)) for note in plan.notes),
@@ -269,13 +268,29 @@ def fallback_sentence(plan: Plan) -> str:
     machines = " + ".join(cells.group_line(m) for m in fallback.machines)
     regions = ", then ".join(fmt.clean(site.region) for site in fallback.sites)
     machines += f" in {regions}" if regions else ""
-    reserve = f" + {fmt.duration(fallback.reserve_s)}" if fallback.reserve_s else ""
     share = f", does {fmt.percent(fallback.work_share)} of the work" if fallback.work_share else ""
+    hired = f"{machines} ({fmt.number(fallback.usd_per_hour)} USD/h)"
     return (
-        f"when the time left is down to the work left{reserve}: {machines} "
-        f"({fmt.number(fallback.usd_per_hour)} USD/h) until the end; "
+        f"{_rule(plan, fallback, hired)}; "
         f"needed in {fmt.percent(fallback.probability)} of runs{share}"
         f"{_other_layout(plan.estimate.step, fallback.step)}"
+    )
+
+
+def _rule(plan: Plan, fallback: Fallback, hired: str) -> str:
+    """When the fallback takes over, and when spot does again."""
+    reserve = fmt.duration(fallback.reserve_s) if fallback.reserve_s else ""
+    if fallback.wait_above is None or fallback.back_above is None:
+        kept = f" + {reserve}" if reserve else ""
+        return f"when the time left is down to the work left{kept}: {hired} until the end"
+    kept = f" and {reserve}" if reserve else ""
+    need_s = plan.estimate.split.work_s / fallback.speed
+    wait, back = (fmt.duration(x * need_s) for x in (fallback.wait_above, fallback.back_above))
+    return (
+        f"{hired} when spot is away and less than {wait} of slack are left "
+        f"({fmt.percent(fallback.wait_above)} of the work left; with spot, when none is), back to "
+        f"spot above {back} ({fmt.percent(fallback.back_above)}); slack: time left less work left"
+        f"{kept}"
     )
 
 
@@ -284,22 +299,6 @@ def _other_layout(first: StepSplit, late: StepSplit | None) -> str:
     if late is None or not late.is_model_parallel or late.sharding == first.sharding:
         return ""
     return f"; its layout is {fmt.clean(late.sharding)}, resumed from checkpoints that reshard"
-
-
-def rule_sentence(plan: Plan) -> str:
-    """A cheaper fallback rule than the one in the figures: when to wait, when to go back."""
-    fallback = plan.fallback
-    if fallback is None or fallback.wait_above is None or fallback.back_above is None:
-        return ""
-    work_s = plan.estimate.split.work_s
-    wait, back = (
-        fmt.duration(share * work_s) for share in (fallback.wait_above, fallback.back_above)
-    )
-    return (
-        f"cheaper on recorded markets, not used for the figures: wait for spot while there is "
-        f"more than {wait} of slack ({fmt.percent(fallback.wait_above)} of the work left), else go "
-        f"on-demand; return to spot above {back} ({fmt.percent(fallback.back_above)})"
-    )
 
 
 def needs_sentence(plan: Plan, request: PlanRequest) -> str:

@@ -38,12 +38,14 @@ from recommender.risk.fallback import (
     repeated_pace,
 )
 from recommender.risk.path_inputs import PathInputs, Paths
-from recommender.risk.planes import at, first
+from recommender.risk.planes import at, first, row
+from recommender.risk.policy import has_thresholds
 from recommender.risk.random_numbers import (
     SEED,
     RandomNumbers,
     first_paths,
     path_blocks,
+    price_factors,
     random_numbers,
     time_factors,
 )
@@ -53,6 +55,7 @@ from recommender.risk.spot_capacity import (
     Runs,
     simulate_runs,
 )
+from recommender.risk.walk import Market, Queues, Step, steps, walk
 
 _CELLS = 1 << 17  # paths × cycles × plans per batch: stays in the second-level cache
 _BLOCK_CELLS = 1 << 18  # paths × cycles of a single plan: all 2,048 × 512 at once take 60 MB
@@ -197,7 +200,7 @@ def simulate_with_known_speed(
     """Simulate one plan, and again with its predicted speed, on the same runs."""
     sample = random_numbers(paths, int(cycles_needed(plan, deadline_s)[0]), seed)
     plan = plan.without_fallback_bound()
-    sure = replace(plan, speed_sigma=np.zeros(1))
+    sure = replace(plan, speed_sigma=np.zeros(1), cautious_work_s=plan.work_s)
     uncertain, known = [], []
     for block in path_blocks(sample, _BLOCK_CELLS):
         runs = simulate_runs(plan, block)
@@ -256,12 +259,65 @@ def _simulate_drawn_runs(
     With `max_outage_s` the fallback takes over when spot has been away for so long, whatever the
     time.
     """
+    if deadline_s is not None and max_outage_s is None and has_thresholds(p).any():
+        return _with_thresholds(p, deadline_s, sample, runs)
     ended = path_ends(p, deadline_s, sample, runs, max_outage_s)
     if not np.any(np.isfinite(p.best_fallback_usd_per_hour)):
         never = np.full(ended.alone.work.shape, np.inf)
         return account(p, ended, runs, never, sample), ended.alone.finished
     moments = handover_moments(p, runs, ended.alone.last, deadline_s)
     return account_with_any(p, ended, runs, moments, deadline_s, sample), ended.alone.finished
+
+
+def _with_thresholds(
+    p: PathInputs, deadline_s: float, sample: RandomNumbers, runs: Runs
+) -> tuple[Paths, Bools]:
+    """Plans of which some may go back to spot: these are walked, the others as ever."""
+    result, paths = Paths.blank(len(p), sample.key[0]), sample.key[0]
+    finished = np.ones((len(p), paths), dtype=bool)
+    walked = has_thresholds(p)
+    rows = np.flatnonzero(walked)
+    own = p.take(rows)
+    queues = queues_of(own, sample)
+    result.put(rows, walk(own, deadline_s, sample, market_of(runs.of(rows), sample), queues))
+    others = np.flatnonzero(~walked)
+    if len(others):
+        plain, finished[others] = _simulate_drawn_runs(
+            p.take(others), deadline_s, sample, runs.of(others)
+        )
+        result.put(others, plain)
+    return result, finished
+
+
+def queues_of(p: PathInputs, sample: RandomNumbers) -> Queues:
+    """The waits for on-demand machines."""
+    return Queues(
+        queue_s(p.at_once, p.wait_s, sample),
+        queue_s(p.fallback_at_once, p.fallback_wait_s, sample),
+    )
+
+
+def switching_steps(
+    plan: PathInputs, deadline_s: float, paths: int, seed: int = SEED
+) -> Iterator[Step]:
+    """The decisions of one plan with two thresholds on the paths of `simulate_paths`."""
+    sample = random_numbers(paths, int(cycles_needed(plan, deadline_s)[0]), seed)
+    market = market_of(simulate_runs(plan, sample), sample)
+    return steps(plan, deadline_s, sample, market, queues_of(plan, sample))
+
+
+def market_of(runs: Runs, sample: RandomNumbers) -> Market:
+    """When spot is there, and what the checkpoints of interrupted runs do."""
+    p = runs.inputs
+    notified = sample.by_cycle("notice")[:, None] < row(p.notice_saves)
+    moved = (row(p.move_after_s) == 0.0) | (runs.waits >= row(p.move_after_s))
+    return Market(
+        runs.lengths.astype(np.float64),
+        runs.waits.astype(np.float64),
+        moved.astype(np.float64),
+        np.broadcast_to(notified, runs.lengths.shape).astype(np.float64),
+        runs.cluster,
+    )
 
 
 def account_with_any(
@@ -375,7 +431,7 @@ def account(
     )
     paths = Paths(
         time_s=time + queued,
-        cost_usd=cost + spot_usd * price_factor(p, sample),
+        cost_usd=cost + spot_usd * price_factors(p.spot_price_sigma[:, None], sample.price),
         expected_usd=cost + spot_usd,
         usd_with_any_fallback=np.minimum(cost + spot_usd, least),
         spot_s=on_spot,
@@ -428,9 +484,3 @@ def _with_part(
         alone_s=chosen(alone_s, paths.alone_s),
         lost_work_s=chosen(lost, paths.lost_work_s),
     )
-
-
-def price_factor(p: PathInputs, sample: RandomNumbers) -> Floats:
-    """How far the spot price has moved: lognormal of mean one, the same in all plans."""
-    sigma = p.spot_price_sigma[:, None]
-    return np.exp(sigma * sample.price - 0.5 * sigma**2)

@@ -372,6 +372,11 @@ def time_factors(sigma: Floats | float, normals: Floats) -> Floats:
     return np.asarray(np.exp(sigma * normals))
 
 
+def price_factors(sigma: Floats, normals: Floats) -> Floats:
+    """Spot price of the day over the expected one: mean one, the same move in all plans."""
+    return np.asarray(np.exp(sigma * normals - 0.5 * sigma**2))
+
+
 def run_uniforms(sample: RandomNumbers) -> Floats:
     """The uniforms behind `run`, for other laws than the shipped one; (paths, cycles)."""
     return sample.matrix(_RUN)

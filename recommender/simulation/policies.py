@@ -136,7 +136,7 @@ def _policies(plan: Plan, problem: PolicyProblem, wanted: str) -> Sequence[Polic
     rule = rule_of(plan.fallback)
     if wanted == RULE and rule is None:
         raise UsageError(
-            "--policy thresholds: the tables have no rule for this plan; try --policy full"
+            "--policy thresholds: this plan waits for spot to the last moment; try --policy full"
         )
     full = [SemiMarkov(problem.law, name="full policy")] if wanted == FULL else []
     return [SAFETY_NET, *([] if rule is None else [rule]), *full]

@@ -214,6 +214,7 @@ def ideal_spot_inputs(
         "fallback_at_once": 1.0,
         "at_once": 1.0,
         "replaced_at_once": 1.0,
+        "back_above": np.inf,
         "best_fallback_usd_per_hour": np.inf,
         "best_fallback_speed": 1.0,
     }

@@ -1,30 +1,22 @@
-"""The two-threshold rule: read off the table, safe, nearly as good, and shipped for every class."""
-
-import csv
-from importlib.resources import files
+"""The two-threshold rule: read off the table, safe, and nearly as good."""
 
 import numpy as np
 import pytest
 
-from recommender.catalogs.schema import SpotClass
 from recommender.policies.availability import chain
 from recommender.policies.availability_fit import exit_rates, of_class
 from recommender.policies.optimal import SemiMarkov
 from recommender.policies.policy_table import policy_table
 from recommender.policies.replay import replay, windows
 from recommender.policies.rules import Greedy
-from recommender.policies.state import NONE, ON_DEMAND, SPOT, ModePrices, PolicyState
+from recommender.policies.state import NONE, ON_DEMAND, SPOT, PolicyState
 from recommender.policies.thresholds import (
     TwoThresholds,
-    rule_usd,
-    shipped_rule,
     two_thresholds,
 )
 from recommender.risk.laws import RUN_FAMILY
 from tests.recommender.policies.laws import HEAVY
 from tests.recommender.policies.markets import PRICES, hours, simulated
-from tests.research.fits import build_thresholds
-from tests.shipped import snapshot
 
 TICK = 600.0
 TASK = hours(24, 36, 0.2)
@@ -87,58 +79,3 @@ def test_rates_of_a_lognormal_give_back_its_mean():
 def test_the_usual_zone_of_a_class_has_its_availability():
     law = of_class(12070.0, 1.88, 1.36, 0.692, 0.0)
     assert chain(law, 120.0).share_up == pytest.approx(0.692, abs=0.05)
-
-
-def test_every_shipped_class_has_a_rule():
-    for spot_class in snapshot().spot_classes:
-        rule = shipped_rule(spot_class.spot_class, TASK, PRICES)
-        assert rule is not None
-        assert 0.0 <= rule.wait < 0.6
-        assert 0.0 <= rule.back < 0.6
-
-
-def test_a_grid_point_is_found_as_it_was_written_and_between_two_points_lies_the_rule():
-    path = files("recommender.policies").joinpath("thresholds.csv")
-    rows = list(csv.DictReader(path.read_text("utf-8").splitlines()))
-    first = next(row for row in rows if row["spot_class"] == "v100" and row["work_h"] == "24.0")
-    ratio, changeover = float(first["deadline_ratio"]), float(first["changeover_h"])
-    market = ModePrices(float(first["price_ratio"]), 1.0)
-    found = shipped_rule("v100", hours(24, 24 * ratio, changeover), market)
-    assert found is not None
-    assert (found.wait, found.back) == pytest.approx((float(first["wait"]), float(first["back"])))
-    ends = [shipped_rule("v100", hours(w, w * 1.3, 0.1), market).wait for w in (24, 40, 72)]
-    assert min(ends[0], ends[2]) <= ends[1] <= max(ends[0], ends[2])
-
-
-def test_the_shipped_file_is_what_its_script_writes():
-    """Or costs as much: where two thresholds cost the same, the processor's last bit decides."""
-    rows = build_thresholds.rows()
-    path = files("recommender.policies").joinpath("thresholds.csv")
-    shipped = csv.reader(path.read_text("utf-8").splitlines()[1:])
-    law = snapshot().spot_classes[0]
-    for _ in range(20):
-        made, kept = next(rows), next(shipped)
-        assert [str(made[0]), *kept[1:5]] == kept[:5]
-        point, ours = [float(x) for x in kept[1:5]], [float(x) for x in kept[5:7]]
-        assert point == pytest.approx([float(x) for x in made[1:5]])
-        theirs = [float(x) for x in made[5:7]]
-        if ours != pytest.approx(theirs, abs=2e-3):
-            assert rule_cost(law, point, ours) == pytest.approx(
-                rule_cost(law, point, theirs), rel=5e-3
-            )
-
-
-def rule_cost(law: SpotClass, point: list[float], rule: list[float]) -> float:
-    """Expected USD of a two-threshold rule at a grid point, from the start of the job."""
-    work_h, ratio, changeover_h, price = point
-    task = hours(work_h, work_h * ratio, changeover_h)
-    tick_s = task.deadline_s / build_thresholds.TICKS
-    own = (law.run_mean_s, law.run_sigma, law.outage_sigma, law.availability, law.zone_sd)
-    process = chain(of_class(*own), tick_s)
-    return rule_usd(TwoThresholds(*rule), process, task, ModePrices(price, 1.0), tick_s)
-
-
-def test_there_is_no_rule_where_there_is_nothing_to_wait_for():
-    assert shipped_rule("v100", TASK, ModePrices(3.1, 3.06)) is None
-    assert shipped_rule("v100", hours(24, 24.1, 0.2), PRICES) is None
-    assert shipped_rule("abacus", TASK, PRICES) is None

@@ -113,7 +113,7 @@ def test_a_run_that_outlasts_one_block_goes_on_in_the_next():
 
 
 def test_a_policy_that_cannot_be_simulated_is_refused():
-    with pytest.raises(UsageError, match="--policy thresholds: the tables have no rule"):
+    with pytest.raises(UsageError, match="--policy thresholds: this plan waits"):
         followed(wanted="thresholds", plan=UNRULED)
     with pytest.raises(UsageError, match="--policy full: .*no on-demand fallback"):
         followed({"fallback_speed": 0.0})
