@@ -92,7 +92,7 @@ def random_case(seed: int) -> tuple[dict[str, float], float | None]:
     plan["boot_s"] = boot * plan["changeover_s"]
     best = sqrt(2.0 * max(plan["stall_s"], 10.0) * run)
     plan["interval_s"] = min(best * 10.0 ** rng.uniform(-0.4, 0.4), run / 3.0)
-    if "wait_above" in PathInputs.__slots__ and not plan["elastic_share"] and rng.random() < 0.6:
+    if not plan["elastic_share"] and rng.random() < 0.6:
         plan["wait_above"] = float(rng.choice([0.0, 0.1, 0.5]))
         plan["back_above"] = plan["wait_above"] + float(rng.choice([0.05, 0.3, 1.0]))
     return plan, deadline_s
@@ -116,11 +116,12 @@ def summary(name: str, those: list[Difference]) -> str:
     gaps = [one.told - one.events if name == CHANCE else one.relative for one in those]
     scores = [(one.told - one.events) / one.error for one in those if one.error > 1e-9]
     low, middle, high = 100.0 * np.quantile(gaps, [0.05, 0.5, 0.95])
-    largest = 100.0 * max(map(abs, gaps))
+    outside = sum(not one.explained(name) for one in those)
     return (
-        f"{name:14s} {100 * np.mean(gaps):+7.3f}  5-50-95 %: {low:+7.3f} {middle:+7.3f} {high:+7.3f}"
-        f"  largest {largest:6.3f}  in errors: mean {np.mean(scores):+5.2f} sd {np.std(scores):4.2f}"
-        f"  outside {sum(not one.explained(name) for one in those)} of {len(those)}"
+        f"{name:14s} 5-50-95 %: {low:+8.3f} {middle:+7.3f} {high:+8.3f}"
+        f"  largest {100.0 * max(map(abs, gaps)):7.3f}"
+        f"  in errors: mean {np.mean(scores):+5.2f} sd {np.std(scores):4.2f}"
+        f"  outside {outside} of {len(those)}"
     )
 
 

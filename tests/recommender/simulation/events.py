@@ -18,7 +18,6 @@ HOUR = 3600.0
 SUPPLY_CORRELATION = 0.5  # rho of "The wait for on-demand machines"
 WAIT_TAIL = 1.1  # alpha of the same
 WAIT_SCALE = 2.0 ** (1.0 / WAIT_TAIL) - 1.0
-DEFAULTS = {"wait_above": 0.0, "back_above": inf}  # of inputs without the two thresholds
 
 Phase = Callable[[], "Phase | None"]
 
@@ -26,7 +25,7 @@ Phase = Callable[[], "Phase | None"]
 def plan_of(inputs: Any, row: int = 0) -> SimpleNamespace:
     """One row of the inputs of a simulation."""
     named = {name: float(getattr(inputs, name)[row]) for name in type(inputs).__slots__}
-    return SimpleNamespace(**(DEFAULTS | named))
+    return SimpleNamespace(**named)
 
 
 @dataclass
@@ -138,6 +137,7 @@ class JobPath:
         self.now = 0.0
         self.done = 0.0  # durable work
         self.known_work = plan.work_s  # the predicted work, until the first step
+        self.stepped = False
         self.core_from = plan.changeover_s  # when the on-demand part of an elastic cluster trains
         self.first_start_s = plan.changeover_s  # the job has to start once: no overhead
         self.rented = False  # whether it has had machines
@@ -193,6 +193,8 @@ class JobPath:
 
     def wait(self) -> "Phase | None":
         began = self.now
+        if not self.stepped:
+            self.known_work = self.plan.cautious_work_s
         goes = self.goes(self.market.until, wait=self.plan.wait_above)
         self.out.waiting_s += self.now - began
         return self.on_demand if goes else self.see_market
@@ -212,6 +214,8 @@ class JobPath:
     def _starts(self, until: float, share: float) -> bool:
         """Machines of that share of the speed start until then, unless the policy stops them."""
         began = self.now
+        if not self.stepped:
+            self.known_work = self.plan.work_s
         goes = self.goes(until)
         self._no_work(self.now - began, share)
         return goes
@@ -223,10 +227,14 @@ class JobPath:
         self.first_start_s -= first
         self.out.lost_work_s += (seconds - first) * share
 
+    def _step(self) -> None:
+        """From its first step on the job's true speed is known."""
+        self.stepped, self.known_work = True, self.work
+
     def train(self, rented: float) -> "Phase | None":
         """Intervals with a save after each, to the end of the run or of the job."""
         plan, first, before = self.plan, self.now, self.done
-        self.known_work = self.work
+        self._step()
         left, cycle = self.work - before, plan.interval_s + plan.stall_s
         finish = first + left + max(ceil(left / plan.interval_s) - 1, 0) * plan.stall_s
         ends = min(self.market.until, finish)
@@ -289,7 +297,7 @@ class JobPath:
             return self.on_demand
         if self.now >= until:
             return None
-        self.known_work = self.work
+        self._step()
         began, pace = self.now, share * self.pace
         finish = began + (self.work - self.done) / pace
         goes = self.goes(min(finish, until), pace)
@@ -311,7 +319,8 @@ class JobPath:
         self.now = arrived + plan.fallback_start_s
         if self.rented:
             out.lost_work_s += plan.fallback_start_s * plan.fallback_speed
-        self.rented, self.known_work, self.first_start_s = True, self.work, 0.0
+        self.rented, self.first_start_s = True, 0.0
+        self._step()
         end = self.now + (self.work - self.done) / plan.fallback_speed
         back = self.returns(end)
         if back < end:
