@@ -151,9 +151,11 @@ def _steps(lanes: _Lanes, terms: _Terms, market: Market, paths: int) -> Iterator
         back = _rented(some, own, start, end)
         switched = _run(some, own, end, notified > 0.0)
         yield Step(live, start, end, left, back, switched, some.done.copy())
-        hasty = np.flatnonzero(~np.isnan(switched) & ~some.known)
-        if len(hasty):
-            yield _second_look(some, own, hasty, live, (start, end, notified))
+        left_run = np.flatnonzero(~np.isnan(switched))
+        while len(left_run):
+            again = _second_look(some, own, left_run, live, (start, end, notified))
+            left_run = left_run[~np.isnan(again.switched_s)]
+            yield again
         some.edge_s = end
         lanes.put(live, some)
         live = live[np.isnan(some.time_s)]
@@ -163,7 +165,7 @@ def _steps(lanes: _Lanes, terms: _Terms, market: Market, paths: int) -> Iterator
 def _second_look(
     lanes: _Lanes, terms: _Terms, rows: Ints, lane: Ints, run: tuple[Floats, Floats, Floats]
 ) -> Step:
-    """Lanes that left a run by the predicted speed may go back to it, knowing the true one."""
+    """Lanes that left a run may go back to it: the stop saved work, the true speed is known."""
     some, own = lanes.take(rows), terms.take(rows)
     start, end, notified = (each[rows] for each in run)
     back = _rented(some, own, start, end)

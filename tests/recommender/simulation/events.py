@@ -138,7 +138,6 @@ class JobPath:
         self.done = 0.0  # durable work
         self.known_work = plan.work_s  # the predicted work, until the first step
         self.stepped = False
-        self.unseen = 0.0  # work that only the last planned stop has saved
         self.core_from = plan.changeover_s  # when the on-demand part of an elastic cluster trains
         self.first_start_s = plan.changeover_s  # the job has to start once: no overhead
         self.rented = False  # whether it has had machines
@@ -174,7 +173,7 @@ class JobPath:
     def returns(self, end: float) -> float:
         """When the policy leaves on-demand machines, which would finish at `end`."""
         plan, need = self.plan, end - self.now
-        spare = self.latest - end - plan.changeover_s - self.unseen / plan.fallback_speed
+        spare = self.latest - end - plan.changeover_s
         if spare <= 0.0 or plan.back_above == inf:
             return inf
         little = spare / plan.back_above if plan.back_above > 0.0 else inf
@@ -245,7 +244,6 @@ class JobPath:
         trained = self.pace * (self.now - first)
         if goes:
             gained = trained
-            self.unseen = trained - max(self.now - first - cycle, 0.0) * self.pace
         elif self.now >= finish:
             gained = left
         elif plan.notice_saves > 0.0 and self.rng.random() < plan.notice_saves:
@@ -325,7 +323,6 @@ class JobPath:
         self._step()
         end = self.now + (self.work - self.done) / plan.fallback_speed
         back = self.returns(end)
-        self.unseen = 0.0
         if back < end:
             self.done += (back - self.now) * plan.fallback_speed
             out.moves += 1.0
