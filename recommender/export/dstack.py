@@ -9,6 +9,7 @@ deadline. A network volume, of AWS or Google Cloud, lies in one zone and is atta
 """
 
 import math
+from dataclasses import replace
 
 from recommender.export.description import RunDescription
 from recommender.export.files import ExportFile
@@ -16,6 +17,8 @@ from recommender.export.header import cap_words, commented, fallback_words, head
 from recommender.export.start import DSTACK_FILES, start_line
 from recommender.export.train_command import SCRIPT, RankVariables, script_lines, variables
 from recommender.export.yaml_text import block, scalar, sequence
+from recommender.performance.checkpoint_transfer import VOLUME_BYTES_PER_S
+from recommender.text import duration
 
 TASK, VOLUME = DSTACK_FILES
 _WITH_VOLUMES = ("aws", "gcp")
@@ -40,6 +43,7 @@ _COMMANDS = (
 
 def files(run: RunDescription, folder: str) -> tuple[ExportFile, ...]:
     """The task, and the volume that its checkpoints are on."""
+    run = replace(run, slowest_save_s=run.job.checkpoint_bytes / VOLUME_BYTES_PER_S)
     return (ExportFile(TASK, _task(run, folder)), ExportFile(VOLUME, _volume(run)))
 
 
@@ -127,4 +131,9 @@ def _remarks(run: RunDescription) -> tuple[str, ...]:
             "A volume is of one zone: this run stays in the first place of the plan's list and "
             f"waits longer for {'spot' if run.spot else 'machines'} than the estimate counts."
         )
+    found.append(
+        f"Checkpoints go to the volume, counted at {VOLUME_BYTES_PER_S / 1e6:.0f} MB/s: "
+        f"{duration(run.slowest_save_s)} each, for which training waits unless it saves in the "
+        "background; the plan counts on uploads to a bucket instead."
+    )
     return (*found, cap_words(run, "LONGEST_RUN_S and max_duration"))

@@ -6,6 +6,7 @@ restarts are its own. It moves no job between regions, and knows no fallback.
 
 import math
 
+from recommender.export.checkpoint_upload import shared_words
 from recommender.export.description import RunDescription
 from recommender.export.files import ExportFile
 from recommender.export.header import cap_words, commented, fallback_words, header, unswitched_words
@@ -70,4 +71,4 @@ def _remarks(run: RunDescription) -> tuple[str, ...]:
             f"{unswitched_words(run)}",
         ),
     ]
-    return (*found, cap_words(run, "LONGEST_RUN_S and --time"))
+    return (*found, *shared_words(run), cap_words(run, "LONGEST_RUN_S and --time"))

@@ -8,6 +8,7 @@ import json
 from dataclasses import replace
 
 from recommender.export import aws_cli, azure_cli, gcloud, terraform_clouds
+from recommender.export.checkpoint_upload import upload_words
 from recommender.export.cloud_script import places_of
 from recommender.export.cluster_network import cluster_network_words
 from recommender.export.description import RunDescription
@@ -85,7 +86,7 @@ def _remarks(run: RunDescription) -> tuple[str, ...]:
     ]
     cap = cap_words(run, f"longest_run_s here and LONGEST_RUN_S in {MACHINE}")
     network = cluster_network_words(run, MAIN, "destroyed with the machines")
-    return (*found, *network, *disk_words(run), cap)
+    return (*found, *network, *upload_words(run), *disk_words(run), cap)
 
 
 def _variables(run: RunDescription) -> list[str]:

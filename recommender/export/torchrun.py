@@ -1,5 +1,6 @@
 """A plan on machines that the user starts: one script that is run on every node."""
 
+from recommender.export.checkpoint_upload import shared_words
 from recommender.export.description import RunDescription
 from recommender.export.files import ExportFile
 from recommender.export.header import (
@@ -62,7 +63,7 @@ def _remarks(run: RunDescription) -> tuple[str, ...]:
             "are away: start this script again on the remaining ones, with their number as "
             "NNODES, and on all when spot is back. GLOBAL_BATCH stays; passes per step get more."
         )
-    return (*found, cap_words(run))
+    return (*found, *shared_words(run), cap_words(run))
 
 
 def _ranks(machines: tuple[Machines, ...]) -> str:

@@ -12,7 +12,7 @@ import re
 from recommender.catalogs.frozen import dataclass
 from recommender.export.description import RunDescription
 from recommender.export.start import TRAIN_SCRIPT
-from recommender.performance.checkpoint import crash_save_interval_s
+from recommender.performance.checkpoint_transfer import KEPT
 from recommender.plan.plan import StepSplit
 
 SCRIPT = "/tmp/train.sh"  # where a machine has the commands to start again
@@ -70,6 +70,7 @@ def variables(run: RunDescription, checkpoint_dir: str) -> tuple[Variable, ...]:
             "where checkpoints are written and read, and the weights at the end",
         ),
         _interval(run),
+        Variable("CHECKPOINTS_KEPT", str(KEPT), "on the disk: save_total_limit of the Trainer"),
         Variable(
             "USD_PER_HOUR",
             f"{run.plan.usd_per_hour:.4g}",
@@ -96,15 +97,15 @@ def changed_by_fallback(run: RunDescription) -> tuple[Variable, ...]:
 def _interval(run: RunDescription) -> Variable:
     """Between two checkpoints; a plan that counts on none has them for crashes."""
     if run.counts_on_checkpoints:
-        interval_s = run.plan.checkpointing.interval_s
         low, high = run.plan.checkpointing.as_good_s
         meaning = f"{low:.0f} to {high:.0f} cost next to nothing more" if low < high else "the best"
+        if run.checkpoint_interval_s > run.plan.checkpointing.interval_s:
+            meaning = "the shortest that is uploaded in time"
         if run.plan.checkpointing.needs_background:
             meaning += "; for saves in the background, far longer if training waits for them"
     else:
-        interval_s = crash_save_interval_s(run.job, run.nodes, run.plan.gpus, run.work_s)
         meaning = "for crashes: the estimate counts on no checkpoints"
-    value = f"{math.ceil(interval_s)}"
+    value = f"{math.ceil(run.checkpoint_interval_s)}"
     return Variable("CHECKPOINT_INTERVAL_S", value, f"seconds between two; {meaning}")
 
 
