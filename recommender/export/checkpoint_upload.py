@@ -2,8 +2,8 @@
 
 A training writes to CHECKPOINT_DIR on the disk. Behind it, every machine uploads its part of each
 checkpoint (`recommender/performance/checkpoint_transfer.py`, which has the rates and the waits) and
-notes the newest that it has uploaded whole. After an interruption the oldest of these notes is
-resumed from: an upload that was cut off leaves a checkpoint that nobody has noted.
+notes the newest that it has uploaded whole; the first one notes which of them all have. That is
+resumed from after an interruption: an upload that was cut off leaves one that is not noted.
 """
 
 from recommender.catalogs.frozen import dataclass
@@ -105,14 +105,8 @@ _LOCAL_DISKS = (
     'mkdir -p "$CHECKPOINT_DIR"',
     "",
 )
-_NEWEST_SAVED = (
-    "local rank",
-    'for ((rank = 0; rank < NNODES; rank++)); do show "$NAME/saved-$rank" || true; done |',
-    "  sort -V | head -n 1",
-)
 _SAVE_NEW = (
-    "local newest noted before",
-    "local file",
+    "local newest file saved rank",
     "for file in progress progress.json; do  # the second is of recommender.train",
     '  if [ "$NODE_RANK" = 0 ] && [ -s "$CHECKPOINT_DIR/$file" ]; then put_file "$NAME/$file"; fi',
     "done",
@@ -122,33 +116,51 @@ _SAVE_NEW = (
     '  newest=$(find "$CHECKPOINT_DIR" -maxdepth 1 -name "checkpoint-*" -o -name "step-*" |',
     "    sort -V | tail -n 1)",
     "fi",
-    'noted="$CHECKPOINT_DIR/saved-$NODE_RANK" before=$last',
-    'if [ -z "$newest" ] || [ "${newest##*/}" = "$last" ]; then return; fi',
-    "# Still being written?",
-    f'if [ -n "$(find "$newest" -newermt \'{QUIET_S} seconds ago\' | head -n 1)" ]; then',
-    "  return",
+    "newest=${newest##*/}",
+    'if [ -n "$newest" ] && [ "$newest" != "$last" ] && is_quiet "$newest"; then',
+    '  put_folder "$NAME/$newest" || return',
+    "  last=$newest",
+    "  note_last || return",
+    "  # The disk has room for this one and the next; those before are of no use here.",
+    '  find "$CHECKPOINT_DIR" -maxdepth 1 \\( -name "checkpoint-*" -o -name "step-*" \\) |',
+    '    sort -V | sed "/\\/$last\\$/Q" | xargs -r rm -rf',
     "fi",
-    'put_folder "$NAME/${newest##*/}" || return',
-    'echo "${newest##*/}" > "$noted"',
-    'put_file "$NAME/saved-$NODE_RANK" || return',
-    "last=${newest##*/}",
-    "# The disk has room for this one and the next: those before are in the bucket or of no use.",
-    'find "$CHECKPOINT_DIR" -maxdepth 1 \\( -name "checkpoint-*" -o -name "step-*" \\) |',
-    '  sort -V | sed "/\\/$last\\$/Q" | xargs -r rm -rf',
-    "# Keep two: another machine may have got no further than the one before.",
-    'if [ -n "${older:-}" ]; then drop_folder "$NAME/$older"; fi',
-    "older=$before",
+    'if [ "$NODE_RANK" != 0 ]; then return; fi',
+    "# What every machine has uploaded is resumed from; the one before is dropped.",
+    'saved=$(for ((rank = 0; rank < NNODES; rank++)); do show "$NAME/saved-$rank" || true; done)',
+    'if [ "$(grep -c . <<< "$saved")" -lt "$NNODES" ]; then return; fi',
+    'saved=$(sort -V <<< "$saved" | head -n 1)',
+    'if [ "$saved" = "$safe" ]; then return; fi',
+    'echo "$saved" > "$CHECKPOINT_DIR/saved"',
+    'put_file "$NAME/saved" || return',
+    'if [ "$safe" != 0 ]; then drop_folder "$NAME/$safe"; fi',
+    "safe=$saved",
 )
-# After a crash of the script each machine has other new checkpoints on its disk.
-_ONLY_LAST = (
+_NEWEST_SAVED = ('show "$NAME/saved" || true',)
+_NOTE_LAST = (
+    'echo "$last" > "$CHECKPOINT_DIR/saved-$NODE_RANK"',
+    'put_file "$NAME/saved-$NODE_RANK"',
+)
+_IS_QUIET = (
+    f'[ -z "$(find "$CHECKPOINT_DIR/$1" -newermt \'{QUIET_S} seconds ago\' | head -n 1)" ]',
+)
+_RESTORE = (
+    "last=$(newest_saved)",
+    "last=${last:-0} safe=${last:-0}",
+    "# After a crash of the script each machine has other new checkpoints on its disk.",
     'find "$CHECKPOINT_DIR" -maxdepth 1 \\( -name "checkpoint-*" -o -name "step-*" \\) \\',
-    '  ! -name "${last:-none}" -exec rm -rf {} +',
+    '  ! -name "$last" -exec rm -rf {} +',
+    'if [ "$last" != 0 ]; then get_folder "$NAME/$last"; fi',
+    "note_last",
 )
+_START_SAVING = (f"(while sleep {POLL_S}; do save_new || true; done) &", "saving=$!")
 RESTORE_AGAIN = (
     "# Once nobody uploads any more, the newest that all have uploaded is the newest for all.",
-    'until [ "$(newest_saved)" = "$last" ]; do last=$(newest_saved); sleep 120; done',
-    *_ONLY_LAST,
-    '[ -z "$last" ] || get_folder "$NAME/$last"',
+    "local before=''",
+    'until [ "$(newest_saved)" = "$before" ]; do before=$(newest_saved); sleep 120; done',
+    'kill "$saving" || true',
+    "restore",
+    "start_saving",
 )
 
 
@@ -170,18 +182,22 @@ def function_lines(provider: str) -> list[str]:
 
 def saving_lines() -> list[str]:
     """Restore the newest checkpoint that every machine has uploaded; upload new ones."""
+    functions = {
+        "newest_saved": _NEWEST_SAVED,
+        "note_last": _NOTE_LAST,
+        "is_quiet": _IS_QUIET,
+        "newest_complete": tuple(newest_complete("checkpoint", "step")),
+        "save_new": _SAVE_NEW,
+        "restore": _RESTORE,
+        "start_saving": _START_SAVING,
+    }
     return [
-        "# Every machine notes the newest checkpoint that it has uploaded whole; the oldest of",
-        "# these notes is one that all of them have.",
-        *shell_function("newest_saved", _NEWEST_SAVED)[:-1],
-        "last=$(newest_saved)",
-        '[ -z "$last" ] || get_folder "$NAME/$last"',
+        "# Every machine notes the newest checkpoint that it has uploaded whole, 0 for none; the",
+        "# first one notes the oldest of these for all.",
+        *(line for name, body in functions.items() for line in shell_function(name, body)),
+        "restore",
         'show "$NAME/progress.json" > "$CHECKPOINT_DIR/progress.json" || true',
-        "",
-        *shell_function("newest_complete", tuple(newest_complete("checkpoint", "step"))),
-        *shell_function("save_new", _SAVE_NEW),
-        f"(while sleep {POLL_S}; do save_new || true; done) &",
-        "saving=$!",
+        "start_saving",
         "",
     ]
 
@@ -197,7 +213,6 @@ def task_lines(run: RunDescription, ranks: RankVariables) -> list[str]:
         *COMMANDS[provider].setup,
         *function_lines(provider),
         *saving_lines(),
-        *(_ONLY_LAST if run.nodes > 1 else ()),
         "# When the first machine began: the cap counts from it.",
         'began="$CHECKPOINT_DIR/began"',
         'show "$NAME/began" > "$began" || true',

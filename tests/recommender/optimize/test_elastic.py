@@ -51,7 +51,9 @@ def test_clusters_of_one_market_are_gangs_and_mixed_ones_of_data_parallel_jobs_a
     assert mixed > 100
 
 
-def test_a_change_of_size_takes_the_ranks_meeting_and_a_restore_of_the_whole_by_each_machine() -> None:
+def test_a_change_of_size_takes_the_ranks_meeting_and_a_restore_of_the_whole_by_each_machine() -> (
+    None
+):
     for seed in SEEDS:
         q = space(seed)
         q, site = replace(q, job=replace(q.job, elastic=None)), q.sites[0]
