@@ -7,6 +7,7 @@ zone is taken. The image is AWS's own for PyTorch, by its public parameter (AWS 
 
 import json
 
+from recommender.export.checkpoint_upload import COMMANDS, ROOT
 from recommender.export.cloud_script import (
     RUN_KEY,
     CloudSteps,
@@ -17,7 +18,7 @@ from recommender.export.cluster_network import efa_types
 from recommender.export.description import RunDescription
 from recommender.export.files import ExportFile
 from recommender.export.header import large_disk
-from recommender.export.machine_script import ROOT, MachineSteps
+from recommender.export.machine_script import MachineSteps
 from recommender.export.quoting import shell
 from recommender.export.watch_script import assignment, shell_function
 
@@ -223,7 +224,7 @@ def _cloud(run: RunDescription) -> CloudSteps:
             "  --exclude '*__pycache__/*' \"$code\" \\",
             '  "s3://$CHECKPOINT_BUCKET/$NAME/code"',
         ),
-        show=('aws s3 cp --quiet "s3://$CHECKPOINT_BUCKET/$1" - 2> /dev/null',),
+        show=COMMANDS["aws"].show,
         put=('aws s3 cp --quiet "$2" "s3://$CHECKPOINT_BUCKET/$1"',),
         drop=('aws s3 rm --quiet "s3://$CHECKPOINT_BUCKET/$1"',),
     )
@@ -238,11 +239,6 @@ MACHINE_STEPS = MachineSteps(
         "}",
     ),
     setup=(),
-    get_folder=(f'aws s3 sync --quiet "s3://$CHECKPOINT_BUCKET/$1" "{ROOT}/$1"',),
-    put_folder=(f'aws s3 sync --quiet "{ROOT}/$1" "s3://$CHECKPOINT_BUCKET/$1"',),
-    put_file=(f'aws s3 cp --quiet "{ROOT}/$1" "s3://$CHECKPOINT_BUCKET/$1"',),
-    drop_folder=('aws s3 rm --quiet --recursive "s3://$CHECKPOINT_BUCKET/$1"',),
-    show=('aws s3 cp --quiet "s3://$CHECKPOINT_BUCKET/$1" - 2> /dev/null',),
     rank=("NODE_RANK=$(metadata ami-launch-index)",),
     master=(
         "# The first machine notes its address in the bucket for the others.",

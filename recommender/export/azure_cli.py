@@ -5,6 +5,7 @@ only shuts down goes on costing. Their names are known inside a virtual network,
 makes for each region.
 """
 
+from recommender.export.checkpoint_upload import COMMANDS
 from recommender.export.cloud_script import (
     RUN_KEY,
     CloudSteps,
@@ -13,7 +14,7 @@ from recommender.export.cloud_script import (
 )
 from recommender.export.description import RunDescription
 from recommender.export.files import ExportFile
-from recommender.export.machine_script import ROOT, MachineSteps
+from recommender.export.machine_script import MachineSteps
 
 _BLOB = "az storage blob"
 _QUIET = "--only-show-errors --output none"
@@ -34,10 +35,6 @@ def why_not(run: RunDescription) -> str:
 
 
 _TAGGED = f"[?tags.\\\"{RUN_KEY}\\\"=='$run_tag']"
-_SHOW = (
-    f'{_BLOB} download --container-name "$CHECKPOINT_BUCKET" --name "$1" --no-progress \\',
-    "  --only-show-errors 2> /dev/null",
-)
 _CLOUD = CloudSteps(
     remarks=(
         "Needed first: a resource group, named in RESOURCE_GROUP; a storage account, named in "
@@ -106,7 +103,7 @@ _CLOUD = CloudSteps(
         f'{_BLOB} upload-batch --destination "$CHECKPOINT_BUCKET" --overwrite \\',
         f'  --destination-path "$NAME/code" --source "$copy" {_QUIET}',
     ),
-    show=_SHOW,
+    show=COMMANDS["azure"].show,
     put=(
         f'{_BLOB} upload --container-name "$CHECKPOINT_BUCKET" --name "$1" --file "$2" \\',
         f"  --overwrite {_QUIET}",
@@ -123,24 +120,9 @@ MACHINE_STEPS = MachineSteps(
         "machine=$(metadata name)",
     ),
     setup=(
-        "export AZURE_STORAGE_AUTH_MODE=login",
         f"command -v az > /dev/null || curl -sfL {_INSTALLER} | bash > /dev/null",
         f"az login --identity {_QUIET}",
     ),
-    get_folder=(
-        f'{_BLOB} download-batch --source "$CHECKPOINT_BUCKET" --pattern "$1/*" \\',
-        f'  --destination "{ROOT}" --overwrite {_QUIET}',
-    ),
-    put_folder=(
-        f'{_BLOB} upload-batch --destination "$CHECKPOINT_BUCKET" --destination-path "$1" \\',
-        f'  --source "{ROOT}/$1" --overwrite {_QUIET}',
-    ),
-    put_file=(
-        f'{_BLOB} upload --container-name "$CHECKPOINT_BUCKET" --name "$1" \\',
-        f'  --file "{ROOT}/$1" --overwrite {_QUIET}',
-    ),
-    drop_folder=(f'{_BLOB} delete-batch --source "$CHECKPOINT_BUCKET" --pattern "$1/*" {_QUIET}',),
-    show=_SHOW,
     rank=("NODE_RANK=${machine##*-}  # the names end in it",),
     master=("MASTER_ADDR=${machine%-*}-0  # names of a network are known to its machines",),
     end_machine=(

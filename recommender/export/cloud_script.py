@@ -5,6 +5,7 @@ minute, starts them again when one is lost, makes the switch to on-demand in tim
 """
 
 from recommender.catalogs.frozen import dataclass
+from recommender.export.checkpoint_upload import upload_words
 from recommender.export.cluster_network import cluster_network_words
 from recommender.export.description import Location, RunDescription, locations_of
 from recommender.export.files import ExportFile
@@ -97,6 +98,7 @@ def cloud_files(
         "dot (.env, .venv, .git) are not uploaded.",
         *cloud.remarks,
         *_network_words(run),
+        *upload_words(run),
         *disk_words(run),
         *yours_words(run, _SECRETS_HOW),
         cap_words(run, f"LONGEST_RUN_S in {SCRIPT} and {MACHINE}", _COUNTED),

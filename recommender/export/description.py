@@ -8,6 +8,16 @@ from itertools import groupby
 from recommender.catalogs.frozen import dataclass
 from recommender.catalogs.registry import CLOUDS, ProviderInfo
 from recommender.job.job import Job
+from recommender.performance.checkpoint import (
+    USUAL_S,
+    crash_save_interval_s,
+    least_interval_s,
+)
+from recommender.performance.checkpoint_transfer import (
+    disk_held_bytes,
+    transfer_of,
+    usual_at_least,
+)
 from recommender.plan.limits import Limits
 from recommender.plan.plan import Fallback, Machines, Plan, StepSplit
 
@@ -41,6 +51,7 @@ class RunDescription:
     limits: Limits
     tool: str  # "recommend 0.1.0"
     catalog: str  # version
+    slowest_save_s: float = 0.0  # of a checkpoint to the target's own disk, where that is slower
 
     @property
     def machines(self) -> Machines:
@@ -98,6 +109,8 @@ class RunDescription:
             usd_per_hour=fallback.usd_per_hour,
             gpus=sum(m.count * m.gpus for m in fallback.machines),
             estimate=replace(estimate, step=fallback.step or estimate.step),
+            # On demand: for crashes only, as the estimate counts.
+            checkpointing=replace(self.plan.checkpointing, path="none"),
         )
         return replace(self, plan=plan)
 
@@ -116,9 +129,16 @@ class RunDescription:
 
     @property
     def disk_gb(self) -> int:
-        """A machine's disk: a checkpoint that is restored, and its part of two new ones."""
-        held_gb = self.job.checkpoint_bytes / 1e9 * (1.0 + 2.0 / self.nodes)
-        return max(USUAL_DISK_GB, math.ceil(_SYSTEM_GB + held_gb))
+        """A machine's disk: the system, and what it holds of checkpoints."""
+        return max(USUAL_DISK_GB, math.ceil(_SYSTEM_GB) + self.checkpoints_gb)
+
+    @property
+    def checkpoints_gb(self) -> int:
+        """What a machine's disk holds of checkpoints at most."""
+        later = self.on_fallback
+        nodes = self.nodes if later is None else min(self.nodes, later.nodes)
+        writers = 1 if self.job.writer == "chief" else nodes
+        return math.ceil(disk_held_bytes(self.job.checkpoint_bytes, writers) / 1e9)
 
     @property
     def locations(self) -> tuple[Location, ...]:
@@ -129,6 +149,20 @@ class RunDescription:
     def counts_on_checkpoints(self) -> bool:
         """Whether the estimate holds what saves cost: where spot machines train."""
         return self.plan.checkpointing.path != "none"
+
+    @property
+    def checkpoint_interval_s(self) -> float:
+        """Between two checkpoints: the plan's, or the shortest that its file can keep."""
+        tool, saving = transfer_of(self.machines.provider), self.plan.checkpointing
+        if not self.counts_on_checkpoints:
+            crash_s = crash_save_interval_s(self.job, self.nodes, self.plan.gpus, self.work_s, tool)
+            return max(crash_s, usual_at_least(self.slowest_save_s, USUAL_S))
+        kept_s = saving.lag_s
+        if saving.path != "object_store":  # the plan's receivers are not in the file
+            kept_s = least_interval_s(self.job, self.nodes, tool)
+        kept_s = max(kept_s, self.slowest_save_s)
+        late = kept_s > saving.interval_s
+        return usual_at_least(kept_s, USUAL_S) if late else saving.interval_s
 
     @property
     def work_s(self) -> float:

@@ -9,6 +9,7 @@ deadline. A network volume, of AWS or Google Cloud, lies in one zone and is atta
 """
 
 import math
+from dataclasses import replace
 
 from recommender.export.description import RunDescription
 from recommender.export.files import ExportFile
@@ -25,6 +26,8 @@ from recommender.export.quoting import scalar
 from recommender.export.start import DSTACK_FILES, SECRETS, start_line
 from recommender.export.train_command import INSTALL_LINES, repeated_lines, variables
 from recommender.export.yaml_text import block, sequence
+from recommender.performance.checkpoint_transfer import VOLUME_BYTES_PER_S
+from recommender.text import duration
 
 TASK, VOLUME = DSTACK_FILES
 _WITH_VOLUMES = ("aws", "gcp")
@@ -42,6 +45,7 @@ _SECRETS_HOW = "dstack takes them from your environment, empty ones as not given
 
 def files(run: RunDescription, folder: str) -> tuple[ExportFile, ...]:
     """The task, and the volume that its checkpoints are on."""
+    run = replace(run, slowest_save_s=run.job.checkpoint_bytes / VOLUME_BYTES_PER_S)
     return (ExportFile(TASK, _task(run, folder)), ExportFile(VOLUME, _volume(run)))
 
 
@@ -96,7 +100,7 @@ def _task(run: RunDescription, folder: str) -> str:
     for each in variables(run, f"{_MOUNT}/{run.name}"):
         lines.append(f"  - {scalar(f'{each.name}={each.value}')}  # {each.meaning}")
     lines += [f"  - {name}" for name in SECRETS]
-    commands = [_PIP, *INSTALL_LINES, *repeated_lines(run, _RANKS)]
+    commands = [_PIP, *INSTALL_LINES, *repeated_lines(run, _RANKS), 'exit "$code"']
     lines += ["commands:", "  - |", *block(commands, "    ")]
     return "\n".join(lines) + "\n"
 
@@ -132,5 +136,10 @@ def _remarks(run: RunDescription) -> tuple[str, ...]:
             "A volume is of one zone: this run stays in the first place of the plan's list and "
             f"waits longer for {'spot' if run.spot else 'machines'} than the estimate counts."
         )
+    found.append(
+        f"Checkpoints go to the volume, counted at {VOLUME_BYTES_PER_S / 1e6:.0f} MB/s: "
+        f"{duration(run.slowest_save_s)} each, for which training waits unless it saves in the "
+        "background; the plan counts on uploads to a bucket instead."
+    )
     cap = cap_words(run, "LONGEST_RUN_S and max_duration", _COUNTED)
     return (*found, *yours_words(run, _SECRETS_HOW), cap)

@@ -6,6 +6,7 @@ holds even where the script and the machine have hung.
 
 import re
 
+from recommender.export.checkpoint_upload import COMMANDS
 from recommender.export.cloud_script import (
     RUN_KEY,
     CloudSteps,
@@ -14,7 +15,7 @@ from recommender.export.cloud_script import (
 )
 from recommender.export.description import RunDescription
 from recommender.export.files import ExportFile
-from recommender.export.machine_script import ROOT, MachineSteps
+from recommender.export.machine_script import MachineSteps
 
 # The newest that others name in public code (2026-08); its driver knows all GPUs of the catalog.
 IMAGE_FAMILY = "pytorch-2-9-cu129-ubuntu-2204-nvidia-580"
@@ -26,7 +27,6 @@ _LONGEST_S = 120 * 24 * 3600
 IMAGE_PROJECT = "deeplearning-platform-release"
 _LIST = 'gcloud compute instances list --filter="$filter"'
 _METADATA = "http://metadata.google.internal/computeMetadata/v1/instance"
-_SYNC = "gcloud storage rsync --recursive --no-user-output-enabled"
 
 
 def files(run: RunDescription, folder: str) -> tuple[ExportFile, ...]:
@@ -106,7 +106,7 @@ _CLOUD = CloudSteps(
         "gcloud storage rsync --recursive --exclude='(^|.*/)([.]|__pycache__/).*' \"$code\" \\",
         '  "gs://$CHECKPOINT_BUCKET/$NAME/code"',
     ),
-    show=('gcloud storage cat "gs://$CHECKPOINT_BUCKET/$1" 2> /dev/null',),
+    show=COMMANDS["gcp"].show,
     put=('gcloud storage cp --no-user-output-enabled "$2" "gs://$CHECKPOINT_BUCKET/$1"',),
     drop=('gcloud storage rm --no-user-output-enabled "gs://$CHECKPOINT_BUCKET/$1"',),
 )
@@ -120,15 +120,6 @@ MACHINE_STEPS = MachineSteps(
         "zone=$(metadata zone)",
     ),
     setup=(),
-    get_folder=(f'mkdir -p "{ROOT}/$1"', f'{_SYNC} "gs://$CHECKPOINT_BUCKET/$1" "{ROOT}/$1"'),
-    put_folder=(f'{_SYNC} "{ROOT}/$1" "gs://$CHECKPOINT_BUCKET/$1"',),
-    put_file=(
-        f'gcloud storage cp --no-user-output-enabled "{ROOT}/$1" "gs://$CHECKPOINT_BUCKET/$1"',
-    ),
-    drop_folder=(
-        'gcloud storage rm --recursive --no-user-output-enabled "gs://$CHECKPOINT_BUCKET/$1"',
-    ),
-    show=('gcloud storage cat "gs://$CHECKPOINT_BUCKET/$1" 2> /dev/null',),
     rank=("NODE_RANK=${machine##*-}  # the names end in it",),
     master=("MASTER_ADDR=${machine%-*}-0  # names of one zone are known to its machines",),
     end_machine=(

@@ -200,8 +200,8 @@ def disk_words(run: RunDescription) -> list[str]:
         return []
     size_gb = run.job.checkpoint_bytes / 1e9
     return [
-        f"Disks of {run.disk_gb:,} GB hold the last checkpoints of {size_gb:,.0f} GB: have your "
-        "script keep two (save_total_limit of the Trainer). The estimate counts 100 GiB."
+        f"Disks of {run.disk_gb:,} GB hold the last checkpoints of {size_gb:,.0f} GB: older ones "
+        "are deleted when a newer one is in the bucket. The estimate counts 100 GiB."
     ]
 
 

@@ -16,6 +16,7 @@ SkyPilot's rules, as its code of version 0.14.1 has them (read 2026-11-23):
 """
 
 from recommender.catalogs.registry import CLOUDS
+from recommender.export.checkpoint_upload import ROOT, task_lines, upload_words
 from recommender.export.description import Location, RunDescription
 from recommender.export.files import ExportFile
 from recommender.export.header import (
@@ -32,8 +33,8 @@ from recommender.export.header import (
     yours_words,
 )
 from recommender.export.launchers import RankVariables
-from recommender.export.start import SECRETS, start_line
-from recommender.export.train_command import INSTALL_LINES, repeated_lines, variables
+from recommender.export.start import SECRETS, bucket_names, start_line
+from recommender.export.train_command import INSTALL_LINES, variables
 from recommender.export.watch_script import Steps, progress_line, watch_script
 from recommender.export.yaml_text import block, environment, inline
 from recommender.plan.plan import AtFirstOutage, Machines
@@ -46,7 +47,6 @@ _RANKS = RankVariables(
     master='$(echo "$SKYPILOT_NODE_IPS" | head -n 1)',
     gpus="$SKYPILOT_NUM_GPUS_PER_NODE",
 )
-_MOUNT = "/checkpoints"
 _SECRETS_HOW = "--secret NAME of sky jobs launch passes one on from your environment"
 _COUNTED = "USD are counted while it trains: boots and setups come on top. "
 _CARDS_OF_AWS = (
@@ -57,11 +57,8 @@ _CARDS = (
     "Fast network cards of several machines (GPUDirect, InfiniBand), which the estimate counts on "
     "where the type has them, are as SkyPilot's image has them: look at its network_tier."
 )
-_STORES = {"aws": "s3", "gcp": "gcs", "azure": "azure"}
 _JOB_STATE = """
 here=$(dirname "$0")
-: "${CHECKPOINT_BUCKET:?export CHECKPOINT_BUCKET=your-bucket first}"
-export CHECKPOINT_BUCKET
 job_state() {  # of the newest managed job of this name
   sky jobs queue --all -o json | python3 -c '
 import json, sys
@@ -74,7 +71,7 @@ start_job() {
   for secret in SECRETS; do
     if [ -n "${!secret:-}" ]; then secrets+=(--secret "$secret"); fi
   done
-  sky jobs launch --yes --detach-run --name "$1" --env CHECKPOINT_BUCKET "${secrets[@]}" "$2"
+  sky jobs launch --yes --detach-run --name "$1" NAMED "${secrets[@]}" "$2"
 }
 """.replace("SECRETS", " ".join(SECRETS))
 
@@ -144,9 +141,18 @@ def _script_head(run: RunDescription, folder: str) -> list[str]:
     ]
 
 
+def _setup(run: RunDescription) -> tuple[str, ...]:
+    """What names the bucket, and how SkyPilot is asked."""
+    names = bucket_names(run.machines.provider)
+    asked = [f': "${{{each}:?export {each}={word} first}}"' for each, word in names.items()]
+    flags = " ".join(f"--env {each}" for each in names)
+    state = _JOB_STATE.strip().replace("NAMED", flags).splitlines()
+    return (state[0], *asked, f"export {' '.join(names)}", *state[1:])
+
+
 def _steps(run: RunDescription) -> Steps:
     return Steps(
-        setup=tuple(_JOB_STATE.strip().splitlines()),
+        setup=_setup(run),
         keep_plan=(f'start_job "$NAME-$began-plan" "$here/{JOB}"',),
         stop_plan=('sky jobs cancel --yes --graceful --name "$NAME-$began-plan" || true',),
         keep_fallback=(f'start_job "$NAME-$began-fallback" "$here/{ON_DEMAND}"',),
@@ -246,7 +252,7 @@ def _remarks(run: RunDescription) -> tuple[str, ...]:
     )
     cloud = run.machines.provider
     install = f"pip install 'skypilot[{cloud}]'; sky check"
-    found = [f"Needed first: SkyPilot with access to {cloud} ({install})."]
+    found = [f"Needed first: the bucket, and SkyPilot with access to {cloud} ({install})."]
     found += fallback_words(run, who)
     found += move_after_words(
         run,
@@ -262,30 +268,23 @@ def _remarks(run: RunDescription) -> tuple[str, ...]:
     if run.trains_on_several:
         found.append(_CARDS_OF_AWS if run.machines.provider == "aws" else _CARDS)
     found += saves_elsewhere_words(run)
-    found += [*disk_words(run), *yours_words(run, _SECRETS_HOW)]
+    found += [*upload_words(run), *disk_words(run), *yours_words(run, _SECRETS_HOW)]
     cap = "LONGEST_RUN_S" if run.fallback is None else "LONGEST_RUN_S in all three files"
     return (*found, cap_words(run, cap, _COUNTED))
 
 
 def _text(run: RunDescription, name: str, nodes: int, head: list[str], resources: list[str]) -> str:
     lines = [*head, f"name: {name}", f"num_nodes: {nodes}", "", *resources, "", "envs:"]
-    lines += environment(variables(run, f"{_MOUNT}/{run.name}"))
+    lines += environment(variables(run, f"{ROOT}/{run.name}"))
     lines += [
-        "  CHECKPOINT_BUCKET: null  # yours: sky jobs launch --env CHECKPOINT_BUCKET=...",
+        "  # Yours: sky jobs launch --env CHECKPOINT_BUCKET=...",
+        *(f"  {name}: null" for name in bucket_names(run.machines.provider)),
         "",
         "# Given by name: sky jobs launch --secret NAME.",
         "secrets:",
         *(f'  {name}: ""' for name in SECRETS),
-        "",
-        "file_mounts:",
-        f"  {_MOUNT}:",
-        "    name: ${CHECKPOINT_BUCKET}  # made if it does not exist",
-        f"    store: {_STORES[run.machines.provider]}",
-        "    mode: MOUNT_CACHED  # written at the speed of the disk, uploaded behind it",
-        "    # One file after another, so that what a checkpoint ends with is uploaded last.",
-        "    config: {mount_cached: {transfers: 1}}",
     ]
     lines += ["", "# The folder with your training script.", "workdir: .", ""]
     lines += ["setup: |", *block(["set -e", *INSTALL_LINES])]
-    lines += ["", "run: |", *block(repeated_lines(run, _RANKS))]
+    lines += ["", "run: |", *block(task_lines(run, _RANKS))]
     return "\n".join(lines) + "\n"

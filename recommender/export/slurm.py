@@ -6,6 +6,7 @@ restarts are its own. It moves no job between regions, and knows no fallback.
 
 import math
 
+from recommender.export.checkpoint_upload import shared_words
 from recommender.export.description import RunDescription
 from recommender.export.files import ExportFile
 from recommender.export.header import (
@@ -80,4 +81,5 @@ def _remarks(run: RunDescription) -> tuple[str, ...]:
     ]
     yours = yours_words(run, "sbatch passes your environment on", "load it before sbatch")
     how = "--time counts each start anew; Slurm queues it again only if a node is lost. "
-    return (*found, *yours, cap_words(run, "LONGEST_RUN_S and --time", how))
+    cap = cap_words(run, "LONGEST_RUN_S and --time", how)
+    return (*found, *shared_words(run), *yours, cap)

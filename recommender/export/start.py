@@ -38,6 +38,12 @@ _VARIABLES = {  # of Terraform, by provider
 }  # fmt: skip
 
 
+def bucket_names(provider: str) -> dict[str, str]:
+    """What names a bucket of a provider in the environment, with a word to be replaced."""
+    account = {"AZURE_STORAGE_ACCOUNT": "YOUR-ACCOUNT"} if provider == "azure" else {}
+    return {"CHECKPOINT_BUCKET": BUCKET, **account}
+
+
 def usual_target(plan: Plan) -> str:
     """SkyPilot where it can run the plan, else what can."""
     first = plan.machines[0]
@@ -76,8 +82,14 @@ def _copied(folder: str) -> Start:
 def _sky_words(plan: Plan, folder: str) -> Start:
     if plan.fallback is not None:
         return ("bash", in_folder(folder, "launch.sh"))
-    bucket = f"CHECKPOINT_BUCKET={BUCKET}"
-    return ("sky", "jobs", "launch", "--env", bucket, in_folder(folder, "train.yaml"))
+    named = _named(plan)
+    flags = (word for each in named for word in ("--env", each))
+    return ("sky", "jobs", "launch", *flags, in_folder(folder, "train.yaml"))
+
+
+def _named(plan: Plan) -> tuple[str, ...]:
+    names = bucket_names(plan.machines[0].provider)
+    return tuple(f"{name}={word}" for name, word in names.items())
 
 
 def in_folder(folder: str, name: str) -> str:
@@ -103,4 +115,4 @@ def start_line(plan: Plan, target: str, folder: str) -> str:
             "dstack apply", f"{' '.join(f'{n}=${n}' for n in SECRETS)} dstack apply"
         )
     named = target != "skypilot" or "CHECKPOINT_BUCKET" in line
-    return line if named else f"CHECKPOINT_BUCKET={BUCKET} {line}"
+    return line if named else " ".join((*_named(plan), line))

@@ -7,6 +7,7 @@ lost machine, the next place and the switch to on-demand each take another `terr
 from dataclasses import replace
 
 from recommender.export import aws_cli, azure_cli, gcloud, terraform_clouds
+from recommender.export.checkpoint_upload import upload_words
 from recommender.export.cloud_script import places_of
 from recommender.export.cluster_network import cluster_network_words
 from recommender.export.description import RunDescription
@@ -87,7 +88,7 @@ def _remarks(run: RunDescription) -> tuple[str, ...]:
         f"{run.name}, where your machines alone read it; Terraform would keep them in its state"
     )
     network = cluster_network_words(run, MAIN, "destroyed with the machines")
-    return (*found, *network, *disk_words(run), *yours_words(run, secrets), cap)
+    return (*found, *network, *upload_words(run), *disk_words(run), *yours_words(run, secrets), cap)
 
 
 def _variables(run: RunDescription) -> list[str]:

@@ -1,5 +1,6 @@
 """A plan on machines that the user starts: one script that is run on every node."""
 
+from recommender.export.checkpoint_upload import shared_words
 from recommender.export.description import RunDescription
 from recommender.export.files import ExportFile
 from recommender.export.header import (
@@ -66,7 +67,7 @@ def _remarks(run: RunDescription) -> tuple[str, ...]:
         )
     yours = yours_words(run, "the script passes your environment on", "activate it before")
     how = "That ends the training; the machines are yours to stop. "
-    return (*found, *yours, cap_words(run, how=how))
+    return (*found, *shared_words(run), *yours, cap_words(run, how=how))
 
 
 def _ranks(machines: tuple[Machines, ...]) -> str:

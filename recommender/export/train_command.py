@@ -12,7 +12,7 @@ from recommender.export.description import RunDescription
 from recommender.export.helper import HELPER
 from recommender.export.launchers import RankVariables, launch_lines, launcher_of
 from recommender.export.start import SECRETS
-from recommender.performance.checkpoint import crash_save_interval_s
+from recommender.performance.checkpoint_transfer import KEPT
 from recommender.plan.plan import StepSplit
 
 SCRIPT = "/tmp/train.sh"  # where a machine has the commands to start again
@@ -63,6 +63,7 @@ def variables(run: RunDescription, checkpoint_dir: str) -> tuple[Variable, ...]:
             "where checkpoints are written and read, and the weights at the end",
         ),
         *_interval(run),
+        Variable("CHECKPOINTS_KEPT", str(KEPT), "on the disk: save_total_limit of the Trainer"),
         Variable(
             "USD_PER_HOUR",
             f"{run.plan.usd_per_hour:.4g}",
@@ -96,14 +97,15 @@ def changed_by_fallback(run: RunDescription) -> tuple[Variable, ...]:
 def _interval(run: RunDescription) -> tuple[Variable, ...]:
     """Between two checkpoints; a plan that counts on none has them for crashes."""
     if run.counts_on_checkpoints:
-        interval_s = run.plan.checkpointing.interval_s
         low, high = run.plan.checkpointing.as_good_s
         meaning = f"{low:.0f} to {high:.0f} cost next to nothing more" if low < high else "the best"
+        if run.checkpoint_interval_s > run.plan.checkpointing.interval_s:
+            meaning = "the shortest that is uploaded in time"
         if run.plan.checkpointing.needs_background:
             meaning += "; for saves in the background, far longer if training waits for them"
     else:
-        interval_s = crash_save_interval_s(run.job, run.nodes, run.plan.gpus, run.work_s)
         meaning = "for crashes: the estimate counts on no checkpoints"
+    interval_s = run.checkpoint_interval_s
     steps = max(1, math.floor(interval_s / run.plan.estimate.step.step_s))
     value = f"{math.ceil(interval_s)}"
     return (
@@ -143,6 +145,7 @@ _BUDGET_LINES = (
     '  END { paid = most / price * 3600; printf "%d", (paid < left ? paid : left) }\' "$paid")',
 )
 _CAP_LINES = (
+    "left=$(( left - ${UPLOAD_S:-0} ))  # for the upload of the last checkpoint",
     'if [ "$left" -le 0 ]; then',
     '  echo "stopped for good by a cap; to start over remove $began and $paid" >&2',
     f"  exit {CAPPED}",
@@ -200,24 +203,23 @@ def run_lines(run: RunDescription, ranks: RankVariables) -> list[str]:
     ]
 
 
-def script_lines(run: RunDescription, ranks: RankVariables) -> list[str]:
-    """The commands of one machine in a file, and the head of a loop that starts it four times."""
+def repeated_lines(
+    run: RunDescription, ranks: RankVariables, again: tuple[str, ...] = ()
+) -> list[str]:
+    """The commands in a loop that ends when they end well or at the cap, with their status `code`.
+
+    `again` is done before each new start.
+    """
     return [
         f"cat > {SCRIPT} <<'EOF'",
         *run_lines(run, ranks),
         "EOF",
         "# A crash of the script is tried again, as often as three times.",
         "for _ in 1 2 3 4; do",
-    ]
-
-
-def repeated_lines(run: RunDescription, ranks: RankVariables) -> list[str]:
-    """The commands in a loop that ends as its last start did, and at the cap at once."""
-    return [
-        *script_lines(run, ranks),
-        f"  if bash {SCRIPT}; then exit 0; else ended=$?; fi",
-        f'  [ "$ended" -ne {CAPPED} ] || break  # its time is over',
+        "  code=0",
+        f"  bash {SCRIPT} || code=$?",
+        f'  if [ "$code" -eq 0 ] || [ "$code" -eq {CAPPED} ]; then break; fi',
         "  sleep 60",
+        *(f"  {line}" for line in again),
         "done",
-        'exit "$ended"',
     ]

@@ -1,8 +1,11 @@
 """Training software that people name: its speed, and the attention that it runs by default.
 
 `training_software.csv` has one row for each, with its source and date; the first that matches a
-project is the most specific one. The words `tuned` and `typical` mean any recipe of a vendor, or
-any script.
+project is the most specific one. Trainers that stop for their saves are transformers' (its issue
+23419) and what is built on it, on accelerate, on DeepSpeed, or on Lightning without a plug-in.
+Megatron Core's, NeMo's, torchtitan's, MaxText's and Flax's checkpoints are written in the
+background where the recipe says so, as those of vendors do (read 2026-11). The words `tuned` and
+`typical` mean any recipe of a vendor, or any script.
 """
 
 import csv
@@ -22,6 +25,7 @@ class Software:
     # fused: scores stay on the chip; plain: they go through memory; network: fused where the class
     # of the network in transformers supports it
     attention: Literal["fused", "plain", "network"]
+    saves: Literal["stops", "background"]  # what training does while a checkpoint is written
     modules: tuple[str, ...]  # of Python, that its scripts import; "a+b": both
     packages: tuple[str, ...]  # by their normal names on PyPI
 
@@ -47,6 +51,7 @@ def _read(row: dict[str, Any]) -> Software:
         name=row["name"],
         stack=row["stack"],
         attention=row["attention"],
+        saves=row["saves"],
         modules=tuple(filter(None, row["modules"].split("|"))),
         packages=tuple(filter(None, row["packages"].split("|"))),
     )

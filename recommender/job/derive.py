@@ -288,7 +288,7 @@ def _assemble(file: JobFile, shape: _Shape, derived: _Derived, fallback_name: st
     trainable = _trainable(file, shape, derived)
     kept = _activations(file, shape, derived)
     saves = derived.pick(
-        "asynchronous_save", file.asynchronous_save, shape.family in ("decoder", "moe")
+        "asynchronous_save", file.asynchronous_save, _software(file).saves == "background"
     )
     return Job(
         name=name,

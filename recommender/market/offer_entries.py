@@ -10,7 +10,7 @@ import numpy as np
 from recommender.catalogs.frozen import dataclass
 from recommender.market.offer_facts import GIB, Facts, Pool, copies_usd, move_usd, places_of
 from recommender.optimize.space import Entries
-from recommender.performance.checkpoint import object_store_rate
+from recommender.performance.checkpoint_transfer import object_store_rate
 from recommender.performance.machines import disk_bytes_per_s, network_of
 
 CORRELATION_ACROSS = 0.07  # of two regions' spot states; AWS and GCP traces 2022-2025

@@ -7,10 +7,13 @@ from recommender.catalogs.frozen import dataclass
 from recommender.optimize.space import ANCHOR, MEMORY_TIER, NONE, OBJECT_STORE, Site, Space
 from recommender.performance import checkpoint
 from recommender.performance.checkpoint import Receiver, SavePaths
+from recommender.performance.checkpoint_transfer import transfer_of
 from recommender.performance.clusters import Clusters
 
 # What a checkpoint path says of a plan's saves: fields of `SavePaths` and of `Saves`.
-_OF_PATH = ("stall_s", "transfer_s", "interval_min_s", "restore_s", "notice_saves")
+_OF_PATH = (
+    "stall_s", "transfer_s", "lag_s", "interval_min_s", "restore_s", "notice_saves",
+)  # fmt: skip
 MAX_TIER_MACHINES = 4  # CPU machines of a memory tier; DeepVM saw no gain beyond 3 to 4 (2024)
 
 
@@ -19,7 +22,8 @@ class Saves:
     """Stalls, restores and cost of saving for each plan; (plans,), seconds and USD per hour."""
 
     stall_s: Floats
-    transfer_s: Floats  # until a checkpoint is safe
+    transfer_s: Floats  # until a checkpoint is written
+    lag_s: Floats  # from the end of the stall until it is safe
     interval_min_s: Floats
     restore_s: Floats
     notice_saves: Floats
@@ -38,7 +42,8 @@ def saves_of(
     has_on_demand = np.asarray((counts[:, ~entries.spot] > 0).any(axis=1))
     result = _blank(len(path))
     _put(result, path == NONE, checkpoint.none(fleet), ~has_spot)
-    _put(result, path == OBJECT_STORE, checkpoint.object_store(space.job, fleet, notice_s))
+    stored = checkpoint.object_store(space.job, fleet, notice_s, transfer_of(site.provider))
+    _put(result, path == OBJECT_STORE, stored)
     both = has_spot & has_on_demand
     _put(result, path == ANCHOR, checkpoint.anchor(space.job, fleet, notice_s), both)
     if (path == MEMORY_TIER).any():
@@ -54,6 +59,7 @@ def _blank(count: int) -> Saves:
     return Saves(
         stall_s=np.zeros(count),
         transfer_s=np.zeros(count),
+        lag_s=np.zeros(count),
         interval_min_s=np.zeros(count),
         restore_s=np.zeros(count),
         notice_saves=np.zeros(count),
@@ -88,7 +94,12 @@ def _put_tier(
     count = np.tile(counts, len(plan) // MAX_TIER_MACHINES)
     receiver = Receiver(tier.network_bytes_per_s[row], tier.memory_bytes[row])
     found = checkpoint.memory_tier(
-        space.job, fleet.take(plan), notice_s[plan], receiver, count.astype(np.float64)
+        space.job,
+        fleet.take(plan),
+        notice_s[plan],
+        receiver,
+        count.astype(np.float64),
+        transfer_of(site.provider),
     )
     price = np.where(found.possible, count * tier.usd_per_hour[row], np.inf)
     order = np.lexsort((count, price, plan))

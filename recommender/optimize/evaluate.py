@@ -213,7 +213,8 @@ def drafts_of(space: Space, site: Site, plans: Plans) -> Reduced:
     gang = gang_of(space, entries, counts)
     saves = saves_of(space, site, fleet, counts, plans.checkpoint_path, gang.notice_s)
     boot = largest_used(entries.boot_s, counts)
-    changeover = boot + RENDEZVOUS_S + saves.restore_s
+    # An interruption before a save is safe loses it: as if the run had begun so much later.
+    changeover = boot + RENDEZVOUS_S + saves.restore_s + saves.lag_s
     share = elastic_share(space, site, counts, step_s, gang, found.row)
     work = np.where(np.isfinite(step_s), step_s, 0.0) * space.steps_left
     on_demand = ~entries.spot
@@ -246,7 +247,8 @@ def drafts_of(space: Space, site: Site, plans: Plans) -> Reduced:
         notice_saves=saves.notice_saves,
         elastic_share=share,
         boot_s=np.where(share > 0.0, boot, 0.0),
-        resize_s=np.where(share > 0.0, _resize_s(site, counts, saves.restore_s), 0.0),
+        # Its ranks meet, and each of its machines reads the whole checkpoint.
+        resize_s=np.where(share > 0.0, RENDEZVOUS_S + saves.restore_s, 0.0),
         minimum_s=gang.minimum_s,
         free_s=gang.free_s,
         **terms.inputs,
@@ -390,13 +392,6 @@ def elastic_share(
     share[rows[fits]] = step_s[rows[fits]] / alone.step_s[fits]
     # Slow spot machines can hold a cluster back; then dropping them is another plan.
     return np.minimum(np.nan_to_num(share, nan=0.0, posinf=0.0), 1.0)
-
-
-def _resize_s(site: Site, counts: Ints, restore_s: Floats) -> Floats:
-    """Seconds until the on-demand part trains alone: its ranks meet, and fewer machines restore."""
-    machines = np.maximum(counts[:, ~site.entries.spot].sum(axis=1), 1)
-    seconds: Floats = RENDEZVOUS_S + restore_s * counts.sum(axis=1) / machines
-    return seconds
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,32 +3,26 @@
 Every function takes clusters as columns and returns arrays of shape (clusters,), in seconds.
 """
 
-import math
+from dataclasses import replace
 
 import numpy as np
 
 from recommender.arrays import Bools, Floats
 from recommender.catalogs.frozen import dataclass
 from recommender.job.job import Job
+from recommender.performance.checkpoint_transfer import (
+    BUCKET_BYTES_PER_S,
+    UNKNOWN_NIC_BYTES_PER_S,
+    VOLUME_BYTES_PER_S,
+    Transfer,
+    network_share,
+    usual_at_least,
+)
 from recommender.performance.clusters import Clusters
 from recommender.risk.laws import RUN_FAMILY
 
-# Parallel transfers reached 6.3 GB/s on p3dn (100 Gbit/s) and 8.0 on c5n.18xlarge: the public
-# table of dvassallo/s3-benchmark (2019). The rest is assumed (2026-11).
-STORE_SHARE = 0.6  # of a sustained NIC that object-store transfers reach
-STORE_PART_BYTES_PER_S = 80e6  # one connection to S3 or GCS
-STORE_PARTS = 64  # parallel connections of one machine
-# One bucket and all machines: 200 Gbit/s are the default quota of a region for egress from Cloud
-# Storage to Google services, and of a storage account's egress in large Azure regions (60 Gbit/s
-# ingress, more on request); S3 promises 3,500 writes/s a prefix, 28 GB/s in the usual parts of 8 MB
-# (the providers' quota pages and S3's "Optimizing performance", read 2026-11-26). Gangs on Azure
-# are assumed to have a larger quota for writes: with 60 Gbit/s the best plans of four questions
-# cost 0.0 to 0.4 % more, and of two with the largest checkpoint, 988 GB, 1.9 % (2026-11-26).
-BUCKET_BYTES_PER_S = 25e9
-UNKNOWN_NIC_BYTES_PER_S = 1.25e9  # assumed where the catalog does not know: 10 Gbit/s
 # Where checkpoints go; the plan space holds the index.
 CHECKPOINT_PATHS = ("none", "object_store", "anchor", "memory_tier")
-STORE_LATENCY_S = 0.2  # of a write in many parallel parts
 NOTICE_SHARE = 0.6  # of the notice that a save may take and still be trusted; assumed
 NOTICE_CHANCE = 0.95  # that such a save is complete; assumed (2026-11)
 TIER_BUFFERS = 2.0  # checkpoints held in memory at once; DeepVM's ancestor code (2024)
@@ -47,21 +41,6 @@ FAN_IN = (2.0, 12.0, 16.0, 20.0, 24.0, 24.0, 28.0, 32.0)
 GBIT = 1e9 / 8
 
 
-def object_store_rate(network_bytes_per_s: Floats) -> Floats:
-    """Bytes/s between one machine and its region's object store.
-
-    min(0.6 × sustained NIC, 80 MB/s × 64 parallel parts); 10 Gbit/s if the NIC is unknown.
-    """
-    nic = np.where(network_bytes_per_s > 0, network_bytes_per_s, UNKNOWN_NIC_BYTES_PER_S)
-    return np.minimum(STORE_SHARE * nic, STORE_PART_BYTES_PER_S * STORE_PARTS)
-
-
-def bucket_rate(network_bytes_per_s: Floats, machines: Floats | float) -> Floats:
-    """Bytes/s between so many machines and one bucket: that of each, up to what a bucket takes."""
-    each = object_store_rate(network_bytes_per_s)
-    return np.minimum(each * machines, BUCKET_BYTES_PER_S)
-
-
 # Intervals that people set, in seconds; none below a minute, which no training script is run with.
 USUAL_S = 60.0 * np.array(
     [1, 2, 3, 5, 10, 15, 20, 30, 60, 120, 180, 240, 360, 480, 720, 1440], dtype=np.float64
@@ -77,7 +56,6 @@ class StoreWriter:
     bytes_per_s: float  # at most, besides what the machine's network and the store allow
 
 
-PARALLEL_PARTS = StoreWriter(STORE_LATENCY_S, 0.0, np.inf)
 # The chief of a parameter-server job: TensorFlow 1.10 writes data, index and graph one after
 # the other in one stream to a GCS bucket. Fitted on 20 CNNs of CM-DARE (arXiv 2004.03072, data
 # in github.com/cake-lab/CM-DARE) by tests/research/accuracy/cmdare.py, as a test repeats; 2026-11
@@ -90,7 +68,8 @@ class SavePaths:
 
     path: str  # one of CHECKPOINT_PATHS
     stall_s: Floats  # training stops
-    transfer_s: Floats  # until the checkpoint is safe
+    transfer_s: Floats  # until the checkpoint is written
+    lag_s: Floats  # from the end of the stall until it is safe
     interval_min_s: Floats  # the next save cannot start earlier
     restore_s: Floats
     notice_saves: Floats  # chance that the provider's notice suffices for a save
@@ -113,17 +92,24 @@ def write_s(
     return np.asarray(writer.fixed_s + writer.tensor_s * tensors + size_bytes / stream)
 
 
-def object_store(job: Job, fleet: Clusters, notice_s: Floats | float) -> SavePaths:
-    """Checkpoints in a bucket: sharded from every machine, or by one chief writer.
+def object_store(
+    job: Job, fleet: Clusters, notice_s: Floats | float, transfer: Transfer
+) -> SavePaths:
+    """Checkpoints in a bucket, written to the machines' disks and uploaded behind the training.
 
-    The chief of a parameter-server job writes in one stream, other writers in parallel parts.
+    Every machine writes its part, or one chief writer all. The chief of a parameter-server job
+    writes to the bucket itself, in one stream.
     """
+    size, network, disk = job.checkpoint_bytes, fleet.network_bytes_per_s, fleet.disk_bytes_per_s
     chief = job.writer == "chief"
-    writer = CHIEF_STREAM if chief and job.sync == "parameter_server" else PARALLEL_PARTS
     writers = np.ones_like(fleet.machines) if chief else fleet.machines
-    rate = bucket_rate(fleet.network_bytes_per_s, writers)
-    transfer = write_s(writer, job.checkpoint_bytes, job.gradient_tensors, rate)
-    return _saved(job, fleet, "object_store", transfer, transfer, transfer, notice_s)
+    upload = transfer.upload_s(size, writers, network, disk)
+    written = size / (disk * writers)
+    if chief and job.sync == "parameter_server":
+        written = write_s(CHIEF_STREAM, size, job.gradient_tensors, network_share(network))
+        upload = np.zeros_like(written)
+    restore = transfer.restore_s(size, fleet.machines, network, disk)
+    return _saved(job, fleet, "object_store", Times(written, upload, restore), notice_s)
 
 
 def anchor(job: Job, fleet: Clusters, notice_s: Floats | float) -> SavePaths:
@@ -137,12 +123,18 @@ def anchor(job: Job, fleet: Clusters, notice_s: Floats | float) -> SavePaths:
     rate = np.minimum(disk, np.where(others > 0, nic / np.maximum(others, 1e-9), np.inf))
     possible = disk > 0
     transfer = job.checkpoint_bytes / np.where(possible, rate, 1.0)
-    found = _saved(job, fleet, "anchor", transfer, transfer, transfer, notice_s)
+    times = Times(transfer, np.zeros_like(transfer), transfer)
+    found = _saved(job, fleet, "anchor", times, notice_s)
     return _only(found, possible)
 
 
 def memory_tier(
-    job: Job, fleet: Clusters, notice_s: Floats | float, receiver: Receiver, count: Floats | int
+    job: Job,
+    fleet: Clusters,
+    notice_s: Floats | float,
+    receiver: Receiver,
+    count: Floats | int,
+    transfer: Transfer,
 ) -> SavePaths:
     """Checkpoints in the memory of `count` on-demand CPU machines, flushed to a bucket.
 
@@ -156,21 +148,22 @@ def memory_tier(
     held = TIER_BUFFERS * job.checkpoint_bytes / receivers
     possible = (nic > 0) & (fleet.machines <= receivers * most) & (held <= receiver.memory_bytes)
     rate = np.minimum(fleet.machines * nic, receivers * receiver.network_bytes_per_s)
-    transfer = job.checkpoint_bytes / np.where(possible, rate, 1.0)
-    store = bucket_rate(np.asarray(receiver.network_bytes_per_s, dtype=np.float64), receivers)
-    flush = write_s(PARALLEL_PARTS, job.checkpoint_bytes, 0.0, store)
-    found = _saved(
-        job, fleet, "memory_tier", transfer, np.maximum(flush, transfer), transfer, notice_s
+    sent = job.checkpoint_bytes / np.where(possible, rate, 1.0)
+    each = np.minimum(
+        network_share(np.asarray(receiver.network_bytes_per_s)), transfer.upload_bytes_per_s
     )
-    return _only(found, possible)
+    flush = job.checkpoint_bytes / np.minimum(each * receivers, BUCKET_BYTES_PER_S)
+    found = _saved(job, fleet, "memory_tier", Times(sent, np.zeros_like(sent), sent), notice_s)
+    # A checkpoint is safe in the tier; the next one waits until this one is in the bucket.
+    least = np.maximum(found.interval_min_s, flush - (0.0 if job.asynchronous_save else sent))
+    return _only(replace(found, interval_min_s=least), possible)
 
 
 def none(fleet: Clusters) -> SavePaths:
     """No checkpoints: an interruption loses all work."""
     zero = np.zeros_like(fleet.machines)
-    return SavePaths(
-        "none", zero, zero, np.full_like(zero, np.inf), zero, zero, np.ones_like(zero, dtype=bool)
-    )
+    never, possible = np.full_like(zero, np.inf), np.ones_like(zero, dtype=bool)
+    return SavePaths("none", zero, zero, zero, never, zero, zero, possible)
 
 
 def best_interval(
@@ -214,23 +207,32 @@ def as_good_intervals(
     return float(as_good[0]), float(as_good[-1])
 
 
-def crash_save_interval_s(job: Job, machines: int, gpus: int, work_s: float) -> float:
+def crash_save_interval_s(
+    job: Job, machines: int, gpus: int, work_s: float, transfer: Transfer
+) -> float:
     """The interval of a plan that counts on no checkpoints: for crashes, at next to no cost.
 
     The longest of the usual ones up to an hour and a tenth of the job. Where its saves would stop
     the training for more than 0.5 % of the time, a longer one, from a quarter of the job on the
-    next; never one shorter than a save.
+    next; never one shorter than an upload.
     """
     copy_s = job.checkpoint_bytes / (gpus * HOST_BYTES_PER_S)
-    rate = bucket_rate(np.array(UNKNOWN_NIC_BYTES_PER_S), machines)
-    write = float(write_s(PARALLEL_PARTS, job.checkpoint_bytes, job.gradient_tensors, rate))
-    stall_s = copy_s if job.asynchronous_save else copy_s + write
+    written_s = job.checkpoint_bytes / (machines * VOLUME_BYTES_PER_S)
+    stall_s = copy_s if job.asynchronous_save else copy_s + written_s
     most_s = max(min(INSURED_S, INSURED_SHARE * work_s), USUAL_S[0])
     longest_s = USUAL_S[np.searchsorted(USUAL_S, most_s, side="right") - 1]
     cheap_s = min(stall_s / INSURANCE_STALL, LARGE_INSURED_SHARE * work_s)
-    min_s = max(longest_s, cheap_s, write)
-    at = int(np.searchsorted(USUAL_S, min_s))
-    return float(USUAL_S[at]) if at < len(USUAL_S) else math.ceil(min_s / 3600.0) * 3600.0
+    kept_s = least_interval_s(job, machines, transfer)
+    return usual_at_least(max(longest_s, cheap_s, kept_s), USUAL_S)
+
+
+def least_interval_s(job: Job, machines: int, transfer: Transfer) -> float:
+    """The shortest interval that machines of which nothing is known can keep, by a bucket."""
+    writers = np.array(1.0 if job.writer == "chief" else machines)
+    network, disk = np.array(UNKNOWN_NIC_BYTES_PER_S), np.array(VOLUME_BYTES_PER_S)
+    upload = transfer.upload_s(job.checkpoint_bytes, writers, network, disk)
+    written = job.checkpoint_bytes / (writers * VOLUME_BYTES_PER_S)
+    return float(upload + (written if job.asynchronous_save else 0.0))
 
 
 def _gained(
@@ -274,29 +276,33 @@ def progress(
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class Times:
+    """What one save takes after the copy to the host; (clusters,), seconds."""
+
+    written: Floats  # by the training itself
+    upload: Floats  # behind it
+    restore: Floats
+
+
 def _saved(
-    job: Job,
-    fleet: Clusters,
-    path: str,
-    transfer: Floats,
-    spacing: Floats,
-    restore: Floats,
-    notice_s: Floats | float,
+    job: Job, fleet: Clusters, path: str, times: Times, notice_s: Floats | float
 ) -> SavePaths:
-    """Stall and notice of a path from its transfer: asynchronous saves stop for the copy only."""
+    """Stall, lag and notice of a path: asynchronous saves stop for the copy only."""
     host = fleet.host_bytes_per_s
     if job.writer == "chief":
         host = host / fleet.gpus
     copy = job.checkpoint_bytes / np.where(host > 0, host, np.inf)
-    whole = copy + transfer
-    asynchronous = job.asynchronous_save
+    behind = times.written if job.asynchronous_save else np.zeros_like(times.written)
+    whole = copy + times.written + times.upload
     fits = whole <= NOTICE_SHARE * np.asarray(notice_s, dtype=np.float64)
     return SavePaths(
         path=path,
-        stall_s=copy if asynchronous else whole,
-        transfer_s=transfer,
-        interval_min_s=spacing if asynchronous else np.maximum(spacing - transfer, 0.0),
-        restore_s=restore + copy,
+        stall_s=copy + times.written - behind,
+        transfer_s=times.written,
+        lag_s=behind + times.upload,
+        interval_min_s=behind + times.upload,
+        restore_s=times.restore + copy,
         notice_saves=np.where(fits, NOTICE_CHANCE, 0.0),
         possible=np.ones_like(fleet.machines, dtype=bool),
     )
@@ -312,6 +318,7 @@ def _only(found: SavePaths, possible: Bools) -> SavePaths:
         path=found.path,
         stall_s=masked(found.stall_s),
         transfer_s=masked(found.transfer_s),
+        lag_s=masked(found.lag_s),
         interval_min_s=masked(found.interval_min_s),
         restore_s=masked(found.restore_s),
         notice_saves=np.where(possible, found.notice_saves, 0.0),

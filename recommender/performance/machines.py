@@ -16,7 +16,7 @@ from recommender.performance.attention import (
     long_attention_flop,
     plain_attention_s,
 )
-from recommender.performance.checkpoint import object_store_rate
+from recommender.performance.checkpoint_transfer import VOLUME_BYTES_PER_S, object_store_rate
 from recommender.performance.clusters import MachineColumns, widened_at_most
 from recommender.performance.link_domain import link_gpus
 from recommender.performance.long_runs import with_run_spread
@@ -42,8 +42,6 @@ MIB = 2.0**20
 USABLE = 0.92  # of device memory; assumed: the rest is lost to fragmentation (2026-11)
 GBIT = 1e9 / 8
 TCP_SHARE = 0.85  # of the baseline rate, NCCL: allreduce.md, BinhangYuan/tc_cluster_setting (2022)
-# A gp3 volume's baseline (EBS user guide, 2026-08); others are assumed to be alike.
-VOLUME_MB_PER_S = 125.0
 TCP_LATENCY_S = 5e-4  # per doubling of machines; fitted on the same
 RDMA_LATENCY_S = 1e-4  # 70 us (p5) to 160 us (p4de), nccl-tests as below
 # Half-performance message by listed rate of the machine, from all-reduce at 16 MiB and at large
@@ -450,7 +448,7 @@ def _prepare(job: Job, machine: InstanceType) -> float:
 
 def disk_bytes_per_s(machine: InstanceType) -> float:
     """Bytes/s of a machine's local disk, or of its network volume without one."""
-    return (machine.local_disk_mb_per_s or VOLUME_MB_PER_S) * 1e6
+    return machine.local_disk_mb_per_s * 1e6 or VOLUME_BYTES_PER_S
 
 
 def _fetch(job: Job, machine: InstanceType) -> float:

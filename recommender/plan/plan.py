@@ -51,12 +51,19 @@ class Checkpointing:
     path: str  # "object_store", "anchor", "memory_tier", "none"
     interval_s: float  # NaN where nothing is saved
     stall_s: float  # training stops
-    transfer_s: float  # until the checkpoint is safe
+    transfer_s: float  # until the checkpoint is written
     restore_s: float
     notice_s: float
     notice_covers: bool  # a save fits into the provider's notice
     as_good_s: tuple[float, float]  # shortest and longest usual interval nearly as good
     machines: tuple[Machines, ...] = ()  # anchors or memory tier
+    lag_s: float = 0.0  # after the stall, until the checkpoint is safe: an interruption loses it
+
+    @property
+    def upload_s(self) -> float:
+        """From the checkpoint on the machines' disks to one in the bucket."""
+        behind = self.transfer_s if self.stall_s < self.transfer_s else 0.0
+        return max(self.lag_s - behind, 0.0)
 
     @property
     def needs_background(self) -> bool:

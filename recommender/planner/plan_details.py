@@ -197,6 +197,7 @@ class PlanDetails:
             notice_covers=bool(saves.notice_saves[0] > 0),
             as_good_s=self._as_good_s() if path else (math.nan, math.nan),
             machines=self.tier,
+            lag_s=float(saves.lag_s[0]),
         )
 
     def _as_good_s(self) -> tuple[float, float]:

@@ -237,10 +237,12 @@ def _length_of_save(saving: Checkpointing) -> str:
     """How long a save takes, and for how much of that training stops."""
     takes = f"takes {fmt.duration(saving.transfer_s)}"
     blocks = f"blocks training for {fmt.duration(saving.stall_s)}"
+    safe = f", uploaded {fmt.duration(saving.upload_s)} later" if saving.upload_s else ""
     if not saving.stall_s:
-        return takes
+        return takes + safe
     # With the copy to host memory a stall may be longer than the transfer.
-    return blocks if saving.stall_s >= saving.transfer_s else f"{takes}, {blocks}"
+    waits = saving.stall_s >= saving.transfer_s
+    return (blocks if waits else f"{takes}, {blocks}") + safe
 
 
 def _as_good(saving: Checkpointing) -> str:

@@ -19,7 +19,8 @@ from recommender.arrays import Floats, Ints
 from recommender.catalogs.frozen import dataclass
 from recommender.optimize.evaluate import RENDEZVOUS_S, RESERVE_S
 from recommender.optimize.space import Site, Space
-from recommender.performance.checkpoint import CHIEF_STREAM, object_store_rate, write_s
+from recommender.performance.checkpoint import CHIEF_STREAM, write_s
+from recommender.performance.checkpoint_transfer import network_share
 from recommender.risk.on_demand_wait import OnDemandLaw, wait_s
 from recommender.risk.random_numbers import random_numbers, time_factors
 from recommender.risk.run_statistics import ONE_IN
@@ -64,7 +65,7 @@ def max_reserve_without_wait_s(space: Space) -> float:
     A save stops training for at most its copy and its transfer; each is faster than this.
     """
     columns = space.columns
-    rates = np.append(object_store_rate(columns.network_bytes_per_s), columns.disk_bytes_per_s)
+    rates = np.append(network_share(columns.network_bytes_per_s), columns.disk_bytes_per_s)
     slowest = min(float(rates[rates > 0].min(initial=np.inf)), CHIEF_STREAM.bytes_per_s)
     tensors = space.job.gradient_tensors
     return RESERVE_S + float(

@@ -391,10 +391,13 @@ def test_the_fallbacks_machines_get_their_own_micro_batch():
     step = replace(run.plan.estimate.step, micro_batch=8, accumulation=1)
     run = replace(run, plan=replace(run.plan, estimate=replace(run.plan.estimate, step=step)))
     files = {each.name: each.text for each in export_files(run, "gcloud", "")}
-    assert 'write_boot_file "$count" MICRO_BATCH=2 USD_PER_HOUR=97\n' in files["launch.sh"]
+    # For crashes only: such saves stop the training, so they are far apart.
+    saves = f"CHECKPOINT_INTERVAL_S=7200 CHECKPOINT_INTERVAL_STEPS={int(7200 / 2.1)}"
+    changed = f"MICRO_BATCH=2 {saves} USD_PER_HOUR=97"
+    assert f'write_boot_file "$count" {changed}\n' in files["launch.sh"]
     assert "export MICRO_BATCH=${MICRO_BATCH:-8}\n" in files["machine.sh"]
     text = export_files(run, "terraform", "")[0].text
-    assert 'var.on_demand ? "export MICRO_BATCH=2 USD_PER_HOUR=97" : ""' in text
+    assert f'var.on_demand ? "export {changed}" : ""' in text
     late_job = yaml.safe_load(export_files(run, "skypilot", "")[1].text)["envs"]
     assert (late_job["MICRO_BATCH"], late_job["USD_PER_HOUR"]) == ("2", "97")
 

@@ -21,6 +21,7 @@ path() { case "$1" in s3://ours/*) echo "$BUCKET/${1#s3://ours/}" ;; *) echo "$1
 words=()
 for each in "${@:3}"; do case "$each" in --*) ;; *) words+=("$(path "$each")") ;; esac; done
 case "$2 ${words[1]:-}" in
+  " ") [ "$1" != --version ] || echo aws-cli/2.30 ;;
   "cp -") cat "${words[0]}" ;;
   cp*) mkdir -p "$(dirname "${words[1]}")"; cp "${words[0]}" "${words[1]}" ;;
   sync*) mkdir -p "${words[1]}"; cp -r "${words[0]}/." "${words[1]}/" ;;

@@ -211,8 +211,11 @@ def test_a_script_that_crashes_is_started_four_times_and_nothing_is_rented_for_i
     else:
         assert made["resources"]["job_recovery"]["max_restarts_on_errors"] == 0
         given = {name: value for name, value in made["envs"].items() if value}
-        commands, ranks = made["run"], "SKYPILOT_%s"
-    for name, text in {"torchrun": f"echo >> starts; exit {ends}", "sleep": "exit 0"}.items():
+        given["CHECKPOINT_BUCKET"] = "ours"
+        commands, ranks = made["run"].replace("/checkpoints", f"{tmp_path}/disk"), "SKYPILOT_%s"
+    tools = {"torchrun": f"echo >> starts; exit {ends}", "sleep": "exit 0"}
+    tools |= {"aws": "[ $1 != --version ] || echo aws-cli/2.30", "mountpoint": "exit 1"}
+    for name, text in tools.items():
         (tmp_path / name).write_text(f"#!/usr/bin/env bash\n{text}\n", encoding="utf-8")
         (tmp_path / name).chmod(0o755)
     for each in ("NODES_NUM", "NODE_RANK", "MASTER_NODE_IP", "GPUS_PER_NODE"):

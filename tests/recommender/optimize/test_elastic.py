@@ -51,7 +51,9 @@ def test_clusters_of_one_market_are_gangs_and_mixed_ones_of_data_parallel_jobs_a
     assert mixed > 100
 
 
-def test_a_change_of_size_takes_the_ranks_meeting_and_a_restore_by_fewer_machines() -> None:
+def test_a_change_of_size_takes_the_ranks_meeting_and_a_restore_of_the_whole_by_each_machine() -> (
+    None
+):
     for seed in SEEDS:
         q = space(seed)
         q, site = replace(q, job=replace(q.job, elastic=None)), q.sites[0]
@@ -59,10 +61,10 @@ def test_a_change_of_size_takes_the_ranks_meeting_and_a_restore_by_fewer_machine
         made = reduced(q, site, plans)
         rows = np.flatnonzero(made.inputs.elastic_share > 0)
         core = np.where(site.entries.spot, 0, plans.counts[rows])
-        more = plans.counts[rows].sum(axis=1) / core.sum(axis=1)
-        wanted = RENDEZVOUS_S + made.saves.restore_s[rows] * more
+        wanted = RENDEZVOUS_S + made.saves.restore_s[rows]
         assert made.inputs.resize_s[rows] == pytest.approx(wanted)
-        boot = made.inputs.changeover_s - RENDEZVOUS_S - made.saves.restore_s
+        later = made.saves.restore_s + made.saves.lag_s
+        boot = made.inputs.changeover_s - RENDEZVOUS_S - later
         assert made.inputs.boot_s[rows] == pytest.approx(boot[rows])
         # The same global batch: the share is the ratio of the two steps.
         whole, part = (
