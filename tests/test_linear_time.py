@@ -25,8 +25,10 @@ FOLDERS = ("recommender", "catalogs", "benchmarks")
 CALLS = {f"re.{each}" for each in (
     "compile", "search", "match", "fullmatch", "sub", "subn", "findall", "finditer", "split",
 )}  # fmt: skip
-UNITS = ("\n", " ", "\t", " \n", "a", "1", "a.", "a-", "A1 ", "x ", '"', "'", "[", "[ ", "tool", "/", "://",
-         "1.", "1_", "\\", "=", "a = ", ",", "from a import ", "import ", "a:\n", "-", "_", "1x ")  # fmt: skip
+UNITS = (
+    "\n", " ", "\t", " \n", "a", "1", "a.", "a-", "A1 ", "x ", '"', "'", "[", "[ ", "tool", "/",
+    "://", "1.", "1_", "\\", "=", "a = ", ",", "from a import ", "import ", "a:\n", "-", "_", "1x ",
+)  # fmt: skip
 LENGTH = 10_000
 FILE_UNITS = (
     "\n",
@@ -95,9 +97,9 @@ def patterns() -> Iterator[Pattern]:
             )
             flags = sum({int(getattr(re, each)) for each in words})
             name = names.get(id(node)) if how == "compile" else None
-            used = {how} if name is None else {
-                each.rpartition(".")[2] for each in re.findall(rf"\b{ast.unparse(name)}\.\w+", source)
-            }  # fmt: skip
+            used = {how}
+            if name is not None:
+                used = set(re.findall(rf"\b{ast.unparse(name)}\.(\w+)", source))
             anchored = bool(used) and used <= {"match", "fullmatch"}
             yield Pattern(f"{path}:{node.lineno}", text.value, flags, not anchored)
 

@@ -116,6 +116,8 @@ def _named_plans(made: Mapping[str, Any]) -> tuple[NamedPlan, ...]:
         NamedPlan(_read(Plan, each, f"plans[{at}]"), at + 1, roles.get(at + 1, ()))
         for at, each in enumerate(made["plans"])
     ]
+    for each in plans:
+        _checked(bool(each.plan.machines), [], f"plans[{each.rank - 1}].machines")
     return tuple(plans)
 
 
@@ -147,7 +149,8 @@ def _read(kind: Any, value: Any, where: str) -> Any:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return number and abs(value) < math.inf
 
 
 def _checked(good: bool, value: Any, where: str) -> Any:
