@@ -68,7 +68,7 @@ def _stops_search(watch: "Watch", live: bool) -> Iterator[None]:
         elif number == signal.SIGINT:
             raise KeyboardInterrupt
         else:
-            signal.signal(number, before[number])
+            signal.signal(number, before[signal.Signals(number)])
             signal.raise_signal(number)
 
     before = {each: signal.signal(each, interrupted) for each in (signal.SIGINT, signal.SIGTERM)}
