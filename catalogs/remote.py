@@ -113,7 +113,7 @@ def load_remote(
         catalog = _kept_copy(folder, served) or _fill(plain, served, folder, get)
     except (OSError, CatalogError) as error:  # no answer, or a half-written upload
         return _last_copy(plain, kept, demand, error)
-    if folder.is_dir():
+    if os.path.isdir(folder):  # also of a disk that fails: then there is none
         _remember(kept, folder)
     return Remote(catalog, known.remember(pin, newest))
 
@@ -157,10 +157,7 @@ def _kept_copy(folder: Path, served: Served) -> Catalog | None:
             with suppress(OSError):
                 _write_proofs(folder, served)
         return load(folder)
-    except FileNotFoundError:
-        return None
-    except (OSError, CatalogError):
-        shutil.rmtree(folder, ignore_errors=True)
+    except (OSError, CatalogError):  # it stays until another is complete
         return None
 
 
@@ -186,6 +183,8 @@ def _fill(address: str, served: Served, folder: Path, get: Get) -> Catalog:
             _write_proofs(temporary, served)
             catalog = load(temporary)
             with suppress(OSError):  # another program was faster, or no copy can be kept
+                if temporary.parent == folder.parent:
+                    shutil.rmtree(folder, ignore_errors=True)  # a damaged one
                 os.rename(temporary, folder)
         finally:
             shutil.rmtree(temporary, ignore_errors=True)

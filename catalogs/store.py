@@ -17,6 +17,7 @@ that is never read and that the next writer removes.
 """
 
 import hashlib
+import logging
 import os
 import re
 import shutil
@@ -56,6 +57,7 @@ _READS = 3  # a reader that loses its version to the pruning looks again
 LOCK = "lock"
 _NEW_PREFIX = ".new-"
 _MAX_POINTER = 1_000
+_LOG = logging.getLogger("recommender.catalogs")
 
 
 def default_root() -> Path:
@@ -267,7 +269,8 @@ def write_lock(store: Store, wait_s: float = 10.0) -> Iterator[None]:
     try:
         yield
     finally:
-        lock.release()
+        with suppress(OSError):  # the system frees it at the latest when this program ends
+            lock.release()
 
 
 def publish(store: Store, content: VersionFiles, now: datetime, at: Step = no_step) -> str:
@@ -281,12 +284,17 @@ def publish(store: Store, content: VersionFiles, now: datetime, at: Step = no_st
     try:
         _remove_left_overs(store, at)
         _write(store, name, content, at)
-        at("prune")
-        prune(store)
     except OSError as error:
-        raise StoreError(
-            f"{store.root}: version {name} was not published: {error.strerror}"
-        ) from error
+        if store.current() != name:  # a failure after the pointer's change is none
+            raise StoreError(
+                f"{store.root}: version {name} was not published: {error.strerror}"
+            ) from error
+        _LOG.warning("%s: version %s is published, but: %s", store.root, name, error.strerror)
+    at("prune")
+    try:
+        prune(store)
+    except (OSError, StoreError) as error:
+        _LOG.warning("%s: old versions were not removed: %s", store.root, error)
     return name
 
 
@@ -320,7 +328,9 @@ def roll_back(store: Store, to: str | None = None) -> str:
         try:
             set_current(store, to)
         except OSError as error:
-            raise StoreError(f"{store.root}: not rolled back: {error.strerror}") from error
+            if store.current() != to:
+                raise StoreError(f"{store.root}: not rolled back: {error.strerror}") from error
+            _LOG.warning("%s: version %s holds, but: %s", store.root, to, error.strerror)
     return to
 
 

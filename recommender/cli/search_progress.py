@@ -1,7 +1,7 @@
-"""The progress of a long search, and Ctrl-C, which ends it with the best plan so far.
+"""The progress of a long search; Ctrl-C and SIGTERM end it with the best plan so far.
 
 On a terminal one live line on standard error, once a search has lasted `QUIET_S`; elsewhere one
-line every `EVERY_S` if a proof was requested, else nothing. Standard output is left alone.
+line after `EVERY_S`, and every `EVERY_S` if a proof was requested. Standard output is left alone.
 """
 
 import signal
@@ -36,11 +36,12 @@ def watched(
     stream = sys.stderr
     live = stream is not None and not stream.closed and stream.isatty()
     with _stops_search(watch, live) if prove else _nothing():
-        if not (live or prove):
+        if stream is None:
             yield
             return
-        over = Event()
-        shown = Thread(target=_show, args=(watch, goal, after, stream, live, over), daemon=True)
+        over, repeat = Event(), live or prove
+        given = (watch, goal, after, stream, live, repeat, over)
+        shown = Thread(target=_show, args=given, daemon=True)
         shown.start()
         try:
             yield
@@ -56,30 +57,37 @@ def _nothing() -> Iterator[None]:
 
 @contextmanager
 def _stops_search(watch: "Watch", live: bool) -> Iterator[None]:
-    """Ctrl-C ends the search with its best plan; without a search it interrupts as usual."""
+    """A first signal ends the search with its best plan; without a search it does as usual."""
     if current_thread() is not main_thread():  # only there may signals be handled
         yield
         return
 
     def interrupted(number: int, frame: Any) -> None:
-        if not watch.stop():
+        if watch.stop():
+            write_text((_CLEAR if live else "") + STOPPED, sys.stderr)
+        elif number == signal.SIGINT:
             raise KeyboardInterrupt
-        write_text((_CLEAR if live else "") + STOPPED, sys.stderr)
+        else:
+            signal.signal(number, before[signal.Signals(number)])
+            signal.raise_signal(number)
 
-    before = signal.signal(signal.SIGINT, interrupted)
+    before = {each: signal.signal(each, interrupted) for each in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        for each, handler in before.items():
+            signal.signal(each, handler)
 
 
-def _show(watch: "Watch", goal: Goal, after: str, stream: TextIO, live: bool, over: Event) -> None:
+def _show(
+    watch: "Watch", goal: Goal, after: str, stream: TextIO, live: bool, repeat: bool, over: Event
+) -> None:
     """Write lines until the answer is there; an error of the stream ends them."""
-    began, written = monotonic(), False
+    began, written, least = monotonic(), False, _Least()
     pause = QUIET_S if live else EVERY_S
     try:
         while not over.wait(pause):
-            words = _words(watch, goal, monotonic() - began, after)
+            words = _words(watch, goal, monotonic() - began, after, least)
             pause = LIVE_S if live else EVERY_S
             if live and (words or written):
                 width = screen(stream=stream).width
@@ -88,6 +96,8 @@ def _show(watch: "Watch", goal: Goal, after: str, stream: TextIO, live: bool, ov
                 write_text(words + "\n", stream)
             stream.flush()
             written = bool(words)
+            if written and not repeat:
+                return
         if live and written:
             write_text(_CLEAR, stream)
             stream.flush()
@@ -95,12 +105,26 @@ def _show(watch: "Watch", goal: Goal, after: str, stream: TextIO, live: bool, ov
         return  # without a terminal to write to there is still an answer
 
 
-def _words(watch: "Watch", goal: Goal, seconds: float, after: str) -> str:
+class _Least:
+    """The least gap that was shown: a line never goes backwards where another search begins."""
+
+    def __init__(self) -> None:
+        self._gap = 1.0
+
+    def shown(self, gap: float) -> bool:
+        """Whether a gap is no larger than those before."""
+        if not 0.0 < gap <= self._gap or gap >= 1.0:
+            return False
+        self._gap = gap
+        return True
+
+
+def _words(watch: "Watch", goal: Goal, seconds: float, after: str, least: _Least) -> str:
     """One line: how long, what was done, the best plan and what may be left."""
     state = watch.state
     if state is None or watch.asked:
         return after and f"{seconds:.0f} s · {after}"
-    parts = [f"{seconds:.0f} s", *_best(state, goal), f"{state.plans_evaluated:,} plans"]
+    parts = [f"{seconds:.0f} s", *_best(state, goal, least), f"{state.plans_evaluated:,} plans"]
     if state.supports_expanded:
         parts.append(f"{state.supports_expanded:,} mixes")
     if watch.may_stop:
@@ -108,7 +132,7 @@ def _words(watch: "Watch", goal: Goal, seconds: float, after: str) -> str:
     return " · ".join(parts)
 
 
-def _best(state: "SearchState", goal: Goal) -> list[str]:
+def _best(state: "SearchState", goal: Goal, least: _Least) -> list[str]:
     """The best plan so far, and how much better another may be."""
     from recommender.report import formatting as fmt
 
@@ -118,4 +142,4 @@ def _best(state: "SearchState", goal: Goal) -> list[str]:
         return []
     best = f"{fmt.usd(state.best_goal)} USD" if goal == "cost" else fmt.duration(state.best_goal)
     gap = state.gap_now
-    return [f"best {best}"] + ([f"gap {fmt.percent(gap)}"] if 0.0 < gap < 1.0 else [])
+    return [f"best {best}"] + ([f"gap {fmt.percent(gap)}"] if least.shown(gap) else [])

@@ -159,7 +159,8 @@ def _read(kind: Any, value: Any, where: str) -> Any:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return number and abs(value) < math.inf
 
 
 def _checked(good: bool, value: Any, where: str) -> Any:

@@ -31,7 +31,13 @@ def target_of(name: str) -> Target:
 def export_files(run: RunDescription, target: str, folder: str) -> tuple[ExportFile, ...]:
     """The files of a plan for a target; raises `UsageError` where it cannot run the plan."""
     module = target_of(target)
-    why = module.why_not(run)
-    if why:
-        raise UsageError(f"--to {target}: {why}")
-    return module.files(run, folder)
+    try:
+        why = module.why_not(run)
+        if why:
+            raise UsageError(f"--to {target}: {why}")
+        return module.files(run, folder)
+    except (ArithmeticError, ValueError) as error:  # of an answer that another program wrote
+        raise UsageError(
+            f"--to {target}: figures of the plan do not fit together ({error}); ask again with "
+            "recommend ... --json"
+        ) from error

@@ -22,7 +22,9 @@ from recommender.text import has_control, shown, shown_path, unknown
 PROJECT_FILE = "recommend.toml"
 PREFIX = "RECOMMEND_"
 # [tool.recommend], tool.recommend.x = 1 and tool = { recommend = ...}, or keys below [tool]
-_MAY_NAME_US = re.compile(r"""tool.*recommend|^\s*\[\s*["']?tool["']?\s*\]""", re.MULTILINE)
+_MAY_NAME_US = re.compile(
+    r"""^[ \t]*+\[?[ \t]*+["']?tool["']?[ \t]*+(?:\]|[^\n]*recommend)""", re.MULTILINE
+)
 
 Value = str | tuple[str, ...]
 

@@ -37,11 +37,17 @@ def count_network(config: Config, image: int | None = None, patch: int | None = 
         UsageError: the architecture is not known, or a field is missing.
     """
     kind = _kind(config)
-    if kind in conventions():
-        return transformer(_with_type(config, kind), conventions()[kind])
-    if kind in _OWN:
-        return _OWN[kind](config)
-    return _PICTURES[kind](config, image, patch)
+    try:
+        if kind in conventions():
+            return transformer(_with_type(config, kind), conventions()[kind])
+        if kind in _OWN:
+            return _OWN[kind](config)
+        return _PICTURES[kind](config, image, patch)
+    except (ArithmeticError, LookupError, ValueError) as error:  # 0 heads, fewer widths than depths
+        raise UsageError(
+            f"{config.where}: no {kind} has these fields ({shown(error)}); compare lengths of "
+            "lists, and figures that are 0, with the published file"
+        ) from error
 
 
 def _kind(config: Config) -> str:

@@ -8,6 +8,7 @@ from recommender.catalogs.frozen import dataclass
 from recommender.errors import UsageError
 from recommender.text import shown
 
+_LAYERS = 10_000  # in a list; the deepest published ResNet has 1,202 (arXiv 1512.03385)
 _MAX = 10**8  # a width, a number of layers or of words; more is a slip
 
 # One thing has several names in the published files.
@@ -64,6 +65,17 @@ class Config:
             return default
         each = value if isinstance(value, list) else [value]
         return tuple(self._counted(name, one) for one in each)
+
+    def depths(self, name: str, default: tuple[int, ...] = ()) -> tuple[int, ...]:
+        """Read a list of numbers of layers.
+
+        Raises:
+            UsageError: together they are more than any network has.
+        """
+        found = self.wholes(name, default)
+        if sum(found) > _LAYERS:
+            raise UsageError(f"{self.where}: {name} are more than {_LAYERS:,} layers")
+        return found
 
     def words(self, name: str, default: tuple[str, ...] = ()) -> tuple[str, ...]:
         """Read a list of words."""

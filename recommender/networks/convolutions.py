@@ -10,7 +10,7 @@ _SIDE = 224  # of an image where the job does not say: ImageNet's usual crop
 
 def resnet(config: Config, image: int | None = None, patch: int | None = None) -> Network:
     """Count a ResNet with basic or bottleneck blocks."""
-    widths, depths = config.wholes("hidden_sizes"), config.wholes("depths")
+    widths, depths = config.wholes("hidden_sizes"), config.depths("depths")
     stem = config.whole(("embedding_size",), 64)
     deep = config.word("layer_type", "bottleneck") == "bottleneck"
     count = _normed(config.whole(("num_channels",), 3), stem, 7)
@@ -53,7 +53,7 @@ def _normed(inputs: int, outputs: int, kernel: int) -> Count:
 
 def convnext(config: Config, image: int | None = None, patch: int | None = None) -> Network:
     """Count a ConvNeXt."""
-    widths, depths = config.wholes("hidden_sizes"), config.wholes("depths")
+    widths, depths = config.wholes("hidden_sizes"), config.depths("depths")
     edge = patch or config.whole(("patch_size",), 4)
     side = (image or _SIDE) // edge
     count = convolution(config.whole(("num_channels",), 3), widths[0], edge, bias=True)

@@ -62,7 +62,7 @@ def unet(config: Config, image: int | None = None, patch: int | None = None) -> 
 
 
 def _per_level(config: Config, name: str, default: int, levels: int) -> tuple[int, ...]:
-    stated = config.wholes(name, (default,))
+    stated = config.depths(name, (default,))
     return stated if len(stated) == levels else stated[:1] * levels
 
 

@@ -67,7 +67,7 @@ def swin(config: Config, image: int | None = None, patch: int | None = None) -> 
     """
     side, edge = image_sizes(config, image, patch)
     width, window = config.whole(("embed_dim",)), config.whole(("window_size",), 7)
-    depths, heads = config.wholes("depths"), config.wholes("num_heads")
+    depths, heads = config.depths("depths"), config.wholes("num_heads")
     seen, last = patches(side, edge, config.where), len(depths) - 1
     eye = convolution(config.whole(("num_channels",), 3), width, edge, bias=True)
     count, work = eye + norm(width, bias=True), float(seen * eye.parameters)

@@ -6,6 +6,7 @@ Starlette is loaded where a server is made, so that nothing else needs it.
 import json
 import logging
 from asyncio import create_task, sleep, timeout, to_thread
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import field
@@ -176,10 +177,11 @@ class Server:
             begun = monotonic()
             try:
                 self._check_host(request)
+                _check_site(request)
                 reply = await handler(request)
             except Refused as error:
                 reply = error.reply(path, request.query_params)
-            except (UsageError, Busy, TimeoutError, RecommendError) as error:
+            except Exception as error:
                 reply = self._refused(error).reply(path, request.query_params)
             self.counts.count(path, reply.status_code, monotonic() - begun)
             return reply
@@ -195,7 +197,10 @@ class Server:
             return Refused(503, "BUSY", message, retry_s=error.retry_s)
         if isinstance(error, TimeoutError):
             return Refused(504, "TIMEOUT", self._too_long())
-        return Refused(500, "INTERNAL", f"{error}")
+        if isinstance(error, RecommendError):
+            return Refused(500, "INTERNAL", f"{error}")
+        log.error("a request failed", exc_info=error)
+        return Refused(500, "INTERNAL", f"internal error ({type(error).__name__}); see the log")
 
     def _too_long(self) -> str:
         return (
@@ -206,11 +211,18 @@ class Server:
     def _check_host(self, request: Any) -> None:
         """Refuse names that are not ours: a page elsewhere may have its name point here."""
         host = request.headers.get("host", "")
-        name = host[: host.index("]") + 1] if host.startswith("[") else host.partition(":")[0]
+        name = host[: host.find("]") + 1] if host.startswith("[") else host.partition(":")[0]
         if "*" not in self.hosts and name not in self.hosts:
             raise Refused(
                 421, "USAGE", "this server does not answer under that name (--allow-host)"
             )
+
+
+def _check_site(request: Any) -> None:
+    """Refuse what a page of another site asks for; its links lead to the start page."""
+    site = request.headers.get("sec-fetch-site", "none")
+    if site not in ("same-origin", "none") and request.url.path != "/":
+        raise Refused(403, "USAGE", "another site's page asks this; ask here")
 
 
 @cache
@@ -243,8 +255,8 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """A JSON object; a repeated field is refused, since it is unclear which value is meant."""
     found = dict(pairs)
     if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
+        counted = Counter(name for name, _ in pairs)
+        twice = next(name for name, number in counted.items() if number > 1)
         raise UsageError(f"the body: field '{shown(twice)}' is given twice")
     return found
 

@@ -20,6 +20,7 @@ from recommender.serve.question import Kind, Question
 Key = tuple[Kind, Question, str, date]
 
 MAX_WAITING = 64  # questions, those that are planned among them
+MAX_WAIT_S = 60.0  # as long as a question may be planned
 MAX_KEPT_BYTES = 64 * 2**20
 
 
@@ -65,8 +66,9 @@ class Planning:
             self.kept.move_to_end(key)
             return self.kept[key]
         if key not in self.running:
-            if len(self.running) >= self.most_waiting:
-                raise Busy(math.ceil(self.workers.mean_s * len(self.running) / self.workers.count))
+            wait_s = self.workers.mean_s * len(self.running) / self.workers.count
+            if len(self.running) >= self.most_waiting or wait_s > MAX_WAIT_S:
+                raise Busy(math.ceil(wait_s))
             self.running[key] = asyncio.create_task(self._planned(key))
         return await asyncio.shield(self.running[key])  # for the others, should one caller leave
 

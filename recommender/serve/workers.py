@@ -7,6 +7,7 @@ replaced by another, without effect on the questions of the others.
 
 import asyncio
 import multiprocessing as mp
+import os
 import signal
 from collections import deque
 from multiprocessing.connection import Connection
@@ -98,11 +99,14 @@ class Worker:
         loop.add_reader(self.connection.fileno(), readable.set)
         try:
             await readable.wait()
+        finally:
+            loop.remove_reader(self.connection.fileno())
+        try:
+            # uvloop makes the line non-blocking, and an answer comes in many pieces.
+            os.set_blocking(self.connection.fileno(), True)
             found: bytes | RecommendError = self.connection.recv()
         except (EOFError, OSError):
             raise WorkerDied(DIED) from None
-        finally:
-            loop.remove_reader(self.connection.fileno())
         return found
 
     def end(self) -> None:
@@ -123,6 +127,7 @@ class Workers:
     ) -> None:
         self.catalog, self.count, self.timeout_s = catalog, count, timeout_s
         self.all: set[Worker] = set()
+        self.ended = False
         self.idle: asyncio.Queue[Worker] = asyncio.Queue()
         self.took_s: deque[float] = deque([USUAL_S], maxlen=50)
 
@@ -144,7 +149,8 @@ class Workers:
             await asyncio.gather(*(worker.get_ready() for worker in self.all))
 
     def end(self) -> None:
-        """End them."""
+        """End them for good."""
+        self.ended = True
         for worker in self.all:
             worker.end()
 
@@ -153,9 +159,17 @@ class Workers:
 
         Raises:
             TimeoutError: planning took longer than `timeout_s`, and was ended.
-            RecommendError: what planning raised, or `WorkerDied`.
+            RecommendError: what planning raised, or `WorkerDied`, twice.
         """
         await self.start()
+        try:
+            return await self._ask(kind, question)
+        except WorkerDied:
+            if self.ended:
+                raise
+            return await self._ask(kind, question)
+
+    async def _ask(self, kind: Kind, question: Question) -> bytes:
         worker, begun = await self.idle.get(), monotonic()
         try:
             pending = worker.ask(kind, question, self.catalog)
@@ -173,7 +187,8 @@ class Workers:
             self.idle.put_nowait(worker)
             return
         self.all.remove(worker)
-        self._add()
+        if not self.ended:
+            self._add()
 
     def _add(self) -> None:
         worker = Worker(self.catalog)

@@ -7,8 +7,9 @@ time of one save and one step.
 
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -17,7 +18,9 @@ from typing import Any
 from recommender.errors import UsageError
 from recommender.train.checkpoint_folder import Checkpoint, CheckpointFolder, FileSum, sum_of
 from recommender.train.notices import NoticeWatch
-from recommender.train.ranks import Ranks, ranks_of_this_run
+from recommender.train.patience import patiently
+from recommender.train.ranks import ranks_of_this_run
+from recommender.train.restore import newest_intact, of_this_training, together
 from recommender.train.save_interval import SHORTEST_S, SaveTimes
 from recommender.train.save_schedule import TERMINATED, SaveAction, SaveSchedule, checkpoint_root
 from recommender.train.training_state import TrainingState
@@ -70,8 +73,9 @@ class Checkpointer:
         """The remaining steps, from 0 or from the newest complete checkpoint.
 
         Raises:
+            UsageError: the folder is another training's.
             SystemExit: SIGTERM came; the last step is saved.
-            OSError: three saves in a row failed.
+            OSError: three saves in a row failed, or no checkpoint can be read.
         """
         with self:
             for step in range(self.restore(), self.total_steps):
@@ -98,14 +102,21 @@ class Checkpointer:
         self.schedule.__exit__(kind, error, traceback)
 
     def restore(self) -> int:
-        """Load the newest complete checkpoint; return the steps done, 0 at the first start."""
-        if self._ranks.rank == 0:
-            self._folder.root.mkdir(parents=True, exist_ok=True)
-            self._folder.remove_leftovers()
-        newest = self._newest()
+        """Load the newest complete checkpoint; return the steps done, 0 at the first start.
+
+        Raises:
+            UsageError: it is of another training.
+            OSError: it cannot be read; nothing was removed.
+        """
+        first = self._ranks.rank == 0
+        make = partial(self._folder.root.mkdir, parents=True, exist_ok=True)
+        together(self._ranks, partial(patiently, make), first)
+        newest, torn = newest_intact(self._folder, self._ranks)
+        for each in torn if first else []:
+            with suppress(OSError):  # skipped at each start where folders cannot be renamed
+                self._folder.put_aside(each.folder)
         if newest is not None:
-            self._state.read(newest.folder, self._ranks)
-            self._step = self._saved_step = newest.step
+            self._read(newest)
         self.schedule.begin(self._step, self.total_steps, self._ranks)
         return self._step
 
@@ -121,7 +132,7 @@ class Checkpointer:
         if action != SaveAction.NOTHING:
             self._save()
         if action == SaveAction.STOP:
-            self._wait_for_writer()
+            self._save_surely()
             _LOG.warning("SIGTERM: step %d is saved", step)
             raise SystemExit(TERMINATED)
 
@@ -129,11 +140,23 @@ class Checkpointer:
         """Save the last step, and wait until it is complete.
 
         Raises:
-            OSError: the save failed.
+            OSError: three saves in a row failed.
         """
-        self._save()
-        self._failed = FAILED_SAVES  # there is no later save that could make up for it
+        self._save_surely()
+
+    def _read(self, newest: Checkpoint) -> None:
+        with of_this_training(newest.folder):
+            if newest.step > self.total_steps:
+                raise ValueError(f"more than total_steps, {self.total_steps}")
+            patiently(partial(self._state.read, newest.folder, self._ranks))
+        self._step = self._saved_step = newest.step
+
+    def _save_surely(self) -> None:
+        """Save the last step, as often as saves may fail."""
         self._wait_for_writer()
+        while self._saved_step != self._step:
+            self._save()
+            self._wait_for_writer()
 
     def _save(self) -> None:
         """Copy the state and have it written, when the save before is done."""
@@ -150,6 +173,7 @@ class Checkpointer:
     def _write(self, step: int, copied: Any, stall_s: float) -> SaveTimes:
         """In the thread: all ranks write, then the first one makes the checkpoint count."""
         began, ranks, folder = time.monotonic(), self._writer_ranks, self._folder
+        first = ranks.rank == 0
 
         def written() -> list[FileSum]:
             return [sum_of(path) for path in self._state.write(copied, folder.path(step), ranks)]
@@ -158,9 +182,15 @@ class Checkpointer:
             folder.complete(step, [each for own in sums for each in own])
             self.schedule.complete(step)
 
-        _together(ranks, partial(folder.begin, step), ranks.rank == 0)
-        sums = _together(ranks, written)
-        _together(ranks, completed, ranks.rank == 0)
+        try:
+            together(ranks, partial(folder.begin, step), first)
+            sums = together(ranks, written)
+            together(ranks, completed, first)
+        except OSError as error:
+            _LOG.error("step %d was not saved: %s", step, error)
+            if first:
+                folder.remove_unfinished()  # or it keeps a full disk full
+            raise
         return SaveTimes(stall_s, time.monotonic() - began)
 
     def _wait_for_writer(self) -> None:
@@ -170,42 +200,14 @@ class Checkpointer:
         writing, self._writing = self._writing, None
         try:
             measured = writing.result()
-        except OSError as error:
+        except OSError:
             self._failed += 1
             self._saved_step = -1
-            _LOG.error("step %d was not saved: %s", self._step, error)
             if self._failed >= FAILED_SAVES:
                 raise
             return
         self._failed = 0
         self.schedule.learn(measured)
-
-    def _newest(self) -> Checkpoint | None:
-        """The newest checkpoint whose every file is intact; ranks share the reading."""
-        ranks = self._ranks
-        found = self._folder.newest_first() if ranks.rank == 0 else []
-        listed: list[Checkpoint] = ranks.gather(found)[0]
-        for each in listed:
-            torn = not each.is_intact(slice(ranks.rank, None, ranks.count))
-            if not ranks.largest([int(torn)])[0]:
-                return each
-            _LOG.warning("%s is incomplete; an older checkpoint is used", each.folder)
-            if ranks.rank == 0:
-                self._folder.remove(each)
-        return None
-
-
-def _together(ranks: Ranks, act: Callable[[], Any], here: bool = True) -> list[Any]:
-    """What an act gave on every rank; where it failed on one, it fails on all."""
-    try:
-        done = act() if here else None
-    except OSError as error:
-        done = error
-    found = ranks.gather(done)
-    for each in found:
-        if isinstance(each, OSError):
-            raise each
-    return found
 
 
 def _positive(name: str, value: int) -> int:

@@ -8,11 +8,14 @@ without which a checkpoint does not count.
 import logging
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 from recommender.train.checkpoint_folder import CheckpointFolder, sums_within
 from recommender.train.notices import NoticeWatch
+from recommender.train.patience import patiently
 from recommender.train.ranks import OneProcess, Ranks, ranks_of_this_run
+from recommender.train.restore import newest_intact
 from recommender.train.save_interval import SHORTEST_S, SaveTimes
 from recommender.train.save_schedule import TERMINATED, SaveAction, SaveSchedule, checkpoint_root
 
@@ -57,12 +60,14 @@ class FrameworkSaves:
         self._action, self._saved_step = SaveAction.NOTHING, 0
 
     def newest(self) -> Path | None:
-        """The newest checkpoint whose files match its manifest."""
-        for each in self.checkpoints.newest_first():
-            if each.is_intact():
-                return each.folder
-            _LOG.warning("%s is incomplete; an older checkpoint is used", each.folder)
-        return None
+        """The newest checkpoint whose files match its manifest.
+
+        Raises:
+            OSError: it cannot be read; nothing was removed.
+        """
+        self.checkpoints.root.mkdir(parents=True, exist_ok=True)
+        found, _ = newest_intact(self.checkpoints, OneProcess())
+        return None if found is None else found.folder
 
     def begin(self, step: int, total_steps: int) -> None:
         """Start the clock, and listen for SIGTERM and notices."""
@@ -79,6 +84,13 @@ class FrameworkSaves:
         self._action = self.schedule.action(step, sealing)
         return (last or self._action != SaveAction.NOTHING) and step != self._saved_step
 
+    def prepare(self, step: int) -> Path:
+        """The empty folder of a step that the framework is about to write."""
+        self._wait()
+        if self._ranks.rank == 0:
+            self.checkpoints.begin(step)
+        return self.checkpoints.path(step)
+
     def saved(self, step: int, began_s: float) -> None:
         """Report that every rank has written all files of a step, begun at that moment.
 
@@ -94,7 +106,7 @@ class FrameworkSaves:
             self._sealing = self._sealer.submit(self._seal, step, stall_s)
         if self._action == SaveAction.STOP:
             self.end()
-            _LOG.warning("SIGTERM: step %d is saved", step)
+            _LOG.warning("SIGTERM: step %d ends the training", step)
             raise SystemExit(TERMINATED)
 
     def end(self) -> None:
@@ -107,11 +119,9 @@ class FrameworkSaves:
     def _seal(self, step: int, stall_s: float) -> SaveTimes:
         """In the thread of rank 0."""
         began = time.monotonic()
-        sums = sums_within(self.checkpoints.path(step))
-        if self.keep:
-            self.checkpoints.complete(step, sums)
-        else:
-            self.checkpoints.seal(step, sums)
+        sums = patiently(partial(sums_within, self.checkpoints.path(step)))
+        make = self.checkpoints.complete if self.keep else self.checkpoints.seal
+        patiently(partial(make, step, sums))
         self.schedule.complete(step)
         return SaveTimes(stall_s, stall_s + time.monotonic() - began)
 

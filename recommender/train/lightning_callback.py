@@ -15,6 +15,7 @@ from typing import Any
 
 from recommender.train.framework_saves import FrameworkSaves
 from recommender.train.random_numbers import random_numbers, set_random_numbers
+from recommender.train.restore import of_this_training
 
 _FILE = "lightning.ckpt"
 
@@ -35,7 +36,11 @@ class CheckpointCallback(FrameworkSaves, _callback_of_lightning()):  # type: ign
     def resume_from(self) -> str | None:
         """The `ckpt_path` for `Trainer.fit`; None at the first start."""
         newest = self.newest()
-        return None if newest is None else str(newest / _FILE)
+        if newest is None:
+            return None
+        with of_this_training(newest):
+            (newest / _FILE).stat()
+        return str(newest / _FILE)
 
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:
         """Start the clock."""
@@ -56,9 +61,7 @@ class CheckpointCallback(FrameworkSaves, _callback_of_lightning()):  # type: ign
         step, began_s = trainer.global_step, time.monotonic()
         if not self.is_due(step, step >= trainer.estimated_stepping_batches):
             return
-        if trainer.global_rank == 0:
-            self.checkpoints.begin(step)
-        trainer.save_checkpoint(self.checkpoints.path(step) / _FILE)
+        trainer.save_checkpoint(self.prepare(step) / _FILE)
         self.saved(step, began_s)
 
     def on_train_end(self, trainer: Any, pl_module: Any) -> None:

@@ -4,17 +4,23 @@
         {"schema": "recommend.progress.v1", "step": 400, "total_steps": 1000, "done_share": 0.4,
          "checkpoint": "step-400", "began_at": "2026-11-23T08:00:00+00:00",
          "at": "2026-11-23T17:00:00+00:00", "elapsed_s": 32400.0, "uptime_s": 30600.0,
-         "interruptions": 1, "interval_s": 600.0, "spent_usd": 61.2}
+         "waited_s": 1800.0, "interruptions": 1, "interval_s": 600.0, "spent_usd": 61.2}
 
 It is written at each start and after each complete checkpoint, in one step. `done_share` and
-`elapsed_s` are said for people; they follow from the other fields. What is counted as spent are the
-hours in which the training ran: machines that start, wait or end are known to the bill alone.
+`elapsed_s` are said for people; they follow from the other fields. Wall clocks differ between
+machines and jump: while the training runs a monotonic clock counts, and from the last file of one
+start to the next start (`waited_s`) that of the disk, which outlives machines. What is counted as
+spent are the hours in which the training ran: machines that start, wait or end are known to the
+bill alone.
 """
 
 import json
+import logging
+import os
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +29,13 @@ from recommender.catalogs.files import parse_json, replace_file
 from recommender.catalogs.frozen import dataclass
 from recommender.errors import UsageError
 from recommender.text import shown_path
+from recommender.train.patience import patiently
 
 SCHEMA = "recommend.progress.v1"
 FILE = "progress.json"
 _MAX_BYTES = 1_000_000  # one has 300
+_INVALID = (ValueError, OverflowError, TypeError, KeyError)
+_LOG = logging.getLogger("recommender.train")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +47,7 @@ class TrainingProgress:
     began_at: datetime  # the first start of all
     at: datetime  # when this was written
     uptime_s: float = 0.0  # the training ran, all starts together
+    waited_s: float = 0.0  # between the last file of a start and the next start, all together
     interruptions: int = 0
     checkpoint: str | None = None  # the folder of the last complete one, next to the file
     interval_s: float | None = None  # between two saves, by now
@@ -51,11 +61,11 @@ class TrainingProgress:
     @property
     def elapsed_s(self) -> float:
         """From the first start until this was written."""
-        return self.elapsed_s_until(self.at)
+        return self.uptime_s + self.waited_s
 
     def elapsed_s_until(self, now: datetime) -> float:
         """Seconds from the first start until a moment; clocks set back count as zero."""
-        return max(0.0, (now - self.began_at).total_seconds())
+        return self.elapsed_s + max(0.0, (now - self.at).total_seconds())
 
     def after(self, uptime_s: float, usd_per_hour: float | None) -> "TrainingProgress":
         """The progress after so many more seconds of running, at a price."""
@@ -76,6 +86,7 @@ class TrainingProgress:
             "at": self.at.isoformat(),
             "elapsed_s": round(self.elapsed_s, 3),
             "uptime_s": round(self.uptime_s, 3),
+            "waited_s": round(self.waited_s, 3),
             "interruptions": self.interruptions,
             "interval_s": self.interval_s,
             "spent_usd": None if self.spent_usd is None else round(self.spent_usd, 6),
@@ -91,7 +102,7 @@ def read_progress(path: Path) -> TrainingProgress:
     """
     try:
         return _progress(parse_json(read_at_most(path, _MAX_BYTES)))
-    except (OSError, ValueError, OverflowError, TypeError, KeyError) as error:
+    except (OSError, *_INVALID) as error:
         raise UsageError(
             f"progress file {shown_path(path)}: {error}: give the progress.json that the "
             "checkpoint helper writes into CHECKPOINT_DIR"
@@ -101,11 +112,20 @@ def read_progress(path: Path) -> TrainingProgress:
 def progress_at_start(
     folder: Path, total_steps: int, step: int, checkpoint: str | None, usd_per_hour: float | None
 ) -> TrainingProgress:
-    """The progress of earlier starts plus their last interruption; new at the first."""
-    now = _now()
-    try:
-        before = read_progress(folder / FILE)
-    except UsageError:
+    """The progress of earlier starts plus their last interruption; new at the first.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    now, path = _now(), folder / FILE
+    before = None
+    if FILE in patiently(partial(os.listdir, folder)):  # what is named there is there
+        content = patiently(path.read_bytes)
+        try:
+            before = _progress(parse_json(content))
+        except _INVALID as error:
+            _LOG.warning("%s is no progress file (%s): counted from now", path, error)
+    if before is None:
         spent = None if usd_per_hour is None else 0.0
         return TrainingProgress(step, total_steps, now, now, checkpoint=checkpoint, spent_usd=spent)
     interruptions = before.interruptions + int(before.step < before.total_steps)
@@ -115,6 +135,7 @@ def progress_at_start(
         total_steps=total_steps,
         checkpoint=checkpoint,
         at=now,
+        waited_s=before.waited_s + patiently(partial(_age_s, path)),
         interruptions=interruptions,
     )
 
@@ -122,12 +143,15 @@ def progress_at_start(
 def _progress(values: Mapping[str, Any]) -> TrainingProgress:
     if values["schema"] != SCHEMA:
         raise ValueError(f"schema {values['schema']!r} is not {SCHEMA}")
+    began_at, at, uptime_s = _moment(values["began_at"]), _moment(values["at"]), values["uptime_s"]
+    waited_s = (at - began_at).total_seconds() - float(uptime_s)  # files before 2026-11-29
     found = TrainingProgress(
         step=int(values["step"]),
         total_steps=int(values["total_steps"]),
-        began_at=_moment(values["began_at"]),
-        at=_moment(values["at"]),
-        uptime_s=float(values["uptime_s"]),
+        began_at=began_at,
+        at=at,
+        uptime_s=float(uptime_s),
+        waited_s=float(values.get("waited_s", max(0.0, waited_s))),
         interruptions=int(values["interruptions"]),
         checkpoint=None if values["checkpoint"] is None else str(values["checkpoint"]),
         interval_s=_perhaps(values["interval_s"]),
@@ -135,9 +159,18 @@ def _progress(values: Mapping[str, Any]) -> TrainingProgress:
     )
     if not 0 <= found.step <= found.total_steps or found.total_steps < 1:
         raise ValueError(f"step {found.step} of {found.total_steps}")
-    if not 0 <= found.uptime_s < float("inf") or found.interruptions < 0:
-        raise ValueError(f"{found.interruptions} interruptions in {found.uptime_s} s")
+    if not (0 <= found.uptime_s < float("inf") and 0 <= found.waited_s < float("inf")):
+        raise ValueError(f"ran {found.uptime_s} s and waited {found.waited_s} s")
+    if found.interruptions < 0:
+        raise ValueError(f"{found.interruptions} interruptions")
     return found
+
+
+def _age_s(path: Path) -> float:
+    """Seconds since a file was written, by the clock of its disk."""
+    written_s = path.stat().st_mtime
+    os.utime(path)
+    return max(0.0, path.stat().st_mtime - written_s)
 
 
 def _moment(text: str) -> datetime:

@@ -93,7 +93,7 @@ class SaveSchedule:
             price = self._usd_per_hour
             newest = self._checkpoint(step)
             self._at_start = progress_at_start(self._root, total_steps, step, newest, price)
-            self._at_start.write(self._root)
+            self._write(self._at_start)
 
     def action(self, step: int, busy: bool) -> SaveAction:
         """What all ranks do at the end of a step; if `busy` with a save, others wait.
@@ -119,8 +119,7 @@ class SaveSchedule:
             now = self._at_start.after(time.monotonic() - self._began_s, self._usd_per_hour)
             named = self._checkpoint(step)
             safe = replace(now, step=step, checkpoint=named, interval_s=self.interval_s)
-            safe.write(self._root)
-            replace_file(self._root / SHARE, f"{safe.done_share:.6f}\n".encode())
+            self._write(safe)
 
     def learn(self, measured: SaveTimes) -> None:
         """Update the interval with the cost of a save."""
@@ -132,6 +131,14 @@ class SaveSchedule:
             min_s = self._shortest_s if interruptions else max(self._shortest_s, self._first_s)
             run_s = mean_run_s(uptime_s, interruptions)
             self.interval_s = next_interval_s(self._times, run_s, min_s)
+
+    def _write(self, progress: TrainingProgress) -> None:
+        """Both files; nothing that is saved is lost where one cannot be written."""
+        try:
+            progress.write(self._root)
+            replace_file(self._root / SHARE, f"{progress.done_share:.6f}\n".encode())
+        except OSError as error:
+            _LOG.warning("the progress of step %d was not written: %s", progress.step, error)
 
     def _checkpoint(self, step: int) -> str | None:
         return f"{self._name}-{step}" if step else None

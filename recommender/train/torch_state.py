@@ -4,6 +4,8 @@ One process writes one file with `torch.save`; several write shards with
 torch.distributed.checkpoint, which another number of processes can read (replicated, DDP, FSDP2).
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -36,20 +38,20 @@ class TorchState:
         """One file of one process, or this rank's shards; rank 0 also has their metadata."""
         if ranks.group is None:
             path = folder / _FILE
-            self._torch.save(copied, path)
+            with _disk_errors(RuntimeError), path.open("wb") as file:
+                self._torch.save(copied, file)
             return [path]
         sharding = _sharding()
-        try:
+        with _disk_errors(sharding.CheckpointException):
             sharding.save(copied, checkpoint_id=str(folder), process_group=ranks.group)
-        except sharding.CheckpointException as error:  # is no Exception; the same on all ranks
-            raise OSError(str(error)) from error
         own = sorted(folder.glob(f"__{ranks.rank}_*.distcp"))
         return own + ([folder / ".metadata"] if ranks.rank == 0 else [])
 
     def read(self, folder: Path, ranks: Ranks) -> None:
         """Load tensors in place and restore the rest; random numbers only on the same rank."""
         if ranks.group is None:
-            found = self._torch.load(folder / _FILE, map_location="cpu", weights_only=True)
+            with (folder / _FILE).open("rb") as file:
+                found = self._torch.load(file, map_location="cpu", weights_only=True)
         else:
             found = self._shards(folder, ranks)
         self._take_over(found)
@@ -74,7 +76,8 @@ class TorchState:
         name = self._numbers_name()
         if not any(each.partition(".")[0] == name for each in kept):
             del own[name]  # more processes than before
-        sharding.load(own, checkpoint_id=str(folder), process_group=ranks.group)
+        with _disk_errors(sharding.CheckpointException):
+            sharding.load(own, checkpoint_id=str(folder), process_group=ranks.group)
         return own
 
     def _take_over(self, found: dict[str, Any]) -> None:
@@ -97,6 +100,15 @@ class TorchState:
         if isinstance(value, list | tuple):
             return type(value)(self._on_host(each) for each in value)
         return value
+
+
+@contextmanager
+def _disk_errors(kind: type[BaseException]) -> Iterator[None]:
+    """What torch raises, on all ranks alike, where a disk refuses: no OSError, or no Exception."""
+    try:
+        yield
+    except kind as error:
+        raise OSError(str(error)) from error
 
 
 def _found_torch() -> Any:

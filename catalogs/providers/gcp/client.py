@@ -214,7 +214,7 @@ def _fault(error: object) -> ProviderFault:
 
 def _short_error(error: object, settings: Settings) -> str:
     """The first words of an error, without addresses and without the key."""
-    text = re.sub(r"\w+://\S+", "", str(getattr(error, "message", "") or error))
+    text = re.sub(r"(?<!\w)\w++://\S+", "", str(getattr(error, "message", "") or error))
     if settings.api_key:
         text = text.replace(settings.api_key, "[hidden]")
     words = " ".join(text.split())[:200].strip()

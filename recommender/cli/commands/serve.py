@@ -58,6 +58,7 @@ def serve(
         raise UsageError(MISSING)
     from recommender.serve.app import LOCAL, Server
     from recommender.serve.catalog_source import CatalogSource
+    from recommender.serve.connections import server_config
     from recommender.serve.planning import Planning
     from recommender.serve.workers import Workers
 
@@ -69,10 +70,7 @@ def serve(
     write_text(f"http://{named}:{number}/ (Ctrl-C ends it)\n", sys.stderr)
     if host in EVERYWHERE and not allow_host:
         write_text(LOCAL_ONLY, sys.stderr)
-    import_module("uvicorn").run(
-        server.app(), host=host, port=number, log_level="warning", access_log=False,
-        server_header=False, limit_concurrency=500, timeout_keep_alive=15,
-    )  # fmt: skip
+    import_module("uvicorn").Server(server_config(server.app(), host, number)).run()
 
 
 def _port(word: str, name: str) -> int:

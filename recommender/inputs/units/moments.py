@@ -45,7 +45,7 @@ def deadline_moment(text: str, now: datetime, name: str = "--deadline") -> datet
 
 def _as_written(bare: str) -> datetime:
     """A moment with its zone in figures, kept in that zone."""
-    return datetime.fromisoformat(re.sub(r"\s*(UTC|GMT)$", "Z", bare, flags=re.IGNORECASE))
+    return datetime.fromisoformat(re.sub(r"(?<!\s)\s*+(UTC|GMT)$", "Z", bare, flags=re.IGNORECASE))
 
 
 def _moment(parts: dict[str, str | None], now: datetime, text: str, name: str) -> datetime:

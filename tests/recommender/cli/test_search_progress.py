@@ -6,11 +6,13 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 
 import pytest
 
+from recommender.cli import search_progress
 from recommender.cli.search_progress import STOPPED, watched
 from recommender.optimize.search_state import SearchState, Watch
 
@@ -29,12 +31,17 @@ def until(descriptor: int, words: str) -> str:
     return seen
 
 
-def test_ctrl_c_ends_a_proof_with_the_best_plan_and_the_gap_that_is_left() -> None:
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)]
+)
+def test_a_signal_ends_a_proof_with_the_best_plan_and_the_gap_that_is_left(
+    number: signal.Signals,
+) -> None:
     ours, theirs = pty.openpty()
     words = [sys.executable, "-P", "-m", "recommender", *LONG]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=theirs) as run:
         until(ours, " mixes · Ctrl-C: best so far")
-        run.send_signal(signal.SIGINT)
+        run.send_signal(number)
         out, _ = run.communicate(timeout=QUIET_S)
     os.close(theirs)
     answer = json.loads(out)
@@ -72,7 +79,9 @@ def test_ctrl_c_interrupts_as_ever_where_no_search_can_end_early() -> None:
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_the_first_ctrl_c_stops_the_search_and_the_second_interrupts(
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_first_signal_stops_the_search_and_the_second_acts_as_ever(
+    number: signal.Signals,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     watch, state = Watch(), SearchState(slack=0.0, max_plans=1)
@@ -80,13 +89,34 @@ def test_the_first_ctrl_c_stops_the_search_and_the_second_interrupts(
 
     def pressed_twice() -> None:
         with watched(watch, "cost", prove=True):
-            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(number)
             assert state.stopped
-            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(number)
 
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # raises, as Ctrl-C does
     with pytest.raises(KeyboardInterrupt):
         pressed_twice()
+    assert signal.signal(signal.SIGTERM, before) is signal.default_int_handler
     assert capsys.readouterr().err == STOPPED
+
+
+def test_a_long_question_says_so_once_where_there_is_no_terminal(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    log, watch = io.StringIO(), Watch()
+    monkeypatch.setattr("sys.stderr", log)
+    monkeypatch.setattr(search_progress, "EVERY_S", 0.001)
+    watch.show(SearchState(slack=0.0, max_plans=1))
+    with watched(watch, "cost", prove=False):
+        while log.getvalue().count("\n") < 1:
+            threading.Event().wait(0.001)
+    assert log.getvalue().count("\n") == 1
+
+
+def test_a_gap_that_is_shown_never_grows() -> None:
+    least = search_progress._Least()
+    gaps = (1.0, 0.74, 0.78, 0.7, 0.0, 0.71, 0.7)
+    assert [gap for gap in gaps if least.shown(gap)] == [0.74, 0.7, 0.7]
 
 
 def test_a_search_that_follows_one_that_was_stopped_ends_at_once() -> None:

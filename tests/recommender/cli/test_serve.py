@@ -19,8 +19,11 @@ pytest.importorskip("uvicorn", reason="uvicorn is not installed")
 def started(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     """What the web server is started with, instead of starting it."""
     calls: list[dict[str, Any]] = []
-    stub = SimpleNamespace(run=lambda app, **given: calls.append(given))
-    monkeypatch.setattr(serve, "import_module", lambda name: stub)
+
+    def server(config: Any) -> Any:
+        return SimpleNamespace(run=lambda: calls.append({"host": config.host}))
+
+    monkeypatch.setattr(serve, "import_module", lambda name: SimpleNamespace(Server=server))
     return calls
 
 

@@ -285,3 +285,20 @@ def test_metrics_count_requests(client: Any):
     text = client.get("/metrics").text
     assert 'recommend_requests_total{path="/healthz",status="200"}' in text
     assert text.endswith("\n")
+
+
+@pytest.mark.parametrize("digits", [309, 400, 4000, 5000])
+def test_a_number_of_many_digits_is_refused(client: Any, digits: int):
+    body = f'{{"job": "{JOB}", "limits": {{"deadline_s": {"9" * digits}}}, "machines": 1e999}}'
+    found = client.post("/api/plan", content=body, headers={"content-type": "application/json"})
+    assert found.status_code == 400
+
+
+def test_an_error_of_our_own_is_an_error_document(client: Any, monkeypatch: pytest.MonkeyPatch):
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(app, "question_of", broken)
+    found = client.post("/api/plan", json=BODY)
+    assert found.status_code == 500
+    assert "INTERNAL" in found.text

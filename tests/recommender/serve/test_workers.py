@@ -9,7 +9,7 @@ import pytest
 
 from recommender.plan.limits import Choice, Limits
 from recommender.serve.question import Question
-from recommender.serve.workers import FIRST, WorkerDied, Workers
+from recommender.serve.workers import FIRST, Worker, WorkerDied, Workers
 from tests.recommender.planning import small
 
 LONG = Question("llama3-8b-lora", Limits(deadline_s=86_400.0), Choice())
@@ -43,17 +43,40 @@ def test_a_question_that_takes_too_long_is_ended_and_the_next_is_answered():
     assert b"recommend.plan/v1" in found
 
 
-def test_a_process_that_dies_is_reported_and_replaced():
+def test_the_question_of_a_process_that_dies_is_asked_again_once():
     workers = Workers(small(), 1)
+
+    async def steps() -> tuple[bytes, bytes]:
+        await workers.start()
+        (worker,) = workers.all
+        asked = asyncio.create_task(workers.ask("plan", FIRST))
+        await asyncio.sleep(0)
+        worker.process.kill()
+        busy = await asked
+        (worker,) = workers.all
+        await worker.get_ready()
+        worker.process.kill()  # while it waits for a question
+        worker.process.join()
+        return busy, await workers.ask("plan", FIRST)
+
+    for found in ran(workers, steps()):
+        assert b"recommend.plan/v1" in found
+
+
+def test_a_question_that_ends_two_processes_is_an_error(monkeypatch: pytest.MonkeyPatch):
+    workers = Workers(small(), 1)
+
+    async def dies(self: Worker, *_: object) -> bytes:
+        self.process.kill()
+        self.process.join()
+        raise WorkerDied("ended")
 
     async def steps() -> bytes:
         await workers.start()
-        (worker,) = workers.all
-        asked = asyncio.create_task(workers.ask("report", LONG))
-        await asyncio.sleep(0)
-        worker.process.kill()
-        with pytest.raises(WorkerDied):
-            await asked
+        with monkeypatch.context() as patch:
+            patch.setattr(Worker, "ask", dies)
+            with pytest.raises(WorkerDied):
+                await workers.ask("plan", FIRST)
         return await workers.ask("plan", FIRST)
 
     assert b"recommend.plan/v1" in ran(workers, steps())

@@ -1,14 +1,16 @@
 """Only what is complete and unchanged counts; the last few are kept."""
 
+import pickle
 import shutil
 import sys
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 
 from recommender.errors import UsageError
-from recommender.train import Checkpointer, PickledState, TorchState
-from recommender.train.checkpoint_folder import MANIFEST, UNFINISHED, CheckpointFolder, sum_of
+from recommender.train import Checkpointer, PickledState, TorchState, patience, torch_state
+from recommender.train.checkpoint_folder import MANIFEST, CheckpointFolder, Condition, sum_of
 from tests.recommender.train.test_notices import Counter
 
 
@@ -31,18 +33,24 @@ def test_the_last_few_are_kept_newest_first(tmp_path: Path):
     assert sorted(each.name for each in tmp_path.iterdir()) == ["step-300", "step-40"]
 
 
-def test_a_checkpoint_without_manifest_does_not_count_and_is_removed_at_the_start(tmp_path: Path):
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patience, "PAUSES_S", (0.0,))
+
+
+def test_a_checkpoint_without_manifest_does_not_count_and_the_next_save_removes_it(tmp_path: Path):
     folder = kept(tmp_path, 5)
     folder.begin(9)
     assert steps(folder) == [5]
-    folder.remove_leftovers()
+    folder.begin(12)
     assert not folder.path(9).exists()
+    assert folder.path(12).exists()
 
 
 def test_a_folder_of_another_user_is_not_removed(tmp_path: Path):
     (tmp_path / "step-7").mkdir()
     folder = kept(tmp_path, 5)
-    folder.remove_leftovers()
+    folder.remove_unfinished()
     assert (tmp_path / "step-7").exists()
     assert steps(folder) == [5]
 
@@ -50,9 +58,9 @@ def test_a_folder_of_another_user_is_not_removed(tmp_path: Path):
 @pytest.mark.parametrize("content", [b"", b"state of 9 ", b"State of 9"])
 def test_a_changed_file_is_found_by_its_size_or_checksum(tmp_path: Path, content: bytes):
     folder = kept(tmp_path, 9)
-    assert folder.newest_first()[0].is_intact()
+    assert folder.newest_first()[0].condition() == Condition.INTACT
     (folder.path(9) / "state-0.pickle").write_bytes(content)
-    assert not folder.newest_first()[0].is_intact()
+    assert folder.newest_first()[0].condition() == Condition.TORN
 
 
 def trained(root: Path, total: int) -> Counter:
@@ -99,7 +107,37 @@ def test_a_disk_that_refuses_three_times_ends_the_training(tmp_path: Path):
         for _ in training.steps():
             pass
     assert not list(tmp_path.glob(f"step-*/{MANIFEST}"))
-    assert len(list(tmp_path.glob(f"step-*/{UNFINISHED}"))) == 3
+    assert not list(tmp_path.glob("step-*"))  # they would keep the disk full
+
+
+def test_torchs_own_error_on_a_full_disk_is_a_save_that_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """torch.save raises RuntimeError there; a stand-in does the same at its first save."""
+
+    class Torch:
+        Tensor, full = bytes, [True]
+        distributed = type("Alone", (), {"is_available": staticmethod(lambda: False)})
+
+        def save(self, copied: object, file: BinaryIO) -> None:
+            if self.full and self.full.pop():
+                file.write(b"half")
+                raise RuntimeError("unexpected pos 64 vs 0")
+            pickle.dump(copied, file)
+
+        def load(self, file: BinaryIO, **options: object) -> object:
+            return pickle.load(file)
+
+    monkeypatch.setattr(torch_state, "_found_torch", Torch)
+    counter = Counter()
+    state = TorchState(counter, Counter())
+    training = Checkpointer(state, 50, folder=tmp_path, shortest_interval_s=1e-6)
+    for step in training.steps():
+        counter.done = step + 1
+    assert not Torch.full
+    assert steps(CheckpointFolder(tmp_path, 2))[0] == 50
+    counter.done = 0
+    assert Checkpointer(state, 50, folder=tmp_path).restore() == counter.done == 50
 
 
 def test_exported_files_say_where_and_how_often(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -24,6 +24,7 @@ PROGRESS = TrainingProgress(
     began_at=BEGAN,
     at=BEGAN + timedelta(hours=9),
     uptime_s=30_600.0,
+    waited_s=1800.0,
     interruptions=1,
     checkpoint="step-400",
     interval_s=600.0,

@@ -1,0 +1,69 @@
+"""How connections are kept: one that asks nothing is closed, and takes no place from one that does.
+
+uvicorn has time limits for idle connections between requests and for the end of the server, but
+none for the head of a request: whoever opens connections and says nothing holds them all. Works
+with each of its protocols, those of `uvicorn[standard]` (uvloop, httptools) included.
+"""
+
+from importlib import import_module
+from typing import Any
+
+HEAD_S = 10.0  # for the head of a request to arrive
+MAX_SILENT = 200  # connections without a request; of more the oldest is closed
+MAX_CONNECTIONS = 500
+END_S = 2  # for answers that are under way when the server is to end
+
+
+def server_config(app: Any, host: str, port: int, **others: Any) -> Any:
+    """The settings of uvicorn."""
+    protocol = import_module("uvicorn.protocols.http.auto").AutoHTTPProtocol
+    settings = {"http": protocol, **others}
+    settings["http"] = impatient(settings["http"])
+    return import_module("uvicorn").Config(
+        app, host=host, port=port, log_level="warning", access_log=False, server_header=False,
+        ws="none", limit_concurrency=MAX_CONNECTIONS, timeout_graceful_shutdown=END_S, **settings,
+    )  # fmt: skip
+
+
+def impatient(protocol: Any) -> Any:
+    """A protocol of uvicorn that closes silent connections."""
+    silent: dict[Any, Any] = {}  # their time limits, the oldest first
+
+    class Impatient(protocol):  # type: ignore[misc]
+        """One connection."""
+
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            self._limit()
+
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            if self._is_asked():
+                self._lift()
+
+        def on_response_complete(self) -> None:
+            super().on_response_complete()
+            self._lift()
+            self._limit()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            self._lift()
+            super().connection_lost(exc)
+
+        def _is_asked(self) -> bool:
+            return self.cycle is not None and not self.cycle.response_complete
+
+        def _limit(self) -> None:
+            if self._is_asked():
+                return
+            silent[self] = self.loop.call_later(HEAD_S, self.transport.close)
+            if len(silent) > MAX_SILENT:
+                oldest = next(iter(silent))
+                oldest._lift()
+                oldest.transport.close()
+
+        def _lift(self) -> None:
+            if self in silent:
+                silent.pop(self).cancel()
+
+    return Impatient
