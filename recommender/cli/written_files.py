@@ -42,17 +42,21 @@ def write_export(
 ) -> None:
     """Write the files that run a plan to a folder, and name them; no target: the usual one."""
     from recommender.export.files import write_files
-    from recommender.export.start import TRAIN_SCRIPT, start_line, start_place, usual_target
+    from recommender.export.helper import helper_file
+    from recommender.export.launchers import launcher_of
+    from recommender.export.start import start_line, start_place, usual_target
     from recommender.export.targets import export_files
 
     chosen = target or usual_target(run.plan)
-    paths = write_files(Path(folder), export_files(run, chosen, folder), force)
+    found = (helper_file(), *export_files(run, chosen, folder))
+    paths = write_files(Path(folder), found, force)
     lines = [f"wrote {shown_path(path)}" for path in paths]
     where = start_place(run.nodes, chosen)
     start = f"start {where} with" if where else "start with"
     lines.append(f"{start}: {start_line(run.plan, chosen, folder)}")
+    yours = ", ".join(f"{n}={v}" for n, v, _ in launcher_of(run.job.software).yours)
     lines.append(
-        f"which runs {TRAIN_SCRIPT}, your training script, from the folder that you start it in "
-        "(TRAIN_SCRIPT in the files names another)"
+        f"which runs your training ({yours} in the files names it) from the folder that you start "
+        "it in"
     )
     write_text("".join(f"{line}\n" for line in lines), sys.stderr)

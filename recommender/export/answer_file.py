@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from pathlib import Path
@@ -21,6 +22,8 @@ from recommender.text import shown, shown_path
 
 SCHEMA = "recommend.plan/v1"
 _MAX_BYTES = 2**26
+_NAMES = ("provider", "instance_type", "region", "zone")  # they go into files and commands
+_NAME = re.compile(r"[\w.+:/@() -]*")
 _HINT = "write it again with recommend ... --json > ANSWER.json"
 
 
@@ -116,6 +119,10 @@ def _named_plans(made: Mapping[str, Any]) -> tuple[NamedPlan, ...]:
         NamedPlan(_read(Plan, each, f"plans[{at}]"), at + 1, roles.get(at + 1, ()))
         for at, each in enumerate(made["plans"])
     ]
+    for each in plans:
+        fallback = each.plan.fallback
+        held = (each.plan.machines, (None,) if fallback is None else fallback.machines)
+        _checked(all(held), [], f"plans[{each.rank - 1}].machines or those of its fallback")
     return tuple(plans)
 
 
@@ -138,11 +145,16 @@ def _read(kind: Any, value: Any, where: str) -> Any:
     if kind is float:
         if value is None:
             return math.nan
-        return float(_checked(_is_number(value), value, where))
+        return float(_checked(_is_number(value) and abs(value) < math.inf, value, where))
     if kind is int:
-        return _checked(_is_number(value) and value == int(value), value, where)
-    if kind in (str, bool):
-        return _checked(isinstance(value, kind), value, where)
+        whole = _is_number(value) and abs(value) < math.inf and value == int(value)
+        return _checked(whole, value, where)
+    if kind is str:
+        named = where.rpartition(".")[2] in _NAMES  # others are cleaned where they are shown
+        good = isinstance(value, str) and (not named or _NAME.fullmatch(value) is not None)
+        return _checked(good, value, where)
+    if kind is bool:
+        return _checked(isinstance(value, bool), value, where)
     return value
 
 

@@ -6,7 +6,6 @@ zone is taken. The image is AWS's own for PyTorch, by its public parameter (AWS 
 """
 
 import json
-import shlex
 
 from recommender.export.cloud_script import (
     RUN_KEY,
@@ -19,6 +18,7 @@ from recommender.export.description import RunDescription
 from recommender.export.files import ExportFile
 from recommender.export.header import large_disk
 from recommender.export.machine_script import ROOT, MachineSteps
+from recommender.export.quoting import shell
 from recommender.export.watch_script import assignment, shell_function
 
 # CUDA 13 and driver 595, which know B300 and RTX PRO 6000; AWS patches PyTorch 2.7 (CUDA 12.8) no
@@ -63,7 +63,7 @@ _EFA_RIGHTS = (
     "AuthorizeSecurityGroupEgress and CreatePlacementGroup"
 )
 _METADATA = "http://169.254.169.254/latest"
-_IF_SEVERAL = 'if [ "$count" -gt 1 ]; then fast_network || return 1; fi'
+_IF_SEVERAL = '  if [ "$count" -gt 1 ]; then fast_network || return 1; fi'
 
 
 def files(run: RunDescription, folder: str) -> tuple[ExportFile, ...]:
@@ -126,30 +126,36 @@ _FAST_NETWORK_LINES = (
     'network=(--network-interfaces "[$interfaces]" \\',
     '  --placement "$(printf \'{"GroupName":"%s"}\' "$NAME")")',
 )
-_START = (
-    "local subnet market_options=() network=()",
-    'subnet=$(aws ec2 describe-subnets --region "$region" --output text \\',
-    "  --query 'Subnets[0].SubnetId' --filters \\",
+_FIND = (
+    "local subnet subnets market_options=() network=()",
+    'subnets=$(aws ec2 describe-subnets --region "$region" --output text \\',
+    "  --query 'Subnets[].SubnetId' --filters \\",
     '  "$(zone_filter "$zone")") || return 1',
-    'if [ "$subnet" = None ]; then',
+    'if [ "${subnets:-None}" = None ]; then',
     '  echo "$NAME: no default subnet in $region $zone" >&2',
     "  return 1",
     "fi",
-    'network=(--subnet-id "$subnet")',
-    _IF_SEVERAL,
     'if [ "$market" = spot ]; then',
     f"  market_options=(--instance-market-options '{_compact(_SPOT)}')",
     "fi",
-    'aws ec2 run-instances --region "$region" --count "$count" \\',
-    '  --instance-type "$machine_type" --image-id "$IMAGE" \\',
-    '  "${network[@]}" "${market_options[@]}" \\',
-    "  --instance-initiated-shutdown-behavior terminate \\",
-    '  --iam-instance-profile "$(printf \'{"Name":"%s"}\' "$INSTANCE_PROFILE")" \\',
-    f'  --block-device-mappings "$(printf \'{_DISK}\' "$DISK_GB" "$DISK_SPEED")" \\',
-    '  --metadata-options \'{"HttpTokens":"required"}\' \\',
-    f"  --tag-specifications \"$(printf '{_TAGS}' \\",
-    f'    "$NAME" {RUN_KEY} "$run_tag")" \\',
-    "  --user-data \"file://$boot_file\" --output text --query 'Instances[].InstanceId'",
+    "# Where the plan names a region alone: all of its zones, as not each has the type.",
+    "for subnet in $subnets; do",
+    '  network=(--subnet-id "$subnet")',
+)
+_START = (
+    '  if aws ec2 run-instances --region "$region" --count "$count" \\',
+    '    --instance-type "$machine_type" --image-id "$IMAGE" \\',
+    '    "${network[@]}" "${market_options[@]}" \\',
+    "    --instance-initiated-shutdown-behavior terminate \\",
+    '    --iam-instance-profile "$(printf \'{"Name":"%s"}\' "$INSTANCE_PROFILE")" \\',
+    f'    --block-device-mappings "$(printf \'{_DISK}\' "$DISK_GB" "$DISK_SPEED")" \\',
+    '    --metadata-options \'{"HttpTokens":"required"}\' \\',
+    f"    --tag-specifications \"$(printf '{_TAGS}' \\",
+    f'      "$NAME" {RUN_KEY} "$run_tag")" \\',
+    '    --user-data "file://$boot_file" --output text \\',
+    "    --query 'Instances[].InstanceId'; then return 0; fi",
+    "done",
+    "return 1",
 )
 
 
@@ -164,7 +170,7 @@ def _setup(run: RunDescription) -> tuple[str, ...]:
         ': "${INSTANCE_PROFILE:?export INSTANCE_PROFILE=name of an instance profile first}"',
         f"IMAGE=${{IMAGE:-{IMAGE}}}",
         assignment("DISK_SPEED", _FAST_DISK if large_disk(run) else ""),
-        f"REGIONS=({' '.join(map(shlex.quote, regions))})",
+        f"REGIONS=({' '.join(map(shell, regions))})",
         "zone_filter() {  # default subnets, of a zone by its id if one is given",
         "  local zone=''",
         '  if [ -n "$1" ]; then',
@@ -194,7 +200,7 @@ def _cloud(run: RunDescription) -> CloudSteps:
         if several
         else _REMARKS,
         setup=_setup(run),
-        start=tuple(line for line in _START if several or line != _IF_SEVERAL),
+        start=(*_FIND, *((_IF_SEVERAL,) if several else ()), *_START),
         running=(
             "local region",
             'for region in "${REGIONS[@]}"; do',
@@ -218,6 +224,8 @@ def _cloud(run: RunDescription) -> CloudSteps:
             '  "s3://$CHECKPOINT_BUCKET/$NAME/code"',
         ),
         show=('aws s3 cp --quiet "s3://$CHECKPOINT_BUCKET/$1" - 2> /dev/null',),
+        put=('aws s3 cp --quiet "$2" "s3://$CHECKPOINT_BUCKET/$1"',),
+        drop=('aws s3 rm --quiet "s3://$CHECKPOINT_BUCKET/$1"',),
     )
 
 

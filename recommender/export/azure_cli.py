@@ -73,6 +73,7 @@ _CLOUD = CloudSteps(
         '    --vnet-name "$NAME-$region" --subnet train --nsg "" --public-ip-sku Standard \\',
         "    --admin-username azureuser --generate-ssh-keys --nic-delete-option Delete \\",
         '    --os-disk-size-gb "$DISK_GB" --os-disk-delete-option Delete \\',
+        "    --storage-sku os=Premium_LRS \\",
         f'    --tags "{RUN_KEY}=$run_tag" "${{options[@]}}" {_QUIET} &',
         "  pids+=($!)",
         "done",
@@ -106,6 +107,11 @@ _CLOUD = CloudSteps(
         f'  --destination-path "$NAME/code" --source "$copy" {_QUIET}',
     ),
     show=_SHOW,
+    put=(
+        f'{_BLOB} upload --container-name "$CHECKPOINT_BUCKET" --name "$1" --file "$2" \\',
+        f"  --overwrite {_QUIET}",
+    ),
+    drop=(f'{_BLOB} delete --container-name "$CHECKPOINT_BUCKET" --name "$1" {_QUIET}',),
     pass_on=("CHECKPOINT_BUCKET", "AZURE_STORAGE_ACCOUNT"),
 )
 

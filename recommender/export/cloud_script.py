@@ -4,8 +4,6 @@
 minute, starts them again when one is lost, makes the switch to on-demand in time, and stops them.
 """
 
-import shlex
-
 from recommender.catalogs.frozen import dataclass
 from recommender.export.cluster_network import cluster_network_words
 from recommender.export.description import Location, RunDescription, locations_of
@@ -16,9 +14,11 @@ from recommender.export.header import (
     fallback_words,
     header,
     move_after_words,
+    yours_words,
 )
 from recommender.export.machine_script import MACHINE, MachineSteps, machine_script
-from recommender.export.start import start_line, usual_target
+from recommender.export.quoting import shell
+from recommender.export.start import SECRETS, start_line, usual_target
 from recommender.export.train_command import changed_by_fallback
 from recommender.export.watch_script import (
     Steps,
@@ -30,12 +30,27 @@ from recommender.export.watch_script import (
 from recommender.plan.plan import Fallback, Machines
 
 SCRIPT = "launch.sh"
+_COUNTED = f"{SCRIPT} counts USD from the start of machines on; they end themselves as well. "
+_SECRETS_HOW = (
+    f"{SCRIPT} puts those of your environment into the bucket ($NAME/secrets), from which machines "
+    "read them, and removes them at the end"
+)
 RUN_KEY = "recommend-run"  # tag or label by which the machines of a run are found
 _EACH_PLACE = 'for place in "${%s[@]}"; do'
 _TRY = (
     'echo "$NAME: asking for $count x $machine_type $market in $region $zone"',
     "if start_machines; then return 0; fi",
     'stop_machines "$run_tag" || true  # some of them may have started',
+)
+# Not with the boot file, which whoever may look at a machine can read.
+_PASS_SECRETS = (
+    "local name done=0",
+    f"for name in {' '.join(SECRETS)}; do",
+    '  if [ -n "${!name:-}" ]; then printf \'export %s=%q\\n\' "$name" "${!name}"; fi',
+    'done > "$secrets_file"',
+    'if [ -s "$secrets_file" ]; then put "$NAME/secrets" "$secrets_file" || done=1; fi',
+    ': > "$secrets_file"',
+    'return "$done"',
 )
 # Of the region that holds the checkpoints: its name, and since when it has no machines.
 _GONE = (
@@ -65,6 +80,8 @@ class CloudSteps:
     stop: tuple[str, ...]  # all of `run_tag`
     upload_code: tuple[str, ...]  # the folder $code
     show: tuple[str, ...]  # print a file of the bucket, by its key
+    put: tuple[str, ...]  # a file $2 to that key
+    drop: tuple[str, ...]  # the file of a key
     pass_on: tuple[str, ...] = ("CHECKPOINT_BUCKET",)  # variables that the machines get
 
 
@@ -81,7 +98,8 @@ def cloud_files(
         *cloud.remarks,
         *_network_words(run),
         *disk_words(run),
-        cap_words(run, f"LONGEST_RUN_S in {SCRIPT} and {MACHINE}"),
+        *yours_words(run, _SECRETS_HOW),
+        cap_words(run, f"LONGEST_RUN_S in {SCRIPT} and {MACHINE}", _COUNTED),
     )
     head = header(run, start_line(run.plan, target, folder), remarks)
     return (
@@ -132,7 +150,10 @@ def _steps(run: RunDescription, cloud: CloudSteps) -> Steps:
     return Steps(
         setup=(*_setup(run), *cloud.setup, "", *_functions(cloud))[:-1],
         keep_plan=keep,
-        stop_plan=('stop_machines "$NAME-$began-plan" || true',),
+        stop_plan=(
+            'stop_machines "$NAME-$began-plan" || true',
+            'drop "$NAME/secrets" > /dev/null 2>&1 || true  # there may be none',
+        ),
         state=_STATE,
         progress=(progress_line(run),),
         keep_fallback=() if fallback is None else _keep_fallback(run, fallback),
@@ -161,8 +182,8 @@ def _keep(phase: str, machines: Machines, count: int, changed: tuple[str, ...]) 
         f"local {assignment('machine_type', machines.instance_type)} market={market} "
         f"count={count} run_tag=$NAME-$began-{phase}",
         'stop_machines "$run_tag" || return 1  # what is left of a cluster that lost a machine',
-        "upload_code || return 1",
-        " ".join(('write_boot_file "$count"', *map(shlex.quote, changed))),
+        "upload_code && pass_secrets || return 1",
+        " ".join(('write_boot_file "$count"', *map(shell, changed))),
     )
 
 
@@ -176,7 +197,7 @@ _TRY_AND_NOTE = (
 _STATE = (
     "local ended tag=$NAME-$began-$phase machines",
     'ended=$(show "$NAME/ended-$began" || true)',
-    'case "$ended" in done | failed) echo "$ended"; return ;; esac',
+    'case "$ended" in done | failed | stopped) echo "$ended"; return ;; esac',
     "# Where the cloud does not answer nothing is started twice.",
     'if ! machines=$(running_machines "$tag"); then echo unknown; return; fi',
     'if [ "$(grep -c . <<< "$machines")" -ge "$(nodes)" ]; then echo running; return; fi',
@@ -195,7 +216,8 @@ def _setup(run: RunDescription) -> tuple[str, ...]:
         "code=${CODE_DIR:-.}  # the folder of your training script",
         ': "${CHECKPOINT_BUCKET:?export CHECKPOINT_BUCKET=your-bucket first}"',
         "boot_file=$(mktemp)",
-        "trap 'rm -f \"$boot_file\"' EXIT",
+        "secrets_file=$(mktemp)  # that you alone can read, for a moment",
+        'trap \'rm -f "$boot_file" "$secrets_file"\' EXIT',
         assignment("DISK_GB", run.disk_gb),
         *_move_after(run),
         "# Asked for in this order, at every start.",
@@ -207,7 +229,7 @@ def _setup(run: RunDescription) -> tuple[str, ...]:
 
 def _places_named(name: str, run: RunDescription) -> tuple[str, ...]:
     """An array of the places where a plan's machines are requested."""
-    return (f"{name}=(", *(f"  {shlex.quote(place)}" for place in places_of(run)), ")")
+    return (f"{name}=(", *(f"  {shell(place)}" for place in places_of(run)), ")")
 
 
 def _move_after(run: RunDescription) -> tuple[str, ...]:
@@ -240,6 +262,9 @@ def _functions(cloud: CloudSteps) -> tuple[str, ...]:
         line
         for name, body in (
             ("show", cloud.show),
+            ("put", cloud.put),
+            ("drop", cloud.drop),
+            ("pass_secrets", _PASS_SECRETS),
             ("upload_code", cloud.upload_code),
             ("start_machines", cloud.start),
             ("running_machines", ("local run_tag=$1", *cloud.running)),
@@ -247,7 +272,7 @@ def _functions(cloud: CloudSteps) -> tuple[str, ...]:
             (
                 "write_boot_file",
                 (
-                    "left_s=$(( began + LONGEST_RUN_S - $(date +%s) ))",
+                    "left_s=$(left_s)",
                     "{",
                     "  printf '#!/usr/bin/env bash\\nexport RUN_ID=%s LEFT_S=%s NNODES=%s\\n' \\",
                     '    "$began" "$left_s" "$1"',

@@ -15,9 +15,9 @@ HOUR_S = 3600.0
 _NAME = 40  # characters: labels of Google Cloud and clusters of SkyPilot take at least these
 USUAL_DISK_GB = 256  # SkyPilot's default; fees count 100 GiB (recommender.market.offer_facts)
 _SYSTEM_GB = 100.0  # image, packages and code
-# Added to the time that 1 run in 100 exceeds, at least an hour: a training that hangs is paid for
-# no longer, and one that is merely slower than any that was simulated ends.
-CAP_SLACK = 0.25
+# A run without a limit is stopped after so many times the time that 1 run in 100 exceeds. With the
+# widest spread of ln speed, 0.6 (priors.csv, 2026-11), 1 in 60,000 takes longer, or one that hangs.
+CAP_FACTOR = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,6 @@ class RunDescription:
     limits: Limits
     tool: str  # "recommend 0.1.0"
     catalog: str  # version
-    fallback_of: "RunDescription | None" = None  # the plan that it ends
 
     @property
     def machines(self) -> Machines:
@@ -100,7 +99,7 @@ class RunDescription:
             gpus=sum(m.count * m.gpus for m in fallback.machines),
             estimate=replace(estimate, step=fallback.step or estimate.step),
         )
-        return replace(self, plan=plan, fallback_of=self)
+        return replace(self, plan=plan)
 
     @property
     def step(self) -> StepSplit:
@@ -139,34 +138,37 @@ class RunDescription:
 
     @property
     def longest_s(self) -> float:
-        """How long the job may run at most: to the deadline, or what is enough for most runs."""
-        # Six digits, as in the JSON: so a saved answer gives the same files.
-        enough_s = math.ceil(float(f"{self._enough_s:.6g}"))
-        if self.limits.deadline_s is None:
-            return enough_s
-        deadline_s = math.floor(self.limits.deadline_s)
-        return deadline_s if self.ends_at_deadline else min(enough_s, deadline_s)
+        """How long the job may run: to the deadline, or until it can only hang."""
+        if self.limits.deadline_s is not None:
+            return math.floor(self.limits.deadline_s)
+        paid_s = 0.0 if self.budget_usd is None else self._seconds_of(self.budget_usd)
+        return _six_digits(max(CAP_FACTOR * self.usual_s, paid_s))
 
     @property
-    def ends_at_deadline(self) -> bool:
-        """Whether the deadline stops the job, as with a fallback, which may start late."""
-        deadline_s, plan = self.limits.deadline_s, (self.fallback_of or self).plan
-        return deadline_s is not None and (
-            plan.fallback is not None or self._enough_s >= deadline_s
-        )
+    def budget_usd(self) -> float | None:
+        """What its machines may cost; None if nothing limits that."""
+        return self.limits.budget_usd if self.plan.usd_per_hour > 0 else None
 
     @property
-    def _enough_s(self) -> float:
-        """Somewhat longer than all but 1 run in 100 take."""
+    def usual_s(self) -> float:
+        """The time that 1 run in 100 exceeds."""
         time = self.plan.estimate.time
-        p99_s = time.p99 if math.isfinite(time.p99) else time.p95
-        return p99_s + max(CAP_SLACK * p99_s, HOUR_S)
+        return _six_digits(time.p99 if math.isfinite(time.p99) else time.p95)
+
+    def _seconds_of(self, usd: float) -> float:
+        """How long so many USD pay for the plan's machines."""
+        return usd / self.plan.usd_per_hour * HOUR_S
 
     @property
     def price_date(self) -> str:
         """The oldest quote among the machines of the plan."""
         fallback = () if self.fallback is None else self.fallback.machines
         return min(m.as_of for m in (*self.plan.machines, *fallback))
+
+
+def _six_digits(seconds: float) -> float:
+    """Rounded as in the JSON, up to a second: so a saved answer gives the same files."""
+    return math.ceil(float(f"{seconds:.6g}"))
 
 
 def description_of(
@@ -196,7 +198,9 @@ def locations_of(plan: Plan) -> tuple[Location, ...]:
             for first in plan.machines[:1]
         )
     provider, found = plan.machines[0].provider, []
-    for region, sites in groupby(plan.sites, key=lambda site: site.region):
+    # Price lists name regions in which no zone has the type: they are left out where others do.
+    zoned = tuple(site for site in plan.sites if site.zone)
+    for region, sites in groupby(zoned or plan.sites, key=lambda site: site.region):
         listed = tuple(sites)
         zones = tuple(site.zone for site in listed)
         found.append(_location(provider, region, zones, listed[0].usd_per_hour))

@@ -12,10 +12,19 @@ import math
 
 from recommender.export.description import RunDescription
 from recommender.export.files import ExportFile
-from recommender.export.header import cap_words, commented, fallback_words, header, unswitched_words
-from recommender.export.start import DSTACK_FILES, start_line
-from recommender.export.train_command import SCRIPT, RankVariables, script_lines, variables
-from recommender.export.yaml_text import block, scalar, sequence
+from recommender.export.header import (
+    cap_words,
+    commented,
+    fallback_words,
+    header,
+    unswitched_words,
+    yours_words,
+)
+from recommender.export.launchers import RankVariables
+from recommender.export.quoting import scalar
+from recommender.export.start import DSTACK_FILES, SECRETS, start_line
+from recommender.export.train_command import INSTALL_LINES, repeated_lines, variables
+from recommender.export.yaml_text import block, sequence
 
 TASK, VOLUME = DSTACK_FILES
 _WITH_VOLUMES = ("aws", "gcp")
@@ -23,19 +32,12 @@ _MOUNT, _CODE = "/checkpoints", "/code"
 _RANKS = RankVariables(
     "$DSTACK_NODES_NUM", "$DSTACK_NODE_RANK", "$DSTACK_MASTER_NODE_IP", "$DSTACK_GPUS_PER_NODE"
 )
-_COMMANDS = (
-    "# Your packages, torch among them.",
-    "if [ -f requirements.txt ]; then",
-    "  if command -v uv > /dev/null; then uv pip install -r requirements.txt",
-    "  else pip install -r requirements.txt; fi",
-    "fi",
-    *script_lines(_RANKS),
-    f"  if bash {SCRIPT}; then exit 0; else ended=$?; fi",
-    '  [ "$ended" -ne 124 ] || break  # its time is over',
-    "  sleep 60",
-    "done",
-    'exit "$ended"',
+_COUNTED = (
+    "max_duration counts each start anew; USD are counted while it trains: boots and installations "
+    "come on top. "
 )
+_PIP = 'if command -v uv > /dev/null; then pip() { uv pip "$@"; }; fi  # of dstack\'s image'
+_SECRETS_HOW = "dstack takes them from your environment, empty ones as not given"
 
 
 def files(run: RunDescription, folder: str) -> tuple[ExportFile, ...]:
@@ -74,6 +76,7 @@ def _task(run: RunDescription, folder: str) -> str:
         *[f"availability_zones: {sequence([zone])}" for zone in place.zones[:1]],
         f"instance_types: {sequence([first.instance_type])}",
         f"spot_policy: {'spot' if first.market == 'spot' else 'on-demand'}",
+        "# image: YOUR-IMAGE  # else dstack's own, with CUDA and uv",
         "resources:",
         f"  gpu: {first.gpus}",
         "# Started again after interruptions, and when there is no capacity.",
@@ -92,7 +95,9 @@ def _task(run: RunDescription, folder: str) -> str:
     ]
     for each in variables(run, f"{_MOUNT}/{run.name}"):
         lines.append(f"  - {scalar(f'{each.name}={each.value}')}  # {each.meaning}")
-    lines += ["commands:", "  - |", *block(_COMMANDS, "    ")]
+    lines += [f"  - {name}" for name in SECRETS]
+    commands = [_PIP, *INSTALL_LINES, *repeated_lines(run, _RANKS)]
+    lines += ["commands:", "  - |", *block(commands, "    ")]
     return "\n".join(lines) + "\n"
 
 
@@ -127,4 +132,5 @@ def _remarks(run: RunDescription) -> tuple[str, ...]:
             "A volume is of one zone: this run stays in the first place of the plan's list and "
             f"waits longer for {'spot' if run.spot else 'machines'} than the estimate counts."
         )
-    return (*found, cap_words(run, "LONGEST_RUN_S and max_duration"))
+    cap = cap_words(run, "LONGEST_RUN_S and max_duration", _COUNTED)
+    return (*found, *yours_words(run, _SECRETS_HOW), cap)

@@ -18,6 +18,11 @@ from recommender.export.machine_script import ROOT, MachineSteps
 
 # The newest that others name in public code (2026-08); its driver knows all GPUs of the catalog.
 IMAGE_FAMILY = "pytorch-2-9-cu129-ubuntu-2204-nvidia-580"
+# Machine types that boot from Hyperdisk alone; A3 and G2 refuse pd-standard, which is gcloud's own
+# choice (SkyPilot 0.14.1, clouds/gcp.py, and its issues 4705 and 5351; read 2026-11).
+HYPERDISK = "^(a3-ultragpu|a4x?|g4)-"
+# --max-run-duration ("Limit the run time of a VM", docs.cloud.google.com/compute, 2026-11)
+_LONGEST_S = 120 * 24 * 3600
 IMAGE_PROJECT = "deeplearning-platform-release"
 _LIST = 'gcloud compute instances list --filter="$filter"'
 _METADATA = "http://metadata.google.internal/computeMetadata/v1/instance"
@@ -61,6 +66,9 @@ _CLOUD = CloudSteps(
         "for ((rank = 0; rank < count; rank++)); do",
         '  names+=("${run_tag:0:58}-$rank")',
         "done",
+        "local disk_type=pd-balanced",
+        f'if [[ "$machine_type" =~ {HYPERDISK} ]]; then disk_type=hyperdisk-balanced; fi',
+        f'if [ "$left_s" -gt {_LONGEST_S} ]; then left_s={_LONGEST_S}; fi',
         'if [ "$market" = spot ]; then',
         "  options+=(--provisioning-model=SPOT)",
         "fi",
@@ -79,7 +87,8 @@ _CLOUD = CloudSteps(
         '    --instance-termination-action=DELETE --max-run-duration="${left_s}s" \\',
         "    --maintenance-policy=TERMINATE --no-restart-on-failure \\",
         '    --image-family="$IMAGE_FAMILY" --image-project="$IMAGE_PROJECT" \\',
-        '    --boot-disk-size="${DISK_GB}GB" --scopes=cloud-platform \\',
+        '    --boot-disk-size="${DISK_GB}GB" --boot-disk-type="$disk_type" \\',
+        "    --scopes=cloud-platform \\",
         f'    --labels="{RUN_KEY}=$run_tag" --metadata=install-nvidia-driver=True \\',
         '    --metadata-from-file="startup-script=$boot_file"; then return 0; fi',
         "done",
@@ -98,6 +107,8 @@ _CLOUD = CloudSteps(
         '  "gs://$CHECKPOINT_BUCKET/$NAME/code"',
     ),
     show=('gcloud storage cat "gs://$CHECKPOINT_BUCKET/$1" 2> /dev/null',),
+    put=('gcloud storage cp --no-user-output-enabled "$2" "gs://$CHECKPOINT_BUCKET/$1"',),
+    drop=('gcloud storage rm --no-user-output-enabled "gs://$CHECKPOINT_BUCKET/$1"',),
 )
 
 MACHINE_STEPS = MachineSteps(

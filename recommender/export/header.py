@@ -5,6 +5,9 @@ import textwrap
 from collections.abc import Callable
 
 from recommender.export.description import USUAL_DISK_GB, RunDescription
+from recommender.export.helper import HELPER
+from recommender.export.launchers import launcher_of
+from recommender.export.start import SECRETS
 from recommender.plan.plan import Machines, Need, Spread
 from recommender.text import duration, exact, has_control, interruptions_words, number, share, usd
 
@@ -22,6 +25,7 @@ def header(run: RunDescription, start: str, remarks: tuple[str, ...]) -> list[st
         f"{run.price_date}. Nothing is rented until you start it:",
         f"{_AS_IS}{start}",
         *quota_words(run),
+        *unzoned_words(run),
         *remarks,
     ]
 
@@ -119,6 +123,22 @@ def _need(need: Need) -> str:
     return f'"{need.name}" of {amount} in {need.region}{purpose}{known}'
 
 
+def unzoned_words(run: RunDescription) -> list[str]:
+    """Regions of a price list in which no zone is known to have the machines.
+
+    Only Google's catalog has the zones of all its offers.
+    """
+    if run.provider is None or run.provider.zones != "region":
+        return []
+    unknown = [each.region for each in run.locations if not (each.zones or each.zone_ids)]
+    if not unknown:
+        return []
+    return [
+        f"No zone of {', '.join(unknown)} is known to have {run.machines.instance_type}: look "
+        "whether one has it before you start this."
+    ]
+
+
 def fallback_words(run: RunDescription, who: str) -> list[str]:
     """When on-demand machines take over, and by what."""
     fallback, on_fallback = run.fallback, run.on_fallback
@@ -185,18 +205,36 @@ def disk_words(run: RunDescription) -> list[str]:
     ]
 
 
-def cap_words(run: RunDescription, cap: str = "LONGEST_RUN_S") -> str:
+def yours_words(run: RunDescription, secrets: str, environment: str = "") -> list[str]:
+    """What of the user's is started and in which environment; `secrets` says how they get there."""
+    tool, names = launcher_of(run.job.software), " and ".join(SECRETS)
+    own = ", ".join(name for name, _, _ in tool.yours)
+    packages = environment or "environment.yml (conda) and requirements.txt are installed at start"
+    stated = run.job.software or "no software stated: stack in the job file"
+    return [
+        f"Your training: {own} ({stated}). Its environment: {packages}. {names} by name: "
+        f"{secrets}; their values are in no file. {HELPER} holds the checkpoint helper.",
+        *([tool.remark] if tool.remark else []),
+    ]
+
+
+def cap_words(run: RunDescription, cap: str = "LONGEST_RUN_S", how: str = "") -> str:
     """When the run is stopped for good, and what another one begins from.
 
-    `cap` names all that stops it, and in which files.
+    `cap` names all that stops it, and in which files; `how` says what the target adds or lacks.
     """
-    time = run.plan.estimate.time
-    if run.ends_at_deadline:
-        why = f"the deadline is over (raise {cap} to let a late run end)"
+    if run.limits.deadline_s is not None:
+        why = f": the deadline is over (raise {cap} to let a late run end)"
+    elif run.budget_usd is not None:
+        why = f" ({cap})"
     else:
-        p99_s = time.p99 if math.isfinite(time.p99) else time.p95
-        why = f"1 run in 100 takes longer than {duration(p99_s)}"
+        why = f", three times what 1 run in 100 exceeds, as no limit was given ({cap})"
+    after = f"{duration(run.longest_s)} after its first start{why}"
+    usd = "" if run.budget_usd is None else (
+        f"once its machines have cost {exact(run.budget_usd)} USD at USD_PER_HOUR (BUDGET_USD), or "
+    )  # fmt: skip
     return (
-        f"Stopped for good {duration(run.longest_s)} after its first start: {why}. "
+        f"Stopped for good {usd}{after}; it ends with status 124 and is not started again. {how}"
+        f"The log warns after {duration(run.usual_s)}, which 1 run in 100 exceeds. "
         "It resumes from what is in CHECKPOINT_DIR: empty that for another training."
     )

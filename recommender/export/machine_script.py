@@ -8,9 +8,12 @@ disk and uploaded behind the training; only one that has been uploaded whole is 
 from recommender.catalogs.frozen import dataclass
 from recommender.export.description import RunDescription
 from recommender.export.header import commented
+from recommender.export.launchers import RankVariables, launcher_of
 from recommender.export.train_command import (
+    CAPPED,
+    INSTALL_LINES,
+    PAID,
     SCRIPT,
-    RankVariables,
     changed_by_fallback,
     newest_complete,
     script_lines,
@@ -126,7 +129,8 @@ def _boot_lines(steps: MachineSteps) -> list[str]:
         "export GPUS_PER_NODE",
         'get_folder "$NAME/code"',
         'cd "$OUTPUT_DIR/code"',
-        "[ ! -f requirements.txt ] || pip install -r requirements.txt",
+        *INSTALL_LINES,
+        'eval "$(show "$NAME/secrets" || true)"  # of your environment, by launch.sh',
         "",
     ]
 
@@ -151,9 +155,11 @@ def _saving_lines(run: RunDescription) -> list[str]:
         'echo "$RUN_ID" > "$CHECKPOINT_DIR/began"  # the cap counts from the first start',
         "last=$(newest_saved)",
         '[ -z "$last" ] || get_folder "$NAME/$last"',
-        'show "$NAME/progress.json" > "$CHECKPOINT_DIR/progress.json" || true',
+        f"for file in progress.json {PAID}; do",
+        '  show "$NAME/$file" > "$CHECKPOINT_DIR/$file" || true',
+        "done",
         "",
-        *shell_function("newest_complete", tuple(newest_complete("checkpoint", "step"))),
+        *shell_function("newest_complete", tuple(_newest(run))),
         *shell_function("save_new", _SAVE_NEW),
         *(shell_function("restore_again", _RESTORE_AGAIN) if run.nodes > 1 else []),
         "(while sleep 20; do save_new || true; done) &",
@@ -165,7 +171,7 @@ def _saving_lines(run: RunDescription) -> list[str]:
 _SAVE_NEW = (
     "local newest noted before",
     "local file",
-    "for file in progress progress.json; do  # the second is of recommender.train",
+    f"for file in progress progress.json {PAID}; do  # the second is of recommender.train",
     '  if [ "$NODE_RANK" = 0 ] && [ -s "$CHECKPOINT_DIR/$file" ]; then put_file "$NAME/$file"; fi',
     "done",
     "# checkpoint-* of the Trainer of Hugging Face, step-* of recommender.train. The first machine",
@@ -188,10 +194,16 @@ _SAVE_NEW = (
 )
 
 
+def _newest(run: RunDescription) -> list[str]:
+    last_file = launcher_of(run.job.software).last_file
+    return newest_complete("checkpoint", "step", last_file=last_file)
+
+
 def _training_lines(run: RunDescription) -> list[str]:
     return [
-        *script_lines(_RANKS),
-        f"  if bash {SCRIPT}; then ended='done'; break; fi",
+        *script_lines(run, _RANKS),
+        f"  if bash {SCRIPT}; then ended='done'; break; else code=$?; fi",
+        f'  if [ "$code" -eq {CAPPED} ]; then ended=stopped; break; fi',
         "  sleep 60",
         *(["  restore_again"] if run.nodes > 1 else []),
         "done",

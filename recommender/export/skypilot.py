@@ -5,6 +5,10 @@ SkyPilot's rules, as its code of version 0.14.1 has them (read 2026-11-23):
 * `resources.ordered` is tried from the top at every start and recovery; after a round without
   machines it waits 60 to 300 s and begins again (modules sky.optimizer; sky.jobs.recovery_strategy,
   `_launch`, RETRY_INIT_GAP_SECONDS; sky.utils.common_utils, Backoff).
+* A job that fails is rented for again `max_restarts_on_errors` times, whatever its status, and
+  without end where `recover_on_exit_codes` lists that; no status ends it before
+  (`should_restart_on_failure`). So the commands count crashes themselves, and an error that is
+  left, such as the cap's, ends the job.
 * It knows no deadline. On-demand machines at the end of the list are rented as soon as no place
   above them has spot, and are kept until the job ends.
 * Its clusters are of one machine type: mixes cannot be written (docs.skypilot.co, "Job Groups",
@@ -25,9 +29,11 @@ from recommender.export.header import (
     move_after_words,
     saves_elsewhere_words,
     unswitched_words,
+    yours_words,
 )
-from recommender.export.start import start_line
-from recommender.export.train_command import RankVariables, run_lines, variables
+from recommender.export.launchers import RankVariables
+from recommender.export.start import SECRETS, start_line
+from recommender.export.train_command import INSTALL_LINES, repeated_lines, variables
 from recommender.export.watch_script import Steps, progress_line, watch_script
 from recommender.export.yaml_text import block, environment, inline
 from recommender.plan.plan import AtFirstOutage, Machines
@@ -41,6 +47,8 @@ _RANKS = RankVariables(
     gpus="$SKYPILOT_NUM_GPUS_PER_NODE",
 )
 _MOUNT = "/checkpoints"
+_SECRETS_HOW = "--secret NAME of sky jobs launch passes one on from your environment"
+_COUNTED = "USD are counted while it trains: boots and setups come on top. "
 _CARDS_OF_AWS = (
     "network_tier: best turns on one EFA card of each machine; all of them, which the estimate "
     "counts on, with aws: use_internal_ips: true in ~/.sky/config.yaml."
@@ -62,9 +70,13 @@ newest = max(jobs, key=lambda job: job["job_id"], default={})
 print(str(newest.get("status", "NONE")).rpartition(".")[2])' "$1"
 }
 start_job() {
-  sky jobs launch --yes --detach-run --name "$1" --env CHECKPOINT_BUCKET "$2"
+  local secret secrets=()
+  for secret in SECRETS; do
+    if [ -n "${!secret:-}" ]; then secrets+=(--secret "$secret"); fi
+  done
+  sky jobs launch --yes --detach-run --name "$1" --env CHECKPOINT_BUCKET "${secrets[@]}" "$2"
 }
-"""
+""".replace("SECRETS", " ".join(SECRETS))
 
 
 def files(run: RunDescription, folder: str) -> tuple[ExportFile, ...]:
@@ -144,7 +156,8 @@ def _steps(run: RunDescription) -> Steps:
             '  SUCCEEDED) echo "done" ;;',
             "  NONE) echo missing ;;",
             "  FAILED* | CANCELLED) echo failed ;;",
-            "  *) echo running ;;",
+            "  RUNNING) echo running ;;",
+            "  *) echo waiting ;;",
             "esac",
         ),
         progress=(progress_line(run),),
@@ -153,8 +166,10 @@ def _steps(run: RunDescription) -> Steps:
 
 def _recovery(run: RunDescription) -> list[str]:
     return [
-        "  # Interruptions are always recovered from; this counts crashes of the script.",
-        "  job_recovery: {strategy: EAGER_NEXT_REGION, max_restarts_on_errors: 3}",
+        "  # Interruptions are always recovered from. An error ends the job, as the cap does: the",
+        "  # commands below try crashes again, on the machines that there are.",
+        "  job_recovery: {strategy: EAGER_NEXT_REGION, max_restarts_on_errors: 0}",
+        "  # image_id: docker:YOUR-IMAGE  # else SkyPilot's own, with conda and drivers",
         f"  disk_size: {run.disk_gb}",
         *(["  disk_tier: high  # checkpoints are written to it"] if large_disk(run) else []),
     ]
@@ -247,16 +262,20 @@ def _remarks(run: RunDescription) -> tuple[str, ...]:
     if run.trains_on_several:
         found.append(_CARDS_OF_AWS if run.machines.provider == "aws" else _CARDS)
     found += saves_elsewhere_words(run)
+    found += [*disk_words(run), *yours_words(run, _SECRETS_HOW)]
     cap = "LONGEST_RUN_S" if run.fallback is None else "LONGEST_RUN_S in all three files"
-    return (*found, *disk_words(run), cap_words(run, cap))
+    return (*found, cap_words(run, cap, _COUNTED))
 
 
 def _text(run: RunDescription, name: str, nodes: int, head: list[str], resources: list[str]) -> str:
-    train = run_lines(_RANKS)
     lines = [*head, f"name: {name}", f"num_nodes: {nodes}", "", *resources, "", "envs:"]
     lines += environment(variables(run, f"{_MOUNT}/{run.name}"))
     lines += [
         "  CHECKPOINT_BUCKET: null  # yours: sky jobs launch --env CHECKPOINT_BUCKET=...",
+        "",
+        "# Given by name: sky jobs launch --secret NAME.",
+        "secrets:",
+        *(f'  {name}: ""' for name in SECRETS),
         "",
         "file_mounts:",
         f"  {_MOUNT}:",
@@ -267,7 +286,6 @@ def _text(run: RunDescription, name: str, nodes: int, head: list[str], resources
         "    config: {mount_cached: {transfers: 1}}",
     ]
     lines += ["", "# The folder with your training script.", "workdir: .", ""]
-    lines += ["# Your packages, torch among them.", "setup: |"]
-    lines += block(["[ ! -f requirements.txt ] || pip install -r requirements.txt"])
-    lines += ["", "run: |", *block(train)]
+    lines += ["setup: |", *block(["set -e", *INSTALL_LINES])]
+    lines += ["", "run: |", *block(repeated_lines(run, _RANKS))]
     return "\n".join(lines) + "\n"

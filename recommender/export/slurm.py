@@ -8,9 +8,17 @@ import math
 
 from recommender.export.description import RunDescription
 from recommender.export.files import ExportFile
-from recommender.export.header import cap_words, commented, fallback_words, header, unswitched_words
+from recommender.export.header import (
+    cap_words,
+    commented,
+    fallback_words,
+    header,
+    unswitched_words,
+    yours_words,
+)
+from recommender.export.launchers import RankVariables
 from recommender.export.start import start_line
-from recommender.export.train_command import RankVariables, run_lines, variables
+from recommender.export.train_command import run_lines, variables
 from recommender.export.watch_script import assignment
 
 SCRIPT = "train.sbatch"
@@ -31,7 +39,7 @@ def files(run: RunDescription, folder: str) -> tuple[ExportFile, ...]:
         "export MASTER_ADDR",
         "# Every node runs the lines up to EOF.",
         "srun --ntasks-per-node=1 --kill-on-bad-exit=1 bash -s <<'EOF'",
-        *run_lines(_RANKS),
+        *run_lines(run, _RANKS),
         "EOF",
     ]
     return (ExportFile(SCRIPT, "\n".join(lines) + "\n"),)
@@ -70,4 +78,6 @@ def _remarks(run: RunDescription) -> tuple[str, ...]:
             f"{unswitched_words(run)}",
         ),
     ]
-    return (*found, cap_words(run, "LONGEST_RUN_S and --time"))
+    yours = yours_words(run, "sbatch passes your environment on", "load it before sbatch")
+    how = "--time counts each start anew; Slurm queues it again only if a node is lost. "
+    return (*found, *yours, cap_words(run, "LONGEST_RUN_S and --time", how))

@@ -1,14 +1,14 @@
 """How an exported plan is started, and which target a plan is usually exported to."""
 
-import shlex
-
 from recommender.catalogs.registry import CLOUDS
+from recommender.export.quoting import shell
 from recommender.plan.plan import Plan
 
 TARGETS = (
     "skypilot", "dstack", "slurm", "torchrun", "terraform", "aws-cli", "gcloud", "azure-cli",
 )  # fmt: skip
 BUCKET = "YOUR-BUCKET"
+SECRETS = ("HF_TOKEN", "WANDB_API_KEY")  # passed on by name, where the caller has them
 TRAIN_SCRIPT = "train.py"  # of the user, in the folder in which the files are started
 Start = tuple[str, ...]
 
@@ -88,9 +88,9 @@ def in_folder(folder: str, name: str) -> str:
 def start_line(plan: Plan, target: str, folder: str) -> str:
     """The command with what it needs in the environment, on one line."""
     words = start_words(plan, target, folder)
-    line = " ".join(each if each == "&&" else shlex.quote(each) for each in words)
+    line = " ".join(each if each == "&&" else shell(each) for each in words)
     if target == "terraform":
-        where = shlex.quote(f"-chdir={folder or '.'}")
+        where = shell(f"-chdir={folder or '.'}")
         own = "".join(f" -var {each}" for each in _VARIABLES[plan.machines[0].provider])
         return (
             f"terraform {where} init && {line} -var checkpoint_bucket={BUCKET} "
@@ -98,5 +98,9 @@ def start_line(plan: Plan, target: str, folder: str) -> str:
         )
     if target in _NAMED:
         return " ".join((f"CHECKPOINT_BUCKET={BUCKET}", *_NAMED[target], line))
+    if target == "dstack":  # which refuses names that the environment lacks
+        line = line.replace(
+            "dstack apply", f"{' '.join(f'{n}=${n}' for n in SECRETS)} dstack apply"
+        )
     named = target != "skypilot" or "CHECKPOINT_BUCKET" in line
     return line if named else f"CHECKPOINT_BUCKET={BUCKET} {line}"

@@ -4,7 +4,6 @@ Terraform creates what is missing, when it is run. It waits for nothing and know
 lost machine, the next place and the switch to on-demand each take another `terraform apply`.
 """
 
-import json
 from dataclasses import replace
 
 from recommender.export import aws_cli, azure_cli, gcloud, terraform_clouds
@@ -20,8 +19,11 @@ from recommender.export.header import (
     header,
     large_disk,
     unswitched_words,
+    yours_words,
 )
 from recommender.export.machine_script import MACHINE, machine_script
+from recommender.export.quoting import hcl as quoted
+from recommender.export.quoting import shell
 from recommender.export.start import start_line
 from recommender.export.train_command import changed_by_fallback
 
@@ -66,11 +68,6 @@ def why_not(run: RunDescription) -> str:
     return _CLOUDS[run.machines.provider][2](run)
 
 
-def quoted(text: str) -> str:
-    """A text as HCL, nothing in it evaluated."""
-    return json.dumps(text, ensure_ascii=False).replace("${", "$${").replace("%{", "%%{")
-
-
 def _remarks(run: RunDescription) -> tuple[str, ...]:
     found = [
         "Needed first: the bucket, and Terraform 1.5 or OpenTofu with credentials of the cloud.",
@@ -83,9 +80,14 @@ def _remarks(run: RunDescription) -> tuple[str, ...]:
         ),
         "CODE_DIR's files (variable code_dir) are put into the bucket for the machines.",
     ]
-    cap = cap_words(run, f"longest_run_s here and LONGEST_RUN_S in {MACHINE}")
+    how = "USD are counted while it trains: boots come on top. Destroy the machines yourself. "
+    cap = cap_words(run, f"longest_run_s here and LONGEST_RUN_S in {MACHINE}", how)
+    secrets = (
+        "put lines like export HF_TOKEN=... into the file secrets of the bucket's folder "
+        f"{run.name}, where your machines alone read it; Terraform would keep them in its state"
+    )
     network = cluster_network_words(run, MAIN, "destroyed with the machines")
-    return (*found, *network, *disk_words(run), cap)
+    return (*found, *network, *disk_words(run), *yours_words(run, secrets), cap)
 
 
 def _variables(run: RunDescription) -> list[str]:
@@ -133,7 +135,7 @@ def _locals(run: RunDescription) -> list[str]:
         f"  name          = {quoted(run.name)}",
         f"  longest_run_s = {run.longest_s:.0f} # since the first start",
         f"  disk_gb       = {run.disk_gb}",
-        *_fast_disk(run),
+        *_disk_speed(run),
         "  # Where the machines are requested, in this order.",
         *_places("places", run),
     ]
@@ -158,8 +160,11 @@ def _locals(run: RunDescription) -> list[str]:
     return lines
 
 
-def _fast_disk(run: RunDescription) -> list[str]:
-    """Whether AWS's disks get a rate; the other clouds' are as fast as they are large."""
+def _disk_speed(run: RunDescription) -> list[str]:
+    """Whether AWS's disks get a rate, Google's type; they are as fast as they are large."""
+    if run.machines.provider == "gcp":
+        ask = f'can(regex("{gcloud.HYPERDISK}", local.machine_type))'
+        return [f'  disk_type     = {ask} ? "hyperdisk-balanced" : "pd-balanced"']
     if run.machines.provider != "aws":
         return []
     return [f"  fast_disk     = {'true' if large_disk(run) else 'false'} # else 125 MB/s"]
@@ -167,7 +172,7 @@ def _fast_disk(run: RunDescription) -> list[str]:
 
 def _changed(run: RunDescription) -> list[str]:
     """Variables of the training script that change once the fallback has taken over."""
-    found = " ".join(f"{each.name}={each.value}" for each in changed_by_fallback(run))
+    found = " ".join(f"{each.name}={shell(each.value)}" for each in changed_by_fallback(run))
     return [f'    var.on_demand ? {quoted(f"export {found}")} : "",'] if found else []
 
 

@@ -291,6 +291,7 @@ resource "google_compute_instance" "train" {
     initialize_params {
       image = data.google_compute_image.train.self_link
       size  = local.disk_gb
+      type  = local.disk_type
     }
   }
   network_interface {
@@ -306,7 +307,7 @@ resource "google_compute_instance" "train" {
     instance_termination_action = "DELETE"
     # Google ends them even where the script hangs; a cap of its own for each start.
     max_run_duration {
-      seconds = local.longest_run_s
+      seconds = min(local.longest_run_s, 10368000) # 120 days, its longest
     }
   }
   service_account {

@@ -9,9 +9,11 @@ from recommender.export.header import (
     header,
     saves_elsewhere_words,
     unswitched_words,
+    yours_words,
 )
+from recommender.export.launchers import RankVariables
 from recommender.export.start import start_line
-from recommender.export.train_command import RankVariables, run_lines, variables
+from recommender.export.train_command import run_lines, variables
 from recommender.export.watch_script import assignment
 from recommender.plan.plan import Machines
 
@@ -34,7 +36,7 @@ def files(run: RunDescription, folder: str) -> tuple[ExportFile, ...]:
         if each.name == "CHECKPOINT_DIR":  # yours where it is set
             value = f"{each.name}=${{{each.name}:-{each.value}}}"
         lines += [f"# {each.meaning}", f"export {value}"]
-    lines += ["", *run_lines(_RANKS)]
+    lines += ["", *run_lines(run, _RANKS)]
     return (ExportFile(SCRIPT, "\n".join(lines) + "\n", True),)
 
 
@@ -62,7 +64,9 @@ def _remarks(run: RunDescription) -> tuple[str, ...]:
             "are away: start this script again on the remaining ones, with their number as "
             "NNODES, and on all when spot is back. GLOBAL_BATCH stays; passes per step get more."
         )
-    return (*found, cap_words(run))
+    yours = yours_words(run, "the script passes your environment on", "activate it before")
+    how = "That ends the training; the machines are yours to stop. "
+    return (*found, *yours, cap_words(run, how=how))
 
 
 def _ranks(machines: tuple[Machines, ...]) -> str:

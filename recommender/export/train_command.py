@@ -1,9 +1,7 @@
-"""What every machine runs: torchrun on all nodes, resumed from the newest checkpoint, with a cap.
+"""What every machine runs: the user's tool, resumed from the newest checkpoint, with a cap.
 
-The files call the user's own training script. It gets the plan's choices as environment variables
-and, where there is a checkpoint, `--resume_from_checkpoint` as the Trainer of Hugging Face names it
-(transformers 5.23, read 2026-11); other scripts take their own flag there. A killed script leaves a
-checkpoint that is half written: only one with the file that is written last counts.
+The tool or script gets the plan's choices as environment variables (`launchers.py`). A killed one
+leaves a checkpoint that is half written: only one with the file that is written last counts.
 """
 
 import math
@@ -11,12 +9,15 @@ import re
 
 from recommender.catalogs.frozen import dataclass
 from recommender.export.description import RunDescription
-from recommender.export.start import TRAIN_SCRIPT
+from recommender.export.helper import HELPER
+from recommender.export.launchers import RankVariables, launch_lines, launcher_of
+from recommender.export.start import SECRETS
 from recommender.performance.checkpoint import crash_save_interval_s
 from recommender.plan.plan import StepSplit
 
 SCRIPT = "/tmp/train.sh"  # where a machine has the commands to start again
-MASTER_PORT = 29500  # of torchrun (PyTorch 2 documentation)
+PAID = "paid_minutes"  # file of CHECKPOINT_DIR: a line for each minute, the price of an hour
+CAPPED = 124  # exit status of a run at its cap, as of timeout(1): nothing starts it again
 # What is written last: by the Trainer (trainer.py, `_save_checkpoint`), by accelerate as scripts of
 # diffusers use it (checkpointing.py, `save_accelerator_state`), by recommender.train.
 _LAST_FILES = ("trainer_state.json", "random_states_0.pkl", "complete.json")
@@ -31,16 +32,6 @@ class Variable:
     meaning: str
 
 
-@dataclass(frozen=True, slots=True)
-class RankVariables:
-    """How a machine learns its place in the cluster on a target: shell expressions."""
-
-    nodes: str
-    rank: str
-    master: str
-    gpus: str
-
-
 def variables(run: RunDescription, checkpoint_dir: str) -> tuple[Variable, ...]:
     """The plan's choices for the training script."""
     step, job = run.step, run.job
@@ -48,9 +39,7 @@ def variables(run: RunDescription, checkpoint_dir: str) -> tuple[Variable, ...]:
     gpus = sum(m.count * m.gpus for m in run.plan.machines)
     batch = float(job.batch_on(gpus))
     return (
-        Variable(
-            "TRAIN_SCRIPT", TRAIN_SCRIPT, "your training script; its flags: see the last line"
-        ),
+        *(Variable(*each) for each in launcher_of(job.software).yours),
         Variable(
             "GLOBAL_BATCH", f"{batch:.0f}", f"samples per optimiser step{_even(step, gpus, batch)}"
         ),
@@ -65,17 +54,28 @@ def variables(run: RunDescription, checkpoint_dir: str) -> tuple[Variable, ...]:
         Variable("PRECISION", job.precision, "of the arithmetic"),
         Variable("LONGEST_RUN_S", f"{run.longest_s:.0f}", "the run is stopped for good after this"),
         Variable(
+            "WARN_AFTER_S", f"{run.usual_s:.0f}", "1 run in 100 takes longer: the log says so"
+        ),
+        *_budget(run),
+        Variable(
             "CHECKPOINT_DIR",
             checkpoint_dir,
             "where checkpoints are written and read, and the weights at the end",
         ),
-        _interval(run),
+        *_interval(run),
         Variable(
             "USD_PER_HOUR",
             f"{run.plan.usd_per_hour:.4g}",
             "of all machines, at the first place; for progress.json of recommender.train",
         ),
     )
+
+
+def _budget(run: RunDescription) -> tuple[Variable, ...]:
+    if run.budget_usd is None:
+        return ()
+    meaning = "the run is stopped for good once its hours have cost this"
+    return (Variable("BUDGET_USD", f"{run.budget_usd:.10g}", meaning),)
 
 
 def _even(step: StepSplit, gpus: int, batch: float) -> str:
@@ -93,7 +93,7 @@ def changed_by_fallback(run: RunDescription) -> tuple[Variable, ...]:
     return tuple(late for first, late in pairs if late.value != first.value)
 
 
-def _interval(run: RunDescription) -> Variable:
+def _interval(run: RunDescription) -> tuple[Variable, ...]:
     """Between two checkpoints; a plan that counts on none has them for crashes."""
     if run.counts_on_checkpoints:
         interval_s = run.plan.checkpointing.interval_s
@@ -104,8 +104,12 @@ def _interval(run: RunDescription) -> Variable:
     else:
         interval_s = crash_save_interval_s(run.job, run.nodes, run.plan.gpus, run.work_s)
         meaning = "for crashes: the estimate counts on no checkpoints"
+    steps = max(1, math.floor(interval_s / run.plan.estimate.step.step_s))
     value = f"{math.ceil(interval_s)}"
-    return Variable("CHECKPOINT_INTERVAL_S", value, f"seconds between two; {meaning}")
+    return (
+        Variable("CHECKPOINT_INTERVAL_S", value, f"seconds between two; {meaning}"),
+        Variable("CHECKPOINT_INTERVAL_STEPS", f"{steps}", "the same in steps, as estimated"),
+    )
 
 
 def _sharding(step: StepSplit) -> str:
@@ -113,10 +117,10 @@ def _sharding(step: StepSplit) -> str:
     return re.sub(" × |, ", "-", step.sharding).replace(" ", "").lower()
 
 
-def newest_complete(*kinds: str) -> list[str]:
+def newest_complete(*kinds: str, last_file: str = "") -> list[str]:
     """A pipeline that prints the newest checkpoint, of folders KIND-STEP, with its last file."""
     folders = " -o ".join(f'-path "$CHECKPOINT_DIR/{kind}-*"' for kind in kinds)
-    names = " -o ".join(f"-name {name}" for name in _LAST_FILES)
+    names = " -o ".join(f"-name {name}" for name in (last_file, *_LAST_FILES) if name)
     return [
         'find "$CHECKPOINT_DIR" -mindepth 2 -maxdepth 2 -size +0 \\',
         f"  \\( {folders} \\) \\" if len(kinds) > 1 else f"  {folders} \\",
@@ -125,16 +129,38 @@ def newest_complete(*kinds: str) -> list[str]:
     ]
 
 
-_CAP_LINES = (
+_BEGAN_LINES = (
     "# The cap counts from the first start, through all restarts.",
     'mkdir -p "$CHECKPOINT_DIR"',
-    'began="$CHECKPOINT_DIR/began"',
+    f'began="$CHECKPOINT_DIR/began" paid="$CHECKPOINT_DIR/{PAID}"',
     '[ -s "$began" ] || date +%s > "$began"',
     'left=$(( $(cat "$began") + LONGEST_RUN_S - $(date +%s) ))',
+)
+_BUDGET_LINES = (
+    'touch "$paid"',
+    'left=$(awk -v left="$left" -v most="$BUDGET_USD" -v price="$USD_PER_HOUR" \\',
+    "  '{ most -= $1 / 60 }",
+    '  END { paid = most / price * 3600; printf "%d", (paid < left ? paid : left) }\' "$paid")',
+)
+_CAP_LINES = (
     'if [ "$left" -le 0 ]; then',
-    '  echo "stopped for good after LONGEST_RUN_S; to start over remove $began" >&2',
-    "  exit 124",
+    '  echo "stopped for good by a cap; to start over remove $began and $paid" >&2',
+    f"  exit {CAPPED}",
     "fi",
+)
+# A price has to be written in one piece: a machine may go at any moment.
+_COUNT_LINES = (
+    "(",
+    "  while sleep 60 > /dev/null 2>&1; do",
+    '    echo "$USD_PER_HOUR" >> "$paid"',
+    '    late=$(( $(date +%s) - $(cat "$began") - WARN_AFTER_S ))',
+    '    if [ "$late" -ge 0 ] && [ "$late" -lt 60 ]; then',
+    '      echo "warning: 99 runs in 100 were expected to be done by now" >&2',
+    "    fi",
+    "  done",
+    ") &",
+    "counting=$!",
+    "trap 'kill \"$counting\" 2> /dev/null || true' EXIT",
 )
 _RESUME_LINES = (
     "# Resume from the newest checkpoint that is complete; at the first start there is none.",
@@ -143,27 +169,55 @@ _RESUME_LINES = (
     ")",
 )
 
+_ENVIRONMENT_LINES = (
+    f"for name in {' '.join(SECRETS)}; do",
+    '  if [ -z "${!name:-}" ]; then unset "$name"; fi  # not given',
+    "done",
+    "# recommender.train, where it lies beside these files.",
+    f'helper=$(find "$PWD" -maxdepth 2 -name {HELPER} | head -n 1)',
+    'export PYTHONPATH="$helper${PYTHONPATH:+:$PYTHONPATH}"',
+)
+INSTALL_LINES = (
+    "# Your packages, torch among them: of conda, then of pip.",
+    "if [ -f environment.yml ]; then conda env update --name base --file environment.yml; fi",
+    "if [ -f requirements.txt ]; then pip install -r requirements.txt; fi",
+)
 
-def run_lines(ranks: RankVariables) -> list[str]:
+
+def run_lines(run: RunDescription, ranks: RankVariables) -> list[str]:
     """The commands of one machine, as lines of bash; variables are set before them."""
     return [
         "set -euo pipefail",
+        *_BEGAN_LINES,
+        *(() if run.budget_usd is None else _BUDGET_LINES),
         *_CAP_LINES,
         *_RESUME_LINES,
-        'timeout --kill-after=60 "$left" torchrun \\',
-        f'  --nnodes "{ranks.nodes}" --nproc-per-node "{ranks.gpus}" \\',
-        f'  --node-rank "{ranks.rank}" --master-addr "{ranks.master}" \\',
-        f"  --master-port {MASTER_PORT} \\",
-        '  "$TRAIN_SCRIPT" ${newest:+--resume_from_checkpoint "$newest"}',
+        f'if [ "{ranks.rank}" = 0 ]; then',
+        *(f"  {line}" for line in _COUNT_LINES),
+        "fi",
+        *_ENVIRONMENT_LINES,
+        *launch_lines(run.job.software, ranks),
     ]
 
 
-def script_lines(ranks: RankVariables) -> list[str]:
+def script_lines(run: RunDescription, ranks: RankVariables) -> list[str]:
     """The commands of one machine in a file, and the head of a loop that starts it four times."""
     return [
         f"cat > {SCRIPT} <<'EOF'",
-        *run_lines(ranks),
+        *run_lines(run, ranks),
         "EOF",
         "# A crash of the script is tried again, as often as three times.",
         "for _ in 1 2 3 4; do",
+    ]
+
+
+def repeated_lines(run: RunDescription, ranks: RankVariables) -> list[str]:
+    """The commands in a loop that ends as its last start did, and at the cap at once."""
+    return [
+        *script_lines(run, ranks),
+        f"  if bash {SCRIPT}; then exit 0; else ended=$?; fi",
+        f'  [ "$ended" -ne {CAPPED} ] || break  # its time is over',
+        "  sleep 60",
+        "done",
+        'exit "$ended"',
     ]

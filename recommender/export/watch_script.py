@@ -6,11 +6,12 @@ killed goes on where it was when it is started again.
 """
 
 import math
-import shlex
 
 from recommender.catalogs.frozen import dataclass
 from recommender.export.description import RunDescription
 from recommender.export.header import commented
+from recommender.export.quoting import shell
+from recommender.export.train_command import CAPPED
 
 # The file of the bucket in which the training script notes how much is done.
 _PROGRESS = {
@@ -31,7 +32,7 @@ class Steps:
     setup: tuple[str, ...]  # variables, functions of its own
     keep_plan: tuple[str, ...]  # start what is missing of the plan's machines
     stop_plan: tuple[str, ...]
-    state: tuple[str, ...]  # print running, missing, done or failed
+    state: tuple[str, ...]  # print running, waiting, missing, unknown, done, failed or stopped
     progress: tuple[str, ...]  # print the share of the work that is done, or nothing
     keep_fallback: tuple[str, ...] = ()
     stop_fallback: tuple[str, ...] = ()
@@ -60,13 +61,16 @@ def progress_line(run: RunDescription) -> str:
 
 def assignment(name: str, value: str | int | float) -> str:
     """A variable of the script, quoted."""
-    return f"{name}={shlex.quote(f'{value}')}"
+    return f"{name}={shell(value)}"
 
 
 def _figures(run: RunDescription) -> list[str]:
+    budget = "" if run.budget_usd is None else f"{run.budget_usd:.10g}"
     found = [
         assignment("NAME", run.name),
         f"{assignment('LONGEST_RUN_S', f'{run.longest_s:.0f}')}  # since the first start",
+        f"{assignment('WARN_AFTER_S', f'{run.usual_s:.0f}')}  # 1 run in 100 takes longer",
+        f"{assignment('BUDGET_USD', budget)}  # for all machines; empty: any",
         "POLL_S=${POLL_S:-60}",
     ]
     fallback, deadline_s = run.fallback, run.limits.deadline_s
@@ -103,12 +107,20 @@ _TIME_IS_SHORT = [
 
 def _loop(run: RunDescription) -> list[str]:
     has_fallback = run.fallback is not None
-    memory = ['memory="${STATE_DIR:-.}/.$NAME.state"  # first start and phase, for a new start']
-    phase = "plan"
+    later = run.on_fallback
+    prices = [f"usd_per_hour={run.plan.usd_per_hour:.6g}"]
+    if later is not None:
+        late = f"usd_per_hour={later.plan.usd_per_hour:.6g}"
+        prices.append(f'if [ "$phase" = fallback ]; then {late}; fi')
     return [
-        *memory,
-        f'[ -s "$memory" ] || echo "$(date +%s) {phase}" > "$memory"',
-        'read -r began phase < "$memory"',
+        "# For a new start: first start, phase, USD so far, and when they were counted.",
+        'memory="${STATE_DIR:-.}/.$NAME.state"',
+        '[ -s "$memory" ] || echo "$(date +%s) plan" > "$memory"',
+        'read -r began phase spent counted < "$memory"',
+        "spent=${spent:-0} counted=${counted:-$(date +%s)}",
+        *shell_function("remember", _REMEMBER),
+        *shell_function("left_s", ("local usd_per_hour", *prices, *_LEFT_S)),
+        *shell_function("count_cost", ("local usd_per_hour now", *prices, *_COUNT_COST)),
         "stop_all() {",
         "  stop_plan",
         *(["  stop_fallback"] if has_fallback else []),
@@ -116,12 +128,15 @@ def _loop(run: RunDescription) -> list[str]:
         "while :; do",
         "  current=$(state || true)",
         '  case "$current" in',
-        '    done) echo "$NAME: done"; stop_all; rm -f "$memory"; exit 0 ;;',
+        '    done) echo "$NAME: done, for about ${spent%????} USD"',
+        '      stop_all; rm -f "$memory"; exit 0 ;;',
         '    failed) echo "$NAME: failed" >&2; stop_all; rm -f "$memory"; exit 1 ;;',
         "  esac",
-        '  if [ $(( $(date +%s) - began )) -ge "$LONGEST_RUN_S" ]; then',
-        '    echo "$NAME: stopped for good after $LONGEST_RUN_S s" >&2',
-        '    stop_all; rm -f "$memory"; exit 124',
+        "  count_cost",
+        '  if [ "$current" = stopped ] || [ "$(left_s)" -le 0 ]; then',
+        '    echo "$NAME: stopped for good at a cap, after $(( counted - began )) s and about" \\',
+        '      "${spent%????} USD; to let it go on raise that cap and remove $memory" >&2',
+        f"    stop_all; exit {CAPPED}",
         "  fi",
         *(_SWITCH if has_fallback else []),
         '  if [ "$current" = missing ]; then',
@@ -132,12 +147,37 @@ def _loop(run: RunDescription) -> list[str]:
     ]
 
 
+_REMEMBER = (  # whole or not at all: it may be killed at any moment
+    'echo "$began $phase $spent $counted" > "$memory.new"',
+    'mv "$memory.new" "$memory"',
+)
+_LEFT_S = (
+    "# until a cap: of time, or of what the machines of this phase may still cost",
+    'awk -v left="$(( began + LONGEST_RUN_S - $(date +%s) ))" -v most="$BUDGET_USD" \\',
+    '  -v spent="$spent" -v price="$usd_per_hour" \'BEGIN {',
+    '    if (most != "") paid = (most - spent) / price * 3600',
+    '    printf "%d", (most != "" && paid < left ? paid : left) }\'',
+)
+_COUNT_COST = (
+    "# since the last look; where the cloud does not answer they run",
+    "now=$(date +%s)",
+    'if [ "$current" = running ] || [ "$current" = unknown ]; then',
+    '  spent=$(awk -v s="$(( now - counted ))" -v spent="$spent" -v price="$usd_per_hour" \\',
+    "    'BEGIN { printf \"%.6f\", spent + s / 3600 * price }')",
+    "fi",
+    'if [ $(( now - began )) -ge "$WARN_AFTER_S" ] &&',
+    '  [ $(( counted - began )) -lt "$WARN_AFTER_S" ]; then',
+    '  echo "$NAME: warning: 99 runs in 100 were expected to be done by now" >&2',
+    "fi",
+    "counted=$now",
+    "remember",
+)
 _SWITCH = [
     '  if [ "$phase" = plan ] && time_is_short; then',
     '    echo "$NAME: time is short, on-demand machines take over"',
     "    stop_plan",
     "    phase=fallback",
-    '    echo "$began $phase" > "$memory"',
+    "    remember",
     "    current=missing",
     "  fi",
 ]

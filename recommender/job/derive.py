@@ -326,6 +326,7 @@ def _assemble(file: JobFile, shape: _Shape, derived: _Derived, fallback_name: st
         attention=_attention(file, shape, derived),
         heads=shape.heads,
         stack=derived.pick("stack", file.stack.stack if file.stack else None, "typical"),
+        software=file.stack.name if file.stack else "",
         asynchronous_save=saves,
         setup_s=file.setup,
         timings=tuple(

@@ -169,6 +169,7 @@ class Job:
     max_global_batch: int | None = None  # no cluster's is larger; None: any
     parameter_servers: int = 1  # on the CPUs of the first machines; for sync parameter_server
     stack: Stack = "typical"
+    software: str = ""  # by its word in a job file; "": not stated
     machines: int = 0  # at once, no more and no fewer; 0: as many as are best
     elastic: bool | None = None  # None: where the software can; see `resizes`
     writer: Literal["all", "chief"] = "all"  # which processes write a checkpoint

@@ -3,7 +3,8 @@
 import shlex
 
 from recommender.export.description import RunDescription, description_of
-from recommender.export.start import TRAIN_SCRIPT, start_line, start_place, usual_target
+from recommender.export.launchers import launcher_of
+from recommender.export.start import start_line, start_place, usual_target
 from recommender.plan.plan import Machines, Plan
 from recommender.plan.version import __version__
 from recommender.report.answer_frame import PlanRequest
@@ -53,7 +54,8 @@ def write_sentence(plan: Plan, request: PlanRequest) -> str:
     start = start_line(run.plan, target, request.folder or FOLDER)
     where = start_place(run.nodes, target)
     start = f"{where}, {start}" if where else start
-    start += f" (it runs your {TRAIN_SCRIPT})"
+    own = " and ".join(value for _, value, _ in launcher_of(run.job.software).yours)
+    start += f" (it runs your {own})"
     if request.folder:
         return start
     other = "" if target == "skypilot" else f" --to {target}"

@@ -12,6 +12,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import yaml
 
 from recommender.export.start import TARGETS
 from recommender.export.targets import export_files, target_of
@@ -95,6 +96,30 @@ def test_dstack_loads_every_task(tmp_path: Path):
     task, volume = reported.stdout.splitlines()[:2]
     assert task == f"1 a3-highgpu-8g {24 * 3600}"
     assert volume.split()[:2] == ["volume", "europe-north1"]
+
+
+def test_skypilot_rents_nothing_more_for_a_job_that_failed_or_is_at_its_cap(tmp_path: Path):
+    """What its controller asks when a job has ended with a status on a cluster that is there."""
+    python = tool("RECOMMEND_SKYPILOT")
+    asks = (
+        "import json, sys\n"
+        "from sky.jobs.recovery_strategy import StrategyExecutor\n"
+        "recovery = json.loads(sys.argv[1])\n"
+        "executor = object.__new__(StrategyExecutor)\n"
+        "executor.restart_cnt_on_failure = 0\n"
+        "executor.max_restarts_on_errors = recovery.get('max_restarts_on_errors', 0)\n"
+        "executor.recover_on_exit_codes = recovery.get('recover_on_exit_codes', [])\n"
+        "print([executor.should_restart_on_failure([status]) for status in (1, 124, 137)])\n"
+    )
+    for path in written(tmp_path, "skypilot"):
+        if path.suffix != ".yaml":
+            continue
+        recovery = yaml.safe_load(path.read_text("utf-8"))["resources"]["job_recovery"]
+        reported = subprocess.run(
+            [python, "-c", asks, json.dumps(recovery)],
+            env={**os.environ, "HOME": str(tmp_path)}, capture_output=True, text=True,
+        )  # fmt: skip
+        assert reported.stdout.splitlines()[-1] == "[False, False, False]", reported.stderr[-900:]
 
 
 @pytest.mark.parametrize("target", [each for each in TARGETS if each != "dstack"])

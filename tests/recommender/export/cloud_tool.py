@@ -26,9 +26,19 @@ def kept(name: str) -> list[str]:
         return file.read().splitlines()
 
 
+def note_file(name: str) -> None:
+    """Keep the file that a word names, as the cloud would."""
+    for word in WORDS:
+        path = word.removeprefix("file://").removeprefix("startup-script=").rpartition("=")[2]
+        if os.path.isfile(path):
+            with open(path, encoding="utf-8") as file, open(os.path.join(HERE, name), "w") as copy:
+                copy.write(file.read())
+
+
 def start() -> None:
     """A machine, where there is capacity."""
     line = " ".join(WORDS)
+    note_file("boot")
     for word, *since in map(str.split, kept("full")):
         if word in line and int(*since or "0") <= CLOCK:
             sys.exit("no capacity")
@@ -59,7 +69,7 @@ elif joined.startswith(STOPS):
 elif joined.startswith(LISTS):
     listed()
 elif "describe-subnets" in joined:
-    print("subnet-0a1b2c3d")
+    print(*kept("subnets") or ["subnet-0a1b2c3d"], sep="\t")
 elif "describe-instance-types" in joined:  # EFA interfaces and network cards
     print((kept("cards") or ["None\t1"])[0])
 elif "describe-security-groups" in joined:
@@ -68,8 +78,10 @@ elif "create-security-group" in joined:
     print("sg-0a1b2c3d")
 elif "authorize-security-group" in joined and kept("refusal"):
     sys.exit(kept("refusal")[0])
+elif "/secrets" in joined:
+    note_file("passed")
 elif "/ended-" in joined and int(kept("ends")[0]) <= CLOCK:
-    print("done")
+    print((kept("as") or ["done"])[0])
 elif "/progress" in joined and kept("progress"):
     print(kept("progress")[0])
 elif "machine-types list" in joined:

@@ -1,6 +1,7 @@
 """Answers are read back as they were written."""
 
 import json
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -48,6 +49,14 @@ def test_a_plan_is_named_by_its_number_or_its_role():
         (("plans", 0, "machines"), None, r"plans\[0\].machines cannot be None"),
         (("plans", 1, "estimate", "chance"), True, "chance cannot be True"),
         (("inputs", "limits", "objective"), "best", "inputs.limits.objective cannot be best"),
+        (("plans", 0, "machines"), [], r"plans\[0\].machines .*cannot be \[\]"),
+        (("plans", 0, "fallback", "machines"), [], r"plans\[0\].machines .*cannot be \[\]"),
+        (("plans", 0, "usd_per_hour"), math.inf, "usd_per_hour cannot be inf"),
+        (("plans", 0, "machines", 0, "count"), math.inf, "count cannot be inf"),
+        (("plans", 0, "sites", 0, "zone"), 'a}"b', r"sites\[0\].zone cannot be a"),
+        (("plans", 0, "sites", 0, "region"), "x\u2028y", r"sites\[0\].region cannot be x"),
+        (("plans", 0, "machines", 0, "instance_type"), "a\x1b[0m", "instance_type cannot be a"),
+        (("plans", 0, "machines", 0, "zone"), "`id`", "zone cannot be `id`"),
     ],
 )
 def test_what_cannot_be_read_is_named(path: tuple[object, ...], value: object, said: str):

@@ -19,6 +19,7 @@ from botocore.validate import ParamValidator
 from recommender.errors import UsageError
 from recommender.export.description import RunDescription
 from recommender.export.targets import export_files
+from recommender.plan.limits import Limits
 from recommender.plan.plan import Site
 from tests.recommender import answers, golden
 from tests.recommender.export.runs import AWS, AZURE, GCP, MIXED, TWO_MACHINES, described
@@ -32,6 +33,7 @@ NAMED = {
     "CHECKPOINT_BUCKET": "ours", "INSTANCE_PROFILE": "trainer", "RESOURCE_GROUP": "group",
     "AZURE_STORAGE_ACCOUNT": "account", "IDENTITY": "/subscriptions/s/identity",
 }  # fmt: skip
+SECRET = {"HF_TOKEN": "hf_it's $(touch owned)"}
 STARTS = {"run-instances", "create"}
 
 
@@ -40,7 +42,7 @@ def played(
 ) -> tuple[subprocess.CompletedProcess[str], list[list[str]]]:
     """Run launch.sh; what it printed, and the calls of the tool."""
     tools = folder / "tools"
-    tools.mkdir()
+    tools.mkdir(exist_ok=True)
     tool = f"#!{sys.executable} -IS\n" + (HERE / "cloud_tool.py").read_text("utf-8")
     for name, text in ((TOOLS[target], tool), ("date", DATE), ("sleep", SLEEP)):
         (tools / name).write_text(text, encoding="utf-8")
@@ -52,7 +54,7 @@ def played(
     done = subprocess.run(
         ["bash", "launch.sh"],
         cwd=folder,
-        env={"PATH": f"{tools}:{os.environ['PATH']}", **NAMED},
+        env={"PATH": f"{tools}:{os.environ['PATH']}", **NAMED, **SECRET, "TMPDIR": str(tools)},
         capture_output=True,
         text=True,
         timeout=240,
@@ -165,6 +167,104 @@ def test_what_hangs_is_ended_by_google_at_the_cap(tmp_path: Path):
     _, calls = played(tmp_path, "gcloud", GCP, lost="36000", ends=f"{START + 12 * 3600}")
     left = [re.search(r"--max-run-duration=(\d+)s", each) for each in starts(calls)]
     assert [int(each[1]) for each in left if each] == [86400, 86400 - 36000]
+
+
+@pytest.mark.parametrize("target", CASES)
+def test_secrets_reach_the_machines_and_no_log_or_boot_file(tmp_path: Path, target: str) -> None:
+    """What boots a machine can be read by whoever may look at it, on AWS and Google for good."""
+    done, calls = played(tmp_path, target, CASES[target], ends=f"{START + 3600}")
+    assert done.returncode == 0, done.stderr
+    tools = tmp_path / "tools"
+    for text in ((tools / "boot").read_text("utf-8"), repr(calls), done.stdout, done.stderr):
+        assert "hf_it" not in text
+    told = subprocess.run(
+        ["bash", "-c", f'eval "$(< {tools}/passed)"; env'], capture_output=True, text=True,
+        cwd=tmp_path, env={},
+    ).stdout.splitlines()  # fmt: skip
+    assert f"HF_TOKEN={SECRET['HF_TOKEN']}" in told
+    assert not any(line.startswith("WANDB_API_KEY") for line in told)  # of nobody
+    assert not list(tmp_path.rglob("owned"))
+    gone = [at for at, call in enumerate(calls) if {"rm", "delete"} & set(call)
+            and any("/secrets" in word for word in call)]  # fmt: skip
+    assert gone, "the bucket keeps it"
+    left = [path.read_text("utf-8") for path in tools.glob("tmp.*") if path.is_file()]
+    assert not any("hf_it" in text for text in left)
+
+
+WITH_BUDGET = described(replace(GCP.plan, fallback=None), Limits(budget_usd=300.0))
+
+
+def test_the_budget_stops_machines_and_what_is_no_machine_costs_nothing(tmp_path: Path) -> None:
+    """They are lost after an hour of five, and there is no other for the next three."""
+    price = GCP.plan.usd_per_hour
+    paid_h = 300.0 / price
+    full = f"SPOT {START + 60}"
+    done, calls = played(tmp_path, "gcloud", WITH_BUDGET, full=full, lost="18000")
+    assert done.returncode == 124  # capacity never comes back: the time is over first
+    assert "stopped for good" in done.stderr
+    spent = float((tmp_path / f".{GCP.name}.state").read_text("utf-8").split()[2])
+    assert spent == pytest.approx(min(300.0, 4 * price), abs=price)
+    first = starts(calls)[0]
+    left = re.search(r"--max-run-duration=(\d+)s", first)
+    assert left is not None
+    assert int(left[1]) == pytest.approx(min(paid_h * 3600, WITH_BUDGET.longest_s), abs=60)
+
+
+def test_a_run_at_its_budget_ends_and_stays_ended_if_it_is_started_again(tmp_path: Path) -> None:
+    hours = 300.0 / GCP.plan.usd_per_hour
+    assert hours * 3600 < WITH_BUDGET.longest_s
+    done, calls = played(tmp_path, "gcloud", WITH_BUDGET)
+    assert done.returncode == 124
+    assert len(starts(calls)) == 1
+    ended = int((tmp_path / "tools" / "clock").read_text("utf-8"))
+    assert (ended - START) / 3600 == pytest.approx(hours, abs=2)
+    assert not (tmp_path / "tools" / "machines").exists()
+    again, calls = played(tmp_path, "gcloud", WITH_BUDGET, clock=f"{ended}")
+    assert again.returncode == 124
+    assert len(starts(calls)) == 1  # the one of before
+
+
+@pytest.mark.parametrize("target", CASES)
+def test_a_machine_that_ends_at_its_cap_ends_the_run(tmp_path: Path, target: str) -> None:
+    ends = f"{START + 3600}"
+    done, calls = played(tmp_path, target, CASES[target], ends=ends, **{"as": "stopped"})
+    assert done.returncode == 124
+    assert len(starts(calls)) == 1
+    later = {"as": "stopped", "clock": f"{START + 7200}"}
+    again, calls = played(tmp_path, target, CASES[target], ends=ends, **later)
+    assert again.returncode == 124
+    assert len(starts(calls)) == 1
+
+
+def test_a_region_of_aws_without_a_zone_is_asked_for_in_all_of_its_zones(tmp_path: Path) -> None:
+    run = described(replace(answers.ON_DEMAND, sites=(Site("us-east-1", "", 1.2, ""),)))
+    done, calls = played(
+        tmp_path, "aws-cli", run, subnets="subnet-1\nsubnet-2\nsubnet-3", home="us-east-1",
+        full="subnet-1", ends=f"{START + 3600}",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert [each.partition("--subnet-id ")[2].split()[0] for each in starts(calls)] == [
+        "subnet-1", "subnet-2",
+    ]  # fmt: skip
+
+
+def test_machines_boot_from_disks_that_they_accept() -> None:
+    """A3 refuses pd-standard; A3 Ultra, A4 and G4 take Hyperdisk alone."""
+    script = next(each.text for each in export_files(GCP, "gcloud", ""))
+    rule = script[script.index("local disk_type") :].partition('\n  if [ "$market"')[0]
+    for kind, disk in (
+        ("a3-highgpu-8g", "pd-balanced"), ("a3-megagpu-8g", "pd-balanced"),
+        ("a3-ultragpu-8g", "hyperdisk-balanced"), ("a4-highgpu-8g", "hyperdisk-balanced"),
+        ("g4-standard-48", "hyperdisk-balanced"), ("a2-highgpu-1g", "pd-balanced"),
+        ("g2-standard-4", "pd-balanced"),
+    ):  # fmt: skip
+        text = f'f() {{ machine_type={kind} left_s=9; {rule}\necho "$disk_type"; }}; f'
+        told = subprocess.run(
+            ["bash", "-c", text],
+            capture_output=True, text=True, check=True,
+        ).stdout  # fmt: skip
+        assert told.split() == [disk], kind
+    assert "--boot-disk-type" in script
 
 
 def parameters(words: list[str]) -> dict[str, Any]:

@@ -1,16 +1,16 @@
 """What is to be run, read off a plan."""
 
-import math
 from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recommender.export.description import even_passes, safe_name
-from recommender.export.header import cap_words
+from recommender.export.description import even_passes, locations_of, safe_name
+from recommender.export.header import header
 from recommender.export.train_command import changed_by_fallback
 from recommender.plan.limits import Limits
+from recommender.plan.plan import Site
 from tests.recommender import answers
 from tests.recommender.export.runs import AWS, GCP, HOUR, MIXED, ON_DEMAND, described
 
@@ -41,52 +41,51 @@ def test_on_demand_machines_are_requested_in_their_one_region():
 
 
 @pytest.mark.parametrize(
-    ("deadline_h", "fallback", "cap_h"),
+    ("deadline_h", "budget_usd", "cap_h"),
     [
-        (None, False, 25.0),  # 1 run in 100 takes longer than 20 h, and a quarter
-        (72.0, False, 25.0),
-        (22.0, False, 22.0),  # the deadline
-        (19.0, False, 19.0),  # of which 1 run in 100 is not done
-        (72.0, True, 72.0),  # a fallback may start late
+        (None, None, 60.0),  # three times what 1 run in 100 exceeds
+        (72.0, None, 72.0),  # the deadline, near or far
+        (19.0, None, 19.0),
+        (72.0, 1.0, 72.0),
+        (None, 9000.0, 60.0),  # or as long as that pays for, which is longer
+        (None, 1.0, 60.0),  # the amount stops it
     ],
 )
-def test_a_run_is_stopped_when_no_run_takes_as_long(
-    deadline_h: float | None, fallback: bool, cap_h: float
+def test_the_user_s_limits_stop_a_run(
+    deadline_h: float | None, budget_usd: float | None, cap_h: float
 ) -> None:
     time = replace(answers.GCP.estimate.time, p99=20 * HOUR)
     plan = replace(answers.GCP, estimate=replace(answers.GCP.estimate, time=time))
-    plan = plan if fallback else replace(plan, fallback=None)
-    limits = Limits(deadline_s=None if deadline_h is None else deadline_h * HOUR)
-    assert described(plan, limits).longest_s == cap_h * HOUR
+    deadline_s = None if deadline_h is None else deadline_h * HOUR
+    for each in (plan, replace(plan, fallback=None)):
+        run = described(each, Limits(deadline_s=deadline_s, budget_usd=budget_usd))
+        paid_h = (budget_usd or 0.0) / plan.usd_per_hour if deadline_h is None else 0.0
+        assert run.longest_s == pytest.approx(max(cap_h, paid_h) * HOUR, abs=1)
+        assert run.budget_usd == budget_usd
+        assert run.usual_s == 20 * HOUR
 
 
 @pytest.mark.parametrize("deadline_s", [86399.96, 100_000.4, 250_000.2, 1_234_567.0])
 def test_a_deadline_that_is_no_round_number_ends_the_run_before_it_is_over(
     deadline_s: float,
 ) -> None:
-    time = replace(answers.GCP.estimate.time, p99=deadline_s)
-    late = replace(answers.GCP, estimate=replace(answers.GCP.estimate, time=time), fallback=None)
-    for plan in (answers.GCP, late):
-        run = described(plan, Limits(deadline_s=deadline_s))
-        assert run.ends_at_deadline
-        assert deadline_s - 1.0 < run.longest_s <= deadline_s
-        assert run.on_fallback is None or run.on_fallback.longest_s == run.longest_s
+    run = described(answers.GCP, Limits(deadline_s=deadline_s))
+    assert deadline_s - 1.0 < run.longest_s <= deadline_s
+    assert run.on_fallback is not None
+    assert run.on_fallback.longest_s == run.longest_s
 
 
-def test_a_cap_below_the_deadline_is_not_called_the_deadline() -> None:
-    time = replace(answers.GCP.estimate.time, p99=20 * HOUR)
-    plan = replace(answers.GCP, estimate=replace(answers.GCP.estimate, time=time), fallback=None)
-    run = described(plan, Limits(deadline_s=25 * HOUR + 0.4))
-    assert not run.ends_at_deadline
-    assert run.longest_s == 25 * HOUR
-    assert "the deadline" not in cap_words(run)
-
-
-def test_a_short_run_has_an_hour_more() -> None:
-    time = replace(answers.GCP.estimate.time, p99=math.nan, p95=0.5 * HOUR)
-    old = replace(answers.GCP, estimate=replace(answers.GCP.estimate, time=time), fallback=None)
-    assert described(old, Limits()).longest_s == 1.5 * HOUR
-    assert described(old, Limits(deadline_s=72 * HOUR)).longest_s == 1.5 * HOUR
+def test_a_region_without_a_known_zone_is_in_no_list() -> None:
+    """Price lists name regions in which no machine of the type stands."""
+    sites = answers.GCP.sites
+    unzoned = Site("nowhere1", "", 1.0, "")
+    for order in ((unzoned, *sites), (*sites, unzoned)):
+        found = [each.region for each in locations_of(replace(answers.GCP, sites=order))]
+        assert found == list(dict.fromkeys(site.region for site in sites))
+    alone = described(replace(answers.GCP, sites=(unzoned,)))
+    assert [each.region for each in alone.locations] == ["nowhere1"]
+    assert any("No zone of nowhere1 is known" in line for line in header(alone, "", ()))
+    assert not any("No zone of" in line for line in header(GCP, "", ()))
 
 
 @pytest.mark.parametrize(

@@ -114,6 +114,16 @@ def test_hostile_names_stay_text(name: str):
         assert place["instance_type"] == name
 
 
+@pytest.mark.parametrize("zone", ['a}"b', "a]", "x\u2028y", "a\x1b[0m", "a, b: c", "'"])
+def test_hostile_zones_stay_text(zone: str):
+    sites = tuple(replace(site, zone=zone) for site in answers.GCP.sites)
+    run = described(replace(answers.GCP, sites=sites))
+    text = export_files(run, "skypilot", "run")[0].text
+    found = [place["infra"] for place in yaml.safe_load(text)["resources"]["ordered"]]
+    assert found == [f"gcp/{site.region}/{zone}" for site in sites]
+    assert not {"\u2028", "\x1b"} & set(text)
+
+
 def test_several_machines_of_aws_have_their_fast_card_turned_on():
     """SkyPilot 0.14.1, sky.clouds.aws: EFA where network_tier is best and the type has it."""
     two = tuple(replace(each, count=2) for each in AWS.plan.machines)

@@ -3,6 +3,7 @@
 import os
 import re
 import subprocess
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -63,13 +64,18 @@ def test_an_unknown_target_is_refused():
         target_of("skypilots")
 
 
-def started(folder: Path, run: RunDescription, **given: str) -> subprocess.CompletedProcess[str]:
-    (folder / "torchrun").write_text(TORCHRUN, encoding="utf-8")
-    (folder / "torchrun").chmod(0o755)
+def started(
+    folder: Path, run: RunDescription, *, fake: bool = True, **given: str
+) -> subprocess.CompletedProcess[str]:
+    """Run the script of one machine, with a made-up torchrun unless there is one."""
+    if fake:
+        (folder / "torchrun").write_text(TORCHRUN, encoding="utf-8")
+        (folder / "torchrun").chmod(0o755)
     text = export_files(run, "torchrun", "")[0].text
     text = text.replace(f"/mnt/checkpoints/{run.name}", str(folder / "saved"))
     return subprocess.run(
         ["bash", "-c", text],
+        cwd=folder,
         env={"PATH": f"{folder}:{os.environ['PATH']}", "GPUS_PER_NODE": "8", **given},
         capture_output=True,
         text=True,
@@ -179,7 +185,7 @@ def test_the_command_of_a_header_is_a_line_that_can_be_copied():
     assert start_line(AWS.plan, "torchrun", "my runs") == "bash 'my runs/train.sh'"
     assert start_line(AWS.plan, "dstack", "my runs") == (
         "cp 'my runs/train.dstack.yml' 'my runs/volume.dstack.yml' . && "
-        "dstack apply -f train.dstack.yml"
+        "HF_TOKEN=$HF_TOKEN WANDB_API_KEY=$WANDB_API_KEY dstack apply -f train.dstack.yml"
     )
 
 
@@ -191,23 +197,87 @@ def test_dstack_keeps_checkpoints_on_a_volume_where_one_machine_can_have_it():
         assert "export --to skypilot" in target_of("dstack").why_not(run)
 
 
+@pytest.mark.parametrize("target", ["dstack", "skypilot"])
 @pytest.mark.parametrize(("ends", "starts"), [(3, 4), (124, 1), (0, 1)])
-def test_dstack_starts_a_script_that_crashes_four_times_and_rents_no_more_for_it(
-    tmp_path: Path, ends: int, starts: int
+def test_a_script_that_crashes_is_started_four_times_and_nothing_is_rented_for_it(
+    tmp_path: Path, target: str, ends: int, starts: int
 ):
-    """Retried by dstack itself, a script that cannot run would be rented for without end."""
-    made = yaml.safe_load(export_files(AWS, "dstack", "run")[0].text)
-    assert "error" not in made["retry"]["on_events"]
+    """Retried by the tool, one that cannot run would be rented for again, at the cap as well."""
+    made = yaml.safe_load(export_files(AWS, target, "run")[0].text)
+    if target == "dstack":
+        assert "error" not in made["retry"]["on_events"]
+        given = dict(each.split("=", 1) for each in made["env"] if "=" in each)
+        commands, ranks = made["commands"][0], "DSTACK_%s"
+    else:
+        assert made["resources"]["job_recovery"]["max_restarts_on_errors"] == 0
+        given = {name: value for name, value in made["envs"].items() if value}
+        commands, ranks = made["run"], "SKYPILOT_%s"
     for name, text in {"torchrun": f"echo >> starts; exit {ends}", "sleep": "exit 0"}.items():
         (tmp_path / name).write_text(f"#!/usr/bin/env bash\n{text}\n", encoding="utf-8")
         (tmp_path / name).chmod(0o755)
-    ranks = ("NODES_NUM", "NODE_RANK", "MASTER_NODE_IP", "GPUS_PER_NODE")
-    given = dict(each.split("=", 1) for each in made["env"]) | {f"DSTACK_{r}": "1" for r in ranks}
+    for each in ("NODES_NUM", "NODE_RANK", "MASTER_NODE_IP", "GPUS_PER_NODE"):
+        given[ranks % each] = "1"
+    for each in ("NUM_NODES", "NODE_IPS", "NUM_GPUS_PER_NODE"):
+        given[ranks % each] = "1"
     given |= {"CHECKPOINT_DIR": str(tmp_path), "PATH": f"{tmp_path}:{os.environ['PATH']}"}
-    commands = made["commands"][0].replace(SCRIPT, str(tmp_path / "train.sh"))
-    done = subprocess.run(["sh", "-c", commands], env=given, cwd=tmp_path, capture_output=True)
-    assert done.returncode == ends
+    commands = commands.replace(SCRIPT, str(tmp_path / "train.sh"))
+    shell = "sh" if target == "dstack" else "bash"
+    done = subprocess.run([shell, "-c", commands], env=given, cwd=tmp_path, capture_output=True)
+    assert done.returncode == ends, done.stderr
     assert len((tmp_path / "starts").read_text("utf-8").splitlines()) == starts
+
+
+def budgeted(usd: float) -> RunDescription:
+    return replace(GCP, limits=replace(GCP.limits, budget_usd=usd))
+
+
+def test_what_was_paid_for_before_counts_at_the_next_start(tmp_path: Path) -> None:
+    price = GCP.plan.usd_per_hour
+    (tmp_path / "saved").mkdir()
+    paid = tmp_path / "saved" / "paid_minutes"
+    paid.write_text(f"{price:.4g}\n" * 120 + f"{10 * price:.4g}\n" * 60, encoding="utf-8")
+    (tmp_path / "timeout").write_text('#!/bin/sh\necho "$2" > "$CHECKPOINT_DIR/left"\n', "utf-8")
+    (tmp_path / "timeout").chmod(0o755)
+    assert started(tmp_path, budgeted(15 * price)).returncode == 0
+    left_s = int((tmp_path / "saved" / "left").read_text("utf-8"))
+    assert left_s == pytest.approx(3 * 3600, rel=0.01)  # of 15 h two and ten times one are gone
+    (tmp_path / "saved" / "left").unlink()
+    done = started(tmp_path, budgeted(12 * price * 0.999))
+    assert done.returncode == 124
+    assert "stopped for good" in done.stderr
+    assert not (tmp_path / "saved" / "left").exists()
+
+
+def test_each_minute_is_written_down_and_a_late_run_is_warned_of(tmp_path: Path) -> None:
+    """The clock of the test is a minute a look: sleep returns at once."""
+    (tmp_path / "sleep").write_text("#!/bin/sh\n", encoding="utf-8")
+    (tmp_path / "timeout").write_text(
+        '#!/bin/sh\ncd "$CHECKPOINT_DIR" && : >> paid_minutes\n'
+        'until [ "$(wc -l < paid_minutes)" -ge 3 ]; do :; done\n',
+        encoding="utf-8",
+    )
+    for name in ("sleep", "timeout"):
+        (tmp_path / name).chmod(0o755)
+    run = replace(GCP, limits=replace(GCP.limits, deadline_s=1e9))
+    (tmp_path / "saved").mkdir()
+    began = tmp_path / "saved" / "began"
+    began.write_text(f"{int(time.time() - run.usual_s) - 5}\n", encoding="utf-8")
+    done = started(tmp_path, run)
+    assert done.returncode == 0, done.stderr
+    lines = (tmp_path / "saved" / "paid_minutes").read_text("utf-8").split()
+    assert set(lines) == {f"{run.plan.usd_per_hour:.4g}"}
+    assert "99 runs in 100 were expected" in done.stderr
+
+
+def test_secrets_are_passed_on_by_name_and_empty_ones_are_not(tmp_path: Path) -> None:
+    assert started(tmp_path, GCP, HF_TOKEN="hf", WANDB_API_KEY="").returncode == 0
+    environment = (tmp_path / "environment").read_text("utf-8").splitlines()
+    assert "HF_TOKEN=hf" in environment
+    assert not any(line.startswith("WANDB_API_KEY") for line in environment)
+    job = yaml.safe_load(export_files(GCP, "skypilot", "")[0].text)
+    assert job["secrets"] == {"HF_TOKEN": "", "WANDB_API_KEY": ""}
+    task = yaml.safe_load(export_files(AWS, "dstack", "")[0].text)
+    assert task["env"][-2:] == ["HF_TOKEN", "WANDB_API_KEY"]
 
 
 def test_dstack_takes_the_folder_along_that_its_file_is_copied_to():

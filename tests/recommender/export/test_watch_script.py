@@ -132,6 +132,42 @@ def test_a_run_is_stopped_for_good(tmp_path: Path):
     assert seconds == pytest.approx(GCP.longest_s, abs=3600)
 
 
+@pytest.mark.parametrize(("state", "hours"), [("RUNNING", 20.0), ("RECOVERING", 24.0)])
+def test_usd_are_counted_while_machines_run(tmp_path: Path, state: str, hours: float) -> None:
+    """Money for twenty hours, and a deadline of a day: waiting for spot costs nothing."""
+    limits = replace(LIMITS, budget_usd=20 * GCP.plan.usd_per_hour)
+    run = described(GCP.plan, limits)
+    done, reported, seconds = played(tmp_path, run, f"plan {state} 0\n", progress="0.99\n")
+    assert done.returncode == 124
+    assert reported[-1].split()[1] == "cancel"
+    assert seconds / HOUR == pytest.approx(hours, abs=1)
+
+
+def test_a_fallback_counts_at_its_own_price_on_top_of_what_the_plan_has_cost(tmp_path: Path):
+    """Of 1,000 USD 800 were spent: on demand at 97 USD an hour the rest lasts two hours."""
+    assert GCP.on_fallback is not None
+    price = GCP.on_fallback.plan.usd_per_hour
+    run = described(GCP.plan, replace(LIMITS, budget_usd=1000.0))
+    state = tmp_path / f".{GCP.name}.state"
+    state.write_text(f"{START - 3600} fallback 800 {START}\n", encoding="utf-8")
+    done, reported, seconds = played(tmp_path, run, "fallback RUNNING 0\n")
+    assert done.returncode == 124
+    assert seconds / HOUR == pytest.approx(200 / price, abs=1.01)
+    again, later, _ = played(tmp_path, run, "fallback RUNNING 0\n")
+    assert again.returncode == 124  # a supervisor that starts it again rents nothing
+    assert later[len(reported) :] == ["jobs cancel " + call.split()[-1] for call in reported[-2:]]
+
+
+def test_the_p99_is_a_warning_and_not_the_cap(tmp_path: Path) -> None:
+    time = replace(GCP.plan.estimate.time, p99=3 * HOUR)
+    run = described(replace(GCP.plan, estimate=replace(GCP.plan.estimate, time=time)))
+    ends = f"plan SUCCEEDED {START + 6 * 3600}\n"
+    done, _, seconds = played(tmp_path, run, ends, progress="0.9\n")
+    assert done.returncode == 0
+    assert seconds == 6 * HOUR
+    assert done.stderr.count("99 runs in 100 were expected") == 1
+
+
 def test_a_job_that_failed_ends_the_script(tmp_path: Path):
     done, reported, seconds = played(tmp_path, GCP, f"plan FAILED {START + 3600}\n")
     assert done.returncode == 1

@@ -252,7 +252,7 @@ def test_every_field_of_a_job_has_a_key() -> None:
         "examples": "data", "other_network_bytes": "post_training",
         "unquantized_parameters": "method",
         "intensity_ratio": "activation_bytes_per_sample",
-        "forward_passes": "method", "token_experts": "expert_width",
+        "software": "stack", "forward_passes": "method", "token_experts": "expert_width",
         "layer_bytes_per_sample": "recomputed_activation_bytes_per_sample",
     }  # fmt: skip
     names = {renamed.get(field.name, field.name) for field in fields(Job)}

@@ -1,0 +1,88 @@
+"""What a machine does from its first boot to its end, with a folder as the bucket."""
+
+import os
+import signal
+import subprocess
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from recommender.export.description import RunDescription
+from recommender.export.targets import export_files
+from tests.recommender.export.runs import AWS
+
+PRICE = AWS.plan.usd_per_hour
+RUN = replace(AWS, limits=replace(AWS.limits, budget_usd=10 * PRICE))
+TOOLS = {
+    "aws": """
+path() { case "$1" in s3://ours/*) echo "$BUCKET/${1#s3://ours/}" ;; *) echo "$1" ;; esac }
+words=()
+for each in "${@:3}"; do case "$each" in --*) ;; *) words+=("$(path "$each")") ;; esac; done
+case "$2 ${words[1]:-}" in
+  "cp -") cat "${words[0]}" ;;
+  cp*) mkdir -p "$(dirname "${words[1]}")"; cp "${words[0]}" "${words[1]}" ;;
+  sync*) mkdir -p "${words[1]}"; cp -r "${words[0]}/." "${words[1]}/" ;;
+  rm*) rm -rf "${words[0]}" ;;
+esac""",
+    "curl": 'case "$*" in *ami-launch-index) echo 0 ;; *) echo word ;; esac',
+    "nvidia-smi": "echo 'GPU 0'",
+    "mountpoint": "exit 1",
+    "shutdown": 'touch "$HERE/shut-down"',
+    "torchrun": 'env > "$HERE/environment"; echo >> "$HERE/starts"; exit "$ENDS"',
+    # Minutes pass at once; the hours until the machine's own end do not.
+    "sleep": 'if [ "$1" -gt 1000 ]; then exec /bin/sleep "$1"; else exec /bin/sleep 0.02; fi',
+}
+
+
+def booted(folder: Path, run: RunDescription, ends: int, paid: str = "") -> str:
+    """How the run has ended by what the machine notes in the bucket."""
+    bucket = folder / "bucket" / run.name
+    (bucket / "code").mkdir(parents=True)
+    (bucket / "code" / "train.py").write_text("", encoding="utf-8")
+    (bucket / "secrets").write_text("export HF_TOKEN=hf\\ token\n", encoding="utf-8")
+    (bucket / "paid_minutes").write_text(paid, encoding="utf-8")
+    for name, text in TOOLS.items():
+        (folder / name).write_text(f"#!/usr/bin/env bash\n{text}\n", encoding="utf-8")
+        (folder / name).chmod(0o755)
+    script = export_files(run, "aws-cli", "")[1].text
+    script = script.replace("/checkpoints", f"{folder}/disk").replace("/tmp/", f"{folder}/")
+    script = script.replace('PATH="/opt', f'PATH="{folder}:/opt')
+    began = int(time.time())
+    given = {
+        "PATH": os.environ["PATH"], "HERE": str(folder), "BUCKET": str(folder / "bucket"),
+        "ENDS": f"{ends}", "RUN_ID": f"{began}", "LEFT_S": "90000", "NNODES": "1",
+        "CHECKPOINT_BUCKET": "ours",
+    }  # fmt: skip
+    with (folder / "log").open("w", encoding="utf-8") as log:
+        machine = subprocess.Popen(
+            ["bash", "-c", script], env=given, stdout=log, stderr=log, start_new_session=True
+        )
+        try:
+            machine.wait(timeout=60)
+        finally:
+            os.killpg(machine.pid, signal.SIGKILL)
+    assert (folder / "shut-down").exists(), (folder / "log").read_text("utf-8")
+    return (bucket / f"ended-{began}").read_text("utf-8").strip()
+
+
+@pytest.mark.parametrize(
+    ("ends", "starts", "told"), [(0, 1, "done"), (124, 1, "stopped"), (3, 4, "failed")]
+)
+def test_a_machine_ends_as_its_training_does(
+    tmp_path: Path, ends: int, starts: int, told: str
+) -> None:
+    assert booted(tmp_path, RUN, ends) == told
+    assert len((tmp_path / "starts").read_text("utf-8").splitlines()) == starts
+    environment = (tmp_path / "environment").read_text("utf-8").splitlines()
+    assert "HF_TOKEN=hf token" in environment
+    assert "hf" not in (tmp_path / "log").read_text("utf-8")
+    assert not [path for path in (tmp_path / "disk").rglob("*") if path.name == "secrets"]
+
+
+def test_what_machines_before_it_have_cost_counts(tmp_path: Path) -> None:
+    minutes = f"{PRICE:.4g}\n" * 60 * 11
+    assert booted(tmp_path, RUN, 0, minutes) == "stopped"
+    assert not (tmp_path / "starts").exists()
+    assert "stopped for good by a cap" in (tmp_path / "log").read_text("utf-8")
