@@ -132,7 +132,10 @@ class RunDescription:
 
     @property
     def work_s(self) -> float:
-        """Training time of the whole job on the plan's cluster, nothing lost."""
+        """Training time of the whole job on these machines, nothing lost."""
+        first = self.fallback_of
+        if first is not None and first.fallback is not None:
+            return first.work_s / first.fallback.speed
         work_s = self.job.seconds_on(self.plan.gpus, self.plan.estimate.step.step_s)
         return max(work_s, self.plan.estimate.split.work_s)
 

@@ -130,6 +130,7 @@ class Fallback:
     # and above which it goes back to it; None where it waits to the last moment and stays.
     wait_above: float | None = None
     back_above: float | None = None
+    changeover_s: float = 0.0  # until spot machines that were given train
     # What other rules would make of it, of the plans that are shown in a table.
     at_first_outage: AtFirstOutage | None = None  # None: its cluster is a mix
     chance_without: float = math.nan  # all limits met, if it were never started

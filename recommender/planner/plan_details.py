@@ -230,6 +230,7 @@ class PlanDetails:
             reserve_s=float(inputs.handover_s[0]),
             wait_above=float(inputs.wait_above[0]) if has_thresholds(inputs)[0] else None,
             back_above=float(inputs.back_above[0]) if has_thresholds(inputs)[0] else None,
+            changeover_s=float(inputs.changeover_s[0]),
             probability=float((self.paths.fallback_s > 0).mean()),
             work_share=self._fallback_work_share(),
         )
