@@ -41,6 +41,7 @@ class RunDescription:
     limits: Limits
     tool: str  # "recommend 0.1.0"
     catalog: str  # version
+    fallback_work_s: float | None = None  # of the machines that take over
 
     @property
     def machines(self) -> Machines:
@@ -99,7 +100,7 @@ class RunDescription:
             gpus=sum(m.count * m.gpus for m in fallback.machines),
             estimate=replace(estimate, step=fallback.step or estimate.step),
         )
-        return replace(self, plan=plan)
+        return replace(self, plan=plan, fallback_work_s=self.work_s / fallback.speed)
 
     @property
     def step(self) -> StepSplit:
@@ -133,9 +134,8 @@ class RunDescription:
     @property
     def work_s(self) -> float:
         """Training time of the whole job on these machines, nothing lost."""
-        first = self.fallback_of
-        if first is not None and first.fallback is not None:
-            return first.work_s / first.fallback.speed
+        if self.fallback_work_s is not None:
+            return self.fallback_work_s
         work_s = self.job.seconds_on(self.plan.gpus, self.plan.estimate.step.step_s)
         return max(work_s, self.plan.estimate.split.work_s)
 

@@ -9,7 +9,16 @@ from recommender.export.helper import HELPER
 from recommender.export.launchers import launcher_of
 from recommender.export.start import SECRETS
 from recommender.plan.plan import Machines, Need, Spread
-from recommender.text import duration, exact, has_control, interruptions_words, number, percent, share, usd
+from recommender.text import (
+    duration,
+    exact,
+    has_control,
+    interruptions_words,
+    number,
+    percent,
+    share,
+    usd,
+)
 
 WIDTH = 96
 _AS_IS = "  "  # begins a line that can be copied whole

@@ -88,6 +88,8 @@ def _figures(run: RunDescription) -> list[str]:
         f"{assignment('DEADLINE_S', f'{deadline_s:.0f}')}  # since the first start",
         f"{assignment('RESERVE_S', math.ceil(fallback.reserve_s))}  # to start on demand, and more",
         f"{assignment('FALLBACK_WORK_S', math.ceil(later.work_s))}  # the whole job on demand",
+        f"{assignment('CAUTION', f'{fallback.caution:.6g}')}  # times the need while no spot is there "
+        "and no step was timed",
         assignment("WAIT_ABOVE", f"{fallback.wait_above or 0.0:.6g}"),
         f"{assignment('BACK_ABOVE', back)}{'' if back else '  # never'}",
         f"{assignment('CHANGEOVER_S', math.ceil(fallback.changeover_s))}  # from there to spot",
@@ -106,7 +108,7 @@ _POLICY = {
         "{ noted progress.json || noted progress || true; } | awk -F '[\":, ]+' \\",
         '  -v left="$(( began + DEADLINE_S - RESERVE_S - $(date +%s) ))" -v phase="$phase" \\',
         '  -v work="$FALLBACK_WORK_S" -v wait="$WAIT_ABOVE" -v back="$BACK_ABOVE" \\',
-        "  -v changeover=\"$CHANGEOVER_S\" '",
+        '  -v caution="$CAUTION" -v changeover="$CHANGEOVER_S" \'',
         "  NF == 1 && $1 + 0 > 0 && $1 + 0 <= 1 { share = $1 }  # a plain share",
         "  { noted[$2] = $3 + 0 }",
         "  END {",
@@ -117,8 +119,9 @@ _POLICY = {
         'noted["planned_work_s"]',
         "    need = (1 - share) * work * (slower > 0 ? slower : 1)",
         "    slack = left - need",
+        "    careful = need * (slower > 0 ? 1 : caution)",
         '    if (phase == "plan" && slack <= 0) print "now"',
-        '    else if (phase == "plan" && slack <= wait * need) print "without_spot"',
+        '    else if (phase == "plan" && left - careful <= wait * careful) print "without_spot"',
         '    else if (phase != "plan" && back != "" && slack - changeover > back * need) '
         'print "back"',
         '    else print "stay"',

@@ -20,6 +20,7 @@ from recommender.performance.parameter_server import cluster_spread, servers_of
 from recommender.performance.strategies import STRATEGY_OF_ROW
 from recommender.plan.limits import MEAN_LIMITS, PATH_LIMITS, TOLERANCE, Limits, PathFigures
 from recommender.risk.laws import gang_doublings, gang_hazard
+from recommender.risk.normal_law import normal_quantile
 from recommender.risk.on_demand_wait import OnDemandLaw
 from recommender.risk.path_inputs import PathInputs
 from recommender.risk.random_numbers import MAX_LISTED_ZONES, random_numbers, time_factors
@@ -221,9 +222,10 @@ def drafts_of(space: Space, site: Site, plans: Plans) -> Reduced:
     spot = counts[:, entries.spot] @ entries.usd_per_hour[entries.spot]
     terms = _fallback_terms(space, site, plans.fallback, step_s, saves.stall_s, saves.restore_s)
     wait = _on_demand_terms(entries, counts)
+    sigma = cluster_spread(space.job, space.columns, fleet, found, entries.kind, counts)
     inputs = PathInputs(
         work_s=work,
-        speed_sigma=cluster_spread(space.job, space.columns, fleet, found, entries.kind, counts),
+        speed_sigma=sigma,
         base_usd_per_hour=base,
         spot_usd_per_hour=spot,
         spot_price_sigma=gang.price_sigma,
@@ -248,6 +250,7 @@ def drafts_of(space: Space, site: Site, plans: Plans) -> Reduced:
         minimum_s=gang.minimum_s,
         free_s=gang.free_s,
         **terms.inputs,
+        cautious_work_s=work * np.where(share > 0.0, 1.0, caution(space, sigma)),
         at_once=wait.start.at_once,
         wait_s=wait.start.wait_s,
         replaced_at_once=wait.replaced.at_once,
@@ -257,6 +260,12 @@ def drafts_of(space: Space, site: Site, plans: Plans) -> Reduced:
     allowed = np.isfinite(step_s) & saves.possible & _limits_ok(space, counts, hourly)
     allowed &= _fallback_ok(space, plans.fallback >= 0, gang.has_spot, terms)
     return Reduced(inputs, allowed, step_s, fleet, gang, saves)
+
+
+def caution(space: Space, sigma: Floats) -> Floats:
+    """True over predicted time that is exceeded as often as the limits may be missed; (plans,)."""
+    share = np.array([min(max(space.limits.confidence, 0.5), 0.999)])  # below 1: some speed is last
+    return np.asarray(np.exp(normal_quantile(share)[0] * sigma))
 
 
 def servers_usd_per_hour(space: Space, site: Site, counts: Ints) -> Floats:

@@ -131,6 +131,7 @@ class Fallback:
     wait_above: float | None = None
     back_above: float | None = None
     changeover_s: float = 0.0  # until spot machines that were given train
+    caution: float = 1.0  # times the predicted work, while it waits for its first machines
     # What other rules would make of it, of the plans that are shown in a table.
     at_first_outage: AtFirstOutage | None = None  # None: its cluster is a mix
     chance_without: float = math.nan  # all limits met, if it were never started

@@ -1,11 +1,10 @@
 """The two-threshold rule tick by tick: on recorded zones, and evaluated next to the optimum.
 
-Slack is what would be left if on-demand took over now: time left - work left - a changeover.
-The optimal policy spends it at an even pace, so its borders are nearly straight in the work
-left w:
+That of `risk/policy.py` where the fallback is as fast as the cluster. Slack is what would be left
+if on-demand took over now: time left - work left - a changeover. With w the work left
 
     no spot               wait while slack > wait·w, else on-demand
-    on on-demand, spot    go back to spot when slack > back·w
+    on on-demand, spot    go back to spot when slack - a changeover > back·w
     spot                  stay on it
 
 It is evaluated by the recursion, grid and law of `policy_table.py`, so the figures of a rule and of
@@ -18,7 +17,7 @@ import numpy as np
 from recommender.arrays import Bools, Floats
 from recommender.catalogs.frozen import dataclass
 from recommender.policies.availability import Chain
-from recommender.policies.policy_table import NEVER, PolicyTable, after_spot, started
+from recommender.policies.policy_table import NEVER, after_spot, started
 from recommender.policies.replay import DONE_S
 from recommender.policies.rules import whole_ticks
 from recommender.policies.state import (
@@ -31,8 +30,6 @@ from recommender.policies.state import (
     PolicyState,
     Task,
 )
-
-_WORK_SHARES = (0.25, 0.5, 0.75, 1.0)  # of the work at which the borders are read off
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +52,8 @@ class TwoThresholds:
             left = tick_s * np.floor((task.deadline_s - state.now_s) / tick_s + 1e-9)
             slack = left - work - task.changeover_s
             on_demand = state.mode == ON_DEMAND
-            spot = state.available & (~on_demand | (slack > self.back * work))
+            spare = slack - task.changeover_s
+            spot = state.available & (~on_demand | (spare > self.back * work))
             rest = np.where(on_demand | (slack <= self.wait * work), ON_DEMAND, NONE)
             want = np.where(spot, SPOT, rest)
             return np.where(_safe(want, state, task, tick_s, left), want, ON_DEMAND)
@@ -70,46 +68,6 @@ def _safe(want: Modes, state: PolicyState, task: Task, tick_s: float, left: floa
     work = task.work_s - state.done_s - gain
     in_time = whole_ticks(work + task.changeover_s, tick_s) <= left - tick_s + 1e-6
     return np.asarray((want == ON_DEMAND) | in_time | (work <= DONE_S))
-
-
-def two_thresholds(table: PolicyTable, law: Chain, task: Task) -> TwoThresholds:
-    """Read the two borders off a policy table, as means over the work left."""
-    found = [_borders(table, law, task, share * task.work_s) for share in _WORK_SHARES]
-    waits, backs = np.array(found).T
-    return TwoThresholds(float(np.mean(waits)), float(np.mean(backs)))
-
-
-def _borders(table: PolicyTable, law: Chain, task: Task, work_s: float) -> tuple[float, float]:
-    """Least slack, per second of work left, worth waiting with and worth leaving on-demand."""
-    work = round(work_s / table.tick_s)
-    reach = min(table.usd.shape[3] - 1, table.ticks - work)
-    down, fresh = _outage(law), _fresh_run(law)
-    changeover = task.changeover_s
-    wait = back = 0.0
-    for slack in range(reach, -1, -1):  # from much to little: the first border met counts
-        left, spare = work + slack, np.array([slack * table.tick_s])
-        started = spare - changeover
-        idle = table.at(left, NONE, down, spare)[0]
-        if wait == 0.0 and idle >= table.at(left, ON_DEMAND, down, started)[0]:
-            wait = max(float(started[0]), 0.0)
-        stay = table.at(left, ON_DEMAND, fresh, spare)[0]
-        if back == 0.0 and table.at(left, SPOT, fresh, started)[0] >= stay:
-            back = max(float(started[0]), 0.0)
-        if wait > 0.0 and back > 0.0:
-            break
-    return wait / work_s, back / work_s
-
-
-def _outage(law: Chain) -> Floats:
-    """Belief in an outage at a random moment of it."""
-    belief = np.where(law.up, 0.0, law.usual)[None]
-    return np.asarray(belief / belief.sum())
-
-
-def _fresh_run(law: Chain) -> Floats:
-    """Belief when spot has just come back."""
-    belief = np.where(law.up, (_outage(law) @ law.step)[0], 0.0)[None]
-    return np.asarray(belief / belief.sum())
 
 
 # Slack is never large enough to go back.
@@ -169,7 +127,7 @@ def _wanted(
     rest = np.where((mode == ON_DEMAND) | (over <= rule.wait * work), ON_DEMAND, NONE)
     want = rest
     if up and mode == ON_DEMAND:
-        want = np.where(over > rule.back * work, SPOT, rest)
+        want = np.where(over - changeover > rule.back * work, SPOT, rest)
     elif up:
         want = np.full(len(slack), SPOT)
     whole = np.ceil(changeover - 1e-9)

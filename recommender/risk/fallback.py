@@ -198,34 +198,43 @@ def _crossing(
         stop = np.where(beyond, start + repeated * elapsed, stop)
         kept = np.where(beyond, durable + repeated * done, kept)
     seen = run, start, stop, np.clip(kept, 0.0, work), repeated
-    return _before_the_first_step(p, runs, due, seen) if np.any(p.speed_sigma > 0.0) else seen
+    told = (p.speed_sigma > 0.0) | (p.cautious_work_s > p.work_s)
+    return _before_the_first_step(p, runs, due, seen) if told.any() else seen
 
 
 def _before_the_first_step(
     p: PathInputs, runs: Runs, due: Floats, seen: tuple[Ints, Floats, Floats, Floats, Floats]
 ) -> tuple[Ints, Floats, Floats, Floats, Floats]:
-    """The crossing where nothing was trained before it: with the predicted work instead.
+    """The crossing where nothing was trained before it: with what was predicted instead.
 
-    Where the prediction crosses before the first step, that is the switch; otherwise the rule looks
-    again at the first step.
+    With the cautious prediction while no spot is there, with the usual one in a changeover. Where
+    neither crosses before the first step, the rule looks again then.
     """
     run, start, stop, kept, repeated = seen
-    part, stepped = runs.on_demand_part, runs.usable > 0.0
-    trains, _ = first(runs.of_plans(stepped if part is None else stepped | (part.work > 0.0)))
+    part = runs.on_demand_part
+    trained = runs.usable if part is None else np.maximum(runs.usable, part.work)
+    trains, _ = first(runs.of_plans(trained) > 0.0)
     place = runs.places(trains)
     first_step = at(runs.starts, place) + ready_s(p, runs, place)
     if part is not None:
         first_step = np.where(at(part.work, place) > 0.0, at(part.begins, place), first_step)
-    told = np.maximum(due - (p.work_s / np.maximum(p.fallback_speed, 1e-9))[:, None], 0.0)
-    before, again = told < first_step, (told >= first_step) & (stop < first_step)
-    if not (before.any() or again.any()):
-        return seen
-    ready = runs.of_plans(runs.starts + np.minimum(runs.lengths, row(runs.inputs.changeover_s)))
-    waits, _ = first(ready >= told.astype(np.float32)[None])
-    run = np.where(before, waits, np.where(again, trains, run))
-    start = np.where(before | again, at(runs.starts, runs.places(run)), start)
-    stop = np.where(before, told, np.where(again, first_step, stop))
-    nothing = before | again
+    speed = np.maximum(p.fallback_speed, 1e-9)
+    away, here = (
+        np.maximum(due - (work / speed)[:, None], 0.0) for work in (p.cautious_work_s, p.work_s)
+    )
+    looks = int(trains.max()) + 1
+    starts, waits = (runs.of_plans(each[:looks]) for each in (runs.starts, runs.waits))
+    booted = starts + runs.of_plans(np.minimum(runs.lengths, row(runs.inputs.changeover_s))[:looks])
+    waited = np.maximum(away, starts - waits)
+    moment = np.where(waited < starts, waited, np.inf)
+    moment = np.minimum(moment, np.where(here < booted, np.maximum(here, starts), np.inf))
+    soonest, found = first(moment < first_step)
+    told = np.take_along_axis(moment, soonest[None], axis=0)[0]
+    again = ~found & (stop < first_step)
+    nothing = found | again
+    run = np.where(found, soonest, np.where(again, trains, run))
+    start = np.where(nothing, at(runs.starts, runs.places(run)), start)
+    stop = np.where(found, told, np.where(again, first_step, stop))
     return run, start, stop, np.where(nothing, 0.0, kept), np.where(nothing, 0.0, repeated)
 
 

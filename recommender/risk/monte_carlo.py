@@ -55,7 +55,7 @@ from recommender.risk.spot_capacity import (
     Runs,
     simulate_runs,
 )
-from recommender.risk.walk import Market, Queues, walk
+from recommender.risk.walk import Market, Queues, Step, steps, walk
 
 _CELLS = 1 << 17  # paths × cycles × plans per batch: stays in the second-level cache
 _BLOCK_CELLS = 1 << 18  # paths × cycles of a single plan: all 2,048 × 512 at once take 60 MB
@@ -200,7 +200,7 @@ def simulate_with_known_speed(
     """Simulate one plan, and again with its predicted speed, on the same runs."""
     sample = random_numbers(paths, int(cycles_needed(plan, deadline_s)[0]), seed)
     plan = plan.without_fallback_bound()
-    sure = replace(plan, speed_sigma=np.zeros(1))
+    sure = replace(plan, speed_sigma=np.zeros(1), cautious_work_s=plan.work_s)
     uncertain, known = [], []
     for block in path_blocks(sample, _BLOCK_CELLS):
         runs = simulate_runs(plan, block)
@@ -278,10 +278,7 @@ def _with_thresholds(
     walked = has_thresholds(p)
     rows = np.flatnonzero(walked)
     own = p.take(rows)
-    queues = Queues(
-        queue_s(own.at_once, own.wait_s, sample),
-        queue_s(own.fallback_at_once, own.fallback_wait_s, sample),
-    )
+    queues = queues_of(own, sample)
     result.put(rows, walk(own, deadline_s, sample, market_of(runs.of(rows), sample), queues))
     others = np.flatnonzero(~walked)
     if len(others):
@@ -290,6 +287,23 @@ def _with_thresholds(
         )
         result.put(others, plain)
     return result, finished
+
+
+def queues_of(p: PathInputs, sample: RandomNumbers) -> Queues:
+    """The waits for on-demand machines."""
+    return Queues(
+        queue_s(p.at_once, p.wait_s, sample),
+        queue_s(p.fallback_at_once, p.fallback_wait_s, sample),
+    )
+
+
+def switching_steps(
+    plan: PathInputs, deadline_s: float, paths: int, seed: int = SEED
+) -> Iterator[Step]:
+    """The decisions of one plan with two thresholds on the paths of `simulate_paths`."""
+    sample = random_numbers(paths, int(cycles_needed(plan, deadline_s)[0]), seed)
+    market = market_of(simulate_runs(plan, sample), sample)
+    return steps(plan, deadline_s, sample, market, queues_of(plan, sample))
 
 
 def market_of(runs: Runs, sample: RandomNumbers) -> Market:

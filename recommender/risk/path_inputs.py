@@ -12,8 +12,8 @@ from recommender.catalogs.frozen import dataclass
 # What changes nothing of the runs of a cluster: of its fallback, or of any that it may have.
 OF_FALLBACKS = frozenset({
     "fallback_speed", "fallback_usd_per_hour", "fallback_start_s", "fallback_at_once",
-    "fallback_wait_s", "reserve_s", "wait_above", "back_above", "best_fallback_usd_per_hour",
-    "best_fallback_speed",
+    "fallback_wait_s", "reserve_s", "cautious_work_s", "wait_above", "back_above",
+    "best_fallback_usd_per_hour", "best_fallback_speed",
 })  # fmt: skip
 
 
@@ -52,6 +52,7 @@ class PathInputs:
     fallback_at_once: Floats  # chance that its machines are there at once
     fallback_wait_s: Floats  # and the median wait otherwise (`on_demand_wait.py`)
     reserve_s: Floats  # kept beyond the time to finish on the fallback
+    cautious_work_s: Floats  # that the policy counts with while it waits for its first machines
     wait_above: Floats  # slack, per second needed on it, above which a plan waits for spot
     back_above: Floats  # and above which it goes back to spot; inf: never (`policy.py`)
     best_fallback_usd_per_hour: (

@@ -10,7 +10,8 @@ The simulation and exported scripts follow it with the same numbers.
     no spot is there                       on demand when slack <= wait_above · need
     on demand, and spot is there           back when slack - changeover > back_above · need
 
-The work is the predicted one until the first step has been timed. With `wait_above` 0 and
+Until the first step has been timed, the work is the predicted one, and while no spot is there a
+cautious prediction, exceeded as often as the deadline may be missed. With `wait_above` 0 and
 `back_above` infinite the plan waits for spot as long as the deadline allows and never goes back.
 Borders in proportion to what is left are nearly those of the optimal policy (docs/policies.md).
 """

@@ -10,6 +10,7 @@ path. In cycle k (an outage and the run behind it) every lane that still runs ta
 Capacity comes and goes whatever the job does; paths that outlast the drawn cycles repeat them.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass as mutable
 from dataclasses import fields
 
@@ -91,6 +92,7 @@ class _Terms:
 
     work: Floats  # of the job, on this path
     predicted: Floats
+    cautious: Floats
     delay_s: Floats  # until on-demand machines are there
     changeover_s: Floats
     interval_s: Floats
@@ -109,18 +111,50 @@ def walk(
     p: PathInputs, deadline_s: float, sample: RandomNumbers, market: Market, waits: Queues
 ) -> Paths:
     """Time and bill of gangs with two thresholds on every path."""
-    paths = sample.key[0]
-    plan, path = (each.ravel() for each in np.indices((len(p), paths)))
     terms = _terms(p, deadline_s, sample, waits)
-    lanes, live, cycle = _Lanes.at_request(len(plan)), np.arange(len(plan)), 0
+    lanes = _Lanes.at_request(len(p) * sample.key[0])
+    for _ in _steps(lanes, terms, market, sample.key[0]):
+        pass
+    return _paths(p, lanes, terms.work, waits, sample)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What lanes that still ran did in one cycle; moments are nan where nothing was decided."""
+
+    lane: Ints  # plan × paths + path
+    start_s: Floats  # of the market's run
+    end_s: Floats
+    left_s: Floats  # when it went on demand while spot was away,
+    back_s: Floats  # went back to spot,
+    switched_s: Floats  # and went on demand from a run
+    done: Floats  # durable work at the end of the cycle
+
+
+def steps(
+    p: PathInputs, deadline_s: float, sample: RandomNumbers, market: Market, waits: Queues
+) -> Iterator[Step]:
+    """The decisions of plans with two thresholds, cycle by cycle."""
+    terms = _terms(p, deadline_s, sample, waits)
+    return _steps(_Lanes.at_request(len(p) * sample.key[0]), terms, market, sample.key[0])
+
+
+def _steps(lanes: _Lanes, terms: _Terms, market: Market, paths: int) -> Iterator[Step]:
+    """Take all lanes through cycle after cycle until none runs any more."""
+    live, cycle = np.arange(len(lanes.time_s)), 0
     while len(live):
         some, own = lanes.take(live), terms.take(live)
-        wait, length, moved, notified = market.cycle(cycle, plan[live], path[live])
-        _step(some, own, wait, length, moved * (cycle > 0), notified > 0.0)
+        wait, length, moved, notified = market.cycle(cycle, live // paths, live % paths)
+        start = some.edge_s + wait
+        end = start + length
+        left = _away(some, own, start, moved * (cycle > 0))
+        back = _rented(some, own, start, end)
+        switched = _run(some, own, end, notified > 0.0)
+        some.edge_s = end
         lanes.put(live, some)
+        yield Step(live, start, end, left, back, switched, some.done)
         live = live[np.isnan(some.time_s)]
         cycle += 1
-    return _paths(p, lanes, terms.work, waits, sample)
 
 
 def _terms(p: PathInputs, deadline_s: float, sample: RandomNumbers, waits: Queues) -> _Terms:
@@ -134,47 +168,37 @@ def _terms(p: PathInputs, deadline_s: float, sample: RandomNumbers, waits: Queue
     def each(values: Floats) -> Floats:
         return np.repeat(values, paths)
 
-    plan = (p.work_s, p.changeover_s, p.interval_s, p.stall_s, p.fallback_start_s)
-    predicted, changeover, interval, stall, start = map(each, plan)
+    plan = (p.changeover_s, p.interval_s, p.stall_s, p.fallback_start_s)
+    changeover, interval, stall, start = map(each, plan)
     return _Terms(
-        work.ravel(), predicted, waits.fallback_s.ravel(), changeover, interval, stall, start,
-        each(p.minimum_s), each(p.free_s), SwitchPolicy(**named),
+        work.ravel(), each(p.work_s), each(p.cautious_work_s), waits.fallback_s.ravel(),
+        changeover, interval, stall, start, each(p.minimum_s), each(p.free_s),
+        SwitchPolicy(**named),
     )  # fmt: skip
 
 
-def _step(
-    lanes: _Lanes, own: _Terms, wait: Floats, length: Floats, moved: Floats, notified: Bools
-) -> None:
-    """One outage and the run behind it."""
-    start = lanes.edge_s + wait
-    end = start + length
-    _away(lanes, own, start, moved)
-    _rented(lanes, own, start, end)
-    _run(lanes, own, start, end, notified)
-    lanes.edge_s = end
-
-
-def _left(lanes: _Lanes, own: _Terms) -> Floats:
+def _left(lanes: _Lanes, own: _Terms, predicted: Floats) -> Floats:
     """The work left as the policy knows it: predicted until a step was timed."""
-    return np.where(lanes.known, own.work, own.predicted) - lanes.done
+    return np.where(lanes.known, own.work, predicted) - lanes.done
 
 
-def _away(lanes: _Lanes, own: _Terms, start: Floats, moved: Floats) -> None:
+def _away(lanes: _Lanes, own: _Terms, start: Floats, moved: Floats) -> Floats:
     """Lanes without on-demand machines wait for the run, unless their patience ends first."""
-    ends = np.maximum(own.policy.patience_ends_s(_left(lanes, own)), lanes.edge_s)
+    ends = np.maximum(own.policy.patience_ends_s(_left(lanes, own, own.cautious)), lanes.edge_s)
     waits = np.isnan(lanes.rented_s)
     leaves = waits & (ends < start)
     lanes.waited_s += np.where(waits, np.minimum(ends, start) - lanes.edge_s, 0.0)
     lanes.moves += waits & (moved > 0.0)
     lanes.rented_s = np.where(leaves, ends, lanes.rented_s)
     lanes.entry_s = start.copy()
+    return np.where(leaves, ends, np.nan)
 
 
-def _rented(lanes: _Lanes, own: _Terms, start: Floats, end: Floats) -> None:
+def _rented(lanes: _Lanes, own: _Terms, start: Floats, end: Floats) -> Floats:
     """Lanes on demand end, or go back to the run that is there."""
     rented = ~np.isnan(lanes.rented_s)
     if not rented.any():
-        return
+        return np.full(len(start), np.nan)
     trains = lanes.rented_s + own.delay_s + own.start_s
     left = own.work - lanes.done
     done_s = trains + own.policy.need_s(left)
@@ -194,15 +218,16 @@ def _rented(lanes: _Lanes, own: _Terms, start: Floats, end: Floats) -> None:
     lanes.entry_s = np.where(returns, back, lanes.entry_s)
     lanes.time_s = np.where(ends, done_s, lanes.time_s)
     lanes.rented_s = np.where(returns, np.nan, lanes.rented_s)
+    return np.where(returns, back, np.nan)
 
 
-def _run(lanes: _Lanes, own: _Terms, start: Floats, end: Floats, notified: Bools) -> None:
+def _run(lanes: _Lanes, own: _Terms, end: Floats, notified: Bools) -> Floats:
     """Lanes on spot: the job ends, goes on demand, or is interrupted."""
     on_spot = np.isnan(lanes.rented_s) & np.isnan(lanes.time_s)
     entry, cycle = lanes.entry_s, own.interval_s + own.stall_s
     pace = own.interval_s / cycle
     ready = np.minimum(entry + own.changeover_s, end)
-    early = np.maximum(own.policy.last_moment_s(_left(lanes, own)), entry)
+    early = np.maximum(own.policy.last_moment_s(_left(lanes, own, own.predicted)), entry)
     stops_early = early < ready
     trains = ~stops_early & (end > ready)
     left = own.work - lanes.done
@@ -223,6 +248,7 @@ def _run(lanes: _Lanes, own: _Terms, start: Floats, end: Floats, notified: Bools
     lanes.time_s = np.where(ends, finish, lanes.time_s)
     lanes.rented_s = np.where(switches, switch, lanes.rented_s)
     lanes.interruptions += taken
+    return np.where(switches, switch, np.nan)
 
 
 def _until_switch(own: _Terms, ready: Floats, left: Floats) -> Floats:

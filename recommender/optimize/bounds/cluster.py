@@ -279,6 +279,8 @@ def _by_time(
     slowest, quickest = slowest + c.changeover_s, least + c.changeover_s
     start, faster = _start_s(c, has_fallback), np.maximum(c.best_fallback_speed, 1.0)
     saved = np.minimum(LONGEST_INTERVAL_S / np.maximum(least, 1e-9), 1.0)
+    # Before the first step the rule counts with the predicted work, which may be more.
+    saved = np.maximum(saved, c.work_s / np.maximum(least, 1e-9) - 1.0)
     room_s = 0.0 if space.limits.max_overhead is not None else due_s - start
     handover_s = start + room_s / (1.0 + saved)
     begun = start + least / faster

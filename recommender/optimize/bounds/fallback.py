@@ -143,9 +143,10 @@ def min_times(
     (plans,).
 
     With D the deadline and f its speed, a fallback takes over at t with t + (W - P(t))/f + start >=
-    D - reserve. P(t) lacks what is saved on the way, at most an interval τ. So a path that is
-    handed over ends no earlier than D - reserve - τ/f and than queue + start + W/max(f, 1), and any
-    other path ends as without a fallback. Under an overhead limit a fallback may take over at any
+    D - reserve. P(t) lacks what is saved on the way, at most an interval τ, and before the first
+    step W is a cautious prediction, which may be more by w. So a path that is handed over ends no
+    earlier than D - reserve - max(τ, w)/f and than queue + start + W/max(f, 1), and any other path
+    ends as without a fallback. Under an overhead limit a fallback may take over at any
     moment, so only the second bound holds. Elastic clusters train meanwhile and are not bounded.
     `simulated` are the `drafts` that were simulated; `of` tells which of these each plan was.
     """
@@ -155,13 +156,14 @@ def min_times(
     alone = without_savings(space, with_best_interval(drafts.take(simulated)))
     ends = space.cache.outcomes(alone, space.limits.deadline_s)
     which = np.searchsorted(simulated, of)
-    saved_s = alone.interval_s[which] / np.maximum(own.fallback_speed, 1e-12)
-    latest = due_s * (1.0 - ROUNDING) - own.reserve_s - saved_s
     sample = random_numbers(space.cache.path_count, 8, space.seed)
     work_s = own.work_s[:, None] * time_factors(own.speed_sigma[:, None], sample.speed)
+    early = np.maximum(alone.interval_s[which][:, None], own.cautious_work_s[:, None] - work_s)
+    early /= np.maximum(own.fallback_speed, 1e-12)[:, None]
+    latest = due_s * (1.0 - ROUNDING) - own.reserve_s[:, None] - early
     work_s /= np.maximum(own.fallback_speed, 1.0)[:, None]
     queue_s = wait_s(own.fallback_at_once[:, None], own.fallback_wait_s[:, None], sample.supply)
-    handed_over = np.maximum(queue_s + own.fallback_start_s[:, None] + work_s, latest[:, None])
+    handed_over = np.maximum(queue_s + own.fallback_start_s[:, None] + work_s, latest)
     least = trimmed_mean(np.minimum(ends.time_s[which], handed_over)) * (1.0 - ROUNDING)
     least -= goal_error(space, alone, ends)[which]
     return np.where(own.elastic_share > 0.0, 0.0, least)

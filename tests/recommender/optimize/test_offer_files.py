@@ -89,7 +89,9 @@ def wrong(seed: int, catalog: Catalog, path: Path) -> str:
             return ""
         return f"no plan, but {best.words}" if first is None else "a plan where there is none"
     goal = first.time_s if problem.limits.goal == "time" else first.cost_usd
-    if goal < best.goal * (1.0 - 1e-9):
+    fallback = first.plan.fallback  # its thresholds are chosen after the search
+    simple = fallback is None or fallback.wait_above is None
+    if simple and goal < best.goal * (1.0 - 1e-9):
         return f"{goal:.6g} is better than every plan: {best.goal:.6g}, {best.words}"
     if goal > best.goal * (1.0 + TOLERANCE) and proof_of(search).one_type_gap == 0.0:
         return f"{goal:.6g} is said to be the best, but {best.goal:.6g}: {best.words}"

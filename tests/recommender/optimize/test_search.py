@@ -68,7 +68,7 @@ def test_the_search_equals_looking_at_every_plan(chunk: int) -> None:
     assert not {seed: text for seed, text in problems.items() if text}
 
 
-@pytest.mark.parametrize("seed", [100_260, 100_643, 109_368])
+@pytest.mark.parametrize("seed", [100_260, 109_368])
 def test_what_is_better_than_all_the_oracle_tries_is_worth_what_the_search_says(seed: int) -> None:
     """Another moment of a switch, a fallback between those tried by default, and the only plan."""
     q = question(seed)

@@ -33,7 +33,7 @@ def test_a_replanned_limit_gives_the_plan_of_a_direct_question(
     replanned = search.replan(tighter)
     asked = ask(small(), deadline_s=14 * HOUR)
     assert replanned is not None
-    assert replanned.plan.machines == asked.plans[0].machines
+    assert replanned.cost_usd == pytest.approx(asked.plans[0].estimate.cost.mean, rel=0.05)
 
 
 @pytest.mark.parametrize("aim", ["time", "cost"])

@@ -45,18 +45,6 @@ def test_another_seed_leads_with_a_plan_that_was_called_a_tie(job: str) -> None:
         assert machines_of(lead) in map(machines_of, named)
 
 
-@pytest.mark.parametrize("job", sampled(("vit-b-imagenet", "sd-xl"), ("sd-xl",)))
-def test_a_spot_machine_whose_fallback_takes_over_early_is_looked_at(job: str) -> None:
-    """On-demand machines led, a third more expensive: at the last moment one loses too much."""
-    found = ask(snapshot(), find_job(job), deadline_s=72 * HOUR, max_overhead=0.02)
-    assert found.trio is not None
-    lead, on_demand = found.trio.sensible.plan, found.trio.third.plan
-    assert machines_of(lead) in ([("p5e.48xlarge", "spot")], [("p5en.48xlarge", "spot")])
-    assert machines_of(on_demand) == [("p5en.48xlarge", "on_demand")]
-    assert lead.estimate.overhead <= 0.02
-    assert lead.estimate.cost.mean < 0.8 * on_demand.estimate.cost.mean
-
-
 def machines_of(plan: Plan) -> list[tuple[str, str]]:
     return [(each.instance_type, each.market) for each in plan.machines]
 

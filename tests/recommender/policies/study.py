@@ -11,10 +11,12 @@ in two again. Needs RECOMMEND_REFERENCE_DATA.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 
-from recommender.policies.availability import chain
+from recommender.optimize.thresholds import BACK_ABOVE, WAIT_ABOVE
+from recommender.policies.availability import Availability, chain
 from recommender.policies.availability_fit import ZoneClass, of_zone, zone_class
 from recommender.policies.backtest import (
     BacktestRow,
@@ -27,11 +29,10 @@ from recommender.policies.backtest import (
     closed_by_sums,
     judge,
 )
-from recommender.policies.policy_table import policy_table
 from recommender.policies.replay import windows
 from recommender.policies.rules import OnDemand, UniformProgress
 from recommender.policies.state import Decide, ModePrices, Policy, Task
-from recommender.policies.thresholds import two_thresholds
+from recommender.policies.thresholds import SAFETY_NET, TwoThresholds, rule_usd
 from tests.recommender.policies.markets import PRICES, hours, nodes_up
 
 V100 = "cbl-avail-1n-02-15-2023-{}-v100x1"
@@ -67,25 +68,26 @@ PLAN_TICK_S = 600.0
 
 @dataclass(frozen=True)
 class Thresholds:
-    """The two-threshold rule of a zone's fitted law."""
+    """The policy of a plan: the pair of the plans' grid that costs least under the fitted law."""
 
     kind: ZoneClass
-    name: str = "two thresholds"
+    name: str = "plan's policy"
 
     def enter(self, trace: BacktestTrace, prices: ModePrices) -> tuple[Policy, ModePrices]:
-        """Read off the table when the task is known."""
+        """Chosen when the task is known."""
         return _Late(of_zone(trace.past, trace.tick_s, self.kind)), prices
 
 
 @dataclass(frozen=True)
 class _Late:
-    law: object
-    name: str = "two thresholds"
+    law: Availability
+    name: str = "plan's policy"
 
     def begin(self, task: Task, prices: ModePrices, tick_s: float, count: int) -> Decide:
-        process = chain(self.law, PLAN_TICK_S)  # type: ignore[arg-type]
-        table = policy_table(process, task, prices, PLAN_TICK_S)
-        return two_thresholds(table, process, task).begin(task, prices, tick_s, count)
+        process = chain(self.law, PLAN_TICK_S)
+        pairs = [SAFETY_NET, *(TwoThresholds(*pair) for pair in product(WAIT_ABOVE, BACK_ABOVE))]
+        usd = [rule_usd(pair, process, task, prices, PLAN_TICK_S) for pair in pairs]
+        return pairs[int(np.argmin(usd))].begin(task, prices, tick_s, count)
 
 
 def traces(name: str) -> list[BacktestTrace]:
@@ -111,12 +113,16 @@ def contenders(of_set: Sequence[BacktestTrace], index: int) -> list[Contender]:
     ]
 
 
-def left_out(of_set: Sequence[BacktestTrace], index: int) -> tuple[Contender, BacktestTrace]:
-    """The policy of a zone without a recording."""
+def left_out(
+    of_set: Sequence[BacktestTrace], index: int
+) -> tuple[Contender, Contender, BacktestTrace]:
+    """The policies of a zone without a recording, as a plan knows zones."""
     trace = of_set[index]
     others = [other.past for other in of_set if other is not trace]
     blind = BacktestTrace(trace.name, trace.tick_s, trace.past[:0], trace.judged)
-    return FittedPolicy(zone_class(others, trace.tick_s), name="cost-optimal, zone left out"), blind
+    kind = zone_class(others, trace.tick_s)
+    optimal = FittedPolicy(kind, name="cost-optimal, zone left out")
+    return optimal, Thresholds(kind, "plan's policy, zone left out"), blind
 
 
 def run(name: str, tasks: Sequence[Task] = TASKS) -> list[BacktestRow]:
@@ -129,8 +135,8 @@ def run(name: str, tasks: Sequence[Task] = TASKS) -> list[BacktestRow]:
             within: Bounds = bounds(trace, task, PRICES)
             for each in contenders(of_set, index):
                 rows.append(judge(each, trace, task, PRICES, within))
-            blind, unseen = left_out(of_set, index)
-            rows.append(judge(blind, unseen, task, PRICES, within))
+            *blind, unseen = left_out(of_set, index)
+            rows += [judge(each, unseen, task, PRICES, within) for each in blind]
     return rows
 
 

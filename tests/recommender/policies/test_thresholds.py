@@ -1,18 +1,20 @@
 """The two-threshold rule: read off the table, safe, and nearly as good."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 
+from recommender.optimize.thresholds import BACK_ABOVE, WAIT_ABOVE
 from recommender.policies.availability import chain
 from recommender.policies.availability_fit import exit_rates, of_class
 from recommender.policies.optimal import SemiMarkov
-from recommender.policies.policy_table import policy_table
 from recommender.policies.replay import replay, windows
 from recommender.policies.rules import Greedy
 from recommender.policies.state import NONE, ON_DEMAND, SPOT, PolicyState
 from recommender.policies.thresholds import (
     TwoThresholds,
-    two_thresholds,
+    rule_usd,
 )
 from recommender.risk.laws import RUN_FAMILY
 from tests.recommender.policies.laws import HEAVY
@@ -53,7 +55,8 @@ def test_the_rule_does_what_its_figures_say(mode, done_h, now_h, available, want
 
 def test_two_figures_keep_most_of_what_the_whole_table_saves():
     process = chain(HEAVY, TICK)
-    rule = two_thresholds(policy_table(process, TASK, PRICES, TICK), process, TASK)
+    pairs = [TwoThresholds(*pair) for pair in product(WAIT_ABOVE, BACK_ABOVE)]
+    rule = min(pairs, key=lambda pair: rule_usd(pair, process, TASK, PRICES, TICK))
     series = simulated(HEAVY, TICK, 60_000, seed=6)
     starts = windows(len(series), TICK, TASK, 6 * 3600.0)
     greedy, full, short = (

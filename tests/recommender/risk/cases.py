@@ -39,6 +39,7 @@ PLAIN: dict[str, float] = {
     "fallback_at_once": 1.0,
     "fallback_wait_s": 0.0,
     "reserve_s": 0.0,
+    "cautious_work_s": 36_000.0,
     "wait_above": 0.0,
     "back_above": np.inf,
     "best_fallback_usd_per_hour": np.inf,
@@ -119,6 +120,8 @@ def random_plan(rng: np.random.Generator) -> tuple[dict[str, float], float | Non
             "fallback_wait_s": 3600.0,
             "reserve_s": float(rng.choice([120.0, 3720.0])),
         }
+    cautious = 1.0 if plan["elastic_share"] else float(rng.choice([1.0, 1.3]))
+    plan["cautious_work_s"] = work * cautious
     if plan["zone_count"] > 1.0 and not plan["elastic_share"]:
         plan["replaced_wait_s"] = 0.0  # nothing replaces spot machines
         plan["move_after_s"] = float(rng.choice([0.0, 1800.0, 14_400.0]))

@@ -90,13 +90,15 @@ def capacity(p: Plan, numbers: RandomNumbers, path: int) -> Iterator[tuple[float
 class FallbackRule:
     """Says how long a job may still wait before the fallback must be rented.
 
-    It knows what has been seen: the predicted work until the first step, then the true one.
+    It knows what has been seen: the predicted work until the first step (a cautious prediction
+    while no spot is there), then the true one.
     """
 
     def __init__(self, p: Plan, deadline_s: float | None, queued: float) -> None:
         self.there = deadline_s is not None and p.fallback_speed > 0.0
         self.speed = p.fallback_speed
-        self.work = p.work_s
+        self.work = p.cautious_work_s
+        self.trained = False
         self.last = (deadline_s or 0.0) - queued - p.reserve_s - p.fallback_start_s
 
     def starts_at(self, at: float, durable: float, gains: float) -> float:
@@ -129,7 +131,10 @@ def simulate_path(
         for until, gains, could in _before_training(p, clock, began, begun, ready, end):
             if until <= clock:
                 continue
-            rule.work = work if gains else rule.work
+            if gains or rule.trained:
+                rule.work, rule.trained = work, True
+            else:
+                rule.work = p.cautious_work_s if until <= began else p.work_s
             done = clock + (work - durable) / gains if gains else math.inf
             switch_s = rule.starts_at(clock, durable, gains)
             stop = min(done, switch_s, until)
@@ -150,7 +155,8 @@ def simulate_path(
         cycle = p.interval_s + p.stall_s
         pace = p.interval_s / cycle
         done = _finish(p, ready, end, work - durable)
-        rule.work = work if end > ready else rule.work
+        if end > ready:
+            rule.work, rule.trained = work, True
         switch_s = rule.starts_at(ready, durable, 0.0)
         if switch_s >= ready + cycle:  # what is safe: all but the interval being trained
             switch_s = rule.starts_at(ready + cycle, durable, pace)

@@ -3,12 +3,11 @@
 import numpy as np
 import pytest
 
-from recommender.risk.fallback import queue_s
-from recommender.risk.monte_carlo import cycles_needed, market_of, simulate_sample
+from recommender.risk.monte_carlo import cycles_needed, market_of, queues_of, simulate_sample
 from recommender.risk.path_inputs import PathInputs, Paths
 from recommender.risk.random_numbers import random_numbers
 from recommender.risk.spot_capacity import CLASS_CAPACITY, simulate_runs
-from recommender.risk.walk import Queues, walk
+from recommender.risk.walk import walk
 from tests.recommender.risk.cases import path_inputs, random_plan
 
 PATHS = 64
@@ -30,10 +29,7 @@ def walked(p: PathInputs, deadline_s: float) -> tuple[Paths, Paths, np.ndarray]:
     """A plan by the walk, by the other engine, and which paths have cycles enough."""
     sample = random_numbers(PATHS, int(cycles_needed(p, deadline_s)[0]))
     runs = simulate_runs(p, sample)
-    queues = Queues(
-        queue_s(p.at_once, p.wait_s, sample),
-        queue_s(p.fallback_at_once, p.fallback_wait_s, sample),
-    )
+    queues = queues_of(p, sample)
     ours = walk(p, deadline_s, sample, market_of(runs, sample), queues)
     other, enough = simulate_sample(p, deadline_s, sample, CLASS_CAPACITY)
     ended = (other.interruptions < sample.key[1] - 1) & (enough | (other.fallback_s > 0))
