@@ -7,9 +7,9 @@
          "interruptions": 1, "interval_s": 600.0, "spent_usd": 61.2, "step_s": 28.8,
          "planned_work_s": 25200.0}
 
-It is written at each start, once steps have been timed, and after each complete checkpoint, each time
-in one step. `step_s` is measured on the machines for which `planned_work_s` (of all steps) was
-estimated: their ratio says how much slower the job is than planned, on any machines. `done_share` and
+It is written at each start, once steps have been timed, and after each complete checkpoint, in one
+step. `step_s` is measured on the machines for which `planned_work_s` (of all steps) was estimated:
+so it is known how much slower than planned the job is on any machines. `done_share` and
 `elapsed_s` are said for people; they follow from the other fields. What is counted as spent are the
 hours in which the training ran: machines that start, wait or end are known to the bill alone.
 """
