@@ -88,7 +88,7 @@ def _figures(run: RunDescription) -> list[str]:
         f"{assignment('DEADLINE_S', f'{deadline_s:.0f}')}  # since the first start",
         f"{assignment('RESERVE_S', math.ceil(fallback.reserve_s))}  # to start on demand, and more",
         f"{assignment('FALLBACK_WORK_S', math.ceil(later.work_s))}  # the whole job on demand",
-        f"{assignment('CAUTION', f'{fallback.caution:.6g}')}  # times the need, before a first step",
+        f"{assignment('CAUTION', f'{fallback.caution:.6g}')}  # times the need before a step",
         assignment("WAIT_ABOVE", f"{fallback.wait_above or 0.0:.6g}"),
         f"{assignment('BACK_ABOVE', back)}{'' if back else '  # never'}",
         f"{assignment('CHANGEOVER_S', math.ceil(fallback.changeover_s))}  # from there to spot",
@@ -170,7 +170,11 @@ def _loop(run: RunDescription) -> list[str]:
         "  stop_plan",
         *(["  stop_fallback"] if has_fallback else []),
         "}",
-        *(["asked=yes  # for spot beside on-demand machines, perhaps"] if has_fallback else []),
+        *(
+            ["asked=$BACK_ABOVE  # for spot beside on-demand machines, perhaps"]
+            if has_fallback
+            else []
+        ),
         "while :; do",
         "  current=$(state || true)",
         '  case "$current" in',

@@ -57,8 +57,12 @@ class Market:
 class Cloud:
     """The machines, the job and the bill of one run; times since its start."""
 
-    def __init__(self, plan: SimpleNamespace, market: Market, planned_s: tuple[float, float]):
-        self.plan, self.market, self.planned_s = plan, market, planned_s
+    def __init__(self, plan: SimpleNamespace, market: Market, run: RunDescription) -> None:
+        later, self.deadline_s = run.on_fallback, run.limits.deadline_s or 0.0
+        assert later is not None
+        self.plan, self.market, self.name = plan, market, run.name
+        self.planned_s = {"plan": run.work_s, "fallback": later.work_s}
+        self.nodes = {"plan": run.nodes, "fallback": later.nodes}
         self.now = self.done = self.spot_s = self.fallback_s = 0.0
         self.cycle, self.opens = 0, market.waits[0]
         self.closes = self.opens + market.lengths[0]
@@ -159,7 +163,7 @@ class Cloud:
         safe = self.done + sum(self.saved(phase, now) for phase in self.up)
         need = ((self.market.work_s if known else p.work_s) - safe) / p.fallback_speed
         careful = need * (1.0 if known else p.cautious_work_s / p.work_s)
-        left = p.deadline_s - p.reserve_s - p.fallback_start_s - now
+        left = self.deadline_s - p.reserve_s - p.fallback_start_s - now
         moments = [self.finish_s(phase) for phase in self.up]
         moments += [self.ready_s(phase) for phase in self.up if self.ready_s(phase) > now]
         if "fallback" not in self.up or math.isfinite(p.back_above):
@@ -229,7 +233,9 @@ class Cloud:
     def listed(self, phase: str, request: str) -> tuple[int, str]:
         """The machines of a phase that are there; of AWS, in one region."""
         elsewhere = "describe-instances" in request and f"--region {self.region} " not in request
-        return 0, "" if elsewhere or phase not in self.up else f"x-{phase}-0"
+        if elsewhere or phase not in self.up:
+            return 0, ""
+        return 0, "\\n".join(f"x-{phase}-{rank}" for rank in range(self.nodes[phase]))
 
     def launch(self, phase: str, request: str) -> tuple[int, str]:
         """A managed job, which looks for machines itself."""
@@ -245,7 +251,7 @@ class Cloud:
         names = {"wanted": "RECOVERING"}
         jobs = [
             {
-                "job_name": f"{self.plan.name}-{START}-{each}",
+                "job_name": f"{self.name}-{START}-{each}",
                 "job_id": number,
                 "status": "RUNNING" if each in self.up else names.get(state, state),
             }
@@ -261,6 +267,8 @@ class Cloud:
         """A file of the bucket."""
         if "/ended-" in request and self.ended_s is not None:
             return 0, "done"
+        if "describe-instance-types" in request:  # EFA interfaces and network cards
+            return 0, "None 1"
         if "/progress.json" not in request:
             return (1 if "/progress" in request or "/ended-" in request else 0), "word"
         safe = self.done + sum(self.saved(phase, self.now) for phase in self.up)
@@ -270,16 +278,9 @@ class Cloud:
         }  # fmt: skip
         if self.timed:
             faster = 1.0 if self.timed == "plan" else self.plan.fallback_speed
-            planned_s = self.planned_s[self.timed == "fallback"]
             noted["step_s"] = self.market.work_s / faster / STEPS
-            noted["planned_work_s"] = planned_s
+            noted["planned_work_s"] = self.planned_s[self.timed]
         return 0, json.dumps(noted, indent=1).replace("\n", "\\n")
-
-
-def planned(run: RunDescription) -> tuple[float, float]:
-    """The work as planned, on the plan's machines and on the fallback's."""
-    assert run.on_fallback is not None
-    return run.work_s, run.on_fallback.work_s
 
 
 def script_of(run: RunDescription, target: str, folder: Path) -> None:

@@ -1,5 +1,7 @@
 """The exported launch.sh on drawn paths: it does what was simulated, at the cost that was told."""
 
+import json
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -7,14 +9,16 @@ import numpy as np
 import pytest
 
 from recommender.export.description import RunDescription
+from recommender.export.targets import export_files
 from recommender.plan.limits import Limits
 from recommender.risk.monte_carlo import cycles_needed, market_of, queues_of
 from recommender.risk.path_inputs import PathInputs, Paths
+from recommender.risk.policy import policies_of
 from recommender.risk.random_numbers import random_numbers
 from recommender.risk.spot_capacity import simulate_runs
 from recommender.risk.walk import walk
 from tests.recommender import answers
-from tests.recommender.export.replayed import Cloud, Market, planned, replayed, script_of
+from tests.recommender.export.replayed import Cloud, Market, replayed, script_of
 from tests.recommender.export.runs import described
 from tests.recommender.risk.cases import PLAIN, SPOT, path_inputs
 from tests.recommender.simulation.events import plan_of
@@ -79,23 +83,113 @@ def compared(
     assert run.limits.deadline_s is not None
     told, markets = simulated(inputs, run.limits.deadline_s, paths)
     plan = plan_of(inputs)
-    plan.name, plan.deadline_s = run.name, run.limits.deadline_s
     script_of(run, target, folder)
     seen = []
     for market in markets:
-        cloud = replayed(folder, Cloud(plan, market, planned(run)), poll_s)
+        cloud = replayed(folder, Cloud(plan, market, run), poll_s)
         assert cloud.ended_s is not None, (folder / "log").read_text("utf-8")[-2000:]
         seen.append((cloud.ended_s, cloud.cost_usd, cloud.fallback_s))
     ours = np.array(seen).T
-    theirs = np.stack([told.time_s[0], told.expected_usd[0], told.fallback_s[0]])
+    moves_usd = inputs.usd_per_move * told.moves[0]
+    theirs = np.stack([told.time_s[0], told.expected_usd[0] - moves_usd, told.fallback_s[0]])
     return theirs, ours
 
 
+def agree(folder: Path, target: str, policy: str, paths: int) -> None:
+    """The script takes the time and costs what was told, and is late as often."""
+    inputs = path_inputs(CASE | POLICIES[policy])
+    told, seen = compared(folder, target, run_of(target, inputs), inputs, paths, POLL_S)
+    # SkyPilot asks at all places for a while before there is no spot: it waits longer, for less.
+    less = 0.08 if target == "skypilot" and "wait_above" in POLICIES[policy] else 0.02
+    time, cost = (seen[each].mean() / told[each].mean() for each in (0, 1))
+    assert time == pytest.approx(1.0, abs=0.02)
+    assert 1.0 - less <= cost <= 1.02
+    assert np.abs(seen[2] - told[2]).mean() <= 0.02 * told[0].mean()
+    late = [float((each[0] > DEADLINE_S).mean()) for each in (told, seen)]
+    assert late[1] == pytest.approx(late[0], abs=0.01)
+    assert (told[2] > 0.0).any()  # some went on demand
+    moved = np.abs(seen[0] - told[0]) > 0.02 * told[0]
+    assert moved.mean() <= 0.05  # a look that comes too late for a run that is over is another path
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_script_does_what_was_simulated(tmp_path: Path, target: str) -> None:
+    agree(tmp_path, target, "back and forth", 10)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("target", TARGETS)
-def test_a_script_does_what_was_simulated(tmp_path: Path, target: str, policy: str) -> None:
-    inputs = path_inputs(CASE | POLICIES[policy])
-    run = run_of(target, inputs)
-    told, seen = compared(tmp_path, target, run, inputs, 8, POLL_S)
-    assert seen[0].mean() == pytest.approx(told[0].mean(), rel=0.02)
-    assert seen[1].mean() == pytest.approx(told[1].mean(), rel=0.02)
+def test_a_script_does_on_many_paths_what_was_simulated(
+    tmp_path: Path, target: str, policy: str
+) -> None:
+    agree(tmp_path, target, policy, 70)
+
+
+CHOOSE = """
+began=0
+date() { echo "$now"; }
+noted() { if [ "$1" = "$file" ]; then printf '%b' "$text"; else return 1; fi; }
+while IFS='|' read -r phase now file text; do choice; done
+"""
+
+
+def chosen(run: RunDescription, cases: list[tuple[str, int, str, str]]) -> list[str]:
+    """What the script's own decision is, by phase, time and a file of the bucket."""
+    (text,) = (each.text for each in export_files(run, "gcloud", "") if each.name == "launch.sh")
+    begin = text.index("DEADLINE_S=")
+    figures = text[begin : text.index("\n\n", begin)]
+    function = text[text.index("choice() {") : text.index("go_on_demand() {")]
+    asked = "".join(f"{'|'.join(map(str, case))}\n" for case in cases)
+    script = f"set -euo pipefail\n{figures}\n{function}{CHOOSE}"
+    done = subprocess.run(
+        ["bash", "-c", script], input=asked, capture_output=True, text=True, check=True
+    )
+    return done.stdout.split()
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_the_decision_is_that_of_the_policy(policy: str) -> None:
+    """On random histories, by the policy's own moments; borders within a second are left out."""
+    inputs, rng = path_inputs(CASE | POLICIES[policy]), np.random.default_rng(5)
+    p, rules = plan_of(inputs), policies_of(inputs, DEADLINE_S)
+    cases, wanted = [], []
+    while len(cases) < 250:
+        done, slower = float(rng.uniform(0, 1)), float(rng.choice([0.0, 0.8, 1.3]))
+        phase, now = str(rng.choice(["plan", "fallback"])), int(rng.uniform(0, DEADLINE_S))
+        work = p.work_s * (slower or 1.0)
+        left, known = np.array([[work * (1.0 - done)]]), slower > 0.0
+        careful = left if known else left * p.cautious_work_s / p.work_s
+        need = float(rules.need_s(left)[0, 0])
+        spare = float(rules.last_moment_s(left)[0, 0]) - now
+        back = spare - p.changeover_s - p.back_above * need if np.isfinite(p.back_above) else -9e9
+        waits = float(rules.patience_ends_s(careful)[0, 0]) - now
+        if min(abs(spare), abs(waits), abs(back)) < 3.0:
+            continue
+        noted = {
+            "step": round(done * 1e9), "total_steps": 10**9,
+            "step_s": slower * p.work_s / 1e9 if known else None, "planned_work_s": p.work_s,
+        }  # fmt: skip
+        cases.append(
+            (phase, now, "progress.json", json.dumps(noted, indent=1).replace("\n", "\\n"))
+        )
+        if phase == "plan":
+            wanted.append("now" if spare < 0 else "without_spot" if waits < 0 else "stay")
+        else:
+            wanted.append("back" if back > 0 else "stay")
+    assert chosen(run_of("gcloud", inputs), cases) == wanted
+    assert len(set(wanted)) >= 3
+
+
+def test_a_plain_share_counts_and_nonsense_does_not() -> None:
+    """Of 20 h of work in 32 h, with 20 min in reserve: 11.67 h in, it is time."""
+    run = run_of(
+        "gcloud",
+        path_inputs(CASE | POLICIES["to the last moment"] | {"cautious_work_s": 20 * HOUR}),
+    )
+    late, early = int(11.7 * HOUR), int(11.6 * HOUR)
+    for file, text in (("progress", "what"), ("progress", "7"), ("progress.json", "{"), ("", "")):
+        cases = [("plan", now, file, text) for now in (early, late)]
+        assert chosen(run, cases) == ["stay", "now"]
+    half = [("plan", now + 10 * 3600, "progress", "0.5") for now in (early, late)]
+    assert chosen(run, half) == ["stay", "now"]
