@@ -168,7 +168,7 @@ def _steps(run: RunDescription) -> Steps:
             'case "$(job_state "$NAME-$began-$phase")" in',
             '  SUCCEEDED) echo "done" ;;',
             "  NONE) echo missing ;;",
-            "  FAILED* | CANCELLED) echo failed ;;",
+            '  FAILED* | CANCELLED) if [ -n "$owed" ]; then echo missing; else echo failed; fi ;;',
             "  RUNNING) echo running ;;",
             "  *) echo waiting ;;",
             "esac",

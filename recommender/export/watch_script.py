@@ -129,7 +129,7 @@ _POLICY = {
     "go_on_demand": (
         'echo "$NAME: $1, on-demand machines take over"',
         "stop_plan",
-        "phase=fallback current=missing",
+        "phase=fallback current=missing owed=yes",
         "remember",
     ),
     "go_back": (
@@ -170,11 +170,7 @@ def _loop(run: RunDescription) -> list[str]:
         "  stop_plan",
         *(["  stop_fallback"] if has_fallback else []),
         "}",
-        *(
-            ["asked=$BACK_ABOVE  # for spot beside on-demand machines, perhaps"]
-            if has_fallback
-            else []
-        ),
+        *(_MEMORY_OF_THE_POLICY if has_fallback else []),
         "while :; do",
         "  current=$(state || true)",
         '  case "$current" in',
@@ -222,6 +218,10 @@ _COUNT_COST = (
 _KEEP_PLAN = [
     f'  if [ "$current" = missing ]; then keep_plan || {_NOT_STARTED}; fi',
 ]
+_MEMORY_OF_THE_POLICY = [
+    "asked=$BACK_ABOVE  # for spot beside on-demand machines, perhaps",
+    'owed=""  # on-demand machines that were to be started',
+]
 _FOLLOW_POLICY = [
     "  choice=$(choice)",
     '  if [ "$phase" = plan ] && [ "$choice" != now ] && [ "$current" = missing ]; then',
@@ -234,6 +234,7 @@ _FOLLOW_POLICY = [
     '    "fallback stay") if [ -n "$asked" ]; then asked=""; stop_plan; fi ;;',
     "  esac",
     '  if [ "$phase $current" = "fallback missing" ]; then',
-    '    keep_fallback || echo "$NAME: on-demand not started, tried again" >&2',
+    '    if keep_fallback; then owed=""',
+    '    else echo "$NAME: on-demand not started, tried again" >&2; fi',
     "  fi",
 ]

@@ -209,10 +209,11 @@ class Cloud:
     def start(self, phase: str, request: str) -> tuple[int, str]:
         """Machines, where there are any."""
         if phase == "fallback":
-            self.asked = self.now if self.asked is None else self.asked
+            if self.asked is None:
+                self.asked = self.now
+                self.switches.append(self.now)
             if self.now < self.asked + self.market.queue_s:
                 return 1, ""
-            self.switches.append(self.asked)
         elif not self.opens <= self.now < self.closes:
             return 1, ""
         self.up[phase] = self.now
@@ -226,8 +227,8 @@ class Cloud:
             trained = max(self.now - self.ready_s(phase), 0.0) * self.pace(phase)
             self.done = min(self.done + trained, self.market.work_s)
             self.close(phase, self.now)
-            if phase == "fallback":
-                self.asked = None
+        if phase == "fallback":
+            self.asked = None
         return 0, ""
 
     def listed(self, phase: str, request: str) -> tuple[int, str]:
@@ -239,9 +240,11 @@ class Cloud:
 
     def launch(self, phase: str, request: str) -> tuple[int, str]:
         """A managed job, which looks for machines itself."""
-        self.jobs[phase] = "wanted"
         if phase == "fallback":
-            return self.start(phase, request)
+            found = self.start(phase, request)
+            self.jobs |= {} if found[0] else {phase: "wanted"}
+            return found
+        self.jobs[phase] = "wanted"
         if self.opens <= self.now < self.closes:
             self.up[phase] = self.now
         return 0, ""

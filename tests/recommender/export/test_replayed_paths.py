@@ -193,3 +193,16 @@ def test_a_plain_share_counts_and_nonsense_does_not() -> None:
         assert chosen(run, cases) == ["stay", "now"]
     half = [("plan", now + 10 * 3600, "progress", "0.5") for now in (early, late)]
     assert chosen(run, half) == ["stay", "now"]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_on_demand_machines_that_come_late_are_asked_for_again(tmp_path: Path, target: str) -> None:
+    """Twice they are needed, each time refused for half an hour; spot comes back in between."""
+    inputs = path_inputs(CASE | POLICIES["back and forth"])
+    run = run_of(target, inputs)
+    market = Market([0.0, 9 * HOUR, 9 * HOUR], [5 * HOUR] * 3, [True] * 3, 20 * HOUR, HOUR / 2)
+    script_of(run, target, tmp_path)
+    found = replayed(tmp_path, Cloud(plan_of(inputs), market, run), POLL_S)
+    assert found.ended_s is not None
+    assert found.ended_s < DEADLINE_S
+    assert len(found.switches) == 2
