@@ -150,11 +150,32 @@ def _steps(lanes: _Lanes, terms: _Terms, market: Market, paths: int) -> Iterator
         left = _away(some, own, start, moved * (cycle > 0))
         back = _rented(some, own, start, end)
         switched = _run(some, own, end, notified > 0.0)
+        yield Step(live, start, end, left, back, switched, some.done.copy())
+        left_run = np.flatnonzero(~np.isnan(switched))
+        while len(left_run):
+            again = _second_look(some, own, left_run, live, (start, end, notified))
+            left_run = left_run[~np.isnan(again.switched_s)]
+            yield again
         some.edge_s = end
         lanes.put(live, some)
-        yield Step(live, start, end, left, back, switched, some.done)
         live = live[np.isnan(some.time_s)]
         cycle += 1
+
+
+def _second_look(
+    lanes: _Lanes, terms: _Terms, rows: Ints, lane: Ints, run: tuple[Floats, Floats, Floats]
+) -> Step:
+    """Lanes that left a run may go back to it: the stop saved work, the true speed is known."""
+    some, own = lanes.take(rows), terms.take(rows)
+    start, end, notified = (each[rows] for each in run)
+    back = _rented(some, own, start, end)
+    there, found = np.flatnonzero(~np.isnan(back)), np.full(len(rows), np.nan)
+    if len(there):
+        again, terms = some.take(there), own.take(there)
+        found[there] = _run(again, terms, end[there], notified[there] > 0.0)
+        some.put(there, again)
+    lanes.put(rows, some)
+    return Step(lane[rows], start, end, np.full(len(rows), np.nan), back, found, some.done)
 
 
 def _terms(p: PathInputs, deadline_s: float, sample: RandomNumbers, waits: Queues) -> _Terms:

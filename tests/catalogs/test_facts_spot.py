@@ -68,24 +68,26 @@ def test_bigger_machines_are_taken_more_often_and_are_there_less() -> None:
 
 @pytest.mark.reference
 @pytest.mark.parametrize(
-    ("family", "campaign", "machines", "availability", "day_sd"),
+    ("family", "machines", "availability", "day_sd", "bad_days"),
     [
-        # Review A6 and A11 (2026-08): sd of 24-hour uptime, mean availability of a gang.
-        ("v100", facts.V100_CAMPAIGN, 1, 0.644, 0.345),
-        ("h100", facts.H100_CAMPAIGN, 1, 0.77, 0.35),
-        ("h100", facts.H100_CAMPAIGN, 4, 0.71, 0.37),
-        ("h100", facts.H100_CAMPAIGN, 8, 0.63, 0.39),
-        ("h100", facts.H100_CAMPAIGN, 16, 0.52, 0.39),
+        # Review A6 and A11 (2026-08): mean availability, sd of 24-hour uptime; the share of days
+        # with a tenth of the time at most is that of the six zones in the reference tables.
+        ("v100", 1, 0.644, 0.345, 0.11),
+        # The thirteen zones of andylizf/skynomad-artifact 62b9aaa, data/h100_16_runs (read
+        # 2026-11-29); the publication has 0.435 for sixteen.
+        ("h100", 1, 0.767, 0.340, 0.126),
+        ("h100", 4, 0.705, 0.352, 0.159),
+        ("h100", 8, 0.593, 0.366, 0.198),
+        ("h100", 16, 0.436, 0.380, 0.302),
     ],
 )
 def test_days_are_as_in_the_traces(
-    family: str, campaign: str, machines: int, availability: float, day_sd: float
+    family: str, machines: int, availability: float, day_sd: float, bad_days: float
 ) -> None:
     drawn = fit.drawn_days(laws(reference())[family]["1"], machines)
-    assert drawn.mean() == pytest.approx(availability, abs=0.04)
+    assert drawn.mean() == pytest.approx(availability, abs=0.03)
     assert drawn.std() == pytest.approx(day_sd, abs=0.03)
-    seen = fit.day_shares(fit.read_traces(reference(), campaign), machines)
-    assert (drawn <= 0.1).mean() == pytest.approx(float((seen <= 0.1).mean()), abs=0.05)
+    assert (drawn <= 0.1).mean() == pytest.approx(bad_days, abs=0.05)
 
 
 @pytest.mark.reference

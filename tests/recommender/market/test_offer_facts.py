@@ -154,20 +154,20 @@ def test_zones_of_one_region_fall_together_more_than_those_of_two() -> None:
 
 def test_h100_on_demand_may_have_to_be_waited_for() -> None:
     found, types = facts(), snapshot().instance_types
-    assert found.on_demand_wait(types["aws", "p5.48xlarge"]) == (0.7, 3600.0, 1.4)
+    assert found.on_demand_wait(types["aws", "p5.48xlarge"]) == (0.7, 3600.0, 1.66)
     assert found.on_demand_wait(types["aws", "g5.48xlarge"]) == (0.99, 3600.0, 0.33)
     sure = facts(on_demand_obtainable=1.0)
-    assert sure.on_demand_wait(types["aws", "p5.48xlarge"]) == (1.0, 3600.0, 1.4)
+    assert sure.on_demand_wait(types["aws", "p5.48xlarge"]) == (1.0, 3600.0, 1.66)
     row = rows(found.catalog, "aws", "p5.48xlarge", "on_demand")[:1]
     entries = builder(found).entries.of([pool(found.catalog, row)])
     assert (entries.at_once[0], entries.wait_s[0]) == (0.7, 3600.0)
 
 
 def test_one_gpu_is_there_sooner_than_the_machine_of_eight_that_the_catalog_states() -> None:
-    # Spot machines with one H100 are there 0.91 of the time, those with eight 0.711: odds of 4.1.
+    # Spot machines with one H100 are there 0.893 of the time, those with eight 0.67: odds of 4.1.
     found, types = facts(), snapshot().instance_types
     at_once, wait_s, _ = found.on_demand_wait(types["aws", "p5.4xlarge"])
-    harder = (0.09 / 0.91) / (0.289 / 0.711)
+    harder = (0.107 / 0.893) / (0.33 / 0.67)
     assert (1 - at_once) / at_once == pytest.approx(harder * 0.3 / 0.7)
     assert wait_s == pytest.approx(3600.0 * harder)
 
@@ -195,8 +195,8 @@ def test_a_fallback_queues_as_long_as_its_gpus_are_waited_for() -> None:
     fall, _ = SiteBuilder(found, Limits(max_machines=2), kinds, step_s, 1e5).fallbacks(pools)
     first = queues(fall, 0)
     assert first[1] == (0.7, 3600.0)
-    # Two of them: odds against them of (9/8)^(1.4/ln 2) = 1.27 times those of one machine.
-    harder = 1.125 ** (1.4 / math.log(2.0))
+    # Two of them: odds against them of (9/8)^(1.66/ln 2) = 1.33 times those of one machine.
+    harder = 1.125 ** (1.66 / math.log(2.0))
     assert first[2] == pytest.approx((0.7 / (0.7 + 0.3 * harder), 3600.0 * harder))
     assert min(at_once for at_once, _ in queues(fall, 1).values()) > 0.99
     for kind, row in enumerate(both):

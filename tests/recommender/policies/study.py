@@ -75,7 +75,9 @@ class Thresholds:
 
     def enter(self, trace: BacktestTrace, prices: ModePrices) -> tuple[Policy, ModePrices]:
         """Chosen when the task is known."""
-        return _Late(of_zone(trace.past, trace.tick_s, self.kind)), prices
+        watched = len(trace.past) > 1
+        own = of_zone(trace.past, trace.tick_s, self.kind) if watched else self.kind.unwatched
+        return _Late(own, self.name), prices
 
 
 @dataclass(frozen=True)

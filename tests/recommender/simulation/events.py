@@ -1,308 +1,347 @@
-"""One plan, event by event, in simpy: a second model of docs/method.md that shares no code.
+"""A second simulator: one plan on one path, event by event, written from docs/method.md alone.
 
-Processes of one path: capacity that comes and goes, a trainer that it starts and interrupts,
-and a watch that rents the fallback when the slack is used up. Random numbers come from `random`,
-so only the laws agree with the engine's, not the paths.
+It shares nothing with `recommender.risk`: own random numbers, own code. The page's sections are
+"The process, event by event", "The wait for on-demand machines", "Elastic clusters" and
+"Checkpoint overhead". A path is a chain of phases; each advances the clock to the next event and
+names the phase that follows. Progress is linear within a phase, so the moment at which the rule
+asks for on-demand machines is computed and not searched for in steps of time.
 """
 
-import math
-from collections.abc import Generator
+from collections.abc import Callable
 from dataclasses import dataclass
+from math import ceil, erf, exp, floor, inf, log, sqrt
 from random import Random
 from types import SimpleNamespace
 from typing import Any
 
-import simpy
+HOUR = 3600.0
+SUPPLY_CORRELATION = 0.5  # rho of "The wait for on-demand machines"
+WAIT_TAIL = 1.1  # alpha of the same
+WAIT_SCALE = 2.0 ** (1.0 / WAIT_TAIL) - 1.0
 
-from recommender.risk.path_inputs import PathInputs
+Phase = Callable[[], "Phase | None"]
 
-Steps = Generator[simpy.Event, Any, None]
-RUNS_MET = 300  # runs among which a request meets one at random
+
+def plan_of(inputs: Any, row: int = 0) -> SimpleNamespace:
+    """One row of the inputs of a simulation."""
+    named = {name: float(getattr(inputs, name)[row]) for name in type(inputs).__slots__}
+    return SimpleNamespace(**named)
 
 
 @dataclass
 class Outcome:
-    """What happened in one path."""
+    """What became of one path."""
 
     time_s: float = 0.0
     cost_usd: float = 0.0
+    expected_usd: float = 0.0
     interruptions: float = 0.0
-    moves: float = 0.0  # of the checkpoint
-    spot_s: float = 0.0  # paid
+    moves: float = 0.0
+    spot_s: float = 0.0
     fallback_s: float = 0.0
     waiting_s: float = 0.0
-    alone_s: float = 0.0  # the on-demand part of an elastic cluster trained
+    work_s: float = 0.0
+    lost_work_s: float = 0.0
 
 
-def plan_of(inputs: PathInputs, row: int = 0) -> SimpleNamespace:
-    """One row of the columns, as numbers."""
-    names = PathInputs.__slots__
-    return SimpleNamespace(**{name: float(getattr(inputs, name)[row]) for name in names})
+class Lognormal:
+    """Lengths of runs or of outages."""
+
+    def __init__(self, mean: float, sigma: float, rng: Random) -> None:
+        self.sigma, self.rng = sigma, rng
+        self.location = log(mean) - sigma**2 / 2.0 if mean > 0.0 else -inf
+
+    def draw(self) -> float:
+        return exp(self.location + self.sigma * self.rng.gauss(0.0, 1.0))
+
+    def remainder(self) -> float:
+        """What is left of one at a random moment: long ones are met more often."""
+        longer = self.location + self.sigma**2
+        return exp(longer + self.sigma * self.rng.gauss(0.0, 1.0)) * self.rng.random()
 
 
-def mean_one(rng: Random, sigma: float) -> float:
-    return math.exp(rng.gauss(-sigma * sigma / 2.0, sigma))
+class Market:
+    """Where spot is there until when: waits and runs in turn, whatever the job does."""
+
+    def __init__(self, plan: SimpleNamespace, levels: list[float], rng: Random) -> None:
+        shares = [
+            1.0 / (1.0 + exp(-(plan.availability_logit + plan.zone_sd * level))) for level in levels
+        ]
+        outage = plan.run_mean_s * (1.0 - shares[0]) / shares[0] / plan.zone_count
+        self.plan, self.rng = plan, rng
+        self.runs = Lognormal(plan.run_mean_s, plan.run_sigma, rng)
+        self.outages = Lognormal(outage, plan.outage_sigma, rng)
+        self.none_else = 1.0
+        for share in shares[1:]:
+            self.none_else *= 1.0 - share * (1.0 - plan.correlation)
+        self.level = levels[0]
+        self.moved = False  # whether the run after the present or last wait is elsewhere
+        self.up = rng.random() >= (1.0 - shares[0]) * self.none_else
+        if not self.up:
+            self.until = self.outages.remainder()
+        elif plan.runs_from_start:
+            self.until = self.runs.draw()
+        else:
+            self.until = self.runs.remainder()
+
+    def at(self, now: float) -> None:
+        """Let what is over by now pass."""
+        while self.until <= now:
+            self.up = not self.up
+            self.until += self.runs.draw() if self.up else self._wait()
+
+    def _wait(self) -> float:
+        plan = self.plan
+        outage = self.outages.draw()
+        wait = outage if self.rng.random() < self.none_else else 0.0
+        self.moved = True
+        if plan.move_after_s > 0.0:
+            own = plan.zone_count * outage
+            self.moved = own >= plan.move_after_s
+            wait = max(wait, min(plan.move_after_s, own))
+        if plan.replaced_wait_s > 0.0:
+            supply = supply_of(self.level, self.rng)
+            wait += wait_for_machines(supply, plan.replaced_at_once, plan.replaced_wait_s)
+        return wait
 
 
-def share(logit: float) -> float:
-    return 1.0 / (1.0 + math.exp(-logit))
+def supply_of(level: float, rng: Random) -> float:
+    """Supply of on-demand machines, uniform, correlated with the level of spot."""
+    rho = SUPPLY_CORRELATION
+    score = rho * level + sqrt(1.0 - rho**2) * rng.gauss(0.0, 1.0)
+    return (1.0 + erf(score / sqrt(2.0))) / 2.0
+
+
+def wait_for_machines(supply: float, at_once: float, median_s: float) -> float:
+    short = (1.0 - at_once) / supply if supply > 0.0 else inf
+    if short <= 1.0:
+        return 0.0
+    return median_s / WAIT_SCALE * (short ** (1.0 / WAIT_TAIL) - 1.0)
 
 
 class JobPath:
-    """One job on one plan, from the request for machines to the last step."""
+    """A job on one path. The clock starts when the cluster's own on-demand machines are there."""
 
     def __init__(self, plan: SimpleNamespace, deadline_s: float | None, rng: Random) -> None:
-        self.plan, self.rng, self.deadline_s = plan, rng, deadline_s
-        self.env = simpy.Environment()
-        self.over = self.env.event()
-        self.news = self.env.event()  # progress goes another way: the watch looks again
-        self.outcome = Outcome()
-        self.work_s = plan.work_s * math.exp(rng.gauss(0.0, plan.speed_sigma))
-        self.begun_s = 0.0  # safe work when the present run became ready
-        self.tail_s = 0.0  # from the end of the first cluster to the last step
-        self.safe_s = 0.0  # work that no interruption can take
-        self.since_s = 0.0  # moment of `safe_s`
-        self.gains = 0.0  # safe work per second from then on
-        self.own_from_s = plan.changeover_s  # the on-demand part trains from here; inf: all do
-        self.down_since = 0.0
-        self.up_since: float | None = None
-        self.ready_s: float | None = None
-        self.trainer: simpy.Process | None = None
-        self.zone = rng.gauss(0.0, 1.0)  # how good the first listed zone is
-        self.short = self.shortage()  # one for the path, whatever is started
-        self.queue_s = self.queued(plan.at_once, plan.wait_s)
-
-    def shortage(self) -> float:
-        """Share of moments at which on-demand machines are no shorter than now."""
-        score = 0.5 * self.zone + math.sqrt(1.0 - 0.25) * self.rng.gauss(0.0, 1.0)
-        return 0.5 * math.erfc(score / math.sqrt(2.0))
-
-    def queued(self, at_once: float, median_s: float, short: float | None = None) -> float:
-        """Nothing, or a Pareto wait of index 11/10 from zero on, its median as given."""
-        short = self.short if short is None else short
-        if short <= at_once:
-            return 0.0
-        beyond = (1.0 - short) / (1.0 - at_once)  # uniform
-        return median_s * (beyond ** (-10 / 11) - 1.0) / (2 ** (10 / 11) - 1.0)
+        levels = [rng.gauss(0.0, 1.0) for _ in range(round(plan.zone_count))]
+        supply = supply_of(levels[0], rng)
+        sigma = plan.spot_price_sigma
+        self.plan, self.rng, self.out = plan, rng, Outcome()
+        self.market = Market(plan, levels, rng)
+        self.work = plan.work_s * exp(plan.speed_sigma * rng.gauss(0.0, 1.0))
+        self.price = exp(sigma * rng.gauss(0.0, 1.0) - sigma**2 / 2.0)
+        self.queue = wait_for_machines(supply, plan.at_once, plan.wait_s)
+        self.fallback_wait = wait_for_machines(supply, plan.fallback_at_once, plan.fallback_wait_s)
+        self.elastic = plan.elastic_share > 0.0
+        self.pace = plan.interval_s / (plan.interval_s + plan.stall_s)
+        self.now = 0.0
+        self.done = 0.0  # durable work
+        self.known_work = plan.work_s  # the predicted work, until the first step
+        self.stepped = False
+        self.core_from = plan.changeover_s  # when the on-demand part of an elastic cluster trains
+        self.first_start_s = plan.changeover_s  # the job has to start once: no overhead
+        self.rented = False  # whether it has had machines
+        self.latest = inf  # to go on demand, if nothing were left to do there
+        if plan.fallback_speed > 0.0 and deadline_s is not None:
+            self.latest = deadline_s - self.queue - plan.reserve_s - plan.fallback_start_s
 
     def simulate(self) -> Outcome:
-        """Run the path."""
-        self.env.process(self.capacity())
-        if self.plan.elastic_share > 0.0:
-            self.env.process(self.own_part())
-        if self.deadline_s is not None and self.plan.fallback_speed > 0.0:
-            self.env.process(self.watch())
-        self.env.run(until=self.over)
-        queue = self.queue_s
-        self.outcome.time_s = self.env.now + self.tail_s + queue
-        self.outcome.waiting_s += queue
-        self.outcome.cost_usd += self.bill()
-        return self.outcome
+        phase: Phase | None = self.see_market
+        while phase is not None:
+            phase = phase()
+        return self._billed()
 
-    def bill(self) -> float:
-        """What has to be paid at the end, next to the fallback."""
-        p, outcome = self.plan, self.outcome
-        price = p.spot_usd_per_hour * mean_one(self.rng, p.spot_price_sigma)
-        hourly = price * outcome.spot_s + p.base_usd_per_hour * (self.env.now + self.tail_s)
-        return p.fixed_usd + p.usd_per_move * outcome.moves + hourly / 3600.0
+    # The policy
 
-    # Capacity -----------------------------------------------------------------------------
+    def goes(self, until: float, pace: float = 0.0, wait: float = 0.0) -> bool:
+        """Advance to `until`, or to the moment before at which the policy goes on demand.
 
-    def capacity(self) -> Steps:
-        """Outages and runs of the listed zones; a run starts the trainer, its end stops it."""
-        p, rng = self.plan, self.rng
-        up = share(p.availability_logit + p.zone_sd * self.zone)
-        nowhere = 1.0
-        for _ in range(int(p.zone_count) - 1):
-            other = share(p.availability_logit + rng.gauss(0.0, p.zone_sd))
-            nowhere *= 1.0 - other * (1.0 - p.correlation)
-        outage = p.run_mean_s * (1.0 - up) / up / p.zone_count
-        first = True
-        while True:
-            wait, run = 0.0, p.run_mean_s * mean_one(rng, p.run_sigma)
-            if first and rng.random() < (1.0 - up) * nowhere:
-                wait = self.left_of(outage, p.outage_sigma)
-            elif first and not p.runs_from_start:
-                run = self.left_of(p.run_mean_s, p.run_sigma)
-            elif not first:
-                wait = self.between(outage, nowhere)
-            if not first and p.replaced_wait_s:
-                wait += self.queued(p.replaced_at_once, p.replaced_wait_s, self.shortage())
-            first = False
-            yield self.env.timeout(wait)
-            self.outcome.waiting_s += 0.0 if p.elastic_share else wait
-            self.up_since = self.env.now
-            self.trainer = self.env.process(self.train())
-            yield self.env.timeout(run)
-            self.outcome.spot_s += 0.0 if run < p.free_s else max(run, p.minimum_s)
-            self.outcome.interruptions += 1.0
-            self.up_since, self.down_since = None, self.env.now
-            self.trainer.interrupt("taken")
+        What it sees of the progress grows by `pace` per second from `self.done`.
+        """
+        moment = inf
+        if self.latest < inf:
+            weight = (1.0 + wait) / self.plan.fallback_speed
+            margin = self.latest - self.now - weight * (self.known_work - self.done)
+            falls = 1.0 - weight * pace
+            if margin <= 0.0:
+                moment = self.now
+            elif falls > 0.0:
+                moment = self.now + margin / falls
+        self.now = min(moment, until)
+        return moment < until
 
-    def between(self, outage: float, nowhere: float) -> float:
-        """The wait between two runs; a patient cluster asks in the place it had for a while."""
-        p, rng = self.plan, self.rng
-        others = rng.random() >= nowhere
-        if not p.move_after_s:
-            self.outcome.moves += 1.0
-            return 0.0 if others else outage * mean_one(rng, p.outage_sigma)
-        soonest = outage * mean_one(rng, p.outage_sigma)  # of the listed places
-        here = p.zone_count * soonest
-        if here < p.move_after_s:
-            return max(here, 0.0 if others else soonest)
-        self.outcome.moves += 1.0
-        return max(p.move_after_s, 0.0 if others else soonest)
+    def returns(self, end: float) -> float:
+        """When the policy leaves on-demand machines, which would finish at `end`."""
+        plan, need = self.plan, end - self.now
+        spare = self.latest - end - plan.changeover_s
+        if spare <= 0.0 or plan.back_above == inf:
+            return inf
+        little = spare / plan.back_above if plan.back_above > 0.0 else inf
+        market = self.market
+        market.at(self.now + max(need - little, 0.0))
+        if market.up:
+            return self.now + max(need - little, 0.0)
+        return market.until
 
-    def left_of(self, mean: float, sigma: float) -> float:
-        """What is left of the run that a random moment falls into."""
-        runs = [mean * mean_one(self.rng, sigma) for _ in range(RUNS_MET)]
-        moment = self.rng.random() * sum(runs)
-        for length in runs:
-            if moment < length:
-                return length - moment
-            moment -= length
-        return runs[-1]
+    # Spot
 
-    # Training -----------------------------------------------------------------------------
+    def see_market(self) -> "Phase | None":
+        self.market.at(self.now)
+        if self.market.up:
+            return self.join if self.elastic else self.run
+        return self.core if self.elastic else self.wait
 
-    def train(self) -> Steps:
-        """One run: the changeover, then intervals of work, each with a save behind it."""
-        p = self.plan
-        ready, joined = None, p.elastic_share == 0.0
-        try:
-            if p.elastic_share:  # the machines boot; then the on-demand part restarts with them
-                yield self.env.timeout(p.boot_s)
-                joined, self.own_from_s = True, math.inf
-                self.settle(0.0)
-                self.tell_watch()
-            restart_s = p.changeover_s - (p.boot_s if p.elastic_share else 0.0)
-            if restart_s:
-                yield self.env.timeout(restart_s)
-            self.settle(0.0)
-            ready = self.ready_s = self.env.now
-            done_s = self.begun_s = self.safe_s
-            self.tell_watch()
-            while self.work_s - done_s > p.interval_s + 1e-3:
-                yield self.env.timeout(p.interval_s)
-                yield self.env.timeout(p.stall_s)
-                done_s += p.interval_s
-                self.safe_s, self.since_s = done_s, self.env.now
-            yield self.env.timeout(self.work_s - done_s)
-            self.finish()
-        except simpy.Interrupt as stopped:
-            if ready is not None:
-                self.keep(ready, str(stopped.cause))
-            if joined and p.elastic_share:
-                self.own_from_s = max(self.env.now + p.resize_s, p.changeover_s)
-            self.ready_s = None
-            self.tell_watch()
+    def wait(self) -> "Phase | None":
+        began = self.now
+        if not self.stepped:
+            self.known_work = self.plan.cautious_work_s
+        goes = self.goes(self.market.until, wait=self.plan.wait_above)
+        self.out.waiting_s += self.now - began
+        return self.on_demand if goes else self.see_market
 
-    def keep(self, ready: float, cause: str) -> None:
-        """What an interrupted run leaves: whole intervals, or all where a last save was made."""
-        p = self.plan
-        pace = p.interval_s / (p.interval_s + p.stall_s)
-        if cause == "fallback" or self.rng.random() < p.notice_saves:
-            self.safe_s = self.begun_s + pace * (self.env.now - ready)
-        self.since_s, self.gains = self.env.now, 0.0
+    def run(self) -> "Phase | None":
+        return self.start(self.now, self.plan.changeover_s)
 
-    def own_part(self) -> Steps:
-        """The on-demand part of an elastic cluster trains whenever it is not in a restart."""
-        p = self.plan
-        pace = p.elastic_share * p.interval_s / (p.interval_s + p.stall_s)
-        while True:
-            if math.isinf(self.own_from_s):
-                yield self.news
-            elif self.env.now < self.own_from_s:
-                yield self.env.timeout(self.own_from_s - self.env.now) | self.news
-            else:
-                self.settle(pace)
-                left = (self.work_s - self.safe_s) / pace
-                self.tell_watch()
-                done = self.env.timeout(left)
-                yield done | self.news
-                if done.processed and not math.isinf(self.own_from_s):
-                    self.settle(0.0)
-                    self.finish()
-                    return
+    def start(self, rented: float, changeover_s: float) -> "Phase | None":
+        """A run of all machines, rented at this moment: they start, then train."""
+        goes = self._starts(min(self.now + changeover_s, self.market.until), 1.0)
+        if goes:
+            return self._leave(rented, self.on_demand)
+        if self.now >= self.market.until:
+            return self._interrupted(rented)
+        return self.train(rented)
 
-    def settle(self, gains: float) -> None:
-        """Book what was gained since the last change, and go on at another rate."""
-        gained = self.gains * (self.env.now - self.since_s)
-        self.safe_s += gained
-        self.outcome.alone_s += gained / self.plan.elastic_share if gained else 0.0
-        self.since_s, self.gains = self.env.now, gains
+    def _starts(self, until: float, share: float) -> bool:
+        """Machines of that share of the speed start until then, unless the policy stops them."""
+        began = self.now
+        if not self.stepped:
+            self.known_work = self.plan.work_s
+        goes = self.goes(until)
+        self._no_work(self.now - began, share)
+        return goes
 
-    def finish(self) -> None:
-        """The last step is done: the cluster's last run is paid to here."""
-        if self.over.triggered:
-            return
-        if self.up_since is not None:
-            self.outcome.spot_s += max(self.env.now - self.up_since, self.plan.minimum_s)
+    def _no_work(self, seconds: float, share: float) -> None:
+        """Overhead of a start: all but the first changeover of the job."""
+        self.rented |= seconds > 0.0
+        first = min(seconds, self.first_start_s)
+        self.first_start_s -= first
+        self.out.lost_work_s += (seconds - first) * share
+
+    def _step(self) -> None:
+        """From its first step on the job's true speed is known."""
+        self.stepped, self.known_work = True, self.work
+
+    def train(self, rented: float) -> "Phase | None":
+        """Intervals with a save after each, to the end of the run or of the job."""
+        plan, first, before = self.plan, self.now, self.done
+        self._step()
+        left, cycle = self.work - before, plan.interval_s + plan.stall_s
+        finish = first + left + max(ceil(left / plan.interval_s) - 1, 0) * plan.stall_s
+        ends = min(self.market.until, finish)
+        goes = self.goes(min(first + cycle, ends)) or (
+            self.now < ends and self.goes(ends, self.pace)
+        )
+        trained = self.pace * (self.now - first)
+        if goes:
+            gained = trained
+        elif self.now >= finish:
+            gained = left
+        elif plan.notice_saves > 0.0 and self.rng.random() < plan.notice_saves:
+            gained = trained
         else:
-            self.outcome.waiting_s += self.waited()
-        self.over.succeed()
+            gained = floor((self.now - first) / cycle) * plan.interval_s
+        self.done = before + gained
+        self.out.lost_work_s += self.now - first - gained
+        if goes:
+            return self._leave(rented, self.on_demand)
+        if self.now >= finish:
+            return self._leave(rented, self.finished)
+        return self._interrupted(rented)
 
-    def waited(self) -> float:
-        """Since the spot part left; an elastic cluster has its on-demand part."""
-        return 0.0 if self.plan.elastic_share else self.env.now - self.down_since
+    def _interrupted(self, rented: float) -> "Phase | None":
+        plan, length = self.plan, self.now - rented
+        if length >= plan.free_s:
+            self.out.spot_s += max(length, plan.minimum_s)
+        self.out.interruptions += 1.0
+        self.market.at(self.now)
+        self.out.moves += self.market.moved
+        if self.now - rented > plan.boot_s:
+            self.core_from = max(self.core_from, self.now + plan.resize_s)
+        return self.see_market
 
-    # The safety net -------------------------------------------------------------------------
+    def _leave(self, rented: float, phase: Phase) -> Phase:
+        """The job ends or goes on demand: the run is paid to this moment."""
+        if self.now > rented:
+            self.out.spot_s += max(self.now - rented, self.plan.minimum_s)
+        return phase
 
-    def tell_watch(self) -> None:
-        """Wake the processes that wait for a change."""
-        old, self.news = self.news, self.env.event()
-        if not old.triggered:
-            old.succeed()
+    # Elastic clusters: the on-demand part while spot is away, or boots
 
-    def watch(self) -> Steps:
-        """Rent the fallback as soon as the time left only just covers the work left."""
-        p = self.plan
-        cycle = p.interval_s + p.stall_s
-        while True:
-            rate = self.gains
-            if self.ready_s is not None:  # safe: all but the interval being trained
-                trained = self.env.now - self.ready_s
-                if trained >= cycle - 1e-6:
-                    rate = p.interval_s / cycle
-            slack = self.slack()
-            if slack <= 1e-6:
-                self.env.process(self.rescue())
-                return
-            ring = slack / (1.0 - rate / p.fallback_speed) if rate < p.fallback_speed else 1e12
-            turn = 1e12
-            if self.ready_s is not None and self.env.now - self.ready_s < cycle - 1e-6:
-                turn = self.ready_s + cycle - self.env.now
-            yield self.env.timeout(min(ring, turn)) | self.news
+    def core(self) -> "Phase | None":
+        return self.alone(self.market.until) or self.see_market
 
-    def slack(self) -> float:
-        """Seconds that may still pass without progress."""
-        p = self.plan
-        assert self.deadline_s is not None
-        safe = self.safe_s + self.gains * (self.env.now - self.since_s)
-        if self.ready_s is not None:
-            pace = p.interval_s / (p.interval_s + p.stall_s)
-            trained = max(self.env.now - self.ready_s - p.interval_s - p.stall_s, 0.0)
-            safe = self.begun_s + pace * trained
-        last = self.deadline_s - self.queue_s - p.reserve_s - p.fallback_start_s
-        return last - self.env.now - (self.work_s - safe) / p.fallback_speed
+    def join(self) -> "Phase | None":
+        """New spot machines boot beside the on-demand part; then all restart."""
+        plan, rented, ends = self.plan, self.now, self.market.until
+        then = self.alone(min(rented + plan.boot_s, ends))
+        if then:
+            return self._leave(rented, then)
+        if self.now >= ends:
+            return self._interrupted(rented)
+        return self.start(rented, plan.changeover_s - plan.boot_s)
 
-    def rescue(self) -> Steps:
-        """The fallback does the rest: its queue, its start, its training."""
-        p, outcome = self.plan, self.outcome
-        if self.ready_s is not None:
-            assert self.trainer is not None
-            self.trainer.interrupt("fallback")
-            yield self.env.timeout(0.0)
-        else:
-            self.settle(0.0)
-        if self.up_since is not None:
-            outcome.spot_s += max(self.env.now - self.up_since, p.minimum_s)
-        else:
-            outcome.waiting_s += self.waited()
-        left = max(self.work_s - self.safe_s, 0.0)
-        delay = self.queued(p.fallback_at_once, p.fallback_wait_s)
-        outcome.fallback_s = p.fallback_start_s + left / p.fallback_speed
-        outcome.waiting_s += delay
-        outcome.cost_usd += p.fallback_usd_per_hour * outcome.fallback_s / 3600.0
-        self.tail_s = delay + outcome.fallback_s
-        self.over.succeed()
+    def alone(self, until: float) -> "Phase | None":
+        """The on-demand part to that moment; else what follows before."""
+        share = self.plan.elastic_share
+        if self._starts(min(max(self.core_from, self.now), until), share):
+            return self.on_demand
+        if self.now >= until:
+            return None
+        self._step()
+        began, pace = self.now, share * self.pace
+        finish = began + (self.work - self.done) / pace
+        goes = self.goes(min(finish, until), pace)
+        self.done += pace * (self.now - began)
+        self.out.lost_work_s += (share - pace) * (self.now - began)
+        if goes:
+            return self.on_demand
+        return self.finished if self.now >= finish else None
+
+    def finished(self) -> None:
+        return None
+
+    # On demand
+
+    def on_demand(self) -> "Phase | None":
+        plan, out = self.plan, self.out
+        out.waiting_s += self.fallback_wait
+        arrived = self.now + self.fallback_wait
+        self.now = arrived + plan.fallback_start_s
+        if self.rented:
+            out.lost_work_s += plan.fallback_start_s * plan.fallback_speed
+        self.rented, self.first_start_s = True, 0.0
+        self._step()
+        end = self.now + (self.work - self.done) / plan.fallback_speed
+        back = self.returns(end)
+        if back < end:
+            self.done += (back - self.now) * plan.fallback_speed
+            out.moves += 1.0
+        self.now = min(back, end)
+        out.fallback_s += self.now - arrived
+        return self.see_market if back < end else None
+
+    def _billed(self) -> Outcome:
+        plan, out = self.plan, self.out
+        out.time_s = self.queue + self.now
+        out.waiting_s += self.queue
+        out.work_s = self.work
+        other = (
+            plan.base_usd_per_hour * self.now / HOUR
+            + plan.fallback_usd_per_hour * out.fallback_s / HOUR
+            + plan.fixed_usd
+            + plan.usd_per_move * out.moves
+        )
+        spot = plan.spot_usd_per_hour * out.spot_s / HOUR
+        out.expected_usd = other + spot
+        out.cost_usd = other + spot * self.price
+        return out

@@ -8,6 +8,7 @@ import pytest
 
 from recommender.risk.monte_carlo import simulate_paths
 from tests.recommender.risk.cases import RESCUE, SPOT, path_inputs
+from tests.recommender.simulation.agreement import CHANCE, OVERHEAD, differences, random_case
 from tests.recommender.simulation.events import JobPath, Outcome, plan_of
 
 PATHS = 1_500
@@ -130,6 +131,14 @@ def test_engine_and_events_agree_within_their_sampling_error(name: str) -> None:
         error = np.sqrt(theirs.var() / PATHS + ours.var() / ENGINE)
         gap = abs(theirs.mean() - ours.mean())
         assert gap <= MAX_ERRORS * error + 1e-6 * abs(ours.mean()), each.name
+
+
+@pytest.mark.parametrize("seed", range(1_000, 1_100))
+def test_random_plans_of_every_kind_cost_and_last_what_events_say(seed: int) -> None:
+    given, deadline_s = random_case(seed)
+    found = differences(path_inputs(given), deadline_s, 4_000, f"agreement {seed}")
+    for name in ("time_s", "cost_usd", "expected_usd", OVERHEAD, CHANCE):
+        assert found[name].explained(name), (name, found[name])
 
 
 def test_a_job_without_interruptions_takes_what_arithmetic_says() -> None:

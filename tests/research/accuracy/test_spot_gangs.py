@@ -5,10 +5,23 @@ import pytest
 
 from recommender.errors import UsageError
 from recommender.market.user_spot_laws import SLOPE_PER_SHORT_RUNS
+from recommender.risk.monte_carlo import simulate_paths
 from tests.catalogs.facts_data import reference
 from tests.research.accuracy import spot_gangs, spot_zones
 from tests.research.accuracy.spot_splits import left_out
-from tests.research.fits.spot_fit import Trace, gang_doublings
+from tests.research.accuracy.spot_zones import gang_inputs
+from tests.research.fits.spot_fit import HOUR, Trace, gang_doublings
+from tests.research.snapshot.facts_spot import H100
+
+# Share of jobs done in 2.5, 3.5, 6 and 12 h: 2 h of work, a changeover of 6 minutes, asked for at
+# every hour of thirteen recorded zones that weigh the same. Replayed with `spot_jobs.replayed` on
+# andylizf/skynomad-artifact 62b9aaa, data/h100_16_runs, 3-18 October 2025, read 2026-11-29.
+TIGHT_H = np.array([2.5, 3.5, 6.0, 12.0])
+IN_TIME = {
+    1: (0.676, 0.750, 0.800, 0.838),
+    8: (0.439, 0.533, 0.640, 0.736),
+    16: (0.295, 0.377, 0.454, 0.567),
+}
 
 
 def pool(days: int = 30) -> Trace:
@@ -49,6 +62,14 @@ def test_the_fall_per_share_of_short_runs_is_found() -> None:
     zones = [zone("a", 2.0, 0.9, 0.1), zone("a", 2.0, 0.6, 0.7), zone("a", 2.0, 0.3, 0.5)]
     zones += [zone("b", 1.0, 0.8, 0.2), zone("b", 1.0, 0.5, 0.4)]
     assert spot_gangs.fit_per_share(zones) == 1.7
+
+
+@pytest.mark.parametrize("machines", IN_TIME)
+def test_tight_deadlines_are_kept_as_often_as_in_all_recorded_zones(machines: int) -> None:
+    """The law of eight of the zones was 7 points too good for eight machines, 10 for sixteen."""
+    hours = simulate_paths(gang_inputs(H100, machines, 2.0, 0.1), None, 1024).time_s[0] / HOUR
+    told = (hours[:, None] <= TIGHT_H).mean(axis=0)
+    np.testing.assert_allclose(told, IN_TIME[machines], atol=0.04)
 
 
 def test_without_the_tables_it_says_what_is_missing() -> None:

@@ -18,7 +18,6 @@ from tests.research.fits.spot_fit import (
     HOUR,
     ZoneLaw,
     day_shares,
-    fit_gangs,
     fit_runs,
     fit_zones,
     gang_intervals,
@@ -41,8 +40,20 @@ V100_GANG_CAMPAIGN = "cbl-aws-08-27-2023"
 # Same zones and weeks with 1 and with 8 GPUs per machine; cbl-aws-10-26-2022 repeats the first.
 SIZE_CAMPAIGNS = ("sst-2022-10-26", "sst-2022-11-28", "sst-2022-12-13")
 
-# Review A11 (2026-08): ρ = 0.86-0.91 on H100, 0.95-0.99 on V100, gangs of 2 to 16.
-RHO_H100, RHO_V100, RHO_OTHER = 0.90, 0.98, 0.90
+# Review A11 (2026-08): ρ = 0.95-0.99 on V100, gangs of 2 to 16.
+RHO_V100, RHO_OTHER = 0.98, 0.90
+# `fit_gangs` on gangs of 1-16 one-GPU H100 machines, days of 1, 4 and 16, in all thirteen zones:
+# andylizf/skynomad-artifact 62b9aaa, data/h100_16_runs, 3-18 October 2025, read 2026-11-29. Five of
+# them are not in the reference tables; without them gangs are too good (accuracy-spot.md).
+H100 = ZoneLaw(
+    run_mean_h=4.193,
+    run_sigma=1.988,
+    outage_sigma=1.37,
+    location=2.1255,
+    slope=1.6634,
+    zone_sd=2.2,
+    co_interruption=0.86,
+)
 # Mean correlation of two zones of one region, 45 pairs of V100, K80 and H100 (2020-2025).
 CORRELATION_REGION = 0.37
 
@@ -158,7 +169,7 @@ class Published:
 
 def fitted_laws(reference: Path) -> dict[str, dict[Size, ZoneLaw]]:
     """Fit or transfer the law of every family of GPUs and size of machine."""
-    v100, h100 = fit_v100(reference), fit_h100(reference)
+    v100, h100 = fit_v100(reference), H100
     v_step = size_step(reference, "V100", v100)
     k80 = fit_k80(v100, reference)
     k_step = size_step(reference, "K80", k80)
@@ -177,11 +188,6 @@ def fitted_laws(reference: Path) -> dict[str, dict[Size, ZoneLaw]]:
         name: {size: step.apply(law, size) for size in SIZES}
         for name, (law, step) in families.items()
     }
-
-
-def fit_h100(reference: Path) -> ZoneLaw:
-    """Fit gangs of 1-16 one-GPU H100 machines (GCP, October 2025, eight zones)."""
-    return fit_gangs(read_traces(reference, H100_CAMPAIGN), GANGS, (1, 4, 16), RHO_H100)
 
 
 def fit_v100(reference: Path) -> ZoneLaw:
