@@ -124,7 +124,7 @@ class Cloud:
     def note_speed(self, until: float) -> None:
         """Steps are timed from the first one on."""
         for phase in self.up:
-            if until > self.ready_s(phase):
+            if until >= self.ready_s(phase):
                 self.timed = phase
 
     def interrupt(self) -> None:
