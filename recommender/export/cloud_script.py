@@ -24,7 +24,7 @@ from recommender.export.train_command import changed_by_fallback
 from recommender.export.watch_script import (
     Steps,
     assignment,
-    progress_line,
+    noted_line,
     shell_function,
     watch_script,
 )
@@ -157,7 +157,7 @@ def _steps(run: RunDescription, cloud: CloudSteps) -> Steps:
             'drop "$NAME/secrets" > /dev/null 2>&1 || true  # there may be none',
         ),
         state=_STATE,
-        progress=(progress_line(run),),
+        noted=(noted_line(run),),
         keep_fallback=() if fallback is None else _keep_fallback(run, fallback),
         stop_fallback=('stop_machines "$NAME-$began-fallback" || true',),
     )

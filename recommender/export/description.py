@@ -52,6 +52,7 @@ class RunDescription:
     tool: str  # "recommend 0.1.0"
     catalog: str  # version
     slowest_save_s: float = 0.0  # of a checkpoint to the target's own disk, where that is slower
+    fallback_work_s: float | None = None  # of the machines that take over
 
     @property
     def machines(self) -> Machines:
@@ -112,7 +113,7 @@ class RunDescription:
             # On demand: for crashes only, as the estimate counts.
             checkpointing=replace(self.plan.checkpointing, path="none"),
         )
-        return replace(self, plan=plan)
+        return replace(self, plan=plan, fallback_work_s=self.work_s / fallback.speed)
 
     @property
     def step(self) -> StepSplit:
@@ -166,7 +167,9 @@ class RunDescription:
 
     @property
     def work_s(self) -> float:
-        """Training time of the whole job on the plan's cluster, nothing lost."""
+        """Training time of the whole job on these machines, nothing lost."""
+        if self.fallback_work_s is not None:
+            return self.fallback_work_s
         work_s = self.job.seconds_on(self.plan.gpus, self.plan.estimate.step.step_s)
         return max(work_s, self.plan.estimate.split.work_s)
 

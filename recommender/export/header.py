@@ -9,7 +9,16 @@ from recommender.export.helper import HELPER
 from recommender.export.launchers import launcher_of
 from recommender.export.start import SECRETS
 from recommender.plan.plan import Machines, Need, Spread
-from recommender.text import duration, exact, has_control, interruptions_words, number, share, usd
+from recommender.text import (
+    duration,
+    exact,
+    has_control,
+    interruptions_words,
+    number,
+    percent,
+    share,
+    usd,
+)
 
 WIDTH = 96
 _AS_IS = "  "  # begins a line that can be copied whole
@@ -150,10 +159,23 @@ def fallback_words(run: RunDescription, who: str) -> list[str]:
         )
     groups = " + ".join(group_words(m) for m in fallback.machines)
     return [
-        f"Fallback: {groups} in {_regions_words(on_fallback)}, when the time left is down to the "
-        f"work left on them + {duration(fallback.reserve_s)}; needed in "
+        f"Fallback: {groups} in {_regions_words(on_fallback)}, {policy_words(run)}; needed in "
         f"{share_words(fallback.probability)} of the runs. {who}"
     ]
+
+
+def policy_words(run: RunDescription) -> str:
+    """When a plan goes on demand, and when back to spot (`risk/policy.py`)."""
+    fallback = run.fallback
+    assert fallback is not None
+    reserve, wait, back = duration(fallback.reserve_s), fallback.wait_above, fallback.back_above
+    if wait is None or back is None:
+        return f"when the time left is down to the work left on them + {reserve}"
+    return (
+        f"when no slack is left (time left less {reserve} and the work left on them), or no spot "
+        f"is there and the slack is at most {percent(wait)} of that work; back to spot when more "
+        f"than {percent(back)} would be left after the changeover"
+    )
 
 
 def move_after_words(run: RunDescription, who: str) -> list[str]:

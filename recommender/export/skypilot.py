@@ -28,6 +28,7 @@ from recommender.export.header import (
     large_disk,
     machines_words,
     move_after_words,
+    policy_words,
     saves_elsewhere_words,
     unswitched_words,
     yours_words,
@@ -35,9 +36,10 @@ from recommender.export.header import (
 from recommender.export.launchers import RankVariables
 from recommender.export.start import SECRETS, bucket_names, start_line
 from recommender.export.train_command import INSTALL_LINES, variables
-from recommender.export.watch_script import Steps, progress_line, watch_script
+from recommender.export.watch_script import Steps, noted_line, watch_script
 from recommender.export.yaml_text import block, environment, inline
 from recommender.plan.plan import AtFirstOutage, Machines
+from recommender.risk.fallback import failover_round_s
 from recommender.text import duration, share, usd
 
 JOB, ON_DEMAND, SCRIPT = "train.yaml", "on-demand.yaml", "launch.sh"
@@ -74,6 +76,12 @@ start_job() {
   sky jobs launch --yes --detach-run --name "$1" NAMED "${secrets[@]}" "$2"
 }
 """.replace("SECRETS", " ".join(SECRETS))
+_NO_SPOT = (
+    "# SkyPilot has looked for machines for as long as it takes to ask at all places.",
+    'if [ "$current" != waiting ]; then since=""; return 1; fi',
+    "since=${since:-$(date +%s)}",
+    '[ $(( $(date +%s) - since )) -ge "$ROUND_S" ] && since=""',
+)
 
 
 def files(run: RunDescription, folder: str) -> tuple[ExportFile, ...]:
@@ -122,8 +130,8 @@ def _on_demand_job(run: RunDescription) -> str:
     first = run.on_fallback.machines
     lines = commented([
         f"{run.name}: the fallback of {JOB}, {machines_words(run.on_fallback)}.",
-        f"{SCRIPT} starts it when the time left is down to the work left; it resumes from the "
-        "checkpoints of the first job.",
+        f"{SCRIPT} starts it when the plan's policy says so; it resumes from the checkpoints of "
+        "the first job.",
     ])  # fmt: skip
     resources = ["resources:", *_recovery(run), "  ordered:"]
     resources += [f"    - {entry}" for entry in _fallback_entries(run.on_fallback)]
@@ -132,12 +140,14 @@ def _on_demand_job(run: RunDescription) -> str:
 
 def _script_head(run: RunDescription, folder: str) -> list[str]:
     return [
-        f"{run.name}: starts {JOB} and applies the plan's fallback rule: {ON_DEMAND} takes over "
-        "when the time left is down to the work left.",
+        f"{run.name}: starts {JOB} and follows the plan's policy: {ON_DEMAND} takes over "
+        f"{policy_words(run)}.",
         "Start it on a machine that stays on:",
         f"  {start_line(run.plan, 'skypilot', folder)}",
-        "It may be killed and started again. Progress is the share of the work that is done, "
-        "which the training script writes to $CHECKPOINT_DIR/progress (0.4 for 40 %).",
+        "It may be killed and started again. Progress and speed are those of progress.json in "
+        "$CHECKPOINT_DIR, which recommender.train writes; without it, progress is the share of the "
+        "work that is done, from $CHECKPOINT_DIR/progress (0.4 for 40 %), and the speed the "
+        "estimate's.",
     ]
 
 
@@ -152,7 +162,10 @@ def _setup(run: RunDescription) -> tuple[str, ...]:
 
 def _steps(run: RunDescription) -> Steps:
     return Steps(
-        setup=_setup(run),
+        setup=(
+            *_setup(run),
+            f'ROUND_S={failover_round_s(len(run.plan.sites)):.0f} since=""',
+        ),
         keep_plan=(f'start_job "$NAME-$began-plan" "$here/{JOB}"',),
         stop_plan=('sky jobs cancel --yes --graceful --name "$NAME-$began-plan" || true',),
         keep_fallback=(f'start_job "$NAME-$began-fallback" "$here/{ON_DEMAND}"',),
@@ -161,12 +174,13 @@ def _steps(run: RunDescription) -> Steps:
             'case "$(job_state "$NAME-$began-$phase")" in',
             '  SUCCEEDED) echo "done" ;;',
             "  NONE) echo missing ;;",
-            "  FAILED* | CANCELLED) echo failed ;;",
+            '  FAILED* | CANCELLED) if [ -n "$owed" ]; then echo missing; else echo failed; fi ;;',
             "  RUNNING) echo running ;;",
             "  *) echo waiting ;;",
             "esac",
         ),
-        progress=(progress_line(run),),
+        noted=(noted_line(run),),
+        no_spot=_NO_SPOT,
     )
 
 

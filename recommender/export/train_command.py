@@ -69,6 +69,9 @@ def variables(run: RunDescription, checkpoint_dir: str) -> tuple[Variable, ...]:
             f"{run.plan.usd_per_hour:.4g}",
             "of all machines, at the first place; for progress.json of recommender.train",
         ),
+        Variable(
+            "PLANNED_WORK_S", f"{run.work_s:.6g}", "seconds of training, as estimated; for the same"
+        ),
     )
 
 

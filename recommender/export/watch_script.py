@@ -13,16 +13,16 @@ from recommender.export.header import commented
 from recommender.export.quoting import shell
 from recommender.export.train_command import CAPPED
 
-# The file of the bucket in which the training script notes how much is done.
-_PROGRESS = {
-    "aws": 'aws s3 cp --quiet "s3://$CHECKPOINT_BUCKET/$NAME/progress" - 2> /dev/null',
-    "gcp": 'gcloud storage cat "gs://$CHECKPOINT_BUCKET/$NAME/progress" 2> /dev/null',
+# A file of the run in the bucket, by its name.
+_NOTED = {
+    "aws": 'aws s3 cp --quiet "s3://$CHECKPOINT_BUCKET/$NAME/$1" - 2> /dev/null',
+    "gcp": 'gcloud storage cat "gs://$CHECKPOINT_BUCKET/$NAME/$1" 2> /dev/null',
     "azure": (
         'az storage blob download --container-name "$CHECKPOINT_BUCKET" '
-        '--name "$NAME/progress" --no-progress --only-show-errors 2> /dev/null'
+        '--name "$NAME/$1" --no-progress --only-show-errors 2> /dev/null'
     ),
 }
-_KEEP_PLAN = 'keep_plan || echo "$NAME: not started, tried again" >&2'
+_NOT_STARTED = 'echo "$NAME: not started, tried again" >&2'
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,8 @@ class Steps:
     keep_plan: tuple[str, ...]  # start what is missing of the plan's machines
     stop_plan: tuple[str, ...]
     state: tuple[str, ...]  # print running, waiting, missing, unknown, done, failed or stopped
-    progress: tuple[str, ...]  # print the share of the work that is done, or nothing
+    noted: tuple[str, ...]  # print the file $1 of the run in the bucket, or fail
+    no_spot: tuple[str, ...] = ('[ "$current" = missing ]',)  # it was asked for, and none came
     keep_fallback: tuple[str, ...] = ()
     stop_fallback: tuple[str, ...] = ()
 
@@ -46,17 +47,19 @@ def watch_script(run: RunDescription, steps: Steps, head: list[str]) -> str:
     lines += shell_function("stop_plan", steps.stop_plan)
     lines += shell_function("state", steps.state)
     if run.fallback is not None:
-        lines += shell_function("progress", steps.progress)
+        lines += shell_function("noted", steps.noted)
         lines += shell_function("keep_fallback", steps.keep_fallback)
         lines += shell_function("stop_fallback", steps.stop_fallback)
-        lines += _TIME_IS_SHORT
+        lines += shell_function("no_spot", steps.no_spot)
+        for name, body in _POLICY.items():
+            lines += shell_function(name, body)
     lines += _loop(run)
     return "\n".join(lines) + "\n"
 
 
-def progress_line(run: RunDescription) -> str:
-    """Print the share of the work that the training script has noted in the bucket."""
-    return _PROGRESS[run.machines.provider]
+def noted_line(run: RunDescription) -> str:
+    """Print a file that the machines of the run have put into the bucket."""
+    return _NOTED[run.machines.provider]
 
 
 def assignment(name: str, value: str | int | float) -> str:
@@ -73,15 +76,22 @@ def _figures(run: RunDescription) -> list[str]:
         f"{assignment('BUDGET_USD', budget)}  # for all machines; empty: any",
         "POLL_S=${POLL_S:-60}",
     ]
-    fallback, deadline_s = run.fallback, run.limits.deadline_s
-    if fallback is None or deadline_s is None:
+    fallback, later, deadline_s = run.fallback, run.on_fallback, run.limits.deadline_s
+    if fallback is None or later is None or deadline_s is None:
         return found
-    work_s = math.ceil(run.work_s / fallback.speed)
+    back = "" if fallback.back_above is None else f"{fallback.back_above:.6g}"
     return [
         *found,
+        "# The policy of the plan: need, the time to finish on demand; slack, what is left without",
+        "# it and the reserve. On demand when no slack is left, or no spot is there and the slack",
+        "# is at most WAIT_ABOVE of the need; back to spot when it is above BACK_ABOVE of it.",
         f"{assignment('DEADLINE_S', f'{deadline_s:.0f}')}  # since the first start",
-        f"{assignment('FALLBACK_WORK_S', work_s)}  # the whole job on the fallback",
-        f"{assignment('RESERVE_S', math.ceil(fallback.reserve_s))}  # its start, and a reserve",
+        f"{assignment('RESERVE_S', math.ceil(fallback.reserve_s))}  # to start on demand, and more",
+        f"{assignment('FALLBACK_WORK_S', math.ceil(later.work_s))}  # the whole job on demand",
+        f"{assignment('CAUTION', f'{fallback.caution:.6g}')}  # times the need before a step",
+        assignment("WAIT_ABOVE", f"{fallback.wait_above or 0.0:.6g}"),
+        f"{assignment('BACK_ABOVE', back)}{'' if back else '  # never'}",
+        f"{assignment('CHANGEOVER_S', math.ceil(fallback.changeover_s))}  # from there to spot",
     ]
 
 
@@ -90,19 +100,54 @@ def shell_function(name: str, body: tuple[str, ...]) -> list[str]:
     return [f"{name}() {{", *(f"  {line}" if line else "" for line in body), "}", ""]
 
 
-_TIME_IS_SHORT = [
-    "# Without a word on progress nothing counts as done: the switch comes early, never late.",
-    "time_is_short() {",
-    "  local share left",
-    "  share=$(progress || true)",
-    "  left=$(( began + DEADLINE_S - $(date +%s) ))",
-    '  awk -v share="${share:-0}" -v left="$left" -v work="$FALLBACK_WORK_S" \\',
-    '    -v reserve="$RESERVE_S" \\',
-    "    'BEGIN { if (share < 0 || share > 1) share = 0"
-    "; exit !(left <= (1 - share) * work + reserve) }'",
-    "}",
-    "",
-]
+# Without a word on progress nothing counts as done: the switch comes early, never late.
+_POLICY = {
+    "choice": (
+        "# now: on demand; without_spot: on demand if no spot is there; back: to spot; stay",
+        "{ noted progress.json || noted progress || true; } | awk -F '[\":, ]+' \\",
+        '  -v left="$(( began + DEADLINE_S - RESERVE_S - $(date +%s) ))" -v phase="$phase" \\',
+        '  -v work="$FALLBACK_WORK_S" -v wait="$WAIT_ABOVE" -v back="$BACK_ABOVE" \\',
+        '  -v caution="$CAUTION" -v changeover="$CHANGEOVER_S" \'',
+        "  NF == 1 && $1 + 0 > 0 && $1 + 0 <= 1 { share = $1 }  # a plain share",
+        "  { noted[$2] = $3 + 0 }",
+        "  END {",
+        '    steps = noted["total_steps"]',
+        '    if (steps > 0) share = noted["step"] / steps',
+        "    # What the steps take, of what was planned for the machines that they were timed on.",
+        '    if (noted["planned_work_s"] > 0) slower = noted["step_s"] * steps / '
+        'noted["planned_work_s"]',
+        "    need = (1 - share) * work * (slower > 0 ? slower : 1)",
+        "    slack = left - need",
+        "    careful = need * (slower > 0 ? 1 : caution)",
+        '    if (phase == "plan" && slack <= 0) print "now"',
+        '    else if (phase == "plan" && left - careful <= wait * careful) print "without_spot"',
+        '    else if (phase != "plan" && back != "" && slack - changeover > back * need) '
+        'print "back"',
+        '    else print "stay"',
+        "  }'",
+    ),
+    "go_on_demand": (
+        'echo "$NAME: $1, on-demand machines take over"',
+        "stop_plan",
+        "phase=fallback current=missing owed=yes",
+        "remember",
+    ),
+    "go_back": (
+        'echo "$NAME: back to spot"',
+        "stop_fallback",
+        "phase=plan current=started",
+        "remember",
+    ),
+    "spot_is_there": (
+        "# beside the on-demand machines; else it is asked for, at every look",
+        "local phase=plan there",
+        "there=$(state || true)",
+        'case "$there" in',
+        "  missing | failed) keep_plan || return 1; there=$(state || true) ;;",
+        "esac",
+        '[ "$there" = running ]',
+    ),
+}
 
 
 def _loop(run: RunDescription) -> list[str]:
@@ -125,6 +170,7 @@ def _loop(run: RunDescription) -> list[str]:
         "  stop_plan",
         *(["  stop_fallback"] if has_fallback else []),
         "}",
+        *(_MEMORY_OF_THE_POLICY if has_fallback else []),
         "while :; do",
         "  current=$(state || true)",
         '  case "$current" in',
@@ -138,10 +184,7 @@ def _loop(run: RunDescription) -> list[str]:
         '      "${spent%????} USD; to let it go on raise that cap and remove $memory" >&2',
         f"    stop_all; exit {CAPPED}",
         "  fi",
-        *(_SWITCH if has_fallback else []),
-        '  if [ "$current" = missing ]; then',
-        *(_KEEP_EITHER if has_fallback else [f"    {_KEEP_PLAN}"]),
-        "  fi",
+        *(_FOLLOW_POLICY if has_fallback else _KEEP_PLAN),
         '  sleep "$POLL_S"',
         "done",
     ]
@@ -172,19 +215,26 @@ _COUNT_COST = (
     "counted=$now",
     "remember",
 )
-_SWITCH = [
-    '  if [ "$phase" = plan ] && time_is_short; then',
-    '    echo "$NAME: time is short, on-demand machines take over"',
-    "    stop_plan",
-    "    phase=fallback",
-    "    remember",
-    "    current=missing",
-    "  fi",
+_KEEP_PLAN = [
+    f'  if [ "$current" = missing ]; then keep_plan || {_NOT_STARTED}; fi',
 ]
-_KEEP_EITHER = [
-    '    if [ "$phase" = plan ]; then',
-    f"      {_KEEP_PLAN}",
-    "    else",
-    '      keep_fallback || echo "$NAME: on-demand not started, tried again" >&2',
-    "    fi",
+_MEMORY_OF_THE_POLICY = [
+    "asked=$BACK_ABOVE  # for spot beside on-demand machines, perhaps",
+    'owed=""  # on-demand machines that were to be started',
+]
+_FOLLOW_POLICY = [
+    "  choice=$(choice)",
+    '  if [ "$phase" = plan ] && [ "$choice" != now ] && [ "$current" = missing ]; then',
+    f"    if keep_plan; then current=started; else {_NOT_STARTED}; fi",
+    "  fi",
+    '  case "$phase $choice" in',
+    '    "plan now") go_on_demand "time is short" ;;',
+    '    "plan without_spot") if no_spot; then go_on_demand "no spot is there"; fi ;;',
+    '    "fallback back") asked=yes; if spot_is_there; then go_back; fi ;;',
+    '    "fallback stay") if [ -n "$asked" ]; then asked=""; stop_plan; fi ;;',
+    "  esac",
+    '  if [ "$phase $current" = "fallback missing" ]; then',
+    '    if keep_fallback; then owed=""',
+    '    else echo "$NAME: on-demand not started, tried again" >&2; fi',
+    "  fi",
 ]

@@ -137,6 +137,7 @@ class Fallback:
     # and above which it goes back to it; None where it waits to the last moment and stays.
     wait_above: float | None = None
     back_above: float | None = None
+    changeover_s: float = 0.0  # until spot machines that were given train
     caution: float = 1.0  # times the predicted work, while it waits for its first machines
     # What other rules would make of it, of the plans that are shown in a table.
     at_first_outage: AtFirstOutage | None = None  # None: its cluster is a mix

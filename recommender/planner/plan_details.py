@@ -231,6 +231,7 @@ class PlanDetails:
             reserve_s=float(inputs.handover_s[0]),
             wait_above=float(inputs.wait_above[0]) if has_thresholds(inputs)[0] else None,
             back_above=float(inputs.back_above[0]) if has_thresholds(inputs)[0] else None,
+            changeover_s=float(inputs.changeover_s[0]),
             caution=float(inputs.cautious_work_s[0] / max(inputs.work_s[0], 1e-9)),
             probability=float((self.paths.fallback_s > 0).mean()),
             work_share=self._fallback_work_share(),

@@ -4,9 +4,12 @@
         {"schema": "recommend.progress.v1", "step": 400, "total_steps": 1000, "done_share": 0.4,
          "checkpoint": "step-400", "began_at": "2026-11-23T08:00:00+00:00",
          "at": "2026-11-23T17:00:00+00:00", "elapsed_s": 32400.0, "uptime_s": 30600.0,
-         "waited_s": 1800.0, "interruptions": 1, "interval_s": 600.0, "spent_usd": 61.2}
+         "waited_s": 1800.0, "interruptions": 1, "interval_s": 600.0, "spent_usd": 61.2,
+         "step_s": 28.8, "planned_work_s": 25200.0}
 
-It is written at each start and after each complete checkpoint, in one step. `done_share` and
+It is written at each start, once steps have been timed, and after each complete checkpoint, in one
+step. `step_s` is measured on the machines for which `planned_work_s` (of all steps) was estimated:
+so it is known how much slower than planned the job is on any machines. `done_share` and
 `elapsed_s` are said for people; they follow from the other fields. Wall clocks differ between
 machines and jump: while the training runs a monotonic clock counts, and from the last file of one
 start to the next start (`waited_s`) that of the disk, which outlives machines. What is counted as
@@ -52,6 +55,8 @@ class TrainingProgress:
     checkpoint: str | None = None  # the folder of the last complete one, next to the file
     interval_s: float | None = None  # between two saves, by now
     spent_usd: float | None = None  # while it ran; None where no price per hour was given
+    step_s: float | None = None  # without saves, as measured
+    planned_work_s: float | None = None  # of all steps, on the machines that they were timed on
 
     @property
     def done_share(self) -> float:
@@ -90,6 +95,8 @@ class TrainingProgress:
             "interruptions": self.interruptions,
             "interval_s": self.interval_s,
             "spent_usd": None if self.spent_usd is None else round(self.spent_usd, 6),
+            "step_s": self.step_s,
+            "planned_work_s": self.planned_work_s,
         }
         replace_file(folder / FILE, f"{json.dumps(values, indent=1)}\n".encode())
 
@@ -156,6 +163,8 @@ def _progress(values: Mapping[str, Any]) -> TrainingProgress:
         checkpoint=None if values["checkpoint"] is None else str(values["checkpoint"]),
         interval_s=_perhaps(values["interval_s"]),
         spent_usd=_perhaps(values["spent_usd"]),
+        step_s=_perhaps(values.get("step_s")),  # from here on: not in files of before 2026-12
+        planned_work_s=_perhaps(values.get("planned_work_s")),
     )
     if not 0 <= found.step <= found.total_steps or found.total_steps < 1:
         raise ValueError(f"step {found.step} of {found.total_steps}")

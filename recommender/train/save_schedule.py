@@ -60,11 +60,14 @@ class SaveSchedule:
         first_s = _amount("checkpoint interval", "CHECKPOINT_INTERVAL_S", interval_s)
         self.interval_s = self._first_s = first_s or shortest_interval_s
         self._usd_per_hour = _amount("price per hour", "USD_PER_HOUR", usd_per_hour)
+        self._planned_work_s = _amount("planned training time", "PLANNED_WORK_S", None)
         self._notices = notices if notices is not None else usual_notices()
         self._times: SaveTimes | None = None
         self._at_start: TrainingProgress | None = None  # of rank 0, which writes the files
         self._began_s = self._saved_s = self._measured_s = time.monotonic()
         self._measured_step = self._next_check = 0
+        self._timed_steps: int | None = None  # None until one has warmed up
+        self._timed_s = 0.0
         self._terminated, self._owner = False, os.getpid()
         self._earlier_handler: Any = None
 
@@ -89,6 +92,7 @@ class SaveSchedule:
         self._ranks = ranks
         self._measured_step = self._next_check = step
         self._began_s = self._saved_s = self._measured_s = time.monotonic()
+        self._timed_steps = None
         if self._ranks.rank == 0:
             price = self._usd_per_hour
             newest = self._checkpoint(step)
@@ -106,20 +110,19 @@ class SaveSchedule:
         own = (self._own_action(now), int(busy), -self._gap(step, now))
         action, any_busy, min_gap = self._ranks.largest(own)
         self._next_check = step - min_gap
-        self._measured_step, self._measured_s = step, now
+        self._time_steps(step, now)
         return SaveAction.NOTHING if action == SaveAction.SAVE and any_busy else SaveAction(action)
 
     def saved(self) -> None:
         """Report that the state was copied; the next save is due τ from now."""
-        self._saved_s = time.monotonic()
+        self._saved_s = self._measured_s = time.monotonic()
 
     def complete(self, step: int) -> None:
         """Record that a step is saved; called by rank 0, from any thread."""
         if self._at_start is not None:
-            now = self._at_start.after(time.monotonic() - self._began_s, self._usd_per_hour)
             named = self._checkpoint(step)
-            safe = replace(now, step=step, checkpoint=named, interval_s=self.interval_s)
-            self._write(safe)
+            now = self._now(self._at_start)
+            self._write(replace(now, step=step, checkpoint=named, interval_s=self.interval_s))
 
     def learn(self, measured: SaveTimes) -> None:
         """Update the interval with the cost of a save."""
@@ -139,6 +142,29 @@ class SaveSchedule:
             replace_file(self._root / SHARE, f"{progress.done_share:.6f}\n".encode())
         except OSError as error:
             _LOG.warning("the progress of step %d was not written: %s", progress.step, error)
+
+    def _now(self, at_start: TrainingProgress) -> TrainingProgress:
+        """The progress at the start with the time since then, and the speed once it is known."""
+        now = at_start.after(time.monotonic() - self._began_s, self._usd_per_hour)
+        if not self._timed_steps:
+            return now
+        step_s = round(self._timed_s / self._timed_steps, 6)
+        return replace(now, step_s=step_s, planned_work_s=self._planned_work_s)
+
+    def _time_steps(self, step: int, now: float) -> None:
+        """Time steps without saves, but for the first of a start, which warms up.
+
+        The first speed is written at once: whether the deadline can be kept depends on it.
+        """
+        first = self._timed_steps == 0
+        if self._timed_steps is None:
+            self._timed_steps, self._timed_s = 0, 0.0
+        else:
+            self._timed_steps += step - self._measured_step
+            self._timed_s += now - self._measured_s
+        self._measured_step, self._measured_s = step, now
+        if first and self._at_start is not None and self._saved_s == self._began_s:
+            self._write(self._now(self._at_start))
 
     def _checkpoint(self, step: int) -> str | None:
         return f"{self._name}-{step}" if step else None

@@ -15,6 +15,8 @@ from recommender.train.progress_file import (
     progress_at_start,
     read_progress,
 )
+from recommender.train.ranks import OneProcess
+from recommender.train.save_schedule import SaveAction, SaveSchedule
 from tests.recommender.train.test_notices import Counter
 
 BEGAN = datetime(2026, 11, 23, 8, tzinfo=UTC)
@@ -29,6 +31,8 @@ PROGRESS = TrainingProgress(
     checkpoint="step-400",
     interval_s=600.0,
     spent_usd=61.2,
+    step_s=28.8,
+    planned_work_s=25_200.0,
 )
 
 
@@ -118,3 +122,29 @@ def test_a_training_writes_what_is_safe_at_its_start_and_at_each_checkpoint(
     assert (ended.done_share, ended.interruptions) == (1.0, 1)
     assert ended.began_at == safe.began_at
     assert ended.uptime_s > safe.uptime_s
+
+
+def test_the_speed_is_that_of_steps_without_saves_and_is_written_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Steps of 3 s, the first of a start of 60; a save stops the training for 20 s."""
+    clock = [0.0]
+    monkeypatch.setattr("recommender.train.save_schedule.time.monotonic", lambda: clock[0])
+    monkeypatch.setenv("PLANNED_WORK_S", "2000")
+    schedule = SaveSchedule(tmp_path, "step", interval_s=90.0)
+    for start in (0, 40):  # on the second machines the file keeps what the first have measured
+        schedule.begin(start, 1000, OneProcess())
+        known = read_progress(tmp_path / FILE).step_s
+        assert known == (None if start == 0 else 3.0)
+        for step in range(start + 1, start + 41):
+            clock[0] += 60.0 if step == start + 1 else 3.0
+            action = schedule.action(step, False)
+            if step == start + 2:
+                assert read_progress(tmp_path / FILE).step_s == 3.0
+            if action == SaveAction.SAVE:
+                clock[0] += 20.0
+                schedule.saved()
+                schedule.complete(step)
+        found = read_progress(tmp_path / FILE)
+        assert (found.step_s, found.planned_work_s) == (3.0, 2000.0)
+        assert found.step > start

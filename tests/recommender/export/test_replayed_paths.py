@@ -1,0 +1,208 @@
+"""The exported launch.sh on drawn paths: it does what was simulated, at the cost that was told."""
+
+import json
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from recommender.export.description import RunDescription
+from recommender.export.targets import export_files
+from recommender.plan.limits import Limits
+from recommender.risk.monte_carlo import cycles_needed, market_of, queues_of
+from recommender.risk.path_inputs import PathInputs, Paths
+from recommender.risk.policy import policies_of
+from recommender.risk.random_numbers import random_numbers
+from recommender.risk.spot_capacity import simulate_runs
+from recommender.risk.walk import walk
+from tests.recommender import answers
+from tests.recommender.export.replayed import Cloud, Market, replayed, script_of
+from tests.recommender.export.runs import described
+from tests.recommender.risk.cases import PLAIN, SPOT, path_inputs
+from tests.recommender.simulation.events import plan_of
+
+HOUR = 3600.0
+TARGETS = {
+    "aws-cli": answers.AWS_H100, "gcloud": answers.GCP, "azure-cli": answers.AZURE,
+    "skypilot": answers.GCP,
+}  # fmt: skip
+CASE = {
+    **PLAIN, **SPOT, "work_s": 20 * HOUR, "speed_sigma": 0.2, "usd_per_move": 0.0,
+    "interval_s": 900.0, "stall_s": 20.0, "zone_count": 2.0, "notice_saves": 0.5,
+    "fallback_usd_per_hour": 60.0, "fallback_start_s": 600.0, "reserve_s": 600.0,
+    "cautious_work_s": 26 * HOUR,
+}  # fmt: skip
+POLICIES = {
+    "to the last moment": {"fallback_speed": 1.0},
+    "slower machines": {"fallback_speed": 0.8},
+    "back and forth": {"fallback_speed": 1.0, "wait_above": 0.2, "back_above": 0.05},
+}
+DEADLINE_S = 32 * HOUR
+POLL_S = 60
+
+
+def run_of(target: str, inputs: PathInputs) -> RunDescription:
+    """A plan of the target's cloud with these figures."""
+    own, p = TARGETS[target], plan_of(inputs)
+    late = replace(own.machines[0], market="on_demand")
+    patient = p.wait_above > 0.0
+    fallback = replace(
+        answers.GCP.fallback,  # type: ignore[type-var]
+        machines=(late,), usd_per_hour=p.fallback_usd_per_hour, speed=p.fallback_speed,
+        reserve_s=p.reserve_s + p.fallback_start_s, changeover_s=p.changeover_s,
+        wait_above=p.wait_above if patient else None, back_above=p.back_above if patient else None,
+        caution=p.cautious_work_s / p.work_s,
+    )  # fmt: skip
+    estimate = replace(own.estimate, split=replace(own.estimate.split, work_s=p.work_s))
+    plan = replace(own, fallback=fallback, estimate=estimate, move_after_s=0.0)
+    return described(plan, Limits(deadline_s=DEADLINE_S))
+
+
+def simulated(inputs: PathInputs, deadline_s: float, paths: int) -> tuple[Paths, list[Market]]:
+    """The plan's own simulation of some paths, and the market on each."""
+    sample = random_numbers(paths, int(cycles_needed(inputs, deadline_s)[0]))
+    market = market_of(simulate_runs(inputs, sample), sample)
+    queues = queues_of(inputs, sample)
+    found = walk(inputs, deadline_s, sample, market, queues)
+    return found, [
+        Market(
+            market.waits[:, 0, path].tolist(), market.lengths[:, 0, path].tolist(),
+            (market.notified[:, 0, path] > 0).tolist(), float(found.work_s[0, path]),
+            float(queues.fallback_s[0, path]),
+        )
+        for path in range(paths)
+    ]  # fmt: skip
+
+
+def compared(
+    folder: Path, target: str, run: RunDescription, inputs: PathInputs, paths: int, poll_s: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Time, cost, time on demand and lateness of each path: as simulated, as the script runs."""
+    assert run.limits.deadline_s is not None
+    told, markets = simulated(inputs, run.limits.deadline_s, paths)
+    plan = plan_of(inputs)
+    script_of(run, target, folder)
+    seen = []
+    for market in markets:
+        cloud = replayed(folder, Cloud(plan, market, run), poll_s)
+        assert cloud.ended_s is not None, (folder / "log").read_text("utf-8")[-2000:]
+        seen.append((cloud.ended_s, cloud.cost_usd, cloud.fallback_s))
+    ours = np.array(seen).T
+    moves_usd = inputs.usd_per_move * told.moves[0]
+    theirs = np.stack([told.time_s[0], told.expected_usd[0] - moves_usd, told.fallback_s[0]])
+    return theirs, ours
+
+
+def agree(folder: Path, target: str, policy: str, paths: int) -> None:
+    """The script takes the time and costs what was told, and is late as often."""
+    inputs = path_inputs(CASE | POLICIES[policy])
+    told, seen = compared(folder, target, run_of(target, inputs), inputs, paths, POLL_S)
+    # SkyPilot asks at all places for a while before there is no spot: it waits longer, for less.
+    less = 0.08 if target == "skypilot" and "wait_above" in POLICIES[policy] else 0.02
+    time, cost = (seen[each].mean() / told[each].mean() for each in (0, 1))
+    assert time == pytest.approx(1.0, abs=0.02)
+    assert 1.0 - less <= cost <= 1.02
+    assert np.abs(seen[2] - told[2]).mean() <= 0.02 * told[0].mean()
+    late = [float((each[0] > DEADLINE_S).mean()) for each in (told, seen)]
+    assert late[1] == pytest.approx(late[0], abs=0.01)
+    assert (told[2] > 0.0).any()  # some went on demand
+    moved = np.abs(seen[0] - told[0]) > 0.02 * told[0]
+    assert moved.mean() <= 0.05  # a look that comes too late for a run that is over is another path
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_script_does_what_was_simulated(tmp_path: Path, target: str) -> None:
+    agree(tmp_path, target, "back and forth", 10)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_script_does_on_many_paths_what_was_simulated(
+    tmp_path: Path, target: str, policy: str
+) -> None:
+    agree(tmp_path, target, policy, 70)
+
+
+CHOOSE = """
+began=0
+date() { echo "$now"; }
+noted() { if [ "$1" = "$file" ]; then printf '%b' "$text"; else return 1; fi; }
+while IFS='|' read -r phase now file text; do choice; done
+"""
+
+
+def chosen(run: RunDescription, cases: list[tuple[str, int, str, str]]) -> list[str]:
+    """What the script's own decision is, by phase, time and a file of the bucket."""
+    (text,) = (each.text for each in export_files(run, "gcloud", "") if each.name == "launch.sh")
+    begin = text.index("DEADLINE_S=")
+    figures = text[begin : text.index("\n\n", begin)]
+    function = text[text.index("choice() {") : text.index("go_on_demand() {")]
+    asked = "".join(f"{'|'.join(map(str, case))}\n" for case in cases)
+    script = f"set -euo pipefail\n{figures}\n{function}{CHOOSE}"
+    done = subprocess.run(
+        ["bash", "-c", script], input=asked, capture_output=True, text=True, check=True
+    )
+    return done.stdout.split()
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_the_decision_is_that_of_the_policy(policy: str) -> None:
+    """On random histories, by the policy's own moments; borders within a second are left out."""
+    inputs, rng = path_inputs(CASE | POLICIES[policy]), np.random.default_rng(5)
+    p, rules = plan_of(inputs), policies_of(inputs, DEADLINE_S)
+    cases, wanted = [], []
+    while len(cases) < 250:
+        done, slower = float(rng.uniform(0, 1)), float(rng.choice([0.0, 0.8, 1.3]))
+        phase, now = str(rng.choice(["plan", "fallback"])), int(rng.uniform(0, DEADLINE_S))
+        work = p.work_s * (slower or 1.0)
+        left, known = np.array([[work * (1.0 - done)]]), slower > 0.0
+        careful = left if known else left * p.cautious_work_s / p.work_s
+        need = float(rules.need_s(left)[0, 0])
+        spare = float(rules.last_moment_s(left)[0, 0]) - now
+        back = spare - p.changeover_s - p.back_above * need if np.isfinite(p.back_above) else -9e9
+        waits = float(rules.patience_ends_s(careful)[0, 0]) - now
+        if min(abs(spare), abs(waits), abs(back)) < 3.0:
+            continue
+        noted = {
+            "step": round(done * 1e9), "total_steps": 10**9,
+            "step_s": slower * p.work_s / 1e9 if known else None, "planned_work_s": p.work_s,
+        }  # fmt: skip
+        cases.append(
+            (phase, now, "progress.json", json.dumps(noted, indent=1).replace("\n", "\\n"))
+        )
+        if phase == "plan":
+            wanted.append("now" if spare < 0 else "without_spot" if waits < 0 else "stay")
+        else:
+            wanted.append("back" if back > 0 else "stay")
+    assert chosen(run_of("gcloud", inputs), cases) == wanted
+    assert len(set(wanted)) >= 3
+
+
+def test_a_plain_share_counts_and_nonsense_does_not() -> None:
+    """Of 20 h of work in 32 h, with 20 min in reserve: 11.67 h in, it is time."""
+    run = run_of(
+        "gcloud",
+        path_inputs(CASE | POLICIES["to the last moment"] | {"cautious_work_s": 20 * HOUR}),
+    )
+    late, early = int(11.7 * HOUR), int(11.6 * HOUR)
+    for file, text in (("progress", "what"), ("progress", "7"), ("progress.json", "{"), ("", "")):
+        cases = [("plan", now, file, text) for now in (early, late)]
+        assert chosen(run, cases) == ["stay", "now"]
+    half = [("plan", now + 10 * 3600, "progress", "0.5") for now in (early, late)]
+    assert chosen(run, half) == ["stay", "now"]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_on_demand_machines_that_come_late_are_asked_for_again(tmp_path: Path, target: str) -> None:
+    """Twice they are needed, each time refused for half an hour; spot comes back in between."""
+    inputs = path_inputs(CASE | POLICIES["back and forth"])
+    run = run_of(target, inputs)
+    market = Market([0.0, 9 * HOUR, 9 * HOUR], [5 * HOUR] * 3, [True] * 3, 20 * HOUR, HOUR / 2)
+    script_of(run, target, tmp_path)
+    found = replayed(tmp_path, Cloud(plan_of(inputs), market, run), POLL_S)
+    assert found.ended_s is not None
+    assert found.ended_s < DEADLINE_S
+    assert len(found.switches) == 2
