@@ -103,8 +103,8 @@ class _Terms:
     policy: SwitchPolicy
 
     def take(self, rows: Ints) -> "_Terms":
-        own = [getattr(self, name)[rows] for name in self.__slots__ if name != "policy"]
-        return _Terms(*own, self.policy.take(rows))
+        named = {name: getattr(self, name)[rows] for name in self.__slots__ if name != "policy"}
+        return _Terms(policy=self.policy.take(rows), **named)
 
 
 def walk(
