@@ -19,21 +19,35 @@
 # The image is AWS's newest of IMAGE, a public parameter: look whether it has the PyTorch you
 # want, or name an AMI in IMAGE (AMIs are of one region).
 # A machine ends itself: its shutdown terminates it.
-# Disks of 436 GB hold the last checkpoints of 112 GB: have your script keep two (save_total_limit
-# of the Trainer). The estimate counts 100 GiB.
-# Stopped for good 17 h after its first start: 1 run in 100 takes longer than 14 h. It resumes
-# from what is in CHECKPOINT_DIR: empty that for another training.
+# Checkpoints (checkpoint-* and step-* in CHECKPOINT_DIR) are written to the disk and uploaded
+# behind the training by aws s3, counted at 587 MB/s a machine, back at 580, as others measured.
+# What an interruption cuts off is not resumed from: the one before is.
+# Disks of 436 GB hold the last checkpoints of 112 GB: older ones are deleted when a newer one is
+# in the bucket. The estimate counts 100 GiB.
+# Your training: TRAIN_SCRIPT (no software stated: stack in the job file). Its environment:
+# environment.yml (conda) and requirements.txt are installed at start. HF_TOKEN and WANDB_API_KEY
+# by name: launch.sh puts those of your environment into the bucket ($NAME/secrets), from which
+# machines read them, and removes them at the end; their values are in no file.
+# recommender-train.zip holds the checkpoint helper.
+# Stopped for good 24 h after its first start: the deadline is over (raise LONGEST_RUN_S in
+# launch.sh and machine.sh to let a late run end); it ends with status 124 and is not started
+# again. launch.sh counts USD from the start of machines on; they end themselves as well. The log
+# warns after 14 h, which 1 run in 100 exceeds. It resumes from what is in CHECKPOINT_DIR: empty
+# that for another training.
 
 set -euo pipefail
 NAME=llama3-8b-pretrain
-LONGEST_RUN_S=62550  # since the first start
+LONGEST_RUN_S=86400  # since the first start
+WARN_AFTER_S=50040  # 1 run in 100 takes longer
+BUDGET_USD=''  # for all machines; empty: any
 POLL_S=${POLL_S:-60}
 
 here=$(cd "$(dirname "$0")" && pwd)
 code=${CODE_DIR:-.}  # the folder of your training script
 : "${CHECKPOINT_BUCKET:?export CHECKPOINT_BUCKET=your-bucket first}"
 boot_file=$(mktemp)
-trap 'rm -f "$boot_file"' EXIT
+secrets_file=$(mktemp)  # that you alone can read, for a moment
+trap 'rm -f "$boot_file" "$secrets_file"' EXIT
 DISK_GB=436
 # Asked for in this order, at every start.
 PLACES=(
@@ -59,6 +73,24 @@ show() {
   aws s3 cp --quiet "s3://$CHECKPOINT_BUCKET/$1" - 2> /dev/null
 }
 
+put() {
+  aws s3 cp --quiet "$2" "s3://$CHECKPOINT_BUCKET/$1"
+}
+
+drop() {
+  aws s3 rm --quiet "s3://$CHECKPOINT_BUCKET/$1"
+}
+
+pass_secrets() {
+  local name done=0
+  for name in HF_TOKEN WANDB_API_KEY; do
+    if [ -n "${!name:-}" ]; then printf 'export %s=%q\n' "$name" "${!name}"; fi
+  done > "$secrets_file"
+  if [ -s "$secrets_file" ]; then put "$NAME/secrets" "$secrets_file" || done=1; fi
+  : > "$secrets_file"
+  return "$done"
+}
+
 upload_code() {
   aws s3 sync --only-show-errors --exclude '.*' --exclude '*/.*' \
     --exclude '*__pycache__/*' "$code" \
@@ -66,28 +98,33 @@ upload_code() {
 }
 
 start_machines() {
-  local subnet market_options=() network=()
-  subnet=$(aws ec2 describe-subnets --region "$region" --output text \
-    --query 'Subnets[0].SubnetId' --filters \
+  local subnet subnets market_options=() network=()
+  subnets=$(aws ec2 describe-subnets --region "$region" --output text \
+    --query 'Subnets[].SubnetId' --filters \
     "$(zone_filter "$zone")") || return 1
-  if [ "$subnet" = None ]; then
+  if [ "${subnets:-None}" = None ]; then
     echo "$NAME: no default subnet in $region $zone" >&2
     return 1
   fi
-  network=(--subnet-id "$subnet")
   if [ "$market" = spot ]; then
     market_options=(--instance-market-options '{"MarketType":"spot","SpotOptions":{"SpotInstanceType":"one-time","InstanceInterruptionBehavior":"terminate"}}')
   fi
-  aws ec2 run-instances --region "$region" --count "$count" \
-    --instance-type "$machine_type" --image-id "$IMAGE" \
-    "${network[@]}" "${market_options[@]}" \
-    --instance-initiated-shutdown-behavior terminate \
-    --iam-instance-profile "$(printf '{"Name":"%s"}' "$INSTANCE_PROFILE")" \
-    --block-device-mappings "$(printf '[{"DeviceName":"/dev/sda1","Ebs":{"VolumeSize":%s,"VolumeType":"gp3"%s,"DeleteOnTermination":true}}]' "$DISK_GB" "$DISK_SPEED")" \
-    --metadata-options '{"HttpTokens":"required"}' \
-    --tag-specifications "$(printf '[{"ResourceType":"instance","Tags":[{"Key":"Name","Value":"%s"},{"Key":"%s","Value":"%s"}]}]' \
-      "$NAME" recommend-run "$run_tag")" \
-    --user-data "file://$boot_file" --output text --query 'Instances[].InstanceId'
+  # Where the plan names a region alone: all of its zones, as not each has the type.
+  for subnet in $subnets; do
+    network=(--subnet-id "$subnet")
+    if aws ec2 run-instances --region "$region" --count "$count" \
+      --instance-type "$machine_type" --image-id "$IMAGE" \
+      "${network[@]}" "${market_options[@]}" \
+      --instance-initiated-shutdown-behavior terminate \
+      --iam-instance-profile "$(printf '{"Name":"%s"}' "$INSTANCE_PROFILE")" \
+      --block-device-mappings "$(printf '[{"DeviceName":"/dev/sda1","Ebs":{"VolumeSize":%s,"VolumeType":"gp3"%s,"DeleteOnTermination":true}}]' "$DISK_GB" "$DISK_SPEED")" \
+      --metadata-options '{"HttpTokens":"required"}' \
+      --tag-specifications "$(printf '[{"ResourceType":"instance","Tags":[{"Key":"Name","Value":"%s"},{"Key":"%s","Value":"%s"}]}]' \
+        "$NAME" recommend-run "$run_tag")" \
+      --user-data "file://$boot_file" --output text \
+      --query 'Instances[].InstanceId'; then return 0; fi
+  done
+  return 1
 }
 
 running_machines() {
@@ -112,7 +149,7 @@ stop_machines() {
 }
 
 write_boot_file() {
-  left_s=$(( began + LONGEST_RUN_S - $(date +%s) ))
+  left_s=$(left_s)
   {
     printf '#!/usr/bin/env bash\nexport RUN_ID=%s LEFT_S=%s NNODES=%s\n' \
       "$began" "$left_s" "$1"
@@ -126,7 +163,7 @@ keep_plan() {
   local place region zone
   local machine_type=p5.48xlarge market=spot count=1 run_tag=$NAME-$began-plan
   stop_machines "$run_tag" || return 1  # what is left of a cluster that lost a machine
-  upload_code || return 1
+  upload_code && pass_secrets || return 1
   write_boot_file "$count"
   for place in "${PLACES[@]}"; do
     read -r region zone <<< "$place"
@@ -139,36 +176,72 @@ keep_plan() {
 
 stop_plan() {
   stop_machines "$NAME-$began-plan" || true
+  drop "$NAME/secrets" > /dev/null 2>&1 || true  # there may be none
 }
 
 state() {
   local ended tag=$NAME-$began-$phase machines
   ended=$(show "$NAME/ended-$began" || true)
-  case "$ended" in done | failed) echo "$ended"; return ;; esac
+  case "$ended" in done | failed | stopped) echo "$ended"; return ;; esac
   # Where the cloud does not answer nothing is started twice.
   if ! machines=$(running_machines "$tag"); then echo unknown; return; fi
   if [ "$(grep -c . <<< "$machines")" -ge "$(nodes)" ]; then echo running; return; fi
   echo missing
 }
 
-memory="${STATE_DIR:-.}/.$NAME.state"  # first start and phase, for a new start
+# For a new start: first start, phase, USD so far, and when they were counted.
+memory="${STATE_DIR:-.}/.$NAME.state"
 [ -s "$memory" ] || echo "$(date +%s) plan" > "$memory"
-read -r began phase < "$memory"
+read -r began phase spent counted < "$memory"
+spent=${spent:-0} counted=${counted:-$(date +%s)}
+remember() {
+  echo "$began $phase $spent $counted" > "$memory.new"
+  mv "$memory.new" "$memory"
+}
+
+left_s() {
+  local usd_per_hour
+  usd_per_hour=19.9
+  # until a cap: of time, or of what the machines of this phase may still cost
+  awk -v left="$(( began + LONGEST_RUN_S - $(date +%s) ))" -v most="$BUDGET_USD" \
+    -v spent="$spent" -v price="$usd_per_hour" 'BEGIN {
+      if (most != "") paid = (most - spent) / price * 3600
+      printf "%d", (most != "" && paid < left ? paid : left) }'
+}
+
+count_cost() {
+  local usd_per_hour now
+  usd_per_hour=19.9
+  # since the last look; where the cloud does not answer they run
+  now=$(date +%s)
+  if [ "$current" = running ] || [ "$current" = unknown ]; then
+    spent=$(awk -v s="$(( now - counted ))" -v spent="$spent" -v price="$usd_per_hour" \
+      'BEGIN { printf "%.6f", spent + s / 3600 * price }')
+  fi
+  if [ $(( now - began )) -ge "$WARN_AFTER_S" ] &&
+    [ $(( counted - began )) -lt "$WARN_AFTER_S" ]; then
+    echo "$NAME: warning: 99 runs in 100 were expected to be done by now" >&2
+  fi
+  counted=$now
+  remember
+}
+
 stop_all() {
   stop_plan
 }
 while :; do
   current=$(state || true)
   case "$current" in
-    done) echo "$NAME: done"; stop_all; rm -f "$memory"; exit 0 ;;
+    done) echo "$NAME: done, for about ${spent%????} USD"
+      stop_all; rm -f "$memory"; exit 0 ;;
     failed) echo "$NAME: failed" >&2; stop_all; rm -f "$memory"; exit 1 ;;
   esac
-  if [ $(( $(date +%s) - began )) -ge "$LONGEST_RUN_S" ]; then
-    echo "$NAME: stopped for good after $LONGEST_RUN_S s" >&2
-    stop_all; rm -f "$memory"; exit 124
+  count_cost
+  if [ "$current" = stopped ] || [ "$(left_s)" -le 0 ]; then
+    echo "$NAME: stopped for good at a cap, after $(( counted - began )) s and about" \
+      "${spent%????} USD; to let it go on raise that cap and remove $memory" >&2
+    stop_all; exit 124
   fi
-  if [ "$current" = missing ]; then
-    keep_plan || echo "$NAME: not started, tried again" >&2
-  fi
+  if [ "$current" = missing ]; then keep_plan || echo "$NAME: not started, tried again" >&2; fi
   sleep "$POLL_S"
 done

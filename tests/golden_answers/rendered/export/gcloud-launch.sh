@@ -21,25 +21,45 @@
 # The image is the newest of IMAGE_FAMILY: look which there are with gcloud compute images list
 # --project deeplearning-platform-release, as their names carry versions.
 # A machine deletes itself, and Google deletes it after its --max-run-duration.
-# Disks of 436 GB hold the last checkpoints of 112 GB: have your script keep two (save_total_limit
-# of the Trainer). The estimate counts 100 GiB.
+# Checkpoints (checkpoint-* and step-* in CHECKPOINT_DIR) are written to the disk and uploaded
+# behind the training by gcloud storage, counted at 298 MB/s a machine, back at 300, as others
+# measured. What an interruption cuts off is not resumed from: the one before is.
+# Disks of 436 GB hold the last checkpoints of 112 GB: older ones are deleted when a newer one is
+# in the bucket. The estimate counts 100 GiB.
+# Your training: TRAIN_SCRIPT (no software stated: stack in the job file). Its environment:
+# environment.yml (conda) and requirements.txt are installed at start. HF_TOKEN and WANDB_API_KEY
+# by name: launch.sh puts those of your environment into the bucket ($NAME/secrets), from which
+# machines read them, and removes them at the end; their values are in no file.
+# recommender-train.zip holds the checkpoint helper.
 # Stopped for good 24 h after its first start: the deadline is over (raise LONGEST_RUN_S in
-# launch.sh and machine.sh to let a late run end). It resumes from what is in CHECKPOINT_DIR:
-# empty that for another training.
+# launch.sh and machine.sh to let a late run end); it ends with status 124 and is not started
+# again. launch.sh counts USD from the start of machines on; they end themselves as well. The log
+# warns after 14 h, which 1 run in 100 exceeds. It resumes from what is in CHECKPOINT_DIR: empty
+# that for another training.
 
 set -euo pipefail
 NAME=llama3-8b-pretrain
 LONGEST_RUN_S=86400  # since the first start
+WARN_AFTER_S=49680  # 1 run in 100 takes longer
+BUDGET_USD=''  # for all machines; empty: any
 POLL_S=${POLL_S:-60}
+# The policy of the plan: need, the time to finish on demand; slack, what is left without
+# it and the reserve. On demand when no slack is left, or no spot is there and the slack
+# is at most WAIT_ABOVE of the need; back to spot when it is above BACK_ABOVE of it.
 DEADLINE_S=86400  # since the first start
-FALLBACK_WORK_S=16200  # the whole job on the fallback
-RESERVE_S=1440  # its start, and a reserve
+RESERVE_S=1440  # to start on demand, and more
+FALLBACK_WORK_S=16200  # the whole job on demand
+CAUTION=1  # times the need before a step
+WAIT_ABOVE=0
+BACK_ABOVE=''  # never
+CHANGEOVER_S=0  # from there to spot
 
 here=$(cd "$(dirname "$0")" && pwd)
 code=${CODE_DIR:-.}  # the folder of your training script
 : "${CHECKPOINT_BUCKET:?export CHECKPOINT_BUCKET=your-bucket first}"
 boot_file=$(mktemp)
-trap 'rm -f "$boot_file"' EXIT
+secrets_file=$(mktemp)  # that you alone can read, for a moment
+trap 'rm -f "$boot_file" "$secrets_file"' EXIT
 DISK_GB=436
 # Asked for in this order, at every start.
 PLACES=(
@@ -58,6 +78,24 @@ show() {
   gcloud storage cat "gs://$CHECKPOINT_BUCKET/$1" 2> /dev/null
 }
 
+put() {
+  gcloud storage cp --no-user-output-enabled "$2" "gs://$CHECKPOINT_BUCKET/$1"
+}
+
+drop() {
+  gcloud storage rm --no-user-output-enabled "gs://$CHECKPOINT_BUCKET/$1"
+}
+
+pass_secrets() {
+  local name done=0
+  for name in HF_TOKEN WANDB_API_KEY; do
+    if [ -n "${!name:-}" ]; then printf 'export %s=%q\n' "$name" "${!name}"; fi
+  done > "$secrets_file"
+  if [ -s "$secrets_file" ]; then put "$NAME/secrets" "$secrets_file" || done=1; fi
+  : > "$secrets_file"
+  return "$done"
+}
+
 upload_code() {
   gcloud storage rsync --recursive --exclude='(^|.*/)([.]|__pycache__/).*' "$code" \
     "gs://$CHECKPOINT_BUCKET/$NAME/code"
@@ -68,6 +106,9 @@ start_machines() {
   for ((rank = 0; rank < count; rank++)); do
     names+=("${run_tag:0:58}-$rank")
   done
+  local disk_type=pd-balanced
+  if [[ "$machine_type" =~ ^(a3-ultragpu|a4x?|g4)- ]]; then disk_type=hyperdisk-balanced; fi
+  if [ "$left_s" -gt 10368000 ]; then left_s=10368000; fi
   if [ "$market" = spot ]; then
     options+=(--provisioning-model=SPOT)
   fi
@@ -86,7 +127,8 @@ start_machines() {
       --instance-termination-action=DELETE --max-run-duration="${left_s}s" \
       --maintenance-policy=TERMINATE --no-restart-on-failure \
       --image-family="$IMAGE_FAMILY" --image-project="$IMAGE_PROJECT" \
-      --boot-disk-size="${DISK_GB}GB" --scopes=cloud-platform \
+      --boot-disk-size="${DISK_GB}GB" --boot-disk-type="$disk_type" \
+      --scopes=cloud-platform \
       --labels="recommend-run=$run_tag" --metadata=install-nvidia-driver=True \
       --metadata-from-file="startup-script=$boot_file"; then return 0; fi
   done
@@ -109,7 +151,7 @@ stop_machines() {
 }
 
 write_boot_file() {
-  left_s=$(( began + LONGEST_RUN_S - $(date +%s) ))
+  left_s=$(left_s)
   {
     printf '#!/usr/bin/env bash\nexport RUN_ID=%s LEFT_S=%s NNODES=%s\n' \
       "$began" "$left_s" "$1"
@@ -123,7 +165,7 @@ keep_plan() {
   local place region zone
   local machine_type=a3-highgpu-8g market=spot count=1 run_tag=$NAME-$began-plan
   stop_machines "$run_tag" || return 1  # what is left of a cluster that lost a machine
-  upload_code || return 1
+  upload_code && pass_secrets || return 1
   write_boot_file "$count"
   for place in "${PLACES[@]}"; do
     read -r region zone <<< "$place"
@@ -136,28 +178,29 @@ keep_plan() {
 
 stop_plan() {
   stop_machines "$NAME-$began-plan" || true
+  drop "$NAME/secrets" > /dev/null 2>&1 || true  # there may be none
 }
 
 state() {
   local ended tag=$NAME-$began-$phase machines
   ended=$(show "$NAME/ended-$began" || true)
-  case "$ended" in done | failed) echo "$ended"; return ;; esac
+  case "$ended" in done | failed | stopped) echo "$ended"; return ;; esac
   # Where the cloud does not answer nothing is started twice.
   if ! machines=$(running_machines "$tag"); then echo unknown; return; fi
   if [ "$(grep -c . <<< "$machines")" -ge "$(nodes)" ]; then echo running; return; fi
   echo missing
 }
 
-progress() {
-  gcloud storage cat "gs://$CHECKPOINT_BUCKET/$NAME/progress" 2> /dev/null
+noted() {
+  gcloud storage cat "gs://$CHECKPOINT_BUCKET/$NAME/$1" 2> /dev/null
 }
 
 keep_fallback() {
   local place region zone
   local machine_type=a3-highgpu-8g market=on-demand count=1 run_tag=$NAME-$began-fallback
   stop_machines "$run_tag" || return 1  # what is left of a cluster that lost a machine
-  upload_code || return 1
-  write_boot_file "$count" USD_PER_HOUR=97
+  upload_code && pass_secrets || return 1
+  write_boot_file "$count" CHECKPOINT_INTERVAL_S=7200 CHECKPOINT_INTERVAL_STEPS=3428 USD_PER_HOUR=97
   for place in "${FALLBACK_PLACES[@]}"; do
     read -r region zone <<< "$place"
     echo "$NAME: asking for $count x $machine_type $market in $region $zone"
@@ -171,46 +214,128 @@ stop_fallback() {
   stop_machines "$NAME-$began-fallback" || true
 }
 
-# Without a word on progress nothing counts as done: the switch comes early, never late.
-time_is_short() {
-  local share left
-  share=$(progress || true)
-  left=$(( began + DEADLINE_S - $(date +%s) ))
-  awk -v share="${share:-0}" -v left="$left" -v work="$FALLBACK_WORK_S" \
-    -v reserve="$RESERVE_S" \
-    'BEGIN { if (share < 0 || share > 1) share = 0; exit !(left <= (1 - share) * work + reserve) }'
+no_spot() {
+  [ "$current" = missing ]
 }
 
-memory="${STATE_DIR:-.}/.$NAME.state"  # first start and phase, for a new start
+choice() {
+  # now: on demand; without_spot: on demand if no spot is there; back: to spot; stay
+  { noted progress.json || noted progress || true; } | awk -F '[":, ]+' \
+    -v left="$(( began + DEADLINE_S - RESERVE_S - $(date +%s) ))" -v phase="$phase" \
+    -v work="$FALLBACK_WORK_S" -v wait="$WAIT_ABOVE" -v back="$BACK_ABOVE" \
+    -v caution="$CAUTION" -v changeover="$CHANGEOVER_S" '
+    NF == 1 && $1 + 0 > 0 && $1 + 0 <= 1 { share = $1 }  # a plain share
+    { noted[$2] = $3 + 0 }
+    END {
+      steps = noted["total_steps"]
+      if (steps > 0) share = noted["step"] / steps
+      # What the steps take, of what was planned for the machines that they were timed on.
+      if (noted["planned_work_s"] > 0) slower = noted["step_s"] * steps / noted["planned_work_s"]
+      need = (1 - share) * work * (slower > 0 ? slower : 1)
+      slack = left - need
+      careful = need * (slower > 0 ? 1 : caution)
+      if (phase == "plan" && slack <= 0) print "now"
+      else if (phase == "plan" && left - careful <= wait * careful) print "without_spot"
+      else if (phase != "plan" && back != "" && slack - changeover > back * need) print "back"
+      else print "stay"
+    }'
+}
+
+go_on_demand() {
+  echo "$NAME: $1, on-demand machines take over"
+  stop_plan
+  phase=fallback current=missing owed=yes
+  remember
+}
+
+go_back() {
+  echo "$NAME: back to spot"
+  stop_fallback
+  phase=plan current=started
+  remember
+}
+
+spot_is_there() {
+  # beside the on-demand machines; else it is asked for, at every look
+  local phase=plan there
+  there=$(state || true)
+  case "$there" in
+    missing | failed) keep_plan || return 1; there=$(state || true) ;;
+  esac
+  [ "$there" = running ]
+}
+
+# For a new start: first start, phase, USD so far, and when they were counted.
+memory="${STATE_DIR:-.}/.$NAME.state"
 [ -s "$memory" ] || echo "$(date +%s) plan" > "$memory"
-read -r began phase < "$memory"
+read -r began phase spent counted < "$memory"
+spent=${spent:-0} counted=${counted:-$(date +%s)}
+remember() {
+  echo "$began $phase $spent $counted" > "$memory.new"
+  mv "$memory.new" "$memory"
+}
+
+left_s() {
+  local usd_per_hour
+  usd_per_hour=10.2
+  if [ "$phase" = fallback ]; then usd_per_hour=97; fi
+  # until a cap: of time, or of what the machines of this phase may still cost
+  awk -v left="$(( began + LONGEST_RUN_S - $(date +%s) ))" -v most="$BUDGET_USD" \
+    -v spent="$spent" -v price="$usd_per_hour" 'BEGIN {
+      if (most != "") paid = (most - spent) / price * 3600
+      printf "%d", (most != "" && paid < left ? paid : left) }'
+}
+
+count_cost() {
+  local usd_per_hour now
+  usd_per_hour=10.2
+  if [ "$phase" = fallback ]; then usd_per_hour=97; fi
+  # since the last look; where the cloud does not answer they run
+  now=$(date +%s)
+  if [ "$current" = running ] || [ "$current" = unknown ]; then
+    spent=$(awk -v s="$(( now - counted ))" -v spent="$spent" -v price="$usd_per_hour" \
+      'BEGIN { printf "%.6f", spent + s / 3600 * price }')
+  fi
+  if [ $(( now - began )) -ge "$WARN_AFTER_S" ] &&
+    [ $(( counted - began )) -lt "$WARN_AFTER_S" ]; then
+    echo "$NAME: warning: 99 runs in 100 were expected to be done by now" >&2
+  fi
+  counted=$now
+  remember
+}
+
 stop_all() {
   stop_plan
   stop_fallback
 }
+asked=$BACK_ABOVE  # for spot beside on-demand machines, perhaps
+owed=""  # on-demand machines that were to be started
 while :; do
   current=$(state || true)
   case "$current" in
-    done) echo "$NAME: done"; stop_all; rm -f "$memory"; exit 0 ;;
+    done) echo "$NAME: done, for about ${spent%????} USD"
+      stop_all; rm -f "$memory"; exit 0 ;;
     failed) echo "$NAME: failed" >&2; stop_all; rm -f "$memory"; exit 1 ;;
   esac
-  if [ $(( $(date +%s) - began )) -ge "$LONGEST_RUN_S" ]; then
-    echo "$NAME: stopped for good after $LONGEST_RUN_S s" >&2
-    stop_all; rm -f "$memory"; exit 124
+  count_cost
+  if [ "$current" = stopped ] || [ "$(left_s)" -le 0 ]; then
+    echo "$NAME: stopped for good at a cap, after $(( counted - began )) s and about" \
+      "${spent%????} USD; to let it go on raise that cap and remove $memory" >&2
+    stop_all; exit 124
   fi
-  if [ "$phase" = plan ] && time_is_short; then
-    echo "$NAME: time is short, on-demand machines take over"
-    stop_plan
-    phase=fallback
-    echo "$began $phase" > "$memory"
-    current=missing
+  choice=$(choice)
+  if [ "$phase" = plan ] && [ "$choice" != now ] && [ "$current" = missing ]; then
+    if keep_plan; then current=started; else echo "$NAME: not started, tried again" >&2; fi
   fi
-  if [ "$current" = missing ]; then
-    if [ "$phase" = plan ]; then
-      keep_plan || echo "$NAME: not started, tried again" >&2
-    else
-      keep_fallback || echo "$NAME: on-demand not started, tried again" >&2
-    fi
+  case "$phase $choice" in
+    "plan now") go_on_demand "time is short" ;;
+    "plan without_spot") if no_spot; then go_on_demand "no spot is there"; fi ;;
+    "fallback back") asked=yes; if spot_is_there; then go_back; fi ;;
+    "fallback stay") if [ -n "$asked" ]; then asked=""; stop_plan; fi ;;
+  esac
+  if [ "$phase $current" = "fallback missing" ]; then
+    if keep_fallback; then owed=""
+    else echo "$NAME: on-demand not started, tried again" >&2; fi
   fi
   sleep "$POLL_S"
 done

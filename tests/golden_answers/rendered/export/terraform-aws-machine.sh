@@ -23,22 +23,45 @@ export ACTIVATION_CHECKPOINTING=1
 # of the arithmetic
 export PRECISION=bf16
 # the run is stopped for good after this
-export LONGEST_RUN_S=62550
+export LONGEST_RUN_S=86400
+# 1 run in 100 takes longer: the log says so
+export WARN_AFTER_S=50040
 # where checkpoints are written and read, and the weights at the end
 export CHECKPOINT_DIR=/checkpoints/llama3-8b-pretrain
 # seconds between two; 600 to 1200 cost next to nothing more; for saves in the background, far longer if training waits for them
 export CHECKPOINT_INTERVAL_S=900
+# the same in steps, as estimated
+export CHECKPOINT_INTERVAL_STEPS=428
+# on the disk: save_total_limit of the Trainer
+export CHECKPOINTS_KEPT=2
 # of all machines, at the first place; for progress.json of recommender.train
 export USD_PER_HOUR=19.9
+# seconds of training, as estimated; for the same
+export PLANNED_WORK_S=16200
 # What your script leaves here is in the bucket at the end.
 export OUTPUT_DIR=/checkpoints/llama3-8b-pretrain
-# On the local disks of the machine, where its image has mounted them: they are faster.
-for disk in /opt/dlami/nvme /mnt/resource_nvme; do
-  if mountpoint -q "$disk" && [ ! -e /checkpoints ]; then
-    mkdir -p "$disk/checkpoints" && ln -s "$disk/checkpoints" /checkpoints
+as_root() {
+  if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
+}
+
+CHECKPOINTS_GB=336  # on the disk of a machine at most
+export UPLOAD_S=0  # until a checkpoint is safe
+# On the local disks of the machine where the checkpoints fit: they are faster.
+raw=(/dev/disk/by-id/google-local-nvme-ssd-*)
+if [ -e "${raw[0]}" ] && ! mountpoint -q /mnt/local-disks; then
+  as_root mdadm --create /dev/md0 --level=0 --force --run \
+    --raid-devices="${#raw[@]}" "${raw[@]}" &&
+    as_root mkfs.ext4 -qF /dev/md0 && as_root mkdir -p /mnt/local-disks &&
+    as_root mount /dev/md0 /mnt/local-disks || true
+fi
+for disk in /opt/dlami/nvme /mnt/resource_nvme /mnt/local-disks; do
+  if mountpoint -q "$disk" && [ ! -e /checkpoints ] &&
+    [ "$(df --output=avail -B1000000000 "$disk" | tail -n 1)" -ge "$CHECKPOINTS_GB" ]; then
+    as_root mkdir -p "$disk/checkpoints" && as_root ln -s "$disk/checkpoints" /checkpoints
   fi
 done
-mkdir -p "$OUTPUT_DIR"
+as_root mkdir -p /checkpoints && as_root chown "$(id -u)" /checkpoints/
+mkdir -p "$CHECKPOINT_DIR"
 
 get_folder() {
   aws s3 sync --quiet "s3://$CHECKPOINT_BUCKET/$1" "/checkpoints/$1"
@@ -71,6 +94,13 @@ metadata() {
 }
 # Whatever happens below, this machine ends when the time of the run is over.
 (sleep "$LEFT_S"; end_machine) &
+if ! aws --version 2> /dev/null | grep -q aws-cli/2; then
+  curl -sfo /tmp/aws.zip https://awscli.amazonaws.com/awscli-exe-linux-x86_64.zip
+  (cd /tmp && python3 -m zipfile -e aws.zip . && chmod -R +x aws)
+  as_root /tmp/aws/install --update > /dev/null
+fi
+aws configure set default.s3.preferred_transfer_client crt
+aws configure set default.s3.target_bandwidth 100Gb/s
 : "${NODE_RANK:?}"  # main.tf sets it
 finish() {
   put_folder "$NAME" || true
@@ -99,19 +129,26 @@ GPUS_PER_NODE=$(nvidia-smi -L | wc -l)
 export GPUS_PER_NODE
 get_folder "$NAME/code"
 cd "$OUTPUT_DIR/code"
-[ ! -f requirements.txt ] || pip install -r requirements.txt
+# Your packages, torch among them: of conda, then of pip.
+if [ -f environment.yml ]; then conda env update --name base --file environment.yml; fi
+if [ -f requirements.txt ]; then pip install -r requirements.txt; fi
+eval "$(show "$NAME/secrets" || true)"  # of your environment, by launch.sh
 
-# Every machine notes the newest checkpoint that it has uploaded whole; the oldest of
-# these notes is one that all of them have.
-newest_saved() {
-  local rank
-  for ((rank = 0; rank < NNODES; rank++)); do show "$NAME/saved-$rank" || true; done |
-    sort -V | head -n 1
-}
 echo "$RUN_ID" > "$CHECKPOINT_DIR/began"  # the cap counts from the first start
-last=$(newest_saved)
-[ -z "$last" ] || get_folder "$NAME/$last"
-show "$NAME/progress.json" > "$CHECKPOINT_DIR/progress.json" || true
+# Every machine notes the newest checkpoint that it has uploaded whole, 0 for none; the
+# first one notes the oldest of these for all.
+newest_saved() {
+  show "$NAME/saved" || true
+}
+
+note_last() {
+  echo "$last" > "$CHECKPOINT_DIR/saved-$NODE_RANK"
+  put_file "$NAME/saved-$NODE_RANK"
+}
+
+is_quiet() {
+  [ -z "$(find "$CHECKPOINT_DIR/$1" -newermt '30 seconds ago' | head -n 1)" ]
+}
 
 newest_complete() {
   find "$CHECKPOINT_DIR" -mindepth 2 -maxdepth 2 -size +0 \
@@ -121,9 +158,8 @@ newest_complete() {
 }
 
 save_new() {
-  local newest noted before
-  local file
-  for file in progress progress.json; do  # the second is of recommender.train
+  local newest file saved rank
+  for file in progress progress.json paid_minutes; do  # the second is of recommender.train
     if [ "$NODE_RANK" = 0 ] && [ -s "$CHECKPOINT_DIR/$file" ]; then put_file "$NAME/$file"; fi
   done
   # checkpoint-* of the Trainer of Hugging Face, step-* of recommender.train. The first machine
@@ -132,31 +168,58 @@ save_new() {
     newest=$(find "$CHECKPOINT_DIR" -maxdepth 1 -name "checkpoint-*" -o -name "step-*" |
       sort -V | tail -n 1)
   fi
-  noted="$CHECKPOINT_DIR/saved-$NODE_RANK" before=$last
-  if [ -z "$newest" ] || [ "${newest##*/}" = "$last" ]; then return; fi
-  # Still being written?
-  if [ -n "$(find "$newest" -newermt '30 seconds ago' | head -n 1)" ]; then return; fi
-  put_folder "$NAME/${newest##*/}" || return
-  echo "${newest##*/}" > "$noted"
-  put_file "$NAME/saved-$NODE_RANK" || return
-  last=${newest##*/}
-  # Keep two: another machine may have got no further than the one before.
-  if [ -n "${older:-}" ]; then drop_folder "$NAME/$older"; fi
-  older=$before
+  newest=${newest##*/}
+  if [ -n "$newest" ] && [ "$newest" != "$last" ] && is_quiet "$newest"; then
+    put_folder "$NAME/$newest" || return
+    last=$newest
+    note_last || return
+    # The disk has room for this one and the next; those before are of no use here.
+    find "$CHECKPOINT_DIR" -maxdepth 1 \( -name "checkpoint-*" -o -name "step-*" \) |
+      sort -V | sed "/\/$last\$/Q" | xargs -r rm -rf
+  fi
+  if [ "$NODE_RANK" != 0 ]; then return; fi
+  # What every machine has uploaded is resumed from; the one before is dropped.
+  saved=$(for ((rank = 0; rank < NNODES; rank++)); do show "$NAME/saved-$rank" || true; done)
+  if [ "$(grep -c . <<< "$saved")" -lt "$NNODES" ]; then return; fi
+  saved=$(sort -V <<< "$saved" | head -n 1)
+  if [ "$saved" = "$safe" ]; then return; fi
+  echo "$saved" > "$CHECKPOINT_DIR/saved"
+  put_file "$NAME/saved" || return
+  if [ "$safe" != 0 ]; then drop_folder "$NAME/$safe"; fi
+  safe=$saved
 }
 
-(while sleep 20; do save_new || true; done) &
-saving=$!
+restore() {
+  last=$(newest_saved)
+  last=${last:-0} safe=${last:-0}
+  # After a crash of the script each machine has other new checkpoints on its disk.
+  find "$CHECKPOINT_DIR" -maxdepth 1 \( -name "checkpoint-*" -o -name "step-*" \) \
+    ! -name "$last" -exec rm -rf {} +
+  if [ "$last" != 0 ]; then get_folder "$NAME/$last"; fi
+  note_last
+}
+
+start_saving() {
+  (while sleep 10; do save_new || true; done) &
+  saving=$!
+}
+
+restore
+for file in progress.json paid_minutes; do
+  show "$NAME/$file" > "$CHECKPOINT_DIR/$file" || true
+done
+start_saving
 
 cat > /tmp/train.sh <<'EOF'
 set -euo pipefail
 # The cap counts from the first start, through all restarts.
 mkdir -p "$CHECKPOINT_DIR"
-began="$CHECKPOINT_DIR/began"
+began="$CHECKPOINT_DIR/began" paid="$CHECKPOINT_DIR/paid_minutes"
 [ -s "$began" ] || date +%s > "$began"
 left=$(( $(cat "$began") + LONGEST_RUN_S - $(date +%s) ))
+left=$(( left - ${UPLOAD_S:-0} ))  # for the upload of the last checkpoint
 if [ "$left" -le 0 ]; then
-  echo "stopped for good after LONGEST_RUN_S; to start over remove $began" >&2
+  echo "stopped for good by a cap; to start over remove $began and $paid" >&2
   exit 124
 fi
 # Resume from the newest checkpoint that is complete; at the first start there is none.
@@ -166,6 +229,26 @@ newest=$(
     \( -name trainer_state.json -o -name random_states_0.pkl -o -name complete.json \) \
     -printf '%h\n' | sort -V | tail -n 1
 )
+if [ "$NODE_RANK" = 0 ]; then
+  (
+    while sleep 60 > /dev/null 2>&1; do
+      echo "$USD_PER_HOUR" >> "$paid"
+      late=$(( $(date +%s) - $(cat "$began") - WARN_AFTER_S ))
+      if [ "$late" -ge 0 ] && [ "$late" -lt 60 ]; then
+        echo "warning: 99 runs in 100 were expected to be done by now" >&2
+      fi
+    done
+  ) &
+  counting=$!
+  trap 'kill "$counting" 2> /dev/null || true' EXIT
+fi
+for name in HF_TOKEN WANDB_API_KEY; do
+  if [ -z "${!name:-}" ]; then unset "$name"; fi  # not given
+done
+# recommender.train, where it lies beside these files.
+helper=$(find "$PWD" -maxdepth 2 -name recommender-train.zip | head -n 1)
+export PYTHONPATH="$helper${PYTHONPATH:+:$PYTHONPATH}"
+export RESUME_FROM=$newest
 timeout --kill-after=60 "$left" torchrun \
   --nnodes "$NNODES" --nproc-per-node "$GPUS_PER_NODE" \
   --node-rank "$NODE_RANK" --master-addr "$MASTER_ADDR" \
@@ -174,7 +257,11 @@ timeout --kill-after=60 "$left" torchrun \
 EOF
 # A crash of the script is tried again, as often as three times.
 for _ in 1 2 3 4; do
-  if bash /tmp/train.sh; then ended='done'; break; fi
+  code=0
+  bash /tmp/train.sh || code=$?
+  if [ "$code" -eq 0 ] || [ "$code" -eq 124 ]; then break; fi
   sleep 60
 done
+if [ "$code" -eq 124 ]; then sleep "$UPLOAD_S"; fi  # what was saved last
 kill "$saving" || true
+case "$code" in 0) ended='done' ;; 124) ended=stopped ;; esac

@@ -17,10 +17,20 @@
 # left on them + 24 min; needed in 1 % of the runs. You make the switch: terraform apply -var
 # on_demand=true. Without the switch the limits are met with 91 % chance.
 # CODE_DIR's files (variable code_dir) are put into the bucket for the machines.
-# Disks of 436 GB hold the last checkpoints of 112 GB: have your script keep two (save_total_limit
-# of the Trainer). The estimate counts 100 GiB.
+# Checkpoints (checkpoint-* and step-* in CHECKPOINT_DIR) are written to the disk and uploaded
+# behind the training by gcloud storage, counted at 298 MB/s a machine, back at 300, as others
+# measured. What an interruption cuts off is not resumed from: the one before is.
+# Disks of 436 GB hold the last checkpoints of 112 GB: older ones are deleted when a newer one is
+# in the bucket. The estimate counts 100 GiB.
+# Your training: TRAIN_SCRIPT (no software stated: stack in the job file). Its environment:
+# environment.yml (conda) and requirements.txt are installed at start. HF_TOKEN and WANDB_API_KEY
+# by name: put lines like export HF_TOKEN=... into the file secrets of the bucket's folder
+# llama3-8b-pretrain, where your machines alone read it; Terraform would keep them in its state;
+# their values are in no file. recommender-train.zip holds the checkpoint helper.
 # Stopped for good 24 h after its first start: the deadline is over (raise longest_run_s here and
-# LONGEST_RUN_S in machine.sh to let a late run end). It resumes from what is in CHECKPOINT_DIR:
+# LONGEST_RUN_S in machine.sh to let a late run end); it ends with status 124 and is not started
+# again. USD are counted while it trains: boots come on top. Destroy the machines yourself. The
+# log warns after 14 h, which 1 run in 100 exceeds. It resumes from what is in CHECKPOINT_DIR:
 # empty that for another training.
 
 variable "checkpoint_bucket" {
@@ -54,6 +64,7 @@ locals {
   name          = "llama3-8b-pretrain"
   longest_run_s = 86400 # since the first start
   disk_gb       = 436
+  disk_type     = can(regex("^(a3-ultragpu|a4x?|g4)-", local.machine_type)) ? "hyperdisk-balanced" : "pd-balanced"
   # Where the machines are requested, in this order.
   places = [
     { region = "europe-north1", zone = "europe-north1-a" },
@@ -80,7 +91,7 @@ locals {
     "LEFT_S=$(( RUN_ID + ${local.longest_run_s} - $(date +%s) ))",
     "export RUN_ID LEFT_S NNODES=${local.nodes}",
     "export CHECKPOINT_BUCKET=${var.checkpoint_bucket}",
-    var.on_demand ? "export USD_PER_HOUR=97" : "",
+    var.on_demand ? "export CHECKPOINT_INTERVAL_S=7200 CHECKPOINT_INTERVAL_STEPS=3428 USD_PER_HOUR=97" : "",
   ])
 }
 
@@ -156,6 +167,7 @@ resource "google_compute_instance" "train" {
     initialize_params {
       image = data.google_compute_image.train.self_link
       size  = local.disk_gb
+      type  = local.disk_type
     }
   }
   network_interface {
@@ -171,7 +183,7 @@ resource "google_compute_instance" "train" {
     instance_termination_action = "DELETE"
     # Google ends them even where the script hangs; a cap of its own for each start.
     max_run_duration {
-      seconds = local.longest_run_s
+      seconds = min(local.longest_run_s, 10368000) # 120 days, its longest
     }
   }
   service_account {
