@@ -211,7 +211,7 @@ def saving_lines(run: RunDescription) -> list[str]:
 
 def training_lines(run: RunDescription, ranks: RankVariables) -> list[str]:
     """Train between a restore and the last upload; it ends with the status `code`."""
-    several = run.nodes > 1
+    several = run.trains_on_several  # there, or on the fallback
     return [
         *saving_lines(run),
         *(shell_function("restore_again", RESTORE_AGAIN) if several else []),
