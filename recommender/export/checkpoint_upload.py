@@ -21,6 +21,10 @@ ROOT = "/checkpoints"  # keys of the bucket are paths below it
 # (github.com/Azure/azhpc-images, pull requests 212 and 222, 2023; read 2026-11).
 _MOUNTED = "/opt/dlami/nvme /mnt/resource_nvme"
 _MB = 1e6
+_S3 = "s3://$CHECKPOINT_BUCKET/$1"
+_GS = "gs://$CHECKPOINT_BUCKET/$1"
+_SYNC = "gcloud storage rsync --recursive --no-user-output-enabled"
+_BLOB = '"https://$AZURE_STORAGE_ACCOUNT.blob.core.windows.net/$CHECKPOINT_BUCKET/$1"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +41,6 @@ class BucketCommands:
 
 # The CRT client moves a file in parallel parts, as many as the target needs; it is the default on
 # some types only (AWS CLI 2, "AWS CLI S3 Configuration", read 2026-11).
-_S3 = "s3://$CHECKPOINT_BUCKET/$1"
 _AWS = BucketCommands(
     setup=(
         "if ! aws --version 2> /dev/null | grep -q aws-cli/2; then",
@@ -54,8 +57,6 @@ _AWS = BucketCommands(
     drop_folder=(f'aws s3 rm --quiet --recursive "{_S3}"',),
     show=(f'aws s3 cp --quiet "{_S3}" - 2> /dev/null',),
 )
-_GS = "gs://$CHECKPOINT_BUCKET/$1"
-_SYNC = "gcloud storage rsync --recursive --no-user-output-enabled"
 _GCP = BucketCommands(
     setup=("export CLOUDSDK_STORAGE_PARALLEL_COMPOSITE_UPLOAD_ENABLED=True",),
     get_folder=(f'mkdir -p "{ROOT}/$1"', f'{_SYNC} "{_GS}" "{ROOT}/$1"'),
@@ -64,7 +65,6 @@ _GCP = BucketCommands(
     drop_folder=(f'gcloud storage rm --recursive --no-user-output-enabled "{_GS}"',),
     show=(f'gcloud storage cat "{_GS}" 2> /dev/null',),
 )
-_BLOB = '"https://$AZURE_STORAGE_ACCOUNT.blob.core.windows.net/$CHECKPOINT_BUCKET/$1"'
 _AZURE = BucketCommands(
     setup=(
         "export AZCOPY_AUTO_LOGIN_TYPE=AZCLI AZURE_STORAGE_AUTH_MODE=login",
@@ -172,7 +172,7 @@ def disk_lines(run: RunDescription) -> list[str]:
     return [
         *shell_function("as_root", _AS_ROOT),
         f"CHECKPOINTS_GB={run.checkpoints_gb}  # on the disk of a machine at most",
-        f"export UPLOAD_S={math.ceil(run.plan.checkpointing.lag_s)}  # until a checkpoint is safe",
+        f"export UPLOAD_S={math.ceil(run.safe_after_s)}  # until a checkpoint is safe",
         *_LOCAL_DISKS,
     ]
 
@@ -211,7 +211,7 @@ def saving_lines(run: RunDescription) -> list[str]:
 
 def training_lines(run: RunDescription, ranks: RankVariables) -> list[str]:
     """Train between a restore and the last upload; it ends with the status `code`."""
-    several = run.nodes > 1
+    several = run.trains_on_several  # there, or on the fallback
     return [
         *saving_lines(run),
         *(shell_function("restore_again", RESTORE_AGAIN) if several else []),

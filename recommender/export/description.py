@@ -154,16 +154,22 @@ class RunDescription:
     @property
     def checkpoint_interval_s(self) -> float:
         """Between two checkpoints: the plan's, or the shortest that its file can keep."""
-        tool, saving = transfer_of(self.machines.provider), self.plan.checkpointing
         if not self.counts_on_checkpoints:
+            tool = transfer_of(self.machines.provider)
             crash_s = crash_save_interval_s(self.job, self.nodes, self.plan.gpus, self.work_s, tool)
             return max(crash_s, usual_at_least(self.slowest_save_s, USUAL_S))
-        kept_s = saving.lag_s
-        if saving.path != "object_store":  # the plan's receivers are not in the file
-            kept_s = least_interval_s(self.job, self.nodes, tool)
-        kept_s = max(kept_s, self.slowest_save_s)
-        late = kept_s > saving.interval_s
-        return usual_at_least(kept_s, USUAL_S) if late else saving.interval_s
+        kept_s = max(self.safe_after_s, self.slowest_save_s)
+        planned_s = self.plan.checkpointing.interval_s
+        return usual_at_least(kept_s, USUAL_S) if kept_s > planned_s else planned_s
+
+    @property
+    def safe_after_s(self) -> float:
+        """From a save to a checkpoint in the bucket; 0 where the plan counts on none."""
+        saving = self.plan.checkpointing
+        if saving.path in ("object_store", "none"):
+            return saving.lag_s
+        # The plan's receivers are not in the file.
+        return least_interval_s(self.job, self.nodes, transfer_of(self.machines.provider))
 
     @property
     def work_s(self) -> float:

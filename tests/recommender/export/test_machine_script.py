@@ -37,7 +37,7 @@ esac""",
 }
 
 
-def booted(folder: Path, run: RunDescription, ends: int, paid: str = "") -> str:
+def booted(folder: Path, run: RunDescription, ends: int, paid: str = "", ago_s: float = 0.0) -> str:
     """How the run has ended by what the machine notes in the bucket."""
     bucket = folder / "bucket" / run.name
     (bucket / "code").mkdir(parents=True)
@@ -50,7 +50,7 @@ def booted(folder: Path, run: RunDescription, ends: int, paid: str = "") -> str:
     script = export_files(run, "aws-cli", "")[1].text
     script = script.replace("/checkpoints", f"{folder}/disk").replace("/tmp/", f"{folder}/")
     script = script.replace('PATH="/opt', f'PATH="{folder}:/opt')
-    began = int(time.time())
+    began = int(time.time() - ago_s)
     given = {
         "PATH": os.environ["PATH"], "HERE": str(folder), "BUCKET": str(folder / "bucket"),
         "ENDS": f"{ends}", "RUN_ID": f"{began}", "LEFT_S": "90000", "NNODES": "1",
@@ -87,3 +87,11 @@ def test_what_machines_before_it_have_cost_counts(tmp_path: Path) -> None:
     assert booted(tmp_path, RUN, 0, minutes) == "stopped"
     assert not (tmp_path / "starts").exists()
     assert "stopped for good by a cap" in (tmp_path / "log").read_text("utf-8")
+
+
+@pytest.mark.parametrize(("lag_s", "told"), [(400.0, "done"), (900.0, "stopped")])
+def test_training_leaves_the_last_upload_its_time(tmp_path: Path, lag_s: float, told: str) -> None:
+    """Ten minutes before the cap it is over, if an upload takes longer."""
+    saving = replace(AWS.plan.checkpointing, lag_s=lag_s, path="object_store")
+    run = replace(AWS, plan=replace(AWS.plan, checkpointing=saving))
+    assert booted(tmp_path, run, 0, ago_s=run.longest_s - 600.0) == told
