@@ -108,7 +108,7 @@ def object_store(
     if chief and job.sync == "parameter_server":
         written = write_s(CHIEF_STREAM, size, job.gradient_tensors, network_share(network))
         upload = np.zeros_like(written)
-    restore = transfer.restore_s(size, fleet.machines, network, disk)
+    restore = transfer.restore_s(size, writers, network, disk)
     return _saved(job, fleet, "object_store", Times(written, upload, restore), notice_s)
 
 

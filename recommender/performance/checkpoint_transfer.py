@@ -54,11 +54,14 @@ class Transfer:
         return PICK_UP_S + size_bytes / np.minimum(each * writers, BUCKET_BYTES_PER_S)
 
     def restore_s(
-        self, size_bytes: float, machines: Floats, network: Floats, disk: Floats
+        self, size_bytes: float, readers: Floats, network: Floats, disk: Floats
     ) -> Floats:
-        """Seconds until every machine has the whole checkpoint on its disk."""
+        """Seconds until every machine has its part of the checkpoint on its disk.
+
+        The machines of a chief's checkpoint read all of it: they are one reader.
+        """
         each = _least(self.restore_bytes_per_s, network, disk)
-        return np.asarray(size_bytes / np.minimum(each, BUCKET_BYTES_PER_S / machines))
+        return np.asarray(size_bytes / np.minimum(each * readers, BUCKET_BYTES_PER_S))
 
 
 @cache

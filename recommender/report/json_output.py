@@ -9,7 +9,6 @@ from typing import Any
 from recommender.plan.answer import Answer
 from recommender.plan.version import __version__
 from recommender.report.answer_frame import PlanRequest
-from recommender.report.launch import launch_line
 
 PLAN_SCHEMA = "recommend.plan/v1"
 ERROR_SCHEMA = "recommend.error/v1"
@@ -99,6 +98,8 @@ def plan_object(plan: Any, number: int | None = None) -> Any:
     if plan is None:
         return None
     saving = plan.saving if (plan.saving or 0.0) >= 0.0 else None
+    from recommender.report.launch import launch_line  # it needs the models of checkpoints
+
     return {**plain(plan), "saving": plain(saving), "launch": launch_line(plan, number)}
 
 

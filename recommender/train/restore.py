@@ -2,6 +2,7 @@
 
 import errno
 import logging
+import pickle
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -14,6 +15,11 @@ from recommender.train.patience import patiently
 from recommender.train.ranks import Ranks
 
 _LOG = logging.getLogger("recommender.train")
+# What the `load_state_dict` of a state raises for another training's (torch: RuntimeError).
+UNSUITABLE = (
+    ArithmeticError, AttributeError, EOFError, FileNotFoundError, ImportError, LookupError,
+    RuntimeError, TypeError, ValueError, pickle.UnpicklingError,
+)  # fmt: skip
 
 
 def newest_intact(
@@ -50,9 +56,7 @@ def of_this_training(folder: Path) -> Iterator[None]:
     """
     try:
         yield
-    except Exception as error:  # whatever a state's own `load_state_dict` raises
-        if isinstance(error, OSError) and not isinstance(error, FileNotFoundError):
-            raise
+    except UNSUITABLE as error:
         raise UsageError(
             f"{folder}: cannot be resumed from ({type(error).__name__}: {error}): if it is another "
             "training's, give each one a folder of its own"

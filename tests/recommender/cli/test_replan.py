@@ -46,7 +46,8 @@ def answer(asked: str, tmp_path: Path) -> Path:
 def progress(folder: Path, step: int, elapsed_h: float, minutes_ago: float = 5.0) -> None:
     began = NOW - timedelta(hours=elapsed_h)
     at = NOW - timedelta(minutes=minutes_ago)
-    TrainingProgress(step, 1000, began, at, interval_s=600.0, spent_usd=12.5).write(folder)
+    up_s = (at - began).total_seconds()
+    TrainingProgress(step, 1000, began, at, up_s, interval_s=600.0, spent_usd=12.5).write(folder)
 
 
 def test_every_command_of_the_page_runs_and_says_stay_or_move(

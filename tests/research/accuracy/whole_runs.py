@@ -25,6 +25,7 @@ from recommender.job.job import Job
 from recommender.market.offer_facts import Facts
 from recommender.optimize.evaluate import RENDEZVOUS_S
 from recommender.performance.checkpoint import best_interval, object_store, progress
+from recommender.performance.checkpoint_transfer import transfer_of
 from recommender.performance.clusters import Clusters, clusters_of, spread_of
 from recommender.performance.long_runs import long_run_share
 from recommender.performance.machines import machine_columns
@@ -123,7 +124,7 @@ def predicted(row: Mapping[str, str]) -> tuple[float, float, float]:
 
 def goodput(job: Job, fleet: Clusters, boot_s: float) -> float:
     """Share of the time that faults of its machines leave a cluster for work that is not lost."""
-    saves = object_store(job, fleet, 0.0)
+    saves = object_store(job, fleet, 0.0, transfer_of(""))
     mean_s = 3600.0 / (job.fault_rate_per_hour * fleet.machines)
     law = mean_s, np.full_like(mean_s, RUN_SIGMA), boot_s + RENDEZVOUS_S + saves.restore_s
     between = best_interval(*law, saves.stall_s, saves.transfer_s, saves.notice_saves)
