@@ -38,8 +38,8 @@ server = HTTPServer(("127.0.0.1", 0), Metadata)
 threading.Thread(target=server.serve_forever, daemon=True).start()
 os.environ["AWS_EC2_METADATA_SERVICE_ENDPOINT"] = f"http://127.0.0.1:{server.server_port}"
 machine = subprocess.Popen(sys.argv[1:], start_new_session=True)
-safe = Path(os.environ["CHECKPOINT_DIR"], "progress")  # written when a checkpoint is complete
-while machine.poll() is None and not safe.exists():
+safe = Path(os.environ["CHECKPOINT_DIR"], "progress")  # above 0 when a checkpoint is complete
+while machine.poll() is None and not (safe.exists() and float(safe.read_text() or 0.0)):
     time.sleep(0.01)  # a real one waits for two minutes
 for path in Path("/proc").glob("[0-9]*"):
     if path.exists() and os.getsid(int(path.name)) == machine.pid:
