@@ -67,8 +67,9 @@ def test_the_forms_hold_the_same_plans(call):
     assert [float(row["chance"]) for row in rows] == [p["chance"] for p in points]
     code, out, _ = call(*LIMIT)
     assert code == 0
-    first = points[0]["machines"][0]
-    assert f"{first['count']}× {first['instance_type']}" in out
+    # Points less than 2 % apart are left out of the table, and it says so.
+    first = [each["machines"][0] for each in points[:10]]
+    assert any(f"{each['count']}× {each['instance_type']}" in out for each in first)
 
 
 def test_the_plot_marks_the_frontier_others_and_the_limit(call):

@@ -17,7 +17,7 @@ from tests.recommender.optimize.palette import EVERY, assert_search_is_exact, or
 LIMITS = (0.01, 0.02, 0.05, 0.1, 0.2)
 # Questions whose best plan switches earlier than its deadline asks.
 SAME = 1e-3  # share by which costs differ without meaning anything
-EARLIER = (15, 55, 81, 104, 130)
+EARLIER = (15, 55, 81, 104)
 
 
 def question(seed: int, most: int = 3) -> Space:
