@@ -58,7 +58,7 @@ class Transfer:
     ) -> Floats:
         """Seconds until every machine has its part of the checkpoint on its disk.
 
-        The machines of a chief's checkpoint read all of it: they are one reader.
+        Where one chief writes, each machine reads all of it: as long as one reader takes.
         """
         each = _least(self.restore_bytes_per_s, network, disk)
         return np.asarray(size_bytes / np.minimum(each * readers, BUCKET_BYTES_PER_S))
