@@ -22,7 +22,7 @@ from recommender.inputs.units import deadline_moment, parse_comparison, parse_du
 from recommender.inputs.units.times import now as clock_now
 from recommender.job.job import Job
 from recommender.job.jobfile import find_job
-from recommender.optimize.search_state import Watch
+from recommender.optimize.watch import Watch
 from recommender.plan.answer import Answer
 from recommender.plan.limits import BUDGET, DEADLINE, HOURLY, Choice, Limits, Progress
 from recommender.planner.options import AnswerOptions

@@ -105,7 +105,7 @@ def _too_few_machines(call: PlannerFlags, limits: Limits, job: Job | None) -> li
 
 def run_planner(ready: PlannerInputs) -> Answer:
     """Run the planner, and show the progress of its search."""
-    from recommender.optimize.search_state import Watch
+    from recommender.optimize.watch import Watch
     from recommender.planner.recommend import recommend
 
     request, watch = ready.request, Watch()

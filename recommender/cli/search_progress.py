@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, TextIO
 from recommender.cli.screen import QUIET_S, OutputClosed, screen, write_text
 
 if TYPE_CHECKING:
-    from recommender.optimize.search_state import SearchState, Watch
+    from recommender.optimize.watch import Watch
 
 Goal = Literal["cost", "time", "frontier"]
 
@@ -83,11 +83,11 @@ def _show(
     watch: "Watch", goal: Goal, after: str, stream: TextIO, live: bool, repeat: bool, over: Event
 ) -> None:
     """Write lines until the answer is there; an error of the stream ends them."""
-    began, written, least = monotonic(), False, _Least()
+    began, written = monotonic(), False
     pause = QUIET_S if live else EVERY_S
     try:
         while not over.wait(pause):
-            words = _words(watch, goal, monotonic() - began, after, least)
+            words = _words(watch, goal, monotonic() - began, after)
             pause = LIVE_S if live else EVERY_S
             if live and (words or written):
                 width = screen(stream=stream).width
@@ -105,41 +105,23 @@ def _show(
         return  # without a terminal to write to there is still an answer
 
 
-class _Least:
-    """The least gap that was shown: a line never goes backwards where another search begins."""
-
-    def __init__(self) -> None:
-        self._gap = 1.0
-
-    def shown(self, gap: float) -> bool:
-        """Whether a gap is no larger than those before."""
-        if not 0.0 < gap <= self._gap or gap >= 1.0:
-            return False
-        self._gap = gap
-        return True
-
-
-def _words(watch: "Watch", goal: Goal, seconds: float, after: str, least: _Least) -> str:
+def _words(watch: "Watch", goal: Goal, seconds: float, after: str) -> str:
     """One line: how long, what was done, the best plan and what may be left."""
-    state = watch.state
-    if state is None or watch.asked:
+    if not watch.running or watch.asked:
         return after and f"{seconds:.0f} s · {after}"
-    parts = [f"{seconds:.0f} s", *_best(state, goal, least), f"{state.plans_evaluated:,} plans"]
-    if state.supports_expanded:
-        parts.append(f"{state.supports_expanded:,} mixes")
+    parts = [f"{seconds:.0f} s", *_best(watch, goal), f"{watch.simulated:,} plans"]
     if watch.may_stop:
         parts.append("Ctrl-C: best so far")
     return " · ".join(parts)
 
 
-def _best(state: "SearchState", goal: Goal, least: _Least) -> list[str]:
+def _best(watch: "Watch", goal: Goal) -> list[str]:
     """The best plan so far, and how much better another may be."""
     from recommender.report import formatting as fmt
 
-    if state.best_goal == float("inf"):
+    if watch.best_goal == float("inf"):
         return ["no plan yet"]
     if goal == "frontier":
         return []
-    best = f"{fmt.usd(state.best_goal)} USD" if goal == "cost" else fmt.duration(state.best_goal)
-    gap = state.gap_now
-    return [f"best {best}"] + ([f"gap {fmt.percent(gap)}"] if least.shown(gap) else [])
+    best = f"{fmt.usd(watch.best_goal)} USD" if goal == "cost" else fmt.duration(watch.best_goal)
+    return [f"best {best}"] + ([f"gap {fmt.percent(watch.gap)}"] if watch.gap < 1.0 else [])

@@ -10,7 +10,6 @@ from recommender.catalogs.frozen import dataclass
 from recommender.catalogs.registry import OWN
 from recommender.catalogs.schema import InstanceType
 from recommender.market.offer_facts import Facts, Pool, continent, copies_usd, move_usd
-from recommender.plan.limits import Limits
 from recommender.risk.random_numbers import MAX_LISTED_ZONES
 
 LIST_LENGTHS = (1, 2, MAX_LISTED_ZONES)  # lengths of failover lists that are tried
@@ -38,7 +37,7 @@ class FailoverLists:
     """Builds the failover lists of one problem; `kinds` numbers instance types."""
 
     facts: Facts
-    limits: Limits  # of which the most machines and the limit by hour count
+    max_machines: int
     kinds: dict[tuple[str, str], int]
 
     def _spot_by_type(self, rows: Iterable[int]) -> dict[str, list[int]]:
@@ -122,7 +121,7 @@ class FailoverLists:
         """
         if not self.facts.choice.quotas:
             return [rows]
-        most = [min(int(self._most(row)), self.limits.max_machines) for row in rows]
+        most = [min(int(self._most(row)), self.max_machines) for row in rows]
         levels = sorted({n for n in most if n > 0}) or [0]
         return [[r for r, n in zip(rows, most, strict=True) if n >= level] for level in levels]
 
@@ -192,15 +191,14 @@ class FailoverLists:
 
         Up to `ENOUGH_REGIONS`, and beyond at the same price.
         """
-        near = ONE_PRICE if self.limits.hourly_usd is None else 1.0
         prices = list(map(self.facts.planning_price, ordered))
         for length in range(1, min(len(ordered), MAX_LISTED_ZONES) + 1):
             listed, mean = ordered[:length], sum(prices[:length]) / length
             if length == min(len(ordered), MAX_LISTED_ZONES):
                 yield listed
-            elif prices[length] > near * mean or copies[ordered[length]] > 0.0:
+            elif prices[length] > ONE_PRICE * mean or copies[ordered[length]] > 0.0:
                 yield listed
-                if length >= ENOUGH_REGIONS and prices[length] > near * prices[length - 1]:
+                if length >= ENOUGH_REGIONS and prices[length] > ONE_PRICE * prices[length - 1]:
                     return
 
     def of(self, rows: Sequence[int]) -> Pool:

@@ -9,9 +9,8 @@ from recommender.catalogs.frozen import dataclass
 from recommender.market.offer_entries import OfferEntries
 from recommender.market.offer_facts import Pool
 from recommender.market.quota_rows import max_machines_by_quota
-from recommender.optimize.fallback_choices import of_each_speed, undominated, worth_trying
+from recommender.optimize.fallback_choices import undominated
 from recommender.optimize.space import Fallbacks
-from recommender.plan.limits import Limits
 from recommender.risk.on_demand_wait import OnDemandLaw
 
 
@@ -40,45 +39,24 @@ class _Clusters:
 
 def fallbacks_of(
     entries: OfferEntries,
-    limits: Limits,
     step_s: Floats,
     steps_left: float,
     pools: Sequence[Pool],
 ) -> tuple[Fallbacks, tuple[Pool, ...]]:
     """Select the clusters of one pool that may be the best fallback of a cluster, slowest first.
 
-    Also returns the pool of each. Under an overhead limit slower ones are selected too, at each
-    speed, because less is lost while they start. `step_s` has shape (kinds, machines).
+    None beats them in the cost of the work, speed, chance to be there, GPUs and price per hour. Also
+    returns the pool of each. `step_s` has shape (kinds, machines).
     """
-    every = _clusters(entries, limits, step_s, pools)
-    figures = (every.step_s, every.usd_per_hour, every.boot_s, every.law.at_once, steps_left)
-    rows = worth_trying(*figures)
-    if limits.max_overhead is not None:
-        rows = np.flatnonzero(np.bincount(np.concatenate([rows, of_each_speed(*figures)])))
-    return _as_fallbacks(entries, pools, every.take(rows))
-
-
-def undominated_fallbacks(
-    entries: OfferEntries,
-    limits: Limits,
-    step_s: Floats,
-    steps_left: float,
-    pools: Sequence[Pool],
-) -> tuple[Fallbacks, tuple[Pool, ...]]:
-    """Select the clusters that none beats in cost, speed, chance to be there, and number of GPUs.
-
-    As `fallbacks_of`, but those of few GPUs are among them that only plans which are printed have.
-    """
-    every = _clusters(entries, limits, step_s, pools)
+    every = _clusters(entries, step_s, pools)
     gpus = every.count * np.array([pool.type.gpus for pool in pools])[every.place]
-    rows = undominated(
-        every.step_s, every.usd_per_hour, every.boot_s, every.law.at_once, gpus, steps_left
-    )
-    return _as_fallbacks(entries, pools, every.take(rows))
+    usd = every.usd_per_hour * (every.boot_s + steps_left * every.step_s)
+    rows = undominated(usd, every.step_s, -every.law.at_once, gpus, every.usd_per_hour)
+    return _as_fallbacks(pools, every.take(rows))
 
 
 def _as_fallbacks(
-    entries: OfferEntries, pools: Sequence[Pool], kept: _Clusters
+    pools: Sequence[Pool], kept: _Clusters
 ) -> tuple[Fallbacks, tuple[Pool, ...]]:
     mine = tuple(pools[place] for place in kept.place.tolist())
     found = Fallbacks(
@@ -90,15 +68,12 @@ def _as_fallbacks(
         boot_s=kept.boot_s,
         at_once=kept.law.at_once,
         wait_s=kept.law.wait_s,
-        entries=entries.of(mine),
     )
     return found, mine
 
 
-def _clusters(
-    entries: OfferEntries, limits: Limits, step_s: Floats, pools: Sequence[Pool]
-) -> _Clusters:
-    """Every number of machines of every pool that quotas and the price per hour allow."""
+def _clusters(entries: OfferEntries, step_s: Floats, pools: Sequence[Pool]) -> _Clusters:
+    """Every number of machines of every pool that quotas allow."""
     facts = entries.facts
     kind = np.array([pool.kind for pool in pools], dtype=np.int64)
     usd = np.array([entries.machine_usd(pool) for pool in pools])
@@ -106,8 +81,6 @@ def _clusters(
     one = np.array([facts.on_demand_wait(pool.type) for pool in pools]).reshape(-1, 3).T
     n = np.arange(1, step_s.shape[1] + 1)
     allowed = np.isfinite(step_s[kind]) & (n <= most[:, None])
-    if limits.hourly_usd is not None:
-        allowed &= n * usd[:, None] <= limits.hourly_usd + 1e-9
     place, column = np.nonzero(allowed)
     count = n[column]
     places = np.array([len(pool.rows) for pool in pools], dtype=np.float64)

@@ -1,7 +1,7 @@
 """The sites of the plan space: every region with its offers, and failover lists across regions."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from functools import cached_property
 
 from recommender.arrays import Floats
@@ -9,13 +9,12 @@ from recommender.catalogs.frozen import dataclass
 from recommender.catalogs.registry import OWN
 from recommender.market.dominance import OwnOffers, regions_worth_renting, undominated_pools
 from recommender.market.failover_lists import FailoverLists
-from recommender.market.fallbacks import fallbacks_of, undominated_fallbacks
+from recommender.market.fallbacks import fallbacks_of
 from recommender.market.memory_tiers import MemoryTiers
 from recommender.market.offer_entries import OfferEntries
 from recommender.market.offer_facts import GIB, HOURS_PER_MONTH, Facts, Pool
 from recommender.market.quota_rows import quota_rows
 from recommender.optimize.space import Fallbacks, Site
-from recommender.plan.limits import Limits
 
 KEPT_CHECKPOINTS = 2.0  # the newest complete one and the one being written
 
@@ -39,7 +38,7 @@ class SiteBuilder:
     """Builds the sites of one problem; `kinds` numbers the instance types of machine columns."""
 
     facts: Facts
-    limits: Limits
+    max_machines: int
     kinds: dict[tuple[str, str], int]
     step_s: Floats  # (kinds, machines)
     steps_left: float
@@ -48,12 +47,12 @@ class SiteBuilder:
     @cached_property
     def entries(self) -> OfferEntries:
         """The converted offers of a site."""
-        return OfferEntries(self.facts, self.limits.max_machines)
+        return OfferEntries(self.facts, self.max_machines)
 
     @cached_property
     def lists(self) -> FailoverLists:
         """Failover lists of instance types."""
-        return FailoverLists(self.facts, self.limits, self.kinds)
+        return FailoverLists(self.facts, self.max_machines, self.kinds)
 
     @cached_property
     def _tiers(self) -> MemoryTiers:
@@ -62,7 +61,7 @@ class SiteBuilder:
     def provider_sites(self, rows: Sequence[int]) -> SitePools:
         """One site per provider, with single regions and failover lists as entries."""
         found = SitePools()
-        rows = OwnOffers(self.facts, self.kinds, self.limits.max_machines).undominated_anywhere(
+        rows = OwnOffers(self.facts, self.kinds, self.max_machines).undominated_anywhere(
             rows
         )
         for provider, mine in self.facts.by(rows, "provider").items():
@@ -71,14 +70,6 @@ class SiteBuilder:
             lists = self._undominated(self.lists.across_regions(mine))
             singles = [*(on_demand if provider == OWN else some), *lists]
             found += self._site(provider, "", singles, self.fallbacks(some))
-        return found
-
-    def with_fallbacks_of_rate(self, sites: SitePools) -> SitePools:
-        """Provider sites that were made for another hourly limit, with the fallbacks of this."""
-        found = SitePools()
-        for site, pools in zip(sites.sites, sites.pools, strict=True):
-            fallbacks, behind = self.fallbacks(self._behind_fallbacks(pools))
-            found += SitePools((replace(site, fallbacks=fallbacks),), (pools,), (behind,))
         return found
 
     def _worth_renting(self, on_demand: list[Pool]) -> list[Pool]:
@@ -117,27 +108,6 @@ class SiteBuilder:
         region = o.region[first] if len(pools) > 1 else ""
         return self._site(o.provider[first], region, pools, self.fallbacks(fallback))
 
-    def regions_of_providers(self, rows: Sequence[int], providers: SitePools) -> tuple[Site, ...]:
-        """One site per provider with the entries of all its regions, for bounds."""
-        sites, by_provider = [], self.facts.by(rows, "provider")
-        for site in providers.sites:
-            mine = by_provider.get(site.provider, [])
-            pools = self._on_demand(mine)
-            for local in self.facts.by(mine, "region").values():
-                pools += self._undominated(self.lists.inside_region(local))
-            quotas = quota_rows(self.facts, pools, self.limits.max_machines)
-            entries = self.entries.of(pools)
-            sites.append(
-                replace(
-                    site,
-                    entries=entries,
-                    quota_use=quotas.use,
-                    quota=quotas.amount,
-                    quota_names=quotas.names,
-                )
-            )
-        return tuple(sites)
-
     def _on_demand(self, rows: Iterable[int]) -> list[Pool]:
         o, types = self.facts.catalog.offers, self.facts.catalog.instance_types
         keys = (
@@ -150,18 +120,7 @@ class SiteBuilder:
 
     def fallbacks(self, pools: Sequence[Pool]) -> tuple[Fallbacks, tuple[Pool, ...]]:
         """On-demand clusters of these pools that can finish the job, and the pool of each."""
-        return fallbacks_of(self.entries, self.limits, self.step_s, self.steps_left, pools)
-
-    def undominated_fallbacks(self, pools: Sequence[Pool]) -> tuple[Fallbacks, tuple[Pool, ...]]:
-        """All on-demand clusters of the pools of a site that none beats, and the pool of each."""
-        some = self._behind_fallbacks(pools)
-        return undominated_fallbacks(self.entries, self.limits, self.step_s, self.steps_left, some)
-
-    def _behind_fallbacks(self, pools: Sequence[Pool]) -> Sequence[Pool]:
-        """Of a site's pools those whose machines can be fallbacks: not all of one's own are."""
-        on_demand = [pool for pool in pools if not pool.spot]
-        own = any(pool.type.provider == OWN for pool in on_demand)
-        return self._worth_renting(on_demand) if own else on_demand
+        return fallbacks_of(self.entries, self.step_s, self.steps_left, pools)
 
     def _site(
         self,
@@ -171,7 +130,7 @@ class SiteBuilder:
         fallbacks: tuple[Fallbacks, tuple[Pool, ...]],
     ) -> SitePools:
         entries = self.entries.of(pools)
-        quotas = quota_rows(self.facts, pools, self.limits.max_machines)
+        quotas = quota_rows(self.facts, pools, self.max_machines)
         job = self.facts.job
         kept_gib = KEPT_CHECKPOINTS * job.checkpoint_bytes / GIB
         store = kept_gib * self.facts.fee(provider, "storage_gib_month") / HOURS_PER_MONTH

@@ -32,6 +32,10 @@ class Saves:
     tier_count: Ints
     possible: Bools
 
+    def take(self, rows: Ints) -> "Saves":
+        """Those of some plans."""
+        return Saves(*(getattr(self, name)[rows] for name in self.__slots__))
+
 
 def saves_of(
     space: Space, site: Site, fleet: Clusters, counts: Ints, path: Ints, notice_s: Floats

@@ -1,8 +1,8 @@
 """The full model of a plan: from machines, checkpoint path and fallback to cost, time and chance.
 
 `path_inputs_of` converts plans to the inputs of the simulation; `values_of` simulates them and
-evaluates their paths under the limits. The search, the printed plans and the exhaustive oracle of
-the tests use these two functions, and bounds are tested against them.
+evaluates their paths under the limits. The pool, the printed plans and the exhaustive oracle of the
+tests use these two functions.
 """
 
 from dataclasses import replace
@@ -23,8 +23,8 @@ from recommender.risk.laws import gang_doublings, gang_hazard
 from recommender.risk.normal_law import normal_quantile
 from recommender.risk.on_demand_wait import OnDemandLaw
 from recommender.risk.path_inputs import PathInputs
-from recommender.risk.random_numbers import MAX_LISTED_ZONES, random_numbers, time_factors
-from recommender.risk.run_statistics import Outcomes, trimmed_mean, trimmed_mean_errors
+from recommender.risk.random_numbers import MAX_LISTED_ZONES
+from recommender.risk.run_statistics import trimmed_mean
 
 # Seconds of a changeover besides boot, image and restore: rendezvous of the ranks 20 s and the
 # first slow steps 60 s (review of published start-up logs, docs/models.md).
@@ -33,10 +33,9 @@ RENDEZVOUS_S = 80.0
 RESERVE_S = 120.0
 # Layouts of `strategies.STRATEGY_OF_ROW` that restart on another number of machines by themselves.
 RESHARDED = np.array([strategy.whole_network for strategy in STRATEGY_OF_ROW])
-# Standard errors by which a figure of the paths of a search may exceed the printed one. Over twelve
-# questions the two differed by 0.6-1.3 of them in cost, 0.1-0.3 in time and 0.5-1 in overhead (sd;
-# November 2026): Sobol' points spread evenly what decides a time.
-COST_ERRORS, TIME_ERRORS, OVERHEAD_ERRORS = 2.0, 0.75, 2.0
+# Standard errors by which an overhead on the paths of a search may exceed the printed one. Over twelve
+# questions the two differed by 0.5 to 1 of them (sd; November 2026).
+OVERHEAD_ERRORS = 2.0
 # Logit that means "always there".
 ALWAYS_UP_LOGIT = 40.0
 
@@ -59,38 +58,27 @@ class Plans:
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """Goals and figures of plans; shape (plans,). `goal_value` is inf if a limit is not met."""
+    """Goals and figures of plans; shape (plans,). `goal_value` is inf if a limit is not met.
+
+    On the paths of a search a limit may be missed by their error.
+    """
 
     goal_value: Floats
-    min_goal: Floats  # less the error of the paths that it was simulated on
     cost_usd: Floats  # expected
     time_s: Floats  # trimmed mean
-    usd_with_any_fallback: Floats  # least expected cost with a fallback that is in time, less error
     chance: Floats  # all limits met
     overhead: Floats
-    meets_limits: Bools  # whether they meet the limits on these paths
-
-    @staticmethod
-    def blank(plans: int) -> "Values":
-        """Values of plans that are not allowed."""
-        goal_value, least, cost, time, with_any = np.full((5, plans), np.inf)
-        chance, overhead = np.zeros(plans), np.ones(plans)
-        met = np.zeros(plans, dtype=bool)
-        return Values(goal_value, least, cost, time, with_any, chance, overhead, met)
+    meets_limits: Bools  # whether they meet the limits on these paths, without an error
 
     def take(self, rows: Ints) -> "Values":
         """The values of some plans."""
         return Values(*(getattr(self, name)[rows] for name in self.__slots__))
 
-    def put(self, rows: Ints, values: "Values") -> None:
-        """Set the values of some plans."""
-        for name in self.__slots__:
-            getattr(self, name)[rows] = getattr(values, name)
-
     def with_rows(self, rows: Ints, values: "Values") -> "Values":
         """Replace the values of some plans."""
         changed = Values(*(getattr(self, name).copy() for name in self.__slots__))
-        changed.put(rows, values)
+        for name in self.__slots__:
+            getattr(changed, name)[rows] = getattr(values, name)
         return changed
 
 
@@ -112,51 +100,26 @@ class Gang:
     free_s: Floats
     notice_s: Floats
 
+    def take(self, rows: Ints) -> "Gang":
+        """The laws of some plans."""
+        return Gang(*(getattr(self, name)[rows] for name in self.__slots__))
 
-def values_of(space: Space, inputs: PathInputs, allowed: Bools) -> Values:
-    """Simulate the allowed plans; others get an infinite goal."""
-    values = Values.blank(len(inputs))
-    rows = np.flatnonzero(allowed)
-    if not len(rows):
-        return values
-    limits = space.limits
-    found = space.cache.outcomes(inputs.take(rows), limits.deadline_s)
-    time = trimmed_mean(found.time_s)
-    chance = limits_met(limits, found).mean(axis=1)
-    least, possible = found, chance >= space.min_chance - 1e-12
+
+def values_of(space: Space, inputs: PathInputs) -> Values:
+    """Simulate plans and evaluate their paths under the limits."""
+    limits, found = space.limits, space.cache.outcomes(inputs, space.limits.deadline_s)
+    time, chance = trimmed_mean(found.time_s), limits_met(limits, found).mean(axis=1)
+    possible = chance >= space.min_chance - 1e-12
     met = chance >= limits.confidence - 1e-12
-    error = goal_error(space, inputs.take(rows), found)
+    least = found
     if space.printed is not None:
         least = replace(found, overhead=found.overhead - OVERHEAD_ERRORS * found.overhead_error)
     for limit, most in limits.given(MEAN_LIMITS):
         possible &= limit.of_means(least) <= most
         met &= limit.of_means(found) <= most
-    goal_value = np.where(possible, time if limits.goal == "time" else found.expected_usd, np.inf)
-    values.put(
-        rows,
-        Values(
-            goal_value=goal_value,
-            min_goal=goal_value - error,
-            cost_usd=found.expected_usd,
-            time_s=time,
-            usd_with_any_fallback=found.usd_with_any_fallback - error,
-            chance=chance,
-            overhead=found.overhead,
-            meets_limits=met,
-        ),
-    )
-    return values
-
-
-def goal_error(space: Space, inputs: PathInputs, found: Outcomes) -> Floats:
-    """How much lower the goal of each plan may be on the printed paths; (plans,)."""
-    if space.printed is None:
-        return np.zeros(len(inputs))
-    if space.limits.goal != "time":
-        return COST_ERRORS * found.usd_error
-    speed = random_numbers(found.time_s.shape[1], 8, space.seed).speed
-    work_s = inputs.work_s[:, None] * time_factors(inputs.speed_sigma[:, None], speed)
-    return TIME_ERRORS * trimmed_mean_errors(found.time_s, work_s)
+    goal = time if limits.goal == "time" else found.expected_usd
+    goal = np.where(possible, goal, np.inf)
+    return Values(goal, found.expected_usd, time, chance, found.overhead, met)
 
 
 def limits_met(limits: Limits, runs: PathFigures) -> Bools:
@@ -173,10 +136,23 @@ class Reduced:
 
     inputs: PathInputs
     allowed: Bools  # (plans,)
+    max_usd_per_hour: Floats  # of the cluster, at the most expensive places
     step_s: Floats
     fleet: Clusters
     gang: Gang
     saves: Saves
+
+    def take(self, rows: Ints) -> "Reduced":
+        """Some of the plans."""
+        return Reduced(
+            self.inputs.take(rows),
+            self.allowed[rows],
+            self.max_usd_per_hour[rows],
+            self.step_s[rows],
+            self.fleet.take(rows),
+            self.gang.take(rows),
+            self.saves.take(rows),
+        )
 
 
 def path_inputs_of(space: Space, site: Site, plans: Plans) -> tuple[PathInputs, Bools]:
@@ -261,7 +237,7 @@ def drafts_of(space: Space, site: Site, plans: Plans) -> Reduced:
     hourly = counts @ entries.max_usd_per_hour + services
     allowed = np.isfinite(step_s) & saves.possible & _limits_ok(space, counts, hourly)
     allowed &= _fallback_ok(space, plans.fallback >= 0, gang.has_spot, terms)
-    return Reduced(inputs, allowed, step_s, fleet, gang, saves)
+    return Reduced(inputs, allowed, hourly, step_s, fleet, gang, saves)
 
 
 def caution(space: Space, sigma: Floats) -> Floats:
@@ -273,8 +249,7 @@ def caution(space: Space, sigma: Floats) -> Floats:
 def servers_usd_per_hour(space: Space, site: Site, counts: Ints) -> Floats:
     """The price of parameter servers; (plans,). Each is the cheapest CPU machine of the site.
 
-    They are on demand, because all workers stop without them. Bounds and the fallback's time omit
-    them.
+    They are on demand, because all workers stop without them. The fallback's time omits them.
     """
     if not len(site.tier.usd_per_hour):
         return np.zeros(len(counts))
@@ -404,8 +379,6 @@ class FallbackTerms:
     at_once: Floats
     wait_s: Floats
     reserve_s: Floats
-    best_usd: Floats  # USD per hour of the cluster's work on the site's cheapest fallback
-    best_speed: Floats  # of the site's fastest
 
     @property
     def inputs(self) -> dict[str, Any]:
@@ -419,8 +392,6 @@ class FallbackTerms:
             "reserve_s": self.reserve_s,
             "wait_above": np.zeros(len(self.speed)),  # a search waits to the last moment
             "back_above": np.full(len(self.speed), np.inf),
-            "best_fallback_usd_per_hour": self.best_usd,
-            "best_fallback_speed": self.best_speed,
         }
 
 
@@ -431,7 +402,7 @@ def _fallback_terms(
     has = fallback >= 0
     zero = np.zeros(len(fallback))
     if not len(fall) or space.limits.deadline_s is None:
-        return FallbackTerms(zero, zero, zero, zero + 1.0, zero, zero, zero + np.inf, zero + 1.0)
+        return FallbackTerms(zero, zero, zero, zero + 1.0, zero, zero)
     row = np.maximum(fallback, 0)
 
     def of(values: Floats, without: float = 0.0) -> Floats:
@@ -445,8 +416,6 @@ def _fallback_terms(
         at_once=of(fall.at_once, 1.0),
         wait_s=of(fall.wait_s),
         reserve_s=np.where(has, RESERVE_S + stall_s + reserve[row], 0.0),
-        best_usd=float((fall.usd_per_hour * fall.step_s).min()) / step_s,
-        best_speed=step_s / float(fall.step_s.min()),
     )
 
 
@@ -482,24 +451,15 @@ def plans_without_fallback(space: Space, site: Site, counts: Ints) -> Plans:
     return Plans(counts[row[order]], np.concatenate(paths)[order], np.full(len(row), -1))
 
 
-def with_fallbacks(space: Space, site: Site, plans: Plans, choices: Ints) -> tuple[Plans, Ints]:
-    """Each plan with each fallback of its choices, and the original plan of each.
-
-    `choices` has shape (plans, choices); -1 is none.
-    """
-    has_spot = np.asarray((plans.counts[:, site.entries.spot] > 0).any(axis=1))
-    possible = (choices >= 0) & has_spot[:, None] & (space.limits.deadline_s is not None)
-    row, column = np.nonzero(possible)
-    return Plans(plans.counts[row], plans.checkpoint_path[row], choices[row, column]), row
-
-
-def fallback_drafts_of(
-    space: Space, site: Site, fallback: Ints, of: Ints, drafts: Reduced
+def with_fallbacks(
+    space: Space, site: Site, alone: Reduced, of: Ints, fallback: Ints
 ) -> tuple[PathInputs, Bools]:
-    """Drafts of the plans `of` some, each with a fallback, and which are allowed; (plans,)."""
-    saves, step_s = drafts.saves, drafts.step_s[of]
-    own = (step_s, saves.stall_s[of], saves.restore_s[of])
-    terms = _fallback_terms(space, site, fallback, *own)
-    has_spot = drafts.gang.has_spot[of]
-    allowed = drafts.allowed[of] & _fallback_ok(space, fallback >= 0, has_spot, terms)
-    return replace(drafts.inputs.take(of), **terms.inputs), allowed
+    """Plans `of` some without a fallback, each with one, and which are allowed; (pairs,)."""
+    saves, step_s = alone.saves, alone.step_s[of]
+    terms = _fallback_terms(
+        space, site, fallback, step_s, saves.stall_s[of], saves.restore_s[of]
+    )
+    inputs = alone.inputs.take(of)
+    waits = np.where(inputs.elastic_share > 0.0, 1.0, caution(space, inputs.speed_sigma))
+    inputs = replace(inputs, cautious_work_s=inputs.work_s * waits, **terms.inputs)
+    return inputs, _fallback_ok(space, fallback >= 0, alone.gang.has_spot[of], terms)

@@ -3,23 +3,28 @@
 A plan that waits for spot as long as its deadline allows may lose more work than `--max-overhead`
 allows. The earlier its fallback takes over, the less work is done and lost on machines that are
 reclaimed, but since spot is cheaper, the more it costs. So the last moment that meets the limit is
-found, as an increase of the reserve of the fallback rule. Plans that meet the limit at the last
-moment that the deadline allows are unchanged.
+found, as an increase of the reserve of the fallback rule.
 
-Only plans that would be the best but for their overhead switch earlier (`last_moment.py`).
+With earlier switches the overhead first falls, until so many paths are handed over that their
+restarts dominate; of 2,500 plans of three questions one met a limit, broke it earlier and met it
+again (November 2026). So the moment is bracketed between one at which the limit is broken and an
+earlier one at which it is met, and the bracket refined.
 """
-
-from dataclasses import replace
 
 import numpy as np
 
-from recommender.arrays import Bools, Floats
+from recommender.arrays import Bools, Floats, Ints
 from recommender.catalogs.frozen import dataclass
-from recommender.optimize.evaluate import Values, goal_error, values_of
-from recommender.optimize.last_moment import CLOSELY, last_moments
+from recommender.optimize.evaluate import OVERHEAD_ERRORS, Values, values_of
 from recommender.optimize.space import Space
+from recommender.risk.monte_carlo import DrawnPlans, draw_plans
 from recommender.risk.path_inputs import PathInputs
-from recommender.risk.run_statistics import keys_of
+from recommender.risk.run_statistics import Outcomes, keys_of, outcome_of
+
+# Moments are shares of the time until which a fallback could take over if nothing were done before.
+# So many are tried until one meets the limit, then the bracket is refined so often.
+TRIES, REFINED = 5, 6
+TOLERANCE = 0.002  # below the limit, as a share of it: near enough
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,81 +33,110 @@ class Switched:
 
     values: Values
     early_s: Floats  # before the last moment that the deadline allows
-    over_overhead: Bools  # whether at that moment the overhead alone is too high
 
 
-def switched_in_time(
-    space: Space,
-    inputs: PathInputs,
-    values: Values,
-    below: float = np.inf,
-    rounds: int = CLOSELY,
-    near_s: float = 0.0,
-) -> Switched:
-    """Switch earlier the plans with a fallback that would beat `below` but for their overhead.
+def switched_in_time(space: Space, inputs: PathInputs, values: Values) -> Switched:
+    """Switch earlier the plans with a fallback that meet the limits but for their overhead.
 
-    `values` are those of the last moment that the deadline allows. On search paths a limit may be
-    broken within sampling error, so `ROUGHLY` is enough: on the printed paths the moment is
-    computed again, near the one that a search found, if it is given.
+    `values` are those of the last moment that the deadline allows. On the paths of a search the
+    limit may be broken within sampling error; on the printed paths it is met.
     """
-    early_s, over_overhead = (
-        np.zeros(len(inputs)),
-        _misses_overhead_only(space, inputs, values, below),
-    )
-    rows = np.flatnonzero(over_overhead)
+    early_s = np.zeros(len(inputs))
+    rows = np.flatnonzero(_misses_overhead_only(space, inputs, values))
     if not len(rows):
-        return Switched(values, early_s, over_overhead)
-    found_s, least = _remembered(space, inputs.take(rows), below, rounds, near_s)
-    known = np.isfinite(found_s)
-    rows, found_s, least = rows[known], found_s[known], least[known]
+        return Switched(values, early_s)
+    found_s = _remembered(space, inputs.take(rows))
+    met = np.isfinite(found_s)
+    rows, found_s = rows[met], found_s[met]
+    if not len(rows):
+        return Switched(values, early_s)
     early_s[rows] = found_s
-    switched = inputs.take(rows).earlier(found_s)
-    own = values_of(space, switched, np.ones(len(rows), dtype=bool))
-    sure = own.chance >= space.limits.confidence - 1e-12
-    own = replace(own, meets_limits=np.where(found_s > 0.0, sure, own.meets_limits))
-    if space.limits.goal != "time":
-        own = replace(own, min_goal=np.maximum(own.min_goal, least))
-    return Switched(values.with_rows(rows, own), early_s, over_overhead)
+    return Switched(
+        values.with_rows(rows, values_of(space, inputs.take(rows).earlier(found_s))), early_s
+    )
 
 
-def _misses_overhead_only(space: Space, inputs: PathInputs, values: Values, below: float) -> Bools:
-    """Plans with a fallback that may be possible, and better than `below`, but for their overhead.
-
-    On the paths of a search: within the error of their goal.
-    """
+def _misses_overhead_only(space: Space, inputs: PathInputs, values: Values) -> Bools:
+    """Plans with a fallback that meet the limits often enough, but not that of their overhead."""
     limits = space.limits
-    over_overhead = np.zeros(len(inputs), dtype=bool)
     if limits.max_overhead is None or limits.deadline_s is None:
-        return over_overhead
-    goal_value = values.time_s if limits.goal == "time" else values.cost_usd
-    over_overhead |= (inputs.fallback_speed > 0.0) & (values.overhead > limits.max_overhead)
-    over_overhead &= np.isfinite(goal_value) & (values.chance >= space.min_chance - 1e-12)
-    rows = np.flatnonzero(over_overhead)
-    if len(rows):
-        some = inputs.take(rows)
-        error = goal_error(space, some, space.cache.outcomes(some, limits.deadline_s))
-        over_overhead[rows] = goal_value[rows] - error < below
-    return over_overhead
+        return np.zeros(len(inputs), dtype=bool)
+    over = (inputs.fallback_speed > 0.0) & (values.overhead > limits.max_overhead)
+    return np.asarray(over & (values.chance >= space.min_chance - 1e-12))
 
 
-def _remembered(
-    space: Space, plans: PathInputs, below: float, rounds: int, near_s: float
-) -> tuple[Floats, Floats]:
-    """The last moments of plans, and the least that they may cost then on other paths.
-
-    What another search has found is not looked for again.
-    """
-    limits, known = space.limits, space.cache.switches
-    how = (limits.max_overhead or 0.0, rounds, space.printed is None)
-    each = [(key, *how) for key in keys_of(plans, limits.deadline_s)]
-    found = [known.get(key, (np.inf, -np.inf, -np.inf)) for key in each]
-    early_s, below_usd, least = np.array(found).T
-    # Where no moment was found, it was too expensive for that search.
-    new = np.flatnonzero(np.isinf(early_s) & (below > below_usd))
+def _remembered(space: Space, plans: PathInputs) -> Floats:
+    """The last moments of plans; what was found before is not looked for again."""
+    known, most = space.cache.switches, space.limits.max_overhead or 0.0
+    keys = [(key, most) for key in keys_of(plans, space.limits.deadline_s)]
+    new = np.flatnonzero([key not in known for key in keys])
     if len(new):
-        early_s[new], least[new] = last_moments(space, plans.take(new), below, rounds, near_s)
-        room = max(space.cache.most - len(known), 0)
-        known.update(
-            (each[row], (float(early_s[row]), below, float(least[row]))) for row in new[:room]
+        found = last_moments(space, plans.take(new))
+        known.update((keys[row], float(early)) for row, early in zip(new, found, strict=True))
+    return np.array([known[key] for key in keys])
+
+
+@dataclass(slots=True)
+class _Brackets:
+    """Moments between which plans begin to meet the limit; (plans,), shares of the slack."""
+
+    space: Space
+    drawn: DrawnPlans
+    slack_s: Floats  # until a fallback could take over if nothing were done before
+    late: Floats  # a moment at which the limit is broken,
+    late_excess: Floats  # by how much,
+    early: Floats  # and an earlier one at which it is met; inf if none was found
+    early_excess: Floats
+
+    def evaluate(self, rows: Ints, shares: Floats) -> None:
+        """Try a moment between the two of each plan."""
+        paths = self.drawn.earlier(rows, self.slack_s[rows] * shares)
+        excess = _excess(self.space, Outcomes(*outcome_of(paths)))
+        met = excess <= 0.0
+        self.early[rows[met]], self.early_excess[rows[met]] = shares[met], excess[met]
+        self.late[rows[~met]], self.late_excess[rows[~met]] = shares[~met], excess[~met]
+
+
+def _excess(space: Space, found: Outcomes) -> Floats:
+    """By how much overheads exceed the limit; on the paths of a search beyond their error."""
+    errors = 0.0 if space.printed is None else OVERHEAD_ERRORS
+    most = space.limits.max_overhead or 0.0
+    return np.asarray(found.overhead - errors * found.overhead_error - most)
+
+
+def last_moments(space: Space, plans: PathInputs) -> Floats:
+    """By how many seconds fallbacks have to take over earlier, at least; inf if none tried will do."""
+    cache, deadline_s = space.cache, space.limits.deadline_s or 0.0
+    b = _Brackets(
+        space=space,
+        drawn=draw_plans(plans, deadline_s, cache.path_count, cache.seed),
+        slack_s=np.maximum(deadline_s - plans.handover_s, 0.0),
+        late=np.zeros(len(plans)),
+        late_excess=_excess(space, cache.outcomes(plans, deadline_s)),
+        early=np.full(len(plans), np.inf),
+        early_excess=np.zeros(len(plans)),
+    )
+    b.early[b.late_excess <= 0.0] = 0.0
+    for _ in range(TRIES):
+        rows = np.flatnonzero(np.isinf(b.early))
+        if not len(rows):
+            break
+        b.evaluate(rows, 0.5 * (b.late[rows] + 1.0))
+    for _ in range(REFINED):
+        rows = np.flatnonzero(
+            np.isfinite(b.early)
+            & (b.early > 0.0)
+            & (b.early_excess < -TOLERANCE * (space.limits.max_overhead or 0.0))
         )
-    return early_s, least
+        if not len(rows):
+            break
+        b.evaluate(rows, _between(b, rows))
+    return b.slack_s * b.early
+
+
+def _between(b: _Brackets, rows: Ints) -> Floats:
+    """By false position, well inside the bracket."""
+    late, early = b.late[rows], b.early[rows]
+    aim = b.late_excess[rows] + 0.5 * TOLERANCE * (b.space.limits.max_overhead or 0.0)
+    share = late + (early - late) * aim / (b.late_excess[rows] - b.early_excess[rows])
+    return np.clip(share, 0.9 * late + 0.1 * early, 0.1 * late + 0.9 * early)

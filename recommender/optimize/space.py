@@ -15,7 +15,7 @@ from recommender.catalogs.frozen import dataclass
 from recommender.job.job import Job
 from recommender.performance.clusters import Clusters, MachineColumns, Steps, clusters_of
 from recommender.performance.step import steps
-from recommender.plan.limits import TOLERANCE, Limits
+from recommender.plan.limits import Limits
 from recommender.risk.on_demand_wait import OnDemandLaw
 from recommender.risk.run_statistics import OutcomeCache
 
@@ -60,12 +60,6 @@ class Entries:
     def __len__(self) -> int:
         return len(self.kind)
 
-    def __add__(self, others: "Entries") -> "Entries":
-        columns = (
-            np.concatenate([getattr(self, name), getattr(others, name)]) for name in self.__slots__
-        )
-        return Entries(*columns)
-
     def take(self, rows: Ints | Bools) -> "Entries":
         """The entries of some rows."""
         return Entries(*(getattr(self, name)[rows] for name in self.__slots__))
@@ -86,7 +80,6 @@ class Fallbacks:
     boot_s: Floats
     at_once: Floats  # chance that all of its machines are there at once
     wait_s: Floats  # and the median wait otherwise
-    entries: Entries  # the machines of each, as where they are rented from the start
 
     def __len__(self) -> int:
         return len(self.kind)
@@ -96,29 +89,9 @@ class Fallbacks:
         """How soon each fallback is available."""
         return OnDemandLaw(self.at_once, self.wait_s)
 
-    def none(self) -> "Fallbacks":
-        """No fallbacks."""
-        return self.take(np.zeros(0, dtype=np.int64))
-
-    def __add__(self, others: "Fallbacks") -> "Fallbacks":
-        """These and others after them, which may be faster."""
-        columns: dict[str, Any] = {
-            name: np.concatenate([mine, getattr(others, name)])
-            if isinstance(mine := getattr(self, name), np.ndarray)
-            else mine + others.entries
-            for name in self.__slots__
-        }
-        return Fallbacks(**columns)
-
     def take(self, rows: Ints) -> "Fallbacks":
         """The fallbacks of some rows."""
-        columns: dict[str, Any] = {
-            name: value[rows]
-            if isinstance(value := getattr(self, name), np.ndarray)
-            else value.take(rows)
-            for name in self.__slots__
-        }
-        return Fallbacks(**columns)
+        return Fallbacks(*(getattr(self, name)[rows] for name in self.__slots__))
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,10 +169,12 @@ class Space:
     cache: OutcomeCache = field(default_factory=lambda: OutcomeCache(1024, 7), compare=False)
     printed: OutcomeCache | None = field(default=None, compare=False)
     singles: SingleClusters | None = field(default=None, compare=False)  # if they are known
+    # Chances near the one that is asked for, on more paths (`chance.py`).
+    sure: dict[tuple[bytes, Limits], float] = field(default_factory=dict, compare=False)
 
     @property
     def path_count(self) -> int:
-        """The number of deciding paths, on which a lower bound holds."""
+        """The number of deciding paths."""
         return (self.printed or self.cache).path_count
 
     @property
@@ -272,8 +247,8 @@ def most_machines(site: Site, most: int) -> Ints:
     return np.maximum(allowed, 0.0).astype(np.int64)
 
 
-def numbers_allowed(space: Space, site: Site, step_s: Floats) -> Bools:
-    """Which numbers of machines of each entry compute, and fit the quotas and the hourly limit.
+def numbers_allowed(site: Site, step_s: Floats) -> Bools:
+    """Which numbers of machines of each entry compute, and fit the quotas.
 
     `step_s` has shape (kinds, machines), the result (entries, machines).
     """
@@ -281,8 +256,6 @@ def numbers_allowed(space: Space, site: Site, step_s: Floats) -> Bools:
     allowed = np.isfinite(step_s[e.kind]) & (n <= e.cap[:, None])
     for use, quota in zip(site.quota_use, site.quota, strict=True):
         allowed &= use[:, None] * n <= quota + 1e-9
-    if space.limits.hourly_usd is not None:
-        allowed &= e.max_usd_per_hour[:, None] * n <= space.limits.hourly_usd + TOLERANCE
     return np.asarray(allowed)
 
 

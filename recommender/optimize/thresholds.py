@@ -43,15 +43,14 @@ SIMPLE = Thresholds()
 
 def best_thresholds(space: Space, plan: PathInputs) -> Thresholds:
     """The thresholds of a plan (one row), those of the simple rule where others gain little."""
-    plan = plan.without_fallback_bound()
     if space.limits.goal == "time" or not _may_gain(space, plan):
         return SIMPLE
     pairs = [Thresholds(*pair) for pair in product(WAIT_ABOVE, BACK_ABOVE)]
     grid = PathInputs.joined([pair.of(plan) for pair in pairs])
-    tried = values_of(space, grid, np.ones(len(pairs), dtype=bool))
+    tried = values_of(space, grid)
     best = pairs[int(np.argmin(tried.goal_value))]
     both = PathInputs.joined([plan, best.of(plan)])
-    simple, other = _of_each(values_of(space.on_printed_paths(), both, np.ones(2, dtype=bool)))
+    simple, other = _of_each(values_of(space.on_printed_paths(), both))
     gains = not simple.meets_limits[0] or other.cost_usd < (1.0 - MIN_GAIN) * simple.cost_usd
     return best if other.meets_limits[0] and gains else SIMPLE
 

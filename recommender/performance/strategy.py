@@ -75,7 +75,7 @@ class Strategy(ABC):
     def why_none(self, job: Job, one: Clusters) -> str:
         """Why the strategy does not suit a cluster, whatever the memory."""
 
-    # Lower bounds on the step; `step_bounds.py` takes the least of all strategies.
+    # Lower bounds on the step.
 
     def most_hidden(self, job: Job, prior: Prior) -> float:
         """The largest share of a step's arithmetic that hides communication."""

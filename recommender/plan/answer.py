@@ -72,22 +72,20 @@ class SensitivityStep:
         return self.effect != SAME_PLAN
 
 
-Mixes = Literal["searched", "in part", "bounded"]
-
-
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """How certain the ranking is."""
+    """How certain the ranking is.
 
-    # Of all plans: "optimal" only where mixes are ruled out too, by search or by a tested bound.
-    status: Literal["optimal", "gap"]
-    gap: float  # best possible improvement left, as a share, by a plan of any kind
-    method: str  # "search"
-    plans_evaluated: int
-    # Clusters of several types: searched to the end, in part, or ruled out up to `gap` by a bound.
-    mixes: Mixes = "searched"
-    mixes_tried: int = 0  # where they are not searched, the likely ones looked at
-    one_type_gap: float = 0.0  # as `gap`, by clusters of one machine type
+    "optimal": of the clusters of one machine type, every plan was simulated that the bound does not
+    exclude.
+    """
+
+    status: Literal["optimal", "open"]
+    gap: float  # best possible improvement left by a plan that was not simulated, as a share
+    rated: int  # clusters of one machine type
+    plans_simulated: int
+    open_clusters: int  # that might be better if nothing of their work were lost
+    mixes_rated: int = 0  # clusters of several types or markets
 
 
 @dataclass(frozen=True, slots=True)

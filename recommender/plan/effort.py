@@ -99,7 +99,13 @@ def risk_usd(more_usd: float, more_h: float) -> float:
 
 
 def screened_cost_usd(
-    cost_usd: float, time_s: float, gpus: int, machines: int, spot: bool, urgent: bool
+    cost_usd: float,
+    time_s: float,
+    gpus: int,
+    machines: int,
+    spot: bool,
+    urgent: bool,
+    fallback_gpus: int = 0,
 ) -> float:
     """Lower estimate of the total cost of a plan that was not built in full.
 
@@ -107,6 +113,7 @@ def screened_cost_usd(
     twentieth.
     """
     effort_h = quota_h(gpus) + RESUME_H * spot + CLUSTER_H * log2(machines)
+    effort_h += quota_h(fallback_gpus) if fallback_gpus else 0.0
     waiting_usd = WAIT_USD * _urgency(urgent) * _counted_h(time_s)
     return cost_usd + HOUR_USD * effort_h + waiting_usd
 

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from recommender.optimize.search import single_lower_bounds
 from recommender.plan.answer import PriceDate
 from recommender.plan.limits import Limits
 from recommender.plan.plan import Plan
@@ -18,8 +17,7 @@ from recommender.planner.plan_builder import (
 )
 from recommender.planner.problem import Problem
 from recommender.planner.ranking import HORIZON_S
-from recommender.planner.search import PlanSearch
-from recommender.planner.single_type_search import Only
+from recommender.planner.plan_pool import Only, PlanPool
 
 # Which plans of a table are of a kind that a search can be restricted to.
 IS_KIND: dict[Only, Callable[[Plan], bool]] = {
@@ -32,14 +30,14 @@ IS_KIND: dict[Only, Callable[[Plan], bool]] = {
 }
 
 
-def baselines(search: PlanSearch, shown: Sequence[Evaluated]) -> tuple[Evaluated, ...]:
+def baselines(pool: PlanPool, shown: Sequence[Evaluated]) -> tuple[Evaluated, ...]:
     """The baselines: one GPU, one big machine, all on-demand, all spot, whether in time or not.
 
     Each is the best of its kind by the printed figures, so no plan of that kind in the table is
     better. Without limits none takes months.
     """
     plans = []
-    for label, limits, only, rival in best_of_each_kind(search):
+    for label, limits, only, rival in best_of_each_kind(pool):
         best = _best_of_kind(only, rival, limits, shown)
         if limits.goal == "frontier" and best.time_s > HORIZON_S:
             continue
@@ -48,12 +46,12 @@ def baselines(search: PlanSearch, shown: Sequence[Evaluated]) -> tuple[Evaluated
     return tuple(plans)
 
 
-def best_of_each_kind(search: PlanSearch) -> Iterator[tuple[str, Limits, Only, Evaluated]]:
-    """The best plan of each kind by a search of its own, with its label and its limits."""
-    for label, limits, only in _kinds(search.problem.limits):
-        state = search.single_type.search_or_relaxed(limits, only)
-        if state.incumbents:
-            yield label, limits, only, search.builder.build(state.best_candidate())
+def best_of_each_kind(pool: PlanPool) -> Iterator[tuple[str, Limits, Only, Evaluated]]:
+    """The best plan of each kind, with its label and its limits."""
+    for label, limits, only in _kinds(pool.problem.limits):
+        found = pool.select_or_relaxed(limits, only)
+        if found.plans:
+            yield label, limits, only, pool.builder.build(found.best)
 
 
 def _kinds(limits: Limits) -> Iterator[tuple[str, Limits, Only]]:
@@ -79,19 +77,10 @@ def _best_of_kind(
     return min(found, key=lambda each: goal_value_of(each.plan, limits))
 
 
-def lower_bounds_of(problem: Problem) -> tuple[float, float]:
+def lower_bounds_of(pool: PlanPool) -> tuple[float, float]:
     """Lower bounds of any plan's cost and time: best job FLOPP, without losses and waits."""
-    most = problem.limits.max_machines
-    cost = _least(Limits(objective="cost", max_machines=most), problem)
-    return cost, _least(Limits(objective="time", max_machines=most), problem)
-
-
-def _least(free: Limits, problem: Problem) -> float:
-    space = replace(problem.space(problem.single_type_sites), limits=free)
-    bounds = [
-        single_lower_bounds(space, site, problem.step_s).min(initial=np.inf) for site in space.sites
-    ]
-    return float(min(bounds, default=np.inf))
+    rough = pool.pool.rough
+    return float(rough.min_usd.min(initial=np.inf)), float(rough.min_s.min(initial=np.inf))
 
 
 def more_regions(plans: tuple[Plan, ...]) -> int:

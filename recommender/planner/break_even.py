@@ -1,6 +1,6 @@
 """The price, and the speed, at which a machine becomes as good as the best plan.
 
-One figure of the machine is multiplied by a factor, all its clusters are searched again, and
+One figure of the machine is multiplied by a factor, all its clusters are rated again, and
 bisection finds the factor at which the best of them reaches the best plan's goal: the goal of a
 machine never rises when its price falls or its speed rises. Then everything is planned again
 slightly beyond and slightly before that factor, as a check.
@@ -15,13 +15,11 @@ from typing import Literal
 import numpy as np
 
 from recommender.catalogs.frozen import dataclass
-from recommender.optimize.search_state import ranking_key
 from recommender.plan.plan import Plan
 from recommender.plan.standing import BreakEven
 from recommender.planner.plan_builder import Evaluated, goal_value_of
 from recommender.planner.problem import Problem
-from recommender.planner.search import PlanSearch
-from recommender.planner.single_type_search import BASELINE
+from recommender.planner.plan_pool import PlanPool
 
 Figure = Literal["price", "speed"]
 MAX_FACTOR = 16.0  # a machine so many times as cheap or as fast is not looked for
@@ -99,10 +97,8 @@ class MachineChange:
 
 def best_within_limits(problem: Problem) -> Evaluated | None:
     """The best plan of one machine type that meets the limits, by its printed figures."""
-    search = PlanSearch(problem)
-    state = search.single_type.search(problem.limits, "any", BASELINE)
-    ordered = sorted(state.incumbents.values(), key=ranking_key)
-    met = search.builder.meeting(ordered[:BUILT])
+    pool = PlanPool(problem.among(replace(problem.choice, mix="no")))
+    met = pool.builder.meeting(pool.best.plans[:BUILT])
     return min(met, key=lambda each: goal_value_of(each.plan, problem.limits), default=None)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from recommender.errors import UsageError
 from recommender.inputs.units import Comparison, format_comparison
 from recommender.market.offer_facts import Pool
-from recommender.optimize.search_state import Candidate
+from recommender.optimize.candidate import Candidate
 from recommender.optimize.space import OBJECT_STORE
 from recommender.performance.step import why_infeasible
 from recommender.plan.limits import Choice

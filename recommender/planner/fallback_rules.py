@@ -16,7 +16,7 @@ def with_rules(fallback: Fallback, d: PlanDetails) -> Fallback:
     limits = d.space.limits
     max_outage_s = failover_round_s(int(d.inputs.zone_count[0]))
     early, never = simulate_other_rules(
-        d.one_plan, limits.deadline_s, PRINTED, max_outage_s, d.space.seed
+        d.inputs, limits.deadline_s, PRINTED, max_outage_s, d.space.seed
     )
     at_first_outage = AtFirstOutage(
         cost_usd=float(early.expected_usd.mean()),

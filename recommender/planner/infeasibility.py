@@ -3,17 +3,17 @@
 from dataclasses import replace
 from itertools import chain
 
-import numpy as np
-
 from recommender.catalogs.registry import CLOUDS
 from recommender.inputs.limits import amount, as_typed, exact
 from recommender.inputs.units import brief_duration
+from recommender.optimize.candidate import Candidate
 from recommender.plan.answer import Infeasible, SensitivityStep
 from recommender.plan.limits import BUDGET, DEADLINE, LIMITS, Choice, Limits, Progress
 from recommender.plan.plan import Plan
 from recommender.planner.blocking_flags import blocking_flags, fits, no_offers, wider_choices
-from recommender.planner.plan_builder import goal_value_of, saving
+from recommender.planner.plan_builder import Evaluated, saving
 from recommender.planner.problem import Problem
+from recommender.planner.proof import proof_of
 from recommender.planner.quota_request import (
     needs_words,
     request_words,
@@ -21,43 +21,41 @@ from recommender.planner.quota_request import (
     without_quotas,
 )
 from recommender.planner.ranking import HORIZON_S
+from recommender.planner.plan_pool import PlanPool, best_among_other_offers
 from recommender.planner.relaxed_limits import (
     Relaxed,
     best_within,
     each_relaxed,
     horizon_s,
-)
-from recommender.planner.relaxed_together import (
     in_turn,
     in_turn_after,
     joined,
     with_longer_deadline,
 )
-from recommender.planner.search import PlanSearch, search_other_offers
+from recommender.planner.selection import best_unconstrained
 from recommender.planner.sensitivity import alike
-from recommender.planner.single_type_search import QUICK
 from recommender.text import duration, usd
 
 WIDE = 3.0  # a span whose end is so many times its beginning is printed next to the mean
 WORTH_IT = 0.8  # a longer deadline is named where it costs, or asks of another limit, so much less
 
 
-def infeasible(search: PlanSearch) -> Infeasible:
+def infeasible(pool: PlanPool) -> Infeasible:
     """Find the limits that bind, by how much, and the closest plans if one of them is relaxed.
 
     The fastest and the cheapest plan without limits are those of a question with that objective.
     """
-    problem = search.problem
+    problem = pool.problem
     if not len(problem.catalog.offers):
         return Infeasible(binding=("the catalog holds no offers",), relaxed=())
     if not fits(problem):
         nothing = () if problem.offers.allowed.rows else (no_offers(problem),)
         return Infeasible(binding=nothing + blocking_flags(problem), relaxed=())
     limits = problem.limits
-    fastest, cheapest = search.best_unconstrained("time"), search.best_unconstrained("cost")
-    baseline = _cheapest_on_demand(search)
-    looser = each_relaxed(limits, search)
-    near = [[] if each.is_far(limits) else _steps(each, search) for each in looser]
+    fastest, cheapest = (_built(pool, best_unconstrained(pool, aim)) for aim in ("time", "cost"))
+    baseline = _cheapest_on_demand(pool)
+    looser = each_relaxed(limits, pool)
+    near = [[] if each.is_far(limits) else _steps(each, pool) for each in looser]
     steps = list(chain(*near))
     # Of each limit the sentence and the table are of the same plan.
     binding = (
@@ -74,7 +72,7 @@ def infeasible(search: PlanSearch) -> Infeasible:
         steps, why = _narrowed(problem)
         sentences += why
     if not steps:
-        steps, why = _together(search)
+        steps, why = _together(pool)
         sentences += why
     return Infeasible(
         binding=tuple(sentences),
@@ -83,7 +81,7 @@ def infeasible(search: PlanSearch) -> Infeasible:
         ),
         fastest=None if fastest is None else fastest.against(baseline).plan,
         cheapest=None if cheapest is None else cheapest.against(baseline).plan,
-        unexplored=_unexplored(search),
+        unexplored=_unexplored(pool),
     )
 
 
@@ -102,32 +100,29 @@ def _small_batch(problem: Problem, fastest: Plan) -> list[str]:
     ]
 
 
-def _unexplored(search: PlanSearch) -> str:
-    """What may still meet the limits, and how to go on; nothing where it is proven that none does.
+def _built(pool: PlanPool, plan: Candidate | None) -> Evaluated | None:
+    """A plan of no limits with its figures under those asked for."""
+    return None if plan is None else pool.builder.build(plan)
 
-    Clusters of one type are left out only where their search used its plans up.
-    """
-    if search.mixes.proven_infeasible:
+
+def _unexplored(pool: PlanPool) -> str:
+    """What may still meet the limits, and how to go on; nothing where it is proven that none does."""
+    proof = proof_of(pool)
+    if proof.status == "optimal" and not proof.mixes_rated:
         return ""
-    single = search.single_type.own
-    if np.isfinite(single.open_bound):
-        return (
-            f"{single.plans_evaluated:,} plans of one machine type were simulated and none meets "
-            "the limits; --prove tries all, and a looser limit needs fewer"
-        )
-    how = "loosen a limit" if search.prove else "continue with --prove, or loosen a limit"
-    return (
-        "no cluster of one machine type meets the limits; clusters of several types were searched "
-        f"only in part, and one of them may: {how}"
-    )
+    looked = f"none of {pool.best.simulated:,} plans simulated meets the limits"
+    if proof.status == "optimal":
+        return f"{looked}; clusters of several types were looked at in part: loosen a limit"
+    how = "loosen a limit" if pool.prove else "--prove simulates more, or loosen a limit"
+    return f"{looked}; of {proof.rated:,} clusters rated the others are less likely to: {how}"
 
 
-def _cheapest_on_demand(search: PlanSearch) -> Plan | None:
+def _cheapest_on_demand(pool: PlanPool) -> Plan | None:
     """The cheapest plan without spot, limits or not: what the others save against."""
-    most = search.problem.limits.max_machines
+    most = pool.problem.limits.max_machines
     free = Limits(max_machines=most, confidence=0.0, objective="cost")
-    state = search.single_type.search(free, "on_demand", QUICK)
-    return search.builder.build(state.best_candidate()).plan if state.incumbents else None
+    found = pool.select(free, "on_demand")
+    return pool.builder.build(found.best).plan if found.plans else None
 
 
 def _against(plan: Plan | None, baseline: Plan | None) -> Plan | None:
@@ -168,8 +163,8 @@ def _narrowed(problem: Problem) -> tuple[list[SensitivityStep], list[str]]:
 
 
 def _plan_of_other_offers(problem: Problem, choice: Choice) -> Plan | None:
-    state, builder = search_other_offers(problem, choice)
-    return builder.build(state.best_candidate()).plan if state.incumbents else None
+    found, builder = best_among_other_offers(problem, choice)
+    return builder.build(found.best).plan if found.plans else None
 
 
 def _remaining_limits(limits: Limits, progress: Progress) -> list[str]:
@@ -182,57 +177,49 @@ def _remaining_limits(limits: Limits, progress: Progress) -> list[str]:
     ]
 
 
-def _step(looser: Relaxed, search: PlanSearch) -> SensitivityStep:
+def _step(looser: Relaxed, pool: PlanPool) -> SensitivityStep:
     """About the plan of the question with the loosened limit."""
-    plan = best_within(looser, search) or looser.plan
-    known = looser.candidate is not None  # found near the least of the limit
-    if known and _goal(looser.plan, looser) < _goal(plan, looser):
-        plan = looser.plan  # better in the printed figures, if not on the paths of a search
+    plan = best_within(looser, pool)
     return SensitivityStep(looser.typed, _effect_alone(plan), plan)
 
 
-def _goal(plan: Plan, looser: Relaxed) -> float:
-    """The printed figure that is minimised under the limits it was loosened to."""
-    return goal_value_of(plan, looser.limits)
-
-
-def _steps(looser: Relaxed, search: PlanSearch) -> list[SensitivityStep]:
+def _steps(looser: Relaxed, pool: PlanPool) -> list[SensitivityStep]:
     """The plan at the least of a limit, and a much cheaper one at a deadline near it."""
-    least = _step(looser, search)
+    least = _step(looser, pool)
     if looser.limit != DEADLINE or least.plan is None:
         return [least]
-    longer = with_longer_deadline(looser.limits, search)
-    typed = as_typed(DEADLINE, longer.deadline_s or 0.0, search.problem.progress)
-    return [least, *_cheaper(Relaxed(DEADLINE, typed, longer, least.plan), least.plan, search)]
+    longer = with_longer_deadline(looser.limits, pool)
+    typed = as_typed(DEADLINE, longer.deadline_s or 0.0, pool.problem.progress)
+    return [least, *_cheaper(Relaxed(DEADLINE, typed, longer, least.plan), least.plan, pool)]
 
 
-def _cheaper(looser: Relaxed, least: Plan, search: PlanSearch) -> list[SensitivityStep]:
+def _cheaper(looser: Relaxed, least: Plan, pool: PlanPool) -> list[SensitivityStep]:
     """The plan that one gets under other limits, where it costs much less than another."""
-    step = _step(looser, search)
+    step = _step(looser, pool)
     if step.plan is None or step.plan.estimate.cost.mean > WORTH_IT * least.estimate.cost.mean:
         return []
     return [step]
 
 
-def _together(search: PlanSearch) -> tuple[list[SensitivityStep], list[str]]:
+def _together(pool: PlanPool) -> tuple[list[SensitivityStep], list[str]]:
     """What would do where no limit does alone: one as near as it can be, then the others."""
-    limits = search.problem.limits
+    limits = pool.problem.limits
     given = list(limits.given(LIMITS))
     steps, alone = [], []
     for lead in given:
-        found, all_met = in_turn([lead, *(each for each in given if each != lead)], search)
+        found, all_met = in_turn([lead, *(each for each in given if each != lead)], pool)
         first = found[0] if found and found[0].limit == lead[0] else None
         alone += [] if first is None else [first.typed]
         if not found or not all_met:
             continue
-        least = _step(joined(found), search)
+        least = _step(joined(found), pool)
         steps.append(least)
         if first is not None and first.limit == DEADLINE and least.plan is not None:
-            longer, all_met = in_turn_after(first, given, search)
+            longer, all_met = in_turn_after(first, given, pool)
             if all_met and not longer[0].is_far(limits):
                 less = _asks_less(longer[-1].limits, found[-1].limits)
                 both = joined(longer)
-                steps += [_step(both, search)] if less else _cheaper(both, least.plan, search)
+                steps += [_step(both, pool)] if less else _cheaper(both, least.plan, pool)
     if alone and len(alone) == len(given):
         each = " and ".join(alone)
         return steps, [f"each limit alone is too tight: the minimum is about {each}"]

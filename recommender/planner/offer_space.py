@@ -2,7 +2,7 @@
 
 Problems that differ only in their limits or quotas share what does not depend on these: an
 `OfferSpace` depends on no cloud quota and on no limit except the number of machines, a `SiteSpace`
-also on the quotas and the hourly limit. Each part is computed once, at first use.
+also on the quotas. Each part is computed once, at first use.
 """
 
 from dataclasses import replace
@@ -22,7 +22,7 @@ from recommender.market.sites import SiteBuilder, SitePools
 from recommender.optimize.space import SingleClusters, single_clusters
 from recommender.performance.clusters import MachineColumns
 from recommender.performance.machines import machine_columns
-from recommender.plan.limits import Choice, Limits
+from recommender.plan.limits import Choice
 
 
 @dataclass(frozen=True)
@@ -105,40 +105,20 @@ class SiteSpace:
 
     offers: OfferSpace
     facts: Facts  # with the quotas that hold
-    limits: Limits  # of which the most machines and the hourly limit count
+    max_machines: int
     steps_left: float
-    like: SitePools | None = None  # sites with the same entries, made for another hourly limit
-
-    def serves(self, choice: Choice, limits: Limits) -> bool:
-        """Whether this space is also valid for another choice and other limits."""
-        choice = replace(choice, mix=self.facts.choice.mix)
-        mine, theirs = self.limits.hourly_usd, limits.hourly_usd
-        # Of fallbacks, which only a deadline starts, those within the rate were selected.
-        no_fallbacks = limits.deadline_s is None and None not in (mine, theirs)
-        same_rate = mine == theirs or no_fallbacks
-        same_most = limits.max_machines == self.limits.max_machines
-        slower = limits.max_overhead is None or self.limits.max_overhead is not None
-        return choice == self.facts.choice and same_rate and same_most and slower
-
-    def has_entries_of(self, choice: Choice, limits: Limits) -> bool:
-        """Whether another hourly limit is all that differs: it decides on fallbacks."""
-        rates = self.limits.hourly_usd, limits.hourly_usd
-        return None not in rates and self.serves(choice, replace(limits, hourly_usd=rates[0]))
-
-    def with_rate(self, limits: Limits) -> "SiteSpace":
-        """These entries with the fallbacks of another hourly limit."""
-        return replace(self, limits=limits, like=self.single_type)
 
     @cached_property
     def builder(self) -> SiteBuilder:
         """Builds sites from offers."""
         offers = self.offers
-        return SiteBuilder(self.facts, self.limits, offers.kinds.of, offers.step_s, self.steps_left)
+        kinds, step_s = offers.kinds.of, offers.step_s
+        return SiteBuilder(self.facts, self.max_machines, kinds, step_s, self.steps_left)
 
     @cached_property
     def quotas_bind(self) -> bool:
         """Whether the quotas have no room for the largest cluster of some offer."""
-        quotas, most = self.facts.quotas, self.limits.max_machines
+        quotas, most = self.facts.quotas, self.max_machines
         if any(quota.provider == OWN for quota in self.facts.choice.quotas):
             return True
         o, types = self.facts.catalog.offers, self.facts.catalog.instance_types
@@ -155,6 +135,4 @@ class SiteSpace:
     @cached_property
     def single_type(self) -> SitePools:
         """A site per provider, for clusters of one type in a region or along a failover list."""
-        if self.like is not None:
-            return self.builder.with_fallbacks_of_rate(self.like)
         return self.builder.provider_sites(self.offers.rows)

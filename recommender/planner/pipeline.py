@@ -1,4 +1,4 @@
-"""Builds an answer: the search, its alternatives, and everything else it contains."""
+"""Builds an answer: the pool of its plans, and everything that is selected from it."""
 
 from dataclasses import field, replace
 from functools import cached_property
@@ -9,12 +9,11 @@ from recommender.catalogs.frozen import dataclass
 from recommender.errors import UsageError
 from recommender.inputs.files import writing
 from recommender.optimize.linear_program import write
-from recommender.optimize.search_state import Watch
+from recommender.optimize.watch import Watch
 from recommender.plan.answer import (
     Answer,
     Infeasible,
     ProgramFacts,
-    Proof,
     SensitivityStep,
     Trio,
 )
@@ -26,14 +25,12 @@ from recommender.planner.current_setup import current_setup
 from recommender.planner.options import AnswerOptions
 from recommender.planner.plan_builder import Evaluated, ranks_in
 from recommender.planner.problem import Problem
-from recommender.planner.program_facts import program_facts
+from recommender.planner.plan_pool import PlanPool
+from recommender.planner.program_facts import ReportedProgram, program_facts, reported_program
 from recommender.planner.proof import proof_of
 from recommender.planner.ranking import Ranked
-from recommender.planner.reported_program import ReportedProgram, reported_program
-from recommender.planner.search import PlanSearch
 from recommender.planner.selection import ranked_plans
 from recommender.planner.sensitivity import sensitivity, tail_cut
-from recommender.planner.smaller_fallbacks import with_cheapest_fallback
 from recommender.planner.ties import best_shares
 from recommender.planner.trio import TrioPlans, choose_trio, table_of
 from recommender.planner.trio_candidates import TrioCandidates
@@ -46,7 +43,7 @@ class Pipeline:
 
     problem: Problem
     options: AnswerOptions = field(default_factory=AnswerOptions)
-    watch: Watch = field(default_factory=Watch)  # what it shows of its search
+    watch: Watch = field(default_factory=Watch)  # what it shows of its progress
 
     @property
     def _worth(self) -> bool:
@@ -54,44 +51,35 @@ class Pipeline:
         return self.options.worth or self.options.report or self.options.explain > 0
 
     @cached_property
-    def search(self) -> PlanSearch:
-        """The search that every part of the answer uses."""
-        prove = self.options.prove
-        return PlanSearch(self.problem, prove, self.watch, self._worth or prove)
+    def pool(self) -> PlanPool:
+        """The plans that every part of the answer selects from."""
+        return PlanPool(self.problem, self.options.prove, self.watch)
 
     @cached_property
     def candidates(self) -> TrioCandidates:
-        """Candidates for its first plans besides those that the search ranked."""
-        return TrioCandidates(self.search)
-
-    @cached_property
-    def _of_search(self) -> Ranked:
-        """The best plans by the goal; empty if no plan meets the limits."""
-        curve = self.problem.limits.goal == "frontier"
-        others = self.candidates.references if curve else self.candidates.worth_most
-        return ranked_plans(self.search, self.options.top, others)
+        """Candidates for its first plans besides the best by the goal."""
+        return TrioCandidates(self.pool)
 
     @cached_property
     def ranked(self) -> Ranked:
-        """The plans of the table, the best with the best of all fallbacks: a search tries some."""
-        found = self._of_search
-        best = [with_cheapest_fallback(self.search.builder, each) for each in found.plans[:1]]
-        return replace(found, plans=(*best, *found.plans[1:]))
+        """The best plans by the goal; empty if no plan meets the limits."""
+        curve = self.problem.limits.goal == "frontier"
+        by_value = self.problem.limits.goal == "cost" and self.problem.limits.objective == "auto"
+        others = self.candidates.references if curve else ()
+        others = self.candidates.worth_most if by_value else others
+        return ranked_plans(self.pool, self.options.top, others)
 
     @cached_property
     def program(self) -> ReportedProgram | None:
         """The linear program of the answer; None if no machine can train the job."""
-        program, plans = self.search.single_type.program, self.ranked.plans
-        if program is None or not plans:
-            return None if program is None else ReportedProgram(program)
-        return reported_program(program, self.search.builder, plans[0])
+        return reported_program(self.pool, self.ranked.plans[:1])
 
     @property
     def _program_facts(self) -> ProgramFacts | None:
         """What the answer says of the program, if it is asked for or conflicts with the limits."""
         if self.ranked.plans and not self.options.program and not self._worth:
             return None
-        return program_facts(self.search, self.program, self._worth)
+        return program_facts(self.pool, self.program, self._worth)
 
     @cached_property
     def trio_plans(self) -> TrioPlans | None:
@@ -104,7 +92,7 @@ class Pipeline:
     def table(self) -> tuple[Evaluated, ...]:
         """The printed plans, in the order of their numbers."""
         shown = table_of(self.trio_plans, self.ranked, self.problem.limits)
-        return tuple(map(self.search.builder.in_full, shown))
+        return tuple(map(self.pool.builder.in_full, shown))
 
     @property
     def best(self) -> int:
@@ -124,24 +112,24 @@ class Pipeline:
         return None if found is None else found.numbered(self.table, self.problem.limits)
 
     def answer(self) -> Answer:
-        """Search, then add everything that the answer contains."""
+        """Everything that the answer contains."""
         # Machines that the user rents now, before the search: what cannot run the job is refused.
         compare = self.options.compare
         compared = None if compare is None else current_setup(self.problem, compare).plan
         if self.options.save_lp is not None:
             save_program(self.program, self.options.save_lp)
-        if not self.search.best.incumbents:
+        if not self.pool.best.plans:
             from recommender.planner.infeasibility import infeasible  # most answers need none
 
-            return self._answer(compared, infeasible(self.search))
+            return self._answer(compared, infeasible(self.pool))
         return self._answer(compared, None)
 
     def _answer(self, compared: Plan | None, failed: Infeasible | None) -> Answer:
         problem, ranked = self.problem, self.ranked
         table = self._with_best_shares()
         plans = tuple(evaluated.plan for evaluated in table)
-        plain = () if failed else baselines(self.search, table)
-        min_usd, min_s = lower_bounds_of(problem)
+        plain = () if failed else baselines(self.pool, table)
+        min_usd, min_s = lower_bounds_of(self.pool)
         return Answer(
             status=status_of(failed),
             goal=problem.limits.goal,
@@ -151,7 +139,7 @@ class Pipeline:
             lower_bound_usd=min_usd,
             lower_bound_s=min_s,
             sensitivity=() if failed else self._changes(),
-            proof=self._proof,
+            proof=proof_of(self.pool),
             infeasible=failed,
             prices=price_dates(problem),
             assumptions=assumptions_of(problem, plans, 1 if failed else self.lead),
@@ -166,27 +154,14 @@ class Pipeline:
             report=self._report_data(table, plain),
         )
 
-    @property
-    def _proof(self) -> Proof:
-        """How sure the first place is: without limits, that of the cheapest plan of the curve."""
-        curve = self.problem.limits.goal == "frontier" and self.ranked.plans
-        proof = proof_of(self.search, self.ranked.plans[0] if curve else None)
-        pairs = zip(self._of_search.plans[:1], self.ranked.plans[:1], strict=True)
-        gained = max((1.0 - now.cost_usd / found.cost_usd for found, now in pairs), default=0.0)
-        if gained <= 0.0:
-            return proof
-        # Other plans, whose fallbacks were not all tried, may gain as much.
-        gap, of_one_type = max(proof.gap, gained), max(proof.one_type_gap, gained)
-        return replace(proof, status="gap", gap=gap, one_type_gap=of_one_type)
-
     def _changes(self) -> tuple[SensitivityStep, ...]:
         """What other limits are worth: of the plan best by the goal, and of the one that leads.
 
         Not of the fastest at any price, which is none of the three.
         """
-        cut = tail_cut(self.search, self.table[self.lead - 1].plan)
+        cut = tail_cut(self.pool, self.table[self.lead - 1].plan)
         asked = not self.problem.limits.by_value or self.best in self._picked
-        steps = sensitivity(self.search, self.ranked.plans[0]) if asked else ()
+        steps = sensitivity(self.pool, self.ranked.plans[0]) if asked else ()
         if cut and self.lead != self.best:
             steps, cut = _of_plan(self.best, steps), _of_plan(self.lead, cut)
         return (*steps, *cut)
@@ -213,7 +188,7 @@ class Pipeline:
             return None
         from recommender.planner.report_data import report_data  # most answers need none
 
-        return report_data(self.search, table, plain, self.lead, with_runs=options.report)
+        return report_data(self.pool, table, plain, self.lead, with_runs=options.report)
 
 
 def _of_plan(rank: int, steps: tuple[SensitivityStep, ...]) -> tuple[SensitivityStep, ...]:

@@ -6,21 +6,20 @@ from functools import cached_property
 
 import numpy as np
 
-from recommender.arrays import Ints
 from recommender.catalogs.frozen import dataclass
 from recommender.market.offer_facts import Pool
 from recommender.market.sites import SitePools
-from recommender.optimize.columns import Cluster, counts_table
-from recommender.optimize.evaluate import Plans, reduced, values_of
+from recommender.optimize.candidate import Candidate, plans_of
+from recommender.optimize.chance import enough
+from recommender.optimize.evaluate import reduced, values_of
 from recommender.optimize.overhead_limit import switched_in_time
-from recommender.optimize.search_state import Candidate
-from recommender.optimize.space import Fallbacks, Space
+from recommender.optimize.space import Space
 from recommender.optimize.thresholds import Thresholds, best_thresholds
 from recommender.plan.limits import MEAN_LIMITS, RATE_LIMITS, Limits
 from recommender.plan.plan import Plan
 from recommender.planner.fallback_rules import with_rules
 from recommender.planner.plan_details import PlanDetails
-from recommender.planner.problem import Problem
+from recommender.planner.problem import PRINTED, Problem
 from recommender.risk.path_inputs import PathInputs
 
 # How much earlier than at the last moment a fallback starts, and its two thresholds.
@@ -80,11 +79,10 @@ class PlanBuilder:
     other: Limits | None = None  # than the problem's limits
     built: dict[Candidate, Evaluated] = field(default_factory=dict)
     policies: dict[Candidate, Policy] = field(default_factory=dict)  # of those built
-    complete: dict[int, SitePools] = field(default_factory=dict)  # sites with all fallbacks
 
     def under(self, limits: Limits) -> "PlanBuilder":
         """A builder for other limits, whose deadline decides when a fallback starts."""
-        return PlanBuilder(self.problem, self.sites, limits, complete=self.complete)
+        return PlanBuilder(self.problem, self.sites, limits)
 
     @property
     def limits(self) -> Limits:
@@ -119,37 +117,7 @@ class PlanBuilder:
     def _fallback_of(self, candidate: Candidate) -> tuple[Pool, ...]:
         """The pool behind the fallback of a candidate, if it has one."""
         row = candidate.fallback
-        return () if row < 0 else (self._site_of(candidate).fallbacks[0][row],)
-
-    def with_all_fallbacks(self, index: int) -> SitePools:
-        """A site whose fallbacks are those of the search, then all others that none beats.
-
-        In cost, speed, chance to be there and number of GPUs: those of few GPUs seldom cost least.
-        """
-        if index not in self.complete:
-            sites, single = self.sites, self.problem.single_type_sites
-            site, pools = sites.sites[index], sites.fallbacks[index]
-            at = [each.provider for each in single.sites].index(site.provider)
-            every, behind = self.problem.site_space.builder.undominated_fallbacks(single.pools[at])
-            known = _clusters_of(site.fallbacks, pools)
-            new = [row for row, c in enumerate(_clusters_of(every, behind)) if c not in known]
-            self.complete[index] = SitePools(
-                (
-                    replace(
-                        site, fallbacks=site.fallbacks + every.take(np.array(new, dtype=np.int64))
-                    ),
-                ),
-                (sites.pools[index],),
-                ((*pools, *(behind[row] for row in new)),),
-            )
-        return self.complete[index]
-
-    def _site_of(self, candidate: Candidate) -> SitePools:
-        """The site of a candidate, with its fallback."""
-        index, sites = candidate.site, self.sites
-        if candidate.fallback >= len(sites.fallbacks[index]):
-            return self.with_all_fallbacks(index)
-        return SitePools((sites.sites[index],), (sites.pools[index],), (sites.fallbacks[index],))
+        return () if row < 0 else (self.sites.fallbacks[candidate.site][row],)
 
     @cached_property
     def space(self) -> Space:
@@ -159,7 +127,7 @@ class PlanBuilder:
     def details(self, candidate: Candidate) -> PlanDetails:
         """The parts of a candidate's plan, each computed at first use."""
         entries, row = plans_of([candidate])
-        site = self._site_of(candidate).sites[0].only(entries)
+        site = self.sites.sites[candidate.site].only(entries)
         found = reduced(self.space, site, row)
         return PlanDetails(
             problem=self.problem,
@@ -177,39 +145,25 @@ class PlanBuilder:
         if candidate.fallback < 0:
             return last
         if candidate not in self.policies:
-            early_s = self._early_s(candidate, last)
+            early_s = self._early_s(last)
             thresholds = best_thresholds(self.space, last.earlier(np.array([early_s])))
             self.policies[candidate] = early_s, thresholds
         early_s, thresholds = self.policies[candidate]
         return thresholds.of(last.earlier(np.array([early_s])))
 
-    def _early_s(self, candidate: Candidate, last: PathInputs) -> float:
+    def _early_s(self, last: PathInputs) -> float:
         """How much earlier the fallback starts, if the overhead limit requires it."""
         if self.limits.max_overhead is None:
             return 0.0
-        space, one = self.space.on_printed_paths(), last.without_fallback_bound()
-        values = values_of(space, one, np.ones(1, dtype=bool))
-        found = switched_in_time(space, one, values, near_s=candidate.early_s)
-        return float(found.early_s[0])
-
-
-def _clusters_of(fallbacks: Fallbacks, pools: Sequence[Pool]) -> list[tuple[tuple[int, ...], int]]:
-    """The places and the number of machines of each fallback."""
-    return [(pool.rows, n) for pool, n in zip(pools, fallbacks.count.tolist(), strict=True)]
-
-
-def plans_of(candidates: Sequence[Candidate]) -> tuple[Ints, Plans]:
-    """The entries that candidates of one site use, and the candidates as plans of these."""
-    entries, counts = counts_table([Cluster(c.site, c.entries, c.counts) for c in candidates])
-    paths, fallbacks = np.array([(c.checkpoint_path, c.fallback) for c in candidates]).T
-    return entries, Plans(counts, paths, fallbacks)
+        space = self.space.on_printed_paths()
+        return float(switched_in_time(space, last, values_of(space, last)).early_s[0])
 
 
 def meets(plan: Plan, limits: Limits) -> bool:
-    """Whether a plan meets its limits on enough of the printed paths."""
+    """Whether a plan meets its limits often enough, as far as its chance is known."""
     of_all = (*RATE_LIMITS, *MEAN_LIMITS)
     within = all(limit.allows(limit.of_plan(plan), most) for limit, most in limits.given(of_all))
-    return within and plan.estimate.chance >= limits.confidence
+    return within and plan.estimate.chance >= enough(limits, PRINTED)
 
 
 def goal_value_of(plan: Plan, limits: Limits) -> float:

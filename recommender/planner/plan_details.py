@@ -10,8 +10,9 @@ from recommender.arrays import Floats, Ints
 from recommender.catalogs.frozen import dataclass
 from recommender.catalogs.registry import is_confidential
 from recommender.market.offer_facts import Pool
+from recommender.optimize.candidate import Candidate
+from recommender.optimize.chance import sure_chance
 from recommender.optimize.evaluate import Plans, Reduced, limits_met, servers_usd_per_hour
-from recommender.optimize.search_state import Candidate
 from recommender.optimize.space import Site, Space
 from recommender.performance.checkpoint import CHECKPOINT_PATHS, as_good_intervals
 from recommender.performance.clusters import clusters_of
@@ -85,16 +86,11 @@ class PlanDetails:
     @cached_property
     def _simulated(self) -> tuple[Paths, Paths]:
         """The plan, and as if its speed were known; only needed with limits on runs."""
-        asked = (self.one_plan, self.space.limits.deadline_s, PRINTED, self.space.seed)
+        asked = (self.inputs, self.space.limits.deadline_s, PRINTED, self.space.seed)
         if any(self.space.limits.given(PATH_LIMITS)):
             return simulate_with_known_speed(*asked)
         paths = simulate_paths(*asked)
         return paths, paths
-
-    @cached_property
-    def one_plan(self) -> PathInputs:
-        """The inputs without the bound on other fallbacks, which only the search needs."""
-        return self.inputs.without_fallback_bound()
 
     def plan(self) -> Plan:
         """The whole plan."""
@@ -250,13 +246,19 @@ class PlanDetails:
         trains_s = np.maximum(paths.fallback_s - inputs.fallback_start_s[0], 0.0)
         return float((trains_s * inputs.fallback_speed[0] / paths.work_s).mean())
 
+    @cached_property
+    def chance(self) -> float:
+        """The chance that all limits are met."""
+        printed = float(limits_met(self.space.limits, self.paths).mean())
+        return sure_chance(self.space, self.inputs, printed)
+
     def _estimate(self) -> Estimate:
         space, inputs = self.space, self.inputs
         paths, sure = self._simulated
         return Estimate(
             cost=spread_of(paths.cost_usd[0], float(paths.expected_usd.mean())),
             time=spread_of(paths.time_s[0], float(paths.time_s.mean())),
-            chance=float(limits_met(space.limits, paths).mean()),
+            chance=self.chance,
             chance_if_speed_known=float(limits_met(space.limits, sure).mean()),
             interruptions=float(paths.interruptions.mean()),
             overhead=float(checkpoint_overhead(paths)[0]),
@@ -341,10 +343,9 @@ class PlanDetails:
     def _notes(self) -> tuple[str, ...]:
         """What to know of the plan besides its figures."""
         job, inputs, paths = self.problem.job, self.inputs, self.paths
-        chance = float(limits_met(self.space.limits, paths).mean())
         servers = int(servers_of(job, self.row.counts.sum(axis=1))[0])
         return (
-            *capacity_note(self._on_demand_facts, chance),
+            *capacity_note(self._on_demand_facts, self.chance),
             *batch_note(job, sum(m.count * m.gpus for m in self.machines)),
             *servers_note(servers, self._servers_usd_per_hour),
             *elastic_note(inputs, paths),

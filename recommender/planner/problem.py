@@ -98,15 +98,13 @@ class Problem:
 
     def under(self, limits: Limits) -> "Problem":
         """This problem with other limits; independent parts are shared."""
-        if self.site_space.serves(self.choice, limits):
+        if limits.max_machines == self.limits.max_machines:
             return replace(self, limits=limits)
-        if self.site_space.has_entries_of(self.choice, limits):
-            return replace(self, limits=limits, site_space=self.site_space.with_rate(limits))
         return self._with_sites(limits, self.choice)
 
     def among(self, choice: Choice) -> "Problem":
         """This problem with other offers, mixes or quotas; independent parts are shared."""
-        if self.site_space.serves(choice, self.limits):
+        if replace(choice, mix=self.choice.mix) == self.choice:
             return replace(self, choice=choice)
         return self._with_sites(self.limits, choice)
 
@@ -141,7 +139,7 @@ class Problem:
         facts = self.facts if choice == self.facts.choice else replace(self.facts, choice=choice)
         if not offers.serves(choice, most):
             offers = OfferSpace(facts, most, offers.speeds)
-        site_space = SiteSpace(offers, facts, limits, self.steps_left)
+        site_space = SiteSpace(offers, facts, most, self.steps_left)
         return replace(self, limits=limits, choice=choice, site_space=site_space)
 
     def space(self, sites: SitePools) -> Space:
@@ -188,7 +186,8 @@ def planning_problem(
         limits = replace(limits, max_machines=job.machines)
     facts, left = Facts(catalog, choice, job, now), limits.left_after(progress)
     offers = OfferSpace(facts, left.max_machines)
-    site_space = SiteSpace(offers, facts, left, job.steps * (1.0 - progress.done_share))
+    steps_left = job.steps * (1.0 - progress.done_share)
+    site_space = SiteSpace(offers, facts, left.max_machines, steps_left)
     return Problem(job, left, choice, site_space, seed, progress, *_caches(seed))
 
 

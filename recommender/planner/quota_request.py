@@ -11,17 +11,17 @@ from recommender.catalogs.registry import OWN
 from recommender.market.account_quotas import quota_use
 from recommender.market.offer_facts import Pool
 from recommender.market.quota_rows import market_of, regions_of
+from recommender.optimize.candidate import plans_of
 from recommender.optimize.evaluate import path_inputs_of, values_of
-from recommender.optimize.search_state import Candidate
+from recommender.optimize.candidate import Candidate
 from recommender.optimize.space import NONE, OBJECT_STORE, Site
 from recommender.plan.limits import Choice
 from recommender.plan.plan import Need, Plan
-from recommender.planner.plan_builder import PlanBuilder, goal_value_of, plans_of
+from recommender.planner.plan_builder import PlanBuilder, goal_value_of
 from recommender.planner.problem import Problem
 from recommender.text import exact
 
-# Plans of one provider simulated on the paths of a search, and of these on those printed; amounts
-# that bounds exclude do not count.
+# Plans of one provider simulated on the paths of a search, and of these on those printed.
 SCREENED, PROVIDER_PLANS = 200, 40
 
 
@@ -100,8 +100,9 @@ def _able(builder: PlanBuilder, drafts: list[_Draft]) -> list[_Draft]:
     space, candidates = builder.space, [draft.candidate for draft in drafts]
     rows, plans = plans_of(candidates)  # all of one site
     inputs, allowed = path_inputs_of(space, space.sites[candidates[0].site].only(rows), plans)
-    values = values_of(space, inputs, allowed)
-    return [drafts[i] for i in np.flatnonzero(np.isfinite(values.goal_value))]
+    able = np.flatnonzero(allowed)
+    values = values_of(space, inputs.take(able))
+    return [drafts[i] for i in able[np.isfinite(values.goal_value)].tolist()]
 
 
 def _drafts(problem: Problem, free: Problem, place: int) -> Iterator[_Draft]:

@@ -1,13 +1,13 @@
 """Selects and orders the plans of the table."""
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 
 import numpy as np
 
 from recommender.catalogs.frozen import dataclass
-from recommender.optimize.search_state import Candidate, SearchState, ranking_key
+from recommender.optimize.candidate import Candidate, ranking_key
 from recommender.optimize.space import MEMORY_TIER
 from recommender.plan.plan import Plan
 from recommender.planner.plan_builder import (
@@ -57,12 +57,12 @@ class Ranking:
     top: int
     on_demand: Candidate | None  # the best plan without spot: what the others save against
 
-    def ranked(self, state: SearchState, others: list[Candidate]) -> Ranked:
+    def ranked(self, found: Sequence[Candidate], others: list[Candidate]) -> Ranked:
         """The best plan, `others` that differ from it, and the next best kinds of plans.
 
         All meet the limits by their printed figures.
         """
-        ordered = sorted(state.incumbents.values(), key=ranking_key)
+        ordered = sorted(found, key=ranking_key)
         lead = self._lead(ordered)
         kinds = self._by_kind([lead, *others, *ordered])
         built: list[Evaluated] = []
@@ -95,12 +95,12 @@ class Ranking:
         met = next(self.builder.meeting(quoted[:KIND_PLANS]), None)
         return lead if met is None or self._goal(met) > most else met.candidate
 
-    def quoted_below(self, state: SearchState) -> float:
+    def quoted_below(self, plans: Sequence[Candidate]) -> float:
         """The goal up to which a plan at quoted prices comes first although it is not the best.
 
         0 if the best plan has quoted prices itself.
         """
-        printed = [each for each in state.incumbents.values() if each.printed]
+        printed = [each for each in plans if each.printed]
         return self._quoted_below(_simplest_of_best(sorted(printed, key=ranking_key)))
 
     def _quoted_below(self, lead: Candidate) -> float:

@@ -6,7 +6,7 @@ from datetime import datetime
 from recommender.catalogs.catalog import Catalog
 from recommender.inputs.units.times import now as clock_now
 from recommender.job.job import Job
-from recommender.optimize.search_state import Watch
+from recommender.optimize.watch import Watch
 from recommender.plan.answer import Answer, PolicyFacts
 from recommender.plan.limits import Choice, Limits, Progress
 from recommender.planner.options import AnswerOptions

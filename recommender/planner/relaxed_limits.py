@@ -1,31 +1,29 @@
-"""Relaxes limits one at a time, by as little as makes a plan possible.
+"""Relaxes limits one at a time, or one after the other, by as little as makes a plan possible.
 
-What a plan needs of a limit is read off its simulated runs, so the least need is the smallest value
-that works (`least_value.py`). Only where fallbacks start at other moments under another value,
-several values are tried (`narrowing.py`): under a deadline, and with an overhead limit.
+The least value of a limit is found by bisection between what was asked and what a plan needs that meets
+all other limits: each value tried is one more selection of the pool, whose clusters are rated already.
 """
 
 from dataclasses import replace
 
 from recommender.catalogs.frozen import dataclass
 from recommender.inputs.limits import as_typed, rounded_up
-from recommender.optimize.search_state import Candidate
-from recommender.plan.limits import DEADLINE, LIMITS, Limit, Limits, MeanLimit, PathLimit
+from recommender.optimize.pool import CHOSEN, NEXT_TO
+from recommender.plan.limits import DEADLINE, LIMITS, Limit, Limits, PathLimit
 from recommender.plan.plan import Plan
-from recommender.planner.least_value import HUGE, LeastValue
-from recommender.planner.narrowing import narrowed
 from recommender.planner.plan_builder import Evaluated
-from recommender.planner.plans_under_limits import plan_by_bounds, plan_meeting
-from recommender.planner.search import PlanSearch
-from recommender.planner.single_type_search import BASELINE, ESTIMATED
+from recommender.planner.plan_pool import PlanPool
 
-CLOSE_RATES = 1.08  # rates this close to each other count as equal
-LAST_RATES = 3  # last questions of a price per hour,
-ASKED_BELOW = 1.12  # each of which asks for so much less
+CLOSE = 1.005  # values this close to each other count as equal
+MARGIN = 1.01  # a suggested limit is this much wider than what its plan needs on the day
+TRIES = 16  # values of one limit
+BUILT = 6  # plans built under one value: of those the one that needs least
 MIN_SURE, SURE_STEP = 50, 5  # per cent: the chances tried where a surer one leaves no plan
 # A deadline that is so many times as long, and beyond a week, is no advice next to another limit:
 # then the other limit is what to change.
 FAR_DEADLINE, WEEK_S = 4.0, 7 * 86400.0
+WAIT = 1.24  # a deadline so much longer is named where it costs much less,
+WAIT_TOGETHER = 2.0  # and where other limits change as well, as they fall with it
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +34,6 @@ class Relaxed:
     typed: str  # "--deadline 9h40m"
     limits: Limits
     plan: Plan
-    candidate: Candidate | None = None  # what the plan was built of
 
     def is_far(self, asked: Limits) -> bool:
         """Whether it is a deadline too far from the requested one to be advice; never if alone."""
@@ -50,134 +47,84 @@ def horizon_s(asked: Limits) -> float:
     return max(FAR_DEADLINE * (asked.deadline_s or 0.0), WEEK_S)
 
 
-def each_relaxed(limits: Limits, search: PlanSearch) -> list[Relaxed]:
+def each_relaxed(limits: Limits, pool: PlanPool) -> list[Relaxed]:
     """Each limit relaxed alone, if that makes a plan possible; the confidence comes last."""
-    found = [relaxed(limit, limits, search) for limit, _ in limits.given(LIMITS)]
-    found.append(_lower_confidence(limits, search))
+    found = [relaxed(limit, limits, pool) for limit, _ in limits.given(LIMITS)]
+    found.append(_lower_confidence(limits, pool))
     return [each for each in found if each is not None]
 
 
-def relaxed(
-    limit: Limit, limits: Limits, search: PlanSearch, known: Relaxed | None = None
-) -> Relaxed | None:
-    """The smallest value of one limit that makes a plan possible, checked in printed figures.
-
-    A plan that is known to meet the other limits is among those tried.
-    """
-    if isinstance(limit, PathLimit | MeanLimit):
-        found = _least_value(limit, limits, search, known)
-    else:
-        found = _least_rate(limit, limits, search, known)
-    if found is None:
-        return None
-    progress = search.problem.progress
-    value = rounded_up(limit, found.value, progress)
-    typed, looser = as_typed(limit, value, progress), limits.with_value(limit, value)
-    return Relaxed(limit, typed, looser, found.plan, found.candidate)
-
-
-def best_within(looser: Relaxed, search: PlanSearch) -> Plan | None:
-    """About the best plan under limits of which one was loosened."""
-    limits, here = looser.limits, search.under(looser.limits, BASELINE)
-    known, cap = None if looser.candidate is None else looser.plan, BASELINE
-    if isinstance(looser.limit, PathLimit) and limits.max_overhead is None:
-        least = LeastValue(looser.limit, limits, here)
-        known, cap = least.best_plan(_usable(looser, here)) or known, ESTIMATED
-    found = here.replan(limits, known, cap)
-    return known if found is None else found.plan
-
-
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """A value of a limit, and a plan that meets it."""
-
-    value: float
-    plan: Plan
-    candidate: Candidate | None = None  # what the plan was built of
-
-
-def _least_value(
-    limit: PathLimit | MeanLimit, limits: Limits, search: PlanSearch, known: Relaxed | None
-) -> _Found | None:
-    """About the least value that leaves a plan; a known one is tried with the others."""
-    here = search.under(limits, BASELINE)
-    least, usable = LeastValue(limit, limits, here), _usable(known, here)
-    most = _longest(limit, search.problem.limits)
-    met = least.within(most, usable)
-    if met is None and most is not None:
-        if known is not None:
-            return _Found(HUGE, known.plan)  # which takes longer
-        met = least.within(None)
-    elif met is not None and _moves_fallbacks(limit, limits):
-        met = narrowed(least, met)
-    plan = None if met is None else least.built(met)
-    return None if met is None or plan is None else _Found(met.value, plan.plan, plan.candidate)
-
-
-def _moves_fallbacks(limit: Limit, limits: Limits) -> bool:
-    """Whether fallbacks start at other moments under another value of a limit.
-
-    They start in time for the deadline, and early enough for an overhead limit.
-    """
-    path = isinstance(limit, PathLimit)
-    return path and (limit == DEADLINE or limits.max_overhead is not None)
-
-
-def _longest(limit: Limit, asked: Limits) -> float | None:
-    """The longest deadline that is advice; None: any."""
-    alone = [each for each, _ in asked.given(LIMITS)] == [limit]
-    return None if alone or limit != DEADLINE else horizon_s(asked)
-
-
-def _usable(known: Relaxed | None, here: PlanSearch) -> list[Candidate]:
-    """The plan of another relaxed limit, if it is one of the same sites."""
-    if known is None or known.candidate is None:
-        return []
-    same_sites = here.under(known.limits, BASELINE) is here
-    return [known.candidate] if same_sites else []
-
-
-def _least_rate(
-    limit: Limit, limits: Limits, search: PlanSearch, known: Relaxed | None
-) -> _Found | None:
-    """About the least price per hour that leaves a plan, by bisection, and the plan.
-
-    Each rate allows other fallbacks, so candidates of one are none of another.
-    """
+def relaxed(limit: Limit, limits: Limits, pool: PlanPool) -> Relaxed | None:
+    """The smallest value of one limit that makes a plan possible, checked in printed figures."""
     free = replace(limits.with_value(limit, None), objective=limit.aim)
-    first = plan_meeting(free, search) or plan_by_bounds(free, search) or known
-    if first is None:
+    first = _needing_least(limit, free, pool, CHOSEN)
+    asked = limits.value(limit)
+    if first is None or asked is None:
         return None
-    plan = first.plan
-    low, value = limits.value(limit) or 0.0, limit.of_plan(plan)
-    while value > CLOSE_RATES * low:
+    low, plan = asked, first
+    value = _need(limit, plan)
+    met = plan_within(limit, limits, max(value, asked * CLOSE), pool)
+    for _ in range(TRIES):  # its fallback starts earlier under the limit
+        if met is not None:
+            break
+        low, value = value, value * 1.1
+        met = plan_within(limit, limits, value, pool)
+    if met is None:
+        return None
+    plan, value = met, min(value, _need(limit, met))
+    for _ in range(TRIES):
+        if value <= low * CLOSE:
+            break
         middle = (low * value) ** 0.5
-        tighter = plan_meeting(limits.with_value(limit, middle), search)
+        tighter = plan_within(limit, limits, middle, pool)
         if tighter is None:
             low = middle
         else:
-            plan, value = tighter.plan, limit.of_plan(tighter.plan)
-    for _ in range(LAST_RATES):
-        asked = value / ASKED_BELOW
-        if asked <= (limits.value(limit) or 0.0):
-            break
-        tighter = plan_by_bounds(limits.with_value(limit, asked), search)
-        if tighter is None:
-            break
-        plan, value = tighter.plan, limit.of_plan(tighter.plan)
-    return _Found(value, plan)
+            plan, value = tighter, min(middle, max(_need(limit, tighter), low))
+    progress = pool.problem.progress
+    rounded = rounded_up(limit, value, progress)
+    looser = limits.with_value(limit, rounded)
+    again = pool.first_meeting([plan.candidate], looser) or plan
+    return Relaxed(limit, as_typed(limit, rounded, progress), looser, again.plan)
 
 
-def _lower_confidence(limits: Limits, search: PlanSearch) -> Relaxed | None:
+def plan_within(limit: Limit, limits: Limits, value: float, pool: PlanPool) -> Evaluated | None:
+    """The plan that needs least of a limit, of those that meet all, this one at another value."""
+    return _needing_least(limit, limits.with_value(limit, value), pool, NEXT_TO)
+
+
+def _needing_least(limit: Limit, limits: Limits, pool: PlanPool, first: int) -> Evaluated | None:
+    found = pool.select(limits, first=first).plans
+    plans = list(pool.builder.under(limits).meeting(found[:BUILT]))
+    return min(plans, key=lambda each: limit.of_plan(each.plan), default=None)
+
+
+def _need(limit: Limit, plan: Evaluated) -> float:
+    margin = MARGIN if isinstance(limit, PathLimit) else 1.0
+    return limit.of_plan(plan.plan) * margin
+
+
+def best_within(looser: Relaxed, pool: PlanPool) -> Plan:
+    """About the best plan under limits of which one was loosened."""
+    found = pool.replan(looser.limits, looser.plan)
+    return looser.plan if found is None else found.plan
+
+
+def plan_meeting(limits: Limits, pool: PlanPool) -> Evaluated | None:
+    """A plan that meets the limits."""
+    return pool.first_meeting(pool.select(limits).plans, limits)
+
+
+def _lower_confidence(limits: Limits, pool: PlanPool) -> Relaxed | None:
     """A plan that meets all limits with a lower chance, as high as one can be."""
-    found = surest_plan(limits, search)
+    found = surest_plan(limits, pool)
     if found is None:
         return None
     wider, best = found
     return Relaxed(None, f"--confidence {wider.confidence:g}", wider, best.plan)
 
 
-def surest_plan(limits: Limits, search: PlanSearch) -> tuple[Limits, Evaluated] | None:
+def surest_plan(limits: Limits, pool: PlanPool) -> tuple[Limits, Evaluated] | None:
     """A plan that meets all limits with a lower chance, as high as one can be, and that chance."""
     sure, found = limits.confidence, None
     chances = [c / 100 for c in range(MIN_SURE, 100, SURE_STEP) if c / 100 < sure]
@@ -185,9 +132,60 @@ def surest_plan(limits: Limits, search: PlanSearch) -> tuple[Limits, Evaluated] 
     while low < high:
         middle = (low + high) // 2 if found else low
         tried = replace(limits, confidence=chances[middle])
-        plan = plan_meeting(tried, search)
+        plan = plan_meeting(tried, pool)
         if plan is None:
             high = middle
         else:
             low, found = middle + 1, (tried, plan)
     return found
+
+
+def in_turn(given: list[tuple[Limit, float]], pool: PlanPool) -> tuple[list[Relaxed], bool]:
+    """Each limit as near to the requested one as those before it allow, and whether all can be."""
+    now = pool.problem.limits
+    for limit, _ in given:
+        now = now.with_value(limit, None)
+    return _next_in_turn(given, now, given[0][0], [], pool)
+
+
+def _next_in_turn(
+    given: list[tuple[Limit, float]],
+    now: Limits,
+    lead: Limit,
+    found: list[Relaxed],
+    pool: PlanPool,
+) -> tuple[list[Relaxed], bool]:
+    """Limits loosened after those `found`, under which `now` holds; a lead may go far."""
+    for limit, value in given:
+        now = now.with_value(limit, value)
+        if plan_meeting(now, pool) is not None:
+            continue
+        looser = relaxed(limit, now, pool)
+        if looser is None:
+            return found, False
+        now, found = looser.limits, [*found, looser]
+        if looser.is_far(pool.problem.limits) and limit != lead:
+            return found, False
+    return found, True
+
+
+def in_turn_after(
+    first: Relaxed, given: list[tuple[Limit, float]], pool: PlanPool
+) -> tuple[list[Relaxed], bool]:
+    """Every limit loosened from a longer deadline on, which may ask for less of the others."""
+    limits = with_longer_deadline(first.limits, pool, WAIT_TOGETHER)
+    typed = as_typed(DEADLINE, limits.deadline_s or 0.0, pool.problem.progress)
+    longer = Relaxed(DEADLINE, typed, limits, first.plan)
+    others = [each for each in given if each[0] != DEADLINE]
+    return _next_in_turn(others, limits, DEADLINE, [longer], pool)
+
+
+def joined(found: list[Relaxed]) -> Relaxed:
+    """Several limits loosened one after the other, as one change."""
+    return replace(found[-1], typed=" ".join(each.typed for each in found))
+
+
+def with_longer_deadline(limits: Limits, pool: PlanPool, wait: float = WAIT) -> Limits:
+    """Limits with a longer deadline."""
+    longer_s = (limits.deadline_s or 0.0) * wait
+    return replace(limits, deadline_s=rounded_up(DEADLINE, longer_s, pool.problem.progress))

@@ -22,7 +22,8 @@ from recommender.inputs.units.times import now as clock_now
 from recommender.job.job import Job
 from recommender.market.offer_facts import Facts, Pool, usd_per_gb
 from recommender.market.sites import SitePools
-from recommender.optimize.search_state import Candidate, Watch
+from recommender.optimize.candidate import Candidate
+from recommender.optimize.watch import Watch
 from recommender.performance.checkpoint import CHECKPOINT_PATHS
 from recommender.plan.effort import HOUR_USD, WAIT_USD, effort_of
 from recommender.plan.limits import RATE_LIMITS, Choice, Limits, Progress
@@ -33,8 +34,8 @@ from recommender.planner.pipeline import Pipeline
 from recommender.planner.plan_builder import Evaluated, PlanBuilder, goal_value_of
 from recommender.planner.plan_details import spread_of
 from recommender.planner.problem import PRINTED, Problem, planning_problem
+from recommender.planner.plan_pool import PlanPool
 from recommender.planner.relaxed_limits import surest_plan
-from recommender.planner.search import PlanSearch
 from recommender.risk.fallback import queue_s
 from recommender.risk.monte_carlo import cycles_needed
 from recommender.risk.path_inputs import PathInputs
@@ -139,7 +140,7 @@ class _Comparison:
             found = pipeline.answer().infeasible
             why = () if found is None else found.binding
             binding = tuple(each for each in why if each.startswith(OWN_FLAGS))
-            surest = self._surest_move(pipeline.search)
+            surest = self._surest_move(pipeline.pool)
             return self._judged(stay, surest, lost_s, before, sure=False, binding=binding)
         return self._judged(stay, move, lost_s, before, sure=move is not None)
 
@@ -207,12 +208,12 @@ class _Comparison:
         best = min(others, key=lambda each: goal_value_of(each.plan, pipeline.problem.limits))
         return self._moved_to(best, pipeline.problem)
 
-    def _surest_move(self, search: PlanSearch) -> _Option | None:
+    def _surest_move(self, pool: PlanPool) -> _Option | None:
         """Other machines that meet the limits less often than asked, but as often as any."""
-        found = surest_plan(search.problem.limits, search)
+        found = surest_plan(pool.problem.limits, pool)
         if found is None or _rented(found[1].plan) == _rented(self.running.plan):
             return None
-        return self._moved_to(found[1], search.problem)
+        return self._moved_to(found[1], pool.problem)
 
     def _moved_to(self, plan: Evaluated, problem: Problem) -> _Option:
         sample = simulate(plan.inputs, problem.limits.deadline_s, PRINTED, problem.seed)

@@ -1,9 +1,8 @@
 """Collects what a report contains besides the answer: promising plans with their simulated runs.
 
-A search keeps few plans, those under the given limits. A page with adjustable limits also needs
-those of other limits: the cheapest, the fastest, and the cheapest under other deadlines, whose
-fallbacks start for these deadlines. Of all plans found, those closest to the frontier of cost and
-time are kept.
+A page with adjustable limits also needs plans of other limits: the cheapest, the fastest, and the
+cheapest under other deadlines, whose fallbacks start for these deadlines. Of all plans of the pool's
+selections, those closest to the frontier of cost and time are kept.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,15 +11,14 @@ from dataclasses import replace
 import numpy as np
 
 from recommender.catalogs.frozen import dataclass
-from recommender.optimize.search_state import Candidate
+from recommender.optimize.candidate import Candidate
 from recommender.performance.checkpoint import CHECKPOINT_PATHS
 from recommender.plan.limits import Limits
 from recommender.plan.report_data import PlanKind, ReportData, SimulatedPlan, Timeline
 from recommender.planner.plan_builder import Evaluated
 from recommender.planner.plan_details import PlanDetails, spread_of
 from recommender.planner.problem import PRINTED
-from recommender.planner.search import PlanSearch
-from recommender.planner.single_type_search import BASELINE
+from recommender.planner.plan_pool import PlanPool
 from recommender.planner.swings import swings
 from recommender.planner.timeline import timelines
 from recommender.risk.monte_carlo import simulate_paths
@@ -56,7 +54,7 @@ class FoundPlan:
 
 
 def report_data(
-    search: PlanSearch,
+    pool: PlanPool,
     table: Sequence[Evaluated],
     baselines: Sequence[Evaluated],
     lead: int,
@@ -67,30 +65,30 @@ def report_data(
     `lead` is the number of the leading plan. Unless `with_runs`, single runs and break-evens are
     left out.
     """
-    limits = search.problem.limits
-    _search_other_limits(search)
-    known = {_visible_key(search, FoundPlan(each.candidate, limits)) for each in table}
-    others = _distinct(search, known)
-    shown = [_shown(search, each, "table", i) for i, each in enumerate(table, 1)]
-    shown += [_shown(search, each, "baseline", i) for i, each in enumerate(baselines, 1)]
+    limits = pool.problem.limits
+    _select_under_other_limits(pool)
+    known = {_visible_key(pool, FoundPlan(each.candidate, limits)) for each in table}
+    others = _distinct(pool, known)
+    shown = [_shown(pool, each, "table", i) for i, each in enumerate(table, 1)]
+    shown += [_shown(pool, each, "baseline", i) for i, each in enumerate(baselines, 1)]
     chosen = closest_to_frontier(others, MAX_OTHER_PLANS)
-    simulated = _simulated_plans(search, chosen)
+    simulated = _simulated_plans(pool, chosen)
     return ReportData(
         simulated_plans=(*shown, *simulated),
-        timelines=_timelines(search, table, shown) if with_runs else (),
-        swings=swings(search.problem, table[:MAX_SWINGS], lead)
+        timelines=_timelines(pool, table, shown) if with_runs else (),
+        swings=swings(pool.problem, table[:MAX_SWINGS], lead)
         if with_runs and lead <= MAX_SWINGS
         else (),
         runs=PRINTED,
-        seed=search.problem.seed,
+        seed=pool.problem.seed,
     )
 
 
 def _timelines(
-    search: PlanSearch, table: Sequence[Evaluated], shown: Sequence[SimulatedPlan]
+    pool: PlanPool, table: Sequence[Evaluated], shown: Sequence[SimulatedPlan]
 ) -> tuple[Timeline, ...]:
     """Single runs of the first plans of the table."""
-    limits, seed = search.problem.limits, search.problem.seed
+    limits, seed = pool.problem.limits, pool.problem.seed
     return tuple(
         each
         for i, (evaluated, plan) in enumerate(zip(table[:MAX_TIMELINES], shown, strict=False), 1)
@@ -98,56 +96,54 @@ def _timelines(
     )
 
 
-def _search_other_limits(search: PlanSearch) -> None:
-    """Search under limits that a reader may move to; the search keeps what is found."""
-    limits = search.problem.limits
+def _select_under_other_limits(pool: PlanPool) -> None:
+    """Plans under limits that a reader may move to; the pool keeps what it selects."""
+    limits = pool.problem.limits
     free = replace(limits, deadline_s=None, budget_usd=None)
     for aim in ("time", "cost"):
-        search.single_type.search(replace(free, objective=aim), cap=BASELINE)
-    for due_s in _other_deadlines(search):
-        search.single_type.search(replace(free, deadline_s=due_s, objective="cost"), cap=BASELINE)
+        pool.select(replace(free, objective=aim))
+    for due_s in _other_deadlines(pool):
+        pool.select(replace(free, deadline_s=due_s, objective="cost"))
 
 
-def _other_deadlines(search: PlanSearch) -> list[float]:
-    due_s = search.problem.limits.deadline_s
+def _other_deadlines(pool: PlanPool) -> list[float]:
+    due_s = pool.problem.limits.deadline_s
     if due_s is not None:
         return [share * due_s for share in OTHER_DEADLINES]
-    times = [found_plan.candidate.time_s for found_plan in _found_plans(search)]
+    times = [found_plan.candidate.time_s for found_plan in _found_plans(pool)]
     if not times:
         return []
     rungs: list[float] = np.geomspace(min(times), max(times), BETWEEN + 2)[1:-1].tolist()
     return rungs
 
 
-def _found_plans(search: PlanSearch) -> Iterator[FoundPlan]:
-    """All plans that the searches kept, each once."""
+def _found_plans(pool: PlanPool) -> Iterator[FoundPlan]:
+    """The best plans of all selections, each once."""
     found: dict[Key, FoundPlan] = {}
-    states = [(search.problem.limits, search.best)]
-    states += [(limits, cached.state) for (limits, *_), cached in search.single_type.cached.items()]
-    for limits, state in states:
-        for candidate in state.incumbents.values():
+    for (limits, *_), selection in pool.pool.selections.items():
+        for candidate in selection.plans[:MAX_OTHER_PLANS]:
             found_plan = FoundPlan(candidate, limits)
             found.setdefault(found_plan.key, found_plan)
     yield from found.values()
 
 
-def _visible_key(search: PlanSearch, found_plan: FoundPlan) -> Key:
+def _visible_key(pool: PlanPool, found_plan: FoundPlan) -> Key:
     """What distinguishes plans for a reader: machines and their first places, not later ones.
 
     Failover lists of several lengths are tried; of plans that look alike the cheapest is kept.
     """
-    first = tuple(pool.rows[0] for pool in search.builder.pools_of(found_plan.candidate))
+    first = tuple(each.rows[0] for each in pool.builder.pools_of(found_plan.candidate))
     c = found_plan.candidate
     return (first, c.counts, c.checkpoint_path, c.fallback, found_plan.due_s)
 
 
-def _distinct(search: PlanSearch, known: set[Key]) -> list[FoundPlan]:
+def _distinct(pool: PlanPool, known: set[Key]) -> list[FoundPlan]:
     """The cheapest of each kind of plan that looks like no plan of the table."""
     found: dict[Key, FoundPlan] = {}
     for found_plan in sorted(
-        _found_plans(search), key=lambda found_plan: found_plan.candidate.cost_usd
+        _found_plans(pool), key=lambda found_plan: found_plan.candidate.cost_usd
     ):
-        found.setdefault(_visible_key(search, found_plan), found_plan)
+        found.setdefault(_visible_key(pool, found_plan), found_plan)
     return [found_plan for looks, found_plan in found.items() if looks not in known]
 
 
@@ -168,9 +164,9 @@ def closest_to_frontier(plans: Sequence[FoundPlan], most: int) -> list[FoundPlan
     return kept[:most]
 
 
-def _shown(search: PlanSearch, each: Evaluated, kind: PlanKind, number: int) -> SimulatedPlan:
+def _shown(pool: PlanPool, each: Evaluated, kind: PlanKind, number: int) -> SimulatedPlan:
     """A plan of the answer on the paths behind its printed figures."""
-    problem = search.problem
+    problem = pool.problem
     paths = simulate_paths(each.inputs, problem.limits.deadline_s, PRINTED, problem.seed)
     plan, fallback = each.plan, each.plan.fallback
     return SimulatedPlan(
@@ -192,17 +188,17 @@ def _shown(search: PlanSearch, each: Evaluated, kind: PlanKind, number: int) -> 
     )
 
 
-def _simulated_plans(search: PlanSearch, chosen: Sequence[FoundPlan]) -> list[SimulatedPlan]:
-    """Plans of some search on the paths of that search; those of one deadline simulated at once."""
+def _simulated_plans(pool: PlanPool, chosen: Sequence[FoundPlan]) -> list[SimulatedPlan]:
+    """Plans on the paths of a search; those of one deadline simulated at once."""
     details = [
-        search.builder.under(found_plan.limits).details(found_plan.candidate)
+        pool.builder.under(found_plan.limits).details(found_plan.candidate)
         for found_plan in chosen
     ]
     plans: dict[int, SimulatedPlan] = {}
     for due_s in dict.fromkeys(found_plan.due_s for found_plan in chosen):
         rows = [row for row, found_plan in enumerate(chosen) if found_plan.due_s == due_s]
         inputs = PathInputs.joined([details[row].inputs for row in rows])
-        found = search.problem.outcome_cache.outcomes(inputs, due_s)
+        found = pool.problem.outcome_cache.outcomes(inputs, due_s)
         for place, row in enumerate(rows):
             plans[row] = _simulated_plan(chosen[row], details[row], found, place)
     return [plan for _, plan in sorted(plans.items())]

@@ -2,76 +2,70 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Literal
 
-import numpy as np
-
-from recommender.optimize.search_state import Candidate, SearchState
+from recommender.optimize.candidate import Candidate
 from recommender.plan.frontier import unbeaten
+from recommender.plan.limits import Limits
+from recommender.planner.plan_pool import PlanPool
 from recommender.planner.ranking import HORIZON_S, Ranked, Ranking
-from recommender.planner.search import PlanSearch, cheapest_in_horizon
-from recommender.planner.single_type_search import BASELINE, FULL, QUICK
 
 
-def ranked_plans(search: PlanSearch, top: int, others: Iterable[Candidate] = ()) -> Ranked:
+def ranked_plans(pool: PlanPool, top: int, others: Iterable[Candidate] = ()) -> Ranked:
     """The best plans of a table of `top`; none if no plan meets the limits.
 
-    `others` are candidates besides those that the search has met. Without limits, the frontier.
+    `others` are candidates besides the best by the goal. Without limits, the frontier.
     """
-    if not search.best.incumbents:
+    if not pool.best.plans:
         return Ranked((), 0)
-    limits = search.problem.limits
-    on_demand = search.single_type.search_or_relaxed(limits, "on_demand")
-    ranking = Ranking(
-        search.builder, top, on_demand.best_candidate() if on_demand.incumbents else None
-    )
+    limits = pool.problem.limits
+    on_demand = pool.select_or_relaxed(limits, "on_demand")
+    ranking = Ranking(pool.builder, top, on_demand.best if on_demand.plans else None)
     if limits.goal == "frontier":
-        return ranking.frontier([search.best.best_candidate(), *_curve(search), *others])
-    state = _with_quoted(search, ranking)
-    state = replace(state, incumbents=dict(state.incumbents))
-    for each in others:
-        state.keep(each)
-    return ranking.ranked(state, _best_of_each(search))
+        return ranking.frontier([pool.best.best, *_curve(pool), *others])
+    plans = [*pool.best.plans, *others]
+    if ranking.quoted_below(pool.best.plans) > 0.0:
+        plans += [each for each in pool.at_quoted_prices().plans if each.printed]
+    return ranking.ranked(list(dict.fromkeys(plans)), _best_of_each(pool))
 
 
-def _with_quoted(search: PlanSearch, ranking: Ranking) -> SearchState:
-    """The best plans, with the best at quoted prices if one at a derived price may not lead.
-
-    The search for the best of all meets few of those that cost a little more.
-    """
-    state, below = search.best, ranking.quoted_below(search.best)
-    if below <= 0.0:
-        return state
-    problem = search.problem
-    pools = problem.single_type_sites.pools
-    masks = tuple(np.array([not problem.is_derived(p) for p in site]) for site in pools)
-    quoted = search.single_type.among(masks, FULL, below)
-    printed = {key: each for key, each in quoted.incumbents.items() if each.printed}
-    return replace(state, incumbents=state.incumbents | printed)
-
-
-def _best_of_each(search: PlanSearch) -> list[Candidate]:
+def _best_of_each(pool: PlanPool) -> list[Candidate]:
     """The best plan without spot, and the best of each provider."""
-    limits, sites = search.problem.limits, search.problem.single_type_sites.sites
-    single_type = search.single_type
-    found = [single_type.search(limits, "on_demand", BASELINE)]
-    for index in range(len(sites)):
-        if single_type.own.incumbents and single_type.own.best_candidate().site == index:
-            continue  # the best plan of all is the best of its provider
-        masks = tuple(np.full(len(s.entries), i == index) for i, s in enumerate(sites))
-        found.append(single_type.among(masks, BASELINE))
-    return [state.best_candidate() for state in found if state.incumbents]
+    sites = pool.sites.sites
+    found = [pool.select(pool.problem.limits, "on_demand")]
+    of_best = sites[pool.best.best.site].provider
+    providers = dict.fromkeys(site.provider for site in sites)
+    found += [pool.of_provider(each) for each in providers if each != of_best]
+    return [selection.best for selection in found if selection.plans]
 
 
-def _curve(search: PlanSearch) -> list[Candidate]:
-    """What no other plan beats in both cost and time: of all promising clusters, and of the fastest
-    and the cheapest.
+def cheapest_in_horizon(limits: Limits) -> Limits:
+    """Limits under which the cheapest plan ends within the horizon in 19 of 20 runs."""
+    most_s = min(HORIZON_S, limits.deadline_s or HORIZON_S)
+    return replace(limits, deadline_s=most_s, objective="cost", confidence=0.95)
+
+
+def _curve(pool: PlanPool) -> list[Candidate]:
+    """What no other plan beats in both cost and time: of the promising clusters, of the fastest and
+    the cheapest, all without a fallback.
     """
-    limits, single_type = search.problem.limits, search.single_type
-    aims = [replace(limits, objective=aim) for aim in ("time", "cost")]
-    found = [single_type.without_fallbacks(aim, cap=BASELINE) for aim in aims]
-    times = [state.best_candidate().time_s for state in found if state.incumbents]
-    if times and max(times) > HORIZON_S:  # the cheapest of all may take a year
-        found.append(single_type.without_fallbacks(cheapest_in_horizon(limits), cap=QUICK))
-    met = {key: each for state in found for key, each in state.incumbents.items()}
-    searched = unbeaten(met.values(), lambda each: (each.cost_usd, each.time_s))
-    return [*searched, *single_type.frontier(limits)]
+    aims: tuple[Literal["time", "cost"], ...] = ("time", "cost")
+    limits = pool.problem.limits
+    found = [pool.select(replace(limits, objective=aim)) for aim in aims]
+    if any(each.plans and each.best.time_s > HORIZON_S for each in found):
+        found.append(pool.select(cheapest_in_horizon(limits)))  # the cheapest may take a year
+    met = [plan for each in found for plan in each.plans if plan.fallback < 0]
+    searched = unbeaten(met, lambda each: (each.cost_usd, each.time_s))
+    return [*searched, *pool.pool.frontier(limits)]
+
+
+def best_unconstrained(pool: PlanPool, aim: Literal["time", "cost"]) -> "Candidate | None":
+    """The best plan of the same problem with an objective but no limits.
+
+    The cheapest within the horizon, because prices and spot laws say little about later times.
+    """
+    limits = Limits(objective=aim, max_machines=pool.problem.limits.max_machines)
+    found = pool.select(limits).plans
+    if aim == "cost" and found and found[0].time_s > HORIZON_S:
+        found = pool.select(cheapest_in_horizon(limits)).plans or found
+    return found[0] if found else None

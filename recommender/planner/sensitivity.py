@@ -1,13 +1,13 @@
 """The value of each limit: the best plan under a tighter and a looser limit."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import islice
 
 from recommender.inputs.limits import as_typed, rounded_up
-from recommender.market.sites import SitePools
-from recommender.optimize.search_state import SearchState, ranking_key
+from recommender.optimize.candidate import Candidate
+from recommender.optimize.pool import CHOSEN
 from recommender.plan.answer import SAME_PLAN, SensitivityStep
 from recommender.plan.limits import DEADLINE, HOURLY, LIMITS, PATH_LIMITS, Limits
 from recommender.plan.plan import Plan
@@ -18,9 +18,8 @@ from recommender.planner.plan_builder import (
     has_derived_price,
     meets,
 )
+from recommender.planner.plan_pool import PlanPool, best_among_other_offers
 from recommender.planner.problem import Problem
-from recommender.planner.search import PlanSearch, search_other_offers
-from recommender.planner.single_type_search import BASELINE, ESTIMATED
 from recommender.text import duration, usd
 
 TIGHTER, LOOSER = 0.6, 1.5
@@ -32,27 +31,26 @@ NO_PLAN = "no plan meets it"
 TRIES = 12  # plans simulated again until one meets another limit
 
 
-def sensitivity(search: PlanSearch, first: Evaluated) -> tuple[SensitivityStep, ...]:
+def sensitivity(pool: PlanPool, first: Evaluated) -> tuple[SensitivityStep, ...]:
     """The value of each limit and every quota, found by planning again.
 
     Both plans are compared by their printed figures, from the same paths.
     """
     steps: list[SensitivityStep] = []
-    if len(first.candidate.entries) > 1:
-        return (*_limits_met_by_mix(search, first), *_as_gang(search, first.plan))
-    for words, limits, looser in _other_limits(search.problem):
-        steps += (_looser if looser else _tighter)(search, words, limits, first)
-    return (*steps, *_wider_quotas(search.problem, first.plan))
+    for words, limits, looser in _other_limits(pool.problem):
+        steps += (_looser if looser else _tighter)(pool, words, limits, first)
+    more = _wider_quotas(pool.problem, first.plan)
+    return (*steps, *more, *_as_gang(pool, first.plan))
 
 
-def tail_cut(search: PlanSearch, lead: Plan) -> tuple[SensitivityStep, ...]:
+def tail_cut(pool: PlanPool, lead: Plan) -> tuple[SensitivityStep, ...]:
     """The cost of a deadline that removes the long tail of unlucky runs, if there is one."""
-    limits, time = search.problem.limits, lead.estimate.time
+    limits, time = pool.problem.limits, lead.estimate.time
     if limits.deadline_s is not None or not time.has_tail:
         return ()
-    past = search.problem.progress
+    past = pool.problem.progress
     due_s = rounded_up(DEADLINE, math.ceil(TAIL_DEADLINE * time.p50 / HOUR_S) * HOUR_S, past)
-    found = search.replan(replace(limits, deadline_s=due_s, objective="cost"), cap=ESTIMATED)
+    found = pool.replan(replace(limits, deadline_s=due_s, objective="cost"))
     if found is None:
         return ()
     gained = _slow_runs(found.plan, lead)
@@ -62,51 +60,18 @@ def tail_cut(search: PlanSearch, lead: Plan) -> tuple[SensitivityStep, ...]:
     return (SensitivityStep(as_typed(DEADLINE, due_s, past), effect, found.plan),)
 
 
-def _limits_met_by_mix(search: PlanSearch, first: Evaluated) -> Iterator[SensitivityStep]:
-    """Tighter limits that a mix meets as it is: nothing is better there either.
-
-    Other limits and quotas are planned again with clusters of one type only: next to a mix,
-    what these gain or cost says little.
-    """
-    for words, limits, looser in _other_limits(search.problem):
-        first_again = None if looser else _first_if_met(search, limits, first)
-        if first_again is not None and alike(first_again, first.plan):
-            yield SensitivityStep(words, SAME_PLAN, None)
-
-
-def _as_gang(search: PlanSearch, first: Plan) -> Iterator[SensitivityStep]:
+def _as_gang(pool: PlanPool, first: Plan) -> Iterator[SensitivityStep]:
     """What a job costs that trains with all its machines only, where on-demand ones train alone."""
-    if not search.problem.job.resizes or len({machines.market for machines in first.machines}) == 1:
+    if not pool.problem.job.resizes or len({machines.market for machines in first.machines}) == 1:
         return
-    gang = PlanSearch(search.problem.as_gang())
-    best = _best_gang(search, gang, first)
-    if best is not None:
-        effect = SAME_PLAN if alike(best, first) else _effect(best, first)
-        yield SensitivityStep("--gang", effect, None if alike(best, first) else best)
-    elif gang.mixes.proven_infeasible:
-        yield SensitivityStep("--gang", NO_PLAN, None)
-    else:
+    gang = PlanPool(pool.problem.as_gang())
+    best = _lead(gang.best.plans, gang.builder, first)
+    if best is None:
         yield SensitivityStep("--gang", "no plan was found", None)
-
-
-def _best_gang(search: PlanSearch, gang: PlanSearch, first: Plan) -> Plan | None:
-    """The best plan of a gang that is met without a second search of all mixes, if any is."""
-    if search.mixes.likely:  # around clusters of one type, which are gangs: those were searched
-        return _lead(search.single_type.own, search.builder, first)
-    sites = search.mixes.sites
-    met = gang.mixes.with_safest(_of_one_market(search.best, sites), sites)
-    best = _lead(met, PlanBuilder(gang.problem, sites), first)
-    return best or _lead(gang.best, gang.builder, first)
-
-
-def _of_one_market(state: SearchState, sites: SitePools) -> SearchState:
-    """The plans of a search that are gangs in any case."""
-    gangs = {
-        shape: each
-        for shape, each in state.incumbents.items()
-        if len(set(sites.sites[each.site].entries.spot[list(each.entries)].tolist())) == 1
-    }
-    return replace(state, incumbents=gangs)
+    else:
+        same = alike(best, first)
+        effect = SAME_PLAN if same else _effect(best, first)
+        yield SensitivityStep("--gang", effect, None if same else best)
 
 
 def _other_limits(problem: Problem) -> list[tuple[str, Limits, bool]]:
@@ -121,12 +86,11 @@ def _other_limits(problem: Problem) -> list[tuple[str, Limits, bool]]:
 
 
 def _looser(
-    search: PlanSearch, words: str, limits: Limits, first: Evaluated
+    pool: PlanPool, words: str, limits: Limits, first: Evaluated
 ) -> list[SensitivityStep]:
     """What a looser limit gains: the plan at hand remains."""
-    there = search.under(limits)
-    state, builder = there.single_type.search(limits, cap=BASELINE), there.builder.under(limits)
-    best = _lead(state, builder, first.plan, cutoff=first.candidate.goal_value)
+    found, builder = pool.select(limits), pool.builder.under(limits)
+    best = _lead(found.plans, builder, first.plan, cutoff=first.candidate.goal_value)
     return [_gain(words, best, first.plan, limits)]
 
 
@@ -137,25 +101,20 @@ def _gain(words: str, best: Plan | None, first: Plan, limits: Limits) -> Sensiti
 
 
 def _tighter(
-    search: PlanSearch, words: str, limits: Limits, first: Evaluated
+    pool: PlanPool, words: str, limits: Limits, first: Evaluated
 ) -> list[SensitivityStep]:
-    """What a tighter limit costs; nothing where the search cannot tell whether a plan meets it."""
-    mine = _first_if_met(search, limits, first)
+    """What a tighter limit costs; nothing where no plan was found that meets it for sure."""
+    mine = _first_if_met(pool, limits, first)
     if mine is not None and alike(mine, first.plan):
         return [SensitivityStep(words, SAME_PLAN, None)]
-    there = search.under(limits)
-    state = there.single_type.search(limits, cap=BASELINE)
-    if not state.incumbents and not state.exhausted:
-        # Plans may miss the limit on the few paths of a short search alone.
-        state = there.single_type.search(limits)
-    state = _with_own(there, state, limits)
-    best = _lead(state, there.builder.under(limits), first.plan)
+    found = pool.select(limits)
+    if not found.plans:
+        found = pool.select(limits, first=CHOSEN)
+    best = _lead(found.plans, pool.builder.under(limits), first.plan)
     if mine is not None and (best is None or not _better(best, mine, limits)):
         best = mine
     if best is None:
-        # A plan that meets the limit on the few paths of a search may be found by a longer one.
-        unknown = state.exhausted or state.incumbents
-        return [] if unknown else [SensitivityStep(words, NO_PLAN, None)]
+        return [] if found.plans else [SensitivityStep(words, NO_PLAN, None)]
     if alike(best, first.plan):
         return [SensitivityStep(words, SAME_PLAN, None)]
     return (
@@ -165,7 +124,7 @@ def _tighter(
     )
 
 
-def _first_if_met(search: PlanSearch, tighter: Limits, first: Evaluated) -> Plan | None:
+def _first_if_met(pool: PlanPool, tighter: Limits, first: Evaluated) -> Plan | None:
     """The plan at hand under a tighter limit, if it meets that as well.
 
     It is then as good as any there, but for a fallback that has to start earlier.
@@ -176,21 +135,8 @@ def _first_if_met(search: PlanSearch, tighter: Limits, first: Evaluated) -> Plan
     over = any(limit.of_plan(first.plan) > most for limit, most in tighter.given(PATH_LIMITS))
     if over and first.plan.fallback is None and tighter.confidence >= 0.95:
         return None  # seen without simulating again
-    plan = search.builder.under(tighter).build(first.candidate).plan
+    plan = pool.builder.under(tighter).build(first.candidate).plan
     return plan if meets(plan, tighter) else None
-
-
-def _with_own(search: PlanSearch, state: SearchState, tighter: Limits) -> SearchState:
-    """A search under a tighter budget with the plans of the problem's own that it may allow.
-
-    The fastest plans are met first: all that a short search meets may be over the budget.
-    """
-    budget = tighter.budget_usd
-    if budget is None:
-        return state
-    own = search.single_type.own.incumbents
-    also = {k: c for k, c in own.items() if c.fallback < 0 and c.cost_usd < budget}
-    return replace(state, incumbents=also | state.incumbents)
 
 
 def _wider_quotas(problem: Problem, first: Plan) -> list[SensitivityStep]:
@@ -201,23 +147,21 @@ def _wider_quotas(problem: Problem, first: Plan) -> list[SensitivityStep]:
     quotas = tuple(
         q if q.provider == "own" else replace(q, amount=q.amount * LOOSER) for q in given
     )
-    state, builder = search_other_offers(problem, replace(problem.choice, quotas=quotas))
-    best = _lead(state, builder, first)
+    found, builder = best_among_other_offers(problem, replace(problem.choice, quotas=quotas))
+    best = _lead(found.plans, builder, first)
     gain = _gain(f"every quota × {LOOSER:g}", best, first, problem.limits)
     return [replace(gain, offers=True)]
 
 
 def _lead(
-    state: SearchState, builder: PlanBuilder, first: Plan, cutoff: float = float("inf")
+    plans: Iterable[Candidate], builder: PlanBuilder, first: Plan, cutoff: float = float("inf")
 ) -> Plan | None:
     """The best plan that meets the limits; at quoted prices, where the plan at hand has them.
 
-    Only plans whose goal lies below `cutoff` are simulated again.
+    Only plans whose goal lies below `cutoff` are built.
     """
-    ordered = (
-        c for c in sorted(state.incumbents.values(), key=ranking_key) if c.goal_value < cutoff
-    )
-    met = (each.plan for each in builder.meeting(islice(ordered, TRIES)))
+    below = (each for each in plans if each.goal_value < cutoff)
+    met = (each.plan for each in builder.meeting(islice(below, TRIES)))
     return next((p for p in met if has_derived_price(first) or not has_derived_price(p)), None)
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from recommender.catalogs.frozen import dataclass
 from recommender.errors import UsageError, no_plan
 from recommender.inputs.units import Comparison
-from recommender.optimize.search_state import Watch
+from recommender.optimize.watch import Watch
 from recommender.plan.answer import Answer
 from recommender.plan.simulation import Simulation
 from recommender.plan.version import __version__

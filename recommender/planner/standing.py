@@ -11,7 +11,7 @@ import numpy as np
 
 from recommender.catalogs.catalog import Catalog, in_regions
 from recommender.errors import UsageError
-from recommender.optimize.search_state import Watch
+from recommender.optimize.watch import Watch
 from recommender.performance.clusters import clusters_of
 from recommender.performance.step import why_infeasible
 from recommender.plan.answer import Infeasible
@@ -24,7 +24,7 @@ from recommender.planner.infeasibility import infeasible
 from recommender.planner.plan_builder import goal_value_of
 from recommender.planner.problem import Problem
 from recommender.planner.ranking import Ranked
-from recommender.planner.search import PlanSearch
+from recommender.planner.plan_pool import PlanPool
 from recommender.planner.selection import ranked_plans
 from recommender.text import shown, unknown
 
@@ -112,10 +112,10 @@ def _unable(own: Problem) -> str:
 
 def _among_all(problem: Problem, own: Problem, name: str, watch: Watch) -> MachineStanding:
     """Its best plan against all plans, and what would make it win."""
-    ranked = ranked_plans(PlanSearch(problem, watch=watch), RANKED_AMONG)
+    ranked = ranked_plans(PlanPool(problem, watch=watch), RANKED_AMONG)
     mine, reasons, rank = best_within_limits(own), tuple[str, ...](), None
     if mine is None:
-        failed = infeasible(PlanSearch(own))
+        failed = infeasible(PlanPool(own))
         plan, reasons = _nearest(failed, problem.limits), failed.binding
     else:
         plan, rank = mine.plan, _rank(ranked, mine.plan, name, problem.limits)

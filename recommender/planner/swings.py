@@ -179,7 +179,7 @@ def _tried(problem: Problem, table: Sequence[Evaluated], factors: Floats, change
     """Every plan under every factor, on common random numbers."""
     one = PathInputs.joined([each.inputs for each in table])
     many = one.take(np.tile(np.arange(len(table)), len(factors)))
-    many = change(many, np.repeat(factors, len(table))).without_fallback_bound()
+    many = change(many, np.repeat(factors, len(table)))
     limits = problem.limits
     paths = simulate_paths(many, limits.deadline_s, PATHS, problem.seed)
     shape = (len(factors), len(table))

@@ -8,12 +8,11 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
 from recommender.catalogs.frozen import dataclass
-from recommender.optimize.search_state import Candidate
+from recommender.optimize.candidate import Candidate
 from recommender.plan.answer import Faster, Pick, Role, Trio
 from recommender.plan.effort import (
     HOUR_USD,
     effort_of,
-    fallback_quota_h,
     generalised_cost_usd,
     reasons_of,
 )
@@ -29,8 +28,7 @@ from recommender.planner.plan_builder import (
     ranks_in,
 )
 from recommender.planner.ranking import Ranked, kind_of
-from recommender.planner.search import PlanSearch
-from recommender.planner.smaller_fallbacks import with_smaller_fallback
+from recommender.planner.plan_pool import PlanPool
 from recommender.planner.trio_candidates import TrioCandidates, machines_of
 
 AS_SENSIBLE = 0.05  # plans that cost so much more at most, all counted, are as sensible
@@ -62,8 +60,6 @@ class TrioPlans:
     fastest: Evaluated  # at any price
     kinds: tuple[Evaluated, ...]  # the best of each kind by value, the best first
     ties: tuple[Evaluated, ...]  # on other machines, the best first
-    # The plans that may lead, as they are shown: some with another fallback than the search found.
-    smaller: dict[Candidate, Evaluated]
 
     def numbered(self, table: Sequence[Evaluated], limits: Limits) -> Trio:
         """The trio by the numbers of a table that holds all three."""
@@ -109,8 +105,8 @@ class TrioPlans:
 
 def choose_trio(candidates: TrioCandidates, ranked: Ranked) -> TrioPlans | None:
     """The trio of the plans that meet the limits; None where none does."""
-    search, shown = candidates.search, ranked.plans
-    limits = search.problem.limits
+    pool, shown = candidates.pool, ranked.plans
+    limits = pool.problem.limits
     plans = list(shown) if limits.goal == "frontier" else candidates.plans(shown)
     plans = _without_duplicates(plans, shown)
     if not plans:
@@ -121,9 +117,7 @@ def choose_trio(candidates: TrioCandidates, ranked: Ranked) -> TrioPlans | None:
     def total_usd(each: Evaluated) -> float:
         return _total_usd(each, limits)
 
-    smaller = _with_smaller_fallbacks(search, plans, limits)
-    sensible = _sensible(smaller.values(), total_usd)
-    plans = [smaller.get(each.candidate, each) for each in plans]
+    sensible = _sensible(plans, total_usd)
     fastest = best if best and limits.goal == "time" else _fastest(plans)
     return TrioPlans(
         sensible=sensible,
@@ -131,9 +125,8 @@ def choose_trio(candidates: TrioCandidates, ranked: Ranked) -> TrioPlans | None:
         third=_third(plans, sensible, fastest, limits),
         third_role=_third_role(limits),
         fastest=fastest,
-        kinds=_kinds(search, plans, limits) if limits.by_value else (),
-        ties=_ties(search, plans, sensible, limits),
-        smaller=smaller,
+        kinds=_kinds(pool, plans, limits) if limits.by_value else (),
+        ties=_ties(pool, plans, sensible, limits),
     )
 
 
@@ -151,7 +144,7 @@ def _without_duplicates(plans: Sequence[Evaluated], first: Sequence[Evaluated]) 
 
 
 def _ties(
-    search: PlanSearch, plans: Sequence[Evaluated], sensible: Evaluated, limits: Limits
+    pool: PlanPool, plans: Sequence[Evaluated], sensible: Evaluated, limits: Limits
 ) -> tuple[Evaluated, ...]:
     """Ties on other machines, of which one might lead with other simulated runs.
 
@@ -159,22 +152,22 @@ def _ties(
     """
     most = _max_tie_usd(sensible, limits)
     near = [each for each in plans if _is_as_sensible(each, most, limits)]
-    kinds = {machines_of(search, sensible.candidate): sensible}
+    kinds = {machines_of(pool, sensible.candidate): sensible}
     for each in sorted(near, key=lambda each: _total_usd(each, limits)):
-        kinds.setdefault(machines_of(search, each.candidate), each)
+        kinds.setdefault(machines_of(pool, each.candidate), each)
     others = list(kinds.values())[1:]
     cheapest = sorted(others, key=lambda each: each.cost_usd)
     return tuple({each.candidate: each for each in (*others[:1], *cheapest)}.values())[:TIES]
 
 
-def _kinds(search: PlanSearch, plans: Sequence[Evaluated], limits: Limits) -> tuple[Evaluated, ...]:
+def _kinds(pool: PlanPool, plans: Sequence[Evaluated], limits: Limits) -> tuple[Evaluated, ...]:
     """The most valuable plan of each kind, without those that are far worse than the first."""
     ordered = sorted(plans, key=lambda each: _total_usd(each, limits))
     most = MAX_COST_FACTOR * _total_usd(ordered[0], limits)
     found: dict[object, Evaluated] = {}
     for each in ordered:
         if _total_usd(each, limits) <= most:
-            found.setdefault(kind_of(search.builder, each.candidate), each)
+            found.setdefault(kind_of(pool.builder, each.candidate), each)
     return tuple(found.values())
 
 
@@ -182,8 +175,7 @@ def table_of(found: TrioPlans | None, ranked: Ranked, limits: Limits) -> tuple[E
     """The ranked plans and the three by their goal; by value the best of their kinds instead."""
     if found is None:
         return ranked.plans
-    shown = [found.smaller.get(each.candidate, each) for each in ranked.plans]
-    chosen = found.kinds[: len(shown)] if limits.by_value else (*ranked.plans[:1], *shown[1:])
+    chosen = found.kinds[: len(ranked.plans)] if limits.by_value else ranked.plans
     labelled = {each.candidate: each for each in ranked.plans}
     plans: dict[Candidate, Evaluated] = {}
     picked = (*ranked.plans[:1], found.sensible, found.cheapest, found.third)
@@ -221,30 +213,6 @@ def _lead_role(limits: Limits) -> Role:
     if limits.objective == "time":
         return "fastest"
     return "cheapest" if limits.objective == "cost" else "sensible"
-
-
-def _with_smaller_fallbacks(
-    search: PlanSearch, plans: Sequence[Evaluated], limits: Limits
-) -> dict[Candidate, Evaluated]:
-    """The plans that may lead, with the fallbacks whose quotas are worth their price.
-
-    The plan with the least total cost without the quotas of fallbacks leads, but if its own needs
-    one, perhaps one of its ties. None of these may cost much more money than that plan.
-    """
-
-    def total_usd(each: Evaluated) -> float:
-        return _total_usd(each, limits) - HOUR_USD * fallback_quota_h(each.plan)
-
-    lead = _sensible(plans, total_usd)
-    if not fallback_quota_h(lead.plan):
-        return {lead.candidate: lead}
-    max_usd, most = lead.cost_usd * (1.0 + AS_SENSIBLE), total_usd(lead) * (1.0 + TIED_COST)
-    ties = (each for each in plans if _has_evidence(each.plan) and total_usd(each) <= most)
-    return {
-        each.candidate: with_smaller_fallback(search.builder, each, max_usd)
-        for each in dict.fromkeys((lead, *ties))
-        if each.cost_usd <= max_usd
-    }
 
 
 def _sensible(plans: Collection[Evaluated], total_usd: TotalUsd) -> Evaluated:

@@ -1,220 +1,170 @@
-"""Candidates for an answer's first three plans besides those that its search ranked."""
+"""Candidates for an answer's first three plans besides the best by the goal."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
-from itertools import chain, islice
 
 import numpy as np
 
+from recommender.arrays import Floats, Ints
 from recommender.catalogs.frozen import dataclass
-from recommender.optimize.columns import Cluster, Columns
-from recommender.optimize.search_state import Candidate, SearchState
-from recommender.optimize.space import OBJECT_STORE
-from recommender.plan.effort import risk_usd, screened_cost_usd
+from recommender.optimize.candidate import Candidate, Cluster
+from recommender.optimize.pool import EPSILON
+from recommender.plan.effort import screened_cost_usd
 from recommender.plan.limits import Limits
 from recommender.planner.baselines import best_of_each_kind
 from recommender.planner.plan_builder import Evaluated, meets
-from recommender.planner.ranking import HORIZON_S, KIND_PLANS, is_detour, kind_of, within_horizon
-from recommender.planner.search import PlanSearch, cheapest_in_horizon
-from recommender.planner.single_type_search import BASELINE, Only
+from recommender.planner.plan_pool import PlanPool
+from recommender.planner.ranking import (
+    HORIZON_S,
+    KIND_PLANS,
+    is_detour,
+    kind_of,
+    within_horizon,
+)
+from recommender.planner.selection import cheapest_in_horizon
 
 # Times the fastest: the cheapest plans within each are looked at.
 TIMES_FASTEST = (1.5, 2.5, 5.0, 10.0, 25.0)
-ESTIMATED, ESTIMATED_EACH = 6, 2  # kinds that are worth most by estimates, and clusters of each
+SIMULATED = 24  # clusters that are worth most by estimates
+OF_EACH_TIME = 4  # and that are cheapest within each time
 WORTH_BUILDING = 0.3  # what costs more than the best of these by so much is no tie
-KINDS = 3  # kinds looked at for the cheapest
+MOST_BUILT = 16  # kinds of machines
 HIGH_CHANCE = 0.98  # a chance that needs no improvement
-ONE_ON_DEMAND: tuple[Only, ...] = ("one GPU on demand", "on_demand")
 
 
 @dataclass(frozen=True)
 class TrioCandidates:
-    """Candidates for the first three plans of the answer to one search."""
+    """Candidates for the first three plans of one answer."""
 
-    search: PlanSearch
+    pool: PlanPool
 
     @cached_property
     def worth_most(self) -> list[Candidate]:
-        """Under a deadline, where cost alone is not what counts: what is worth most by estimates.
-
-        Simulated, whether or not the search has met it.
-        """
-        limits = self.search.problem.limits
-        by_value = limits.goal == "cost" and limits.objective == "auto"
-        return _simulated(self.search, ()) if by_value and self.search.best.incumbents else []
+        """Plans that are worth most by their estimates, simulated, with those by the goal."""
+        pool, limits = self.pool, self.pool.problem.limits
+        if not pool.best.plans:
+            return []
+        clusters = _worth_most_clusters(pool, limits)
+        found = [*pool.best.plans, *pool.pool.of_clusters(limits, clusters)]
+        return list(dict.fromkeys(found))
 
     @cached_property
     def references(self) -> list[Candidate]:
-        """Candidates besides the plans of the search: the baselines, one machine on demand.
+        """The baselines, one machine on demand and the best plan without spot.
 
-        And of each search what is worth most: the cheapest of its kind may take twice as long for
-        cents less.
+        And of each what is worth most: the cheapest of its kind may take twice as long for cents
+        less.
         """
-        search, limits = self.search, self.search.problem.limits
+        pool, limits = self.pool, self.pool.problem.limits
         one = replace(limits, max_machines=1, objective="cost")
-        single = [search.single_type.search(one, only, BASELINE) for only in ONE_ON_DEMAND]
-        on_demand = search.single_type.search_or_relaxed(limits, "on_demand")
-        every = (*single, on_demand, search.single_type.own)
+        found = [
+            pool.select(one, "one GPU"),
+            pool.select(one, "on_demand"),
+            pool.select_or_relaxed(limits, "on_demand"),
+        ]
+        plans = [each.plans for each in found if each.plans]
         return [
-            *(state.best_candidate() for state in single if state.incumbents),
-            *(rival.candidate for *_, rival in best_of_each_kind(search)),
-            *(_best_by_value(search, state) for state in every if state.incumbents),
+            *(some[0] for some in plans),
+            *(rival.candidate for *_, rival in best_of_each_kind(pool)),
+            *(min(some, key=lambda each: _total_usd(pool, each)) for some in plans),
         ]
 
     def plans(self, shown: Sequence[Evaluated]) -> list[Evaluated]:
-        """All plans that were simulated and meet the limits; those of the table have labels."""
-        search, limits = self.search, self.search.problem.limits
-        known = dict(search.builder.built) | {each.candidate: each for each in shown}
-        times_s = _longer_times(limits, shown) if limits.goal == "time" else ()
-        found = _simulated(search, times_s) if times_s else self.worth_most
-        others = [*self.references, *_safest_on_demand(search, limits)]
-        for candidate in (*others, *_cheapest_within(search, found, times_s)):
-            known.setdefault(candidate, search.builder.build(candidate))
+        """All candidates that meet the limits; those of the table have labels."""
+        pool, limits = self.pool, self.pool.problem.limits
+        known = dict(pool.builder.built) | {each.candidate: each for each in shown}
+        for candidate in (*self.references, *_safest_on_demand(pool, limits)):
+            known.setdefault(candidate, pool.builder.build(candidate))
         if limits.objective not in ("cost", "time"):
-            known |= {each.candidate: each for each in _worth_most(search, found)}
+            known |= {each.candidate: each for each in _worth_building(pool, self.worth_most)}
         meeting = [each for each in known.values() if meets(each.plan, limits)]
         meeting = [e for e in meeting if e in shown[:1] or not is_detour(e.plan)] or meeting
         # With the objective "cost" the cheapest is shown however long it takes.
         return meeting if limits.objective == "cost" else within_horizon(meeting)
 
 
-def _best_by_value(search: PlanSearch, state: SearchState) -> Candidate:
-    """The plan of a search that costs least with a person's work and waiting."""
-    return min(state.incumbents.values(), key=lambda each: _total_usd(search, each))
-
-
-def _total_usd(search: PlanSearch, candidate: Candidate) -> float:
-    """Money, a person's work and waiting, by what the search knows of a plan."""
-    pools, machines = search.builder.pools_of(candidate), sum(candidate.counts)
+def _total_usd(pool: PlanPool, candidate: Candidate) -> float:
+    """Money, a person's work and waiting, by what is known of a plan that is not built."""
+    pools, machines = pool.builder.pools_of(candidate), sum(candidate.counts)
     gpus = sum(n * p.type.gpus for n, p in zip(candidate.counts, pools, strict=True))
-    spot = any(pool.spot for pool in pools)
-    urgent = search.problem.limits.goal == "time"
-    return screened_cost_usd(candidate.cost_usd, candidate.time_s, gpus, machines, spot, urgent)
+    later, fall = 0, pool.sites.sites[candidate.site].fallbacks
+    if candidate.fallback >= 0:
+        kind = int(fall.kind[candidate.fallback])
+        later = int(fall.count[candidate.fallback]) * int(pool.problem.columns.gpus[kind])
+    spot = any(each.spot for each in pools)
+    urgent = pool.problem.limits.goal == "time"
+    return screened_cost_usd(
+        candidate.cost_usd, candidate.time_s, gpus, machines, spot, urgent, later
+    )
 
 
-def _simulated(search: PlanSearch, times_s: Sequence[float]) -> list[Candidate]:
-    """What is worth most by its estimate and what is cheapest in each of some times, simulated.
-
-    Whether or not the search has met it: that follows what may be the best by the goal, and its
-    paths decide what else it meets.
-    """
-    by_value = [one for _, one in _estimates(search)]
-    by_cost = sorted(by_value, key=lambda each: each.cost_usd)
-    chosen = [
-        *_first_of_each(by_value, lambda one: machines_of(search, one), ESTIMATED),
-        *(each for some in _within_each(search, by_cost, times_s) for each in some),
-    ]
-    return search.single_type.of_clusters(list(dict.fromkeys(map(_cluster_of, chosen))))
-
-
-def _worth_most(search: PlanSearch, found: Sequence[Candidate]) -> list[Evaluated]:
+def _worth_building(pool: PlanPool, found: Sequence[Candidate]) -> Iterator[Evaluated]:
     """Of each kind of machines the plan worth most, if it may be a tie with the best of all."""
-    most = min((_total_usd(search, each) for each in found), default=0.0) * (1.0 + WORTH_BUILDING)
-    met: dict[object, list[Candidate]] = {}
-    near = [each for each in found if _total_usd(search, each) <= most]
-    for each in sorted(near, key=lambda each: _total_usd(search, each)):
-        met.setdefault(machines_of(search, each), []).append(each)
-    best = (search.builder.meeting(alike[:KIND_PLANS]) for alike in met.values())
-    return [each for some in best for each in islice(some, 1)]
+    total = {each: _total_usd(pool, each) for each in found}
+    most = min(total.values(), default=0.0) * (1.0 + WORTH_BUILDING)
+    kinds: dict[object, list[Candidate]] = {}
+    for each in sorted(found, key=total.__getitem__):
+        if total[each] <= most:
+            kinds.setdefault(machines_of(pool, each), []).append(each)
+    for alike in list(kinds.values())[:MOST_BUILT]:
+        yield from list(pool.builder.meeting(alike[:KIND_PLANS]))[:1]
 
 
-def machines_of(search: PlanSearch, candidate: Candidate) -> tuple[object, ...]:
+def machines_of(pool: PlanPool, candidate: Candidate) -> tuple[object, ...]:
     """The kind of a plan, with the names of its machines: two small ones are no large one."""
-    pools = search.builder.pools_of(candidate)
-    return *kind_of(search.builder, candidate), *(pool.type.instance_type for pool in pools)
+    pools = pool.builder.pools_of(candidate)
+    return *kind_of(pool.builder, candidate), *(each.type.instance_type for each in pools)
 
 
-def _estimates(search: PlanSearch) -> list[tuple[float, Candidate]]:
-    """Clusters that may meet the limits and their generalised cost, the cheapest first.
+def _worth_most_clusters(pool: PlanPool, limits: Limits) -> list[Cluster]:
+    """Clusters whose rated plans cost least with a person's work and waiting.
 
-    The master program has estimates of most; single machines, the least work, have their own.
+    If speed is what is minimised, those that are cheapest within some times too.
     """
-    program = search.single_type.program
-    if program is None:
-        return []
-    tables = [search.single_type.single_machines(), (program.clusters, program.estimates)]
-    if search.problem.limits.goal == "time":  # the program has the fastest, not those between
-        tables.append(search.single_type.near_frontier())
-    found = [each for some in filter(None, tables) for each in _estimated(search, *some)]
-    best: dict[Cluster, tuple[float, Candidate]] = {}  # with its best checkpoint path
-    for total_usd, one in sorted(found, key=lambda each: each[0]):
-        best.setdefault(_cluster_of(one), (total_usd, one))
-    return list(best.values())
+    plans = pool.pool.plans(limits)
+    sure = plans.chance >= limits.confidence - EPSILON
+    rows = np.flatnonzero(sure if sure.any() else plans.chance >= plans.chance.max(initial=0.0))
+    total = _rated_total_usd(pool, limits, rows)
+    chosen = rows[np.argsort(total, kind="stable")]
+    found = pool.pool.clusters_of(limits, chosen, SIMULATED)
+    if limits.goal != "time":
+        return found
+    by_cost = rows[np.argsort(plans.usd[rows], kind="stable")]
+    for due_s in _longer_times(limits, pool.best.best.time_s):
+        within = by_cost[plans.time_s[by_cost] <= due_s]
+        found += pool.pool.clusters_of(limits, within, OF_EACH_TIME)
+    return list(dict.fromkeys(found))
 
 
-def _cluster_of(one: Candidate) -> Cluster:
-    return Cluster(one.site, one.entries, one.counts)
+def _rated_total_usd(pool: PlanPool, limits: Limits, rows: Ints) -> Floats:
+    """What rated plans cost, all counted."""
+    plans, tables = pool.pool.plans(limits), pool.pool.tables
+    gpus, machines, spot = np.zeros((3, len(rows)))
+    for number in np.flatnonzero(np.bincount(plans.table[rows])).tolist():
+        mine = plans.table[rows] == number
+        found, at = tables[number].found, plans.row[rows[mine]]
+        gpus[mine], machines[mine] = found.fleet.gpus[at], found.fleet.machines[at]
+        spot[mine] = found.gang.has_spot[at]
+    columns = (plans.usd[rows], plans.time_s[rows], gpus, machines, spot)
+    urgent = limits.goal == "time"
+    return np.array(
+        [
+            screened_cost_usd(usd, time_s, int(g), int(m), bool(s), urgent)
+            for usd, time_s, g, m, s in zip(*(each.tolist() for each in columns), strict=True)
+        ]
+    )
 
 
-def _estimated(
-    search: PlanSearch, clusters: Sequence[Cluster], columns: Columns
-) -> Iterator[tuple[float, Candidate]]:
-    """Clusters that may meet the limits, and what each costs, all counted, by estimates."""
-    limits = search.problem.limits
-    c = columns.take(np.isfinite(columns.goal_value))
-    due_s = np.inf if limits.deadline_s is None else limits.deadline_s
-    mean_usd = c.usd if limits.goal == "time" else c.goal_value
-    time_s, late_s = (np.minimum(each, due_s) for each in (c.time_s, c.time_quantile_s))
-    for row, number in enumerate(c.cluster.tolist()):
-        usd, usual_s, cluster = float(mean_usd[row]), float(time_s[row]), clusters[number]
-        place = cluster.site, cluster.entries, cluster.counts
-        one = Candidate(*place, OBJECT_STORE, -1, cost_usd=usd, time_s=usual_s)
-        more_usd, more_h = c.usd_quantile[row] - usd, (late_s[row] - usual_s) / 3600.0
-        yield _total_usd(search, one) + risk_usd(more_usd, more_h), one
+def _longer_times(limits: Limits, fastest_s: float) -> list[float]:
+    """The times in which the cheapest plan is looked at too; the last is the horizon."""
+    horizon_s = cheapest_in_horizon(limits).deadline_s or HORIZON_S
+    return sorted({min(fastest_s * factor, horizon_s) for factor in TIMES_FASTEST} | {horizon_s})
 
 
-def _safest_on_demand(search: PlanSearch, limits: Limits) -> list[Candidate]:
+def _safest_on_demand(pool: PlanPool, limits: Limits) -> list[Candidate]:
     """The cheapest plan on demand that is as good as sure to be in time: the safest may be it."""
     if limits.deadline_s is None or limits.confidence >= HIGH_CHANCE:
         return []
-    state = search.single_type.search(
-        replace(limits, confidence=HIGH_CHANCE), "on_demand", BASELINE
-    )
-    return [state.best_candidate()] if state.incumbents else []
-
-
-def _longer_times(limits: Limits, shown: Sequence[Evaluated]) -> Sequence[float]:
-    """If speed is requested, the times in which the cheapest plan is looked at too.
-
-    The last is the horizon: the cheapest of all may take a year.
-    """
-    horizon_s = cheapest_in_horizon(limits).deadline_s or HORIZON_S
-    times = TIMES_FASTEST if shown else ()
-    return sorted({min(shown[0].time_s * factor, horizon_s) for factor in times} | {horizon_s})
-
-
-def _within_each(
-    search: PlanSearch, ordered: Sequence[Candidate], times_s: Sequence[float]
-) -> Iterator[list[Candidate]]:
-    """The first plans that end in each time, single machines apart, of some kinds each."""
-    for due_s in times_s:
-        in_time = [each for each in ordered if each.time_s <= due_s]
-        single = [each for each in in_time if sum(each.counts) == 1]
-        for plans in (single, in_time):
-            yield _first_of_each(plans, lambda one: kind_of(search.builder, one), KINDS, 1)
-
-
-def _cheapest_within(
-    search: PlanSearch, found: Sequence[Candidate], times_s: Sequence[float]
-) -> list[Candidate]:
-    """The cheapest plan in each time, and of each kind the cheapest within the horizon."""
-    ordered = sorted(found, key=lambda each: each.cost_usd)
-    within = list(_within_each(search, ordered, times_s))
-    return [*(each for some in within for each in some[:1]), *chain(*within[-1:])]
-
-
-def _first_of_each(
-    ordered: Sequence[Candidate],
-    kind: Callable[[Candidate], object],
-    kinds: int,
-    of_each: int = ESTIMATED_EACH,
-) -> list[Candidate]:
-    """The first plans of each of so many kinds, kind by kind."""
-    firsts: dict[object, list[Candidate]] = {}
-    for one in ordered:
-        alike = firsts.setdefault(kind(one), [])
-        if len(firsts) > kinds:
-            break
-        alike.append(one)
-    return [one for alike in firsts.values() for one in alike[:of_each]]
+    found = pool.select(replace(limits, confidence=HIGH_CHANCE), "on_demand")
+    return list(found.plans[:1])

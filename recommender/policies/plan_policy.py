@@ -30,11 +30,11 @@ from recommender.policies.optimal import expected_usd
 from recommender.policies.policy_table import NEVER, PolicyTable, first_cheapest, policy_table
 from recommender.policies.state import NONE, ON_DEMAND, SPOT, ModePrices, Task
 from recommender.policies.thresholds import SAFETY_NET, TwoThresholds, rule_usd
-from recommender.risk.fallback import AS_FAST
 from recommender.risk.laws import logistic
 from recommender.risk.path_inputs import PathInputs
 from recommender.risk.random_numbers import MAX_LISTED_ZONES
 
+AS_FAST = 0.95  # of the spot cluster, from which on a fallback counts as fast as it
 TICKS = 360  # of a table, from the start to the deadline
 MIN_TICK_S = 120.0
 NAMES = ("wait", "spot", "on-demand")

@@ -5,7 +5,7 @@ from dataclasses import field
 from recommender.catalogs.frozen import dataclass
 from recommender.job.derive import size_of_work
 from recommender.job.job import Job
-from recommender.plan.answer import Answer, PriceDate, Proof
+from recommender.plan.answer import Answer, PriceDate
 from recommender.plan.effort import HOUR_USD
 from recommender.plan.limits import Choice, Goal, Limits, Progress
 from recommender.plan.plan import Plan
@@ -16,8 +16,6 @@ from recommender.report.limit_words import limits_in_words, why_not
 
 FIGURES = "Mean cost and median time; below them the range of 9 in 10 runs"
 _TIME_ORDER = "; in the order of mean time"
-MAX_OPEN = 0.5  # a bound that leaves so much open says nothing
-_NO_GAP = 0.0005  # a smaller one is none in a figure of one decimal
 _MAX_TOP = 1000  # plans that may be requested
 
 
@@ -126,59 +124,20 @@ def closing_facts(answer: Answer, request: PlanRequest) -> list[str]:
         *_baselines(answer, request),
         *_more(answer),
         *_regions(answer),
-        _proof(answer, request.limits),
+        _proof(answer),
     ]
 
 
-def _proof(answer: Answer, limits: Limits) -> str:
-    """How sure the first place is, and whether clusters of several types were looked at.
-
-    Under an overhead limit not every fallback and switch is tried: of 3,996 random questions ten
-    had a better plan with another.
-    """
-    proof, left = answer.proof, fmt.percent(answer.proof.gap)
-    if proof.mixes == "in part":
-        return f"best found; a mixed cluster up to {left} better is not ruled out"
-    if proof.one_type_gap >= _NO_GAP and not _is_mix(answer):
-        of_one = fmt.percent(proof.one_type_gap)
-        return f"best found; up to {of_one} better is not ruled out"
-    if proof.mixes == "bounded" and _is_mix(answer):
-        return _best_mix(proof, answer.best)
-    sure = "proven" if limits.max_overhead is None else "found"
-    best = f"plan {answer.best} {sure} {'the fastest' if answer.by_value else 'best'}"
-    best += " within 0.1 %" if proof.one_type_gap > 0.0 else ""
-    if proof.mixes == "searched":
-        return f"{best}, mixed clusters included"
-    tried = f"{_likely(proof)} tried, none better" if proof.mixes_tried else ""
-    return f"{best} among clusters of one machine type; {_mixes_left(proof, tried)}"
-
-
-def _is_mix(answer: Answer) -> bool:
-    """Whether the best plan trains on machines of several types or markets."""
-    return bool(answer.plans) and len(answer.plans[answer.best - 1].machines) > 1
-
-
-def _best_mix(proof: Proof, number: int) -> str:
-    """How sure the first place of a mix is if not all mixes were searched."""
-    others = "any cluster" if proof.one_type_gap < _NO_GAP else "every cluster found"
-    first = f"plan {number}, a mix, is better than {others} of one machine type"
-    tried = f"{_likely(proof)} tried" if proof.mixes_tried else ""
-    return f"{first}; {_mixes_left(proof, tried)}"
-
-
-def _mixes_left(proof: Proof, tried: str) -> str:
-    """Which mixes were tried, and how much better one could be."""
-    if proof.gap <= proof.one_type_gap < _NO_GAP:
-        return "by a tested bound no mix of types or markets is better"
-    more = "(--mix searches more)" if proof.mixes_tried else "(--mix searches them)"
-    if proof.gap >= MAX_OPEN:
-        return f"{tried or 'mixes not searched'} {more}"
-    left = f"by a tested bound no mix is better by more than {fmt.percent(proof.gap)} {more}"
-    return f"{tried}; {left}" if tried else left
-
-
-def _likely(proof: Proof) -> str:
-    return f"{proof.mixes_tried} likely {'mix' if proof.mixes_tried == 1 else 'mixes'}"
+def _proof(answer: Answer) -> str:
+    """How sure the first place is: proven, or what was not looked at."""
+    proof = answer.proof
+    mixes = f" and {proof.mixes_rated:,} mixes" if proof.mixes_rated else ""
+    looked = f"{proof.rated:,} clusters{mixes} rated, {proof.plans_simulated:,} plans simulated"
+    if proof.status == "optimal":
+        what = "the fastest" if answer.by_value else "best"
+        return f"plan {answer.best} proven {what} among clusters of one machine type: {looked}"
+    left = fmt.plural(proof.open_clusters, "cluster")
+    return f"best found: {looked}; --prove simulates {left} that lost work alone may rule out"
 
 
 def _more(answer: Answer) -> list[str]:

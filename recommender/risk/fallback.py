@@ -1,4 +1,4 @@
-"""The fallback rule: when on-demand machines take over, and a bound on any fallback's cost."""
+"""The fallback rule: when on-demand machines take over."""
 
 import numpy as np
 
@@ -18,8 +18,6 @@ from recommender.risk.spot_capacity import Runs
 # A round over the listed places until none has given machines: about a minute for each request
 # that fails, and one for the plan to be made again (assumed).
 ROUND_S_PER_PLACE = 60.0
-NEVER = np.float32(1e38)  # USD times 3,600: more than any bill, in single precision
-AS_FAST = 0.95  # of the spot cluster, from which on a fallback counts as fast as it
 
 
 def failover_round_s(places: int) -> float:
@@ -250,100 +248,3 @@ def _first_outage(
     start, durable = at(runs.starts, place), at(runs.durable, place)
     stop = np.where(outlasts, start - at(runs.waits, place) + max_outage_s, np.inf)
     return run, start, np.where(stop < time, stop, time), durable, np.zeros_like(time)
-
-
-def min_bill_with_fallback(p: PathInputs, work: Floats, moments: "HandoverMoments") -> Floats:
-    """A lower bound of the bill of each path if the best fallback could take over at any moment.
-
-    With F the bill of the whole work W on the cheapest fallback and f the speed of the fastest, a
-    plan that hands over at t, with P(t) of the work done, pays at least
-
-        B(t) = fixed + base·t + spot·billed(t) + (F/W + base/f)·(W - P(t))
-
-    Starts, waits and billing minimums only add to this, so B bounds every plan that differs only in
-    its fallback. The caller takes the plan's own bill into account.
-    """
-    usd = p.best_fallback_usd_per_hour
-    rate = usd + p.base_usd_per_hour / np.maximum(p.best_fallback_speed, 1e-9)
-    rate = np.where(np.isfinite(rate), rate, 0.0)
-    whole = p.fixed_usd[:, None] + rate[:, None] * work / 3600.0
-    least = whole + np.minimum(moments.least_usd(rate), 0.0)
-    return np.where(np.isfinite(usd)[:, None], least, np.inf)
-
-
-@dataclass(frozen=True, slots=True)
-class HandoverMoments:
-    """The moments at which a path may best be handed over; shape (moments, plans, paths).
-
-    The bill until then and the time up without the first start-up, and the work done by plans that
-    stop there and save first. B in `min_bill_with_fallback` and the work lost are least at one of
-    a few moments (at the start nothing is billed or done):
-
-    * From the end of a run until the next one trains, t and billed(t) are at least what they
-      were at that end, and P is at most its value then. If that is less than at a planned stop,
-      because a provider waives the bill of interrupted runs or an on-demand part goes on, it is
-      a moment of its own.
-    * During a run they grow in proportion (a planned stop saves first), so B is linear with its
-      minimum at either end. In the last run that is the plan's own end.
-    * Beyond the drawn runs, these repeat at a steady pace, so B is linear from the start of the
-      last drawn run to the end of the plan. The same holds for the plan with a fallback
-      (`_crossing`); otherwise a last run without an end would do better.
-
-    A fallback takes over by the deadline, so what begins later has the bill `NEVER`.
-    """
-
-    bill: Singles  # USD times 3,600
-    up_s: Singles
-    done_s: Singles
-    more: "HandoverMoments | None" = None
-
-    def least_usd(self, usd_per_hour: Floats, usd_per_lost_hour: Floats | None = None) -> Floats:
-        """The least bill less the price of the work done; (plans, paths).
-
-        With the price of lost work: time up in which no work is done that is kept.
-        """
-        total = row(-usd_per_hour) * self.done_s
-        total += self.bill
-        if usd_per_lost_hour is not None:
-            lost = self.up_s - self.done_s
-            lost *= row(usd_per_lost_hour)
-            total += lost
-        least: Floats = total.min(axis=0).astype(np.float64) / 3600.0
-        if self.more is None:
-            return least
-        return np.minimum(least, self.more.least_usd(usd_per_hour, usd_per_lost_hour))
-
-
-def handover_moments(
-    p: PathInputs, runs: Runs, last: Ints, deadline_s: float | None
-) -> HandoverMoments:
-    """The ends of runs before the last and, where that may be less, their starts."""
-    own, cycle = runs.inputs, np.arange(len(runs.lengths), dtype=np.int16)[:, None, None]
-    due_s = np.float32(np.inf if deadline_s is None else deadline_s)
-    base, spot = row(p.base_usd_per_hour), row(p.spot_usd_per_hour)
-    charged = np.maximum(runs.lengths, runs.billed_if_interrupted)
-    charged += runs.billed_before
-    bill = spot * runs.of_plans(charged)
-    if np.any(base > 0.0):
-        bill += base * runs.of_plans(runs.starts + runs.lengths)
-    late = runs.of_plans(runs.starts) > due_s
-    late |= cycle >= last.astype(np.int16)[None]
-    np.maximum(bill, late * NEVER, out=bill)
-    up = runs.starts - runs.waited
-    up -= np.minimum(row(own.changeover_s)[0], runs.lengths[0])
-    done = runs.usable * row(own.interval_s / (own.interval_s + own.stall_s))
-    done += runs.durable
-    planned = bill, runs.of_plans(up + runs.lengths), runs.of_plans(done)
-    if not (np.any(own.free_s > 0.0) or np.any(own.elastic_share > 0.0)):
-        return HandoverMoments(*planned)
-    begun = runs.of_plans(runs.starts - runs.waits)
-    bill = spot * runs.of_plans(runs.billed_before)
-    if np.any(base > 0.0):
-        bill += base * begun
-    late = begun > due_s
-    late[0] = False
-    late |= cycle > last.astype(np.int16)[None]
-    np.maximum(bill, late * NEVER, out=bill)
-    up[0] = 0.0
-    starts = HandoverMoments(bill, runs.of_plans(up), runs.of_plans(runs.durable))
-    return HandoverMoments(*planned, starts)

@@ -28,11 +28,8 @@ from recommender.risk.elastic import OnDemandPart, end_on_demand, share_until
 from recommender.risk.fallback import (
     EndsAlone,
     FirstClusterEnd,
-    HandoverMoments,
     apply_fallback_rule,
     crossing_heights,
-    handover_moments,
-    min_bill_with_fallback,
     queue_s,
     ready_s,
     repeated_pace,
@@ -61,7 +58,6 @@ _CELLS = 1 << 17  # paths × cycles × plans per batch: stays in the second-leve
 _BLOCK_CELLS = 1 << 18  # paths × cycles of a single plan: all 2,048 × 512 at once take 60 MB
 _MAX_CYCLES = 512
 BEGAN_S = 0.1  # up for less is what single precision leaves of nothing
-LATE = 1.001  # times the deadline: after it, whatever was rounded
 
 
 def simulate_paths(
@@ -147,8 +143,7 @@ class DrawnPlans:
         end = apply_fallback_rule(
             plans, self.deadline_s, drawn.runs, drawn.alone, drawn.sample, heights=drawn.heights
         )
-        never = np.full(drawn.alone.work.shape, np.inf)
-        return account(plans, PathEnds(drawn.alone, end), drawn.runs, never, drawn.sample)
+        return account(plans, PathEnds(drawn.alone, end), drawn.runs, drawn.sample)
 
 
 def draw_plans(plans: PathInputs, deadline_s: float, paths: int, seed: int = SEED) -> DrawnPlans:
@@ -199,7 +194,6 @@ def simulate_with_known_speed(
 ) -> tuple[Paths, Paths]:
     """Simulate one plan, and again with its predicted speed, on the same runs."""
     sample = random_numbers(paths, int(cycles_needed(plan, deadline_s)[0]), seed)
-    plan = plan.without_fallback_bound()
     sure = replace(plan, speed_sigma=np.zeros(1), cautious_work_s=plan.work_s)
     uncertain, known = [], []
     for block in path_blocks(sample, _BLOCK_CELLS):
@@ -221,7 +215,6 @@ def simulate_other_rules(
     It is also simulated without any fallback, on the same runs.
     """
     sample = random_numbers(paths, int(cycles_needed(plan, deadline_s)[0]), seed)
-    plan = plan.without_fallback_bound()
     runs = simulate_runs(plan, sample)
     never = replace(plan, fallback_speed=np.zeros(1))
     return (
@@ -262,11 +255,7 @@ def _simulate_drawn_runs(
     if deadline_s is not None and max_outage_s is None and has_thresholds(p).any():
         return _with_thresholds(p, deadline_s, sample, runs)
     ended = path_ends(p, deadline_s, sample, runs, max_outage_s)
-    if not np.any(np.isfinite(p.best_fallback_usd_per_hour)):
-        never = np.full(ended.alone.work.shape, np.inf)
-        return account(p, ended, runs, never, sample), ended.alone.finished
-    moments = handover_moments(p, runs, ended.alone.last, deadline_s)
-    return account_with_any(p, ended, runs, moments, deadline_s, sample), ended.alone.finished
+    return account(p, ended, runs, sample), ended.alone.finished
 
 
 def _with_thresholds(
@@ -320,41 +309,6 @@ def market_of(runs: Runs, sample: RandomNumbers) -> Market:
     )
 
 
-def account_with_any(
-    p: PathInputs,
-    ended: PathEnds,
-    runs: Runs,
-    moments: HandoverMoments,
-    deadline_s: float | None,
-    sample: RandomNumbers,
-) -> Paths:
-    """Time and bill of plans, and what those without a fallback cost at least with any."""
-    least = min_bill_with_fallback(p, ended.alone.work, moments)
-    paths = account(p, ended, runs, least, sample)
-    bounded = np.isfinite(p.best_fallback_usd_per_hour) & (p.fallback_speed <= 0.0)
-    late = _outlast(ended, runs, deadline_s) & bounded[:, None]
-    np.copyto(paths.usd_with_any_fallback, least, where=late)
-    return paths
-
-
-def _outlast(ended: PathEnds, runs: Runs, deadline_s: float | None) -> Bools:
-    """Paths of plans without a fallback whose last run starts after the deadline, as they end.
-
-    One takes over before. Of paths that outlast the drawn runs too little is known. The on-demand
-    part of an elastic cluster may do the rest before the last run.
-    """
-    return surely_outlast(ended, runs, deadline_s) & ended.alone.finished
-
-
-def surely_outlast(ended: PathEnds, runs: Runs, deadline_s: float | None) -> Bools:
-    """As `_outlast`, also of paths that outlast the drawn runs: a fallback takes over before."""
-    if deadline_s is None:
-        return np.zeros(ended.alone.last.shape, dtype=bool)
-    due_s = deadline_s * LATE
-    late = at(runs.starts, runs.places(ended.alone.last)) > due_s
-    return late & (ended.end.stop_s > due_s)
-
-
 def path_ends(
     p: PathInputs,
     deadline_s: float | None,
@@ -404,9 +358,7 @@ def _extrapolate(
     return np.where(finished, use, again * elapsed), np.where(finished, 0.0, again)
 
 
-def account(
-    p: PathInputs, ended: PathEnds, runs: Runs, least: Floats, sample: RandomNumbers
-) -> Paths:
+def account(p: PathInputs, ended: PathEnds, runs: Runs, sample: RandomNumbers) -> Paths:
     """Time, bill and where the time went."""
     work, end, queued = ended.alone.work, ended.end, ended.alone.queued
     place = runs.places(end.run)
@@ -433,7 +385,6 @@ def account(
         time_s=time + queued,
         cost_usd=cost + spot_usd * price_factors(p.spot_price_sigma[:, None], sample.price),
         expected_usd=cost + spot_usd,
-        usd_with_any_fallback=np.minimum(cost + spot_usd, least),
         spot_s=on_spot,
         running_s=up + end.rest_s,
         fallback_s=end.rest_s,

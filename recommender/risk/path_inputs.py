@@ -13,7 +13,6 @@ from recommender.catalogs.frozen import dataclass
 OF_FALLBACKS = frozenset({
     "fallback_speed", "fallback_usd_per_hour", "fallback_start_s", "fallback_at_once",
     "fallback_wait_s", "reserve_s", "cautious_work_s", "wait_above", "back_above",
-    "best_fallback_usd_per_hour", "best_fallback_speed",
 })  # fmt: skip
 
 
@@ -55,10 +54,6 @@ class PathInputs:
     cautious_work_s: Floats  # that the policy counts with while it waits for its first machines
     wait_above: Floats  # slack, per second needed on it, above which a plan waits for spot
     back_above: Floats  # and above which it goes back to spot; inf: never (`policy.py`)
-    best_fallback_usd_per_hour: (
-        Floats  # USD per hour of this cluster's work on the cheapest fallback; inf: none
-    )
-    best_fallback_speed: Floats  # of the fastest fallback
     at_once: Floats  # chance that the cluster's own on-demand machines are there
     wait_s: Floats  # and the median wait otherwise
     replaced_at_once: Floats  # the same of one machine, in place of one that failed
@@ -79,15 +74,6 @@ class PathInputs:
     def earlier(self, early_s: Floats) -> "PathInputs":
         """Plans whose fallbacks take over so many seconds earlier."""
         return replace(self, reserve_s=self.reserve_s + early_s)
-
-    def without_fallback_bound(self, rows: Bools | None = None) -> "PathInputs":
-        """Plans, or some of them, without computing what any fallback could save.
-
-        Searches compute this only for plans without a fallback, and printed plans do not need it.
-        """
-        asked = False if rows is None else ~rows
-        usd = np.where(asked, self.best_fallback_usd_per_hour, np.inf)
-        return replace(self, best_fallback_usd_per_hour=usd)
 
     def clusters(self) -> tuple[Ints, Ints]:
         """A row of each cluster, and the cluster of each row; rows may differ in fallbacks only."""
@@ -124,7 +110,6 @@ class Paths:
     time_s: Floats
     cost_usd: Floats
     expected_usd: Floats  # the same at the expected price: its mean is the expected cost
-    usd_with_any_fallback: Floats  # least bill if any fallback took over after any run in time
     spot_s: Floats  # spot time paid for
     running_s: Floats  # time with the whole cluster up, fallback included
     fallback_s: Floats

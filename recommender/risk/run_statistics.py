@@ -7,8 +7,6 @@ few simulated runs in a thousand wait for months. They dominate a plain mean: ov
 error is a third, and it may exceed the 95 % quantile. They are no forecast either, because the
 spread comes from recordings of weeks. The mean of the middle nine tenths describes the runs of the
 printed span; it lies inside the span, and 2,048 paths estimate it to a few per cent.
-
-It grows with every single path, so a bound on each path bounds it (`optimize/bounds/cluster.py`).
 """
 
 from dataclasses import field
@@ -19,11 +17,9 @@ from recommender.arrays import Bools, Floats, Ints
 from recommender.catalogs.frozen import dataclass
 from recommender.risk.monte_carlo import simulate_paths
 from recommender.risk.path_inputs import PathInputs, Paths
-from recommender.risk.random_numbers import random_numbers
+
 
 Outcome = tuple[Floats, ...]  # one value per field of `Outcomes`
-# A plan, the overhead limit, how often its switch was narrowed, and whether it is met exactly.
-SwitchKey = tuple[bytes, float, int, bool]
 
 ROUNDING = 1e-9  # what sums of seconds leave of an overhead of nothing
 MAX_REMEMBERED = 5000  # plans remembered: 4 kB each
@@ -37,18 +33,13 @@ class Outcomes:
     time_s: Floats  # (plans, paths)
     cost_usd: Floats  # (plans, paths)
     expected_usd: Floats
-    usd_with_any_fallback: (
-        Floats  # least expected bill if any fallback could take over after any run
-    )
     overhead: Floats  # `checkpoint_overhead`
-    usd_error: Floats  # standard errors of the mean bill, `mean_error`,
-    overhead_error: Floats  # and of the overhead,
-    covariance: Floats  # and the covariance of both
+    overhead_error: Floats  # its standard error, the part that grows with the work left out
 
     @staticmethod
     def blank(plans: int, paths: int) -> "Outcomes":
         """Outcomes to be set, for some plans."""
-        return Outcomes(*np.empty((2, plans, paths)), *np.zeros((6, plans)))
+        return Outcomes(*np.empty((2, plans, paths)), *np.zeros((3, plans)))
 
     def of(self, row: int | Ints | Bools | slice) -> Outcome:
         """The outcome of one plan or of some."""
@@ -72,11 +63,8 @@ class OutcomeCache:
     seed: int
     most: int = MAX_REMEMBERED
     known: dict[bytes, Outcome] = field(default_factory=dict)
-    # How many seconds earlier plans switch; inf if that costs at least the second figure, in USD.
-    # The third is the least that the plan may cost on other paths.
-    switches: dict[SwitchKey, tuple[float, float, float]] = field(default_factory=dict)
-    # Bounds of gangs by their keys and an overhead limit (`relaxed_bills.py`).
-    relaxed: dict[tuple[bytes, float], Outcome] = field(default_factory=dict)
+    # How many seconds earlier plans switch under an overhead limit; inf: nothing meets it.
+    switches: dict[tuple[bytes, float], float] = field(default_factory=dict)
 
     def outcomes(self, inputs: PathInputs, deadline_s: float | None) -> Outcomes:
         """The outcomes of some plans; only new ones are simulated."""
@@ -103,66 +91,18 @@ class OutcomeCache:
         for row, key in enumerate(keys_of(inputs, deadline_s)[: self.most - len(self.known)]):
             self.known[key] = found.of(row)
 
-    def not_cached(self, inputs: PathInputs, deadline_s: float | None) -> Bools:
-        """Which plans are not yet in the cache."""
-        return np.array([key not in self.known for key in keys_of(inputs, deadline_s)], dtype=bool)
-
 
 def outcome_of(h: Paths) -> Outcome:
     """The outcome of simulated plans."""
-    work_s, usd = h.work_s.mean(axis=1), h.expected_usd.mean(axis=1)
-    usd_rest = _without_work(h.expected_usd, usd, h.work_s)
-    lost_rest = _without_work(h.lost_work_s, h.lost_work_s.mean(axis=1), h.work_s)
-    paths, work_s = usd_rest.shape[1], np.maximum(work_s, 1.0)
+    lost = _without_work(h.lost_work_s, h.lost_work_s.mean(axis=1), h.work_s)
+    error = np.sqrt(np.einsum("ij,ij->i", lost, lost)) / lost.shape[1]
     return (
         h.time_s,
         h.cost_usd,
-        usd,
-        h.usd_with_any_fallback.mean(axis=1),
+        h.expected_usd.mean(axis=1),
         checkpoint_overhead(h),
-        np.sqrt(_mean_product(usd_rest, usd_rest) / paths),
-        np.sqrt(_mean_product(lost_rest, lost_rest) / paths) / work_s,
-        _mean_product(usd_rest, lost_rest) / paths / work_s,
+        error / np.maximum(h.work_s.mean(axis=1), 1.0),
     )
-
-
-def _mean_product(one: Floats, other: Floats) -> Floats:
-    """Mean over the paths of the product of two values whose means are 0; (plans,)."""
-    found: Floats = np.einsum("ij,ij->i", one, other) / one.shape[1]
-    return found
-
-
-def mean_error(values: Floats, work_s: Floats) -> Floats:
-    """Standard error of the mean over independent paths, without the part explained by speed.
-
-    Speeds are spread evenly over the paths, so their mean is known far more precisely. Both
-    arguments have shape (plans, paths).
-    """
-    rest = _without_work(values, values.mean(axis=1), work_s)
-    error: Floats = rest.std(axis=1) / np.sqrt(values.shape[1])
-    return error
-
-
-def trimmed_mean_errors(values: Floats, work_s: Floats) -> Floats:
-    """Standard errors of trimmed means, without the part of speed, as in `mean_error`."""
-    rest = _without_work(values, trimmed_mean(values), work_s)
-    count = rest.shape[1]
-    ordered = np.sort(rest, axis=1)
-    low, high = ordered[:, count // ONE_IN], ordered[:, count - count // ONE_IN - 1]
-    pulled = np.clip(rest, low[:, None], high[:, None])
-    error: Floats = pulled.std(axis=1) / (1.0 - 2.0 / ONE_IN) / np.sqrt(count)
-    return error
-
-
-def difference_error(difference: Floats, seed: int) -> float:
-    """Standard error of a mean difference of two plans on the same paths, shape (paths,).
-
-    Without the part explained by speed and spot price, which are spread evenly over the paths.
-    """
-    sample = random_numbers(len(difference), 8, seed)
-    known = np.stack([np.ones(len(difference)), sample.speed, sample.price], axis=1)
-    share = np.linalg.solve(known.T @ known, known.T @ difference)
-    return float((difference - known @ share).std() / np.sqrt(len(difference)))
 
 
 def _without_work(values: Floats, mean: Floats, work_s: Floats) -> Floats:
@@ -186,8 +126,7 @@ def checkpoint_overhead(h: Paths) -> Floats:
 def keys_of(inputs: PathInputs, deadline_s: float | None) -> list[bytes]:
     """Everything that decides how a plan goes, as bytes."""
     due = np.inf if deadline_s is None else deadline_s
-    due_matters = (inputs.fallback_speed > 0.0) | np.isfinite(inputs.best_fallback_usd_per_hour)
-    return inputs.keys(np.where(due_matters, due, np.inf))
+    return inputs.keys(np.where(inputs.fallback_speed > 0.0, due, np.inf))
 
 
 def trimmed_mean(values: Floats) -> Floats:

@@ -319,7 +319,6 @@ def _paths(
         time_s=got["time_s"] + waits.own_s,
         cost_usd=other + spot * price,
         expected_usd=other + spot,
-        usd_with_any_fallback=other + spot,
         spot_s=got["billed_s"],
         running_s=got["up_s"] + got["fallback_s"],
         fallback_s=got["fallback_s"],

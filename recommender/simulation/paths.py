@@ -52,7 +52,6 @@ def simulate(
     The paths are those of `simulate_paths`, block by block. Few paths need all drawn runs, so all
     are first simulated through two thirds, and the rest of some blocks together.
     """
-    inputs = inputs.without_fallback_bound()
     blocks = blocks_of(runs, seed)
     parts, done = [], 0
     for begin in range(0, len(blocks), _TOGETHER):

@@ -56,7 +56,7 @@ def explain(
         tuple(job or ()), limits, offers, own, job_flags, search
     ).over({name: value for name, value in settings.items() if name != "regions"})
     ready = planner_inputs.read_inputs(call, 1, errors)
-    from recommender.optimize.search_state import Watch
+    from recommender.optimize.watch import Watch
     from recommender.planner.standing import standing
     from recommender.report.standing import standing_page
 

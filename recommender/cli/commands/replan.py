@@ -168,7 +168,7 @@ def _before(flags: ReplanFlags) -> "Catalog | None":
 def _found(
     saved: AnswerFile, flags: ReplanFlags, catalog: "Catalog", unsaved_s: float | None
 ) -> "Replan":
-    from recommender.optimize.search_state import Watch
+    from recommender.optimize.watch import Watch
     from recommender.planner.replan import RunningJob
     from recommender.planner.replan import replan as compared
 

@@ -213,7 +213,7 @@ def _simulated(
     form: OutputOptions,
 ) -> "PlanSimulation":
     """The simulation; where no plan meets the limits, the answer says why."""
-    from recommender.optimize.search_state import Watch
+    from recommender.optimize.watch import Watch
     from recommender.planner.simulate_plan import simulate_plan
 
     request, watch = ready.request, Watch()

@@ -1,0 +1,131 @@
+"""Clusters of several types or markets of one region, listed by the numbers of their machines.
+
+Such a mix pays where quotas leave few machines of each type, where a job trains on while its spot
+machines are away, or where capacity is scarce. x_e machines of each of two or three entries e:
+
+    speed      S = Σ x_e·s_e(N), N = Σ x_e          s_e(N): of one machine in a cluster of N like it
+    quota q    Σ u_qe·x_e <= Q_q        hourly  Σ p_e·x_e <= H        N <= the most machines
+    deadline   S >= m·W/D               margins m: waits and lost work leave less than the deadline
+    min        W/S·Σ p_e·x_e            or, under a budget, the least time at margins of the budget
+
+Adding good points as cuts one after the other takes hundreds of solves of an integer program; all
+points on a grid of numbers are a few array operations. The best of each margin are rated and
+simulated like clusters of one type (`rating.py`).
+"""
+
+from collections.abc import Iterator
+from itertools import combinations
+
+import numpy as np
+
+from recommender.arrays import Bools, Floats, Ints
+from recommender.catalogs.frozen import dataclass
+from recommender.optimize.candidate import Cluster
+from recommender.optimize.space import Site, Space, within_quota
+from recommender.plan.limits import TOLERANCE, Limits
+from recommender.risk.laws import logistic
+
+NUMBERS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64)  # of machines of one entry
+TYPES = 3  # of one mix, at most
+CHEAPEST, FASTEST = 4, 3  # entries of each market that are combined
+MARGINS = (0.6, 0.8, 1.0, 1.25, 1.6, 2.0)
+KEPT = 12  # of each margin
+
+
+def listed_mixes(space: Space, index: int, step_s: Floats, types: int = TYPES) -> list[Cluster]:
+    """The mixes of a region, of so many types at most, that may be the best at some margin."""
+    site, most = space.sites[index], min(space.limits.max_machines, step_s.shape[1])
+    rows = _combined(site, step_s)
+    found: dict[Cluster, None] = {}
+    for size in range(2, min(types, most) + 1):
+        points = _points(site, rows, size, most)
+        if len(points):
+            rated = _estimated(space, site.only(rows), step_s, points)
+            for point in _chosen(space.limits, rated).tolist():
+                found[_cluster(index, rows, points[point])] = None
+    return list(found)
+
+
+def _combined(site: Site, step_s: Floats) -> Ints:
+    """The entries whose work is cheapest, and those that are fastest, of each market."""
+    e = site.entries
+    one_s = step_s[e.kind].min(axis=1)
+    usd = np.where(np.isfinite(one_s), e.usd_per_hour * step_s[e.kind, 0], np.inf)
+    allowed = within_quota(site, np.eye(len(e), dtype=np.int64)) & np.isfinite(step_s[e.kind, 0])
+    found = list[int]()
+    for market in (False, True):
+        mine = np.flatnonzero(allowed & (e.spot == market))
+        found += mine[np.argsort(usd[mine], kind="stable")[:CHEAPEST]].tolist()
+        found += mine[np.argsort(step_s[e.kind[mine], 0], kind="stable")[:FASTEST]].tolist()
+    return np.array(sorted(set(found)), dtype=np.int64)
+
+
+def _points(site: Site, rows: Ints, size: int, most: int) -> Ints:
+    """Every number of machines of so many of the entries; (points, rows)."""
+    numbers = np.array([n for n in NUMBERS if n < most], dtype=np.int64)
+    if not len(numbers) or len(rows) < size:
+        return np.zeros((0, len(rows)), dtype=np.int64)
+    grid = np.stack(np.meshgrid(*[numbers] * size, indexing="ij"), axis=-1).reshape(-1, size)
+    grid = grid[grid.sum(axis=1) <= most]
+    parts = []
+    for chosen in combinations(range(len(rows)), size):
+        counts = np.zeros((len(grid), len(rows)), dtype=np.int64)
+        counts[:, list(chosen)] = grid
+        parts.append(counts)
+    counts = np.concatenate(parts)
+    return counts[within_quota(site.only(rows), counts)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Points:
+    """Rough figures of mixes; (points,)."""
+
+    usd: Floats
+    time_s: Floats
+    max_usd_per_hour: Floats
+
+
+def _estimated(space: Space, site: Site, step_s: Floats, counts: Ints) -> _Points:
+    """Cost and time, each entry as fast as in a cluster of as many machines like it."""
+    e, machines = site.entries, counts.sum(axis=1)
+    each_s = step_s[e.kind][:, machines - 1].T * machines[:, None]  # (points, entries)
+    up = logistic(e.availability_logit)
+    there = np.where(e.spot, np.minimum(up ** (1.0 / np.maximum(e.zone_count, 1.0)), 1.0), 1.0)
+    speed = (counts * there / np.where(counts > 0, each_s, np.inf)).sum(axis=1)
+    time_s = space.steps_left / np.maximum(speed, 1e-30)
+    hourly = counts @ (e.usd_per_hour * there)
+    return _Points(hourly * time_s / 3600.0, time_s, counts @ e.max_usd_per_hour)
+
+
+def _chosen(limits: Limits, found: _Points) -> Ints:
+    """The best points of each margin."""
+    fits: Bools = np.ones(len(found.usd), dtype=bool)
+    if limits.hourly_usd is not None:
+        fits &= found.max_usd_per_hour <= limits.hourly_usd + TOLERANCE
+    by_time = limits.goal == "time"
+    goal = found.time_s if by_time else found.usd
+    limited, most = (found.usd, limits.budget_usd) if by_time else (found.time_s, limits.deadline_s)
+    taken = [_least(np.where(fits, goal, np.inf))]
+    for margin in MARGINS if most is not None else ():
+        within = fits & (limited * margin <= (most or np.inf))
+        taken.append(_least(np.where(within, goal, np.inf)))
+    return np.unique(np.concatenate(taken))
+
+
+def _least(values: Floats) -> Ints:
+    places = np.arange(len(values))
+    if len(values) > KEPT:
+        places = np.flatnonzero(values <= np.partition(values, KEPT - 1)[KEPT - 1])
+    order = places[np.argsort(values[places], kind="stable")][:KEPT]
+    return order[np.isfinite(values[order])]
+
+
+def _cluster(index: int, rows: Ints, counts: Ints) -> Cluster:
+    used = np.flatnonzero(counts)
+    return Cluster(index, tuple(rows[used].tolist()), tuple(counts[used].tolist()))
+
+
+def mixes_of(space: Space, sites: range, step_s: Floats, types: int) -> Iterator[Cluster]:
+    """The mixes of several regions."""
+    for index in sites:
+        yield from listed_mixes(space, index, step_s, types)

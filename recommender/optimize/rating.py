@@ -1,0 +1,364 @@
+"""Rates clusters in closed form: cost, time and overhead, alone and with each likely fallback.
+
+Every cluster of one entry, thousands of them, gets a rough estimate of its cost and time in one pass
+over columns. Those that are good at some price of time get rates in many scenarios
+(`renewal_rates.py`), with every checkpoint path and with the fallbacks that are worth trying. Rates
+choose what is simulated (`program.py`); nothing that is printed rests on them.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from recommender.arrays import Bools, Floats, Ints
+from recommender.catalogs.frozen import dataclass
+from recommender.optimize.candidate import Candidate, Cluster, counts_table
+from recommender.optimize.evaluate import (
+    RENDEZVOUS_S,
+    RESERVE_S,
+    Plans,
+    Reduced,
+    plans_without_fallback,
+    reduced,
+)
+from recommender.optimize.fallback_choices import choices_of
+from recommender.optimize.renewal_rates import (
+    FallbackRates,
+    Rates,
+    rates,
+    with_fallback,
+    within_overhead,
+)
+from recommender.optimize.space import Site, Space, numbers_allowed
+from recommender.plan.limits import TOLERANCE, Limits
+from recommender.risk.laws import RUN_FAMILY, gang_doublings, gang_hazard, logistic
+from recommender.risk.on_demand_wait import OnDemandLaw
+
+# Cost × time^θ, from cheapest to fastest; so many clusters of each market are kept by each.
+EXPONENTS = (0.0, 0.15, 0.4, 1.0, 3.0, 10.0)
+KEPT = 40
+KEPT_BY_GOAL = 300
+RESTORE_S = 60.0  # of a checkpoint, in the rough estimate
+PATIENT = 0.5  # share of the interruptions after which a patient cluster moves, roughly
+LONG = 6.0  # deadlines: beyond it is late is all that counts of a time
+EARLIER = 500  # plans over an overhead limit whose last moments are looked for
+# Plans estimated over the overhead limit by up to this factor stay candidates; their goal is
+# multiplied by it.
+OVER = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Rough:
+    """Every cluster of one entry, roughly; shape (clusters,)."""
+
+    site: Ints
+    entry: Ints
+    machines: Ints
+    spot: Bools
+    usd: Floats
+    time_s: Floats
+    max_usd_per_hour: Floats
+    min_usd: Floats  # the work alone, nothing lost: no plan of the cluster costs less
+    min_s: Floats
+
+    def __len__(self) -> int:
+        return len(self.site)
+
+    def take(self, rows: Ints | Bools) -> "Rough":
+        """Some of the clusters."""
+        return Rough(*(getattr(self, name)[rows] for name in self.__slots__))
+
+    def allowed(self, limits: Limits) -> Bools:
+        """Which clusters meet the limits that hold at every moment."""
+        fits = self.machines <= limits.max_machines
+        if limits.hourly_usd is not None:
+            fits &= self.max_usd_per_hour <= limits.hourly_usd + TOLERANCE
+        return fits
+
+    def promising(self, limits: Limits) -> Bools:
+        """Which clusters are good at some price of time, of each market."""
+        kept, fits = np.zeros(len(self), dtype=bool), self.allowed(limits)
+        due, most = limits.deadline_s or np.inf, limits.budget_usd or np.inf
+        missed = np.maximum(self.time_s / due, 1.0) * np.maximum(self.usd / most, 1.0)
+        goal = (self.time_s if limits.goal == "time" else self.usd) * missed
+        log_usd, log_s = np.log(np.maximum(self.usd, 1e-9)), np.log(self.time_s)
+        for market in (False, True):
+            rows = np.flatnonzero(fits & (self.spot == market))
+            for exponent in EXPONENTS:
+                kept[rows[_least(log_usd[rows] + exponent * log_s[rows], KEPT)]] = True
+            kept[rows[_least(goal[rows], KEPT_BY_GOAL)]] = True
+        return kept
+
+
+def _least(values: Floats, count: int) -> Ints:
+    """The places of so many smallest values, of equal ones the first; without sorting all."""
+    if len(values) <= count:
+        return np.arange(len(values))
+    places = np.flatnonzero(values <= np.partition(values, count - 1)[count - 1])
+    return places[np.argsort(values[places], kind="stable")[:count]]
+
+
+def rough_estimates(space: Space, step_s: Floats) -> Rough:
+    """Cost and time of every cluster of one entry within the quotas.
+
+    `step_s` has shape (kinds, machines).
+    """
+    parts = [
+        _rough_at(space, index, site, step_s)
+        for index, site in enumerate(space.sites)
+        if site.singles
+    ]
+    columns: list[Any] = [
+        np.concatenate([np.zeros(0, dtype=kind), *(getattr(part, name) for part in parts)])
+        for name, kind in zip(Rough.__slots__, (int, int, int, bool, *[float] * 5), strict=True)
+    ]
+    return Rough(*columns)
+
+
+def _rough_at(space: Space, index: int, site: Site, step_s: Floats) -> Rough:
+    e = site.entries
+    row, column = np.nonzero(numbers_allowed(site, step_s))
+    n, step, spot = column + 1, step_s[e.kind[row], column], e.spot[row]
+    run, sigma, free = (
+        e.run_mean_s[row] / gang_hazard(n, e.co_interruption[row]),
+        e.run_sigma[row],
+        e.free_s[row],
+    )
+    away = e.boot_s[row] + RENDEZVOUS_S + RESTORE_S
+    useful = np.maximum(RUN_FAMILY.excess(away, run, sigma) / run, 1e-3)
+    up = logistic(e.availability_logit[row] - e.availability_slope[row] * gang_doublings(n))
+    idle = (1.0 - up) ** e.zone_count[row] / up
+    work = step * space.steps_left
+    trains = np.where(spot, work / useful, work)
+    long = RUN_FAMILY.min_long_share(np.maximum(free, 1.0), run, sigma)
+    charged = np.where(spot & (free > 60.0), long, 1.0)
+    queue = OnDemandLaw(e.at_once[row], e.wait_s[row]).of_gang(n, e.availability_slope[row])
+    waits = np.where(spot, trains * idle, (1.0 - queue.at_once) * queue.wait_s)
+    moves = np.where(spot, trains / run, 0.0) * np.where(e.move_after_s[row] > 0.0, PATIENT, 1.0)
+    hourly = e.usd_per_hour[row] * n
+    usd = hourly * (trains * charged + away) / 3600.0
+    usd += e.fixed_usd[row] + e.usd_per_move[row] * moves
+    return Rough(
+        site=np.full(len(row), index),
+        entry=row,
+        machines=n,
+        spot=spot,
+        usd=usd,
+        time_s=trains + away + waits,
+        max_usd_per_hour=e.max_usd_per_hour[row] * n,
+        min_usd=hourly * charged * work / 3600.0,
+        min_s=work,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Rated:
+    """Clusters of one site with their checkpoint paths, alone, in closed form; shape (plans,)."""
+
+    index: int  # of the site
+    rows: Ints  # the entries of the site that are used
+    site: Site  # with these only
+    plans: Plans
+    found: Reduced
+    alone: Rates
+
+    def __len__(self) -> int:
+        return len(self.plans)
+
+    def take(self, rows: Ints) -> "Rated":
+        """Some of the plans."""
+        some = (self.plans.take(rows), self.found.take(rows), self.alone.take(rows))
+        return Rated(self.index, self.rows, self.site, *some)
+
+    @property
+    def clusters(self) -> list[Cluster]:
+        """The cluster of each plan."""
+        used = [np.flatnonzero(row) for row in self.plans.counts]
+        return [
+            Cluster(self.index, tuple(self.rows[at].tolist()), tuple(row[at].tolist()))
+            for row, at in zip(self.plans.counts, used, strict=True)
+        ]
+
+    def candidate(self, plan: int, fallback: int) -> Candidate:
+        """A plan with one of the site's fallbacks, or none."""
+        counts = self.plans.counts[plan]
+        used = np.flatnonzero(counts)
+        return Candidate(
+            self.index,
+            tuple(self.rows[used].tolist()),
+            tuple(counts[used].tolist()),
+            int(self.plans.checkpoint_path[plan]),
+            fallback,
+        )
+
+    def fallback_rates(self, space: Space, plan: Ints, fallback: Ints) -> FallbackRates:
+        """What some plans need to know of their fallbacks; (pairs,)."""
+        fall, saves = self.site.fallbacks, self.found.saves
+        reserved_s = fall.law.reserve_s(space.limits.confidence)[fallback]
+        reserve = RESERVE_S + saves.stall_s[plan] + reserved_s
+        return FallbackRates(
+            start_s=fall.boot_s[fallback] + RENDEZVOUS_S + saves.restore_s[plan],
+            step_ratio=fall.step_s[fallback] / self.found.step_s[plan],
+            usd_per_hour=fall.usd_per_hour[fallback],
+            latest_s=(space.limits.deadline_s or 0.0) - reserve,
+            wait_s=np.where(reserved_s > 0.0, reserve, 0.0),
+        )
+
+
+def rated(space: Space, clusters: Sequence[Cluster]) -> list[Rated]:
+    """Rates of clusters with every checkpoint path, site by site; those of several entries apart."""
+    groups: dict[tuple[int, bool], list[Cluster]] = {}
+    for cluster in clusters:
+        groups.setdefault((cluster.site, len(cluster.entries) > 1), []).append(cluster)
+    found = (_rated_at(space, index, *counts_table(mine)) for (index, _), mine in groups.items())
+    return [each for each in found if len(each)]
+
+
+def _rated_at(space: Space, index: int, rows: Ints, counts: Ints) -> Rated:
+    site = space.sites[index].only(rows)
+    plans = plans_without_fallback(space, site, counts)
+    found = reduced(space, site, plans)
+    allowed = np.flatnonzero(found.allowed)
+    found = found.take(allowed)
+    return Rated(index, rows, site, plans.take(allowed), found, rates(found.inputs))
+
+
+@dataclass(frozen=True, slots=True)
+class RatedPlans:
+    """Plans of one question, each a row of a table with one fallback or none; shape (plans,)."""
+
+    table: Ints  # which of the tables
+    row: Ints  # of the plan there
+    fallback: Ints
+    usd: Floats  # expected
+    time_s: Floats  # mean, nothing later than `LONG` deadlines
+    goal_value: Floats  # what is minimised
+    chance: Floats  # that all limits are met
+    planned_usd: Floats  # by the program of phases (`program.py`); inf: it is no solution
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    @staticmethod
+    def joined(parts: "Sequence[RatedPlans]") -> "RatedPlans":
+        """The plans of several tables."""
+        columns = ([getattr(part, name) for part in parts] for name in RatedPlans.__slots__)
+        return RatedPlans(*(np.concatenate(each) for each in columns))
+
+    def take(self, rows: Ints | Bools) -> "RatedPlans":
+        """Some of the plans."""
+        return RatedPlans(*(getattr(self, name)[rows] for name in self.__slots__))
+
+
+def rated_plans(space: Space, tables: Sequence[Rated]) -> RatedPlans:
+    """The plans of some tables under limits, alone and with the fallbacks worth trying."""
+    parts = []
+    for number, table in enumerate(tables):
+        alone = np.flatnonzero(structural(space.limits, table.found))
+        parts.append(_alone(space.limits, number, table, alone))
+        if space.limits.deadline_s is not None and len(table.site.fallbacks):
+            parts.append(_with_fallbacks(space, number, table, alone))
+    if not parts:
+        none: Any = np.zeros(0, dtype=np.int64)
+        return RatedPlans(none, none, none, *np.zeros((5, 0)))
+    return RatedPlans.joined(parts)
+
+
+def structural(limits: Limits, found: Reduced) -> Bools:
+    """Which plans meet the limits that hold at every moment, fallbacks left out."""
+    fits = np.asarray(found.fleet.machines <= limits.max_machines)
+    if limits.hourly_usd is not None:
+        fits &= found.max_usd_per_hour <= limits.hourly_usd + TOLERANCE
+    return fits
+
+
+def _alone(limits: Limits, number: int, table: Rated, rows: Ints) -> RatedPlans:
+    found = table.alone.take(rows)
+    usd, time_s, spread_s = _figures(limits, found)
+    due = np.inf if limits.deadline_s is None else limits.deadline_s
+    return RatedPlans(
+        np.full(len(rows), number),
+        rows,
+        np.full(len(rows), -1),
+        usd,
+        time_s,
+        *goal_and_chance(limits, found),
+        np.where(time_s + spread_s <= due, usd, np.inf),
+    )
+
+
+def _figures(limits: Limits, found: Rates) -> tuple[Floats, Floats, Floats]:
+    """Expected cost, mean and standard deviation of the time; (plans,)."""
+    most = np.inf if limits.deadline_s is None else LONG * limits.deadline_s
+    times = np.minimum(found.time_s, most)
+    mean = found.mean(times)
+    variance = found.mean(times * times) - mean**2
+    return found.mean(found.usd), mean, np.sqrt(np.maximum(variance, 0.0))
+
+
+def _with_fallbacks(space: Space, number: int, table: Rated, alone: Ints) -> RatedPlans:
+    limits, fall = space.limits, table.site.fallbacks
+    choices = choices_of(space, fall, table.found.step_s[alone])
+    fits = (choices >= 0) & table.found.gang.has_spot[alone, None]
+    at, column = np.nonzero(fits)
+    plan, fallback = alone[at], choices[at, column]
+    terms, found = table.fallback_rates(space, plan, fallback), table.alone.take(plan)
+    last = with_fallback(found, terms)
+    usd, time_s, goal, chance = *_figures(limits, last)[:2], *goal_and_chance(limits, last)
+    if limits.max_overhead is not None:
+        rows = _within_reach(limits, found, terms, last)
+        early = within_overhead(found.take(rows), terms.take(rows), limits.max_overhead)
+        usd[rows], time_s[rows], _ = _figures(limits, early)
+        goal[rows], chance[rows] = goal_and_chance(limits, early)
+    planned = _planned_usd(limits, table.alone.take(alone), found, terms, at)
+    where = np.full(len(plan), number), plan, fallback
+    return RatedPlans(*where, usd, time_s, goal, chance, planned)
+
+
+def _within_reach(limits: Limits, alone: Rates, terms: FallbackRates, last: Rates) -> Ints:
+    """Plans over the overhead limit that may cost least if their fallbacks take over earlier.
+
+    With so much of the work on spot that no more of it is lost than the limit allows.
+    """
+    most = limits.max_overhead or 0.0
+    over = np.flatnonzero(last.mean(last.lost) > most)
+    some = alone.take(over)
+    kept = np.minimum(most / np.maximum(some.mean(some.lost), 1e-9), 1.0)
+    whole_s = some.mean(some.work_s) * terms.step_ratio[over]
+    whole_usd = terms.usd_per_hour[over] * whole_s / 3600.0
+    usd = kept * some.mean(some.usd) + (1.0 - kept) * whole_usd
+    return over[_least(usd, EARLIER)]
+
+
+def _planned_usd(
+    limits: Limits, each: Rates, found: Rates, terms: FallbackRates, at: Ints
+) -> Floats:
+    """The cost of both phases, as the program of means divides the work; inf where it is late.
+
+    φ = (T + σ - D)/(T + σ - T_f) of the work on the fallback: the share at which both phases end
+    together at the deadline.
+    """
+    usd, mean, spread = _figures(limits, each)
+    late = (mean + spread)[at] - terms.latest_s
+    whole_s = terms.start_s + found.mean(found.work_s) * terms.step_ratio
+    share = np.clip(late / np.maximum((mean + spread)[at] - whole_s, 1e-9), 0.0, 1.0)
+    share = np.where(late <= 0.0, 0.0, share)
+    both = (1.0 - share) * usd[at] + share * terms.usd_per_hour * whole_s / 3600.0
+    return np.where(whole_s < terms.latest_s, both, np.inf)
+
+
+def goal_and_chance(limits: Limits, found: Rates) -> tuple[Floats, Floats]:
+    """What is minimised, and how often the limits are met; (plans,)."""
+    met = np.ones(found.usd.shape, dtype=bool)
+    if limits.deadline_s is not None:
+        met &= found.time_s <= limits.deadline_s
+    if limits.budget_usd is not None:
+        met &= found.usd <= limits.budget_usd
+    chance = found.mean(met)
+    by_time = limits.goal == "time"
+    goal = found.ordered(found.time_s).trimmed() if by_time else found.mean(found.usd)
+    if limits.max_overhead is not None:
+        over = np.maximum(found.mean(found.lost) / np.maximum(limits.max_overhead, 1e-9), 1.0)
+        chance, goal = np.where(over <= OVER, chance, 0.0), goal * over
+    return goal, chance

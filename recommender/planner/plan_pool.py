@@ -1,0 +1,154 @@
+"""The plans of one problem: every part of an answer is a selection of its pool.
+
+The table, the baselines, the sensitivity to each limit, the explanation of a refusal and the data of
+a report ask for plans under some limits and of some kind; nothing else simulates plans to choose them.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import field, replace
+from functools import cached_property, partial
+from typing import Literal
+
+import numpy as np
+
+from recommender.arrays import Bools, Floats
+from recommender.catalogs.frozen import dataclass
+from recommender.market.sites import SitePools
+from recommender.optimize.candidate import Candidate, Cluster
+from recommender.optimize.mixes import TYPES, mixes_of
+from recommender.optimize.pool import ANY, CHOSEN, NEXT_TO, Among, Pool, Selection
+from recommender.optimize.space import Entries, Masks
+from recommender.optimize.watch import Watch
+from recommender.plan.limits import Choice, Limits
+from recommender.plan.plan import Plan
+from recommender.planner.mix_regions import mix_regions, searched_in_full
+from recommender.planner.plan_builder import Evaluated, PlanBuilder, goal_value_of
+from recommender.planner.problem import Problem
+
+Only = Literal["any", "on_demand", "spot", "one GPU", "one GPU on demand", "big"]
+# Which entries a selection may use, by entries and GPUs per machine.
+ALLOWED: dict[Only, Callable[[Entries, Floats], Bools]] = {
+    "any": lambda entries, gpus: gpus > 0,
+    "on_demand": lambda entries, gpus: ~entries.spot,
+    "spot": lambda entries, gpus: entries.spot,
+    "one GPU": lambda entries, gpus: gpus == 1,
+    "one GPU on demand": lambda entries, gpus: (gpus == 1) & ~entries.spot,
+    "big": lambda entries, gpus: gpus >= 8,
+}
+BUILT = 12  # plans built until one meets the limits in the printed figures
+
+
+@dataclass(frozen=True)
+class PlanPool:
+    """The plans of one problem, under its own and other limits."""
+
+    problem: Problem
+    prove: bool = False  # simulate everything that the bound does not exclude
+    watch: Watch = field(default_factory=Watch)  # the search that runs now
+
+    @cached_property
+    def mix_sites(self) -> SitePools:
+        """The regions in which mixes are looked for."""
+        return mix_regions(self.problem)
+
+    @cached_property
+    def sites(self) -> SitePools:
+        """All sites: those of single types first, then regions for mixes."""
+        return self.problem.single_type_sites + self.mix_sites
+
+    @cached_property
+    def pool(self) -> Pool:
+        """Rated and simulated plans."""
+        space, step_s = self.problem.space(self.sites), self.problem.step_s
+        return Pool(space, step_s, self.watch, self._mixes)
+
+    def _mixes(self, limits: Limits) -> list[Cluster]:
+        """The mixes listed under some limits; where they seldom pay, under the problem's own."""
+        in_full = searched_in_full(self.problem)
+        if not in_full and limits != self.problem.limits:
+            return []
+        first, last = len(self.problem.single_type_sites.sites), len(self.sites.sites)
+        space = replace(self.problem.space(self.sites), limits=limits)
+        types = TYPES if in_full else 2
+        return list(mixes_of(space, range(first, last), self.problem.step_s, types))
+
+    @cached_property
+    def best(self) -> Selection:
+        """The plans under the problem's own limits."""
+        if self.prove:
+            return self.pool.proven(self.problem.limits)
+        return self.pool.select(self.problem.limits)
+
+    @cached_property
+    def builder(self) -> PlanBuilder:
+        """Builds plans of candidates."""
+        return PlanBuilder(self.problem, self.sites)
+
+    def select(self, limits: Limits, only: Only = "any", first: int = NEXT_TO) -> Selection:
+        """The best plans of a kind under some limits, next to those of the answer."""
+        if only == "any" and limits == self.problem.limits:
+            return self.best
+        return self.pool.select(limits, self.among(only), first)
+
+    def among(self, only: Only) -> Among:
+        """The entries of a kind."""
+        if only == "any":
+            return ANY
+        gpus = self.problem.columns.gpus
+        return Among(
+            only,
+            tuple(
+                ALLOWED[only](site.entries, gpus[site.entries.kind]) for site in self.sites.sites
+            ),
+        )
+
+    def of_provider(self, provider: str) -> Selection:
+        """The best plans of one provider."""
+        sites = self.sites.sites
+        masks = tuple(np.full(len(site.entries), site.provider == provider) for site in sites)
+        return self.pool.select(self.problem.limits, Among(f"of {provider}", masks), NEXT_TO)
+
+    def at_quoted_prices(self) -> Selection:
+        """The best plans whose prices were all quoted."""
+        pools, derived = self.sites.pools, self.problem.is_derived
+        masks: Masks = tuple(np.array([not derived(p) for p in site], dtype=bool) for site in pools)
+        return self.pool.select(self.problem.limits, Among("quoted", masks), NEXT_TO)
+
+    def select_or_relaxed(self, limits: Limits, only: Only = "any") -> Selection:
+        """Plans under the limits; if none meets them, under the deadline alone, else under none."""
+        most, found = limits.max_machines, self.select(limits, only)
+        if not found.plans and limits.deadline_s is not None:
+            in_time = Limits(limits.deadline_s, max_machines=most, confidence=limits.confidence)
+            found = self.select(in_time, only)
+        if found.plans:
+            return found
+        aim: Literal["time", "cost"] = "time" if limits.deadline_s is not None else "cost"
+        return self.select(Limits(objective=aim, max_machines=most, confidence=0.0), only)
+
+    def first_meeting(self, plans: Iterable[Candidate], limits: Limits) -> Evaluated | None:
+        """The first of some plans that meets limits in the printed figures."""
+        return next(self.meeting(plans, limits), None)
+
+    def meeting(self, plans: Iterable[Candidate], limits: Limits) -> Iterator[Evaluated]:
+        """Those of the first plans that meet limits in the printed figures."""
+        builder = self.builder if limits == self.problem.limits else self.builder.under(limits)
+        return builder.meeting(each for each, _ in zip(plans, range(BUILT), strict=False))
+
+    def replan(self, limits: Limits, known: Plan | None = None) -> Evaluated | None:
+        """The best plan under other limits by its printed figures; None if none beats a known one."""
+        found = list(self.meeting(self.select(limits, first=CHOSEN).plans[:4], limits))
+        goal = partial(_goal, limits=limits)
+        best = min(found, key=goal, default=None)
+        if best is None or (known is not None and goal(best) >= goal_value_of(known, limits)):
+            return None
+        return best
+
+
+def _goal(each: Evaluated, limits: Limits) -> float:
+    return goal_value_of(each.plan, limits)
+
+
+def best_among_other_offers(problem: Problem, choice: Choice) -> tuple[Selection, PlanBuilder]:
+    """The best plans among other offers, and a builder of their plans."""
+    other = PlanPool(problem.among(choice))
+    return other.best, other.builder
