@@ -20,12 +20,14 @@ from dataclasses import astuple
 from functools import partial
 from multiprocessing import Pool
 from pathlib import Path
+from typing import TypeVar
 
 from recommender.job.preset_files import presets
 from tests.research.contract.ask import COLUMNS, Row, alone, ask, file_beside
 from tests.research.contract.compare import read, report, seconds
 from tests.research.contract.questions import PROVIDERS, Question, questions
 
+T = TypeVar("T")
 CPU = ("words", "cpu_s")
 
 
@@ -41,7 +43,8 @@ def main() -> None:
 
 
 def _ask(given: argparse.Namespace, out: Path) -> None:
-    rows, cpu = read(out), seconds(out)
+    known = {each.words for each in questions()}
+    rows, cpu = (_of(known, found) for found in (read(out), seconds(out)))
     kinds = tuple(filter(None, given.classes.split(",")))
     left = [each for each in questions(kinds, given.every) if each.words not in rows]
     with _answers(left, given.also, given.jobs) as answers:
@@ -53,6 +56,11 @@ def _ask(given: argparse.Namespace, out: Path) -> None:
     _write(out, COLUMNS, [astuple(each) for each in rows.values()])
     _write(file_beside(out), CPU, [(words, f"{each:.3f}") for words, each in cpu.items()])
     print(f"{len(rows)} questions, {sum(cpu.values()):,.0f} s of processor time")
+
+
+def _of(known: set[str], found: dict[str, T]) -> dict[str, T]:
+    """Without those of questions that are asked no more."""
+    return {words: each for words, each in found.items() if words in known}
 
 
 @contextmanager

@@ -7,7 +7,7 @@ never be the better of the two.
 import csv
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 from zlib import crc32
 
@@ -27,8 +27,15 @@ MIXED = {
     "small": ("2x", "1.3x"),
 }
 ANCHORED = {"96": "96 vCPU", "192": "192 vCPU", "384": "384 vCPU", "small": "small account"}
-# Of a preset under a quota file: the limits, and questions that the first of them contains.
-ACCOUNTS = ("aws-first", "aws-spot", "azure-few", "gcp-few", "h100-only", "three-clouds")
+# Quota files of small accounts, and the providers whose machines they allow.
+ACCOUNTS = {
+    "aws-first": "--provider aws",
+    "aws-spot": "--provider aws",
+    "azure-few": "--provider azure",
+    "gcp-few": "--provider gcp",
+    "h100-only": "--provider aws --provider gcp",
+    "three-clouds": "",
+}
 NARROWER = ("--market on-demand", "--market spot", "--no-mix", "--max-machines 2")
 
 
@@ -130,16 +137,14 @@ def _mix() -> Iterator[Question]:
 
 
 def _quota() -> Iterator[Question]:
-    """Every preset under every quota file; the narrower questions in turn."""
-    number = 0
-    for name in presets():
-        for account in ACCOUNTS:
-            under = f"--quota contract/quotas/{account}.csv"
-            wide = f"--deadline 72h {under} {name}"
-            yield Question("quota", wide, f"--deadline 72h {name}")
-            narrow = NARROWER[number % len(NARROWER)]
-            yield Question("quota", f"--deadline 72h {under} {narrow} {name}", wide)
-            number += 1
+    """Every preset under every quota file; of every second a narrower question, in turn."""
+    for number, (name, account) in enumerate(product(presets(), ACCOUNTS)):
+        limited = f"--deadline 72h {ACCOUNTS[account]} --quota contract/quotas/{account}.csv"
+        wide = " ".join(f"{limited} {name}".split())
+        yield Question("quota", wide, f"--deadline 72h {name}")
+        if (number + number // len(ACCOUNTS)) % 2:
+            narrow = NARROWER[number // 2 % len(NARROWER)]
+            yield Question("quota", " ".join(f"{limited} {narrow} {name}".split()), wide)
 
 
 def _metamorphic() -> Iterator[Question]:
