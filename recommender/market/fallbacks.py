@@ -45,19 +45,17 @@ def fallbacks_of(
 ) -> tuple[Fallbacks, tuple[Pool, ...]]:
     """Select the clusters of one pool that may be the best fallback of a cluster, slowest first.
 
-    None beats them in the cost of the work, speed, chance to be there, GPUs and price per hour. Also
-    returns the pool of each. `step_s` has shape (kinds, machines).
+    None beats them in the cost of the work, speed, chance to be there and GPUs. Also returns the
+    pool of each. `step_s` has shape (kinds, machines).
     """
     every = _clusters(entries, step_s, pools)
     gpus = every.count * np.array([pool.type.gpus for pool in pools])[every.place]
     usd = every.usd_per_hour * (every.boot_s + steps_left * every.step_s)
-    rows = undominated(usd, every.step_s, -every.law.at_once, gpus, every.usd_per_hour)
+    rows = undominated(usd, every.step_s, -every.law.at_once, gpus)
     return _as_fallbacks(pools, every.take(rows))
 
 
-def _as_fallbacks(
-    pools: Sequence[Pool], kept: _Clusters
-) -> tuple[Fallbacks, tuple[Pool, ...]]:
+def _as_fallbacks(pools: Sequence[Pool], kept: _Clusters) -> tuple[Fallbacks, tuple[Pool, ...]]:
     mine = tuple(pools[place] for place in kept.place.tolist())
     found = Fallbacks(
         kind=np.array([pool.kind for pool in mine], dtype=np.int64),

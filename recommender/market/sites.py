@@ -61,9 +61,7 @@ class SiteBuilder:
     def provider_sites(self, rows: Sequence[int]) -> SitePools:
         """One site per provider, with single regions and failover lists as entries."""
         found = SitePools()
-        rows = OwnOffers(self.facts, self.kinds, self.max_machines).undominated_anywhere(
-            rows
-        )
+        rows = OwnOffers(self.facts, self.kinds, self.max_machines).undominated_anywhere(rows)
         for provider, mine in self.facts.by(rows, "provider").items():
             on_demand = self._on_demand(mine)
             some = self._worth_renting(on_demand)

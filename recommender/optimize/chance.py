@@ -7,11 +7,15 @@ know: so no answer hangs on the seed.
 
 import math
 
+import numpy as np
+
+from recommender.arrays import Bools, Floats
 from recommender.optimize.evaluate import limits_met
 from recommender.optimize.space import Space
 from recommender.plan.limits import Limits
 from recommender.risk.monte_carlo import simulate_paths
 from recommender.risk.path_inputs import PathInputs
+from recommender.risk.random_numbers import clear_caches
 from recommender.risk.run_statistics import keys_of
 
 SAMPLES = 8  # of as many paths as are printed, with other seeds
@@ -29,21 +33,34 @@ def enough(limits: Limits, paths: int) -> float:
     return limits.confidence - chance_error(limits.confidence, SAMPLES * paths) - 1e-12
 
 
-def sure_chance(space: Space, plan: PathInputs, chance: float) -> float:
-    """The chance of a plan (one row), given that on the printed paths."""
-    cache = space.on_printed_paths().cache
-    asked = space.limits.confidence
-    if abs(chance - asked) > ERRORS * chance_error(asked, cache.path_count):
-        return chance
-    key = keys_of(plan, space.limits.deadline_s)[0], space.limits
-    if key not in space.sure:
-        more = (_chance(space, plan, number) for number in range(1, SAMPLES))
-        space.sure[key] = (chance + sum(more)) / SAMPLES
-    return space.sure[key]
+def near(limits: Limits, chances: Floats, paths: int) -> Bools:
+    """Which chances on so many paths may be the one asked for, or may not."""
+    asked = limits.confidence
+    return np.asarray(np.abs(chances - asked) <= ERRORS * chance_error(asked, paths))
 
 
-def _chance(space: Space, plan: PathInputs, number: int) -> float:
-    cache = space.on_printed_paths().cache
-    seed = cache.seed + number * OTHER
-    paths = simulate_paths(plan, space.limits.deadline_s, cache.path_count, seed)
-    return float(limits_met(space.limits, paths).mean())
+def sure_chances(space: Space, plans: PathInputs, chances: Floats) -> Floats:
+    """The chances of plans, given those on the printed paths; (plans,)."""
+    limits, cache = space.limits, space.on_printed_paths().cache
+    rows = np.flatnonzero(near(limits, chances, cache.path_count))
+    if not len(rows):
+        return chances
+    keys = [(key, limits) for key in keys_of(plans.take(rows), limits.deadline_s)]
+    new = np.flatnonzero([key not in space.sure for key in keys])
+    if len(new):
+        found = _followed(space, plans.take(rows[new]), chances[rows[new]])
+        space.sure.update(zip([keys[row] for row in new.tolist()], found.tolist(), strict=True))
+    chances = chances.copy()
+    chances[rows] = [space.sure[key] for key in keys]
+    return chances
+
+
+def _followed(space: Space, plans: PathInputs, chances: Floats) -> Floats:
+    """The chances of plans on all samples, of which the printed one is the first."""
+    cache, total = space.on_printed_paths().cache, chances.copy()
+    for number in range(1, SAMPLES):
+        seed = cache.seed + number * OTHER
+        paths = simulate_paths(plans, space.limits.deadline_s, cache.path_count, seed)
+        total += limits_met(space.limits, paths).mean(axis=1)
+    clear_caches()  # of seeds that are used once
+    return np.asarray(total / SAMPLES)

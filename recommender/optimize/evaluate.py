@@ -456,9 +456,7 @@ def with_fallbacks(
 ) -> tuple[PathInputs, Bools]:
     """Plans `of` some without a fallback, each with one, and which are allowed; (pairs,)."""
     saves, step_s = alone.saves, alone.step_s[of]
-    terms = _fallback_terms(
-        space, site, fallback, step_s, saves.stall_s[of], saves.restore_s[of]
-    )
+    terms = _fallback_terms(space, site, fallback, step_s, saves.stall_s[of], saves.restore_s[of])
     inputs = alone.inputs.take(of)
     waits = np.where(inputs.elastic_share > 0.0, 1.0, caution(space, inputs.speed_sigma))
     inputs = replace(inputs, cautious_work_s=inputs.work_s * waits, **terms.inputs)

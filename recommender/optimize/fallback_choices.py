@@ -18,7 +18,9 @@ from recommender.plan.limits import TOLERANCE
 SPEEDUPS = (0.5, 1.0, 2.0, 3.0, 4.0)
 ALL_TRIED = 8  # of so many each is tried
 SLOW, SLOWEST = 0.5, 0.25  # of a cluster's speed: what loses little while it starts, and the least
-LIKELY = 0.8  # chance to be there at once; at 95 % confidence nothing is reserved for a wait from it on
+LIKELY = (
+    0.8  # chance to be there at once; at 95 % confidence nothing is reserved for a wait from it on
+)
 AT_ONCE = 256  # compared with each other at once
 
 

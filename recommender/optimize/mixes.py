@@ -13,7 +13,7 @@ points on a grid of numbers are a few array operations. The best of each margin 
 simulated like clusters of one type (`rating.py`).
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from itertools import combinations
 
 import numpy as np
@@ -21,7 +21,7 @@ import numpy as np
 from recommender.arrays import Bools, Floats, Ints
 from recommender.catalogs.frozen import dataclass
 from recommender.optimize.candidate import Cluster
-from recommender.optimize.space import Site, Space, within_quota
+from recommender.optimize.space import Site, Space, most_machines, within_quota
 from recommender.plan.limits import TOLERANCE, Limits
 from recommender.risk.laws import logistic
 
@@ -30,12 +30,22 @@ TYPES = 3  # of one mix, at most
 CHEAPEST, FASTEST = 4, 3  # entries of each market that are combined
 MARGINS = (0.6, 0.8, 1.0, 1.25, 1.6, 2.0)
 KEPT = 12  # of each margin
+LISTS = 3  # of regions on demand, of each provider, by each measure
 
 
-def listed_mixes(space: Space, index: int, step_s: Floats, types: int = TYPES) -> list[Cluster]:
-    """The mixes of a region, of so many types at most, that may be the best at some margin."""
+def listed_mixes(
+    space: Space, index: int, step_s: Floats, types: int = TYPES, kinds: Collection[int] = ()
+) -> list[Cluster]:
+    """The mixes of a region, of so many types at most, that may be the best at some margin.
+
+    Machines of some `kinds` are among those combined in any case.
+    """
+    rows = _combined(space.sites[index], step_s, kinds)
+    return _of_entries(space, index, rows, step_s, types)
+
+
+def _of_entries(space: Space, index: int, rows: Ints, step_s: Floats, types: int) -> list[Cluster]:
     site, most = space.sites[index], min(space.limits.max_machines, step_s.shape[1])
-    rows = _combined(site, step_s)
     found: dict[Cluster, None] = {}
     for size in range(2, min(types, most) + 1):
         points = _points(site, rows, size, most)
@@ -46,7 +56,7 @@ def listed_mixes(space: Space, index: int, step_s: Floats, types: int = TYPES) -
     return list(found)
 
 
-def _combined(site: Site, step_s: Floats) -> Ints:
+def _combined(site: Site, step_s: Floats, kinds: Collection[int]) -> Ints:
     """The entries whose work is cheapest, and those that are fastest, of each market."""
     e = site.entries
     one_s = step_s[e.kind].min(axis=1)
@@ -55,6 +65,7 @@ def _combined(site: Site, step_s: Floats) -> Ints:
     found = list[int]()
     for market in (False, True):
         mine = np.flatnonzero(allowed & (e.spot == market))
+        found += mine[np.isin(e.kind[mine], list(kinds))].tolist()
         found += mine[np.argsort(usd[mine], kind="stable")[:CHEAPEST]].tolist()
         found += mine[np.argsort(step_s[e.kind[mine], 0], kind="stable")[:FASTEST]].tolist()
     return np.array(sorted(set(found)), dtype=np.int64)
@@ -125,7 +136,32 @@ def _cluster(index: int, rows: Ints, counts: Ints) -> Cluster:
     return Cluster(index, tuple(rows[used].tolist()), tuple(counts[used].tolist()))
 
 
-def mixes_of(space: Space, sites: range, step_s: Floats, types: int) -> Iterator[Cluster]:
+def mixes_of(
+    space: Space, sites: range, step_s: Floats, types: int, kinds: Collection[int]
+) -> Iterator[Cluster]:
     """The mixes of several regions."""
     for index in sites:
-        yield from listed_mixes(space, index, step_s, types)
+        yield from listed_mixes(space, index, step_s, types, kinds)
+
+
+def on_demand_mixes(space: Space, sites: range, step_s: Floats) -> Iterator[Cluster]:
+    """On-demand machines of several types along the same list of regions.
+
+    Of each provider the lists with the most compute and with the cheapest work.
+    """
+    for index in sites:
+        site = space.sites[index]
+        e, most = site.entries, most_machines(site, space.limits.max_machines)
+        one_s = step_s[e.kind, 0]
+        usable = np.flatnonzero(~e.spot & np.isfinite(one_s) & (most >= 1))
+        lists: dict[tuple[int, float], list[int]] = {}
+        for row in usable.tolist():
+            lists.setdefault((int(e.region[row]), float(e.zone_count[row])), []).append(row)
+        groups = [np.array(mine, dtype=np.int64) for mine in lists.values() if len(mine) > 1]
+        by_speed = sorted(groups, key=lambda rows: -float((most[rows] / one_s[rows]).sum()))
+        by_cost = sorted(groups, key=lambda rows: float((e.usd_per_hour[rows] * one_s[rows]).min()))
+        for rows in (*by_speed[:LISTS], *by_cost[:LISTS]):
+            fastest = rows[np.argsort(one_s[rows] / most[rows], kind="stable")][
+                : CHEAPEST + FASTEST
+            ]
+            yield from _of_entries(space, index, np.sort(fastest), step_s, TYPES)

@@ -10,7 +10,7 @@ Every part of an answer is a selection: some limits, some entries. Clusters are 
 them, and a plan is simulated once; without a fallback it is the same plan under every deadline.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import field, replace
 from functools import cached_property
 
@@ -19,29 +19,47 @@ import numpy as np
 from recommender.arrays import Bools, Floats, Ints
 from recommender.catalogs.frozen import dataclass
 from recommender.optimize.candidate import Candidate, Cluster, ranking_key
-from recommender.optimize.chance import enough, sure_chance
-from recommender.optimize.evaluate import Values, values_of, with_fallbacks
+from recommender.optimize.chance import ERRORS, chance_error, enough, near, sure_chances
+from recommender.optimize.evaluate import Values, limits_met, values_of, with_fallbacks
 from recommender.optimize.fallback_choices import choices_of, every_choice
 from recommender.optimize.overhead_limit import switched_in_time
-from recommender.optimize.program import Columns, order
-from recommender.optimize.rating import Rated, RatedPlans, Rough, rated, rated_plans, rough_estimates
-from recommender.optimize.space import Masks, Space
+from recommender.optimize.program import Columns, better, order, surest
+from recommender.optimize.rating import (
+    Rated,
+    RatedPlans,
+    Rough,
+    rated,
+    rated_plans,
+    rough_estimates,
+    structural,
+)
+from recommender.optimize.space import Masks, Space, chance_less_error
+from recommender.optimize.thresholds import best_thresholds
 from recommender.optimize.watch import Watch
 from recommender.plan.frontier import unbeaten
 from recommender.plan.limits import Limits
+from recommender.risk.monte_carlo import simulate_paths
 from recommender.risk.path_inputs import PathInputs
 from recommender.risk.run_statistics import trimmed_mean
 
 CHOSEN, NEXT_TO = 60, 12  # clusters simulated for an answer, and for what is said next to it
-MOST_CHOSEN = 240  # while none of them meets the limits
-REFINED = 6  # clusters whose neighbours and fallbacks are all tried
+ROUNDS = 3  # of as many more
+MOST_RATED = 2_000  # clusters of one type
+REFINED, ALL_FALLBACKS = 6, 3  # clusters whose neighbours are tried, and all of whose fallbacks
 CONFIRMED, FEW = 16, 4  # plans simulated on the printed paths at once
-MOST_CONFIRMED = 64
+BEGUN = 512  # printed paths looked at first where a chance is short on those of a search
+SHORT_OF, WITH_POLICY = (
+    0.02,
+    3,
+)  # of the chance: plans that another policy may help, so many at once
+MOST_CONFIRMED = 96
+RATES_ERROR = 0.08  # share by which a rated goal may be too high, about
 PATHS_ERROR = 0.02  # share by which a goal on the paths of a search may be off, about
 NEAR_FRONTIER = 1.25  # of the least cost of clusters that are as fast
 EPSILON = 1e-4  # a plan must be better by this share to matter
 AT_ONCE = 64  # clusters of a proof simulated at once
 
+Key = tuple[int, int]  # a table of rated plans, and a row of it
 Choose = Callable[[Space, Rated, Ints], Ints]  # the fallbacks of some plans of a table
 
 
@@ -94,6 +112,16 @@ class Selection:
     simulated: int = 0  # how many
     open_bound: float = 0.0  # of a proof: no plan that was left out has a lower goal
 
+    def with_others(self, others: "Selection") -> "Selection":
+        """These plans and others."""
+        parts = [each.tried for each in (self, others) if each.tried is not None]
+        return Selection(
+            tuple(sorted(dict.fromkeys((*self.plans, *others.plans)), key=ranking_key)),
+            Simulated.joined(parts) if parts else None,
+            self.simulated + others.simulated,
+            self.open_bound,
+        )
+
     @property
     def best(self) -> Candidate:
         """The best plan; only valid if there is one."""
@@ -131,11 +159,12 @@ class Pool:
     space: Space
     step_s: Floats  # by kind and number of machines of one type
     watch: Watch = field(default_factory=Watch)
-    mixes: Callable[[Limits], Sequence[Cluster]] = lambda limits: ()
+    source: Callable[[Limits], Sequence[Cluster]] | None = None  # None: clusters of one entry
     tables: list[Rated] = field(default_factory=list)  # rated so far
-    known: dict[Cluster, None] = field(default_factory=dict)  # the clusters in them
+    known: dict[Cluster, list[Key]] = field(default_factory=dict)  # the clusters in them
     rated: dict[Limits, tuple[int, RatedPlans]] = field(default_factory=dict)  # of so many tables
-    selections: dict[tuple[Limits, str, int], Selection] = field(default_factory=dict)
+    looked_at: dict[Limits, None] = field(default_factory=dict)  # whose clusters are in them
+    selections: dict[tuple[Limits, str, int, float], Selection] = field(default_factory=dict)
 
     @cached_property
     def rough(self) -> Rough:
@@ -146,27 +175,44 @@ class Pool:
         """The plan space under other limits."""
         return replace(self.space, limits=limits)
 
-    def select(self, limits: Limits, among: Among = ANY, first: int = CHOSEN) -> Selection:
-        """The plans that meet some limits, of those that the program puts first."""
-        key = limits, among.name, first
+    def select(
+        self, limits: Limits, among: Among = ANY, first: int = CHOSEN, below: float = np.inf
+    ) -> Selection:
+        """The plans that meet some limits, of those that the program puts first.
+
+        Where a plan is known, those that may be better: with a goal `below` its own.
+        """
+        key = limits, among.name, first, below
         if key not in self.selections:
-            self.selections[key] = self._selected(limits, among, first)
+            self.selections[key] = self._selected(limits, among, first, below)
         return self.selections[key]
 
     def plans(self, limits: Limits) -> RatedPlans:
         """All rated plans under some limits."""
+        if limits not in self.looked_at:
+            self.looked_at[limits] = None
+            if self.source is None:
+                self._rate(self.clusters(self.rough.promising(limits)))
+            else:
+                self._rate(self.source(limits))
+        return self._rated(limits)
+
+    def _rate_better(self, limits: Limits, best: float) -> None:
+        """Rate clusters that are roughly better than a plan that was found."""
+        if self.source is not None:
+            return
+        goal = np.where(self.rough.allowed(limits), self.rough.goal(limits), np.inf)
+        queue = np.argsort(goal, kind="stable")[:MOST_RATED]
+        self._rate(self.clusters(queue[goal[queue] < best * (1.0 + RATES_ERROR)]))
+
+    def _rated(self, limits: Limits) -> RatedPlans:
         done, found = self.rated.get(limits, (0, None))
-        if found is None:
-            self._rate([*self._promising(limits), *self.mixes(limits)])
         if found is None or done < len(self.tables):
             new = rated_plans(self.under(limits), self.tables[done:])
             new = replace(new, table=new.table + done)
             found = new if found is None else RatedPlans.joined([found, new])
             self.rated[limits] = len(self.tables), found
         return found
-
-    def _promising(self, limits: Limits) -> list[Cluster]:
-        return self.clusters(np.flatnonzero(self.rough.promising(limits)))
 
     def clusters(self, rows: Ints) -> list[Cluster]:
         """Clusters of the rough table."""
@@ -178,39 +224,67 @@ class Pool:
         """Rate clusters that are not yet."""
         free = replace(self.space.limits, hourly_usd=None)
         new = [each for each in dict.fromkeys(clusters) if each not in self.known]
-        self.tables.extend(rated(self.under(free), new))
-        self.known.update(dict.fromkeys(new))
+        self.known.update((each, []) for each in new)
+        for table in rated(self.under(free), new):
+            for row, cluster in enumerate(table.clusters):
+                self.known[cluster].append((len(self.tables), row))
+            self.tables.append(table)
 
-    def ordered(self, limits: Limits, among: Among = ANY) -> list[tuple[int, int]]:
-        """Tables and rows of clusters with a checkpoint path, as the program puts them."""
-        plans = self.plans(limits)
+    def _selected(self, limits: Limits, among: Among, first: int, below: float) -> Selection:
+        """The first clusters of the program, simulated; more while these may not hold the best.
+
+        That is while none of them meets the limits, or some that were left are rated better.
+        """
+        whole, found, done, tried = first >= CHOSEN, Selection(()), set[Key](), None
+        best = None if below == np.inf else below
+        for _ in range(ROUNDS):
+            keys = self._next(limits, among, first, done, best)
+            if not keys or (found.plans and not whole):
+                break
+            done |= set(keys)
+            new = self.simulate(limits, keys, choices)
+            tried = new if tried is None else Simulated.joined([tried, new])
+            found = self._confirmed(limits, tried, below, CONFIRMED if whole else FEW)
+            best = min(found.goal, below)
+        if not whole or tried is None or not found.plans:
+            return found
+        return self._confirmed(limits, self._refined(limits, among, tried), below)
+
+    def _next(
+        self, limits: Limits, among: Among, most: int, done: set[Key], best: float | None
+    ) -> list[Key]:
+        """The clusters that come next, with a checkpoint path.
+
+        First those of the program; then what is rated better than the best plan that was found, or
+        what is surest where none was: half of it on demand, whose long waits no scenario shows.
+        """
+        if best is None:
+            rows = order(limits, self.plans(limits))
+        elif np.isfinite(best):
+            self._rate_better(limits, best)
+            rows = better(limits, self.plans(limits), best * (1.0 + RATES_ERROR))
+        else:
+            rows = surest(self.plans(limits))
+        keys = self._clusters_among(limits, among, rows, done)
+        if best is not None and not np.isfinite(best):
+            sure = [key for key in keys if not self.tables[key[0]].found.gang.has_spot[key[1]]]
+            keys = list(dict.fromkeys([*sure[: most // 2], *keys]))
+        return keys[:most]
+
+    def _clusters_among(
+        self, limits: Limits, among: Among, rows: Ints, done: Container[Key] = ()
+    ) -> list[Key]:
+        """The clusters of some rated plans with a checkpoint path, each once, but those done."""
+        plans = self._rated(limits)
         allowed = [among.clusters(table) for table in self.tables]
-        found: dict[tuple[int, int], None] = {}
-        rows = order(limits, plans)
-        for table, row in zip(plans.table[rows].tolist(), plans.row[rows].tolist(), strict=True):
-            if allowed[table][row]:
-                found[table, row] = None
+        found: dict[Key, None] = {}
+        for key in zip(plans.table[rows].tolist(), plans.row[rows].tolist(), strict=True):
+            if allowed[key[0]][key[1]] and key not in done:
+                found[key] = None
         return list(found)
 
-    def _selected(self, limits: Limits, among: Among, first: int) -> Selection:
-        ordered, tried = self.ordered(limits, among), list[Simulated]()
-        begin, most = 0, first
-        while begin < min(len(ordered), MOST_CHOSEN if first >= CHOSEN else 2 * first):
-            tried.append(self.simulate(limits, ordered[begin:most], choices))
-            if np.isfinite(tried[-1].values.goal_value).any():
-                break
-            begin, most = most, 2 * most
-        if not tried:
-            return Selection(())
-        every = Simulated.joined(tried)
-        if first >= CHOSEN:
-            every = self._refined(limits, among, every)
-        return self._confirmed(limits, every, at_once=CONFIRMED if first >= CHOSEN else FEW)
-
-    def simulate(
-        self, limits: Limits, keys: Sequence[tuple[int, int]], choose: Choose | None
-    ) -> Simulated:
-        """Simulate clusters with a checkpoint path, alone and with the fallbacks chosen."""
+    def simulate(self, limits: Limits, keys: Sequence[Key], choose: Choose | None) -> Simulated:
+        """Simulate clusters with a checkpoint path, alone and with the fallbacks chosen; some."""
         space, plans, inputs = self.under(limits), list[Candidate](), list[PathInputs]()
         for number in sorted({table for table, _ in keys}):
             rows = np.array([row for table, row in keys if table == number], dtype=np.int64)
@@ -240,10 +314,15 @@ class Pool:
         ranked = np.argsort(tried.values.goal_value, kind="stable")
         ranked = ranked[np.isfinite(tried.values.goal_value[ranked])]
         best = list(dict.fromkeys(tried.plans[row].cluster for row in ranked.tolist()))[:REFINED]
+        if not best:
+            return tried
         near = [each for cluster in best for each in self._neighbours(cluster)]
         self._rate(near)
-        keys = self.rows_of(limits, [*best, *near], among)
-        return Simulated.joined([tried, self.simulate(limits, keys, every_fallback)])
+        parts = [tried]
+        for clusters, choose in ((near, choices), (best[:ALL_FALLBACKS], every_fallback)):
+            keys = self.rows_of(limits, clusters, among)
+            parts += [self.simulate(limits, keys, choose)] if keys else []
+        return Simulated.joined(parts)
 
     def _neighbours(self, cluster: Cluster) -> list[Cluster]:
         """A cluster of one type with one machine more and with one less."""
@@ -253,21 +332,15 @@ class Pool:
         mine &= np.abs(self.rough.machines - cluster.counts[0]) == 1
         return self.clusters(np.flatnonzero(mine))
 
-    def rows_of(
-        self, limits: Limits, clusters: Iterable[Cluster], among: Among = ANY
-    ) -> list[tuple[int, int]]:
+    def rows_of(self, limits: Limits, clusters: Iterable[Cluster], among: Among = ANY) -> list[Key]:
         """Tables and rows of some clusters, those that meet the limits at every moment."""
-        wanted, plans = set(clusters), self.plans(limits)
-        found = dict[tuple[int, int], None]()
-        for number in np.flatnonzero(np.bincount(plans.table)).tolist():
-            table = self.tables[number]
-            rows = np.flatnonzero(among.clusters(table)).tolist()
-            allowed = set(plans.row[(plans.table == number) & (plans.fallback < 0)].tolist())
-            each = table.clusters
-            found |= {
-                (number, row): None for row in rows if row in allowed and each[row] in wanted
-            }
-        return list(found)
+        keys = [key for each in dict.fromkeys(clusters) for key in self.known.get(each, ())]
+        fits = {
+            number: structural(limits, self.tables[number].found)
+            & among.clusters(self.tables[number])
+            for number in {number for number, _ in keys}
+        }
+        return [(number, row) for number, row in keys if fits[number][row]]
 
     def _confirmed(
         self, limits: Limits, tried: Simulated, below: float = np.inf, at_once: int = CONFIRMED
@@ -276,46 +349,74 @@ class Pool:
 
         Those that cannot be better than one `below` are not confirmed.
         """
-        goal = tried.values.goal_value
-        ranked = np.argsort(goal, kind="stable")
-        ranked = ranked[np.isfinite(goal[ranked])]
+        goal, met = tried.values.goal_value, tried.values.meets_limits
+        left = np.flatnonzero(np.isfinite(goal))
         printed, best, done = list[Candidate](), below, 0
-        while done < min(len(ranked), MOST_CONFIRMED):
-            if goal[ranked[done]] >= best * (1.0 + PATHS_ERROR):
+        while len(left) and done < MOST_CONFIRMED:
+            # What meets the limits on these paths is the surest to cut others off.
+            first = (~met[left], goal[left]) if best == np.inf else (goal[left],)
+            some = left[np.lexsort(first[::-1])][:at_once]
+            some = some[goal[some] < best * (1.0 + PATHS_ERROR)]
+            if not len(some):
                 break
-            some = ranked[done : done + at_once]
-            printed += self._printed(limits, tried.take(some.tolist()))
+            likely = some[met[some] | self._begins_well(limits, tried.take(some.tolist()))]
+            printed += self._printed(limits, tried.take(likely.tolist())) if len(likely) else []
             best = min((each.goal_value for each in printed), default=below)
-            done += len(some)
-        others = [
-            self._figures(tried, int(row))
-            for row in ranked[done:].tolist()
-            if tried.values.meets_limits[row] and goal[row] >= best
-        ]
+            left, done = np.setdiff1d(left, some), done + len(likely)
+        others = [self._figures(tried, int(row)) for row in left[met[left] & (goal[left] >= best)]]
         plans = tuple(sorted([*printed, *others], key=ranking_key))
         return Selection(plans, tried, len(tried))
+
+    def _begins_well(self, limits: Limits, some: Simulated) -> Bools:
+        """Which plans may meet the limits often enough, as the first of the printed paths show."""
+        space, asked = self.under(limits).on_printed_paths(), limits.confidence
+        early = np.array([plan.early_s for plan in some.plans])
+        whole, first = space.cache.path_count, min(BEGUN, space.cache.path_count)
+        paths = simulate_paths(
+            some.inputs.earlier(early), limits.deadline_s, whole, space.seed, first=first
+        )
+        begun = limits_met(limits, paths).mean(axis=1)
+        return np.asarray(begun >= chance_less_error(asked, first, whole))
 
     def _printed(self, limits: Limits, some: Simulated) -> list[Candidate]:
         """Those plans that meet the limits on the printed paths."""
         space = self.under(limits).on_printed_paths()
-        values = values_of(space, some.inputs)
-        found = switched_in_time(space, some.inputs, values)
-        v, kept = found.values, list[Candidate]()
-        for row, plan in enumerate(some.plans):
-            inputs = some.inputs.take(np.array([row])).earlier(found.early_s[row : row + 1])
-            chance = sure_chance(space, inputs, float(v.chance[row]))
-            over = limits.max_overhead is not None and v.overhead[row] > limits.max_overhead
-            if chance < enough(limits, space.cache.path_count) or over:
-                continue
-            early = float(found.early_s[row])
-            goal = v.time_s[row] if limits.goal == "time" else v.cost_usd[row]
-            kept.append(
-                replace(
-                    plan, goal_value=float(goal), cost_usd=float(v.cost_usd[row]),
-                    time_s=float(v.time_s[row]), chance=chance, printed=True, early_s=early,
-                )  # fmt: skip
-            )
-        return kept
+        found = switched_in_time(space, some.inputs, values_of(space, some.inputs))
+        v, inputs, asked = found.values, some.inputs.earlier(found.early_s), limits.confidence
+        over = np.zeros(len(some), dtype=bool)
+        if limits.max_overhead is not None:
+            over = v.overhead > limits.max_overhead
+        goal, paths = v.time_s if limits.goal == "time" else v.cost_usd, space.cache.path_count
+        sure = v.meets_limits & ~near(limits, v.chance, paths)
+        best = float(goal[sure].min(initial=np.inf)) * (1.0 + PATHS_ERROR)
+        # Those that cannot lead are judged by these paths and by the simple policy alone.
+        open_ = np.flatnonzero(~over & (goal < best))
+        v = v.with_rows(open_, self._with_policy(space, inputs.take(open_), v.take(open_)))
+        open_ = open_[v.chance[open_] >= asked - ERRORS * chance_error(asked, paths)]
+        v.chance[open_] = sure_chances(space, inputs.take(open_), v.chance[open_])
+        goal = v.time_s if limits.goal == "time" else v.cost_usd
+        return [
+            replace(
+                some.plans[row],
+                goal_value=float(goal[row]),
+                cost_usd=float(v.cost_usd[row]),
+                time_s=float(v.time_s[row]),
+                chance=float(v.chance[row]),
+                printed=True,
+                early_s=float(found.early_s[row]),
+            )  # fmt: skip
+            for row in np.flatnonzero(~over & (v.chance >= enough(limits, paths))).tolist()
+        ]
+
+    def _with_policy(self, space: Space, plans: PathInputs, values: Values) -> Values:
+        """The values of plans with a fallback that are a little short, with their best thresholds."""
+        short = space.limits.confidence - values.chance
+        rows = np.flatnonzero((plans.fallback_speed > 0.0) & (short > 0.0) & (short < SHORT_OF))
+        for row in rows[np.argsort(short[rows], kind="stable")][:WITH_POLICY]:
+            one = plans.take(np.array([row]))
+            policy = best_thresholds(self.under(space.limits), one)
+            values = values.with_rows(np.array([row]), values_of(space, policy.of(one)))
+        return values
 
     @staticmethod
     def _figures(tried: Simulated, row: int) -> Candidate:

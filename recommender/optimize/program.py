@@ -28,7 +28,7 @@ from collections.abc import Container, Mapping, Sequence
 
 import numpy as np
 
-from recommender.arrays import Floats, Ints
+from recommender.arrays import Bools, Floats, Ints
 from recommender.catalogs.frozen import dataclass
 from recommender.optimize.candidate import Candidate, Cluster
 from recommender.optimize.linear_program import Model, Solution, solve
@@ -48,10 +48,8 @@ DEADLINE, BUDGET, OVERHEAD, HOURLY, WORK = "deadline", "budget", "overhead", "ho
 
 def order(limits: Limits, plans: RatedPlans) -> Ints:
     """Rated plans in the order in which they are simulated: those of both programs in turn."""
-    short = np.maximum(limits.confidence - plans.chance, 0.0)
-    sure = short <= BLUR
-    by_scenarios = np.lexsort((np.where(sure, plans.goal_value, 0.0), np.where(sure, 0.0, short)))
-    by_scenarios = by_scenarios[: int((short < SHORT).sum())]
+    sure = plans.chance >= limits.confidence - BLUR
+    by_scenarios = _by_goal(plans, sure)
     if limits.deadline_s is None or limits.goal == "time":
         return by_scenarios
     by_means = np.argsort(plans.planned_usd, kind="stable")
@@ -60,6 +58,22 @@ def order(limits: Limits, plans: RatedPlans) -> Ints:
     turns[: len(by_scenarios), 0], turns[: len(by_means), 1] = by_scenarios, by_means
     taken = turns.ravel()
     return np.asarray(taken[taken >= 0])
+
+
+def better(limits: Limits, plans: RatedPlans, goal: float) -> Ints:
+    """Plans rated better than a goal that may meet the limits after all, the best first."""
+    likely = plans.chance >= limits.confidence - SHORT
+    return _by_goal(plans, likely & (plans.goal_value < goal))
+
+
+def surest(plans: RatedPlans) -> Ints:
+    """Plans by the chance that they meet the limits; of equal ones the best first."""
+    return np.lexsort((plans.goal_value, -np.round(plans.chance, 2)))
+
+
+def _by_goal(plans: RatedPlans, some: Bools) -> Ints:
+    rows = np.flatnonzero(some)
+    return np.asarray(rows[np.argsort(plans.goal_value[rows], kind="stable")])
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,9 +130,7 @@ class MasterProgram:
         """Share of the work of each column; zeros without a solution."""
         return np.array([self.solution.values.get(name, 0.0) for name in self.names])
 
-    def work(
-        self, share: Floats, late: Mapping[Candidate, float]
-    ) -> dict[tuple[str, bool], float]:
+    def work(self, share: Floats, late: Mapping[Candidate, float]) -> dict[tuple[str, bool], float]:
         """Shares of the work by machines in words and whether some are spot, fallbacks apart.
 
         `late`: what share of the work of a plan its fallback does.
@@ -249,5 +261,3 @@ def _quota_name(space: Space, site: int, row: int, taken: Container[str]) -> str
 def _use(space: Space, plan: Candidate, row: int) -> float:
     use = space.sites[plan.site].quota_use[row, list(plan.entries)]
     return float(use @ np.array(plan.counts, dtype=np.float64))
-
-

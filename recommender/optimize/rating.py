@@ -33,16 +33,19 @@ from recommender.optimize.renewal_rates import (
 from recommender.optimize.space import Site, Space, numbers_allowed
 from recommender.plan.limits import TOLERANCE, Limits
 from recommender.risk.laws import RUN_FAMILY, gang_doublings, gang_hazard, logistic
-from recommender.risk.on_demand_wait import OnDemandLaw
+from recommender.risk.normal_law import normal_cdf
 
 # Cost × time^θ, from cheapest to fastest; so many clusters of each market are kept by each.
 EXPONENTS = (0.0, 0.15, 0.4, 1.0, 3.0, 10.0)
 KEPT = 40
-KEPT_BY_GOAL = 300
+KEPT_BY_GOAL = 150
+MARGINS = (1.0, 1.5, 2.2)  # times the usual cost and time: what the chance asks for
 RESTORE_S = 60.0  # of a checkpoint, in the rough estimate
+MIN_SD = 1e-3  # of a price that is known
 PATIENT = 0.5  # share of the interruptions after which a patient cluster moves, roughly
 LONG = 6.0  # deadlines: beyond it is late is all that counts of a time
-EARLIER = 500  # plans over an overhead limit whose last moments are looked for
+BY_SCENARIO = 600  # plans of a table with a fallback that are worked out scenario by scenario
+EARLIER = 300  # plans over an overhead limit whose last moments are looked for
 # Plans estimated over the overhead limit by up to this factor stay candidates; their goal is
 # multiplied by it.
 OVER = 3.0
@@ -76,19 +79,24 @@ class Rough:
             fits &= self.max_usd_per_hour <= limits.hourly_usd + TOLERANCE
         return fits
 
-    def promising(self, limits: Limits) -> Bools:
-        """Which clusters are good at some price of time, of each market."""
+    def promising(self, limits: Limits) -> Ints:
+        """The clusters that are good at some price of time, of each market."""
         kept, fits = np.zeros(len(self), dtype=bool), self.allowed(limits)
-        due, most = limits.deadline_s or np.inf, limits.budget_usd or np.inf
-        missed = np.maximum(self.time_s / due, 1.0) * np.maximum(self.usd / most, 1.0)
-        goal = (self.time_s if limits.goal == "time" else self.usd) * missed
         log_usd, log_s = np.log(np.maximum(self.usd, 1e-9)), np.log(self.time_s)
         for market in (False, True):
             rows = np.flatnonzero(fits & (self.spot == market))
             for exponent in EXPONENTS:
                 kept[rows[_least(log_usd[rows] + exponent * log_s[rows], KEPT)]] = True
-            kept[rows[_least(goal[rows], KEPT_BY_GOAL)]] = True
-        return kept
+            for margin in MARGINS:
+                kept[rows[_least(self.goal(limits, margin)[rows], KEPT_BY_GOAL)]] = True
+        return np.flatnonzero(kept)
+
+    def goal(self, limits: Limits, margin: float = 1.0) -> Floats:
+        """What is minimised; what misses a limit, with a margin for bad luck, is worse by as much."""
+        late = self.time_s * margin / (limits.deadline_s or np.inf)
+        over = self.usd * margin / (limits.budget_usd or np.inf)
+        missed = np.maximum(late, 1.0) * np.maximum(over, 1.0)
+        return np.asarray((self.time_s if limits.goal == "time" else self.usd) * missed)
 
 
 def _least(values: Floats, count: int) -> Ints:
@@ -119,26 +127,20 @@ def rough_estimates(space: Space, step_s: Floats) -> Rough:
 def _rough_at(space: Space, index: int, site: Site, step_s: Floats) -> Rough:
     e = site.entries
     row, column = np.nonzero(numbers_allowed(site, step_s))
-    n, step, spot = column + 1, step_s[e.kind[row], column], e.spot[row]
-    run, sigma, free = (
-        e.run_mean_s[row] / gang_hazard(n, e.co_interruption[row]),
-        e.run_sigma[row],
-        e.free_s[row],
-    )
-    away = e.boot_s[row] + RENDEZVOUS_S + RESTORE_S
+    n, spot = column + 1, e.spot[row]
+    step, e = step_s[e.kind[row], column], e.take(row)
+    run, sigma, free = e.run_mean_s / gang_hazard(n, e.co_interruption), e.run_sigma, e.free_s
+    away, work = e.boot_s + RENDEZVOUS_S + RESTORE_S, step * space.steps_left
     useful = np.maximum(RUN_FAMILY.excess(away, run, sigma) / run, 1e-3)
-    up = logistic(e.availability_logit[row] - e.availability_slope[row] * gang_doublings(n))
-    idle = (1.0 - up) ** e.zone_count[row] / up
-    work = step * space.steps_left
+    up = logistic(e.availability_logit - e.availability_slope * gang_doublings(n))
+    idle = (1.0 - up) ** e.zone_count / up
     trains = np.where(spot, work / useful, work)
     long = RUN_FAMILY.min_long_share(np.maximum(free, 1.0), run, sigma)
     charged = np.where(spot & (free > 60.0), long, 1.0)
-    queue = OnDemandLaw(e.at_once[row], e.wait_s[row]).of_gang(n, e.availability_slope[row])
-    waits = np.where(spot, trains * idle, (1.0 - queue.at_once) * queue.wait_s)
-    moves = np.where(spot, trains / run, 0.0) * np.where(e.move_after_s[row] > 0.0, PATIENT, 1.0)
-    hourly = e.usd_per_hour[row] * n
-    usd = hourly * (trains * charged + away) / 3600.0
-    usd += e.fixed_usd[row] + e.usd_per_move[row] * moves
+    waits = np.where(spot, trains * idle, 0.0)  # on demand most often none
+    moves = np.where(spot, trains / run, 0.0) * np.where(e.move_after_s > 0.0, PATIENT, 1.0)
+    hourly = e.usd_per_hour * n
+    usd = hourly * (trains * charged + away) / 3600.0 + e.fixed_usd + e.usd_per_move * moves
     return Rough(
         site=np.full(len(row), index),
         entry=row,
@@ -146,7 +148,7 @@ def _rough_at(space: Space, index: int, site: Site, step_s: Floats) -> Rough:
         spot=spot,
         usd=usd,
         time_s=trains + away + waits,
-        max_usd_per_hour=e.max_usd_per_hour[row] * n,
+        max_usd_per_hour=e.max_usd_per_hour * n,
         min_usd=hourly * charged * work / 3600.0,
         min_s=work,
     )
@@ -170,6 +172,17 @@ class Rated:
         """Some of the plans."""
         some = (self.plans.take(rows), self.found.take(rows), self.alone.take(rows))
         return Rated(self.index, self.rows, self.site, *some)
+
+    @property
+    def price_sd(self) -> Floats:
+        """Sd of ln of the price of the spot machines; 0 without any."""
+        inputs = self.found.inputs
+        return np.where(inputs.spot_usd_per_hour > 0.0, inputs.spot_price_sigma, 0.0)
+
+    @property
+    def mixed(self) -> bool:
+        """Whether its clusters are of several entries."""
+        return int((self.plans.counts[0] > 0).sum()) > 1
 
     @property
     def clusters(self) -> list[Cluster]:
@@ -283,7 +296,7 @@ def _alone(limits: Limits, number: int, table: Rated, rows: Ints) -> RatedPlans:
         np.full(len(rows), -1),
         usd,
         time_s,
-        *goal_and_chance(limits, found),
+        *goal_and_chance(limits, found, table.price_sd[rows]),
         np.where(time_s + spread_s <= due, usd, np.inf),
     )
 
@@ -298,22 +311,26 @@ def _figures(limits: Limits, found: Rates) -> tuple[Floats, Floats, Floats]:
 
 
 def _with_fallbacks(space: Space, number: int, table: Rated, alone: Ints) -> RatedPlans:
+    """Plans with the fallbacks worth trying; of those the program of means puts first, by scenario."""
     limits, fall = space.limits, table.site.fallbacks
     choices = choices_of(space, fall, table.found.step_s[alone])
-    fits = (choices >= 0) & table.found.gang.has_spot[alone, None]
-    at, column = np.nonzero(fits)
-    plan, fallback = alone[at], choices[at, column]
-    terms, found = table.fallback_rates(space, plan, fallback), table.alone.take(plan)
+    at, column = np.nonzero((choices >= 0) & table.found.gang.has_spot[alone, None])
+    fallback = choices[at, column]
+    terms = table.fallback_rates(space, alone[at], fallback)
+    planned = _planned_usd(limits, table.alone.take(alone), terms, at)
+    rows = _least(planned, BY_SCENARIO)
+    rows = rows[np.isfinite(planned[rows])]
+    plan, terms = alone[at[rows]], terms.take(rows)
+    found, sd = table.alone.take(plan), table.price_sd[plan]
     last = with_fallback(found, terms)
-    usd, time_s, goal, chance = *_figures(limits, last)[:2], *goal_and_chance(limits, last)
+    usd, time_s, goal, chance = *_figures(limits, last)[:2], *goal_and_chance(limits, last, sd)
     if limits.max_overhead is not None:
-        rows = _within_reach(limits, found, terms, last)
-        early = within_overhead(found.take(rows), terms.take(rows), limits.max_overhead)
-        usd[rows], time_s[rows], _ = _figures(limits, early)
-        goal[rows], chance[rows] = goal_and_chance(limits, early)
-    planned = _planned_usd(limits, table.alone.take(alone), found, terms, at)
-    where = np.full(len(plan), number), plan, fallback
-    return RatedPlans(*where, usd, time_s, goal, chance, planned)
+        over = _within_reach(limits, found, terms, last)
+        early = within_overhead(found.take(over), terms.take(over), limits.max_overhead)
+        usd[over], time_s[over], _ = _figures(limits, early)
+        goal[over], chance[over] = goal_and_chance(limits, early, sd[over])
+    where = np.full(len(plan), number), plan, fallback[rows]
+    return RatedPlans(*where, usd, time_s, goal, chance, planned[rows])
 
 
 def _within_reach(limits: Limits, alone: Rates, terms: FallbackRates, last: Rates) -> Ints:
@@ -331,30 +348,33 @@ def _within_reach(limits: Limits, alone: Rates, terms: FallbackRates, last: Rate
     return over[_least(usd, EARLIER)]
 
 
-def _planned_usd(
-    limits: Limits, each: Rates, found: Rates, terms: FallbackRates, at: Ints
-) -> Floats:
+def _planned_usd(limits: Limits, each: Rates, terms: FallbackRates, at: Ints) -> Floats:
     """The cost of both phases, as the program of means divides the work; inf where it is late.
 
     φ = (T + σ - D)/(T + σ - T_f) of the work on the fallback: the share at which both phases end
-    together at the deadline.
+    together at the deadline. `at`: the plan of each fallback.
     """
     usd, mean, spread = _figures(limits, each)
+    work_s = each.mean(each.work_s)[at]
     late = (mean + spread)[at] - terms.latest_s
-    whole_s = terms.start_s + found.mean(found.work_s) * terms.step_ratio
+    whole_s = terms.start_s + work_s * terms.step_ratio
     share = np.clip(late / np.maximum((mean + spread)[at] - whole_s, 1e-9), 0.0, 1.0)
     share = np.where(late <= 0.0, 0.0, share)
     both = (1.0 - share) * usd[at] + share * terms.usd_per_hour * whole_s / 3600.0
     return np.where(whole_s < terms.latest_s, both, np.inf)
 
 
-def goal_and_chance(limits: Limits, found: Rates) -> tuple[Floats, Floats]:
-    """What is minimised, and how often the limits are met; (plans,)."""
-    met = np.ones(found.usd.shape, dtype=bool)
+def goal_and_chance(limits: Limits, found: Rates, price_sd: Floats) -> tuple[Floats, Floats]:
+    """What is minimised, and how often the limits are met; (plans,).
+
+    `price_sd`: of ln of a plan's spot price, which scenarios leave out.
+    """
+    met = np.ones(found.usd.shape)
     if limits.deadline_s is not None:
-        met &= found.time_s <= limits.deadline_s
+        met *= found.time_s <= limits.deadline_s
     if limits.budget_usd is not None:
-        met &= found.usd <= limits.budget_usd
+        room = np.log(limits.budget_usd / np.maximum(found.usd, 1e-9))
+        met *= normal_cdf(room / np.maximum(price_sd, MIN_SD)[:, None])
     chance = found.mean(met)
     by_time = limits.goal == "time"
     goal = found.ordered(found.time_s).trimmed() if by_time else found.mean(found.usd)

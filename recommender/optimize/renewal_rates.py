@@ -32,8 +32,8 @@ from recommender.risk.normal_law import normal_quantile
 from recommender.risk.on_demand_wait import wait_s
 from recommender.risk.path_inputs import PathInputs
 
-ZONES = 8  # levels of how good the listed zones are
-OUTAGES = 2  # lengths of what is left of an outage at the request
+ZONES = 6  # levels of how good the listed zones are
+OUTAGES = 4  # lengths of what is left of an outage at the request
 SPEEDS = 3  # true over predicted speed
 MIN_CHANCE = 0.05  # of an interruption, where their number is shared out over the runs with some
 # Interruptions of a run over their mean, where there are some: thirds of an exponential law.

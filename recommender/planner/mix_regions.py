@@ -5,16 +5,15 @@ import numpy as np
 from recommender.market.sites import SitePools
 from recommender.planner.problem import Problem
 
-# Regions tried: of the cheapest work and of the most compute, where quotas bind or mixes are asked
-# for, and of the cheapest work else.
-CHEAPEST, FASTEST, USUAL = 6, 2, 2
+# Regions tried where quotas bind or mixes are asked for: of the cheapest work and of most compute.
+CHEAPEST, FASTEST = 6, 2
 
 
-def mix_regions(problem: Problem) -> SitePools:
-    """The sites of the regions in which mixes are tried; none where they are left out."""
+def mix_regions(problem: Problem, likely: set[tuple[str, str]]) -> SitePools:
+    """The sites of the likely regions for mixes and, where these often pay, of others."""
     if problem.choice.mix == "no" or problem.limits.max_machines < 2 or not problem.rows:
         return SitePools()
-    chosen = _regions(problem)
+    chosen = likely | (_regions(problem) if searched_in_full(problem) else set())
     o = problem.catalog.offers
     rows = [row for row in problem.rows if (o.provider[row], o.region[row]) in chosen]
     return problem.site_space.builder.region_sites(rows, problem.single_type_sites)
@@ -49,8 +48,6 @@ def _regions(problem: Problem) -> set[tuple[str, str]]:
     needed = 0.0 if due_s is None else problem.steps_left / due_s
     ranked = {place: _filled(mine, needed, machines) for place, mine in offers.items()}
     by_cost = sorted(ranked, key=lambda place: (ranked[place][0], place))
-    if not searched_in_full(problem):
-        return set(by_cost[:USUAL])
     by_speed = sorted(ranked, key=lambda place: (-ranked[place][1], place))
     return {*by_cost[:CHEAPEST], *by_speed[:FASTEST]}
 

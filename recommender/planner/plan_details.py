@@ -11,7 +11,7 @@ from recommender.catalogs.frozen import dataclass
 from recommender.catalogs.registry import is_confidential
 from recommender.market.offer_facts import Pool
 from recommender.optimize.candidate import Candidate
-from recommender.optimize.chance import sure_chance
+from recommender.optimize.chance import sure_chances
 from recommender.optimize.evaluate import Plans, Reduced, limits_met, servers_usd_per_hour
 from recommender.optimize.space import Site, Space
 from recommender.performance.checkpoint import CHECKPOINT_PATHS, as_good_intervals
@@ -248,9 +248,11 @@ class PlanDetails:
 
     @cached_property
     def chance(self) -> float:
-        """The chance that all limits are met."""
-        printed = float(limits_met(self.space.limits, self.paths).mean())
-        return sure_chance(self.space, self.inputs, printed)
+        """The chance that all limits are met; a little short of the one asked, on more paths."""
+        printed = limits_met(self.space.limits, self.paths).mean(axis=1)
+        if printed[0] >= self.space.limits.confidence:
+            return float(printed[0])
+        return float(sure_chances(self.space, self.inputs, printed)[0])
 
     def _estimate(self) -> Estimate:
         space, inputs = self.space, self.inputs

@@ -15,7 +15,7 @@ from recommender.arrays import Bools, Floats
 from recommender.catalogs.frozen import dataclass
 from recommender.market.sites import SitePools
 from recommender.optimize.candidate import Candidate, Cluster
-from recommender.optimize.mixes import TYPES, mixes_of
+from recommender.optimize.mixes import TYPES, mixes_of, on_demand_mixes
 from recommender.optimize.pool import ANY, CHOSEN, NEXT_TO, Among, Pool, Selection
 from recommender.optimize.space import Entries, Masks
 from recommender.optimize.watch import Watch
@@ -35,6 +35,8 @@ ALLOWED: dict[Only, Callable[[Entries, Floats], Bools]] = {
     "one GPU on demand": lambda entries, gpus: (gpus == 1) & ~entries.spot,
     "big": lambda entries, gpus: gpus >= 8,
 }
+LIKELY = 3  # kinds of spot machines around which mixes are looked for
+MIXES = 30  # of them simulated at once
 BUILT = 12  # plans built until one meets the limits in the printed figures
 
 
@@ -47,37 +49,63 @@ class PlanPool:
     watch: Watch = field(default_factory=Watch)  # the search that runs now
 
     @cached_property
-    def mix_sites(self) -> SitePools:
-        """The regions in which mixes are looked for."""
-        return mix_regions(self.problem)
-
-    @cached_property
-    def sites(self) -> SitePools:
-        """All sites: those of single types first, then regions for mixes."""
-        return self.problem.single_type_sites + self.mix_sites
-
-    @cached_property
     def pool(self) -> Pool:
-        """Rated and simulated plans."""
-        space, step_s = self.problem.space(self.sites), self.problem.step_s
-        return Pool(space, step_s, self.watch, self._mixes)
+        """Clusters of one type, rated and simulated."""
+        sites = self.problem.single_type_sites
+        return Pool(self.problem.space(sites), self.problem.step_s, self.watch)
 
-    def _mixes(self, limits: Limits) -> list[Cluster]:
-        """The mixes listed under some limits; where they seldom pay, under the problem's own."""
-        in_full = searched_in_full(self.problem)
-        if not in_full and limits != self.problem.limits:
-            return []
-        first, last = len(self.problem.single_type_sites.sites), len(self.sites.sites)
-        space = replace(self.problem.space(self.sites), limits=limits)
-        types = TYPES if in_full else 2
-        return list(mixes_of(space, range(first, last), self.problem.step_s, types))
+    @cached_property
+    def _of_one_type(self) -> Selection:
+        """The plans of one type under the problem's own limits."""
+        limits = self.problem.limits
+        return self.pool.proven(limits) if self.prove else self.pool.select(limits)
 
     @cached_property
     def best(self) -> Selection:
         """The plans under the problem's own limits."""
-        if self.prove:
-            return self.pool.proven(self.problem.limits)
-        return self.pool.select(self.problem.limits)
+        return self._with_mixes(self._of_one_type, self.problem.limits)
+
+    @cached_property
+    def mixes(self) -> Pool:
+        """Clusters of several types or markets of one region, rated and simulated."""
+        return Pool(self.problem.space(self.sites), self.problem.step_s, self.watch, self._listed)
+
+    def _with_mixes(self, found: Selection, limits: Limits) -> Selection:
+        """Plans with the mixes that may be better; under other limits where they often pay."""
+        if self.problem.choice.mix == "no" or limits.max_machines < 2:
+            return found
+        if limits != self.problem.limits and not searched_in_full(self.problem):
+            return found
+        return found.with_others(self.mixes.select(limits, first=MIXES, below=found.goal))
+
+    @cached_property
+    def _leading(self) -> dict[int, tuple[str, str]]:
+        """The spot types of the best plans, and the region where each is tried first."""
+        pools, offers = self.problem.single_type_sites.pools, self.problem.catalog.offers
+        found: dict[int, tuple[str, str]] = {}
+        for plan in self._of_one_type.plans:
+            first = pools[plan.site][plan.entries[0]]
+            if first.spot and len(found) < LIKELY:
+                row = first.rows[0]
+                found.setdefault(first.kind, (offers.provider[row], offers.region[row]))
+        return found
+
+    @cached_property
+    def sites(self) -> SitePools:
+        """All sites: those of single types first, then the regions in which mixes are looked for."""
+        if self.problem.choice.mix == "no" or self.problem.limits.max_machines < 2:
+            return self.problem.single_type_sites
+        regions = mix_regions(self.problem, set(self._leading.values()))
+        return self.problem.single_type_sites + regions
+
+    def _listed(self, limits: Limits) -> list[Cluster]:
+        """The mixes listed under some limits."""
+        in_full = searched_in_full(self.problem)
+        first, last = len(self.problem.single_type_sites.sites), len(self.sites.sites)
+        space = replace(self.problem.space(self.sites), limits=limits)
+        types, step_s = TYPES if in_full else 2, self.problem.step_s
+        found = list(mixes_of(space, range(first, last), step_s, types, set(self._leading)))
+        return [*found, *(on_demand_mixes(space, range(first), step_s) if in_full else ())]
 
     @cached_property
     def builder(self) -> PlanBuilder:
@@ -88,7 +116,8 @@ class PlanPool:
         """The best plans of a kind under some limits, next to those of the answer."""
         if only == "any" and limits == self.problem.limits:
             return self.best
-        return self.pool.select(limits, self.among(only), first)
+        found = self.pool.select(limits, self.among(only), first)
+        return self._with_mixes(found, limits) if only == "any" else found
 
     def among(self, only: Only) -> Among:
         """The entries of a kind."""
@@ -98,19 +127,20 @@ class PlanPool:
         return Among(
             only,
             tuple(
-                ALLOWED[only](site.entries, gpus[site.entries.kind]) for site in self.sites.sites
+                ALLOWED[only](site.entries, gpus[site.entries.kind])
+                for site in self.problem.single_type_sites.sites
             ),
         )
 
     def of_provider(self, provider: str) -> Selection:
         """The best plans of one provider."""
-        sites = self.sites.sites
+        sites = self.problem.single_type_sites.sites
         masks = tuple(np.full(len(site.entries), site.provider == provider) for site in sites)
         return self.pool.select(self.problem.limits, Among(f"of {provider}", masks), NEXT_TO)
 
     def at_quoted_prices(self) -> Selection:
         """The best plans whose prices were all quoted."""
-        pools, derived = self.sites.pools, self.problem.is_derived
+        pools, derived = self.problem.single_type_sites.pools, self.problem.is_derived
         masks: Masks = tuple(np.array([not derived(p) for p in site], dtype=bool) for site in pools)
         return self.pool.select(self.problem.limits, Among("quoted", masks), NEXT_TO)
 

@@ -25,7 +25,7 @@ def proof_of(pool: PlanPool) -> Proof:
         rated=len(rated.rough),
         plans_simulated=best.simulated,
         open_clusters=open_,
-        mixes_rated=sum(len(each.entries) > 1 for each in rated.known),
+        mixes_rated=len(pool.mixes.known),
     )
 
 

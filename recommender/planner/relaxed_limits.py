@@ -90,7 +90,8 @@ def relaxed(limit: Limit, limits: Limits, pool: PlanPool) -> Relaxed | None:
 
 def plan_within(limit: Limit, limits: Limits, value: float, pool: PlanPool) -> Evaluated | None:
     """The plan that needs least of a limit, of those that meet all, this one at another value."""
-    return _needing_least(limit, limits.with_value(limit, value), pool, NEXT_TO)
+    aimed = replace(limits.with_value(limit, value), objective=limit.aim)
+    return _needing_least(limit, aimed, pool, NEXT_TO)
 
 
 def _needing_least(limit: Limit, limits: Limits, pool: PlanPool, first: int) -> Evaluated | None:

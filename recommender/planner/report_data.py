@@ -191,8 +191,7 @@ def _shown(pool: PlanPool, each: Evaluated, kind: PlanKind, number: int) -> Simu
 def _simulated_plans(pool: PlanPool, chosen: Sequence[FoundPlan]) -> list[SimulatedPlan]:
     """Plans on the paths of a search; those of one deadline simulated at once."""
     details = [
-        pool.builder.under(found_plan.limits).details(found_plan.candidate)
-        for found_plan in chosen
+        pool.builder.under(found_plan.limits).details(found_plan.candidate) for found_plan in chosen
     ]
     plans: dict[int, SimulatedPlan] = {}
     for due_s in dict.fromkeys(found_plan.due_s for found_plan in chosen):

@@ -31,9 +31,9 @@ def ranked_plans(pool: PlanPool, top: int, others: Iterable[Candidate] = ()) -> 
 
 def _best_of_each(pool: PlanPool) -> list[Candidate]:
     """The best plan without spot, and the best of each provider."""
-    sites = pool.sites.sites
+    sites = pool.problem.single_type_sites.sites
     found = [pool.select(pool.problem.limits, "on_demand")]
-    of_best = sites[pool.best.best.site].provider
+    of_best = pool.sites.sites[pool.best.best.site].provider
     providers = dict.fromkeys(site.provider for site in sites)
     found += [pool.of_provider(each) for each in providers if each != of_best]
     return [selection.best for selection in found if selection.plans]

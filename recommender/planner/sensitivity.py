@@ -85,9 +85,7 @@ def _other_limits(problem: Problem) -> list[tuple[str, Limits, bool]]:
     ]
 
 
-def _looser(
-    pool: PlanPool, words: str, limits: Limits, first: Evaluated
-) -> list[SensitivityStep]:
+def _looser(pool: PlanPool, words: str, limits: Limits, first: Evaluated) -> list[SensitivityStep]:
     """What a looser limit gains: the plan at hand remains."""
     found, builder = pool.select(limits), pool.builder.under(limits)
     best = _lead(found.plans, builder, first.plan, cutoff=first.candidate.goal_value)
@@ -100,9 +98,7 @@ def _gain(words: str, best: Plan | None, first: Plan, limits: Limits) -> Sensiti
     return SensitivityStep(words, _effect(best, first), best)
 
 
-def _tighter(
-    pool: PlanPool, words: str, limits: Limits, first: Evaluated
-) -> list[SensitivityStep]:
+def _tighter(pool: PlanPool, words: str, limits: Limits, first: Evaluated) -> list[SensitivityStep]:
     """What a tighter limit costs; nothing where no plan was found that meets it for sure."""
     mine = _first_if_met(pool, limits, first)
     if mine is not None and alike(mine, first.plan):

@@ -8,9 +8,9 @@ from recommender.job.jobfile import find_job
 from recommender.plan.limits import Choice, Limits, Progress
 from recommender.plan.plan import Plan
 from recommender.planner.plan_builder import goal_value_of, has_derived_price
+from recommender.planner.plan_pool import PlanPool
 from recommender.planner.problem import planning_problem
 from recommender.planner.proof import proof_of
-from recommender.planner.search import PlanSearch
 from recommender.planner.selection import ranked_plans
 
 NOW = datetime(2026, 11, 23, tzinfo=UTC)
@@ -39,10 +39,10 @@ class Lead:
 
 def search_of(
     preset: str, limits: Limits, choice: Choice, catalog: Catalog, progress: Progress = NEW
-) -> PlanSearch:
+) -> PlanPool:
     """The search behind an answer."""
     job = find_job(preset)
-    return PlanSearch(planning_problem(job, limits, choice, catalog, progress, NOW, SEED))
+    return PlanPool(planning_problem(job, limits, choice, catalog, progress, NOW, SEED))
 
 
 def lead_of(
@@ -52,7 +52,7 @@ def lead_of(
     return first_of(search_of(preset, limits, choice, catalog, progress))
 
 
-def first_of(search: PlanSearch) -> Lead | None:
+def first_of(search: PlanPool) -> Lead | None:
     """The plan that leads the answer of a search."""
     ranked = ranked_plans(search, 1).plans
     if not ranked:
@@ -72,7 +72,7 @@ def first_of(search: PlanSearch) -> Lead | None:
         fallback=plan.fallback is not None,
         mixed=len(plan.machines) > 1,
         derived=has_derived_price(plan),
-        proven=proof_of(search).one_type_gap == 0.0,
+        proven=proof_of(search).status == "optimal",
     )
 
 

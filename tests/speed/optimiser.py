@@ -22,13 +22,10 @@ from recommender.api.calls import recommend
 from recommender.catalogs.catalog import Catalog, Offers
 from recommender.job.job import Job
 from recommender.job.jobfile import find_job
-from recommender.optimize.search import search_singles
-from recommender.optimize.search_state import SearchState
 from recommender.plan.answer import Answer
 from recommender.plan.limits import Choice, Limits, Progress, QuotaLimit
 from recommender.planner.problem import planning_problem
-from recommender.planner.search import PlanSearch
-from recommender.planner.single_type_search import FULL
+from recommender.planner.plan_pool import PlanPool
 from tests.shipped import snapshot
 
 HOUR = 3600.0
@@ -81,7 +78,7 @@ def quotas_of(catalog: Catalog, vcpus: float) -> tuple[QuotaLimit, ...]:
 def mixed(
     jobs: tuple[str, ...], catalog: Catalog, most: int | None = None
 ) -> Iterator[dict[str, object]]:
-    """The search over one type and over mixes of types alone, under each limit and quota.
+    """The choice of plans alone, mixes of types among them, under each limit and quota.
 
     Seconds are of the process, not of the clock.
     """
@@ -92,28 +89,24 @@ def mixed(
             find_job(name), LIMITS[words], choice, catalog, Progress(), NOW, SEED
         )
         start = process_time()
-        found = PlanSearch(problem).best
-        seconds, gap = process_time() - start, found.gap()
-        many = max(
-            (len(c.entries) for c in found.incumbents.values() if c.goal_value <= found.best_goal),
-            default=0,
-        )
+        found = PlanPool(problem).best
+        seconds = process_time() - start
+        many = len(found.best.entries) if found.plans else 0
         print(
             f"{'quotas':10}{name:22}{words:14}{quota:10}{seconds:7.2f} s of the process, "
-            f"gap {gap:6.1%}, best of {many} types",
+            f"best of {many} types",
             flush=True,
         )
-        row = {"set": "quotas", "job": name, "limits": f"{words}, {quota}", "gap": gap}
+        row = {"set": "quotas", "job": name, "limits": f"{words}, {quota}"}
         yield row | {"s": round(seconds, 3), "search_s": round(seconds, 3)}
 
 
-def searched(job: Job, limits: Limits, catalog: Catalog, choice: Choice) -> float:
-    """Seconds of the search alone: plan space and tables are made, the best plan is sought."""
+def chosen(job: Job, limits: Limits, catalog: Catalog, choice: Choice) -> float:
+    """Seconds of the choice of plans alone: plan space and tables are made before."""
     problem = planning_problem(job, limits, choice, catalog, Progress(), NOW, SEED)
-    space = problem.space(problem.single_type_sites)
-    search_singles(space, SearchState(slack=0.0, max_plans=FULL.plans))
+    space = PlanPool(problem).pool.space
     start = perf_counter()
-    search_singles(space, SearchState(slack=0.0, max_plans=FULL.plans))
+    assert space.sites and PlanPool(problem).best.simulated >= 0
     return perf_counter() - start
 
 
@@ -144,14 +137,13 @@ def measured(
         for words, each in limits.items():
             choice = Choice(market="on_demand") if "no spot" in words else Choice()
             seconds, answer = asked(find_job(name), each, catalog, choice)
-            alone = searched(find_job(name), each, catalog, choice)
+            alone = chosen(find_job(name), each, catalog, choice)
             first = answer.plans[0].machines[0] if answer.plans else None
             plan = f"{first.count}x {first.instance_type}" if first else answer.status
-            gap = answer.proof.gap
             print(
                 f"{label:10}{name:22}{words:22}{seconds:7.2f} s {alone:6.2f} s  {plan}", flush=True
             )
-            row = {"set": label, "job": name, "limits": words, "s": round(seconds, 3), "gap": gap}
+            row = {"set": label, "job": name, "limits": words, "s": round(seconds, 3)}
             yield row | {"search_s": round(alone, 3)}
 
 
@@ -165,8 +157,6 @@ def summary(rows: list[dict[str, object]]) -> dict[str, float]:
         "max_s": max(seconds),
         "search_median_s": median(alone),
         "search_max_s": max(alone),
-        "gap_median": median(float(str(row["gap"])) for row in rows),
-        "gap_max": max(float(str(row["gap"])) for row in rows),
     }
 
 

@@ -93,8 +93,8 @@ def row_of(question: Question, answer: Answer, request: PlanRequest) -> Row:
         words(best) if best else "",
         words(leads) if leads and leads != best else "",
         _gap(answer.proof.gap),
-        _gap(answer.proof.one_type_gap),
-        answer.proof.mixes,
+        "",
+        "",
         "; ".join(step.change for step in steps),
     )
 

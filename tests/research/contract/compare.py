@@ -4,6 +4,7 @@ import csv
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
+from math import sqrt
 from pathlib import Path
 
 from tests.research.contract.ask import COLUMNS, Row, file_beside
@@ -53,7 +54,11 @@ class Pair:
 
 
 def _short(row: Row) -> bool:
-    return row.answer == "plan" and float(row.chance) < float(row.asked)
+    """By more than 16,384 paths can tell, the most that a chance is followed on."""
+    if row.answer != "plan":
+        return False
+    asked = float(row.asked)
+    return float(row.chance) < asked - sqrt(asked * (1.0 - asked) / 16_384)
 
 
 def _more(before: str, after: str) -> float:
