@@ -25,7 +25,7 @@ import jsonschema
 import numpy as np
 import pytest
 
-from recommender.cli import main
+from recommender.cli import main, search_progress
 from recommender.report.json_schema import schema_text
 from tests.recommender.optimize.samples import sampled
 
@@ -70,6 +70,7 @@ def call(
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     for name in ("CONFIG", "DATA", "CACHE"):
         monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name.lower()))
+    monkeypatch.setattr(search_progress, "EVERY_S", 3600.0)  # a busy machine may take long
     monkeypatch.chdir(tmp_path / "here")
 
     def run(words: str) -> tuple[int, str, str]:
@@ -107,9 +108,10 @@ def difference(name: str, made: str) -> str:
     path = PRINTED / name
     kept = path.read_bytes().decode() if path.is_file() else ""
     kept, made = comparable(kept, exact), comparable(made, exact)
-    lines = list(unified_diff(kept.splitlines(), made.splitlines(), f"kept: {name}", "printed now"))
+    both = (text.splitlines(keepends=True) for text in (kept, made))
+    lines = list(unified_diff(*both, f"kept: {name}", "printed now"))
     more = len(lines) - DIFF_LINES
-    return "\n".join([*lines[:DIFF_LINES], *([f"… {more} lines more"] if more > 0 else [])])
+    return "".join([*lines[:DIFF_LINES], *([f"… {more} lines more"] if more > 0 else [])])
 
 
 @pytest.mark.parametrize("name", FILES)
