@@ -37,6 +37,7 @@ from recommender.risk.fallback import (
     ready_s,
     repeated_pace,
 )
+from recommender.risk.laws import RUN_FAMILY
 from recommender.risk.path_inputs import PathInputs, Paths
 from recommender.risk.planes import at, first, row
 from recommender.risk.policy import has_thresholds
@@ -166,9 +167,15 @@ def draw_plans(plans: PathInputs, deadline_s: float, paths: int, seed: int = SEE
 
 
 def cycles_needed(plans: PathInputs, deadline_s: float | None) -> Ints:
-    """The number of runs to draw: enough for nearly every path, in steps of eight."""
-    useful = np.maximum(plans.run_mean_s - plans.changeover_s, 0.25 * plans.run_mean_s)
-    runs = plans.work_s / useful
+    """The number of runs to draw: enough for nearly every path, in steps of eight.
+
+    The mean work of a run is that of `progress` in performance/checkpoint.py by the midpoint rule.
+    """
+    interval = np.minimum(plans.interval_s, plans.work_s)
+    late = plans.changeover_s + 0.5 * (1.0 - plans.notice_saves) * (interval + plans.stall_s)
+    kept = RUN_FAMILY.excess(late, plans.run_mean_s, plans.run_sigma)
+    kept *= interval / (interval + plans.stall_s)
+    runs = plans.work_s / np.maximum(kept, 0.25 * plans.run_mean_s)
     if deadline_s is not None:
         with_fallback = plans.fallback_speed > 0
         runs = np.where(with_fallback, np.minimum(runs, deadline_s / plans.run_mean_s), runs)
