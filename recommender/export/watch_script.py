@@ -103,8 +103,9 @@ def shell_function(name: str, body: tuple[str, ...]) -> list[str]:
 # Without a word on progress nothing counts as done: the switch comes early, never late.
 _POLICY = {
     "choice": (
-        "# now: on demand; without_spot: on demand if no spot is there; back: to spot; stay",
-        "{ noted progress.json || noted progress || true; } | awk -F '[\":, ]+' \\",
+        "# now: on demand; without_spot: on demand if no spot is there; back: to spot, once the",
+        "# on-demand machines have noted something; stay",
+        'awk -F \'[":, ]+\' -v trains="$([ "$noticed" = "$before" ] || echo 1)" \\',
         '  -v left="$(( began + DEADLINE_S - RESERVE_S - $(date +%s) ))" -v phase="$phase" \\',
         '  -v work="$FALLBACK_WORK_S" -v wait="$WAIT_ABOVE" -v back="$BACK_ABOVE" \\',
         '  -v caution="$CAUTION" -v changeover="$CHANGEOVER_S" \'',
@@ -121,10 +122,10 @@ _POLICY = {
         "    careful = need * (slower > 0 ? 1 : caution)",
         '    if (phase == "plan" && slack <= 0) print "now"',
         '    else if (phase == "plan" && left - careful <= wait * careful) print "without_spot"',
-        '    else if (phase != "plan" && back != "" && slack - changeover > back * need) '
-        'print "back"',
+        '    else if (phase != "plan" && trains && back != "" && slack - changeover > back * need)',
+        '      print "back"',
         '    else print "stay"',
-        "  }'",
+        '  }\' <<< "$noticed"',
     ),
     "go_on_demand": (
         'echo "$NAME: $1, on-demand machines take over"',
@@ -221,8 +222,11 @@ _KEEP_PLAN = [
 _MEMORY_OF_THE_POLICY = [
     "asked=$BACK_ABOVE  # for spot beside on-demand machines, perhaps",
     'owed=""  # on-demand machines that were to be started',
+    'before=""  # what was noted before they were there',
 ]
 _FOLLOW_POLICY = [
+    "  noticed=$(noted progress.json || noted progress || true)",
+    '  if [ "$phase $current" != "fallback running" ]; then before=$noticed; fi',
     "  choice=$(choice)",
     '  if [ "$phase" = plan ] && [ "$choice" != now ] && [ "$current" = missing ]; then',
     f"    if keep_plan; then current=started; else {_NOT_STARTED}; fi",

@@ -93,7 +93,9 @@ def with_slower_fallbacks(search: PlanSearch, plans: list[Evaluated]) -> Iterato
             rows = np.flatnonzero((speed >= low) & (speed < high))
             if len(rows):
                 cheapest = int(rows[(fall.usd_per_hour / speed)[rows].argmin()])
-                yield search.builder.build(replace(now, fallback=cheapest, early_s=0.0))
+                made = replace(now, fallback=cheapest, early_s=0.0)
+                if made.fallback != now.fallback:
+                    yield search.builder.build(made)
 
 
 def rows(runs: int) -> Iterator[Row]:

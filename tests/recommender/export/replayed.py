@@ -165,7 +165,7 @@ class Cloud:
         careful = need * (1.0 if known else p.cautious_work_s / p.work_s)
         left = self.deadline_s - p.reserve_s - p.fallback_start_s - now
         moments = [self.finish_s(phase) for phase in self.up]
-        moments += [self.ready_s(phase) for phase in self.up if self.ready_s(phase) > now]
+        moments += [self.ready_s(phase) for phase in self.up if self.ready_s(phase) >= now]
         if "fallback" not in self.up or math.isfinite(p.back_above):
             moments += [each for each in (self.opens, self.closes) if each > now]
         if "fallback" in self.up:
