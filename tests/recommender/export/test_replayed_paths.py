@@ -193,6 +193,23 @@ def test_a_plain_share_counts_and_nonsense_does_not() -> None:
     assert chosen(run, half) == ["stay", "now"]
 
 
+@pytest.mark.parametrize("obeys", [True, False])
+def test_machines_that_are_given_up_are_stopped_if_they_do_not_end(
+    tmp_path: Path, obeys: bool
+) -> None:
+    """They have ten minutes, and those of an upload; spot would stay for good."""
+    inputs = path_inputs(CASE | POLICIES["to the last moment"])
+    run = run_of("gcloud", inputs)
+    market = Market([0.0], [400 * HOUR], [True], 60 * HOUR)
+    script_of(run, "gcloud", tmp_path)
+    cloud = Cloud(plan_of(inputs), market, run)
+    cloud.obeys = obeys
+    found = replayed(tmp_path, cloud, POLL_S)
+    given_s = 0.0 if obeys else run.safe_after_s + 600.0
+    assert found.spot_s == pytest.approx(found.switches[0] + given_s, abs=2.5 * POLL_S)
+    assert found.up == {}
+
+
 @pytest.mark.parametrize("target", TARGETS)
 def test_on_demand_machines_that_come_late_are_asked_for_again(tmp_path: Path, target: str) -> None:
     """Twice they are needed, each time refused for half an hour; spot comes back in between."""
