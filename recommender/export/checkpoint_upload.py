@@ -209,13 +209,16 @@ def saving_lines(run: RunDescription) -> list[str]:
     ]
 
 
-def training_lines(run: RunDescription, ranks: RankVariables) -> list[str]:
-    """Train between a restore and the last upload; it ends with the status `code`."""
+def training_lines(run: RunDescription, ranks: RankVariables, asked: str = "") -> list[str]:
+    """Train between a restore and the last upload; it ends with the status `code`.
+
+    A file `asked` means that it was ended from outside: as at a cap it is not tried again.
+    """
     several = run.trains_on_several  # there, or on the fallback
     return [
         *saving_lines(run),
         *(shell_function("restore_again", RESTORE_AGAIN) if several else []),
-        *repeated_lines(run, ranks, ("restore_again",) if several else ()),
+        *repeated_lines(run, ranks, ("restore_again",) if several else (), asked),
         f'if [ "$code" -eq {CAPPED} ]; then sleep "$UPLOAD_S"; fi  # what was saved last',
         'kill "$saving" || true',
     ]

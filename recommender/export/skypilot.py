@@ -170,6 +170,8 @@ def _steps(run: RunDescription) -> Steps:
         stop_plan=('sky jobs cancel --yes --graceful --name "$NAME-$began-plan" || true',),
         keep_fallback=(f'start_job "$NAME-$began-fallback" "$here/{ON_DEMAND}"',),
         stop_fallback=('sky jobs cancel --yes --graceful --name "$NAME-$began-fallback" || true',),
+        let_plan_end=("stop_plan",),
+        let_fallback_end=("stop_fallback",),
         state=(
             'case "$(job_state "$NAME-$began-$phase")" in',
             '  SUCCEEDED) echo "done" ;;',
