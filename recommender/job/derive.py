@@ -247,7 +247,7 @@ def _shape(file: JobFile, derived: _Derived) -> _Shape:
     flop, attention = file.flop_per_sample, file.attention_width or hidden
     if flop is None:
         seen = tokens if family != "vit" else _positions(file, derived)
-        flop = seen * _flop_per_token(file, active, attention * layers, seen)
+        flop = seen * _flop_per_token(file, active, layers * _attended(file, attention, seen))
         derived.assumed.append("flop_per_sample")
     heads = float(file.heads or heads_of(hidden))
     if heads > hidden > 0:
@@ -271,12 +271,19 @@ def _positions(file: JobFile, derived: _Derived) -> int:
     return (side // patch) ** 2 + 1
 
 
-def _flop_per_token(file: JobFile, active: float, width: int, tokens: int) -> float:
+def _attended(file: JobFile, width: int, tokens: int) -> float:
+    """Width of attention × positions, per layer; a causal window w sees w·(1 - w/2s) on average."""
+    window, windowed = file.window or 0, min(file.windowed_width or 0, width)
+    if not 0 < window < tokens:
+        return float(width * tokens)
+    return (width - windowed) * tokens + windowed * window * (2.0 - window / tokens)
+
+
+def _flop_per_token(file: JobFile, active: float, attended: float) -> float:
     multiplied = active - min(file.lookup_params or 0.0, active / 2)
     if file.family == "encdec":
         multiplied /= 2  # a token passes the encoder or the decoder
-    attention = (12 if file.family in ("encoder", "vit") else 6) * width * tokens
-    return 6 * multiplied + attention
+    return 6 * multiplied + (12 if file.family in ("encoder", "vit") else 6) * attended
 
 
 def _assemble(file: JobFile, shape: _Shape, derived: _Derived, fallback_name: str) -> Job:

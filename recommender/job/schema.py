@@ -251,6 +251,10 @@ class JobFile:
     layers: int | None = _whole("32", most=1e5)
     vocab: int | None = _whole("128256", most=_MAX_WIDTH)
     attention_width: int | None = _whole("4096", most=_MAX_WIDTH, description="heads × head size")
+    windowed_width: int | None = _whole(
+        "4096", most=_MAX_WIDTH, description="the part of it whose layers see a window of positions"
+    )
+    window: int | None = _whole("1024", most=_MAX_WIDTH, description="of sliding attention")
     heads: int | None = _whole("32", most=_MAX_WIDTH, description="of attention, for queries")
     sdpa: bool | None = _flag(
         "whether the network supports fused attention in transformers; model: states it"
