@@ -60,8 +60,7 @@ def find_known(word: str) -> KnownModel | None:
 # Words in a name that say how a network was tuned or is stored, and not its shape.
 _SIZE = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)([bm])(?![\w.])")  # "70b"
 _TUNED = frozenset(
-    "meta base pt hf instruct chat it unsloth bnb 4bit 8bit thinking reasoning deduped awq gptq "
-    "gguf int4 int8 fp8 nf4 nvfp4 mxfp4 bf16 fp16 w4a16 w8a8 dynamic sft dpo quantized".split()
+    ["meta", "base", "pt", "hf", "instruct", "chat", "it", "unsloth", "bnb", "4bit", "8bit", "thinking", "reasoning", "deduped", "awq", "gptq", "gguf", "int4", "int8", "fp8", "nf4", "nvfp4", "mxfp4", "bf16", "fp16", "w4a16", "w8a8", "dynamic", "sft", "dpo", "quantized"]
 )
 _DATE = re.compile(r"20[12]\d|[0-3]\d{3}|[01]\d{5,7}|20\d{6}")  # 2507, 0414, 20240806
 

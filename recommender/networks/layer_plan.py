@@ -46,7 +46,9 @@ def layer_plan(config: Config, convention: Convention) -> tuple[Layer, ...]:
             Layer(_word(config, mixer), "") if mixer else Layer(*_BLOCKS[block])
             for mixer, block in mixers
         )
-    count = min(config.whole(names.LAYERS), names.MAX_LAYERS)
+    count = config.whole(names.LAYERS)
+    if count > names.MAX_LAYERS:
+        raise UsageError(f"{config.where}: {count:,} are more than {names.MAX_LAYERS:,} layers")
     mixer, forward = _mixers(config, convention, count), _forwards(config, convention, count)
     return tuple(map(Layer, mixer, forward))
 

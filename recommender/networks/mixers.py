@@ -4,17 +4,17 @@ Attention has h·(q + k + v) + v'·h parameters with q = heads × head size, k a
 heads. DeepSeek's goes through low ranks (arXiv 2405.04434, section 2.1).
 
 Mamba (Gu and Dao, arXiv 2312.00752), width h, inner width i, state n, rank r of the step sizes:
-h·2i in, a convolution over each channel, i·(r + 2n), r·i, the states' decay i·n, i·h out. The scan's
-own 9·i·n FLOP a token, forward, are under 1 % of them and left out.
+h·2i in, a convolution over each channel, i·(r + 2n), r·i, the states' decay i·n, i·h out. The
+scan's own 9·i·n FLOP a token, forward, are under 1 % of them and left out.
 
-Mamba-2 (Dao and Gu, arXiv 2405.21060), with g groups of states and k heads: h·(2i + 2gn + k) in, the
-convolution over i + 2gn channels, three numbers a head, a norm of width i, i·h out. Its scan is made
-of matrix products inside of chunks of c = 256 tokens: c·(g·n + i) + 4·i·n FLOP a token, forward, 3 %
-of a layer of 7 B parameters, 16 % of 130 M; left out as well.
+Mamba-2 (Dao and Gu, arXiv 2405.21060), with g groups of states and k heads: h·(2i + 2gn + k) in,
+the convolution over i + 2gn channels, three numbers a head, a norm of width i, i·h out. Its scan is
+made of matrix products inside of chunks of c = 256 tokens: c·(g·n + i) + 4·i·n FLOP a token,
+forward, 3 % of a layer of 7 B parameters, 16 % of 130 M; left out as well.
 
-Gated delta networks (Yang et al., arXiv 2412.06464) have keys and values of widths K and V: h·(2K + 2V)
-in with output gates, two numbers a value head, a convolution over 2K + V channels, V·h out. Kimi's
-(arXiv 2510.26692) gates each channel through two ranks of one head's width instead.
+Gated delta networks (Yang et al., arXiv 2412.06464) have keys and values of widths K and V:
+h·(2K + 2V) in with output gates, two numbers a value head, a convolution over 2K + V channels, V·h
+out. Kimi's (arXiv 2510.26692) gates each channel through two ranks of one head's width instead.
 """
 
 from recommender.catalogs.frozen import dataclass
@@ -29,6 +29,14 @@ _GROUPS = ("n_groups", "mamba_n_groups", "mamba_ngroups")
 _SSM_HEADS = ("mamba_num_heads", "mamba_n_heads", "num_heads")
 _SSM_HEAD = ("mamba_head_dim", "mamba_d_head", "mamba_headdim", "head_dim")
 _EXPAND = ("expand", "mamba_expand")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What a layer has or lacks because of where it stands."""
+
+    late: bool = False  # takes keys and values of an earlier layer
+    indexed: bool = True  # has the indexer of sparse attention, or takes another layer's
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +76,12 @@ def heads_of(config: Config, hidden: int, sliding: bool = False) -> Heads:
     return Heads(number, size, shared, config.whole((*own("v_head_dim"), "v_head_dim"), size))
 
 
-def mixer(kind: str, config: Config, convention: Convention, hidden: int, index: int) -> Count:
+def mixer(kind: str, config: Config, convention: Convention, hidden: int, place: Place) -> Count:
     """Count what a layer of a kind mixes positions with."""
     if kind in ("attention", "sliding"):
-        return _attention(kind, config, convention, hidden, index)
+        return _attention(kind, config, convention, hidden, place)
     if kind == "both":  # side by side (Falcon-H1)
-        return mixer("attention", config, convention, hidden, index) + _mamba2(
+        return mixer("attention", config, convention, hidden, place) + _mamba2(
             config, convention, hidden
         )
     if kind == "mamba" and convention.mixer != "mamba" and config.has(*_SSM_HEADS):
@@ -94,14 +102,15 @@ def mixer(kind: str, config: Config, convention: Convention, hidden: int, index:
     return Count()
 
 
-def _attention(kind: str, config: Config, convention: Convention, hidden: int, index: int) -> Count:
+def _attention(
+    kind: str, config: Config, convention: Convention, hidden: int, place: Place
+) -> Count:
     heads = heads_of(config, hidden, kind == "sliding")
     if config.has("kv_lora_rank"):
-        return _low_rank_attention(config, hidden, heads, index)
+        return _low_rank_attention(config, hidden, heads, place)
     bias, out = stated(convention.qkv_bias, config), stated(convention.out_bias, config)
     keys, values = heads.shared * heads.size, heads.shared * heads.value
-    shared = config.whole(("num_kv_shared_layers",), 0)  # the last ones take another layer's
-    own = not shared or index < config.whole(names.LAYERS) - shared
+    own = not place.late
     queries = heads.queries * (
         2 if convention.output_gate or config.flag("attn_output_gate") else 1
     )
@@ -119,7 +128,7 @@ def _attention(kind: str, config: Config, convention: Convention, hidden: int, i
     return found
 
 
-def _low_rank_attention(config: Config, hidden: int, heads: Heads, index: int) -> Count:
+def _low_rank_attention(config: Config, hidden: int, heads: Heads, place: Place) -> Count:
     """DeepSeek's multi-head latent attention, and the indexer of its sparse kind."""
     plain_size, rotary = (config.whole((f"qk_{kind}_head_dim",), 0) for kind in ("nope", "rope"))
     rank, query_rank = config.whole(("kv_lora_rank",)), config.whole(("q_lora_rank",), 0)
@@ -129,8 +138,7 @@ def _low_rank_attention(config: Config, hidden: int, heads: Heads, index: int) -
     found += linear(hidden, rank + rotary) + norm(rank)
     found += linear(rank, heads.number * (plain_size + heads.value))
     found += linear(heads.number * heads.value, hidden)
-    kinds = config.words("indexer_types")  # "shared": takes another layer's
-    if config.has("index_n_heads") and not (index < len(kinds) and kinds[index] == "shared"):
+    if place.indexed and config.has("index_n_heads"):
         number, size = config.whole(("index_n_heads",)), config.whole(("index_head_dim",))
         found += linear(query_rank, number * size) + linear(hidden, size)
         found += norm(size, bias=True) + linear(hidden, number)

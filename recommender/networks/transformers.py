@@ -11,7 +11,7 @@ from recommender.networks.config import Config
 from recommender.networks.conventions import Convention, stated
 from recommender.networks.count import Count, embedding, linear, norm, plain, total, vector
 from recommender.networks.layer_plan import Layer, layer_plan
-from recommender.networks.mixers import heads_of, mixer
+from recommender.networks.mixers import Place, heads_of, mixer
 from recommender.networks.network import Network
 
 _OPT_OFFSET = 2  # rows of position embeddings in front of the first; modeling_opt.py
@@ -23,7 +23,11 @@ def transformer(config: Config, convention: Convention) -> Network:
     """Count a decoder, an encoder, a mixture of experts or a hybrid."""
     hidden = config.whole(names.HIDDEN)
     plan = layer_plan(config, convention)
-    parts = (_layer(layer, config, convention, hidden, number) for number, layer in enumerate(plan))
+    places = Counter((layer, _place(config, number)) for number, layer in enumerate(plan))
+    parts = (
+        _layer(layer, config, convention, hidden, place).times(number)
+        for (layer, place), number in places.items()
+    )
     count = total(parts) + _ends(config, convention, hidden, len(plan))
     sparse = any(layer.forward == "experts" for layer in plan)
     widths = _attention_widths(plan, config, hidden)
@@ -73,15 +77,24 @@ def _attention_widths(plan: tuple[Layer, ...], config: Config, hidden: int) -> C
     return found
 
 
-def _layer(layer: Layer, config: Config, convention: Convention, hidden: int, number: int) -> Count:
-    found = mixer(layer.mixer, config, convention, hidden, number) + _norms(
-        config, convention, hidden
+def _place(config: Config, number: int) -> Place:
+    shared = config.whole(("num_kv_shared_layers",), 0)
+    kinds = config.words("indexer_types")
+    return Place(
+        late=shared > 0 and number >= config.whole(names.LAYERS) - shared,
+        indexed=not (number < len(kinds) and kinds[number] == "shared"),
     )
+
+
+def _layer(
+    layer: Layer, config: Config, convention: Convention, hidden: int, place: Place
+) -> Count:
+    found = mixer(layer.mixer, config, convention, hidden, place)
+    found += _norms(config, convention, hidden)
     if layer.forward == "experts":
         found += _experts(config, convention, hidden)
     if layer.forward == "dense" or (layer.forward and convention.beside):
-        late = number + config.whole(("num_kv_shared_layers",), 0) >= config.whole(names.LAYERS, 0)
-        wide = 2 if late and config.flag("use_double_wide_mlp") else 1
+        wide = 2 if place.late and config.flag("use_double_wide_mlp") else 1
         found += _feed_forward(config, convention, hidden, wide * _inner(config, hidden))
     beside = config.whole(("hidden_size_per_layer_input",), 0)  # Gemma's tables of every layer
     if beside:

@@ -42,8 +42,8 @@ def fields_read() -> set[str]:
         kinds = ("key", "value", "nope", "rope")
         found |= {f"linear_{k}_head_dim" for k in kinds} | {f"linear_num_{k}_heads" for k in kinds}
         found |= {f"qk_{k}_head_dim" for k in kinds}
-        found |= {f"{p}{n}" for p in ("swa_", "global_") for n in
-                  ("head_dim", "v_head_dim", "num_key_value_heads", "num_attention_heads")}  # fmt: skip
+        heads = ("head_dim", "v_head_dim", "num_key_value_heads", "num_attention_heads")
+        found |= {f"{prefix}{each}" for prefix in ("swa_", "global_") for each in heads}
     return found - set(NOT_OURS)
 
 
