@@ -40,7 +40,7 @@ class Config:
     where: str
 
     def with_defaults(self, defaults: Mapping[str, Any]) -> "Config":
-        """Fill in what the file leaves out; what it states under another name, or as null, stays."""
+        """Fill in what the file leaves out, and does not state under another name or as null."""
         groups = [group for group in _ALIASES if any(name in self.fields for name in group)]
         stated = {name for group in groups for name in group}
         missing = {name: value for name, value in defaults.items() if name not in stated}

@@ -26,6 +26,7 @@ class FoundNetwork:
     network: Network
     name: str
     source: str
+    sized: bool = False  # nothing but its size is known
     shape_of: str = ""  # the known model whose figures it has, where it is none itself
 
 

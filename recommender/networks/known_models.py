@@ -58,9 +58,42 @@ def find_known(word: str) -> KnownModel | None:
 
 
 # Words in a name that say how a network was tuned or is stored, and not its shape.
+_UNITS = {"b": 1e9, "m": 1e6}
 _SIZE = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)([bm])(?![\w.])")  # "70b"
 _TUNED = frozenset(
-    ["meta", "base", "pt", "hf", "instruct", "chat", "it", "unsloth", "bnb", "4bit", "8bit", "thinking", "reasoning", "deduped", "awq", "gptq", "gguf", "int4", "int8", "fp8", "nf4", "nvfp4", "mxfp4", "bf16", "fp16", "w4a16", "w8a8", "dynamic", "sft", "dpo", "quantized"]
+    [
+        "meta",
+        "base",
+        "pt",
+        "hf",
+        "instruct",
+        "chat",
+        "it",
+        "unsloth",
+        "bnb",
+        "4bit",
+        "8bit",
+        "thinking",
+        "reasoning",
+        "deduped",
+        "awq",
+        "gptq",
+        "gguf",
+        "int4",
+        "int8",
+        "fp8",
+        "nf4",
+        "nvfp4",
+        "mxfp4",
+        "bf16",
+        "fp16",
+        "w4a16",
+        "w8a8",
+        "dynamic",
+        "sft",
+        "dpo",
+        "quantized",
+    ]
 )
 _DATE = re.compile(r"20[12]\d|[0-3]\d{3}|[01]\d{5,7}|20\d{6}")  # 2507, 0414, 20240806
 
@@ -76,7 +109,16 @@ def find_shape(word: str) -> KnownModel | None:
 
 def _shape_word(name: str) -> str:
     parts = re.split(r"[-_ ]", name.lower().rpartition("/")[2])
-    return "".join(p for p in parts if p not in _TUNED and not _DATE.fullmatch(p))
+    kept = (part for part in parts if part not in _TUNED and not _DATE.fullmatch(part))
+    return "".join(kept).replace(".", "")
+
+
+def sizes_in(name: str) -> tuple[float, float]:
+    """Parameters that a name states, all and active: "48B-A3B", "350M"; 0 for what it does not."""
+    bare = name.lower().rpartition("/")[2].replace("_", "-")
+    found = [float(size) * _UNITS[unit] for size, unit in _SIZE.findall(bare)]
+    used = re.search(r"(?<![\w.])a(\d+(?:\.\d+)?)b(?![\w.])", bare)
+    return (max(found) if found else 0.0), (float(used[1]) * 1e9 if used else 0.0)
 
 
 def nearest_known(word: str) -> str | None:

@@ -23,6 +23,7 @@ class Network:
     heads: int = 0  # of attention, for queries
     sdpa: bool = True  # transformers trains it with fused attention
     expert_width: int = 0  # of one of the experts that a token is routed to; 0 without any
+    experts: int = 0  # of a layer, to be routed to
     expert_groups: int = 0  # whose experts a token is routed to, at most; 0: to any
     gated: bool | None = None  # of decoders: the feed-forward network has three matrices
     flop_per_sample: float = 0.0  # forward and backward; 0: follows from the tokens

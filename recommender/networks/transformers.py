@@ -44,6 +44,7 @@ def transformer(config: Config, convention: Convention) -> Network:
         heads=_number_of_heads(config, hidden),
         sdpa=not convention.eager,
         expert_width=_expert_width(config) if sparse else 0,
+        experts=config.whole(names.EXPERTS, 0) if sparse else 0,
         expert_groups=_expert_groups(config) if sparse else 0,
         gated=None if convention.family == "encoder" else convention.gated,
         note=_of_scans(scans.total(), len(plan)),

@@ -11,7 +11,7 @@ _SHOWN = 6  # keys of a tool's file that say nothing of time or memory
 
 def draft_page(draft: Draft, job: Job, written: str, command: str) -> Page:
     """One row for each thing understood, and the command of the first answer."""
-    rows = [("network", draft.network), ("work", size_of_work(job)), ("trained", _trained(job))]
+    rows = [("network", draft.network), ("in figures", _figures(job)), ("work", size_of_work(job))]
     each = " per GPU" if job.batch_per_gpu else ""
     rows += [("step", f"batch {job.global_batch:,}{each}, {_steps(job)}")]
     rows += [("read from", draft.tool)] if draft.tool else []
@@ -26,6 +26,7 @@ def draft_page(draft: Draft, job: Job, written: str, command: str) -> Page:
         "tool": draft.tool,
         "software": draft.software,
         "network": draft.network,
+        "in_figures": _figures(job),
         "work": size_of_work(job),
         "assumed": list(draft.assumed),
         "not_read": list(draft.unread),
@@ -36,10 +37,21 @@ def draft_page(draft: Draft, job: Job, written: str, command: str) -> Page:
     return Page("", columns, cleaned, 1, facts=facts)
 
 
-def _trained(job: Job) -> str:
-    if job.method == "full":
-        return "all weights"
-    return f"{fmt.large(job.trainable_parameters)} parameters of adapters ({job.method})"
+def _figures(job: Job) -> str:
+    """What a person checks at a glance: parameters, passes, tokens, samples."""
+    trained = fmt.large(job.trainable_parameters)
+    parts = [f"{fmt.large(job.parameters)} parameters"]
+    if job.active_parameters < job.parameters:
+        parts.append(f"{fmt.large(job.active_parameters)} active for a {_part(job)}")
+    parts.append(f"{trained} trained{'' if job.method == 'full' else f' ({job.method})'}")
+    parts += [f"{job.epochs:.3g} passes"] if job.epochs else []
+    if job.tokens_per_sample > 1:
+        parts.append(f"{fmt.large(job.samples * job.tokens_per_sample)} tokens")
+    return ", ".join([*parts, f"{fmt.large(job.samples)} samples ({job.sample_unit}s)"])
+
+
+def _part(job: Job) -> str:
+    return "token" if job.tokens_per_sample > 1 else job.sample_unit
 
 
 def _steps(job: Job) -> str:

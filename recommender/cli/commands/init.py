@@ -41,6 +41,8 @@ class InitFlags:
     ] = None
     method: Annotated[Word, _job("Train all weights, or adapters only.", "full|lora|qlora")] = None
     lora_rank: Annotated[Word, _job("Rank of the adapters.", "N")] = None
+    tokens: Annotated[Word, _job("Instead: tokens to train on, all passes.", "N")] = None
+    samples: Annotated[Word, _job("Instead: samples to train on, all passes.", "N")] = None
     examples: Annotated[Word, _job("Examples in the data set (one epoch).", "N")] = None
     tokens_per_example: Annotated[Word, _job("Mean number of tokens in an example.", "N")] = None
     image_size: Annotated[Word, _job("Image side in pixels.", "N")] = None
@@ -48,9 +50,9 @@ class InitFlags:
     batch: Annotated[Word, _job("Examples per optimiser step on all GPUs together.", "N")] = None
     batch_per_gpu: Annotated[Word, _job("Instead: examples per step and GPU.", "N")] = None
     gpus: Annotated[Word, _job("Number of GPUs that the file of --from is used with.", "N")] = None
-    post_training: Annotated[Word, _job("Training on preferences or rewards.", "dpo|grpo|ppo")] = (
-        None
-    )
+    post_training: Annotated[
+        Word, _job("Training on preferences or rewards.", "dpo|kto|reward|grpo|ppo")
+    ] = None
     stack: Annotated[
         Word, _job("Training software, such as trl; else what the folder's files show.", "NAME")
     ] = None
@@ -60,11 +62,13 @@ def init(
     flags: InitFlags,
     page: PageFlags,
     source: Annotated[
-        Word,
+        list[str] | None,
         typer.Option(
             "--from",
-            help="Configuration file of your training tool: axolotl, TRL or transformers, "
-            "LLaMA-Factory, torchtitan, NeMo, Megatron-LM, llm-foundry, Lightning, DeepSpeed.",
+            help="Configuration file or script of your training tool: axolotl, TRL or transformers, "
+            "LLaMA-Factory, torchtune, litgpt, torchtitan, NeMo, Megatron-LM, llm-foundry, verl, "
+            "OpenRLHF, Lightning, DeepSpeed, accelerate, a Python or shell script; again for a "
+            "second file beside it.",
             metavar="FILE",
         ),
     ] = None,
@@ -110,10 +114,10 @@ def init(
     show_page(draft_page(draft, job, shown_path(path), _next(path, deadline)), page)
 
 
-def _training_config(source: str | None) -> "TrainingConfig | None":
-    from recommender.inputs.training_configs.read import read_training_config
+def _training_config(sources: list[str] | None) -> "TrainingConfig | None":
+    from recommender.inputs.training_configs.read import read_together
 
-    return None if source is None else read_training_config(Path(source))
+    return read_together([Path(each) for each in sources]) if sources else None
 
 
 def _fetched(stated: "StatedJob", folder: Path) -> "StatedJob":
@@ -144,7 +148,7 @@ def _asked(
             else:
                 return found
 
-    if stated.model is None and (config is None or not (config.model or config.architecture)):
+    if stated.model is None and (config is None or not (config.model or config.network)):
         text = "Model: a name on the Hugging Face hub, or the path of a config.json"
         stated = answered(Question("model", text, MODEL))
     _checked(stated, config, folder)
