@@ -47,8 +47,6 @@ class StatedJob:
     model: str | None = None
     method: str | None = None
     lora_rank: str | None = None
-    tokens: str | None = None
-    samples: str | None = None
     examples: str | None = None
     tokens_per_example: str | None = None
     image_size: str | None = None
@@ -58,6 +56,8 @@ class StatedJob:
     gpus: str | None = None
     post_training: str | None = None
     stack: str | None = None
+    tokens: str | None = None
+    samples: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

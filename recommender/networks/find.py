@@ -26,8 +26,8 @@ class FoundNetwork:
     network: Network
     name: str
     source: str
-    sized: bool = False  # nothing but its size is known
     shape_of: str = ""  # the known model whose figures it has, where it is none itself
+    sized: bool = False  # nothing but its size is known
 
 
 def find_network(
