@@ -10,17 +10,19 @@ from recommender.networks.encoder_decoder import bart, t5, whisper
 from recommender.networks.network import Network
 from recommender.networks.transformers import transformer
 from recommender.networks.unet import unet
-from recommender.networks.vision import dit, swin, vit
+from recommender.networks.vision import dit, swin, two_towers, vit
 from recommender.text import shown, unknown
 
 _OWN = {"t5": t5, "mt5": t5, "umt5": t5, "bart": bart, "mbart": bart, "whisper": whisper}
 _PICTURES = {
     "vit": vit, "deit": vit, "dinov2": vit, "resnet": resnet, "convnext": convnext, "dit": dit,
-    "swin": swin, "unet": unet,
+    "swin": swin, "unet": unet, "clip": two_towers, "siglip": two_towers,
 }  # fmt: skip
 # Files of diffusers name a class and no `model_type`.
 _CLASSES = {
-    "UNet2DConditionModel": "unet", "DiTTransformer2DModel": "dit",
+    "UNet2DConditionModel": "unet", "DiTTransformer2DModel": "dit", "FluxTransformer2DModel": "dit",
+    "SD3Transformer2DModel": "dit", "PixArtTransformer2DModel": "dit",
+    "QwenImageTransformer2DModel": "dit",
 }  # fmt: skip
 _HEADS = ("ForCausalLM", "ForConditionalGeneration", "LMHeadModel", "ForMaskedLM", "Model",
           "ForImageClassification", "ForSequenceClassification")  # fmt: skip

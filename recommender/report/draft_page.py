@@ -9,12 +9,15 @@ from recommender.report.layout import Column, Page
 _SHOWN = 6  # keys of a tool's file that say nothing of time or memory
 
 
-def draft_page(draft: Draft, job: Job, written: str, command: str) -> Page:
+def draft_page(
+    draft: Draft, job: Job, written: str, command: str, sources: list[str] | None = None
+) -> Page:
     """One row for each thing understood, and the command of the first answer."""
     rows = [("network", draft.network), ("in figures", _figures(job)), ("work", size_of_work(job))]
     each = " per GPU" if job.batch_per_gpu else ""
     rows += [("step", f"batch {job.global_batch:,}{each}, {_steps(job)}")]
-    rows += [("read from", draft.tool)] if draft.tool else []
+    named = f" ({', '.join(sources)})" if sources else ""
+    rows += [("read from", f"{draft.tool}{named}")] if draft.tool else []
     rows += [("software", draft.software)] if draft.software else []
     rows += [("assumed", each) for each in draft.assumed]
     rows += [("not read", each) for each in draft.unread]

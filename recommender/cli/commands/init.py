@@ -102,6 +102,8 @@ def init(
     if deadline is not None:
         units.parse_deadline(deadline, now())
     config = _training_config(source)
+    if config is None and flags.model is None:
+        config, source = _of_folder(path.parent)
     stated = StatedJob(**{name: getattr(flags, name) for name in InitFlags.__dataclass_fields__})
     if fetch:
         stated = _fetched(stated, path.parent)
@@ -111,13 +113,24 @@ def init(
     draft = draft_job(stated, config, path.parent, project)
     job = job_from_text(draft.text, shown_path(path), path.stem, path.parent)
     _write(path, draft)
-    show_page(draft_page(draft, job, shown_path(path), _next(path, deadline)), page)
+    show_page(draft_page(draft, job, shown_path(path), _next(path, deadline), source), page)
 
 
 def _training_config(sources: list[str] | None) -> "TrainingConfig | None":
     from recommender.inputs.training_configs.read import read_together
 
     return read_together([Path(each) for each in sources]) if sources else None
+
+
+def _of_folder(folder: Path) -> "tuple[TrainingConfig | None, list[str] | None]":
+    """The one training that the folder's own files describe, instead of a network of nobody's."""
+    from recommender.inputs.project_software import find_trainings
+
+    found = find_trainings(folder)
+    if len(found) > 1:
+        names = ", ".join(shown_path(path) for path, _ in found[:5])
+        raise UsageError(f"several files here describe a training ({names}); name one: --from FILE")
+    return (found[0][1], [str(found[0][0])]) if found else (None, None)
 
 
 def _fetched(stated: "StatedJob", folder: Path) -> "StatedJob":
