@@ -43,8 +43,8 @@ def _of_aws(quotas: list[Any]) -> Iterator[dict[str, str]]:
         if isinstance(each, dict) and each.get("Value") is not None:
             parts = str(each.get("QuotaArn", "")).split(":")
             family = AWS_CODES.get(str(each.get("QuotaCode")), str(each.get("QuotaName", "")))
-            yield {"provider": "aws", "family": family, "amount": str(each["Value"]), "unit": "vcpu",
-                   "market": "spot" if " Spot " in family else "on-demand",
+            yield {"provider": "aws", "family": family, "amount": str(each["Value"]),
+                   "unit": "vcpu", "market": "spot" if " Spot " in family else "on-demand",
                    "region": parts[3] if len(parts) > 3 else ""}  # fmt: skip
 
 
@@ -60,7 +60,8 @@ def _of_gcp(region: dict[str, Any]) -> Iterator[dict[str, str]]:
             metric = str(each.get("metric", ""))
             market = "spot" if metric.startswith("PREEMPTIBLE") else "on-demand"
             yield {"provider": "gcp", "family": metric, "amount": str(each["limit"]),
-                   "usage": str(each.get("usage") or ""), "unit": "gpu" if "GPU" in metric else "vcpu",
+                   "usage": str(each.get("usage") or ""),
+                   "unit": "gpu" if "GPU" in metric else "vcpu",
                    "market": "any" if whole else market,
                    "region": "" if whole else str(region.get("name", ""))}  # fmt: skip
 

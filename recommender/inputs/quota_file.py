@@ -48,8 +48,8 @@ def read_quotas(path: Path, names: Collection[tuple[str, str]] = ()) -> tuple[Qu
 
     Columns: provider, family (or the quota's own name or code), amount; optional market (any, spot,
     on-demand), region (empty: every region), unit (vcpu, gpu, machine; by default the provider's
-    unit) and usage, which is subtracted. Unlisted quotas of a listed provider are 0, unless a row of
-    the family "others" says "unlimited". `names` are the quotas of the catalog, by provider.
+    unit) and usage, which is subtracted. Unlisted quotas of a listed provider are 0, unless a row
+    of the family "others" says "unlimited". `names` are the quotas of the catalog, by provider.
     """
     known = {(provider, folded(name)): name for provider, name in names}
     if path.suffix.lower() in (".yaml", ".yml", ".json"):

@@ -18,8 +18,8 @@ from recommender.job.derive import GENERATION_SHARE, TOKEN_FAMILIES
 from recommender.job.schema import parse_stack
 from recommender.networks.architectures import count_network
 from recommender.networks.config import Config
-from recommender.networks.find import FoundNetwork, find_network
 from recommender.networks.count import Count
+from recommender.networks.find import FoundNetwork, find_network
 from recommender.networks.known_models import find_shape, sizes_in
 from recommender.networks.network import Network
 from recommender.networks.trained import trained_parameters
@@ -302,7 +302,6 @@ def _network_lines(draft: _Answers) -> list[DraftLine]:
     if found.name:
         word = draft.stated.model or found.name
         return [DraftLine("model", word, _size_in_words(found))]
-    network = found.network
     if _of_words(found) and not _vocabulary(draft.config) and not found.sized:
         draft.assumed.append(f"vocab {_VOCABULARY:,}: vocab: in the file")
     comments = {"params": f"counted over {found.source}"}
@@ -346,7 +345,6 @@ def _post_training_lines(draft: _Answers) -> list[DraftLine]:
 
 def _work_lines(draft: _Answers) -> list[DraftLine]:
     config, batch = draft.config, _batch_line(draft)
-    stated = draft.stated
     amount = _stated_amount(draft)
     length = draft.stated.tokens_per_example
     images = _image_lines(draft)

@@ -12,7 +12,6 @@ from recommender.catalogs.registry import CLOUDS, OWN
 from recommender.catalogs.schema import InstanceType, Quota
 from recommender.plan.limits import OTHERS, QuotaLimit
 
-
 # Limits over the limits of families: they bind every machine of the cloud, of a market or of all.
 OVER = {"azure": ("Total Regional vCPUs",), "gcp": ("GPUS_ALL_REGIONS",)}
 

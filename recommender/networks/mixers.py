@@ -62,18 +62,21 @@ class Heads:
 def heads_of(config: Config, hidden: int, sliding: bool = False) -> Heads:
     """Read the heads of a layer; sliding and full layers may have their own."""
     prefix = "swa_" if sliding else "global_"
-    own = lambda *fields: tuple(f"{prefix}{each}" for each in fields)  # noqa: E731
-    number = max(config.whole((*own("num_attention_heads"), *names.HEADS)), 1)
-    size = config.whole((*own("head_dim"), *names.HEAD_SIZE), hidden // number)
+
+    def own(field: str) -> str:
+        return f"{prefix}{field}"
+
+    number = max(config.whole((own("num_attention_heads"), *names.HEADS)), 1)
+    size = config.whole((own("head_dim"), *names.HEAD_SIZE), hidden // number)
     if config.has("kv_lora_rank"):
         keys = [config.whole((f"qk_{kind}_head_dim",), 0) for kind in ("nope", "rope")]
         return Heads(number, sum(keys), number, config.whole(("v_head_dim",), size))
     one = config.flag("multi_query") and not config.flag("new_decoder_architecture")
-    fields = (*own("num_key_value_heads"), *names.KEY_VALUE_HEADS)
+    fields = (own("num_key_value_heads"), *names.KEY_VALUE_HEADS)
     if not sliding and config.flag("attention_k_eq_v"):
         fields = ("num_global_key_value_heads", *fields)
     shared = 1 if one else config.whole(fields, number)
-    return Heads(number, size, shared, config.whole((*own("v_head_dim"), "v_head_dim"), size))
+    return Heads(number, size, shared, config.whole((own("v_head_dim"), "v_head_dim"), size))
 
 
 def mixer(kind: str, config: Config, convention: Convention, hidden: int, place: Place) -> Count:

@@ -106,11 +106,12 @@ def classes(config: Config) -> int:
 
 
 # Of diffusers' classes: how image and text meet in a block ("joint": each has weights of its own;
-# "cross": keys and values of the text; "": none), whether each block has its own modulation, and the
-# tokens of text that its pipeline pads to (`max_sequence_length`, diffusers 0.42.1, 2026-11).
+# "cross": keys and values of the text; "": none), whether each block has its own modulation, and
+# the tokens of text that its pipeline pads to (`max_sequence_length`, diffusers 0.42.1, 2026-11).
 _BLOCKS = {
     "DiTTransformer2DModel": ("", True, 0), "FluxTransformer2DModel": ("joint", True, 512),
-    "SD3Transformer2DModel": ("joint", True, 333), "QwenImageTransformer2DModel": ("joint", True, 512),
+    "SD3Transformer2DModel": ("joint", True, 333),
+    "QwenImageTransformer2DModel": ("joint", True, 512),
     "PixArtTransformer2DModel": ("cross", False, 300),
 }  # fmt: skip
 

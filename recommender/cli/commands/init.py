@@ -65,7 +65,7 @@ def init(
         list[str] | None,
         typer.Option(
             "--from",
-            help="Configuration file or script of your training tool: axolotl, TRL or transformers, "
+            help="Configuration or script of your training tool: axolotl, TRL or transformers, "
             "LLaMA-Factory, torchtune, litgpt, torchtitan, NeMo, Megatron-LM, llm-foundry, verl, "
             "OpenRLHF, Lightning, DeepSpeed, accelerate, a Python or shell script; again for a "
             "second file beside it.",

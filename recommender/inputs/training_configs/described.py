@@ -140,7 +140,8 @@ def nanochat(keys: Keys, inside: str) -> Fields | None:
     width = depth * 64
     return {"model_type": "gpt_neox", "num_hidden_layers": depth, "hidden_size": width,
             "num_attention_heads": max(width // 128, 1), "intermediate_size": 4 * width,
-            "vocab_size": keys.whole("vocab_size") or 32_768, "tie_word_embeddings": False}  # fmt: skip
+            "tie_word_embeddings": False,
+            "vocab_size": keys.whole("vocab_size") or 32_768}  # fmt: skip
 
 
 def tokenizer(keys: Keys, inside: str) -> str:

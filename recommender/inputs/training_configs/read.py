@@ -23,7 +23,8 @@ from recommender.inputs.training_configs.words import READERS, WITH_A_WORD
 from recommender.inputs.yaml_text import load_yaml
 from recommender.text import shown, shown_path
 
-_SHOWN = {"transformers": "TRL", "llama-factory": "LLaMA-Factory", "nemo": "NeMo", "openrlhf": "OpenRLHF",
+_SHOWN = {"transformers": "TRL", "llama-factory": "LLaMA-Factory", "nemo": "NeMo",
+          "openrlhf": "OpenRLHF",
           "megatron-lm": "Megatron-LM", "lightning": "Lightning", "deepspeed": "DeepSpeed",
           "nanogpt": "nanoGPT"}  # fmt: skip
 _GENERATIONS = 8  # of GRPOConfig (TRL 1.16)

@@ -62,14 +62,12 @@ def read_python(text: str, where: str) -> Tree:
 
 def _of_notebook(text: str, where: str) -> str:
     try:
-        cells = json.loads(text).get("cells", [])
-    except (ValueError, AttributeError, RecursionError) as error:
+        cells = json.loads(text)["cells"]
+        code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    except (ValueError, LookupError, TypeError, RecursionError) as error:
         raise UsageError(f"{where}: not a notebook ({shown(error)})") from None
-    code = (cell.get("source", "") for cell in cells if cell.get("cell_type") == "code")
-    lines = ("".join(each).splitlines() for each in code)
-    return "\n".join(
-        line for cell in lines for line in cell if not line.lstrip().startswith(("!", "%"))
-    )
+    lines = (line for each in code for line in each.splitlines())
+    return "\n".join(line for line in lines if not line.lstrip().startswith(("!", "%")))
 
 
 def _constants(tree: ast.Module) -> Tree:

@@ -129,7 +129,7 @@ class Keys:
         )
 
     def loud(self) -> tuple[str, ...]:
-        """Keys that were not read, are switched on, and may change network, trained part or work."""
+        """Keys that are switched on, were not read, and may change network, part or work."""
         found = []
         for key in self.unused():
             name = key.rpartition(".")[2].lower()

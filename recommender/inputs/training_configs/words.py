@@ -13,7 +13,8 @@ from recommender.inputs.training_configs.training_config import OFF, Keys, short
 Reader = Callable[[Keys, Sequence[str]], Any]
 
 _OPTIMIZERS = (  # parts of the tools' names, the most specific first
-    ("adafactor", "adafactor"), ("adam_mini", "adam_mini"), ("galore", "galore"), ("apollo", "apollo"),
+    ("adafactor", "adafactor"), ("adam_mini", "adam_mini"), ("galore", "galore"),
+    ("apollo", "apollo"),
     ("muon", "muon"), ("lion", "lion"), ("lamb", "lamb"), ("sgd", "sgd"), ("adam", "adamw"),
 )  # fmt: skip
 _EIGHT_BITS = re.compile(r"8[-_]?bit|bnb_8|fp8")
