@@ -67,7 +67,8 @@ def test_az_vm_list_usage(tmp_path: Path) -> None:
 def test_codes_other_spellings_and_usage_in_a_csv(tmp_path: Path) -> None:
     path = tmp_path / "q.csv"
     path.write_text("provider,family,amount,usage\naws,L-417A185B,192,92\n"
-                    "gcp,NVIDIA_A100_GPUS,8,\nazure,StandardNCADSA100v4Family,96,0\n", "utf-8")  # fmt: skip
+                    "gcp,NVIDIA_A100_GPUS,8,\nazure,StandardNCADSA100v4Family,96,0\n",
+                    "utf-8")  # fmt: skip
     found = read_quotas(path, NAMES)
     assert [(each.quota_family, each.amount) for each in found] == [
         ("Running On-Demand P instances", 100), ("NVIDIA A100 GPUs", 8),

@@ -192,7 +192,8 @@ def test_a_second_file_says_what_the_first_leaves_open(tmp_path: Path) -> None:
     ("finetuning_type: full\nuse_galore: true\ngalore_layerwise: true\npure_bf16: true\n"
      "model_name_or_path: gpt2\nnum_train_epochs: 1\nper_device_train_batch_size: 1\n",
      {"optimizer": "galore_in_backward", "masters": "no", "method": "full", "lora_rank": 0}),
-    ("base_model: gpt2\nrl: kto\nunfrozen_parameters: [^lm_head]\ndeepspeed: zero3_cpuoffload.json\n",
+    ("base_model: gpt2\nrl: kto\nunfrozen_parameters: [^lm_head]\n"
+     "deepspeed: zero3_cpuoffload.json\n",
      {"kind": "kto", "trained": ("^lm_head",), "offload": "optimizer", "sharding": "fsdp"}),
     ("base_model: gpt2\nreward_model: true\n", {"kind": "reward"}),
 ])  # fmt: skip
