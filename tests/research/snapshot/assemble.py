@@ -12,9 +12,11 @@ from tests.research.snapshot.aws import aws_offers
 from tests.research.snapshot.azure import azure_offers
 from tests.research.snapshot.cpu import cpu_offers
 from tests.research.snapshot.gcp import gcp_offers
+from tests.research.snapshot.gpu_clouds import cloud_machines, cloud_offers
 from tests.research.snapshot.gpus import gpu_rows
 from tests.research.snapshot.machines import Machines
 from tests.research.snapshot.quotas import quota_rows
+from tests.research.snapshot.rentable import as_sold
 from tests.research.snapshot.sources import SourceBook, renumber
 
 
@@ -24,15 +26,18 @@ def snapshot_tables(reference: Path) -> dict[str, Sequence[Row]]:
     tables: dict[str, Sequence[Row]] = dict(_fact_tables(reference, book))
     machines = Machines(reference, book)
     gpus = gpu_rows(reference, book)
-    offers = [
-        *aws_offers(reference, machines, book),
-        *gcp_offers(reference, machines, book),
-        *azure_offers(reference, machines, book),
-        *cpu_offers(reference, machines, book),
-    ]
+    offers = as_sold(
+        [
+            *aws_offers(reference, machines, book),
+            *gcp_offers(reference, machines, book),
+            *azure_offers(reference, machines, book),
+            *cpu_offers(reference, machines, book),
+        ]
+    )
+    clouds = cloud_machines(reference, gpus, book)
     tables |= {
-        "offers": offers,
-        "instance_types": _types(offers, machines),
+        "offers": [*offers, *cloud_offers(book)],
+        "instance_types": [*_types(offers, machines), *clouds],
         "gpus": gpus,
         "achieved": achieved_rows(reference, gpus, book),
         "quotas": quota_rows(book),

@@ -21,9 +21,8 @@ def is_region(name: str) -> bool:
 def aws_offers(reference: Path, machines: Machines, book: SourceBook) -> list[Offer]:
     """Build all offers of AWS: GPU machines in both markets."""
     folder = reference / "prices"
-    table = read_table(folder / "aws_on_demand.csv") + read_table(
-        folder / "extra_aws_on_demand.csv"
-    )
+    lists = ("aws_on_demand", "extra_aws_on_demand", "extra_aws_on_demand_2026-10-10")
+    table = [row for name in lists for row in read_table(folder / f"{name}.csv")]
     listed = on_demand_offers(table, machines, book)
     return listed + spot_offers(folder, listed, machines, book)
 

@@ -15,14 +15,22 @@ _FLOOR = 0.185  # the price of unsold capacity, in two rows of three; no news of
 def azure_offers(reference: Path, machines: Machines, book: SourceBook) -> list[Offer]:
     """Build all offers of Azure GPU machines."""
     folder = reference / "prices"
-    table = read_table(folder / "azure.csv") + read_table(folder / "extra_azure.csv")
-    source = cite(book, "anycloud-sh/catalog azure")
+    newest: dict[tuple[str, str], Cells] = {}
+    for name in ("azure", "extra_azure", "extra_azure_2026-10-10"):  # from old to new
+        for row in read_table(folder / f"{name}.csv"):
+            newest[row["instance_type"], row["region"]] = row
     return [
         offer
-        for row in table
+        for row in newest.values()
         if machines.trains("azure", row["instance_type"])
-        for offer in offers_of(row, machines, source)
+        for offer in offers_of(row, machines, cite(book, _source(row)))
     ]
+
+
+def _source(row: Cells) -> str:
+    """Older lists were read in one place, and say so in no column or in other words."""
+    newer = row.get("source", "").startswith("ewyluda")
+    return row["source"] if newer else "anycloud-sh/catalog azure"
 
 
 def offers_of(row: Cells, machines: Machines, source: int) -> Iterator[Offer]:

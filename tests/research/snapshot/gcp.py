@@ -1,6 +1,6 @@
 """Offers of Google Cloud: whole machines by zone, and N1 hosts with GPUs attached."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,20 +15,26 @@ _ATTACHED = ("T4", "P4", "P100", "V100")
 _HOSTS = {1: "n1-standard-8", 2: "n1-standard-16", 4: "n1-standard-32", 8: "n1-standard-64"}
 _SPOT_ONLY = ("spot_only", "reservation_only")
 _NO_BARGAIN = 0.9 - 1e-9
+_SAME_PRICE = 0.001  # a price of 4 decimals is the same price
 
 
 def gcp_offers(reference: Path, machines: Machines, book: SourceBook) -> list[Offer]:
     """Build all offers of Google Cloud GPU machines."""
     folder = reference / "prices"
     gone = {(row["instance_type"], row["region"]) for row in read_hand("gone")}
+    page = {
+        (row["instance_type"], row["region"]): row
+        for row in read_table(folder / "gcp_us-central1_2026-10.csv")
+    }
     table = [
-        row
+        renewed(row, page)
         for row in read_table(folder / "gcp.csv") + read_table(folder / "extra_gcp.csv")
         if (row["instance_type"], row["region"]) not in gone
     ]
+    zones = [renewed(row, page) for row in read_table(folder / "extra_gcp_spot_by_zone.csv")]
     return [
         *machine_offers(table, machines, book),
-        *_zone_spot(read_table(folder / "extra_gcp_spot_by_zone.csv"), machines, book),
+        *_zone_spot(zones, machines, book),
         *attached_offers(
             read_table(folder / "gcp_gpu_only.csv"),
             read_table(folder / "cpu.csv") + read_table(folder / "extra_gcp_n1.csv"),
@@ -36,6 +42,21 @@ def gcp_offers(reference: Path, machines: Machines, book: SourceBook) -> list[Of
             book,
         ),
     ]
+
+
+def renewed(row: Cells, page: Mapping[tuple[str, str], Cells]) -> Cells:
+    """The row with the prices of a newer price page, which names no zones."""
+    new = page.get((row["instance_type"], row["region"]))
+    if new is None or not new["spot_usd_per_hour"]:
+        return row
+    later = new["spot_usd_per_hour_2026-10-10"]  # 4 decimals, five days younger
+    newer = {**row, "spot_usd_per_hour": new["spot_usd_per_hour"], "source": new["source"]}
+    newer |= {"date": new["date"], "note": ""}
+    if abs(float(later or "nan") / float(new["spot_usd_per_hour"]) - 1) > _SAME_PRICE:
+        newer |= {"spot_usd_per_hour": later, "date": "2026-10-10"}
+    if new["ondemand_usd_per_hour"]:
+        newer["ondemand_usd_per_hour"] = new["ondemand_usd_per_hour"]
+    return newer
 
 
 def machine_offers(table: list[Cells], machines: Machines, book: SourceBook) -> list[Offer]:
