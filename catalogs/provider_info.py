@@ -7,7 +7,7 @@ from typing import Literal
 
 from recommender.catalogs.frozen import dataclass
 
-ANY_REGION = "any"  # one list price wherever the provider has the machine: stock decides the place
+ANY_REGION = "anywhere"  # one list price wherever the provider has the machine in stock
 
 
 @dataclass(frozen=True, slots=True)

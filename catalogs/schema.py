@@ -17,7 +17,7 @@ from recommender.catalogs.frozen import dataclass
 
 Provider = str  # a name of `registry.NAMES`; tables with another are refused
 Market = Literal["on_demand", "spot", "reserved_block"]
-# On request: by contract or after a talk with sales. Unknown: listed, and nobody was seen to rent it.
+# On request: by contract or through sales. Unknown: listed, and nobody was seen to rent it.
 Obtainable = Literal["open", "spot_only", "reservation_only", "on_request", "retired", "unknown"]
 Kind = Literal["quote", "composed", "derived", "measured", "fallback"]
 # Machines of a gang until its availability has fallen by one slope. Mean over eight H100 zones

@@ -29,7 +29,7 @@ _PROVIDERS = Annotated[
     typer.Option(
         "--provider",
         help="Only this provider; repeatable.",
-        metavar="|".join(CLOUDS),
+        metavar="aws|lambda|…",
         show_default=False,
     ),
 ]

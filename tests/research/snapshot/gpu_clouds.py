@@ -1,6 +1,6 @@
 """Machines and list prices of GPU clouds: one file each, kept by hand in `hand/clouds`.
 
-A row is a machine as its provider names it, with its own dates and sources. `regions` is `any`
+A row is a machine as its provider names it, with its own dates and sources. `regions` is `anywhere`
 where one list holds wherever the machine is in stock: types times regions say nothing of stock.
 Left out: marketplaces, where a row is a stranger's host at one moment, prices without a date, and
 machines whose name was not seen.
