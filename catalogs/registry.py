@@ -10,7 +10,10 @@ from types import MappingProxyType
 from recommender.catalogs.gpu_clouds import GPU_CLOUDS
 from recommender.catalogs.provider_info import PriceBounds, ProviderInfo, SpotBounds
 
-__all__ = ["CLOUDS", "NAMES", "OWN", "SPOT_AUCTIONS", "PriceBounds", "ProviderInfo", "SpotBounds"]
+__all__ = [
+    "CLOUDS", "NAMES", "OWN", "OWN_CLIENTS", "SPOT_AUCTIONS", "PriceBounds", "ProviderInfo",
+    "SpotBounds", "is_confidential",
+]  # fmt: skip
 
 OWN = "own"  # machines outside the clouds, which no refresh renews
 
@@ -99,6 +102,7 @@ CLOUDS: Mapping[str, ProviderInfo] = MappingProxyType(
     {info.name: info for info in (AWS, GCP, AZURE, *GPU_CLOUDS)}
 )
 NAMES = (*CLOUDS, OWN)
+OWN_CLIENTS = tuple(name for name, info in CLOUDS.items() if info.has_client)
 SPOT_AUCTIONS = frozenset(
     info.name for info in CLOUDS.values() if info.bounds.spot and info.bounds.spot.auction
 )

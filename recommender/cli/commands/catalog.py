@@ -111,6 +111,7 @@ def sources(flags: PageFlags, catalog: _FOLDER = None) -> None:
 
 add_command(group, "status", status)
 add_command(group, "show", show)
+add_command(group, "update", refresh.update)
 add_command(group, "refresh", refresh.refresh)
 add_command(group, "quotas", refresh.quotas)
 add_command(group, "diff", versions.diff)

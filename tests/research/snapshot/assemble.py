@@ -2,9 +2,11 @@
 
 import pkgutil
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
+from recommender.catalogs.rentable import sold_as
 from recommender.catalogs.schema import InstanceType, Offer
 from recommender.catalogs.tables import Row
 from tests.research.snapshot.achieved import achieved_rows
@@ -16,7 +18,6 @@ from tests.research.snapshot.gpu_clouds import cloud_machines, cloud_offers
 from tests.research.snapshot.gpus import gpu_rows
 from tests.research.snapshot.machines import Machines
 from tests.research.snapshot.quotas import quota_rows
-from tests.research.snapshot.rentable import as_sold
 from tests.research.snapshot.sources import SourceBook, renumber
 
 
@@ -26,14 +27,13 @@ def snapshot_tables(reference: Path) -> dict[str, Sequence[Row]]:
     tables: dict[str, Sequence[Row]] = dict(_fact_tables(reference, book))
     machines = Machines(reference, book)
     gpus = gpu_rows(reference, book)
-    offers = as_sold(
-        [
-            *aws_offers(reference, machines, book),
-            *gcp_offers(reference, machines, book),
-            *azure_offers(reference, machines, book),
-            *cpu_offers(reference, machines, book),
-        ]
-    )
+    listed = [
+        *aws_offers(reference, machines, book),
+        *gcp_offers(reference, machines, book),
+        *azure_offers(reference, machines, book),
+        *cpu_offers(reference, machines, book),
+    ]
+    offers = [_as_sold(offer) for offer in listed]
     clouds = cloud_machines(reference, gpus, book)
     tables |= {
         "offers": [*offers, *cloud_offers(book)],
@@ -45,6 +45,11 @@ def snapshot_tables(reference: Path) -> dict[str, Sequence[Row]]:
     keys = book.final_keys()
     final: dict[str, Sequence[Row]] = {n: renumber(rows, keys) for n, rows in tables.items()}
     return {**final, "sources": book.rows()}
+
+
+def _as_sold(offer: Offer) -> Offer:
+    really = sold_as(offer.provider, offer.instance_type, offer.market, offer.region)
+    return offer if really is None else replace(offer, obtainable=really)
 
 
 def _types(offers: list[Offer], machines: Machines) -> list[InstanceType]:
