@@ -129,9 +129,9 @@ class Fetched:
 
     `offers` name their `source` by a number of `sources` in this fetch (from 1 on); the
     store renumbers them, and knows a source again by its words: they hold no date. `as_of` of
-    a price in force now is `Wanted.today`, even where it last changed weeks ago; of a public list it
-    is the list's own date (`since`). Offers carry
-    a zone where the provider prices zones (AWS spot: the zone's id, not the account's name of
+    a price in force now is `Wanted.today`, even where it last changed weeks ago; of a public list
+    it is the list's own date (`since`). Offers carry a zone where the provider prices zones (AWS
+    spot: the zone's id, not the account's name of
     it; GCP: every zone that has the machine) and "" where the price holds for the region (AWS
     on-demand, Azure); `kind` ("quote"; "composed" for a sum of parts), `uncertainty` 0,
     `flag` "", `obtainable` (usually that of the type's `status`) and, on AWS spot, the

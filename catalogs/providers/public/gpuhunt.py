@@ -64,17 +64,22 @@ class GpuhuntCatalog:
         with Web(self.name, wanted, patience=self.patience) as web:
             where = f"{self.base}/{NAMES[self.name]}"
             version = web.content(f"{where}/version").decode("ascii", "replace").strip()
-            found = _VERSION.fullmatch(version)
-            if not found:
-                raise ProviderError(self.name, "format", "the version is of no known form")
+            day = self._day(version)
             address = f"{where}/{version}/catalog.zip"
             content = newest_file(web, wanted, f"gpuhunt-{self.name}", version, address)
             rows = tuple(self._rows(content))
         named, refused, ignored = _read(self.name, rows)
-        day = date(*map(int, found.groups()))
         return fetched(
             self.name, wanted, web, PublicList(named, day, _source(self.name), ignored, refused)
         )
+
+    def _day(self, version: str) -> date:
+        """The day of a version, which is that of its prices."""
+        found = _VERSION.fullmatch(version)
+        try:
+            return date(*map(int, found.groups() if found else ()))
+        except (TypeError, ValueError):
+            raise ProviderError(self.name, "format", "its version is of no known form") from None
 
     def _rows(self, content: bytes) -> Iterator[Cells]:
         """The rows of the table in the file."""
