@@ -14,6 +14,7 @@ from recommender.report import cells
 from recommender.report import formatting as fmt
 from recommender.report.formatting import age_days
 from recommender.report.limit_words import limits_in_words, why_not
+from recommender.text import NO_MONEY
 
 FIGURES = "Mean cost and median time; below them the range of 9 in 10 runs"
 _TIME_ORDER = "; in the order of mean time"
@@ -239,6 +240,8 @@ def _against(alike: list[Plan], answer: Answer, request: PlanRequest) -> str:
     if wrong:
         return f"{name} {wrong}"
     best = answer.plans[answer.best - 1].estimate
+    if best.cost.mean < NO_MONEY:
+        return f"{name}: {fmt.usd(plan.estimate.cost.mean)} USD"
     if answer.goal == "time":
         factor, what = plan.estimate.time.p50 / best.time.p50, "time"
     else:
