@@ -2,7 +2,7 @@
 
 One `ProviderInfo` each; their shipped machines and prices are one file each in
 `tests/research/snapshot/hand/clouds`. Bounds were measured on the lists of 2026-09 and 2026-10,
-with margin; launchers' names are those of SkyPilot 0.14.1 and dstack 0.22.5 (read 2026-11).
+with margin; names for SkyPilot are those of 0.14.1 (read 2026-11).
 """
 
 from recommender.catalogs.provider_info import ANY_REGION, PriceBounds, ProviderInfo, SpotBounds
@@ -20,8 +20,6 @@ LAMBDA = ProviderInfo(
     region_pattern=rf"{ANY_REGION}|[a-z]+-[a-z]+-\d",
     quota_unit="gpu",
     sky_name="lambda",
-    dstack_name="lambda",
-    countries=("US", "DE", "IN", "IL", "IT", "JP", "AU"),
 )
 
 NEBIUS = ProviderInfo(
@@ -38,8 +36,6 @@ NEBIUS = ProviderInfo(
     region_pattern=rf"{ANY_REGION}|[a-z]+-[a-z]+\d",
     quota_unit="gpu",
     sky_name="nebius",
-    dstack_name="nebius",
-    countries=("FI", "FR", "IS", "GB", "IL", "US"),
 )
 
 RUNPOD = ProviderInfo(
@@ -55,7 +51,6 @@ RUNPOD = ProviderInfo(
     region_pattern=rf"{ANY_REGION}|[A-Z]{{2}}(-[A-Z]+-\d)?",
     quota_unit="gpu",
     sky_name="runpod",
-    dstack_name="runpod",
 )
 
 VERDA = ProviderInfo(
@@ -71,8 +66,6 @@ VERDA = ProviderInfo(
     region_pattern=rf"{ANY_REGION}|[A-Z]{{3}}-\d\d",
     quota_unit="gpu",
     sky_name="verda",
-    dstack_name="verda",
-    countries=("FI", "IS"),
 )
 
 OCI = ProviderInfo(
@@ -88,7 +81,6 @@ OCI = ProviderInfo(
     region_pattern=rf"{ANY_REGION}|[a-z]+-[a-z]+-\d",
     quota_unit="gpu",
     sky_name="oci",
-    dstack_name="oci",
 )
 
 HYPERSTACK = ProviderInfo(
@@ -103,7 +95,6 @@ HYPERSTACK = ProviderInfo(
     ),
     region_pattern=rf"{ANY_REGION}|[A-Z]+-\d",
     quota_unit="gpu",
-    countries=("NO", "CA", "US"),
 )
 
 JARVISLABS = ProviderInfo(
@@ -118,8 +109,6 @@ JARVISLABS = ProviderInfo(
     ),
     region_pattern=rf"{ANY_REGION}|[A-Z]{{2}}\d",
     quota_unit="gpu",
-    dstack_name="jarvislabs",
-    countries=("IN", "FI"),
 )
 
 COREWEAVE = ProviderInfo(
@@ -134,7 +123,6 @@ COREWEAVE = ProviderInfo(
     ),
     region_pattern=rf"{ANY_REGION}|[A-Z]+-[A-Z]+-\d+[A-Z]?",
     quota_unit="gpu",
-    countries=("US", "CA"),
 )
 
 CRUSOE = ProviderInfo(
@@ -149,8 +137,6 @@ CRUSOE = ProviderInfo(
     ),
     region_pattern=rf"{ANY_REGION}|[a-z]+-[a-z]+\d(-[a-z])?",
     quota_unit="gpu",
-    dstack_name="crusoe",
-    countries=("US", "IS"),
 )
 
 TOGETHER = ProviderInfo(
@@ -180,8 +166,6 @@ DIGITALOCEAN = ProviderInfo(
     region_pattern=rf"{ANY_REGION}|[a-z]{{3}}\d",
     quota_unit="gpu",
     sky_name="do",
-    dstack_name="digitalocean",
-    countries=("US", "CA", "NL"),
 )
 
 VULTR = ProviderInfo(
@@ -196,7 +180,6 @@ VULTR = ProviderInfo(
     ),
     region_pattern=rf"{ANY_REGION}|[a-z]{{3}}",
     quota_unit="gpu",
-    dstack_name="vultr",
 )
 
 SCALEWAY = ProviderInfo(
@@ -211,7 +194,6 @@ SCALEWAY = ProviderInfo(
     ),
     region_pattern=rf"{ANY_REGION}|[a-z]{{2}}-[a-z]{{3}}-\d",
     quota_unit="gpu",
-    countries=("FR", "NL", "PL"),
 )
 
 GPU_CLOUDS = (

@@ -56,8 +56,6 @@ class ProviderInfo:
     family_pattern: str = r"(?!)"  # how families of machines begin that people call by one word
     quota_page: str = ""  # where an increase is requested
     sky_name: str = ""  # as `sky launch --infra` names it; "": SkyPilot does not know it
-    dstack_name: str = ""  # as `backends` of dstack name it; "": dstack does not know it
-    countries: tuple[str, ...] = ()  # where its machines are, if the names of regions do not say
     has_client: bool = False  # asks the provider itself; without one only published lists do
     notice_owner: str = "the"  # whose interruption notice: "Google's"
     credential_variables: tuple[str, ...] = ()  # looked for by `recommend doctor`

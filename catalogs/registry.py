@@ -37,7 +37,6 @@ AWS = ProviderInfo(
     family_pattern=r"[a-z]+",  # "P" of p5en
     quota_page="https://console.aws.amazon.com/servicequotas",
     sky_name="aws",
-    dstack_name="aws",
     has_client=True,
     credential_variables=("AWS_ACCESS_KEY_ID", "AWS_PROFILE", "AWS_WEB_IDENTITY_TOKEN_FILE"),
     credential_files=("~/.aws/credentials", "~/.aws/config"),
@@ -64,7 +63,6 @@ GCP = ProviderInfo(
     family_pattern=r"[a-z]+\d+(?=-)",  # "a3" of a3-highgpu
     quota_page="https://console.cloud.google.com/iam-admin/quotas",
     sky_name="gcp",
-    dstack_name="gcp",
     has_client=True,
     notice_owner="Google's",
     credential_variables=("GOOGLE_APPLICATION_CREDENTIALS",),
@@ -90,7 +88,6 @@ AZURE = ProviderInfo(
     family_pattern=r"N[A-Z]",  # "ND" of NDH100v5
     quota_page="https://portal.azure.com/#view/Microsoft_Azure_Capacity/QuotaMenuBlade/~/myQuotas",
     sky_name="azure",
-    dstack_name="azure",
     has_client=True,
     notice_owner="Azure's",
     # Series DC, EC and NCC (Azure, "Sizes for confidential VMs", 2026-08). AWS rents none with a

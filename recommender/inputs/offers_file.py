@@ -44,7 +44,7 @@ _SYNONYMS = {"provider": "label", "price": "usd_per_hour", "machines": "count"}
 _NETWORKS = {"tcp": "tcp", "ethernet": "tcp", "rdma": "rdma", "infiniband": "rdma", "efa": "rdma"}
 _KINDS = ("pcie", "nvlink", "nvswitch", "xgmi", "neuronlink", "roce", "ici")
 _LINKS = {kind: kind for kind in _KINDS}
-# USD per hour of machines that cost nothing more: plans are compared by ratios of their costs, so of
+# USD per hour of machines that cost nothing more: plans are compared by ratios of costs, so of
 # two that are paid anyway the one with fewer machine-hours is the cheaper one.
 _PAID_ANYWAY = 1e-9
 _GPUS = whole_of("8", most=1024)
