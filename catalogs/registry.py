@@ -21,10 +21,10 @@ OWN = "own"  # machines outside the clouds, which no refresh renews
 AWS = ProviderInfo(
     name="aws",
     label="AWS",
-    # Measured 2026-08: spot shares 0.100-1.0, spreads over regions 0.64-1.54. Levels of all
-    # clouds: 2026-10.
+    # Measured 2026-08: spot shares 0.100-1.0; 2026-10: spreads over regions 0.64-1.60, and the
+    # levels of all clouds.
     bounds=PriceBounds(
-        region_spread=(0.55, 1.75),
+        region_spread=(0.55, 1.8),
         regions=15,
         gpus=frozenset({"T4", "L4", "A10G", "L40S", "A100", "H100", "H200"}),
         spot=SpotBounds(share=(0.08, 1.0), jump=1.5, auction=True, hold_jumps=True, floor=0.10),

@@ -1,12 +1,12 @@
 """Offers of Google Cloud: whole machines by zone, and N1 hosts with GPUs attached."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 from recommender.catalogs.schema import Kind, Market, Offer
-from tests.research.snapshot.machines import Machines, attached_name
-from tests.research.snapshot.reading import Cells, number, read_hand, read_table
+from tests.research.snapshot.machines import Machines, attached_name, family_of
+from tests.research.snapshot.reading import Cells, number, read_hand, read_table, with_newer
 from tests.research.snapshot.sources import SourceBook, cite
 
 # Only these GPUs are attached to N1 hosts; the prices of the others in that list are wrong.
@@ -22,16 +22,13 @@ def gcp_offers(reference: Path, machines: Machines, book: SourceBook) -> list[Of
     """Build all offers of Google Cloud GPU machines."""
     folder = reference / "prices"
     gone = {(row["instance_type"], row["region"]) for row in read_hand("gone")}
-    page = {
-        (row["instance_type"], row["region"]): row
-        for row in read_table(folder / "gcp_us-central1_2026-10.csv")
-    }
     table = [
-        renewed(row, page)
+        row
         for row in read_table(folder / "gcp.csv") + read_table(folder / "extra_gcp.csv")
         if (row["instance_type"], row["region"]) not in gone
     ]
-    zones = [renewed(row, page) for row in read_table(folder / "extra_gcp_spot_by_zone.csv")]
+    zones = read_table(folder / "extra_gcp_spot_by_zone.csv")
+    renewed(table, zones, read_table(folder / "gcp_us-central1_2026-10.csv"))
     return [
         *machine_offers(table, machines, book),
         *_zone_spot(zones, machines, book),
@@ -44,19 +41,27 @@ def gcp_offers(reference: Path, machines: Machines, book: SourceBook) -> list[Of
     ]
 
 
-def renewed(row: Cells, page: Mapping[tuple[str, str], Cells]) -> Cells:
-    """The row with the prices of a newer price page, which names no zones."""
-    new = page.get((row["instance_type"], row["region"]))
-    if new is None or not new["spot_usd_per_hour"]:
-        return row
-    later = new["spot_usd_per_hour_2026-10-10"]  # 4 decimals, five days younger
-    newer = {**row, "spot_usd_per_hour": new["spot_usd_per_hour"], "source": new["source"]}
-    newer |= {"date": new["date"], "note": ""}
-    if abs(float(later or "nan") / float(new["spot_usd_per_hour"]) - 1) > _SAME_PRICE:
-        newer |= {"spot_usd_per_hour": later, "date": "2026-10-10"}
-    if new["ondemand_usd_per_hour"]:
-        newer["ondemand_usd_per_hour"] = new["ondemand_usd_per_hour"]
-    return newer
+def renewed(table: list[Cells], zones: list[Cells], page: list[Cells]) -> None:
+    """Put the prices of a newer page, which has one region and no zones, into both tables."""
+    places = {(row["instance_type"], row["region"]): row for row in table}
+    places |= {(row["instance_type"], row["region"]): row for row in zones}
+    newer = {(row["instance_type"], row["region"]): _newest_spot(row) for row in page}
+    newer = {key: row for key, row in newer.items() if row["spot_usd_per_hour"]}
+    prices = "ondemand_usd_per_hour spot_usd_per_hour"
+    found = with_newer(places, newer, lambda name: family_of("gcp", name), prices)
+    for row in (*table, *zones):
+        new = found[row["instance_type"], row["region"]]
+        if new is not places[row["instance_type"], row["region"]]:
+            kept = {name: row[name] for name in ("zone", "zones") if name in row}
+            row.update({**new, **kept, "note": ""})
+
+
+def _newest_spot(row: Cells) -> Cells:
+    """With the spot price of five days later, where it has moved."""
+    later, spot = row["spot_usd_per_hour_2026-10-10"], row["spot_usd_per_hour"]
+    if later and abs(float(later) / float(spot) - 1) > _SAME_PRICE:
+        return {**row, "spot_usd_per_hour": later, "date": "2026-10-10"}
+    return row
 
 
 def machine_offers(table: list[Cells], machines: Machines, book: SourceBook) -> list[Offer]:
