@@ -116,8 +116,8 @@ def _estimated(space: Space, site: Site, step_s: Floats, counts: Ints) -> _Point
     speed = (counts * there / np.where(counts > 0, each_s, np.inf)).sum(axis=1)
     time_s = space.steps_left / np.maximum(speed, 1e-30)
     hourly = counts @ (e.usd_per_hour * there)
-    rate = (np.where(e.spot & (counts > 0), gang_hazard(np.maximum(counts, 1), e.co_interruption), 0.0)
-            / e.run_mean_s).sum(axis=1)  # fmt: skip
+    ends = np.where(counts > 0, gang_hazard(np.maximum(counts, 1), e.co_interruption), 0.0)
+    rate = (np.where(e.spot, ends, 0.0) / e.run_mean_s).sum(axis=1)
     both = (counts[:, e.spot] > 0).any(axis=1) & (counts[:, ~e.spot] > 0).any(axis=1)
     lost = np.where(both, RESTART_S * rate, np.inf)
     return _Points(hourly * time_s / 3600.0, time_s, counts @ e.max_usd_per_hour, lost)

@@ -21,8 +21,8 @@ from recommender.risk.monte_carlo import DrawnPlans, draw_plans
 from recommender.risk.path_inputs import PathInputs
 from recommender.risk.run_statistics import Outcomes, keys_of, outcome_of
 
-# Moments that are tried until one meets the limit, in times of a usual run: from its end on few paths
-# are handed over. Then the bracket is refined so often.
+# Moments that are tried until one meets the limit, in times of a usual run: from its end on few
+# paths are handed over. Then the bracket is refined so often.
 TRIED = (1.5, 1.1, 0.8, 0.5, 0.25)
 REFINED = 6
 TOLERANCE = 0.002  # below the limit, as a share of it: near enough
@@ -111,7 +111,7 @@ def _excess(space: Space, found: Outcomes) -> Floats:
 
 
 def last_moments(space: Space, plans: PathInputs) -> Floats:
-    """By how many seconds fallbacks have to take over earlier, at least; inf if none tried will do."""
+    """By how many seconds fallbacks have to take over earlier, at least; inf if none will do."""
     cache, deadline_s = space.cache, space.limits.deadline_s or 0.0
     b = _Brackets(
         space=space,

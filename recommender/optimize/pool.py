@@ -6,8 +6,8 @@
     refine      of the best, every fallback and one machine more or less
     confirm     the best on the printed paths; a chance near the asked one on more paths
 
-Every part of an answer is a selection: some limits, some entries. Clusters are rated once for all of
-them, and a plan is simulated once; without a fallback it is the same plan under every deadline.
+Every part of an answer is a selection: some limits, some entries. Clusters are rated once for all
+of them, and a plan is simulated once; without a fallback it is the same plan under every deadline.
 """
 
 from collections.abc import Callable, Container, Iterable, Sequence
@@ -454,7 +454,7 @@ class Pool:
         return list(found)
 
     def of_clusters(self, limits: Limits, clusters: Iterable[Cluster]) -> list[Candidate]:
-        """The plans of some clusters that may meet the limits, as the paths of a search show them."""
+        """The plans of some clusters that may meet the limits, by the paths of a search."""
         keys = self.rows_of(limits, clusters)
         if not keys:
             return []

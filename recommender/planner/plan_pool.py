@@ -1,7 +1,8 @@
 """The plans of one problem: every part of an answer is a selection of its pool.
 
-The table, the baselines, the sensitivity to each limit, the explanation of a refusal and the data of
-a report ask for plans under some limits and of some kind; nothing else simulates plans to choose them.
+The table, the baselines, the sensitivity to each limit, the explanation of a refusal and the data
+of a report ask for plans under some limits and of some kind; nothing else simulates plans to choose
+them.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -103,7 +104,7 @@ class PlanPool:
 
     @cached_property
     def sites(self) -> SitePools:
-        """All sites: those of single types first, then the regions in which mixes are looked for."""
+        """All sites: those of single types first, then regions in which mixes are sought."""
         if self.problem.choice.mix == "no" or self.problem.limits.max_machines < 2:
             return self.problem.single_type_sites
         regions = mix_regions(self.problem, set(self._leading.values()))
@@ -176,7 +177,7 @@ class PlanPool:
         return builder.meeting(each for each, _ in zip(plans, range(BUILT), strict=False))
 
     def replan(self, limits: Limits, known: Plan | None = None) -> Evaluated | None:
-        """The best plan under other limits by its printed figures; None if none beats a known one."""
+        """The best plan under other limits, as printed; None if a known one is as good."""
         found = list(self.meeting(self.select(limits, first=CHOSEN).plans[:4], limits))
         goal = partial(_goal, limits=limits)
         best = min(found, key=goal, default=None)

@@ -1,7 +1,8 @@
 """Relaxes limits one at a time, or one after the other, by as little as makes a plan possible.
 
-The least value of a limit is found by bisection between what was asked and what a plan needs that meets
-all other limits: each value tried is one more selection of the pool, whose clusters are rated already.
+The least value of a limit is found by bisection between what was asked and what a plan needs that
+meets all other limits: each value tried is one more selection of the pool, whose clusters are rated
+already.
 """
 
 from dataclasses import replace
