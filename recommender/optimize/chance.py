@@ -1,8 +1,8 @@
 """The chance that limits are met, on more paths where the printed ones cannot tell.
 
 A chance of 95 % is known to half a point on 2,048 paths. A plan within that error of the chance
-that is asked is simulated on 16,384 paths before it is refused or praised, and accepted within what
-these know: so no answer hangs on the seed.
+that is asked is simulated on up to 16,384 paths before it is refused or praised, and accepted
+within what these know: so no answer hangs on the seed.
 """
 
 import math
@@ -19,6 +19,7 @@ from recommender.risk.random_numbers import clear_caches
 from recommender.risk.run_statistics import keys_of
 
 SAMPLES = 8  # of as many paths as are printed, with other seeds
+LOOKS = (1, 3)  # samples after which plans that are decided are left
 OTHER = 1_000_003  # from one seed to the next
 ERRORS = 2.0  # standard errors within which a chance is looked at again
 
@@ -56,11 +57,20 @@ def sure_chances(space: Space, plans: PathInputs, chances: Floats) -> Floats:
 
 
 def _followed(space: Space, plans: PathInputs, chances: Floats) -> Floats:
-    """The chances of plans on all samples, of which the printed one is the first."""
-    cache, total = space.on_printed_paths().cache, chances.copy()
+    """The chances of plans on more samples, of which the printed one is the first.
+
+    So many in all: two, four, then all of those that are still near.
+    """
+    cache, limits, found = space.on_printed_paths().cache, space.limits, chances.copy()
+    open_ = np.arange(len(plans))
     for number in range(1, SAMPLES):
         seed = cache.seed + number * OTHER
-        paths = simulate_paths(plans, space.limits.deadline_s, cache.path_count, seed)
-        total += limits_met(space.limits, paths).mean(axis=1)
+        paths = simulate_paths(plans.take(open_), limits.deadline_s, cache.path_count, seed)
+        met = limits_met(limits, paths).mean(axis=1)
+        found[open_] += (met - found[open_]) / (number + 1)
+        if number in LOOKS:
+            open_ = open_[near(limits, found[open_], (number + 1) * cache.path_count)]
+        if not len(open_):
+            break
     clear_caches()  # of seeds that are used once
-    return np.asarray(total / SAMPLES)
+    return found

@@ -144,6 +144,16 @@ class PlanPool:
             ),
         )
 
+    @property
+    def providers(self) -> tuple[str, ...]:
+        """All providers, those with the best rated plans first."""
+        sites, plans = self.problem.single_type_sites.sites, self.pool.plans(self.problem.limits)
+        least = dict.fromkeys((site.provider for site in sites), np.inf)
+        for number, table in enumerate(self.pool.tables):
+            goal = float(plans.goal_value[plans.table == number].min(initial=np.inf))
+            least[table.site.provider] = min(least[table.site.provider], goal)
+        return tuple(sorted(least, key=lambda each: least[each]))
+
     def of_provider(self, provider: str) -> Selection:
         """The best plans of one provider."""
         sites = self.problem.single_type_sites.sites

@@ -26,16 +26,15 @@ def ranked_plans(pool: PlanPool, top: int, others: Iterable[Candidate] = ()) -> 
     plans = [*pool.best.plans, *others]
     if ranking.quoted_below(pool.best.plans) > 0.0:
         plans += [each for each in pool.at_quoted_prices().plans if each.printed]
-    return ranking.ranked(list(dict.fromkeys(plans)), _best_of_each(pool))
+    return ranking.ranked(list(dict.fromkeys(plans)), _best_of_each(pool, top))
 
 
-def _best_of_each(pool: PlanPool) -> list[Candidate]:
-    """The best plan without spot, and the best of each provider."""
-    sites = pool.problem.single_type_sites.sites
+def _best_of_each(pool: PlanPool, top: int) -> list[Candidate]:
+    """The best plan without spot, and the best of each provider that a table of `top` may show."""
     found = [pool.select(pool.problem.limits, "on_demand")]
     of_best = pool.sites.sites[pool.best.best.site].provider
-    providers = dict.fromkeys(site.provider for site in sites)
-    found += [pool.of_provider(each) for each in providers if each != of_best]
+    providers = [each for each in pool.providers if each != of_best]
+    found += [pool.of_provider(each) for each in providers[:top]]
     return [selection.best for selection in found if selection.plans]
 
 
