@@ -127,6 +127,8 @@ class SiteBuilder:
             for local in self.facts.by(mine, "region").values():
                 pools += self._undominated(self.lists.inside_region(local))
             pools = joinable(pools)
+            if not pools:
+                continue  # no two of its machines can be in one cluster
             quotas = quota_rows(self.facts, pools, self.limits.max_machines)
             entries = self.entries.of(pools)
             sites.append(
