@@ -58,6 +58,11 @@ Prices = dict[tuple[str, str], float]  # USD by (instance type, region)
 Zones = Mapping[tuple[str, str], Mapping[str, float]]  # USD by zone id, of the same
 
 
+def reader(_name: str) -> "AwsLists":
+    """The reader of AWS's public prices."""
+    return AwsLists()
+
+
 @dataclass(frozen=True, slots=True)
 class Places:
     """Where the documents are."""

@@ -191,5 +191,10 @@ def test_an_account_wins_over_the_list(monkeypatch: pytest.MonkeyPatch, tmp_path
     assert not isinstance(update_makers(["aws"])["aws"](), aws.AwsLists)
 
 
+def test_the_list_of_each_provider_has_a_reader_of_its_name() -> None:
+    for name in ("gcp", "lambda", "nebius", "oci", "runpod", "verda", "hyperstack", "jarvislabs"):
+        assert update_makers([name])[name]().name == name
+
+
 def test_a_cloud_without_a_list_is_not_asked() -> None:
     assert update_makers(["coreweave"]) == {}
