@@ -64,6 +64,16 @@ def test_a_listed_machine_that_nobody_rents_is_not_open_there_and_is_elsewhere()
     assert sold_as("aws", "p6-b300.48xlarge", "spot", "us-east-1") is None
 
 
+def test_every_spot_machine_has_a_law_and_every_machine_a_wait() -> None:
+    catalog = every_cloud()
+    laws = {gpu for law in catalog.spot_classes for gpu in law.gpus}
+    waits = {gpu for row in catalog.obtainability for gpu in row.gpus}
+    for offer in catalog.offers:
+        gpu = catalog.type_of(offer).gpu
+        if gpu and offer.obtainable in ("open", "spot_only"):
+            assert gpu in (laws if offer.market == "spot" else waits), offer
+
+
 def test_prices_of_gpu_clouds_drift_and_their_bills_have_a_minimum() -> None:
     catalog = every_cloud()
     drift = {(d.provider, d.market) for d in catalog.price_drift}
