@@ -21,6 +21,8 @@ _TIME_ORDER = "; in the order of mean time"
 MAX_OPEN = 0.5  # a bound that leaves so much open says nothing
 _NO_GAP = 0.0005  # a smaller one is none in a figure of one decimal
 _MAX_TOP = 1000  # plans that may be requested
+RENEW = "recommend catalog update"  # needs no account
+FRESH_DAYS = 7  # younger prices need no word about how to renew them
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +81,6 @@ def _left(request: PlanRequest) -> str:
     if progress.spent_usd and limits.budget_usd is not None:
         parts.append(f"{fmt.usd(limits.budget_usd - progress.spent_usd)} USD")
     return f"; the rest is planned: {fmt.listing(parts)}" if parts else ""
-
-
-RENEW = "recommend catalog update"  # needs no account
-FRESH_DAYS = 7  # younger prices need no word about how to renew them
 
 
 def price_line(answer: Answer, request: PlanRequest) -> str:
