@@ -120,6 +120,9 @@ class AwsLists:
             try:
                 found |= document_prices(web.json(address), region, location)
             except ProviderError as error:
+                if error.fault == "network":  # of the others nothing else can come
+                    failed.append(Failed("", "on_demand", error.reason))
+                    break
                 failed.append(Failed(region, "on_demand", error.reason))
             wanted.progress(f"list prices of {region}")
         return found, tuple(failed)

@@ -179,6 +179,13 @@ def test_a_part_of_aws_that_is_down_is_told(
     assert bool(made.warnings) == warned
 
 
+def test_without_a_network_every_list_says_so_after_a_few_calls() -> None:
+    said: list[str] = []
+    with pytest.raises(ProviderError, match="cannot be reached"):
+        readers("http://127.0.0.1:1")["aws"]().fetch(wanted("aws", progress=said.append))
+    assert said == []  # no region after the first is asked
+
+
 def test_an_account_wins_over_the_list(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     for info in CLOUDS.values():
