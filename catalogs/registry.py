@@ -28,7 +28,7 @@ AWS = ProviderInfo(
         regions=15,
         gpus=frozenset({"T4", "L4", "A10G", "L40S", "A100", "H100", "H200"}),
         spot=SpotBounds(share=(0.08, 1.0), jump=1.5, auction=True, hold_jumps=True, floor=0.10),
-        level=(0.5, 3.2),
+        level=(0.35, 3.2),
         rises_with_gpus=True,
     ),
     region_pattern=r"[a-z]{2}(?!-iso)(-[a-z]+)+-\d",  # no local, wavelength or edge zones
@@ -54,7 +54,7 @@ GCP = ProviderInfo(
         regions=20,
         gpus=frozenset({"T4", "L4", "A100", "A100-80GB", "H100"}),
         spot=SpotBounds(share=(0.05, 0.72), jump=1.35, family=0.10),
-        level=(0.65, 4.2),
+        level=(0.5, 4.2),
         rises_with_gpus=True,
     ),
     region_pattern=r"[a-z]+-[a-z]+\d+",  # no multi-regions
@@ -81,7 +81,7 @@ AZURE = ProviderInfo(
         regions=20,
         gpus=frozenset({"T4", "A10", "A100", "A100-80GB", "H100"}),
         spot=SpotBounds(share=(0.08, 0.9), jump=1.35, hold_jumps=True, floor=0.185),
-        level=(0.55, 5.2),
+        level=(0.5, 5.2),
     ),
     # No government regions.
     region_pattern=r"(?!usgov|usdod)(?=.{6})[a-z]*(east|west|north|south|central)[a-z]*\d?",

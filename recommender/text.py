@@ -8,6 +8,7 @@ from collections.abc import Iterable
 _SHOWN = 60  # characters of a foreign value that fit a line of an error message
 _VENDOR = re.compile(r"^(nvidia|tesla|amd)[- ]")
 _MEMORY = re.compile(r"[- ]\d+ ?gb$")  # A100-40GB is A100
+NO_MONEY = 1e-4  # USD: machines that are paid anyway cost next to nothing
 
 
 def has_control(text: str) -> bool:
@@ -55,9 +56,6 @@ def unknown(what: str, word: str, choices: Iterable[str], listing: str = "") -> 
     meant = nearest(word, choices)
     hint = f"did you mean {meant}?" if meant else listing or f"known: {', '.join(choices)}"
     return f"unknown {what} '{shown(word)}'; {hint}"
-
-
-NO_MONEY = 1e-4  # USD: machines that are paid anyway cost next to nothing
 
 
 def number(x: float) -> str:

@@ -132,7 +132,7 @@ class Web:
     def content(
         self, address: str, body: object = None, form: Mapping[str, str] | None = None
     ) -> bytes:
-        """The same without parsing the response.
+        """Send a GET request, or POST a body or a form, and return the bytes of the response.
 
         Raises:
             ProviderError: as `json`.

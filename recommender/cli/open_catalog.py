@@ -135,7 +135,7 @@ def without_old_prices(
     """The catalog without prices older than allowed; say how many those were.
 
     Raises:
-        CatalogError: all prices of a provider in a market are older.
+        CatalogError: all prices are older, or all of a provider in `providers` in a market.
     """
     if max_age_s is None:
         return catalog
@@ -149,12 +149,12 @@ def without_old_prices(
         if not providers or date.provider in providers
         if _is_old(date.newest, max_age_s)
     ]
-    if old:
+    recent = without_dates(catalog, lambda as_of: _is_old(as_of, max_age_s))
+    if old and (providers or not len(recent.offers)):
         raise CatalogError(
             f"prices are older than --max-age {allowed}: {', '.join(old)}; "
             "allow more, or name a newer catalog with --catalog"
         )
-    recent = without_dates(catalog, lambda as_of: _is_old(as_of, max_age_s))
     stale = len(catalog.offers) - len(recent.offers)
     if stale:
         warn((f"{stale:,} offers whose price is older than --max-age {allowed} are left out",))

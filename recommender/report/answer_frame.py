@@ -19,6 +19,8 @@ from recommender.text import NO_MONEY
 FIGURES = "Mean cost and median time; below them the range of 9 in 10 runs"
 _TIME_ORDER = "; in the order of mean time"
 _MAX_TOP = 1000  # plans that may be requested
+RENEW = "recommend catalog update"  # needs no account
+FRESH_DAYS = 7  # younger prices need no word about how to renew them
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +79,6 @@ def _left(request: PlanRequest) -> str:
     if progress.spent_usd and limits.budget_usd is not None:
         parts.append(f"{fmt.usd(limits.budget_usd - progress.spent_usd)} USD")
     return f"; the rest is planned: {fmt.listing(parts)}" if parts else ""
-
-
-RENEW = "recommend catalog update"  # needs no account
-FRESH_DAYS = 7  # younger prices need no word about how to renew them
 
 
 def price_line(answer: Answer, request: PlanRequest) -> str:

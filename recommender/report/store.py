@@ -158,6 +158,7 @@ def _ages(fetched: "Sequence[FetchTime]") -> list[str]:
     if any(ahead for _, _, ahead in ages):
         lines.append("some offers were fetched in the future by this clock: their age counts as 0")
     late = [(f, h) for f, h, _ in ages if f.reason or h > _OLD_H.get(f.market, 24.0)]
+    late.sort(key=lambda each: each[0].reason in ("", "not asked"))  # first what failed
     for f, hours in late[:_SHOWN]:
         where = f"{fmt.provider(f.provider)} {fmt.market(f.market)}"
         where += f" {fmt.clean(f.region)}" if f.region else ""

@@ -11,13 +11,13 @@ from recommender.catalogs.errors import StoreError
 from recommender.catalogs.load import SNAPSHOT
 from recommender.catalogs.store import CURRENT, Store, fetch_times_of, newest_good, roll_back
 from tests.catalogs.versions_data import published
-from tests.shipped import snapshot
+from tests.shipped import every_cloud
 
 
 def test_without_a_store_the_shipped_snapshot_holds(tmp_path: Path) -> None:
     found = newest_good(Store(tmp_path / "none"))
     assert (found.name, found.skipped) == ("", ())
-    assert found.catalog.version == snapshot().version
+    assert found.catalog.version == every_cloud().version
 
 
 def test_a_damaged_version_is_passed_over_for_the_one_before(tmp_path: Path) -> None:

@@ -58,6 +58,11 @@ Prices = dict[tuple[str, str], float]  # USD by (instance type, region)
 Zones = Mapping[tuple[str, str], Mapping[str, float]]  # USD by zone id, of the same
 
 
+def reader(_name: str) -> "AwsLists":
+    """The reader of AWS's public prices."""
+    return AwsLists()
+
+
 @dataclass(frozen=True, slots=True)
 class Places:
     """Where the documents are."""
@@ -115,6 +120,9 @@ class AwsLists:
             try:
                 found |= document_prices(web.json(address), region, location)
             except ProviderError as error:
+                if error.fault == "network":  # of the others nothing else can come
+                    failed.append(Failed("", "on_demand", error.reason))
+                    break
                 failed.append(Failed(region, "on_demand", error.reason))
             wanted.progress(f"list prices of {region}")
         return found, tuple(failed)

@@ -47,6 +47,11 @@ _RUNPOD = {
 }  # fmt: skip
 
 
+def reader(name: str) -> "GpuhuntCatalog":
+    """The reader of a provider's catalog."""
+    return GpuhuntCatalog(name)
+
+
 @dataclass(frozen=True, slots=True)
 class GpuhuntCatalog:
     """Reads one provider's published catalog."""

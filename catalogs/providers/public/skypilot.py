@@ -25,7 +25,6 @@ from recommender.catalogs.schema import Market, Source
 _REPOSITORY = "skypilot-org/skypilot-catalog"
 _SHA = re.compile(r"[0-9a-f]{40}")
 _COLUMNS = ("InstanceType", "AcceleratorName", "AcceleratorCount", "Price", "SpotPrice", "Region")
-NAMES = ("hyperstack", "jarvislabs")  # named alike there
 SOURCE = Source(
     source=1,
     name="skypilot-org/skypilot-catalog v8",
@@ -33,6 +32,11 @@ SOURCE = Source(
     taken="row",
     attribution="prices of clouds, as collected by skypilot-org/skypilot-catalog",
 )
+
+
+def reader(name: str) -> "SkyPilotCatalog":
+    """The reader of a cloud's file; clouds are named alike there."""
+    return SkyPilotCatalog(name)
 
 
 @dataclass(frozen=True, slots=True)

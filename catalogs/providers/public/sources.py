@@ -2,12 +2,22 @@
 
 import os
 from collections.abc import Iterable, Mapping
-from functools import partial
 from importlib import import_module
 from pathlib import Path
+from types import MappingProxyType
 
 from recommender.catalogs.providers.clients import Maker, makers
+from recommender.catalogs.providers.contract import Provider
 from recommender.catalogs.registry import CLOUDS, OWN_CLIENTS
+
+# The module that reads the list of each provider; imported at first use.
+_LISTS: Mapping[str, str] = MappingProxyType(
+    {
+        "aws": "aws",
+        **dict.fromkeys(("gcp", "lambda", "nebius", "oci", "runpod", "verda"), "gpuhunt"),
+        **dict.fromkeys(("hyperstack", "jarvislabs"), "skypilot"),
+    }
+)
 
 
 def update_makers(names: Iterable[str] = CLOUDS) -> Mapping[str, Maker]:
@@ -18,9 +28,10 @@ def update_makers(names: Iterable[str] = CLOUDS) -> Mapping[str, Maker]:
     """
     wanted = list(names)
     asked = [name for name in wanted if name in OWN_CLIENTS and has_account(name)]
-    lists = _lists()
     found: dict[str, Maker] = {**makers(asked)}
-    found |= {name: lists[name] for name in wanted if name in lists and name not in found}
+    found |= {
+        name: _maker(_LISTS[name], name) for name in wanted if name in _LISTS and name not in found
+    }
     return {name: found[name] for name in wanted if name in found}
 
 
@@ -36,14 +47,9 @@ def has_account(name: str) -> bool:
     )
 
 
-def _lists() -> dict[str, Maker]:
-    """The reader of each list; loaded here, as answers need no library of HTTP."""
-    package = "recommender.catalogs.providers.public"
-    aws, gpuhunt, skypilot = (
-        import_module(f"{package}.{name}") for name in ("aws", "gpuhunt", "skypilot")
-    )
-    return {
-        "aws": aws.AwsLists,
-        **{name: partial(gpuhunt.GpuhuntCatalog, name) for name in gpuhunt.NAMES},
-        **{name: partial(skypilot.SkyPilotCatalog, name) for name in skypilot.NAMES},
-    }
+def _maker(module: str, name: str) -> Maker:
+    def make() -> Provider:
+        reader: Provider = import_module(f"{__package__}.{module}").reader(name)
+        return reader
+
+    return make

@@ -136,8 +136,15 @@ def test_nonsense_in_a_job_file_is_refused_under_the_name_of_its_field(
     assert "; write" in problem
 
 
-@pytest.mark.parametrize("value", ["nan", "inf", "-1", "0", "1e30"])
-@pytest.mark.parametrize("column", ["gpus", "usd_per_hour", "count", "vcpus", "gpu_memory_gib"])
+_CELLS = [
+    (column, value)
+    for column in ("gpus", "usd_per_hour", "count", "vcpus", "gpu_memory_gib")
+    for value in ("nan", "inf", "-1", "0", "1e30")
+    if (column, value) != ("usd_per_hour", "0")  # paid anyway
+]
+
+
+@pytest.mark.parametrize(("column", "value"), _CELLS)
 def test_nonsense_in_a_file_of_machines_is_named_with_line_and_column(
     run: Run, planner: Planner, column: str, value: str
 ) -> None:

@@ -58,7 +58,7 @@ def test_the_chance_follows_what_is_assumed_of_on_demand_machines() -> None:
     ("larger", "smaller"),
     [
         (FORTY_H200, "1x p5en.48xlarge on-demand us-east-1"),
-        ("1x p5.48xlarge on-demand us-east-1", "1x p5.4xlarge on-demand us-east-1"),
+        ("1x p5.48xlarge on-demand ap-south-1", "1x p5.4xlarge on-demand ap-south-1"),
         ("1x p5.48xlarge on-demand us-east-1", "1x p4d.24xlarge on-demand us-east-1"),
         ("1x p4de.24xlarge on-demand us-east-1", "4x g6e.xlarge on-demand us-east-1"),
     ],

@@ -179,6 +179,13 @@ def test_a_part_of_aws_that_is_down_is_told(
     assert bool(made.warnings) == warned
 
 
+def test_without_a_network_every_list_says_so_after_a_few_calls() -> None:
+    said: list[str] = []
+    with pytest.raises(ProviderError, match="cannot be reached"):
+        readers("http://127.0.0.1:1")["aws"]().fetch(wanted("aws", progress=said.append))
+    assert said == []  # no region after the first is asked
+
+
 def test_an_account_wins_over_the_list(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     for info in CLOUDS.values():
@@ -189,6 +196,11 @@ def test_an_account_wins_over_the_list(monkeypatch: pytest.MonkeyPatch, tmp_path
     assert isinstance(update_makers(["aws"])["aws"](), aws.AwsLists)
     monkeypatch.setenv("AWS_PROFILE", "mine")
     assert not isinstance(update_makers(["aws"])["aws"](), aws.AwsLists)
+
+
+def test_the_list_of_each_provider_has_a_reader_of_its_name() -> None:
+    for name in ("gcp", "lambda", "nebius", "oci", "runpod", "verda", "hyperstack", "jarvislabs"):
+        assert update_makers([name])[name]().name == name
 
 
 def test_a_cloud_without_a_list_is_not_asked() -> None:

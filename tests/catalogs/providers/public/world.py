@@ -23,6 +23,7 @@ from tests.shipped import every_cloud
 
 VERSION = "20261121-4711"  # of the day of NOW
 SHA = "0123456789abcdef" * 2 + "01234567"
+SKY_NAMES = ("hyperstack", "jarvislabs")
 PATIENCE = Patience(tries=2, first_wait_s=0.0, sleep=lambda seconds: None)
 Rows = list[dict[str, Any]]
 _HEAD = (
@@ -183,7 +184,7 @@ def whole_world() -> World:
     """Every list at the shipped prices."""
     found = World(
         gpuhunt={name: gpuhunt_rows(name) for name in gpuhunt.NAMES},
-        sky={name: skypilot_rows(name) for name in (*skypilot.NAMES, "aws")},
+        sky={name: skypilot_rows(name) for name in (*SKY_NAMES, "aws")},
         azure=[
             item(o.instance_type, o.region, o.usd_per_hour, spot=o.market == "spot")
             for o in shipped("azure")
@@ -218,7 +219,7 @@ def readers(address: str) -> dict[str, Maker]:
         "aws": lambda: aws.AwsLists(places, PATIENCE),
         "azure": azure,
         **{name: gpuhunt_of(name) for name in gpuhunt.NAMES},
-        **{name: sky_of(name) for name in skypilot.NAMES},
+        **{name: sky_of(name) for name in SKY_NAMES},
     }
 
 
