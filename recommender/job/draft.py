@@ -178,7 +178,8 @@ def network_of(stated: StatedJob, config: TrainingConfig | None, folder: Path) -
         return _named(config.model, folder)
     if config.network is not None:
         return _described(config)
-    reason = next((each for each in config.unread if each.startswith("model: ")), "")
+    why = (each for each in config.unread if each.startswith("model: ") or "${" in each)
+    reason = next(why, "")
     raise UsageError(
         f"the {config.tool} file names no network; give --model", *filter(None, [reason])
     )

@@ -72,7 +72,7 @@ def heads_of(config: Config, hidden: int, sliding: bool = False) -> Heads:
         keys = [config.whole((f"qk_{kind}_head_dim",), 0) for kind in ("nope", "rope")]
         return Heads(number, sum(keys), number, config.whole(("v_head_dim",), size))
     one = config.flag("multi_query") and not config.flag("new_decoder_architecture")
-    fields = (own("num_key_value_heads"), *names.KEY_VALUE_HEADS)
+    fields: tuple[str, ...] = (own("num_key_value_heads"), *names.KEY_VALUE_HEADS)
     if not sliding and config.flag("attention_k_eq_v"):
         fields = ("num_global_key_value_heads", *fields)
     shared = 1 if one else config.whole(fields, number)

@@ -73,7 +73,7 @@ def test_nemo_with_experts_and_with_pictures(tmp_path: Path) -> None:
 
 
 def test_nemo_of_another_kind_is_refused_and_not_read_as_a_decoder(tmp_path: Path) -> None:
-    text = "exp_manager: {}\nmodel: {global_batch_size: 8, unet_config: {model_channels: 320}}\n"
+    text = "exp_manager: {}\nmodel: {global_batch_size: 8, unet: {embed_dim: 128}}\n"
     with pytest.raises(UsageError, match="names no network"):
         job_of(tmp_path, text)
 
@@ -103,6 +103,26 @@ def test_a_script_takes_in_another(tmp_path: Path) -> None:
     found = of(tmp_path, text, "run.sh")
     assert found.network is not None
     assert found.network["hidden_size"] == 64
+
+
+def test_a_size_that_depends_on_a_branch_is_not_guessed(tmp_path: Path) -> None:
+    script = """
+    if [ $SIZE = small ]; then
+      LAYERS=2
+      HIDDEN=64
+    else
+      LAYERS=80
+      HIDDEN=8192
+    fi
+    torchrun pretrain.py --num-layers $LAYERS --hidden-size $HIDDEN --train-iters 9
+    """
+    found = of(tmp_path, script, "run.sh")
+    assert found.network is None
+    assert any(each.startswith("num_layers: ") for each in found.unread)
+    twice = (
+        "python a.py --num-layers 2 --hidden-size 64\npython a.py --num-layers 9 --train-iters 9"
+    )
+    assert of(tmp_path, twice, "run.sh").network is None
 
 
 def test_verls_overrides_count_prompts_times_completions(tmp_path: Path) -> None:
