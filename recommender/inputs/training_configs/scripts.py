@@ -41,15 +41,15 @@ def read_python(text: str, where: str) -> Tree:
         UsageError: it is no Python.
     """
     source = _of_notebook(text, where) if text.lstrip().startswith("{") else text
+    found: Tree = {}
     try:
         tree = ast.parse(source)
+        known = _constants(tree)
+        for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
+            for key, value in _of_call(call, known):
+                found.setdefault(key, value)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise UsageError(f"{where}: not Python ({shown(error)})") from None
-    known = _constants(tree)
-    found: Tree = {}
-    for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
-        for key, value in _of_call(call, known):
-            found.setdefault(key, value)
     if not found:  # nanoGPT's files are assignments
         found = {name: _written(value) for name, value in known.items()}
     if "lora_r" in found or "lora_target_modules" in found:
@@ -179,7 +179,7 @@ def read_shell(text: str, folder: Path) -> Tree:
     lines = [line.strip() for line in joined if not line.lstrip().startswith("#")]
     known: dict[str, str] = {}
     for name, value in filter(None, map(_assigned, lines)):
-        filled = _filled(value, known)
+        filled = _filled(value, known)[:_MAX_TEXT]
         # In branches a name has several values, and which of them is not known.
         known[name] = filled if known.get(name, filled) == filled else f"${{{name}}}"
     commands = (line for line in lines if _assigned(line) is None)

@@ -179,6 +179,17 @@ def test_other_scripts_are_refused(tmp_path: Path, name: str, text: str) -> None
         of(tmp_path, text, name)
 
 
+def test_hostile_scripts_are_refused_at_once(tmp_path: Path) -> None:
+    doubled = "\n".join(f"A{n + 1}=$A{n}$A{n}" for n in range(99))
+    texts = {"a.sh": f"A0=x\n{doubled}\npython a.py --train-iters 9 --data $A99\n",
+             "b.sh": "--" + "a." * 9999 + "b 1 --train-iters 9\n"}  # fmt: skip
+    for name, text in texts.items():
+        assert of(tmp_path, text, name).steps == 9
+    for name, text in {"a.py": "x = " + "-" * 3000 + "1", "b.py": "x = " + "[" * 999}.items():
+        with pytest.raises(UsageError):
+            of(tmp_path, text, name)
+
+
 def test_a_notebook_is_its_cells(tmp_path: Path) -> None:
     cell = "!pip install trl\\nfrom trl import GRPOConfig, GRPOTrainer\\n"
     cell += "t = GRPOTrainer(model='Qwen/Qwen2.5-0.5B', args=GRPOConfig(num_generations=4))"
