@@ -30,6 +30,7 @@ _ADAPTERS_FROM = 3e9  # parameters from which on most people train adapters
 _RANK = 16
 _VOCABULARY = 50_304  # GPT-2's words, rounded up as Megatron-LM does
 _IN_BACKWARD = "_in_backward"
+_LONG = 50_000  # tokens of an example, which are more often those of a data set
 UNKNOWN = "unknown"  # software
 _SCRIPTS = "speed of typical scripts"
 _MORE = (
@@ -178,7 +179,8 @@ def network_of(stated: StatedJob, config: TrainingConfig | None, folder: Path) -
         return _named(config.model, folder)
     if config.network is not None:
         return _described(config)
-    reason = next((each for each in config.unread if each.startswith("model: ")), "")
+    why = (each for each in config.unread if each.startswith("model: ") or "${" in each)
+    reason = next(why, "")
     raise UsageError(
         f"the {config.tool} file names no network; give --model", *filter(None, [reason])
     )
@@ -362,6 +364,8 @@ def _work_lines(draft: _Answers) -> list[DraftLine]:
     if config.packed and config.tokens:
         return [*images, *_packed_lines(draft), batch]
     tokens = draft.usual("tokens_per_example", length)
+    if parse_count(tokens, "--tokens-per-example") >= _LONG:
+        draft.assumed.append(f"each example has {tokens} tokens, not the data set as a whole")
     mean = DraftLine("tokens_per_example", tokens, "in the mean")
     lines = [*images, *_example_lines(draft), mean]
     if config.tokens and config.tokens > parse_count(tokens, "--tokens-per-example"):

@@ -42,7 +42,28 @@ MISSPELT = 0.8  # share of equal letters: llama2-7b has 0.70 in common with llam
 def find_job(word: str | None = None, folder: Path = Path(), flags: JobFlags | None = None) -> Job:
     """Find the job of a name: a preset, a YAML file, or recommend.yaml of the folder."""
     flags = flags or JobFlags()
+    amount = flags.tokens or flags.samples or flags.examples
+    filed = any((folder / name).is_file() for name in (FILE, OTHER_FILE))
+    if word is None and flags.model and amount and not filed:
+        return _of_flags(flags, folder)
     return _job(_find(word, folder, flags.model), flags.raw())
+
+
+def _of_flags(flags: JobFlags, folder: Path) -> Job:
+    """One line for one's own model: what flags do not say is as `recommend init` writes it."""
+    from recommender.job.draft import StatedJob, draft_job  # most jobs are files
+
+    names = (
+        "model", "method", "lora_rank", "examples", "epochs", "batch", "batch_per_gpu", "stack",
+        "tokens", "samples", "image_size",
+    )  # fmt: skip
+    draft = draft_job(StatedJob(**{name: getattr(flags, name) for name in names}), None, folder)
+    own = own_layer(_parsed(draft.text, "flags"), "flags")
+    job = _job(_Stated(own, "flags", "job", folder), flags.raw())
+    said = [
+        f"assumed: {each}".replace("--tokens-per-example", "--seq-len") for each in draft.assumed
+    ]
+    return replace(job, remarks=(*said, *job.remarks))
 
 
 def job_from_text(text: str, where: str = "job", name: str = "job", folder: Path = Path()) -> Job:

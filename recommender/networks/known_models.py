@@ -104,7 +104,9 @@ def find_shape(word: str) -> KnownModel | None:
     for name, known in _same_shape().items():
         if _shape_word(name) == wanted:
             return find_known(known)
-    return next((each for each in known_models() if _shape_word(each.name) == wanted), None)
+    shapes = [(_shape_word(each.name), each) for each in reversed(known_models())]
+    bare = {re.sub(r"v\d+$", "", shape): each for shape, each in shapes}  # mixtral_8x7b
+    return dict(shapes).get(wanted) or bare.get(wanted)
 
 
 def _shape_word(name: str) -> str:

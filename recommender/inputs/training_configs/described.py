@@ -22,8 +22,7 @@ _MPT = {"d_model": "hidden_size", "n_layers": "num_hidden_layers", "n_heads": "n
         "vocab_size": "vocab_size"}  # fmt: skip
 # What a NeMo file has that is no plain decoder: what it then is.
 _OTHERS = (
-    ("unet_config", "a diffusion network"), ("unet", "a diffusion network"),
-    ("encoder", "an encoder and a decoder"), ("vision", "two towers (CLIP)"),
+    ("unet", "a diffusion network (Imagen)"),
     ("control_stage_config", "a controlled diffusion network"), ("nerf", "a radiance field"),
     ("perceptual_loss", "an autoencoder"), ("retro", "a decoder with retrieval"),
 )  # fmt: skip
@@ -35,6 +34,9 @@ def nemo(keys: Keys, inside: str) -> Fields | None:
         if isinstance(keys.at(f"{inside}{part}"), dict):
             keys.unread.append(f"model: {kind}, which is not read from NeMo's files; give --model")
             return None
+    for part, read in (("unet_config", _unet), ("encoder", _pair), ("vision", _towers)):
+        if isinstance(keys.at(f"{inside}{part}"), dict):
+            return read(keys, inside)
     if keys.has(f"{inside}patch_dim", f"{inside}vision_pretraining_type"):
         return _picture(keys, inside)
     found = megatron(keys, inside)
@@ -60,6 +62,68 @@ def _picture(keys: Keys, inside: str) -> Fields | None:
         "image_size": keys.whole(f"{inside}img_h") or 224,
         "num_labels": keys.whole(f"{inside}num_classes"),
     }
+
+
+def _unet(keys: Keys, inside: str) -> Fields:
+    """Stable Diffusion's UNet, whose levels attend to text at some resolutions."""
+    at = f"{inside}unet_config."
+    width, levels = keys.whole(f"{at}model_channels"), _numbers(keys, f"{at}channel_mult")
+    seeing = _numbers(keys, f"{at}attention_resolutions")
+    depth = _numbers(keys, f"{at}transformer_depth")
+    linear_, pooled = f"{at}use_linear_in_transformer", keys.whole(f"{at}adm_in_channels")
+    return {
+        "_class_name": "UNet2DConditionModel",
+        "block_out_channels": [width * each for each in levels],
+        "down_block_types": ["CrossAttnDownBlock2D" if 2**n in seeing else "DownBlock2D"
+                             for n in range(len(levels))],
+        "layers_per_block": keys.whole(f"{at}num_res_blocks") or 2,
+        "transformer_layers_per_block": depth or [1],
+        "cross_attention_dim": keys.whole(f"{at}context_dim"),
+        "use_linear_projection": keys.flag(linear_),
+        "in_channels": keys.whole(f"{at}in_channels") or 4,
+        "sample_size": keys.whole(f"{inside}image_size") or 64,
+        **({"projection_class_embeddings_input_dim": pooled} if pooled else {}),
+    }  # fmt: skip
+
+
+def _numbers(keys: Keys, path: str) -> list[int]:
+    return [int(str(each)) for each in keys.items(path) if str(each).isdecimal()]
+
+
+def _pair(keys: Keys, inside: str) -> Fields | None:
+    """T5 and mT5: an encoder and a decoder of their own depths, as wide as each other."""
+    at = f"{inside}encoder."
+    found = megatron(keys, at)
+    if found is None:
+        return None
+    heads, hidden = found["num_attention_heads"], found["hidden_size"]
+    gated = "glu" in keys.text(f"{at}activation").lower()
+    vocabulary = keys.whole(f"{inside}vocab_size")
+    return {
+        "model_type": "t5", "d_model": hidden, "d_ff": found["intermediate_size"],
+        "num_heads": heads, "d_kv": found.get("head_dim", hidden // heads),
+        "num_layers": found["num_hidden_layers"],
+        "num_decoder_layers": keys.whole(f"{inside}decoder.num_layers")
+        or found["num_hidden_layers"],
+        "feed_forward_proj": "gated-gelu" if gated else "relu",
+        "tie_word_embeddings": _tied(keys, inside),
+        **({"vocab_size": vocabulary} if vocabulary else {}),
+    }  # fmt: skip
+
+
+def _towers(keys: Keys, inside: str) -> Fields | None:
+    """CLIP: an eye, and a transformer for captions."""
+    eye, text = megatron(keys, f"{inside}vision."), megatron(keys, f"{inside}text.")
+    if eye is None or text is None:
+        return None
+    at = f"{inside}vision."
+    seen = {"patch_size": keys.whole(f"{at}patch_dim"), "image_size": keys.whole(f"{at}img_h")}
+    words = {
+        "vocab_size": 49_408,
+        "max_position_embeddings": 77,
+    }  # CLIP's (openai/CLIP, model card)
+    return {"model_type": "clip", "projection_dim": keys.whole(f"{inside}output_dim") or 512,
+            "vision_config": {**eye, **seen}, "text_config": {**text, **words}}  # fmt: skip
 
 
 def megatron(keys: Keys, inside: str) -> Fields | None:

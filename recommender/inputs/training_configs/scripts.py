@@ -31,6 +31,7 @@ _OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Div: operator.truediv, ast.FloorDiv: operator.floordiv,
 }  # fmt: skip
 _UNKNOWN = object()
+_SEVERAL = "${one of several}"  # which no reader takes for a value
 
 
 def read_python(text: str, where: str) -> Tree:
@@ -40,15 +41,15 @@ def read_python(text: str, where: str) -> Tree:
         UsageError: it is no Python.
     """
     source = _of_notebook(text, where) if text.lstrip().startswith("{") else text
+    found: Tree = {}
     try:
         tree = ast.parse(source)
+        known = _constants(tree)
+        for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
+            for key, value in _of_call(call, known):
+                found.setdefault(key, value)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise UsageError(f"{where}: not Python ({shown(error)})") from None
-    known = _constants(tree)
-    found: Tree = {}
-    for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
-        for key, value in _of_call(call, known):
-            found.setdefault(key, value)
     if not found:  # nanoGPT's files are assignments
         found = {name: _written(value) for name, value in known.items()}
     if "lora_r" in found or "lora_target_modules" in found:
@@ -90,7 +91,10 @@ def _name(target: ast.expr, value: ast.expr, known: Tree) -> None:
     if isinstance(value, ast.Call) and _called(value) == "field":
         value = next((k.value for k in value.keywords if k.arg == "default"), value)
     if isinstance(target, ast.Name):
-        known.setdefault(target.id, _evaluated(value, known))
+        found = _evaluated(value, known)
+        if known.get(target.id, found) != found:  # one of several branches: which is not known
+            found = _UNKNOWN
+        known[target.id] = found
 
 
 def _evaluated(node: ast.expr, known: Tree) -> Any:
@@ -171,26 +175,31 @@ def read_shell(text: str, folder: Path) -> Tree:
     text = re.sub(
         r"^[ \t]*(?:source|\.)[ \t]+(\S+)", lambda f: _sourced(f[1], folder), text, flags=re.M
     )
-    joined = re.sub(r"\\[ \t]*\n", " ", text)
-    found: Tree = {}
+    joined = re.sub(r"\\[ \t]*\n", " ", text).splitlines()
+    lines = [line.strip() for line in joined if not line.lstrip().startswith("#")]
     known: dict[str, str] = {}
-    words: list[str] = []
-    for line in joined.splitlines():
-        line = line.strip()
-        if line.startswith("#"):
-            continue
-        assigned = re.match(r"(?:export\s+|local\s+)?(\w+)=([^(].*|)$", line)
-        if (
-            assigned
-            and not re.search(r"\s--?\w", assigned[2])
-            and " " not in assigned[2].strip(" \"'")
-        ):
-            known.setdefault(assigned[1], _filled(assigned[2].strip().strip("\"'"), known))
-        else:
-            words += _words(_filled(line.replace("=(", " ").replace("(", " ").replace(")", " ")
-                                    if re.match(r"\w+\+?=\(", line) else line, known))  # fmt: skip
+    for name, value in filter(None, map(_assigned, lines)):
+        filled = _filled(value, known)[:_MAX_TEXT]
+        # In branches a name has several values, and which of them is not known.
+        known[name] = filled if known.get(name, filled) == filled else f"${{{name}}}"
+    commands = (line for line in lines if _assigned(line) is None)
+    words = [word for line in commands for word in _words(_filled(_listed(line), known))]
+    found: Tree = {}
     _collect(words[:_MAX_WORDS], found)
     return found
+
+
+def _assigned(line: str) -> tuple[str, str] | None:
+    """The name and the value of an assignment of one word."""
+    found = re.match(r"(?:export\s+|local\s+)?(\w+)=([^(].*|)$", line)
+    if not found or re.search(r"\s--?\w", found[2]) or " " in found[2].strip(" \"'"):
+        return None
+    return found[1], found[2].strip().strip("\"'")
+
+
+def _listed(line: str) -> str:
+    """The words of an array that is assigned; any other line as it is."""
+    return re.sub(r"[()]|^\w+\+?=", " ", line) if re.match(r"\w+\+?=\(", line) else line
 
 
 def _sourced(word: str, folder: Path) -> str:
@@ -245,13 +254,13 @@ def _collect(words: list[str], found: Tree) -> None:
 
 
 def _put(tree: Tree, path: str, value: str) -> None:
-    """Set a value at a dotted path; the first counts, and a name is no list of parts."""
+    """Set a value at a dotted path; of several, which one counts is not known."""
     parts = path.replace("-", "_").split(".")[:9]
     for part in parts[:-1]:
         inner = tree.setdefault(part, {})
         if not isinstance(inner, dict):
             return
         tree = inner
-    if isinstance(tree.get(parts[-1]), dict):
-        return
-    tree.setdefault(parts[-1], value[:_MAX_TEXT])
+    last, value = parts[-1], value[:_MAX_TEXT]
+    if not isinstance(tree.get(last), dict):
+        tree[last] = value if tree.get(last, value) == value else _SEVERAL

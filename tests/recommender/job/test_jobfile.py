@@ -17,6 +17,8 @@ from recommender.job.jobfile import find_job, job_from_text
 from recommender.job.merge_layers import JobFlags
 from recommender.job.preset_files import preset_text, presets
 from recommender.job.schema import JobFile, json_schema
+from recommender.performance.memory import bytes_of
+from recommender.performance.priors import load_priors
 
 HEAD = "schema: recommend.job/v1\n"
 OWN = HEAD + "family: decoder\nparams: 8B\ntokens: 1B\nbatch: 4M tokens\n"
@@ -309,3 +311,31 @@ def _refused(text: str, reason: str) -> None:
 def test_fields_of_another_way_to_exchange_gradients_are_refused(lines: str, said: str) -> None:
     with pytest.raises(UsageError, match=said):
         job_from_text(OWN + lines)
+
+
+def test_one_line_is_a_job_and_says_what_it_took_for_granted(tmp_path: Path) -> None:
+    flags = JobFlags(model="Qwen/Qwen2.5-7B", method="lora", tokens="100M")
+    job = find_job(None, tmp_path, flags)
+    assert job.samples * job.tokens_per_sample == pytest.approx(100e6, rel=0.001)
+    assert (job.method, job.parameters) == ("lora", 7_615_616_512)
+    assert any(each.startswith("assumed: batch") for each in job.remarks)
+    with pytest.raises(UsageError, match="no job given"):
+        find_job(None, tmp_path, JobFlags(model="Qwen/Qwen2.5-7B"))
+
+
+def test_the_file_of_a_tool_is_named_with_the_command_that_reads_it(tmp_path: Path) -> None:
+    (tmp_path / "axolotl.yaml").write_text("base_model: gpt2\nnum_epochs: 1\n", "utf-8")
+    with pytest.raises(UsageError, match="recommend init --from axolotl.yaml"):
+        find_job("axolotl.yaml", tmp_path)
+
+
+def test_states_without_master_weights_take_six_bytes_a_parameter() -> None:
+    """42 GB were measured for 7B in bf16 with 8-bit AdamW on one card."""
+    text = "schema: recommend.job/v1\nmodel: meta-llama/Llama-2-7b-hf\nbatch: 8\ntokens: 10M\n"
+    job = job_from_text(text + "optimizer: adamw_8bit\nmaster_weights: no\nmicro_batch: 1\n")
+    needs = bytes_of(job, load_priors()["decoder", "typical"])
+    assert needs.states == pytest.approx(6 * job.parameters)
+    assert needs.states + needs.context == pytest.approx(42e9, rel=0.03)
+    assert needs.most_at_once == 1
+    away = job_from_text(text + "offload: parameters\n")
+    assert bytes_of(away, load_priors()["decoder", "typical"]).states == 0

@@ -73,7 +73,7 @@ def test_nemo_with_experts_and_with_pictures(tmp_path: Path) -> None:
 
 
 def test_nemo_of_another_kind_is_refused_and_not_read_as_a_decoder(tmp_path: Path) -> None:
-    text = "exp_manager: {}\nmodel: {global_batch_size: 8, unet_config: {model_channels: 320}}\n"
+    text = "exp_manager: {}\nmodel: {global_batch_size: 8, unet: {embed_dim: 128}}\n"
     with pytest.raises(UsageError, match="names no network"):
         job_of(tmp_path, text)
 
@@ -103,6 +103,26 @@ def test_a_script_takes_in_another(tmp_path: Path) -> None:
     found = of(tmp_path, text, "run.sh")
     assert found.network is not None
     assert found.network["hidden_size"] == 64
+
+
+def test_a_size_that_depends_on_a_branch_is_not_guessed(tmp_path: Path) -> None:
+    script = """
+    if [ $SIZE = small ]; then
+      LAYERS=2
+      HIDDEN=64
+    else
+      LAYERS=80
+      HIDDEN=8192
+    fi
+    torchrun pretrain.py --num-layers $LAYERS --hidden-size $HIDDEN --train-iters 9
+    """
+    found = of(tmp_path, script, "run.sh")
+    assert found.network is None
+    assert any(each.startswith("num_layers: ") for each in found.unread)
+    twice = (
+        "python a.py --num-layers 2 --hidden-size 64\npython a.py --num-layers 9 --train-iters 9"
+    )
+    assert of(tmp_path, twice, "run.sh").network is None
 
 
 def test_verls_overrides_count_prompts_times_completions(tmp_path: Path) -> None:
@@ -157,6 +177,17 @@ def test_a_folder_is_what_its_one_training_says(tmp_path: Path) -> None:
 def test_other_scripts_are_refused(tmp_path: Path, name: str, text: str) -> None:
     with pytest.raises(UsageError):
         of(tmp_path, text, name)
+
+
+def test_hostile_scripts_are_refused_at_once(tmp_path: Path) -> None:
+    doubled = "\n".join(f"A{n + 1}=$A{n}$A{n}" for n in range(99))
+    texts = {"a.sh": f"A0=x\n{doubled}\npython a.py --train-iters 9 --data $A99\n",
+             "b.sh": "--" + "a." * 9999 + "b 1 --train-iters 9\n"}  # fmt: skip
+    for name, text in texts.items():
+        assert of(tmp_path, text, name).steps == 9
+    for name, text in {"a.py": "x = " + "-" * 3000 + "1", "b.py": "x = " + "[" * 999}.items():
+        with pytest.raises(UsageError):
+            of(tmp_path, text, name)
 
 
 def test_a_notebook_is_its_cells(tmp_path: Path) -> None:
