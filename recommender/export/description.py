@@ -173,11 +173,10 @@ class RunDescription:
 
     @property
     def work_s(self) -> float:
-        """Training time of the whole job on these machines, nothing lost."""
+        """Training time of the whole job on these machines, nothing lost, as predicted."""
         if self.fallback_work_s is not None:
             return self.fallback_work_s
-        work_s = self.job.seconds_on(self.plan.gpus, self.plan.estimate.step.step_s)
-        return max(work_s, self.plan.estimate.split.work_s)
+        return self.job.seconds_on(self.plan.gpus, self.plan.estimate.step.step_s)
 
     @property
     def longest_s(self) -> float:

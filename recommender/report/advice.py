@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from recommender.catalogs.registry import CLOUDS, OWN
+from recommender.job.job import Job
 from recommender.plan.answer import Answer
 from recommender.plan.plan import Checkpointing, Fallback, Need, Plan, Site, StepSplit
 from recommender.report import cells
@@ -128,7 +129,7 @@ def sentences(plan: Plan, request: PlanRequest) -> list[tuple[str, str]]:
         ("spot", spot_sentence(plan)),
         ("regions", regions_sentence(plan)),
         ("save", save_sentence(plan)),
-        ("fallback", fallback_sentence(plan)),
+        ("fallback", fallback_sentence(plan, request.job)),
         ("needs", needs_sentence(plan, request)),
         ("layout", layout_sentence(plan.estimate.step)),
         *(("note", fmt.clean(note)) for note in plan.notes),
@@ -262,7 +263,7 @@ def _notice(provider: str, saving: Checkpointing) -> str:
     return f"; {named} {verdict}"
 
 
-def fallback_sentence(plan: Plan) -> str:
+def fallback_sentence(plan: Plan, job: Job) -> str:
     """When the fallback starts, what it is, and how often it is needed."""
     fallback = plan.fallback
     if fallback is None:
@@ -273,20 +274,20 @@ def fallback_sentence(plan: Plan) -> str:
     share = f", does {fmt.percent(fallback.work_share)} of the work" if fallback.work_share else ""
     hired = f"{machines} ({fmt.number(fallback.usd_per_hour)} USD/h)"
     return (
-        f"{_rule(plan, fallback, hired)}; "
+        f"{_rule(fallback, hired, job.seconds_on(plan.gpus, plan.estimate.step.step_s))}; "
         f"needed in {fmt.percent(fallback.probability)} of runs{share}"
         f"{_other_layout(plan.estimate.step, fallback.step)}"
     )
 
 
-def _rule(plan: Plan, fallback: Fallback, hired: str) -> str:
-    """When the fallback takes over, and when spot does again."""
+def _rule(fallback: Fallback, hired: str, work_s: float) -> str:
+    """When the fallback takes over, and when spot does again; of the job's predicted work."""
     reserve = fmt.duration(fallback.reserve_s) if fallback.reserve_s else ""
     if fallback.wait_above is None or fallback.back_above is None:
         kept = f" + {reserve}" if reserve else ""
         return f"when the time left is down to the work left{kept}: {hired} until the end"
     kept = f" and {reserve}" if reserve else ""
-    need_s = plan.estimate.split.work_s / fallback.speed
+    need_s = work_s / fallback.speed
     wait, back = (fmt.duration(x * need_s) for x in (fallback.wait_above, fallback.back_above))
     return (
         f"{hired} when spot is away and less than {wait} of slack are left "

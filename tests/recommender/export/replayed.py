@@ -185,6 +185,7 @@ class Cloud:
         """The bill at the expected price, moves left out."""
         p = self.plan
         hourly = self.spot_s * p.spot_usd_per_hour + self.fallback_s * p.fallback_usd_per_hour
+        hourly += (self.ended_s or 0.0) * p.base_usd_per_hour
         return float(p.fixed_usd + hourly / 3600.0)
 
     # What the tools are asked for -----------------------------------------------------------

@@ -55,7 +55,8 @@ def run_of(target: str, inputs: PathInputs) -> RunDescription:
         wait_above=p.wait_above if patient else None, back_above=p.back_above if patient else None,
         caution=p.cautious_work_s / p.work_s,
     )  # fmt: skip
-    estimate = replace(own.estimate, split=replace(own.estimate.split, work_s=p.work_s))
+    step_s = p.work_s / answers.JOB.seconds_on(own.gpus, 1.0)
+    estimate = replace(own.estimate, step=replace(own.estimate.step, step_s=step_s))
     plan = replace(own, fallback=fallback, estimate=estimate, move_after_s=0.0)
     return described(plan, Limits(deadline_s=DEADLINE_S))
 

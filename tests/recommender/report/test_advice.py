@@ -114,10 +114,10 @@ def test_a_fallback_that_shares_the_network_in_another_way_says_so() -> None:
     assert GCP.fallback is not None
     step = replace(GCP.estimate.step, sharding="TP 8 × PP 8")
     late = replace(GCP, fallback=replace(GCP.fallback, step=step))
-    assert "; its layout is TP 8 × PP 8" in fallback_sentence(late)
+    assert "; its layout is TP 8 × PP 8" in fallback_sentence(late, QUESTION.job)
     alike = replace(late, estimate=replace(late.estimate, step=step))
-    assert "layout" not in fallback_sentence(alike)
-    assert "layout" not in fallback_sentence(GCP)
+    assert "layout" not in fallback_sentence(alike, QUESTION.job)
+    assert "layout" not in fallback_sentence(GCP, QUESTION.job)
 
 
 def test_one_gpu_is_no_plural() -> None:

@@ -220,7 +220,7 @@ def test_a_fallback_of_several_types_is_listed() -> None:
         machines("p4d.24xlarge", "A100", "aws:us-east-1", "on_demand", count=2),
     )
     late = replace(GCP, fallback=Fallback(both, 99, 1.0, 0.0, 0.3))
-    assert advice.fallback_sentence(late) == (
+    assert advice.fallback_sentence(late, QUESTION.job) == (
         "when the time left is down to the work left: 1× p5.48xlarge on-demand + 2× p4d.24xlarge "
         "on-demand (99 USD/h) until the end; needed in 30 % of runs"
     )
