@@ -17,7 +17,7 @@ from recommender.job.jobfile import find_job
 from recommender.plan.limits import Choice, Limits
 from recommender.planner.plan_builder import Evaluated
 from recommender.planner.problem import planning_problem
-from recommender.planner.search import PlanSearch
+from recommender.planner.plan_pool import PlanPool
 from recommender.planner.selection import ranked_plans
 from tests.recommender.simulation.agreement import by_events
 from tests.research.leads import NEW, NOW, SEED, words
@@ -46,7 +46,7 @@ class Row:
         )
 
 
-def judged(search: PlanSearch, question: str, one: Evaluated, runs: int) -> Row:
+def judged(search: PlanPool, question: str, one: Evaluated, runs: int) -> Row:
     """A plan by both simulations."""
     limits, inputs = search.problem.limits, search.builder.details(one.candidate).one_plan
     told = one.plan.estimate
@@ -71,7 +71,7 @@ def rows(runs: int) -> Iterator[Row]:
                 problem = planning_problem(
                     find_job(name), limits, Choice(), snapshot(), NEW, NOW, SEED
                 )
-                search = PlanSearch(problem)
+                search = PlanPool(problem)
                 for one in ranked_plans(search, 3).plans:
                     yield judged(search, question, one, runs)
 

@@ -14,7 +14,7 @@ from recommender.job.jobfile import find_job
 from recommender.plan.answer import Answer, Infeasible, SensitivityStep
 from recommender.plan.limits import Choice, GpuFilter, Limits, Progress, QuotaLimit
 from recommender.planner.problem import planning_problem
-from recommender.planner.search import PlanSearch
+from recommender.planner.plan_pool import PlanPool
 from recommender.text import usd
 from tests.recommender.optimize.samples import sampled
 from tests.recommender.planning import HOUR, NOW
@@ -318,7 +318,7 @@ def test_a_budget_that_pays_neither_spot_nor_a_fallback_rules_mixes_out() -> Non
     problem = planning_problem(
         find_job("llama3-70b-sft"), limits, Choice(), snapshot(), Progress(), when, 7
     )
-    assert PlanSearch(problem).mixes.proven_infeasible
+    assert PlanPool(problem).mixes.proven_infeasible
 
 
 @pytest.mark.parametrize(("batch", "said"), [(128, True), (4096, False)])

@@ -6,18 +6,18 @@ from recommender.job.jobfile import find_job
 from recommender.plan.limits import Choice, Limits, Progress
 from recommender.planner.problem import planning_problem
 from recommender.planner.proof import proof_of
-from recommender.planner.search import PlanSearch
+from recommender.planner.plan_pool import PlanPool
 from recommender.planner.selection import ranked_plans
 from tests.recommender.planning import NOW, search_of_day
 from tests.shipped import snapshot
 
 
 @pytest.fixture(scope="module")
-def search() -> PlanSearch:
+def search() -> PlanPool:
     return search_of_day(Choice(mix="no"))
 
 
-def test_a_search_that_left_nothing_open_leaves_no_gap_of_one_type(search: PlanSearch) -> None:
+def test_a_search_that_left_nothing_open_leaves_no_gap_of_one_type(search: PlanPool) -> None:
     assert search.best.gap() == 0.0
     proof = proof_of(search)
     assert proof.one_type_gap == 0.0
@@ -26,9 +26,9 @@ def test_a_search_that_left_nothing_open_leaves_no_gap_of_one_type(search: PlanS
 
 
 def test_of_a_more_expensive_plan_than_the_one_found_the_gap_is_what_it_costs_more(
-    search: PlanSearch,
+    search: PlanPool,
 ) -> None:
-    found = search.builder.build(search.best.best_candidate())
+    found = search.builder.build(search.best.best)
     dearer = max(ranked_plans(search, 5).plans, key=lambda each: each.cost_usd)
     assert dearer.cost_usd > found.cost_usd
     plain, gap = proof_of(search), proof_of(search, dearer).one_type_gap
@@ -38,7 +38,7 @@ def test_of_a_more_expensive_plan_than_the_one_found_the_gap_is_what_it_costs_mo
 
 def test_of_one_machine_no_mix_is_left_open() -> None:
     job, limits = find_job("resnet50-imagenet"), Limits(deadline_s=24 * 3600.0, max_machines=1)
-    alone = PlanSearch(planning_problem(job, limits, Choice(), snapshot(), Progress(), NOW, 7))
+    alone = PlanPool(planning_problem(job, limits, Choice(), snapshot(), Progress(), NOW, 7))
     proof = proof_of(alone)
     assert proof.gap == proof.one_type_gap
     assert proof.mixes == "searched"
@@ -47,7 +47,7 @@ def test_of_one_machine_no_mix_is_left_open() -> None:
 def test_mixes_that_only_the_tested_bound_rules_out_are_not_called_searched() -> None:
     job, limits = find_job("resnet50-imagenet"), Limits(deadline_s=24 * 3600.0)
     choice = Choice(mix="yes")
-    search = PlanSearch(planning_problem(job, limits, choice, snapshot(), Progress(), NOW, 7))
+    search = PlanPool(planning_problem(job, limits, choice, snapshot(), Progress(), NOW, 7))
     assert search.mixes.made
     assert search.best.gap() > 0.0  # the search alone leaves mixes open
     proof = proof_of(search)
@@ -64,8 +64,8 @@ def test_mixes_that_only_the_tested_bound_rules_out_are_not_called_searched() ->
 )
 def test_without_a_plan_nothing_is_optimal_while_a_mix_may_do(preset: str, limits: Limits) -> None:
     job = find_job(preset)
-    search = PlanSearch(planning_problem(job, limits, Choice(), snapshot(), Progress(), NOW, 7))
-    assert not search.best.incumbents
+    search = PlanPool(planning_problem(job, limits, Choice(), snapshot(), Progress(), NOW, 7))
+    assert not search.best.plans
     assert not search.mixes.proven_infeasible
     proof = proof_of(search)
     assert (proof.status, proof.gap, proof.mixes) == ("gap", 1.0, "in part")
@@ -74,6 +74,6 @@ def test_without_a_plan_nothing_is_optimal_while_a_mix_may_do(preset: str, limit
 
 def test_without_a_plan_a_finished_search_is_a_proof() -> None:
     job, limits = find_job("resnet50-imagenet"), Limits(deadline_s=60.0)
-    search = PlanSearch(planning_problem(job, limits, Choice(), snapshot(), Progress(), NOW, 7))
+    search = PlanPool(planning_problem(job, limits, Choice(), snapshot(), Progress(), NOW, 7))
     assert search.mixes.proven_infeasible
     assert proof_of(search).gap == 0.0

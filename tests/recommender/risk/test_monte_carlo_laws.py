@@ -231,38 +231,6 @@ def test_the_bill_rises_with_the_hazard_unless_interrupted_first_hours_are_free(
     assert (free <= charged + 1e-9).all()
 
 
-FALLBACKS = [
-    {"fallback_speed": s, "fallback_usd_per_hour": 30.0 * s**power, "reserve_s": r}
-    for s in (1.0, 1.5, 3.0)
-    for power in (0.9, 1.0)
-    for r in (120.0, 3700.0)
-]
-
-
-def min_net(row: dict[str, float]) -> dict[str, float]:
-    """The row with the bound's view of all the fallbacks."""
-    cheapest = min(n["fallback_usd_per_hour"] / n["fallback_speed"] for n in FALLBACKS)
-    return row | {"best_fallback_usd_per_hour": cheapest, "best_fallback_speed": 3.0}
-
-
-@pytest.mark.parametrize("longer", [1.0, 100.0])
-@pytest.mark.parametrize("seed", one_in(3, 60))
-def test_no_fallback_is_cheaper_than_the_bound_on_any(seed: int, longer: float) -> None:
-    row, deadline_s = random_plan(np.random.default_rng(300 + seed))
-    row["work_s"] *= longer
-    deadline_s = (deadline_s or 2 * row["work_s"] / longer) * longer
-    alone = min_net({k: v for k, v in row.items() if not k.startswith(("fallback", "reserve"))})
-    h = simulate_paths(path_inputs(alone), deadline_s, 256)
-    bound = h.usd_with_any_fallback[0]
-    in_time = h.time_s[0] <= deadline_s
-    assert (bound <= h.expected_usd[0] + 1e-6)[in_time].all()
-    plans = path_inputs(*(alone | {"fallback_start_s": 300.0} | n for n in FALLBACKS))
-    with_fallbacks = simulate_paths(plans, deadline_s, 256)
-    slack = 1e-4 * np.maximum(with_fallbacks.expected_usd, 1.0)
-    assert (with_fallbacks.expected_usd + slack >= bound[None]).all()
-    assert (with_fallbacks.usd_with_any_fallback <= with_fallbacks.expected_usd + 1e-6).all()
-
-
 def long_job(run_mean_s: float, work_h: float, **changed: float) -> tuple[PathInputs, dict]:
     row = SPOT | {"run_mean_s": run_mean_s, "work_s": work_h * HOUR, "zone_sd": 0.3} | changed
     return path_inputs(row), row

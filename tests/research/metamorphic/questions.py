@@ -10,12 +10,12 @@ from recommender.catalogs.catalog import Catalog
 from recommender.job.job import Job
 from recommender.job.jobfile import find_job
 from recommender.market.offer_facts import Pool
-from recommender.optimize.search_state import Candidate
+from recommender.optimize.candidate import Candidate
 from recommender.plan.answer import Proof
 from recommender.plan.limits import Choice, Limits, Progress
 from recommender.planner.problem import planning_problem
 from recommender.planner.proof import proof_of
-from recommender.planner.search import PlanSearch
+from recommender.planner.plan_pool import PlanPool
 from tests.research.leads import NEW, NOW, SEED, Lead, first_of
 from tests.research.mixes.questions import anchors
 
@@ -43,12 +43,12 @@ class Asking:
     progress: Progress = NEW
 
     @cached_property
-    def search(self) -> PlanSearch:
+    def search(self) -> PlanPool:
         """The search behind the answer."""
         problem = planning_problem(
             self.job, self.limits, self.choice, self.catalog, self.progress, NOW, SEED
         )
-        return PlanSearch(problem)
+        return PlanPool(problem)
 
     @cached_property
     def lead(self) -> Lead | None:
@@ -58,7 +58,7 @@ class Asking:
     @property
     def pools(self) -> list[Pool]:
         """What the plans rent that a search for the answer kept."""
-        found = {p for c in self.search.best.incumbents.values() for p in self._pools_of(c)}
+        found = {p for c in self.search.best.plans for p in self._pools_of(c)}
         return sorted(found, key=lambda pool: pool.rows)
 
     def _pools_of(self, candidate: Candidate) -> tuple[Pool, ...]:
@@ -107,7 +107,7 @@ def random_question(random: Random, catalog: Catalog) -> Asking:
     """A question that clusters of one type answer, or the last of a few that had no such answer."""
     asked = _drawn(random, catalog)
     for _ in range(TRIES):
-        if asked.search.single_type.own.incumbents:
+        if asked.search.best.plans:
             break
         asked = _drawn(random, catalog)
     return asked

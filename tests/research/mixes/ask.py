@@ -16,7 +16,7 @@ from recommender.planner.blocking_flags import fits
 from recommender.planner.plan_builder import Evaluated, goal_value_of, meets
 from recommender.planner.problem import Problem, planning_problem
 from recommender.planner.proof import proof_of
-from recommender.planner.search import PlanSearch
+from recommender.planner.plan_pool import PlanPool
 from recommender.planner.selection import ranked_plans
 from tests.recommender.optimize.direct_highs import least
 from tests.research.mixes.judge import fresh, recorded
@@ -38,15 +38,15 @@ def problem_of(question: Question, catalog: Catalog, choice: Choice) -> Problem:
 
 def answered(
     question: Question, catalog: Catalog
-) -> tuple[Asked, PlanSearch, tuple[Evaluated, ...]]:
+) -> tuple[Asked, PlanPool, tuple[Evaluated, ...]]:
     """The first plan and how sure it is, without what an answer tells next to its table.
 
     The seconds are the processor's, of the search alone.
     """
     start = process_time()
-    search = PlanSearch(problem_of(question, catalog, choice_of(question, catalog)))
+    search = PlanPool(problem_of(question, catalog, choice_of(question, catalog)))
     table = ranked_plans(search, TABLE).plans
-    proof, found = proof_of(search), search.best.incumbents.values()
+    proof, found = proof_of(search), search.best.plans
     asked = Asked(
         question,
         round(process_time() - start, 3),
@@ -60,7 +60,7 @@ def answered(
     return asked, search, table
 
 
-def _none_is_proven(search: PlanSearch) -> bool:
+def _none_is_proven(search: PlanPool) -> bool:
     return not fits(search.problem) or search.mixes.proven_infeasible
 
 
@@ -119,7 +119,7 @@ def _disagreement(model: Model) -> str:
 
 def _without_mixes(question: Question, catalog: Catalog, choice: Choice) -> Evaluated | None:
     problem = problem_of(question, catalog, replace(choice, mix="no"))
-    return next(iter(ranked_plans(PlanSearch(problem), 1).plans), None)
+    return next(iter(ranked_plans(PlanPool(problem), 1).plans), None)
 
 
 def judged(plan: Evaluated | None, limits: Limits, reference: Path | None) -> tuple[Judged, ...]:
@@ -151,15 +151,15 @@ def _rented(m: Machines, places: tuple[tuple[str, str], ...]) -> Rented:
     return Rented(m.count, m.provider, m.instance_type, m.gpu, m.market, at)
 
 
-def found_again(search: PlanSearch, before: PlanRecord) -> Evaluated | None:
+def found_again(search: PlanPool, before: PlanRecord) -> Evaluated | None:
     """An earlier version's plan in today's plan space; None where it is not there any more.
 
     Failover lists and the regions of fallbacks are today's: a list has to begin at the same place.
     """
-    if not search.best.incumbents:
+    if not search.best.plans:
         return None
-    template = search.best.best_candidate()
-    for number, pools in enumerate(search.mixes.sites.pools):
+    template = search.best.best
+    for number, pools in enumerate(search.sites.pools):
         entries = [_entry(search, pools, machines) for machines in before.machines]
         fallback = _fallback(search, number, before)
         if None in entries or fallback is None:
@@ -173,7 +173,7 @@ def found_again(search: PlanSearch, before: PlanRecord) -> Evaluated | None:
     return None
 
 
-def _entry(search: PlanSearch, pools, machines: Rented) -> int | None:  # type: ignore[no-untyped-def]
+def _entry(search: PlanPool, pools, machines: Rented) -> int | None:  # type: ignore[no-untyped-def]
     offers = search.problem.catalog.offers
     for number, pool in enumerate(pools):
         places = tuple((offers.region[row], offers.zone[row]) for row in pool.rows)
@@ -184,12 +184,12 @@ def _entry(search: PlanSearch, pools, machines: Rented) -> int | None:  # type: 
     return None
 
 
-def _fallback(search: PlanSearch, site: int, before: PlanRecord) -> int | None:
+def _fallback(search: PlanPool, site: int, before: PlanRecord) -> int | None:
     """The number of a fallback at a site, -1 for none; None where it is not there."""
     if not before.fallback:
         return -1
     offers, wanted = search.problem.catalog.offers, before.fallback[0]
-    fallbacks = search.mixes.sites.sites[site].fallbacks
+    fallbacks = search.sites.sites[site].fallbacks
     for number, (offer, count) in enumerate(zip(fallbacks.offer, fallbacks.count, strict=True)):
         if (offers.instance_type[offer], int(count)) == (wanted.instance_type, wanted.count):
             return number
@@ -216,7 +216,7 @@ def _refusal(question: Question, catalog: Catalog, choice: Choice) -> str:
 def _best(question: Question, catalog: Catalog, choice: Choice) -> PlanRecord | None:
     try:
         problem = problem_of(question, catalog, choice)
-        plans = ranked_plans(PlanSearch(problem), 1).plans
+        plans = ranked_plans(PlanPool(problem), 1).plans
     except RecommendError:
         return None
     met = [plan for plan in plans if meets(plan.plan, problem.limits)]
