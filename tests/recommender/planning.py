@@ -18,8 +18,8 @@ from recommender.job.merge_layers import JobFlags
 from recommender.plan.answer import Answer
 from recommender.plan.limits import Choice, Limits, Progress
 from recommender.plan.plan import Machines, Plan
-from recommender.planner.problem import planning_problem
 from recommender.planner.plan_pool import PlanPool
+from recommender.planner.problem import planning_problem
 from tests.catalogs.small import achieved, gpu, machine, offer, spot, tables
 
 NOW = datetime(2026, 9, 1, tzinfo=UTC)

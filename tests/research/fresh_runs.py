@@ -16,8 +16,8 @@ from recommender.job.jobfile import find_job
 from recommender.job.preset_files import presets
 from recommender.plan.limits import Choice, Limits
 from recommender.planner.plan_builder import Evaluated
-from recommender.planner.problem import planning_problem
 from recommender.planner.plan_pool import PlanPool
+from recommender.planner.problem import planning_problem
 from recommender.planner.selection import ranked_plans
 from recommender.planner.trio import TrioPlans, choose_trio
 from recommender.planner.trio_candidates import TrioCandidates

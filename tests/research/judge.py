@@ -16,8 +16,8 @@ import numpy as np
 from recommender.job.jobfile import find_job
 from recommender.plan.limits import Choice, Limits
 from recommender.planner.plan_builder import Evaluated
-from recommender.planner.problem import planning_problem
 from recommender.planner.plan_pool import PlanPool
+from recommender.planner.problem import planning_problem
 from recommender.planner.selection import ranked_plans
 from tests.recommender.simulation.agreement import by_events
 from tests.research.leads import NEW, NOW, SEED, words

@@ -24,8 +24,8 @@ from recommender.job.job import Job
 from recommender.job.jobfile import find_job
 from recommender.plan.answer import Answer
 from recommender.plan.limits import Choice, Limits, Progress, QuotaLimit
-from recommender.planner.problem import planning_problem
 from recommender.planner.plan_pool import PlanPool
+from recommender.planner.problem import planning_problem
 from tests.shipped import snapshot
 
 HOUR = 3600.0

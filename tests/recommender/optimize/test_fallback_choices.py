@@ -24,9 +24,7 @@ STEPS, BOOT_S = 1000.0, 300.0
 
 def asked(max_overhead: float | None = None, hourly_usd: float | None = None) -> Space:
     q = replace(space(0), steps_left=STEPS)
-    return replace(
-        q, limits=replace(q.limits, max_overhead=max_overhead, hourly_usd=hourly_usd)
-    )
+    return replace(q, limits=replace(q.limits, max_overhead=max_overhead, hourly_usd=hourly_usd))
 
 
 def fallbacks(step_s: Floats, usd: Floats, at_once: Floats) -> Fallbacks:

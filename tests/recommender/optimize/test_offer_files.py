@@ -11,8 +11,8 @@ from recommender.catalogs.catalog import Catalog, extended
 from recommender.inputs.offers_file import read_offers
 from recommender.job.jobfile import find_job
 from recommender.plan.limits import Choice, Limits, Progress
-from recommender.planner.problem import Problem, planning_problem
 from recommender.planner.plan_pool import PlanPool
+from recommender.planner.problem import Problem, planning_problem
 from recommender.planner.selection import ranked_plans
 from tests.recommender.optimize.brute_force import Followed, every_plan
 from tests.recommender.planning import HOUR

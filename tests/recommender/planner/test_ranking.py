@@ -15,9 +15,9 @@ from recommender.plan.answer import Answer, SensitivityStep
 from recommender.plan.limits import Choice, GpuFilter, Limits, Progress
 from recommender.plan.plan import Plan
 from recommender.planner.assumptions import warnings_of
+from recommender.planner.plan_pool import PlanPool
 from recommender.planner.problem import PRINTED, Problem, planning_problem
 from recommender.planner.ranking import HORIZON_S
-from recommender.planner.plan_pool import PlanPool
 from recommender.planner.selection import ranked_plans
 from recommender.risk.monte_carlo import simulate_paths
 from recommender.text import duration, usd

@@ -11,9 +11,9 @@ from recommender.job.preset_files import presets
 from recommender.optimize.candidate import Candidate
 from recommender.plan.limits import Choice, GpuFilter, Limits, Progress
 from recommender.plan.plan import Machines
+from recommender.planner.plan_pool import PlanPool
 from recommender.planner.problem import Problem, planning_problem
 from recommender.planner.ranking import CURVE
-from recommender.planner.plan_pool import PlanPool
 from tests.recommender.optimize.samples import sampled
 from tests.recommender.planning import HOUR, NOW, everything, machines_of
 from tests.shipped import snapshot
@@ -66,9 +66,7 @@ def search_of(name: str) -> PlanPool:
 @pytest.mark.parametrize("name", sampled(presets(), presets()[::3]))
 def test_the_best_plans_of_every_preset_can_be_rented_and_used(name: str) -> None:
     search = search_of(name)
-    best: list[Candidate] = sorted(
-        search.best.plans, key=lambda c: c.goal_value
-    )[:6]
+    best: list[Candidate] = sorted(search.best.plans, key=lambda c: c.goal_value)[:6]
     assert best, "no plan"
     for candidate in best:
         plan = search.builder.build(candidate).plan

@@ -7,8 +7,8 @@ import pytest
 from recommender.catalogs.catalog import Catalog
 from recommender.plan.limits import Choice, Limits, Progress
 from recommender.planner.plan_builder import is_on_demand_only
-from recommender.planner.problem import planning_problem
 from recommender.planner.plan_pool import PlanPool
+from recommender.planner.problem import planning_problem
 from recommender.planner.selection import ranked_plans
 from tests.recommender.planning import DAY, NOW, job, small
 

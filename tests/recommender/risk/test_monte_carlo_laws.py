@@ -10,7 +10,7 @@ from recommender.risk.laws import RUN_FAMILY
 from recommender.risk.monte_carlo import cycles_needed, simulate_paths
 from recommender.risk.path_inputs import PathInputs, Paths
 from recommender.risk.random_numbers import random_numbers
-from tests.recommender.optimize.samples import one_in, sampled
+from tests.recommender.optimize.samples import sampled
 from tests.recommender.risk.cases import RESCUE, SPOT, path_inputs, random_plan
 from tests.recommender.risk.reference import Plan, simulate_path
 

@@ -20,8 +20,8 @@ from recommender.catalogs.catalog import Catalog
 from recommender.errors import RecommendError
 from recommender.job.jobfile import find_job
 from recommender.plan.limits import Limits, Progress
-from recommender.planner.problem import planning_problem
 from recommender.planner.plan_pool import PlanPool
+from recommender.planner.problem import planning_problem
 from tests.research import SOURCES
 from tests.research.mixes.ask import NOW, SEED, answered, ask
 from tests.research.mixes.questions import (

@@ -14,9 +14,10 @@ from recommender.plan.limits import Choice, Limits, Progress
 from recommender.plan.plan import Machines
 from recommender.planner.blocking_flags import fits
 from recommender.planner.plan_builder import Evaluated, goal_value_of, meets
-from recommender.planner.problem import Problem, planning_problem
-from recommender.planner.proof import proof_of
 from recommender.planner.plan_pool import PlanPool
+from recommender.planner.problem import Problem, planning_problem
+from recommender.planner.program_facts import program_facts, reported_program
+from recommender.planner.proof import proof_of
 from recommender.planner.selection import ranked_plans
 from tests.recommender.optimize.direct_highs import least
 from tests.research.mixes.judge import fresh, recorded
@@ -36,9 +37,7 @@ def problem_of(question: Question, catalog: Catalog, choice: Choice) -> Problem:
     return planning_problem(job_of(question), limits, choice, catalog, Progress(), NOW, SEED)
 
 
-def answered(
-    question: Question, catalog: Catalog
-) -> tuple[Asked, PlanPool, tuple[Evaluated, ...]]:
+def answered(question: Question, catalog: Catalog) -> tuple[Asked, PlanPool, tuple[Evaluated, ...]]:
     """The first plan and how sure it is, without what an answer tells next to its table.
 
     The seconds are the processor's, of the search alone.
@@ -50,18 +49,13 @@ def answered(
     asked = Asked(
         question,
         round(process_time() - start, 3),
-        "ok" if table else "infeasible" if _none_is_proven(search) else "unknown",
+        "ok" if table else "unknown" if fits(search.problem) else "infeasible",
         proof.gap,
-        proof.mixes,
+        f"{proof.mixes_rated} rated",
         record(table[0], search.problem.limits) if table else None,
-        one_type_gap=proof.one_type_gap,
         least=min((c.goal_value for c in found if c.printed), default=0.0),
     )
     return asked, search, table
-
-
-def _none_is_proven(search: PlanPool) -> bool:
-    return not fits(search.problem) or search.mixes.proven_infeasible
 
 
 def ask(
@@ -72,9 +66,11 @@ def ask(
     One that mixes nothing is the best that mixes nothing, and is not judged again.
     """
     asked, search, table = answered(question, catalog)
-    program = search.single_type.program
-    if program is not None:
-        asked = replace(asked, spot_share=program.spot_share, solvers=_disagreements(program.model))
+    reported = reported_program(search, table[:1])
+    facts = program_facts(search, reported, with_worth=False)
+    if reported is not None and facts is not None:
+        solvers = _disagreements(reported.program.model)
+        asked = replace(asked, spot_share=facts.spot_share, solvers=solvers)
     choice = search.problem.choice
     if asked.first is None:
         return replace(asked, refusal=_refusal(question, catalog, choice))

@@ -1,19 +1,16 @@
 """Whether a plan under an overhead limit is beaten in cost and in time by one that meets it too.
 
-Each plan by its own fallback rented alone; the first also by any plan of the same question without
-the limit (the others are the best of their kind, which the first may well beat).
+The first, by any plan of the same question without the limit (the others are the best of their kind,
+which the first may well beat).
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 
-from recommender.optimize.dominated import fallback_costs
 from recommender.planner.plan_builder import Evaluated, meets
-from recommender.planner.problem import PRINTED
 from recommender.planner.plan_pool import PlanPool
 from recommender.planner.selection import ranked_plans
-from recommender.risk.run_statistics import OutcomeCache
 
 BEATS = 1e-3  # share by which both figures must be less
 ASKED = 20  # plans of the question without the limit
@@ -24,8 +21,7 @@ def beaten(search: PlanPool, plans: Sequence[Evaluated]) -> str:
     """What beats one of an answer's plans, in words; "" if nothing does."""
     if search.problem.limits.max_overhead is None:
         return ""
-    found = [*_by_own_fallback(search, plans), *_by_plans_without_the_limit(search, plans[:1])]
-    return "; ".join(found)
+    return "; ".join(_by_plans_without_the_limit(search, plans[:1]))
 
 
 def _beats(cost_usd: float, time_s: float, plan: Evaluated) -> bool:
@@ -37,18 +33,6 @@ def _words(plan: Evaluated) -> str:
     machines = " + ".join(f"{m.count}x {m.instance_type} {m.market}" for m in plan.plan.machines)
     overhead = plan.plan.estimate.overhead
     return f"{machines} ({plan.cost_usd:.6g} USD, {plan.time_s / 3600:.3g} h, {overhead:.1%})"
-
-
-def _by_own_fallback(search: PlanPool, plans: Sequence[Evaluated]) -> Iterator[str]:
-    printed = OutcomeCache(PRINTED, search.problem.seed)
-    space = replace(search.problem.space(search.sites), cache=printed)
-    for plan in plans:
-        fallback = plan.candidate.fallback
-        if fallback >= 0:
-            costs = fallback_costs(space, search.sites.sites[plan.candidate.site])
-            usd, seconds = costs.usd, costs.time_s
-            if _beats(float(usd[fallback]), float(seconds[fallback]), plan):
-                yield f"{_words(plan)} by its fallback alone, {usd[fallback]:.6g} USD"
 
 
 def _by_plans_without_the_limit(search: PlanPool, plans: Sequence[Evaluated]) -> Iterator[str]:

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from recommender.optimize.linear_program import Model
-from recommender.optimize.candidate import ranking_key
 from recommender.planner.plan_builder import goal_value_of, meets
 from recommender.planner.plan_pool import PlanPool
 from recommender.planner.selection import ranked_plans
@@ -207,15 +206,15 @@ def test_no_other_fallback_of_a_leading_cluster_is_better_than_the_best_plan(pre
     """Those between two that are tried were not, and one of them cost 7 and 11 % less."""
     catalog, question = snapshot(), Question(preset, "2x fastest", "none", "default")
     search = PlanPool(problem_of(question, catalog, choice_of(question, catalog)))
-    found, limits = search.single_type.own, search.problem.limits
-    leading = [c for c in sorted(found.incumbents.values(), key=ranking_key) if c.fallback >= 0]
+    found, limits = search.best, search.problem.limits
+    leading = [c for c in found.plans if c.fallback >= 0]
     others = [
         search.builder.build(replace(candidate, fallback=row)).plan
         for candidate in leading[:8]
         for row in range(len(search.sites.sites[candidate.site].fallbacks))
     ]
     least = min(goal_value_of(plan, limits) for plan in others if meets(plan, limits))
-    best = search.builder.build(found.best_candidate()).plan  # with the thresholds of its policy
+    best = search.builder.build(found.best).plan  # with the thresholds of its policy
     # Search paths choose, and without thresholds: 3.5 % of sd-xl are left (2026-11-29).
     assert goal_value_of(best, limits) <= least * 1.04
 
