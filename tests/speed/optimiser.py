@@ -106,7 +106,8 @@ def chosen(job: Job, limits: Limits, catalog: Catalog, choice: Choice) -> float:
     problem = planning_problem(job, limits, choice, catalog, Progress(), NOW, SEED)
     space = PlanPool(problem).pool.space
     start = perf_counter()
-    assert space.sites and PlanPool(problem).best.simulated >= 0
+    assert space.sites
+    assert PlanPool(problem).best.simulated >= 0
     return perf_counter() - start
 
 

@@ -138,7 +138,7 @@ def every(q: Space, keep: Callable[[np.ndarray], np.ndarray] | None = None) -> E
 
 
 def at_the_last_moment(found: Every) -> Every:
-    """Plans that but for their overhead are possible switch ever earlier, until the limit is met."""
+    """Plans that but for their overhead are possible switch ever earlier until it is met."""
     q, inputs, values = found.space, found.inputs, found.values
     most = q.limits.max_overhead
     if most is None or q.limits.deadline_s is None:

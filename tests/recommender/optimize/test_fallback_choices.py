@@ -99,7 +99,7 @@ def test_all_but_those_far_slower_are_tried_of_the_best_plans() -> None:
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("figures", [1, 2, 3, 5])
 def test_what_none_beats_is_kept_and_nothing_else(seed: int, figures: int) -> None:
-    """One by one: of rows that are equal in everything the first; more than are compared at once."""
+    """Of rows that are equal in everything the first; of more rows than are compared at once."""
     draw = np.random.default_rng(seed)
     table = draw.integers(0, 8, (700, figures)).astype(float)
 

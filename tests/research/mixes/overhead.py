@@ -1,7 +1,7 @@
 """Whether a plan under an overhead limit is beaten in cost and in time by one that meets it too.
 
-The first, by any plan of the same question without the limit (the others are the best of their kind,
-which the first may well beat).
+The first, by any plan of the same question without the limit (the others are the best of their
+kind, which the first may well beat).
 """
 
 from collections.abc import Iterator, Sequence
