@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from recommender.job.jobfile import find_job
+from recommender.optimize.watch import Watch
 from recommender.plan.limits import Choice, Limits, Progress
 from recommender.planner.plan_pool import PlanPool
 from recommender.planner.problem import planning_problem
@@ -17,6 +18,18 @@ from tests.recommender.planning import NOW, search_of_day
 from tests.shipped import snapshot
 
 TOLERANCE = 1e-3
+
+
+class Noted(Watch):
+    """A watch that keeps every gap it was shown."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gaps: list[float] = []
+
+    def show(self, simulated: int, best_goal: float, bound: float = 0.0) -> None:
+        Watch.show(self, simulated, best_goal, bound)
+        self.gaps.append(self.gap)
 
 
 @pytest.fixture(scope="module")
@@ -54,17 +67,11 @@ def test_a_proof_that_is_stopped_leaves_a_gap(pool: PlanPool) -> None:
 def test_what_is_proven_is_the_best_of_every_plan(seed: int) -> None:
     q = replace(question(seed), mix=False)
     goal, row = (found := every(q)).best()
-    pool, gaps = pool_of(q), list[float]()
-    shown = pool.watch.show
-
-    def noted(simulated: int, best: float, bound: float = 0.0) -> None:
-        shown(simulated, best, bound)
-        gaps.append(pool.watch.gap)
-
-    pool.watch.show = noted  # type: ignore[method-assign]
+    watch = Noted()
+    pool = replace(pool_of(q), watch=watch)
     proven = pool.proven(q.limits)
-    assert gaps == sorted(gaps, reverse=True)
-    assert not pool.watch.running
+    assert watch.gaps == sorted(watch.gaps, reverse=True)
+    assert not watch.running
     assert bool(proven.plans) or row < 0, found.words(row)
     assert proven.goal <= goal * (1 + TOLERANCE) or row < 0, found.words(row)
     assert proven.open_bound >= proven.goal * (1 - TOLERANCE) or not proven.plans
