@@ -40,9 +40,8 @@ locks:  ## pin what deploy/ and development install, with hashes; what is pinned
 	  -o .ci/requirements.txt
 
 golden:  ## rewrite expected output, after an agreed change of words
-	RECOMMEND_UPDATE_GOLDEN=1 pytest -m "slow or not slow" tests/test_golden_answers.py
-	RECOMMEND_UPDATE_GOLDEN=1 pytest tests/recommender/report tests/recommender/export \
-	  tests/recommender/cli/test_output.py tests/recommender/cli/test_trace.py
+	RECOMMEND_UPDATE_GOLDEN=1 pytest tests/test_golden_answers.py tests/recommender/report \
+	  tests/recommender/export/test_targets.py
 
 pages:  ## rewrite the output that README.md and docs/ quote
 	$(PYTHON) -P tests/regenerate.py

@@ -14,7 +14,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-PROVIDERS = ("aws", "gcp", "azure", "own")  # those of the catalogs; bench.pyz is alone
+# Those of the catalogs; bench.pyz is alone.
+PROVIDERS = (
+    "aws", "gcp", "azure", "lambda", "nebius", "runpod", "verda", "oci", "hyperstack",
+    "jarvislabs", "coreweave", "crusoe", "together", "digitalocean", "vultr", "scaleway", "own",
+)  # fmt: skip
 ENDPOINT = "169.254.169.254"  # link-local, the same at all three
 TIMEOUT_S = 0.3
 _DMI = Path("/sys/class/dmi/id")

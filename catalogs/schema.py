@@ -17,7 +17,8 @@ from recommender.catalogs.frozen import dataclass
 
 Provider = str  # a name of `registry.NAMES`; tables with another are refused
 Market = Literal["on_demand", "spot", "reserved_block"]
-Obtainable = Literal["open", "spot_only", "reservation_only", "retired", "unknown"]
+# On request: by contract or through sales. Unknown: listed, and nobody was seen to rent it.
+Obtainable = Literal["open", "spot_only", "reservation_only", "on_request", "retired", "unknown"]
 Kind = Literal["quote", "composed", "derived", "measured", "fallback"]
 # Machines of a gang until its availability has fallen by one slope. Mean over eight H100 zones
 # at n = 1…16 (SkyNomad, October 2025): a knee of 8 misses by 0.4 points, of 1 by 1.6.

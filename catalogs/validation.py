@@ -21,7 +21,6 @@ from recommender.catalogs.frozen import dataclass
 from recommender.catalogs.registry import CLOUDS
 from recommender.catalogs.schema import InstanceType
 
-_BETWEEN_CLOUDS = 2.5  # USD per GPU, cheapest machine of each; at most 1.9 in 2026
 _CANARY = 0.10
 _MAX_LOST = 0.5  # of a provider's offers, in one version
 _MAX_BYTES = 1_000_000  # of a table of canaries; ours has 2,000
@@ -217,7 +216,11 @@ def odd_regions(catalog: Catalog, prices: Prices) -> Iterator[str]:
 
 
 def odd_between_clouds(catalog: Catalog, prices: Prices) -> Iterator[str]:
-    """Find GPUs that cost several times as much at one cloud as at another."""
+    """Find GPUs whose price at a cloud is far from that at the others, by its own bounds.
+
+    Clouds differ in what they sell with a GPU: the same H100 costs 2.7 USD/h at one and 10 at
+    another. So each is compared with the median of the others.
+    """
     by_type = defaultdict(list)
     for (provider, name, _), usd in prices.items():
         by_type[provider, name].append(usd)
@@ -229,8 +232,11 @@ def odd_between_clouds(catalog: Catalog, prices: Prices) -> Iterator[str]:
             clouds = cheapest[machine.gpu]
             clouds[provider] = min(usd, clouds.get(provider, usd))
     for gpu, clouds in cheapest.items():
-        if max(clouds.values()) > _BETWEEN_CLOUDS * min(clouds.values()):
-            yield f"{gpu}: USD per GPU differ too much between clouds: {clouds}"
+        for provider, usd in clouds.items():
+            others = [clouds[name] for name in clouds if name != provider]
+            low, high = CLOUDS[provider].bounds.level
+            if others and not low <= usd / median(others) <= high:
+                yield f"{gpu} at {provider}: USD per GPU is far from that of other clouds: {clouds}"
 
 
 def falling_prices(catalog: Catalog, prices: Prices) -> Iterator[str]:

@@ -57,6 +57,9 @@ def unknown(what: str, word: str, choices: Iterable[str], listing: str = "") -> 
     return f"unknown {what} '{shown(word)}'; {hint}"
 
 
+NO_MONEY = 1e-4  # USD: machines that are paid anyway cost next to nothing
+
+
 def number(x: float) -> str:
     """Three significant digits: 0.0475, 4.87, 97, 1,230."""
     if not math.isfinite(x):
@@ -98,7 +101,9 @@ def usd(x: float) -> str:
 
     4.1, 0.81, 0.047, 97, 361.
     """
-    if x == 0 or abs(x) >= 1000 or not math.isfinite(x):
+    if abs(x) < NO_MONEY:
+        return "0"
+    if abs(x) >= 1000 or not math.isfinite(x):
         return number(x)
     digits = 0 if abs(x) >= 9.95 else 1 - math.floor(math.log10(abs(x)))
     return number(float(round(x, digits)))

@@ -1,9 +1,8 @@
-"""What the command line says to a hundred questions, kept byte for byte.
+"""What the command line says: thirty texts and ten documents byte for byte, other answers by rule.
 
 The calls stand in golden_answers/cases.toml, the files that they read in golden_answers/files,
-what they print in golden_answers/printed. Only the entry points of the program and of its planner
-are known here, so that everything behind them may move. RECOMMEND_UPDATE_GOLDEN=1 writes what is
-printed today.
+what they print in golden_answers/printed; the rest of the texts are exports of hand-made plans
+(tests/recommender/export/test_targets.py). RECOMMEND_UPDATE_GOLDEN=1 writes what is printed today.
 
 Two things hang on the processor that numpy finds. Digits after the ninth are left out everywhere.
 Which paths at the edge of a span count as inside it is a matter of the last bit, so the parts
@@ -11,110 +10,84 @@ of a mean time in JSON are compared only where numpy uses the instructions that 
 files were written (arithmetic.txt).
 """
 
+import json
 import os
 import re
 import shlex
 import shutil
 import tomllib
-from dataclasses import dataclass
+from collections.abc import Iterator
 from difflib import unified_diff
 from pathlib import Path
+from typing import Any
 
+import jsonschema
 import numpy as np
 import pytest
 
-from recommender.cli import main
+from recommender.cli import main, search_progress
+from recommender.report.json_schema import schema_text
+from tests.recommender.optimize.samples import sampled
 
 FOLDER = Path(__file__).parent / "golden_answers"
 PRINTED = FOLDER / "printed"
 NOW = "2026-11-21T12:00Z"
-FORMS = {
-    "answers": ("json", "80", "120"),
-    "figures": ("json",),
-    "pages": ("json", "80"),
-    "texts": ("80",),
-    "refusals": ("80",),
-}
-CODES = {"answers": {0, 3}, "figures": {0, 3}, "pages": {0}, "texts": {0}, "refusals": {2, 4}}
+UPDATE = bool(os.environ.get("RECOMMEND_UPDATE_GOLDEN"))
 KEPT = ("PATH", "TMPDIR", "PYTEST_CURRENT_TEST")  # of a caller's environment
 DIFF_LINES = 60
-# A quarter of the time of all cases; each has a quicker sibling of its class of question.
-SLOW = frozenset(
-    {
-        "budget", "checkpoints-memory", "deadline-budget-hourly", "elastic", "gpus-denied",
-        "job-like", "large-model", "other-vendors", "overhead-low",
-    }
+QUICK = (  # of the answers that are not kept, those that are asked by default
+    "deadline-fastest", "mix", "law-kept", "own-offers-only", "settings-kept", "job-calibrated",
+    "infeasible-anchor", "infeasible-own-flag",
 )  # fmt: skip
 ARITHMETIC = FOLDER / "arithmetic.txt"
 LONG = re.compile(r"(?<![\w.])-?\d+\.\d{8,}(?:e[-+]?\d+)?")
 USAGE = re.compile(r"^(Usage: recommend \w+ \[OPTIONS\]).*$", re.MULTILINE)  # Typer 0.28, 0.29
 PARTS = re.compile(r'("(?:work|checkpoint|lost|restart|waiting)_s": )[^,\n]+')
+CALLS: dict[str, dict[str, str | list[str]]] = tomllib.loads(
+    (FOLDER / "cases.toml").read_text("utf-8")
+)
+ENDINGS = {"texts": ".txt", "documents": ".json"}
+FILES = {
+    f"{name}{ending}": calls
+    for kind, ending in ENDINGS.items()
+    for name, calls in CALLS[kind].items()
+}
 
 
-@dataclass(frozen=True)
-class Case:
-    """A call with a name, what must run before it, and the forms that are kept of it."""
+@pytest.fixture
+def call(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    planned_once: None,
+) -> Any:
+    """Runs calls in this process, in a folder of their own, as nobody in particular."""
+    shutil.copytree(FOLDER / "files", tmp_path / "here")
+    for name in set(os.environ) - set(KEPT):
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("RECOMMEND_NOW", NOW)
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    for name in ("CONFIG", "DATA", "CACHE"):
+        monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name.lower()))
+    monkeypatch.setattr(search_progress, "EVERY_S", 3600.0)  # a busy machine may take long
+    monkeypatch.chdir(tmp_path / "here")
 
-    name: str
-    kind: str
-    before: tuple[str, ...]
-    words: str
+    def run(words: str) -> tuple[int, str, str]:
+        words, _, file = words.partition(" > ")
+        code = main(shlex.split(words))
+        out, err = (text.replace(str(tmp_path), "FOLDER") for text in capsys.readouterr())
+        if file:
+            Path(file).write_text(out, encoding="utf-8")
+        return code, out, err
 
+    def last(calls: str | list[str], form: str = "") -> tuple[int, str, str]:
+        *before, words = [calls] if isinstance(calls, str) else calls
+        for each in before:
+            assert run(each)[0] == 0, each
+        return run(f"{words} {form}")
 
-@dataclass(frozen=True)
-class Printed:
-    """What a call left behind; the folder that it ran in is named FOLDER."""
-
-    code: int
-    out: str
-    err: str
-
-
-def cases() -> list[Case]:
-    """Every case of the list."""
-    tables = tomllib.loads((FOLDER / "cases.toml").read_text("utf-8"))
-    found = []
-    for kind, calls in tables.items():
-        for name, given in calls.items():
-            *before, words = [given] if isinstance(given, str) else given
-            found.append(Case(name, kind, tuple(before), words))
-    return found
-
-
-CASES = cases()
-
-
-class Caller:
-    """Runs `recommend` in this process, in a folder of its own, as nobody in particular."""
-
-    def __init__(
-        self, folder: Path, patch: pytest.MonkeyPatch, capture: pytest.CaptureFixture[str]
-    ) -> None:
-        self.folder, self.patch, self.capture = folder, patch, capture
-        here = folder / "here"
-        shutil.copytree(FOLDER / "files", here)
-        for name in set(os.environ) - set(KEPT):
-            patch.delenv(name)
-        patch.setenv("RECOMMEND_NOW", NOW)
-        patch.setenv("HOME", str(folder / "home"))
-        for name in ("CONFIG", "DATA", "CACHE"):
-            patch.setenv(f"XDG_{name}_HOME", str(folder / name.lower()))
-        patch.chdir(here)
-
-    def run(self, words: str, form: str = "80") -> Printed:
-        """One call, as JSON or so many columns wide."""
-        self.patch.setenv("COLUMNS", "80" if form == "json" else form)
-        code = main([*shlex.split(words), *(["--json"] if form == "json" else [])])
-        out, err = (text.replace(str(self.folder), "FOLDER") for text in self.capture.readouterr())
-        return Printed(code, out, err)
-
-
-def files_of(case: Case, form: str, found: Printed) -> dict[str, str]:
-    """The files that keep what a call left behind: JSON as it is, text under the exit code."""
-    if form == "json":
-        return {f"{case.name}.json": found.out, f"{case.name}-json.err": found.err}
-    reported = f"--- standard error\n{found.err}" if found.err else ""
-    return {f"{case.name}-{form}.txt": f"exit {found.code}\n{found.out}{reported}"}
+    return last
 
 
 def arithmetic() -> str:
@@ -131,72 +104,68 @@ def comparable(text: str, exact: bool) -> str:
 
 def difference(name: str, made: str) -> str:
     """How a text differs from the file that keeps it; nothing where it does not."""
-    path = PRINTED / name
     exact = ARITHMETIC.read_text("utf-8") == arithmetic()
-    made = comparable(made, exact)
-    kept = comparable(path.read_bytes().decode() if path.is_file() else "", exact)
-    if kept == made:
-        return ""
-    lines = list(
-        unified_diff(
-            kept.splitlines(), made.splitlines(), f"kept: {name}", "printed now", "", "", 2, ""
-        )
-    )
-    lines = lines or [f"{name}: the ends of lines differ"]
+    path = PRINTED / name
+    kept = path.read_bytes().decode() if path.is_file() else ""
+    kept, made = comparable(kept, exact), comparable(made, exact)
+    both = (text.splitlines(keepends=True) for text in (kept, made))
+    lines = list(unified_diff(*both, f"kept: {name}", "printed now"))
     more = len(lines) - DIFF_LINES
-    return "\n".join([*lines[:DIFF_LINES], *([f"… {more} lines more"] if more > 0 else [])])
+    return "".join([*lines[:DIFF_LINES], *([f"… {more} lines more"] if more > 0 else [])])
 
 
-def keep(name: str, made: str) -> None:
-    """Write a file of what is printed; no file stands for nothing printed."""
-    PRINTED.mkdir(exist_ok=True)
-    ARITHMETIC.write_text(arithmetic(), "utf-8")
-    if made:
-        (PRINTED / name).write_bytes(made.encode())
+@pytest.mark.parametrize("name", FILES)
+def test_a_call_prints_what_it_printed(name: str, call: Any) -> None:
+    if name.endswith(".json"):
+        _, made, err = call(FILES[name], "--json")
+        assert err == ""
     else:
-        (PRINTED / name).unlink(missing_ok=True)
+        code, out, err = call(FILES[name])
+        made = f"exit {code}\n{out}" + (f"--- standard error\n{err}" if err else "")
+    if UPDATE:
+        PRINTED.mkdir(exist_ok=True)
+        ARITHMETIC.write_text(arithmetic(), "utf-8")
+        (PRINTED / name).write_bytes(made.encode())
+    said = difference(name, made)
+    assert not said, f"recommend {FILES[name]}\n{said}"
 
 
-@pytest.mark.parametrize(
-    "case",
-    [
-        pytest.param(each, id=each.name, marks=pytest.mark.slow if each.name in SLOW else ())
-        for each in CASES
-    ],
-)
-def test_a_call_prints_what_it_printed(
-    case: Case,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    planned_once: None,
-) -> None:
-    update = bool(os.environ.get("RECOMMEND_UPDATE_GOLDEN"))
-    codes, differences = set(), []
-    for form in FORMS[case.kind]:
-        caller = Caller(tmp_path / form, monkeypatch, capsys)
-        for words in case.before:
-            assert caller.run(words).code == 0, words
-        found = caller.run(case.words, form)
-        codes.add(found.code)
-        assert found.code in CODES[case.kind], found.err
-        assert not (found.out and case.kind == "refusals"), found.out
-        for name, made in files_of(case, form, found).items():
-            if update:
-                keep(name, made)
-            differences.append(difference(name, made))
-    said = "\n".join(filter(None, differences))
-    assert not said, f"recommend {case.words}\n{said}"
-    assert len(codes) == 1, f"recommend {case.words}: exit codes {codes} in different forms"
+def test_every_file_belongs_to_a_call() -> None:
+    assert {path.name for path in PRINTED.iterdir()} == set(FILES)
 
 
-def test_every_file_belongs_to_a_case() -> None:
-    known = {
-        name
-        for case in CASES
-        for form in FORMS[case.kind]
-        for name in files_of(case, form, Printed(0, "", ""))
+@pytest.mark.parametrize("name", sampled(CALLS["answers"], QUICK))
+def test_an_answer_keeps_its_schema_and_its_plans_what_was_asked(name: str, call: Any) -> None:
+    code, out, err = call(CALLS["answers"][name], "--json")
+    assert code == (3 if name.startswith("infeasible") else 0), err
+    answer = json.loads(out)
+    jsonschema.validate(answer, json.loads(schema_text()))
+    assert bool(answer["plans"]) == (code == 0)
+    assert [said for plan in answer["plans"] for said in broken(plan, answer["inputs"])] == []
+
+
+def broken(plan: dict[str, Any], asked: dict[str, Any]) -> Iterator[str]:
+    """What a plan does that was not asked for."""
+    limits, choice, estimate = asked["limits"], asked["choice"], plan["estimate"]
+    fallback = (plan["fallback"] or {}).get("machines", [])
+    cluster, most = plan["machines"], {name: amount or np.inf for name, amount in limits.items()}
+    machines = cluster + fallback
+    markets = {each["market"] for each in machines}
+    kept = {
+        "chance": estimate["chance"] >= limits["confidence"],
+        "overhead": estimate["overhead"] <= most["max_overhead"],
+        "price": plan["max_usd_per_hour"] <= most["hourly_usd"],
+        "machines": sum(each["count"] for each in cluster) <= limits["max_machines"],
+        "market": choice["market"] == "any" or markets == {choice["market"]},
+        "providers": {each["provider"] for each in machines} <= set(choice["providers"])
+        or not choice["providers"],
+        "regions": {each["region"] for each in machines} <= set(choice["regions"])
+        or not choice["regions"],
+        "one type": choice["mix"] != "no" or len(cluster) == 1,
+        "bill": np.isclose(
+            sum(item["usd"] for item in estimate["bill"]),
+            estimate["cost"]["mean_of_all_runs"],
+            rtol=0.01,
+        ),
     }
-    assert {path.name for path in PRINTED.iterdir()} - known == set()
-    assert len({case.name for case in CASES}) == len(CASES)
-    assert {case.name for case in CASES} >= SLOW
+    return (name for name, is_kept in kept.items() if not is_kept)

@@ -5,12 +5,12 @@ from importlib import import_module
 
 from recommender.catalogs.errors import ProviderError
 from recommender.catalogs.providers.contract import Provider
-from recommender.catalogs.registry import CLOUDS
+from recommender.catalogs.registry import OWN_CLIENTS
 
 Maker = Callable[[], Provider]
 
 
-def makers(names: Iterable[str] = CLOUDS) -> Mapping[str, Maker]:
+def makers(names: Iterable[str] = OWN_CLIENTS) -> Mapping[str, Maker]:
     """The constructor of each provider's client, imported at first use."""
     return {name: _maker(name) for name in names}
 

@@ -129,8 +129,9 @@ class Fetched:
 
     `offers` name their `source` by a number of `sources` in this fetch (from 1 on); the
     store renumbers them, and knows a source again by its words: they hold no date. `as_of` of
-    a price in force now is `Wanted.today`, even where it last changed weeks ago. Offers carry
-    a zone where the provider prices zones (AWS spot: the zone's id, not the account's name of
+    a price in force now is `Wanted.today`, even where it last changed weeks ago; of a public list
+    it is the list's own date (`since`). Offers carry a zone where the provider prices zones (AWS
+    spot: the zone's id, not the account's name of
     it; GCP: every zone that has the machine) and "" where the price holds for the region (AWS
     on-demand, Azure); `kind` ("quote"; "composed" for a sum of parts), `uncertainty` 0,
     `flag` "", `obtainable` (usually that of the type's `status`) and, on AWS spot, the
@@ -152,6 +153,15 @@ class Fetched:
     quotas: tuple[QuotaValue, ...] = ()
     warnings: tuple[str, ...] = ()
     counters: Counters = Counters()
+    # Of a public list, which names some machines and states its own date: the machines that it
+    # names (None: all; the last prices of others stay) and the first day of its prices.
+    machines: frozenset[str] | None = None
+    since: str = ""
+
+    def replaces(self, offer: Offer) -> bool:
+        """Whether what was read is of the same market and machine as an older offer."""
+        named = self.machines is None or offer.instance_type in self.machines
+        return named and offer.market in self.markets
 
 
 class Provider(Protocol):

@@ -123,6 +123,20 @@ class Web:
         Raises:
             ProviderError: after all tries, or at once where trying again cannot help.
         """
+        try:
+            return parse_json(self.content(address, body, form))
+        except ValueError:
+            where = urlsplit(address).netloc
+            self._refuse("format", f"{where} sent an answer that is no JSON")
+
+    def content(
+        self, address: str, body: object = None, form: Mapping[str, str] | None = None
+    ) -> bytes:
+        """The same without parsing the response.
+
+        Raises:
+            ProviderError: as `json`.
+        """
         for tried in range(self._patience.tries):
             self._wanted.check_time(self._provider)
             try:
@@ -141,7 +155,7 @@ class Web:
             self._refuse("timeout", "no time is left for another try")
         self._patience.sleep(wait_s)
 
-    def _once(self, address: str, body: object, form: Mapping[str, str] | None) -> Any:
+    def _once(self, address: str, body: object, form: Mapping[str, str] | None) -> bytes:
         import httpx
 
         if self._client is None:
@@ -153,7 +167,7 @@ class Web:
         try:
             with self._client.stream(method, address, json=body, data=form) as response:
                 self._check(response, where)
-                content = self._content(response, where)
+                return self._content(response, where)
         except httpx.TimeoutException:
             raise _Passing(self._error("timeout", f"{where} did not answer in time")) from None
         except httpx.TransportError as error:
@@ -161,10 +175,6 @@ class Web:
             raise _Passing(self._error("network", reason)) from None
         except httpx.DecodingError:
             self._refuse("format", f"{where} sent an answer that cannot be unpacked")
-        try:
-            return parse_json(content)
-        except ValueError:
-            self._refuse("format", f"{where} sent an answer that is no JSON")
 
     def _check(self, response: "httpx.Response", where: str) -> None:
         status = response.status_code

@@ -157,7 +157,7 @@ def failure_reason(failed: Iterable[Failed], region: str, market: str) -> str:
 
 
 def _stays(offer: Offer, fetched: Fetched, validated: ValidatedRows) -> bool:
-    unread = offer.market not in fetched.markets
+    unread = not fetched.replaces(offer)
     failed = bool(failure_reason(fetched.failed, offer.region, offer.market))
     held = held_key(offer) in validated.held
     return unread or failed or held
@@ -180,7 +180,7 @@ def _below_listed(older: Sequence[Offer], fresh: Sequence[Offer]) -> list[Offer]
 
 def _fetched(draft: Draft, fetched: Fetched) -> list[FetchTime]:
     """When each market of a provider was read: now, or before where that failed."""
-    name, now = fetched.provider, f"{fetched.finished:%Y-%m-%dT%H:%M:%SZ}"
+    name, now = fetched.provider, _read_at(fetched)
     before = [f for f in draft.fetch_times if f.provider == name]
     found: list[FetchTime] = []
     for market in sorted({*fetched.markets, *(f.market for f in before)}):
@@ -194,6 +194,13 @@ def _fetched(draft: Draft, fetched: Fetched) -> list[FetchTime]:
         found.append(FetchTime(name, market, "", now, "", True))
         found += _left(draft, fetched, market, older)
     return found
+
+
+def _read_at(fetched: Fetched) -> str:
+    """The moment of what was read; of a public list its own day."""
+    if fetched.since:
+        return f"{max(offer.as_of for offer in fetched.offers)}T00:00:00Z"
+    return f"{fetched.finished:%Y-%m-%dT%H:%M:%SZ}"
 
 
 def _left(

@@ -79,7 +79,7 @@ def _lost_regions(
     fetched: Fetched, validated: ValidatedRows, before: LastVersion
 ) -> Iterator[Failed]:
     now = Counter((o.market, o.region) for o in validated.offers)
-    then = Counter((o.market, o.region) for o in before.offers)
+    then = Counter((o.market, o.region) for o in before.offers if fetched.replaces(o))
     for (market, region), count in sorted(then.items()):
         read = market in fetched.markets - SELLS_OUT and before.comparable(market)
         if read and count >= _SMALL_REGION and not failure_reason(fetched.failed, region, market):
@@ -113,7 +113,7 @@ def batch_problems(
 def _lost_rows(
     market: Market, fetched: Fetched, validated: ValidatedRows, before: LastVersion
 ) -> Iterator[str]:
-    then = [o for o in before.offers if o.market == market]
+    then = [o for o in before.offers if o.market == market and fetched.replaces(o)]
     then = [o for o in then if not failure_reason(fetched.failed, o.region, market)]
     now = sum(o.market == market for o in validated.offers)
     if now < (1 - _LOST) * len(then):

@@ -24,6 +24,7 @@ from recommender.catalogs.refresh.validate_listed_prices import validate_listed_
 from recommender.catalogs.refresh.validate_new_types import with_doubted_types
 from recommender.catalogs.refresh.validate_spot_prices import validate_spot_prices
 from recommender.catalogs.registry import CLOUDS
+from recommender.catalogs.rentable import sold_as
 from recommender.catalogs.schema import InstanceType, Kind, Obtainable, Offer
 from recommender.catalogs.validation import type_problems
 
@@ -98,8 +99,11 @@ def _doubted(offer: Offer, fetched: Fetched, verdicts: Verdicts) -> bool:
 
 def _with_status(offer: Offer, machines: Mapping[str, InstanceType]) -> Offer:
     """What the catalog knows of a type's sale wins over a price list, which lists anything."""
+    really = sold_as(offer.provider, offer.instance_type, offer.market, offer.region)
+    if really is not None:
+        return replace(offer, obtainable=really)
     status = machines[offer.instance_type].status
-    known = status in ("retired", "reservation_only", "spot_only")
+    known = status in ("retired", "reservation_only", "on_request", "spot_only")
     return replace(offer, obtainable=status) if known else offer
 
 
@@ -191,8 +195,9 @@ def _zone(offer: Offer, _h: object, _m: object, reference: Reference) -> str:
     return "" if inside else f"zone {offer.zone!r} is not in {offer.region}"
 
 
-def _date(offer: Offer, _h: object, _m: object, reference: Reference) -> str:
-    good = offer.as_of == reference.today.isoformat()
+def _date(offer: Offer, fetched: Fetched, _m: object, reference: Reference) -> str:
+    today = reference.today.isoformat()
+    good = (fetched.since or today) <= offer.as_of <= today
     return "" if good else f"read today, but dated {offer.as_of!r}"
 
 

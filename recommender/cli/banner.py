@@ -6,6 +6,7 @@ from pathlib import Path
 
 from recommender.catalogs.errors import CatalogError
 from recommender.catalogs.files import parse_json
+from recommender.catalogs.registry import OWN_CLIENTS
 from recommender.cli.screen import screen, write_text
 from recommender.plan.version import __version__
 from recommender.report import formatting as fmt
@@ -91,9 +92,13 @@ def version_lines(width: int) -> list[str]:
 
 
 def dates_line() -> str:
-    """The newest price of each provider in the catalog that holds."""
+    """The newest price of each provider in the catalog that holds; of GPU clouds the span."""
     dates = catalog_dates()
-    return " · ".join(f"{fmt.provider(p)} {day}" for p, day in dates.items()) or "missing"
+    said = [f"{fmt.provider(p)} {day}" for p, day in dates.items() if p in OWN_CLIENTS]
+    others = sorted(day for p, day in dates.items() if p not in OWN_CLIENTS)
+    if others:
+        said.append(f"{fmt.plural(len(others), 'GPU cloud')} {others[0]} to {others[-1]}")
+    return " · ".join(said) or "missing"
 
 
 def catalog_dates() -> Mapping[str, str]:

@@ -188,8 +188,12 @@ def with_files(
 
 def _quotas(word: str, catalog: "Catalog") -> tuple[QuotaLimit, ...]:
     from recommender.inputs.quota_file import read_quotas
+    from recommender.market.account_quotas import OVER  # help needs neither
 
-    return _new_account_quotas(catalog) if word.lower() == NEW_ACCOUNT else read_quotas(Path(word))
+    if word.lower() == NEW_ACCOUNT:
+        return _new_account_quotas(catalog)
+    names = [(each.provider, each.name) for each in catalog.quotas]
+    return read_quotas(Path(word), [*names, *((p, n) for p, over in OVER.items() for n in over)])
 
 
 def _new_account_quotas(catalog: "Catalog") -> tuple[QuotaLimit, ...]:

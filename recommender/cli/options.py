@@ -10,7 +10,6 @@ import typer
 from recommender.catalogs.frozen import dataclass
 from recommender.cli.error_collector import ErrorCollector
 from recommender.export.start import TARGETS
-from recommender.inputs.units import PROVIDERS
 from recommender.job.job import SHARDINGS
 
 Word = str | None
@@ -94,7 +93,7 @@ class OfferFlags:
     """Which offers may be used."""
 
     provider: Annotated[
-        Words, _offer("Only this provider; repeatable.", metavar="|".join(PROVIDERS))
+        Words, _offer("Only this provider; repeatable.", metavar="aws|lambda|…")
     ] = None
     region: Annotated[Words, _offer("Only this region; repeatable.", metavar="NAME")] = None
     zone: Annotated[Words, _offer("Only this zone; repeatable.", metavar="NAME")] = None

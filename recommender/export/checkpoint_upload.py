@@ -86,6 +86,13 @@ _AZURE = BucketCommands(
     ),
 )
 COMMANDS = {"aws": _AWS, "gcp": _GCP, "azure": _AZURE}
+
+
+def commands_of(provider: str) -> BucketCommands:
+    """The tool of a cloud's bucket; a GPU cloud's machines use any bucket that speaks S3."""
+    return COMMANDS.get(provider, _AWS)
+
+
 _AS_ROOT = ('if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi',)
 # Google's own recipe for several local SSDs as one disk (Compute Engine, "Format and mount a Local
 # SSD device", read 2026-11); its images leave them raw.
@@ -180,7 +187,7 @@ def disk_lines(run: RunDescription) -> list[str]:
 def function_lines(provider: str) -> list[str]:
     """The shell functions of the bucket."""
     names = ("get_folder", "put_folder", "put_file", "drop_folder", "show")
-    commands = COMMANDS[provider]
+    commands = commands_of(provider)
     return [line for name in names for line in shell_function(name, getattr(commands, name))]
 
 
@@ -209,13 +216,16 @@ def saving_lines(run: RunDescription) -> list[str]:
     ]
 
 
-def training_lines(run: RunDescription, ranks: RankVariables) -> list[str]:
-    """Train between a restore and the last upload; it ends with the status `code`."""
+def training_lines(run: RunDescription, ranks: RankVariables, asked: str = "") -> list[str]:
+    """Train between a restore and the last upload; it ends with the status `code`.
+
+    A file `asked` means that it was ended from outside: as at a cap it is not tried again.
+    """
     several = run.trains_on_several  # there, or on the fallback
     return [
         *saving_lines(run),
         *(shell_function("restore_again", RESTORE_AGAIN) if several else []),
-        *repeated_lines(run, ranks, ("restore_again",) if several else ()),
+        *repeated_lines(run, ranks, ("restore_again",) if several else (), asked),
         f'if [ "$code" -eq {CAPPED} ]; then sleep "$UPLOAD_S"; fi  # what was saved last',
         'kill "$saving" || true',
     ]
@@ -229,7 +239,7 @@ def task_lines(run: RunDescription, ranks: RankVariables) -> list[str]:
         assignment("NAME", run.name),
         f'NNODES="{ranks.nodes}" NODE_RANK="{ranks.rank}"',
         *disk_lines(run),
-        *COMMANDS[provider].setup,
+        *commands_of(provider).setup,
         *function_lines(provider),
         "# When the first machine began: the cap counts from it.",
         'began="$CHECKPOINT_DIR/began"',

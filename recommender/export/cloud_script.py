@@ -53,6 +53,11 @@ _PASS_SECRETS = (
     ': > "$secrets_file"',
     'return "$done"',
 )
+_ASK_TO_END = (
+    "# once they have saved and uploaded what they trained",
+    'echo asked > "$boot_file"',
+    'put "$NAME/end-$1" "$boot_file" || stop_machines "$1" || true',
+)
 # Of the region that holds the checkpoints: its name, and since when it has no machines.
 _GONE = (
     'if [ -s "$held" ] && [ "$(wc -w < "$held")" -eq 1 ]; then',
@@ -140,7 +145,7 @@ def _network_words(run: RunDescription) -> tuple[str, ...]:
 def _steps(run: RunDescription, cloud: CloudSteps) -> Steps:
     fallback = run.fallback
     keep = (
-        *_keep("plan", run.machines, run.nodes, ()),
+        *_keep("plan", run.machines, run.nodes, (), fallback is not None),
         *(_GONE if run.plan.move_after_s else ()),
         _EACH_PLACE % "PLACES",
         '  read -r region zone <<< "$place"',
@@ -150,7 +155,7 @@ def _steps(run: RunDescription, cloud: CloudSteps) -> Steps:
         "return 1",
     )
     return Steps(
-        setup=(*_setup(run), *cloud.setup, "", *_functions(cloud))[:-1],
+        setup=(*_setup(run), *cloud.setup, "", *_functions(cloud, fallback is not None))[:-1],
         keep_plan=keep,
         stop_plan=(
             'stop_machines "$NAME-$began-plan" || true',
@@ -160,6 +165,8 @@ def _steps(run: RunDescription, cloud: CloudSteps) -> Steps:
         noted=(noted_line(run),),
         keep_fallback=() if fallback is None else _keep_fallback(run, fallback),
         stop_fallback=('stop_machines "$NAME-$began-fallback" || true',),
+        let_plan_end=('ask_to_end "$NAME-$began-plan"',),
+        let_fallback_end=('ask_to_end "$NAME-$began-fallback"',),
     )
 
 
@@ -167,7 +174,7 @@ def _keep_fallback(run: RunDescription, fallback: Fallback) -> tuple[str, ...]:
     machines = fallback.machines[0]
     changed = tuple(f"{each.name}={each.value}" for each in changed_by_fallback(run))
     return (
-        *_keep("fallback", machines, machines.count, changed),
+        *_keep("fallback", machines, machines.count, changed, True),
         _EACH_PLACE % "FALLBACK_PLACES",
         '  read -r region zone <<< "$place"',
         *(f"  {line}" for line in _TRY),
@@ -176,14 +183,20 @@ def _keep_fallback(run: RunDescription, fallback: Fallback) -> tuple[str, ...]:
     )
 
 
-def _keep(phase: str, machines: Machines, count: int, changed: tuple[str, ...]) -> tuple[str, ...]:
-    """Lines before a start; `changed` are variables that the plan's script has otherwise."""
+def _keep(
+    phase: str, machines: Machines, count: int, changed: tuple[str, ...], changes: bool
+) -> tuple[str, ...]:
+    """Lines before a start; `changed` are variables that the plan's script has otherwise.
+
+    With `changes` the machines may have been asked to end, for those of the other phase.
+    """
     market = "spot" if machines.market == "spot" else "on-demand"
     return (
         "local place region zone",
         f"local {assignment('machine_type', machines.instance_type)} market={market} "
         f"count={count} run_tag=$NAME-$began-{phase}",
         'stop_machines "$run_tag" || return 1  # what is left of a cluster that lost a machine',
+        *(('drop "$NAME/end-$run_tag" > /dev/null 2>&1 || true',) if changes else ()),
         "upload_code && pass_secrets || return 1",
         " ".join(('write_boot_file "$count"', *map(shell, changed))),
     )
@@ -257,7 +270,7 @@ def _places(location: Location) -> tuple[str, ...]:
     return tuple(f"{location.region} {zone}" for zone in zones) or (location.region,)
 
 
-def _functions(cloud: CloudSteps) -> tuple[str, ...]:
+def _functions(cloud: CloudSteps, has_fallback: bool) -> tuple[str, ...]:
     passed = " ".join(f'"$(printf %q "${each}")"' for each in cloud.pass_on)
     names = " ".join(f"{each}=%s" for each in cloud.pass_on)
     return tuple(
@@ -271,13 +284,15 @@ def _functions(cloud: CloudSteps) -> tuple[str, ...]:
             ("start_machines", cloud.start),
             ("running_machines", ("local run_tag=$1", *cloud.running)),
             ("stop_machines", ("local run_tag=$1", *cloud.stop)),
+            *((("ask_to_end", _ASK_TO_END),) if has_fallback else ()),
             (
                 "write_boot_file",
                 (
                     "left_s=$(left_s)",
                     "{",
-                    "  printf '#!/usr/bin/env bash\\nexport RUN_ID=%s LEFT_S=%s NNODES=%s\\n' \\",
-                    '    "$began" "$left_s" "$1"',
+                    "  printf '#!/usr/bin/env bash\\nexport RUN_ID=%s RUN_TAG=%s' \\",
+                    '    "$began" "$run_tag"',
+                    '  printf \' LEFT_S=%s NNODES=%s\\n\' "$left_s" "$1"',
                     f"  printf 'export {names}\\n' {passed}",
                     "  if [ $# -gt 1 ]; then printf 'export %s\\n' \"${@:2}\"; fi",
                     f'  cat "$here/{MACHINE}"',

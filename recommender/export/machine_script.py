@@ -51,7 +51,7 @@ def machine_script(run: RunDescription, steps: MachineSteps) -> str:
         *shell_function("end_machine", steps.end_machine),
         *_boot_lines(run, steps),
         'echo "$RUN_ID" > "$CHECKPOINT_DIR/began"  # the cap counts from the first start',
-        *training_lines(run, _RANKS),
+        *training_lines(run, _RANKS, "" if run.fallback is None else ASKED),
         f"case \"$code\" in 0) ended='done' ;; {CAPPED}) ended=stopped ;; esac",
     ]
     return "\n".join(lines) + "\n"
@@ -88,7 +88,7 @@ def _boot_lines(run: RunDescription, steps: MachineSteps) -> list[str]:
         *steps.setup,
         *COMMANDS[run.machines.provider].setup,
         *steps.rank,
-        *shell_function("finish", _FINISH),
+        *shell_function("finish", (*(() if run.fallback is None else _GIVEN_UP), *_FINISH)),
         "ended=failed  # unless training ends well",
         "trap finish EXIT",
         "# An interrupted machine ends while it sleeps, and nothing has failed.",
@@ -101,6 +101,7 @@ def _boot_lines(run: RunDescription, steps: MachineSteps) -> list[str]:
         'cd "$OUTPUT_DIR/code"',
         *INSTALL_LINES,
         'eval "$(show "$NAME/secrets" || true)"  # of your environment, by launch.sh',
+        *(() if run.fallback is None else _END_IF_ASKED),
         "",
     ]
 
@@ -112,6 +113,14 @@ def _head(run: RunDescription) -> list[str]:
     ]
 
 
+ASKED = "/tmp/asked-to-end"  # by launch.sh, because others take over
+_END_IF_ASKED = (
+    'if [ -n "${RUN_TAG:-}" ]; then',
+    '  (until [ -n "$(show "$NAME/end-$RUN_TAG" || true)" ]; do sleep 30; done',
+    f"  touch {ASKED}; pkill -TERM -s 0 -x timeout || true) &",
+    "fi",
+)
+_GIVEN_UP = (f"if [ -e {ASKED} ]; then end_machine; return; fi  # the job goes on elsewhere",)
 # The first machine waits an hour for what the others have to upload; then launch.sh stops all.
 _FINISH = (
     'put_folder "$NAME" || true',

@@ -15,6 +15,7 @@ SkyPilot's rules, as its code of version 0.14.1 has them (read 2026-11-23):
   runs tasks side by side, but recovers each alone).
 """
 
+from recommender.catalogs.provider_info import ANY_REGION
 from recommender.catalogs.registry import CLOUDS
 from recommender.export.checkpoint_upload import ROOT, task_lines, upload_words
 from recommender.export.description import Location, RunDescription
@@ -34,7 +35,7 @@ from recommender.export.header import (
     yours_words,
 )
 from recommender.export.launchers import RankVariables
-from recommender.export.start import SECRETS, bucket_names, start_line
+from recommender.export.start import SECRETS, bucket_keys, bucket_names, start_line
 from recommender.export.train_command import INSTALL_LINES, variables
 from recommender.export.watch_script import Steps, noted_line, watch_script
 from recommender.export.yaml_text import block, environment, inline
@@ -75,7 +76,7 @@ start_job() {
   done
   sky jobs launch --yes --detach-run --name "$1" NAMED "${secrets[@]}" "$2"
 }
-""".replace("SECRETS", " ".join(SECRETS))
+"""
 _NO_SPOT = (
     "# SkyPilot has looked for machines for as long as it takes to ask at all places.",
     'if [ "$current" != waiting ]; then since=""; return 1; fi',
@@ -156,8 +157,13 @@ def _setup(run: RunDescription) -> tuple[str, ...]:
     names = bucket_names(run.machines.provider)
     asked = [f': "${{{each}:?export {each}={word} first}}"' for each, word in names.items()]
     flags = " ".join(f"--env {each}" for each in names)
-    state = _JOB_STATE.strip().replace("NAMED", flags).splitlines()
+    secrets = " ".join(_secrets(run))
+    state = _JOB_STATE.strip().replace("NAMED", flags).replace("SECRETS", secrets).splitlines()
     return (state[0], *asked, f"export {' '.join(names)}", *state[1:])
+
+
+def _secrets(run: RunDescription) -> tuple[str, ...]:
+    return (*SECRETS, *bucket_keys(run.machines.provider))
 
 
 def _steps(run: RunDescription) -> Steps:
@@ -170,6 +176,8 @@ def _steps(run: RunDescription) -> Steps:
         stop_plan=('sky jobs cancel --yes --graceful --name "$NAME-$began-plan" || true',),
         keep_fallback=(f'start_job "$NAME-$began-fallback" "$here/{ON_DEMAND}"',),
         stop_fallback=('sky jobs cancel --yes --graceful --name "$NAME-$began-fallback" || true',),
+        let_plan_end=("stop_plan",),
+        let_fallback_end=("stop_fallback",),
         state=(
             'case "$(job_state "$NAME-$began-$phase")" in',
             '  SUCCEEDED) echo "done" ;;',
@@ -198,12 +206,14 @@ def _recovery(run: RunDescription) -> list[str]:
 def _entries(machines: Machines, location: Location) -> list[str]:
     """One line of resources for each place; AWS regions are given without zones."""
     cloud = CLOUDS[machines.provider].sky_name
-    places = [f"{location.region}/{zone}" for zone in location.zones] or [location.region]
+    places = [f"{cloud}/{location.region}/{zone}" for zone in location.zones]
+    anywhere = location.region == ANY_REGION
+    places = places or [cloud if anywhere else f"{cloud}/{location.region}"]
     # EFA on the types that have it; elsewhere the word means other images, or is refused.
     cards = {"network_tier": "best"} if machines.provider == "aws" and machines.count > 1 else {}
     return [
         inline({
-            "infra": f"{cloud}/{place}",
+            "infra": place,
             "instance_type": machines.instance_type,
             "use_spot": machines.market == "spot",
             **cards,
@@ -264,7 +274,7 @@ def _remarks(run: RunDescription) -> tuple[str, ...]:
         f"SkyPilot knows no deadline: {SCRIPT} makes the switch, on a machine that stays on. "
         f"Started without it, this job waits for spot.{unswitched_words(run)}"
     )
-    cloud = run.machines.provider
+    cloud = CLOUDS[run.machines.provider].sky_name
     install = f"pip install 'skypilot[{cloud}]'; sky check"
     found = [f"Needed first: the bucket, and SkyPilot with access to {cloud} ({install})."]
     found += fallback_words(run, who)
@@ -296,7 +306,7 @@ def _text(run: RunDescription, name: str, nodes: int, head: list[str], resources
         "",
         "# Given by name: sky jobs launch --secret NAME.",
         "secrets:",
-        *(f'  {name}: ""' for name in SECRETS),
+        *(f'  {name}: ""' for name in _secrets(run)),
     ]
     lines += ["", "# The folder with your training script.", "workdir: .", ""]
     lines += ["setup: |", *block(["set -e", *INSTALL_LINES])]

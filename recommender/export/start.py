@@ -9,6 +9,7 @@ TARGETS = (
 )  # fmt: skip
 BUCKET = "YOUR-BUCKET"
 SECRETS = ("HF_TOKEN", "WANDB_API_KEY")  # passed on by name, where the caller has them
+S3_KEYS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
 TRAIN_SCRIPT = "train.py"  # of the user, in the folder in which the files are started
 Start = tuple[str, ...]
 
@@ -41,7 +42,14 @@ _VARIABLES = {  # of Terraform, by provider
 def bucket_names(provider: str) -> dict[str, str]:
     """What names a bucket of a provider in the environment, with a word to be replaced."""
     account = {"AZURE_STORAGE_ACCOUNT": "YOUR-ACCOUNT"} if provider == "azure" else {}
-    return {"CHECKPOINT_BUCKET": BUCKET, **account}
+    place = {"AWS_ENDPOINT_URL": "https://YOUR-STORE"} if bucket_keys(provider) else {}
+    return {"CHECKPOINT_BUCKET": BUCKET, **account, **place}
+
+
+def bucket_keys(provider: str) -> tuple[str, ...]:
+    """The secrets that open a bucket whose machines have no role of their own: on GPU clouds."""
+    cloud = CLOUDS.get(provider)
+    return () if cloud is None or cloud.has_client else S3_KEYS
 
 
 def usual_target(plan: Plan) -> str:
@@ -83,12 +91,17 @@ def _sky_words(plan: Plan, folder: str) -> Start:
     if plan.fallback is not None:
         return ("bash", in_folder(folder, "launch.sh"))
     named = _named(plan)
-    flags = (word for each in named for word in ("--env", each))
+    flags = [word for each in named for word in ("--env", each)]
+    flags += [word for each in bucket_keys(_provider(plan)) for word in ("--secret", each)]
     return ("sky", "jobs", "launch", *flags, in_folder(folder, "train.yaml"))
 
 
+def _provider(plan: Plan) -> str:
+    return plan.machines[0].provider
+
+
 def _named(plan: Plan) -> tuple[str, ...]:
-    names = bucket_names(plan.machines[0].provider)
+    names = bucket_names(_provider(plan))
     return tuple(f"{name}={word}" for name, word in names.items())
 
 
@@ -103,7 +116,7 @@ def start_line(plan: Plan, target: str, folder: str) -> str:
     line = " ".join(each if each == "&&" else shell(each) for each in words)
     if target == "terraform":
         where = shell(f"-chdir={folder or '.'}")
-        own = "".join(f" -var {each}" for each in _VARIABLES[plan.machines[0].provider])
+        own = "".join(f" -var {each}" for each in _VARIABLES[_provider(plan)])
         return (
             f"terraform {where} init && {line} -var checkpoint_bucket={BUCKET} "
             f'-var code_dir="$PWD"{own}'

@@ -207,11 +207,11 @@ def run_lines(run: RunDescription, ranks: RankVariables) -> list[str]:
 
 
 def repeated_lines(
-    run: RunDescription, ranks: RankVariables, again: tuple[str, ...] = ()
+    run: RunDescription, ranks: RankVariables, again: tuple[str, ...] = (), asked: str = ""
 ) -> list[str]:
     """The commands in a loop that ends when they end well or at the cap, with their status `code`.
 
-    `again` is done before each new start.
+    `again` is done before each new start; where the file `asked` is there they end as at the cap.
     """
     return [
         f"cat > {SCRIPT} <<'EOF'",
@@ -221,6 +221,7 @@ def repeated_lines(
         "for _ in 1 2 3 4; do",
         "  code=0",
         f"  bash {SCRIPT} || code=$?",
+        *((f"  if [ -e {asked} ]; then code={CAPPED}; fi",) if asked else ()),
         f'  if [ "$code" -eq 0 ] || [ "$code" -eq {CAPPED} ]; then break; fi',
         "  sleep 60",
         *(f"  {line}" for line in again),

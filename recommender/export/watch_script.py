@@ -22,6 +22,8 @@ _NOTED = {
         '--name "$NAME/$1" --no-progress --only-show-errors 2> /dev/null'
     ),
 }
+# Besides its upload: to see the request, the last save, and the 30 s that torchrun gives processes.
+SAVED_S = 600  # assumed (2026-11)
 _NOT_STARTED = 'echo "$NAME: not started, tried again" >&2'
 
 
@@ -35,6 +37,8 @@ class Steps:
     state: tuple[str, ...]  # print running, waiting, missing, unknown, done, failed or stopped
     noted: tuple[str, ...]  # print the file $1 of the run in the bucket, or fail
     no_spot: tuple[str, ...] = ('[ "$current" = missing ]',)  # it was asked for, and none came
+    let_plan_end: tuple[str, ...] = ()  # as soon as it has saved what it trained
+    let_fallback_end: tuple[str, ...] = ()
     keep_fallback: tuple[str, ...] = ()
     stop_fallback: tuple[str, ...] = ()
 
@@ -51,6 +55,8 @@ def watch_script(run: RunDescription, steps: Steps, head: list[str]) -> str:
         lines += shell_function("keep_fallback", steps.keep_fallback)
         lines += shell_function("stop_fallback", steps.stop_fallback)
         lines += shell_function("no_spot", steps.no_spot)
+        lines += shell_function("let_plan_end", steps.let_plan_end)
+        lines += shell_function("let_fallback_end", steps.let_fallback_end)
         for name, body in _POLICY.items():
             lines += shell_function(name, body)
     lines += _loop(run)
@@ -92,6 +98,7 @@ def _figures(run: RunDescription) -> list[str]:
         assignment("WAIT_ABOVE", f"{fallback.wait_above or 0.0:.6g}"),
         f"{assignment('BACK_ABOVE', back)}{'' if back else '  # never'}",
         f"{assignment('CHANGEOVER_S', math.ceil(fallback.changeover_s))}  # from there to spot",
+        f"{assignment('SAVE_S', math.ceil(run.safe_after_s) + SAVED_S)}  # to save, once given up",
     ]
 
 
@@ -103,8 +110,9 @@ def shell_function(name: str, body: tuple[str, ...]) -> list[str]:
 # Without a word on progress nothing counts as done: the switch comes early, never late.
 _POLICY = {
     "choice": (
-        "# now: on demand; without_spot: on demand if no spot is there; back: to spot; stay",
-        "{ noted progress.json || noted progress || true; } | awk -F '[\":, ]+' \\",
+        "# now: on demand; without_spot: on demand if no spot is there; back: to spot, once the",
+        "# on-demand machines have noted something; stay",
+        'awk -F \'[":, ]+\' -v trains="$([ "$noticed" = "$before" ] || echo 1)" \\',
         '  -v left="$(( began + DEADLINE_S - RESERVE_S - $(date +%s) ))" -v phase="$phase" \\',
         '  -v work="$FALLBACK_WORK_S" -v wait="$WAIT_ABOVE" -v back="$BACK_ABOVE" \\',
         '  -v caution="$CAUTION" -v changeover="$CHANGEOVER_S" \'',
@@ -121,25 +129,28 @@ _POLICY = {
         "    careful = need * (slower > 0 ? 1 : caution)",
         '    if (phase == "plan" && slack <= 0) print "now"',
         '    else if (phase == "plan" && left - careful <= wait * careful) print "without_spot"',
-        '    else if (phase != "plan" && back != "" && slack - changeover > back * need) '
-        'print "back"',
+        '    else if (phase != "plan" && trains && back != "" && slack - changeover > back * need)',
+        '      print "back"',
         '    else print "stay"',
-        "  }'",
+        '  }\' <<< "$noticed"',
     ),
     "go_on_demand": (
         'echo "$NAME: $1, on-demand machines take over"',
-        "stop_plan",
+        "let_plan_end",
+        "leaving=plan end_by=$(( $(date +%s) + SAVE_S ))",
         "phase=fallback current=missing owed=yes",
         "remember",
     ),
     "go_back": (
         'echo "$NAME: back to spot"',
-        "stop_fallback",
+        "let_fallback_end",
+        "leaving=fallback end_by=$(( $(date +%s) + SAVE_S ))",
         "phase=plan current=started",
         "remember",
     ),
     "spot_is_there": (
         "# beside the on-demand machines; else it is asked for, at every look",
+        'if [ "$leaving" = plan ]; then return 1; fi  # those that are there end',
         "local phase=plan there",
         "there=$(state || true)",
         'case "$there" in',
@@ -221,8 +232,19 @@ _KEEP_PLAN = [
 _MEMORY_OF_THE_POLICY = [
     "asked=$BACK_ABOVE  # for spot beside on-demand machines, perhaps",
     'owed=""  # on-demand machines that were to be started',
+    'before=""  # what was noted before they were there',
+    'leaving=""  # machines that are given up, until they have ended',
 ]
 _FOLLOW_POLICY = [
+    '  if [ -n "$leaving" ]; then',
+    '    case "$(phase=$leaving state || true)" in',
+    "      running | waiting | unknown)",
+    '        if [ "$(date +%s)" -ge "$end_by" ]; then "stop_$leaving"; leaving=""; fi ;;',
+    '      *) leaving="" ;;',
+    "    esac",
+    "  fi",
+    "  noticed=$(noted progress.json || noted progress || true)",
+    '  if [ "$phase $current" != "fallback running" ]; then before=$noticed; fi',
     "  choice=$(choice)",
     '  if [ "$phase" = plan ] && [ "$choice" != now ] && [ "$current" = missing ]; then',
     f"    if keep_plan; then current=started; else {_NOT_STARTED}; fi",

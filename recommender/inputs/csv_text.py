@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 # What people call the markets of an offer or a quota.
 MARKETS = {
-    "any": "any", "both": "any", "spot": "spot", "preemptible": "spot",
+    "any": "any", "both": "any", "spot": "spot", "preemptible": "spot", "interruptible": "spot",
     "on-demand": "on_demand", "on_demand": "on_demand", "ondemand": "on_demand",
 }  # fmt: skip
 

@@ -35,7 +35,7 @@ _OPTIONAL = (
 )  # fmt: skip
 COLUMNS = (*_REQUIRED, *_OPTIONAL)
 _NAMED_BY = ("label", "instance_type")
-_NOT_HARDWARE = (*_NAMED_BY, "usd_per_hour", "count", "market", "region")
+_NOT_HARDWARE = (*_NAMED_BY, "usd_per_hour", "count", "market", "region", "as_of")
 _HARDWARE = tuple(name for name in COLUMNS if name not in _NOT_HARDWARE)
 _NAMES = ("instance_type", "family", "quota_family")
 _BUT_NAMES = attrgetter(*(each.name for each in fields(OwnMachine) if each.name not in _NAMES))
@@ -44,6 +44,9 @@ _SYNONYMS = {"provider": "label", "price": "usd_per_hour", "machines": "count"}
 _NETWORKS = {"tcp": "tcp", "ethernet": "tcp", "rdma": "rdma", "infiniband": "rdma", "efa": "rdma"}
 _KINDS = ("pcie", "nvlink", "nvswitch", "xgmi", "neuronlink", "roce", "ici")
 _LINKS = {kind: kind for kind in _KINDS}
+# USD per hour of machines that cost nothing more: plans are compared by ratios of costs, so of
+# two that are paid anyway the one with fewer machine-hours is the cheaper one.
+_PAID_ANYWAY = 1e-9
 _GPUS = whole_of("8", most=1024)
 _COUNT = whole_of("4", most=100_000)
 _SIZE = count_of("64", most=1e6)  # vCPUs, GiB, Gbit/s, GB/s, MB/s
@@ -73,6 +76,7 @@ def read_offers(
         machines = table.read(_HARDWARE, reader.machine)
         markets = table.read(("market",), _market)
         usd_per_hour = table.read(("usd_per_hour",), _usd_per_hour)
+        dates = table.read(("as_of",), reader.date)
     except UsageError:
         read_each(table, reader.refuse)  # reports the mistakes of every row
         raise
@@ -81,10 +85,14 @@ def read_offers(
     except UsageError:
         read_each(table, _count)
         raise
+    counts = [
+        1 if count is None and usd == _PAID_ANYWAY else count
+        for count, usd in zip(counts, usd_per_hour, strict=True)
+    ]
     regions = [region or "own" for region in table.column("region")]
     return OwnMachines(
         _by_name(names, machines, table.name),
-        _own_offers(names, machines, regions, markets, usd_per_hour),
+        _own_offers(names, regions, markets, usd_per_hour, dates),
         _limits(names, regions, counts),
     )
 
@@ -104,6 +112,16 @@ class _Reader:
         self.machine(row)
         _market(row)
         _usd_per_hour(row)
+        self.date(row)
+
+    def date(self, row: CsvRow) -> str:
+        """The day of a row's price; today where it does not say."""
+        text = row.cells.get("as_of", self.today)
+        try:
+            return date.fromisoformat(text).isoformat()
+        except ValueError:
+            where = row.where("as_of")
+            raise UsageError(f"{where} {shown(text)} is not a date; write 2026-11-20") from None
 
     def machine(self, row: CsvRow) -> OwnMachine:
         """The machine of a row, or one before it that differs by name alone."""
@@ -113,7 +131,7 @@ class _Reader:
         given = replace(
             _hardware(row, like or bare(gpu, gpus)),
             gpu_memory_mib=round(memory_gib * 1024),
-            as_of=_date(row, self.today),
+            as_of=self.today,
         )
         between = links(given, _links(row), self.known, row.where("intra"))
         whole = replace(given, intra_kind=between.kind, intra_gb_per_s=between.gb_per_s)
@@ -130,7 +148,9 @@ def _market(row: CsvRow) -> Market:
 
 
 def _usd_per_hour(row: CsvRow) -> float:
-    return parse_money(needed_cell(row, "usd_per_hour"), row.where("usd_per_hour"))
+    """What an hour costs; next to nothing if it is paid anyway."""
+    where = row.where("usd_per_hour")
+    return parse_money(needed_cell(row, "usd_per_hour"), where, zero=True) or _PAID_ANYWAY
 
 
 def _count(row: CsvRow) -> int | None:
@@ -173,10 +193,10 @@ def _links(row: CsvRow) -> Links:
 
 def _own_offers(
     names: Sequence[str],
-    machines: Sequence[OwnMachine],
     regions: Sequence[str],
     markets: Sequence[Market],
     usd_per_hour: Sequence[float],
+    dates: Sequence[str],
 ) -> Offers:
     rows = len(names)
     return Offers(
@@ -192,7 +212,7 @@ def _own_offers(
         uncertainty=array("d", bytes(8 * rows)),
         interruption_range=(None,) * rows,
         source=(0,) * rows,
-        as_of=[machine.as_of for machine in machines],
+        as_of=dates,
     )
 
 
@@ -230,15 +250,6 @@ def _gpu(row: CsvRow, memory_mib: Mapping[str, int]) -> str:
 def _optional(row: CsvRow, column: str) -> float | None:
     text = row.cells.get(column)
     return None if text is None else _SIZE(text, row.where(column))
-
-
-def _date(row: CsvRow, today: str) -> str:
-    text = row.cells.get("as_of", today)
-    try:
-        return date.fromisoformat(text).isoformat()
-    except ValueError:
-        where = row.where("as_of")
-        raise UsageError(f"{where} {shown(text)} is not a date; write 2026-11-20") from None
 
 
 def _by_name(

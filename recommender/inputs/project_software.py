@@ -10,6 +10,7 @@ from recommender.catalogs.frozen import dataclass
 from recommender.errors import UsageError
 from recommender.inputs.files import MAX_BYTES, read_text
 from recommender.inputs.training_configs.read import keys_of, read_training_config
+from recommender.inputs.training_configs.training_config import TrainingConfig
 from recommender.inputs.training_software import Software, software
 
 _MOST_FILES = 200  # of a kind; no more are read
@@ -40,6 +41,21 @@ def find_software(folder: Path) -> FoundSoftware | None:
     Scripts and configurations may lie in the folder or one below it.
     """
     return _imported(folder) or _configured(folder) or _required(folder)
+
+
+def find_trainings(folder: Path) -> list[tuple[Path, TrainingConfig]]:
+    """The files and scripts of a folder that describe a training and name its network."""
+    found = []
+    kinds = (".yaml", ".yml", ".toml", ".json", ".py", ".ipynb", ".sh")
+    own = (path for path in _files(folder, kinds) if path.parent == folder)
+    for path in islice((p for p in own if _text(p, _MOST_BYTES)), _MOST_PARSED):
+        try:
+            config = read_training_config(path)
+        except UsageError:  # a file of something else
+            continue
+        if config.model or config.network:
+            found.append((path, config))
+    return found
 
 
 def _imported(folder: Path) -> FoundSoftware | None:

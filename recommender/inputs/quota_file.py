@@ -1,6 +1,8 @@
 """Reads the quotas of a user's file: `--quota FILE`, CSV or YAML."""
 
 import math
+import re
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Literal, cast
 
@@ -15,6 +17,7 @@ from recommender.inputs.csv_text import (
     read_each,
 )
 from recommender.inputs.files import read_text
+from recommender.inputs.printed_quotas import AWS_CODES, printed_quotas
 from recommender.inputs.units import PROVIDERS, count_of
 from recommender.inputs.yaml_text import load_yaml
 from recommender.plan.limits import OTHERS, QuotaLimit
@@ -31,30 +34,47 @@ _USUAL_UNIT: dict[str, QuotaUnit] = {
     OWN: "machine",
 }
 _REQUIRED = ("provider", "family", "amount")
-_OPTIONAL = ("market", "region", "unit")
+_OPTIONAL = ("market", "region", "unit", "usage")
 _SYNONYMS = {
     "quota": "family", "quota_family": "family", "quota_name": "family", "name": "family",
-    "limit": "amount", "value": "amount",
+    "limit": "amount", "value": "amount", "in_use": "usage", "used": "usage",
 }  # fmt: skip
 _AMOUNT = count_of("192", most=1e7)
 _UNLIMITED = "unlimited"
 
 
-def read_quotas(path: Path) -> tuple[QuotaLimit, ...]:
-    """Read the quotas of an account from a CSV or YAML file.
+def read_quotas(path: Path, names: Collection[tuple[str, str]] = ()) -> tuple[QuotaLimit, ...]:
+    """Read the quotas of an account from a CSV or YAML file, or as a cloud's command prints them.
 
-    Columns: provider, family (or the quota's own name), amount; optional market (any, spot,
-    on-demand), region (empty: every region) and unit (vcpu, gpu, machine; by default the provider's
-    unit). Unlisted quotas of a listed provider are 0, unless a row of the family "others" says
-    "unlimited".
+    Columns: provider, family (or the quota's own name or code), amount; optional market (any, spot,
+    on-demand), region (empty: every region), unit (vcpu, gpu, machine; by default the provider's
+    unit) and usage, which is subtracted. Unlisted quotas of a listed provider are 0, unless a row
+    of the family "others" says "unlimited". `names` are the quotas of the catalog, by provider.
     """
+    known = {(provider, folded(name)): name for provider, name in names}
     if path.suffix.lower() in (".yaml", ".yml", ".json"):
-        return read_each(_yaml_rows(path), _quota)
-    return read_each(read_csv(path, _REQUIRED, _OPTIONAL, _SYNONYMS), _quota)
+        rows = _yaml_rows(path, known)
+    else:
+        rows = list(read_csv(path, _REQUIRED, _OPTIONAL, _SYNONYMS))
+    return read_each(rows, lambda row: _quota(row, known))
 
 
-def _yaml_rows(path: Path) -> list[CsvRow]:
+def folded(name: str) -> str:
+    """A quota's name without what interfaces write differently: NVIDIA_A100_GPUS."""
+    bare = re.sub(r"[^a-z0-9]", "", name.lower())
+    return bare if bare in ("cpus", "vcpus") else bare.removesuffix("vcpus")
+
+
+def _yaml_rows(path: Path, known: Mapping[tuple[str, str], str]) -> list[CsvRow]:
     tree = load_yaml(read_text(path), shown(path.name))
+    printed = printed_quotas(tree, shown(path.name))
+    if printed is not None:  # everything that the account has: most limit no machine of ours
+        ours = [r for r in printed if (r.cells["provider"], folded(r.cells["family"])) in known]
+        if not ours:
+            raise UsageError(
+                f"{shown(path.name)}: none of its quotas limits a machine that is known"
+            )
+        return ours
     if isinstance(tree, dict):
         tree = tree.get("quotas")
     if not isinstance(tree, list):
@@ -82,19 +102,20 @@ def _entry(item: object, place: str) -> tuple[list[str], dict[str, str]]:
     return problems, cells
 
 
-def _quota(row: CsvRow) -> QuotaLimit:
+def _quota(row: CsvRow, known: Mapping[tuple[str, str], str]) -> QuotaLimit:
     try:
-        return _read_quota(row)
+        return _read_quota(row, known)
     except UsageError:
         _refuse_cells(row)
         raise
 
 
-def _read_quota(row: CsvRow) -> QuotaLimit:
-    region = row.cells.get("region", "")
+def _read_quota(row: CsvRow, known: Mapping[tuple[str, str], str]) -> QuotaLimit:
+    region, provider = row.cells.get("region", ""), _provider(row)
+    family = AWS_CODES.get(_family(row), _family(row)) if provider == "aws" else _family(row)
     return QuotaLimit(
-        provider=_provider(row),
-        quota_family=_family(row),
+        provider=provider,
+        quota_family=known.get((provider, folded(family)), family),
         market=_market(row),
         region="" if region.lower() in ("*", "any", "all") else region,
         unit=_unit(row),
@@ -138,4 +159,8 @@ def _amount(row: CsvRow) -> float:
         return math.inf
     if row.cells.get("family", "").lower() == OTHERS:
         raise UsageError(f"{row.where('amount')} {shown(word)} of all others; write unlimited or 0")
-    return _AMOUNT(word, row.where("amount"))
+    used = row.cells.get("usage", "").strip()
+    amount = _AMOUNT(word, row.where("amount"))
+    return max(
+        amount - (0.0 if used in ("", "0", "0.0") else _AMOUNT(used, row.where("usage"))), 0.0
+    )

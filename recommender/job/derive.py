@@ -27,7 +27,15 @@ from recommender.job.activations import (
     logit_bytes,
     scores_of,
 )
-from recommender.job.job import AMOUNTS, LOW_PRECISIONS, SERVED_SHARDINGS, DataSet, Job, Precision
+from recommender.job.job import (
+    AMOUNTS,
+    LOW_PRECISIONS,
+    SERVED_SHARDINGS,
+    DataSet,
+    Job,
+    Precision,
+    moment_bytes,
+)
 from recommender.job.schema import Batch, DataFile, JobFile
 from recommender.job.timings import timing
 
@@ -35,12 +43,19 @@ T = TypeVar("T")
 
 TOKEN_FAMILIES = ("encoder", "decoder", "moe", "encdec")
 TRANSFORMERS = (*TOKEN_FAMILIES, "vit")
+_GENERATING = ("grpo", "ppo")
 _PLAIN_IN_CONSTANTS = 512  # tokens: BERT of Lambda and DeepLearningExamples (docs/models.md)
 # Adapters of UNets belong to their attention (LoRA scripts of diffusers, read 2026-11).
 _ADAPTED = {"lora": (*TRANSFORMERS, "diffusion"), "qlora": TRANSFORMERS}
 _SEEING = ("cnn", "vit", "diffusion")  # families of pictures; the latter two in patches
 
-_STATE_BYTES = {"adamw": 8.0, "lamb": 8.0, "sgd": 4.0, "adafactor": 0.1}  # a parameter
+# Of each kind of post-training: sequences in an example, forward passes without a backward one
+# in thirds of full training (the reference's; of KTO also those of mismatched answers, by both:
+# TRL 1.16, KTOTrainer), the unit, and whether a frozen copy of the network stands beside it.
+KINDS: dict[str, tuple[int, int, str, bool]] = {
+    "dpo": (2, 1, "pair", True), "kto": (1, 3, "answer", True), "reward": (2, 0, "pair", False),
+    "grpo": (1, 1, "completion", True), "ppo": (1, 2, "completion", True),
+}  # fmt: skip
 _ADAPTER_CHECKPOINT_BYTES = 12.0  # fp32 and two moments
 _ADAPTED_PER_HIDDEN = 20.0
 _ADAPTED_TENSORS = 14  # two for each of seven matrices
@@ -211,7 +226,7 @@ def _kind_problems(file: JobFile) -> list[str]:
         ]
     if file.post_training is not None and file.family not in ("decoder", "moe"):
         return [f"post_training: {file.post_training} needs a decoder, not {file.family}"]
-    if file.generation_share is not None and file.post_training not in ("grpo", "ppo"):
+    if file.generation_share is not None and file.post_training not in _GENERATING:
         return ["generation_share: needs post_training: grpo or ppo; leave it out"]
     if file.lora_rank is not None and file.method not in ("lora", "qlora"):
         fits = file.family in TRANSFORMERS
@@ -247,19 +262,23 @@ def _shape(file: JobFile, derived: _Derived) -> _Shape:
     flop, attention = file.flop_per_sample, file.attention_width or hidden
     if flop is None:
         seen = tokens if family != "vit" else _positions(file, derived)
-        flop = seen * _flop_per_token(file, active, attention * layers, seen)
+        flop = seen * _flop_per_token(file, active, layers * _attended(file, attention, seen))
         derived.assumed.append("flop_per_sample")
     heads = float(file.heads or heads_of(hidden))
     if heads > hidden > 0:
         raise UsageError(f"heads: {heads:,.0f} is more than the {hidden:,} the network is wide")
     longest = float(file.max_seq_len or tokens)
-    if file.post_training == "dpo":  # a pair: chosen and rejected
-        tokens, flop, longest = 2 * tokens, 2.0 * flop, 2.0 * longest
+    halves = _halves(file)  # of a pair: chosen and rejected
+    tokens, flop, longest = halves * tokens, halves * flop, halves * longest
     if not is_sequence(file):
         longest = flop / (6 * active)  # positions that the parameters are applied to
     return _Shape(
         family, params, active, hidden, layers, attention, heads, vocabulary, tokens, flop, longest
     )
+
+
+def _halves(file: JobFile) -> int:
+    return KINDS[file.post_training][0] if file.post_training else 1
 
 
 def _positions(file: JobFile, derived: _Derived) -> int:
@@ -271,12 +290,19 @@ def _positions(file: JobFile, derived: _Derived) -> int:
     return (side // patch) ** 2 + 1
 
 
-def _flop_per_token(file: JobFile, active: float, width: int, tokens: int) -> float:
+def _attended(file: JobFile, width: int, tokens: int) -> float:
+    """Width of attention × positions, per layer; a causal window w sees w·(1 - w/2s) on average."""
+    window, windowed = file.window or 0, min(file.windowed_width or 0, width)
+    if not 0 < window < tokens:
+        return float(width * tokens)
+    return (width - windowed) * tokens + windowed * window * (2.0 - window / tokens)
+
+
+def _flop_per_token(file: JobFile, active: float, attended: float) -> float:
     multiplied = active - min(file.lookup_params or 0.0, active / 2)
     if file.family == "encdec":
         multiplied /= 2  # a token passes the encoder or the decoder
-    attention = (12 if file.family in ("encoder", "vit") else 6) * width * tokens
-    return 6 * multiplied + attention
+    return 6 * multiplied + (12 if file.family in ("encoder", "vit") else 6) * attended
 
 
 def _assemble(file: JobFile, shape: _Shape, derived: _Derived, fallback_name: str) -> Job:
@@ -342,7 +368,8 @@ def _assemble(file: JobFile, shape: _Shape, derived: _Derived, fallback_name: st
 def _stated(file: JobFile) -> dict[str, Any]:
     """The settings that a job takes from its file as they are, where it states them."""
     names = (
-        "optimizer", "recomputation", "sharding", "sync",
+        "optimizer", "optimizer_in_backward", "master_weights", "offload", "micro_batch",
+        "recomputation", "sharding", "sync",
         "parameter_servers", "machines", "elastic", "writer", "image", "fault_rate_per_hour",
     )  # fmt: skip
     return {name: value for name in names if (value := getattr(file, name)) is not None}
@@ -400,20 +427,23 @@ def _intensity_ratio(file: JobFile, shape: _Shape) -> float:
 
 def _unit(file: JobFile, shape: _Shape) -> str:
     if file.post_training is not None:
-        return "pair" if file.post_training == "dpo" else "completion"
+        return KINDS[file.post_training][2]
     return _UNITS.get(shape.family, "sequence")
 
 
 def _share_of_full_training(file: JobFile, derived: _Derived) -> float:
     """FLOP of a sample over those of training on it in full."""
-    trained = 1.0 if file.method in (None, "full") else 2 / 3
+    trained = 2 / 3 if file.method in ("lora", "qlora") else 1.0
+    if trained == 1.0 and file.trainable_params and file.family in TRANSFORMERS:
+        trained = (2.0 + min(file.trainable_params / (file.params or 1.0), 1.0)) / 3  # rest frozen
     if file.post_training is None:
         return trained
-    if file.post_training == "dpo":
-        return trained + _FORWARD
-    share = derived.pick("generation_share", file.generation_share, GENERATION_SHARE)
-    others = {"grpo": _FORWARD, "ppo": trained + 2 * _FORWARD}[file.post_training]
-    return (trained + others) / (1.0 - share)
+    others = KINDS[file.post_training][1] * _FORWARD
+    if file.post_training in _GENERATING:
+        share = derived.pick("generation_share", file.generation_share, GENERATION_SHARE)
+        critic = trained if file.post_training == "ppo" else 0.0
+        return (trained + others + critic) / (1.0 - share)
+    return trained + others
 
 
 def _forward_passes(file: JobFile, derived: _Derived) -> float:
@@ -430,7 +460,7 @@ def _other_networks(file: JobFile) -> float:
     full = file.method in (None, "full")
     if file.post_training == "ppo":  # reference, reward, a critic with its states; or the reward
         return 2.0 + 2.0 + 16.0 if full else 2.0
-    return 2.0 if file.post_training is not None and full else 0.0
+    return 2.0 if file.post_training and KINDS[file.post_training][3] and full else 0.0
 
 
 def _refuse_too_little(file: JobFile, shape: _Shape, samples: float, batch: int) -> None:
@@ -551,7 +581,7 @@ def _of_transformer(file: JobFile, shape: _Shape, wide: int) -> _Kept:
     words = shape.vocabulary * (shape.family in ("decoder", "moe"))  # others project few or none
     longer = max(shape.longest - shape.tokens, 0.0)
     logits = logit_bytes(layers.method, layers.stack) * words * longer
-    pair = 2.0 if file.post_training == "dpo" else 1.0
+    pair = float(_halves(file))
     entries = pair * shape.heads * (shape.longest / pair) ** 2
     entries *= not _is_fused(file, shape)
     scores = scores_of(layers.gated, layers.method, wide == 1)
@@ -584,7 +614,7 @@ def _layers(file: JobFile, shape: _Shape) -> Layers:
 def _ends(file: JobFile, shape: _Shape) -> float:
     """Parameters of embeddings and head; two tables unless a network's own count says one."""
     head = float(shape.vocabulary) * shape.hidden
-    if file.lookup_params or file.model:
+    if file.lookup_params is not None or file.model:
         return head + (file.lookup_params or 0.0)
     return 2.0 * head
 
@@ -633,8 +663,12 @@ def _checkpoint(file: JobFile, shape: _Shape, trainable: float, derived: _Derive
             "checkpoint_bytes", file.checkpoint_bytes, _ADAPTER_CHECKPOINT_BYTES * trainable
         )
     language = shape.family in ("decoder", "moe") and file.precision not in ("fp32", "tf32")
-    each = 4 + _STATE_BYTES[file.optimizer or "adamw"] + (2 if language else 0)
-    return derived.pick("checkpoint_bytes", file.checkpoint_bytes, each * shape.params)
+    wide = file.master_weights is not False
+    each = (4 if wide else 2) + moment_bytes(file.optimizer or "adamw", wide)
+    each += 2 if language and wide else 0
+    frozen = 2 * max(shape.params - trainable, 0.0) if shape.family in TRANSFORMERS else 0.0
+    counted = trainable if frozen else shape.params  # tables of recommenders are saved as well
+    return derived.pick("checkpoint_bytes", file.checkpoint_bytes, each * counted + frozen)
 
 
 def _data(file: DataFile, shape: _Shape, samples: float, derived: _Derived) -> DataSet:

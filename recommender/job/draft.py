@@ -11,21 +11,25 @@ from pathlib import Path
 from recommender.catalogs.frozen import dataclass
 from recommender.errors import UsageError
 from recommender.inputs.project_software import FoundSoftware
-from recommender.inputs.training_configs.training_config import Architecture, TrainingConfig
+from recommender.inputs.training_configs.training_config import TrainingConfig
 from recommender.inputs.training_software import software
 from recommender.inputs.units import format_count, parse_count, parse_whole
 from recommender.job.derive import GENERATION_SHARE, TOKEN_FAMILIES
 from recommender.job.schema import parse_stack
 from recommender.networks.architectures import count_network
 from recommender.networks.config import Config
+from recommender.networks.count import Count
 from recommender.networks.find import FoundNetwork, find_network
-from recommender.networks.known_models import find_shape
+from recommender.networks.known_models import find_shape, sizes_in
+from recommender.networks.network import Network
+from recommender.networks.trained import trained_parameters
 from recommender.text import has_control, shown
 
 MODEL = "meta-llama/Llama-3.1-8B"
 _ADAPTERS_FROM = 3e9  # parameters from which on most people train adapters
 _RANK = 16
 _VOCABULARY = 50_304  # GPT-2's words, rounded up as Megatron-LM does
+_IN_BACKWARD = "_in_backward"
 UNKNOWN = "unknown"  # software
 _SCRIPTS = "speed of typical scripts"
 _MORE = (
@@ -52,6 +56,8 @@ class StatedJob:
     gpus: str | None = None
     post_training: str | None = None
     stack: str | None = None
+    tokens: str | None = None
+    samples: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,33 +175,41 @@ def network_of(stated: StatedJob, config: TrainingConfig | None, folder: Path) -
     if config is None:
         return find_network(MODEL, folder)
     if config.model:
-        return find_network(config.model, folder)
-    if config.architecture is not None:
-        return _described(config.architecture, config.tool)
-    raise UsageError(f"the {config.tool} file names no network; give --model")
+        return _named(config.model, folder)
+    if config.network is not None:
+        return _described(config)
+    reason = next((each for each in config.unread if each.startswith("model: ")), "")
+    raise UsageError(
+        f"the {config.tool} file names no network; give --model", *filter(None, [reason])
+    )
 
 
-def _described(shape: Architecture, tool: str) -> FoundNetwork:
-    fields = {
-        "model_type": "llama" if shape.gated else "gpt_neox",
-        "hidden_size": shape.hidden,
-        "num_hidden_layers": shape.layers,
-        "num_attention_heads": shape.heads or max(shape.hidden // 128, 1),
-        "num_key_value_heads": shape.key_value_heads or None,
-        "head_dim": shape.head or None,
-        "intermediate_size": shape.inner or 4 * shape.hidden,
-        "vocab_size": _vocabulary(shape) or _VOCABULARY,
-        "tie_word_embeddings": shape.tied,
-    }
-    network = count_network(Config(fields, tool))
-    return FoundNetwork(network, "", f"the shape in the {tool} file")
+def _named(name: str, folder: Path) -> FoundNetwork:
+    """The network of a name in a tool's file; an unknown one by the size that its name states."""
+    try:
+        return find_network(name, folder)
+    except UsageError:
+        whole, used = sizes_in(name)
+        if not whole or (folder / name).exists():
+            raise
+    network = Network(
+        family="moe" if used else "decoder", count=Count(round(whole), round(used or whole))
+    )
+    return FoundNetwork(network, "", f"by its name, {shown(name)}", sized=True)
 
 
-def _vocabulary(shape: Architecture) -> int:
+def _described(config: TrainingConfig) -> FoundNetwork:
+    """Count the network that a file describes, with the vocabulary of the tokenizer it names."""
+    fields = {"vocab_size": _vocabulary(config) or _VOCABULARY, **(config.network or {})}
+    network = count_network(Config(fields, config.tool))
+    return FoundNetwork(network, "", f"the shape in the {config.tool} file")
+
+
+def _vocabulary(config: TrainingConfig) -> int:
     """What the file says, or the model whose tokenizer it names; 0 without either."""
-    named = find_shape(shape.tokenizer) if "/" in shape.tokenizer else None
+    named = find_shape(config.tokenizer) if config.tokenizer else None
     own = named.config.whole(("vocab_size",), 0) if named else 0
-    return shape.vocabulary or own
+    return (config.network or {}).get("vocab_size", 0) or own
 
 
 def draft_job(
@@ -220,13 +234,14 @@ def draft_job(
         *_method_lines(draft),
         *_work_lines(draft),
         *_setting_lines(config),
+        *_state_lines(draft),
         *_stack_lines(draft, project),
     ]
     return Draft(
         lines=tuple(lines),
         network=_in_words(found),
         assumed=(*_renamed(found), *assumed),
-        unread=config.unread,
+        unread=(*config.unread, *([found.network.note] if found.network.note else [])),
         unused=config.unused,
         tool=config.tool,
     )
@@ -242,6 +257,8 @@ def _refuse_control(stated: StatedJob) -> None:
 
 
 def _renamed(found: FoundNetwork) -> tuple[str, ...]:
+    if found.sized:
+        return (f"the network is not known, its size is taken {found.source}: --model or --fetch",)
     return (f"{found.name} has the shape of {found.shape_of}: --model",) if found.shape_of else ()
 
 
@@ -264,6 +281,11 @@ class _Answers:
     found: FoundNetwork
     assumed: list[str]
 
+    @property
+    def kind(self) -> str:
+        """The kind of post-training; "" for plain training."""
+        return self.stated.post_training or self.config.kind
+
     def usual(self, field: str, stated: str | None) -> str:
         """What was stated, else the usual answer, which is named."""
         if stated:
@@ -271,9 +293,6 @@ class _Answers:
         usual = next(each.usual for each in questions(self.found) if each.field == field)
         if field == "tokens_per_example" and 0 < self.config.tokens < int(usual):
             usual = str(self.config.tokens)
-        most = self.config.most_examples
-        if field == "examples" and 0 < most < parse_count(usual, field):
-            usual = format_count(most)
         self.assumed.append(f"{field} {usual}: --{field.replace('_', '-')}")
         return usual
 
@@ -283,18 +302,20 @@ def _network_lines(draft: _Answers) -> list[DraftLine]:
     if found.name:
         word = draft.stated.model or found.name
         return [DraftLine("model", word, _size_in_words(found))]
-    network = found.network
-    if not (draft.config.architecture and _vocabulary(draft.config.architecture)):
+    if _of_words(found) and not _vocabulary(draft.config) and not found.sized:
         draft.assumed.append(f"vocab {_VOCABULARY:,}: vocab: in the file")
-    rows = network.count.lookup  # none where one table looks up and puts out
-    return [
-        DraftLine("family", network.family),
-        DraftLine("params", str(network.count.parameters), f"counted over {found.source}"),
-        *([DraftLine("lookup_params", str(rows))] if rows else []),
-        DraftLine("hidden", str(network.hidden)),
-        DraftLine("layers", str(network.layers)),
-        DraftLine("vocab", str(network.vocabulary)),
-    ]
+    comments = {"params": f"counted over {found.source}"}
+    return [DraftLine(k, v, comments.get(k, "")) for k, v in _described_figures(found).items()]
+
+
+def _described_figures(found: FoundNetwork) -> dict[str, str]:
+    """The figures of a network without a name, as a job file states them."""
+    from recommender.job.model_layer import figures
+
+    kept = figures(found, adapters=True)
+    if found.network.family in ("decoder", "moe") and not found.sized:
+        kept.setdefault("lookup_params", "0")  # one table looks up and puts out
+    return {key: kept[key] for key in kept if key not in ("sdpa", "gated", "adapted_width")}
 
 
 def _method_lines(draft: _Answers) -> list[DraftLine]:
@@ -311,11 +332,11 @@ def _method_lines(draft: _Answers) -> list[DraftLine]:
 
 
 def _post_training_lines(draft: _Answers) -> list[DraftLine]:
-    kind = draft.stated.post_training or draft.config.post_training
+    kind = draft.kind
     if not kind:
         return []
-    lines = [DraftLine("post_training", kind, "dpo, grpo or ppo")]
-    if kind == "dpo":
+    lines = [DraftLine("post_training", kind, "dpo, kto, reward, grpo or ppo")]
+    if kind not in ("grpo", "ppo"):
         return lines
     share = f"{GENERATION_SHARE:.0%}"
     draft.assumed.append(f"generation_share {share} of the time: generation_share: in the file")
@@ -324,11 +345,13 @@ def _post_training_lines(draft: _Answers) -> list[DraftLine]:
 
 def _work_lines(draft: _Answers) -> list[DraftLine]:
     config, batch = draft.config, _batch_line(draft)
-    own = draft.stated.examples or draft.stated.epochs
-    amount = None if own else _stated_amount(config)
+    amount = _stated_amount(draft)
     length = draft.stated.tokens_per_example
     images = _image_lines(draft)
     if not _of_words(draft.found):
+        if length and config.tool:
+            draft.assumed.append(f"tokens_per_example {length} is not used: samples are images")
+            length = None
         words = [DraftLine("tokens_per_example", length)] if length else []
         return [*images, *(amount or _example_lines(draft)), *words, batch]
     if amount:
@@ -346,26 +369,47 @@ def _work_lines(draft: _Answers) -> list[DraftLine]:
     return [*lines, batch]
 
 
-def _stated_amount(config: TrainingConfig) -> list[DraftLine] | None:
-    """What the tool's file says of the whole work, where it does not count epochs."""
+def _stated_amount(draft: _Answers) -> list[DraftLine] | None:
+    """The whole work as stated, or as the tool's file says it, where none counts epochs."""
+    stated, config = draft.stated, draft.config
+    for key, word in (("tokens", stated.tokens), ("samples", stated.samples)):
+        if word:
+            return [DraftLine(key, word, "as stated")]
+    if stated.epochs:
+        return None
+    if config.ratio and not config.steps:
+        trained = draft.found.network.count.active - draft.found.network.count.lookup
+        comment = f"{config.ratio:g} for each parameter, as the file says"
+        return [DraftLine("tokens", format_count(round(config.ratio * trained)), comment)]
     for key, value in (
         ("steps", config.steps),
         ("samples", config.samples),
         ("tokens", config.total_tokens),
     ):
         if value:
+            if stated.examples:
+                said = f"examples {stated.examples} do not count: the file says {key} {value:,}"
+                draft.assumed.append(f"{said}: --epochs")
             return [DraftLine(key, str(value), "as the file says")]
     return None
 
 
 def _example_lines(draft: _Answers) -> list[DraftLine]:
-    examples = draft.usual("examples", draft.stated.examples)
-    comment = "of the data set"
-    if draft.config.generations and draft.config.post_training != "dpo":
+    examples, comment = _examples(draft), "of the data set"
+    if draft.config.generations and draft.kind in ("grpo", "ppo"):
         prompts = parse_count(examples, "--examples")
         examples = format_count(prompts * draft.config.generations)
         comment = f"{format_count(prompts)} prompts × {draft.config.generations} completions"
     return [DraftLine("examples", examples, comment), _epochs_line(draft)]
+
+
+def _examples(draft: _Answers) -> str:
+    """The size of the data set, of which the file may take no more than so many."""
+    examples, most = draft.usual("examples", draft.stated.examples), draft.config.most_examples
+    if 0 < most < parse_count(examples, "--examples"):
+        draft.assumed.append(f"of the {examples} examples the file takes {format_count(most)}")
+        return format_count(most)
+    return examples
 
 
 def _epochs_line(draft: _Answers) -> DraftLine:
@@ -375,7 +419,7 @@ def _epochs_line(draft: _Answers) -> DraftLine:
 
 def _packed_lines(draft: _Answers) -> list[DraftLine]:
     """Examples that are packed into sequences of one length: the work is their tokens."""
-    examples = draft.usual("examples", draft.stated.examples)
+    examples = _examples(draft)
     each = draft.usual("tokens_per_example", draft.stated.tokens_per_example)
     epochs = _epochs_line(draft).value
     tokens = parse_count(examples, "--examples") * parse_count(each, "--tokens-per-example")
@@ -418,6 +462,54 @@ def _batch_line(draft: _Answers) -> DraftLine:
     return DraftLine("batch", str(config.micro_batch * rounds * copies), comment)
 
 
+def _state_lines(draft: _Answers) -> list[DraftLine]:
+    """How the states of the training lie in memory, and which part of the network is trained."""
+    config = draft.config
+    optimizer = config.optimizer.removesuffix(_IN_BACKWARD)
+    whole = _whole_modules(draft)
+    named = (
+        ("optimizer", optimizer, "its states take memory"),
+        (
+            "optimizer_in_backward",
+            "yes" if optimizer != config.optimizer else "",
+            "frees gradients",
+        ),
+        ("master_weights", config.masters, "weights, gradients and states in 16 bits"),
+        ("offload", config.offload, "held by the host; its transfers are not in the times"),
+        ("micro_batch", str(config.micro_batch or ""), "of a GPU at once, as the file says"),
+        ("trainable_params", str(_trained(draft) or whole or ""), _trained_comment(config)),
+    )
+    return [DraftLine(key, value, comment) for key, value, comment in named if value]
+
+
+def _trained_comment(config: TrainingConfig) -> str:
+    return f"trained: {', '.join(config.trained or config.whole_modules)}"[:90]
+
+
+def _trained(draft: _Answers) -> int:
+    """How many parameters a file's patterns leave trainable; 0 if it says nothing."""
+    if not draft.config.trained:
+        return 0
+    count = trained_parameters(draft.found.network, draft.config.trained)
+    if count:
+        return count
+    draft.assumed.append(
+        f"all weights are trained: cannot tell from {', '.join(draft.config.trained)}"
+    )
+    return 0
+
+
+def _whole_modules(draft: _Answers) -> int:
+    """Parameters of adapters and of modules that are trained whole beside them."""
+    network, modules = draft.found.network, draft.config.whole_modules
+    table = network.vocabulary * network.hidden
+    tables = sum(any(word in each for word in ("embed", "lm_head", "wte")) for each in modules)
+    if not tables or draft.config.method not in ("lora", "qlora"):
+        return 0
+    rank = int(draft.stated.lora_rank or draft.config.lora_rank or _RANK)
+    return rank * network.count.adapted + tables * table
+
+
 def _stack_lines(draft: _Answers, project: FoundSoftware | None) -> list[DraftLine]:
     """The training software: as stated, of the file, as the project shows; none if unknown."""
     stated, config = draft.stated.stack, draft.config
@@ -450,7 +542,6 @@ def _unknown_stack_lines() -> list[str]:
 def _setting_lines(config: TrainingConfig) -> list[DraftLine]:
     named = (
         ("precision", config.precision, "mixed, fp8, mxfp8, nvfp4, bf16, fp16, tf32 or fp32"),
-        ("optimizer", config.optimizer, "its states take memory"),
         ("recomputation", config.recomputation, "as the file says; auto: only where it pays"),
         ("attention", config.attention, "plain: not fused, score matrices go through memory"),
         ("sharding", config.sharding, "as the file says; auto: the fastest that fits"),

@@ -27,8 +27,30 @@ SERVED_SHARDINGS = ("auto", "ddp")  # that parameter servers leave: every worker
 Family = Literal["cnn", "vit", "encoder", "decoder", "moe", "encdec", "diffusion", "recsys"]
 
 
-PostTraining = Literal["dpo", "grpo", "ppo"]  # of preferences, or of rewards
+PostTraining = Literal["dpo", "kto", "reward", "grpo", "ppo"]  # of preferences, or of rewards
+Optimizer = Literal[
+    "adamw", "adamw_8bit", "sgd", "lamb", "adafactor", "lion", "lion_8bit", "muon", "adam_mini",
+    "galore", "apollo",
+]  # fmt: skip
+Offload = Literal["none", "optimizer", "parameters"]  # to the host's memory; the latter: both
 AMOUNTS = ("tokens", "samples", "epochs", "steps")  # ways to say how long a job trains
+
+
+# Bytes of an optimiser's moments per parameter, where they have 32 bits. Eight bits: Dettmers et
+# al., arXiv 2110.02861 (2021). Muon has one moment (Jordan, 2024), Adam-mini next to no second one
+# (arXiv 2406.16793). GaLore and APOLLO keep three ranks of the narrower side, 128 of 4,096, in fp32
+# (arXiv 2403.03507, table 1; 2412.05270).
+_MOMENTS = {
+    "adamw": 8.0, "adamw_8bit": 2.0, "sgd": 4.0, "lamb": 8.0, "adafactor": 0.0, "lion": 4.0,
+    "lion_8bit": 1.0, "muon": 4.0, "adam_mini": 4.0, "galore": 0.375, "apollo": 0.375,
+}  # fmt: skip
+_NOT_HALVED = ("adamw_8bit", "lion_8bit", "galore", "apollo")
+
+
+def moment_bytes(optimizer: str, wide: bool) -> float:
+    """Bytes of moments per trained parameter; without master weights they have 16 bits, not 32."""
+    each = _MOMENTS[optimizer]
+    return each if wide or optimizer in _NOT_HALVED else each / 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +181,11 @@ class Job:
     unquantized_parameters: float = 0.0  # embeddings and head, under qlora
     post_training: PostTraining | None = None
     other_network_bytes: float = 0.0  # of networks in memory next to the trained one
-    optimizer: Literal["adamw", "sgd", "lamb", "adafactor"] = "adamw"
+    optimizer: Optimizer = "adamw"
+    optimizer_in_backward: bool = False  # updates each layer as its gradient comes, and frees it
+    master_weights: bool = True  # no: weights, gradients and states all in 16 bits
+    offload: Offload = "none"
+    micro_batch: int = 0  # samples of one GPU at once, at most; 0: as many as fit
     attention: Literal["fused", "plain"] = "fused"  # plain: score matrices go through memory
     heads: float = 0.0  # of attention; 0 without
     recomputation: Recomputation = "auto"

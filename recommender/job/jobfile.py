@@ -70,6 +70,7 @@ def _find(word: str | None, folder: Path, model: str | None) -> _Stated:
         path = folder / word
         if not word.endswith(SUFFIXES) and not path.exists():
             raise UsageError(f"{shown(word)}: no such file; {_if_model(word)}")
+        _refuse_tool(path, word)
         raw = _parsed(read_text(path), shown(word))
         return _Stated(raw, shown(word), _file_name(path), path.parent)
     if not word.strip():
@@ -81,6 +82,22 @@ def _find(word: str | None, folder: Path, model: str | None) -> _Stated:
     if find_known(word) is not None:
         raise UsageError(f"{shown(word)} is no job; {_if_model(word)}")
     raise UsageError(_unknown_job(word))
+
+
+def _refuse_tool(path: Path, word: str) -> None:
+    """Say what reads the file of a training tool, where one is given instead of a job file."""
+    if not path.is_file() or "recommend." in read_text(path)[:4096] or "like:" in read_text(path):
+        return
+    from recommender.inputs.training_configs.read import read_training_config  # most jobs need none
+
+    try:
+        tool = read_training_config(path).tool
+    except UsageError:  # a job file, or none at all
+        return
+    raise UsageError(
+        f"{shown(word)} is a file of {tool}, not a job file; recommend init --from {shown(word)} "
+        "writes one from it"
+    )
 
 
 def _unknown_job(word: str) -> str:

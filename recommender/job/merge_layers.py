@@ -29,6 +29,7 @@ _ACTIVATIONS = ("activation_bytes_per_sample", "recomputed_activation_bytes_per_
 _NETWORK = (
     "active_params", "lookup_params", "trainable_params", "hidden", "layers", "gradient_tensors",
     "checkpoint_bytes", "memory_gib_at_batch", "measured", "calibration", "attention_width",
+    "windowed_width", "window",
     "heads", "sdpa", "adapted_width", "expert_width", "expert_groups", "gated",
     *_FLOP, *_ACTIVATIONS,
 )  # fmt: skip

@@ -24,9 +24,9 @@ def over(lower: Raw, upper: Raw, folder: Path) -> Raw:
     image, patch = (_side(stated.get(key), key) for key in _DECIDING[1:])
     found = find_network(model, folder, image, patch)
     method = upper.get("method", lower.get("method", "full"))
-    figures = _figures(found, adapters=method != "full")
+    counted = figures(found, adapters=method != "full")
     sizes = {key: stated[key] for key in _DECIDING[1:] if key in stated}  # already counted with
-    return merged(merged(lower, {**figures, **sizes}), upper)
+    return merged(merged(lower, {**counted, **sizes}), upper)
 
 
 def _side(value: Any, key: str) -> int | None:
@@ -35,17 +35,20 @@ def _side(value: Any, key: str) -> int | None:
     return None if value is None else side(str(value), f"{key}:")
 
 
-def _figures(found: "FoundNetwork", adapters: bool) -> Raw:
+def figures(found: "FoundNetwork", adapters: bool) -> Raw:
+    """The figures of a network as the text of a job file."""
     network = found.network
     counted = {
         "family": network.family,
         "params": network.count.parameters,
-        "active_params": network.count.active if network.family == "moe" else 0,
+        "active_params": network.count.active if network.family == "moe" or network.beside else 0,
         "lookup_params": network.count.lookup,
         "hidden": network.hidden,
         "layers": network.layers,
         "vocab": network.vocabulary,
         "attention_width": network.attention_width,
+        "windowed_width": network.windowed_width,
+        "window": network.window,
         "heads": network.heads,
         "sdpa": "" if network.sdpa else "no",
         "adapted_width": network.count.adapted,

@@ -19,6 +19,8 @@ from recommender.job.job import (
     Calibration,
     Family,
     Method,
+    Offload,
+    Optimizer,
     PostTraining,
     Precision,
     Recomputation,
@@ -74,6 +76,12 @@ def _gib(text: str, name: str) -> float:
     if text.strip()[-1:].isalpha():
         return units.parse_bytes(text, name) / 2**30
     return units.parse_count(text, name, most=_MAX_GIB, instead="write 137 (GiB) or 150GB")
+
+
+def _lookup(text: str, name: str) -> float:
+    if text.strip() == "0":  # one table looks up and puts out
+        return 0.0
+    return units.count_of("525M", "0", most=_MAX_PARAMS, units=_NUMBERS)(text, name)
 
 
 def _batch(text: str, name: str) -> Batch:
@@ -243,14 +251,18 @@ class JobFile:
     active_params: float | None = _counted(
         "13B", most=_MAX_PARAMS, description="that a token passes (experts)"
     )
-    lookup_params: float | None = _counted(
-        "525M", most=_MAX_PARAMS, description="embedding rows, read but not multiplied"
+    lookup_params: float | None = _typed(
+        _lookup, "525M", "0", description="embedding rows, read but not multiplied"
     )
     trainable_params: float | None = _counted("42M", most=_MAX_PARAMS)
     hidden: int | None = _whole("4096", most=_MAX_WIDTH)
     layers: int | None = _whole("32", most=1e5)
     vocab: int | None = _whole("128256", most=_MAX_WIDTH)
     attention_width: int | None = _whole("4096", most=_MAX_WIDTH, description="heads × head size")
+    windowed_width: int | None = _whole(
+        "4096", most=_MAX_WIDTH, description="the part of it whose layers see a window of positions"
+    )
+    window: int | None = _whole("1024", most=_MAX_WIDTH, description="of sliding attention")
     heads: int | None = _whole("32", most=_MAX_WIDTH, description="of attention, for queries")
     sdpa: bool | None = _flag(
         "whether the network supports fused attention in transformers; model: states it"
@@ -313,7 +325,21 @@ class JobFile:
         units.parse_share, "70%", description="of the time that grpo and ppo spend on generation"
     )
     lora_rank: int | None = _whole("16", most=1e5)
-    optimizer: str | None = _choice("adamw", "sgd", "lamb", "adafactor")
+    optimizer: Optimizer | None = _choice(*get_args(Optimizer))
+    optimizer_in_backward: bool | None = _flag(
+        "each layer is updated as its gradient comes, which is then freed"
+    )
+    master_weights: bool | None = _flag(
+        "no: weights, gradients and states of the optimizer all in 16 bits"
+    )
+    offload: Offload | None = _choice(
+        *get_args(Offload), description="what the host's memory holds; parameters: all states"
+    )
+    micro_batch: int | None = _whole(
+        "1",
+        most=1e6,
+        description="samples of one GPU at once, at most; as many as fit if not stated",
+    )
     attention: Literal["fused", "plain"] | None = _field(
         _attention,
         {"enum": ["fused", "plain", None]},

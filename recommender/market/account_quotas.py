@@ -12,6 +12,9 @@ from recommender.catalogs.registry import CLOUDS, OWN
 from recommender.catalogs.schema import InstanceType, Quota
 from recommender.plan.limits import OTHERS, QuotaLimit
 
+# Limits over the limits of families: they bind every machine of the cloud, of a market or of all.
+OVER = {"azure": ("Total Regional vCPUs",), "gcp": ("GPUS_ALL_REGIONS",)}
+
 
 class QuotaIndex:
     """The user's quotas, indexed by provider, name, market and region.
@@ -91,8 +94,13 @@ class AccountQuotas:
 
     def _of(self, t: InstanceType, market: str, region: str) -> tuple[QuotaLimit, ...]:
         quota, named = self.quota(t, market), self._named(t, market, region)
+        over = self._index.of(t.provider, market, region, OVER.get(t.provider, ()))
+        if t.gpus == 0:
+            over = tuple(each for each in over if each.unit == "vcpu")
         if named and quota is not None:
-            return (*named, *self._shared(quota, region))
+            return tuple(dict.fromkeys((*named, *self._shared(quota, region), *over)))
+        if named and over:
+            return tuple(dict.fromkeys((*named, *over)))
         if named or t.provider not in self.given:
             return named
         name = t.quota_family if quota is None else quota.name

@@ -11,7 +11,7 @@ from recommender.catalogs.frozen import dataclass
 from recommender.catalogs.registry import OWN
 from recommender.catalogs.schema import InstanceType
 from recommender.errors import refuse_all
-from recommender.market.account_quotas import quota_names, quota_use
+from recommender.market.account_quotas import OVER, quota_names, quota_use
 from recommender.market.offer_facts import Facts, Pool
 from recommender.plan.limits import OTHERS, QuotaLimit
 from recommender.text import unknown
@@ -114,6 +114,8 @@ def _quota_names(catalog: Catalog) -> dict[str, set[str]]:
         known.setdefault(provider, {OTHERS}).update(names)
     for q in catalog.quotas:
         known.setdefault(q.provider, {OTHERS}).add(q.name)
+    for provider, over in OVER.items():
+        known.setdefault(provider, {OTHERS}).update(over)
     return known
 
 

@@ -96,8 +96,9 @@ class SiteBuilder:
         rows: Sequence[int],
         fallbacks: tuple[Fallbacks, tuple[Pool, ...]],
     ) -> SitePools:
-        """The site of a region; none where it has fewer than two entries."""
+        """The site of a region; none where fewer than two entries can be in one cluster."""
         here = [*self._on_demand(rows), *self._undominated(self.lists.inside_region(rows))]
+        here = joinable(here)
         return self._site(provider, region, here, fallbacks) if len(here) > 1 else SitePools()
 
     def site_of(self, pools: Sequence[Pool], fallback: Sequence[Pool]) -> SitePools:
@@ -146,3 +147,8 @@ class SiteBuilder:
             quota_names=quotas.names,
         )
         return SitePools((site,), (tuple(pools),), (fallbacks[1],))
+
+
+def joinable(pools: Iterable[Pool]) -> list[Pool]:
+    """Of these those whose machines a known network joins to others in one cluster."""
+    return [pool for pool in pools if pool.type.network_gbit_per_s]

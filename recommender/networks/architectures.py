@@ -1,28 +1,32 @@
-"""Counts a network from its `config.json`, with the rules of its `model_type`."""
+"""Counts a network from its `config.json`, with the rules of its class."""
 
 from recommender.errors import UsageError
+from recommender.networks import config as names
+from recommender.networks.composites import composite
 from recommender.networks.config import Config
-from recommender.networks.conventions import conventions
+from recommender.networks.conventions import Convention, conventions
 from recommender.networks.convolutions import convnext, resnet
 from recommender.networks.encoder_decoder import bart, t5, whisper
 from recommender.networks.network import Network
-from recommender.networks.state_space import mamba, mamba2
 from recommender.networks.transformers import transformer
 from recommender.networks.unet import unet
-from recommender.networks.vision import dit, swin, vit
+from recommender.networks.vision import dit, swin, two_towers, vit
 from recommender.text import shown, unknown
 
-_OWN = {
-    "t5": t5, "mt5": t5, "umt5": t5, "bart": bart, "mbart": bart, "whisper": whisper,
-    "mamba": mamba, "mamba2": mamba2,
-}  # fmt: skip
+_OWN = {"t5": t5, "mt5": t5, "umt5": t5, "bart": bart, "mbart": bart, "whisper": whisper}
 _PICTURES = {
     "vit": vit, "deit": vit, "dinov2": vit, "resnet": resnet, "convnext": convnext, "dit": dit,
-    "swin": swin, "unet": unet,
+    "swin": swin, "unet": unet, "clip": two_towers, "siglip": two_towers,
 }  # fmt: skip
 # Files of diffusers name a class and no `model_type`.
-_CLASSES = {"UNet2DConditionModel": "unet", "DiTTransformer2DModel": "dit"}
-_WHOLE = ("text_config", "llm_config")  # where models of pictures and words keep their decoder
+_CLASSES = {
+    "UNet2DConditionModel": "unet", "DiTTransformer2DModel": "dit", "FluxTransformer2DModel": "dit",
+    "SD3Transformer2DModel": "dit", "PixArtTransformer2DModel": "dit",
+    "QwenImageTransformer2DModel": "dit",
+}  # fmt: skip
+_HEADS = ("ForCausalLM", "ForConditionalGeneration", "LMHeadModel", "ForMaskedLM", "Model",
+          "ForImageClassification", "ForSequenceClassification")  # fmt: skip
+_SHAPE = (names.HIDDEN, names.LAYERS, names.HEADS, ("vocab_size",))  # without which none is guessed
 
 
 def model_types() -> tuple[str, ...]:
@@ -38,34 +42,80 @@ def count_network(config: Config, image: int | None = None, patch: int | None = 
     """
     kind = _kind(config)
     try:
-        if kind in conventions():
-            return transformer(_with_type(config, kind), conventions()[kind])
         if kind in _OWN:
             return _OWN[kind](config)
-        return _PICTURES[kind](config, image, patch)
-    except (ArithmeticError, LookupError, ValueError) as error:  # 0 heads, fewer widths than depths
+        if kind in _PICTURES:
+            return _PICTURES[kind](config, image, patch)
+        if kind == "":
+            return _by_its_fields(config)
+        return _of_class(config, kind)
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:  # 0 heads, other lengths
         raise UsageError(
-            f"{config.where}: no {kind} has these fields ({shown(error)}); compare lengths of "
-            "lists, and figures that are 0, with the published file"
+            f"{config.where}: no {kind or 'network'} has these fields ({shown(error)}); compare "
+            "lengths of lists, and figures that are 0, with the published file"
         ) from error
 
 
+def _of_class(config: Config, kind: str) -> Network:
+    convention = conventions()[kind]
+    if convention.family == "composite":
+        return composite(config, convention, _part)
+    if convention.family == "eye":
+        raise UsageError(f"{config.where}: {kind} is an eye alone; name the network it is part of")
+    named = Config({**config.fields, "model_type": kind}, config.where)
+    named = named.flattened("attn_config", "ffn_config")
+    named.whole(names.HIDDEN)  # a file that does not say so much is not the whole file
+    return transformer(named.with_defaults(convention.defaults), convention)
+
+
+def _part(config: Config, kind: str) -> Network:
+    """The decoder of a composite; its own file may say another class than is usual."""
+    own = config.word("model_type")
+    stated = own in conventions() and conventions()[own].family not in ("composite", "eye")
+    return _of_class(config, own if stated else kind)
+
+
 def _kind(config: Config) -> str:
+    """The class whose rules count a network; "" where no class that is known names itself."""
     named = config.word("_class_name")
     kind = config.word("model_type") or _CLASSES.get(named, named)
-    if kind in model_types():
-        return kind
-    inner = [part for part in _WHOLE if config.inside(part) is not None]
-    if inner:
-        raise UsageError(
-            f"{config.where}: model_type '{shown(kind)}' is made of several networks; save its "
-            f"{inner[0]} as a config.json, or state family, params, hidden, layers and vocab"
-        )
+    known = [kind] if kind in model_types() else []
+    bare = {_bare(each): each for each in model_types()}
+    for word in config.words("architectures"):
+        stems = (_bare(word.removesuffix(head)) for head in _HEADS if word.endswith(head))
+        known += [bare[stem] for stem in stems if stem in bare]
+    if known:  # "nemotron" and NemotronH, gemma3_text and Gemma3: the more special of the two
+        first = known[0]
+        more = (each for each in known if _bare(each).startswith(_bare(first)))
+        return max(more, key=len)
+    if all(config.has(*each) for each in _SHAPE):
+        return ""
     if not kind:
         raise UsageError(f"{config.where}: model_type is missing; is it a config.json?")
+    if any(config.inside(part) for part in ("text_config", "llm_config", "vision_config")):
+        raise UsageError(
+            f"{config.where}: model_type '{shown(kind)}' is made of several networks whose layout "
+            "is not known; state family, params, hidden, layers and vocab in the job file"
+        )
     listed = "state family, params, hidden, layers and vocab in the job file instead"
     raise UsageError(f"{config.where}: {unknown('model_type', kind, model_types(), listed)}")
 
 
-def _with_type(config: Config, kind: str) -> Config:
-    return Config({**config.fields, "model_type": kind}, config.where)
+def _bare(word: str) -> str:
+    return word.lower().replace("_", "").replace("-", "")
+
+
+def _by_its_fields(config: Config) -> Network:
+    """A class that is not known, as a decoder whose layers are those of most, and said so."""
+    convention = Convention(
+        "moe",
+        {},
+        gated=True,
+        qkv_bias="attention_bias",
+        out_bias="attention_bias",
+        mlp_bias="mlp_bias",
+    )
+    found = transformer(config.flattened("attn_config", "ffn_config"), convention)
+    kind = config.word("model_type") or "no model_type"
+    note = f"no class that is known ({shown(kind)}): counted from its fields as a gated decoder"
+    return found.with_note(note)

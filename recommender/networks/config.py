@@ -8,19 +8,28 @@ from recommender.catalogs.frozen import dataclass
 from recommender.errors import UsageError
 from recommender.text import shown
 
-_LAYERS = 10_000  # in a list; the deepest published ResNet has 1,202 (arXiv 1512.03385)
+MAX_LAYERS = 10_000  # the deepest published ResNet has 1,202 (arXiv 1512.03385)
 _MAX = 10**8  # a width, a number of layers or of words; more is a slip
 
 # One thing has several names in the published files.
 HIDDEN = ("hidden_size", "n_embd", "d_model", "dim")
 LAYERS = ("num_hidden_layers", "n_layer", "num_layers", "n_layers")
 HEADS = ("num_attention_heads", "n_head", "num_heads", "n_heads")
-KEY_VALUE_HEADS = ("num_key_value_heads", "num_kv_heads")
-HEAD_SIZE = ("head_dim", "d_kv", "attention_head_dim")
+KEY_VALUE_HEADS = ("num_key_value_heads", "num_kv_heads", "kv_n_heads", "num_query_groups")
+HEAD_SIZE = ("head_dim", "d_kv", "attention_head_dim", "kv_channels")
 INNER = ("intermediate_size", "n_inner", "ffn_dim", "d_ff", "ffn_hidden_size", "hidden_dim")
+WINDOW = ("sliding_window", "sliding_window_size", "attention_chunk_size", "local_attention")
 POSITIONS = ("max_position_embeddings", "n_positions", "max_seq_len")
-EXPERTS = ("num_local_experts", "num_experts", "n_routed_experts")
-EXPERTS_PER_TOKEN = ("num_experts_per_tok", "experts_per_token")
+EXPERTS = (
+    "num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts", "num_moe_experts",
+)  # fmt: skip
+EXPERTS_PER_TOKEN = (
+    "num_experts_per_tok", "experts_per_token", "top_k_experts", "moe_k", "moe_top_k", "moe_topk",
+    "moe_router_topk", "num_experts_per_token",
+)  # fmt: skip
+_ALIASES = (
+    HIDDEN, LAYERS, HEADS, KEY_VALUE_HEADS, HEAD_SIZE, INNER, POSITIONS, EXPERTS, EXPERTS_PER_TOKEN,
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +38,13 @@ class Config:
 
     fields: Mapping[str, Any]
     where: str
+
+    def with_defaults(self, defaults: Mapping[str, Any]) -> "Config":
+        """Fill in what the file leaves out, and does not state under another name or as null."""
+        groups = [group for group in _ALIASES if any(name in self.fields for name in group)]
+        stated = {name for group in groups for name in group}
+        missing = {name: value for name, value in defaults.items() if name not in stated}
+        return Config({**missing, **self.fields}, self.where) if missing else self
 
     def has(self, *names: str) -> bool:
         """Whether one of these fields is set."""
@@ -56,6 +72,8 @@ class Config:
                 raise UsageError(f"{self.where}: {names[0]} is missing; is it the whole file?")
             return default
         name, value = stated[0]
+        if isinstance(value, list) and value and all(each == value[0] for each in value):
+            value = value[0]  # one for each layer, all alike
         return self._counted(name, value)
 
     def wholes(self, name: str, default: tuple[int, ...] = ()) -> tuple[int, ...]:
@@ -73,14 +91,20 @@ class Config:
             UsageError: together they are more than any network has.
         """
         found = self.wholes(name, default)
-        if sum(found) > _LAYERS:
-            raise UsageError(f"{self.where}: {name} are more than {_LAYERS:,} layers")
+        if sum(found) > MAX_LAYERS:
+            raise UsageError(f"{self.where}: {name} are more than {MAX_LAYERS:,} layers")
         return found
 
     def words(self, name: str, default: tuple[str, ...] = ()) -> tuple[str, ...]:
         """Read a list of words."""
         value = self.fields.get(name)
         return tuple(str(one) for one in value) if isinstance(value, list) else default
+
+    def flattened(self, *parts: str) -> "Config":
+        """Lift the fields of nested parts to the top (DBRX, MPT)."""
+        found = [part.fields for each in parts if (part := self.inside(each)) is not None]
+        inner = {name: value for fields in found for name, value in fields.items()}
+        return Config({**inner, **self.fields}, self.where) if inner else self
 
     def inside(self, name: str) -> "Config | None":
         """Read a nested part with fields of its own."""

@@ -27,6 +27,7 @@ class FoundNetwork:
     name: str
     source: str
     shape_of: str = ""  # the known model whose figures it has, where it is none itself
+    sized: bool = False  # nothing but its size is known
 
 
 def find_network(

@@ -58,22 +58,67 @@ def find_known(word: str) -> KnownModel | None:
 
 
 # Words in a name that say how a network was tuned or is stored, and not its shape.
+_UNITS = {"b": 1e9, "m": 1e6}
 _SIZE = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)([bm])(?![\w.])")  # "70b"
-_TUNED = {"meta", "base", "pt", "hf", "instruct", "chat", "it", "unsloth", "bnb", "4bit"}
+_TUNED = frozenset(
+    [
+        "meta",
+        "base",
+        "pt",
+        "hf",
+        "instruct",
+        "chat",
+        "it",
+        "unsloth",
+        "bnb",
+        "4bit",
+        "8bit",
+        "thinking",
+        "reasoning",
+        "deduped",
+        "awq",
+        "gptq",
+        "gguf",
+        "int4",
+        "int8",
+        "fp8",
+        "nf4",
+        "nvfp4",
+        "mxfp4",
+        "bf16",
+        "fp16",
+        "w4a16",
+        "w8a8",
+        "dynamic",
+        "sft",
+        "dpo",
+        "quantized",
+    ]
+)
+_DATE = re.compile(r"20[12]\d|[0-3]\d{3}|[01]\d{5,7}|20\d{6}")  # 2507, 0414, 20240806
 
 
 def find_shape(word: str) -> KnownModel | None:
-    """Find the model with the same shape as a fine-tuned or re-uploaded one."""
-    wanted = _shape_words(word)
+    """Find the model with the same shape as a fine-tuned, re-uploaded or quantised one."""
+    wanted = _shape_word(word)
     for name, known in _same_shape().items():
-        if _shape_words(name) == wanted:
+        if _shape_word(name) == wanted:
             return find_known(known)
-    return next((each for each in known_models() if _shape_words(each.name) == wanted), None)
+    return next((each for each in known_models() if _shape_word(each.name) == wanted), None)
 
 
-def _shape_words(name: str) -> list[str]:
-    bare = name.lower().rpartition("/")[2]
-    return [part for part in bare.split("-") if part not in _TUNED]
+def _shape_word(name: str) -> str:
+    parts = re.split(r"[-_ ]", name.lower().rpartition("/")[2])
+    kept = (part for part in parts if part not in _TUNED and not _DATE.fullmatch(part))
+    return "".join(kept).replace(".", "")
+
+
+def sizes_in(name: str) -> tuple[float, float]:
+    """Parameters that a name states, all and active: "48B-A3B", "350M"; 0 for what it does not."""
+    bare = name.lower().rpartition("/")[2].replace("_", "-")
+    found = [float(size) * _UNITS[unit] for size, unit in _SIZE.findall(bare)]
+    used = re.search(r"(?<![\w.])a(\d+(?:\.\d+)?)b(?![\w.])", bare)
+    return (max(found) if found else 0.0), (float(used[1]) * 1e9 if used else 0.0)
 
 
 def nearest_known(word: str) -> str | None:

@@ -1,5 +1,7 @@
 """A network with the figures the planner needs, computed from its architecture."""
 
+from dataclasses import replace
+
 from recommender.catalogs.frozen import dataclass
 from recommender.networks.count import Count
 
@@ -16,15 +18,27 @@ class Network:
     layers: int = 0
     vocabulary: int = 0
     attention_width: int = 0  # heads × head size, mean of keys and values; per layer
+    windowed_width: int = 0  # the part of it whose layers see no more than `window` positions
+    window: int = 0
     heads: int = 0  # of attention, for queries
     sdpa: bool = True  # transformers trains it with fused attention
     expert_width: int = 0  # of one of the experts that a token is routed to; 0 without any
+    experts: int = 0  # of a layer, to be routed to
     expert_groups: int = 0  # whose experts a token is routed to, at most; 0: to any
     gated: bool | None = None  # of decoders: the feed-forward network has three matrices
     flop_per_sample: float = 0.0  # forward and backward; 0: follows from the tokens
     activation_bytes: float = 0.0  # kept of a sample for the backward pass, in 16 bits; 0 unknown
     sample_unit: str = ""
+    beside: int = 0  # parameters of parts that no token of text passes: eyes and projectors
     note: str = ""  # what was taken for granted, for the user
+
+    def with_note(self, note: str) -> "Network":
+        """The network with one more thing that was taken for granted."""
+        return replace(self, note="; ".join(each for each in (self.note, note) if each))
+
+    def with_part(self, part: Count, note: str) -> "Network":
+        """The network with a part that tokens do not pass."""
+        return replace(self, count=self.count + part, beside=part.parameters).with_note(note)
 
 
 def flop(multiply_adds: float) -> float:

@@ -1,113 +1,117 @@
-"""Transformers of one stack of layers: decoders, encoders, mixtures of experts.
+"""Stacks of layers: decoders, encoders, mixtures of experts, scans, and all of these mixed.
 
-Per layer: attention h·(q + 2·kv) + q·h with q = heads × head size and kv = key-value heads × head
-size; feed-forward 2·h·f or, gated, 3·h·f; experts that often, and a router h·E. DeepSeek's
-attention goes through low ranks (arXiv 2405.04434, section 2.1).
+A layer is what it mixes positions with (`mixers.py`) and a feed-forward part: 2·h·f parameters or,
+gated, 3·h·f; experts that often, and a router h·E. `layer_plan.py` says which layer has what.
 """
 
-from recommender.catalogs.frozen import dataclass
+from collections import Counter
+
 from recommender.networks import config as names
 from recommender.networks.config import Config
 from recommender.networks.conventions import Convention, stated
 from recommender.networks.count import Count, embedding, linear, norm, plain, total, vector
+from recommender.networks.layer_plan import Layer, layer_plan
+from recommender.networks.mixers import Place, heads_of, mixer
 from recommender.networks.network import Network
 
 _OPT_OFFSET = 2  # rows of position embeddings in front of the first; modeling_opt.py
-
-
-@dataclass(frozen=True, slots=True)
-class _Heads:
-    """Attention of one layer, in widths."""
-
-    queries: int  # heads × head size
-    keys: int  # key-value heads × head size
-    size: int
-    number: int
+_SCANS = ("linear", "mamba", "mamba2", "both", "convolution")
+_OF_EXPERTS = ("moe_intermediate_size", "expert_ffn_hidden_size", "moe_ffn_hidden_size")
 
 
 def transformer(config: Config, convention: Convention) -> Network:
-    """Count a decoder, an encoder or a mixture of experts."""
-    hidden, layers = config.whole(names.HIDDEN), config.whole(names.LAYERS)
-    heads = _heads(config, hidden)
-    dense = min(_dense_layers(config, layers, convention), layers)
-    attention = _attention(config, convention, hidden, heads)
-    norms = _norms(config, convention, hidden)
-    inner = config.whole(("intermediate_size_mlp",), _inner(config, hidden))
-    first = attention + norms + _feed_forward(config, convention, hidden, inner)
-    count = first.times(dense) + _ends(config, convention, hidden)
-    if layers > dense:
-        expert = attention + norms + _experts(config, convention, hidden)
-        count += expert.times(layers - dense)
+    """Count a decoder, an encoder, a mixture of experts or a hybrid."""
+    hidden = config.whole(names.HIDDEN)
+    plan = layer_plan(config, convention)
+    places = Counter((layer, _place(config, number)) for number, layer in enumerate(plan))
+    parts = (
+        _layer(layer, config, convention, hidden, place).times(number)
+        for (layer, place), number in places.items()
+    )
+    count = total(parts) + _ends(config, convention, hidden, len(plan))
+    sparse = any(layer.forward == "experts" for layer in plan)
+    widths = _attention_widths(plan, config, hidden)
+    scans = Counter(layer.mixer for layer in plan if layer.mixer in _SCANS)
     return Network(
-        family=convention.family,
+        family=_family(convention, sparse),
         count=count,
         hidden=hidden,
-        layers=layers,
+        layers=len(plan),
         vocabulary=config.whole(("vocab_size",)),
-        attention_width=_attention_width(config, heads),
-        heads=heads.number,
-        sdpa=convention.sdpa,
-        expert_width=_expert_width(config) if layers > dense else 0,
-        expert_groups=_expert_groups(config) if layers > dense else 0,
+        attention_width=max(sum(widths.values()) // len(plan), 1),  # 1: none; 0: not stated
+        windowed_width=widths["sliding"] // len(plan),
+        window=config.whole(names.WINDOW, 0) if widths["sliding"] else 0,
+        heads=_number_of_heads(config, hidden),
+        sdpa=not convention.eager,
+        expert_width=_expert_width(config) if sparse else 0,
+        experts=config.whole(names.EXPERTS, 0) if sparse else 0,
+        expert_groups=_expert_groups(config) if sparse else 0,
         gated=None if convention.family == "encoder" else convention.gated,
+        note=_of_scans(scans.total(), len(plan)),
     )
 
 
-def _heads(config: Config, hidden: int) -> _Heads:
-    number = max(config.whole(names.HEADS), 1)
-    size = config.whole(names.HEAD_SIZE, hidden // number)
-    shared = config.flag("multi_query") and not config.flag("new_decoder_architecture")
-    keys = 1 if shared else config.whole(names.KEY_VALUE_HEADS, number)
-    return _Heads(number * size, keys * size, size, number)
+def _family(convention: Convention, sparse: bool) -> str:
+    if convention.family in ("decoder", "moe"):
+        return "moe" if sparse else "decoder"
+    return convention.family
 
 
-def _inner(config: Config, hidden: int) -> int:
-    return config.whole(names.INNER, 4 * hidden)
+def _of_scans(scans: int, layers: int) -> str:
+    if not scans:
+        return ""
+    which = "its" if scans == layers else f"{scans} of its {layers}"
+    return f"{which} layers scan or convolve: planned as matrices, which run faster than scans"
 
 
-def _dense_layers(config: Config, layers: int, convention: Convention) -> int:
-    """Layers without experts."""
-    if convention.family != "moe":
-        return layers
-    every = config.whole(("interleave_moe_layer_step",), 1)  # Llama 4
-    return max(config.whole(("first_k_dense_replace",), 0), layers - layers // max(every, 1))
+def _number_of_heads(config: Config, hidden: int) -> int:
+    return heads_of(config, hidden).number if config.has(*names.HEADS) else 0
 
 
-def _attention_width(config: Config, heads: _Heads) -> int:
-    if not config.has("kv_lora_rank"):
-        return heads.queries
-    keys = config.whole(("qk_nope_head_dim",)) + config.whole(("qk_rope_head_dim",))
-    return heads.number * (keys + config.whole(("v_head_dim",))) // 2
-
-
-def _attention(config: Config, convention: Convention, hidden: int, heads: _Heads) -> Count:
-    if config.has("kv_lora_rank"):
-        return _low_rank_attention(config, hidden, heads.number)
-    bias, out = stated(convention.qkv_bias, config), stated(convention.out_bias, config)
-    found = (
-        linear(hidden, heads.queries, bias)
-        + linear(hidden, heads.keys, bias).times(2)
-        + linear(heads.queries, hidden, out)
-    )
-    if convention.qk_norm == "head":
-        found += norm(heads.size).times(2)
-    if convention.qk_norm == "hidden":
-        found += norm(heads.queries) + norm(heads.keys)
-    if config.word("model_type") == "gpt_oss":
-        found += vector(heads.number)  # a learned sink for each head
+def _attention_widths(plan: tuple[Layer, ...], config: Config, hidden: int) -> Counter[str]:
+    """The widths of attention added up over layers, of full and of sliding ones."""
+    found: Counter[str] = Counter()
+    for layer in plan:
+        if layer.mixer in ("attention", "sliding", "both"):
+            sliding = layer.mixer == "sliding"
+            found["sliding" if sliding else "full"] += heads_of(config, hidden, sliding).width
     return found
 
 
-def _low_rank_attention(config: Config, hidden: int, heads: int) -> Count:
-    """DeepSeek's multi-head latent attention."""
-    plain_size, rotary = (config.whole((f"qk_{kind}_head_dim",)) for kind in ("nope", "rope"))
-    values, rank = config.whole(("v_head_dim",)), config.whole(("kv_lora_rank",))
-    queries, query_rank = heads * (plain_size + rotary), config.whole(("q_lora_rank",), 0)
-    found = linear(hidden, queries)
-    if query_rank:
-        found = linear(hidden, query_rank) + norm(query_rank) + linear(query_rank, queries)
-    found += linear(hidden, rank + rotary) + norm(rank)
-    return found + linear(rank, heads * (plain_size + values)) + linear(heads * values, hidden)
+def _place(config: Config, number: int) -> Place:
+    shared = config.whole(("num_kv_shared_layers",), 0)
+    kinds = config.words("indexer_types")
+    return Place(
+        late=shared > 0 and number >= config.whole(names.LAYERS) - shared,
+        indexed=not (number < len(kinds) and kinds[number] == "shared"),
+    )
+
+
+def _layer(
+    layer: Layer, config: Config, convention: Convention, hidden: int, place: Place
+) -> Count:
+    found = mixer(layer.mixer, config, convention, hidden, place)
+    found += _norms(config, convention, hidden)
+    if layer.forward == "experts":
+        found += _experts(config, convention, hidden)
+    if layer.forward == "dense" or (layer.forward and convention.beside):
+        wide = 2 if place.late and config.flag("use_double_wide_mlp") else 1
+        found += _feed_forward(config, convention, hidden, wide * _inner(config, hidden))
+    beside = config.whole(("hidden_size_per_layer_input",), 0)  # Gemma's tables of every layer
+    if beside:
+        found += linear(hidden, beside) + linear(beside, hidden) + norm(hidden)
+    return found
+
+
+def _inner(config: Config, hidden: int) -> int:
+    """The width of dense layers; LFM2 states two thirds more than it takes, rounded up."""
+    inner = config.whole(("intermediate_size_mlp", *names.INNER), 4 * hidden)
+    if not config.flag("block_auto_adjust_ff_dim"):
+        return inner
+    factor = config.fields.get("block_ffn_dim_multiplier")
+    inner = int((factor if isinstance(factor, (int, float)) else 1.0) * int(2 * inner / 3))
+    multiple = max(config.whole(("block_multiple_of",), 1), 1)
+    return -(-inner // multiple) * multiple
 
 
 def _feed_forward(config: Config, convention: Convention, hidden: int, inner: int) -> Count:
@@ -120,21 +124,34 @@ def _experts(config: Config, convention: Convention, hidden: int) -> Count:
     """All experts of a layer, those that every token passes, and the router."""
     number, used = config.whole(names.EXPERTS), config.whole(names.EXPERTS_PER_TOKEN)
     inner = _expert_width(config)
-    each = _feed_forward(config, convention, hidden, inner)
-    found = each.times(number, min(used, number))
-    found += plain(hidden, number, bias=config.word("model_type") == "gpt_oss")
-    if config.word("model_type") == "deepseek_v3":
-        found += vector(number)  # e_score_correction_bias
-    always = 1 if config.word("model_type") == "llama4_text" else 0
-    found += each.times(config.whole(("n_shared_experts",), always))
-    shared = config.whole(("shared_expert_intermediate_size",), 0)
-    if shared:
-        found += _feed_forward(config, convention, hidden, shared) + plain(hidden, 1)
-    return found
+    width = config.whole(("moe_latent_size",), hidden)
+    found = _feed_forward(config, convention, width, inner).times(number, min(used, number))
+    if width != hidden:
+        found += linear(hidden, width) + linear(width, hidden)
+    found += plain(hidden, number, bias=convention.router_bias)
+    if convention.correction:
+        found += vector(number)
+    if convention.beside:  # Gemma's router and the norms of both ways
+        found += norm(hidden) + vector(number) + norm(hidden).times(3)
+    return found + _shared_experts(config, convention, hidden, inner)
+
+
+def _shared_experts(config: Config, convention: Convention, hidden: int, inner: int) -> Count:
+    """The experts that every token passes, by their number or by their width."""
+    wide = ("shared_expert_intermediate_size", "moe_shared_expert_intermediate_size",
+            "shared_intermediate_size")  # fmt: skip
+    number = config.whole(
+        ("n_shared_experts", "num_shared_experts", "moe_num_shared_experts"), int(convention.shared)
+    )
+    width = config.whole(wide, number * inner)
+    if not width:
+        return Count()
+    found = _feed_forward(config, convention, hidden, width)
+    return found + plain(hidden, 1) if convention.shared_gate else found
 
 
 def _expert_width(config: Config) -> int:
-    return config.whole(("moe_intermediate_size", *names.INNER))
+    return config.whole((*_OF_EXPERTS, *names.INNER))
 
 
 def _expert_groups(config: Config) -> int:
@@ -143,26 +160,30 @@ def _expert_groups(config: Config) -> int:
 
 
 def _norms(config: Config, convention: Convention, hidden: int) -> Count:
-    number = convention.norms
+    number = int(convention.norms)
     if config.word("model_type") == "falcon" and not config.flag("new_decoder_architecture"):
         number = 1 if config.flag("parallel_attn", True) else 2
     return norm(hidden, convention.norm_bias).times(number)
 
 
-def _ends(config: Config, convention: Convention, hidden: int) -> Count:
+def _ends(config: Config, convention: Convention, hidden: int, layers: int) -> Count:
     """Embeddings, norms outside of the layers, the output head."""
     vocabulary = config.whole(("vocab_size",))
     width = config.whole(("embedding_size", "word_embed_proj_dim"), hidden)
     parts = [embedding(vocabulary, width), *_position_tables(config, convention, width)]
     if convention.embedding_norm:
         parts.append(norm(width, convention.norm_bias))
-    if convention.final_norm:
+    if not convention.unnormed:
         parts.append(norm(hidden, convention.norm_bias))
     if width != hidden:
         parts.append(plain(width, hidden, bias=config.word("model_type") == "electra"))
     if convention.pooler:
         parts.append(plain(hidden, hidden, bias=True))
     ends = total(parts) + _oddities(config, convention, hidden, width)
+    beside = config.whole(("hidden_size_per_layer_input",), 0) * layers
+    if beside:
+        rows = embedding(config.whole(("vocab_size_per_layer_input",)), beside)
+        ends += rows + plain(hidden, beside) + norm(beside // layers)
     if convention.family == "encoder":
         return ends
     tied = config.flag("tie_word_embeddings", convention.tied)

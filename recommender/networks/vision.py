@@ -3,6 +3,8 @@
 FLOP of an image with s positions: 6·(s·parameters of the layers) + 12·L·h·s² + patches and head.
 """
 
+from dataclasses import replace
+
 from recommender.errors import UsageError
 from recommender.networks import config as names
 from recommender.networks.config import Config
@@ -103,34 +105,105 @@ def classes(config: Config) -> int:
     return len(labels.fields) if labels else config.whole(("num_labels", "num_classes"), 0)
 
 
-def dit(config: Config, image: int | None = None, patch: int | None = None) -> Network:
-    """Count a diffusion transformer as published (Peebles and Xie, arXiv 2212.09748).
+# Of diffusers' classes: how image and text meet in a block ("joint": each has weights of its own;
+# "cross": keys and values of the text; "": none), whether each block has its own modulation, and
+# the tokens of text that its pipeline pads to (`max_sequence_length`, diffusers 0.42.1, 2026-11).
+_BLOCKS = {
+    "DiTTransformer2DModel": ("", True, 0), "FluxTransformer2DModel": ("joint", True, 512),
+    "SD3Transformer2DModel": ("joint", True, 333),
+    "QwenImageTransformer2DModel": ("joint", True, 512),
+    "PixArtTransformer2DModel": ("cross", False, 300),
+}  # fmt: skip
 
-    Its image is the latent one: 32 for images of 256, 64 for 512.
+
+def dit(config: Config, image: int | None = None, patch: int | None = None) -> Network:
+    """Count a diffusion transformer (Peebles and Xie, arXiv 2212.09748) and those after it.
+
+    Its image is the latent one: 32 for images of 256, 64 for 512. FLUX packs four positions of the
+    latent image into one, and has blocks of one stream after those of two (diffusers' classes).
     """
+    name = config.word("_class_name") or "DiTTransformer2DModel"
+    meets, modulated, words = _BLOCKS[name]
     heads = config.whole(("num_attention_heads",))
     hidden, layers = heads * config.whole(("attention_head_dim",)), config.whole(names.LAYERS)
     edge, channels = patch or config.whole(("patch_size",), 2), config.whole(("in_channels",), 4)
-    side = image // 8 if image else config.whole(("sample_size",))
-    seen = patches(side, edge, config.where)
-    modulation = linear(hidden, 6 * hidden, bias=True)
-    layer = linear(hidden, hidden, bias=True).times(4) + modulation
-    layer += linear(hidden, 4 * hidden, bias=True) + linear(4 * hidden, hidden, bias=True)
-    outputs = config.whole(("out_channels",), 2 * channels)
-    eye = convolution(channels, hidden, edge, bias=True)
-    last = plain(hidden, edge * edge * outputs, bias=True) + plain(hidden, 2 * hidden, bias=True)
-    labels = embedding(config.whole(("num_embeds_ada_norm",), 1000) + 1, hidden)
-    step = plain(_STEP_FEATURES, hidden, bias=True) + plain(hidden, hidden, bias=True)
-    count = layer.times(layers) + eye + vector(seen * hidden) + labels + step + last
-    work = seen * (_matrix(layers, hidden, 4 * hidden) + eye.parameters)
-    work += seen * hidden * edge * edge * outputs + layers * 6 * hidden**2 + step.parameters
+    packed = 2 if name == "FluxTransformer2DModel" else 1
+    side = (image // 8 if image else config.whole(("sample_size",), 128)) // packed
+    seen, inner = patches(side, edge, config.where), 4 * hidden
+    attention = linear(hidden, hidden, bias=True).times(4)
+    stream = attention + linear(hidden, inner, bias=True) + linear(inner, hidden, bias=True)
+    stream += linear(hidden, 6 * hidden, bias=True) if modulated else vector(6 * hidden)
+    layer = stream.times(2) if meets == "joint" else stream + attention if meets else stream
+    singles = config.whole(("num_single_layers",), 0)
+    single = linear(hidden, 3 * hidden + inner, bias=True) + linear(
+        hidden + inner, hidden, bias=True
+    )
+    single += linear(hidden, 3 * hidden, bias=True)
+    count = layer.times(layers) + single.times(singles)
+    if not modulated:  # one for all blocks
+        count += plain(hidden, 6 * hidden, bias=True)
+    if name.startswith("SD3"):  # the last block's text goes nowhere
+        unused = 13 * hidden**2
+        count += Count(-unused, -unused)
+    ends, outer = _diffusion_ends(config, name, hidden, edge, channels, seen)
+    once = 6 * hidden**2 * (layers if modulated else 1) + 3 * hidden**2 * singles
+    work = (seen + words * (meets == "joint")) * layers * (4 * hidden**2 + 2 * hidden * inner)
+    work += layers * (meets == "cross") * 2 * hidden**2 * (seen + words)
+    work += (seen + words) * singles * (4 * hidden**2 + 2 * hidden * inner) + seen * outer + once
+    pairs = (seen + words * (meets == "joint")) ** 2 + (meets == "cross") * seen * words
     return Network(
         family="diffusion",
-        count=count,
+        count=count + ends,
         hidden=hidden,
-        layers=layers,
+        layers=layers + singles,
         attention_width=hidden,
-        flop_per_sample=flop(work + 2 * layers * hidden * seen**2),
+        flop_per_sample=flop(work + 2 * (layers + singles) * hidden * pairs),
         sample_unit="image",
-        note="images come as latents; the encoder that makes them is not trained",
+        note="images and words come encoded; what encodes them is not trained",
+    )
+
+
+def _diffusion_ends(
+    config: Config, name: str, hidden: int, edge: int, channels: int, seen: int
+) -> tuple[Count, int]:
+    """What embeds image, text, time and labels, and what puts out; its multiply-adds a position."""
+    outputs = config.whole(("out_channels",), 2 * channels if name.startswith("DiT") else channels)
+    eye = convolution(channels, hidden, edge, bias=True)
+    last = plain(hidden, edge * edge * outputs, bias=True) + plain(hidden, 2 * hidden, bias=True)
+    step = plain(_STEP_FEATURES, hidden, bias=True) + plain(hidden, hidden, bias=True)
+    if name.startswith("DiT"):
+        labels = embedding(config.whole(("num_embeds_ada_norm",), 1000) + 1, hidden)
+        ends = eye + vector(seen * hidden) + labels + step + last
+    else:
+        text = config.whole(("joint_attention_dim", "caption_channels"), hidden)
+        pooled = config.whole(("pooled_projection_dim",), 0)
+        ends = eye + step + last + plain(text, hidden, bias=True)
+        if pooled:
+            ends += plain(pooled, hidden, bias=True) + plain(hidden, hidden, bias=True)
+        if config.flag("guidance_embeds"):
+            ends += step
+    return ends, eye.parameters + hidden * edge * edge * outputs
+
+
+def two_towers(config: Config, image: int | None = None, patch: int | None = None) -> Network:
+    """Count CLIP or SigLIP: an eye, a transformer for its captions, and what projects both."""
+    seeing, reading = config.inside("vision_config"), config.inside("text_config")
+    if seeing is None or reading is None:
+        raise UsageError(f"{config.where}: vision_config or text_config is missing")
+    fields = {"image_size": 224, "num_channels": 3, **seeing.fields, "model_type": "vit"}
+    eye = vit(Config(fields, seeing.where), image, patch)
+    hidden, layers = reading.whole(names.HIDDEN), reading.whole(names.LAYERS)
+    inner, words = reading.whole(names.INNER, 4 * hidden), reading.whole(names.POSITIONS, 77)
+    layer = linear(hidden, hidden, bias=True).times(4) + norm(hidden, bias=True).times(2)
+    layer += linear(hidden, inner, bias=True) + linear(inner, hidden, bias=True)
+    shared = config.whole(("projection_dim",), 512)
+    rows = embedding(reading.whole(("vocab_size",)), hidden) + vector(words * hidden)
+    text = layer.times(layers) + rows + norm(hidden, bias=True)
+    text += plain(hidden, shared) + plain(eye.hidden, shared)
+    work = words * _matrix(layers, hidden, inner) + 2 * layers * hidden * words**2
+    return replace(
+        eye,
+        count=eye.count + text,
+        flop_per_sample=eye.flop_per_sample + flop(work),
+        note="a sample is a picture with its caption",
     )

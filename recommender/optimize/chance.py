@@ -1,8 +1,8 @@
 """The chance that limits are met, on more paths where the printed ones cannot tell.
 
-A chance of 95 % is known to half a point on 2,048 paths. A plan within that error of the chance that
-is asked is simulated on 16,384 paths before it is refused or praised, and accepted within what these
-know: so no answer hangs on the seed.
+A chance of 95 % is known to half a point on 2,048 paths. A plan within that error of the chance
+that is asked is simulated on 16,384 paths before it is refused or praised, and accepted within what
+these know: so no answer hangs on the seed.
 """
 
 import math

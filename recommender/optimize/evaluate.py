@@ -33,8 +33,8 @@ RENDEZVOUS_S = 80.0
 RESERVE_S = 120.0
 # Layouts of `strategies.STRATEGY_OF_ROW` that restart on another number of machines by themselves.
 RESHARDED = np.array([strategy.whole_network for strategy in STRATEGY_OF_ROW])
-# Standard errors by which an overhead on the paths of a search may exceed the printed one. Over twelve
-# questions the two differed by 0.5 to 1 of them (sd; November 2026).
+# Standard errors by which an overhead on the paths of a search may exceed the printed one. Over
+# twelve questions the two differed by 0.5 to 1 of them (sd; November 2026).
 OVERHEAD_ERRORS = 2.0
 # Logit that means "always there".
 ALWAYS_UP_LOGIT = 40.0

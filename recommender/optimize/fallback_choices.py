@@ -1,10 +1,10 @@
 """Selects the fallbacks a plan may have: the cheapest that are fast enough, by two measures.
 
-The cost of a fallback depends on how much work is left when it takes over. A cheaper one may involve a
-wait. So the cheapest of all and the cheapest of those that are likely available are tried, among
-those that are at least half, 1, 2, 3 and 4 times as fast as the cluster: a faster one lets the job
-wait longer for spot, and under an overhead limit a slower one loses less while it starts. Of the best
-plans all fallbacks are tried (`pool.py`).
+The cost of a fallback depends on how much work is left when it takes over. A cheaper one may
+involve a wait. So the cheapest of all and the cheapest of those that are likely available are
+tried, among those that are at least half, 1, 2, 3 and 4 times as fast as the cluster: a faster one
+lets the job wait longer for spot, and under an overhead limit a slower one loses less while it
+starts. Of the best plans all fallbacks are tried (`pool.py`).
 """
 
 import numpy as np

@@ -23,13 +23,15 @@ from recommender.catalogs.frozen import dataclass
 from recommender.optimize.candidate import Cluster
 from recommender.optimize.space import Site, Space, most_machines, within_quota
 from recommender.plan.limits import TOLERANCE, Limits
-from recommender.risk.laws import logistic
+from recommender.risk.laws import gang_hazard, logistic
 
+RESTART_S = 200.0  # of work that an interruption of an elastic cluster costs, roughly
+SURE_OF_OVERHEAD = 3.0  # times the limit: what is more is over it, as short jobs meet fewer
 NUMBERS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64)  # of machines of one entry
 TYPES = 3  # of one mix, at most
 CHEAPEST, FASTEST = 4, 3  # entries of each market that are combined
 MARGINS = (0.6, 0.8, 1.0, 1.25, 1.6, 2.0)
-KEPT = 12  # of each margin
+KEPT = 16  # of each margin
 LISTS = 3  # of regions on demand, of each provider, by each measure
 
 
@@ -59,16 +61,23 @@ def _of_entries(space: Space, index: int, rows: Ints, step_s: Floats, types: int
 def _combined(site: Site, step_s: Floats, kinds: Collection[int]) -> Ints:
     """The entries whose work is cheapest, and those that are fastest, of each market."""
     e = site.entries
-    one_s = step_s[e.kind].min(axis=1)
-    usd = np.where(np.isfinite(one_s), e.usd_per_hour * step_s[e.kind, 0], np.inf)
-    allowed = within_quota(site, np.eye(len(e), dtype=np.int64)) & np.isfinite(step_s[e.kind, 0])
+    one_s = machine_s(step_s)[e.kind]
+    usd = e.usd_per_hour * one_s
+    allowed = within_quota(site, np.eye(len(e), dtype=np.int64)) & np.isfinite(one_s)
     found = list[int]()
     for market in (False, True):
         mine = np.flatnonzero(allowed & (e.spot == market))
         found += mine[np.isin(e.kind[mine], list(kinds))].tolist()
         found += mine[np.argsort(usd[mine], kind="stable")[:CHEAPEST]].tolist()
-        found += mine[np.argsort(step_s[e.kind[mine], 0], kind="stable")[:FASTEST]].tolist()
+        found += mine[np.argsort(one_s[mine], kind="stable")[:FASTEST]].tolist()
     return np.array(sorted(set(found)), dtype=np.int64)
+
+
+def machine_s(step_s: Floats) -> Floats:
+    """Step seconds of one machine of each kind, in the smallest cluster that can hold the job."""
+    able = np.isfinite(step_s)
+    first = able.argmax(axis=1)
+    return np.asarray(step_s[np.arange(len(step_s)), first] * (first + 1))
 
 
 def _points(site: Site, rows: Ints, size: int, most: int) -> Ints:
@@ -94,18 +103,24 @@ class _Points:
     usd: Floats
     time_s: Floats
     max_usd_per_hour: Floats
+    overhead: Floats  # of restarts, where on-demand machines train on while spot is away; else inf
 
 
 def _estimated(space: Space, site: Site, step_s: Floats, counts: Ints) -> _Points:
     """Cost and time, each entry as fast as in a cluster of as many machines like it."""
     e, machines = site.entries, counts.sum(axis=1)
     each_s = step_s[e.kind][:, machines - 1].T * machines[:, None]  # (points, entries)
+    each_s = np.where(np.isfinite(each_s), each_s, machine_s(step_s)[e.kind])
     up = logistic(e.availability_logit)
     there = np.where(e.spot, np.minimum(up ** (1.0 / np.maximum(e.zone_count, 1.0)), 1.0), 1.0)
     speed = (counts * there / np.where(counts > 0, each_s, np.inf)).sum(axis=1)
     time_s = space.steps_left / np.maximum(speed, 1e-30)
     hourly = counts @ (e.usd_per_hour * there)
-    return _Points(hourly * time_s / 3600.0, time_s, counts @ e.max_usd_per_hour)
+    ends = np.where(counts > 0, gang_hazard(np.maximum(counts, 1), e.co_interruption), 0.0)
+    rate = (np.where(e.spot, ends, 0.0) / e.run_mean_s).sum(axis=1)
+    both = (counts[:, e.spot] > 0).any(axis=1) & (counts[:, ~e.spot] > 0).any(axis=1)
+    lost = np.where(both, RESTART_S * rate, np.inf)
+    return _Points(hourly * time_s / 3600.0, time_s, counts @ e.max_usd_per_hour, lost)
 
 
 def _chosen(limits: Limits, found: _Points) -> Ints:
@@ -113,6 +128,8 @@ def _chosen(limits: Limits, found: _Points) -> Ints:
     fits: Bools = np.ones(len(found.usd), dtype=bool)
     if limits.hourly_usd is not None:
         fits &= found.max_usd_per_hour <= limits.hourly_usd + TOLERANCE
+    if limits.max_overhead is not None:
+        fits &= found.overhead <= limits.max_overhead * SURE_OF_OVERHEAD
     by_time = limits.goal == "time"
     goal = found.time_s if by_time else found.usd
     limited, most = (found.usd, limits.budget_usd) if by_time else (found.time_s, limits.deadline_s)
@@ -152,7 +169,7 @@ def on_demand_mixes(space: Space, sites: range, step_s: Floats) -> Iterator[Clus
     for index in sites:
         site = space.sites[index]
         e, most = site.entries, most_machines(site, space.limits.max_machines)
-        one_s = step_s[e.kind, 0]
+        one_s = machine_s(step_s)[e.kind]
         usable = np.flatnonzero(~e.spot & np.isfinite(one_s) & (most >= 1))
         lists: dict[tuple[int, float], list[int]] = {}
         for row in usable.tolist():

@@ -21,9 +21,10 @@ from recommender.risk.monte_carlo import DrawnPlans, draw_plans
 from recommender.risk.path_inputs import PathInputs
 from recommender.risk.run_statistics import Outcomes, keys_of, outcome_of
 
-# Moments are shares of the time until which a fallback could take over if nothing were done before.
-# So many are tried until one meets the limit, then the bracket is refined so often.
-TRIES, REFINED = 5, 6
+# Moments that are tried until one meets the limit, in times of a usual run: from its end on few
+# paths are handed over. Then the bracket is refined so often.
+TRIED = (1.5, 1.1, 0.8, 0.5, 0.25)
+REFINED = 6
 TOLERANCE = 0.002  # below the limit, as a share of it: near enough
 
 
@@ -78,7 +79,10 @@ def _remembered(space: Space, plans: PathInputs) -> Floats:
 
 @dataclass(slots=True)
 class _Brackets:
-    """Moments between which plans begin to meet the limit; (plans,), shares of the slack."""
+    """Moments between which plans begin to meet the limit; (plans,).
+
+    As shares of the time until which a fallback could take over if nothing were done before.
+    """
 
     space: Space
     drawn: DrawnPlans
@@ -90,6 +94,8 @@ class _Brackets:
 
     def evaluate(self, rows: Ints, shares: Floats) -> None:
         """Try a moment between the two of each plan."""
+        if not len(rows):
+            return
         paths = self.drawn.earlier(rows, self.slack_s[rows] * shares)
         excess = _excess(self.space, Outcomes(*outcome_of(paths)))
         met = excess <= 0.0
@@ -105,7 +111,7 @@ def _excess(space: Space, found: Outcomes) -> Floats:
 
 
 def last_moments(space: Space, plans: PathInputs) -> Floats:
-    """By how many seconds fallbacks have to take over earlier, at least; inf if none tried will do."""
+    """By how many seconds fallbacks have to take over earlier, at least; inf if none will do."""
     cache, deadline_s = space.cache, space.limits.deadline_s or 0.0
     b = _Brackets(
         space=space,
@@ -117,11 +123,12 @@ def last_moments(space: Space, plans: PathInputs) -> Floats:
         early_excess=np.zeros(len(plans)),
     )
     b.early[b.late_excess <= 0.0] = 0.0
-    for _ in range(TRIES):
-        rows = np.flatnonzero(np.isinf(b.early))
-        if not len(rows):
-            break
-        b.evaluate(rows, 0.5 * (b.late[rows] + 1.0))
+    times_s = cache.outcomes(plans, deadline_s).time_s
+    usual = np.sort(times_s, axis=1)[:, times_s.shape[1] // 2] / np.maximum(b.slack_s, 1.0)
+    for times in TRIED:
+        share = np.clip(1.0 - times * usual, 0.0, 1.0)
+        rows = np.flatnonzero(np.isinf(b.early) & (share > b.late))
+        b.evaluate(rows, share[rows])
     for _ in range(REFINED):
         rows = np.flatnonzero(
             np.isfinite(b.early)

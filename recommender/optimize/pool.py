@@ -6,8 +6,8 @@
     refine      of the best, every fallback and one machine more or less
     confirm     the best on the printed paths; a chance near the asked one on more paths
 
-Every part of an answer is a selection: some limits, some entries. Clusters are rated once for all of
-them, and a plan is simulated once; without a fallback it is the same plan under every deadline.
+Every part of an answer is a selection: some limits, some entries. Clusters are rated once for all
+of them, and a plan is simulated once; without a fallback it is the same plan under every deadline.
 """
 
 from collections.abc import Callable, Container, Iterable, Sequence
@@ -45,15 +45,14 @@ from recommender.risk.run_statistics import trimmed_mean
 CHOSEN, NEXT_TO = 60, 12  # clusters simulated for an answer, and for what is said next to it
 ROUNDS = 3  # of as many more
 MOST_RATED = 2_000  # clusters of one type
-REFINED, ALL_FALLBACKS = 6, 3  # clusters whose neighbours are tried, and all of whose fallbacks
+REFINED, ALL_FALLBACKS = 4, 3  # clusters whose neighbours are tried, and all of whose fallbacks
 CONFIRMED, FEW = 16, 4  # plans simulated on the printed paths at once
 BEGUN = 512  # printed paths looked at first where a chance is short on those of a search
-SHORT_OF, WITH_POLICY = (
-    0.02,
-    3,
-)  # of the chance: plans that another policy may help, so many at once
+# Of the chance: plans that are short by less may meet it with thresholds, so many at once.
+SHORT_OF, WITH_POLICY = 0.02, 8
 MOST_CONFIRMED = 96
-RATES_ERROR = 0.08  # share by which a rated goal may be too high, about
+# Shares by which a rated goal may be too high, about; with a switch that an overhead limit moves.
+RATES_ERROR, SWITCH_ERROR = 0.25, 0.4
 PATHS_ERROR = 0.02  # share by which a goal on the paths of a search may be off, about
 NEAR_FRONTIER = 1.25  # of the least cost of clusters that are as fast
 EPSILON = 1e-4  # a plan must be better by this share to matter
@@ -197,13 +196,13 @@ class Pool:
                 self._rate(self.source(limits))
         return self._rated(limits)
 
-    def _rate_better(self, limits: Limits, best: float) -> None:
-        """Rate clusters that are roughly better than a plan that was found."""
+    def _rate_better(self, limits: Limits, below: float) -> None:
+        """Rate clusters whose goal is roughly below one."""
         if self.source is not None:
             return
         goal = np.where(self.rough.allowed(limits), self.rough.goal(limits), np.inf)
         queue = np.argsort(goal, kind="stable")[:MOST_RATED]
-        self._rate(self.clusters(queue[goal[queue] < best * (1.0 + RATES_ERROR)]))
+        self._rate(self.clusters(queue[goal[queue] < below]))
 
     def _rated(self, limits: Limits) -> RatedPlans:
         done, found = self.rated.get(limits, (0, None))
@@ -261,8 +260,9 @@ class Pool:
         if best is None:
             rows = order(limits, self.plans(limits))
         elif np.isfinite(best):
-            self._rate_better(limits, best)
-            rows = better(limits, self.plans(limits), best * (1.0 + RATES_ERROR))
+            error = RATES_ERROR if limits.max_overhead is None else SWITCH_ERROR
+            self._rate_better(limits, best * (1.0 + error))
+            rows = better(limits, self.plans(limits), best * (1.0 + error))
         else:
             rows = surest(self.plans(limits))
         keys = self._clusters_among(limits, among, rows, done)
@@ -310,7 +310,7 @@ class Pool:
         return Simulated(tuple(plans), joined, found.values)
 
     def _refined(self, limits: Limits, among: Among, tried: Simulated) -> Simulated:
-        """With every fallback of the best clusters, and of one machine more or less."""
+        """With every fallback of the best clusters, their neighbours and the same elsewhere."""
         ranked = np.argsort(tried.values.goal_value, kind="stable")
         ranked = ranked[np.isfinite(tried.values.goal_value[ranked])]
         best = list(dict.fromkeys(tried.plans[row].cluster for row in ranked.tolist()))[:REFINED]
@@ -325,12 +325,16 @@ class Pool:
         return Simulated.joined(parts)
 
     def _neighbours(self, cluster: Cluster) -> list[Cluster]:
-        """A cluster of one type with one machine more and with one less."""
+        """A cluster of one type with one machine more or less, and the same in other places."""
         if len(cluster.entries) > 1:
             return []
-        mine = (self.rough.site == cluster.site) & (self.rough.entry == cluster.entries[0])
-        mine &= np.abs(self.rough.machines - cluster.counts[0]) == 1
-        return self.clusters(np.flatnonzero(mine))
+        r, e = self.rough, self.space.sites[cluster.site].entries
+        (entry,), (count,) = cluster.entries, cluster.counts
+        alike = (e.kind == e.kind[entry]) & (e.spot == e.spot[entry])
+        here = np.flatnonzero(r.site == cluster.site)
+        near = (r.entry[here] == entry) & (np.abs(r.machines[here] - count) == 1)
+        near |= alike[r.entry[here]] & (r.machines[here] == count)
+        return [each for each in self.clusters(here[near]) if each != cluster]
 
     def rows_of(self, limits: Limits, clusters: Iterable[Cluster], among: Among = ANY) -> list[Key]:
         """Tables and rows of some clusters, those that meet the limits at every moment."""
@@ -391,9 +395,13 @@ class Pool:
         best = float(goal[sure].min(initial=np.inf)) * (1.0 + PATHS_ERROR)
         # Those that cannot lead are judged by these paths and by the simple policy alone.
         open_ = np.flatnonzero(~over & (goal < best))
-        v = v.with_rows(open_, self._with_policy(space, inputs.take(open_), v.take(open_)))
-        open_ = open_[v.chance[open_] >= asked - ERRORS * chance_error(asked, paths)]
-        v.chance[open_] = sure_chances(space, inputs.take(open_), v.chance[open_])
+        policies, own = self._with_policy(space, inputs.take(open_), v.take(open_))
+        v, certain = (
+            v.with_rows(open_, own),
+            own.chance >= asked - ERRORS * chance_error(asked, paths),
+        )
+        open_, policies = open_[certain], policies.take(certain)
+        v.chance[open_] = sure_chances(space, policies, v.chance[open_])
         goal = v.time_s if limits.goal == "time" else v.cost_usd
         return [
             replace(
@@ -408,15 +416,21 @@ class Pool:
             for row in np.flatnonzero(~over & (v.chance >= enough(limits, paths))).tolist()
         ]
 
-    def _with_policy(self, space: Space, plans: PathInputs, values: Values) -> Values:
-        """The values of plans with a fallback that are a little short, with their best thresholds."""
+    def _with_policy(
+        self, space: Space, plans: PathInputs, values: Values
+    ) -> tuple[PathInputs, Values]:
+        """Plans and their values, those that are a little short with their best thresholds."""
         short = space.limits.confidence - values.chance
         rows = np.flatnonzero((plans.fallback_speed > 0.0) & (short > 0.0) & (short < SHORT_OF))
-        for row in rows[np.argsort(short[rows], kind="stable")][:WITH_POLICY]:
-            one = plans.take(np.array([row]))
-            policy = best_thresholds(self.under(space.limits), one)
-            values = values.with_rows(np.array([row]), values_of(space, policy.of(one)))
-        return values
+        waits, backs = plans.wait_above.copy(), plans.back_above.copy()
+        for row in rows[np.argsort(short[rows], kind="stable")][:WITH_POLICY].tolist():
+            policy = best_thresholds(self.under(space.limits), plans.take(np.array([row])))
+            waits[row], backs[row] = policy.wait_above, policy.back_above
+        changed = replace(plans, wait_above=waits, back_above=backs)
+        some = np.flatnonzero((waits != plans.wait_above) | (backs != plans.back_above))
+        if not len(some):
+            return plans, values
+        return changed, values.with_rows(some, values_of(space, changed.take(some)))
 
     @staticmethod
     def _figures(tried: Simulated, row: int) -> Candidate:
@@ -440,7 +454,7 @@ class Pool:
         return list(found)
 
     def of_clusters(self, limits: Limits, clusters: Iterable[Cluster]) -> list[Candidate]:
-        """The plans of some clusters that may meet the limits, as the paths of a search show them."""
+        """The plans of some clusters that may meet the limits, by the paths of a search."""
         keys = self.rows_of(limits, clusters)
         if not keys:
             return []

@@ -13,11 +13,12 @@ it did the whole job (`rating.py`); y_c is the share of the work done on it.
     0 <= y_c <= 1
 
 A basic solution has one or two columns. Two are spot machines and on-demand machines that follow
-them: a plan with a fallback. All pairs are worked out at once in closed form, once with T_c a standard
-deviation above its mean (`RatedPlans.planned_usd`), once scenario by scenario with the fallback where
-the plan's policy starts it (`goal_value`). `order` takes from both in turn: what is simulated follows
-the program, and what is printed follows the simulation. The program of an answer is solved by HiGHS
-with simulated rates: its shares and the worth of its rows are what the answer shows and saves.
+them: a plan with a fallback. All pairs are worked out at once in closed form, once with T_c a
+standard deviation above its mean (`RatedPlans.planned_usd`), once scenario by scenario with the
+fallback where the plan's policy starts it (`goal_value`). `order` takes from both in turn: what is
+simulated follows the program, and what is printed follows the simulation. The program of an answer
+is solved by HiGHS with simulated rates: its shares and the worth of its rows are what the answer
+shows and saves.
 
 Hourly and quota rows never bind: a cluster that exceeds one of them cannot be started, so it is no
 column.

@@ -1,7 +1,7 @@
 """Rates clusters in closed form: cost, time and overhead, alone and with each likely fallback.
 
-Every cluster of one entry, thousands of them, gets a rough estimate of its cost and time in one pass
-over columns. Those that are good at some price of time get rates in many scenarios
+Every cluster of one entry, thousands of them, gets a rough estimate of its cost and time in one
+pass over columns. Those that are good at some price of time get rates in many scenarios
 (`renewal_rates.py`), with every checkpoint path and with the fallbacks that are worth trying. Rates
 choose what is simulated (`program.py`); nothing that is printed rests on them.
 """
@@ -92,7 +92,7 @@ class Rough:
         return np.flatnonzero(kept)
 
     def goal(self, limits: Limits, margin: float = 1.0) -> Floats:
-        """What is minimised; what misses a limit, with a margin for bad luck, is worse by as much."""
+        """What is minimised; what misses a limit, with a margin for bad luck, is worse."""
         late = self.time_s * margin / (limits.deadline_s or np.inf)
         over = self.usd * margin / (limits.budget_usd or np.inf)
         missed = np.maximum(late, 1.0) * np.maximum(over, 1.0)
@@ -220,7 +220,7 @@ class Rated:
 
 
 def rated(space: Space, clusters: Sequence[Cluster]) -> list[Rated]:
-    """Rates of clusters with every checkpoint path, site by site; those of several entries apart."""
+    """Rates of clusters with every checkpoint path, site by site."""
     groups: dict[tuple[int, bool], list[Cluster]] = {}
     for cluster in clusters:
         groups.setdefault((cluster.site, len(cluster.entries) > 1), []).append(cluster)
@@ -311,7 +311,7 @@ def _figures(limits: Limits, found: Rates) -> tuple[Floats, Floats, Floats]:
 
 
 def _with_fallbacks(space: Space, number: int, table: Rated, alone: Ints) -> RatedPlans:
-    """Plans with the fallbacks worth trying; of those the program of means puts first, by scenario."""
+    """Plans with the fallbacks worth trying; the first of the program of means by scenario."""
     limits, fall = space.limits, table.site.fallbacks
     choices = choices_of(space, fall, table.found.step_s[alone])
     at, column = np.nonzero((choices >= 0) & table.found.gang.has_spot[alone, None])

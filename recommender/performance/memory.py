@@ -5,12 +5,11 @@ import numpy as np
 from recommender.arrays import Bools, Floats
 from recommender.catalogs.frozen import dataclass
 from recommender.job.activations import logit_bytes
-from recommender.job.job import Job
+from recommender.job.job import Job, moment_bytes
 from recommender.performance.priors import Prior
 
 GIB = 2.0**30
 CONTEXT_BYTES = 1.5e9  # CUDA context, NCCL buffers, fragmentation; assumed (2026-11)
-MOMENT_BYTES = {"adamw": 8.0, "lamb": 8.0, "sgd": 4.0, "adafactor": 0.0}  # fp32, per parameter
 # Per frozen weight; 4 bits and the fp32 scale of each 64 for qlora (Dettmers et al., arXiv
 # 2305.14314, 2023), whose embeddings, head and norms PEFT holds in fp32
 FROZEN_BYTES = {"lora": 2.0, "qlora": 0.5 + 4 / 64}
@@ -39,6 +38,7 @@ class Bytes:
     reduced: float
     routed: float = 0.0  # share of weights and gradients that lies in experts
     layer: float = 0.0  # of `recomputed`, what one layer holds: not at once with the logits
+    most_at_once: float = np.inf  # samples of a micro-batch, where the user states how many
     whole: float = 0.0  # weights and gradients that are in one piece where the states are divided
 
     @property
@@ -63,10 +63,12 @@ def bytes_of(job: Job, prior: Prior) -> Bytes:
     `job/activations.py`.
     """
     short = job.precision not in ("fp32", "tf32")
-    moments = MOMENT_BYTES[job.optimizer]
+    moments = moment_bytes(job.optimizer, job.master_weights or not short)
     trained = job.trainable_parameters
-    tables = TABLE_BYTES * max(job.parameters - trained, 0.0)
-    gradient = prior.gradient_bytes if short else 4.0
+    tables = (TABLE_BYTES if job.family == "recsys" else 2.0) * max(job.parameters - trained, 0.0)
+    gradient = prior.gradient_bytes if short and job.master_weights else 2.0 if short else 4.0
+    if job.offload != "none" and short and job.method == "full":
+        gradient = 2.0  # ZeRO-Offload sends 16 bits to the host (arXiv 2101.06840, 2021)
     if job.method != "full":
         frozen = FROZEN_BYTES[job.method] if short or job.method == "qlora" else 4.0
         wide = min(job.unquantized_parameters, job.parameters)
@@ -75,15 +77,16 @@ def bytes_of(job: Job, prior: Prior) -> Bytes:
     elif short:
         autocast = gradient == 4.0
         weights = (6.0 if autocast else 2.0) * trained + tables
-        master = 0.0 if autocast else 4.0
+        master = 0.0 if autocast or not job.master_weights else 4.0
         gathered = 2.0 * trained
     else:
         weights, master, gathered = 4.0 * trained + tables, 0.0, 4.0 * trained
     weights += job.other_network_bytes
+    held = 0.0 if job.offload == "parameters" else 1.0
     plain = Bytes(
-        weights=weights,
-        gradients=gradient * trained,
-        optimizer=(master + moments) * trained,
+        weights=held * weights,
+        gradients=held * gradient * trained * (not job.optimizer_in_backward),
+        optimizer=(master + moments) * trained * (job.offload == "none"),
         context=CONTEXT_BYTES,
         activations=job.activation_bytes_per_sample,
         recomputed=job.recomputed_activation_bytes_per_sample,
@@ -93,6 +96,7 @@ def bytes_of(job: Job, prior: Prior) -> Bytes:
         routed=expert_share(job),
         layer=min(job.layer_bytes_per_sample, job.recomputed_activation_bytes_per_sample),
         whole=_whole(job, gathered, gradient * trained),
+        most_at_once=float(job.micro_batch or np.inf),
     )
     return _as_measured(job, plain)
 
@@ -153,7 +157,7 @@ def largest_micro_batch(
     room = memory_bytes - needs.context - held_bytes
     with np.errstate(divide="ignore", invalid="ignore"):
         fits = np.where(each > 0, np.floor(room / each), np.inf)
-    return np.where(room > 0, np.maximum(fits, 0.0), 0.0)
+    return np.where(room > 0, np.clip(fits, 0.0, needs.most_at_once), 0.0)
 
 
 def gib_lines(

@@ -234,7 +234,7 @@ def _micro_batches(
     rows = [np.zeros_like(some), all_layers, some]
     again = np.stack([all_layers] * 3 if job.recomputation == "full" else rows)
     sample = sample_bytes(needs, again, layouts.parts, p) * kept
-    fits = np.floor(room / np.maximum(sample, 1e-9))
+    fits = np.minimum(np.floor(room / np.maximum(sample, 1e-9)), needs.most_at_once)
     fewest = np.ceil(samples / np.clip(fits, 1.0, samples))
     return _MicroBatches(
         samples=samples,

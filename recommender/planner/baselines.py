@@ -15,9 +15,9 @@ from recommender.planner.plan_builder import (
     is_on_demand_only,
     meets,
 )
+from recommender.planner.plan_pool import Only, PlanPool
 from recommender.planner.problem import Problem
 from recommender.planner.ranking import HORIZON_S
-from recommender.planner.plan_pool import Only, PlanPool
 
 # Which plans of a table are of a kind that a search can be restricted to.
 IS_KIND: dict[Only, Callable[[Plan], bool]] = {

@@ -18,8 +18,8 @@ from recommender.catalogs.frozen import dataclass
 from recommender.plan.plan import Plan
 from recommender.plan.standing import BreakEven
 from recommender.planner.plan_builder import Evaluated, goal_value_of
-from recommender.planner.problem import Problem
 from recommender.planner.plan_pool import PlanPool
+from recommender.planner.problem import Problem
 
 Figure = Literal["price", "speed"]
 MAX_FACTOR = 16.0  # a machine so many times as cheap or as fast is not looked for

@@ -12,6 +12,7 @@ from recommender.plan.limits import BUDGET, DEADLINE, LIMITS, Choice, Limits, Pr
 from recommender.plan.plan import Plan
 from recommender.planner.blocking_flags import blocking_flags, fits, no_offers, wider_choices
 from recommender.planner.plan_builder import Evaluated, saving
+from recommender.planner.plan_pool import PlanPool, best_among_other_offers
 from recommender.planner.problem import Problem
 from recommender.planner.proof import proof_of
 from recommender.planner.quota_request import (
@@ -21,7 +22,6 @@ from recommender.planner.quota_request import (
     without_quotas,
 )
 from recommender.planner.ranking import HORIZON_S
-from recommender.planner.plan_pool import PlanPool, best_among_other_offers
 from recommender.planner.relaxed_limits import (
     Relaxed,
     best_within,
@@ -106,7 +106,7 @@ def _built(pool: PlanPool, plan: Candidate | None) -> Evaluated | None:
 
 
 def _unexplored(pool: PlanPool) -> str:
-    """What may still meet the limits, and how to go on; nothing where it is proven that none does."""
+    """What may still meet the limits, and how to go on; nothing where none provably does."""
     proof = proof_of(pool)
     if proof.status == "optimal" and not proof.mixes_rated:
         return ""

@@ -2,10 +2,12 @@
 
 import numpy as np
 
+from recommender.catalogs.frozen import dataclass
 from recommender.market.sites import SitePools
 from recommender.planner.problem import Problem
 
-# Regions tried where quotas bind or mixes are asked for: of the cheapest work and of most compute.
+# Regions tried where quotas bind or mixes are asked for: of the cheapest work, and of each provider
+# those with the most compute, of both markets and on demand.
 CHEAPEST, FASTEST = 6, 2
 
 
@@ -26,47 +28,70 @@ def searched_in_full(problem: Problem) -> bool:
     return asked or bool(problem.job.elastic) or problem.quotas_bind
 
 
-def _regions(problem: Problem) -> set[tuple[str, str]]:
+Place = tuple[str, str]  # provider and region
+
+
+@dataclass(frozen=True, slots=True)
+class _Offer:
+    """Machines of one offer that may be rented in a region."""
+
+    usd_per_work: float
+    speed: float  # of one machine
+    most: float  # machines
+    spot: bool
+
+
+def _regions(problem: Problem) -> set[Place]:
     """Regions by what their work costs with the machines that the deadline needs, and by speed."""
+    offers, machines = _offers(problem), problem.limits.max_machines
+    due_s = problem.limits.deadline_s
+    needed = 0.0 if due_s is None else problem.steps_left / due_s
+    by_cost = sorted(offers, key=lambda place: (_filled(offers[place], needed, machines), place))
+    chosen = set(by_cost[:CHEAPEST])
+    for provider in {place[0] for place in offers}:
+        mine = [place for place in offers if place[0] == provider]
+        for spot in (True, False):
+            by_speed = sorted(mine, key=lambda place: (-_most_speed(offers[place], spot), place))
+            chosen |= set(by_speed[:FASTEST])
+    return chosen
+
+
+def _offers(problem: Problem) -> dict[Place, list[_Offer]]:
     o, kinds, step_s = problem.catalog.offers, problem.offers.kinds.of, problem.step_s
     quotas, price = problem.facts.quotas, problem.facts.planning_price
     types, machines = problem.catalog.instance_types, problem.limits.max_machines
-    offers: dict[tuple[str, str], list[tuple[float, float, float]]] = {}
+    # Of one machine in the smallest cluster that can hold the job.
+    able = np.isfinite(step_s)
+    first = able.argmax(axis=1)
+    one_s = step_s[np.arange(len(step_s)), first] * (first + 1)
+    found: dict[Place, list[_Offer]] = {}
     for row in problem.rows:
         key = o.provider[row], o.instance_type[row]
-        speed = 1.0 / float(step_s[kinds[key], 0]) if step_s[kinds[key], 0] > 0.0 else 0.0
-        if not np.isfinite(step_s[kinds[key], 0]):  # alone it cannot hold the job
-            best = step_s[kinds[key]].argmin()
-            speed = 1.0 / float(step_s[kinds[key], best] * (best + 1))
-        if speed <= 0.0:
-            continue
+        speed = 1.0 / float(one_s[kinds[key]]) if able[kinds[key]].any() else 0.0
         most = min(quotas.most_machines(types[key], o.market[row], o.region[row]), machines)
-        if most >= 1.0:
-            place = o.provider[row], o.region[row]
-            offers.setdefault(place, []).append((price(row) / speed, speed, most))
-    due_s = problem.limits.deadline_s
-    needed = 0.0 if due_s is None else problem.steps_left / due_s
-    ranked = {place: _filled(mine, needed, machines) for place, mine in offers.items()}
-    by_cost = sorted(ranked, key=lambda place: (ranked[place][0], place))
-    by_speed = sorted(ranked, key=lambda place: (-ranked[place][1], place))
-    return {*by_cost[:CHEAPEST], *by_speed[:FASTEST]}
+        if speed > 0.0 and most >= 1.0:
+            spot = o.market[row] == "spot"
+            offer = _Offer(price(row) / speed, speed, float(int(most)), spot)
+            found.setdefault((o.provider[row], o.region[row]), []).append(offer)
+    return found
 
 
-def _filled(
-    offers: list[tuple[float, float, float]], needed: float, machines: int
-) -> tuple[float, float]:
-    """The price per work of a region at a speed, cheapest work first, and its most speed.
+def _most_speed(offers: list[_Offer], spot: bool) -> float:
+    """The compute of a region, of spot machines too or on demand alone."""
+    return sum(each.speed * each.most for each in offers if spot or not each.spot)
+
+
+def _filled(offers: list[_Offer], needed: float, machines: int) -> float:
+    """The price per work of a region at a speed, cheapest work first; worse where it is too slow.
 
     The relaxation of the program of `optimize/mixes.py` under one limit on machines.
     """
-    usd = speed = most = left = 0.0
-    left = float(machines)
-    for per_work, each, count in sorted(offers):
-        taken = min(count, left, max((needed - speed) / each, 1.0 if speed == 0.0 else 0.0))
-        usd, speed, left = usd + per_work * each * taken, speed + each * taken, left - taken
+    usd, speed, left = 0.0, 0.0, float(machines)
+    for each in sorted(offers, key=lambda offer: offer.usd_per_work):
+        wanted = max((needed - speed) / each.speed, 1.0 if speed == 0.0 else 0.0)
+        taken = min(each.most, left, wanted)
+        usd, speed = usd + each.usd_per_work * each.speed * taken, speed + each.speed * taken
+        left -= taken
         if speed >= needed or left <= 0.0:
             break
-    for _, each, count in sorted(offers, key=lambda offer: -offer[1])[:machines]:
-        most += each * min(count, float(machines))
-    short = max(needed / max(speed, 1e-30), 1.0)
-    return usd / max(speed, 1e-30) * short**4, most
+    return usd / max(speed, 1e-30) * max(needed / max(speed, 1e-30), 1.0) ** 4

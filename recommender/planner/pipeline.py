@@ -24,8 +24,8 @@ from recommender.planner.baselines import baselines, lower_bounds_of, more_regio
 from recommender.planner.current_setup import current_setup
 from recommender.planner.options import AnswerOptions
 from recommender.planner.plan_builder import Evaluated, ranks_in
-from recommender.planner.problem import Problem
 from recommender.planner.plan_pool import PlanPool
+from recommender.planner.problem import Problem
 from recommender.planner.program_facts import ReportedProgram, program_facts, reported_program
 from recommender.planner.proof import proof_of
 from recommender.planner.ranking import Ranked

@@ -1,7 +1,8 @@
 """The plans of one problem: every part of an answer is a selection of its pool.
 
-The table, the baselines, the sensitivity to each limit, the explanation of a refusal and the data of
-a report ask for plans under some limits and of some kind; nothing else simulates plans to choose them.
+The table, the baselines, the sensitivity to each limit, the explanation of a refusal and the data
+of a report ask for plans under some limits and of some kind; nothing else simulates plans to choose
+them.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -80,19 +81,30 @@ class PlanPool:
 
     @cached_property
     def _leading(self) -> dict[int, tuple[str, str]]:
-        """The spot types of the best plans, and the region where each is tried first."""
+        """The spot types of the best plans, and the region where each is tried first.
+
+        Under an overhead limit those of the best without it too: next to on-demand machines that
+        train on they lose less.
+        """
+        found = self._leading_of(self._of_one_type, LIKELY)
+        if self.problem.limits.max_overhead is not None:
+            free = replace(self.problem.limits, max_overhead=None)
+            found = self._leading_of(self.pool.select(free, first=2 * NEXT_TO), 2 * LIKELY) | found
+        return found
+
+    def _leading_of(self, selection: Selection, most: int) -> dict[int, tuple[str, str]]:
         pools, offers = self.problem.single_type_sites.pools, self.problem.catalog.offers
         found: dict[int, tuple[str, str]] = {}
-        for plan in self._of_one_type.plans:
+        for plan in selection.plans:
             first = pools[plan.site][plan.entries[0]]
-            if first.spot and len(found) < LIKELY:
+            if first.spot and len(found) < most:
                 row = first.rows[0]
                 found.setdefault(first.kind, (offers.provider[row], offers.region[row]))
         return found
 
     @cached_property
     def sites(self) -> SitePools:
-        """All sites: those of single types first, then the regions in which mixes are looked for."""
+        """All sites: those of single types first, then regions in which mixes are sought."""
         if self.problem.choice.mix == "no" or self.problem.limits.max_machines < 2:
             return self.problem.single_type_sites
         regions = mix_regions(self.problem, set(self._leading.values()))
@@ -165,7 +177,7 @@ class PlanPool:
         return builder.meeting(each for each, _ in zip(plans, range(BUILT), strict=False))
 
     def replan(self, limits: Limits, known: Plan | None = None) -> Evaluated | None:
-        """The best plan under other limits by its printed figures; None if none beats a known one."""
+        """The best plan under other limits, as printed; None if a known one is as good."""
         found = list(self.meeting(self.select(limits, first=CHOSEN).plans[:4], limits))
         goal = partial(_goal, limits=limits)
         best = min(found, key=goal, default=None)

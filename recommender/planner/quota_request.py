@@ -11,9 +11,8 @@ from recommender.catalogs.registry import OWN
 from recommender.market.account_quotas import quota_use
 from recommender.market.offer_facts import Pool
 from recommender.market.quota_rows import market_of, regions_of
-from recommender.optimize.candidate import plans_of
+from recommender.optimize.candidate import Candidate, plans_of
 from recommender.optimize.evaluate import path_inputs_of, values_of
-from recommender.optimize.candidate import Candidate
 from recommender.optimize.space import NONE, OBJECT_STORE, Site
 from recommender.plan.limits import Choice
 from recommender.plan.plan import Need, Plan

@@ -18,7 +18,7 @@ from recommender.planner.plan_builder import (
     has_derived_price,
 )
 
-SIMULATED = 12  # kinds of plans built, however few are shown
+SIMULATED = 6  # kinds of plans built, however few are shown
 CHEAPEST = 8  # plans of a frontier that are built until one ends within the horizon
 KIND_PLANS = 4  # plans of one kind that are built until one meets the limits
 TIE = 0.002  # goals closer than this are a tie: fewer machines win

@@ -1,14 +1,15 @@
 """Relaxes limits one at a time, or one after the other, by as little as makes a plan possible.
 
-The least value of a limit is found by bisection between what was asked and what a plan needs that meets
-all other limits: each value tried is one more selection of the pool, whose clusters are rated already.
+The least value of a limit is found by bisection between what was asked and what a plan needs that
+meets all other limits: each value tried is one more selection of the pool, whose clusters are rated
+already.
 """
 
 from dataclasses import replace
 
 from recommender.catalogs.frozen import dataclass
 from recommender.inputs.limits import as_typed, rounded_up
-from recommender.optimize.pool import CHOSEN, NEXT_TO
+from recommender.optimize.pool import CHOSEN
 from recommender.plan.limits import DEADLINE, LIMITS, Limit, Limits, PathLimit
 from recommender.plan.plan import Plan
 from recommender.planner.plan_builder import Evaluated
@@ -17,6 +18,7 @@ from recommender.planner.plan_pool import PlanPool
 CLOSE = 1.005  # values this close to each other count as equal
 MARGIN = 1.01  # a suggested limit is this much wider than what its plan needs on the day
 TRIES = 16  # values of one limit
+TRIED = 24  # clusters under each
 BUILT = 6  # plans built under one value: of those the one that needs least
 MIN_SURE, SURE_STEP = 50, 5  # per cent: the chances tried where a surer one leaves no plan
 # A deadline that is so many times as long, and beyond a week, is no advice next to another limit:
@@ -91,7 +93,7 @@ def relaxed(limit: Limit, limits: Limits, pool: PlanPool) -> Relaxed | None:
 def plan_within(limit: Limit, limits: Limits, value: float, pool: PlanPool) -> Evaluated | None:
     """The plan that needs least of a limit, of those that meet all, this one at another value."""
     aimed = replace(limits.with_value(limit, value), objective=limit.aim)
-    return _needing_least(limit, aimed, pool, NEXT_TO)
+    return _needing_least(limit, aimed, pool, TRIED)
 
 
 def _needing_least(limit: Limit, limits: Limits, pool: PlanPool, first: int) -> Evaluated | None:

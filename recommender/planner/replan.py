@@ -33,8 +33,8 @@ from recommender.planner.options import AnswerOptions
 from recommender.planner.pipeline import Pipeline
 from recommender.planner.plan_builder import Evaluated, PlanBuilder, goal_value_of
 from recommender.planner.plan_details import spread_of
-from recommender.planner.problem import PRINTED, Problem, planning_problem
 from recommender.planner.plan_pool import PlanPool
+from recommender.planner.problem import PRINTED, Problem, planning_problem
 from recommender.planner.relaxed_limits import surest_plan
 from recommender.risk.fallback import queue_s
 from recommender.risk.monte_carlo import cycles_needed

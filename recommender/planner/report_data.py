@@ -1,8 +1,8 @@
 """Collects what a report contains besides the answer: promising plans with their simulated runs.
 
 A page with adjustable limits also needs plans of other limits: the cheapest, the fastest, and the
-cheapest under other deadlines, whose fallbacks start for these deadlines. Of all plans of the pool's
-selections, those closest to the frontier of cost and time are kept.
+cheapest under other deadlines, whose fallbacks start for these deadlines. Of all plans of the
+pool's selections, those closest to the frontier of cost and time are kept.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,8 +17,8 @@ from recommender.plan.limits import Limits
 from recommender.plan.report_data import PlanKind, ReportData, SimulatedPlan, Timeline
 from recommender.planner.plan_builder import Evaluated
 from recommender.planner.plan_details import PlanDetails, spread_of
-from recommender.planner.problem import PRINTED
 from recommender.planner.plan_pool import PlanPool
+from recommender.planner.problem import PRINTED
 from recommender.planner.swings import swings
 from recommender.planner.timeline import timelines
 from recommender.risk.monte_carlo import simulate_paths

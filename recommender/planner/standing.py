@@ -22,9 +22,9 @@ from recommender.planner.blocking_flags import NARROWED, wider_choices
 from recommender.planner.break_even import MachineChange, best_within_limits, is_on
 from recommender.planner.infeasibility import infeasible
 from recommender.planner.plan_builder import goal_value_of
+from recommender.planner.plan_pool import PlanPool
 from recommender.planner.problem import Problem
 from recommender.planner.ranking import Ranked
-from recommender.planner.plan_pool import PlanPool
 from recommender.planner.selection import ranked_plans
 from recommender.text import shown, unknown
 

@@ -27,8 +27,8 @@ from recommender.planner.plan_builder import (
     is_on_demand_only,
     ranks_in,
 )
-from recommender.planner.ranking import Ranked, kind_of
 from recommender.planner.plan_pool import PlanPool
+from recommender.planner.ranking import Ranked, kind_of
 from recommender.planner.trio_candidates import TrioCandidates, machines_of
 
 AS_SENSIBLE = 0.05  # plans that cost so much more at most, all counted, are as sensible

@@ -29,7 +29,7 @@ TIMES_FASTEST = (1.5, 2.5, 5.0, 10.0, 25.0)
 SIMULATED = 24  # clusters that are worth most by estimates
 OF_EACH_TIME = 4  # and that are cheapest within each time
 WORTH_BUILDING = 0.3  # what costs more than the best of these by so much is no tie
-MOST_BUILT = 16  # kinds of machines
+MOST_BUILT = 8  # kinds of machines
 HIGH_CHANCE = 0.98  # a chance that needs no improvement
 
 

@@ -3,9 +3,10 @@
 from dataclasses import field
 
 from recommender.catalogs.frozen import dataclass
+from recommender.catalogs.registry import OWN
 from recommender.job.derive import size_of_work
 from recommender.job.job import Job
-from recommender.plan.answer import Answer, PriceDate
+from recommender.plan.answer import Answer
 from recommender.plan.effort import HOUR_USD
 from recommender.plan.limits import Choice, Goal, Limits, Progress
 from recommender.plan.plan import Plan
@@ -13,6 +14,7 @@ from recommender.report import cells
 from recommender.report import formatting as fmt
 from recommender.report.formatting import age_days
 from recommender.report.limit_words import limits_in_words, why_not
+from recommender.text import NO_MONEY
 
 FIGURES = "Mean cost and median time; below them the range of 9 in 10 runs"
 _TIME_ORDER = "; in the order of mean time"
@@ -77,33 +79,45 @@ def _left(request: PlanRequest) -> str:
     return f"; the rest is planned: {fmt.listing(parts)}" if parts else ""
 
 
+RENEW = "recommend catalog update"  # needs no account
+FRESH_DAYS = 7  # younger prices need no word about how to renew them
+
+
 def price_line(answer: Answer, request: PlanRequest) -> str:
-    """The age of the prices, the oldest per provider."""
-    if not answer.prices:
+    """The age of the prices that the shown plans rent at, by market, and what renews them."""
+    ages = _ages(answer)
+    if not ages:
         return ""
-    ages = [(provider, _age(date)) for provider, date in _oldest(answer.prices)]
-    ages = [each for each in ages if each != ("own", "0")] or ages  # dated today by default
-    if all(age == "0" for _, age in ages):
+    oldest = max(max(days) for days in ages.values())
+    if oldest == 0:
         return "Prices are from today."
-    days = "day" if {age for _, age in ages} == {"1"} else "days"
-    if len(ages) == 1:
-        prices = f"{fmt.provider(ages[0][0])} prices are {ages[0][1]}"
-    else:
-        prices = f"Prices are {', '.join(f'{age} ({fmt.provider(name)})' for name, age in ages)}"
+    kinds = [f"{fmt.market(market)} {_days(days)}" for market, days in sorted(ages.items())]
     quoted = request.choice.prices_as_quoted
-    return f"{prices} {days} old; " + ("used as quoted." if quoted else "the spans allow for it.")
+    meant = "used as quoted" if quoted else "the spans allow for it"
+    found = f"Prices rented here: {', '.join(kinds)} days old; {meant}."
+    return found if oldest < FRESH_DAYS else f"{found} {RENEW} renews them."
 
 
-def _oldest(prices: tuple[PriceDate, ...]) -> list[tuple[str, str]]:
-    dates: dict[str, str] = {}
-    for price in prices:
-        dates[price.provider] = min(price.as_of, dates.get(price.provider, price.as_of))
-    return list(dates.items())
+def _ages(answer: Answer) -> dict[str, list[int]]:
+    """Days since the prices of the shown plans and of their fallbacks, by market."""
+    rented = [
+        (machine.provider, machine.market, machine.as_of)
+        for plan in answer.plans
+        for machine in (*plan.machines, *(plan.fallback.machines if plan.fallback else ()))
+    ]
+    dates = rented or [(price.provider, price.market, price.as_of) for price in answer.prices]
+    ages: dict[str, list[int]] = {}
+    for provider, market, as_of in dates:
+        age = age_days(as_of)
+        dated_by_default = provider == OWN and age == 0
+        if age is not None and not dated_by_default:
+            ages.setdefault(market, []).append(age)
+    return ages or {market: [0] for _, market, _ in dates[:1]}
 
 
-def _age(as_of: str) -> str:
-    days = age_days(as_of)
-    return "unknown" if days is None else str(days)
+def _days(ages: list[int]) -> str:
+    low, high = min(ages), max(ages)
+    return f"{low}" if low == high else f"{low}-{high}"
 
 
 _VALUE_ORDER = (
@@ -185,6 +199,8 @@ def _against(alike: list[Plan], answer: Answer, request: PlanRequest) -> str:
     if wrong:
         return f"{name} {wrong}"
     best = answer.plans[answer.best - 1].estimate
+    if best.cost.mean < NO_MONEY:
+        return f"{name}: {fmt.usd(plan.estimate.cost.mean)} USD"
     if answer.goal == "time":
         factor, what = plan.estimate.time.p50 / best.time.p50, "time"
     else:

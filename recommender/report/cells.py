@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from recommender.plan.plan import Checkpointing, Machines, Need, Plan, Spread
 from recommender.report import formatting as fmt
+from recommender.text import NO_MONEY
 
 _PATHS = {
     "object_store": "bucket",
@@ -118,7 +119,7 @@ def _median(values: Sequence[float]) -> float:
 
 def decimals(values: Iterable[float], digits: int = 2) -> int:
     """Decimals of a column: `digits` digits of its middle figure, one of its smallest."""
-    sizes = [abs(v) for v in values if v and math.isfinite(v)] or [1.0]
+    sizes = [abs(v) for v in values if abs(v) >= NO_MONEY and math.isfinite(v)] or [1.0]
     middle = digits - 1 - math.floor(math.log10(_median(sizes)))
     return max(0, middle, -math.floor(math.log10(min(sizes))))
 

@@ -9,12 +9,15 @@ from recommender.report.layout import Column, Page
 _SHOWN = 6  # keys of a tool's file that say nothing of time or memory
 
 
-def draft_page(draft: Draft, job: Job, written: str, command: str) -> Page:
+def draft_page(
+    draft: Draft, job: Job, written: str, command: str, sources: list[str] | None = None
+) -> Page:
     """One row for each thing understood, and the command of the first answer."""
-    rows = [("network", draft.network), ("work", size_of_work(job)), ("trained", _trained(job))]
+    rows = [("network", draft.network), ("in figures", _figures(job)), ("work", size_of_work(job))]
     each = " per GPU" if job.batch_per_gpu else ""
     rows += [("step", f"batch {job.global_batch:,}{each}, {_steps(job)}")]
-    rows += [("read from", draft.tool)] if draft.tool else []
+    named = f" ({', '.join(sources)})" if sources else ""
+    rows += [("read from", f"{draft.tool}{named}")] if draft.tool else []
     rows += [("software", draft.software)] if draft.software else []
     rows += [("assumed", each) for each in draft.assumed]
     rows += [("not read", each) for each in draft.unread]
@@ -26,6 +29,7 @@ def draft_page(draft: Draft, job: Job, written: str, command: str) -> Page:
         "tool": draft.tool,
         "software": draft.software,
         "network": draft.network,
+        "in_figures": _figures(job),
         "work": size_of_work(job),
         "assumed": list(draft.assumed),
         "not_read": list(draft.unread),
@@ -36,10 +40,21 @@ def draft_page(draft: Draft, job: Job, written: str, command: str) -> Page:
     return Page("", columns, cleaned, 1, facts=facts)
 
 
-def _trained(job: Job) -> str:
-    if job.method == "full":
-        return "all weights"
-    return f"{fmt.large(job.trainable_parameters)} parameters of adapters ({job.method})"
+def _figures(job: Job) -> str:
+    """What a person checks at a glance: parameters, passes, tokens, samples."""
+    trained = fmt.large(job.trainable_parameters)
+    parts = [f"{fmt.large(job.parameters)} parameters"]
+    if job.active_parameters < job.parameters:
+        parts.append(f"{fmt.large(job.active_parameters)} active for a {_part(job)}")
+    parts.append(f"{trained} trained{'' if job.method == 'full' else f' ({job.method})'}")
+    parts += [f"{job.epochs:.3g} passes"] if job.epochs else []
+    if job.tokens_per_sample > 1:
+        parts.append(f"{fmt.large(job.samples * job.tokens_per_sample)} tokens")
+    return ", ".join([*parts, f"{fmt.large(job.samples)} samples ({job.sample_unit}s)"])
+
+
+def _part(job: Job) -> str:
+    return "token" if job.tokens_per_sample > 1 else job.sample_unit
 
 
 def _steps(job: Job) -> str:

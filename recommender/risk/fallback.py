@@ -13,7 +13,7 @@ from recommender.risk.on_demand_wait import wait_s
 from recommender.risk.path_inputs import PathInputs
 from recommender.risk.planes import at, first, row
 from recommender.risk.random_numbers import RandomNumbers
-from recommender.risk.spot_capacity import Runs
+from recommender.risk.spot_capacity import Runs, drawn_runs
 
 # A round over the listed places until none has given machines: about a minute for each request
 # that fails, and one for the plan to be made again (assumed).
@@ -49,12 +49,6 @@ class FirstClusterEnd:
     delay_s: Floats  # until the fallback was there
     done_s: Floats  # work done there
     repeats: Floats  # how often the sampled runs were repeated; 0 where they were enough
-
-
-def repeated_pace(start_s: Floats, durable: Floats) -> tuple[Floats, Floats]:
-    """Seconds and work before the last drawn run; longer jobs repeat the drawn runs."""
-    elapsed = np.maximum(start_s, 1.0)
-    return elapsed, np.maximum(durable, 1e-4 * elapsed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,12 +183,12 @@ def _crossing(
     beyond = ~rings & (alone.repeats > 0.0)
     repeated = np.zeros_like(stop)
     if beyond.any():
-        elapsed, done = repeated_pace(start, durable)
+        drawn = drawn_runs(p, runs, place)
         left = mark - (speed * start - durable)
-        most = np.maximum(left / np.maximum(speed * elapsed - done, 1e-9), 0.0)
-        repeated = np.where(beyond, most, 0.0)
-        stop = np.where(beyond, start + repeated * elapsed, stop)
-        kept = np.where(beyond, durable + repeated * done, kept)
+        most = left / np.maximum(speed * drawn.elapsed_s - drawn.done, 1e-9)
+        repeated = np.where(beyond, np.maximum(most, 0.0), 0.0)
+        stop = np.where(beyond, start + repeated * drawn.elapsed_s, stop)
+        kept = np.where(beyond, durable + repeated * drawn.done, kept)
     seen = run, start, stop, np.clip(kept, 0.0, work), repeated
     told = (p.speed_sigma > 0.0) | (p.cautious_work_s > p.work_s)
     return _before_the_first_step(p, runs, due, seen) if told.any() else seen

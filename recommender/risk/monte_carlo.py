@@ -32,7 +32,6 @@ from recommender.risk.fallback import (
     crossing_heights,
     queue_s,
     ready_s,
-    repeated_pace,
 )
 from recommender.risk.path_inputs import PathInputs, Paths
 from recommender.risk.planes import at, first, row
@@ -50,7 +49,9 @@ from recommender.risk.spot_capacity import (
     CLASS_CAPACITY,
     Capacity,
     Runs,
+    drawn_runs,
     simulate_runs,
+    work_of_a_run,
 )
 from recommender.risk.walk import Market, Queues, Step, steps, walk
 
@@ -162,8 +163,7 @@ def draw_plans(plans: PathInputs, deadline_s: float, paths: int, seed: int = SEE
 
 def cycles_needed(plans: PathInputs, deadline_s: float | None) -> Ints:
     """The number of runs to draw: enough for nearly every path, in steps of eight."""
-    useful = np.maximum(plans.run_mean_s - plans.changeover_s, 0.25 * plans.run_mean_s)
-    runs = plans.work_s / useful
+    runs = plans.work_s / np.maximum(work_of_a_run(plans), 0.25 * plans.run_mean_s)
     if deadline_s is not None:
         with_fallback = plans.fallback_speed > 0
         runs = np.where(with_fallback, np.minimum(runs, deadline_s / plans.run_mean_s), runs)
@@ -338,24 +338,14 @@ def _ends_alone(p: PathInputs, sample: RandomNumbers, runs: Runs) -> EndsAlone:
         # An elastic job can end while the spot part is away, even before the last run starts.
         end_s = end_on_demand(p, runs.on_demand_part, place, left) - start
         use = np.where((left <= 0.0) & (p.elastic_share[:, None] > 0.0), end_s, use)
-    use, again = _extrapolate(start, durable, left, finished, use)
+    if finished.all():
+        again = np.zeros_like(use)
+    else:  # `left` of the work is to be done from the start of the last drawn run on
+        drawn = drawn_runs(p, runs, place)
+        again = np.where(finished, 0.0, np.maximum(left, 0.0) / drawn.done)
+        use = np.where(finished, use, again * drawn.elapsed_s)
     queued = queue_s(p.at_once, p.wait_s, sample)
     return EndsAlone(work, last, finished, start + use, use, again, queued)
-
-
-def _extrapolate(
-    start: Floats, durable: Floats, left: Floats, finished: Bools, use: Floats
-) -> tuple[Floats, Floats]:
-    """Paths that outlast the sampled runs go on at their own average pace.
-
-    `left` of the work is to be done from the start of the last drawn run on. Returns the time used
-    from there, and by what factor the drawn path is repeated (0 where it was long enough).
-    """
-    if finished.all():
-        return use, np.zeros_like(use)
-    elapsed, done = repeated_pace(start, durable)
-    again = np.maximum(left, 0.0) / done
-    return np.where(finished, use, again * elapsed), np.where(finished, 0.0, again)
 
 
 def account(p: PathInputs, ended: PathEnds, runs: Runs, sample: RandomNumbers) -> Paths:
@@ -370,6 +360,8 @@ def account(p: PathInputs, ended: PathEnds, runs: Runs, sample: RandomNumbers) -
     time = end.stop_s + end.delay_s + end.rest_s
     up = end.stop_s - waiting
     on_spot = billed + np.where(again > 0.0, billed * again, used)
+    if (again > 0.0).any():
+        on_spot += billed * again * (drawn_runs(p, runs, place).longer - 1.0)
     interruptions = end.run * (1.0 + again)
     moves = interruptions
     if runs.moves is not None:

@@ -18,7 +18,6 @@ from recommender.catalogs.frozen import dataclass
 from recommender.risk.monte_carlo import simulate_paths
 from recommender.risk.path_inputs import PathInputs, Paths
 
-
 Outcome = tuple[Floats, ...]  # one value per field of `Outcomes`
 
 ROUNDING = 1e-9  # what sums of seconds leave of an overhead of nothing

@@ -17,7 +17,7 @@ from recommender.risk.laws import OUTAGE_FAMILY, RUN_FAMILY, RunLaw, logistic
 from recommender.risk.move_after import moves_until, stays
 from recommender.risk.on_demand_wait import wait_s
 from recommender.risk.path_inputs import PathInputs
-from recommender.risk.planes import before, choose, places, row, until
+from recommender.risk.planes import at, before, choose, places, row, until
 from recommender.risk.random_numbers import MAX_LISTED_ZONES, RandomNumbers, run_uniforms
 
 
@@ -158,6 +158,7 @@ class Runs:
     on_demand_part: OnDemandPart | None  # None: no cluster of the batch is elastic
     billed_before: Singles  # spot time charged for the runs before it
     billed_if_interrupted: Singles  # and for it, if it is interrupted
+    of_class: bool  # drawn from the plans' own laws
 
     def places(self, index: Ints) -> Ints:
         """The place of each path's own run; `index` has shape (plans, paths)."""
@@ -201,8 +202,41 @@ def simulate_runs(
     return Runs(
         cluster, p, starts, lengths, usable, durable, live, waits, waited,
         moves_until(p, waits) if np.any(p.move_after_s > 0.0) else None,
-        on_demand_part, before(bill), bill,
+        on_demand_part, before(bill), bill, capacity is CLASS_CAPACITY,
     )  # fmt: skip
+
+
+def work_of_a_run(p: PathInputs) -> Floats:
+    """Its mean, saved: `progress` of performance/checkpoint.py by the midpoint rule; (plans,)."""
+    interval = np.minimum(p.interval_s, p.work_s)
+    late = p.changeover_s + 0.5 * (1.0 - p.notice_saves) * (interval + p.stall_s)
+    kept = RUN_FAMILY.excess(late, p.run_mean_s, p.run_sigma)
+    return np.asarray(kept * (interval / (interval + p.stall_s)))
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnRuns:
+    """As many runs as were drawn for a path, which a longer job repeats; shape (plans, paths).
+
+    They are as long as the law's mean: paths that their drawn runs do not finish met short ones,
+    which say nothing of those to come. Waits are those of the path, whose zones stay its own, and
+    so are the runs of recordings and of elastic clusters, which work in between.
+    """
+
+    elapsed_s: Floats
+    done: Floats
+    longer: Floats  # times the length of those drawn
+
+
+def drawn_runs(p: PathInputs, runs: Runs, place: Ints) -> DrawnRuns:
+    """Those before the last, whose place is given."""
+    waited, durable = at(runs.waited, place), at(runs.durable, place)
+    up = np.maximum(at(runs.starts, place) - waited, 1.0)
+    drawn, of_law = len(runs.lengths) - 1, (p.elastic_share == 0.0)[:, None] & runs.of_class
+    usual = np.where(of_law, drawn * p.run_mean_s[:, None], up)
+    done = np.where(of_law, drawn * work_of_a_run(p)[:, None], durable)
+    elapsed = waited + usual
+    return DrawnRuns(elapsed, np.maximum(done, 1e-4 * elapsed), usual / up)
 
 
 def _bill(p: PathInputs, lengths: Singles) -> Singles:

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from recommender.catalogs.registry import OWN_CLIENTS
 from tests.catalogs.facts_data import book, reference
-from tests.research.snapshot import facts_bills, facts_start
+from tests.research.snapshot import facts_bills, facts_start, gpu_clouds
 
 GPU_NAMES = Path(facts_bills.__file__).parent / "hand" / "gpu_names.csv"
 
@@ -22,7 +23,10 @@ def test_aws_does_not_charge_the_first_hour_that_it_interrupts() -> None:
 def test_every_provider_and_market_has_one_rule() -> None:
     rules = facts_bills.billing(book())
     keys = {(r.provider, r.market) for r in rules}
-    assert len(rules) == len(keys) == 12
+    assert len(rules) == len(keys)
+    asked = (*OWN_CLIENTS, "own")
+    sold = {(name, market) for name in asked for market in ("on_demand", "spot", "reserved_block")}
+    assert keys == sold | {(n, m) for n in gpu_clouds.NAMES for m in ("on_demand", "spot")}
     for rule in rules:
         if rule.market == "on_demand":
             assert rule.free_if_interrupted_within_s == rule.notice_s == 0
@@ -57,9 +61,10 @@ def test_start_up_of_every_provider() -> None:
 
 def test_every_gpu_has_one_obtainability() -> None:
     with open(GPU_NAMES, newline="") as file:
-        named = sorted(row["gpu"] for row in csv.DictReader(file))
+        named = {row["gpu"] for row in csv.DictReader(file)}
+    named |= {row["gpu"] for cloud in gpu_clouds.NAMES for row in gpu_clouds.rows_of(cloud)}
     rows = facts_start.obtainability(book())
-    assert sorted(gpu for row in rows for gpu in row.gpus) == named
+    assert sorted(gpu for row in rows for gpu in row.gpus) == sorted(named)
     assert all(0.5 < row.share_at_once < 1 and row.kind == "fallback" for row in rows)
 
 

@@ -1,13 +1,13 @@
-"""Golden files: outputs kept next to the tests; RECOMMEND_UPDATE_GOLDEN=1 replaces them."""
+"""Exported files kept next to the tests; RECOMMEND_UPDATE_GOLDEN=1 replaces them."""
 
 import os
 from pathlib import Path
 
-FOLDER = Path(__file__).parents[1] / "golden_answers" / "rendered"
+FOLDER = Path(__file__).parents[1] / "golden_answers" / "exported"
 
 
 def check(name: str, text: str) -> None:
-    """Compare a text with its golden file, byte for byte."""
+    """Compare a text with the file that keeps it, byte for byte."""
     path = FOLDER / name
     if os.environ.get("RECOMMEND_UPDATE_GOLDEN"):
         path.parent.mkdir(exist_ok=True)

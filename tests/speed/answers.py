@@ -47,12 +47,11 @@ CLASSES = {
     },
 }
 CASES = (
-    "deadline", "deadline-explained", "budget", "hourly", "curve", "quota-file", "mix",
-    "mix-quota", "mix-elastic", "own-offers", "checkpoints-memory", "experts", "measured",
-    "compared", "verified", "job-own", "infeasible-budget", "infeasible-quota",
-    "infeasible-deadline", "simulate", "simulate-trace", "simulate-policies", "backtest-zones",
-    "trace-fit", "bench-show-all", "bench-stalls", "calibrate", "catalog-status", "catalog-show",
-    "jobs-list", "sources", "landing", "help-plan", "refused-many",
+    "deadline", "budget", "hourly", "curve", "quota-file", "mix", "mix-quota", "mix-elastic",
+    "own-offers", "checkpoints-memory", "experts", "measured", "verified", "job-own",
+    "infeasible-budget", "infeasible-quota", "infeasible-deadline", "explain", "frontier",
+    "simulate", "backtest", "trace-fit", "bench-compare", "calibrate", "catalog-status",
+    "catalog-show", "jobs-show-own", "help", "refused-many",
 )  # fmt: skip
 COUNT = f"""
 import json, sys

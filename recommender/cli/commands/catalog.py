@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from recommender.catalogs.registry import CLOUDS
 from recommender.cli.commands import refresh, versions
 from recommender.cli.error_collector import ErrorCollector, known_region, one_of
 from recommender.cli.groups import add_command, command_app, group_app
@@ -57,7 +56,7 @@ def show(
         ),
     ] = None,
     provider: Annotated[
-        Word, typer.Option(help="Only this provider.", metavar="|".join(CLOUDS))
+        Word, typer.Option(help="Only this provider.", metavar="aws|lambda|…")
     ] = None,
     region: Annotated[Word, typer.Option(help="Only this region.", metavar="NAME")] = None,
     market: Annotated[
@@ -112,6 +111,7 @@ def sources(flags: PageFlags, catalog: _FOLDER = None) -> None:
 
 add_command(group, "status", status)
 add_command(group, "show", show)
+add_command(group, "update", refresh.update)
 add_command(group, "refresh", refresh.refresh)
 add_command(group, "quotas", refresh.quotas)
 add_command(group, "diff", versions.diff)

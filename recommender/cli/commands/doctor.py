@@ -14,7 +14,7 @@ import typer
 
 from recommender.catalogs.errors import RecommendError
 from recommender.catalogs.frozen import dataclass
-from recommender.catalogs.registry import CLOUDS, ProviderInfo
+from recommender.catalogs.registry import CLOUDS, OWN_CLIENTS, ProviderInfo
 from recommender.cli.exit_codes import CATALOG
 from recommender.cli.groups import command_app
 from recommender.cli.options import PageFlags
@@ -50,7 +50,7 @@ def all_checks() -> list[Check]:
         _packages,
         _solver,
         _settings,
-        *(partial(_credentials, info) for info in CLOUDS.values()),
+        *(partial(_credentials, CLOUDS[name]) for name in OWN_CLIENTS),
         _store,
         _catalog,
     )

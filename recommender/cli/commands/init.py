@@ -41,6 +41,8 @@ class InitFlags:
     ] = None
     method: Annotated[Word, _job("Train all weights, or adapters only.", "full|lora|qlora")] = None
     lora_rank: Annotated[Word, _job("Rank of the adapters.", "N")] = None
+    tokens: Annotated[Word, _job("Instead: tokens to train on, all passes.", "N")] = None
+    samples: Annotated[Word, _job("Instead: samples to train on, all passes.", "N")] = None
     examples: Annotated[Word, _job("Examples in the data set (one epoch).", "N")] = None
     tokens_per_example: Annotated[Word, _job("Mean number of tokens in an example.", "N")] = None
     image_size: Annotated[Word, _job("Image side in pixels.", "N")] = None
@@ -48,9 +50,9 @@ class InitFlags:
     batch: Annotated[Word, _job("Examples per optimiser step on all GPUs together.", "N")] = None
     batch_per_gpu: Annotated[Word, _job("Instead: examples per step and GPU.", "N")] = None
     gpus: Annotated[Word, _job("Number of GPUs that the file of --from is used with.", "N")] = None
-    post_training: Annotated[Word, _job("Training on preferences or rewards.", "dpo|grpo|ppo")] = (
-        None
-    )
+    post_training: Annotated[
+        Word, _job("Training on preferences or rewards.", "dpo|kto|reward|grpo|ppo")
+    ] = None
     stack: Annotated[
         Word, _job("Training software, such as trl; else what the folder's files show.", "NAME")
     ] = None
@@ -60,11 +62,13 @@ def init(
     flags: InitFlags,
     page: PageFlags,
     source: Annotated[
-        Word,
+        list[str] | None,
         typer.Option(
             "--from",
-            help="Configuration file of your training tool: axolotl, TRL or transformers, "
-            "LLaMA-Factory, torchtitan, NeMo, Megatron-LM, llm-foundry, Lightning, DeepSpeed.",
+            help="Configuration or script of your training tool: axolotl, TRL or transformers, "
+            "LLaMA-Factory, torchtune, litgpt, torchtitan, NeMo, Megatron-LM, llm-foundry, verl, "
+            "OpenRLHF, Lightning, DeepSpeed, accelerate, a Python or shell script; again for a "
+            "second file beside it.",
             metavar="FILE",
         ),
     ] = None,
@@ -98,6 +102,8 @@ def init(
     if deadline is not None:
         units.parse_deadline(deadline, now())
     config = _training_config(source)
+    if config is None and flags.model is None:
+        config, source = _of_folder(path.parent)
     stated = StatedJob(**{name: getattr(flags, name) for name in InitFlags.__dataclass_fields__})
     if fetch:
         stated = _fetched(stated, path.parent)
@@ -107,13 +113,24 @@ def init(
     draft = draft_job(stated, config, path.parent, project)
     job = job_from_text(draft.text, shown_path(path), path.stem, path.parent)
     _write(path, draft)
-    show_page(draft_page(draft, job, shown_path(path), _next(path, deadline)), page)
+    show_page(draft_page(draft, job, shown_path(path), _next(path, deadline), source), page)
 
 
-def _training_config(source: str | None) -> "TrainingConfig | None":
-    from recommender.inputs.training_configs.read import read_training_config
+def _training_config(sources: list[str] | None) -> "TrainingConfig | None":
+    from recommender.inputs.training_configs.read import read_together
 
-    return None if source is None else read_training_config(Path(source))
+    return read_together([Path(each) for each in sources]) if sources else None
+
+
+def _of_folder(folder: Path) -> "tuple[TrainingConfig | None, list[str] | None]":
+    """The one training that the folder's own files describe, instead of a network of nobody's."""
+    from recommender.inputs.project_software import find_trainings
+
+    found = find_trainings(folder)
+    if len(found) > 1:
+        names = ", ".join(shown_path(path) for path, _ in found[:5])
+        raise UsageError(f"several files here describe a training ({names}); name one: --from FILE")
+    return (found[0][1], [str(found[0][0])]) if found else (None, None)
 
 
 def _fetched(stated: "StatedJob", folder: Path) -> "StatedJob":
@@ -144,7 +161,7 @@ def _asked(
             else:
                 return found
 
-    if stated.model is None and (config is None or not (config.model or config.architecture)):
+    if stated.model is None and (config is None or not (config.model or config.network)):
         text = "Model: a name on the Hugging Face hub, or the path of a config.json"
         stated = answered(Question("model", text, MODEL))
     _checked(stated, config, folder)

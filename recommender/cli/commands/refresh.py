@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from recommender.catalogs.errors import CatalogError
-from recommender.catalogs.registry import CLOUDS
+from recommender.catalogs.registry import CLOUDS, OWN_CLIENTS
 from recommender.cli.error_collector import ErrorCollector, name_of, one_of
 from recommender.cli.exit_codes import NOTHING, PARTIAL, report_errors
 from recommender.cli.open_catalog import open_catalog, store_at
@@ -29,7 +29,7 @@ _PROVIDERS = Annotated[
     typer.Option(
         "--provider",
         help="Only this provider; repeatable.",
-        metavar="|".join(CLOUDS),
+        metavar="aws|lambda|…",
         show_default=False,
     ),
 ]
@@ -41,16 +41,45 @@ _REGIONS = Annotated[
 ]
 
 
+_DRY_RUN = Annotated[bool, typer.Option("--dry-run", help="Fetch and check, but publish nothing.")]
+_ACCEPT = Annotated[
+    bool,
+    typer.Option("--accept", help="Publish changes that a check held back; review them first."),
+]
+
+
+def update(
+    flags: PageFlags,
+    provider: _PROVIDERS = None,
+    dry_run: _DRY_RUN = False,
+    accept: _ACCEPT = False,
+    store: STORE = None,
+) -> None:
+    """Renew prices from public lists, without any account; accounts that are there are used.
+
+    Exit codes: 0 all providers updated, 5 some of them, 6 nothing published.
+
+    \b
+    recommend catalog update
+    """
+    from recommender.catalogs.providers.public.sources import update_makers
+
+    errors = ErrorCollector()
+    wanted = errors.parse_all(provider, "--provider", one_of(tuple(CLOUDS)))
+    errors.raise_all()
+    makers = update_makers(wanted or CLOUDS)
+    if not makers:
+        raise CatalogError(
+            f"no public list has prices of {', '.join(wanted)}; the shipped ones stay"
+        )
+    _renew(flags, dict(makers), dry_run, accept, store)
+
+
 def refresh(
     flags: PageFlags,
     provider: _PROVIDERS = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Fetch and check, but publish nothing.")
-    ] = False,
-    accept: Annotated[
-        bool,
-        typer.Option("--accept", help="Publish changes that a check held back; review them first."),
-    ] = False,
+    dry_run: _DRY_RUN = False,
+    accept: _ACCEPT = False,
     store: STORE = None,
 ) -> None:
     """Fetch today's offers from the providers, check them and publish a new version.
@@ -61,6 +90,13 @@ def refresh(
     recommend catalog refresh
     recommend catalog refresh --provider aws --dry-run
     """
+    _renew(flags, _makers(provider), dry_run, accept, store)
+
+
+def _renew(
+    flags: PageFlags, makers: "dict[str, Maker]", dry_run: bool, accept: bool, store: str | None
+) -> None:
+    """Fetch, check, publish, and show what became of each provider."""
     from recommender.catalogs.providers.redact import redacted
     from recommender.catalogs.refresh.report import facts
     from recommender.catalogs.refresh.run import RefreshRequest
@@ -70,7 +106,7 @@ def refresh(
     form = as_json(flags)
     order = RefreshRequest(
         store=store_at(store),
-        makers=_makers(provider),
+        makers=makers,
         dry_run=dry_run,
         accept=accept,
         clock=now,
@@ -150,9 +186,9 @@ def _makers(names: list[str] | None) -> "dict[str, Maker]":
     from recommender.catalogs.providers.clients import makers
 
     errors = ErrorCollector()
-    wanted = errors.parse_all(names, "--provider", one_of(tuple(CLOUDS)))
+    wanted = errors.parse_all(names, "--provider", one_of(OWN_CLIENTS))
     errors.raise_all()
-    return dict(makers(wanted or CLOUDS))
+    return dict(makers(wanted or OWN_CLIENTS))
 
 
 def _regions(names: list[str] | None) -> tuple[str, ...]:

@@ -3,40 +3,32 @@
 import re
 from collections.abc import Iterator
 from dataclasses import field
-from typing import Any, Literal
+from typing import Any
 
 from recommender.catalogs.frozen import dataclass
 from recommender.inputs.training_software import Software, software
 
-Sharding = Literal["", "ddp", "hsdp", "fsdp", "tensor", "pipeline", "context"]
 _MAX = 1e18
-_ENGINES = ("Lightning", "DeepSpeed")  # run networks and kernels of others
-_OFF = ("false", "no", "off", "none", "null", "0", "1")  # 1: a degree of parallelism
-
-
-@dataclass(frozen=True, slots=True)
-class Architecture:
-    """A network that the file itself describes; 0 for what it does not state."""
-
-    hidden: int = 0
-    layers: int = 0
-    heads: int = 0
-    key_value_heads: int = 0
-    head: int = 0  # the width of one, where it is not hidden / heads
-    inner: int = 0
-    vocabulary: int = 0
-    gated: bool = False
-    tied: bool = False  # one table looks up and puts out
-    tokenizer: str = ""  # of a model whose vocabulary it is
+_ENGINES = ("Lightning", "DeepSpeed", "accelerate")  # run networks and kernels of others
+OFF = ("", "false", "no", "off", "none", "null", "0", "1", "disabled")  # 1: a degree of parallelism
+# Keys that change the network, the trained part or the work: never "123 more" that are not used.
+_LOUD = re.compile(
+    r"expert|moe|vision|patch|image|freez|frozen|reward|kto|packing|offload|quant|adapter|mamba|"
+    r"teacher|distill|relora|galore|lisa|spectrum|neftune_none"
+)
+_QUIET = re.compile(
+    r"token|save|log|wandb|path|dir|aux_loss|column|field|template|timeout|seed|dropout"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingConfig:
-    """A training as its tool's file states it; 0 and "" for what it does not state."""
+    """A training as its tool's file states it; 0, "" and () for what it does not state."""
 
     tool: str
     model: str = ""
-    architecture: Architecture | None = None
+    network: dict[str, Any] | None = None  # as a config.json would have it
+    tokenizer: str = ""  # of a model whose vocabulary a described network has
     tokens: int = 0  # in the longest sequence, or in every one where they are packed
     packed: bool = False
     micro_batch: int = 0  # samples of one GPU at once
@@ -49,15 +41,21 @@ class TrainingConfig:
     samples: int = 0
     most_examples: int = 0  # in one epoch, where the tool takes no more of each data set
     total_tokens: int = 0
+    ratio: float = 0.0  # tokens per parameter, where the tool counts its work so
     precision: str = ""
+    masters: str = ""  # "no": weights, gradients and states all in 16 bits
     method: str = ""
     lora_rank: int = 0
+    whole_modules: tuple[str, ...] = ()  # trained in full beside adapters
+    trained: tuple[str, ...] = ()  # what is trained or frozen of the network, as the file says it
     optimizer: str = ""
+    offload: str = ""  # "optimizer", "parameters" (both): held by the host
     recomputation: str = ""
     attention: str = ""  # "plain" if scores go through memory
-    sharding: Sharding = ""
-    post_training: str = ""
+    sharding: str = ""
+    kind: str = ""  # dpo, kto, reward, grpo, ppo
     generations: int = 0  # completions of one prompt
+    completion: int = 0  # tokens of one
     unread: tuple[str, ...] = ()  # what is stated and could not be read, and why
     unused: tuple[str, ...] = ()  # keys that say nothing of time or memory, or that are not known
 
@@ -78,14 +76,15 @@ class Keys:
     def text(self, *paths: str) -> str:
         """Return the value at the first of these paths that is set; "" without any."""
         for path in paths:
-            value = self._at(path)
+            value = self.at(path)
             if value is not None and not isinstance(value, (dict, list)):
                 return self._resolved(path, str(value).strip())
         return ""
 
     def flag(self, *paths: str) -> bool:
-        """Whether a switch is on; `auto` counts as on."""
-        return self.text(*paths).lower() in ("true", "yes", "on", "1", "auto")
+        """Whether one of these switches is on; `auto` counts as on."""
+        words = [self.text(path).lower() for path in paths]  # all of them count as read
+        return any(word in ("true", "yes", "on", "1", "auto") for word in words)
 
     def number(self, *paths: str) -> float:
         """Return a number; 0 without any; a value that is not a number is recorded as unread."""
@@ -98,7 +97,7 @@ class Keys:
             value = float("nan")
         if abs(value) <= _MAX:
             return max(value, 0.0)
-        named = next(path for path in paths if self._at(path) is not None)
+        named = next(path for path in paths if self.at(path) is not None)
         self.unread.append(f"{named}: {word}")
         return 0.0
 
@@ -108,19 +107,19 @@ class Keys:
 
     def items(self, path: str) -> list[Any]:
         """Return a list; a single value is a list of one."""
-        value = self._at(path)
+        value = self.at(path)
         return value if isinstance(value, list) else [] if value is None else [value]
 
     def without(self, path: str, plan: str) -> None:
         """Record a switched-on setting as unread; `plan` says what is planned instead."""
         words = [str(each) for each in self.items(path) if not isinstance(each, (dict, list))]
         word = ", ".join(words)
-        if word and word.lower() not in _OFF:
+        if word and word.lower() not in OFF:
             self.unread.append(f"{path}: {word} ({plan})")
 
     def has(self, *paths: str) -> bool:
         """Whether one of these keys is set."""
-        return any(self._at(path) is not None for path in paths)
+        return any([self.at(path) is not None for path in paths])
 
     def unused(self) -> tuple[str, ...]:
         """List the keys that were not read."""
@@ -129,31 +128,69 @@ class Keys:
             key for key in named if not any(_within(key, path) for path in self.known_keys)
         )
 
-    def _at(self, path: str) -> Any:
+    def loud(self) -> tuple[str, ...]:
+        """Keys that are switched on, were not read, and may change network, part or work."""
+        found = []
+        for key in self.unused():
+            name = key.rpartition(".")[2].lower()
+            word = shortened(_value(self.tree, key))
+            if _LOUD.search(name) and not _QUIET.search(name) and word.lower() not in OFF:
+                found.append(f"{key}: {word} (not known: the plan is without it)")
+        return tuple(found)
+
+    def at(self, path: str) -> Any:
+        """Return the raw value at a path, which counts as read; None without one."""
         self.known_keys.add(path)
-        value = self.tree
-        for part in path.split("."):
-            if not isinstance(value, dict):
-                return None
-            value = value.get(part)
-        return value
+        return _value(self.tree, path)
 
     def _resolved(self, path: str, word: str) -> str:
-        """Follow `${other.key}`, as OmegaConf does; anything cleverer is kept as unread."""
-        for _ in range(5):
-            found = re.fullmatch(r"\$\{([\w.]+)\}", word)
+        """Follow `${other.key}` and `${multiply:4, ${.key}}`, as OmegaConf does."""
+        for _ in range(9):
+            found = re.search(r"\$\{([\w.]+)\}", word)
             if found is None:
                 break
-            inner = found[1]
-            target = path.rpartition(".")[0] + inner if inner.startswith(".") else inner
-            value = self._at(target.lstrip("."))
+            value = self._of_reference(path, found[1])
             if value is None or isinstance(value, (dict, list)):
                 break
-            word = str(value).strip()
+            word = word.replace(found[0], str(value).strip())
+        word = re.sub(r"\$\{(\w+):\s*([\d.]+),\s*([\d.]+)\s*\}", _computed, word)
         if "${" in word:
             self.unread.append(f"{path}: {word}")
             return ""
         return "" if word.lower() in ("null", "none") else word
+
+    def _of_reference(self, path: str, inner: str) -> Any:
+        target = path.rpartition(".")[0] + inner if inner.startswith(".") else inner
+        target = target.lstrip(".")
+        value = self.at(target)
+        # A launcher nests the file under a name of its own: ${training.trainer.precision}
+        return self.at(target.partition(".")[2]) if value is None else value
+
+
+def _computed(found: re.Match[str]) -> str:
+    one, other = float(found[2]), float(found[3])
+    values = {"multiply": one * other, "add": one + other}
+    if other:
+        values |= {
+            "divide": one / other,
+            "divide_floor": one // other,
+            "divide_ceil": -(-one // other),
+        }
+    return f"{values[found[1]]:g}" if found[1] in values else found[0]
+
+
+def _value(tree: Any, path: str) -> Any:
+    for part in path.split("."):
+        if not isinstance(tree, dict):
+            return None
+        tree = tree.get(part)
+    return tree
+
+
+def shortened(value: Any) -> str:
+    """A value for a line of text."""
+    word = " ".join(str(value).split())
+    return word if len(word) <= 60 else f"{word[:57]}..."
 
 
 def _leaves(tree: Any, path: str) -> Iterator[str]:

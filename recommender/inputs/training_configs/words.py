@@ -1,46 +1,50 @@
-"""Vocabulary that training tools share: precisions, optimisers, kinds of sharding."""
+"""How values in training tools' files are read: the readers that `tools.csv` names.
 
-from recommender.inputs.training_configs.training_config import Keys, Sharding
+A reader gets the file's keys and the paths of its row, and returns "", 0, () or False where they
+say nothing. What is stated and cannot be planned is recorded as unread, with what is planned.
+"""
 
-_OPTIMIZERS = (("adafactor", "adafactor"), ("lamb", "lamb"), ("sgd", "sgd"), ("adam", "adamw"))
-# transformers; Megatron-LM and NeMo; llm-foundry; LLaMA-Factory, which then asks for eager
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from recommender.inputs.training_configs.training_config import OFF, Keys, shortened
+
+Reader = Callable[[Keys, Sequence[str]], Any]
+
+_OPTIMIZERS = (  # parts of the tools' names, the most specific first
+    ("adafactor", "adafactor"), ("adam_mini", "adam_mini"), ("galore", "galore"),
+    ("apollo", "apollo"),
+    ("muon", "muon"), ("lion", "lion"), ("lamb", "lamb"), ("sgd", "sgd"), ("adam", "adamw"),
+)  # fmt: skip
+_EIGHT_BITS = re.compile(r"8[-_]?bit|bnb_8|fp8")
 _NOT_FUSED = ("eager", "unfused", "local", "torch", "disabled")
-NO_OFFLOAD = "planned without: all states on the GPUs"
+_PAIRS = ("dpo", "ipo", "orpo", "simpo", "cpo")  # of preferences
+_OF_SFT = ("nll", "dft", "chunked_nll")  # losses of SFTConfig
+_GENERATING = ("grpo", "rloo", "gspo", "dapo", "gdpo", "reinforce", "reinforce_plus_plus", "remax")
+_TITAN = {  # model.name, model.flavor: the model of the hub with that shape
+    "llama3": "meta-llama/Llama-3.1-{}", "qwen3": "Qwen/Qwen3-{}",
+    "deepseek_v3": "deepseek-ai/DeepSeek-V3",
+}  # fmt: skip
+_TITAN_FLAVORS = {"llama3": ("8B", "70B", "405B"), "deepseek_v3": ("671B",)}
 
 
-def recomputation(every_layer: bool) -> str:
-    """Return the recomputation of a tool that computes every layer again, or as it needs."""
-    return "full" if every_layer else ""
-
-
-def without_recomputation(keys: Keys, path: str) -> None:
-    """Record as unread that a file switches recomputation off."""
-    word = keys.text(path) or "none"  # which `Keys` reads as not stated
-    keys.unread.append(f"{path}: {word} (planned with it where that is faster)")
-
-
-def attention(word: str) -> str:
-    """Return "plain" for the tools' names of attention that is not fused: scores go to memory."""
-    return "plain" if word.lower() in _NOT_FUSED else ""
-
-
-def optimizer(word: str, keys: Keys, path: str) -> str:
-    """Return the optimiser whose states need as much memory; record an unknown one as unread."""
-    if not word:
-        return ""
-    for part, name in _OPTIMIZERS:
-        if part in word.lower():
-            if "8bit" in word.lower():
-                keys.unread.append(f"{path}: {word} is planned with states of full size ({name})")
-            return name
-    keys.unread.append(f"{path}: {word} (planned with the states of adamw)")
+def optimizer(keys: Keys, paths: Sequence[str]) -> str:
+    """The optimiser whose states need as much memory; an unknown one is recorded as unread."""
+    word = keys.text(*paths).lower()
+    for part, name in _OPTIMIZERS if word else ():
+        if part in word.replace("-", "_"):
+            eight = _EIGHT_BITS.search(word) and name in ("adamw", "lion")
+            return f"{name}_8bit" if eight else name
+    if word:
+        keys.unread.append(f"{paths[0]}: {word} (planned with the states of adamw)")
     return ""
 
 
-def precision(word: str, keys: Keys, path: str) -> str:
-    """Return the precision of a word such as `bf16-mixed`, `16`, `amp_bf16`, `32-true`."""
-    bare = word.lower().replace("_", "-")
-    if not bare:
+def precision(keys: Keys, paths: Sequence[str]) -> str:
+    """The precision of a word such as `bf16-mixed`, `16`, `amp_bf16`, `32-true`."""
+    bare = keys.text(*paths).lower().replace("_", "-")
+    if bare in ("", "no"):
         return ""
     if "fp4" in bare:
         return "nvfp4"
@@ -50,66 +54,433 @@ def precision(word: str, keys: Keys, path: str) -> str:
         return "bf16" if bare.startswith("b") else "fp16"
     if "bf16" in bare or "fp16" in bare or bare in ("16", "16-mixed", "float16"):
         return "mixed"
-    if "tf32" in bare:
-        return "tf32"
     if "32" in bare:
-        return "fp32"
-    keys.unread.append(f"{path}: {word}")
+        return "tf32" if "tf32" in bare else "fp32"
+    keys.unread.append(f"{paths[0]}: {bare}")
     return ""
 
 
-def switched(bf16: bool, fp16: bool, tf32: bool, fp8: bool = False) -> str:
-    """Return the precision if a tool has a switch for each."""
-    return "fp8" if fp8 else "mixed" if bf16 or fp16 else "tf32" if tf32 else ""
+def attention(keys: Keys, paths: Sequence[str]) -> str:
+    """Plain for the tools' names of attention that is not fused: scores go to memory."""
+    return "plain" if keys.text(*paths).lower() in _NOT_FUSED else ""
 
 
-def zero_stage(stage: int, keys: Keys) -> Sharding:
-    """Return the sharding of a ZeRO stage: 3 shards like FSDP."""
-    if stage == 3:
-        return "fsdp"
+def switched_attention(keys: Keys, paths: Sequence[str]) -> str:
+    """axolotl's switches; without any, transformers takes sdpa where the network has it."""
+    eager, flash, *fused = paths
+    named = keys.has("attn_implementation")
+    if keys.flag(eager) and not named:
+        return "plain"
+    switched_off = keys.has(flash) and not keys.flag(flash)
+    if switched_off and not keys.flag(*fused) and not named:
+        keys.unread.append(
+            f"{flash}: false (planned with fused attention: PyTorch's, sdpa, is used then)"
+        )
+    return ""
+
+
+def megatron_attention(keys: Keys, paths: Sequence[str]) -> str:
+    """Megatron-LM's back end; its own layers (`local`) fuse attention only if told so."""
+    implementation, flash, backend = paths
+    fused, word = keys.flag(flash), keys.text(backend)
+    own = keys.text(implementation) == "local" and not fused
+    return "plain" if own or word.lower() in _NOT_FUSED else ""
+
+
+def nemo_attention(keys: Keys, paths: Sequence[str]) -> str:
+    """NeMo's switch, which does nothing with Transformer Engine, whose attention is fused."""
+    engine = keys.flag(paths[1])
+    return "plain" if keys.has(paths[0]) and not keys.flag(paths[0]) and not engine else ""
+
+
+def recomputation(keys: Keys, paths: Sequence[str]) -> str:
+    """Full if every layer is computed again; that it is switched off is recorded."""
+    path = next((each for each in paths if keys.has(each)), paths[0])
+    word = keys.text(path).lower()
+    if word == "offload":
+        keys.unread.append(f"{path}: {word} (planned with all inputs on the GPUs)")
+    if word in ("offload", "full", "unsloth") or keys.flag(path):
+        return "full"
+    if keys.has(path) and word in (*OFF, "selective") and word != "selective":
+        keys.unread.append(f"{path}: {word or 'none'} (planned with it where that is faster)")
+    return ""
+
+
+def megatron_recomputation(keys: Keys, paths: Sequence[str]) -> str:
+    """Whether every layer is recomputed: with the method `block`, only a stated number is."""
+    whole, block = keys.text(paths[0]) == "full", keys.text(paths[1]) == "block"
+    return "full" if whole and not block else ""
+
+
+def zero_stage(keys: Keys, paths: Sequence[str]) -> str:
+    """The sharding of a ZeRO stage: 3 shards like FSDP."""
+    return _of_stage(keys, keys.whole(*paths))
+
+
+def _of_stage(keys: Keys, stage: int) -> str:
     if stage in (1, 2):
         keys.unread.append(f"ZeRO stage {stage}: the best of DDP, HSDP and FSDP is planned instead")
+    return "fsdp" if stage == 3 else ""
+
+
+def zero_file(keys: Keys, paths: Sequence[str]) -> str:
+    """The sharding in the name of a DeepSpeed file, such as zero3_bf16.json."""
+    word = keys.text(*paths)
+    name = re.sub(r"[-_]|stage", "", word.rpartition("/")[2].lower())
+    found = re.search(r"z(?:ero)?([123])", name)
+    if found:
+        return _of_stage(keys, int(found[1]))
+    if word and word.lower() not in OFF:
+        keys.unread.append(f"{paths[0]}: {word} (another file; read it with --from as well)")
     return ""
 
 
-def offload(keys: Keys, inside: str) -> None:
-    """Record as unread what ZeRO moves to the host or to disks."""
-    for kind in ("offload_optimizer", "offload_param"):
-        keys.without(f"{inside}zero_optimization.{kind}.device", NO_OFFLOAD)
+def zero_file_offload(keys: Keys, paths: Sequence[str]) -> str:
+    """What the name of a DeepSpeed file says is moved to the host."""
+    word = keys.text(*paths).rpartition("/")[2].lower()
+    if "offload" not in word:
+        return ""
+    return "parameters" if "param" in word or "all" in word else "optimizer"
 
 
-def deepspeed_file(word: str, keys: Keys) -> Sharding:
-    """Return the sharding in the name of a DeepSpeed file, such as zero3_bf16.json."""
-    name = word.rpartition("/")[2].lower().replace("-", "").replace("_", "").replace("stage", "")
-    for stage in (3, 2, 1):
-        if f"zero{stage}" in name:
-            return zero_stage(stage, keys)
-    if word:
-        keys.unread.append(f"deepspeed: {word} (another file; read it with --from as well)")
-    return ""
+def zero_offload(keys: Keys, paths: Sequence[str]) -> str:
+    """What ZeRO moves to the host or to disks: states of the optimiser, or weights as well."""
+    states, weights = (keys.text(path).lower() not in OFF for path in paths)
+    return "parameters" if weights else "optimizer" if states else ""
 
 
-def fsdp_strategy(word: str) -> Sharding:
-    """Return the sharding of PyTorch's names FULL_SHARD, HYBRID_SHARD, NO_SHARD."""
-    upper = word.upper()
-    return "hsdp" if "HYBRID" in upper else "ddp" if "NO_SHARD" in upper else "fsdp"
+def fsdp(keys: Keys, paths: Sequence[str]) -> str:
+    """PyTorch's FULL_SHARD, HYBRID_SHARD, NO_SHARD, by transformers' words and axolotl's."""
+    stated = [each for each in paths if keys.has(each)]
+    if not stated:
+        return ""
+    config = keys.at(stated[0])
+    inner = config if isinstance(config, dict) else {}
+    names = ("sharding_strategy", "fsdp_sharding_strategy", "reshard_after_forward")
+    words = [str(inner[each]) for each in names if each in inner]
+    for each in names:
+        keys.at(f"{stated[0]}.{each}")
+    words += [str(one) for path in stated for one in keys.items(path) if not isinstance(one, dict)]
+    word = " ".join(words).upper()
+    if not inner and not word.strip():
+        return ""
+    if not isinstance(config, dict) and not re.search(r"SHARD|FSDP|AUTO_WRAP|[12]$", word):
+        return ""
+    return "hsdp" if "HYBRID" in word else "ddp" if "NO_SHARD" in word else "fsdp"
 
 
-def model_parallelism(tensor: int, pipeline: int, context: int) -> Sharding:
-    """Return the sharding of a network with tensor or pipeline parallelism, "" without it."""
+def fsdp_offload(keys: Keys, paths: Sequence[str]) -> str:
+    """FSDP moves weights, gradients and states."""
+    *switches, flat = paths
+    words = " ".join(str(each) for each in keys.items(flat)).lower()
+    return "parameters" if keys.flag(*switches) or "offload" in words else ""
+
+
+def accelerate(keys: Keys, paths: Sequence[str]) -> str:
+    """The launcher's kind of distribution."""
+    word = keys.text(*paths).upper()
+    return "ddp" if word == "MULTI_GPU" else "fsdp" if word == "FSDP" else ""
+
+
+def lightning(keys: Keys, paths: Sequence[str]) -> str:
+    """Lightning's strategies, by name or class."""
+    word = keys.text(*paths[:2]).lower()
+    hybrid, stage = "HYBRID" in keys.text(paths[2]).upper(), keys.whole(paths[3])
+    if "fsdp" in word:
+        return "hsdp" if hybrid else "fsdp"
+    if "deepspeed" in word:
+        return _of_stage(keys, stage or int(word[-1:] == "3") * 3)
+    return "ddp" if "ddp" in word else ""
+
+
+def parallel(keys: Keys, paths: Sequence[str]) -> str:
+    """The sharding of a network with tensor, pipeline or context parallelism, "" without it."""
+    tensor, pipeline, context = (keys.whole(path) for path in paths)
     if context > 1:
         return "context"
     return "pipeline" if pipeline > 1 else "tensor" if tensor > 1 else ""
 
 
-def product(keys: Keys, *paths: str) -> int:
-    """Multiply degrees of parallelism; one that is not set is 1."""
+def product(keys: Keys, paths: Sequence[str]) -> int:
+    """Degrees of parallelism, multiplied; one that is not set is 1."""
     found = 1
     for path in paths:
         found *= max(keys.whole(path), 1)
     return found
 
 
-def wanted_optimizer(keys: Keys, *paths: str) -> str:
-    """Read the optimiser at one of these paths."""
-    return optimizer(keys.text(*paths), keys, paths[0])
+def count(keys: Keys, paths: Sequence[str]) -> int:
+    """GPUs of a machine × machines; 0 if the first is not a number."""
+    each, machines = (keys.whole(path) for path in paths)
+    return each * max(machines, 1)
+
+
+def total(keys: Keys, paths: Sequence[str]) -> int:
+    """Parts of one length, added up."""
+    return sum(keys.whole(path) for path in paths)
+
+
+def adapter(keys: Keys, paths: Sequence[str]) -> str:
+    """axolotl's adapters."""
+    word, quantised = keys.text(paths[0]).lower(), keys.flag(paths[1])
+    if word in ("lora", "qlora"):
+        return "qlora" if quantised else word
+    if word:
+        keys.unread.append(f"{paths[0]}: {word} (planned with all weights trained)")
+    return "full"
+
+
+def factory_method(keys: Keys, paths: Sequence[str]) -> str:
+    """LLaMA-Factory's kinds of fine-tuning; its adapters may be of 4 bits."""
+    word, bits = keys.text(paths[0]).lower() or "lora", keys.whole(paths[1])
+    if word == "oft":
+        keys.unread.append(f"{paths[0]}: oft (planned as lora: adapters on every linear layer)")
+    if bits not in (0, 4):
+        keys.unread.append(f"{paths[1]}: {bits} (planned with weights of 16 bits)")
+    return "full" if word in ("full", "freeze") else "qlora" if bits == 4 else "lora"
+
+
+def peft_flags(keys: Keys, paths: Sequence[str]) -> str:
+    """TRL's: adapters if one of their fields is there."""
+    switch, rank, modules, four = paths
+    adapted = keys.flag(switch) or keys.has(rank, modules)
+    quantised = keys.flag(four)
+    return "qlora" if adapted and quantised else "lora" if adapted else "full"
+
+
+def peft(keys: Keys, paths: Sequence[str]) -> str:
+    """NeMo's schemes: adapters, or all weights where they are another or none."""
+    word = keys.text(*paths).lower()
+    if word not in ("", "lora", "qlora", "none"):
+        keys.unread.append(f"{paths[0]}: {word} (planned as lora)")
+    return "full" if word in ("", "none") else "qlora" if word == "qlora" else "lora"
+
+
+def qlora_rank(keys: Keys, paths: Sequence[str]) -> str:
+    """Adapters where their rank is above 0."""
+    rank, four = keys.whole(paths[0]), keys.flag(paths[1])
+    return "" if not rank else "qlora" if four else "lora"
+
+
+def kind(keys: Keys, paths: Sequence[str]) -> str:
+    """Post-training as our job files name it."""
+    word = keys.text(*paths).rpartition(".")[2].lower().removesuffix("loss").removesuffix("trainer")
+    word = word.strip("_")
+    if word in ("orpo", "simpo", "cpo"):
+        keys.unread.append(f"{paths[0]}: {word} is planned as dpo, whose reference it does without")
+    found = {**dict.fromkeys(_PAIRS, "dpo"), **dict.fromkeys(_GENERATING, "grpo"), "ppo": "ppo",
+             "kto": "kto", "reward": "reward", "rm": "reward"}  # fmt: skip
+    known = ("", "pt", "sft", "linearcrossentropy", "cewithchunkedoutput", "crossentropy")
+    if word not in found and word not in known and not word.startswith("ce"):
+        keys.unread.append(f"{paths[0]}: {word} (planned as plain training)")
+    return found.get(word, "")
+
+
+def factory_kind(keys: Keys, paths: Sequence[str]) -> str:
+    """LLaMA-Factory's stages; a preference loss may be one without a reference."""
+    loss = keys.text(paths[1]).lower()
+    without = keys.text(paths[0]).lower() == "dpo" and loss in ("orpo", "simpo")
+    return kind(keys, [paths[1] if without else paths[0]])
+
+
+def trl_kind(keys: Keys, paths: Sequence[str]) -> str:
+    """TRL's files do not name their trainer; these fields belong to one each, or to a few."""
+    named = kind(keys, paths)
+    if named or keys.text(*paths):
+        return named
+    if keys.has("num_generations", "max_completion_length", "reward_weights", "use_vllm"):
+        return "grpo"
+    if keys.has("num_ppo_epochs", "cliprange", "kl_coef"):
+        return "ppo"
+    if keys.has("desirable_weight", "undesirable_weight"):
+        return "kto"
+    if keys.has("center_rewards_coefficient"):
+        return "reward"
+    if keys.text("loss_type").lower() in _OF_SFT or not keys.has("beta", "dpo_beta", "loss_type"):
+        return ""
+    if keys.has("beta") and not keys.has("loss_type"):
+        keys.unread.append("beta: of DPO, ORPO, KTO and others; planned as dpo, with a reference")
+    return "dpo"
+
+
+def adv(keys: Keys, paths: Sequence[str]) -> str:
+    """verl's estimator of advantages: gae needs a critic."""
+    word = keys.text(*paths).lower().rpartition(".")[2]
+    return {"": "", "gae": "ppo"}.get(word, "grpo")
+
+
+def openrlhf(keys: Keys, paths: Sequence[str]) -> str:
+    """OpenRLHF's modules: train_sft, train_dpo, train_rm, train_kto, train_ppo_ray."""
+    module, estimator = keys.text(paths[0]).lower(), keys.text(*paths[1:]).lower()
+    if "ppo" in module or "ray" in module:
+        return "ppo" if estimator in ("", "gae") else "grpo"
+    found = {"dpo": "dpo", "rm": "reward", "kto": "kto"}
+    return next((name for part, name in found.items() if f"train_{part}" in module), "")
+
+
+def engine(keys: Keys, paths: Sequence[str]) -> str:
+    """The memory of vLLM next to the training: by TRL's defaults (1.16) 0.3 of each GPU."""
+    used, mode, share = paths
+    word = keys.text(used).lower()
+    if not word or word in OFF[:6]:
+        keys.has(mode, share)
+        return ""
+    taken = "its GPUs are needed in addition to those of the plan"
+    part = keys.number(share) or 0.3
+    if keys.text(mode) != "server":
+        taken = f"its {part:.0%} of each GPU's memory are not counted"
+    keys.unread.append(f"{used}: {taken}")
+    return ""
+
+
+def titan(keys: Keys, paths: Sequence[str]) -> str:
+    """torchtitan's names and flavours, or a name of the hub."""
+    name, flavor = keys.text(paths[0]), keys.text(paths[1])
+    if "/" in name:
+        return name
+    if name in _TITAN and flavor in _TITAN_FLAVORS.get(name, (flavor,)):
+        return _TITAN[name].format(flavor)
+    keys.unread.append(f"model: {name} {flavor} is not known")
+    return ""
+
+
+def torchtune(keys: Keys, paths: Sequence[str]) -> str:
+    """torchtune's builders: torchtune.models.qwen2_5.lora_qwen2_5_7b_instruct."""
+    component, *places = paths
+    folder = next((word for each in places if (word := keys.text(each))), "")
+    found = re.search(r"/tmp/([\w.-]+)", folder)  # where its documentation downloads to
+    name = keys.text(component).rpartition(".")[2]
+    name = re.sub(r"^(q?lora|dora)_|_(base|instruct)$", "", name)
+    return found[1] if found and not found[1].endswith(".model") else name
+
+
+def litgpt(keys: Keys, paths: Sequence[str]) -> str:
+    """A name, or the folder of a checkpoint: checkpoints/meta-llama/Llama-2-7b-hf."""
+    word = keys.text(*paths)
+    return word.removeprefix("checkpoints/")
+
+
+def restored(keys: Keys, paths: Sequence[str]) -> str:
+    """NeMo's own checkpoints are no names of the hub."""
+    word = keys.text(*paths)
+    if word:
+        keys.unread.append(f"restore_from_path: {word} is not a name of the Hugging Face hub")
+    return ""
+
+
+def data(keys: Keys, paths: Sequence[str]) -> tuple[str, ...]:
+    """The data sets, whose size no such file holds."""
+    found: list[str] = []
+    for path in paths:
+        for each in keys.items(path):
+            if isinstance(each, dict) and path.endswith("mixer"):
+                found += [f"{name} (share {share})" for name, share in each.items()]
+            elif isinstance(each, dict):
+                found.append(str(each.get("path", each.get("id", ""))))
+            else:
+                found += [word.strip() for word in str(each).split(",")]
+    named = dict.fromkeys(name for name in found if name.lower() not in (*OFF, "none"))
+    return tuple(f"size of the data set {shortened(name)}" for name in named)
+
+
+def max_samples(keys: Keys, paths: Sequence[str]) -> int:
+    """What is taken of each data set."""
+    sets = [each for each in keys.text(paths[1]).split(",") if each.strip()]
+    return keys.whole(paths[0]) * max(len(sets), 1)
+
+
+def classes(keys: Keys, paths: Sequence[str]) -> tuple[str, ...]:
+    """Classes of the user's own: what they do is not in the file."""
+    named = {path.partition(".")[0]: keys.text(path) for path in paths}
+    return tuple(f"{part}: {name} (a class)" for part, name in named.items() if name)
+
+
+def items(keys: Keys, paths: Sequence[str]) -> tuple[str, ...]:
+    """Words of a list, or of one text with commas."""
+    found = (word for path in paths for each in keys.items(path) for word in str(each).split(","))
+    return tuple(word.strip() for word in found if word.strip().lower() not in OFF)
+
+
+def frozen(keys: Keys, paths: Sequence[str]) -> tuple[str, ...]:
+    """Parts that switches freeze."""
+    return tuple(f"{path}: true" for path in paths if keys.flag(path))
+
+
+def freeze(keys: Keys, paths: Sequence[str]) -> tuple[str, ...]:
+    """LLaMA-Factory's freeze: so many layers are trained, two by default."""
+    if keys.text("finetuning_type").lower() != "freeze":
+        return ()
+    return (f"the last {keys.whole(paths[0]) or 2} layers",)
+
+
+def duration(keys: Keys, paths: Sequence[str], unit: str) -> float:
+    """Composer's time: 3ep, 4800ba, 1e9tok, 100_000sp."""
+    word = keys.text(*paths)
+    found = re.fullmatch(r"([0-9.eE_]+)\s*(ep|ba|sp|tok)", word)
+    if word and found is None and unit == "ep":
+        keys.unread.append(f"max_duration: {word}")
+    return float(found[1].replace("_", "")) if found and found[2] == unit else 0
+
+
+def names(keys: Keys, paths: Sequence[str], wanted: str) -> str:
+    """A value if one of some words is in the text: "lora:lora dora"."""
+    value, _, parts = wanted.partition(":")
+    text = " ".join(str(each) for path in paths for each in keys.items(path)).lower()
+    return value if any(part in text for part in parts.split()) else ""
+
+
+def word(keys: Keys, paths: Sequence[str], wanted: str) -> str:
+    """A value if the text is a certain word: "1:ddp"; the word itself without a value."""
+    text, _, value = wanted.partition(":")
+    return (value or "1") if keys.text(*paths).lower() == text else ""
+
+
+def usual(keys: Keys, paths: Sequence[str], value: str) -> float:
+    """The default of a tool, which is named."""
+    if any(keys.number(path) for path in paths):
+        return 0.0
+    keys.unread.append(f"{paths[0]}: not there, the default {value}")
+    return float(value)
+
+
+def is_on(keys: Keys, paths: Sequence[str], value: str) -> str:
+    """A value if a switch is on, or has a word that switches nothing off."""
+    stated = [keys.text(path).lower() for path in paths]
+    return value if any(each not in OFF[:6] and each != "0" for each in stated) else ""
+
+
+def true16(keys: Keys, paths: Sequence[str]) -> str:
+    """No master weights where everything has 16 bits."""
+    return "no" if keys.text(*paths).lower() in ("bf16-true", "16-true", "bfloat16") else ""
+
+
+def megatron_fp8(keys: Keys, paths: Sequence[str]) -> str:
+    """MXFP8 is a recipe of Megatron-LM's 8-bit formats."""
+    eight, recipe = keys.text(*paths[:2]), keys.text(paths[2])
+    return "" if not eight else "mxfp8" if recipe == "mxfp8" else "fp8"
+
+
+def positive(keys: Keys, paths: Sequence[str]) -> float:
+    """A number; -1 means no such limit."""
+    return keys.number(*paths)
+
+
+READERS: dict[str, Reader] = {
+    "text": lambda keys, paths: keys.text(*paths), "flag": lambda keys, paths: keys.flag(*paths),
+    "number": lambda keys, paths: keys.number(*paths), "sum": total,
+    "whole": lambda keys, paths: keys.whole(*paths),
+    "lacks": lambda keys, paths: not keys.has(*paths),
+    **{each.__name__: each for each in (
+        optimizer, precision, attention, switched_attention, megatron_attention, nemo_attention,
+        recomputation, megatron_recomputation, zero_stage, zero_file, zero_file_offload,
+        zero_offload, fsdp, fsdp_offload, accelerate, lightning, parallel, product, count, adapter,
+        factory_method, peft_flags, peft, qlora_rank, kind, factory_kind, trl_kind, adv, openrlhf,
+        engine, titan, torchtune, litgpt, restored, data, max_samples, classes, items, frozen,
+        freeze, true16, megatron_fp8, positive,
+    )},
+}  # fmt: skip
+WITH_A_WORD: dict[str, Callable[[Keys, Sequence[str], str], Any]] = {
+    "duration": duration, "names": names, "word": word, "usual": usual, "is": is_on,
+    "has": lambda keys, paths, value: value if keys.has(*paths) else "",
+    "above": lambda keys, paths, value: value if keys.whole(*paths) > 0 else "",
+}  # fmt: skip

@@ -23,6 +23,7 @@ NAME = r"[A-Za-z][A-Za-z0-9._-]{0,63}"
 _COUNTED = rf"(?:([0-9]{{1,9}})\s*[x×*]\s*)?({NAME})"
 _LEAST = r"(.{1,40}B)\s*(?:\+|\.\.)"
 _GCP = r"[a-z][0-9]+[a-z]?-[a-z]+(-[a-z]+)?-[0-9]+g?(-[a-z]+)?"
+_MAKERS = re.compile(r"(?i)nvidia|geforce|tesla|amd|sxm\d?|hbm\d?e?|gpu")
 _REGION = r"[a-z][a-z0-9-]{1,40}"
 _MARKETS: dict[str, Literal["on_demand", "spot"]] = {
     "on-demand": "on_demand", "on_demand": "on_demand", "ondemand": "on_demand",
@@ -65,11 +66,32 @@ def _counted(text: str, name: str, instead: str) -> tuple[int, str]:
     return count, found[2]
 
 
+def _plain(text: str) -> str:
+    """A GPU as `parse_gpu` reads it, from how drivers, Slurm and clouds write it.
+
+    `NVIDIA H100 80GB HBM3`, `RTX 4090`, `h100_sxm5_80gb`, `h100x8`, `8xA100`, `A100-40G`.
+    """
+    word = text.strip()
+    counted = re.fullmatch(
+        r"(\d{1,3})\s*[x×]\s*([A-Za-z].*)|([A-Za-z][\w. -]*?)\s*[x×](\d{1,3})", word
+    )
+    if counted:
+        word, count = counted[2] or counted[3], counted[1] or counted[4]
+        return f"{_plain(word)}:{int(count)}"
+    sized = re.sub(r"(?i)\b(\d{2,3})G(iB)?\b", r"\1GB", word)
+    if sized == word and not re.search(r"[\s_]", word):
+        return word
+    parts = [part for part in re.split(r"[\s_-]+", sized) if not _MAKERS.fullmatch(part)]
+    name = "-".join(part.upper() if re.fullmatch(r"(?i)\d+gb", part) else part for part in parts)
+    return re.sub(r"(?i)^(A100-40GB|H100-80GB|H200-141GB|V100-16GB)$", lambda f: f[0][:4], name)
+
+
 def parse_gpu(text: str, name: str = "--gpu") -> GpuFilter:
     """Read one GPU filter: `H100`, `A100:8` (8 in each machine), `80GB+`, `A100:40GB+:8`."""
     instead = "write H100, A100-80GB, A100:8 (8 per machine) or 80GB+"
     per_machine, memory, gpu = None, 0.0, ""
-    for place, word in enumerate(text.strip().split(":")):
+    given = text if ":" in text or "+" in text or ".." in text else _plain(text)
+    for place, word in enumerate(given.strip().split(":")):
         least = re.fullmatch(_LEAST, word.strip())
         if least and not memory:
             memory = parse_bytes(least[1], name) / GIB

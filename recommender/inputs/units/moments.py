@@ -8,7 +8,13 @@ import re
 from datetime import UTC, datetime, time, timedelta, tzinfo
 
 from recommender.inputs.units.quantities import refusal
-from recommender.inputs.units.times import DEADLINE_INSTEAD, parse_duration, parse_instant, sized
+from recommender.inputs.units.times import (
+    DEADLINE_INSTEAD,
+    SLURM,
+    parse_duration,
+    parse_instant,
+    sized,
+)
 from recommender.text import shown
 
 _DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
@@ -100,7 +106,7 @@ def _at(day: datetime, clock: time, zone: tzinfo | None) -> datetime:
 
 def parse_deadline(text: str, now: datetime, name: str = "--deadline") -> float:
     """Read a deadline, a duration or a date after `now`, as seconds from now."""
-    moment = deadline_moment(text, now, name)
+    moment = None if re.fullmatch(SLURM, text.strip()) else deadline_moment(text, now, name)
     if moment is None:
         return parse_duration(text, name, instead=DEADLINE_INSTEAD)
     seconds = (moment - now).total_seconds()

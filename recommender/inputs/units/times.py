@@ -22,6 +22,7 @@ _NAMES = {
 # Compiled when first used: most calls read one or two of these forms.
 _PART = rf"({NUMBER})\s*([A-Za-z]+)\s*"
 _ISO = rf"P(?:({NUMBER})W)?(?:({NUMBER})D)?(?:T(?:({NUMBER})H)?(?:({NUMBER})M)?(?:({NUMBER})S)?)?"
+SLURM = r"(?:(\d{1,4})-)?(\d{1,3}):(\d{2}):(\d{2})"  # 1-12:00:00, 36:00:00
 _UTC = r"\s*(UTC|GMT)$"
 
 
@@ -38,7 +39,11 @@ def parse_duration(
     bare = text.strip()
     if re.fullmatch(NUMBER, bare):
         raise refusal(name, bare, "has no unit", instead)
-    parts = _iso_parts(bare) if bare[:1] in ("P", "p") else _parts(bare, name, instead)
+    slurm = re.fullmatch(SLURM, bare)
+    if slurm:
+        parts = [(float(n), u) for n, u in zip(slurm.groups(), "dhms", strict=True) if n]
+    else:
+        parts = _iso_parts(bare) if bare[:1] in ("P", "p") else _parts(bare, name, instead)
     if not parts:
         raise refusal(name, text, "is not a duration", instead)
     seconds = sum(number * SECONDS[unit] for number, unit in parts)

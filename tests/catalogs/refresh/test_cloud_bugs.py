@@ -150,7 +150,7 @@ def test_vantage_and_opencost_2215_a_gpu_machine_without_its_gpu_has_no_price():
 def test_gpuhunt_176_a4_is_priced_by_its_slices(tmp_path: Path):
     after, _ = published(GCP, tmp_path)
     usd = after["a4-highgpu-8g", CENTRAL, "spot"]
-    assert usd == pytest.approx(34.2368)  # 8 slices of 4.2796 in the list of 2026-05
+    assert usd == pytest.approx(39.6336)  # 8 slices of 4.9542 on the page of 2026-10
 
 
 def test_skypilot_1367_a_second_sku_at_another_price_is_not_used():

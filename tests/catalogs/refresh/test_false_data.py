@@ -19,7 +19,7 @@ from recommender.catalogs.refresh.collect import Collected
 from recommender.catalogs.refresh.draft import Draft, catalog_of, start_draft
 from recommender.catalogs.refresh.report import ProviderReport
 from recommender.catalogs.refresh.run import RefreshRequest, _take
-from recommender.catalogs.registry import CLOUDS
+from recommender.catalogs.registry import OWN_CLIENTS
 from recommender.catalogs.schema import InstanceType, Offer, Source
 from recommender.catalogs.store import Store
 from recommender.catalogs.validation import CANARIES, read_canaries
@@ -275,26 +275,26 @@ def judged(nights: Iterator[tuple[str, Night]], scope: str) -> list[str]:
     return bad
 
 
-@pytest.mark.parametrize("provider", CLOUDS)
+@pytest.mark.parametrize("provider", OWN_CLIENTS)
 def test_an_honest_night_is_published_without_a_word(provider: str) -> None:
     _, report = Night(provider, shipped(), fetched(provider)).taken()
     assert (report.result, report.reasons, report.alerts) == ("published", (), ())
 
 
-@pytest.mark.parametrize("provider", CLOUDS)
+@pytest.mark.parametrize("provider", OWN_CLIENTS)
 def test_no_price_of_tax_currency_or_another_region_is_published(provider: str) -> None:
     nights = [*uniform_faults(provider), *region_faults(provider)][::5]
     each = ((name, Night(provider, shipped(), fault(fetched(provider)))) for name, fault in nights)
     assert judged(each, "old rows") == []
 
 
-@pytest.mark.parametrize("provider", CLOUDS)
+@pytest.mark.parametrize("provider", OWN_CLIENTS)
 def test_no_mistyped_machine_is_published(provider: str) -> None:
     assert judged(new_types(provider, every=75), "new types") == []
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("provider", CLOUDS)
+@pytest.mark.parametrize("provider", OWN_CLIENTS)
 @pytest.mark.parametrize("scope", [old_rows, new_types, new_regions])
 def test_every_lie(provider: str, scope: Callable[[str], Iterator[tuple[str, Night]]]) -> None:
     assert judged(scope(provider), scope.__name__.replace("_", " ")) == []
@@ -304,7 +304,7 @@ def test_every_lie(provider: str, scope: Callable[[str], Iterator[tuple[str, Nig
 def test_most_real_new_machines_with_siblings_need_no_review() -> None:
     """Counted, so that a rule that made all of them wait would be noticed."""
     waited = believed = 0
-    for provider in CLOUDS:
+    for provider in OWN_CLIENTS:
         for name in sorted({o.instance_type for o in truth(provider) if o.market == "on_demand"}):
             machine = shipped().instance_types[provider, name]
             if not machine.gpu:

@@ -18,7 +18,6 @@ from typer.main import get_command
 from recommender.cli.app import app
 from recommender.cli.screen import screen, write_text
 from recommender.report.json_schema import schema_text
-from tests.recommender import golden
 from tests.recommender.cli.conftest import Planner, Run
 
 JOB = "resnet50-imagenet"
@@ -153,10 +152,6 @@ def test_version(run: Run) -> None:
 
 def test_schema_is_printed_as_shipped(run: Run) -> None:
     assert run("schema").out == schema_text()
-
-
-def test_help_is_kept(run: Run) -> None:
-    golden.check("help.txt", run("--help").out)
 
 
 @pytest.mark.parametrize("words", [("--help",), ("-h",), ("plan", "-h"), ("simulate", "--help")])

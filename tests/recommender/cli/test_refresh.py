@@ -113,7 +113,7 @@ def test_shipped_prices_that_rot_say_so_autoscaler_6536(
     at(monkeypatch, "2028-01-01")
     status = run("catalog", "status")
     assert "shipped snapshot" in status.out
-    assert "498 d" in status.out  # since 2026-08-21
+    assert "448 d" in status.out  # since 2026-10-10
     assert run(*JOB, "--max-age", "30d").code == 4
 
 

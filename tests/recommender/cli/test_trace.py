@@ -11,7 +11,6 @@ import pytest
 from recommender.risk.normal_law import normal_quantile
 from recommender.risk.random_numbers import uniforms
 from recommender.traces.own_format import write
-from tests.recommender import golden
 from tests.recommender.cli.conftest import Planner, Run
 from tests.recommender.traces.made import START, alternating
 
@@ -29,13 +28,6 @@ def zones(tmp_path: Path) -> Path:
     ]
     (tmp_path / "zones.csv").write_text(write(made))
     return tmp_path / "zones.csv"
-
-
-def test_a_fit_is_printed_as_it_was(run: Run, zones: Path) -> None:
-    result = run("trace", "fit", "zones.csv")
-    assert (result.code, result.err) == (0, "")
-    golden.check("trace-fit-80.txt", result.out)
-    golden.check("trace-show-80.txt", run("trace", "show", "zones.csv").out)
 
 
 def test_a_series_that_was_never_up_is_reported_as_such(run: Run, tmp_path: Path) -> None:

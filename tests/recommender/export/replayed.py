@@ -70,6 +70,7 @@ class Cloud:
         self.asked: float | None = None  # when on-demand machines were
         self.timed = ""  # the phase in which steps were timed last
         self.region = ""
+        self.obeys = True  # machines end when they are asked to
         self.ended_s: float | None = None
         self.switches: list[float] = []
         self.jobs: dict[str, str] = {}  # of SkyPilot: cancelled, or wanted
@@ -165,7 +166,7 @@ class Cloud:
         careful = need * (1.0 if known else p.cautious_work_s / p.work_s)
         left = self.deadline_s - p.reserve_s - p.fallback_start_s - now
         moments = [self.finish_s(phase) for phase in self.up]
-        moments += [self.ready_s(phase) for phase in self.up if self.ready_s(phase) > now]
+        moments += [self.ready_s(phase) for phase in self.up if self.ready_s(phase) >= now]
         if "fallback" not in self.up or math.isfinite(p.back_above):
             moments += [each for each in (self.opens, self.closes) if each > now]
         if "fallback" in self.up:
@@ -268,6 +269,8 @@ class Cloud:
 
     def file(self, request: str) -> tuple[int, str]:
         """A file of the bucket."""
+        if "/end-" in request and self.obeys and not {"rm", "delete"} & set(request.split()):
+            return self.stop("fallback" if "-fallback" in request else "plan", request)
         if "/ended-" in request and self.ended_s is not None:
             return 0, "done"
         if "describe-instance-types" in request:  # EFA interfaces and network cards

@@ -21,7 +21,7 @@ from recommender.export.description import RunDescription
 from recommender.export.targets import export_files
 from recommender.plan.limits import Limits
 from recommender.plan.plan import Site
-from tests.recommender import answers, golden
+from tests.recommender import answers
 from tests.recommender.export.runs import AWS, AZURE, GCP, MIXED, TWO_MACHINES, described
 from tests.recommender.export.test_watch_script import DATE, SLEEP, START
 from tests.shipped import snapshot
@@ -66,12 +66,6 @@ def played(
 def starts(calls: list[list[str]]) -> list[str]:
     """The calls that ask for machines, as text."""
     return [" ".join(call) for call in calls if STARTS & set(call) and "vnet" not in call]
-
-
-@pytest.mark.parametrize("target", CASES)
-def test_the_files_are_as_they_were(target: str):
-    for each in export_files(CASES[target], target, "run"):
-        golden.check(f"export/{target}-{each.name}", each.text)
 
 
 @pytest.mark.parametrize("target", CASES)
@@ -550,23 +544,6 @@ def test_what_only_the_fallbacks_machines_need_of_their_network_is_reported(
         fallback = replace(late, machines=(replace(four, count=count),), sites=())
         one = replace(run, plan=replace(plan, fallback=fallback))
         assert (said in header_of(one, target)) == one.trains_on_several == (count > 1)
-
-
-@pytest.mark.parametrize("target", ["aws-cli", "terraform"])
-def test_a_restart_that_fetches_more_than_the_estimate_counts_is_reported(target: str) -> None:
-    """Each of four machines reads all that the estimate lets four read in a minute."""
-    job = replace(SEVERAL.job, checkpoint_bytes=654e9)
-    saves = replace(SEVERAL.plan.checkpointing, restore_s=60.0)
-    several = replace(SEVERAL, plan=replace(SEVERAL.plan, checkpointing=saves), job=job)
-    text = header_of(several, target)
-    assert "fetches all 654 GB of the checkpoint" in text
-    assert "a restart takes up to 3 min longer" in text
-    for other in (
-        replace(several, job=replace(job, writer="chief")),  # every machine reads all anyway
-        replace(several, plan=replace(AWS.plan, checkpointing=saves)),  # one machine
-        replace(several, plan=replace(several.plan, checkpointing=replace(saves, restore_s=5))),
-    ):
-        assert "fetches all" not in header_of(other, target)
 
 
 CODE = ("train.py", "data/list.txt", "requirements.txt")

@@ -11,7 +11,7 @@ import pytest
 
 from recommender.export.description import RunDescription
 from recommender.export.targets import export_files
-from tests.recommender.export.runs import AWS
+from tests.recommender.export.runs import AWS, GCP
 
 PRICE = AWS.plan.usd_per_hour
 RUN = replace(AWS, limits=replace(AWS.limits, budget_usd=10 * PRICE))
@@ -31,14 +31,28 @@ esac""",
     "nvidia-smi": "echo 'GPU 0'",
     "mountpoint": "exit 1",
     "shutdown": 'touch "$HERE/shut-down"',
-    "torchrun": 'env > "$HERE/environment"; echo >> "$HERE/starts"; exit "$ENDS"',
-    # Minutes pass at once; the hours until the machine's own end do not.
-    "sleep": 'if [ "$1" -gt 1000 ]; then exec /bin/sleep "$1"; else exec /bin/sleep 0.02; fi',
+    # Given up, it trains until it is asked to end; then it saves.
+    "torchrun": """env > "$HERE/environment"; echo >> "$HERE/starts"
+if [ -n "$STEP" ]; then
+  trap 'new="$CHECKPOINT_DIR/checkpoint-7"; mkdir "$new"; echo 7 > "$new/trainer_state.json"
+    touch -d "-1 hour" "$new/trainer_state.json" "$new"; exit 143' TERM
+  echo asked > "$BUCKET/$(basename "$CHECKPOINT_DIR")/end-$RUN_TAG"
+  for ((step = 0; step < 600; step++)); do /bin/sleep 0.1; done
+fi
+exit "$ENDS" """,
+    # Minutes pass at once; the hours until the machine's own end do not, and of the 13 for an
+    # upload there are three seconds.
+    "sleep": """if [ "$1" -gt 1000 ]; then exec /bin/sleep "$1"; fi
+if [ "$1" = 777 ]; then exec /bin/sleep 3; fi
+exec /bin/sleep 0.02""",
 }
 
 
-def booted(folder: Path, run: RunDescription, ends: int, paid: str = "", ago_s: float = 0.0) -> str:
-    """How the run has ended by what the machine notes in the bucket."""
+def booted(
+    folder: Path, run: RunDescription, ends: int, paid: str = "", ago_s: float = 0.0,
+    given_up: bool = False,
+) -> str:  # fmt: skip
+    """How the run has ended by what the machine notes in the bucket; nothing where it does not."""
     bucket = folder / "bucket" / run.name
     (bucket / "code").mkdir(parents=True)
     (bucket / "code" / "train.py").write_text("", encoding="utf-8")
@@ -54,7 +68,7 @@ def booted(folder: Path, run: RunDescription, ends: int, paid: str = "", ago_s: 
     given = {
         "PATH": os.environ["PATH"], "HERE": str(folder), "BUCKET": str(folder / "bucket"),
         "ENDS": f"{ends}", "RUN_ID": f"{began}", "LEFT_S": "90000", "NNODES": "1",
-        "CHECKPOINT_BUCKET": "ours",
+        "CHECKPOINT_BUCKET": "ours", "RUN_TAG": "job-plan", "STEP": "1" if given_up else "",
     }  # fmt: skip
     with (folder / "log").open("w", encoding="utf-8") as log:
         machine = subprocess.Popen(
@@ -65,7 +79,8 @@ def booted(folder: Path, run: RunDescription, ends: int, paid: str = "", ago_s: 
         finally:
             os.killpg(machine.pid, signal.SIGKILL)
     assert (folder / "shut-down").exists(), (folder / "log").read_text("utf-8")
-    return (bucket / f"ended-{began}").read_text("utf-8").strip()
+    ended = bucket / f"ended-{began}"
+    return ended.read_text("utf-8").strip() if ended.exists() else ""
 
 
 @pytest.mark.parametrize(
@@ -95,3 +110,18 @@ def test_training_leaves_the_last_upload_its_time(tmp_path: Path, lag_s: float, 
     saving = replace(AWS.plan.checkpointing, lag_s=lag_s, path="object_store")
     run = replace(AWS, plan=replace(AWS.plan, checkpointing=saving))
     assert booted(tmp_path, run, 0, ago_s=run.longest_s - 600.0) == told
+
+
+def test_a_machine_that_is_given_up_saves_uploads_and_ends_while_the_job_goes_on(
+    tmp_path: Path,
+) -> None:
+    assert GCP.plan.fallback is not None
+    later = replace(AWS.machines, market="on_demand")
+    fallback = replace(GCP.plan.fallback, machines=(later,))
+    saving = replace(AWS.plan.checkpointing, lag_s=777.0, path="object_store")
+    run = replace(RUN, plan=replace(RUN.plan, fallback=fallback, checkpointing=saving))
+    assert booted(tmp_path, run, 0, given_up=True) == ""
+    bucket = tmp_path / "bucket" / run.name
+    assert (bucket / "saved").read_text("utf-8") == "checkpoint-7\n"
+    assert (bucket / "checkpoint-7" / "trainer_state.json").exists()
+    assert len((tmp_path / "starts").read_text("utf-8").splitlines()) == 1

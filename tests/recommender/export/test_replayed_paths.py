@@ -129,13 +129,13 @@ def test_a_script_does_on_many_paths_what_was_simulated(
 CHOOSE = """
 began=0
 date() { echo "$now"; }
-noted() { if [ "$1" = "$file" ]; then printf '%b' "$text"; else return 1; fi; }
-while IFS='|' read -r phase now file text; do choice; done
+before=nothing
+while IFS='|' read -r phase now text; do noticed=$(printf '%b' "$text"); choice; done
 """
 
 
-def chosen(run: RunDescription, cases: list[tuple[str, int, str, str]]) -> list[str]:
-    """What the script's own decision is, by phase, time and a file of the bucket."""
+def chosen(run: RunDescription, cases: list[tuple[str, int, str]]) -> list[str]:
+    """What the script's own decision is, by phase, time and what was noted of the progress."""
     (text,) = (each.text for each in export_files(run, "gcloud", "") if each.name == "launch.sh")
     begin = text.index("DEADLINE_S=")
     figures = text[begin : text.index("\n\n", begin)]
@@ -170,9 +170,7 @@ def test_the_decision_is_that_of_the_policy(policy: str) -> None:
             "step": round(done * 1e9), "total_steps": 10**9,
             "step_s": slower * p.work_s / 1e9 if known else None, "planned_work_s": p.work_s,
         }  # fmt: skip
-        cases.append(
-            (phase, now, "progress.json", json.dumps(noted, indent=1).replace("\n", "\\n"))
-        )
+        cases.append((phase, now, json.dumps(noted, indent=1).replace("\n", "\\n")))
         if phase == "plan":
             wanted.append("now" if spare < 0 else "without_spot" if waits < 0 else "stay")
         else:
@@ -188,11 +186,28 @@ def test_a_plain_share_counts_and_nonsense_does_not() -> None:
         path_inputs(CASE | POLICIES["to the last moment"] | {"cautious_work_s": 20 * HOUR}),
     )
     late, early = int(11.7 * HOUR), int(11.6 * HOUR)
-    for file, text in (("progress", "what"), ("progress", "7"), ("progress.json", "{"), ("", "")):
-        cases = [("plan", now, file, text) for now in (early, late)]
+    for text in ("what", "7", "{", ""):
+        cases = [("plan", now, text) for now in (early, late)]
         assert chosen(run, cases) == ["stay", "now"]
-    half = [("plan", now + 10 * 3600, "progress", "0.5") for now in (early, late)]
+    half = [("plan", now + 10 * 3600, "0.5") for now in (early, late)]
     assert chosen(run, half) == ["stay", "now"]
+
+
+@pytest.mark.parametrize("obeys", [True, False])
+def test_machines_that_are_given_up_are_stopped_if_they_do_not_end(
+    tmp_path: Path, obeys: bool
+) -> None:
+    """They have ten minutes, and those of an upload; spot would stay for good."""
+    inputs = path_inputs(CASE | POLICIES["to the last moment"])
+    run = run_of("gcloud", inputs)
+    market = Market([0.0], [400 * HOUR], [True], 60 * HOUR)
+    script_of(run, "gcloud", tmp_path)
+    cloud = Cloud(plan_of(inputs), market, run)
+    cloud.obeys = obeys
+    found = replayed(tmp_path, cloud, POLL_S)
+    given_s = 0.0 if obeys else run.safe_after_s + 600.0
+    assert found.spot_s == pytest.approx(found.switches[0] + given_s, abs=2.5 * POLL_S)
+    assert found.up == {}
 
 
 @pytest.mark.parametrize("target", TARGETS)

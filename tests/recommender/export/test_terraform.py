@@ -9,7 +9,7 @@ from recommender.errors import UsageError
 from recommender.export.description import RunDescription
 from recommender.export.targets import export_files
 from recommender.export.terraform import quoted
-from tests.recommender import answers, golden
+from tests.recommender import answers
 from tests.recommender.export.runs import AWS, AZURE, GCP, MIXED, ON_DEMAND, described
 
 CASES = {"aws": AWS, "gcp": GCP, "azure": AZURE}
@@ -17,12 +17,6 @@ CASES = {"aws": AWS, "gcp": GCP, "azure": AZURE}
 
 def main(run: RunDescription) -> str:
     return export_files(run, "terraform", "run")[0].text
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_the_files_are_as_they_were(name: str):
-    for each in export_files(CASES[name], "terraform", "run"):
-        golden.check(f"export/terraform-{name}-{each.name}", each.text)
 
 
 @pytest.mark.parametrize("name", CASES)

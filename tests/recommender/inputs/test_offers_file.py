@@ -58,7 +58,6 @@ def test_own_machines_in_full(tmp_path: Path) -> None:
         ("lab,H100,0,12", "line 2, column gpus: 0 is zero"),
         ("lab,H100,1.5,12", "column gpus: 1.5 is not a whole number"),
         ("lab,H100,8,free", "column usd_per_hour: free is not an amount"),
-        ("lab,H100,8,0", "column usd_per_hour: 0 is zero"),
         ("lab,H100,8,nan", "column usd_per_hour: nan is not a finite number"),
         ("=cmd(),H100,8,12", "column label: '=cmd()' looks like a formula"),
         ("lab,H100,8,1\nlab,L4,1,2", "'lab' describes two different machines"),
@@ -68,6 +67,22 @@ def test_bad_offers(tmp_path: Path, row: str, reason: str) -> None:
     with pytest.raises(UsageError) as error:
         _offers(tmp_path, OFFERS + row + "\n")
     assert reason in str(error.value)
+
+
+def test_one_machine_may_have_prices_of_several_dates(tmp_path: Path) -> None:
+    head = OFFERS.strip() + ",region,as_of\n"
+    own = _offers(tmp_path, head + "lab,H100,8,12,a,2026-11-01\nlab,H100,8,13,b,2026-11-10\n")
+    assert list(own.hardware) == ["lab"]
+    assert [(o.usd_per_hour, o.as_of) for o in own.offers] == [
+        (12, "2026-11-01"), (13, "2026-11-10"),
+    ]  # fmt: skip
+
+
+def test_a_machine_that_is_paid_anyway_costs_next_to_nothing_and_is_one(tmp_path: Path) -> None:
+    own = _offers(tmp_path, OFFERS + "lab,H100,8,0\n")
+    (offer,) = own.offers
+    assert 0 < offer.usd_per_hour < 1e-6
+    assert own.limits == (QuotaLimit("own", "lab", "any", "own", "machine", 1),)
 
 
 def test_a_bad_date(tmp_path: Path) -> None:

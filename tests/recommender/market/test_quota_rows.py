@@ -5,7 +5,7 @@ import random
 import pytest
 
 from recommender.catalogs.catalog import Catalog
-from recommender.catalogs.registry import CLOUDS
+from recommender.catalogs.registry import OWN_CLIENTS
 from recommender.errors import UsageError
 from recommender.market.account_quotas import QuotaIndex
 from recommender.market.quota_rows import refuse_unknown_quotas
@@ -46,7 +46,7 @@ def test_a_region_of_another_provider_is_refused() -> None:
         refuse_unknown_quotas([in_region("gcp", "us-east-2", snapshot())], snapshot())
 
 
-@pytest.mark.parametrize("provider", CLOUDS)
+@pytest.mark.parametrize("provider", OWN_CLIENTS)
 def test_every_region_with_an_offer_is_known(provider: str) -> None:
     offers = snapshot().offers
     pairs = set(zip(offers.provider, offers.region, strict=True))

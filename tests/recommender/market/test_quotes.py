@@ -5,7 +5,7 @@ from datetime import timedelta
 import numpy as np
 import pytest
 
-from recommender.catalogs.registry import CLOUDS
+from recommender.catalogs.registry import OWN_CLIENTS
 from recommender.market.offer_facts import Facts
 from recommender.market.quotes import expected_quote, median, persistence
 from recommender.plan.limits import Choice
@@ -24,7 +24,7 @@ def test_a_quote_halfway_persistent_is_brought_halfway_to_the_level_in_its_logar
     assert expected_quote(5.0, 4.0, 0.0) == 5.0  # it is not selected for being cheap
 
 
-@pytest.mark.parametrize("provider", sorted(CLOUDS))
+@pytest.mark.parametrize("provider", sorted(OWN_CLIENTS))
 def test_the_older_a_cheap_quote_the_less_of_it_is_left(provider):
     left = [persistence(provider, age) for age in np.linspace(0.0, 800.0, 200).tolist()]
     assert left[0] == 1.0

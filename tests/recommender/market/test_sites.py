@@ -2,7 +2,7 @@
 
 import pytest
 
-from recommender.catalogs.registry import CLOUDS
+from recommender.catalogs.registry import OWN_CLIENTS
 from recommender.job.jobfile import find_job
 from recommender.market.failover_lists import ONE_PRICE
 from recommender.plan.limits import OTHERS, Choice, Limits, Progress, QuotaLimit
@@ -22,7 +22,7 @@ def of_everything(amount: float) -> tuple[QuotaLimit, ...]:
     """Quotas of so many machines of any kind, more in some regions."""
     o = snapshot().offers
     regions = sorted(set(zip(o.provider, o.region, strict=True)))
-    everywhere = [QuotaLimit(p, OTHERS, "any", "", "machine", amount) for p in CLOUDS]
+    everywhere = [QuotaLimit(p, OTHERS, "any", "", "machine", amount) for p in OWN_CLIENTS]
     more = [
         QuotaLimit(p, OTHERS, "any", region, "machine", amount + n)
         for n, (p, region) in enumerate(regions)
@@ -68,7 +68,9 @@ def test_no_region_that_is_left_out_on_demand_has_anything_to_offer(
 def test_quotas_with_room_for_the_largest_cluster_leave_a_problem_as_it_is_without_any() -> None:
     asked, free = problem(*of_everything(MOST)), problem()
     assert asked.single_type_sites.pools == free.single_type_sites.pools
-    assert [site.quota.tolist() for site in asked.single_type_sites.sites] == [[]] * len(CLOUDS)
+    assert [site.quota.tolist() for site in asked.single_type_sites.sites] == [[]] * len(
+        OWN_CLIENTS
+    )
     assert not asked.quotas_bind
     assert not free.quotas_bind
 

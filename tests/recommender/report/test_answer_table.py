@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from recommender.plan.answer import SAME_PLAN, SensitivityStep
+from recommender.plan.answer import SAME_PLAN, Answer, SensitivityStep
 from recommender.plan.limits import Limits
 from recommender.plan.plan import Fallback
 from recommender.report import advice, answer_frame, answer_table, explain
@@ -84,15 +84,34 @@ def test_all_regions_lists_the_failover_list() -> None:
     assert "also europe-west9, asia-south2" in text
 
 
-def test_prices_have_the_age_of_the_oldest_of_a_provider() -> None:
+def test_prices_have_the_age_of_what_the_plans_rent_by_market() -> None:
     said = answer_frame.price_line(ANSWER, QUESTION)
-    assert said == "Prices are 91 (AWS), 113 (GCP), 184 (Azure) days old; the spans allow for it."
+    assert said == (
+        "Prices rented here: on-demand 91, spot 91 days old; the spans allow for it. "
+        "recommend catalog update renews them."
+    )
 
 
-def test_prices_of_one_provider_are_a_sentence() -> None:
-    aws = replace(ANSWER, prices=ANSWER.prices[:2])
-    said = answer_frame.price_line(aws, QUESTION)
-    assert said == "AWS prices are 91 days old; the spans allow for it."
+def dated(as_of: str) -> Answer:
+    """The answer with plans that rent at prices of a day."""
+    plans = []
+    for each in ANSWER.plans:
+        late = each.fallback
+        if late is not None:
+            late = replace(late, machines=tuple(replace(m, as_of=as_of) for m in late.machines))
+        machines = tuple(replace(m, as_of=as_of) for m in each.machines)
+        plans.append(replace(each, machines=machines, fallback=late))
+    return replace(ANSWER, plans=tuple(plans))
+
+
+@pytest.mark.parametrize(("as_of", "named"), [("2026-11-15", False), ("2026-11-10", True)])
+def test_the_command_that_renews_prices_is_named_from_a_week_on(as_of: str, named: bool) -> None:
+    said = answer_frame.price_line(dated(as_of), QUESTION)
+    assert ("recommend catalog update" in said) == named
+
+
+def test_prices_of_today_are_called_so() -> None:
+    assert answer_frame.price_line(dated("2026-11-20"), QUESTION) == "Prices are from today."
 
 
 def test_a_plan_that_is_two_baselines_is_named_once() -> None:
@@ -123,12 +142,6 @@ def test_a_cheaper_baseline_at_a_derived_price_says_so() -> None:
     answer = replace(ANSWER, plans=(GCP,), baselines=(derived,))
     (said,) = (f for f in answer_frame.closing_facts(answer, QUESTION) if "two machines" in f)
     assert said.endswith("0.98× the cost of plan 1, but at a derived price")
-
-
-def test_prices_of_today(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RECOMMEND_NOW", "2026-05-20T01:00Z")
-    azure = replace(ANSWER, prices=ANSWER.prices[4:])
-    assert answer_frame.price_line(azure, QUESTION) == "Prices are from today."
 
 
 def test_small_jobs_are_reported_in_minutes_and_cents() -> None:

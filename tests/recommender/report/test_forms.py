@@ -28,7 +28,6 @@ from recommender.report import (
 from recommender.report import formatting as fmt
 from recommender.report.launch import launch_line, run_of, write_sentence
 from recommender.report.layout import drawn
-from tests.recommender import golden
 from tests.recommender.answers import (
     ANSWER,
     AWS_H100,
@@ -114,10 +113,13 @@ def test_hostile_words_reach_no_terminal_and_no_markup() -> None:
     assert not re.search(r"(?<!\\)<b>", prose)
 
 
-def test_launch_lines() -> None:
-    plans = (GCP, AWS_H100, AZURE, ON_DEMAND, TWO_MACHINES)
-    lines = [launch_line(plan, number) or "" for number, plan in enumerate(plans, 1)]
-    golden.check("launch.txt", "\n".join(lines) + "\n")
+def test_every_form_lists_every_plan_with_its_cost() -> None:
+    forms = [drawn(answer_table.render(ANSWER, QUESTION, width), width) for width in (60, 80, 140)]
+    forms.append(csv_markdown.render_markdown(ANSWER, QUESTION).replace("\\", ""))
+    for made in forms:
+        for plan in ANSWER.plans:
+            assert plan.machines[0].instance_type in made
+            assert fmt.usd(plan.estimate.cost.mean) in made
 
 
 EXPORT = "recommend export ANSWER.json --plan 3 -o run"

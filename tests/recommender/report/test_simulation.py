@@ -30,7 +30,6 @@ from recommender.report.json_output import document, dumps
 from recommender.report.layout import drawn
 from recommender.report.svg import svg
 from tests.recommender.answers import ANSWER
-from tests.recommender.golden import check
 
 H = 3600.0
 ASKED = PlanRequest(find_job("resnet50-imagenet"), Limits(deadline_s=24 * H, budget_usd=110.0))
@@ -65,9 +64,8 @@ FOUND = Simulation(
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 140])
-def test_the_page_is_kept_and_fits(width: int) -> None:
+def test_the_page_fits(width: int) -> None:
     page = drawn(simulation.render(FOUND, ASKED, width), width)
-    check(f"simulation-{width}.txt", page)
     assert [line for line in page.splitlines() if len(line) > width] == []
 
 
@@ -94,10 +92,6 @@ def test_policies_are_listed_next_to_each_other_in_every_form(width: int) -> Non
 def test_quiet_leaves_the_figures() -> None:
     page = drawn(simulation.render(FOUND, ASKED, 80, quiet=True), 80)
     assert len(page.splitlines()) == 6
-
-
-def test_markdown_is_kept() -> None:
-    check("simulation.md", simulation.markdown(FOUND, ASKED))
 
 
 def test_json_follows_its_schema() -> None:
@@ -136,9 +130,8 @@ def test_cost_and_time_stand_next_to_those_of_the_answer() -> None:
     assert "the answer" not in own
 
 
-def test_the_picture_is_well_formed_and_always_the_same() -> None:
+def test_the_picture_is_well_formed() -> None:
     text = svg(FOUND)
-    check("simulation.svg", text)
     root = ElementTree.fromstring(text)
     assert root.tag.endswith("svg")
     bars = [e for e in root if e.tag.endswith("rect")]

@@ -2,9 +2,11 @@
 
 import pkgutil
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
+from recommender.catalogs.rentable import sold_as
 from recommender.catalogs.schema import InstanceType, Offer
 from recommender.catalogs.tables import Row
 from tests.research.snapshot.achieved import achieved_rows
@@ -12,6 +14,7 @@ from tests.research.snapshot.aws import aws_offers
 from tests.research.snapshot.azure import azure_offers
 from tests.research.snapshot.cpu import cpu_offers
 from tests.research.snapshot.gcp import gcp_offers
+from tests.research.snapshot.gpu_clouds import cloud_machines, cloud_offers
 from tests.research.snapshot.gpus import gpu_rows
 from tests.research.snapshot.machines import Machines
 from tests.research.snapshot.quotas import quota_rows
@@ -24,15 +27,17 @@ def snapshot_tables(reference: Path) -> dict[str, Sequence[Row]]:
     tables: dict[str, Sequence[Row]] = dict(_fact_tables(reference, book))
     machines = Machines(reference, book)
     gpus = gpu_rows(reference, book)
-    offers = [
+    listed = [
         *aws_offers(reference, machines, book),
         *gcp_offers(reference, machines, book),
         *azure_offers(reference, machines, book),
         *cpu_offers(reference, machines, book),
     ]
+    offers = [_as_sold(offer) for offer in listed]
+    clouds = cloud_machines(reference, gpus, book)
     tables |= {
-        "offers": offers,
-        "instance_types": _types(offers, machines),
+        "offers": [*offers, *cloud_offers(book)],
+        "instance_types": [*_types(offers, machines), *clouds],
         "gpus": gpus,
         "achieved": achieved_rows(reference, gpus, book),
         "quotas": quota_rows(book),
@@ -40,6 +45,11 @@ def snapshot_tables(reference: Path) -> dict[str, Sequence[Row]]:
     keys = book.final_keys()
     final: dict[str, Sequence[Row]] = {n: renumber(rows, keys) for n, rows in tables.items()}
     return {**final, "sources": book.rows()}
+
+
+def _as_sold(offer: Offer) -> Offer:
+    really = sold_as(offer.provider, offer.instance_type, offer.market, offer.region)
+    return offer if really is None else replace(offer, obtainable=really)
 
 
 def _types(offers: list[Offer], machines: Machines) -> list[InstanceType]:

@@ -8,6 +8,7 @@ import csv
 from pathlib import Path
 
 from recommender.catalogs.schema import BillingRule, Egress, Fee, Market, Provider
+from tests.research.snapshot.reading import Cells, read_hand
 from tests.research.snapshot.sources import SourceBook
 
 AS_OF = "2026-08-22"
@@ -104,6 +105,9 @@ _RULES: dict[Provider, tuple[str, str]] = {
 }
 
 
+_CLOUD_MARKETS: tuple[Market, ...] = ("on_demand", "spot")
+
+
 def tables(
     reference: Path, sources: SourceBook
 ) -> dict[str, list[Fee] | list[BillingRule] | list[Egress]]:
@@ -117,9 +121,22 @@ def tables(
 
 def billing(sources: SourceBook) -> list[BillingRule]:
     """How every provider charges a machine's seconds in every market."""
-    return [
+    rules = [
         BillingRule(provider, market, *rule, _source(sources, _RULES[provider]), AS_OF)
         for (provider, market), rule in BILLING.items()
+    ]
+    return rules + [
+        BillingRule(
+            provider=row["provider"],
+            market=market,
+            minimum_s=float(row["minimum_s"]),
+            free_if_interrupted_within_s=0.0,
+            notice_s=float(row["notice_s"]) if market == "spot" else 0.0,
+            source=_terms(sources, row),
+            as_of=row["as_of"],
+        )
+        for row in read_hand("cloud_terms")
+        for market in _CLOUD_MARKETS
     ]
 
 
@@ -130,7 +147,20 @@ def fees(sources: SourceBook) -> list[Fee]:
         source = _source(sources, _PAGES[provider])
         for item, usd in items.items():
             rows.append(Fee(provider, item, usd, UNITS[item], "fallback", source, AS_OF))
-    return rows
+    return rows + [
+        Fee(
+            row["provider"],
+            item,
+            float(row[item]),
+            UNITS[item],
+            "fallback",
+            _terms(sources, row),
+            row["as_of"],
+        )
+        for row in read_hand("cloud_terms")
+        for item in UNITS
+        if row.get(item)
+    ]
 
 
 def egress(reference: Path, sources: SourceBook) -> list[Egress]:
@@ -159,3 +189,7 @@ def egress(reference: Path, sources: SourceBook) -> list[Egress]:
 def _source(sources: SourceBook, page: tuple[str, str]) -> int:
     name, attribution = page
     return sources.key(name, "facts of public pages", "figure", attribution)
+
+
+def _terms(sources: SourceBook, row: Cells) -> int:
+    return _source(sources, (f"terms: {row['source']}", row["source"]))

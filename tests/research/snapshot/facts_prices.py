@@ -9,15 +9,18 @@ import gzip
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from pathlib import Path
+from statistics import fmean
 
 import numpy as np
 
 from recommender.arrays import Floats
+from recommender.catalogs.gpu_clouds import GPU_CLOUDS
 from recommender.catalogs.schema import Kind, Market, PriceDrift, Provider
-from tests.research.snapshot.sources import SourceBook
+from tests.research.snapshot.reading import Cells, read_hand
+from tests.research.snapshot.sources import SourceBook, cite
 
 AGES = (1.0, 7.0, 28.0, 91.0, 113.0, 180.0, 365.0)
 # Weekly observations of GCP prices begin here; before, gaps are months long. On-demand prices
@@ -85,6 +88,7 @@ def tables(reference: Path, sources: SourceBook) -> dict[str, list[PriceDrift]]:
         *gcp_rows(reference, sources),
         *azure_rows(reference, sources),
         *aws_rows(reference, sources),
+        *cloud_rows(reference, sources),
     ]
     return {"price_drift": rows}
 
@@ -127,6 +131,35 @@ def aws_rows(reference: Path, sources: SourceBook) -> list[PriceDrift]:
     )
     rows = _rows("aws", "spot", _aws_spot(reference), _kinds(28.0), source, "2026-06-20")
     return rows + _on_demand_like_gcp("aws", reference, sources)
+
+
+def cloud_rows(reference: Path, sources: SourceBook) -> list[PriceDrift]:
+    """Drift of GPU clouds: one rate for all, from pairs of dated list prices of five of them.
+
+    Their spot prices are set by the clouds, as Azure's, and have no history here.
+    """
+    source = cite(sources, "price changes of GPU clouds")
+    spot = [row for row in azure_rows(reference, sources) if row.market == "spot"]
+    sigma = math.sqrt(variance_per_day(read_hand("cloud_price_changes")))
+    listed = [sigma * math.sqrt(age) for age in AGES]
+    rows = []
+    for info in GPU_CLOUDS:
+        rows += _rows(info.name, "on_demand", listed, _kinds(0.0), source, "2026-11-09")
+        if info.bounds.spot:
+            rows += [replace(row, provider=info.name, kind="derived") for row in spot]
+    return rows
+
+
+def variance_per_day(changes: list[Cells]) -> float:
+    """The variance of ln price that a day adds: the clouds' mean square changes over their days."""
+    squares, days = defaultdict(list), defaultdict(list)
+    for row in changes:
+        cloud = row["provider"]
+        change = math.log(float(row["later_usd_per_gpu"]) / float(row["usd_per_gpu"]))
+        first, last = date.fromisoformat(row["from_date"]), date.fromisoformat(row["to_date"])
+        squares[cloud].append(change**2)
+        days[cloud].append(float((last - first).days))
+    return sum(map(fmean, squares.values())) / sum(map(fmean, days.values()))
 
 
 def _on_demand_like_gcp(

@@ -21,10 +21,17 @@ SERVED_AT_ONCE: tuple[tuple[float, tuple[str, ...]], ...] = (
         (
             *("T4", "T4G", "L4", "A10", "A10G", "L40S", "RTX-PRO-4500", "RTX-PRO-6000"),
             *("K80", "M60", "P4", "P100", "V100", "V100-32GB", "V100-PCIe"),
+            *("L40", "RTX-A6000"),
         ),
     ),
     (0.90, ("A100", "A100-80GB", "A100-80GB-PCIe", "Trainium1")),
-    (0.70, ("H100", "H100-NVL", "H200", "B200", "B300", "GB200", "MI300X", "Trainium2")),
+    (
+        0.70,
+        (
+            *("H100", "H100-NVL", "H100-PCIe", "H200", "B200", "B300", "GB200", "GB300"),
+            *("MI300X", "Trainium2"),
+        ),
+    ),
 )
 WAIT_S = 3600.0  # "within the hour"
 

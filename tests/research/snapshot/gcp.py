@@ -5,8 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from recommender.catalogs.schema import Kind, Market, Offer
-from tests.research.snapshot.machines import Machines, attached_name
-from tests.research.snapshot.reading import Cells, number, read_hand, read_table
+from tests.research.snapshot.machines import Machines, attached_name, family_of
+from tests.research.snapshot.reading import Cells, number, read_hand, read_table, with_newer
 from tests.research.snapshot.sources import SourceBook, cite
 
 # Only these GPUs are attached to N1 hosts; the prices of the others in that list are wrong.
@@ -15,6 +15,7 @@ _ATTACHED = ("T4", "P4", "P100", "V100")
 _HOSTS = {1: "n1-standard-8", 2: "n1-standard-16", 4: "n1-standard-32", 8: "n1-standard-64"}
 _SPOT_ONLY = ("spot_only", "reservation_only")
 _NO_BARGAIN = 0.9 - 1e-9
+_SAME_PRICE = 0.001  # a price of 4 decimals is the same price
 
 
 def gcp_offers(reference: Path, machines: Machines, book: SourceBook) -> list[Offer]:
@@ -26,9 +27,11 @@ def gcp_offers(reference: Path, machines: Machines, book: SourceBook) -> list[Of
         for row in read_table(folder / "gcp.csv") + read_table(folder / "extra_gcp.csv")
         if (row["instance_type"], row["region"]) not in gone
     ]
+    zones = read_table(folder / "extra_gcp_spot_by_zone.csv")
+    renewed(table, zones, read_table(folder / "gcp_us-central1_2026-10.csv"))
     return [
         *machine_offers(table, machines, book),
-        *_zone_spot(read_table(folder / "extra_gcp_spot_by_zone.csv"), machines, book),
+        *_zone_spot(zones, machines, book),
         *attached_offers(
             read_table(folder / "gcp_gpu_only.csv"),
             read_table(folder / "cpu.csv") + read_table(folder / "extra_gcp_n1.csv"),
@@ -36,6 +39,29 @@ def gcp_offers(reference: Path, machines: Machines, book: SourceBook) -> list[Of
             book,
         ),
     ]
+
+
+def renewed(table: list[Cells], zones: list[Cells], page: list[Cells]) -> None:
+    """Put the prices of a newer page, which has one region and no zones, into both tables."""
+    places = {(row["instance_type"], row["region"]): row for row in table}
+    places |= {(row["instance_type"], row["region"]): row for row in zones}
+    newer = {(row["instance_type"], row["region"]): _newest_spot(row) for row in page}
+    newer = {key: row for key, row in newer.items() if row["spot_usd_per_hour"]}
+    prices = "ondemand_usd_per_hour spot_usd_per_hour"
+    found = with_newer(places, newer, lambda name: family_of("gcp", name), prices)
+    for row in (*table, *zones):
+        new = found[row["instance_type"], row["region"]]
+        if new is not places[row["instance_type"], row["region"]]:
+            kept = {name: row[name] for name in ("zone", "zones") if name in row}
+            row.update({**new, **kept, "note": ""})
+
+
+def _newest_spot(row: Cells) -> Cells:
+    """With the spot price of five days later, where it has moved."""
+    later, spot = row["spot_usd_per_hour_2026-10-10"], row["spot_usd_per_hour"]
+    if later and abs(float(later) / float(spot) - 1) > _SAME_PRICE:
+        return {**row, "spot_usd_per_hour": later, "date": "2026-10-10"}
+    return row
 
 
 def machine_offers(table: list[Cells], machines: Machines, book: SourceBook) -> list[Offer]:

@@ -45,7 +45,7 @@ class Machines:
         self.fitted = fitted_gpus(reference)
         self._book = book
         self._facts = _facts(reference)
-        self._pcie = _pcie_generations(reference)
+        self._pcie = pcie_generations(reference)
         gpu_of = {key: fitted.gpu for key, fitted in self.fitted.items()}
         self._host = HostCopies(reference, gpu_of)
         self._retirements = read_hand("retirements")
@@ -179,7 +179,8 @@ def _host(row: Cells) -> Facts:
     return _one({**row, "source_date": row["as_of"]})
 
 
-def _pcie_generations(reference: Path) -> dict[str, str]:
+def pcie_generations(reference: Path) -> dict[str, str]:
+    """The PCIe generation of each GPU, where it is known."""
     names = short_names()
     table = read_table(reference / "hardware" / "gpus.csv")
     listed = {names[r["gpu_id"]]: r["pcie_gen"] for r in table if r["gpu_id"] in names}

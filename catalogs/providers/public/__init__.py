@@ -1,0 +1,1 @@
+"""Public price lists that need no account: each file reads one format."""

@@ -1,0 +1,108 @@
+"""SkyPilot's published catalog files: GPU clouds that no other public list has, AWS spot by zone.
+
+The file says no date, so it is read at the commit that changed it last, whose date is the data's.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+from recommender.catalogs.errors import ProviderError
+from recommender.catalogs.providers.contract import Fetched, Wanted
+from recommender.catalogs.providers.http import Patience, Web
+from recommender.catalogs.providers.public.listed import (
+    Cells,
+    PublicList,
+    Row,
+    fetched,
+    newest_file,
+    table_rows,
+)
+from recommender.catalogs.schema import Market, Source
+
+_REPOSITORY = "skypilot-org/skypilot-catalog"
+_SHA = re.compile(r"[0-9a-f]{40}")
+_COLUMNS = ("InstanceType", "AcceleratorName", "AcceleratorCount", "Price", "SpotPrice", "Region")
+NAMES = ("hyperstack", "jarvislabs")  # named alike there
+SOURCE = Source(
+    source=1,
+    name="skypilot-org/skypilot-catalog v8",
+    licence="Apache-2.0",
+    taken="row",
+    attribution="prices of clouds, as collected by skypilot-org/skypilot-catalog",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where the files and their dates are."""
+
+    files: str = f"https://raw.githubusercontent.com/{_REPOSITORY}"
+    commits: str = f"https://api.github.com/repos/{_REPOSITORY}/commits"
+
+
+@dataclass(frozen=True, slots=True)
+class SkyPilotCatalog:
+    """Reads one cloud's file."""
+
+    name: str
+    places: Places = Places()
+    patience: Patience = Patience()
+
+    def fetch(self, wanted: Wanted) -> Fetched:
+        """Read the prices of the cloud's known machines.
+
+        Raises:
+            ProviderError: the file or its date cannot be read, or is of no known form.
+        """
+        with Web(self.name, wanted, patience=self.patience) as web:
+            day, table = read_file(self.name, self.name, web, wanted, self.places)
+            rows = tuple(row for cells in table for row in _rows(cells))
+            return fetched(self.name, wanted, web, PublicList(rows, day, SOURCE))
+
+
+def read_file(
+    provider: str, cloud: str, web: Web, wanted: Wanted, places: Places
+) -> tuple[date, list[Cells]]:
+    """The rows of a cloud's file, and the day on which they last changed.
+
+    Raises:
+        ProviderError: the file or its date cannot be read, or is of no known form.
+    """
+    path = f"catalogs/v8/{cloud}/vms.csv"
+    sha, day = _last_change(provider, web.json(f"{places.commits}?path={path}&per_page=1"))
+    address = f"{places.files}/{sha}/{path}"
+    content = newest_file(web, wanted, f"skypilot-{cloud}", sha, address)
+    return day, list(table_rows(provider, content, _COLUMNS))
+
+
+def _last_change(provider: str, answer: Any) -> tuple[str, date]:
+    try:
+        sha, moment = answer[0]["sha"], answer[0]["commit"]["committer"]["date"]
+        if not _SHA.fullmatch(sha):
+            raise ValueError("no commit")
+        return sha, date.fromisoformat(moment[:10])
+    except (LookupError, TypeError, ValueError) as error:
+        reason = f"the date of the file is of no known form ({type(error).__name__})"
+        raise ProviderError(provider, "format", reason) from None
+
+
+def _rows(cells: Cells) -> Iterator[Row]:
+    """The prices of a machine; what has no price is not sold that way."""
+    markets: tuple[tuple[Market, str], ...] = (("on_demand", "Price"), ("spot", "SpotPrice"))
+    for market, column in markets:
+        usd = number(cells[column])
+        if usd and cells["InstanceType"]:
+            gpus = number(cells["AcceleratorCount"])
+            name, region = cells["InstanceType"], cells["Region"]
+            yield Row(name, region, "", market, usd, cells["AcceleratorName"], gpus)
+
+
+def number(text: str) -> float:
+    """A number of a list; 0 where it is none, which offers nothing."""
+    try:
+        return float(text)
+    except ValueError:
+        return 0.0

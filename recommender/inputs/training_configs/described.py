@@ -1,0 +1,155 @@
+"""Networks that a training file describes itself, in the fields of a config.json."""
+
+import re
+from typing import Any
+
+from recommender.inputs.training_configs.training_config import OFF, Keys
+
+Fields = dict[str, Any]
+
+_MEGATRON = {  # names of Megatron-LM and NeMo: those of config.json
+    "hidden_size": "hidden_size", "num_layers": "num_hidden_layers",
+    "num_attention_heads": "num_attention_heads", "num_query_groups": "num_key_value_heads",
+    "kv_channels": "head_dim", "ffn_hidden_size": "intermediate_size",
+    "num_moe_experts": "num_experts", "num_experts": "num_experts",
+    "moe_router_topk": "num_experts_per_tok", "moe_ffn_hidden_size": "moe_intermediate_size",
+    "moe_shared_expert_intermediate_size": "shared_expert_intermediate_size",
+    "q_lora_rank": "q_lora_rank", "kv_lora_rank": "kv_lora_rank", "qk_head_dim": "qk_nope_head_dim",
+    "qk_pos_emb_head_dim": "qk_rope_head_dim", "v_head_dim": "v_head_dim",
+}  # fmt: skip
+_WORDS = ("padded_vocab_size", "vocab_size", "override_vocab_size")
+_MPT = {"d_model": "hidden_size", "n_layers": "num_hidden_layers", "n_heads": "num_attention_heads",
+        "vocab_size": "vocab_size"}  # fmt: skip
+# What a NeMo file has that is no plain decoder: what it then is.
+_OTHERS = (
+    ("unet_config", "a diffusion network"), ("unet", "a diffusion network"),
+    ("encoder", "an encoder and a decoder"), ("vision", "two towers (CLIP)"),
+    ("control_stage_config", "a controlled diffusion network"), ("nerf", "a radiance field"),
+    ("perceptual_loss", "an autoencoder"), ("retro", "a decoder with retrieval"),
+)  # fmt: skip
+
+
+def nemo(keys: Keys, inside: str) -> Fields | None:
+    """A network in a NeMo file: a decoder, BERT, or a vision transformer."""
+    for part, kind in _OTHERS:
+        if isinstance(keys.at(f"{inside}{part}"), dict):
+            keys.unread.append(f"model: {kind}, which is not read from NeMo's files; give --model")
+            return None
+    if keys.has(f"{inside}patch_dim", f"{inside}vision_pretraining_type"):
+        return _picture(keys, inside)
+    found = megatron(keys, inside)
+    if found and keys.has(f"{inside}bert_binary_head"):
+        return {**found, "model_type": "bert", "type_vocab_size": 2,
+                "max_position_embeddings": keys.whole(f"{inside}encoder_seq_length")}  # fmt: skip
+    if found and keys.has(f"{inside}mm_cfg"):  # NeVA: what sees pictures is small beside it
+        seen = keys.text(f"{inside}mm_cfg.vision_encoder.from_pretrained")
+        keys.unread.append(f"model.mm_cfg: the eye {seen} is not counted (planned as its decoder)")
+    return found
+
+
+def _picture(keys: Keys, inside: str) -> Fields | None:
+    found = {each: keys.whole(f"{inside}{each}") for each in ("hidden_size", "num_layers")}
+    keys.has(f"{inside}vision_pretraining_type", f"{inside}img_w")
+    return {
+        "model_type": "vit",
+        "hidden_size": found["hidden_size"],
+        "num_hidden_layers": found["num_layers"],
+        "num_attention_heads": keys.whole(f"{inside}num_attention_heads"),
+        "intermediate_size": keys.whole(f"{inside}ffn_hidden_size") or 4 * found["hidden_size"],
+        "patch_size": keys.whole(f"{inside}patch_dim") or 16,
+        "image_size": keys.whole(f"{inside}img_h") or 224,
+        "num_labels": keys.whole(f"{inside}num_classes"),
+    }
+
+
+def megatron(keys: Keys, inside: str) -> Fields | None:
+    """A decoder in the words of Megatron-LM."""
+    found: Fields = {}
+    for theirs, ours in _MEGATRON.items():
+        value = keys.whole(f"{inside}{theirs}")
+        if value:
+            found[ours] = value
+    if not found.get("hidden_size") or not found.get("num_hidden_layers"):
+        return None
+    hidden = found["hidden_size"]
+    activation = keys.text(f"{inside}activation").lower()
+    gated = keys.flag(f"{inside}swiglu") or "glu" in activation
+    found.setdefault("num_attention_heads", max(hidden // 128, 1))
+    found.setdefault("intermediate_size", 4 * hidden)
+    if not keys.flag(f"{inside}multi_latent_attention"):
+        for name in ("q_lora_rank", "kv_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim"):
+            found.pop(name, None)
+    if found.get("num_experts", 0) > 1:
+        found.setdefault("num_experts_per_tok", 2)  # the default of both tools
+        found |= _frequency(keys.text(f"{inside}moe_layer_freq"))
+    else:
+        found = {k: v for k, v in found.items() if "expert" not in k and "moe" not in k}
+    words = keys.whole(*(f"{inside}{each}" for each in _WORDS))
+    found["model_type"] = "llama" if gated else "gpt_neox"
+    found["tie_word_embeddings"] = _tied(keys, inside)
+    return {**found, "vocab_size": words} if words else found
+
+
+def _frequency(word: str) -> Fields:
+    """Which layers have experts: every so many, or "[0]*3+[1]*58"."""
+    if word.isdecimal():
+        return {"moe_layer_freq": int(word)}
+    found: list[int] = []
+    for value, times in re.findall(r"\[?\(?\[([01, ]+)\]\)?(?:\s*\*\s*(\d+))?", word):
+        found += [int(each) for each in value.split(",")] * int(times or 1)
+    return {"moe_layer_freq": found} if found else {}
+
+
+def _tied(keys: Keys, inside: str) -> bool:
+    """Whether input and output embeddings share one table, the default of both tools."""
+    shared = keys.text(f"{inside}share_embeddings_and_output_weights").lower() != "false"
+    return shared and not keys.flag(f"{inside}untie_embeddings_and_output_weights")
+
+
+def mpt(keys: Keys, inside: str) -> Fields | None:
+    """MosaicML's MPT in an llm-foundry file."""
+    found: Fields = {ours: keys.whole(f"{inside}{theirs}") for theirs, ours in _MPT.items()}
+    if not found["hidden_size"] or not found["num_hidden_layers"]:
+        return None
+    found["intermediate_size"] = found["hidden_size"] * (
+        keys.whole(f"{inside}expansion_ratio") or 4
+    )
+    tied = keys.text(f"{inside}tie_word_embeddings").lower() != "false"
+    return {**found, "model_type": "gpt_neox", "tie_word_embeddings": tied}
+
+
+def nanogpt(keys: Keys, inside: str) -> Fields | None:
+    """nanoGPT's figures; GPT-2's 124M where a file leaves them out (train.py, read 2026-11)."""
+    if keys.text("init_from").startswith("gpt2"):
+        return None
+    layers, heads, width = (keys.whole(each) for each in ("n_layer", "n_head", "n_embd"))
+    return {"model_type": "gpt2", "n_layer": layers or 12, "n_head": heads or 12,
+            "n_embd": width or 768, "vocab_size": keys.whole("vocab_size") or 50_304,
+            "n_positions": keys.whole("block_size")}  # fmt: skip
+
+
+def nanochat(keys: Keys, inside: str) -> Fields | None:
+    """nanochat's network of a depth: 64 wide a layer, heads of 128, 32,768 words.
+
+    scripts/base_train.py and nanochat/gpt.py, read 2026-11; its further tables of value embeddings
+    are left out.
+    """
+    depth = keys.whole("depth")
+    if not depth:
+        return None
+    width = depth * 64
+    return {"model_type": "gpt_neox", "num_hidden_layers": depth, "hidden_size": width,
+            "num_attention_heads": max(width // 128, 1), "intermediate_size": 4 * width,
+            "tie_word_embeddings": False,
+            "vocab_size": keys.whole("vocab_size") or 32_768}  # fmt: skip
+
+
+def tokenizer(keys: Keys, inside: str) -> str:
+    """A tokenizer that is a model's name on the hub."""
+    named = (f"{inside}tokenizer.type", f"{inside}tokenizer_model", f"{inside}tokenizer.model")
+    word = next((each for path in named if "/" in (each := keys.text(path))), "")
+    return "" if word.lower() in OFF or word.startswith(("/", ".", "$")) else word
+
+
+NETWORKS = {"nemo": nemo, "mpt": mpt, "megatron": megatron, "nanogpt": nanogpt,
+            "nanochat": nanochat}  # fmt: skip

@@ -1,0 +1,94 @@
+"""Networks of pictures and words: an eye, a projector and a decoder, added up.
+
+A token of text passes the decoder alone, so the eye and the projector are no part of what is active
+for it. Eyes are vision transformers: depth × (4·w² + 2·w·f, or 3·w·f if gated), patches, positions;
+what one class has besides (class tokens, biases of norms) is under 0.1 % of the whole.
+"""
+
+from collections.abc import Callable
+
+from recommender.networks.config import Config
+from recommender.networks.conventions import Convention, conventions
+from recommender.networks.count import Count, convolution, linear, norm, vector
+from recommender.networks.network import Network
+
+_TEXT = ("text_config", "llm_config", "language_config")
+_EYE = ("vision_config", "vit_config", "visual_config")
+_WIDTH = ("embed_dim", "hidden_size", "vt_hidden_size", "width")
+_DEPTH = ("depth", "num_hidden_layers", "vt_num_hidden_layers", "layers")
+_INNER = ("intermediate_size", "vt_intermediate_size", "mlp_dim")
+
+
+def composite(
+    config: Config, convention: Convention, decoder_of: Callable[[Config, str], Network]
+) -> Network:
+    """Count a network of pictures and words; `decoder_of` counts the part that writes."""
+    text = _decoder(config)
+    decoder = decoder_of(text, convention.text)
+    own = conventions()[convention.eye]
+    part = next((found for each in _EYE if (found := config.inside(each))), None)
+    eye = (part or Config({}, config.where)).with_defaults(own.defaults)
+    seen = _eye(eye, own) + _projector(config, eye, convention.projector, decoder.hidden)
+    # Adapters go to the language model unless they are told otherwise.
+    seen = Count(seen.parameters, 0, 0, seen.tensors, 0)
+    share = seen.parameters / (seen.parameters + decoder.count.parameters)
+    note = f"{share:.0%} of its parameters see pictures: work on text alone is planned"
+    return decoder.with_part(seen, note)
+
+
+def _decoder(config: Config) -> Config:
+    """The fields of the part that writes: nested, or at the top in older files."""
+    part = next((found for each in _TEXT if (found := config.inside(each))), None)
+    outer = {name: value for name, value in config.fields.items() if name != "model_type"}
+    if part is None:
+        return Config(outer, config.where)
+    tied = {key: outer[key] for key in ("tie_word_embeddings",) if key in outer}
+    return Config({**tied, **part.fields}, part.where)
+
+
+def _eye(eye: Config, convention: Convention) -> Count:
+    width, depth = eye.whole(_WIDTH), eye.whole(_DEPTH)
+    ratio = eye.fields.get("mlp_ratio")
+    inner = eye.whole(_INNER, int(ratio * width) if isinstance(ratio, (int, float)) else 4 * width)
+    bias = convention.qkv_bias == "1"
+    layer = linear(width, width, bias).times(4) + norm(width, bias).times(int(convention.norms))
+    layer += linear(width, inner, bias).times(2 if convention.gated else 1) + linear(
+        inner, width, bias
+    )
+    channels, edge = (
+        eye.whole(("num_channels", "in_channels", "in_chans"), 3),
+        eye.whole(("patch_size",), 14),
+    )
+    frames = eye.whole(("temporal_patch_size",), 1)
+    patches = convolution(channels * frames, width, edge, bias)
+    return (
+        layer.times(depth)
+        + patches
+        + vector(_positions(eye, convention, edge) * width)
+        + norm(width)
+    )
+
+
+def _positions(eye: Config, convention: Convention, edge: int) -> int:
+    if not convention.positions:
+        return 0
+    side = eye.whole(("image_size",), 0) // max(edge, 1)
+    return eye.whole(("num_position_embeddings", "position_embedding_size", "num_patches"), side**2)
+
+
+def _projector(config: Config, eye: Config, kind: str, hidden: int) -> Count:
+    """What turns the eye's outputs into tokens of the decoder."""
+    width = eye.whole(_WIDTH)
+    merged = (
+        eye.whole(("spatial_merge_size",), config.whole(("spatial_merge_size",), 2)) ** 2 * width
+    )
+    if kind == "merger":  # neighbours joined, two matrices; again for each level that is shown
+        levels = 1 + len(eye.wholes("deepstack_visual_indexes"))
+        return (linear(merged, merged, bias=True) + linear(merged, hidden, bias=True)).times(levels)
+    if kind == "patch_merger":  # Mistral: neighbours joined into one of the same width
+        return linear(merged, width) + linear(width, hidden) + linear(hidden, hidden)
+    if kind == "shuffle":  # InternVL: neighbours joined
+        return linear(4 * width, hidden, bias=True) + linear(hidden, hidden, bias=True)
+    if kind == "two":
+        return linear(width, hidden, bias=True) + linear(hidden, hidden, bias=True)
+    return linear(width, hidden, bias=True)

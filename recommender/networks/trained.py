@@ -1,0 +1,68 @@
+"""How many parameters of a network are trained, where a file names its parts or its layers."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from recommender.networks.network import Network
+
+_MAX = 120  # characters of a pattern; longer ones, and those that may run away, are not tried
+_PLAIN = re.compile(r"[\w.^$\[\]+*?()|\\-]+")
+
+
+def trained_parameters(network: Network, stated: Sequence[str]) -> int:
+    """Parameters under patterns of names (axolotl), or so many last layers; 0 if none is named.
+
+    What is called frozen is taken away from all.
+    """
+    parts = dict(_parts(network))
+    frozen = [each for each in stated if each.endswith(": true")]
+    if frozen:
+        left = {name: count for name, count in parts.items() if not _is_frozen(name, frozen)}
+        return sum(left.values())
+    last = re.fullmatch(r"the last (\d+) layers", stated[0])
+    if last:
+        first = network.layers - int(last[1])
+        wanted = [rf"layers\.{layer}\." for layer in range(max(first, 0), network.layers)]
+        return _under(parts, wanted)
+    return _under(parts, [each for each in stated if _is_safe(each)])
+
+
+def _is_frozen(name: str, frozen: Sequence[str]) -> bool:
+    sees = any(word in each for each in frozen for word in ("vision", "projector"))
+    writes = any(word in each for each in frozen for word in ("llm", "language"))
+    return sees if name.startswith("visual") else writes
+
+
+def _is_safe(pattern: str) -> bool:
+    """Whether a pattern cannot take for ever: no group is repeated."""
+    return (
+        len(pattern) <= _MAX
+        and _PLAIN.fullmatch(pattern) is not None
+        and not re.search(r"\)[*+?{]|[*+?][*+?]", pattern)
+    )
+
+
+def _under(parts: dict[str, int], patterns: Sequence[str]) -> int:
+    try:
+        wanted = [re.compile(each) for each in patterns]
+    except re.error:
+        return 0
+    return sum(count for name, count in parts.items() if any(p.search(name) for p in wanted))
+
+
+def _parts(network: Network) -> Iterator[tuple[str, int]]:
+    """Names as transformers has them, and parameters; all but experts is attention's."""
+    tables = network.vocabulary * network.hidden
+    yield "model.embed_tokens.weight", network.count.lookup or tables
+    head = tables if network.count.lookup else 0  # one table is both otherwise
+    yield "lm_head.weight", head
+    yield "visual.weight", network.beside
+    rest = network.count.parameters - network.beside - (network.count.lookup or tables) - head
+    layers = max(network.layers, 1)
+    experts = network.experts * network.expert_width * network.hidden * (3 if network.gated else 2)
+    each = rest // layers
+    experts = min(experts, each)
+    for layer in range(network.layers):
+        if experts:
+            yield f"model.layers.{layer}.block_sparse_moe.experts.mlp.experts.weight", experts
+        yield f"model.layers.{layer}.self_attn.mlp.weight", each - experts

@@ -1,0 +1,1 @@
+"""Public price lists, by the real readers over real sockets."""

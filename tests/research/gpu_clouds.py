@@ -1,0 +1,106 @@
+"""What the GPU clouds change: the same questions with the three large clouds, and with all.
+
+    python -P tests/run.py tests.research.gpu_clouds
+
+Prints the table of docs/markets.md. The deadline of a job is twice the time of one p5.48xlarge,
+its budget 1.8 times the cheapest plan that meets no limit, rounded to two digits.
+"""
+
+from dataclasses import dataclass, replace
+from statistics import median
+
+from recommender.api.calls import recommend
+from recommender.catalogs.load import load_snapshot
+from recommender.catalogs.registry import CLOUDS
+from recommender.plan.answer import Answer
+from recommender.plan.limits import Choice, Limits
+from recommender.plan.plan import Plan
+from tests.research.leads import NOW
+
+PRESETS = (
+    "resnet50-imagenet", "resnet152-imagenet", "vit-b-imagenet", "vit-l-imagenet",
+    "bert-large-pretrain", "gpt2-124m", "gpt2-medium", "gpt2-xl", "llama3-8b-lora",
+    "llama3-8b-sft", "llama3-70b-qlora", "t5-3b",
+)  # fmt: skip
+LARGE = tuple(name for name, info in CLOUDS.items() if info.has_client)
+ONE_BOX = Choice(instances=("p5.48xlarge",), market="on_demand", providers=("aws",))
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A question, and its leading plan with the large clouds and with all."""
+
+    preset: str
+    question: str
+    before: Plan
+    after: Plan
+
+    @property
+    def times(self) -> float:
+        """The cost of the leading plan with all clouds, times that with the large ones."""
+        return self.after.estimate.cost.mean / self.before.estimate.cost.mean
+
+
+def ask(preset: str, limits: Limits, choice: Choice) -> Answer:
+    """The answer from the shipped catalog."""
+    return recommend(preset, limits, choice, catalog=load_snapshot(), now=NOW)
+
+
+def lead(answer: Answer) -> Plan:
+    """The plan that is described first."""
+    return answer.plans[answer.lead - 1]
+
+
+def rows_of(preset: str) -> list[Row]:
+    """The three questions of a preset."""
+    box = lead(ask(preset, Limits(max_machines=1), ONE_BOX)).estimate.time.p50
+    deadline = Limits(deadline_s=rounded(2.0 * box))
+    least = min(p.estimate.cost.mean for p in ask(preset, Limits(), Choice(providers=LARGE)).plans)
+    questions = (
+        ("deadline, no spot", deadline, Choice(market="on_demand")),
+        ("deadline", deadline, Choice()),
+        ("budget", Limits(budget_usd=rounded(1.8 * least), objective="time"), Choice()),
+    )
+    return [
+        Row(
+            preset,
+            name,
+            lead(ask(preset, limits, replace(choice, providers=LARGE))),
+            lead(ask(preset, limits, choice)),
+        )
+        for name, limits, choice in questions
+    ]
+
+
+def rounded(x: float) -> float:
+    """A limit as people state it: two digits."""
+    return float(f"{x:.1e}")
+
+
+def words(plan: Plan) -> str:
+    """What a plan rents: machines, market, cloud."""
+    first = plan.machines[0]
+    label = CLOUDS[first.provider].label
+    market = "spot" if first.market == "spot" else "on demand"
+    return f"{first.count}× {first.instance_type} {market}, {label}"
+
+
+def main() -> int:
+    """Print one row per question, and the medians."""
+    rows = [row for preset in PRESETS for row in rows_of(preset)]
+    print("| job | question | three large clouds | USD | h | all clouds | USD | h | cost × |")
+    print("|:--|:--|:--|--:|--:|:--|--:|--:|--:|")
+    for row in rows:
+        cells = [row.preset, row.question]
+        for plan in (row.before, row.after):
+            estimate = plan.estimate
+            cells += [words(plan), f"{estimate.cost.mean:.0f}", f"{estimate.time.p50 / 3600:.1f}"]
+        print(f"| {' | '.join(cells)} | {row.times:.2f} |")
+    for question in dict.fromkeys(row.question for row in rows):
+        some = [row.times for row in rows if row.question == question]
+        print(f"{question}: {median(some):.2f} ({min(some):.2f}-{max(some):.2f})")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
