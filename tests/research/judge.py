@@ -87,8 +87,8 @@ def with_slower_fallbacks(search: PlanPool, plans: list[Evaluated]) -> Iterator[
     spot = [one for one in plans if all(m.market == "spot" for m in one.plan.machines)]
     for one in spot[:1]:
         now, work_s = one.candidate, float(one.inputs.work_s[0])
-        fall = search.builder.with_all_fallbacks(now.site).sites[0].fallbacks
-        speed = work_s / (fall.step_s * search.builder.space.steps_left)
+        fall = search.sites.sites[now.site].fallbacks
+        speed = work_s / (fall.step_s * search.problem.steps_left)
         for low, high in pairwise(SLOWER):
             rows = np.flatnonzero((speed >= low) & (speed < high))
             if len(rows):
