@@ -294,12 +294,12 @@ def every_plan(space: Space, site: Site, counts: np.ndarray) -> Plans:
 
 
 def oracle(question: Space) -> tuple[Plans, Values]:
-    """Every plan of the only site, evaluated with the full model on the paths that decide.
+    """Every plan of the only site that is allowed, by the full model on the paths that decide.
 
-    Their fallbacks take over at the last moment; what is not allowed has an infinite goal.
+    Their fallbacks take over at the last moment.
     """
     site, question = question.sites[0], question.on_printed_paths()
     plans = every_plan(question, site, every_cluster(site, question.limits.max_machines))
     inputs, allowed = path_inputs_of(question, site, plans)
-    values = values_of(question, inputs)
-    return plans, replace(values, goal_value=np.where(allowed, values.goal_value, np.inf))
+    rows = np.flatnonzero(allowed)
+    return plans.take(rows), values_of(question, inputs.take(rows))

@@ -72,13 +72,12 @@ def best_of(q: Space) -> Candidate | None:
 
 @dataclass(frozen=True)
 class Every:
-    """Every plan of the only site, on the paths that decide."""
+    """Every plan of the only site that is allowed, on the paths that decide."""
 
     space: Space
     plans: Plans
     inputs: PathInputs  # under an overhead limit with the moment of the switch
     values: Values
-    allowed: np.ndarray
 
     @property
     def goal(self) -> np.ndarray:
@@ -90,7 +89,7 @@ class Every:
         """The least goal of a plan that meets the limits, and its row; inf and -1 without one."""
         limits, paths = self.space.limits, self.space.cache.path_count
         near = 2.0 * _error(limits.confidence, paths)
-        some = self.allowed & (self.values.chance >= limits.confidence - near)
+        some = self.values.chance >= limits.confidence - near
         if limits.max_overhead is not None:
             some &= self.values.overhead <= limits.max_overhead
         rows = np.flatnonzero(some)
@@ -134,7 +133,9 @@ def every(q: Space, keep: Callable[[np.ndarray], np.ndarray] | None = None) -> E
     counts = counts if keep is None else counts[keep(counts)]
     plans = every_plan(q, site, counts)
     inputs, allowed = path_inputs_of(q, site, plans)
-    return at_the_last_moment(Every(q, plans, inputs, values_of(q, inputs), allowed))
+    rows = np.flatnonzero(allowed)
+    plans, inputs = plans.take(rows), inputs.take(rows)
+    return at_the_last_moment(Every(q, plans, inputs, values_of(q, inputs)))
 
 
 def at_the_last_moment(found: Every) -> Every:
@@ -144,7 +145,7 @@ def at_the_last_moment(found: Every) -> Every:
     if most is None or q.limits.deadline_s is None:
         return found
     room_s = np.maximum(q.limits.deadline_s - inputs.handover_s, 0.0)
-    over = found.allowed & (inputs.fallback_speed > 0.0) & (values.overhead > most)
+    over = (inputs.fallback_speed > 0.0) & (values.overhead > most)
     over &= values.chance >= q.limits.confidence - 1e-12
     early_s = np.zeros(len(inputs))
     for share in np.arange(1, LAST_SHARE * STEPS) / STEPS:

@@ -50,7 +50,7 @@ def over_the_limit(q: Space) -> PathInputs:
     """The plans with a fallback that meet the limits but for their overhead, at the last moment."""
     limits, free = q.limits, replace(q, limits=replace(q.limits, max_overhead=None))
     found = every(free)
-    rows = found.allowed & (found.plans.fallback >= 0)
+    rows = found.plans.fallback >= 0
     rows &= found.values.chance >= limits.confidence
     rows &= found.values.overhead > (limits.max_overhead or 0.0)
     return found.inputs.take(np.flatnonzero(rows)[:30])

@@ -64,7 +64,10 @@ def goals(space: Space, counts: np.ndarray) -> np.ndarray:
     """Goal of each cluster with checkpoints in the object store; inf if a limit is missed."""
     stored, none = np.full(len(counts), OBJECT_STORE), np.full(len(counts), -1)
     inputs, allowed = path_inputs_of(space, space.sites[0], Plans(counts, stored, none))
-    return np.where(allowed, values_of(space, inputs).goal_value, np.inf)
+    goal = np.full(len(counts), np.inf)
+    rows = np.flatnonzero(allowed)
+    goal[rows] = values_of(space, inputs.take(rows)).goal_value
+    return goal
 
 
 def _site(types: tuple[str, ...], quota: int) -> Site:
