@@ -11,7 +11,7 @@ from recommender.arrays import Ints
 from recommender.job.jobfile import find_job
 from recommender.optimize import pool as pool_room
 from recommender.optimize.linear_program import solve
-from recommender.optimize.pool import Pool, shape_of
+from recommender.optimize.pool import Pool, Selection, choices, shape_of
 from recommender.optimize.program import MasterProgram, better, master_program, order, surest
 from recommender.optimize.rating import RatedPlans
 from recommender.optimize.space import Space
@@ -157,9 +157,14 @@ def test_a_conflict_names_rows_that_cannot_be_met_and_none_too_many() -> None:
     named = 0
     for seed in range(8):
         q = replace(question(seed), mix=False)
-        q = replace(q, limits=Limits(deadline_s=1.0, budget_usd=1e9, max_machines=4))
-        program = program_of(q)
-        if program is not None:
+        limits = Limits(deadline_s=1.0, budget_usd=1e9, max_machines=4)
+        q = replace(q, limits=limits)
+        pool = pool_of(q)
+        pool.plans(limits)  # rates them
+        keys = pool.rows_of(limits, list(pool.known)[:20])
+        if keys:
+            tried = pool.simulate(limits, keys, choices)
+            program = master_program(q, pool.columns(limits, Selection((), tried)), None)
             assert program.conflict() == ("deadline",)
             named += 1
     assert named >= 3

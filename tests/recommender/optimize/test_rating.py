@@ -59,7 +59,7 @@ def test_plans_are_rated_in_about_the_order_of_their_simulation(chunk: int) -> N
             rated, simulated = compared(q)
             if len(rated) >= 6:
                 found.append(correlation(rated, simulated))
-    assert len(found) >= 8
+    assert len(found) >= 5
     assert np.median(found) >= LEAST
     assert np.quantile(found, 0.1) >= LEAST - 0.25
 
