@@ -99,16 +99,14 @@ def test_without_mixes_only_clusters_of_one_entry_are_found(seed: int) -> None:
     assert not problem(q)
 
 
-def test_where_an_anchor_alone_may_be_saved_to_the_best_anchored_cluster_is_found() -> None:
-    found_any = 0
-    for seed in range(0, 48, 4):
+def test_where_an_anchor_alone_may_be_saved_to_the_best_plan_is_found() -> None:
+    anchored = 0
+    for seed in range(0, 48, 8):
         q = space(seed, entries=4, most=4)
         q = on_product_paths(replace(q, checkpoint_paths=(ANCHOR, NONE)))
-        spot = q.sites[0].entries.spot
-        best = best_of(q)
         assert not problem(q)
-        found_any += best is not None and bool(spot[list(best.entries)].any())
-    assert found_any > 1
+        anchored += bool((every(q).plans.checkpoint_path == ANCHOR).any())
+    assert anchored > 1
 
 
 def test_a_question_without_any_usable_machine_has_no_plan() -> None:
