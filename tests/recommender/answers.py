@@ -147,7 +147,7 @@ TWO_MACHINES = plan(
     machines("a3-highgpu-8g", "H100", "gcp:europe-north1", count=2),
     ("europe-north1",), (83, 50, 140), (5.0, 2.4, 9.0), 0.99, labels=("two machines",),
 )  # fmt: skip
-PROOF = Proof("optimal", 0.0, "search", 41_210)
+PROOF = Proof("optimal", 0.0, 9_800, 41_210, 0)
 PRICES = (
     PriceDate("aws", "on_demand", "2026-08-21", 888),
     PriceDate("aws", "spot", "2026-08-21", 1354),

@@ -18,8 +18,8 @@ from recommender.job.merge_layers import JobFlags
 from recommender.plan.answer import Answer
 from recommender.plan.limits import Choice, Limits, Progress
 from recommender.plan.plan import Machines, Plan
+from recommender.planner.plan_pool import PlanPool
 from recommender.planner.problem import planning_problem
-from recommender.planner.search import PlanSearch
 from tests.catalogs.small import achieved, gpu, machine, offer, spot, tables
 
 NOW = datetime(2026, 9, 1, tzinfo=UTC)
@@ -104,9 +104,9 @@ def job(epochs: str = "60", name: str = "resnet50-imagenet") -> Job:
     return find_job(name, flags=JobFlags(epochs=epochs))
 
 
-def search_of_day(choice: Choice = Choice()) -> PlanSearch:  # noqa: B008 (frozen)
+def search_of_day(choice: Choice = Choice()) -> PlanPool:  # noqa: B008 (frozen)
     """The searches of that job on the small catalog, when it has a day."""
-    return PlanSearch(planning_problem(job(), DAY, choice, small(), Progress(), NOW, 7))
+    return PlanPool(planning_problem(job(), DAY, choice, small(), Progress(), NOW, 7))
 
 
 def ask(

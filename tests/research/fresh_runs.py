@@ -16,8 +16,8 @@ from recommender.job.jobfile import find_job
 from recommender.job.preset_files import presets
 from recommender.plan.limits import Choice, Limits
 from recommender.planner.plan_builder import Evaluated
+from recommender.planner.plan_pool import PlanPool
 from recommender.planner.problem import planning_problem
-from recommender.planner.search import PlanSearch
 from recommender.planner.selection import ranked_plans
 from recommender.planner.trio import TrioPlans, choose_trio
 from recommender.planner.trio_candidates import TrioCandidates
@@ -42,7 +42,7 @@ class Row:
     fresh: float
 
 
-def fresh_chance(search: PlanSearch, plan: Evaluated) -> float:
+def fresh_chance(search: PlanPool, plan: Evaluated) -> float:
     """The share of fresh runs that meet the limits."""
     limits, one = search.problem.limits, search.builder.details(plan.candidate).one_plan
     kept = []
@@ -70,7 +70,7 @@ def _three(found: TrioPlans) -> tuple[Evaluated, ...]:
 
 def _asked(name: str, question: str, limits: Limits) -> Generator[Row, None, TrioPlans | None]:
     problem = planning_problem(find_job(name), limits, Choice(), snapshot(), NEW, NOW, SEED)
-    search = PlanSearch(problem)
+    search = PlanPool(problem)
     ranked = ranked_plans(search, 3)
     found = choose_trio(TrioCandidates(search), ranked) if ranked.plans else None
     both = () if found is None else (found.sensible, found.cheapest)

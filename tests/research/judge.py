@@ -21,8 +21,8 @@ from recommender.arrays import Floats
 from recommender.job.jobfile import find_job
 from recommender.plan.limits import Choice, Limits
 from recommender.planner.plan_builder import Evaluated
+from recommender.planner.plan_pool import PlanPool
 from recommender.planner.problem import planning_problem
-from recommender.planner.search import PlanSearch
 from recommender.planner.selection import ranked_plans
 from recommender.risk.monte_carlo import simulate_paths
 from tests.recommender.simulation.agreement import by_events
@@ -59,7 +59,7 @@ class Row:
         )
 
 
-def judged(search: PlanSearch, question: str, one: Evaluated, runs: int) -> Row:
+def judged(search: PlanPool, question: str, one: Evaluated, runs: int) -> Row:
     """A plan by both simulations."""
     limits, inputs = search.problem.limits, search.builder.details(one.candidate).one_plan
     told, deadline_s = one.plan.estimate, limits.deadline_s
@@ -82,13 +82,13 @@ def judged(search: PlanSearch, question: str, one: Evaluated, runs: int) -> Row:
     )
 
 
-def with_slower_fallbacks(search: PlanSearch, plans: list[Evaluated]) -> Iterator[Evaluated]:
+def with_slower_fallbacks(search: PlanPool, plans: list[Evaluated]) -> Iterator[Evaluated]:
     """The first spot plan of some with the cheapest fallback of each range of lower speeds."""
     spot = [one for one in plans if all(m.market == "spot" for m in one.plan.machines)]
     for one in spot[:1]:
         now, work_s = one.candidate, float(one.inputs.work_s[0])
-        fall = search.builder.with_all_fallbacks(now.site).sites[0].fallbacks
-        speed = work_s / (fall.step_s * search.builder.space.steps_left)
+        fall = search.sites.sites[now.site].fallbacks
+        speed = work_s / (fall.step_s * search.problem.steps_left)
         for low, high in pairwise(SLOWER):
             rows = np.flatnonzero((speed >= low) & (speed < high))
             if len(rows):
@@ -107,7 +107,7 @@ def rows(runs: int) -> Iterator[Row]:
                 problem = planning_problem(
                     find_job(name), limits, Choice(), snapshot(), NEW, NOW, SEED
                 )
-                search = PlanSearch(problem)
+                search = PlanPool(problem)
                 plans = list(ranked_plans(search, 3).plans)
                 for one in (*plans, *with_slower_fallbacks(search, plans)):
                     yield judged(search, question, one, runs)

@@ -105,7 +105,7 @@ def chosen(job: Job, limits: Limits, catalog: Catalog, choice: Choice) -> float:
     """Seconds of the choice of plans alone."""
     problem = planning_problem(job, limits, choice, catalog, Progress(), NOW, SEED)
     start = perf_counter()
-    PlanPool(problem)
+    assert PlanPool(problem).best.simulated >= 0
     return perf_counter() - start
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from recommender.cli import search_progress
 from recommender.cli.search_progress import STOPPED, watched
-from recommender.optimize.search_state import SearchState, Watch
+from recommender.optimize.watch import Watch
 
 pty = pytest.importorskip("pty")  # terminals of POSIX
 
@@ -40,7 +40,7 @@ def test_a_signal_ends_a_proof_with_the_best_plan_and_the_gap_that_is_left(
     ours, theirs = pty.openpty()
     words = [sys.executable, "-P", "-m", "recommender", *LONG]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=theirs) as run:
-        until(ours, " mixes · Ctrl-C: best so far")
+        until(ours, " plans · Ctrl-C: best so far")
         run.send_signal(number)
         out, _ = run.communicate(timeout=QUIET_S)
     os.close(theirs)
@@ -48,7 +48,8 @@ def test_a_signal_ends_a_proof_with_the_best_plan_and_the_gap_that_is_left(
     assert run.returncode == 0
     assert answer["plans"]
     assert 0.0 < answer["proof"]["gap"] < 1.0
-    assert answer["proof"]["mixes"] == "in part"
+    assert answer["proof"]["status"] == "open"
+    assert answer["proof"]["open_clusters"] > 0
 
 
 def test_no_progress_is_shown_for_a_quick_answer_or_without_a_terminal(
@@ -73,7 +74,7 @@ def foreground() -> Iterator[None]:
 @pytest.mark.usefixtures("foreground")
 def test_ctrl_c_interrupts_as_ever_where_no_search_can_end_early() -> None:
     watch = Watch()
-    watch.show(SearchState(slack=0.0, max_plans=1))
+    watch.show(1, 5.0)
     with pytest.raises(KeyboardInterrupt), watched(watch, "cost", prove=True):
         signal.raise_signal(signal.SIGINT)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
@@ -84,13 +85,13 @@ def test_the_first_signal_stops_the_search_and_the_second_acts_as_ever(
     number: signal.Signals,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    watch, state = Watch(), SearchState(slack=0.0, max_plans=1)
-    watch.show(state, may_stop=True)
+    watch = Watch(may_stop=True)
+    watch.show(1, 5.0)
 
     def pressed_twice() -> None:
         with watched(watch, "cost", prove=True):
             signal.raise_signal(number)
-            assert state.stopped
+            assert watch.asked
             signal.raise_signal(number)
 
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # raises, as Ctrl-C does
@@ -106,7 +107,7 @@ def test_a_long_question_says_so_once_where_there_is_no_terminal(
     log, watch = io.StringIO(), Watch()
     monkeypatch.setattr("sys.stderr", log)
     monkeypatch.setattr(search_progress, "EVERY_S", 0.001)
-    watch.show(SearchState(slack=0.0, max_plans=1))
+    watch.show(1, 5.0)
     with watched(watch, "cost", prove=False):
         while log.getvalue().count("\n") < 1:
             threading.Event().wait(0.001)
@@ -114,15 +115,19 @@ def test_a_long_question_says_so_once_where_there_is_no_terminal(
 
 
 def test_a_gap_that_is_shown_never_grows() -> None:
-    least = search_progress._Least()
-    gaps = (1.0, 0.74, 0.78, 0.7, 0.0, 0.71, 0.7)
-    assert [gap for gap in gaps if least.shown(gap)] == [0.74, 0.7, 0.7]
+    watch, gaps = Watch(), list[float]()
+    for goal, bound in ((10.0, 2.0), (10.0, 4.0), (8.0, 3.0), (8.0, 6.0), (8.0, 5.0)):
+        watch.show(1, goal, bound)
+        gaps.append(watch.gap)
+    assert gaps == sorted(gaps, reverse=True)
+    assert gaps[-1] == 0.25
 
 
-def test_a_search_that_follows_one_that_was_stopped_ends_at_once() -> None:
-    watch, first, second = Watch(), *(SearchState(slack=0.0, max_plans=9) for _ in range(2))
-    watch.show(first, may_stop=True)
-    assert watch.stop()
-    watch.show(second, may_stop=True)
-    assert second.exhausted
+def test_a_search_that_cannot_end_early_or_was_asked_already_is_not_stopped_again() -> None:
+    watch = Watch()
     assert not watch.stop()
+    watch.may_stop = True
+    assert watch.stop()
+    assert not watch.stop()
+    watch.close()
+    assert not watch.running

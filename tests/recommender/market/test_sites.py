@@ -5,10 +5,10 @@ import pytest
 from recommender.catalogs.registry import OWN_CLIENTS
 from recommender.job.jobfile import find_job
 from recommender.market.failover_lists import ONE_PRICE
-from recommender.optimize.columns import promising_clusters
-from recommender.optimize.master_program import master_program
 from recommender.plan.limits import OTHERS, Choice, Limits, Progress, QuotaLimit
+from recommender.planner.plan_pool import PlanPool
 from recommender.planner.problem import Problem, planning_problem
+from recommender.planner.program_facts import reported_program
 from tests.recommender.planning import NOW
 from tests.shipped import snapshot
 
@@ -97,11 +97,10 @@ def test_rows_of_the_linear_program_carry_the_names_of_the_quotas() -> None:
     choice = Choice(quotas=quotas, providers=("aws",))
     limits = Limits(deadline_s=24 * 3600.0)
     asked = planning_problem(find_job("gpt2-xl"), limits, choice, snapshot(), Progress(), NOW, 7)
-    program = master_program(
-        asked.space(asked.single_type_sites),
-        promising_clusters(asked.space(asked.single_type_sites), asked.step_s),
-    )
-    assert program is not None
+    pool = PlanPool(asked)
+    reported = reported_program(pool, ())
+    assert reported is not None
+    program = reported.program
     rows = [row for row in program.model.rows if row.startswith("quota_")]
     assert rows == ["quota_aws_P_on_demand", "quota_aws_P_spot_us_east_1"]
 

@@ -11,13 +11,15 @@ from itertools import product
 import numpy as np
 
 from recommender.optimize.evaluate import Plans, path_inputs_of
-from recommender.optimize.space import Fallbacks, Site
+from recommender.optimize.space import Fallbacks, Site, Space
 from recommender.plan.limits import Limits
 from recommender.planner.problem import Problem
 from recommender.risk.on_demand_wait import OnDemandLaw
-from recommender.risk.run_statistics import Outcomes
+from recommender.risk.path_inputs import PathInputs
+from recommender.risk.run_statistics import OutcomeCache
 
 CHECKPOINT_PATHS = range(4)
+SAMPLES, OTHER = 8, 1_000_003  # of as many runs, and from one seed to the next
 ONE_IN = 20  # paths left out at each end of a typical time
 
 
@@ -67,23 +69,43 @@ def _of_cluster(problem: Problem, site: Site, entry: int, count: int) -> Iterato
         return
     found = one.cache.outcomes(inputs.take(rows), problem.limits.deadline_s)
     for place, row in enumerate(rows.tolist()):
-        if _meets(problem.limits, found, place):
+        if _meets(problem, one, inputs.take(np.array([row])), float(found.overhead[place])):
             usd, seconds = float(found.expected_usd[place]), _typical(found.time_s[place])
             goal = seconds if problem.limits.goal == "time" else usd
             then = f", then fallback {chosen[row]}" if chosen[row] >= 0 else ""
             yield Followed(f"{count}x entry {entry}{then}", goal, usd, seconds)
 
 
-def _meets(limits: Limits, found: Outcomes, place: int) -> bool:
-    """Whether enough runs meet the deadline and the budget together, and overhead its limit."""
-    met = np.ones(found.time_s.shape[1], dtype=bool)
-    if limits.deadline_s is not None:
-        met &= found.time_s[place] <= limits.deadline_s
-    if limits.budget_usd is not None:
-        met &= found.cost_usd[place] <= limits.budget_usd
-    if limits.max_overhead is not None and found.overhead[place] > limits.max_overhead:
+def _meets(problem: Problem, space: Space, one: PathInputs, overhead: float) -> bool:
+    """Whether enough runs meet the deadline and the budget together, and overhead its limit.
+
+    Near the chance that is asked for more runs decide, each eighth of them of another seed; the
+    chance is met within the error of all of them.
+    """
+    limits, cache = problem.limits, space.cache
+    if limits.max_overhead is not None and overhead > limits.max_overhead:
         return False
-    return float(met.mean()) >= limits.confidence
+    asked, found = limits.confidence, [_share(limits, cache, one)]
+    if abs(found[0] - asked) <= 2.0 * _error(asked, cache.path_count):
+        found += [
+            _share(limits, OutcomeCache(cache.path_count, cache.seed + n * OTHER), one)
+            for n in range(1, SAMPLES)
+        ]
+    return float(np.mean(found)) >= asked - _error(asked, SAMPLES * cache.path_count)
+
+
+def _share(limits: Limits, cache: OutcomeCache, one: PathInputs) -> float:
+    runs = cache.outcomes(one, limits.deadline_s)
+    met = np.ones(runs.time_s.shape[1], dtype=bool)
+    if limits.deadline_s is not None:
+        met &= runs.time_s[0] <= limits.deadline_s
+    if limits.budget_usd is not None:
+        met &= runs.cost_usd[0] <= limits.budget_usd
+    return float(met.mean())
+
+
+def _error(share: float, runs: int) -> float:
+    return float(np.sqrt(share * (1.0 - share) / runs)) + 1e-12
 
 
 def _typical(seconds: np.ndarray) -> float:
@@ -115,5 +137,4 @@ def _every_fallback(problem: Problem, site: Site) -> Fallbacks:
         boot_s=e.boot_s[entry],
         at_once=law.at_once,
         wait_s=law.wait_s,
-        entries=e.take(entry),
     )

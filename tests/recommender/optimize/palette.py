@@ -6,19 +6,13 @@ from dataclasses import replace
 import numpy as np
 
 from recommender.job.job import DataSet, Job
-from recommender.optimize.branch_and_bound import search_boxes
-from recommender.optimize.dominated import dominated, fallback_costs
 from recommender.optimize.evaluate import (
     Plans,
     Values,
     path_inputs_of,
     plans_without_fallback,
     values_of,
-    with_fallbacks,
 )
-from recommender.optimize.fallback_choices import ALL_TRIED, SLOWEST, fallback_choices
-from recommender.optimize.search import search
-from recommender.optimize.search_state import EPSILON, SearchState
 from recommender.optimize.space import (
     Entries,
     Fallbacks,
@@ -30,14 +24,9 @@ from recommender.optimize.space import (
 )
 from recommender.performance.clusters import MachineColumns
 from recommender.plan.limits import Limits
-from recommender.risk.path_inputs import PathInputs
 from recommender.risk.run_statistics import OutcomeCache
 
 PATHS = 64
-STEPS = 96  # of the moments at which a fallback may take over
-LAST_SHARE = 0.97  # of the room that is tried
-STEP_WORTH = 0.05  # share of a cost that one of them may be worth
-EVERY = 10**6  # plans: more than there are
 # run hours, sigma, logit availability, zone sd, rho: V100, H100, an 8-GPU machine, a calm zone
 LAWS = (
     (3.35, 1.48, 0.7, 1.0, 0.98),
@@ -126,9 +115,7 @@ def space(seed: int, entries: int = 3, most: int = 4, paths: int = PATHS) -> Spa
         max_machines=most,
     )
     site = replace(site, fallbacks=fallbacks)
-    found = replace(base, limits=limits, sites=(site,))
-    # Moments of a switch are sought closely on the paths that decide: here the same ones.
-    return found if limits.max_overhead is None else replace(found, printed=found.cache)
+    return replace(base, limits=limits, sites=(site,))
 
 
 def at_the_edge(question: Space, seed: int) -> Space:
@@ -247,8 +234,7 @@ def _site(rng: np.random.Generator, columns: MachineColumns, entries: int, most:
 def no_fallbacks() -> Fallbacks:
     """A site where nothing on demand can finish a job."""
     empty, none = np.zeros(0), np.zeros(0, dtype=np.int64)
-    entries = Entries(*([none] * len(Entries.__slots__)))
-    return Fallbacks(none, none, none, empty, empty, empty, empty, empty, entries)
+    return Fallbacks(none, none, none, empty, empty, empty, empty, empty)
 
 
 def fallbacks_of(site: Site, step: np.ndarray) -> Fallbacks:
@@ -282,7 +268,6 @@ def fallbacks_of(site: Site, step: np.ndarray) -> Fallbacks:
         boot_s=t[:, 5],
         at_once=many * 0.9,
         wait_s=many * 3600.0,
-        entries=site.entries.take(t[:, 3].astype(np.int64)),
     )
 
 
@@ -295,94 +280,26 @@ def every_cluster(site: Site, most: int) -> np.ndarray:
     return counts[within_quota(site, counts)]
 
 
-def evaluate(space: Space, site: Site, plans: Plans, early_s: float = 0.0) -> Values:
-    """Expected cost and trimmed mean time of plans and the chance that they meet every limit.
-
-    Their fallbacks take over so much earlier than at the last moment.
-    """
-    inputs, allowed = path_inputs_of(space, site, plans)
-    inputs = inputs.earlier(np.where(plans.fallback >= 0, early_s, 0.0))
-    return less_beaten(space, site, plans, values_of(space, inputs, allowed))
-
-
-def less_beaten(space: Space, site: Site, plans: Plans, values: Values) -> Values:
-    """Values of plans, of those that their own fallback beats an infinite goal."""
-    beaten = dominated(plans, values, fallback_costs(space, site))
-    return replace(values, goal_value=np.where(beaten, np.inf, values.goal_value))
-
-
-def every_plan(space: Space, site: Site, counts: np.ndarray, all_tried: bool = False) -> Plans:
-    """Every plan of these clusters: all checkpoint paths, without and with fallbacks.
-
-    With those that a search tries, or with each.
-    """
+def every_plan(space: Space, site: Site, counts: np.ndarray) -> Plans:
+    """Every plan of these clusters: all checkpoint paths, without and with each fallback."""
     alone = plans_without_fallback(space, site, counts)
-    step_s = space.timed(site, alone.counts)[1].step_s
-    choices = fallback_choices(site.fallbacks, step_s, space.steps_left)
-    some = len(site.fallbacks) > ALL_TRIED
-    if some and (all_tried or space.limits.max_overhead is not None):
-        slowest_s = np.inf if all_tried else step_s[:, None] / SLOWEST
-        every = np.arange(len(site.fallbacks))[None]
-        choices = np.where(site.fallbacks.step_s[None] <= slowest_s, every, -1)
-        choices = np.broadcast_to(choices, (len(step_s), len(site.fallbacks)))
-    others, _ = with_fallbacks(space, site, alone, choices)
+    spot = (alone.counts[:, site.entries.spot] > 0).any(axis=1)
+    tried = space.limits.deadline_s is not None
+    of, fallback = np.nonzero(spot[:, None] & np.full(len(site.fallbacks), tried)[None])
     return Plans(
-        np.concatenate([alone.counts, others.counts]),
-        np.concatenate([alone.checkpoint_path, others.checkpoint_path]),
-        np.concatenate([alone.fallback, others.fallback]),
+        np.concatenate([alone.counts, alone.counts[of]]),
+        np.concatenate([alone.checkpoint_path, alone.checkpoint_path[of]]),
+        np.concatenate([alone.fallback, fallback]),
     )
 
 
-def oracle(question: Space, all_tried: bool = False) -> tuple[Plans, Values]:
-    """Every plan of the only site, evaluated with the full model on the paths that decide."""
-    site, question = question.sites[0], question.on_printed_paths()
-    counts = every_cluster(site, question.limits.max_machines)
-    plans = every_plan(question, site, counts, all_tried)
-    inputs, allowed = path_inputs_of(question, site, plans)
-    values = at_the_last_moment(question, inputs, values_of(question, inputs, allowed))
-    return plans, less_beaten(question, site, plans, values)
+def oracle(question: Space) -> tuple[Plans, Values]:
+    """Every plan of the only site that is allowed, by the full model on the paths that decide.
 
-
-def at_the_last_moment(q: Space, inputs: PathInputs, values: Values) -> Values:
-    """Values of plans; those that but for their overhead are possible switch ever earlier.
-
-    By the same steps for all plans, until the limit is met.
+    Their fallbacks take over at the last moment.
     """
-    most = q.limits.max_overhead
-    if most is None or q.limits.deadline_s is None:
-        return values
-    over_overhead = (inputs.fallback_speed > 0.0) & np.isfinite(values.cost_usd)
-    over_overhead &= (values.overhead > most) & (values.chance >= q.limits.confidence - 1e-12)
-    room_s = np.maximum(q.limits.deadline_s - inputs.handover_s, 0.0)
-    for share in np.arange(1, LAST_SHARE * STEPS) / STEPS:
-        rows = np.flatnonzero(over_overhead)
-        if not len(rows):
-            break
-        earlier = inputs.take(rows).earlier(share * room_s[rows])
-        found = values_of(q, earlier, np.ones(len(rows), dtype=bool))
-        met = found.overhead <= most
-        own = Values(*(getattr(found, name)[met] for name in Values.__slots__))
-        values = values.with_rows(rows[met], own)
-        over_overhead[rows[met]] = False
-    return values
-
-
-def assert_search_is_exact(question: Space) -> None:
-    """The search finds what is the best of every plan, or that there is none."""
-    _assert_best_found(question, search(question, most=EVERY))
-
-
-def assert_boxes_are_exact(question: Space) -> None:
-    """Boxes of counts, cut until nothing is open, hold what is the best of every plan."""
-    state = SearchState(slack=0.0, max_plans=EVERY)
-    search_boxes(question, 0, state)
-    assert state.gap() == 0.0
-    _assert_best_found(question, state)
-
-
-def _assert_best_found(question: Space, state: SearchState) -> None:
-    best = oracle(question)[1].goal_value.min()
-    assert np.isfinite(best) == np.isfinite(state.best_goal)
-    if np.isfinite(best):
-        finer = STEP_WORTH if question.limits.max_overhead is not None else 1e-9
-        assert best * (1 - finer) <= state.best_goal <= best * (1 + 1.01 * EPSILON)
+    site, question = question.sites[0], question.on_printed_paths()
+    plans = every_plan(question, site, every_cluster(site, question.limits.max_machines))
+    inputs, allowed = path_inputs_of(question, site, plans)
+    rows = np.flatnonzero(allowed)
+    return plans.take(rows), values_of(question, inputs.take(rows))

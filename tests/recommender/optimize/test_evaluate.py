@@ -8,13 +8,11 @@ import pytest
 from recommender.optimize.checkpoint_paths import Saves, saves_of
 from recommender.optimize.evaluate import (
     Plans,
-    drafts_of,
-    fallback_drafts_of,
     path_inputs_of,
+    reduced,
     values_of,
     with_fallbacks,
 )
-from recommender.optimize.fallback_choices import fallback_choices
 from recommender.optimize.space import (
     MEMORY_TIER,
     NONE,
@@ -105,11 +103,12 @@ def test_a_limit_on_overhead_leaves_out_what_exceeds_it() -> None:
     question, plans = spot_with_fallback(0.5)
     site = question.sites[0]
     inputs, allowed = path_inputs_of(question, site, plans)
-    free = values_of(question, inputs, allowed)
+    inputs = inputs.take(np.flatnonzero(allowed))
+    free = values_of(question, inputs)
     good = np.isfinite(free.goal_value)
     middle = float(np.median(free.overhead[good]))
     strict = replace(question, limits=replace(question.limits, max_overhead=middle))
-    met = np.isfinite(values_of(strict, inputs, allowed).goal_value)
+    met = np.isfinite(values_of(strict, inputs).goal_value)
     assert met.any()
     assert (met == (good & (free.overhead <= middle))).all()
     assert not met[good].all()
@@ -123,17 +122,16 @@ def test_plans_with_a_fallback_are_drafted_of_those_without_as_they_are_at_once(
         0.8, **({} if hourly_usd is None else {"hourly_usd": hourly_usd})
     )
     site, alone = question.sites[0], plans.take(plans.fallback < 0)
-    drafts = drafts_of(question, site, alone)
-    having, of = with_fallbacks(
-        question, site, alone, fallback_choices(site.fallbacks, drafts.step_s, question.steps_left)
-    )
-    inputs, allowed = fallback_drafts_of(question, site, having.fallback, of, drafts)
-    at_once = drafts_of(question, site, having)
+    found, count = reduced(question, site, alone), len(site.fallbacks)
+    of, fallback = np.repeat(np.arange(len(alone)), count), np.tile(np.arange(count), len(alone))
+    inputs, allowed = with_fallbacks(question, site, found, of, fallback)
+    having = Plans(alone.counts[of], alone.checkpoint_path[of], fallback)
+    at_once, possible = path_inputs_of(question, site, having)
     assert allowed.any()
     assert hourly_usd is None or not allowed.all()
-    assert (allowed == at_once.allowed).all()
+    assert (allowed & found.allowed[of] == possible).all()
     for name in PathInputs.__slots__:
-        assert (getattr(inputs, name) == getattr(at_once.inputs, name)).all(), name
+        assert (getattr(inputs, name) == getattr(at_once, name))[possible].all(), name
 
 
 def test_clusters_that_are_looked_up_are_those_that_are_worked_out() -> None:

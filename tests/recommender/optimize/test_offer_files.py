@@ -11,9 +11,8 @@ from recommender.catalogs.catalog import Catalog, extended
 from recommender.inputs.offers_file import read_offers
 from recommender.job.jobfile import find_job
 from recommender.plan.limits import Choice, Limits, Progress
+from recommender.planner.plan_pool import PlanPool
 from recommender.planner.problem import Problem, planning_problem
-from recommender.planner.proof import proof_of
-from recommender.planner.search import PlanSearch
 from recommender.planner.selection import ranked_plans
 from tests.recommender.optimize.brute_force import Followed, every_plan
 from tests.recommender.planning import HOUR
@@ -82,8 +81,7 @@ def wrong(seed: int, catalog: Catalog, path: Path) -> str:
     """What is wrong with the answer to a random file, if anything."""
     problem = problem_of(seed, catalog, path)
     best = min(every_plan(problem), key=lambda plan: plan.goal, default=None)
-    search = PlanSearch(problem)
-    first = next(iter(ranked_plans(search, 1).plans), None)
+    first = next(iter(ranked_plans(PlanPool(problem), 1).plans), None)
     if first is None or best is None:
         if first is None and best is None:
             return ""
@@ -93,8 +91,8 @@ def wrong(seed: int, catalog: Catalog, path: Path) -> str:
     simple = fallback is None or fallback.wait_above is None
     if simple and goal < best.goal * (1.0 - 1e-9):
         return f"{goal:.6g} is better than every plan: {best.goal:.6g}, {best.words}"
-    if goal > best.goal * (1.0 + TOLERANCE) and proof_of(search).one_type_gap == 0.0:
-        return f"{goal:.6g} is said to be the best, but {best.goal:.6g}: {best.words}"
+    if goal > best.goal * (1.0 + TOLERANCE):
+        return f"{goal:.6g} leads, but {best.goal:.6g}: {best.words}"
     return ""
 
 
@@ -103,7 +101,7 @@ def catalog() -> Catalog:
     return snapshot()
 
 
-@pytest.mark.parametrize("seed", [*range(9), 269])  # on few paths its fallback beats a plan of 269
+@pytest.mark.parametrize("seed", [*range(9), 269])
 def test_no_plan_of_an_offers_file_is_better(seed: int, catalog: Catalog, tmp_path: Path) -> None:
     assert not wrong(seed, catalog, tmp_path / "offers.csv")
 

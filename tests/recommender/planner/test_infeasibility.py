@@ -2,7 +2,6 @@
 
 import re
 from dataclasses import replace
-from datetime import UTC, datetime
 from functools import cache
 
 import pytest
@@ -13,8 +12,6 @@ from recommender.inputs.units import parse_duration
 from recommender.job.jobfile import find_job
 from recommender.plan.answer import Answer, Infeasible, SensitivityStep
 from recommender.plan.limits import Choice, GpuFilter, Limits, Progress, QuotaLimit
-from recommender.planner.problem import planning_problem
-from recommender.planner.search import PlanSearch
 from recommender.text import usd
 from tests.recommender.optimize.samples import sampled
 from tests.recommender.planning import HOUR, NOW
@@ -306,19 +303,6 @@ def test_a_deadline_of_weeks_is_no_advice_for_one_of_two_days() -> None:
     found = why("llama3-8b-sft", limits, one_place)
     assert found.binding[0] == "no deadline under 8d works, other limits unchanged"
     assert [s.change.split()[0] for s in found.relaxed] == ["--confidence"]
-
-
-def test_a_budget_that_pays_neither_spot_nor_a_fallback_rules_mixes_out() -> None:
-    """A plan that divides the work costs a mean of what each part would cost for all of it.
-
-    For 100 USD sixteen machines of one GPU, as sixteen stages, keep the proof open.
-    """
-    limits = Limits(deadline_s=5 * HOUR, budget_usd=60.0)
-    when = datetime(2026, 11, 23, tzinfo=UTC)
-    problem = planning_problem(
-        find_job("llama3-70b-sft"), limits, Choice(), snapshot(), Progress(), when, 7
-    )
-    assert PlanSearch(problem).mixes.proven_infeasible
 
 
 @pytest.mark.parametrize(("batch", "said"), [(128, True), (4096, False)])

@@ -10,7 +10,6 @@ from recommender.job.jobfile import find_job
 from recommender.job.merge_layers import JobFlags
 from recommender.performance.clusters import clusters_of
 from recommender.performance.step import steps, why_infeasible
-from recommender.performance.step_bounds import shortest
 from recommender.plan.limits import Choice, Limits
 from tests.recommender.performance.parts import G4DN, columns, resnet
 from tests.recommender.planning import HOUR, NOW
@@ -67,14 +66,3 @@ def test_other_numbers_of_machines_have_no_step_and_say_why():
     fleet = clusters_of(known, np.array([[1], [2], [3]]))
     assert np.isfinite(steps(job, known, fleet).step_s).tolist() == [False, True, False]
     assert why_infeasible(job, known, fleet, 0) == "the job asks for exactly 2 machines"
-
-
-def test_bounds_below_a_step_do_not_depend_on_the_number_that_is_requested():
-    """They are worked out on clusters of other numbers: one machine, or of one GPU each."""
-    known, kind = columns(resnet(), (G4DN,)), np.zeros(1, dtype=np.int64)
-    free, fixed = (shortest(resnet(machines=n), known, kind, 4) for n in (0, 3))
-    box = np.array([[3]])
-    for mine, theirs in zip(
-        fixed.lines(box, box, box[0]), free.lines(box, box, box[0]), strict=True
-    ):
-        np.testing.assert_array_equal(mine, theirs)

@@ -15,9 +15,9 @@ from recommender.plan.answer import Answer, SensitivityStep
 from recommender.plan.limits import Choice, GpuFilter, Limits, Progress
 from recommender.plan.plan import Plan
 from recommender.planner.assumptions import warnings_of
+from recommender.planner.plan_pool import PlanPool
 from recommender.planner.problem import PRINTED, Problem, planning_problem
 from recommender.planner.ranking import HORIZON_S
-from recommender.planner.search import PlanSearch
 from recommender.planner.selection import ranked_plans
 from recommender.risk.monte_carlo import simulate_paths
 from recommender.text import duration, usd
@@ -134,7 +134,7 @@ def test_savings_are_in_every_kind_of_answer(catalog: Catalog) -> None:
 
 
 def test_the_waiting_reported_is_that_of_the_plans_own_paths() -> None:
-    search = PlanSearch(problem_under(ASKED["budget"], snapshot()))
+    search = PlanPool(problem_under(ASKED["budget"], snapshot()))
     for evaluated in ranked_plans(search, 3).plans:
         plan = evaluated.plan
         waits = simulate_paths(evaluated.inputs, None, PRINTED, 7).waiting_s[0]

@@ -8,12 +8,12 @@ from recommender.api.calls import recommend
 from recommender.catalogs.catalog import Catalog
 from recommender.job.jobfile import find_job
 from recommender.job.preset_files import presets
-from recommender.optimize.search_state import Candidate
+from recommender.optimize.candidate import Candidate
 from recommender.plan.limits import Choice, GpuFilter, Limits, Progress
 from recommender.plan.plan import Machines
+from recommender.planner.plan_pool import PlanPool
 from recommender.planner.problem import Problem, planning_problem
 from recommender.planner.ranking import CURVE
-from recommender.planner.search import PlanSearch
 from tests.recommender.optimize.samples import sampled
 from tests.recommender.planning import HOUR, NOW, everything, machines_of
 from tests.shipped import snapshot
@@ -54,21 +54,19 @@ def faults(machine: Machines, catalog: Catalog) -> list[str]:
     return found
 
 
-def search_of(name: str) -> PlanSearch:
+def search_of(name: str) -> PlanPool:
     """A preset under a generous deadline, ready to be searched."""
     limits = Limits(deadline_s=DAYS.get(name, 10) * 24 * HOUR)
     problem: Problem = planning_problem(
         find_job(name), limits, Choice(), snapshot(), Progress(), NOW, 7
     )
-    return PlanSearch(problem)
+    return PlanPool(problem)
 
 
 @pytest.mark.parametrize("name", sampled(presets(), presets()[::3]))
 def test_the_best_plans_of_every_preset_can_be_rented_and_used(name: str) -> None:
     search = search_of(name)
-    best: list[Candidate] = sorted(
-        search.single_type.own.incumbents.values(), key=lambda c: c.goal_value
-    )[:6]
+    best: list[Candidate] = sorted(search.best.plans, key=lambda c: c.goal_value)[:6]
     assert best, "no plan"
     for candidate in best:
         plan = search.builder.build(candidate).plan

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recommender.api.calls import recommend
-from recommender.optimize.search_state import Candidate
+from recommender.optimize.candidate import Candidate
 from recommender.plan.answer import Answer
 from recommender.plan.limits import Limits
 from recommender.plan.report_data import ReportData

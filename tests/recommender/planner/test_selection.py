@@ -7,8 +7,8 @@ import pytest
 from recommender.catalogs.catalog import Catalog
 from recommender.plan.limits import Choice, Limits, Progress
 from recommender.planner.plan_builder import is_on_demand_only
+from recommender.planner.plan_pool import PlanPool
 from recommender.planner.problem import planning_problem
-from recommender.planner.search import PlanSearch
 from recommender.planner.selection import ranked_plans
 from tests.recommender.planning import DAY, NOW, job, small
 
@@ -20,8 +20,8 @@ def catalog() -> Catalog:
     return small()
 
 
-def search_of(catalog: Catalog, limits: Limits) -> PlanSearch:
-    return PlanSearch(planning_problem(job(), limits, Choice(), catalog, Progress(), NOW, 7))
+def search_of(catalog: Catalog, limits: Limits) -> PlanPool:
+    return PlanPool(planning_problem(job(), limits, Choice(), catalog, Progress(), NOW, 7))
 
 
 def test_a_table_holds_the_best_of_each_provider_and_one_without_spot(catalog: Catalog) -> None:

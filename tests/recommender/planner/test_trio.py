@@ -7,7 +7,7 @@ import pytest
 
 from recommender.api.calls import recommend
 from recommender.job.jobfile import find_job, job_from_text
-from recommender.optimize.search_state import Candidate
+from recommender.optimize.candidate import Candidate
 from recommender.plan.effort import HOUR_USD, effort_of, generalised_cost_usd
 from recommender.plan.limits import Choice, Limits
 from recommender.plan.plan import Estimate, Fallback, Need

@@ -15,8 +15,8 @@ import numpy as np
 from recommender.inputs.units import parse_instant
 from recommender.job.jobfile import find_job
 from recommender.plan.limits import Choice, Limits, Progress
+from recommender.planner.plan_pool import PlanPool
 from recommender.planner.problem import PRINTED, SEARCHED, planning_problem
-from recommender.planner.search import PlanSearch
 from recommender.planner.selection import ranked_plans
 from recommender.risk.monte_carlo import simulate_paths
 from recommender.risk.path_inputs import PathInputs
@@ -56,7 +56,7 @@ def plans_of(name: str, limits: Limits) -> list[tuple[str, PathInputs]]:
     problem = planning_problem(
         find_job(name), limits, Choice(), snapshot(), Progress(), parse_instant(NOW), SEED
     )
-    plans = ranked_plans(PlanSearch(problem), 5).plans
+    plans = ranked_plans(PlanPool(problem), 5).plans
     return [(f"{name} plan {i}", evaluated.inputs) for i, evaluated in enumerate(plans, 1)]
 
 

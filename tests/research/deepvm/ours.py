@@ -22,9 +22,9 @@ from recommender.catalogs.schema import (
 from recommender.catalogs.serialize import write_catalog
 from recommender.catalogs.tables import TABLES
 from recommender.job.job import Job, Timing
-from recommender.optimize.search import search
-from recommender.optimize.search_state import Candidate, ranking_key
-from recommender.optimize.space import Space
+from recommender.optimize.candidate import Candidate
+from recommender.optimize.pool import Pool
+from recommender.optimize.space import Space, single_steps
 from recommender.plan.limits import Choice, Limits, Progress
 from recommender.planner.problem import Problem, planning_problem
 from tests.recommender.optimize.palette import job as network
@@ -166,7 +166,7 @@ def problem(job: Job, limits: Limits, known: Catalog) -> Problem:
 
 
 def fastest(space: Space, usd_per_hour: float) -> Candidate:
-    """Our own search for the least expected time under a price per hour."""
-    found = search(replace(space, limits=replace(space.limits, hourly_usd=usd_per_hour)))
-    assert found.gap() == 0.0
-    return min(found.incumbents.values(), key=ranking_key)
+    """Our own choice for the least expected time under a price per hour."""
+    limits = replace(space.limits, hourly_usd=usd_per_hour)
+    step_s = single_steps(space.job, space.columns, limits.max_machines)
+    return Pool(replace(space, limits=limits), step_s).select(limits).best

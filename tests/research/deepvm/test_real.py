@@ -8,11 +8,10 @@ import pytest
 from recommender.api.calls import recommend
 from recommender.catalogs.catalog import Catalog
 from recommender.job.job import Job
-from recommender.optimize.evaluate import Plans
+from recommender.optimize.evaluate import Plans, path_inputs_of, values_of
 from recommender.optimize.space import MEMORY_TIER
 from recommender.plan.limits import Choice, Limits, QuotaLimit
 from recommender.plan.plan import Plan
-from tests.recommender.optimize.palette import evaluate
 from tests.research.deepvm.figures import FIG5_IMAGES, FIG5_S, FIG8, QUOTA_GPU, REAL, SIZES
 from tests.research.deepvm.ours import NOW, catalog, problem, timed_job
 from tests.research.deepvm.policies import (
@@ -167,5 +166,5 @@ def deepvm_bill(job: Job, known: Catalog) -> float:
                 counts = np.zeros((1, len(pools)), dtype=np.int64)
                 counts[0, entry] = 17
                 plans = Plans(counts, np.array([MEMORY_TIER]), np.array([-1]))
-                return float(evaluate(space, site, plans).cost_usd[0])
+                return float(values_of(space, path_inputs_of(space, site, plans)[0]).cost_usd[0])
     raise AssertionError("no g4dn.xlarge on spot")

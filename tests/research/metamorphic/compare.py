@@ -108,8 +108,8 @@ def _verdict(pair: Pair, worse: float, one: Lead | None, other: Lead | None) -> 
         return "violated"
     if other is not None and other.derived and not (one is not None and one.derived):
         return "derived"
-    proven = pair.first.proven_of_all if other is not None and other.mixed else pair.first.proven
-    return "violated" if proven else "open"
+    mixed = other is not None and other.mixed
+    return "violated" if pair.first.proven and not mixed else "open"
 
 
 def _lead_line(lead: Lead | None) -> str:

@@ -1,6 +1,5 @@
 """Random questions of the kinds that people ask, on the shipped catalog."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from math import exp, log
@@ -10,12 +9,11 @@ from recommender.catalogs.catalog import Catalog
 from recommender.job.job import Job
 from recommender.job.jobfile import find_job
 from recommender.market.offer_facts import Pool
-from recommender.optimize.search_state import Candidate
-from recommender.plan.answer import Proof
+from recommender.optimize.candidate import Candidate
 from recommender.plan.limits import Choice, Limits, Progress
+from recommender.planner.plan_pool import PlanPool
 from recommender.planner.problem import planning_problem
 from recommender.planner.proof import proof_of
-from recommender.planner.search import PlanSearch
 from tests.research.leads import NEW, NOW, SEED, Lead, first_of
 from tests.research.mixes.questions import anchors
 
@@ -43,12 +41,12 @@ class Asking:
     progress: Progress = NEW
 
     @cached_property
-    def search(self) -> PlanSearch:
+    def search(self) -> PlanPool:
         """The search behind the answer."""
         problem = planning_problem(
             self.job, self.limits, self.choice, self.catalog, self.progress, NOW, SEED
         )
-        return PlanSearch(problem)
+        return PlanPool(problem)
 
     @cached_property
     def lead(self) -> Lead | None:
@@ -58,7 +56,7 @@ class Asking:
     @property
     def pools(self) -> list[Pool]:
         """What the plans rent that a search for the answer kept."""
-        found = {p for c in self.search.best.incumbents.values() for p in self._pools_of(c)}
+        found = {p for c in self.search.best.plans for p in self._pools_of(c)}
         return sorted(found, key=lambda pool: pool.rows)
 
     def _pools_of(self, candidate: Candidate) -> tuple[Pool, ...]:
@@ -66,18 +64,8 @@ class Asking:
 
     @property
     def proven(self) -> bool:
-        """Whether no cluster of one type is better, or meets the limits at all."""
-        return self._says(lambda proof: proof.one_type_gap)
-
-    @property
-    def proven_of_all(self) -> bool:
-        """Whether no cluster is, mixed ones included."""
-        return self._says(lambda proof: proof.gap)
-
-    def _says(self, gap: Callable[[Proof], float]) -> bool:
-        if self.lead is None:
-            return self.search.mixes.proven_infeasible
-        return gap(proof_of(self.search)) == 0.0
+        """Whether every cluster of one type was simulated that may be better."""
+        return proof_of(self.search).status == "optimal"
 
     @property
     def words(self) -> str:
@@ -107,7 +95,7 @@ def random_question(random: Random, catalog: Catalog) -> Asking:
     """A question that clusters of one type answer, or the last of a few that had no such answer."""
     asked = _drawn(random, catalog)
     for _ in range(TRIES):
-        if asked.search.single_type.own.incumbents:
+        if asked.search.best.plans:
             break
         asked = _drawn(random, catalog)
     return asked

@@ -20,8 +20,8 @@ from recommender.catalogs.catalog import Catalog
 from recommender.errors import RecommendError
 from recommender.job.jobfile import find_job
 from recommender.plan.limits import Limits, Progress
+from recommender.planner.plan_pool import PlanPool
 from recommender.planner.problem import planning_problem
-from recommender.planner.search import PlanSearch
 from tests.research import SOURCES
 from tests.research.mixes.ask import NOW, SEED, answered, ask
 from tests.research.mixes.questions import (
@@ -113,7 +113,7 @@ def _print_anchors() -> None:
             problem = planning_problem(
                 find_job(path.stem), Limits(), choice, catalog, Progress(), NOW, SEED
             )
-            search = PlanSearch(problem)
+            search = PlanPool(problem)
             fastest, cheapest = (search.best_unconstrained(aim) for aim in ("time", "cost"))
             if fastest is not None and cheapest is not None:
                 usd = cheapest.plan.estimate.cost.p95

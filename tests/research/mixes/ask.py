@@ -14,9 +14,10 @@ from recommender.plan.limits import Choice, Limits, Progress
 from recommender.plan.plan import Machines
 from recommender.planner.blocking_flags import fits
 from recommender.planner.plan_builder import Evaluated, goal_value_of, meets
+from recommender.planner.plan_pool import PlanPool
 from recommender.planner.problem import Problem, planning_problem
+from recommender.planner.program_facts import program_facts, reported_program
 from recommender.planner.proof import proof_of
-from recommender.planner.search import PlanSearch
 from recommender.planner.selection import ranked_plans
 from tests.recommender.optimize.direct_highs import least
 from tests.research.mixes.judge import fresh, recorded
@@ -36,32 +37,25 @@ def problem_of(question: Question, catalog: Catalog, choice: Choice) -> Problem:
     return planning_problem(job_of(question), limits, choice, catalog, Progress(), NOW, SEED)
 
 
-def answered(
-    question: Question, catalog: Catalog
-) -> tuple[Asked, PlanSearch, tuple[Evaluated, ...]]:
+def answered(question: Question, catalog: Catalog) -> tuple[Asked, PlanPool, tuple[Evaluated, ...]]:
     """The first plan and how sure it is, without what an answer tells next to its table.
 
     The seconds are the processor's, of the search alone.
     """
     start = process_time()
-    search = PlanSearch(problem_of(question, catalog, choice_of(question, catalog)))
+    search = PlanPool(problem_of(question, catalog, choice_of(question, catalog)))
     table = ranked_plans(search, TABLE).plans
-    proof, found = proof_of(search), search.best.incumbents.values()
+    proof, found = proof_of(search), search.best.plans
     asked = Asked(
         question,
         round(process_time() - start, 3),
-        "ok" if table else "infeasible" if _none_is_proven(search) else "unknown",
+        "ok" if table else "unknown" if fits(search.problem) else "infeasible",
         proof.gap,
-        proof.mixes,
+        f"{proof.mixes_rated} rated",
         record(table[0], search.problem.limits) if table else None,
-        one_type_gap=proof.one_type_gap,
         least=min((c.goal_value for c in found if c.printed), default=0.0),
     )
     return asked, search, table
-
-
-def _none_is_proven(search: PlanSearch) -> bool:
-    return not fits(search.problem) or search.mixes.proven_infeasible
 
 
 def ask(
@@ -72,9 +66,11 @@ def ask(
     One that mixes nothing is the best that mixes nothing, and is not judged again.
     """
     asked, search, table = answered(question, catalog)
-    program = search.single_type.program
-    if program is not None:
-        asked = replace(asked, spot_share=program.spot_share, solvers=_disagreements(program.model))
+    reported = reported_program(search, table[:1])
+    facts = program_facts(search, reported, with_worth=False)
+    if reported is not None and facts is not None:
+        solvers = _disagreements(reported.program.model)
+        asked = replace(asked, spot_share=facts.spot_share, solvers=solvers)
     choice = search.problem.choice
     if asked.first is None:
         return replace(asked, refusal=_refusal(question, catalog, choice))
@@ -119,7 +115,7 @@ def _disagreement(model: Model) -> str:
 
 def _without_mixes(question: Question, catalog: Catalog, choice: Choice) -> Evaluated | None:
     problem = problem_of(question, catalog, replace(choice, mix="no"))
-    return next(iter(ranked_plans(PlanSearch(problem), 1).plans), None)
+    return next(iter(ranked_plans(PlanPool(problem), 1).plans), None)
 
 
 def judged(plan: Evaluated | None, limits: Limits, reference: Path | None) -> tuple[Judged, ...]:
@@ -151,15 +147,15 @@ def _rented(m: Machines, places: tuple[tuple[str, str], ...]) -> Rented:
     return Rented(m.count, m.provider, m.instance_type, m.gpu, m.market, at)
 
 
-def found_again(search: PlanSearch, before: PlanRecord) -> Evaluated | None:
+def found_again(search: PlanPool, before: PlanRecord) -> Evaluated | None:
     """An earlier version's plan in today's plan space; None where it is not there any more.
 
     Failover lists and the regions of fallbacks are today's: a list has to begin at the same place.
     """
-    if not search.best.incumbents:
+    if not search.best.plans:
         return None
-    template = search.best.best_candidate()
-    for number, pools in enumerate(search.mixes.sites.pools):
+    template = search.best.best
+    for number, pools in enumerate(search.sites.pools):
         entries = [_entry(search, pools, machines) for machines in before.machines]
         fallback = _fallback(search, number, before)
         if None in entries or fallback is None:
@@ -173,7 +169,7 @@ def found_again(search: PlanSearch, before: PlanRecord) -> Evaluated | None:
     return None
 
 
-def _entry(search: PlanSearch, pools, machines: Rented) -> int | None:  # type: ignore[no-untyped-def]
+def _entry(search: PlanPool, pools, machines: Rented) -> int | None:  # type: ignore[no-untyped-def]
     offers = search.problem.catalog.offers
     for number, pool in enumerate(pools):
         places = tuple((offers.region[row], offers.zone[row]) for row in pool.rows)
@@ -184,12 +180,12 @@ def _entry(search: PlanSearch, pools, machines: Rented) -> int | None:  # type: 
     return None
 
 
-def _fallback(search: PlanSearch, site: int, before: PlanRecord) -> int | None:
+def _fallback(search: PlanPool, site: int, before: PlanRecord) -> int | None:
     """The number of a fallback at a site, -1 for none; None where it is not there."""
     if not before.fallback:
         return -1
     offers, wanted = search.problem.catalog.offers, before.fallback[0]
-    fallbacks = search.mixes.sites.sites[site].fallbacks
+    fallbacks = search.sites.sites[site].fallbacks
     for number, (offer, count) in enumerate(zip(fallbacks.offer, fallbacks.count, strict=True)):
         if (offers.instance_type[offer], int(count)) == (wanted.instance_type, wanted.count):
             return number
@@ -216,7 +212,7 @@ def _refusal(question: Question, catalog: Catalog, choice: Choice) -> str:
 def _best(question: Question, catalog: Catalog, choice: Choice) -> PlanRecord | None:
     try:
         problem = problem_of(question, catalog, choice)
-        plans = ranked_plans(PlanSearch(problem), 1).plans
+        plans = ranked_plans(PlanPool(problem), 1).plans
     except RecommendError:
         return None
     met = [plan for plan in plans if meets(plan.plan, problem.limits)]

@@ -1,31 +1,27 @@
 """Whether a plan under an overhead limit is beaten in cost and in time by one that meets it too.
 
-Each plan by its own fallback rented alone; the first also by any plan of the same question without
-the limit (the others are the best of their kind, which the first may well beat).
+The first, by any plan of the same question without the limit (the others are the best of their
+kind, which the first may well beat).
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 
-from recommender.optimize.dominated import fallback_costs
 from recommender.planner.plan_builder import Evaluated, meets
-from recommender.planner.problem import PRINTED
-from recommender.planner.search import PlanSearch
+from recommender.planner.plan_pool import PlanPool
 from recommender.planner.selection import ranked_plans
-from recommender.risk.run_statistics import OutcomeCache
 
 BEATS = 1e-3  # share by which both figures must be less
 ASKED = 20  # plans of the question without the limit
 TRIED = 40  # and of its search, those simulated again that look as if they beat a plan
 
 
-def beaten(search: PlanSearch, plans: Sequence[Evaluated]) -> str:
+def beaten(search: PlanPool, plans: Sequence[Evaluated]) -> str:
     """What beats one of an answer's plans, in words; "" if nothing does."""
     if search.problem.limits.max_overhead is None:
         return ""
-    found = [*_by_own_fallback(search, plans), *_by_plans_without_the_limit(search, plans[:1])]
-    return "; ".join(found)
+    return "; ".join(_by_plans_without_the_limit(search, plans[:1]))
 
 
 def _beats(cost_usd: float, time_s: float, plan: Evaluated) -> bool:
@@ -39,27 +35,15 @@ def _words(plan: Evaluated) -> str:
     return f"{machines} ({plan.cost_usd:.6g} USD, {plan.time_s / 3600:.3g} h, {overhead:.1%})"
 
 
-def _by_own_fallback(search: PlanSearch, plans: Sequence[Evaluated]) -> Iterator[str]:
-    printed = OutcomeCache(PRINTED, search.problem.seed)
-    space = replace(search.problem.space(search.mixes.sites), cache=printed)
-    for plan in plans:
-        fallback = plan.candidate.fallback
-        if fallback >= 0:
-            costs = fallback_costs(space, search.mixes.sites.sites[plan.candidate.site])
-            usd, seconds = costs.usd, costs.time_s
-            if _beats(float(usd[fallback]), float(seconds[fallback]), plan):
-                yield f"{_words(plan)} by its fallback alone, {usd[fallback]:.6g} USD"
-
-
-def _by_plans_without_the_limit(search: PlanSearch, plans: Sequence[Evaluated]) -> Iterator[str]:
+def _by_plans_without_the_limit(search: PlanPool, plans: Sequence[Evaluated]) -> Iterator[str]:
     asked = search.problem.limits
-    free = PlanSearch(search.problem.under(replace(asked, max_overhead=None)))
+    free = PlanPool(search.problem.under(replace(asked, max_overhead=None)))
     others = list(ranked_plans(free, ASKED).plans)
     slowest = max((plan.time_s for plan in plans), default=0.0)
     dearest = max((plan.cost_usd for plan in plans), default=0.0)
     promising = [
         candidate
-        for candidate in free.best.incumbents.values()
+        for candidate in free.best.plans
         if candidate.cost_usd < dearest and candidate.time_s < slowest
     ]
     promising.sort(key=lambda candidate: candidate.goal_value)

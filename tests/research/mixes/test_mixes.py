@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from recommender.optimize.linear_program import Model
-from recommender.optimize.search_state import ranking_key
 from recommender.planner.plan_builder import goal_value_of, meets
-from recommender.planner.search import PlanSearch
+from recommender.planner.plan_pool import PlanPool
 from recommender.planner.selection import ranked_plans
 from tests.research.mixes.ask import (
     _disagreements,
@@ -82,7 +81,7 @@ def test_overhead_limits_are_combined_with_both_deadlines() -> None:
 def test_a_plan_that_others_beat_without_the_overhead_limit_is_named() -> None:
     question = Question("dlrm", "24h, overhead 5%", "none", "default")
     catalog = snapshot()
-    search = PlanSearch(problem_of(question, catalog, choice_of(question, catalog)))
+    search = PlanPool(problem_of(question, catalog, choice_of(question, catalog)))
     first = ranked_plans(search, 1).plans[0]
     assert beaten(search, [first]) == ""
     estimate = first.plan.estimate
@@ -206,16 +205,16 @@ def test_a_plan_is_judged_and_evaluated_again_as_it_was() -> None:
 def test_no_other_fallback_of_a_leading_cluster_is_better_than_the_best_plan(preset: str) -> None:
     """Those between two that are tried were not, and one of them cost 7 and 11 % less."""
     catalog, question = snapshot(), Question(preset, "2x fastest", "none", "default")
-    search = PlanSearch(problem_of(question, catalog, choice_of(question, catalog)))
-    found, limits = search.single_type.own, search.problem.limits
-    leading = [c for c in sorted(found.incumbents.values(), key=ranking_key) if c.fallback >= 0]
+    search = PlanPool(problem_of(question, catalog, choice_of(question, catalog)))
+    found, limits = search.best, search.problem.limits
+    leading = [c for c in found.plans if c.fallback >= 0]
     others = [
         search.builder.build(replace(candidate, fallback=row)).plan
         for candidate in leading[:8]
-        for row in range(len(search.mixes.sites.sites[candidate.site].fallbacks))
+        for row in range(len(search.sites.sites[candidate.site].fallbacks))
     ]
     least = min(goal_value_of(plan, limits) for plan in others if meets(plan, limits))
-    best = search.builder.build(found.best_candidate()).plan  # with the thresholds of its policy
+    best = search.builder.build(found.best).plan  # with the thresholds of its policy
     # Search paths choose, and without thresholds: 3.5 % of sd-xl are left (2026-11-29).
     assert goal_value_of(best, limits) <= least * 1.04
 
@@ -224,7 +223,7 @@ def test_mixes_on_demand_are_found_where_those_with_spot_use_the_search_up() -> 
     question = Question("mixtral-8x7b-sft", "24h", "96 vCPU", "default")
     catalog = snapshot()
     found = ranked_plans(
-        PlanSearch(problem_of(question, catalog, choice_of(question, catalog))), 1
+        PlanPool(problem_of(question, catalog, choice_of(question, catalog))), 1
     ).plans
     assert len(found[0].plan.machines) > 1
     assert {m.market for m in found[0].plan.machines} == {"on_demand"}

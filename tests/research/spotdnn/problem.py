@@ -8,8 +8,8 @@ is never taken away, as in spotDNN's optimisation.
 import numpy as np
 
 from recommender.job.job import Job
-from recommender.optimize.entry_sets import counts_lower_bounds
-from recommender.optimize.space import Entries, Site, Space, Tier
+from recommender.optimize.evaluate import Plans, path_inputs_of, values_of
+from recommender.optimize.space import OBJECT_STORE, Entries, Site, Space, Tier
 from recommender.performance.machines import machine_columns
 from recommender.plan.limits import Limits
 from recommender.risk.run_statistics import OutcomeCache
@@ -60,14 +60,14 @@ def problem(
     )
 
 
-def min_goals(space: Space, counts: np.ndarray) -> np.ndarray:
-    """Goal of each cluster but for what a restore adds: its floor, paid start-up included."""
-    site = space.sites[0]
-    floors = counts_lower_bounds(space, site, counts)
-    if space.limits.hourly_usd is not None:
-        dear = counts @ site.entries.max_usd_per_hour > space.limits.hourly_usd + 1e-9
-        floors[dear] = np.inf
-    return floors
+def goals(space: Space, counts: np.ndarray) -> np.ndarray:
+    """Goal of each cluster with checkpoints in the object store; inf if a limit is missed."""
+    stored, none = np.full(len(counts), OBJECT_STORE), np.full(len(counts), -1)
+    inputs, allowed = path_inputs_of(space, space.sites[0], Plans(counts, stored, none))
+    goal = np.full(len(counts), np.inf)
+    rows = np.flatnonzero(allowed)
+    goal[rows] = values_of(space, inputs.take(rows)).goal_value
+    return goal
 
 
 def _site(types: tuple[str, ...], quota: int) -> Site:
