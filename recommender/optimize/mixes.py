@@ -13,8 +13,8 @@ points on a grid of numbers are a few array operations. The best of each margin 
 simulated like clusters of one type (`rating.py`).
 """
 
-from collections.abc import Collection, Iterator
-from itertools import combinations
+from collections.abc import Collection, Iterable
+from itertools import chain, combinations
 
 import numpy as np
 
@@ -30,32 +30,99 @@ SURE_OF_OVERHEAD = 3.0  # times the limit: what is more is over it, as short job
 NUMBERS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64)  # of machines of one entry
 TYPES = 3  # of one mix, at most
 CHEAPEST, FASTEST = 4, 3  # entries of each market that are combined
-MARGINS = (0.6, 0.8, 1.0, 1.25, 1.6, 2.0)
+MARGINS = np.array([0.6, 0.8, 1.0, 1.25, 1.6, 2.0])
+STEPS, RANGE = 24, 100.0  # of deadlines and budgets under which points are kept
 KEPT = 16  # of each margin
 LISTS = 3  # of regions on demand, of each provider, by each measure
 
 
-def listed_mixes(
-    space: Space, index: int, step_s: Floats, types: int = TYPES, kinds: Collection[int] = ()
-) -> list[Cluster]:
-    """The mixes of a region, of so many types at most, that may be the best at some margin.
+@dataclass(frozen=True, slots=True)
+class Points:
+    """Numbers of machines of some entries of a region, and rough figures; (points,)."""
+
+    index: int  # of the region
+    rows: Ints  # entries
+    counts: Ints  # (points, rows)
+    usd: Floats
+    time_s: Floats
+    max_usd_per_hour: Floats
+    overhead: Floats  # of restarts, where on-demand machines train on without spot; else inf
+
+    def take(self, points: Ints) -> "Points":
+        """Some of the points."""
+        figures = (getattr(self, name)[points] for name in self.__slots__[2:])
+        return Points(self.index, self.rows, *figures)
+
+    def within(self, limits: Limits) -> Bools:
+        """Which points meet the limits that hold at every moment, and may meet that of overhead."""
+        fits: Bools = np.ones(len(self.usd), dtype=bool)
+        if limits.hourly_usd is not None:
+            fits &= self.max_usd_per_hour <= limits.hourly_usd + TOLERANCE
+        if limits.max_overhead is not None:
+            fits &= self.overhead <= limits.max_overhead * SURE_OF_OVERHEAD
+        return fits
+
+    def best(self, limits: Limits) -> list[Cluster]:
+        """The clusters of the best points of each margin."""
+        by_time = limits.goal == "time"
+        most = limits.budget_usd if by_time else limits.deadline_s
+        goal = np.where(self.within(limits), self.time_s if by_time else self.usd, np.inf)
+        asked = np.array([np.inf, *([] if most is None else most / MARGINS)])
+        chosen = _best(goal, self.usd if by_time else self.time_s, asked)
+        return [self._cluster(point) for point in chosen.tolist()]
+
+    def worth_keeping(self, limits: Limits) -> "Points":
+        """The points that are among the best under some deadline or budget."""
+        fits = np.flatnonzero(self.within(limits))
+        if not len(fits):
+            return self.take(fits)
+        some, kept = self.take(fits), list[Ints]()
+        for goal, limited in ((some.usd, some.time_s), (some.time_s, some.usd)):
+            least = max(float(limited.min()), 1e-9)
+            kept.append(_best(goal, limited, np.geomspace(least, RANGE * least, STEPS)))
+        kept.append(_best(some.usd, some.time_s, (limits.deadline_s or np.inf) / MARGINS))
+        return some.take(np.unique(np.concatenate(kept)))
+
+    def _cluster(self, point: int) -> Cluster:
+        used = np.flatnonzero(self.counts[point])
+        entries, numbers = self.rows[used].tolist(), self.counts[point][used].tolist()
+        return Cluster(self.index, tuple(entries), tuple(numbers))
+
+
+def best_mixes(points: Iterable[Points], limits: Limits) -> list[Cluster]:
+    """The mixes of some regions that may be the best under limits, each once."""
+    return list(dict.fromkeys(chain.from_iterable(each.best(limits) for each in points)))
+
+
+def _best(goal: Floats, limited: Floats, most: Floats) -> Ints:
+    """The places of the least goals where another figure is within each of some values."""
+    taken = [_least(np.where(limited <= each, goal, np.inf)) for each in most]
+    return np.unique(np.concatenate(taken))
+
+
+def mixes_of(
+    space: Space, sites: range, step_s: Floats, types: int, kinds: Collection[int]
+) -> list[Points]:
+    """The mixes of several regions, of so many types at most.
 
     Machines of some `kinds` are among those combined in any case.
     """
-    rows = _combined(space.sites[index], step_s, kinds)
-    return _of_entries(space, index, rows, step_s, types)
+    found = list[Points]()
+    for index in sites:
+        rows = _combined(space.sites[index], step_s, kinds)
+        found += _of_entries(space, index, rows, step_s, types)
+    return found
 
 
-def _of_entries(space: Space, index: int, rows: Ints, step_s: Floats, types: int) -> list[Cluster]:
+def _of_entries(space: Space, index: int, rows: Ints, step_s: Floats, types: int) -> list[Points]:
     site, most = space.sites[index], min(space.limits.max_machines, step_s.shape[1])
-    found: dict[Cluster, None] = {}
+    found = list[Points]()
     for size in range(2, min(types, most) + 1):
-        points = _points(site, rows, size, most)
-        if len(points):
-            rated = _estimated(space, site.only(rows), step_s, points)
-            for point in _chosen(space.limits, rated).tolist():
-                found[_cluster(index, rows, points[point])] = None
-    return list(found)
+        counts = _numbers(site, rows, size, most)
+        if len(counts):
+            points = _estimated(space, index, rows, step_s, counts)
+            found.append(points.worth_keeping(space.limits))
+    return found
 
 
 def _combined(site: Site, step_s: Floats, kinds: Collection[int]) -> Ints:
@@ -80,7 +147,7 @@ def machine_s(step_s: Floats) -> Floats:
     return np.asarray(step_s[np.arange(len(step_s)), first] * (first + 1))
 
 
-def _points(site: Site, rows: Ints, size: int, most: int) -> Ints:
+def _numbers(site: Site, rows: Ints, size: int, most: int) -> Ints:
     """Every number of machines of so many of the entries; (points, rows)."""
     numbers = np.array([n for n in NUMBERS if n < most], dtype=np.int64)
     if not len(numbers) or len(rows) < size:
@@ -96,19 +163,9 @@ def _points(site: Site, rows: Ints, size: int, most: int) -> Ints:
     return counts[within_quota(site.only(rows), counts)]
 
 
-@dataclass(frozen=True, slots=True)
-class _Points:
-    """Rough figures of mixes; (points,)."""
-
-    usd: Floats
-    time_s: Floats
-    max_usd_per_hour: Floats
-    overhead: Floats  # of restarts, where on-demand machines train on while spot is away; else inf
-
-
-def _estimated(space: Space, site: Site, step_s: Floats, counts: Ints) -> _Points:
+def _estimated(space: Space, index: int, rows: Ints, step_s: Floats, counts: Ints) -> Points:
     """Cost and time, each entry as fast as in a cluster of as many machines like it."""
-    e, machines = site.entries, counts.sum(axis=1)
+    e, machines = space.sites[index].only(rows).entries, counts.sum(axis=1)
     each_s = step_s[e.kind][:, machines - 1].T * machines[:, None]  # (points, entries)
     each_s = np.where(np.isfinite(each_s), each_s, machine_s(step_s)[e.kind])
     up = logistic(e.availability_logit)
@@ -120,24 +177,8 @@ def _estimated(space: Space, site: Site, step_s: Floats, counts: Ints) -> _Point
     rate = (np.where(e.spot, ends, 0.0) / e.run_mean_s).sum(axis=1)
     both = (counts[:, e.spot] > 0).any(axis=1) & (counts[:, ~e.spot] > 0).any(axis=1)
     lost = np.where(both, RESTART_S * rate, np.inf)
-    return _Points(hourly * time_s / 3600.0, time_s, counts @ e.max_usd_per_hour, lost)
-
-
-def _chosen(limits: Limits, found: _Points) -> Ints:
-    """The best points of each margin."""
-    fits: Bools = np.ones(len(found.usd), dtype=bool)
-    if limits.hourly_usd is not None:
-        fits &= found.max_usd_per_hour <= limits.hourly_usd + TOLERANCE
-    if limits.max_overhead is not None:
-        fits &= found.overhead <= limits.max_overhead * SURE_OF_OVERHEAD
-    by_time = limits.goal == "time"
-    goal = found.time_s if by_time else found.usd
-    limited, most = (found.usd, limits.budget_usd) if by_time else (found.time_s, limits.deadline_s)
-    taken = [_least(np.where(fits, goal, np.inf))]
-    for margin in MARGINS if most is not None else ():
-        within = fits & (limited * margin <= (most or np.inf))
-        taken.append(_least(np.where(within, goal, np.inf)))
-    return np.unique(np.concatenate(taken))
+    usd, most = hourly * time_s / 3600.0, counts @ e.max_usd_per_hour
+    return Points(index, rows, counts, usd, time_s, most, lost)
 
 
 def _least(values: Floats) -> Ints:
@@ -148,24 +189,12 @@ def _least(values: Floats) -> Ints:
     return order[np.isfinite(values[order])]
 
 
-def _cluster(index: int, rows: Ints, counts: Ints) -> Cluster:
-    used = np.flatnonzero(counts)
-    return Cluster(index, tuple(rows[used].tolist()), tuple(counts[used].tolist()))
-
-
-def mixes_of(
-    space: Space, sites: range, step_s: Floats, types: int, kinds: Collection[int]
-) -> Iterator[Cluster]:
-    """The mixes of several regions."""
-    for index in sites:
-        yield from listed_mixes(space, index, step_s, types, kinds)
-
-
-def on_demand_mixes(space: Space, sites: range, step_s: Floats) -> Iterator[Cluster]:
+def on_demand_mixes(space: Space, sites: range, step_s: Floats) -> list[Points]:
     """On-demand machines of several types along the same list of regions.
 
     Of each provider the lists with the most compute and with the cheapest work.
     """
+    found = list[Points]()
     for index in sites:
         site = space.sites[index]
         e, most = site.entries, most_machines(site, space.limits.max_machines)
@@ -181,4 +210,5 @@ def on_demand_mixes(space: Space, sites: range, step_s: Floats) -> Iterator[Clus
             fastest = rows[np.argsort(one_s[rows] / most[rows], kind="stable")][
                 : CHEAPEST + FASTEST
             ]
-            yield from _of_entries(space, index, np.sort(fastest), step_s, TYPES)
+            found += _of_entries(space, index, np.sort(fastest), step_s, TYPES)
+    return found

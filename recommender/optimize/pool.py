@@ -238,6 +238,9 @@ class Pool:
         best = None if below == np.inf else below
         for _ in range(ROUNDS):
             keys = self._next(limits, among, first, done, best)
+            if not keys and best is None and whole:
+                best = np.inf  # none is rated well enough: those that are rated surest
+                keys = self._next(limits, among, first, done, best)
             if not keys or (found.plans and not whole):
                 break
             done |= set(keys)

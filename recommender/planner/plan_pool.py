@@ -16,7 +16,7 @@ from recommender.arrays import Bools, Floats
 from recommender.catalogs.frozen import dataclass
 from recommender.market.sites import SitePools
 from recommender.optimize.candidate import Candidate, Cluster
-from recommender.optimize.mixes import TYPES, mixes_of, on_demand_mixes
+from recommender.optimize.mixes import TYPES, Points, best_mixes, mixes_of, on_demand_mixes
 from recommender.optimize.pool import ANY, CHOSEN, NEXT_TO, Among, Pool, Selection
 from recommender.optimize.space import Entries, Masks
 from recommender.optimize.watch import Watch
@@ -48,6 +48,7 @@ class PlanPool:
     problem: Problem
     prove: bool = False  # simulate everything that the bound does not exclude
     watch: Watch = field(default_factory=Watch)  # the search that runs now
+    points: dict[Limits, list[Points]] = field(default_factory=dict)  # mixes, by other limits
 
     @cached_property
     def pool(self) -> Pool:
@@ -112,11 +113,23 @@ class PlanPool:
 
     def _listed(self, limits: Limits) -> list[Cluster]:
         """The mixes listed under some limits."""
-        in_full = searched_in_full(self.problem)
+        free = Limits(
+            hourly_usd=limits.hourly_usd,
+            max_overhead=limits.max_overhead,
+            max_machines=limits.max_machines,
+        )
+        if free not in self.points:
+            self.points[free] = self._points(free)
+        return best_mixes(self.points[free], limits)
+
+    def _points(self, free: Limits) -> list[Points]:
+        """The mixes that are among the best under some deadline or budget."""
+        in_full, step_s = searched_in_full(self.problem), self.problem.step_s
         first, last = len(self.problem.single_type_sites.sites), len(self.sites.sites)
+        limits = replace(free, deadline_s=self.problem.limits.deadline_s)
         space = replace(self.problem.space(self.sites), limits=limits)
-        types, step_s = TYPES if in_full else 2, self.problem.step_s
-        found = list(mixes_of(space, range(first, last), step_s, types, set(self._leading)))
+        types = TYPES if in_full else 2
+        found = mixes_of(space, range(first, last), step_s, types, set(self._leading))
         return [*found, *(on_demand_mixes(space, range(first), step_s) if in_full else ())]
 
     @cached_property

@@ -11,7 +11,7 @@ import numpy as np
 
 from recommender.optimize.candidate import Candidate, Cluster
 from recommender.optimize.evaluate import Plans, Values, path_inputs_of, values_of
-from recommender.optimize.mixes import TYPES, mixes_of
+from recommender.optimize.mixes import TYPES, best_mixes, mixes_of
 from recommender.optimize.pool import Pool, Selection
 from recommender.optimize.space import Space, single_steps
 from recommender.plan.limits import Limits
@@ -45,7 +45,7 @@ def mixes_in(q: Space, kinds: tuple[int, ...] = ()) -> Pool:
 
     def listed(limits: Limits) -> list[Cluster]:
         under = replace(q, limits=limits)
-        return list(mixes_of(under, range(len(q.sites)), step_s, TYPES, kinds))
+        return best_mixes(mixes_of(under, range(len(q.sites)), step_s, TYPES, kinds), limits)
 
     return Pool(q, step_s, source=listed)
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from recommender.optimize.candidate import Cluster
-from recommender.optimize.mixes import NUMBERS, TYPES, listed_mixes
+from recommender.optimize.mixes import NUMBERS, TYPES, best_mixes, mixes_of
 from recommender.optimize.space import Space, single_steps
 from recommender.plan.limits import Limits
 from tests.recommender.optimize.palette import every_cluster, space
@@ -19,7 +19,7 @@ TOLERANCE = 1e-3
 
 def listed(q: Space, types: int = TYPES) -> list[Cluster]:
     step_s = single_steps(q.job, q.columns, q.limits.max_machines)
-    return listed_mixes(q, 0, step_s, types)
+    return best_mixes(mixes_of(q, range(1), step_s, types, ()), q.limits)
 
 
 def counts_of(q: Space, clusters: list[Cluster]) -> np.ndarray:
