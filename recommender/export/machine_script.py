@@ -24,6 +24,7 @@ from recommender.export.train_command import (
 from recommender.export.watch_script import assignment, shell_function
 
 MACHINE = "machine.sh"
+ASKED = "/tmp/asked-to-end"  # by launch.sh, because others take over
 _RANKS = RankVariables("$NNODES", "$NODE_RANK", "$MASTER_ADDR", "$GPUS_PER_NODE")
 
 
@@ -113,7 +114,6 @@ def _head(run: RunDescription) -> list[str]:
     ]
 
 
-ASKED = "/tmp/asked-to-end"  # by launch.sh, because others take over
 _END_IF_ASKED = (
     'if [ -n "${RUN_TAG:-}" ]; then',
     '  (until [ -n "$(show "$NAME/end-$RUN_TAG" || true)" ]; do sleep 30; done',
