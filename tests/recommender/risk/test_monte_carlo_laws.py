@@ -10,7 +10,7 @@ from recommender.risk.laws import RUN_FAMILY
 from recommender.risk.monte_carlo import cycles_needed, simulate_paths
 from recommender.risk.path_inputs import PathInputs, Paths
 from recommender.risk.random_numbers import random_numbers
-from tests.recommender.optimize.samples import one_in, sampled
+from tests.recommender.optimize.samples import sampled
 from tests.recommender.risk.cases import RESCUE, SPOT, path_inputs, random_plan
 from tests.recommender.risk.reference import Plan, simulate_path
 
@@ -229,38 +229,6 @@ def test_the_bill_rises_with_the_hazard_unless_interrupted_first_hours_are_free(
     assert (np.diff(charged) > -0.005 * charged[:-1]).all()
     assert free[4] < 0.8 * free[0]
     assert (free <= charged + 1e-9).all()
-
-
-FALLBACKS = [
-    {"fallback_speed": s, "fallback_usd_per_hour": 30.0 * s**power, "reserve_s": r}
-    for s in (1.0, 1.5, 3.0)
-    for power in (0.9, 1.0)
-    for r in (120.0, 3700.0)
-]
-
-
-def min_net(row: dict[str, float]) -> dict[str, float]:
-    """The row with the bound's view of all the fallbacks."""
-    cheapest = min(n["fallback_usd_per_hour"] / n["fallback_speed"] for n in FALLBACKS)
-    return row | {"best_fallback_usd_per_hour": cheapest, "best_fallback_speed": 3.0}
-
-
-@pytest.mark.parametrize("longer", [1.0, 100.0])
-@pytest.mark.parametrize("seed", one_in(3, 60))
-def test_no_fallback_is_cheaper_than_the_bound_on_any(seed: int, longer: float) -> None:
-    row, deadline_s = random_plan(np.random.default_rng(300 + seed))
-    row["work_s"] *= longer
-    deadline_s = (deadline_s or 2 * row["work_s"] / longer) * longer
-    alone = min_net({k: v for k, v in row.items() if not k.startswith(("fallback", "reserve"))})
-    h = simulate_paths(path_inputs(alone), deadline_s, 256)
-    bound = h.usd_with_any_fallback[0]
-    in_time = h.time_s[0] <= deadline_s
-    assert (bound <= h.expected_usd[0] + 1e-6)[in_time].all()
-    plans = path_inputs(*(alone | {"fallback_start_s": 300.0} | n for n in FALLBACKS))
-    with_fallbacks = simulate_paths(plans, deadline_s, 256)
-    slack = 1e-4 * np.maximum(with_fallbacks.expected_usd, 1.0)
-    assert (with_fallbacks.expected_usd + slack >= bound[None]).all()
-    assert (with_fallbacks.usd_with_any_fallback <= with_fallbacks.expected_usd + 1e-6).all()
 
 
 def long_job(run_mean_s: float, work_h: float, **changed: float) -> tuple[PathInputs, dict]:
