@@ -42,8 +42,6 @@ PLAIN: dict[str, float] = {
     "cautious_work_s": 36_000.0,
     "wait_above": 0.0,
     "back_above": np.inf,
-    "best_fallback_usd_per_hour": np.inf,
-    "best_fallback_speed": 1.0,
     "at_once": 1.0,
     "wait_s": 0.0,
     "replaced_at_once": 1.0,

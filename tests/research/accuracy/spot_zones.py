@@ -85,8 +85,6 @@ def gang_inputs(
         "notice_saves": 1.0,
         "at_once": 1.0,
         "fallback_at_once": 1.0,
-        "best_fallback_usd_per_hour": np.inf,
-        "best_fallback_speed": 1.0,
     }
     columns: dict[str, Any] = {name: np.full(1, value) for name, value in values.items()}
     columns["runs_from_start"] = np.zeros(1, dtype=np.bool_)
