@@ -16,7 +16,7 @@ from recommender.text import shown
 
 _MARKETS = {"any": "any", "spot": "spot", "on-demand": "on_demand", "on_demand": "on_demand"}
 _PATHS = ("auto", "object_store", "anchor", "memory_tier", "none")
-MAX_MACHINES = 1024  # a bigger cluster is no spot gang, and the search has no bound for it
+MAX_MACHINES = 1024  # a bigger cluster is no spot gang
 MIN_CONFIDENCE = 0.05  # a lower one is a typo: 0.95% for 95%
 MIN_MTBF_H, MAX_MTBF_H = 0.1, 8760.0  # six minutes, a year
 

@@ -1,1 +1,1 @@
-"""The choice of machines: exact search over clusters, lower bounds, a linear program."""
+"""The choice of machines: a pool of plans, rated and simulated, and a linear program."""

@@ -265,10 +265,6 @@ class FallbackRates:
         """Some of the fallbacks."""
         return FallbackRates(*(getattr(self, name)[rows] for name in self.__slots__))
 
-    def due(self, deadline_s: float) -> "FallbackRates":
-        """Those of a deadline of 0 under another one."""
-        return replace(self, latest_s=deadline_s + self.latest_s)
-
 
 def within_overhead(found: Rates, fall: FallbackRates, max_overhead: float) -> Rates:
     """Plans with a fallback that takes over as late as an overhead limit allows, of some moments.

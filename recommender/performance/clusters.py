@@ -1,7 +1,7 @@
 """Clusters as columns: the sums and extremes that determine a cluster's speed.
 
 A cluster's step time depends on its machines only through these, so one vectorised function serves
-single plans, the search, its bounds and the exhaustive oracle.
+single plans, the search and the exhaustive oracle.
 """
 
 from dataclasses import replace

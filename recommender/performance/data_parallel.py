@@ -110,18 +110,6 @@ class DataParallel(Strategy):
             return f"{gpus} GPUs make a global batch of {has:,.0f}; it may be {most:,.0f} at most"
         return f"{gpus} GPUs share a batch of {job.global_batch}: less than one sample each"
 
-    def min_penalty(self, job: Job, prior: Prior) -> float:
-        """b0, because every GPU runs the network."""
-        return prior.batch_penalty
-
-    def min_inside_bytes(self, job: Job, needs: Bytes) -> float:
-        """The traffic of one micro-batch."""
-        return float(self.traffic(job, needs, 1.0).inside_bytes)
-
-    def one_gpu_shardings(self, word: Sharding) -> tuple[Sharding, ...]:
-        """The strategy itself: between machines it sends the same with one GPU each."""
-        return (word,)
-
 
 def _gathered_bytes(needs: Bytes, rounds: Floats | float) -> Floats | float:
     """Two gathers and one reduction of every micro-batch."""
@@ -140,8 +128,6 @@ class Ddp(DataParallel):
 
     name = "ddp"
     words = ("ddp",)
-    divides_states = False
-    hidden_share = BACKWARD
 
     def shards(self, fleet: Clusters) -> Floats:
         """One: the states are not divided."""
@@ -165,8 +151,6 @@ class Fsdp(DataParallel):
 
     name = "fsdp"
     words = ("fsdp",)
-    divides_states = True
-    hidden_share = 1.0
 
     def shards(self, fleet: Clusters) -> Floats:
         """The number of GPUs of the cluster."""
@@ -190,8 +174,6 @@ class Hsdp(DataParallel):
 
     name = "hsdp"
     words = ("hsdp",)
-    divides_states = True
-    hidden_share = 1.0
 
     def shards(self, fleet: Clusters) -> Floats:
         """The number of GPUs of a machine."""

@@ -14,14 +14,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from recommender.arrays import Floats
 from recommender.job.job import Job
-from recommender.performance.clusters import Clusters, MachineColumns
+from recommender.performance.clusters import Clusters
 
 # GPUs of one NVLink domain ("GB200 NVL72", "GB300 NVL72": NVIDIA's product pages, 2026-08; Azure's
 # ND GB200 v6: "18 compute servers (72 GPUs)" in one domain, Microsoft Learn, 2026-08).
 DOMAIN_GPUS = {"GB200": 72, "GB300": 72}
-UNLIMITED = 1e30  # bytes/s
 
 
 def link_gpus(gpu: str, gpus: int) -> float:
@@ -43,25 +41,4 @@ def linked(job: Job, fleet: Clusters) -> Clusters:
         gpus_per_machine=fleet.gpus_per_machine * most,
         network_bytes_per_s=fleet.network_bytes_per_s * most,
         network_half_bytes=fleet.network_half_bytes * most,
-    )
-
-
-def without_network(columns: MachineColumns) -> MachineColumns:
-    """Columns for bounds, in which traffic between linked machines takes no time.
-
-    Bounds consider traffic between machines of one GPU, of which a domain has an unknown number.
-    """
-    reach = columns.link_gpus
-    if reach is None:
-        return columns
-    far = reach > columns.gpus
-
-    def freed(values: Floats, instead: float) -> Floats:
-        return np.where(far & (columns.network_bytes_per_s > 0), instead, values)
-
-    return replace(
-        columns,
-        network_bytes_per_s=freed(columns.network_bytes_per_s, UNLIMITED),
-        network_half_bytes=freed(columns.network_half_bytes, 0.0),
-        network_latency_s=freed(columns.network_latency_s, 0.0),
     )

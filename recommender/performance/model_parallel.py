@@ -25,7 +25,7 @@ import numpy as np
 
 from recommender.arrays import Bools, Floats, Ints
 from recommender.catalogs.frozen import dataclass
-from recommender.job.job import Job, Sharding
+from recommender.job.job import Job
 from recommender.performance.clusters import Clusters, Steps
 from recommender.performance.expert_parallel import expert_machines, hidden_share
 from recommender.performance.layout_memory import (
@@ -37,7 +37,6 @@ from recommender.performance.layout_memory import (
 )
 from recommender.performance.layout_traffic import communication_s, link_waits_s, states_s
 from recommender.performance.layouts import (
-    MAX_TENSOR,
     MIN_TOKENS,
     Layouts,
     has_layouts,
@@ -394,17 +393,10 @@ class ModelParallel(Strategy):
 
     words = ("tensor", "pipeline", "context")
     whole_network = False
-    divides_states = True
-    hidden_share = 1.0
 
     def allowed(self, job: Job) -> bool:
         """Whether the network may be divided."""
         return has_layouts(job)
-
-    def most_hidden(self, job: Job, prior: Prior) -> float:
-        """What sharded weights hide, or interleaved pipelines of p micro-batches, and experts."""
-        early = BACKWARD * (1.0 - 1.0 / CHUNKS[-1][-1]) if job.stack == "tuned" else 0.0
-        return max(super().most_hidden(job, prior), early) + hidden_share(job)
 
     def layout(self, needs: Bytes, one: Clusters, step: Steps) -> LayoutReport:
         """The degrees of the layout, and the memory of the GPU with the most."""
@@ -439,22 +431,6 @@ class ModelParallel(Strategy):
             f"no {job.sharding} parallelism of 2, 4 or 8 divides {int(one.gpus[0])} GPUs on "
             f"{int(one.machines[0])} machines and {job.layers} layers"
         )
-
-    def min_penalty(self, job: Job, prior: Prior) -> float:
-        """The smallest share of b0 that is lost if layers are shared.
-
-        p stages take at least p turns, and lose a p-th in each.
-        """
-        shared = float(lost_share(job, np.array([MAX_TENSOR]))[0])
-        return prior.batch_penalty * shared / most_context(job)
-
-    def min_inside_bytes(self, job: Job, needs: Bytes) -> float:
-        """Almost nothing: stages with few samples."""
-        return 0.0 if has_layouts(job) else np.inf
-
-    def one_gpu_shardings(self, word: Sharding) -> tuple[Sharding, ...]:
-        """The traffic of machines with one GPU that is a replica, a shard or a part."""
-        return ("ddp", "fsdp") if word == "tensor" else ("ddp", "fsdp", word)
 
 
 MODEL_PARALLEL = ModelParallel()

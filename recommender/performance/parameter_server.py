@@ -208,8 +208,7 @@ def cluster_spread(
     """Sd of ln(true speed / predicted speed) of clusters; `counts` (clusters, types of `kind`).
 
     With parameter servers, the worker's spread is that of one machine and the servers' is weighted
-    by their share of the step. Rounded up, so that there are few different spreads and bounds know
-    them.
+    by their share of the step. Rounded up, so that there are few different spreads.
     """
     if columns.service_sigma is None or columns.placement_sigma is None:
         return spread_of(columns, kind, counts)

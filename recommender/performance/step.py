@@ -1,8 +1,8 @@
 """The time of one optimiser step on a cluster with the best strategy, and its explanation.
 
-Contract with the optimiser's bounds (property-tested), for a fixed number of machines and GPUs and
-everything else equal: `step_s` does not rise when compute, memory, network or links inside the
-machine grow, and is never below global batch / `compute_per_s`.
+Property-tested, for a fixed number of machines and GPUs and everything else equal: `step_s` does
+not rise when compute, memory, network or links inside the machine grow, and is never below global
+batch / `compute_per_s`.
 
 If the batch of each GPU is fixed, N GPUs train on N times `job.global_batch` in one optimiser step.
 Plans need the time of a fixed amount of work, so `steps` gives the N-th part.

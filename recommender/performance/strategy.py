@@ -1,8 +1,8 @@
 """The interface of parallelism strategies, and the terms of a step that they compute.
 
 `strategies.py` lists the strategies; `data_parallel.py` holds those in which every GPU runs the
-whole network, `model_parallel.py` those that divide it. `step.py`, `step_bounds.py` and the search
-use only the list, so a new strategy is one class and one line there.
+whole network, `model_parallel.py` those that divide it. `step.py` and the search use only the list,
+so a new strategy is one class and one line there.
 """
 
 from abc import ABC, abstractmethod
@@ -13,7 +13,6 @@ from recommender.catalogs.frozen import dataclass
 from recommender.job.job import Job, Sharding
 from recommender.performance.clusters import Clusters, Steps
 from recommender.performance.memory import Bytes
-from recommender.performance.priors import Prior
 
 BUCKET_BYTES = 25 * 2.0**20  # torch DistributedDataParallel, bucket_cap_mb=25 (docs, 2.9)
 BACKWARD = 2.0 / 3.0  # share of a step's arithmetic that is the backward pass
@@ -56,8 +55,6 @@ class Strategy(ABC):
 
     words: ClassVar[tuple[Sharding, ...]]  # values of the job's `sharding` that ask for it
     whole_network: ClassVar[bool]  # whether every GPU runs all of it, on samples of its own
-    divides_states: ClassVar[bool]  # whether more GPUs hold less of the states each
-    hidden_share: ClassVar[float]  # of a step's arithmetic, what may hide communication at most
 
     @abstractmethod
     def allowed(self, job: Job) -> bool:
@@ -74,21 +71,3 @@ class Strategy(ABC):
     @abstractmethod
     def why_none(self, job: Job, one: Clusters) -> str:
         """Why the strategy does not suit a cluster, whatever the memory."""
-
-    # Lower bounds on the step.
-
-    def most_hidden(self, job: Job, prior: Prior) -> float:
-        """The largest share of a step's arithmetic that hides communication."""
-        return prior.overlap * self.hidden_share
-
-    @abstractmethod
-    def min_penalty(self, job: Job, prior: Prior) -> float:
-        """The least samples' worth of time that a micro-batch loses, per GPU."""
-
-    @abstractmethod
-    def min_inside_bytes(self, job: Job, needs: Bytes) -> float:
-        """The least traffic of a GPU inside its machine; inf if not allowed."""
-
-    @abstractmethod
-    def one_gpu_shardings(self, word: Sharding) -> tuple[Sharding, ...]:
-        """Shardings that give machines of one GPU the same traffic."""

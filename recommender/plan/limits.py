@@ -221,16 +221,6 @@ class Limits:
             left = left.with_value(limit, value - limit.spent_of(progress))
         return left
 
-    def tighter_than(self, other: "Limits") -> bool:
-        """Whether these limits differ from others only by allowing less."""
-        same = self
-        for limit in LIMITS:
-            mine, theirs = self.value(limit), other.value(limit)
-            if mine != theirs and (mine is None or theirs is None or mine > theirs):
-                return False
-            same = same.with_value(limit, theirs)
-        return same == other
-
 
 @dataclass(frozen=True, slots=True)
 class GpuFilter:

@@ -37,14 +37,6 @@ def rented_as(facts: Facts, machines: Iterable[Machines]) -> list[Rented]:
     ]
 
 
-def quota_of(facts: Facts, pool: Pool, count: int) -> tuple[str, float]:
-    """The quota of machines of a pool and how much of it they use; GPUs if it has no name."""
-    quota = facts.quotas.quota(pool.type, market_of(pool))
-    if quota is None:
-        return "", float(count * pool.type.gpus)
-    return quota.name, count * quota_use(pool.type, quota.unit)
-
-
 def needs_of(
     facts: Facts, cluster: Iterable[Rented], fallback: Iterable[Rented]
 ) -> tuple[Need, ...]:

@@ -2,8 +2,8 @@
 
 A *family* has a mean and one shape parameter per plan. Everything that depends on the lengths of
 spot runs and outages uses `RUN_FAMILY` or `OUTAGE_FAMILY`: simulated paths, checkpoint intervals,
-lower bounds, the fallback policies, the fits to traces. To use another law, write its family here
-and assign it below (CONTRIBUTING.md lists the other edits).
+ratings, the fallback policies, the fits to traces. To use another law, write its family here and
+assign it below (CONTRIBUTING.md lists the other edits).
 
 A single law (`RunLaw`) is a shape with runs of mean one, for `--run-law` and the closed form. The
 simulation needs two functions of a uniform: the length of a run, and the remaining length of a run

@@ -157,7 +157,6 @@ class Runs:
     moves: Singles | None  # to other places until then; None: at every interruption
     on_demand_part: OnDemandPart | None  # None: no cluster of the batch is elastic
     billed_before: Singles  # spot time charged for the runs before it
-    billed_if_interrupted: Singles  # and for it, if it is interrupted
     of_class: bool  # drawn from the plans' own laws
 
     def places(self, index: Ints) -> Ints:
@@ -198,11 +197,10 @@ def simulate_runs(
     if np.any(p.elastic_share > 0.0):
         on_demand_part = on_demand_part_of(p, starts, lengths, waits)
         durable += until(on_demand_part.work)
-    bill = _bill(p, lengths)
     return Runs(
         cluster, p, starts, lengths, usable, durable, live, waits, waited,
         moves_until(p, waits) if np.any(p.move_after_s > 0.0) else None,
-        on_demand_part, before(bill), bill, capacity is CLASS_CAPACITY,
+        on_demand_part, before(_bill(p, lengths)), capacity is CLASS_CAPACITY,
     )  # fmt: skip
 
 

@@ -31,18 +31,6 @@ _GENERATIONS = 8  # of GRPOConfig (TRL 1.16)
 _NEITHER = ("deepspeed", "accelerate")  # hold neither network nor data
 _SPECIAL = ("sign", "root", "network", "without", "engine", "data", "classes", "copies",
             "steps_per_epoch", "dora", "in_backward", "optimizer_rank")  # fmt: skip
-_SUFFIXES = (
-    ".yaml",
-    ".yml",
-    ".json",
-    ".toml",
-    ".py",
-    ".ipynb",
-    ".sh",
-    ".slurm",
-    ".sbatch",
-    ".bash",
-)
 
 
 @dataclass(frozen=True, slots=True)

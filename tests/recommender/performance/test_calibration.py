@@ -426,7 +426,7 @@ def test_fsdp_runs_of_a_language_model_calibrate():
 @given(
     some.floats(0.2, 5.0), some.floats(0.1, 10.0), some.floats(0.05, 20.0), some.floats(0.0, 0.6)
 )
-def test_a_calibrated_step_keeps_the_contract_of_the_bounds(compute, network, latency, overlap):
+def test_a_calibrated_step_keeps_the_contract_of_the_step(compute, network, latency, overlap):
     runs = timed([run(n) for n in (1, 2, 4)], compute, latency, network, overlap=overlap)
     job = replace(JOB, calibration=fitted(runs).calibration)
     found = columns(job, (*TYPES, G6))

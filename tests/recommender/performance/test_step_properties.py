@@ -1,4 +1,4 @@
-"""The contract of the step with the optimiser's bounds, and a scalar implementation of it."""
+"""The contract of the step, and a scalar implementation of it."""
 
 from dataclasses import replace
 from itertools import product

@@ -5,11 +5,8 @@ from dataclasses import replace
 import pytest
 
 from recommender.plan.limits import (
-    BUDGET,
-    DEADLINE,
     HOURLY,
     LIMITS,
-    MAX_OVERHEAD,
     Limit,
     Limits,
     Progress,
@@ -54,17 +51,6 @@ def test_only_time_and_money_are_used_up_on_the_way() -> None:
     left = EVERY.left_after(Progress(done_share=0.5, elapsed_s=600.0, spent_usd=30.0))
     assert left == replace(EVERY, deadline_s=3000.0, budget_usd=70.0)
     assert NONE.left_after(Progress(elapsed_s=600.0, spent_usd=30.0)) == NONE
-
-
-@pytest.mark.parametrize("limit", [DEADLINE, BUDGET, HOURLY, MAX_OVERHEAD])
-def test_limits_are_tighter_where_one_allows_less_and_none_allows_more(limit: Limit) -> None:
-    value = EVERY.value(limit) or 0.0
-    less, more = EVERY.with_value(limit, 0.5 * value), EVERY.with_value(limit, 1.5 * value)
-    assert EVERY.tighter_than(EVERY)
-    assert less.tighter_than(EVERY)
-    assert not more.tighter_than(EVERY)
-    assert not EVERY.with_value(limit, None).tighter_than(EVERY)
-    assert not replace(less, confidence=0.5).tighter_than(EVERY)
 
 
 def test_prices_that_add_up_to_a_limit_meet_it() -> None:

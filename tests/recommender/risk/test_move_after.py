@@ -36,7 +36,7 @@ def test_without_patience_the_law_is_what_it_was() -> None:
 
 
 def test_a_longer_wait_before_moves_means_fewer_moves_and_never_an_earlier_end() -> None:
-    """In every single path, as bounds of the search need it."""
+    """In every single path."""
     hours = (0.0, 0.5, 1.0, 4.0, 12.0)
     paths = simulate_paths(
         path_inputs(*(LISTED | {"move_after_s": h * H} for h in hours)), None, 512

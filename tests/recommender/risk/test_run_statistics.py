@@ -42,7 +42,6 @@ def test_the_trimmed_mean_leaves_out_one_in_twenty_at_either_end() -> None:
 @given(samples, st.data())
 @settings(max_examples=100, deadline=None, derandomize=True)
 def test_it_never_falls_when_a_run_takes_longer(values: np.ndarray, data: st.DataObject) -> None:
-    """So a bound on every path bounds it: the search's lower bounds rest on that."""
     row = data.draw(st.integers(0, len(values) - 1))
     longer = values.copy()
     longer[row] *= data.draw(st.floats(1.0, 1e6))
