@@ -40,8 +40,8 @@ def price_table(
     table["scope"] = table["market"]
     table["position"] = range(len(offers))
     more = pd.DataFrame(
-        [(p.part, p.region, "", p.market, p.usd_per_hour, "part") for p in parts],
-        columns=[*KEY, "usd_per_hour", "scope"],
+        [(p.part, p.region, "", p.market, p.usd_per_hour, "part", p.machines) for p in parts],
+        columns=[*KEY, "usd_per_hour", "scope", "machines"],
     )
     table = pd.concat([table, more], ignore_index=True) if len(more) else table
     for name, unknown in (("family", ""), ("gpu", ""), ("gpus", 0), ("status", "")):
@@ -108,6 +108,10 @@ def add_new_list(table: Table, bounds: SpotBounds | None) -> None:
     mine = of_family.reindex(table["family"]).fillna(0).set_axis(table.index)
     elsewhere = (len(posted) - mine["size"]).replace(0, np.nan)
     table["new_list"] = (moved.sum() - mine["sum"]) / elsewhere >= bounds.new_list
+    parts = table[table["scope"] == "part"]
+    for users, rows in parts.groupby("machines") if len(parts) else ():
+        others = moved[~posted["instance_type"].isin(users)]
+        table.loc[rows.index, "new_list"] = others.mean() >= bounds.new_list
     table["quiet"] = moved.mean() < _QUIET
 
 

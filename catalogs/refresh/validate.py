@@ -153,13 +153,15 @@ def _groups(read: Table, night: Night) -> Table:
     rows = read[(read["scope"] != "part") & (read["days"] <= 31)]
     regions = moves_by(rows, ["market", "region"]).assign(scope="region", other="", jumped=0.0)
     jump = night.spot.jump if night.spot else float("inf")
-    markets = moves_by(rows, ["market"]).assign(scope="market", region="", other="")
+    markets = moves_by(rows, ["market"]).assign(scope="market", region="", other="", of="prices")
+    parts = moves_by(read[read["scope"] == "part"], ["market"]).assign(scope="market", of="parts")
     far = (rows["change"] + 1).clip(lower=1e-9)
     jumped = ((far > jump) | (far < 1 / jump)).groupby(rows["market"]).mean()
     markets["jumped"] = markets["market"].map(jumped)
     others = swapped(rows, night.reference.last)
     swaps = pd.DataFrame({"region": list(others), "other": list(others.values())})
-    return pd.concat([regions, markets, swaps.assign(scope="region", market="")], ignore_index=True)
+    named = swaps.assign(scope="region", market="")
+    return pd.concat([regions, markets, parts, named], ignore_index=True)
 
 
 def _priced(read: Table, new: Mapping[str, InstanceType], verdicts: _Verdicts) -> Table:
