@@ -126,7 +126,7 @@ AZURE = ProviderInfo(
         region_spread=(0.55, 1.75),
         regions=20,
         gpus=frozenset({"T4", "A10", "A100", "A100-80GB", "H100"}),
-        spot=SpotBounds(share=(0.08, 0.9), jump=1.35, at_once=0.25, floor=0.185),
+        spot=SpotBounds(share=(0.08, 0.9), jump=1.35, at_once=0.15, floor=0.185),
     ),
     # No government regions.
     region_pattern=r"(?!usgov|usdod)(?=.{6})[a-z]*(east|west|north|south|central)[a-z]*\d?",

@@ -8,6 +8,7 @@ regions, sizes and markets say. A price that is not known is NaN, and breaks no 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from datetime import date
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -49,6 +50,11 @@ def price_table(
         table[name] = [facts.get(key, unknown) for key in table["instance_type"]]
     table["usd_per_hour"] = table["usd_per_hour"].astype(float)
     return table
+
+
+def records(table: Table) -> list[dict[str, Any]]:
+    """The rows as plain data."""
+    return [{str(key): value for key, value in row.items()} for row in table.to_dict("records")]
 
 
 def days_old(as_of: str, today: date) -> int:
@@ -109,9 +115,10 @@ def add_new_list(table: Table, bounds: SpotBounds | None) -> None:
     elsewhere = (len(posted) - mine["size"]).replace(0, np.nan)
     table["new_list"] = (moved.sum() - mine["sum"]) / elsewhere >= bounds.new_list
     parts = table[table["scope"] == "part"]
-    for users, rows in parts.groupby("machines") if len(parts) else ():
-        others = moved[~posted["instance_type"].isin(users)]
-        table.loc[rows.index, "new_list"] = others.mean() >= bounds.new_list
+    for users in set(parts["machines"]) if len(parts) else ():
+        used = [each == users for each in parts["machines"]]
+        others = moved[~posted["instance_type"].isin(users)].mean()
+        table.loc[parts.index[used], "new_list"] = others >= bounds.new_list
     table["quiet"] = moved.mean() < _QUIET
 
 
@@ -219,7 +226,7 @@ def moves_by(rows: Table, by: Sequence[str]) -> Table:
     return found.join(common).assign(**alike).reset_index()
 
 
-def _alike(rows: Table, by: Sequence[str]) -> "pd.Series[float]":
+def _alike(rows: Table, by: Sequence[str]) -> "pd.Series[Any]":
     """The share of each group's prices that moved by its median factor."""
     ratio, groups = 1 + rows["change"], [rows[name] for name in by]
     same = (ratio / ratio.groupby(groups).transform("median") - 1).abs() <= _SAME_FACTOR

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import isfinite
+from typing import Any
 
 import pandas as pd
 
@@ -21,6 +22,7 @@ from recommender.catalogs.refresh.price_table import (
     add_sizes,
     moves_by,
     price_table,
+    records,
     swapped,
 )
 from recommender.catalogs.refresh.reference import (
@@ -76,41 +78,41 @@ class _Verdicts:
             inside |= ("offer" in rule.scopes) & (table["scope"] != "part")
             rows = table[inside]
             broken = rows[rule.breaks(rows, self.night)] if len(rows) else rows
-            for row in broken.to_dict("records"):
+            for row in records(broken):
                 self._note(rule, row)
             table = table.drop(broken.index)
         return table
 
-    def refuse(self, row: Mapping[str, object], rule: str, reason: str) -> None:
+    def refuse(self, row: Mapping[str, Any], rule: str, reason: str) -> None:
         """Quarantine an offer or a part."""
         what = f"{row['instance_type']} {row['zone'] or row['region']} {row['market']}"
         message = f"{row['usd_per_hour']!r} USD/h: {reason}"
         self.quarantined.append(Quarantined(self.night.reference.provider, what, message, rule))
 
-    def _note(self, rule: Rule, row: Mapping[str, object]) -> None:
+    def _note(self, rule: Rule, row: Mapping[str, Any]) -> None:
         if rule.severity == "ignore":
             self.ignored[rule.name] += 1
             return
         accept = "; --accept takes it after a look" if rule.severity == "wait" else ""
-        self.refuse(row, rule.name, rule.reason.format(**row) + accept)
+        self.refuse(row, rule.name, rule.reason.format_map(row) + accept)
         if rule.severity in ("hold", "wait") and rule.name != "new_region":
             zone = "" if row["market"] == "on_demand" else row["zone"]
             self.holds[rule.name] += 1
-            self.held.add((row["instance_type"], row["region"], zone, row["market"]))  # type: ignore[arg-type]
+            self.held.add((row["instance_type"], row["region"], zone, row["market"]))
 
     def judge(self, groups: Table) -> None:
         """Apply the rules about regions and markets."""
         for rule in MOVES:
             rows = groups[groups["scope"].isin(rule.scopes)]
             broken = rows[rule.breaks(rows, self.night)] if len(rows) else rows
-            for row in broken.to_dict("records"):
-                said = rule.reason.format(**row)
+            for row in records(broken):
+                said = rule.reason.format_map(row)
                 if rule.severity == "flag":
                     self.alerts.append(said)
                 elif rule.severity == "keep":
                     self.problems.append(said)
                 else:
-                    market = row["market"] if "market" in rule.scopes else ""
+                    market: Any = row["market"] if "market" in rule.scopes else ""
                     self.failed.append(Failed(row["region"], market, said))
 
 
@@ -201,7 +203,7 @@ def _without_doubted_types(
         return table
     offered = table[table["instance_type"].isin(list(new))]
     listed = offered[offered["scope"] == "on_demand"]
-    typical = listed.groupby("instance_type")["usd_per_hour"].median().to_dict()
+    typical: dict[Any, float] = listed.groupby("instance_type")["usd_per_hour"].median().to_dict()
     named = set(offered["instance_type"])
     reasons = {n: why for n, why in doubts(new, typical, verdicts.night.reference) if n in named}
     for name in sorted(named):
@@ -211,7 +213,7 @@ def _without_doubted_types(
         which = name if name in reasons else f"{name} ({hardware})"
         verdicts.alerts.append(f"new machine {which} {said}")
     doubted = offered[offered["instance_type"].isin(list(reasons))]
-    for row in doubted.to_dict("records"):
+    for row in records(doubted):
         verdicts.refuse(row, "new_type", reasons[row["instance_type"]])
     return table.drop(doubted.index)
 
@@ -219,7 +221,7 @@ def _without_doubted_types(
 def _offers(kept: Table, sound: Sequence[Offer], night: Night) -> Iterable[Offer]:
     """The accepted offers, with what the catalog knows of a type's sale, and flags."""
     spot = night.spot
-    for row in kept.to_dict("records"):
+    for row in records(kept):
         offer = sound[int(row["position"])]
         # It wins over a price list, which lists anything.
         if row["status"] in ("retired", "reservation_only", "spot_only"):
