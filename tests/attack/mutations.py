@@ -4,6 +4,7 @@ import csv
 import io
 import json
 from collections.abc import Callable, Iterator
+from copy import deepcopy
 from random import Random
 from typing import Any
 
@@ -108,7 +109,7 @@ def _places(tree: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def _other(holder: Any, key: Any, draw: Random) -> None:
-    holder[key] = draw.choice(ODD)
+    holder[key] = deepcopy(draw.choice(ODD))
 
 
 def _gone(holder: Any, key: Any, draw: Random) -> None:

@@ -287,9 +287,9 @@ READING: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "a record": ("benchmark record", "f.json", ("bench", "import", "f.json")),
     "two records": ("benchmark record", "f.json", ("bench", "compare", "f.json", "f.json")),
     "an answer": ("answer", "f.json", ("export", "f.json", "--to", "skypilot", "-o", "run")),
-    "an answer for a pod": ("answer", "f.json", ("export", "f.json", "--to", "dstack")),
+    "an answer for Slurm": ("answer", "f.json", ("export", "f.json", "--to", "slurm", "-o", "run")),
     "a network": ("network", "f.json",
-                  ("init", "--from", "f.json", "--examples", "50k", "--tokens-per-example", "600",
+                  ("init", "--model", "f.json", "--examples", "50k", "--tokens-per-example", "600",
                    "--to", "made.yaml")),
     "a training": ("training file", "f.yaml",
                    ("init", "--from", "f.yaml", "--gpus", "8", "--examples", "50k",
@@ -300,8 +300,8 @@ READING: dict[str, tuple[str, str, tuple[str, ...]]] = {
                                                          "--catalog", "c")),
     "own offers": ("offers", "f.csv", ("resnet50-imagenet", "--deadline", "400h", "--provider",
                                       "own", "--offers", "f.csv")),
-    "quotas": ("quotas", "f.csv", ("explain", "p5.48xlarge", "resnet50-imagenet", "--deadline",
-                                  "24h", "--quota", "f.csv", "--gpu", "none-such")),
+    "quotas": ("quotas", "f.csv", ("explain", "a2-highgpu-1g", "resnet50-imagenet", "--deadline",
+                                  "400h", "--gpu", "A100:1", "--no-spot", "--quota", "f.csv")),
 }  # fmt: skip
 SOME, MANY = 3, 800
 
@@ -314,6 +314,8 @@ def read_whole(name: str, folder: Path, tries: int) -> list[str]:
     if place.startswith("c/"):
         shutil.copytree(SNAPSHOT, folder / "c")
     path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(valid)
+    assert called(list(words), codes=(0,)) == ""  # else the same refusal would be met each time
     for _ in range(tries):
         path.write_bytes(restructured(valid, path.suffix, draw))
         (folder / "made.yaml").unlink(missing_ok=True)
