@@ -23,6 +23,9 @@ _HELD = 0.10  # on-demand prices changed in 8 of 3,599 nightly steps (GCP 2022-2
 _HELD_FAR = 0.25  # with a new list, or since a price older than a month
 _ONE_NIGHT, _MORE_A_NIGHT, _MAX = 1.25, 1.12, 3.0  # how far a spot price may move
 _ROUNDED = 1e-3  # a fall to 0.8 is 1.2502 in prices of four digits
+_MONTH, _AGAIN, _STEP = 31, 0.05, 0.05
+_MIN, _MIN_IN_REGION, _ALIKE = 20, 8, 0.8
+_ALIKE_PARTS = 0.95  # on one date 76 % of the sums that Google changed took one step of 5 %
 _SPOT_STEP = 0.2  # of a region's posted spot prices; Google's were 0.85 to 1.15
 
 Scope = Literal["offer", "on_demand", "spot", "part", "region", "market"]
@@ -184,11 +187,7 @@ def _one_factor(t: Table, n: Night) -> "pd.Series[bool]":
     return enough & ((t["moved"] > 0.25) | far)
 
 
-_MONTH, _AGAIN, _STEP = 31, 0.05, 0.05
-_MIN, _MIN_IN_REGION, _ALIKE = 20, 8, 0.8
-_ALIKE_PARTS = 0.95  # on one date 76 % of the sums that Google changed took one step of 5 %
 _OFFER: tuple[Scope, ...] = ("offer",)
-_LISTED: tuple[Scope, ...] = ("on_demand", "part")
 
 ROWS = (
     Rule("provider", _OFFER, lambda t, n: t["provider"] != n.reference.provider, "refuse",

@@ -256,7 +256,7 @@ def _result(
     if not night.reference.accept:
         verdicts.failed += _lost_regions(offers, verdicts)
     verdicts.problems += _lost(offers, verdicts)
-    gone = _gone(verdicts)
+    gone = _gone(offers, verdicts)
     verdicts.alerts += [*_moved(read, offers), *_held(verdicts), *_by_type(gone)]
     used = {offer.instance_type for offer in offers}
     return Validated(
@@ -313,15 +313,17 @@ def _lost(offers: Sequence[Offer], verdicts: _Verdicts) -> Iterable[str]:
         yield f"{len(refused)} of {handed} offers are not believed ({rules})"
 
 
-def _gone(verdicts: _Verdicts) -> list[Offer]:
-    """Offers that were read before, and that today's list does not contain."""
-    listed = {offer_key(offer) for offer in verdicts.night.fetched.offers}
+def _gone(offers: Sequence[Offer], verdicts: _Verdicts) -> list[Offer]:
+    """Offers that were read before, and are not offered today, or only as no bargain."""
+    kept = {offer_key(offer) for offer in offers}
+    refused = {row.what for row in verdicts.quarantined}
     return [
         offer
         for offer in verdicts.night.reference.last
         if offer.kind in ("quote", "composed")
         and _is_read(offer, verdicts)
-        and offer_key(offer) not in listed
+        and offer_key(offer) not in kept
+        and offer_name(offer) not in refused
     ]
 
 
