@@ -250,7 +250,7 @@ def called(words: list[str], codes: tuple[int, ...] = (0, 2, 3, 4)) -> str:
     code, said = ended[0], err.getvalue()
     if code not in codes or "internal error" in said or "Traceback" in said:
         return f"{words}: code {code}, {said[-200:]}"
-    if code != 0 and not said:
+    if code != 0 and not (said or out.getvalue()):  # that no plan is feasible is an answer
         return f"{words}: code {code} without a word"
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return f"{words}: {peak} KiB" if peak > MAX_KIB else ""

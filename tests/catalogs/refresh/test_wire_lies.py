@@ -171,7 +171,7 @@ def judged(name: str, found: list[Outcome]) -> None:
 @pytest.mark.usefixtures("cloud")
 @pytest.mark.parametrize("name", MAKERS)
 def test_a_sample_of_lies_is_held_or_told(name: str, tmp_path: Path) -> None:
-    judged(name, told(name, tmp_path, slice(7, None, 60)))
+    judged(name, told(name, tmp_path, slice(7, None, 80)))
 
 
 @pytest.mark.attack
