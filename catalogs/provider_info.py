@@ -18,8 +18,9 @@ class SpotBounds:
     jump: float  # a factor since the last price above this one is flagged
     # Bids move the price of each size by itself: no proportions inside a family.
     auction: bool = False
-    # No price moves by a quarter in a night: one that does waits until it lasts.
-    hold_jumps: bool = False
+    # So many of the other families' spot prices move when there is a new list of all prices.
+    new_list: float = 2.0  # more than all: it is not told
+    at_once: float = 1.0  # the share of prices that may move by more than 3 % in a night
     floor: float | None = None  # the share of the on-demand price that unsold capacity costs
     family: float = 0.05  # how far a size may leave the proportion of its family
 

@@ -23,7 +23,7 @@ import re
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,6 +52,7 @@ VERSIONS = "versions"
 REPORT = "report.json"
 LAST_ATTEMPT = "last_attempt.json"
 GENERATIONS = 14
+NIGHTS = 31  # the guards of a refresh look back 30
 _NAME = re.compile(r"\d{6,}-\d{8}T\d{6}Z-[0-9a-f]{8}")
 _READS = 3  # a reader that loses its version to the pruning looks again
 LOCK = "lock"
@@ -174,6 +175,11 @@ def sequence(name: str) -> int:
     return int(name.partition("-")[0])
 
 
+def day_of(name: str) -> date:
+    """The day on which a version was published."""
+    return datetime.strptime(name.split("-")[1], "%Y%m%dT%H%M%SZ").date()
+
+
 def name_of(number: int, published: datetime, sha256: str) -> str:
     """Name a version by its place in the order, its time and its content."""
     return f"{number:06}-{published.astimezone(UTC):%Y%m%dT%H%M%SZ}-{sha256[:8]}"
@@ -285,7 +291,7 @@ def publish(store: Store, content: VersionFiles, now: datetime, at: Step = no_st
         _remove_left_overs(store, at)
         _write(store, name, content, at)
     except OSError as error:
-        if store.current() != name:  # a failure after the pointer's change is none
+        if not _is_current(store, name, error):  # a failure after the pointer's change is none
             raise StoreError(
                 f"{store.root}: version {name} was not published: {error.strerror}"
             ) from error
@@ -298,17 +304,34 @@ def publish(store: Store, content: VersionFiles, now: datetime, at: Step = no_st
     return name
 
 
+def _is_current(store: Store, name: str, error: OSError) -> bool:
+    """Whether the pointer names a version although an act failed.
+
+    Raises:
+        StoreError: nobody knows: on a disk where nothing is found, neither is the pointer.
+    """
+    held = store.current()
+    if held is None and isinstance(error, FileNotFoundError):
+        raise StoreError(f"{store.root / CURRENT}: cannot be read: {error.strerror}") from error
+    return held == name
+
+
 def set_current(store: Store, name: str) -> None:
     """Make a version current."""
     replace_file(store.root / CURRENT, f"{name}\n".encode())
 
 
 def prune(store: Store) -> None:
-    """Remove all but the newest versions; the current one always stays."""
-    held = store.current_or_newest()
-    old = store.names()[:-GENERATIONS]
-    for name in old:
-        if name != held:
+    """Remove all but the newest versions, and the last of each day of a month.
+
+    The current one always stays.
+    """
+    names = store.names()
+    last_of_day = {day_of(name): name for name in names}
+    month = sorted(last_of_day)[-NIGHTS:]
+    kept = {store.current_or_newest(), *names[-GENERATIONS:], *(last_of_day[day] for day in month)}
+    for name in names:
+        if name not in kept:
             _remove(store.path(name))
 
 
@@ -328,7 +351,7 @@ def roll_back(store: Store, to: str | None = None) -> str:
         try:
             set_current(store, to)
         except OSError as error:
-            if store.current() != to:
+            if not _is_current(store, to, error):
                 raise StoreError(f"{store.root}: not rolled back: {error.strerror}") from error
             _LOG.warning("%s: version %s holds, but: %s", store.root, to, error.strerror)
     return to

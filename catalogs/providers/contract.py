@@ -14,6 +14,7 @@ Its rules:
 * `ProviderError` is raised where nothing useful can be handed over.
 """
 
+import hashlib
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
@@ -69,6 +70,28 @@ class Wanted:
             raise ProviderError(provider, "timeout", "the time for this provider is over")
 
 
+class SeenPages:
+    """Ends a listing that repeats itself or never ends."""
+
+    def __init__(self, provider: str, most: int) -> None:
+        self._provider, self._left = provider, most
+        self._seen: set[bytes] = set()
+
+    def add(self, rows: object) -> None:
+        """Note the rows of a page.
+
+        Raises:
+            ProviderError: of kind "format": they were listed before, or the pages are too many.
+        """
+        content = rows if isinstance(rows, bytes) else repr(rows).encode()
+        mark = hashlib.sha256(content).digest()
+        self._left -= 1
+        if self._left < 0 or (rows and mark in self._seen):
+            reason = "the pages of a list never end, or repeat themselves"
+            raise ProviderError(self._provider, "format", reason)
+        self._seen.add(mark)
+
+
 @dataclass(frozen=True, slots=True)
 class Quarantined:
     """A row that was not understood or not accepted, and so is not offered."""
@@ -86,6 +109,17 @@ class Failed:
     region: str  # "" for all regions of the market
     market: Market | Literal[""]  # "" for all markets of the region
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class PartPrice:
+    """The price of a part that machines' prices are added up from; checked before the sums."""
+
+    part: str  # the same every night, and no name of a machine: "core of A2"
+    region: str
+    market: Market
+    usd_per_hour: float
+    machines: tuple[str, ...]  # whose prices contain it
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +182,7 @@ class Fetched:
     types: tuple[InstanceType, ...] = ()  # described by the provider, not in Wanted.types
     unknown_types: tuple[UnknownType, ...] = ()
     quarantined: tuple[Quarantined, ...] = ()
+    parts: tuple[PartPrice, ...] = ()  # of the sums among the offers
     contradicted: tuple[str, ...] = ()  # types whose on-demand prices contradict the provider's own
     failed: tuple[Failed, ...] = ()
     quotas: tuple[QuotaValue, ...] = ()

@@ -14,10 +14,15 @@ from typing import Any
 from recommender.catalogs import MANIFEST
 from recommender.catalogs.catalog import Catalog, Offers
 from recommender.catalogs.errors import CatalogError
-from recommender.catalogs.providers.contract import Failed, Fetched
-from recommender.catalogs.refresh.reference import held_key, offer_key, place_of
-from recommender.catalogs.refresh.validate_rows import ValidatedRows
-from recommender.catalogs.refresh.validate_spot_prices import MAX_SPOT_SHARE
+from recommender.catalogs.providers.contract import Fetched
+from recommender.catalogs.refresh.reference import (
+    MAX_SPOT_SHARE,
+    Validated,
+    failure_reason,
+    held_key,
+    offer_key,
+    place_of,
+)
 from recommender.catalogs.schema import InstanceType, Offer, Source
 from recommender.catalogs.serialize import manifest_entry, manifest_text, table_bytes
 from recommender.catalogs.store import REPORT, FetchTime, VersionFiles
@@ -89,7 +94,7 @@ def with_newer_shipped(draft: Draft, base: Catalog) -> Draft:
     return _pruned(replace(draft, offers=offers, fetch_times=tuple(fetch_times)), base)
 
 
-def with_fetched(draft: Draft, base: Catalog, fetched: Fetched, validated: ValidatedRows) -> Draft:
+def with_fetched(draft: Draft, base: Catalog, fetched: Fetched, validated: Validated) -> Draft:
     """Replace the offers of one provider by the fetched ones, where it was read."""
     numbers = _Numbers(base.sources, draft.sources)
     own = {source.source: numbers.of(source) for source in fetched.sources}
@@ -148,15 +153,7 @@ def usd_per_gpu(catalog: Catalog) -> dict[str, float]:
     return {gpu: median(found) for gpu, found in prices.items()}
 
 
-def failure_reason(failed: Iterable[Failed], region: str, market: str) -> str:
-    """Why a region could not be read in a market; empty if it was."""
-    for place in failed:
-        if place.region in ("", region) and place.market in ("", market):
-            return place.reason or "could not be read"
-    return ""
-
-
-def _stays(offer: Offer, fetched: Fetched, validated: ValidatedRows) -> bool:
+def _stays(offer: Offer, fetched: Fetched, validated: Validated) -> bool:
     unread = not fetched.replaces(offer)
     failed = bool(failure_reason(fetched.failed, offer.region, offer.market))
     held = held_key(offer) in validated.held

@@ -33,6 +33,7 @@ class ProviderReport:
     ignored: Mapping[str, int] | None = None
     unknown_types: tuple[UnknownType, ...] = ()
     quarantined: tuple[Quarantined, ...] = ()
+    gone: tuple[str, ...] = ()  # offers that the provider no longer lists
 
     @property
     def rules(self) -> dict[str, int]:

@@ -17,6 +17,7 @@ from recommender.catalogs.load import SNAPSHOT, load
 from recommender.catalogs.providers.clients import Maker
 from recommender.catalogs.providers.contract import OFFERS, Wanted
 from recommender.catalogs.providers.redact import redacted
+from recommender.catalogs.refresh.catalog_guards import catalog_problems, merged_canaries
 from recommender.catalogs.refresh.collect import Collected, Deadlines, collect
 from recommender.catalogs.refresh.draft import (
     Draft,
@@ -28,18 +29,10 @@ from recommender.catalogs.refresh.draft import (
     with_newer_shipped,
     with_reason,
 )
-from recommender.catalogs.refresh.moves_alike import factors_in_common
-from recommender.catalogs.refresh.provider_guards import (
-    LastVersion,
-    batch_problems,
-    catalog_problems,
-    merged_canaries,
-    with_lost_regions,
-    without_odd_regions,
-)
-from recommender.catalogs.refresh.reference import Reference
+from recommender.catalogs.refresh.past import Past
+from recommender.catalogs.refresh.reference import Reference, Validated
 from recommender.catalogs.refresh.report import ProviderReport, RefreshReport, facts
-from recommender.catalogs.refresh.validate_rows import ValidatedRows, validate_rows
+from recommender.catalogs.refresh.validate import validate
 from recommender.catalogs.registry import CLOUDS, SPOT_AUCTIONS
 from recommender.catalogs.schema import Offer
 from recommender.catalogs.store import (
@@ -111,11 +104,12 @@ def _refresh(order: RefreshRequest) -> RefreshReport:
     notes = [*found.skipped, *_clock_notes(started, draft)]
     canaries = _canaries(order)
     collected = collect(order.makers, _wanted(order, base, draft, started), order.deadlines)
-    seen = _seen(order.store.report(found.name)) if found.name else frozenset()
+    past = Past(order.store, found.name, base, started.date())
+    seen = _seen(past.report)
     reports = []
     for name in order.makers:
         try:
-            draft, report = _take(name, collected[name], draft, base, order, started, canaries)
+            draft, report = _take(name, collected[name], draft, base, order, past, canaries)
         except Exception as error:  # what is odd in one provider's rows never costs the others
             said = f"its rows could not be checked ({type(error).__name__}: {error})"
             draft, report = _left(name, f"{said}; please report it", draft, collected[name])
@@ -130,7 +124,7 @@ def _refresh(order: RefreshRequest) -> RefreshReport:
         made = RefreshReport(
             started, _now(order, started), False, found.name, "", (), tuple(notes), tuple(reports)
         )
-        version, problems = _publish(order, base, draft, made)
+        version, problems = _publish(order, base, draft, made, past)
         notes += _keep_history(order) if version else []
     return RefreshReport(
         started=started,
@@ -198,7 +192,7 @@ def _take(
     draft: Draft,
     base: Catalog,
     order: RefreshRequest,
-    now: datetime,
+    past: Past,
     canaries: Sequence[Canary],
 ) -> tuple[Draft, ProviderReport]:
     """Renew one provider's offers in the draft, or say why its last good ones stay."""
@@ -208,19 +202,14 @@ def _take(
         reason = collected.problem or "no guard knows this provider"
         return _left(name, reason, draft, collected)
     last = catalog_of(base, draft)
-    before = LastVersion(before_rows, [f for f in draft.fetch_times if f.provider == name])
-    reference = _reference(name, base, last, before_rows, order, now)
-    validated = validate_rows(fetched, reference)
-    problems: list[str] = []
-    if not order.accept:
-        problems += factors_in_common(validated.offers, before_rows)
-        machines = {**reference.types, **{t.instance_type: t for t in validated.types}}
-        fetched, validated = without_odd_regions(fetched, validated, before, machines)
-        fetched = with_lost_regions(fetched, validated, before)
-    problems += list(batch_problems(fetched, validated, before, order.accept))
+    validated = validate(fetched, _reference(name, base, last, draft, order, past))
+    fetched = replace(fetched, failed=(*fetched.failed, *validated.failed))
+    problems = list(validated.problems)
     new = with_fetched(draft, base, fetched, validated)
     if not problems:
         problems = catalog_problems(catalog_of(base, new), last, name, canaries)
+    if not problems:
+        past.take(name, fetched.parts, validated.held, order.accept)
     fresh = Counter(offer.market for offer in validated.offers)
     rows = new.offers.get(name, ())
     held = _waiting(name, validated)
@@ -239,29 +228,28 @@ def _take(
         ignored=validated.ignored,
         unknown_types=fetched.unknown_types,
         quarantined=(*fetched.quarantined, *validated.quarantined),
+        gone=() if problems else validated.gone,
     )
     return (with_reason(draft, name, f"refused: {problems[0]}") if problems else new), report
 
 
 def _reference(
-    name: str,
-    base: Catalog,
-    last: Catalog,
-    offers: Sequence[Offer],
-    order: RefreshRequest,
-    now: datetime,
+    name: str, base: Catalog, last: Catalog, draft: Draft, order: RefreshRequest, past: Past
 ) -> Reference:
     """What one provider's fetch is measured against."""
+    offers = draft.offers.get(name, ())
     return Reference(
         provider=name,
         types={t.instance_type: t for t in last.instance_types.values() if t.provider == name},
         gpus=base.gpus,
         last=offers,
         usd_per_gpu=usd_per_gpu(last),
-        today=now.date(),
+        today=past.today,
         accept=order.accept,
         regions=_known_regions(base, offers, name),
         zones={offer.zone: offer.region for offer in offers if offer.zone},
+        history=past.history(name),
+        fetch_times=[f for f in draft.fetch_times if f.provider == name],
     )
 
 
@@ -282,7 +270,7 @@ def _left(
     return with_reason(draft, name, said), report
 
 
-def _waiting(provider: str, validated: ValidatedRows) -> int:
+def _waiting(provider: str, validated: Validated) -> int:
     """How many held prices wait for a person; auctions' moves are believed once they last."""
     return sum(provider not in SPOT_AUCTIONS or market != "spot" for *_, market in validated.held)
 
@@ -310,12 +298,13 @@ def _partial_reasons(failed: Sequence[object], held: int) -> list[str]:
 
 
 def _publish(
-    order: RefreshRequest, base: Catalog, draft: Draft, report: RefreshReport
+    order: RefreshRequest, base: Catalog, draft: Draft, report: RefreshReport, past: Past
 ) -> tuple[str, list[str]]:
     """Publish the draft; give the version's name, or what kept it from being published."""
     order.notify("publishing")
     number = next_number(order.store)
-    content = serialize_version(order.base, base, draft, facts(report), report.finished, number)
+    said = {**facts(report), "accepted": past.accepted, "parts": past.parts}
+    content = serialize_version(order.base, base, draft, said, report.finished, number)
     try:
         return publish(order.store, content, report.finished, order.at), []
     except CatalogError as error:  # full disk, or a version that cannot be read back

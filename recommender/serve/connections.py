@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Any
 
 HEAD_S = 10.0  # for the head of a request to arrive
-MAX_SILENT = 200  # connections without a request; of more the oldest is closed
+MAX_SILENT = 200  # connections without a request; of more the oldest that never asked is closed
 MAX_CONNECTIONS = 500
 END_S = 2  # for answers that are under way when the server is to end
 
@@ -32,6 +32,8 @@ def impatient(protocol: Any) -> Any:
     class Impatient(protocol):  # type: ignore[misc]
         """One connection."""
 
+        answered = False
+
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
             self._limit()
@@ -43,6 +45,7 @@ def impatient(protocol: Any) -> Any:
 
         def on_response_complete(self) -> None:
             super().on_response_complete()
+            self.answered = True
             self._lift()
             self._limit()
 
@@ -58,7 +61,7 @@ def impatient(protocol: Any) -> Any:
                 return
             silent[self] = self.loop.call_later(HEAD_S, self.transport.close)
             if len(silent) > MAX_SILENT:
-                oldest = next(iter(silent))
+                oldest = next((each for each in silent if not each.answered), next(iter(silent)))
                 oldest._lift()
                 oldest.transport.close()
 

@@ -38,6 +38,8 @@ from recommender.traces.public_formats import (
 )
 from recommender.traces.trace import Trace
 
+MAX_S = 100 * 365.25 * 86_400
+
 FORMATS = {
     "spot-traces": spot_traces,
     "preempted": preempted,
@@ -126,8 +128,17 @@ def read_traces(path: Path | str, form: str = "") -> tuple[Trace, ...]:
     if not form:
         form = "recommend" if _is_own(text) else recognised(text, path)
     if form == "recommend":
-        return own_format.parse(text, shown(path.name))
-    return FORMATS[named_format(form)](text, path)
+        traces = own_format.parse(text, shown(path.name))
+    else:
+        traces = FORMATS[named_format(form)](text, path)
+    too_long = [
+        f"{shown(path.name)}: series '{shown(t.name)}' lasts {t.end_s:.3g} s; "
+        f"a trace lasts at most {MAX_S:.3g} s (a century): give its times in seconds"
+        for t in traces
+        if not t.end_s <= MAX_S
+    ]
+    refuse_all(too_long)
+    return traces
 
 
 def read_all(paths: Sequence[Path], form: str = "") -> tuple[Trace, ...]:

@@ -1,6 +1,14 @@
 """Changes of a valid file that a broken program, a torn page or an enemy could have made."""
 
+import csv
+import io
+import json
+from collections.abc import Callable, Iterator
+from copy import deepcopy
 from random import Random
+from typing import Any
+
+import yaml
 
 TOKENS = (
     b"nan", b"inf", b"-1", b"0", b"1e999", b"9" * 400, b"9" * 5000, b"\x00", b"\xff\xfe", b"\r",
@@ -58,3 +66,111 @@ def _swap(content: bytearray, draw: Random) -> None:
 
 
 _CHANGES = (_flip, _cut, _repeat, _token, _token, _value, _value, _swap)
+
+
+ODD: tuple[Any, ...] = (
+    None, True, False, 0, -1, 1, 7, 2**31, 10**30, 1.5, -0.0, 1e308, float("inf"), float("nan"),
+    "", " ", "x", "x" * 5000, "a\x00b", "0", "-1", "1e999", "nan", "24h", "90%", "2026-13-45",
+    "2026-11-23T00:00:00Z", "../x", "=1+1", "\u2028", "\x1b[31m", "aws", "H100", [], [[]], [None],
+    [1, 2, 3], ["x"] * 3, [0] * 3000, {}, {"a": {}}, {"": 0}, {"schema": "x"},
+)  # fmt: skip
+
+
+def restructured(content: bytes, ending: str, draw: Random) -> bytes:
+    """A file of the same form: values, keys, rows and columns are others, or elsewhere."""
+    text = content.decode()
+    change = {".json": _json, ".yaml": _yaml, ".csv": _csv, ".toml": _toml}[ending]
+    return change(text, draw).encode("utf-8", "surrogatepass")
+
+
+def _json(text: str, draw: Random) -> str:
+    return json.dumps(_grown(json.loads(text), draw))
+
+
+def _yaml(text: str, draw: Random) -> str:
+    return str(yaml.dump(_grown(yaml.safe_load(text), draw), sort_keys=False))
+
+
+def _grown(tree: Any, draw: Random) -> Any:
+    for _ in range(draw.choice((1, 1, 2, 3))):
+        places = list(_places(tree))
+        holder, key = draw.choice(places)
+        draw.choice(_TREE_CHANGES)(holder, key, draw)
+    return tree
+
+
+def _places(tree: Any) -> Iterator[tuple[Any, Any]]:
+    """Each place of a tree: what holds it, and under which key."""
+    keys = list(tree) if isinstance(tree, dict) else range(len(tree))
+    for key in keys:
+        yield tree, key
+        if isinstance(tree[key], dict | list):
+            yield from _places(tree[key])
+
+
+def _other(holder: Any, key: Any, draw: Random) -> None:
+    holder[key] = deepcopy(draw.choice(ODD))
+
+
+def _gone(holder: Any, key: Any, draw: Random) -> None:
+    if len(holder) > 1:
+        del holder[key]
+
+
+def _renamed(holder: Any, key: Any, draw: Random) -> None:
+    if isinstance(holder, dict):
+        holder[draw.choice((f"{key}_", str(key).upper(), "", "x"))] = holder.pop(key)
+
+
+def _scaled(holder: Any, key: Any, draw: Random) -> None:
+    if isinstance(holder[key], int | float) and not isinstance(holder[key], bool):
+        holder[key] *= draw.choice((-1, 0, 1e-9, 1e-3, 1000, 1e12))
+    elif isinstance(holder[key], str | list):
+        holder[key] = holder[key] * draw.choice((0, 2, 100))
+
+
+def _wrapped(holder: Any, key: Any, draw: Random) -> None:
+    holder[key] = draw.choice(([holder[key]], {"x": holder[key]}, str(holder[key])))
+
+
+def _twice(holder: Any, key: Any, draw: Random) -> None:
+    if isinstance(holder, list):
+        holder.append(holder[key])
+    else:
+        holder[f"{key}2"] = holder[key]
+
+
+_TREE_CHANGES: tuple[Callable[[Any, Any, Random], None], ...] = (
+    _other, _other, _other, _gone, _renamed, _scaled, _scaled, _wrapped, _twice,
+)  # fmt: skip
+
+
+def _csv(text: str, draw: Random) -> str:
+    rows = list(csv.reader(io.StringIO(text)))
+    for _ in range(draw.choice((1, 1, 2, 3))):
+        at, column = draw.randrange(len(rows)), draw.randrange(len(rows[0]))
+        change = draw.randrange(6)
+        if change < 2 and column < len(rows[at]):
+            rows[at][column] = str(draw.choice(ODD))[:5000]
+        elif change == 2:
+            rows.insert(at, list(rows[-1]))
+        elif change == 3 and len(rows) > 1:
+            del rows[at]
+        elif change == 4:
+            rows = [[*row[:column], *row[column + 1 :]] for row in rows]
+        elif change == 5:
+            rows = [[*row, *row[column : column + 1]] for row in rows]
+        if not rows[0]:
+            break
+    out = io.StringIO()
+    csv.writer(out).writerows(rows)
+    return out.getvalue()
+
+
+def _toml(text: str, draw: Random) -> str:
+    lines = text.splitlines()
+    for _ in range(draw.choice((1, 1, 2))):
+        at = draw.randrange(len(lines))
+        key = lines[at].partition("=")[0]
+        lines[at] = draw.choice((f"{key}= {json.dumps(draw.choice(ODD))}", key, "", f"[{key}]"))
+    return "\n".join(lines) + "\n"

@@ -40,7 +40,7 @@ from recommender.networks.find import find_network
 from recommender.traces.law_store import stored
 from recommender.traces.read import read_traces
 from recommender.train.progress_file import read_progress
-from tests.attack.mutations import TOKENS, mutated
+from tests.attack.mutations import TOKENS, mutated, restructured
 from tests.benchmarks.machines import record
 from tests.catalogs import small
 
@@ -250,7 +250,7 @@ def called(words: list[str], codes: tuple[int, ...] = (0, 2, 3, 4)) -> str:
     code, said = ended[0], err.getvalue()
     if code not in codes or "internal error" in said or "Traceback" in said:
         return f"{words}: code {code}, {said[-200:]}"
-    if code != 0 and not said:
+    if code != 0 and not (said or out.getvalue()):  # that no plan is feasible is an answer
         return f"{words}: code {code} without a word"
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return f"{words}: {peak} KiB" if peak > MAX_KIB else ""
@@ -274,6 +274,64 @@ def test_a_sample_of_wrong_calls_is_refused(empty: Path) -> None:
 def test_wrong_calls_are_refused(empty: Path) -> None:
     found = [called(words) for words in calls(Random(2), 1_500)]
     assert [each for each in found if each] == []
+
+
+# Of a kind of file: where it is put (in the folder, or where a setting of this user is), and a
+# command that reads it.
+READING: dict[str, tuple[str, str, tuple[str, ...]]] = {
+    "a job": ("job", "f.yaml", ("jobs", "show", "f.yaml")),
+    "a trace": ("trace", "f.csv", ("trace", "show", "f.csv")),
+    "a trace, fitted": ("trace", "f.csv", ("trace", "fit", "f.csv")),
+    "a spot trace": ("spot trace", "f.json", ("trace", "convert", "f.json")),
+    "prices of AWS": ("AWS prices", "f.json", ("trace", "convert", "f.json")),
+    "a record": ("benchmark record", "f.json", ("bench", "import", "f.json")),
+    "two records": ("benchmark record", "f.json", ("bench", "compare", "f.json", "f.json")),
+    "an answer": ("answer", "f.json", ("export", "f.json", "--to", "skypilot", "-o", "run")),
+    "an answer for Slurm": ("answer", "f.json", ("export", "f.json", "--to", "slurm", "-o", "run")),
+    "a network": ("network", "f.json",
+                  ("init", "--model", "f.json", "--examples", "50k", "--tokens-per-example", "600",
+                   "--to", "made.yaml")),
+    "a training": ("training file", "f.yaml",
+                   ("init", "--from", "f.yaml", "--gpus", "8", "--examples", "50k",
+                    "--to", "made.yaml")),
+    "timings": ("timings", "f.csv", ("calibrate", "resnet50-imagenet", "f.csv")),
+    "settings": ("settings", "XDG_CONFIG_HOME/recommend/config.toml", ("config", "show")),
+    "a manifest": ("catalog manifest", "c/manifest.json", ("catalog", "show", "H100",
+                                                         "--catalog", "c")),
+    "own offers": ("offers", "f.csv", ("resnet50-imagenet", "--deadline", "400h", "--provider",
+                                      "own", "--offers", "f.csv")),
+    "quotas": ("quotas", "f.csv", ("explain", "a2-highgpu-1g", "resnet50-imagenet", "--deadline",
+                                  "400h", "--gpu", "A100:1", "--no-spot", "--quota", "f.csv")),
+}  # fmt: skip
+SOME, MANY = 3, 800
+
+
+def read_whole(name: str, folder: Path, tries: int) -> list[str]:
+    """Files of the same form that a whole command neither read nor refused well."""
+    kind, place, words = READING[name]
+    valid = KINDS[kind][1] if kind != "answer" else (PRINTED / "deadline.json").read_bytes()
+    draw, path, found = Random(f"{name} 20261129"), folder / place, []
+    if place.startswith("c/"):
+        shutil.copytree(SNAPSHOT, folder / "c")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(valid)
+    assert called(list(words), codes=(0,)) == ""  # else the same refusal would be met each time
+    for _ in range(tries):
+        path.write_bytes(restructured(valid, path.suffix, draw))
+        (folder / "made.yaml").unlink(missing_ok=True)
+        found.append(called(list(words), codes=(0, 1, 2, 3, 4)))
+    return [f"{name}: {each}" for each in found if each]
+
+
+@pytest.mark.parametrize("name", READING)
+def test_a_sample_of_odd_files_is_read_by_whole_commands(name: str, empty: Path) -> None:
+    assert read_whole(name, empty, SOME) == []
+
+
+@pytest.mark.attack
+@pytest.mark.parametrize("name", READING)
+def test_odd_files_are_read_by_whole_commands(name: str, empty: Path) -> None:
+    assert read_whole(name, empty, MANY) == []
 
 
 def addresses(draw: Random, tries: int) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """A system call that fails costs no version and no copy, and what is said afterwards is true."""
 
 import errno
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -35,7 +36,8 @@ def price(store: Store) -> float:
 
 def full(folder: Path) -> Store:
     """A store in which the next version has old ones removed."""
-    return published(folder, *(0.5 + i / 100 for i in range(GENERATIONS)))
+    prices = (0.5 + i / 100 for i in range(GENERATIONS))
+    return published(folder, *prices, apart=timedelta(minutes=1))
 
 
 def outcome(store: Store, made: object, rolls_back: bool) -> str | CatalogError:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from recommender.catalogs import history
+from recommender.catalogs import history, store
 from recommender.catalogs.errors import ProviderError
 from recommender.catalogs.refresh.run import refresh
 from recommender.catalogs.schema import Offer
@@ -56,8 +56,11 @@ def test_the_report_says_how_to_get_the_price_history(
     assert "recommend-gpus[history]" in refresh(world.order()).notes[0]
 
 
-def test_every_night_is_a_partition_that_outlives_its_version(world: World) -> None:
+def test_every_night_is_a_partition_that_outlives_its_version(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pytest.importorskip("pyarrow")
+    monkeypatch.setattr(store, "NIGHTS", 1)
     nights(world, GENERATIONS + 3)
     days = sorted(path.name for path in (world.store.root / "history").iterdir())
     assert len(days) == GENERATIONS + 3

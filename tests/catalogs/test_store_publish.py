@@ -5,6 +5,8 @@ import shutil
 import subprocess
 import sys
 import threading
+from collections import Counter
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,9 @@ from recommender.catalogs.errors import CatalogError, StoreError
 from recommender.catalogs.store import (
     CURRENT,
     GENERATIONS,
+    NIGHTS,
     Store,
+    day_of,
     newest_good,
     publish,
     roll_back,
@@ -179,7 +183,8 @@ def test_readers_are_never_blocked_and_never_see_half_a_version(tmp_path: Path) 
 
 
 def test_fourteen_generations_are_kept_and_the_one_that_holds(tmp_path: Path) -> None:
-    store = published(tmp_path, *(0.5 + i / 100 for i in range(GENERATIONS)))
+    prices = (0.5 + i / 100 for i in range(GENERATIONS))
+    store = published(tmp_path, *prices, apart=timedelta(minutes=1))
     first = store.names()[0]
     roll_back(store, first)
     (store.root / CURRENT).write_text(f"{first}\n")
@@ -189,6 +194,15 @@ def test_fourteen_generations_are_kept_and_the_one_that_holds(tmp_path: Path) ->
         publish(store, made, MORNING)
     assert len(store.names()) == GENERATIONS
     assert [sequence(name) for name in store.names()] == list(range(3, GENERATIONS + 3))
+
+
+def test_the_last_version_of_each_day_of_a_month_is_kept(tmp_path: Path) -> None:
+    """So that prices can be compared with those of 30 nights ago, however many refreshes a day."""
+    store = published(tmp_path, *[0.5] * 70, apart=timedelta(hours=12))
+    days = Counter(day_of(name) for name in store.names())
+    assert len(days) == NIGHTS
+    assert sorted(days.values()) == [1] * (NIGHTS - 7) + [2] * 7
+    assert max(days) - min(days) == timedelta(days=NIGHTS - 1)
 
 
 def test_the_order_of_versions_does_not_depend_on_the_clock(tmp_path: Path) -> None:

@@ -23,12 +23,12 @@ def content(folder: Path, usd: float) -> VersionFiles:
     return VersionFiles({path.name: path.read_bytes() for path in written.iterdir()})
 
 
-def published(folder: Path, *prices: float) -> Store:
+def published(folder: Path, *prices: float, apart: timedelta = timedelta(days=1)) -> Store:
     """A store with a version for each price."""
     store = Store(folder / "store")
-    for day, usd in enumerate(prices):
+    for number, usd in enumerate(prices):
         with write_lock(store):
-            publish(store, content(folder, usd), MORNING + timedelta(days=day))
+            publish(store, content(folder, usd), MORNING + number * apart)
     return store
 
 

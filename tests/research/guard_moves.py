@@ -3,9 +3,7 @@
 `python -P tests/run.py tests.research.guard_moves` replays the histories of
 `RECOMMEND_REFERENCE_DATA`: AWS spot (2020), GCP (2022-2026) and Azure (2026). A price that is held
 back stays the last good one, by which the next night is measured; between two dates of a history
-nothing moved, so what was believed was read again the night before. GCP and Azure go through
-`validate_rows` and the guards of a batch as a refresh calls them; of AWS, whose history names its
-zones differently, only how far a price may move is asked.
+nothing moved, so what was believed was read again the night before. All go through `validate`.
 
 The lists of GCP and Azure were wrong on some dates, so a difference is not yet a move of the
 market. `azure_errors` and `gcp_errors` say which rows are wrong, by what no guard looks at. The
@@ -27,15 +25,16 @@ import numpy as np
 
 from recommender.catalogs.providers.contract import Fetched
 from recommender.catalogs.refresh.draft import usd_per_gpu
-from recommender.catalogs.refresh.moves_alike import factors_in_common
-from recommender.catalogs.refresh.provider_guards import (
-    LastVersion,
-    batch_problems,
-    without_odd_regions,
+from recommender.catalogs.refresh.reference import (
+    History,
+    Key,
+    Reference,
+    Validated,
+    failure_reason,
+    held_key,
+    offer_key,
 )
-from recommender.catalogs.refresh.reference import Key, Reference, held_key, offer_key
-from recommender.catalogs.refresh.validate_rows import ValidatedRows, validate_rows
-from recommender.catalogs.refresh.validate_spot_prices import allowed_factor
+from recommender.catalogs.refresh.validate import validate
 from recommender.catalogs.registry import CLOUDS
 from recommender.catalogs.schema import Market, Offer, Provider, Source
 from tests.research.snapshot import facts_prices as prices
@@ -91,6 +90,7 @@ class Nights:
         self.provider = provider
         self.last: dict[Key, Offer] = {}
         self.held: set[Key] = set()
+        self.nights: dict[int, dict[Key, float]] = {}
 
     def refresh(self, day: int, read: Mapping[Key, float]) -> Night:
         """Believe what the guards believe of a reading."""
@@ -105,8 +105,9 @@ class Nights:
         }
         self.held = {key for key in kept if key in read}
         self.last = {**kept, **offers}
+        self.nights[day] = {held_key(o): o.usd_per_hour for o in self.last.values()}
         names = {row.what for row in found.quarantined}
-        doubted = {k for k in read if f"{k[0]} {k[1]} {k[3]}" in names}
+        doubted = {k for k in read if f"{k[0]} {k[2] or k[1]} {k[3]}" in names}
         return Night(set(offers), (doubted | refused) - set(offers))
 
     def _read_again(self, day: int) -> None:
@@ -116,29 +117,27 @@ class Nights:
             for key, offer in self.last.items()
         }
 
-    def _validated(self, day: int, read: Mapping[Key, float]) -> tuple[ValidatedRows, set[Key]]:
+    def _validated(self, day: int, read: Mapping[Key, float]) -> tuple[Validated, set[Key]]:
         """The rows that are believed, and those that were refused with their region or batch."""
         today, last = date.fromordinal(day), tuple(self.last.values())
         machines = {n: t for (p, n), t in snapshot().instance_types.items() if p == self.provider}
+        history = History(week=self._ago(day, 7), month=self._ago(day, 30))
+        typical = usd_per_gpu(snapshot())
         reference = Reference(
-            self.provider,
-            machines,
-            snapshot().gpus,
-            last,
-            usd_per_gpu(snapshot()),
-            today,
+            self.provider, machines, snapshot().gpus, last, typical, today, history=history
         )
-        fetched, before = self._fetched(today, read), LastVersion(last, ())
-        alone = validate_rows(fetched, reference)
-        fetched, found = without_odd_regions(fetched, alone, before, machines)
-        problems = [
-            *factors_in_common(found.offers, last),
-            *batch_problems(fetched, found, before, accept=False),
-        ]
-        if problems and last:
+        found = validate(self._fetched(today, read), reference)
+        if found.problems and last:
             found = replace(found, offers=())
         kept = {offer_key(o) for o in found.offers}
-        return found, {offer_key(o) for o in alone.offers} - kept
+        whole = {k for k in read if failure_reason(found.failed, k[1], k[3])} if kept else set(read)
+        return found, whole - kept
+
+    def _ago(self, day: int, nights: int) -> dict[Key, float]:
+        """The prices of so many nights ago, or the oldest."""
+        days = sorted(self.nights)
+        older = [each for each in days if each <= day - nights] or days[:1]
+        return self.nights[older[-1]] if older else {}
 
     def _fetched(self, today: date, read: Mapping[Key, float]) -> Fetched:
         now = datetime(today.year, today.month, today.day, 3, tzinfo=UTC)
@@ -290,34 +289,30 @@ def last_azure_list(path: Path) -> dict[Key, float]:
     }
 
 
-def auction(path: Path) -> Moves:
-    """AWS spot: how many moves are no farther than a night's, or lasted until they were believed.
-
-    Change points become what a refresh would read each night.
-    """
-    moved = held = read = 0
-    series = prices.named_market(path).values()
-    for steps in series:
-        good = before = 0.0
-        seen = int(np.ceil(steps.days[0]))
+def auction(path: Path) -> Readings:
+    """AWS spot: change points as what a refresh would read each night, with on-demand prices."""
+    listed = {
+        (o.instance_type, o.region, "", "on_demand"): o.usd_per_hour
+        for o in snapshot().offers
+        if (o.provider, o.market) == ("aws", "on_demand")
+    }
+    found: Readings = defaultdict(dict)
+    for (name, zone), steps in prices.named_market(path).items():
+        region = zone[:-1]
+        key = (name, region, f"{region.replace('-', '')}-az{ord(zone[-1]) - 96}", "spot")
         for day in np.arange(np.ceil(steps.days[0]), np.floor(steps.days[-1]) + 1):
             at = int(np.searchsorted(steps.days, day, side="right")) - 1
-            usd = float(steps.usd[at])
-            most = allowed_factor(int(day) - seen)
-            odd = good > 0 and max(usd / good, good / usd) > most and most < allowed_factor(99)
-            new = before > 0 and abs(usd / before - 1) > 1e-9
-            read, moved, held = read + 1, moved + new, held + (new and odd)
-            before = usd
-            if not odd:
-                good, seen = usd, int(day)
-    days = {int(day) for steps in series for day in (steps.days[0], steps.days[-1])}
-    return Moves("AWS spot", max(days) - min(days), read, moved, held)
+            found[EPOCH + int(day)][key] = float(steps.usd[at])
+    return {day: {**listed, **quotes} for day, quotes in found.items()}
+
+
+EPOCH = date(1970, 1, 1).toordinal()
 
 
 def measured(reference: Path) -> Iterator[Moves | Errors]:
     """Every history: its true moves, and its errors."""
     folder = reference / "prices"
-    yield auction(folder / "aws_spot_history_2020.csv.gz")
+    yield list(moves("AWS", "aws", auction(folder / "aws_spot_history_2020.csv.gz")))[1]
     gcp = changes(folder / "gcp_history.csv.gz", "gcp")
     azure = changes(folder / "azure_history.csv.gz", "azure")
     last = last_azure_list(folder / "azure.csv.gz")

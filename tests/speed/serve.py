@@ -1,7 +1,9 @@
 """How `recommend serve` bears 50 clients that ask without a pause for a minute. By hand:
 
-    python -P tests/speed/serve.py [--seconds N] [--workers N]
+    python -P tests/speed/serve.py [--seconds N] [--workers N] [--silent N] [--cross-site N]
 
+uvicorn uses uvloop and httptools where they are installed. Beside the clients so many connections
+are open that send nothing, and so many reports are requested as pages of other sites do.
 Kept: everybody asks what was asked before (plan, frontier, report, offers, first page). Cold: each
 question is new, and the measurement lasts until all that had asked are answered. Printed: requests
 by status, median, 95 % and longest time, memory (PSS) of the server and its processes; JSON last.
@@ -20,6 +22,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic, sleep
@@ -51,6 +54,41 @@ async def cold(http: httpx.AsyncClient, draw: random.Random) -> httpx.Response:
     """A deadline that was not requested before."""
     limits = {"deadline_s": 36_000 + draw.randrange(400_000)}
     return await http.post("/api/plan", json={"job": JOB, "limits": limits})
+
+
+async def silence(number: int) -> None:
+    """Connections that send nothing; one that the server closes is opened again a little later."""
+
+    async def one() -> None:
+        while True:
+            try:
+                reader, writer = await asyncio.open_connection("127.0.0.1", PORT)
+                await reader.read()
+                writer.close()
+            except OSError:
+                pass
+            await asyncio.sleep(5)
+
+    await asyncio.gather(*(one() for _ in range(number)))
+
+
+async def strangers(number: int) -> Counter[str]:
+    """What the images of another site's page are answered."""
+    headers = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"}
+    async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{PORT}", timeout=600.0) as http:
+        params = [{**REPORT, "deadline": f"{hours}h"} for hours in range(30, 30 + number)]
+        asked = (http.get("/report", params=each, headers=headers) for each in params)
+        return Counter(str(answer.status_code) for answer in await asyncio.gather(*asked))
+
+
+async def beside(ask: Ask, given: argparse.Namespace) -> dict[str, Any]:
+    """The clients next to silent connections and strangers."""
+    silent = asyncio.create_task(silence(given.silent))
+    await asyncio.sleep(1)
+    odd = asyncio.create_task(strangers(given.cross_site))
+    found = await measured(ask, given.seconds)
+    silent.cancel()
+    return {**found, "cross_site": dict(await odd)}
 
 
 async def measured(ask: Ask, seconds: float) -> dict[str, Any]:
@@ -106,7 +144,8 @@ def memory_mib(process: int) -> list[int]:
 def served(folder: str, workers: str) -> "subprocess.Popen[bytes]":
     """A server that answers."""
     own = {f"XDG_{name}_HOME": folder for name in ("CONFIG", "DATA", "CACHE")}
-    env = {"PATH": os.environ["PATH"], "HOME": folder, "RECOMMEND_NOW": "2026-11-21T12:00Z", **own}
+    kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
+    env = {**kept, "HOME": folder, "RECOMMEND_NOW": "2026-11-21T12:00Z", **own}
     call = [sys.executable, "-P", "-m", "recommender", "serve", "--port", str(PORT)]
     server = subprocess.Popen([*call, "--workers", workers], cwd=folder, env=env)
     while True:
@@ -122,14 +161,17 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--workers", default="2")
+    parser.add_argument("--silent", type=int, default=0)
+    parser.add_argument("--cross-site", type=int, default=0)
     given = parser.parse_args()
-    found: dict[str, Any] = {}
+    fast = [name for name in ("uvloop", "httptools") if find_spec(name)]
+    found: dict[str, Any] = {"installed": fast}
     with TemporaryDirectory() as folder:
         for name, ask in (("kept", kept), ("cold", cold)):
             server = served(folder, given.workers)
             try:
                 before = os.getloadavg()[0]
-                found[name] = asyncio.run(measured(ask, given.seconds))
+                found[name] = asyncio.run(beside(ask, given))
                 found[name] |= {"mib": memory_mib(server.pid), "load": [before, os.getloadavg()[0]]}
             finally:
                 server.terminate()

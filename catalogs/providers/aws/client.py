@@ -11,10 +11,10 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, wait
 from threading import Thread
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from recommender.catalogs.errors import ProviderError, ProviderFault
-from recommender.catalogs.providers.contract import Counters, ThreadResult, Wanted
+from recommender.catalogs.providers.contract import Counters, SeenPages, ThreadResult, Wanted
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2 import EC2Client
@@ -106,15 +106,13 @@ class Caller:
 
     def pages(self, action: str, listing: Iterable[T]) -> Iterator[T]:
         """Iterate over the pages of a listing, with each call as in `one`."""
-        pages = iter(listing)
-        for _ in range(_MAX_PAGES):
-            page = self.one(action, lambda: next(pages, None))
-            if page is None:
-                return
+        pages, seen = iter(listing), SeenPages("aws", _MAX_PAGES)
+        while (page := self.one(action, lambda: next(pages, None))) is not None:
             with self._lock:
                 self._counts["pages"] += 1
+            listed = cast(Mapping[str, object], page).values()
+            seen.add([rows for rows in listed if isinstance(rows, list) and rows])
             yield page
-        raise ProviderError("aws", "format", f"{action}: more than {_MAX_PAGES} pages")
 
     def got(self, size: int) -> None:
         """Count a public file's bytes."""

@@ -7,7 +7,7 @@ zone without a price gets none: no minimum or mean over zones, no share of the l
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from recommender.catalogs.errors import ProviderError
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 _PRODUCTS = ("Linux/UNIX", "Linux/UNIX (Amazon VPC)")
 _TYPES_PER_CALL = 100
+# AWS keeps 90 days (EC2, "View Spot Instance pricing history", 2026-11); a price in force may have
+# been set before. The other one is for the clock of this machine.
+_KEPT, _AHEAD = timedelta(days=180), timedelta(hours=1)
 # Families with accelerators; machines of other families are requested by name.
 _FAMILIES = ("p*", "g*", "trn*", "inf*", "dl*")
 _VALUES = 190  # a filter may hold 200
@@ -77,13 +80,14 @@ def spot_quotes(
     region: str,
     zones: Mapping[str, str],
     offered: frozenset[tuple[str, str]],
+    now: datetime,
 ) -> SpotRead:
     """Select the newest price of each machine, zone and product.
 
     `zones` maps the names of the region's zones to their ids; `offered` are pairs of machine
     and zone id. A zone whose two products cost differently is quarantined.
     """
-    reader = _QuoteReader(region, zones, offered)
+    reader = _QuoteReader(region, zones, offered, now)
     newest: dict[tuple[str, str, str], tuple[datetime, set[str]]] = {}
     for row in rows:
         key = reader.key(row)
@@ -105,13 +109,17 @@ class _QuoteReader:
     """Takes out rows and writes down why."""
 
     def __init__(
-        self, region: str, zones: Mapping[str, str], offered: frozenset[tuple[str, str]]
+        self,
+        region: str,
+        zones: Mapping[str, str],
+        offered: frozenset[tuple[str, str]],
+        now: datetime,
     ) -> None:
         self.quarantined: list[Quarantined] = []
         self.ignored = 0
         self._region = region
         self._zones = zones
-        self._offered = offered
+        self._offered, self._now = offered, now
         self._types = {name for name, _ in offered}
 
     def key(self, row: "SpotPriceTypeDef") -> tuple[str, str, str] | None:
@@ -134,8 +142,10 @@ class _QuoteReader:
             )
         elif (name, zone) not in self._offered:
             self._refuse(what, "not_offered", "this machine is not offered in the zone")
-        elif not isinstance(row.get("Timestamp"), datetime):
+        elif not isinstance(since := row.get("Timestamp"), datetime):
             self._refuse(what, "date", "it does not say from when it holds")
+        elif not self._now - _KEPT < since < self._now + _AHEAD:
+            self._refuse(what, "date", f"it holds from {since:%Y-%m-%d %H:%M} on")
         else:
             return name, zone, product
         return None
@@ -226,7 +236,7 @@ def read_region(caller: Caller, client: "EC2Client", region: str) -> RegionRead:
     if "spot" in wanted.parts:
         try:
             rows = spot_rows(caller, client, _with(machines, "spot", offered))
-            spot = spot_quotes(rows, region, zones, offered)
+            spot = spot_quotes(rows, region, zones, offered, wanted.now)
         except ProviderError as problem:
             error = problem
     blocks = Blocks()

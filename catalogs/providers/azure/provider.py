@@ -16,7 +16,7 @@ from recommender.catalogs.errors import ProviderError
 from recommender.catalogs.load import load_snapshot
 from recommender.catalogs.providers.azure.prices import Prices, Reader
 from recommender.catalogs.providers.azure.quotas import Account, account_from, read_quotas
-from recommender.catalogs.providers.contract import Counters, Failed, Fetched, Wanted
+from recommender.catalogs.providers.contract import Counters, Failed, Fetched, SeenPages, Wanted
 from recommender.catalogs.providers.http import Patience, Web
 from recommender.catalogs.providers.quotas import shipped_places
 from recommender.catalogs.schema import Market, Offer, Source
@@ -111,16 +111,13 @@ class Azure:
             yield f"{self.address}?{query}"
 
     def _pages(self, web: Web, start: str) -> Iterator[list[Any]]:
-        """The rows of each page; a link that leads back or elsewhere ends the reading."""
-        seen: set[str] = set()
-        address = start
+        """The rows of each page; a page of before or of elsewhere ends the reading."""
+        seen, address = SeenPages("azure", _MAX_PAGES), start
         while address:
-            if address in seen or len(seen) >= _MAX_PAGES:
-                raise ProviderError("azure", "format", "the pages of the price list never end")
             if _server(address) != _server(self.address):
                 raise ProviderError("azure", "format", "the next page is on another server")
-            seen.add(address)
             items, address = _page(web.json(address))
+            seen.add(items)
             yield items
 
 

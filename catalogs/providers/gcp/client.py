@@ -5,11 +5,12 @@ import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from recommender.catalogs.errors import ProviderError, ProviderFault
-from recommender.catalogs.providers.contract import Wanted
+from recommender.catalogs.providers.contract import SeenPages, Wanted
 from recommender.catalogs.providers.gcp.price_parts import Sku
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 COMPUTE_ENGINE = "services/6F81-5844-456A"
 API_KEY, API_KEY_FILE = "RECOMMEND_GCP_API_KEY", "RECOMMEND_GCP_API_KEY_FILE"
 PROJECT, HISTORY = "GOOGLE_CLOUD_PROJECT", "RECOMMEND_GCP_CAPACITY_HISTORY"
+_STALE, _AHEAD = timedelta(days=7), timedelta(hours=1)  # of the clock of this machine
 _PAGE = 5000  # the most that the API gives
 _MAX_PAGES = 200  # 30,000 SKUs in 2026 are six pages
 
@@ -87,8 +89,7 @@ class PriceList:
         Raises:
             ProviderError: what kept the list from being read as a whole.
         """
-        pages = self._pages()
-        seen = {""}
+        pages, seen = self._pages(), SeenPages("gcp", _MAX_PAGES)
         while True:
             self._wanted.check_time("gcp")
             page = guarded(lambda: next(pages, None), self._settings)
@@ -98,12 +99,9 @@ class PriceList:
             self.rows += len(page.skus)
             self.bytes += page.ByteSize()
             self._wanted.progress(f"{self.rows} SKUs read")
+            seen.add(b"".join(sku.SerializeToString() for sku in page.skus))
             for sku in page.skus:
-                yield _sku(sku)
-            token = page.next_page_token
-            if token and (token in seen or self.pages >= _MAX_PAGES):
-                raise ProviderError("gcp", "format", "the pages of the price list never end")
-            seen.add(token)
+                yield _sku(sku, self._wanted.now)
         if self.rows == 0:
             raise ProviderError("gcp", "format", "the price list is empty")
 
@@ -221,8 +219,10 @@ def _short_error(error: object, settings: Settings) -> str:
     return f"{type(error).__name__}: {words}" if words else type(error).__name__
 
 
-def _sku(raw: Any) -> Sku:
-    pricing = raw.pricing_info[-1].pricing_expression if raw.pricing_info else None
+def _sku(raw: Any, now: datetime) -> Sku:
+    infos = list(raw.pricing_info)
+    newest = max(infos, key=lambda info: info.effective_time.ToNanoseconds(), default=None)
+    pricing = newest.pricing_expression if newest is not None else None
     tiers = list(pricing.tiered_rates) if pricing is not None else []
     currencies = {tier.unit_price.currency_code for tier in tiers}
     return Sku(
@@ -236,4 +236,24 @@ def _sku(raw: Any) -> Sku:
             (tier.start_usage_amount, tier.unit_price.units + tier.unit_price.nanos / 1e9)
             for tier in tiers
         ),
+        odd=_odd(newest, now) if newest is not None else None,
     )
+
+
+def _odd(info: Any, now: datetime) -> tuple[str, str] | None:
+    """The rule that a price breaks whose fields do not say what they always say, and how.
+
+    Without a time range in the request, a price is effective from within the last 12 hours (Cloud
+    Billing API, `PricingInfo`, 2026-11); rates of USD are converted by 1, and counted one by one.
+    """
+    since = info.effective_time.ToDatetime(tzinfo=UTC)
+    if not now - _STALE < since < now + _AHEAD:
+        return "date", f"it holds from {since:%Y-%m-%d %H:%M} on"
+    if info.currency_conversion_rate != 1:
+        return "currency", f"converted at a rate of {info.currency_conversion_rate:g}"
+    if info.pricing_expression.display_quantity not in (0, 1):
+        return "unit", f"a price of {info.pricing_expression.display_quantity:g} units"
+    aggregated = info.HasField("aggregation_info")
+    if aggregated and info.pricing_expression.usage_unit.endswith("h"):
+        return "tiers", "hours are added up over a month or an account"
+    return None

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
 
-from recommender.catalogs.providers.contract import Quarantined
+from recommender.catalogs.providers.contract import PartPrice, Quarantined
 from recommender.catalogs.schema import InstanceType, Market
 
 Component = Literal["core", "ram", "gpu", "slice", "ssd"]  # a slice is a GPU with its host's share
@@ -83,6 +83,7 @@ class Sku:
     unit: str
     currency: str
     rates: tuple[tuple[float, float], ...]  # amount from which on, USD per unit
+    odd: tuple[str, str] | None = None  # rule and reason: a field is not what it always was
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +105,19 @@ class PartPrices:
     regions: frozenset[str]  # that any SKU of a machine names
     quarantined: tuple[Quarantined, ...]
     ignored: int
+
+    def of_sums(self, machines: Iterable[InstanceType]) -> Iterator[PartPrice]:
+        """Each part's price, with the machines that it is a part of."""
+        users: dict[tuple[str, str], set[str]] = defaultdict(set)
+        for machine in machines:
+            for component, name, _ in _wanted(machine, shape_of(machine)):
+                users[component, name].add(machine.instance_type)
+                if component == "ssd":
+                    users[component, ""].add(machine.instance_type)
+        for (component, name, market), by_region in self.usd.items():
+            for region, usd in by_region.items():
+                used = tuple(sorted(users[component, name]))
+                yield PartPrice(f"{name} {component}".strip(), region, market, usd, used)
 
     def of(self, component: Component, name: str, market: Market, region: str) -> float | None:
         """The price of a part in a region; None if it is not certain."""
@@ -186,6 +200,8 @@ def _part(sku: Sku, component: Component, name: str, spot: bool) -> Part:
     """
     if not spot and sku.usage != "OnDemand":
         raise _Unpriced("market", f"usage type {sku.usage!r}, but the description says on-demand")
+    if sku.odd is not None:
+        raise _Unpriced(*sku.odd)
     if not sku.rates:
         raise _Unpriced("no_price", "has no price")
     factor = _UNITS[component].get(sku.unit)
@@ -324,9 +340,26 @@ def composed(
 
     A machine with a missing part has no price: a sum without it would look like a bargain.
     """
+    wanted = _wanted(machine, shape)
+    if not wanted:
+        return Sum(0.0, ("known family",))
+    total, missing = 0.0, []
+    for component, name, amount in wanted:
+        if component == "ssd" and prices.of(component, name, market, region) is None:
+            name = ""  # a family without disks of its own takes the common ones
+        usd = prices.of(component, name, market, region)
+        if usd is None or not amount > 0:
+            missing.append(f"{name} {component}".strip())
+        else:
+            total += usd * amount
+    return Sum(round(total, 6), tuple(missing))
+
+
+def _wanted(machine: InstanceType, shape: Shape) -> list[tuple[Component, str, float]]:
+    """The parts of a machine, of which family or GPU, and how much of each."""
     recipe = _recipe(machine)
     if recipe is None:
-        return Sum(0.0, ("known family",))
+        return []
     wanted: list[tuple[Component, str, float]] = []
     if recipe.host:
         wanted.append(("core", recipe.host, shape.vcpus))
@@ -334,16 +367,8 @@ def composed(
     if machine.gpu:
         wanted.append(("gpu" if recipe.host else "slice", recipe.gpu, shape.gpus))
     if shape.ssd_gib and recipe.host:  # a slice brings its share of the disks
-        own = prices.of("ssd", recipe.host, market, region) is not None
-        wanted.append(("ssd", recipe.host if own else "", shape.ssd_gib))
-    total, missing = 0.0, []
-    for component, name, amount in wanted:
-        usd = prices.of(component, name, market, region)
-        if usd is None or not amount > 0:
-            missing.append(f"{name} {component}".strip())
-        else:
-            total += usd * amount
-    return Sum(round(total, 6), tuple(missing))
+        wanted.append(("ssd", recipe.host, shape.ssd_gib))
+    return wanted
 
 
 def _recipe(machine: InstanceType) -> _Recipe | None:

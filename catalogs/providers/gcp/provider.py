@@ -97,6 +97,7 @@ class Gcp:
             offers=tuple(made.offers),
             sources=(_SOURCE,),
             unknown_types=made.facts.unknown,
+            parts=tuple(p for p in prices.of_sums(wanted.types.values()) if p.market in markets),
             contradicted=made.contradicted,
             quarantined=(*prices.quarantined, *made.quarantined),
             failed=tuple(made.failed),

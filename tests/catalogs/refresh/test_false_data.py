@@ -17,6 +17,7 @@ from recommender.catalogs.catalog import Catalog
 from recommender.catalogs.providers.contract import Fetched
 from recommender.catalogs.refresh.collect import Collected
 from recommender.catalogs.refresh.draft import Draft, catalog_of, start_draft
+from recommender.catalogs.refresh.past import Past
 from recommender.catalogs.refresh.report import ProviderReport
 from recommender.catalogs.refresh.run import RefreshRequest, _take
 from recommender.catalogs.registry import OWN_CLIENTS
@@ -69,7 +70,15 @@ class Night:
         draft = start_draft(self.base, self.base, ())
         collected = Collected(self.fetched, "", 1.0)
         canaries = read_canaries(CANARIES)
-        return _take(self.provider, collected, draft, self.base, ORDER, NOW, canaries)
+        return _take(
+            self.provider,
+            collected,
+            draft,
+            self.base,
+            ORDER,
+            Past(ORDER.store, "", self.base, NOW.date()),
+            canaries,
+        )
 
 
 def fetched(provider: str, types: Sequence[InstanceType] = ()) -> Fetched:

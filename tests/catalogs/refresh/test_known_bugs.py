@@ -20,7 +20,7 @@ from tests.catalogs.refresh.world import make_world
 BUGS = {
     "gpuhunt #36, ec2-instance-selector: a Capacity Block at 0.00 wins": (
         "providers.aws.test_prices:test_a_capacity_block_at_0_00_is_no_price_gpuhunt_36",
-        "refresh.test_validate_rows:test_a_capacity_block_at_zero_next_to_the_price_leaves_the_price",
+        "refresh.test_validate:test_a_capacity_block_at_zero_next_to_the_price_leaves_the_price",
     ),
     "gpuhunt #164 #170: a fraction of a GPU as a CPU machine": (
         "providers.aws.test_machines:test_half_a_gpu_is_no_gpu_and_no_cpu_machine_gpuhunt_164",
@@ -110,7 +110,7 @@ BUGS = {
     "wrong catalog 2: half of the cores, no disks": (
         "refresh.test_cloud_bugs:test_wrong_catalog_2_a3_has_208_cores_1872_gib_and_its_disks",
         "providers.gcp.test_compute:test_a_machine_that_most_regions_contradict_is_doubted_as_a_sum",
-        "refresh.test_validate_rows:test_a_sum_that_the_provider_contradicts_keeps_the_last_price",
+        "refresh.test_validate:test_a_sum_that_the_provider_contradicts_keeps_the_last_price",
     ),
     "wrong catalog 3: cores and memory only": (
         "refresh.test_cloud_bugs:test_wrong_catalog_3_cores_and_memory_alone_are_not_believed",

@@ -244,17 +244,17 @@ def test_a_refresh_that_lacks_a_required_gpu_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_dead_canary_stops_a_provider_until_a_person_updates_it(world: World) -> None:
-    """A real cut of a fifth: too small for the guard of changes, not for the canary."""
+    """A real cut of a fifth, which a person accepts without a look at the canary."""
     cut = {o: replace(o, usd_per_hour=0.8 * o.usd_per_hour) for o in world.truth["aws"]
            if o.instance_type == "p5.48xlarge" and o.market == "on_demand"}  # fmt: skip
     world.truth["aws"] = [cut.get(o, o) for o in world.truth["aws"]]
-    report = refresh(world.order())
+    report = refresh(world.order(accept=True))
     assert "p5.48xlarge us-east-1" in reasons(report, "aws")
     assert "says 55.04" in reasons(report, "aws")
     header = "provider,instance_type,region,usd_per_hour,as_of,source\n"
     own = f"{header}aws,p5.48xlarge,us-east-1,{0.8 * 55.04},2026-11-22,read by me\n"
     (world.store.root / "canaries.csv").write_text(own)
-    assert result(refresh(world.order()), "aws") == "published"
+    assert result(refresh(world.order(accept=True)), "aws") == "published"
 
 
 @pytest.mark.parametrize(

@@ -88,8 +88,9 @@ class StoreMachine(RuleBasedStateMachine):
         """Write down a new version, and which old ones had to go."""
         self.kept[name] = content
         self.held = name
-        for old in sorted(self.kept)[:-GENERATIONS]:
-            del self.kept[old]
+        names = set(self.world.store.names())
+        assert names >= set(sorted(self.kept)[-GENERATIONS:])
+        self.kept = {each: self.kept[each] for each in names}
 
     @rule(cents=st.integers(-2, 2))
     def prices_move(self, cents: int) -> None:

@@ -186,3 +186,15 @@ def test_a_trace_gives_the_machines_at_any_time() -> None:
         0, 0, 2, 2, 1,
     ]  # fmt: skip
     assert made.up(2).tolist() == [False, False, True, True, True, True, False, False]
+
+
+@pytest.mark.parametrize("unit_s", [1.0, 1e3])
+def test_a_trace_lasts_a_century_at_most(unit_s: float, tmp_path: Path) -> None:
+    """Milliseconds taken for seconds, or a number that exhausts memory hour by hour."""
+    path, years = tmp_path / "x.csv", 60 * 31_557_600 * unit_s
+    path.write_text(f"series,t_s,event,value\na,0,machines,2\na,{years:.0f},end,\n")
+    if unit_s == 1:
+        assert read_traces(path)[0].end_s == years
+    else:
+        with pytest.raises(UsageError, match="a century"):
+            read_traces(path)

@@ -11,8 +11,8 @@ from recommender.catalogs.providers.aws.provider import provider
 from recommender.catalogs.providers.aws.quotas import SETTING
 from recommender.catalogs.providers.clients import makers
 from recommender.catalogs.providers.contract import Fetched, QuotaValue
-from recommender.catalogs.refresh.reference import Reference
-from recommender.catalogs.refresh.validate_rows import ValidatedRows, validate_rows
+from recommender.catalogs.refresh.reference import Reference, Validated
+from recommender.catalogs.refresh.validate import validate
 from tests.catalogs.providers.aws.cloud import NOW, REGIONS, Cloud, block_of, dimension_of
 from tests.catalogs.providers.aws.conftest import Read
 from tests.shipped import snapshot
@@ -28,15 +28,15 @@ def service(action: str) -> str:
     return f"{names.get(action, 'ec2')}:{action}"
 
 
-def held(found: ValidatedRows) -> set[tuple[str, str]]:
+def held(found: Validated) -> set[tuple[str, str]]:
     """Machines and regions whose last good price stays."""
     return {(key[0], key[1]) for key in found.held}
 
 
-def validated(fetched: Fetched, cloud: Cloud) -> ValidatedRows:
+def validated(fetched: Fetched, cloud: Cloud) -> Validated:
     catalog = snapshot()
     last = [o for o in catalog.offers if o.provider == "aws" and o.instance_type in cloud.types]
-    return validate_rows(fetched, Reference("aws", cloud.types, catalog.gpus, last, {}, NOW.date()))
+    return validate(fetched, Reference("aws", cloud.types, catalog.gpus, last, {}, NOW.date()))
 
 
 def test_the_operations_called_are_those_of_the_policy(

@@ -8,8 +8,8 @@ import pytest
 
 from recommender.catalogs.providers.contract import Fetched
 from recommender.catalogs.refresh.draft import usd_per_gpu
-from recommender.catalogs.refresh.reference import Reference
-from recommender.catalogs.refresh.validate_rows import ValidatedRows, validate_rows
+from recommender.catalogs.refresh.reference import Reference, Validated
+from recommender.catalogs.refresh.validate import validate
 from recommender.catalogs.schema import Offer, Source
 from tests.shipped import snapshot
 
@@ -36,7 +36,7 @@ def today(offer: Offer, **changed: Any) -> Offer:
     return replace(offer, **({"as_of": "2026-11-21", "source": 1} | changed))
 
 
-def validated(*offers: Offer, accept: bool = False, **more: Any) -> ValidatedRows:
+def validated(*offers: Offer, accept: bool = False, **more: Any) -> Validated:
     """What is left of a fetch of AWS."""
     fetched = Fetched(
         provider="aws",
@@ -51,10 +51,10 @@ def validated(*offers: Offer, accept: bool = False, **more: Any) -> ValidatedRow
     known = Reference(
         "aws", types, CATALOG.gpus, LAST, usd_per_gpu(CATALOG), date(2026, 11, 21), accept
     )
-    return validate_rows(fetched, known)
+    return validate(fetched, known)
 
 
-def rules(found: ValidatedRows) -> list[str]:
+def rules(found: Validated) -> list[str]:
     """The rules that quarantined something."""
     return [row.rule for row in found.quarantined]
 
@@ -80,11 +80,11 @@ def test_an_honest_fetch_passes_whole() -> None:
         ({"instance_type": "p9.48xlarge"}, "unknown_type", "no such instance type"),
         ({"region": "us-west-2-lax-1"}, "region", "no region of aws"),
         ({"region": ""}, "region", "no region of aws"),
-        ({"zone": "use1-az1"}, "zone", "hold for a region"),
+        ({"zone": "use1-az1"}, "zone", "no zone of us-east-1"),
         ({"as_of": "2026-11-22"}, "date", "dated '2026-11-22'"),
-        ({"kind": "guess"}, "words", "no such word"),
-        ({"source": 2}, "words", "source 2 is not listed"),
-        ({"uncertainty": 1.0}, "words", "not in"),
+        ({"kind": "guess"}, "words", "kind 'guess'"),
+        ({"source": 2}, "words", "source 2"),
+        ({"uncertainty": 1.0}, "words", "uncertainty 1.0"),
     ],
 )
 def test_a_row_that_cannot_be_right_is_quarantined(
@@ -133,9 +133,7 @@ def test_on_demand_prices_that_differ_between_zones_are_held_back() -> None:
         sources=(Source(1, "price list", "facts", "row", "read nightly"),),
     )  # fmt: skip
     types = {t.instance_type: t for t in CATALOG.instance_types.values() if t.provider == "gcp"}
-    found = validate_rows(
-        fetched, Reference("gcp", types, CATALOG.gpus, (), {}, date(2026, 11, 21))
-    )
+    found = validate(fetched, Reference("gcp", types, CATALOG.gpus, (), {}, date(2026, 11, 21)))
     assert rules(found) == ["zones_differ", "zones_differ"]
     assert found.held == {("g2-standard-4", "us-central1", "", "on_demand")}
 
@@ -162,11 +160,16 @@ def test_a_person_can_accept_a_price_cut() -> None:
     assert len(found.offers) == 1
 
 
-def test_a_change_of_a_tenth_of_the_whole_family_is_published_with_an_alert() -> None:
+@pytest.mark.parametrize(("factor", "offered"), [(1.09, 2), (1.11, 0)])
+def test_a_change_of_the_whole_family_is_published_with_an_alert_below_a_tenth(
+    factor: float, offered: int
+) -> None:
     sizes = [P5, last("p5.4xlarge", "us-east-1", "on_demand")]
-    found = validated(*(today(o, usd_per_hour=o.usd_per_hour * 1.1) for o in sizes))
-    assert len(found.offers) == 2
-    assert found.alerts == ("2 on-demand prices changed by more than 5%",)
+    found = validated(*(today(o, usd_per_hour=o.usd_per_hour * factor) for o in sizes))
+    assert len(found.offers) == offered
+    said = "2 on_demand prices moved, by +9.0% to +9.0%"
+    assert (said in found.alerts) == bool(offered)
+    assert set(rules(found)) == ({"price_change"} if not offered else set())
 
 
 def test_a_new_region_far_from_the_others_is_quarantined() -> None:
