@@ -39,6 +39,7 @@ from recommender.optimize.watch import Watch
 from recommender.plan.frontier import unbeaten
 from recommender.plan.limits import Limits
 from recommender.risk.monte_carlo import simulate_paths
+from recommender.risk.normal_law import normal_quantile
 from recommender.risk.path_inputs import PathInputs
 from recommender.risk.run_statistics import trimmed_mean
 
@@ -564,20 +565,24 @@ class Pool:
     def bounds(self, limits: Limits) -> Floats:
         """The least goal of any plan of each cluster: its work, nothing lost and nobody waiting.
 
-        With a fallback each part of the work costs no less than on the cheaper of both machines.
+        With a fallback each part of the work costs no less, and takes no less time, than on the
+        better of both machines. It is inf where the work alone is late more often than allowed.
         """
-        rough, by_time = self.rough, limits.goal == "time"
-        own = rough.min_s if by_time else rough.min_usd
+        rough, steps = self.rough, self.space.steps_left
+        by_time = limits.goal == "time"
         if limits.deadline_s is None:
-            return own
-        steps = self.space.steps_left
-        least = np.array(
-            [
-                (fall.step_s * (1.0 if by_time else fall.usd_per_hour / 3600.0)).min(initial=np.inf)
-                for fall in (site.fallbacks for site in self.space.sites)
-            ]
+            return rough.min_s if by_time else rough.min_usd
+        falls = [site.fallbacks for site in self.space.sites]
+        usd = np.array(
+            [(f.step_s * f.usd_per_hour).min(initial=np.inf) * steps / 3600.0 for f in falls]
         )
-        return np.where(rough.spot, np.minimum(own, steps * least[rough.site]), own)
+        fastest_s = np.array([f.step_s.min(initial=np.inf) * steps for f in falls])
+        min_usd = np.where(rough.spot, np.minimum(rough.min_usd, usd[rough.site]), rough.min_usd)
+        min_s = np.where(rough.spot, np.minimum(rough.min_s, fastest_s[rough.site]), rough.min_s)
+        asked = enough(limits, self.space.on_printed_paths().cache.path_count)
+        slow = np.exp(rough.speed_sigma * normal_quantile(np.array([max(asked, 0.5)])))
+        late = min_s * slow > limits.deadline_s
+        return np.where(late, np.inf, min_s if by_time else min_usd)
 
 
 def choices(space: Space, table: Rated, rows: Ints) -> Ints:

@@ -31,6 +31,7 @@ from recommender.optimize.renewal_rates import (
     within_overhead,
 )
 from recommender.optimize.space import Site, Space, numbers_allowed
+from recommender.performance.clusters import spread_at
 from recommender.plan.limits import TOLERANCE, Limits
 from recommender.risk.laws import RUN_FAMILY, gang_doublings, gang_hazard, logistic
 from recommender.risk.normal_law import normal_cdf
@@ -64,6 +65,7 @@ class Rough:
     max_usd_per_hour: Floats
     min_usd: Floats  # the work alone, nothing lost: no plan of the cluster costs less
     min_s: Floats
+    speed_sigma: Floats  # of ln of the true time
 
     def __len__(self) -> int:
         return len(self.site)
@@ -119,7 +121,7 @@ def rough_estimates(space: Space, step_s: Floats) -> Rough:
     ]
     columns: list[Any] = [
         np.concatenate([np.zeros(0, dtype=kind), *(getattr(part, name) for part in parts)])
-        for name, kind in zip(Rough.__slots__, (int, int, int, bool, *[float] * 5), strict=True)
+        for name, kind in zip(Rough.__slots__, (int, int, int, bool, *[float] * 6), strict=True)
     ]
     return Rough(*columns)
 
@@ -151,6 +153,7 @@ def _rough_at(space: Space, index: int, site: Site, step_s: Floats) -> Rough:
         max_usd_per_hour=e.max_usd_per_hour * n,
         min_usd=hourly * charged * work / 3600.0,
         min_s=work,
+        speed_sigma=spread_at(space.columns, e.kind, n),
     )
 
 

@@ -73,16 +73,18 @@ def relaxed(limit: Limit, limits: Limits, pool: PlanPool) -> Relaxed | None:
         met = plan_within(limit, limits, value, pool)
     if met is None:
         return None
-    plan, value = met, min(value, _need(limit, met))
+    plan = met
     for _ in range(TRIES):
         if value <= low * CLOSE:
             break
-        middle = (low * value) ** 0.5
+        # What the plan needs of this limit alone; with the others it may need more.
+        needed, middle = _need(limit, plan), (low * value) ** 0.5
+        middle = needed if low * CLOSE < needed < value / CLOSE else middle
         tighter = plan_within(limit, limits, middle, pool)
         if tighter is None:
             low = middle
         else:
-            plan, value = tighter, min(middle, max(_need(limit, tighter), low))
+            plan, value = tighter, middle
     progress = pool.problem.progress
     rounded = rounded_up(limit, value, progress)
     looser = limits.with_value(limit, rounded)

@@ -146,10 +146,12 @@ def _proof(answer: Answer) -> str:
     mixes = f" and {proof.mixes_rated:,} mixes" if proof.mixes_rated else ""
     looked = f"{proof.rated:,} clusters{mixes} rated, {proof.plans_simulated:,} plans simulated"
     if proof.status == "optimal":
+        if sum(machines.gpus > 0 for machines in answer.plans[answer.best - 1].machines) > 1:
+            return f"plan {answer.best}, a mix, beats all clusters of one machine type: {looked}"
         what = "the fastest" if answer.by_value else "best"
         return f"plan {answer.best} proven {what} among clusters of one machine type: {looked}"
-    left = fmt.plural(proof.open_clusters, "cluster")
-    return f"best found: {looked}; --prove simulates {left} that lost work alone may rule out"
+    left = fmt.plural(proof.open_clusters, "other cluster")
+    return f"best found: {looked}; {left} could be better only if no work were lost (--prove)"
 
 
 def _more(answer: Answer) -> list[str]:

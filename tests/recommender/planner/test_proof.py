@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from recommender.job.jobfile import find_job
@@ -88,6 +89,9 @@ def test_no_plan_has_a_lower_goal_than_the_bound_of_its_cluster(seed: int) -> No
     for row in range(len(found.plans)):
         counts = found.plans.counts[row]
         bound = bound_of[int(counts.argmax()), int(counts.max())]
+        if np.isinf(bound):  # the work alone is late
+            assert found.values.chance[row] < q.limits.confidence, found.words(row)
+            continue
         # A mean over speeds and prices whose medians are those of the bound, on few paths.
         assert found.goal[row] >= bound * 0.97, found.words(row)
 
@@ -99,7 +103,7 @@ def test_of_one_machine_no_mix_is_rated() -> None:
 
 
 def test_without_a_plan_nothing_is_optimal_while_one_may_do() -> None:
-    job, limits = find_job("resnet50-imagenet"), Limits(deadline_s=60.0, max_machines=4)
+    job, limits = find_job("resnet50-imagenet"), Limits(deadline_s=2700.0, max_machines=4)
     pool = PlanPool(planning_problem(job, limits, Choice(), snapshot(), Progress(), NOW, 7))
     assert not pool.best.plans
     assert (proof_of(pool).status, proof_of(pool).gap) == ("open", 1.0)

@@ -43,7 +43,7 @@ def test_an_answer_has_plans_and_says_how_sure_it_is(answered: tuple[Limits, Ans
     assert answer.status == "ok"
     assert answer.infeasible is None
     assert 1 <= len(answer.plans) <= 12
-    assert answer.proof.plans_evaluated > 0
+    assert answer.proof.plans_simulated > 0
     assert 0.0 <= answer.proof.gap <= 1.0
     assert 3 <= len(answer.baselines) <= 4
 

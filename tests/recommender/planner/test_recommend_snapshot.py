@@ -187,7 +187,7 @@ def test_a_cheaper_plan_that_the_curve_leaves_out_is_left_open_by_the_proof(pres
     answer = recommend(find_job(preset), catalog=snapshot(), now=NOW)
     best = answer.plans[answer.best - 1].estimate.cost.mean
     least = min(plan.estimate.cost.mean for plan in answer.baselines)
-    assert least >= best * (1.0 - answer.proof.one_type_gap) * 0.998
+    assert least >= best * (1.0 - answer.proof.gap) * 0.998
 
 
 def test_a_curve_holds_what_was_met_on_the_way_and_eight_plans_at_most() -> None:

@@ -235,67 +235,18 @@ def test_a_plan_that_costs_more_than_today_says_so() -> None:
     )
 
 
-def test_an_unproven_answer_says_how_far_it_may_be_off() -> None:
-    gap = replace(ANSWER.proof, status="gap", gap=0.03, one_type_gap=0.03)
-    text = drawn(answer_table.render(replace(ANSWER, proof=gap), QUESTION, 160), 160)
-    assert "best found; up to 3 % better is not ruled out" in text
-    part = replace(gap, mixes="in part")
-    text = drawn(answer_table.render(replace(ANSWER, proof=part), QUESTION, 160), 160)
-    assert "best found; a mixed cluster up to 3 % better is not ruled out" in text
-
-
-def test_a_proven_answer_says_what_was_searched() -> None:
-    text = drawn(answer_table.render(ANSWER, QUESTION, 160), 160)
-    assert "plan 1 proven best, mixed clusters included" in text
-    alone = replace(ANSWER.proof, status="gap", gap=0.31, mixes="bounded")
-    text = drawn(answer_table.render(replace(ANSWER, proof=alone), QUESTION, 160), 160)
-    assert "no mix is better by more than 31 %" in " ".join(text.split())
-    close = replace(alone, one_type_gap=0.0004)
-    text = drawn(answer_table.render(replace(ANSWER, proof=close), QUESTION, 160), 160)
-    assert "plan 1 proven best within 0.1 % among clusters" in " ".join(text.split())
-    wide = replace(alone, one_type_gap=0.02)
-    text = drawn(answer_table.render(replace(ANSWER, proof=wide), QUESTION, 160), 160)
-    assert "best found; up to 2 % better is not ruled out" in " ".join(text.split())
-    vague = replace(alone, gap=0.97)
-    text = drawn(answer_table.render(replace(ANSWER, proof=vague), QUESTION, 160), 160)
-    said = (
-        "plan 1 proven best among clusters of one machine type; mixes not searched (--mix searches"
-    )
-    assert said in " ".join(text.split())
-
-
-def test_under_an_overhead_limit_the_best_is_found_and_not_proven() -> None:
-    asked = replace(QUESTION, limits=replace(QUESTION.limits, max_overhead=0.05))
-    text = drawn(answer_table.render(ANSWER, asked, 160), 160)
-    assert "plan 1 found best, mixed clusters included" in " ".join(text.split())
-
-
-def test_mixes_that_were_tried_are_counted_and_those_ruled_out_named() -> None:
-    tried = replace(ANSWER.proof, status="gap", gap=0.31, mixes="bounded", mixes_tried=12)
-    text = drawn(answer_table.render(replace(ANSWER, proof=tried), QUESTION, 160), 160)
-    said = "12 likely mixes tried, none better; by a tested bound no mix is better by more than"
-    assert said in " ".join(text.split())
-    none = replace(ANSWER.proof, gap=0.0, mixes="bounded")
-    text = drawn(answer_table.render(replace(ANSWER, proof=none), QUESTION, 160), 160)
-    said = "by a tested bound no mix of types or markets is better"
-    assert said in " ".join(text.split())
-
-
-def test_a_mix_that_leads_is_not_said_to_be_the_best_of_one_type() -> None:
-    first = ANSWER.plans[0]
-    core = replace(first.machines[0], market="on_demand")
-    mix = replace(first, machines=(first.machines[0], core))
-    proof = replace(ANSWER.proof, status="gap", gap=0.4, mixes="bounded", mixes_tried=1)
-    answer = replace(ANSWER, plans=(mix, *ANSWER.plans[1:]), proof=proof)
-    text = " ".join(drawn(answer_table.render(answer, QUESTION, 160), 160).split())
+def test_an_answer_says_what_was_rated_and_simulated_and_what_is_left() -> None:
+    open_ = replace(ANSWER.proof, status="open", gap=0.03, open_clusters=183, mixes_rated=32)
+    text = drawn(answer_table.render(replace(ANSWER, proof=open_), QUESTION, 160), 160)
     assert (
-        "plan 1, a mix, is better than any cluster of one machine type; 1 likely mix tried" in text
-    )
-    assert "no mix is better by more than 40 %" in text
-    searched = replace(proof, gap=0.0, mixes_tried=0)
-    answer = replace(answer, proof=searched)
-    text = " ".join(drawn(answer_table.render(answer, QUESTION, 160), 160).split())
-    assert "of one machine type; by a tested bound no mix of types or markets is better" in text
+        "best found: 9,800 clusters and 32 mixes rated, 41,210 plans simulated; 183 other clusters "
+        "could be better only if no work were lost (--prove)"
+    ) in " ".join(text.split())
+
+
+def test_a_proven_answer_says_among_what() -> None:
+    text = drawn(answer_table.render(ANSWER, QUESTION, 160), 160)
+    assert "plan 1 proven best among clusters of one machine type" in " ".join(text.split())
 
 
 def test_a_change_that_changes_nothing_is_not_reported() -> None:

@@ -41,8 +41,6 @@ class Row:
     machines: str
     leads: str  # the machines described first, where those are others
     gap: str  # by which a plan of any kind may be better; "proven" where 0
-    one_type_gap: str  # by which one of a single machine type may be
-    mixes: str  # searched, in part, or bounded
     nearest: str  # limits under which there would be a plan
 
 
@@ -93,8 +91,6 @@ def row_of(question: Question, answer: Answer, request: PlanRequest) -> Row:
         words(best) if best else "",
         words(leads) if leads and leads != best else "",
         _gap(answer.proof.gap),
-        "",
-        "",
         "; ".join(step.change for step in steps),
     )
 
