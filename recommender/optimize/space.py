@@ -165,7 +165,7 @@ class Space:
     mix: bool
     trust_notice: bool = True
     # The paths on which plans are compared, and those that decide near the edge of a limit or of
-    # the best goal (`confirm.py`); None: the same.
+    # the best goal (`pool.py`); None: the same.
     cache: OutcomeCache = field(default_factory=lambda: OutcomeCache(1024, 7), compare=False)
     printed: OutcomeCache | None = field(default=None, compare=False)
     singles: SingleClusters | None = field(default=None, compare=False)  # if they are known

@@ -151,8 +151,9 @@ stop_machines() {
 write_boot_file() {
   left_s=$(left_s)
   {
-    printf '#!/usr/bin/env bash\nexport RUN_ID=%s LEFT_S=%s NNODES=%s\n' \
-      "$began" "$left_s" "$1"
+    printf '#!/usr/bin/env bash\nexport RUN_ID=%s RUN_TAG=%s' \
+      "$began" "$run_tag"
+    printf ' LEFT_S=%s NNODES=%s\n' "$left_s" "$1"
     printf 'export CHECKPOINT_BUCKET=%s\n' "$(printf %q "$CHECKPOINT_BUCKET")"
     if [ $# -gt 1 ]; then printf 'export %s\n' "${@:2}"; fi
     cat "$here/machine.sh"

@@ -48,11 +48,12 @@ POLL_S=${POLL_S:-60}
 # is at most WAIT_ABOVE of the need; back to spot when it is above BACK_ABOVE of it.
 DEADLINE_S=86400  # since the first start
 RESERVE_S=1440  # to start on demand, and more
-FALLBACK_WORK_S=16200  # the whole job on demand
+FALLBACK_WORK_S=4006  # the whole job on demand
 CAUTION=1  # times the need before a step
 WAIT_ABOVE=0
 BACK_ABOVE=''  # never
 CHANGEOVER_S=0  # from there to spot
+SAVE_S=600  # to save, once given up
 
 here=$(cd "$(dirname "$0")" && pwd)
 code=${CODE_DIR:-.}  # the folder of your training script
@@ -150,11 +151,18 @@ stop_machines() {
   xargs gcloud compute instances delete --quiet <<< "$found"
 }
 
+ask_to_end() {
+  # once they have saved and uploaded what they trained
+  echo asked > "$boot_file"
+  put "$NAME/end-$1" "$boot_file" || stop_machines "$1" || true
+}
+
 write_boot_file() {
   left_s=$(left_s)
   {
-    printf '#!/usr/bin/env bash\nexport RUN_ID=%s LEFT_S=%s NNODES=%s\n' \
-      "$began" "$left_s" "$1"
+    printf '#!/usr/bin/env bash\nexport RUN_ID=%s RUN_TAG=%s' \
+      "$began" "$run_tag"
+    printf ' LEFT_S=%s NNODES=%s\n' "$left_s" "$1"
     printf 'export CHECKPOINT_BUCKET=%s\n' "$(printf %q "$CHECKPOINT_BUCKET")"
     if [ $# -gt 1 ]; then printf 'export %s\n' "${@:2}"; fi
     cat "$here/machine.sh"
@@ -165,6 +173,7 @@ keep_plan() {
   local place region zone
   local machine_type=a3-highgpu-8g market=spot count=1 run_tag=$NAME-$began-plan
   stop_machines "$run_tag" || return 1  # what is left of a cluster that lost a machine
+  drop "$NAME/end-$run_tag" > /dev/null 2>&1 || true
   upload_code && pass_secrets || return 1
   write_boot_file "$count"
   for place in "${PLACES[@]}"; do
@@ -199,8 +208,9 @@ keep_fallback() {
   local place region zone
   local machine_type=a3-highgpu-8g market=on-demand count=1 run_tag=$NAME-$began-fallback
   stop_machines "$run_tag" || return 1  # what is left of a cluster that lost a machine
+  drop "$NAME/end-$run_tag" > /dev/null 2>&1 || true
   upload_code && pass_secrets || return 1
-  write_boot_file "$count" CHECKPOINT_INTERVAL_S=7200 CHECKPOINT_INTERVAL_STEPS=3428 USD_PER_HOUR=97
+  write_boot_file "$count" CHECKPOINT_INTERVAL_S=1200 CHECKPOINT_INTERVAL_STEPS=571 USD_PER_HOUR=97
   for place in "${FALLBACK_PLACES[@]}"; do
     read -r region zone <<< "$place"
     echo "$NAME: asking for $count x $machine_type $market in $region $zone"
@@ -218,9 +228,18 @@ no_spot() {
   [ "$current" = missing ]
 }
 
+let_plan_end() {
+  ask_to_end "$NAME-$began-plan"
+}
+
+let_fallback_end() {
+  ask_to_end "$NAME-$began-fallback"
+}
+
 choice() {
-  # now: on demand; without_spot: on demand if no spot is there; back: to spot; stay
-  { noted progress.json || noted progress || true; } | awk -F '[":, ]+' \
+  # now: on demand; without_spot: on demand if no spot is there; back: to spot, once the
+  # on-demand machines have noted something; stay
+  awk -F '[":, ]+' -v trains="$([ "$noticed" = "$before" ] || echo 1)" \
     -v left="$(( began + DEADLINE_S - RESERVE_S - $(date +%s) ))" -v phase="$phase" \
     -v work="$FALLBACK_WORK_S" -v wait="$WAIT_ABOVE" -v back="$BACK_ABOVE" \
     -v caution="$CAUTION" -v changeover="$CHANGEOVER_S" '
@@ -236,27 +255,31 @@ choice() {
       careful = need * (slower > 0 ? 1 : caution)
       if (phase == "plan" && slack <= 0) print "now"
       else if (phase == "plan" && left - careful <= wait * careful) print "without_spot"
-      else if (phase != "plan" && back != "" && slack - changeover > back * need) print "back"
+      else if (phase != "plan" && trains && back != "" && slack - changeover > back * need)
+        print "back"
       else print "stay"
-    }'
+    }' <<< "$noticed"
 }
 
 go_on_demand() {
   echo "$NAME: $1, on-demand machines take over"
-  stop_plan
+  let_plan_end
+  leaving=plan end_by=$(( $(date +%s) + SAVE_S ))
   phase=fallback current=missing owed=yes
   remember
 }
 
 go_back() {
   echo "$NAME: back to spot"
-  stop_fallback
+  let_fallback_end
+  leaving=fallback end_by=$(( $(date +%s) + SAVE_S ))
   phase=plan current=started
   remember
 }
 
 spot_is_there() {
   # beside the on-demand machines; else it is asked for, at every look
+  if [ "$leaving" = plan ]; then return 1; fi  # those that are there end
   local phase=plan there
   there=$(state || true)
   case "$there" in
@@ -310,6 +333,8 @@ stop_all() {
 }
 asked=$BACK_ABOVE  # for spot beside on-demand machines, perhaps
 owed=""  # on-demand machines that were to be started
+before=""  # what was noted before they were there
+leaving=""  # machines that are given up, until they have ended
 while :; do
   current=$(state || true)
   case "$current" in
@@ -323,6 +348,15 @@ while :; do
       "${spent%????} USD; to let it go on raise that cap and remove $memory" >&2
     stop_all; exit 124
   fi
+  if [ -n "$leaving" ]; then
+    case "$(phase=$leaving state || true)" in
+      running | waiting | unknown)
+        if [ "$(date +%s)" -ge "$end_by" ]; then "stop_$leaving"; leaving=""; fi ;;
+      *) leaving="" ;;
+    esac
+  fi
+  noticed=$(noted progress.json || noted progress || true)
+  if [ "$phase $current" != "fallback running" ]; then before=$noticed; fi
   choice=$(choice)
   if [ "$phase" = plan ] && [ "$choice" != now ] && [ "$current" = missing ]; then
     if keep_plan; then current=started; else echo "$NAME: not started, tried again" >&2; fi

@@ -91,7 +91,7 @@ locals {
     "LEFT_S=$(( RUN_ID + ${local.longest_run_s} - $(date +%s) ))",
     "export RUN_ID LEFT_S NNODES=${local.nodes}",
     "export CHECKPOINT_BUCKET=${var.checkpoint_bucket}",
-    var.on_demand ? "export CHECKPOINT_INTERVAL_S=7200 CHECKPOINT_INTERVAL_STEPS=3428 USD_PER_HOUR=97" : "",
+    var.on_demand ? "export CHECKPOINT_INTERVAL_S=1200 CHECKPOINT_INTERVAL_STEPS=571 USD_PER_HOUR=97" : "",
   ])
 }
 

@@ -59,7 +59,7 @@ export CHECKPOINTS_KEPT=2
 # of all machines, at the first place; for progress.json of recommender.train
 export USD_PER_HOUR=10.2
 # seconds of training, as estimated; for the same
-export PLANNED_WORK_S=16200
+export PLANNED_WORK_S=4005.42
 
 set -euo pipefail
 # The cap counts from the first start, through all restarts.
