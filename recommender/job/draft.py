@@ -15,6 +15,7 @@ from recommender.inputs.training_configs.training_config import TrainingConfig
 from recommender.inputs.training_software import software
 from recommender.inputs.units import format_count, parse_count, parse_whole
 from recommender.job.derive import GENERATION_SHARE, TOKEN_FAMILIES
+from recommender.job.model_layer import figures
 from recommender.job.schema import parse_stack
 from recommender.networks.architectures import count_network
 from recommender.networks.config import Config
@@ -312,8 +313,6 @@ def _network_lines(draft: _Answers) -> list[DraftLine]:
 
 def _described_figures(found: FoundNetwork) -> dict[str, str]:
     """The figures of a network without a name, as a job file states them."""
-    from recommender.job.model_layer import figures
-
     kept = figures(found, adapters=True)
     if found.network.family in ("decoder", "moe") and not found.sized:
         kept.setdefault("lookup_params", "0")  # one table looks up and puts out

@@ -18,7 +18,7 @@ from itertools import chain, combinations
 
 import numpy as np
 
-from recommender.arrays import Bools, Floats, Ints
+from recommender.arrays import Bools, Floats, Ints, distinct
 from recommender.catalogs.frozen import dataclass
 from recommender.optimize.candidate import Cluster
 from recommender.optimize.space import Site, Space, most_machines, within_quota
@@ -81,7 +81,7 @@ class Points:
             least = max(float(limited.min()), 1e-9)
             kept.append(_best(goal, limited, np.geomspace(least, RANGE * least, STEPS)))
         kept.append(_best(some.usd, some.time_s, (limits.deadline_s or np.inf) / MARGINS))
-        return some.take(np.unique(np.concatenate(kept)))
+        return some.take(distinct(np.concatenate(kept)))
 
     def _cluster(self, point: int) -> Cluster:
         used = np.flatnonzero(self.counts[point])
@@ -97,7 +97,7 @@ def best_mixes(points: Iterable[Points], limits: Limits) -> list[Cluster]:
 def _best(goal: Floats, limited: Floats, most: Floats) -> Ints:
     """The places of the least goals where another figure is within each of some values."""
     taken = [_least(np.where(limited <= each, goal, np.inf)) for each in most]
-    return np.unique(np.concatenate(taken))
+    return distinct(np.concatenate(taken))
 
 
 def mixes_of(

@@ -370,7 +370,9 @@ class Pool:
             likely = some[met[some] | self._begins_well(limits, tried.take(some.tolist()))]
             printed += self._printed(limits, tried.take(likely.tolist())) if len(likely) else []
             best = min((each.goal_value for each in printed), default=below)
-            left, done = np.setdiff1d(left, some), done + len(likely)
+            confirmed = np.zeros(len(goal), dtype=bool)
+            confirmed[some] = True
+            left, done = left[~confirmed[left]], done + len(likely)
         others = [self._figures(tried, int(row)) for row in left[met[left] & (goal[left] >= best)]]
         plans = tuple(sorted([*printed, *others], key=ranking_key))
         return Selection(plans, tried, len(tried))

@@ -14,7 +14,7 @@ from recommender.job.jobfile import find_job
 from recommender.plan.answer import Answer
 from recommender.plan.limits import Choice, Limits
 from tests.catalogs.refresh.world import World, make_world
-from tests.shipped import snapshot
+from tests.shipped import every_cloud, snapshot
 
 JOB, NOW = "resnet50-imagenet", "2026-11-21T12:00Z"
 
@@ -82,5 +82,6 @@ def test_without_a_store_the_shipped_snapshot_is_used(
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "nothing"))
     monkeypatch.setenv("RECOMMEND_NOW", NOW)
     answer = answered()
-    assert answer.prices == answered(catalog=snapshot()).prices
-    assert answer.warnings == answered(catalog=snapshot()).warnings
+    shipped = answered(catalog=every_cloud())
+    assert answer.prices == shipped.prices
+    assert answer.warnings == shipped.warnings

@@ -1,4 +1,4 @@
-"""Whether "proven best" holds near the edge of the chance: against narrower questions. By hand:
+"""Whether the best plan is found near the edge of the chance: against narrower questions. By hand:
 
     python -P tests/run.py tests.research.edge --out edge.jsonl --most 400
     python -P tests/run.py tests.research.edge --out edge.jsonl --table
@@ -64,8 +64,8 @@ class Row:
 
     @property
     def is_wrong(self) -> bool:
-        """Whether "proven" stands above a plan that another of the same tool beats."""
-        return self.proven and not self.derived and self.dearer > TOLERANCE
+        """Whether a plan leads that another of the same tool beats."""
+        return not self.derived and self.dearer > TOLERANCE
 
 
 def questions() -> list[Question]:
@@ -123,7 +123,7 @@ def table(rows: list[Row]) -> Iterator[str]:
     for name in sorted({row.narrower for row in rows}):
         some = [row for row in rows if row.narrower == name]
         wrong = [row for row in some if row.is_wrong]
-        most = max((row.dearer for row in some if row.proven and not row.derived), default=0.0)
+        most = max((row.dearer for row in some if not row.derived), default=0.0)
         derived = sum(row.derived for row in some)
         proven = sum(row.proven for row in some)
         yield f"| {name} | {len(some)} | {proven} | {len(wrong)} | {most:.2%} | {derived} |"

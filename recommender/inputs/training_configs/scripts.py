@@ -56,7 +56,7 @@ def read_python(text: str, where: str) -> Tree:
         found.setdefault("use_peft", "true")
     if any(key in found for key in ("model_name_or_path", "trainer")):
         found.setdefault("output_dir", "script")
-    if re.search(r"^\s*(from|import)\s+unsloth\b", source, re.MULTILINE):
+    if re.search(r"^[ \t]*(from|import)[ \t]+unsloth\b", source, re.MULTILINE):
         found["software"] = "unsloth"
     return found
 

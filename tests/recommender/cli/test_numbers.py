@@ -122,8 +122,11 @@ def test_the_fields_of_a_job_file_that_hold_numbers_are_found() -> None:
     assert len(FIELDS) > 25
 
 
-@pytest.mark.parametrize("value", NONSENSE)
-@pytest.mark.parametrize("field", FIELDS)
+# A network may look up no row, as one whose table of words also puts out.
+_WRITTEN = [(f, v) for f in FIELDS for v in NONSENSE if (f, v) != ("lookup_params", "0")]
+
+
+@pytest.mark.parametrize(("field", "value"), _WRITTEN)
 def test_nonsense_in_a_job_file_is_refused_under_the_name_of_its_field(
     field: str, value: str
 ) -> None:

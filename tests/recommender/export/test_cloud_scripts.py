@@ -22,7 +22,7 @@ from recommender.export.targets import export_files
 from recommender.plan.limits import Limits
 from recommender.plan.plan import Site
 from tests.recommender import answers
-from tests.recommender.export.runs import AWS, AZURE, GCP, MIXED, TWO_MACHINES, described
+from tests.recommender.export.runs import AWS, AZURE, GCP, GCP_LONG, MIXED, TWO_MACHINES, described
 from tests.recommender.export.test_watch_script import DATE, SLEEP, START
 from tests.shipped import snapshot
 
@@ -383,7 +383,8 @@ def test_the_fallbacks_machines_get_their_own_micro_batch():
     four = replace(late.machines[0], count=4)  # 32 GPUs for a batch of 64
     run = described(replace(GCP.plan, fallback=replace(late, machines=(four,))))
     step = replace(run.plan.estimate.step, micro_batch=8, accumulation=1)
-    run = replace(run, plan=replace(run.plan, estimate=replace(run.plan.estimate, step=step)))
+    plan = replace(run.plan, estimate=replace(run.plan.estimate, step=step))
+    run = replace(run, plan=plan, job=GCP_LONG.job)
     files = {each.name: each.text for each in export_files(run, "gcloud", "")}
     # For crashes only: such saves stop the training, so they are far apart.
     saves = f"CHECKPOINT_INTERVAL_S=7200 CHECKPOINT_INTERVAL_STEPS={int(7200 / 2.1)}"

@@ -10,7 +10,8 @@ import pytest
 
 from recommender.export.description import RunDescription
 from recommender.export.targets import export_files
-from tests.recommender.export.runs import GCP, HOUR, LIMITS, described
+from tests.recommender.export.runs import GCP_LONG as GCP
+from tests.recommender.export.runs import HOUR, LIMITS, described
 
 # A tool that notes its calls and answers from files of the folder.
 SKY = """#!/usr/bin/env bash

@@ -27,7 +27,7 @@ def facts(job: Any = None, **choice: Any) -> Facts:
 
 def builder(found: Facts) -> SiteBuilder:
     kinds = {key: k for k, key in enumerate(found.catalog.instance_types)}
-    return SiteBuilder(found, Limits(), kinds, np.zeros((0, 0)), 1e5)
+    return SiteBuilder(found, Limits().max_machines, kinds, np.zeros((0, 0)), 1e5)
 
 
 def rows(catalog: Catalog, provider: str, name: str, market: str, flag: str = "") -> list[int]:
@@ -192,7 +192,7 @@ def test_a_fallback_queues_as_long_as_its_gpus_are_waited_for() -> None:
     kinds = {("aws", name): kind for kind, name in enumerate(names)}
     step_s = np.array([[1.0, 0.6], [9.0, 5.0]])  # the slow machine is cheaper for the work
     pools = [replace(pool(found.catalog, [row]), kind=kind) for kind, row in enumerate(both)]
-    fall, _ = SiteBuilder(found, Limits(max_machines=2), kinds, step_s, 1e5).fallbacks(pools)
+    fall, _ = SiteBuilder(found, 2, kinds, step_s, 1e5).fallbacks(pools)
     first = queues(fall, 0)
     assert first[1] == (0.7, 3600.0)
     # Two of them: odds against them of (9/8)^(1.66/ln 2) = 1.33 times those of one machine.

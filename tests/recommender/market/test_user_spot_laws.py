@@ -179,7 +179,9 @@ def test_a_list_is_charged_by_the_zone_that_is_up(catalog: Catalog) -> None:
     ]
     facts = Facts(catalog, Choice(spot_laws=(home,)), planning.job(), planning.NOW)
     t = catalog.instance_types["aws", "g4dn.xlarge"]
-    builder = SiteBuilder(facts, Limits(), {("aws", "g4dn.xlarge"): 0}, np.ones((1, 1)), 1.0)
+    builder = SiteBuilder(
+        facts, Limits().max_machines, {("aws", "g4dn.xlarge"): 0}, np.ones((1, 1)), 1.0
+    )
     second = facts.spot_class(t).availability
     weights = (1 / 3, 2 / 3 * second)
     price = sum(w * facts.planning_price(r) for w, r in zip(weights, rows, strict=True))
