@@ -225,12 +225,8 @@ OTHERS = {  # files of other projects that pages and comments name
     *("shake_shake.py", "resource_acquisition.py", "opt_job_constants.py", "models.py"),
     *("mistral.py", "mixtral.py", "deepseek.py", "starcoder2.py", "llama.py"),  # of NeMo
     *("nemotron.py", "qwen2vl.py", "ssm.py"),
-    *(
-        "hf_model_configs.py",
-        "model_preset.py",
-        "gpt.py",
-        "base_train.py",
-    ),  # of MaxText, MLC, nanochat
+    *("hf_model_configs.py", "model_preset.py", "gpt.py"),  # of MaxText, MLC
+    "base_train.py",  # of nanochat
 }
 
 

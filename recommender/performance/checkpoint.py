@@ -97,8 +97,8 @@ def object_store(
 ) -> SavePaths:
     """Checkpoints in a bucket, written to the machines' disks and uploaded behind the training.
 
-    Every machine writes its part, or one chief writer all, and every machine reads all of it. The
-    chief of a parameter-server job writes to the bucket itself, in one stream.
+    Every machine writes its part, or one chief writer all. The chief of a parameter-server job
+    writes to the bucket itself, in one stream.
     """
     size, network, disk = job.checkpoint_bytes, fleet.network_bytes_per_s, fleet.disk_bytes_per_s
     chief = job.writer == "chief"
@@ -108,15 +108,14 @@ def object_store(
     if chief and job.sync == "parameter_server":
         written = write_s(CHIEF_STREAM, size, job.gradient_tensors, network_share(network))
         upload = np.zeros_like(written)
-    restore = transfer.restore_s(size, fleet.machines, network, disk)
+    restore = transfer.restore_s(size, writers, network, disk)
     return _saved(job, fleet, "object_store", Times(written, upload, restore), notice_s)
 
 
 def anchor(job: Job, fleet: Clusters, notice_s: Floats | float) -> SavePaths:
     """Checkpoints on the local disk of one on-demand machine of the cluster.
 
-    All shards except its own arrive through one network card and go to one disk; all of them
-    leave it for each other machine.
+    All shards except its own arrive through one network card and go to one disk.
     """
     disk = fleet.disk_bytes_per_s
     others = (fleet.machines - 1) / fleet.machines
@@ -124,10 +123,7 @@ def anchor(job: Job, fleet: Clusters, notice_s: Floats | float) -> SavePaths:
     rate = np.minimum(disk, np.where(others > 0, nic / np.maximum(others, 1e-9), np.inf))
     possible = disk > 0
     transfer = job.checkpoint_bytes / np.where(possible, rate, 1.0)
-    back = job.checkpoint_bytes * np.maximum(
-        1.0 / np.where(possible, disk, 1.0), (fleet.machines - 1) / nic
-    )
-    times = Times(transfer, np.zeros_like(transfer), back)
+    times = Times(transfer, np.zeros_like(transfer), transfer)
     found = _saved(job, fleet, "anchor", times, notice_s)
     return _only(found, possible)
 
@@ -157,8 +153,7 @@ def memory_tier(
         network_share(np.asarray(receiver.network_bytes_per_s)), transfer.upload_bytes_per_s
     )
     flush = job.checkpoint_bytes / np.minimum(each * receivers, BUCKET_BYTES_PER_S)
-    times = Times(sent, np.zeros_like(sent), fleet.machines * sent)  # all of it, to each machine
-    found = _saved(job, fleet, "memory_tier", times, notice_s)
+    found = _saved(job, fleet, "memory_tier", Times(sent, np.zeros_like(sent), sent), notice_s)
     # A checkpoint is safe in the tier; the next one waits until this one is in the bucket.
     least = np.maximum(found.interval_min_s, flush - (0.0 if job.asynchronous_save else sent))
     return _only(replace(found, interval_min_s=least), possible)

@@ -54,15 +54,14 @@ class Transfer:
         return PICK_UP_S + size_bytes / np.minimum(each * writers, BUCKET_BYTES_PER_S)
 
     def restore_s(
-        self, size_bytes: float, machines: Floats, network: Floats, disk: Floats
+        self, size_bytes: float, readers: Floats, network: Floats, disk: Floats
     ) -> Floats:
-        """Seconds until every machine has the whole checkpoint on its disk.
+        """Seconds until every machine has its part of the checkpoint on its disk.
 
-        It needs more than it wrote: what all processes hold alike, torch.distributed.checkpoint
-        puts into the file of whichever has least to write (PyTorch 2.9, `dedup_save_plans`).
+        Where one chief writes, each machine reads all of it: as long as one reader takes.
         """
         each = _least(self.restore_bytes_per_s, network, disk)
-        return np.asarray(size_bytes / np.minimum(each, BUCKET_BYTES_PER_S / machines))
+        return np.asarray(size_bytes / np.minimum(each * readers, BUCKET_BYTES_PER_S))
 
 
 @cache

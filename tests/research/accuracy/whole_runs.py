@@ -124,14 +124,9 @@ def predicted(row: Mapping[str, str]) -> tuple[float, float, float]:
 
 def goodput(job: Job, fleet: Clusters, boot_s: float) -> float:
     """Share of the time that faults of its machines leave a cluster for work that is not lost."""
-    tool = transfer_of("")
-    saves = object_store(job, fleet, 0.0, tool)
-    # Of storage that all machines share each reads its part only.
-    others = job.checkpoint_bytes * (1.0 - 1.0 / fleet.machines)
-    rates = fleet.machines, fleet.network_bytes_per_s, fleet.disk_bytes_per_s
-    restore_s = saves.restore_s - tool.restore_s(others, *rates)
+    saves = object_store(job, fleet, 0.0, transfer_of(""))
     mean_s = 3600.0 / (job.fault_rate_per_hour * fleet.machines)
-    law = mean_s, np.full_like(mean_s, RUN_SIGMA), boot_s + RENDEZVOUS_S + restore_s
+    law = mean_s, np.full_like(mean_s, RUN_SIGMA), boot_s + RENDEZVOUS_S + saves.restore_s
     between = best_interval(*law, saves.stall_s, saves.transfer_s, saves.notice_saves)
     kept = progress(between, *law, saves.stall_s, saves.notice_saves) / mean_s
     return float(kept[0] if np.isfinite(kept[0]) else 1.0)
