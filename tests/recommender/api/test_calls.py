@@ -12,7 +12,7 @@ from recommender.cli import main
 from recommender.report.json_schema import schema_text
 from recommender.traces.read import chosen
 from recommender.traces.sample import trace_path
-from tests.shipped import snapshot
+from tests.shipped import every_cloud, snapshot
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 A10G = Choice(providers=("aws",), gpus=(GpuFilter("A10G"),))
@@ -24,7 +24,7 @@ def answer() -> Answer:
         "resnet50-imagenet",
         choice=A10G,
         deadline="48h",
-        catalog=snapshot(),
+        catalog=every_cloud(),
         now=NOW,
         worth=True,
     )
