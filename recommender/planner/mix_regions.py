@@ -1,9 +1,8 @@
 """The regions in which clusters of several types are looked for, the most promising first."""
 
-import numpy as np
-
 from recommender.catalogs.frozen import dataclass
 from recommender.market.sites import SitePools
+from recommender.optimize.mixes import machine_s
 from recommender.planner.problem import Problem
 
 # Regions tried where quotas bind or mixes are asked for: of the cheapest work, and of each provider
@@ -60,14 +59,11 @@ def _offers(problem: Problem) -> dict[Place, list[_Offer]]:
     o, kinds, step_s = problem.catalog.offers, problem.offers.kinds.of, problem.step_s
     quotas, price = problem.facts.quotas, problem.facts.planning_price
     types, machines = problem.catalog.instance_types, problem.limits.max_machines
-    # Of one machine in the smallest cluster that can hold the job.
-    able = np.isfinite(step_s)
-    first = able.argmax(axis=1)
-    one_s = step_s[np.arange(len(step_s)), first] * (first + 1)
+    one_s = machine_s(step_s)
     found: dict[Place, list[_Offer]] = {}
     for row in problem.rows:
         key = o.provider[row], o.instance_type[row]
-        speed = 1.0 / float(one_s[kinds[key]]) if able[kinds[key]].any() else 0.0
+        speed = 1.0 / float(one_s[kinds[key]])  # 0 if no cluster of it can hold the job
         most = min(quotas.most_machines(types[key], o.market[row], o.region[row]), machines)
         if speed > 0.0 and most >= 1.0:
             spot = o.market[row] == "spot"

@@ -64,8 +64,8 @@ def relaxed(limit: Limit, limits: Limits, pool: PlanPool) -> Relaxed | None:
     if first is None or asked is None:
         return None
     low, plan = asked, first
-    value = _need(limit, plan)
-    met = plan_within(limit, limits, max(value, asked * CLOSE), pool)
+    value = max(_need(limit, plan), asked * CLOSE)  # what was asked leaves no plan
+    met = plan_within(limit, limits, value, pool)
     for _ in range(TRIES):  # its fallback starts earlier under the limit
         if met is not None:
             break
