@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Generic, Literal, Protocol, TypeVar
 
 from recommender.catalogs.errors import ProviderError
-from recommender.catalogs.schema import Gpu, InstanceType, Market, Offer, Source
+from recommender.catalogs.schema import Gpu, InstanceType, Kind, Market, Offer, Source
 
 Part = Literal["on_demand", "spot", "reserved_block", "quotas"]
 OFFERS: frozenset[Part] = frozenset({"on_demand", "spot", "reserved_block"})
@@ -197,6 +197,35 @@ class Fetched:
         """Whether what was read is of the same market and machine as an older offer."""
         named = self.machines is None or offer.instance_type in self.machines
         return named and offer.market in self.markets
+
+
+def read_offer(
+    machine: InstanceType,
+    region: str,
+    market: Market,
+    usd_per_hour: float,
+    *,
+    source: int,
+    as_of: str,
+    zone: str = "",
+    kind: Kind = "quote",
+) -> Offer:
+    """A price of a known machine as it was read; what it is worth is told when it is validated."""
+    return Offer(
+        provider=machine.provider,
+        instance_type=machine.instance_type,
+        region=region,
+        zone=zone,
+        market=market,
+        usd_per_hour=usd_per_hour,
+        obtainable=machine.status,
+        kind=kind,
+        flag="",
+        uncertainty=0.0,
+        interruption_range=None,
+        source=source,
+        as_of=as_of,
+    )
 
 
 class Provider(Protocol):

@@ -16,7 +16,14 @@ from recommender.catalogs.errors import ProviderError
 from recommender.catalogs.load import load_snapshot
 from recommender.catalogs.providers.azure.prices import Prices, Reader
 from recommender.catalogs.providers.azure.quotas import Account, account_from, read_quotas
-from recommender.catalogs.providers.contract import Counters, Failed, Fetched, SeenPages, Wanted
+from recommender.catalogs.providers.contract import (
+    Counters,
+    Failed,
+    Fetched,
+    SeenPages,
+    Wanted,
+    read_offer,
+)
 from recommender.catalogs.providers.http import Patience, Web
 from recommender.catalogs.providers.quotas import shipped_places
 from recommender.catalogs.schema import Market, Offer, Source
@@ -147,20 +154,8 @@ def _offers(prices: Prices, wanted: Wanted, markets: frozenset[Market]) -> Itera
     for (name, region, market), usd in sorted(prices.usd.items()):
         machine = wanted.types[name]
         if market in markets and (machine.gpu or market == "on_demand"):
-            yield Offer(
-                provider="azure",
-                instance_type=name,
-                region=region,
-                zone="",
-                market=market,
-                usd_per_hour=usd,
-                obtainable=machine.status,
-                kind="quote",
-                flag="",
-                uncertainty=0.0,
-                interruption_range=None,
-                source=_SOURCE.source,
-                as_of=wanted.today,
+            yield read_offer(
+                machine, region, market, usd, source=_SOURCE.source, as_of=wanted.today
             )
 
 

@@ -15,7 +15,14 @@ from typing import TYPE_CHECKING
 
 from recommender.catalogs.errors import ProviderError
 from recommender.catalogs.load import load_snapshot
-from recommender.catalogs.providers.contract import Counters, Failed, Fetched, Quarantined, Wanted
+from recommender.catalogs.providers.contract import (
+    Counters,
+    Failed,
+    Fetched,
+    Quarantined,
+    Wanted,
+    read_offer,
+)
 from recommender.catalogs.providers.gcp.client import (
     PriceList,
     Settings,
@@ -210,20 +217,15 @@ class _Making:
                 self.quarantined.append(Quarantined("gcp", what, reason, "missing_part"))
                 continue
             self.offers += [
-                Offer(
-                    provider="gcp",
-                    instance_type=machine.instance_type,
-                    region=region,
-                    zone=zone,
-                    market=market,
-                    usd_per_hour=total.usd_per_hour,
-                    obtainable=machine.status,
-                    kind="composed",
-                    flag="",
-                    uncertainty=0.0,
-                    interruption_range=None,
+                read_offer(
+                    machine,
+                    region,
+                    market,
+                    total.usd_per_hour,
                     source=_SOURCE.source,
                     as_of=self.wanted.today,
+                    zone=zone,
+                    kind="composed",
                 )
                 for zone in zones
             ]

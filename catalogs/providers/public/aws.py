@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import quote
 
 from recommender.catalogs.errors import ProviderError
-from recommender.catalogs.providers.contract import Counters, Failed, Fetched, Wanted
+from recommender.catalogs.providers.contract import Counters, Failed, Fetched, Wanted, read_offer
 from recommender.catalogs.providers.http import Patience, Web
 from recommender.catalogs.providers.public import skypilot
 from recommender.catalogs.schema import Market, Offer, Source
@@ -213,18 +213,6 @@ def _offers(
     for (name, region), usd in sorted(prices.items()):
         machine = wanted.types.get(name)
         if machine is not None and region in LOCATIONS and (machine.gpu or market == "on_demand"):
-            yield Offer(
-                provider="aws",
-                instance_type=name,
-                region=region,
-                zone=zone,
-                market=market,
-                usd_per_hour=usd,
-                obtainable=machine.status,
-                kind="quote",
-                flag="",
-                uncertainty=0.0,
-                interruption_range=None,
-                source=source,
-                as_of=wanted.today,
+            yield read_offer(
+                machine, region, market, usd, source=source, as_of=wanted.today, zone=zone
             )

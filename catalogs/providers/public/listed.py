@@ -17,6 +17,7 @@ from recommender.catalogs.providers.contract import (
     Quarantined,
     UnknownType,
     Wanted,
+    read_offer,
 )
 from recommender.catalogs.providers.http import Web
 from recommender.catalogs.providers.quotas import shipped_places
@@ -68,7 +69,7 @@ def fetched(provider: str, wanted: Wanted, web: Web, found: PublicList) -> Fetch
         started=wanted.now,
         finished=wanted.now,
         markets=frozenset(row.market for row in rows) & wanted.listed_markets,
-        offers=tuple(_offer(provider, row, wanted, day) for row in rows),
+        offers=tuple(_offer(row, wanted, day) for row in rows),
         sources=(found.source,),
         unknown_types=tuple(_unknown(found.rows, wanted)),
         quarantined=(*found.refused, *refused),
@@ -109,22 +110,9 @@ def _placed(provider: str, rows: Iterable[Row]) -> tuple[list[Row], list[Quarant
     return kept, refused
 
 
-def _offer(provider: str, row: Row, wanted: Wanted, day: str) -> Offer:
-    return Offer(
-        provider=provider,
-        instance_type=row.instance_type,
-        region=row.region,
-        zone=row.zone,
-        market=row.market,
-        usd_per_hour=row.usd_per_hour,
-        obtainable=wanted.types[row.instance_type].status,
-        kind="quote",
-        flag="",
-        uncertainty=0.0,
-        interruption_range=None,
-        source=1,
-        as_of=day,
-    )
+def _offer(row: Row, wanted: Wanted, day: str) -> Offer:
+    machine, usd = wanted.types[row.instance_type], row.usd_per_hour
+    return read_offer(machine, row.region, row.market, usd, source=1, as_of=day, zone=row.zone)
 
 
 def _unknown(rows: Iterable[Row], wanted: Wanted) -> Iterator[UnknownType]:
