@@ -379,19 +379,24 @@ def test_next_to_a_mix_a_limit_is_worth_what_asking_with_mixes_again_saves(
     catalog: Catalog,
 ) -> None:
     """Planned again with one machine type, wider quotas seemed to save 3.49 USD."""
-    quotas = (
-        QuotaLimit("gcp", "n1-standard-8", "any", "", "machine", 2.0),
-        QuotaLimit("gcp", "n1-standard-16", "any", "", "machine", 2.0),
-    )
-    choice = Choice(providers=("gcp",), market="on_demand", quotas=quotas, quotas_known=True)
 
-    def asked(hours: float) -> Answer:
+    def asked(hours: float, machines: float = 2.0) -> Answer:
+        quotas = tuple(
+            QuotaLimit("gcp", name, "any", "", "machine", machines)
+            for name in ("n1-standard-8", "n1-standard-16")
+        )
+        choice = Choice(providers=("gcp",), market="on_demand", quotas=quotas, quotas_known=True)
         limits = Limits(deadline_s=hours * HOUR, max_machines=6)
         return recommend(job(), limits, choice, catalog=catalog, now=NOW, worth=True)
 
-    answer, looser = asked(26.0), asked(27.0)
+    answer, looser = asked(25.0), asked(26.0)
     assert len(answer.plans[0].machines) == 2
-    assert not [step for step in answer.sensitivity if step.plan]
+    told = {step.change: step.plan for step in answer.sensitivity if step.plan}
+    again = {"--deadline 37h30m": asked(37.5), "every quota × 1.5": asked(25.0, machines=3.0)}
+    assert set(told) == set(again)
+    for change, plan in told.items():
+        (least, *_) = again[change].plans
+        assert plan.estimate.cost.mean == pytest.approx(least.estimate.cost.mean, rel=0.01)
     assert answer.program is not None
     (worth,) = answer.program.worth
     saved = answer.plans[0].estimate.cost.mean - looser.plans[0].estimate.cost.mean
