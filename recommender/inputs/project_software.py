@@ -21,6 +21,7 @@ _FROM = re.compile(r'^[ \t"]*from\s+([\w.]+)\s+import\s+\(?([\w., ]*)', re.MULTI
 _IMPORT = re.compile(r'^[ \t"]*import\s+([\w., ]+)', re.MULTILINE)
 # At the start of a line of requirements.txt, a list of YAML, or a string or key of TOML
 _REQUIREMENT = re.compile(r"""^[ \t\-"']*([A-Za-z0-9][\w.-]*)|["']([A-Za-z0-9][\w.-]*)""", re.M)
+_LIBRARIES = frozenset(("torch", "tensorflow", "jax", "keras", "transformers", "mxnet"))
 _REQUIREMENTS = ("requirements*.txt", "pyproject.toml", "environment.y*ml")
 # Tools whose files have keys that no other file has; "trainer" or "output_dir" may be anybody's.
 _DISTINCT = ("axolotl", "llm-foundry", "torchtitan", "nemo", "llama-factory", "deepspeed")
@@ -56,6 +57,12 @@ def find_trainings(folder: Path) -> list[tuple[Path, TrainingConfig]]:
         if config.model or config.network:
             found.append((path, config))
     return found
+
+
+def training_scripts(folder: Path) -> list[Path]:
+    """The scripts of a folder that import a library of networks."""
+    own = (path for path in _files(folder, (".py", ".ipynb")) if path.parent == folder)
+    return [path for path in own if _modules(_text(path)) & _LIBRARIES]
 
 
 def _imported(folder: Path) -> FoundSoftware | None:

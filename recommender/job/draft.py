@@ -355,21 +355,21 @@ def _work_lines(draft: _Answers) -> list[DraftLine]:
             length = None
         words = [DraftLine("tokens_per_example", length)] if length else []
         return [*images, *(amount or _example_lines(draft)), *words, batch]
-    if amount:
-        long = [DraftLine("seq_len", str(config.tokens or 2048), "tokens in a sequence")]
-        if not config.tokens:
-            draft.assumed.append("seq_len 2048: --tokens-per-example")
-        return [*images, *amount, *long, batch]
     if config.packed and config.tokens:
-        return [*images, *_packed_lines(draft), batch]
-    tokens = draft.usual("tokens_per_example", length)
-    if parse_count(tokens, "--tokens-per-example") >= _LONG:
+        whole = DraftLine("seq_len", str(config.tokens), "tokens in a sequence")
+        return [*images, *(amount or _packed_lines(draft)), whole, batch]
+    return [*images, *(amount or _example_lines(draft)), *_length_lines(draft), batch]
+
+
+def _length_lines(draft: _Answers) -> list[DraftLine]:
+    """The tokens of an example in the mean, and of the longest, which decides the memory."""
+    tokens = draft.usual("tokens_per_example", draft.stated.tokens_per_example)
+    mean = parse_count(tokens, "--tokens-per-example")
+    if mean >= _LONG:
         draft.assumed.append(f"each example has {tokens} tokens, not the data set as a whole")
-    mean = DraftLine("tokens_per_example", tokens, "in the mean")
-    lines = [*images, *_example_lines(draft), mean]
-    if config.tokens and config.tokens > parse_count(tokens, "--tokens-per-example"):
-        lines.append(DraftLine("max_seq_len", str(config.tokens), "it decides the memory"))
-    return [*lines, batch]
+    longest = draft.config.tokens
+    more = [DraftLine("max_seq_len", str(longest), "it decides the memory")]
+    return [DraftLine("tokens_per_example", tokens, "in the mean"), *(more * (longest > mean))]
 
 
 def _stated_amount(draft: _Answers) -> list[DraftLine] | None:
@@ -421,22 +421,17 @@ def _epochs_line(draft: _Answers) -> DraftLine:
 
 
 def _packed_lines(draft: _Answers) -> list[DraftLine]:
-    """Examples that are packed into sequences of one length: the work is their tokens."""
+    """Examples that are packed into sequences of one length."""
     examples = _examples(draft)
     each = draft.usual("tokens_per_example", draft.stated.tokens_per_example)
-    epochs = _epochs_line(draft).value
     tokens = parse_count(examples, "--examples") * parse_count(each, "--tokens-per-example")
-    tokens *= parse_count(epochs, "--epochs")
-    comment = f"{examples} examples × {epochs} epochs × {each} tokens"
-    packed = f"examples are packed into sequences of {draft.config.tokens}"
-    return [
-        DraftLine("tokens", format_count(tokens), comment),
-        DraftLine("seq_len", str(draft.config.tokens), packed),
-    ]
+    packed = f"{examples} of {each} tokens, packed into sequences of one length"
+    count = format_count(max(round(tokens / draft.config.tokens), 1))
+    return [DraftLine("examples", count, packed), _epochs_line(draft)]
 
 
 def _image_lines(draft: _Answers) -> list[DraftLine]:
-    side = draft.stated.image_size
+    side = draft.stated.image_size or str(draft.config.image_size or "")
     if _pixels(draft.found):
         side = draft.usual("image_size", side)
     return [DraftLine("image_size", side, "pixels of a side")] if side else []

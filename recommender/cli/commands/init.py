@@ -110,6 +110,8 @@ def init(
     project = find_software(path.parent)
     if not yes and sys.stdin is not None and sys.stdin.isatty():
         stated = _asked(stated, config, path.parent, project)
+    if stated.model is None and config is None:
+        _refuse_unread(path.parent)
     draft = draft_job(stated, config, path.parent, project)
     job = job_from_text(draft.text, shown_path(path), path.stem, path.parent)
     _write(path, draft)
@@ -131,6 +133,18 @@ def _of_folder(folder: Path) -> "tuple[TrainingConfig | None, list[str] | None]"
         names = ", ".join(shown_path(path) for path, _ in found[:5])
         raise UsageError(f"several files here describe a training ({names}); name one: --from FILE")
     return (found[0][1], [str(found[0][0])]) if found else (None, None)
+
+
+def _refuse_unread(folder: Path) -> None:
+    """Refuse to plan a network of nobody's where scripts train one that could not be read."""
+    from recommender.inputs.project_software import training_scripts
+
+    if scripts := training_scripts(folder):
+        names = ", ".join(shown_path(path) for path in scripts[:5])
+        raise UsageError(
+            f"no network that is known could be read from the scripts here ({names}); name it with "
+            "--model (a known model or a config.json), or a script or configuration with --from"
+        )
 
 
 def _fetched(stated: "StatedJob", folder: Path) -> "StatedJob":

@@ -26,7 +26,7 @@ from recommender.text import shown, shown_path
 _SHOWN = {"transformers": "TRL", "llama-factory": "LLaMA-Factory", "nemo": "NeMo",
           "openrlhf": "OpenRLHF",
           "megatron-lm": "Megatron-LM", "lightning": "Lightning", "deepspeed": "DeepSpeed",
-          "nanogpt": "nanoGPT"}  # fmt: skip
+          "nanogpt": "nanoGPT", "pytorch": "PyTorch"}  # fmt: skip
 _GENERATIONS = 8  # of GRPOConfig (TRL 1.16)
 _NEITHER = ("deepspeed", "accelerate")  # hold neither network nor data
 _SPECIAL = ("sign", "root", "network", "without", "engine", "data", "classes", "copies",

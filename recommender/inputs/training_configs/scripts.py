@@ -26,6 +26,13 @@ _LORA = {"r": "lora_r", "target_modules": "lora_target_modules", "use_dora": "us
          "modules_to_save": "lora_modules_to_save"}  # fmt: skip
 _LOADED = ("load_in_4bit", "load_in_8bit", "max_seq_length", "attn_implementation")
 _OF_TRAINERS = ("max_seq_length", "packing")
+_ZOOS = ("models", "applications")  # torchvision's networks and Keras' are calls of these
+_LOADERS = ("DataLoader", "fit", "image_dataset_from_directory")
+_OF_LOOPS = {  # names that scripts of PyTorch give their figures
+    "batch_size": "batch_size", "train_batch_size": "batch_size", "bs": "batch_size",
+    "epochs": "epochs", "num_epochs": "epochs", "n_epochs": "epochs", "max_epochs": "epochs",
+    "img_size": "image_size", "image_size": "image_size",
+}  # fmt: skip
 _OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul,
     ast.Div: operator.truediv, ast.FloorDiv: operator.floordiv,
@@ -48,8 +55,12 @@ def read_python(text: str, where: str) -> Tree:
         for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
             for key, value in _of_call(call, known):
                 found.setdefault(key, value)
+        if "torch_network" in found:
+            found = {**{key: _written(v) for key, v in _of_loops(tree, known)}, **found}
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise UsageError(f"{where}: not Python ({shown(error)})") from None
+    if "torch_network" in found and "precision" not in found:
+        found["autocast"] = "none in the script"
     if not found:  # nanoGPT's files are assignments
         found = {name: _written(value) for name, value in known.items()}
     if "lora_r" in found or "lora_target_modules" in found:
@@ -140,6 +151,12 @@ def _of_call(call: ast.Call, known: Tree) -> Iterator[tuple[str, Any]]:
         yield from ((_LORA[key], _written(v)) for key, v in stated.items() if key in _LORA)
     elif name == "BitsAndBytesConfig":
         yield from ((key, _written(v)) for key, v in stated.items() if key in _LOADED)
+    elif name == "create_model" or _owner(call) in _ZOOS:
+        yield from _of_zoo(call, name, known)
+    elif name in _LOADERS:
+        yield from ((_OF_LOOPS[key], _written(v)) for key, v in stated.items() if key in _OF_LOOPS)
+    elif name in ("autocast", "GradScaler"):
+        yield "precision", "16-mixed"
     elif _TRAINER.match(name):
         yield "trainer", name.removesuffix("Trainer").lower()
         yield from ((key, _written(v)) for key, v in stated.items() if key in _OF_TRAINERS)
@@ -147,11 +164,33 @@ def _of_call(call: ast.Call, known: Tree) -> Iterator[tuple[str, Any]]:
             yield "model_name_or_path", stated["model"]
 
 
+def _owner(call: ast.Call) -> str:
+    """What a called function belongs to: models of torchvision.models.resnet50()."""
+    owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+    return getattr(owner, "attr", getattr(owner, "id", ""))
+
+
+def _of_zoo(call: ast.Call, name: str, known: Tree) -> Iterator[tuple[str, Any]]:
+    """A network by its name in timm, or by its function in torchvision or Keras."""
+    first = _evaluated(call.args[0], known) if call.args else known.get("model_name", _UNKNOWN)
+    word = first if name == "create_model" else name
+    if isinstance(word, str) and word:
+        yield "torch_network", word
+
+
+def _of_loops(tree: ast.Module, known: Tree) -> Iterator[tuple[str, Any]]:
+    """Figures of a loop that a script writes out: its constants, and `for epoch in range(90)`."""
+    yield from ((_OF_LOOPS[n.lower()], v) for n, v in known.items() if n.lower() in _OF_LOOPS)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.For) and isinstance(node.iter, ast.Call) and node.iter.args:
+            value = _evaluated(node.iter.args[-1], known)
+            if getattr(node.target, "id", "") == "epoch" and isinstance(value, int):
+                yield "epochs", value
+
+
 def _of_model(call: ast.Call, stated: Tree, known: Tree) -> Iterator[tuple[str, Any]]:
     """The name in `Class.from_pretrained(name)`, where the class is no tokenizer or processor."""
-    owner = call.func.value if isinstance(call.func, ast.Attribute) else None
-    whose = getattr(owner, "attr", getattr(owner, "id", ""))
-    if re.search(r"Tokenizer|Processor|Config|FeatureExtractor|Peft", whose):
+    if re.search(r"Tokenizer|Processor|Config|FeatureExtractor|Peft", _owner(call)):
         return
     first = _evaluated(call.args[0], known) if call.args else _UNKNOWN
     names = ("model_name", "pretrained_model_name_or_path", "model_name_or_path", "model_id")

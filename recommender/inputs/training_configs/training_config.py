@@ -31,6 +31,7 @@ class TrainingConfig:
     tokenizer: str = ""  # of a model whose vocabulary a described network has
     tokens: int = 0  # in the longest sequence, or in every one where they are packed
     packed: bool = False
+    image_size: int = 0
     micro_batch: int = 0  # samples of one GPU at once
     accumulation: int = 0  # micro-batches per step
     batch: int = 0  # samples per step, all GPUs together

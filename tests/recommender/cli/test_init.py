@@ -159,3 +159,14 @@ def test_the_software_is_requested_at_a_terminal_and_may_stay_unknown(
 
 def test_software_is_in_the_json(run: Run, tmp_path: Path) -> None:
     assert json.loads(run("init", *SAID, *MORE, "--json").out)["software"].startswith("trl (")
+
+
+def test_scripts_whose_network_is_not_known_are_not_planned_as_another(
+    run: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "train.py").write_text("import torch\nclass Net(torch.nn.Module):\n    pass\n")
+    found = run("init", "--yes")
+    assert found.code == 2
+    assert "train.py" in found.err
+    assert "--model" in found.err
+    assert not (tmp_path / "recommend.yaml").exists()

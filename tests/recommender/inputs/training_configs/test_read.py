@@ -532,3 +532,18 @@ def test_the_software_is_the_tool(name: str, software: str, stack: str) -> None:
 @pytest.mark.parametrize("name", ["lightning.yaml", "deepspeed.json"])
 def test_tools_that_run_the_networks_of_others_do_not_tell_the_software(name: str) -> None:
     assert read(name).software is None
+
+
+def test_a_script_of_pytorch_names_its_network_batch_and_epochs(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(
+        "import timm, torch\nEPOCHS = 90\n"
+        "model = timm.create_model('vit_base_patch16_224')\n"
+        "loader = torch.utils.data.DataLoader(data, batch_size=2 * 64)\n"
+        "for epoch in range(EPOCHS):\n    pass\n"
+    )
+    found = read_training_config(script)
+    assert (found.model, found.micro_batch, found.epochs) == ("vit_base_patch16_224", 128, 90)
+    assert any("autocast" in each for each in found.unread)
+    script.write_text("import torchvision\nnet = torchvision.models.resnet50()\n")
+    assert read_training_config(script).model == "resnet50"
