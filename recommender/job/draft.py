@@ -23,7 +23,7 @@ from recommender.networks.count import Count
 from recommender.networks.find import FoundNetwork, find_network
 from recommender.networks.known_models import find_shape, sizes_in
 from recommender.networks.network import Network
-from recommender.networks.trained import trained_parameters
+from recommender.networks.trained import adapted_width, trained_parameters
 from recommender.text import has_control, shown
 
 MODEL = "meta-llama/Llama-3.1-8B"
@@ -328,8 +328,20 @@ def _method_lines(draft: _Answers) -> list[DraftLine]:
         rank = draft.stated.lora_rank or str(draft.config.lora_rank or "")
         if not rank:
             draft.assumed.append(f"lora_rank {_RANK}: --lora-rank")
-        lines.append(DraftLine("lora_rank", rank or str(_RANK), "on every linear layer"))
+        lines += [DraftLine("lora_rank", rank or str(_RANK), "of the adapters"), *_targets(draft)]
     return [*lines, *_post_training_lines(draft)]
+
+
+def _targets(draft: _Answers) -> list[DraftLine]:
+    """The widths of the matrices that have adapters, where a file names them."""
+    words = draft.config.targets
+    if not words or "all" in "".join(words):
+        return []
+    width = adapted_width(draft.found.network, words)
+    if not width:
+        draft.assumed.append(f"adapters on every linear layer: cannot tell from {' '.join(words)}")
+        return []
+    return [DraftLine("adapted_width", str(width), f"adapters on {' '.join(words)}"[:90])]
 
 
 def _post_training_lines(draft: _Answers) -> list[DraftLine]:
@@ -364,10 +376,12 @@ def _work_lines(draft: _Answers) -> list[DraftLine]:
 def _length_lines(draft: _Answers) -> list[DraftLine]:
     """The tokens of an example in the mean, and of the longest, which decides the memory."""
     tokens = draft.usual("tokens_per_example", draft.stated.tokens_per_example)
-    mean = parse_count(tokens, "--tokens-per-example")
+    mean, longest = parse_count(tokens, "--tokens-per-example"), draft.config.tokens
+    if 0 < longest < mean:
+        draft.assumed.append(f"examples are cut at {longest} tokens, as the file says")
+        tokens, mean = str(longest), longest
     if mean >= _LONG:
         draft.assumed.append(f"each example has {tokens} tokens, not the data set as a whole")
-    longest = draft.config.tokens
     more = [DraftLine("max_seq_len", str(longest), "it decides the memory")]
     return [DraftLine("tokens_per_example", tokens, "in the mean"), *(more * (longest > mean))]
 

@@ -25,15 +25,17 @@ def composite(
     """Count a network of pictures and words; `decoder_of` counts the part that writes."""
     text = _decoder(config)
     decoder = decoder_of(text, convention.text)
-    own = conventions()[convention.eye]
     part = next((found for each in _EYE if (found := config.inside(each))), None)
+    stated = conventions().get(part.word("model_type")) if part else None
+    own = stated if stated and stated.family == "eye" else conventions()[convention.eye]
     eye = (part or Config({}, config.where)).with_defaults(own.defaults)
-    seen = _eye(eye, own) + _projector(config, eye, convention.projector, decoder.hidden)
+    projector = _projector(config, eye, convention.projector, decoder.hidden)
+    seen = _eye(eye, own) + projector
     # Adapters go to the language model unless they are told otherwise.
     seen = Count(seen.parameters, 0, 0, seen.tensors, 0)
     share = seen.parameters / (seen.parameters + decoder.count.parameters)
     note = f"{share:.0%} of its parameters see pictures: work on text alone is planned"
-    return decoder.with_part(seen, note)
+    return decoder.with_part(seen, projector.parameters, note)
 
 
 def _decoder(config: Config) -> Config:

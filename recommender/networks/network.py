@@ -29,6 +29,8 @@ class Network:
     flop_per_sample: float = 0.0  # forward and backward; 0: follows from the tokens
     activation_bytes: float = 0.0  # kept of a sample for the backward pass, in 16 bits; 0 unknown
     sample_unit: str = ""
+    adapted_attention: int = 0  # of the widths with adapters, those of attention
+    projector: int = 0  # of what is beside, what turns pictures into tokens
     beside: int = 0  # parameters of parts that no token of text passes: eyes and projectors
     note: str = ""  # what was taken for granted, for the user
 
@@ -36,9 +38,10 @@ class Network:
         """The network with one more thing that was taken for granted."""
         return replace(self, note="; ".join(each for each in (self.note, note) if each))
 
-    def with_part(self, part: Count, note: str) -> "Network":
+    def with_part(self, part: Count, projector: int, note: str) -> "Network":
         """The network with a part that tokens do not pass."""
-        return replace(self, count=self.count + part, beside=part.parameters).with_note(note)
+        whole = replace(self, count=self.count + part, projector=projector)
+        return replace(whole, beside=part.parameters).with_note(note)
 
 
 def flop(multiply_adds: float) -> float:

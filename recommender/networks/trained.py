@@ -6,6 +6,25 @@ from collections.abc import Iterator, Sequence
 from recommender.networks.network import Network
 
 _MAX = 120  # characters of a pattern; longer ones, and those that may run away, are not tried
+# How tools name the matrices of a layer, and what else stands in their patterns.
+_MATRICES = {
+    "q": "q", "query": "q", "k": "k", "key": "k", "v": "v", "value": "v", "o": "o", "output": "o",
+    "projection": "o", "gate": "gate", "up": "up", "down": "down", "mlp": "mlp",
+}  # fmt: skip
+_AROUND = {
+    "proj",
+    "lora",
+    "model",
+    "layers",
+    "self",
+    "attn",
+    "d",
+    "language",
+    "apply",
+    "to",
+    "text",
+}
+_FROZEN = (("visual", ("vision",)), ("projector", ("projector",)), ("", ("llm", "language")))
 _PLAIN = re.compile(r"[\w.^$\[\]+*?()|\\-]+")
 
 
@@ -27,10 +46,29 @@ def trained_parameters(network: Network, stated: Sequence[str]) -> int:
     return _under(parts, [each for each in stated if _is_safe(each)])
 
 
+def adapted_width(network: Network, targets: Sequence[str]) -> int:
+    """In + out of the matrices that words such as q_proj name; 0 if a word is of another one."""
+    words = {part for each in targets for part in re.split(r"[^a-z]+|_", each.lower())}
+    named = {ours for word in words if (ours := _MATRICES.get(word))}
+    stated = {word for word in words if word} - _MATRICES.keys() - _AROUND
+    layers, hidden = max(network.layers, 1), network.hidden
+    attention = network.adapted_attention / layers
+    shared = (attention - 4 * hidden - 2 * network.attention_width) / 2  # of keys and values
+    if stated or not named or shared <= 0:
+        return 0
+    forward = (network.count.adapted - network.adapted_attention) / layers
+    wide, narrow = hidden + network.attention_width, hidden + shared
+    thirds = forward / (3 if network.gated else 2)
+    widths = {"q": wide, "k": narrow, "v": narrow, "o": wide, "gate": thirds * bool(network.gated),
+              "up": thirds, "down": thirds, "mlp": forward}  # fmt: skip
+    if "mlp" in named:
+        named -= {"gate", "up", "down"}
+    return round(layers * sum(widths[each] for each in named))
+
+
 def _is_frozen(name: str, frozen: Sequence[str]) -> bool:
-    sees = any(word in each for each in frozen for word in ("vision", "projector"))
-    writes = any(word in each for each in frozen for word in ("llm", "language"))
-    return sees if name.startswith("visual") else writes
+    wanted = next(words for part, words in _FROZEN if name.startswith(part))
+    return any(word in each for each in frozen for word in wanted)
 
 
 def _is_safe(pattern: str) -> bool:
@@ -56,7 +94,8 @@ def _parts(network: Network) -> Iterator[tuple[str, int]]:
     yield "model.embed_tokens.weight", network.count.lookup or tables
     head = tables if network.count.lookup else 0  # one table is both otherwise
     yield "lm_head.weight", head
-    yield "visual.weight", network.beside
+    yield "visual.weight", network.beside - network.projector
+    yield "projector.weight", network.projector
     rest = network.count.parameters - network.beside - (network.count.lookup or tables) - head
     layers = max(network.layers, 1)
     experts = network.experts * network.expert_width * network.hidden * (3 if network.gated else 2)

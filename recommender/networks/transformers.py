@@ -28,6 +28,10 @@ def transformer(config: Config, convention: Convention) -> Network:
         _layer(layer, config, convention, hidden, place).times(number)
         for (layer, place), number in places.items()
     )
+    mixers = (
+        mixer(layer.mixer, config, convention, hidden, place).times(number)
+        for (layer, place), number in places.items()
+    )
     count = total(parts) + _ends(config, convention, hidden, len(plan))
     sparse = any(layer.forward == "experts" for layer in plan)
     widths = _attention_widths(plan, config, hidden)
@@ -43,6 +47,7 @@ def transformer(config: Config, convention: Convention) -> Network:
         window=config.whole(names.WINDOW, 0) if widths["sliding"] else 0,
         heads=_number_of_heads(config, hidden),
         sdpa=not convention.eager,
+        adapted_attention=total(mixers).adapted,
         expert_width=_expert_width(config) if sparse else 0,
         experts=config.whole(names.EXPERTS, 0) if sparse else 0,
         expert_groups=_expert_groups(config) if sparse else 0,

@@ -43,9 +43,13 @@ def nemo(keys: Keys, inside: str) -> Fields | None:
     if found and keys.has(f"{inside}bert_binary_head"):
         return {**found, "model_type": "bert", "type_vocab_size": 2,
                 "max_position_embeddings": keys.whole(f"{inside}encoder_seq_length")}  # fmt: skip
-    if found and keys.has(f"{inside}mm_cfg"):  # NeVA: what sees pictures is small beside it
-        seen = keys.text(f"{inside}mm_cfg.vision_encoder.from_pretrained")
-        keys.unread.append(f"model.mm_cfg: the eye {seen} is not counted (planned as its decoder)")
+    at = f"{inside}mm_cfg.vision_encoder."  # NeVA: CLIP's large eye, and two matrices
+    if found and keys.has(f"{inside}mm_cfg"):
+        width = keys.whole(f"{at}hidden_size") or 1024
+        eye = {"hidden_size": width, "num_hidden_layers": 24, "intermediate_size": 4 * width,
+               "patch_size": keys.whole(f"{at}patch_dim") or 14, "image_size": 336}  # fmt: skip
+        keys.has(f"{at}from_pretrained", f"{at}crop_size")
+        return {**found, "model_type": "llava", "vision_config": eye}
     return found
 
 

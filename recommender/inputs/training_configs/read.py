@@ -28,6 +28,8 @@ _SHOWN = {"transformers": "TRL", "llama-factory": "LLaMA-Factory", "nemo": "NeMo
           "megatron-lm": "Megatron-LM", "lightning": "Lightning", "deepspeed": "DeepSpeed",
           "nanogpt": "nanoGPT", "pytorch": "PyTorch"}  # fmt: skip
 _GENERATIONS = 8  # of GRPOConfig (TRL 1.16)
+# Of most decoders where nobody names any (PEFT 0.18, its table of models; read 2026-11).
+_USUAL_TARGETS = ("q_proj", "v_proj")
 _NEITHER = ("deepspeed", "accelerate")  # hold neither network nor data
 _SPECIAL = ("sign", "root", "network", "without", "engine", "data", "classes", "copies",
             "steps_per_epoch", "dora", "in_backward", "optimizer_rank")  # fmt: skip
@@ -171,6 +173,9 @@ def _joined(tool: str, keys: Keys, values: dict[str, Any]) -> TrainingConfig:
         values["optimizer"] = _layerwise(values.get("optimizer", ""))
     if values.get("method") == "full":
         values["lora_rank"] = 0
+    software = keys.text("software")  # of a script
+    adapted = tool == "transformers" and not software and values.get("method") in ("lora", "qlora")
+    values["targets"] = values.get("targets") or (_USUAL_TARGETS if adapted else ())
     if values.get("steps"):
         values["epochs"] = 0.0
     if values.get("kind") == "grpo" and not values.get("generations"):
@@ -191,7 +196,6 @@ def _joined(tool: str, keys: Keys, values: dict[str, Any]) -> TrainingConfig:
         values.get("kind") or keys.has("model_name_or_path", "max_length")
     ):
         named = "transformers"
-    software = keys.text("software")  # of a script
     kept = {k: v for k, v in values.items() if k not in _SPECIAL or k == "network"}
     return TrainingConfig(**{**kept, "tool": software or named})
 

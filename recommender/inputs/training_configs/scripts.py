@@ -281,7 +281,9 @@ def _summed(text: str, known: dict[str, str]) -> str:
 def _collect(words: list[str], found: Tree) -> None:
     for number, word in enumerate(words):
         following = words[number + 1] if number + 1 < len(words) else ""
-        if word == "-m" or word.endswith(".py"):
+        if re.match(r"openrlhf\.cli\.train_", word):
+            found["module"] = word
+        elif word == "-m" or word.endswith(".py"):
             _put(found, "module", following if word == "-m" else word)
         elif word.startswith("--") and len(word) > 2:
             key, equals, value = word[2:].partition("=")

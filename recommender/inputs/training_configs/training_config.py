@@ -14,10 +14,10 @@ OFF = ("", "false", "no", "off", "none", "null", "0", "1", "disabled")  # 1: a d
 # Keys that change the network, the trained part or the work: never "123 more" that are not used.
 _LOUD = re.compile(
     r"expert|moe|vision|patch|image|freez|frozen|reward|kto|packing|offload|quant|adapter|mamba|"
-    r"teacher|distill|relora|galore|lisa|spectrum|neftune_none"
+    r"teacher|distill|relora|galore|lisa|spectrum|qat$|ref_model|_loss$|vlm"
 )
 _QUIET = re.compile(
-    r"token|save|log|wandb|path|dir|aux_loss|column|field|template|timeout|seed|dropout"
+    r"token|save|log|wandb|path|dir|aux_loss|column|field|template|timeout|seed|dropout|eval|scal|router|fusion|grouped|z_loss"
 )
 
 
@@ -47,6 +47,7 @@ class TrainingConfig:
     masters: str = ""  # "no": weights, gradients and states all in 16 bits
     method: str = ""
     lora_rank: int = 0
+    targets: tuple[str, ...] = ()  # matrices with adapters; (): those of every linear layer
     whole_modules: tuple[str, ...] = ()  # trained in full beside adapters
     trained: tuple[str, ...] = ()  # what is trained or frozen of the network, as the file says it
     optimizer: str = ""
@@ -99,7 +100,7 @@ class Keys:
         if abs(value) <= _MAX:
             return max(value, 0.0)
         named = next(path for path in paths if self.at(path) is not None)
-        self.unread.append(f"{named}: {word}")
+        self.unread.append(f"{named}: {self.text(*paths)}")
         return 0.0
 
     def whole(self, *paths: str) -> int:
@@ -155,7 +156,7 @@ class Keys:
                 break
             word = word.replace(found[0], str(value).strip())
         word = re.sub(r"\$\{(\w+):\s*([\d.]+),\s*([\d.]+)\s*\}", _computed, word)
-        if "${" in word:
+        if "${" in word or re.fullmatch(r"\$\w+", word):
             self.unread.append(f"{path}: {word}")
             return ""
         return "" if word.lower() in ("null", "none") else word

@@ -16,8 +16,9 @@ _OPTIMIZERS = (  # parts of the tools' names, the most specific first
     ("adafactor", "adafactor"), ("adam_mini", "adam_mini"), ("galore", "galore"),
     ("apollo", "apollo"),
     ("muon", "muon"), ("lion", "lion"), ("lamb", "lamb"), ("sgd", "sgd"), ("adam", "adamw"),
+    ("mcore_distributed_optim", "adamw"),  # NeMo's, of Megatron Core
 )  # fmt: skip
-_EIGHT_BITS = re.compile(r"8[-_]?bit|bnb_8|fp8")
+_EIGHT_BITS = re.compile(r"[84][-_]?bit|bnb_8|fp8")  # of four bits: as small beside the rest
 _NOT_FUSED = ("eager", "unfused", "local", "torch", "disabled")
 _PAIRS = ("dpo", "ipo", "orpo", "simpo", "cpo")  # of preferences
 _OF_SFT = ("nll", "dft", "chunked_nll")  # losses of SFTConfig
@@ -231,8 +232,9 @@ def adapter(keys: Keys, paths: Sequence[str]) -> str:
 
 
 def factory_method(keys: Keys, paths: Sequence[str]) -> str:
-    """LLaMA-Factory's kinds of fine-tuning; its adapters may be of 4 bits."""
-    word, bits = keys.text(paths[0]).lower() or "lora", keys.whole(paths[1])
+    """LLaMA-Factory's kinds of fine-tuning: by default adapters, in files of its v1 all weights."""
+    usual = "lora" if keys.has(paths[2]) else "full"
+    word, bits = keys.text(paths[0], paths[3]).lower() or usual, keys.whole(paths[1])
     if word == "oft":
         keys.unread.append(f"{paths[0]}: oft (planned as lora: adapters on every linear layer)")
     if bits not in (0, 4):
@@ -401,6 +403,19 @@ def items(keys: Keys, paths: Sequence[str]) -> tuple[str, ...]:
     return tuple(word.strip() for word in found if word.strip().lower() not in OFF)
 
 
+def targets(keys: Keys, paths: Sequence[str]) -> tuple[str, ...]:
+    """The matrices with adapters: words of a list, or names of switches that are on."""
+    named = [path.rpartition(".")[2] for path in paths if keys.flag(path)]
+    words = items(keys, paths)
+    return (*named, *(each for each in words if each.lower() not in ("true", "false")))
+
+
+def ratio(keys: Keys, paths: Sequence[str]) -> float:
+    """A number over another, where both are stated."""
+    whole, part = (keys.number(path) for path in paths)
+    return whole / part if part else 0.0
+
+
 def frozen(keys: Keys, paths: Sequence[str]) -> tuple[str, ...]:
     """Parts that switches freeze."""
     return tuple(f"{path}: true" for path in paths if keys.flag(path))
@@ -408,9 +423,9 @@ def frozen(keys: Keys, paths: Sequence[str]) -> tuple[str, ...]:
 
 def freeze(keys: Keys, paths: Sequence[str]) -> tuple[str, ...]:
     """LLaMA-Factory's freeze: so many layers are trained, two by default."""
-    if keys.text("finetuning_type").lower() != "freeze":
-        return ()
-    return (f"the last {keys.whole(paths[0]) or 2} layers",)
+    switched = keys.text(*paths[:2]).lower() == "freeze"
+    keys.has(*paths[4:])
+    return (f"the last {keys.whole(*paths[2:4]) or 2} layers",) if switched else ()
 
 
 def duration(keys: Keys, paths: Sequence[str], unit: str) -> float:
@@ -476,11 +491,12 @@ READERS: dict[str, Reader] = {
         zero_offload, fsdp, fsdp_offload, accelerate, lightning, parallel, product, count, adapter,
         factory_method, peft_flags, peft, qlora_rank, kind, factory_kind, trl_kind, adv, openrlhf,
         engine, titan, torchtune, litgpt, restored, data, max_samples, classes, items, frozen,
-        freeze, true16, megatron_fp8, positive,
+        targets, ratio,        freeze, true16, megatron_fp8, positive,
     )},
 }  # fmt: skip
 WITH_A_WORD: dict[str, Callable[[Keys, Sequence[str], str], Any]] = {
     "duration": duration, "names": names, "word": word, "usual": usual, "is": is_on,
+    "unless": lambda keys, paths, value: "" if keys.flag(*paths) else value,
     "has": lambda keys, paths, value: value if keys.has(*paths) else "",
     "above": lambda keys, paths, value: value if keys.whole(*paths) > 0 else "",
 }  # fmt: skip

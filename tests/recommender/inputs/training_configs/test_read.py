@@ -8,6 +8,7 @@ from recommender.errors import UsageError
 from recommender.inputs.training_configs.read import read_training_config
 from recommender.inputs.training_configs.training_config import TrainingConfig
 from recommender.job.draft import StatedJob, draft_job, network_of
+from recommender.job.jobfile import job_from_text
 from recommender.networks.known_models import find_shape
 
 HERE = Path(__file__).parent
@@ -380,15 +381,16 @@ data: {class_path: my.Data, init_args: {batch_size: 128}}
     assert (found.optimizer, found.micro_batch, found.gpus) == ("sgd", 128, 4)
 
 
-def test_adapters_of_some_matrices_are_reported_and_counted_for_all(tmp_path: Path) -> None:
+def test_adapters_of_some_matrices_are_counted(tmp_path: Path) -> None:
     path = tmp_path / "axolotl.yaml"
     path.write_text(
         "base_model: mistralai/Mistral-7B-v0.1\nadapter: lora\nlora_r: 8\n"
         "lora_target_modules: [q_proj, v_proj]\nnum_epochs: 1\nsequence_len: 512\n",
         "utf-8",
     )
-    unread = read_training_config(path).unread
-    assert any(each.startswith("lora_target_modules: q_proj, v_proj (") for each in unread)
+    draft = draft_job(StatedJob(examples="10k"), read_training_config(path))
+    job = job_from_text(draft.text)
+    assert job.trainable_parameters == 8 * 32 * ((4096 + 4096) + (4096 + 1024))
 
 
 @pytest.mark.parametrize(
@@ -547,3 +549,26 @@ def test_a_script_of_pytorch_names_its_network_batch_and_epochs(tmp_path: Path) 
     assert any("autocast" in each for each in found.unread)
     script.write_text("import torchvision\nnet = torchvision.models.resnet50()\n")
     assert read_training_config(script).model == "resnet50"
+
+
+def test_a_frozen_eye_and_decoder_leave_the_projector(tmp_path: Path) -> None:
+    path = tmp_path / "neva.yaml"
+    path.write_text(
+        "trainer: {devices: 8, max_steps: 10}\nexp_manager: {}\nmodel:\n"
+        "  {global_batch_size: 8, micro_batch_size: 1, encoder_seq_length: 4096, num_layers: 32,"
+        " hidden_size: 4096, ffn_hidden_size: 11008, num_attention_heads: 32, activation: swiglu,"
+        " share_embeddings_and_output_weights: false, override_vocab_size: 32000,"
+        " mm_cfg: {llm: {freeze: true}, vision_encoder: {hidden_size: 1024, freeze: true}}}\n"
+    )
+    draft = draft_job(StatedJob(), read_training_config(path))
+    job = job_from_text(draft.text)
+    assert job.trainable_parameters == 1024 * 4096 + 4096 * 4096 + 2 * 4096
+    assert job.parameters == pytest.approx(7.06e9, rel=0.01)
+
+
+def test_a_v1_file_without_adapters_trains_all_weights(tmp_path: Path) -> None:
+    path = tmp_path / "v1.yaml"
+    path.write_text("model: Qwen/Qwen3-0.6B\nmodel_class: llm\ncutoff_len: 512\n")
+    assert read_training_config(path).method == "full"
+    path.write_text("model_name_or_path: Qwen/Qwen3-0.6B\ncutoff_len: 512\nstage: sft\n")
+    assert read_training_config(path).method == "lora"
