@@ -5,7 +5,8 @@ from recommender.networks import config as names
 from recommender.networks.composites import composite
 from recommender.networks.config import Config
 from recommender.networks.conventions import Convention, conventions
-from recommender.networks.convolutions import convnext, resnet
+from recommender.networks.convolutions import convnext, published, resnet
+from recommender.networks.count import Count
 from recommender.networks.encoder_decoder import bart, t5, whisper
 from recommender.networks.network import Network
 from recommender.networks.transformers import transformer
@@ -16,13 +17,14 @@ from recommender.text import shown, unknown
 _OWN = {"t5": t5, "mt5": t5, "umt5": t5, "bart": bart, "mbart": bart, "whisper": whisper}
 _PICTURES = {
     "vit": vit, "deit": vit, "dinov2": vit, "resnet": resnet, "convnext": convnext, "dit": dit,
-    "swin": swin, "unet": unet, "clip": two_towers, "siglip": two_towers,
+    "swin": swin, "unet": unet, "convolutions": published, "clip": two_towers, "siglip": two_towers,
 }  # fmt: skip
 # Files of diffusers name a class and no `model_type`.
 _CLASSES = {
     "UNet2DConditionModel": "unet", "DiTTransformer2DModel": "dit", "FluxTransformer2DModel": "dit",
     "SD3Transformer2DModel": "dit", "PixArtTransformer2DModel": "dit",
-    "QwenImageTransformer2DModel": "dit",
+    "QwenImageTransformer2DModel": "dit", "WanTransformer3DModel": "dit",
+    "LTXVideoTransformer3DModel": "dit",
 }  # fmt: skip
 _HEADS = ("ForCausalLM", "ForConditionalGeneration", "LMHeadModel", "ForMaskedLM", "Model",
           "ForImageClassification", "ForSequenceClassification")  # fmt: skip
@@ -65,7 +67,11 @@ def _of_class(config: Config, kind: str) -> Network:
     named = Config({**config.fields, "model_type": kind}, config.where)
     named = named.flattened("attn_config", "ffn_config")
     named.whole(names.HIDDEN)  # a file that does not say so much is not the whole file
-    return transformer(named.with_defaults(convention.defaults), convention)
+    found = transformer(named.with_defaults(convention.defaults), convention)
+    beside = config.fields.get("beside_parameters")  # of eyes and ears that are not described
+    if not isinstance(beside, int):
+        return found
+    return found.with_part(Count(beside), 0, "what sees and hears is counted, and not trained on")
 
 
 def _part(config: Config, kind: str) -> Network:

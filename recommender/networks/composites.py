@@ -13,10 +13,10 @@ from recommender.networks.count import Count, convolution, linear, norm, vector
 from recommender.networks.network import Network
 
 _TEXT = ("text_config", "llm_config", "language_config")
-_EYE = ("vision_config", "vit_config", "visual_config")
-_WIDTH = ("embed_dim", "hidden_size", "vt_hidden_size", "width")
-_DEPTH = ("depth", "num_hidden_layers", "vt_num_hidden_layers", "layers")
-_INNER = ("intermediate_size", "vt_intermediate_size", "mlp_dim")
+_EYE = ("vision_config", "vit_config", "visual_config", "audio_config")
+_WIDTH = ("embed_dim", "hidden_size", "vt_hidden_size", "width", "d_model")
+_DEPTH = ("depth", "num_hidden_layers", "vt_num_hidden_layers", "layers", "encoder_layers")
+_INNER = ("intermediate_size", "vt_intermediate_size", "mlp_dim", "encoder_ffn_dim")
 
 
 def composite(
@@ -34,7 +34,7 @@ def composite(
     # Adapters go to the language model unless they are told otherwise.
     seen = Count(seen.parameters, 0, 0, seen.tensors, 0)
     share = seen.parameters / (seen.parameters + decoder.count.parameters)
-    note = f"{share:.0%} of its parameters see pictures: work on text alone is planned"
+    note = f"{share:.0%} of its parameters see or hear: work on text alone is planned"
     return decoder.with_part(seen, projector.parameters, note)
 
 
@@ -49,7 +49,8 @@ def _decoder(config: Config) -> Config:
 
 
 def _eye(eye: Config, convention: Convention) -> Count:
-    width, depth = eye.whole(_WIDTH), eye.whole(_DEPTH)
+    width = eye.whole(_WIDTH)
+    depth = eye.whole(_DEPTH) + eye.whole(("num_global_layers",), 0)  # Llama 3.2's, after the rest
     ratio = eye.fields.get("mlp_ratio")
     inner = eye.whole(_INNER, int(ratio * width) if isinstance(ratio, (int, float)) else 4 * width)
     bias = convention.qkv_bias == "1"
@@ -91,6 +92,8 @@ def _projector(config: Config, eye: Config, kind: str, hidden: int) -> Count:
         return linear(merged, width) + linear(width, hidden) + linear(hidden, hidden)
     if kind == "shuffle":  # InternVL: neighbours joined
         return linear(4 * width, hidden, bias=True) + linear(hidden, hidden, bias=True)
+    if kind == "pixels":  # Idefics 3 and SmolVLM: squares of neighbours joined
+        return linear(config.whole(("scale_factor",), 2) ** 2 * width, hidden)
     if kind == "two":
         return linear(width, hidden, bias=True) + linear(hidden, hidden, bias=True)
     return linear(width, hidden, bias=True)

@@ -81,6 +81,19 @@ def _depthwise(width: int) -> Count:
     return spatial + norm(width, bias=True) + wide + vector(width)
 
 
+def published(config: Config, image: int | None = None, patch: int | None = None) -> Network:
+    """A network whose parameters and multiply-adds its library states, at a side of its own."""
+    number, side = int(config.fields["parameters"]), config.whole(("image_size",), _SIDE)
+    work = config.fields["multiply_adds"] * ((image or side) / side) ** 2
+    return Network(
+        family="cnn",
+        count=Count(number, number, 0, 161),
+        flop_per_sample=flop(work),
+        sample_unit="image",
+        note="as fast as ordinary convolutions is planned; depthwise ones are slower",
+    )
+
+
 def _images(count: Count, work: float, outputs: int) -> Network:
     """The network; `outputs` of its convolutions are kept, and as many normalised or bent ones."""
     return Network(

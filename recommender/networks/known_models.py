@@ -60,59 +60,57 @@ def find_known(word: str) -> KnownModel | None:
 # Words in a name that say how a network was tuned or is stored, and not its shape.
 _UNITS = {"b": 1e9, "m": 1e6}
 _SIZE = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)([bm])(?![\w.])")  # "70b"
-_TUNED = frozenset(
-    [
-        "meta",
-        "base",
-        "pt",
-        "hf",
-        "instruct",
-        "chat",
-        "it",
-        "unsloth",
-        "bnb",
-        "4bit",
-        "8bit",
-        "thinking",
-        "reasoning",
-        "deduped",
-        "awq",
-        "gptq",
-        "gguf",
-        "int4",
-        "int8",
-        "fp8",
-        "nf4",
-        "nvfp4",
-        "mxfp4",
-        "bf16",
-        "fp16",
-        "w4a16",
-        "w8a8",
-        "dynamic",
-        "sft",
-        "dpo",
-        "quantized",
-    ]
+_TUNED = re.compile(
+    r"meta|base|pt|hf|instruct|chat|it|unsloth|bnb|[48]bit|thinking|reasoning|deduped|awq|gptq|gguf|"
+    r"int[48]|fp8|nf4|nvfp4|mxfp4|bf16|fp16|w4a16|w8a8|dynamic|sft|dpo|quantized|coder|code|math|non|"
+    r"20[12]\d|[0-3]\d{3}|[01]\d{5,7}|20\d{6}"  # 2507, 0414, 20240806
 )
-_DATE = re.compile(r"20[12]\d|[0-3]\d{3}|[01]\d{5,7}|20\d{6}")  # 2507, 0414, 20240806
+# Words of networks that have more than the model whose name stands beside them.
+_MORE = re.compile(r"vl|vision|audio|omni|multimodal|video|llava|vlm|speech|voice|embed|reward")
 
 
 def find_shape(word: str) -> KnownModel | None:
-    """Find the model with the same shape as a fine-tuned, re-uploaded or quantised one."""
-    wanted = _shape_word(word)
-    for name, known in _same_shape().items():
-        if _shape_word(name) == wanted:
-            return find_known(known)
-    shapes = [(_shape_word(each.name), each) for each in reversed(known_models())]
-    bare = {re.sub(r"v\d+$", "", shape): each for shape, each in shapes}  # mixtral_8x7b
-    return dict(shapes).get(wanted) or bare.get(wanted)
+    """Find the model with the same shape as a fine-tuned, re-uploaded or quantised one.
+
+    By the whole name without words of tuning, else by the longest name that stands in it.
+    """
+    wanted, shapes = _parts(word), _shapes()
+    whole = {_joined(parts): model for parts, model in shapes.items()}
+    if found := whole.get(_joined(wanted)):
+        return find_known(found)
+    if any(map(_MORE.fullmatch, wanted)):
+        return None
+    spans = (wanted[i:j] for i in range(len(wanted)) for j in range(len(wanted), i + 1, -1))
+    within = [span for span in spans if span in shapes and _is_telling(span)]
+    found = shapes.get(max(within, key=len, default=()))
+    return find_known(found) if found else None
 
 
-def _shape_word(name: str) -> str:
-    parts = re.split(r"[-_ ]", name.lower().rpartition("/")[2])
-    kept = (part for part in parts if part not in _TUNED and not _DATE.fullmatch(part))
-    return "".join(kept).replace(".", "")
+@cache
+def _shapes() -> dict[tuple[str, ...], str]:
+    """The known model of each name without words of tuning; with and without its version."""
+    named = {**{each.name: each.name for each in reversed(known_models())}, **_same_shape()}
+    parts = {_parts(name): model for name, model in named.items()}
+    bare = {p[:-1]: model for p, model in parts.items() if re.fullmatch(r"v\d[\d.]*", p[-1])}
+    return {**bare, **parts}
+
+
+def _joined(parts: tuple[str, ...]) -> str:
+    return "".join(parts).replace(".", "")
+
+
+def _is_telling(parts: tuple[str, ...]) -> bool:
+    """Whether parts of a name say a family and a size or a number."""
+    return parts[0].isalpha() and len(parts[0]) > 2 and any(p[:1].isdigit() for p in parts)
+
+
+def _parts(name: str) -> tuple[str, ...]:
+    """The words and numbers of a name: llama, 3.1, 8b."""
+    bare = re.sub(r"\.[a-z]\w*$", "", name.lower().rpartition("/")[2])  # timm's tags
+    bare = re.sub(r"(?<!\d)(\d)_(\d)(?![\dbm])", r"\1.\2", bare)
+    kept = (word for word in re.split(r"[-_ ]", bare) if word and not _TUNED.fullmatch(word))
+    pieces = (re.findall(r"v\d[\d.]*$|[a-z]+|[\d.x]+[a-z]*|[^\W_]+", word) for word in kept)
+    return tuple(piece for found in pieces for piece in found)
 
 
 def sizes_in(name: str) -> tuple[float, float]:

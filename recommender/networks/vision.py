@@ -113,7 +113,13 @@ _BLOCKS = {
     "SD3Transformer2DModel": ("joint", True, 333),
     "QwenImageTransformer2DModel": ("joint", True, 512),
     "PixArtTransformer2DModel": ("cross", False, 300),
+    "WanTransformer3DModel": ("cross", False, 512),
+    "LTXVideoTransformer3DModel": ("cross", False, 256),
 }  # fmt: skip
+
+
+# Their clips: latent frames of squares, 81 frames of 640 × 640 (arXiv 2503.20314) if not stated.
+_VIDEO = ("WanTransformer3DModel", "LTXVideoTransformer3DModel")
 
 
 def dit(config: Config, image: int | None = None, patch: int | None = None) -> Network:
@@ -129,7 +135,9 @@ def dit(config: Config, image: int | None = None, patch: int | None = None) -> N
     edge, channels = patch or config.whole(("patch_size",), 2), config.whole(("in_channels",), 4)
     packed = 2 if name == "FluxTransformer2DModel" else 1
     side = (image // 8 if image else config.whole(("sample_size",), 128)) // packed
-    seen, inner = patches(side, edge, config.where), 4 * hidden
+    frames = config.whole(("sample_frames",), 21) if name in _VIDEO else 1
+    seen = frames * patches(side, edge, config.where)
+    inner = config.whole(("ffn_dim",), 4 * hidden)
     attention = linear(hidden, hidden, bias=True).times(4)
     stream = attention + linear(hidden, inner, bias=True) + linear(inner, hidden, bias=True)
     stream += linear(hidden, 6 * hidden, bias=True) if modulated else vector(6 * hidden)
@@ -158,8 +166,9 @@ def dit(config: Config, image: int | None = None, patch: int | None = None) -> N
         layers=layers + singles,
         attention_width=hidden,
         flop_per_sample=flop(work + 2 * (layers + singles) * hidden * pairs),
-        sample_unit="image",
-        note="images and words come encoded; what encodes them is not trained",
+        sample_unit="clip" if name in _VIDEO else "image",
+        note=f"{'clips' if name in _VIDEO else 'images'} and words come encoded; what encodes them "
+        f"is not trained{f'; clips of {seen:,} positions' if name in _VIDEO else ''}",
     )
 
 
@@ -175,7 +184,7 @@ def _diffusion_ends(
         labels = embedding(config.whole(("num_embeds_ada_norm",), 1000) + 1, hidden)
         ends = eye + vector(seen * hidden) + labels + step + last
     else:
-        text = config.whole(("joint_attention_dim", "caption_channels"), hidden)
+        text = config.whole(("joint_attention_dim", "caption_channels", "text_dim"), hidden)
         pooled = config.whole(("pooled_projection_dim",), 0)
         ends = eye + step + last + plain(text, hidden, bias=True)
         if pooled:

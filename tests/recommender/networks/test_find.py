@@ -152,3 +152,24 @@ def test_a_vision_transformer_needs_its_parameters_and_the_size_of_a_picture() -
 def test_sequences_have_no_pictures() -> None:
     with pytest.raises(UsageError, match="image_size"):
         job_from_text(HEAD + "model: gpt2\nimage: 384\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "shape"),
+    [
+        ("cognitivecomputations/dolphin-2.9-llama3-8b", "meta-llama/Meta-Llama-3-8B"),
+        ("NousResearch/Hermes-3-Llama-3.1-8B", "meta-llama/Llama-3.1-8B"),
+        ("Qwen/Qwen3-Coder-30B-A3B-Instruct", "Qwen/Qwen3-30B-A3B"),
+        ("x/Llama-4-Scout-17B-16E-Linearized-bnb-nf4", "meta-llama/Llama-4-Scout-17B-16E"),
+        ("vit_base_patch16_224.augreg_in21k", "google/vit-base-patch16-224"),
+        ("microsoft/phi-4-mini-reasoning", "microsoft/Phi-4-mini-instruct"),
+    ],
+)
+def test_a_name_within_a_name_is_its_shape(name: str, shape: str) -> None:
+    assert find_network(name).network == find_network(shape).network
+
+
+@pytest.mark.parametrize("name", ["x/Qwen2.5-7B-Audio", "x/Llama-3.2-11B-Embed", "x/v1-7b"])
+def test_a_name_with_more_than_a_known_one_is_not_its_shape(name: str) -> None:
+    with pytest.raises(UsageError):
+        find_network(name)

@@ -1,10 +1,12 @@
 """Counts of well-known networks against what their authors and hubs publish."""
 
 import csv
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from recommender.errors import UsageError
 from recommender.job.jobfile import job_from_text
 from recommender.networks.architectures import count_network
 from recommender.networks.find import find_network
@@ -16,6 +18,10 @@ HERE = Path(__file__).parent
 ROWS, CHECKED = (
     list(csv.DictReader((HERE / f"{name}.csv").read_text("utf-8").splitlines()))
     for name in ("published", "checked")
+)
+REMEMBERED, ASKED = (
+    list(csv.DictReader((HERE / f"{name}.csv").read_text("utf-8").splitlines()))
+    for name in ("remembered", "asked")
 )
 READ = list(csv.DictReader((HERE / "read.csv").read_text("utf-8").splitlines()))
 COUNTED = {row["model"]: int(row["parameters"]) for row in ROWS if row["parameters"]}
@@ -55,11 +61,31 @@ def test_nearly_all_counts_agree_to_the_last_digit() -> None:
 
 def test_every_model_was_held_against_what_others_ship() -> None:
     """`checked.csv` is written by tests/research/known_models.py."""
-    assert [row["model"] for row in CHECKED] == [model.name for model in known_models()]
+    names = [row["model"] for row in (*CHECKED, *REMEMBERED)]
+    assert names == [model.name for model in known_models()]
     agreed = {row["model"] for row in CHECKED if row["fields_by"] or row["count"]}
     assert len(agreed) == len(CHECKED)
     for model in known_models():
         assert ("from memory" in model.source) == (model.name not in agreed), model.source
+
+
+@pytest.mark.parametrize("row", REMEMBERED, ids=lambda row: row["model"])
+def test_fields_from_memory_give_the_published_count(row: dict[str, str]) -> None:
+    """Counts of their pages on the hub, torchvision's and timm's tables; rounded."""
+    counted = find_network(row["model"]).network.count.parameters
+    assert counted / 1e9 == pytest.approx(float(row["billions"]), rel=0.01)
+
+
+def test_popular_models_are_known_by_name() -> None:
+    """Sixty of 2024-26, listed before any of them was added (2026-11-29); 28 were known then."""
+    found = {}
+    for row in ASKED:
+        with suppress(UsageError):
+            counted = find_network(row["model"]).network.count.parameters / 1e9
+            found[row["model"]] = counted == pytest.approx(float(row["billions"]), rel=0.01)
+    assert len(ASKED) == 60
+    assert sum(found.values()) >= 57
+    assert all(found.values())
 
 
 @pytest.mark.parametrize("row", READ, ids=lambda row: row["model"])
