@@ -170,7 +170,8 @@ def _columns(path: Path, table: Table, content: str, rows: object) -> Columns:
         cells = list(zip(*lines, strict=True)) if lines else [()] * len(header)
     except (csv.Error, ValueError) as error:
         raise CatalogError(f"{path}: a row is broken: {error}") from error
-    if tuple(header) != table.columns:
+    lacking = table.columns[len(header) :]
+    if tuple(header) != table.columns[: len(header)] or not set(lacking) <= set(table.later):
         missing = sorted(set(table.columns) - set(header))
         unknown = sorted(set(header) - set(table.columns))
         raise CatalogError(
@@ -181,10 +182,11 @@ def _columns(path: Path, table: Table, content: str, rows: object) -> Columns:
         raise CatalogError(f"{path}: {len(lines)} rows; the manifest says {rows}")
     if len(cells) != len(header):
         raise CatalogError(f"{path}: a row is broken: {len(cells)} cells, not {len(header)}")
-    return {
+    found = {
         column.name: _parsed(path, column.name, column.parse, column.allowed, values)
-        for column, values in zip(columns_of(table), cells, strict=True)
+        for column, values in zip(columns_of(table), cells, strict=False)
     }
+    return found | {name: [table.later[name]] * len(lines) for name in lacking}
 
 
 def _lines(content: str) -> list[list[str]]:

@@ -16,7 +16,11 @@ from typing import Literal
 from recommender.catalogs.frozen import dataclass
 
 Provider = str  # a name of `registry.NAMES`; tables with another are refused
-Market = Literal["on_demand", "spot", "reserved_block"]
+Market = Literal["on_demand", "spot", "flex_start", "reserved_block", "committed"]
+# Booked capacity, which nobody takes back before its end: Google's flex-start, which begins when
+# there is capacity, and blocks of whole days, paid in advance (AWS Capacity Blocks).
+# A commitment is paid for a year, whatever is used: no plan of one job rents in it.
+BOOKED: tuple[Market, ...] = ("flex_start", "reserved_block")
 # On request: by contract or through sales. Unknown: listed, and nobody was seen to rent it.
 Obtainable = Literal["open", "spot_only", "reservation_only", "on_request", "retired", "unknown"]
 Kind = Literal["quote", "composed", "derived", "measured", "fallback"]
@@ -163,7 +167,7 @@ class Fee:
 
 @dataclass(frozen=True, slots=True)
 class BillingRule:
-    """How a provider charges a machine's seconds in a market."""
+    """The terms on which a provider rents in a market: what is charged, and for how long."""
 
     provider: Provider
     market: Market
@@ -172,6 +176,13 @@ class BillingRule:
     notice_s: float  # warning before an interruption
     source: int
     as_of: str
+    instance_type: str = ""  # of one machine; "" for all of the provider's
+    step_s: float = 1.0  # whole steps of this are charged
+    maximum_s: float | None = None  # longest rental
+    lead_s: float = 0.0  # from the request to the earliest start
+    wait_s: float | None = None  # median wait for a start; None: as on demand
+    upfront: bool = False  # paid in advance, whole
+    quota_market: str = ""  # whose quota it counts on: "" its own, "none" no quota
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """The tables of a catalog folder: their names, row classes, columns and order."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from functools import cache
 from math import isfinite
 from operator import attrgetter
@@ -70,6 +70,12 @@ class Table:
         """The names of its columns, in order."""
         return tuple(field.name for field in fields(self.row))
 
+    @property
+    def later(self) -> dict[str, Any]:
+        """The last columns, which a catalog of an older program may lack, and their values then."""
+        found = {field.name: field.default for field in fields(self.row)}
+        return {name: value for name, value in found.items() if value is not MISSING}
+
     def identity(self) -> Callable[[Any], Any]:
         """A function from a row to its identity."""
         return attrgetter(*self.key)
@@ -90,7 +96,7 @@ TABLES = MappingProxyType(
             Table("start_up", StartUp, ("provider", "gpus_min")),
             Table("obtainability", Obtainability, ("gpus",)),
             Table("fees", Fee, ("provider", "item")),
-            Table("billing", BillingRule, ("provider", "market")),
+            Table("billing", BillingRule, ("provider", "market", "instance_type")),
             Table("egress", Egress, ("provider", "from_region", "to_region")),
         )
     }

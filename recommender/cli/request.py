@@ -14,7 +14,10 @@ from recommender.job.timings import parse_measured
 from recommender.plan.limits import LIMITS, Choice, Limits, Progress
 from recommender.text import shown
 
-_MARKETS = {"any": "any", "spot": "spot", "on-demand": "on_demand", "on_demand": "on_demand"}
+_MARKETS = {
+    "any": "any", "spot": "spot", "on-demand": "on_demand", "on_demand": "on_demand",
+    "reserved": "reserved",
+}  # fmt: skip
 _PATHS = ("auto", "object_store", "anchor", "memory_tier", "none")
 MAX_MACHINES = 1024  # a bigger cluster is no spot gang
 MIN_CONFIDENCE = 0.05  # a lower one is a typo: 0.95% for 95%
@@ -92,7 +95,7 @@ def _market(flags: OfferFlags, errors: ErrorCollector) -> Any:
     market = _MARKETS[errors.choose(flags.market, "--market", tuple(_MARKETS), "any")]
     if flags.no_spot and market == "spot":
         errors.problems.append("--no-spot contradicts --market spot; keep one")
-    return "on_demand" if flags.no_spot else market
+    return "no_spot" if flags.no_spot and market == "any" else market
 
 
 def _hours(word: str, name: str) -> float:

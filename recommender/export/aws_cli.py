@@ -32,6 +32,13 @@ _SPOT = {
     "MarketType": "spot",
     "SpotOptions": {"SpotInstanceType": "one-time", "InstanceInterruptionBehavior": "terminate"},
 }
+# A block that was bought is named by its id ("Launch instances using Capacity Blocks", 2026-11).
+_BLOCK = {"MarketType": "capacity-block"}
+_RESERVATION = '{"CapacityReservationTarget":{"CapacityReservationId":"%s"}}'
+_BUY = (
+    "The block is bought first: aws ec2 describe-capacity-block-offerings, then "
+    "purchase-capacity-block; its id (cr-...) goes into CAPACITY_RESERVATION. It is paid whole."
+)
 _DISK = (
     '[{"DeviceName":"/dev/sda1",'
     '"Ebs":{"VolumeSize":%s,"VolumeType":"gp3"%s,"DeleteOnTermination":true}}]'
@@ -160,6 +167,13 @@ _START = (
 )
 
 
+_IN_BLOCK = (
+    f"  market_options=(--instance-market-options '{_compact(_BLOCK)}' \\",
+    f"    --capacity-reservation-specification \"$(printf '{_RESERVATION}' \\",
+    '    "$CAPACITY_RESERVATION")")',
+)
+
+
 def _setup(run: RunDescription) -> tuple[str, ...]:
     fast_network = (
         *shell_function("efa_group", _EFA_GROUP_LINES)[:-1],
@@ -167,7 +181,9 @@ def _setup(run: RunDescription) -> tuple[str, ...]:
     )
     later = () if run.on_fallback is None else run.on_fallback.locations
     regions = dict.fromkeys(location.region for location in (*run.locations, *later))
+    block = ': "${CAPACITY_RESERVATION:?export CAPACITY_RESERVATION=id of the block first}"'
     return (
+        *((block,) if run.machines.market == "reserved_block" else ()),
         ': "${INSTANCE_PROFILE:?export INSTANCE_PROFILE=name of an instance profile first}"',
         f"IMAGE=${{IMAGE:-{IMAGE}}}",
         assignment("DISK_SPEED", _FAST_DISK if large_disk(run) else ""),
@@ -193,15 +209,17 @@ def _instances(states: tuple[str, ...]) -> str:
 
 
 def _cloud(run: RunDescription) -> CloudSteps:
-    several = run.trains_on_several
+    several, block = run.trains_on_several, run.machines.market == "reserved_block"
     alive = _instances(("pending", "running")).split("\n")
     all_left = _instances(("pending", "running", "stopping", "stopped")).split("\n")
     return CloudSteps(
-        remarks=(*_REMARKS, _RIGHTS.format(_EFA_RIGHTS if efa_types(run) else ""))
-        if several
-        else _REMARKS,
+        remarks=(
+            *((_BUY,) if block else ()),
+            *_REMARKS,
+            *((_RIGHTS.format(_EFA_RIGHTS if efa_types(run) else ""),) if several else ()),
+        ),
         setup=_setup(run),
-        start=(*_FIND, *((_IF_SEVERAL,) if several else ()), *_START),
+        start=(*_FIND, *(_IN_BLOCK if block else ()), *((_IF_SEVERAL,) if several else ()), *_START),
         running=(
             "local region",
             'for region in "${REGIONS[@]}"; do',

@@ -190,10 +190,10 @@ def _keep(
 
     With `changes` the machines may have been asked to end, for those of the other phase.
     """
-    market = "spot" if machines.market == "spot" else "on-demand"
     return (
         "local place region zone",
-        f"local {assignment('machine_type', machines.instance_type)} market={market} "
+        f"local {assignment('machine_type', machines.instance_type)} "
+        f"market={machines.market.replace('_', '-')} "
         f"count={count} run_tag=$NAME-$began-{phase}",
         'stop_machines "$run_tag" || return 1  # what is left of a cluster that lost a machine',
         *(('drop "$NAME/end-$run_tag" > /dev/null 2>&1 || true',) if changes else ()),

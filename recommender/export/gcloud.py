@@ -5,6 +5,7 @@ holds even where the script and the machine have hung.
 """
 
 import re
+from dataclasses import replace
 
 from recommender.export.checkpoint_upload import COMMANDS
 from recommender.export.cloud_script import (
@@ -24,6 +25,15 @@ IMAGE_FAMILY = "pytorch-2-9-cu129-ubuntu-2204-nvidia-580"
 HYPERDISK = "^(a3-ultragpu|a4x?|g4)-"
 # --max-run-duration ("Limit the run time of a VM", docs.cloud.google.com/compute, 2026-11)
 _LONGEST_S = 120 * 24 * 3600
+# A request waits for capacity up to two hours, and then is made again; machines run for up to seven
+# days ("Create flex-start VMs", docs.cloud.google.com/compute, 2026-11).
+_FLEX_START = (
+    "--provisioning-model=FLEX_START --request-valid-for-duration=2h --reservation-affinity=none"
+)
+_FLEX_LINES = (
+    f"options+=({_FLEX_START})",
+    f'if [ "$left_s" -gt {7 * 24 * 3600} ]; then left_s={7 * 24 * 3600}; fi',
+)
 IMAGE_PROJECT = "deeplearning-platform-release"
 _LIST = 'gcloud compute instances list --filter="$filter"'
 _METADATA = "http://metadata.google.internal/computeMetadata/v1/instance"
@@ -31,7 +41,10 @@ _METADATA = "http://metadata.google.internal/computeMetadata/v1/instance"
 
 def files(run: RunDescription, folder: str) -> tuple[ExportFile, ...]:
     """`launch.sh` and what the machines run."""
-    return cloud_files(run, folder, "gcloud", _CLOUD, MACHINE_STEPS)
+    cloud = _CLOUD
+    if run.machines.market == "flex_start":
+        cloud = replace(cloud, start=(cloud.start[0], *_FLEX_LINES, *cloud.start[1:]))
+    return cloud_files(run, folder, "gcloud", cloud, MACHINE_STEPS)
 
 
 def why_not(run: RunDescription) -> str:

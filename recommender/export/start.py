@@ -1,8 +1,9 @@
 """How an exported plan is started, and which target a plan is usually exported to."""
 
 from recommender.catalogs.registry import CLOUDS
+from recommender.catalogs.schema import BOOKED
 from recommender.export.quoting import shell
-from recommender.plan.plan import Plan
+from recommender.plan.plan import Machines, Plan
 
 TARGETS = (
     "skypilot", "dstack", "slurm", "torchrun", "terraform", "aws-cli", "gcloud", "azure-cli",
@@ -23,6 +24,7 @@ _FILES = {
 DSTACK_FILES = ("train.dstack.yml", "volume.dstack.yml")
 _NAMED = {  # what has to be named in the environment, by target
     "aws-cli": ("INSTANCE_PROFILE=YOUR-PROFILE",),
+    "reserved_block": ("CAPACITY_RESERVATION=ID-OF-THE-BLOCK",),
     "gcloud": (),
     "azure-cli": (
         "RESOURCE_GROUP=YOUR-GROUP", "AZURE_STORAGE_ACCOUNT=YOUR-ACCOUNT", "IDENTITY=ITS-ID",
@@ -52,9 +54,29 @@ def bucket_keys(provider: str) -> tuple[str, ...]:
     return () if cloud is None or cloud.has_client else S3_KEYS
 
 
+# What starts booked machines, by provider and market; elsewhere they are started by hand.
+_BOOKED = {("gcp", "flex_start"): "gcloud", ("aws", "reserved_block"): "aws-cli"}
+_BY_HAND = ("torchrun", "slurm")
+
+
+def why_not_booked(plan: Plan, target: str) -> str:
+    """Why a target does not start machines that are booked; empty where it does."""
+    first = plan.machines[0]
+    if first.market not in BOOKED or target in (*_BY_HAND, _BOOKED.get(_place(first))):
+        return ""
+    how = first.market.replace("_", "-")
+    return f"it starts no {how} machines; export --to {usual_target(plan)}"
+
+
+def _place(machines: Machines) -> tuple[str, str]:
+    return machines.provider, machines.market
+
+
 def usual_target(plan: Plan) -> str:
     """SkyPilot where it can run the plan, else what can."""
     first = plan.machines[0]
+    if first.market in BOOKED:
+        return _BOOKED.get(_place(first), "torchrun")
     cloud = CLOUDS.get(first.provider)
     known = cloud is not None and cloud.sky_name
     plain = not plan.mixed and not first.confidential
@@ -122,7 +144,8 @@ def start_line(plan: Plan, target: str, folder: str) -> str:
             f'-var code_dir="$PWD"{own}'
         )
     if target in _NAMED:
-        return " ".join((f"CHECKPOINT_BUCKET={BUCKET}", *_NAMED[target], line))
+        block = _NAMED.get(plan.machines[0].market, ())
+        return " ".join((f"CHECKPOINT_BUCKET={BUCKET}", *_NAMED[target], *block, line))
     if target == "dstack":  # which refuses names that the environment lacks
         line = line.replace(
             "dstack apply", f"{' '.join(f'{n}=${n}' for n in SECRETS)} dstack apply"

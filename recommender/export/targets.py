@@ -6,7 +6,7 @@ from typing import Protocol, cast
 from recommender.errors import UsageError
 from recommender.export.description import RunDescription
 from recommender.export.files import ExportFile
-from recommender.export.start import TARGETS
+from recommender.export.start import TARGETS, why_not_booked
 from recommender.text import unknown
 
 
@@ -32,7 +32,7 @@ def export_files(run: RunDescription, target: str, folder: str) -> tuple[ExportF
     """The files of a plan for a target; raises `UsageError` where it cannot run the plan."""
     module = target_of(target)
     try:
-        why = module.why_not(run)
+        why = why_not_booked(run.plan, target) or module.why_not(run)
         if why:
             raise UsageError(f"--to {target}: {why}")
         return module.files(run, folder)

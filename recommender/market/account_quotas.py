@@ -15,6 +15,8 @@ from recommender.plan.limits import OTHERS, QuotaLimit
 # Limits over the limits of families: they bind every machine of the cloud, of a market or of all.
 OVER = {"azure": ("Total Regional vCPUs",), "gcp": ("GPUS_ALL_REGIONS",)}
 
+NO_QUOTA = "none"  # the quota market of machines that count on none
+
 
 class QuotaIndex:
     """The user's quotas, indexed by provider, name, market and region.
@@ -83,6 +85,8 @@ class AccountQuotas:
 
     def of(self, t: InstanceType, market: str, region: str) -> tuple[QuotaLimit, ...]:
         """The quotas that apply to a machine; one of 0 if its cloud's list does not name it."""
+        if market == NO_QUOTA:
+            return ()
         key = (t.provider, t.instance_type, market, region)
         if key not in self._found:
             self._found[key] = self._of(t, market, region)

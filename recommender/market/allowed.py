@@ -6,9 +6,11 @@ from fnmatch import fnmatchcase
 from recommender.catalogs.catalog import Catalog
 from recommender.catalogs.frozen import dataclass
 from recommender.catalogs.registry import is_confidential
-from recommender.catalogs.schema import InstanceType
-from recommender.plan.limits import Choice, GpuFilter
+from recommender.catalogs.schema import BOOKED, InstanceType
+from recommender.plan.limits import MARKETS, Choice, GpuFilter
 
+# What is sold in a market though its machines are not open to everybody.
+_ONLY_IN = {"spot": "spot_only", **dict.fromkeys(BOOKED, "reservation_only")}
 GIB_PER_MIB = 1.0 / 1024.0
 # A GPU sold as "80 GB" reports a little less: 81,559 of 81,920 MiB on H100 (EC2 GpuInfo, 2026).
 NOMINAL = 0.94
@@ -89,9 +91,9 @@ def _offer_exclusion(catalog: Catalog, row: int, choice: Choice) -> str:
     """Why an offer of an allowed type is left out; "" if it is not."""
     o = catalog.offers
     market, state = o.market[row], o.obtainable[row]
-    if state != "open" and not (state == "spot_only" and market == "spot"):
+    if state not in ("open", _ONLY_IN.get(market)):
         return "of unknown status" if state == "unknown" else state.replace("_", " ")
-    if market not in ("spot", "on_demand") or choice.market not in ("any", market):
+    if market not in MARKETS[choice.market]:
         return f"market {market}"
     if choice.providers and o.provider[row] not in choice.providers:
         return "not among --provider"

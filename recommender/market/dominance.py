@@ -110,7 +110,7 @@ class OwnOffers:
         places = Counter(o.instance_type[row] for row in own if o.market[row] == "spot")
         spot = [r for r in own if o.market[r] == "spot" and places[o.instance_type[r]] == 1]
         spot.sort(key=o.instance_type.__getitem__)
-        single = [*(row for row in own if o.market[row] == "on_demand"), *spot]
+        single = [*(row for row in own if o.market[row] != "spot"), *spot]
         usd = [self.facts.planning_price(row) + fees(OWN, o.market[row]) for row in single]
         beaten = {*single} - self._kept(single, usd, ((),) * len(single))
         return [row for row in rows if row not in beaten]
@@ -174,10 +174,10 @@ def undominated_pools(entries: OfferEntries, pools: list[Pool]) -> list[Pool]:
     alike = [
         (
             pool.kind,
-            pool.spot,
+            pool.market,
             len(pool.rows),
             len({regions[row] for row in pool.rows}),
-            facts.there(pool.type, "spot" if pool.spot else "on_demand", pool.rows),
+            facts.there(pool.type, pool.market, pool.rows),
         )
         for pool in pools
     ]
@@ -191,9 +191,9 @@ def undominated_pools(entries: OfferEntries, pools: list[Pool]) -> list[Pool]:
 
 
 def regions_worth_renting(entries: OfferEntries, pools: Sequence[Pool]) -> list[Pool]:
-    """For each type, select the cheapest region or list, and others that have more of something.
+    """For each type and market, the cheapest region or list, and others with more of something.
 
-    On demand, the regions of a type differ only in price, whether the price was quoted, the
+    Without spot, the regions of a type differ only in price, whether the price was quoted, the
     remaining quota, and the location of the data; lists also in their length.
     """
     facts, most = entries.facts, entries.max_machines
@@ -217,5 +217,5 @@ def regions_worth_renting(entries: OfferEntries, pools: Sequence[Pool]) -> list[
         )
         for each, pool in zip(machines, ordered, strict=True)
     ]
-    kinds, usd = [pool.kind for pool in ordered], [usd[place] for place in order]
+    kinds, usd = [(p.kind, p.market) for p in ordered], [usd[place] for place in order]
     return [ordered[place] for place in undominated(kinds, usd, merits, machines, most=0)]

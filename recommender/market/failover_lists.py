@@ -1,6 +1,7 @@
 """Failover lists: the locations where machines of a type are requested, in order.
 
-For spot these are the cheapest zones of a type; on demand, its cheapest regions, for scarce types.
+For spot these are the cheapest zones of a type; in other markets its cheapest regions, for scarce
+types.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -50,7 +51,7 @@ class FailoverLists:
         failover = self.facts.choice.failover
         for mine in self._spot_by_type(rows).values():
             if len(mine) == 1:  # most of a hundred thousand own machines
-                pools.append(Pool((mine[0],), True, *self._type(mine[0])))
+                pools.append(Pool((mine[0],), "spot", *self._type(mine[0])))
                 continue
             groups: list[list[int]] = [mine]
             if failover == "zone":
@@ -144,8 +145,8 @@ class FailoverLists:
             pools.append(self.of(mine[:1] if alone else mine))
         return pools
 
-    def across_regions_on_demand(self, pools: Sequence[Pool]) -> list[Pool]:
-        """Lists of the cheapest regions of scarce on-demand types, from pools of one region each.
+    def across_regions_held(self, pools: Sequence[Pool]) -> list[Pool]:
+        """Lists of the cheapest regions of scarce types without spot, from pools of one region.
 
         The first region that has the machines is used, so regions with the same price are in the
         same lists.
@@ -154,23 +155,23 @@ class FailoverLists:
             return list(pools)
         found: list[Pool] = []
         for _, mine in sorted(self._by_type(pools).items()):
-            found += self._on_demand_lists(mine) if self._is_scarce(mine[0]) else mine
+            found += self._lists_held(mine) if self._is_scarce(mine[0]) else mine
         return found
 
-    def _by_type(self, pools: Sequence[Pool]) -> dict[tuple[str, bool], list[Pool]]:
-        """Pools by type; derived prices form pools of their own, without quoted ones."""
+    def _by_type(self, pools: Sequence[Pool]) -> dict[tuple[str, str, bool], list[Pool]]:
+        """Pools by type and market; derived prices form pools of their own, without quoted ones."""
         kind = self.facts.catalog.offers.kind
-        found: dict[tuple[str, bool], list[Pool]] = {}
+        found: dict[tuple[str, str, bool], list[Pool]] = {}
         for pool in pools:
-            key = pool.type.instance_type, kind[pool.rows[0]] == "derived"
+            key = pool.type.instance_type, pool.market, kind[pool.rows[0]] == "derived"
             found.setdefault(key, []).append(pool)
         return found
 
     def _is_scarce(self, pool: Pool) -> bool:
-        at_once, wait_s, _ = self.facts.on_demand_wait(pool.type)
+        at_once, wait_s, _ = self.facts.wait(pool.type, pool.market)
         return at_once < SELDOM_SHORT and wait_s > 0.0 and pool.type.provider != OWN
 
-    def _on_demand_lists(self, pools: Sequence[Pool]) -> list[Pool]:
+    def _lists_held(self, pools: Sequence[Pool]) -> list[Pool]:
         """Lists of the cheapest regions of a type, and of those that spare copies of the data."""
         price, region = self.facts.planning_price, self.facts.catalog.offers.region
         regions: dict[str, int] = {}
@@ -207,7 +208,7 @@ class FailoverLists:
         ordered = sorted(rows, key=lambda r: (self.facts.planning_price(r), o.region[r], o.zone[r]))
         most = self.facts.planning_price(ordered[0]) * LIST_PRICE_RANGE
         kept = [r for r in ordered if self.facts.planning_price(r) <= most][:MAX_LISTED_ZONES]
-        return Pool(tuple(kept), True, *self._type(kept[0]))
+        return Pool(tuple(kept), "spot", *self._type(kept[0]))
 
     def _type(self, row: int) -> tuple[int, InstanceType]:
         o = self.facts.catalog.offers

@@ -76,7 +76,7 @@ def _clusters(entries: OfferEntries, step_s: Floats, pools: Sequence[Pool]) -> _
     kind = np.array([pool.kind for pool in pools], dtype=np.int64)
     usd = np.array([entries.machine_usd(pool) for pool in pools])
     most = np.array([max_machines_by_quota(facts, pool) for pool in pools])
-    one = np.array([facts.on_demand_wait(pool.type) for pool in pools]).reshape(-1, 3).T
+    one = np.array([facts.wait(pool.type) for pool in pools]).reshape(-1, 3).T
     n = np.arange(1, step_s.shape[1] + 1)
     allowed = np.isfinite(step_s[kind]) & (n <= most[:, None])
     place, column = np.nonzero(allowed)

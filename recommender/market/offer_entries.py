@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from recommender.catalogs.frozen import dataclass
+from recommender.catalogs.schema import BOOKED
 from recommender.market.offer_facts import GIB, Facts, Pool, copies_usd, move_usd, places_of
 from recommender.optimize.space import Entries
 from recommender.performance.checkpoint_transfer import object_store_rate
@@ -17,7 +18,7 @@ CORRELATION_ACROSS = 0.07  # of two regions' spot states; AWS and GCP traces 202
 
 _TYPES: dict[str, np.dtype[Any]] = {
     **dict.fromkeys(("kind", "offer", "region", "cap"), np.dtype(np.int64)),
-    **dict.fromkeys(("spot", "runs_from_start"), np.dtype(np.bool_)),
+    **dict.fromkeys(("spot", "booked", "runs_from_start"), np.dtype(np.bool_)),
 }
 
 
@@ -52,8 +53,7 @@ class OfferEntries:
             return self.max_usd(pool)
         if not pool.spot:
             usd = sum(map(self.facts.planning_price, pool.rows)) / len(pool.rows)
-            return usd + fees(o.provider[pool.rows[0]], "on_demand")
-        market = "spot"
+            return usd + fees(o.provider[pool.rows[0]], pool.market)
         law = self.facts.spot_class(pool.type)
         weights, down = [], 1.0
         for row in pool.rows:
@@ -63,12 +63,12 @@ class OfferEntries:
         price = sum(
             w * self.facts.planning_price(r) for w, r in zip(weights, pool.rows, strict=True)
         )
-        return price / sum(weights) + fees(o.provider[pool.rows[0]], market)
+        return price / sum(weights) + fees(o.provider[pool.rows[0]], pool.market)
 
     def max_usd(self, pool: Pool) -> float:
         """USD per hour of one machine at the most expensive location, for hourly limits."""
         provider = self.facts.catalog.offers.provider[pool.rows[0]]
-        fees = self.facts.running_fees(provider, "spot" if pool.spot else "on_demand")
+        fees = self.facts.running_fees(provider, pool.market)
         return max(map(self.facts.planning_price, pool.rows)) + fees
 
     def of(self, pools: Sequence[Pool]) -> Entries:
@@ -86,15 +86,16 @@ class OfferEntries:
         """One row of `Entries`, in the order of its fields."""
         facts, first = self.facts, pool.rows[0]
         o = facts.catalog.offers
-        provider, market = o.provider[first], "spot" if pool.spot else "on_demand"
-        law, rule = facts.spot_class(pool.type, pool.rows), facts.billing(provider, market)
-        share, wait, slope = (1.0, 0.0, 0.0) if pool.spot else facts.on_demand_wait(pool.type)
+        provider, market = o.provider[first], pool.market
+        law, rule = facts.spot_class(pool.type, pool.rows), facts.terms(pool.type, market)
+        share, wait, slope = (1.0, 0.0, 0.0) if pool.spot else facts.wait(pool.type, market)
         spread = facts.offer_price_sd(first)
         head = (
             pool.kind,
             first,
             self.region_number(provider, o.region[first]),
             pool.spot,
+            market in BOOKED,
             self.machine_usd(pool),
             self.max_usd(pool),
             self.max_machines,
@@ -124,13 +125,11 @@ class OfferEntries:
                 law.held,
             )
         bill = (
-            (60.0, 0.0, 30.0)
-            if rule is None
-            else (
-                rule.minimum_s,
-                rule.free_if_interrupted_within_s,
-                rule.notice_s,
-            )
+            rule.minimum_s,
+            rule.step_s,
+            math.inf if rule.maximum_s is None else rule.maximum_s,
+            rule.free_if_interrupted_within_s,
+            rule.notice_s,
         )
         return (*head, *capacity, spread, *bill, share, wait)
 

@@ -42,17 +42,22 @@ GIB = 2.0**30
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """Machines of one type at the places of a failover list: spot zones or on-demand regions."""
+    """Machines of one type in one market at the places of a failover list: zones or regions."""
 
     rows: tuple[int, ...]  # catalog rows in the order tried
-    spot: bool
+    market: str
     kind: int
     type: InstanceType
     move_after_s: float = 0.0  # for which only the last place is tried before the others
 
     def at(self, rows: tuple[int, ...]) -> "Pool":
         """These machines at other places."""
-        return Pool(rows, self.spot, self.kind, self.type, self.move_after_s)
+        return Pool(rows, self.market, self.kind, self.type, self.move_after_s)
+
+    @property
+    def spot(self) -> bool:
+        """Whether its machines are interrupted for other customers."""
+        return self.market == "spot"
 
 
 @dataclass(frozen=True)
@@ -113,13 +118,14 @@ class Facts:
         """The user's quotas."""
         return AccountQuotas(self.catalog, self.choice.quotas)
 
-    def billing(self, provider: str, market: str) -> BillingRule | None:
-        """How a provider charges seconds in a market."""
-        return self._billing.get((provider, market))
+    def terms(self, t: InstanceType, market: str) -> BillingRule:
+        """The terms on which a machine is rented in a market: its own, or its provider's."""
+        own = self._terms.get((t.provider, market, t.instance_type))
+        return own or self._terms.get((t.provider, market, ""), _UNKNOWN_TERMS)
 
     @cached_property
-    def _billing(self) -> dict[tuple[str, str], BillingRule]:
-        return {(b.provider, b.market): b for b in self.catalog.billing}
+    def _terms(self) -> dict[tuple[str, str, str], BillingRule]:
+        return {(b.provider, b.market, b.instance_type): b for b in self.catalog.billing}
 
     @cached_property
     def _fees(self) -> dict[tuple[str, str], float]:
@@ -229,17 +235,19 @@ class Facts:
         ]
         return _interpolate(points, age)
 
-    def on_demand_wait(self, t: InstanceType) -> tuple[float, float, float]:
-        """Chance that an on-demand machine is available at once, the median wait otherwise, and
-        their slope.
+    def wait(self, t: InstanceType, market: str = "on_demand") -> tuple[float, float, float]:
+        """Chance that a machine is available at once, the median wait otherwise, and their slope.
 
-        The catalog states them for a machine with eight GPUs. For other sizes, chance and wait are
-        scaled like the availability of the class's spot machines; the slope is the loss with more
-        machines (`on_demand_wait.OnDemandLaw`). The user's own machines with a count are always
-        available.
+        The catalog states them for a machine with eight GPUs on demand. For other sizes, chance and
+        wait are scaled like the availability of the class's spot machines; the slope is the loss
+        with more machines (`on_demand_wait.OnDemandLaw`). Where the terms of a market state a wait,
+        nobody starts at once. The user's own machines with a count are always available.
         """
         if t.provider == OWN and t.instance_type in self.counted:
             return 1.0, 0.0, 0.0
+        stated = self.terms(t, market).wait_s
+        if stated is not None:
+            return 0.0, stated, 0.0
         share, wait_s = self._waits.get(t.gpu, (1.0, 0.0))
         if self.choice.on_demand_obtainable is not None:
             share = self.choice.on_demand_obtainable
@@ -252,8 +260,8 @@ class Facts:
 
     def there(self, t: InstanceType, market: str, rows: Sequence[int]) -> object:
         """A key of how a machine's capacity behaves; equal for machines equally easy to get."""
-        if market == "on_demand":
-            return self.on_demand_wait(t)
+        if market != "spot":
+            return self.wait(t, market)
         return self.spot_class(t, rows) if self.choice.spot_laws else None
 
     @cached_property
@@ -272,6 +280,19 @@ class Facts:
         if interruption_range is None or law.basis.startswith(OWN_TRACE):
             return level
         return level + RANGE_SHIFT * law.zone_sd * (1.0 - interruption_range / 2.0)
+
+    def commitment_usd(self, t: InstanceType) -> float | None:
+        """USD for each hour of a year for which a machine is committed to; None if not known."""
+        return self._commitments.get((t.provider, t.instance_type))
+
+    @cached_property
+    def _commitments(self) -> dict[tuple[str, str], float]:
+        o, found = self.catalog.offers, dict[tuple[str, str], float]()
+        for row, market in enumerate(o.market):
+            if market == "committed":
+                key = o.provider[row], o.instance_type[row]
+                found[key] = min(o.usd_per_hour[row], found.get(key, math.inf))
+        return found
 
     @cached_property
     def egress(self) -> dict[tuple[str, str, str], float]:
@@ -335,6 +356,10 @@ class Facts:
         o = self.catalog.offers
         given = dict(self.choice.discounts) if o.market[row] == "on_demand" else {}
         return o.usd_per_hour[row] * (1.0 - given.get(o.provider[row], 0.0))
+
+
+# Of the user's own offers where nothing is stated, and of markets whose terms nobody wrote down.
+_UNKNOWN_TERMS = BillingRule("own", "on_demand", 60.0, 0.0, 30.0, 0, "")
 
 
 def _odds(share: float) -> float:

@@ -56,14 +56,14 @@ def limits_of(facts: Facts, pool: Pool) -> tuple[QuotaLimit, ...]:
     """The quotas that apply to a pool, in every region of its failover list."""
     if not facts.choice.quotas:
         return ()
-    market, regions = market_of(pool), regions_of(facts, pool)
+    market, regions = quota_market(facts, pool), regions_of(facts, pool)
     found = (each for region in regions for each in facts.quotas.of(pool.type, market, region))
     return tuple(dict.fromkeys(found))
 
 
-def market_of(pool: Pool) -> str:
-    """The market of a pool's machines."""
-    return "spot" if pool.spot else "on_demand"
+def quota_market(facts: Facts, pool: Pool) -> str:
+    """The market whose quotas a pool's machines count on."""
+    return facts.terms(pool.type, pool.market).quota_market or pool.market
 
 
 def regions_of(facts: Facts, pool: Pool) -> tuple[str, ...]:
@@ -81,8 +81,9 @@ def one_machine_more(facts: Facts, pool: Pool) -> tuple[tuple[QuotaLimit, float]
 
 def max_machines_by_quota(facts: Facts, pool: Pool) -> float:
     """Number of machines of a pool that the quotas of all its regions allow."""
-    regions = regions_of(facts, pool)
-    return min(facts.quotas.most_machines(pool.type, market_of(pool), each) for each in regions)
+    market = quota_market(facts, pool)
+    most = facts.quotas.most_machines
+    return min(most(pool.type, market, each) for each in regions_of(facts, pool))
 
 
 def refuse_unknown_quotas(limits: Sequence[QuotaLimit], catalog: Catalog) -> None:

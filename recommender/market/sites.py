@@ -63,16 +63,16 @@ class SiteBuilder:
         found = SitePools()
         rows = OwnOffers(self.facts, self.kinds, self.max_machines).undominated_anywhere(rows)
         for provider, mine in self.facts.by(rows, "provider").items():
-            on_demand = self._on_demand(mine)
-            some = self._worth_renting(on_demand)
+            held = self._held(mine)
+            some = self._worth_renting(held)
             lists = self._undominated(self.lists.across_regions(mine))
-            singles = [*(on_demand if provider == OWN else some), *lists]
-            found += self._site(provider, "", singles, self.fallbacks(some))
+            singles = [*(held if provider == OWN else some), *lists]
+            found += self._site(provider, "", singles, self.fallbacks(_on_demand(some)))
         return found
 
-    def _worth_renting(self, on_demand: list[Pool]) -> list[Pool]:
+    def _worth_renting(self, held: list[Pool]) -> list[Pool]:
         """The regions, and lists of them, where machines may be rented alone or as a fallback."""
-        return regions_worth_renting(self.entries, self.lists.across_regions_on_demand(on_demand))
+        return regions_worth_renting(self.entries, self.lists.across_regions_held(held))
 
     def region_sites(self, rows: Sequence[int], providers: SitePools) -> SitePools:
         """One site per region, for clusters that mix entries; each is built once."""
@@ -97,7 +97,8 @@ class SiteBuilder:
         fallbacks: tuple[Fallbacks, tuple[Pool, ...]],
     ) -> SitePools:
         """The site of a region; none where fewer than two entries can be in one cluster."""
-        here = [*self._on_demand(rows), *self._undominated(self.lists.inside_region(rows))]
+        on_demand = _on_demand(self._held(rows))
+        here = [*on_demand, *self._undominated(self.lists.inside_region(rows))]
         here = joinable(here)
         return self._site(provider, region, here, fallbacks) if len(here) > 1 else SitePools()
 
@@ -107,12 +108,12 @@ class SiteBuilder:
         region = o.region[first] if len(pools) > 1 else ""
         return self._site(o.provider[first], region, pools, self.fallbacks(fallback))
 
-    def _on_demand(self, rows: Iterable[int]) -> list[Pool]:
+    def _held(self, rows: Iterable[int]) -> list[Pool]:
+        """Machines that nobody interrupts: on demand and booked."""
         o, types = self.facts.catalog.offers, self.facts.catalog.instance_types
-        keys = (
-            (r, (o.provider[r], o.instance_type[r])) for r in rows if o.market[r] == "on_demand"
-        )
-        return self._undominated([Pool((r,), False, self.kinds[k], types[k]) for r, k in keys])
+        keys = ((r, (o.provider[r], o.instance_type[r])) for r in rows if o.market[r] != "spot")
+        pools = [Pool((r,), o.market[r], self.kinds[k], types[k]) for r, k in keys]
+        return self._undominated(pools)
 
     def _undominated(self, pools: list[Pool]) -> list[Pool]:
         return undominated_pools(self.entries, pools)
@@ -147,6 +148,11 @@ class SiteBuilder:
             quota_names=quotas.names,
         )
         return SitePools((site,), (tuple(pools),), (fallbacks[1],))
+
+
+def _on_demand(pools: Iterable[Pool]) -> list[Pool]:
+    """Of these those that can be rented at any moment, for as long as they are needed."""
+    return [pool for pool in pools if pool.market == "on_demand"]
 
 
 def joinable(pools: Iterable[Pool]) -> list[Pool]:

@@ -194,16 +194,21 @@ def drafts_of(space: Space, site: Site, plans: Plans) -> Reduced:
     share = elastic_share(space, site, counts, step_s, gang, found.row)
     work = np.where(np.isfinite(step_s), step_s, 0.0) * space.steps_left
     on_demand = ~entries.spot
+    held = np.where(entries.spot, 0, counts)
     services = saves.usd_per_hour + servers_usd_per_hour(space, site, counts)
     base = counts[:, on_demand] @ entries.usd_per_hour[on_demand] + services
     spot = counts[:, entries.spot] @ entries.usd_per_hour[entries.spot]
     terms = _fallback_terms(space, site, plans.fallback, step_s, saves.stall_s, saves.restore_s)
     wait = _on_demand_terms(entries, counts)
     sigma = cluster_spread(space.job, space.columns, fleet, found, entries.kind, counts)
+    careful = caution(space, sigma)
     inputs = PathInputs(
         work_s=work,
         speed_sigma=sigma,
         base_usd_per_hour=base,
+        base_minimum_s=largest_used(entries.minimum_s, held),
+        base_step_s=largest_used(entries.step_s, held),
+        base_end_s=largest_used(np.where(entries.booked, entries.notice_s, 0.0), held),
         spot_usd_per_hour=spot,
         spot_price_sigma=gang.price_sigma,
         fixed_usd=largest_used(entries.fixed_usd, counts),
@@ -228,7 +233,7 @@ def drafts_of(space: Space, site: Site, plans: Plans) -> Reduced:
         minimum_s=gang.minimum_s,
         free_s=gang.free_s,
         **terms.inputs,
-        cautious_work_s=work * np.where(share > 0.0, 1.0, caution(space, sigma)),
+        cautious_work_s=work * np.where(share > 0.0, 1.0, careful),
         at_once=wait.start.at_once,
         wait_s=wait.start.wait_s,
         replaced_at_once=wait.replaced.at_once,
@@ -236,6 +241,7 @@ def drafts_of(space: Space, site: Site, plans: Plans) -> Reduced:
     )
     hourly = counts @ entries.max_usd_per_hour + services
     allowed = np.isfinite(step_s) & saves.possible & _limits_ok(space, counts, hourly)
+    allowed &= work * careful + changeover <= min_used(entries.maximum_s, held)
     allowed &= _fallback_ok(space, plans.fallback >= 0, gang.has_spot, terms)
     return Reduced(inputs, allowed, hourly, step_s, fleet, gang, saves)
 

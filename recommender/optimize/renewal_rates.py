@@ -160,7 +160,8 @@ def _worked_out(
     # Waiting for on-demand machines costs nothing.
     paid_s = np.where(p.spot_usd_per_hour[:, None] > 0.0, time, up_s)
     usd = p.usd_per_move[:, None] * count * capacity.moved + p.fixed_usd[:, None]
-    usd += (p.base_usd_per_hour[:, None] * paid_s + p.spot_usd_per_hour[:, None] * billed) / 3600.0
+    usd += p.base_usd_per_hour[:, None] * p.rented_s(paid_s) / 3600.0
+    usd += p.spot_usd_per_hour[:, None] * billed / 3600.0
     stalls = left / pace - left
     lost = (stalls + count * cycle.lost_s[:, None]) / np.maximum(work, 1e-9)
     return time, usd, lost

@@ -33,6 +33,7 @@ class Entries:
     offer: Ints  # row of the catalog, for printing
     region: Ints  # number of its region (of a list: the first), for the CPU machines next to it
     spot: Bools
+    booked: Bools  # for a time, and nobody interrupts it: flex-start, blocks of days
     usd_per_hour: Floats  # fees of a running machine included
     max_usd_per_hour: Floats  # the same at the most expensive place of a failover list
     cap: Ints  # most machines of it
@@ -51,10 +52,12 @@ class Entries:
     correlation: Floats
     runs_from_start: Bools
     price_sigma: Floats
-    minimum_s: Floats
+    minimum_s: Floats  # least that is charged,
+    step_s: Floats  # in whole steps of this
+    maximum_s: Floats  # longest rental; inf: as long as wanted
     free_s: Floats
     notice_s: Floats
-    at_once: Floats  # on demand: chance to get one machine at once
+    at_once: Floats  # without spot: chance to get one machine at once
     wait_s: Floats  # and the median wait otherwise
 
     def __len__(self) -> int:

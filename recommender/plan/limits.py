@@ -10,12 +10,21 @@ from dataclasses import field, replace
 from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 
 from recommender.catalogs.frozen import dataclass
+from recommender.catalogs.schema import BOOKED
 
 if TYPE_CHECKING:
     from recommender.arrays import Floats
     from recommender.plan.plan import Plan
 
-MarketChoice = Literal["any", "spot", "on_demand"]
+MarketChoice = Literal["any", "spot", "on_demand", "reserved", "no_spot"]
+# The markets of the catalog that a choice allows.
+MARKETS: dict[MarketChoice, frozenset[str]] = {
+    "any": frozenset(("on_demand", "spot", *BOOKED)),
+    "spot": frozenset({"spot"}),
+    "on_demand": frozenset({"on_demand"}),
+    "reserved": frozenset(BOOKED),
+    "no_spot": frozenset(("on_demand", *BOOKED)),
+}
 Failover = Literal["none", "zone", "region"]
 Mix = Literal["auto", "yes", "no"]
 CheckpointTo = Literal["auto", "object_store", "anchor", "memory_tier", "none"]

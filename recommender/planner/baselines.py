@@ -13,6 +13,7 @@ from recommender.planner.plan_builder import (
     are_duplicates,
     goal_value_of,
     is_on_demand_only,
+    is_uninterrupted,
     meets,
 )
 from recommender.planner.plan_pool import Only, PlanPool
@@ -22,6 +23,7 @@ from recommender.planner.ranking import HORIZON_S
 # Which plans of a table are of a kind that a search can be restricted to.
 IS_KIND: dict[Only, Callable[[Plan], bool]] = {
     "any": lambda plan: True,
+    "uninterrupted": is_uninterrupted,
     "on_demand": is_on_demand_only,
     "spot": lambda plan: all(m.market == "spot" for m in plan.machines),
     "one GPU": lambda plan: plan.gpus == 1,

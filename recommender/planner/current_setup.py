@@ -63,7 +63,7 @@ def _place(problem: Problem, machines: Comparison) -> tuple[int, int] | None:
 
 def _is_named(problem: Problem, pool: Pool, machines: Comparison) -> bool:
     region = problem.catalog.offers.region[pool.rows[0]]
-    return pool.spot == (machines.market == "spot") and machines.region in ("", region)
+    return pool.market == machines.market and machines.region in ("", region)
 
 
 def _why_none(problem: Problem, machines: Comparison) -> str:

@@ -182,6 +182,11 @@ def is_on_demand_only(plan: Plan) -> bool:
     return all(m.market == "on_demand" for m in plan.machines)
 
 
+def is_uninterrupted(plan: Plan) -> bool:
+    """Whether none of its machines is on spot: on demand or booked."""
+    return all(m.market != "spot" for m in plan.machines)
+
+
 def best_on_demand(plans: Iterable[Plan], limits: Limits) -> Plan | None:
     """The best of some plans without spot, of those that meet the limits if any does."""
     found = [plan for plan in plans if is_on_demand_only(plan)]

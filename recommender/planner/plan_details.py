@@ -38,6 +38,7 @@ from recommender.planner.evidence import evidence_of
 from recommender.planner.plan_notes import (
     batch_note,
     capacity_note,
+    commitment_note,
     elastic_note,
     free_time_note,
     servers_note,
@@ -313,8 +314,9 @@ class PlanDetails:
 
     @cached_property
     def _paid_h(self) -> float:
-        """Hours that on-demand machines are paid: from their start."""
-        return float((self.paths.time_s - self.paths.queued_s).mean()) / 3600.0
+        """Hours that machines without spot are paid: from their start, in whole steps."""
+        needed_s = self.paths.time_s - self.paths.queued_s
+        return float(self.inputs.rented_s(needed_s).mean()) / 3600.0
 
     def _machine_items(self) -> tuple[list[BillItem], float, float, float]:
         """A line for the machines of each entry, their fees, what costlier zones and time add."""
@@ -352,6 +354,7 @@ class PlanDetails:
             *servers_note(servers, self._servers_usd_per_hour),
             *elastic_note(inputs, paths),
             *free_time_note(inputs, paths),
+            *commitment_note(self.problem.facts, self.pools[0]),
         )
 
     @cached_property

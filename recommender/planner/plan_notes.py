@@ -1,6 +1,7 @@
 """The notes of a plan: what to know of it besides its figures."""
 
 from recommender.job.job import Job
+from recommender.market.offer_facts import HOURS_PER_MONTH, Facts, Pool
 from recommender.plan.plan import OnDemandFacts
 from recommender.risk.path_inputs import PathInputs, Paths
 from recommender.text import duration, percent, share, usd
@@ -18,7 +19,7 @@ def capacity_note(facts: OnDemandFacts | None, chance: float) -> tuple[str, ...]
         return ()
     late = f"in {percent(facts.late)}"
     if facts.needed >= 1.0:
-        first = f"{late} of the runs the on-demand machines"
+        first = f"{late} of the runs the machines"
     else:
         needed = f"on-demand machines are needed in {percent(facts.needed)} of the runs"
         first = f"{needed}; {late} they"
@@ -26,6 +27,18 @@ def capacity_note(facts: OnDemandFacts | None, chance: float) -> tuple[str, ...]
         f"{first} are not available within an hour (assumed). If they were always available at "
         f"once, {share(facts.chance_if_at_once)} of the runs would meet the limits",
     )
+
+
+def commitment_note(facts: Facts, pool: Pool) -> tuple[str, ...]:
+    """From how many hours a month on a year's commitment costs less than the plan's price."""
+    usd_per_hour = facts.commitment_usd(pool.type)
+    if usd_per_hour is None:
+        return ()
+    hours = HOURS_PER_MONTH * usd_per_hour / facts.listed_usd(pool.rows[0])
+    committed = f"a one-year commitment to {pool.type.instance_type} ({usd(usd_per_hour)} USD/h)"
+    if hours >= HOURS_PER_MONTH:
+        return (f"{committed} costs more than this price at any use",)
+    return (f"{committed} pays from {hours:,.0f} hours of it a month on",)
 
 
 def batch_note(job: Job, gpus: int) -> tuple[str, ...]:

@@ -26,14 +26,15 @@ from recommender.planner.mix_regions import mix_regions, searched_in_full
 from recommender.planner.plan_builder import Evaluated, PlanBuilder, goal_value_of
 from recommender.planner.problem import Problem
 
-Only = Literal["any", "on_demand", "spot", "one GPU", "one GPU on demand", "big"]
+Only = Literal["any", "uninterrupted", "on_demand", "spot", "one GPU", "one GPU on demand", "big"]
 # Which entries a selection may use, by entries and GPUs per machine.
 ALLOWED: dict[Only, Callable[[Entries, Floats], Bools]] = {
     "any": lambda entries, gpus: gpus > 0,
-    "on_demand": lambda entries, gpus: ~entries.spot,
+    "uninterrupted": lambda entries, gpus: ~entries.spot,
+    "on_demand": lambda entries, gpus: ~(entries.spot | entries.booked),
     "spot": lambda entries, gpus: entries.spot,
     "one GPU": lambda entries, gpus: gpus == 1,
-    "one GPU on demand": lambda entries, gpus: (gpus == 1) & ~entries.spot,
+    "one GPU on demand": lambda entries, gpus: (gpus == 1) & ~(entries.spot | entries.booked),
     "big": lambda entries, gpus: gpus >= 8,
 }
 LIKELY = 3  # kinds of spot machines around which mixes are looked for

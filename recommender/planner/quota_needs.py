@@ -6,7 +6,7 @@ from recommender.catalogs.frozen import dataclass
 from recommender.catalogs.schema import InstanceType
 from recommender.market.account_quotas import quota_use
 from recommender.market.offer_facts import Facts, Pool
-from recommender.market.quota_rows import market_of, regions_of, users_quota
+from recommender.market.quota_rows import quota_market, regions_of, users_quota
 from recommender.plan.plan import Machines, Need
 
 
@@ -23,7 +23,7 @@ class Rented:
 def rented_of(facts: Facts, pools: Sequence[Pool], counts: Sequence[int]) -> list[Rented]:
     """The machines of a cluster, in each region of their failover lists."""
     return [
-        Rented(pool.type, market_of(pool), region, count)
+        Rented(pool.type, quota_market(facts, pool), region, count)
         for pool, count in zip(pools, counts, strict=True)
         for region in regions_of(facts, pool)
     ]

@@ -10,7 +10,7 @@ from recommender.catalogs.frozen import dataclass
 from recommender.catalogs.registry import OWN
 from recommender.market.account_quotas import quota_use
 from recommender.market.offer_facts import Pool
-from recommender.market.quota_rows import market_of, regions_of
+from recommender.market.quota_rows import quota_market, regions_of
 from recommender.optimize.candidate import Candidate, plans_of
 from recommender.optimize.evaluate import path_inputs_of, values_of
 from recommender.optimize.space import NONE, OBJECT_STORE, Site
@@ -123,7 +123,7 @@ def _drafts(problem: Problem, free: Problem, place: int) -> Iterator[_Draft]:
 
 def _asked(problem: Problem, pool: Pool, n: int) -> float:
     """What to ask for, in the provider's unit; 0 where the quota is enough or has no name."""
-    quotas, market = problem.facts.quotas, market_of(pool)
+    quotas, market = problem.facts.quotas, quota_market(problem.facts, pool)
     region = regions_of(problem.facts, pool)[0]
     quota = quotas.quota(pool.type, market)
     if quota is None or quotas.most_machines(pool.type, market, region) >= n:

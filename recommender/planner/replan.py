@@ -357,7 +357,7 @@ def _pool(problem: Problem, m: Machines, listed: Sequence[Site], move_after_s: f
         raise UsageError(f"{m.instance_type} is none of the machines that the answer was allowed")
     move_after_s = move_after_s if len(rows) > 1 else 0.0
     kind, machine = problem.offers.kinds.of[key], problem.catalog.instance_types[key]
-    return Pool(rows, m.market == "spot", kind, machine, move_after_s)
+    return Pool(rows, m.market, kind, machine, move_after_s)
 
 
 def _row(catalog: Catalog, m: Machines, place: tuple[str, str]) -> int | None:

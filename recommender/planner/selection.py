@@ -31,7 +31,7 @@ def ranked_plans(pool: PlanPool, top: int, others: Iterable[Candidate] = ()) -> 
 
 def _best_of_each(pool: PlanPool, top: int) -> list[Candidate]:
     """The best plan without spot, and the best of each provider that a table of `top` may show."""
-    found = [pool.select(pool.problem.limits, "on_demand")]
+    found = [pool.select(pool.problem.limits, "uninterrupted")]
     of_best = pool.sites.sites[pool.best.best.site].provider
     providers = [each for each in pool.providers if each != of_best]
     found += [pool.of_provider(each) for each in providers[:top]]

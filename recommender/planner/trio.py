@@ -24,7 +24,7 @@ from recommender.planner.plan_builder import (
     are_duplicates,
     best_on_demand,
     goal_value_of,
-    is_on_demand_only,
+    is_uninterrupted,
     ranks_in,
 )
 from recommender.planner.plan_pool import PlanPool
@@ -317,7 +317,7 @@ def _fastest(plans: Sequence[Evaluated]) -> Evaluated:
 
 
 def _safest(plans: Sequence[Evaluated]) -> Evaluated:
-    """On demand if such a plan is about as likely to be in time as any, else the likeliest.
+    """Without spot if such a plan is about as likely to be in time as any, else the likeliest.
 
     Of these the cheapest that is well founded.
     """
@@ -329,5 +329,5 @@ def _safest(plans: Sequence[Evaluated]) -> Evaluated:
     def order(each: Evaluated) -> tuple[bool, float]:
         return not _has_evidence(each.plan), each.plan.estimate.cost.mean
 
-    on_demand = [each for each in likely(CHANCE_TOLERANCE) if is_on_demand_only(each.plan)]
-    return min(on_demand or likely(SAME_CHANCE), key=order)
+    held = [each for each in likely(CHANCE_TOLERANCE) if is_uninterrupted(each.plan)]
+    return min(held or likely(SAME_CHANCE), key=order)

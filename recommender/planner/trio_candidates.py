@@ -60,7 +60,7 @@ class TrioCandidates:
         one = replace(limits, max_machines=1, objective="cost")
         found = [
             pool.select(one, "one GPU"),
-            pool.select(one, "on_demand"),
+            pool.select(one, "uninterrupted"),
             pool.select_or_relaxed(limits, "on_demand"),
         ]
         plans = [each.plans for each in found if each.plans]
@@ -74,7 +74,7 @@ class TrioCandidates:
         """All candidates that meet the limits; those of the table have labels."""
         pool, limits = self.pool, self.pool.problem.limits
         known = dict(pool.builder.built) | {each.candidate: each for each in shown}
-        for candidate in (*self.references, *_safest_on_demand(pool, limits)):
+        for candidate in (*self.references, *_safest(pool, limits)):
             known.setdefault(candidate, pool.builder.build(candidate))
         if limits.objective not in ("cost", "time"):
             known |= {each.candidate: each for each in _worth_building(pool, self.worth_most)}
@@ -162,9 +162,9 @@ def _longer_times(limits: Limits, fastest_s: float) -> list[float]:
     return sorted({min(fastest_s * factor, horizon_s) for factor in TIMES_FASTEST} | {horizon_s})
 
 
-def _safest_on_demand(pool: PlanPool, limits: Limits) -> list[Candidate]:
-    """The cheapest plan on demand that is as good as sure to be in time: the safest may be it."""
+def _safest(pool: PlanPool, limits: Limits) -> list[Candidate]:
+    """The cheapest plan without spot that is as good as sure to be in time: the safest may be it."""
     if limits.deadline_s is None or limits.confidence >= HIGH_CHANCE:
         return []
-    found = pool.select(replace(limits, confidence=HIGH_CHANCE), "on_demand")
+    found = pool.select(replace(limits, confidence=HIGH_CHANCE), "uninterrupted")
     return list(found.plans[:1])

@@ -68,12 +68,16 @@ def comparison(answer: Answer, request: PlanRequest) -> str:
     first, parts = answer.plans[answer.lead - 1], []
     if all(m.market != "spot" for m in first.machines):
         own = all(m.provider == OWN for m in first.machines)
-        parts.append("uses your machines only" if own else "rents on-demand machines only")
+        parts.append("uses your machines only" if own else f"rents {_held(first)} machines only")
     elif first.saving is not None:
         parts.append(_against_on_demand(answer, request, first.saving))
     if answer.compared is not None:
         parts.append(_against_today(first, answer.compared))
     return f"Plan {answer.lead} {'; it '.join(parts)}." if parts else ""
+
+
+def _held(plan: Plan) -> str:
+    return " and ".join(dict.fromkeys(fmt.market(m.market) for m in plan.machines))
 
 
 def _against_today(first: Plan, today: Plan) -> str:

@@ -77,9 +77,17 @@ def provider(name: str) -> str:
     return info.label if info else clean(name)
 
 
+_MARKETS = {
+    "on_demand": "on-demand",
+    "flex_start": "flex-start",
+    "reserved_block": "reserved block",
+    "committed": "one-year commitment",
+}
+
+
 def market(name: str) -> str:
     """A market in words."""
-    return {"on_demand": "on-demand", "reserved_block": "reserved block"}.get(name, clean(name))
+    return _MARKETS.get(name, clean(name))
 
 
 def listing(words: Sequence[str], last: str = "and") -> str:

@@ -372,7 +372,7 @@ def account(p: PathInputs, ended: PathEnds, runs: Runs, sample: RandomNumbers) -
     spot_usd = p.spot_usd_per_hour[:, None] * on_spot / 3600.0
     cost = (
         p.fixed_usd[:, None]
-        + p.base_usd_per_hour[:, None] * time / 3600.0
+        + p.base_usd_per_hour[:, None] * p.rented_s(time) / 3600.0
         + p.fallback_usd_per_hour[:, None] * end.rest_s / 3600.0
         + p.usd_per_move[:, None] * moves
     )

@@ -14,6 +14,7 @@ OF_FALLBACKS = frozenset({
     "fallback_speed", "fallback_usd_per_hour", "fallback_start_s", "fallback_at_once",
     "fallback_wait_s", "reserve_s", "cautious_work_s", "wait_above", "back_above",
 })  # fmt: skip
+BY_THE_SECOND = 1.0  # such a step is nothing to round
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +23,10 @@ class PathInputs:
 
     work_s: Floats  # training time on the whole cluster, nothing lost
     speed_sigma: Floats
-    base_usd_per_hour: Floats  # machines paid from the first to the last second
+    base_usd_per_hour: Floats  # machines paid from the first to the last second,
+    base_minimum_s: Floats  # for so long at least,
+    base_step_s: Floats  # in whole steps of this,
+    base_end_s: Floats  # of which the provider takes the end
     spot_usd_per_hour: Floats
     spot_price_sigma: Floats
     fixed_usd: Floats
@@ -65,6 +69,16 @@ class PathInputs:
     def take(self, rows: Ints | Bools) -> "PathInputs":
         """The inputs of some rows."""
         return PathInputs(*[column[rows] for column in _columns_of(self)])
+
+    def rented_s(self, time_s: Floats) -> Floats:
+        """The time that base machines are charged for, of plans that need them so long."""
+        found = np.maximum(time_s, self.base_minimum_s[:, None])
+        if np.any(self.base_step_s > BY_THE_SECOND):
+            step = np.maximum(self.base_step_s, BY_THE_SECOND)[:, None]
+            steps = np.ceil((time_s + self.base_end_s[:, None]) / step)
+            whole = np.maximum(steps * step, self.base_minimum_s[:, None])
+            found = np.where(step > BY_THE_SECOND, whole, found)
+        return np.asarray(found)
 
     @property
     def handover_s(self) -> Floats:

@@ -309,7 +309,7 @@ def _paths(
     work, price = work.reshape(shape), price_factors(p.spot_price_sigma[:, None], sample.price)
     other = (
         p.fixed_usd[:, None]
-        + p.base_usd_per_hour[:, None] * got["time_s"] / 3600.0
+        + p.base_usd_per_hour[:, None] * p.rented_s(got["time_s"]) / 3600.0
         + p.fallback_usd_per_hour[:, None] * got["fallback_s"] / 3600.0
         + p.usd_per_move[:, None] * got["moves"]
     )

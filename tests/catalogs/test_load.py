@@ -206,6 +206,28 @@ def test_a_missing_column_is_named(tmp_path: Path) -> None:
         load(tmp_path)
 
 
+def test_a_table_of_an_older_program_lacks_the_last_columns_only(tmp_path: Path) -> None:
+    rules = [replace(rule, source=1) for rule in load_snapshot().billing]
+    write_catalog(tmp_path, small.tables() | {"billing": rules})
+    table, path = TABLES["billing"], tmp_path / TABLES["billing"].file
+    text = gzip.decompress(path.read_bytes()).decode()
+    width = len(table.columns) - len(table.later)
+    older = [",".join(line.split(",")[:width]) for line in text.splitlines()]
+
+    def put(lines: list[str]) -> None:
+        content = gzip.compress(("\n".join(lines) + "\n").encode(), mtime=0)
+        path.write_bytes(content)
+        resign(tmp_path, "billing", content)
+
+    put(older)
+    found = load(tmp_path).billing
+    keyed = sorted((replace(rule, **table.later) for rule in rules), key=table.identity())
+    assert keyed == list(found)
+    put([",".join(line.split(",")[:-1]) for line in older])
+    with pytest.raises(CatalogError, match="missing"):
+        load(tmp_path)
+
+
 def test_an_extra_column_is_named(tmp_path: Path) -> None:
     folder = small.written(tmp_path)
     rewrite(folder, "gpus", ",as_of\n", ",as_of,colour\n")

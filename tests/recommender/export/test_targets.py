@@ -52,6 +52,26 @@ def test_every_target_runs_a_plan_or_says_why_not(target: str, run: RunDescripti
             assert yaml.safe_load(each.text)["name"].startswith(run.name)
 
 
+BOOKED = {
+    "gcloud": ("gcp", "a3-highgpu-8g", "flex_start", "--provisioning-model=FLEX_START"),
+    "aws-cli": ("aws", "p5.48xlarge", "reserved_block", '"MarketType":"capacity-block"'),
+    "torchrun": ("gcp", "a3-highgpu-8g", "reserved_block", ""),
+}
+
+
+@pytest.mark.parametrize("usual", BOOKED)
+def test_booked_machines_are_started_by_their_clouds_own_tool(usual: str):
+    provider, name, market, words = BOOKED[usual]
+    plan = ON_DEMAND.plan
+    booked = replace(plan.machines[0], provider=provider, instance_type=name, market=market)
+    run = replace(ON_DEMAND, plan=replace(plan, machines=(booked,)))
+    assert usual_target(run.plan) == usual
+    assert words in export_files(run, usual, "run")[0].text
+    for target in ("skypilot", "dstack", "terraform", "azure-cli"):
+        with pytest.raises(UsageError, match=f"--to {target}: .*{usual}"):
+            export_files(run, target, "run")
+
+
 def test_the_usual_target_can_run_the_plan():
     for run in (*ALL.values(), MIXED):
         assert target_of(usual_target(run.plan)).why_not(run) == ""

@@ -104,7 +104,7 @@ def on_demand(asked: Problem, instance_type: str) -> list[list[str]]:
         [region[row] for row in pool.rows]
         for pools in asked.single_type_sites.pools
         for pool in pools
-        if not pool.spot and pool.type.instance_type == instance_type
+        if pool.market == "on_demand" and pool.type.instance_type == instance_type
     ]
 
 

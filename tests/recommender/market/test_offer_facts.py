@@ -43,7 +43,7 @@ def rows(catalog: Catalog, provider: str, name: str, market: str, flag: str = ""
 def pool(catalog: Catalog, chosen: list[int]) -> Pool:
     o, first = catalog.offers, chosen[0]
     t = catalog.instance_types[o.provider[first], o.instance_type[first]]
-    return Pool(tuple(chosen), o.market[first] == "spot", 0, t)
+    return Pool(tuple(chosen), o.market[first], 0, t)
 
 
 def test_a_running_machine_pays_its_disk_of_100_gib_and_its_address() -> None:
@@ -154,10 +154,10 @@ def test_zones_of_one_region_fall_together_more_than_those_of_two() -> None:
 
 def test_h100_on_demand_may_have_to_be_waited_for() -> None:
     found, types = facts(), snapshot().instance_types
-    assert found.on_demand_wait(types["aws", "p5.48xlarge"]) == (0.7, 3600.0, 1.66)
-    assert found.on_demand_wait(types["aws", "g5.48xlarge"]) == (0.99, 3600.0, 0.33)
+    assert found.wait(types["aws", "p5.48xlarge"]) == (0.7, 3600.0, 1.66)
+    assert found.wait(types["aws", "g5.48xlarge"]) == (0.99, 3600.0, 0.33)
     sure = facts(on_demand_obtainable=1.0)
-    assert sure.on_demand_wait(types["aws", "p5.48xlarge"]) == (1.0, 3600.0, 1.66)
+    assert sure.wait(types["aws", "p5.48xlarge"]) == (1.0, 3600.0, 1.66)
     row = rows(found.catalog, "aws", "p5.48xlarge", "on_demand")[:1]
     entries = builder(found).entries.of([pool(found.catalog, row)])
     assert (entries.at_once[0], entries.wait_s[0]) == (0.7, 3600.0)
@@ -166,7 +166,7 @@ def test_h100_on_demand_may_have_to_be_waited_for() -> None:
 def test_one_gpu_is_there_sooner_than_the_machine_of_eight_that_the_catalog_states() -> None:
     # Spot machines with one H100 are there 0.893 of the time, those with eight 0.67: odds of 4.1.
     found, types = facts(), snapshot().instance_types
-    at_once, wait_s, _ = found.on_demand_wait(types["aws", "p5.4xlarge"])
+    at_once, wait_s, _ = found.wait(types["aws", "p5.4xlarge"])
     harder = (0.107 / 0.893) / (0.33 / 0.67)
     assert (1 - at_once) / at_once == pytest.approx(harder * 0.3 / 0.7)
     assert wait_s == pytest.approx(3600.0 * harder)

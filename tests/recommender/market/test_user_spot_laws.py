@@ -186,7 +186,7 @@ def test_a_list_is_charged_by_the_zone_that_is_up(catalog: Catalog) -> None:
     weights = (1 / 3, 2 / 3 * second)
     price = sum(w * facts.planning_price(r) for w, r in zip(weights, rows, strict=True))
     expected = price / sum(weights) + facts.running_fees("aws", "spot")
-    assert builder.entries.machine_usd(Pool(tuple(rows), True, 0, t)) == pytest.approx(expected)
+    assert builder.entries.machine_usd(Pool(tuple(rows), "spot", 0, t)) == pytest.approx(expected)
     assert facts.spot_class(t, rows).basis == "your trace, 1 of 2 zones"
 
 

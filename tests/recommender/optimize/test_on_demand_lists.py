@@ -68,7 +68,7 @@ def every_list(problem: Problem) -> tuple[Site, ...]:
         kind, machine = problem.offers.kinds.of[key], problem.catalog.instance_types[key]
         for count in range(1, len(mine) + 1):
             for some in combinations(mine, count):
-                lists.append(Pool(some, False, kind, machine))
+                lists.append(Pool(some, "on_demand", kind, machine))
     spot = [pool for pools in problem.single_type_sites.pools for pool in pools if pool.spot]
     site = builder.site_of([*lists, *spot], lists).sites[0]
     return (replace(site, region="", singles=True),)

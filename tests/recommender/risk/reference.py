@@ -239,6 +239,16 @@ def _on_fallback(
     return _closed(p, numbers, path, outcome, switch_s + delay + outcome.fallback_s)
 
 
+def _rented_s(p: Plan, used_s: float) -> float:
+    """What is charged of machines that run so long: block after block is bought, whole."""
+    paid = used_s
+    if p.base_step_s > 1.0:
+        paid = 0.0
+        while paid - p.base_end_s < used_s:
+            paid += p.base_step_s
+    return max(paid, p.base_minimum_s)
+
+
 def _closed(
     p: Plan, numbers: RandomNumbers, path: int, outcome: PathOutcome, end: float
 ) -> PathOutcome:
@@ -247,7 +257,7 @@ def _closed(
     outcome.time_s = end + queued
     outcome.waiting_s += queued
     bill = p.fixed_usd + p.usd_per_move * outcome.moves
-    bill += p.base_usd_per_hour * end / 3600.0
+    bill += p.base_usd_per_hour * _rented_s(p, end) / 3600.0
     bill += p.fallback_usd_per_hour * outcome.fallback_s / 3600.0
     spot = p.spot_usd_per_hour * outcome.spot_s / 3600.0
     outcome.expected_usd = bill + spot

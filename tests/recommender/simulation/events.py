@@ -330,13 +330,22 @@ class JobPath:
         out.fallback_s += self.now - arrived
         return self.see_market if back < end else None
 
+    def _rented_s(self) -> float:
+        """Blocks are bought until one is not over, before its end is taken, when the job is."""
+        plan, bought = self.plan, self.now
+        if plan.base_step_s > 1.0:
+            bought = 0.0
+            while bought - plan.base_end_s < self.now:
+                bought += plan.base_step_s
+        return max(bought, plan.base_minimum_s)
+
     def _billed(self) -> Outcome:
         plan, out = self.plan, self.out
         out.time_s = self.queue + self.now
         out.waiting_s += self.queue
         out.work_s = self.work
         other = (
-            plan.base_usd_per_hour * self.now / HOUR
+            plan.base_usd_per_hour * self._rented_s() / HOUR
             + plan.fallback_usd_per_hour * out.fallback_s / HOUR
             + plan.fixed_usd
             + plan.usd_per_move * out.moves

@@ -18,6 +18,7 @@ from tests.research.snapshot.gpu_clouds import cloud_machines, cloud_offers
 from tests.research.snapshot.gpus import gpu_rows
 from tests.research.snapshot.machines import Machines
 from tests.research.snapshot.quotas import quota_rows
+from tests.research.snapshot.reserved import reserved_offers
 from tests.research.snapshot.sources import SourceBook, renumber
 
 
@@ -36,7 +37,7 @@ def snapshot_tables(reference: Path) -> dict[str, Sequence[Row]]:
     offers = [_as_sold(offer) for offer in listed]
     clouds = cloud_machines(reference, gpus, book)
     tables |= {
-        "offers": [*offers, *cloud_offers(book)],
+        "offers": [*offers, *cloud_offers(book), *reserved_offers(book)],
         "instance_types": [*_types(offers, machines), *clouds],
         "gpus": gpus,
         "achieved": achieved_rows(reference, gpus, book),

@@ -6,6 +6,7 @@ docs/research/risk-facts.md.
 
 import csv
 from pathlib import Path
+from typing import Any
 
 from recommender.catalogs.schema import BillingRule, Egress, Fee, Market, Provider
 from tests.research.snapshot.reading import Cells, read_hand
@@ -20,22 +21,37 @@ BILLING: dict[tuple[Provider, Market], tuple[float, float, float]] = {
     # interruption notices", read 2026-08: Linux except SUSE, no charge in the first hour.
     ("aws", "spot"): (60.0, 3600.0, 120.0),
     ("aws", "on_demand"): (60.0, 0.0, 0.0),
-    # EC2 Capacity Blocks are sold by the day and end with a 30-minute wind-down.
-    ("aws", "reserved_block"): (DAY_S, 0.0, 1800.0),
     # "VM instance pricing", read 2026-08: one minute, then seconds. Shutdown period 30 s
     # ("Spot VMs"); a 120 s notice can be requested, in preview.
     ("gcp", "spot"): (60.0, 60.0, 30.0),
     ("gcp", "on_demand"): (60.0, 0.0, 0.0),
-    ("gcp", "reserved_block"): (DAY_S, 0.0, 0.0),
     # "Use Azure Spot Virtual Machines", read 2026-08: 30 s notice; no free start is named.
     ("azure", "spot"): (60.0, 0.0, 30.0),
     ("azure", "on_demand"): (60.0, 0.0, 0.0),
-    ("azure", "reserved_block"): (DAY_S, 0.0, 0.0),
     # The user's own offers: nothing is known, so nothing is given away.
     ("own", "spot"): (60.0, 0.0, 0.0),
     ("own", "on_demand"): (60.0, 0.0, 0.0),
-    ("own", "reserved_block"): (DAY_S, 0.0, 0.0),
 }
+
+WAIT_S = DAY_S  # until half of the requested blocks begin; assumed, nobody has published it
+# Booked capacity: nobody takes it back before its end.
+BOOKED: dict[tuple[Provider, Market], dict[str, Any]] = {
+    # "Capacity Blocks for ML", read 2026-11: 1 to 182 days, paid in advance; a block begins 30
+    # minutes to 8 weeks from now, and machines are ended from 30 minutes before it is over. It can
+    # be extended, and counts on no quota of instances.
+    ("aws", "reserved_block"): {
+        "minimum_s": DAY_S, "step_s": DAY_S, "maximum_s": 182 * DAY_S, "notice_s": 1800.0,
+        "lead_s": 1800.0, "wait_s": WAIT_S, "upfront": True, "quota_market": "none",
+    },
+    # "Provisioning models" and "Consumption options", read 2026-11: by the second, up to seven
+    # days, on the quota of preemptible GPUs.
+    ("gcp", "flex_start"): {"minimum_s": 60.0, "maximum_s": 7 * DAY_S, "quota_market": "spot"},
+    # Calendar mode: 1 to 90 days, the whole period is charged.
+    ("gcp", "reserved_block"): {
+        "minimum_s": DAY_S, "step_s": DAY_S, "maximum_s": 90 * DAY_S, "wait_s": WAIT_S,
+        "quota_market": "none",
+    },
+}  # fmt: skip
 
 UNITS = {
     "boot_disk_gib_month": "USD/GiB-month",
@@ -125,11 +141,23 @@ def billing(sources: SourceBook) -> list[BillingRule]:
         BillingRule(provider, market, *rule, _source(sources, _RULES[provider]), AS_OF)
         for (provider, market), rule in BILLING.items()
     ]
+    free = {"free_if_interrupted_within_s": 0.0, "notice_s": 0.0}
+    rules += [
+        BillingRule(
+            provider=provider,
+            market=market,
+            source=_source(sources, _RULES[provider]),
+            as_of="2026-11-22",
+            **(free | terms),
+        )
+        for (provider, market), terms in BOOKED.items()
+    ]
     return rules + [
         BillingRule(
             provider=row["provider"],
             market=market,
             minimum_s=float(row["minimum_s"]),
+            step_s=float(row["step_s"]),
             free_if_interrupted_within_s=0.0,
             notice_s=float(row["notice_s"]) if market == "spot" else 0.0,
             source=_terms(sources, row),

@@ -18,7 +18,7 @@ import numpy as np
 
 from recommender.arrays import Floats
 from recommender.catalogs.gpu_clouds import GPU_CLOUDS
-from recommender.catalogs.schema import Kind, Market, PriceDrift, Provider
+from recommender.catalogs.schema import BOOKED, Kind, Market, PriceDrift, Provider
 from tests.research.snapshot.reading import Cells, read_hand
 from tests.research.snapshot.sources import SourceBook, cite
 
@@ -89,8 +89,27 @@ def tables(reference: Path, sources: SourceBook) -> dict[str, list[PriceDrift]]:
         *azure_rows(reference, sources),
         *aws_rows(reference, sources),
         *cloud_rows(reference, sources),
+        *booked_rows(reference, sources),
     ]
     return {"price_drift": rows}
+
+
+# Sd of ln of the rates of Capacity Blocks by age, eight types on five dates from 2026-01-31 to
+# 2026-10-07 (koyakimu/ec2-capacity-blocks-for-ml-pricing-json): they rose three times.
+_BLOCKS = {7.0: 0.041, 28.0: 0.086, 91.0: 0.177, 180.0: 0.297}
+
+
+def booked_rows(reference: Path, sources: SourceBook) -> list[PriceDrift]:
+    """Drift of booked capacity: AWS blocks from their rates of a year, Google's as on demand."""
+    source = cite(sources, "AWS EC2 Capacity Blocks price page")
+    listed = _gcp(reference)["on_demand"]
+    rows = [
+        PriceDrift("aws", "reserved_block", age, sigma, "measured", source, "2026-10-07")
+        for age, sigma in _BLOCKS.items()
+    ]
+    for market in BOOKED:
+        rows += _rows("gcp", market, listed, _kinds(0.0), _gcp_source(sources), "2026-07-30")
+    return rows
 
 
 def gcp_rows(reference: Path, sources: SourceBook) -> list[PriceDrift]:
