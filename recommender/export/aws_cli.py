@@ -219,7 +219,12 @@ def _cloud(run: RunDescription) -> CloudSteps:
             *((_RIGHTS.format(_EFA_RIGHTS if efa_types(run) else ""),) if several else ()),
         ),
         setup=_setup(run),
-        start=(*_FIND, *(_IN_BLOCK if block else ()), *((_IF_SEVERAL,) if several else ()), *_START),
+        start=(
+            *_FIND,
+            *(_IN_BLOCK if block else ()),
+            *((_IF_SEVERAL,) if several else ()),
+            *_START,
+        ),
         running=(
             "local region",
             'for region in "${REGIONS[@]}"; do',

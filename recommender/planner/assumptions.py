@@ -188,17 +188,23 @@ def _on_demand(given: float | None, plans: tuple[Plan, ...]) -> str:
     )
     whose = "" if given is None else " (--assume-on-demand)"
     return (
-        f"on-demand machines with eight GPUs are available at once in a region: {share}{whose}; "
-        "otherwise after a median of an hour, sometimes much later; larger clusters less often "
-        "and later"
-    ) + _blocks(plans) + (" (if yours are reserved by contract: --assume-on-demand 100%)" if contract else "")
+        (
+            "on-demand machines with eight GPUs are available at once in a region: "
+            f"{share}{whose}; otherwise after a median of an hour, sometimes much later; larger "
+            "clusters less often and later"
+        )
+        + _blocks(plans)
+        + (" (if yours are reserved by contract: --assume-on-demand 100%)" if contract else "")
+    )
 
 
 def _blocks(plans: tuple[Plan, ...]) -> str:
     """When booked capacity is taken to begin, where plans rent some."""
     markets = {m.market for plan in plans for m in plan.machines}
     flex = "; flex-start machines as on demand" if "flex_start" in markets else ""
-    begin = "; half of all reserved blocks begin within a day" if "reserved_block" in markets else ""
+    begin = (
+        "; half of all reserved blocks begin within a day" if "reserved_block" in markets else ""
+    )
     return flex + begin
 
 

@@ -163,7 +163,7 @@ def _longer_times(limits: Limits, fastest_s: float) -> list[float]:
 
 
 def _safest(pool: PlanPool, limits: Limits) -> list[Candidate]:
-    """The cheapest plan without spot that is as good as sure to be in time: the safest may be it."""
+    """The cheapest plan without spot that is as good as sure to be in time: it may be safest."""
     if limits.deadline_s is None or limits.confidence >= HIGH_CHANCE:
         return []
     found = pool.select(replace(limits, confidence=HIGH_CHANCE), "uninterrupted")

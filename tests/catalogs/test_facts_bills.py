@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from recommender.catalogs.registry import OWN_CLIENTS
+from recommender.catalogs.schema import BOOKED
 from tests.catalogs.facts_data import book, reference
 from tests.research.snapshot import facts_bills, facts_start, gpu_clouds
 
@@ -25,11 +26,14 @@ def test_every_provider_and_market_has_one_rule() -> None:
     keys = {(r.provider, r.market) for r in rules}
     assert len(rules) == len(keys)
     asked = (*OWN_CLIENTS, "own")
-    sold = {(name, market) for name in asked for market in ("on_demand", "spot", "reserved_block")}
+    sold = {(name, market) for name in asked for market in ("on_demand", "spot")}
+    sold |= {("aws", "reserved_block"), ("gcp", "reserved_block"), ("gcp", "flex_start")}
     assert keys == sold | {(n, m) for n in gpu_clouds.NAMES for m in ("on_demand", "spot")}
     for rule in rules:
         if rule.market == "on_demand":
             assert rule.free_if_interrupted_within_s == rule.notice_s == 0
+        assert (rule.maximum_s is not None) == (rule.market in BOOKED)
+        assert rule.upfront == ((rule.provider, rule.market) == ("aws", "reserved_block"))
 
 
 def test_every_provider_has_every_fee() -> None:

@@ -27,7 +27,7 @@ def cheapest_placement(case: dict[str, float], needed_s: float) -> tuple[float, 
     """Least paid hours and earliest end, over every start of a week and every length of a block."""
     step, least = case["base_step_s"], case["base_minimum_s"]
     best = (math.inf, math.inf)
-    for start in range(0, 8):  # days from now
+    for start in range(8):  # days from now
         for steps in range(1, 400):
             length = steps * step
             usable = length - case["base_end_s"]
@@ -165,6 +165,8 @@ def test_google_without_spot_costs_less_with_flex_start() -> None:
     }
     flex = [row for row in range(len(o)) if o.market[row] == "flex_start"]
     assert len(flex) == 10
-    pairs = [(o.usd_per_hour[row], listed.get((o.instance_type[row], o.region[row]))) for row in flex]
+    pairs = [
+        (o.usd_per_hour[row], listed.get((o.instance_type[row], o.region[row]))) for row in flex
+    ]
     assert sum(usd is not None for _, usd in pairs) >= 8
     assert all(less <= 0.66 * usd for less, usd in pairs if usd is not None)

@@ -118,6 +118,6 @@ def test_a_more_expensive_region_is_kept_if_its_quota_allows_more_machines() -> 
         o.region[pool.rows[0]]
         for pools in asked.single_type_sites.pools
         for pool in pools
-        if not pool.spot and pool.type.instance_type == "p4d.24xlarge"
+        if pool.market == "on_demand" and pool.type.instance_type == "p4d.24xlarge"
     }
     assert regions == {"us-east-2", "eu-west-2"}
