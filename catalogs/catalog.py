@@ -145,15 +145,21 @@ OWN_BENCH_SOURCE = Source(
 )
 
 
-def extended(catalog: Catalog, own: Mapping[str, OwnMachine], offers: Offers) -> Catalog:
+def extended(
+    catalog: Catalog,
+    own: Mapping[str, OwnMachine],
+    offers: Offers,
+    terms: tuple[BillingRule, ...] = (),
+) -> Catalog:
     """The catalog with own machines and more offers, whose source is number 0.
 
-    `own` maps each name to a machine with its hardware.
+    `own` maps each name to a machine with its hardware; `terms` are those of some names.
     """
     return replace(
         catalog,
         offers=_appended(catalog.offers, offers),
         instance_types=InstanceTypes(catalog.instance_types, own),
+        billing=(*catalog.billing, *terms),
         sources=(OWN_SOURCE, *catalog.sources),
     )
 

@@ -218,4 +218,4 @@ def with_own_machines(catalog: "Catalog", path: str) -> tuple["Catalog", tuple[Q
 
     memory = {name: gpu.memory_mib for name, gpu in catalog.gpus.items()}
     own = read_offers(Path(path), memory, catalog.instance_types.values(), now().date())
-    return extended(catalog, own.hardware, own.offers), own.limits
+    return extended(catalog, own.hardware, own.offers, own.terms), own.limits

@@ -1,7 +1,7 @@
 """Reads machines and prices outside the catalog from a user's CSV file: `--offers FILE`."""
 
 from array import array
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from datetime import date
 from operator import attrgetter
@@ -11,7 +11,7 @@ from typing import cast
 from recommender.catalogs.catalog import Offers
 from recommender.catalogs.frozen import dataclass
 from recommender.catalogs.registry import OWN
-from recommender.catalogs.schema import InstanceType, Market, OwnMachine
+from recommender.catalogs.schema import BillingRule, InstanceType, Market, OwnMachine
 from recommender.errors import UsageError
 from recommender.inputs.csv_text import (
     MARKETS,
@@ -31,15 +31,17 @@ _REQUIRED = ("label", "gpu", "gpus", "usd_per_hour")
 _OPTIONAL = (
     "count", "market", "region", "instance_type", "network_gbit_per_s", "network", "intra",
     "intra_gb_per_s", "vcpus", "memory_gib", "disk_mb_per_s", "host_gb_per_s", "gpu_memory_gib",
-    "as_of",
+    "as_of", "minimum_h", "step_h", "maximum_h", "start_h", "notice_s",
 )  # fmt: skip
+_TERMS = ("minimum_h", "step_h", "maximum_h", "start_h", "notice_s")
 COLUMNS = (*_REQUIRED, *_OPTIONAL)
 _NAMED_BY = ("label", "instance_type")
-_NOT_HARDWARE = (*_NAMED_BY, "usd_per_hour", "count", "market", "region", "as_of")
+_NOT_HARDWARE = (*_NAMED_BY, "usd_per_hour", "count", "market", "region", "as_of", *_TERMS)
 _HARDWARE = tuple(name for name in COLUMNS if name not in _NOT_HARDWARE)
 _NAMES = ("instance_type", "family", "quota_family")
 _BUT_NAMES = attrgetter(*(each.name for each in fields(OwnMachine) if each.name not in _NAMES))
 _SOLD_IN = {word: cast(Market, market) for word, market in MARKETS.items() if market != "any"}
+_SOLD_IN["reserved"] = "reserved_block"
 _SYNONYMS = {"provider": "label", "price": "usd_per_hour", "machines": "count"}
 _NETWORKS = {"tcp": "tcp", "ethernet": "tcp", "rdma": "rdma", "infiniband": "rdma", "efa": "rdma"}
 _KINDS = ("pcie", "nvlink", "nvswitch", "xgmi", "neuronlink", "roce", "ici")
@@ -49,6 +51,8 @@ _LINKS = {kind: kind for kind in _KINDS}
 _PAID_ANYWAY = 1e-9
 _GPUS = whole_of("8", most=1024)
 _COUNT = whole_of("4", most=100_000)
+_HOURS = count_of("24", most=1e5)
+_SECONDS = count_of("120", most=1e7)
 _SIZE = count_of("64", most=1e6)  # vCPUs, GiB, Gbit/s, GB/s, MB/s
 
 
@@ -59,6 +63,7 @@ class OwnMachines:
     hardware: Mapping[str, OwnMachine]  # of each name a machine with its hardware
     offers: Offers
     limits: tuple[QuotaLimit, ...]
+    terms: tuple[BillingRule, ...] = ()  # of those whose rows state some
 
 
 def read_offers(
@@ -77,6 +82,7 @@ def read_offers(
         markets = table.read(("market",), _market)
         usd_per_hour = table.read(("usd_per_hour",), _usd_per_hour)
         dates = table.read(("as_of",), reader.date)
+        terms = table.read((*_TERMS, "market"), reader.terms)
     except UsageError:
         read_each(table, reader.refuse)  # reports the mistakes of every row
         raise
@@ -94,6 +100,7 @@ def read_offers(
         _by_name(names, machines, table.name),
         _own_offers(names, regions, markets, usd_per_hour, dates),
         _limits(names, regions, counts),
+        _terms_by_name(names, terms, table.name),
     )
 
 
@@ -113,6 +120,29 @@ class _Reader:
         _market(row)
         _usd_per_hour(row)
         self.date(row)
+        self.terms(row)
+
+    def terms(self, row: CsvRow) -> BillingRule | None:
+        """On which terms a row's machine is rented; None where it does not say."""
+        if not any(name in row.cells for name in _TERMS):
+            return None
+        hours = {name: _given(row, name, _HOURS) for name in _TERMS[:-1]}
+        least, step, most, start = (None if h is None else 3600.0 * h for h in hours.values())
+        if most is not None and most < (least or 0.0):
+            raise UsageError(f"{row.where('maximum_h')} is less than minimum_h")
+        return BillingRule(
+            provider=OWN,
+            market=_market(row),
+            minimum_s=max(least or 0.0, step or 0.0),
+            free_if_interrupted_within_s=0.0,
+            notice_s=_given(row, "notice_s", _SECONDS) or 0.0,
+            source=0,
+            as_of=self.today,
+            step_s=step or 1.0,
+            maximum_s=most,
+            lead_s=start or 0.0,
+            wait_s=start,
+        )
 
     def date(self, row: CsvRow) -> str:
         """The day of a row's price; today where it does not say."""
@@ -248,8 +278,25 @@ def _gpu(row: CsvRow, memory_mib: Mapping[str, int]) -> str:
 
 
 def _optional(row: CsvRow, column: str) -> float | None:
+    return _given(row, column, _SIZE)
+
+
+def _given(row: CsvRow, column: str, read: Callable[[str, str], float]) -> float | None:
     text = row.cells.get(column)
-    return None if text is None else _SIZE(text, row.where(column))
+    return None if text is None else read(text, row.where(column))
+
+
+def _terms_by_name(
+    names: Iterable[str], terms: Iterable[BillingRule | None], file: str
+) -> tuple[BillingRule, ...]:
+    """The terms of each name in each market; refuses two of one name."""
+    found: dict[tuple[str, str], BillingRule] = {}
+    for name, rule in zip(names, terms, strict=True):
+        if rule is not None:
+            rule = replace(rule, instance_type=name)
+            if found.setdefault((name, rule.market), rule) != rule:
+                raise UsageError(f"{file}: '{name}' has two sets of terms; give different labels")
+    return tuple(found.values())
 
 
 def _by_name(

@@ -11,7 +11,7 @@ MEANING = {
     "gpus": "GPUs in one machine",
     "usd_per_hour": "USD of one machine's hour: power and depreciation, or rent; 0: paid anyway",
     "count": "number of machines; empty: up to --max-machines, or one that is paid anyway",
-    "market": "on-demand, or spot if the owner may reclaim it; empty: on-demand",
+    "market": "on-demand, reserved, or spot if the owner may reclaim it; empty: on-demand",
     "region": "its location, any word; clusters use machines of one region; empty: own",
     "instance_type": "the owner's name for it, shown after the label",
     "network_gbit_per_s": "sustained Gbit/s of one machine to other machines",
@@ -24,6 +24,11 @@ MEANING = {
     "host_gb_per_s": "GB/s of a copy from one GPU to main memory",
     "gpu_memory_gib": "memory of one GPU, if it differs from the usual",
     "as_of": "date of the price, 2026-11-20; empty: today",
+    "minimum_h": "least hours that are charged; empty: none",
+    "step_h": "hours of a billing step, which are charged whole: 1, or 24 for days",
+    "maximum_h": "longest rental in hours; jobs that may take longer are not planned on it",
+    "start_h": "hours until machines are there, half of the times; empty: as in a cloud",
+    "notice_s": "seconds of warning before spot machines are taken back",
 }
 EXAMPLES = (
     {"label": "lab", "gpu": "H100", "gpus": "8", "usd_per_hour": "12.50", "count": "2",

@@ -7,6 +7,7 @@ the same machine in thirty regions. They differ in the price and little else.
 import math
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from operator import ge
 
 import numpy as np
@@ -123,7 +124,10 @@ class OwnOffers:
         names, markets = [o.instance_type[row] for row in rows], [o.market[row] for row in rows]
         kinds = [self.kinds[OWN, name] for name in names]
         laws = self._laws(rows, names, markets, kinds)
-        alike = list(zip(kinds, markets, laws, apart, strict=True))
+        stated = self.facts.stated_terms
+        terms = [stated(OWN, m, name) for m, name in zip(markets, names, strict=True)]
+        kind_of_terms = (t and replace(t, instance_type="") for t in terms)
+        alike = list(zip(kinds, markets, laws, apart, kind_of_terms, strict=True))
         machines = self._most_machines(rows, names, markets, kinds)
         kept = undominated_by_count(alike, usd, machines, self.max_machines)
         return {rows[place] for place in kept}
@@ -178,6 +182,7 @@ def undominated_pools(entries: OfferEntries, pools: list[Pool]) -> list[Pool]:
             len(pool.rows),
             len({regions[row] for row in pool.rows}),
             facts.there(pool.type, pool.market, pool.rows),
+            replace(facts.terms(pool.type, pool.market), instance_type=""),
         )
         for pool in pools
     ]

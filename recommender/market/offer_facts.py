@@ -120,8 +120,12 @@ class Facts:
 
     def terms(self, t: InstanceType, market: str) -> BillingRule:
         """The terms on which a machine is rented in a market: its own, or its provider's."""
-        own = self._terms.get((t.provider, market, t.instance_type))
-        return own or self._terms.get((t.provider, market, ""), _UNKNOWN_TERMS)
+        stated = self.stated_terms(t.provider, market, t.instance_type)
+        return stated or self._terms.get((t.provider, market, ""), _UNKNOWN_TERMS)
+
+    def stated_terms(self, provider: str, market: str, name: str) -> BillingRule | None:
+        """The terms of one machine; None where those of its provider hold."""
+        return self._terms.get((provider, market, name))
 
     @cached_property
     def _terms(self) -> dict[tuple[str, str, str], BillingRule]:
@@ -241,13 +245,14 @@ class Facts:
         The catalog states them for a machine with eight GPUs on demand. For other sizes, chance and
         wait are scaled like the availability of the class's spot machines; the slope is the loss
         with more machines (`on_demand_wait.OnDemandLaw`). Where the terms of a market state a wait,
-        nobody starts at once. The user's own machines with a count are always available.
+        nobody starts at once. The user's own machines with a count are always available,
+        unless their file states how long they take to get.
         """
-        if t.provider == OWN and t.instance_type in self.counted:
-            return 1.0, 0.0, 0.0
         stated = self.terms(t, market).wait_s
         if stated is not None:
             return 0.0, stated, 0.0
+        if t.provider == OWN and t.instance_type in self.counted:
+            return 1.0, 0.0, 0.0
         share, wait_s = self._waits.get(t.gpu, (1.0, 0.0))
         if self.choice.on_demand_obtainable is not None:
             share = self.choice.on_demand_obtainable

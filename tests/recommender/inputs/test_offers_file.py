@@ -1,5 +1,6 @@
 """Own machines from files: typed rows, or every mistake with its line."""
 
+import re
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -11,7 +12,10 @@ from hypothesis import strategies as st
 from recommender.catalogs.catalog import extended
 from recommender.errors import UsageError
 from recommender.inputs.offers_file import OwnMachines, read_offers
-from recommender.plan.limits import QuotaLimit
+from recommender.job.jobfile import find_job
+from recommender.market.offer_facts import Facts
+from recommender.plan.limits import Choice, QuotaLimit
+from tests.recommender.planning import NOW
 from tests.shipped import snapshot
 
 GPUS = {"H100": 81559, "A100-80GB": 81920, "L4": 23034}
@@ -117,6 +121,48 @@ def test_what_is_wrong_with_every_row_is_counted_up_to_a_thousand(tmp_path: Path
     with pytest.raises(UsageError) as error:
         _offers(tmp_path, OFFERS + "lab,H1000,8,12\n" * 3000)
     assert error.value.problems[-1] == "and 980 more at least"
+
+
+TERMS = OFFERS.strip() + ",market,minimum_h,step_h,maximum_h,start_h,notice_s\n"
+
+
+def test_terms_of_a_row_hold_for_its_machine_in_its_market(tmp_path: Path) -> None:
+    own = _offers(tmp_path, TERMS + "a,H100,8,12,reserved,24,12,336,6,\nb,L4,1,2,spot,,,,,300\n")
+    block, spot = own.terms
+    assert (block.instance_type, block.market) == ("a", "reserved_block")
+    assert (block.minimum_s, block.step_s, block.maximum_s) == (86400.0, 43200.0, 1209600.0)
+    assert (block.wait_s, block.lead_s, spot.notice_s) == (21600.0, 21600.0, 300.0)
+    catalog = extended(snapshot(), own.hardware, own.offers, own.terms)
+    facts = Facts(catalog, Choice(), find_job("gpt2-124m"), NOW)
+    t = catalog.instance_types["own", "a"]
+    assert facts.wait(t, "reserved_block") == (0.0, 21600.0, 0.0)
+    assert facts.terms(t, "reserved_block") == block
+    assert facts.terms(t, "on_demand").step_s == 1.0  # the provider's
+
+
+def test_own_machines_wait_only_if_a_queue_is_stated(tmp_path: Path) -> None:
+    head = OFFERS.strip() + ",count,start_h\n"
+    own = _offers(tmp_path, head + "a,H100,8,12,4,\nb,H100,8,12,4,2\nd,H100,8,12,,\n")
+    catalog = extended(snapshot(), own.hardware, own.offers, own.terms)
+    facts = Facts(catalog, Choice(quotas=own.limits), find_job("gpt2-124m"), NOW)
+    waits = [facts.wait(catalog.instance_types["own", name])[:2] for name in "abd"]
+    assert waits[:2] == [(1.0, 0.0), (0.0, 7200.0)]
+    assert 0.0 < waits[2][0] < 1.0
+
+
+@pytest.mark.parametrize(
+    ("rows", "reason"),
+    [
+        ("a,H100,8,12,,24,,12,,\n", "line 2, column maximum_h: is less than minimum_h"),
+        ("a,H100,8,12,,x,,,,\n", "line 2, column minimum_h: x is not a number"),
+        ("a,H100,8,12,,24,,,,\na,H100,8,13,,12,,,,\n", "'a' has two sets of terms"),
+    ],
+)
+def test_terms_that_contradict_each_other_are_refused(
+    tmp_path: Path, rows: str, reason: str
+) -> None:
+    with pytest.raises(UsageError, match=re.escape(reason)):
+        _offers(tmp_path, TERMS + rows)
 
 
 def test_rows_of_one_machine_share_it(tmp_path: Path) -> None:
