@@ -96,6 +96,9 @@ class OfferFlags:
         Words, _offer("Only this provider; repeatable.", metavar="aws|lambda|…")
     ] = None
     region: Annotated[Words, _offer("Only this region; repeatable.", metavar="NAME")] = None
+    country: Annotated[
+        Words, _offer("Only in this country, or EU; repeatable.", metavar="DE|US|EU|…")
+    ] = None
     zone: Annotated[Words, _offer("Only this zone; repeatable.", metavar="NAME")] = None
     gpu: Annotated[Words, _offer("Only these: H100, A100:8, 40GB+; repeatable.", metavar="GPU")] = (
         None
@@ -109,8 +112,12 @@ class OfferFlags:
             "Exclude this type, GPU, region or provider; * matches; repeatable.", metavar="NAME"
         ),
     ] = None
-    market: Annotated[Word, _offer("Market to rent in (any).", metavar="any|spot|on-demand")] = None
-    no_spot: Annotated[bool, _offer("Same as --market on-demand.", "--no-spot")] = False
+    market: Annotated[
+        Word, _offer("Market to rent in (any).", metavar="any|spot|on-demand|reserved")
+    ] = None
+    no_spot: Annotated[
+        bool, _offer("Only what nobody interrupts: on demand or reserved.", "--no-spot")
+    ] = False
     failover: Annotated[
         Word,
         _offer(
@@ -374,7 +381,11 @@ class WriteFlags:
 
 F = TypeVar("F")
 
-_KEYS = {"provider": "providers", "region": "regions"}  # flag: setting, where they differ
+_KEYS = {
+    "provider": "providers",
+    "region": "regions",
+    "country": "countries",
+}  # flag: setting, where they differ
 
 
 def changed_settings(errors: ErrorCollector) -> Mapping[str, str | tuple[str, ...]]:

@@ -60,6 +60,7 @@ def choice_of(flags: OfferFlags, own: OwnFlags, errors: ErrorCollector) -> Choic
     return Choice(
         providers=errors.parse_all(flags.provider, "--provider", one_of(units.PROVIDERS)),
         regions=errors.parse_all(flags.region, "--region", name_of),
+        countries=_countries(flags, errors),
         zones=errors.parse_all(flags.zone, "--zone", name_of),
         gpus=errors.parse_all(flags.gpu, "--gpu", units.parse_gpu),
         instances=errors.parse_all(flags.instance, "--instance", name_of),
@@ -89,6 +90,11 @@ def _discounts(own: OwnFlags, errors: ErrorCollector) -> tuple[tuple[str, float]
     twice = sorted({name for name in names if names.count(name) > 1})
     errors.problems.extend(f"--discount names {name} twice; keep one" for name in twice)
     return found
+
+
+def _countries(flags: OfferFlags, errors: ErrorCollector) -> tuple[str, ...]:
+    asked = errors.parse_all(flags.country, "--country", units.parse_country)
+    return tuple(sorted({country for group in asked for country in group}))
 
 
 def _market(flags: OfferFlags, errors: ErrorCollector) -> Any:

@@ -4,13 +4,14 @@ from collections import Counter
 from fnmatch import fnmatchcase
 
 from recommender.catalogs.catalog import Catalog
+from recommender.catalogs.countries import countries_of
 from recommender.catalogs.frozen import dataclass
-from recommender.catalogs.registry import is_confidential
+from recommender.catalogs.registry import OWN, is_confidential
 from recommender.catalogs.schema import BOOKED, InstanceType
 from recommender.plan.limits import MARKETS, Choice, GpuFilter
 
 # What is sold in a market though its machines are not open to everybody.
-_ONLY_IN = {"spot": "spot_only", **dict.fromkeys(BOOKED, "reservation_only")}
+_ONLY_IN: dict[str, str] = {"spot": "spot_only", **dict.fromkeys(BOOKED, "reservation_only")}
 GIB_PER_MIB = 1.0 / 1024.0
 # A GPU sold as "80 GB" reports a little less: 81,559 of 81,920 MiB on H100 (EC2 GpuInfo, 2026).
 NOMINAL = 0.94
@@ -87,6 +88,12 @@ def _matches_gpu(t: InstanceType, gpu_filter: GpuFilter) -> bool:
     return t.gpu_memory_mib * GIB_PER_MIB >= gpu_filter.memory_gib * NOMINAL
 
 
+def _is_in(countries: tuple[str, ...], provider: str, region: str) -> bool:
+    """Whether a machine is surely in one of these countries; one's own are where one put them."""
+    where = countries_of(provider, region)
+    return provider == OWN or bool(where) and where <= set(countries)
+
+
 def _offer_exclusion(catalog: Catalog, row: int, choice: Choice) -> str:
     """Why an offer of an allowed type is left out; "" if it is not."""
     o = catalog.offers
@@ -99,6 +106,8 @@ def _offer_exclusion(catalog: Catalog, row: int, choice: Choice) -> str:
         return "not among --provider"
     if choice.regions and not any(_matches(o.region[row], r) for r in choice.regions):
         return "not among --region"
+    if choice.countries and not _is_in(choice.countries, o.provider[row], o.region[row]):
+        return "not among --country"
     if choice.zones and not any(_matches(o.zone[row], z) for z in choice.zones):
         return "not among --zone"
     if any(_matches(o.region[row], d) or o.provider[row] == d for d in choice.deny):

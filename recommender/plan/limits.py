@@ -290,6 +290,7 @@ class Choice:
 
     providers: tuple[str, ...] = ()
     regions: tuple[str, ...] = ()
+    countries: tuple[str, ...] = ()  # ISO 3166: where machines must be
     zones: tuple[str, ...] = ()
     gpus: tuple[GpuFilter, ...] = ()
     instances: tuple[str, ...] = ()

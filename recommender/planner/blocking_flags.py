@@ -14,7 +14,8 @@ MAX_MACHINES = 128  # looked at for a job that does not fit
 # What a user may have narrowed: the flag, and the field of `Choice` behind it.
 NARROWED = (
     ("--gpu", "gpus"), ("--instance", "instances"), ("--provider", "providers"),
-    ("--region", "regions"), ("--zone", "zones"), ("--deny", "deny"), ("--market", "market"),
+    ("--region", "regions"), ("--country", "countries"), ("--zone", "zones"), ("--deny", "deny"),
+    ("--market", "market"),
     ("--accelerator", "accelerator"), ("--arch", "arch"), ("--quoted-only", "quoted_only"),
     ("--confidential", "confidential"),
 )  # fmt: skip

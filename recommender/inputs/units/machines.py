@@ -4,6 +4,7 @@ import re
 from typing import Literal
 
 from recommender.catalogs import registry
+from recommender.catalogs.countries import EU, known_countries
 from recommender.catalogs.frozen import dataclass
 from recommender.errors import UsageError
 from recommender.inputs.units.quantities import (
@@ -110,6 +111,16 @@ def format_gpu(gpu_filter: GpuFilter) -> str:
     memory = f"{format_bytes(gpu_filter.memory_gib * GIB)}+" if gpu_filter.memory_gib else ""
     count = str(gpu_filter.per_machine) if gpu_filter.per_machine else ""
     return ":".join(part for part in (gpu_filter.name, memory, count) if part)
+
+
+def parse_country(text: str, name: str) -> tuple[str, ...]:
+    """The countries that a code means: "DE", or "EU" for all of the union's."""
+    code, known = text.strip().upper(), known_countries()
+    if code == "EU":
+        return tuple(sorted(EU))
+    if code not in known:
+        raise UsageError(f"{name} {unknown('country', code, sorted(known))}; write a code or EU")
+    return (code,)
 
 
 def parse_comparison(text: str, name: str = "--compare") -> Comparison:
