@@ -141,15 +141,45 @@ def import_into(store: Store, source: Path, base: Path, now: datetime) -> tuple[
             raise StoreError(f"{store.root}: cannot be written: {error.strerror}") from error
         finally:
             _discard(temporary)
-        held = newest_good(store)
-        problems = list(lost_offers(catalog, held.catalog if held.name else load(base)))
-        if problems:
-            raise CatalogError(
-                f"{source}: more than half of the offers would be lost ({'; '.join(problems)}); "
-                "plan with it as it is: --catalog, or take the versions here away first"
-            )
-        made = _content(catalog, fetch_times, base, now, next_number(store))
-        return publish(store, made, now), publication_problems(catalog)
+        return _imported(store, catalog, files[MANIFEST], str(source), base, now, fetch_times)
+
+
+def import_published(
+    store: Store, catalog: Catalog, manifest: bytes, address: str, base: Path, now: datetime
+) -> tuple[str, list[str]]:
+    """Publish here what an address serves, whose manifest was verified; "" if it is held already.
+
+    Raises:
+        CatalogError: as for `import_into`.
+    """
+    held = store.current_or_newest()
+    digest = hashlib.sha256(manifest).hexdigest()
+    if held is not None and store.report(held).get("manifest") == digest:
+        return "", []
+    with write_lock(store):
+        fetch_times = fetch_times_of(json.loads(manifest))
+        return _imported(store, catalog, manifest, address, base, now, fetch_times)
+
+
+def _imported(
+    store: Store,
+    catalog: Catalog,
+    manifest: bytes,
+    source: str,
+    base: Path,
+    now: datetime,
+    fetch_times: tuple[FetchTime, ...],
+) -> tuple[str, list[str]]:
+    held = newest_good(store)
+    problems = list(lost_offers(catalog, held.catalog if held.name else load(base)))
+    if problems:
+        raise CatalogError(
+            f"{source}: more than half of the offers would be lost ({'; '.join(problems)}); "
+            "plan with it as it is: --catalog, or take the versions here away first"
+        )
+    origin = {"source": source, "manifest": hashlib.sha256(manifest).hexdigest()}
+    made = _content(catalog, fetch_times, base, now, next_number(store), origin)
+    return publish(store, made, now), publication_problems(catalog)
 
 
 def _content(
@@ -158,6 +188,7 @@ def _content(
     base_folder: Path,
     now: datetime,
     sequence: int,
+    origin: Mapping[str, str],
 ) -> VersionFiles:
     base = load(base_folder)
     draft = start_draft(base, catalog, fetch_times)
@@ -166,7 +197,7 @@ def _content(
         for name, rows in draft.offers.items()
     }
     ages = tuple(replace(f, reason="imported", by_refresh=False) for f in draft.fetch_times)
-    report = {"schema": "recommend.catalog-import/v1", "version": catalog.version}
+    report = {"schema": "recommend.catalog-import/v1", "version": catalog.version, **origin}
     made = Draft(offers, draft.types, draft.sources, ages)
     return serialize_version(base_folder, base, made, report, now, sequence)
 

@@ -62,6 +62,7 @@ class Remote:
 
     catalog: Catalog
     notes: tuple[str, ...]
+    manifest: bytes = b""  # as served now; nothing where the last copy is used
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +116,7 @@ def load_remote(
         return _last_copy(plain, kept, demand, error)
     if os.path.isdir(folder):  # also of a disk that fails: then there is none
         _remember(kept, folder)
-    return Remote(catalog, known.remember(pin, newest))
+    return Remote(catalog, known.remember(pin, newest), served.manifest)
 
 
 def _served(address: str, pin: Pin, get: Get) -> Served:

@@ -78,6 +78,8 @@ KEYS: Mapping[str, _Key] = {
     "offers": _Key("", _word),
     "stack": _Key("typical", _one_of(*software())),
     "image": _Key("cold", _one_of("cold", "prebuilt")),
+    "auto_update": _Key("off", _one_of("off", "daily")),
+    "update_from": _Key("", _word),
     "max_age": _Key("", units.duration_of("30d")),
     "output": _Key("table", _one_of("table", "json", "csv", "markdown")),
     "color": _Key("auto", _one_of("auto", "always", "never")),

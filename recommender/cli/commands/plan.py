@@ -1,6 +1,7 @@
 """`recommend [plan]`: reads the question, asks the planner, shows the answer."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -71,6 +72,11 @@ def plan(
         tuple(job or ()), limits, offers, own, job_flags, search
     ).over(settings)
     ready = planner_inputs.read_inputs(call, form.top, errors)
+    if settings.get("auto_update") == "daily" and search.catalog is None:
+        from recommender.catalogs.store import default_root
+        from recommender.cli.auto_update import renew_if_due
+
+        renew_if_due(Path(), default_root())
     options = replace(
         ready.options,
         explain=form.explain if form.kind == "table" else 0,

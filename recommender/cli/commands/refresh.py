@@ -9,7 +9,7 @@ from recommender.catalogs.errors import CatalogError
 from recommender.catalogs.registry import CLOUDS, OWN_CLIENTS
 from recommender.cli.error_collector import ErrorCollector, name_of, one_of
 from recommender.cli.exit_codes import NOTHING, PARTIAL, report_errors
-from recommender.cli.open_catalog import open_catalog, store_at
+from recommender.cli.open_catalog import open_catalog, store_at, warn
 from recommender.cli.options import PageFlags, Word, Words
 from recommender.cli.output import as_json, show_page
 from recommender.cli.screen import write_text
@@ -53,6 +53,14 @@ def update(
     provider: _PROVIDERS = None,
     dry_run: _DRY_RUN = False,
     accept: _ACCEPT = False,
+    address: Annotated[
+        Word,
+        typer.Option(
+            "--from",
+            help="A published catalog instead of the lists, with its key.",
+            metavar="https://…/manifest.json#ed25519=KEY",
+        ),
+    ] = None,
     store: STORE = None,
 ) -> None:
     """Renew prices from public lists, without any account; accounts that are there are used.
@@ -61,7 +69,11 @@ def update(
 
     \b
     recommend catalog update
+    recommend catalog update --from 'https://…/manifest.json#ed25519=KEY'
     """
+    if address:
+        _take_over(address, store)
+        return
     from recommender.catalogs.providers.public.sources import update_makers
 
     errors = ErrorCollector()
@@ -73,6 +85,30 @@ def update(
             f"no public list has prices of {', '.join(wanted)}; the shipped ones stay"
         )
     _renew(flags, dict(makers), dry_run, accept, store)
+
+
+def _take_over(address: str, store: str | None) -> None:
+    """Publish in the store what an address serves and a key has signed."""
+    from recommender.catalogs.archive import import_published
+    from recommender.catalogs.load import SNAPSHOT
+    from recommender.catalogs.pin import Pin, pinned
+    from recommender.catalogs.remote import default_cache, load_remote
+
+    plain, pin = pinned(address)
+    if pin == Pin():
+        raise CatalogError(
+            f"--from {plain}: names no key, so anybody could have written it; add #ed25519=KEY, as "
+            "its publisher prints it"
+        )
+    found = load_remote(address, default_cache(), notify=_notify)
+    warn(found.notes)
+    if not found.manifest:
+        raise typer.Exit(NOTHING)  # the server does not answer: the version that holds stays
+    name, problems = import_published(
+        store_at(store), found.catalog, found.manifest, plain, SNAPSHOT, now()
+    )
+    warn(tuple(problems))
+    write_text(f"version {name} holds\n" if name else "the newest version is held already\n")
 
 
 def refresh(

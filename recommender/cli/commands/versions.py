@@ -133,6 +133,41 @@ def export(
     write_text(f"{write(opened, name, Path(file))}\n")
 
 
+def publish(
+    folder: Annotated[
+        str, typer.Argument(metavar="FOLDER", help="A new folder, for a web server to serve.")
+    ],
+    key: Annotated[
+        str, typer.Option("--key", help="Private key of Ed25519 (PEM).", metavar="FILE")
+    ],
+    old_key: Annotated[
+        str | None,
+        typer.Option("--old-key", help="The key before, which names this one.", metavar="FILE"),
+    ] = None,
+    store: STORE = None,
+) -> None:
+    """Write the version that holds, signed, and print what its readers name.
+
+    \b
+    openssl genpkey -algorithm ed25519 -out key.pem
+    recommend catalog publish public --key key.pem
+    """
+    from recommender.catalogs.publication import publish_signed
+
+    opened = store_at(store)
+    name = _held(opened)
+    if name == SHIPPED:
+        raise CatalogError(
+            f"{opened.root}: no version to publish; recommend catalog update fetches one"
+        )
+    old = None if old_key is None else Path(old_key)
+    named = publish_signed(opened, name, Path(folder), Path(key), now(), old)
+    write_text(
+        f"{folder}: version {name}, signed\n"
+        f"readers: recommend catalog update --from 'https://YOUR-HOST/manifest.json#ed25519={named}'\n"
+    )
+
+
 def import_(
     file: Annotated[
         str, typer.Argument(metavar="FILE", help="What `export` wrote: a file or a folder.")
