@@ -363,6 +363,9 @@ class AnswerFlags:
         bool, _out("List every region a plan could run in.", "--all-regions")
     ] = False
     explain: Annotated[Word, _out("Break down plan N: time, memory, money.", metavar="N")] = None
+    currency: Annotated[
+        Word, _out("Show costs in this currency too, at your rate.", metavar="EUR=0.86")
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,6 +80,7 @@ KEYS: Mapping[str, _Key] = {
     "image": _Key("cold", _one_of("cold", "prebuilt")),
     "auto_update": _Key("off", _one_of("off", "daily")),
     "update_from": _Key("", _word),
+    "currency": _Key("", units.parse_currency),
     "max_age": _Key("", units.duration_of("30d")),
     "output": _Key("table", _one_of("table", "json", "csv", "markdown")),
     "color": _Key("auto", _one_of("auto", "always", "never")),

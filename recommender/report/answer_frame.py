@@ -35,6 +35,7 @@ class PlanRequest:
     deadline_at: str = ""  # the deadline with its time zone, if it was given as a moment
     folder: str = ""  # that the files which run the plan are written to, where they are
     target: str = ""  # of these files, where one was named
+    currency: tuple[str, float, str] | None = None  # to show, what 1 USD is in it, and since when
 
 
 def job_line(request: PlanRequest) -> str:
@@ -94,6 +95,21 @@ def price_line(answer: Answer, request: PlanRequest) -> str:
     meant = "used as quoted" if quoted else "the spans allow for it"
     found = f"Prices rented here: {', '.join(kinds)} days old; {meant}."
     return found if oldest < FRESH_DAYS else f"{found} {RENEW} renews them."
+
+
+def currency_line(answer: Answer, request: PlanRequest) -> str:
+    """The costs of the plans in the user's currency, with the rate that it was done at."""
+    if request.currency is None:
+        return ""
+    code, rate, day = request.currency
+    found = [plan.estimate.cost for plan in answer.plans]
+    spans = [fmt.usd_span(rate * cost.p05, rate * cost.p95) for cost in found]
+    costs = [
+        f"plan {number} {fmt.usd(rate * cost.mean)} ({span})"
+        for number, (cost, span) in enumerate(zip(found, spans, strict=True), 1)
+    ]
+    when = f" of {day}" if day else ""
+    return f"in {code}: {', '.join(costs)}; 1 USD = {fmt.number(rate)} {code}, your rate{when}"
 
 
 def _ages(answer: Answer) -> dict[str, list[int]]:

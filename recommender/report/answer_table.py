@@ -55,6 +55,7 @@ def render(
         *_trio(answer),
         table,
         text(answer_frame.legend(answer), FAINT),
+        *([text(costs)] if (costs := answer_frame.currency_line(answer, request)) else []),
         *_curve(answer),
         *([text(tie)] if (tie := tie_line(answer)) else []),
         BLANK,

@@ -27,6 +27,7 @@ from recommender.cli.strict import PlanCommand, call_problems, complete_job
 from recommender.cli.written_files import write_export, write_report
 from recommender.errors import no_plan
 from recommender.export.start import TARGETS
+from recommender.inputs import units
 from recommender.plan.answer import Answer
 from recommender.report.answer_frame import PlanRequest
 
@@ -65,6 +66,8 @@ def plan(
     errors = ErrorCollector(call_problems(ctx))
     settings = changed_settings(errors)
     form = output_options(with_settings(output, settings), shown, errors)
+    typed = with_settings(shown, settings).currency
+    currency = errors.parse(typed, "--currency", units.parse_currency, None)
     target = errors.choose(files.to, "--to", TARGETS, "") or None
     if target and files.write is None:
         errors.problems.append("--to says what runs the files; name their folder: --write DIR")
@@ -85,7 +88,9 @@ def plan(
         report=files.report is not None,
     )
     answer = planner_inputs.run_planner(replace(ready, options=options))
-    request = replace(ready.request, folder=files.write or "", target=target or "")
+    request = replace(
+        ready.request, folder=files.write or "", target=target or "", currency=currency
+    )
     show_answer(answer, request, form)
     if files.report is not None:
         write_report(answer, request, files.report, search.catalog)

@@ -93,6 +93,19 @@ def parse_whole(
     return int(value)
 
 
+_CURRENCY = re.compile(r"([A-Z]{3})\s*=\s*([^@]+)(?:@\s*(\d{4}-\d\d-\d\d))?")
+
+
+def parse_currency(text: str, name: str) -> tuple[str, float, str]:
+    """A currency, what a USD is in it, and the day of that rate: "EUR=0.86@2026-11-27"."""
+    instead = "write the currency and what 1 USD is in it: EUR=0.86 or EUR=0.86@2026-11-27"
+    found = _CURRENCY.fullmatch(text.strip())
+    if not found:
+        raise refusal(name, text, "states no rate", instead)
+    code, rate, day = found.groups()
+    return code, parse_count(rate, name, instead=instead), day or ""
+
+
 def count_of(
     *examples: str, least: float = 0.0, most: float = MAX_VALUE, units: tuple[str, ...] = ()
 ) -> Callable[[str, str], float]:
