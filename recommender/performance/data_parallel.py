@@ -143,6 +143,49 @@ class Ddp(DataParallel):
         return inside + between - last
 
 
+class Zero1(Ddp):
+    """DDP whose optimizer states are divided among all GPUs (ZeRO-1, arXiv 1910.02054).
+
+    Gradients are reduced once per step and the new weights are gathered, as many bytes together.
+    """
+
+    name = "zero1"
+    words = ("zero1",)
+
+    def held_parts(self, needs: Bytes, fleet: Clusters) -> tuple[Floats, Floats, Floats]:
+        """Whole weights and gradients, a share of the optimizer states."""
+        whole, shards = np.ones_like(fleet.gpus), np.maximum(fleet.gpus, 1.0)
+        return needs.weights * whole, needs.gradients * whole, needs.optimizer / shards
+
+    def held_bytes(self, needs: Bytes, fleet: Clusters) -> Floats:
+        """The sum of its parts."""
+        weights, gradients, optimizer = self.held_parts(needs, fleet)
+        return weights + gradients + optimizer
+
+    def traffic(self, job: Job, needs: Bytes, rounds: Floats | float) -> Traffic:
+        """One reduction of the gradients, one gather of the weights."""
+        sent = needs.reduced + needs.gathered
+        return Traffic(sent, sent, min(BUCKET_BYTES, needs.reduced), 2.0)
+
+
+class Zero2(Zero1):
+    """ZeRO-1 whose gradients are divided as well, and so reduced in every micro-batch."""
+
+    name = "zero2"
+    words = ("zero2",)
+
+    def held_parts(self, needs: Bytes, fleet: Clusters) -> tuple[Floats, Floats, Floats]:
+        """Whole weights, a share of the rest, and a layer's gradients on their way."""
+        weights, gradients, optimizer = super().held_parts(needs, fleet)
+        shards = np.maximum(fleet.gpus, 1.0)
+        return weights, gradients / shards + BUCKET_BYTES * (1.0 - 1.0 / shards), optimizer
+
+    def traffic(self, job: Job, needs: Bytes, rounds: Floats | float) -> Traffic:
+        """A reduction in every micro-batch, one gather of the weights."""
+        sent = rounds * needs.reduced + needs.gathered
+        return Traffic(sent, sent, min(BUCKET_BYTES, needs.reduced), rounds + 1.0)
+
+
 class Fsdp(DataParallel):
     """The states are divided among all GPUs of the cluster; weights are gathered layer by layer.
 
@@ -194,14 +237,23 @@ class Hsdp(DataParallel):
 
 
 DATA_PARALLEL: tuple[DataParallel, ...] = (Ddp(), Hsdp(), Fsdp())
+# In the rows of DDP where a job asks for them: the best of the three is no dearer where it fits.
+ON_REQUEST: dict[str, DataParallel] = {each.name: each for each in (Zero1(), Zero2())}
 # Rows of the arrays: the strategy's name, and whether all activations are recomputed.
 ROWS: tuple[tuple[str, bool], ...] = tuple(
     (strategy.name, again) for strategy in DATA_PARALLEL for again in (False, True)
 )
 RECOMPUTE = np.array([again for _, again in ROWS])
 ALLOWED: dict[str, Bools] = {
-    word: np.array([word in ("auto", name) for name, _ in ROWS]) for word in SHARDINGS
+    word: np.array([("ddp" if word in ON_REQUEST else word) in ("auto", name) for name, _ in ROWS])
+    for word in SHARDINGS
 }
+
+
+def data_parallel(job: Job) -> tuple[DataParallel, ...]:
+    """The strategies of the rows for a job."""
+    first = ON_REQUEST.get(job.sharding, DATA_PARALLEL[0])
+    return (first, *DATA_PARALLEL[1:])
 
 
 def data_parallel_terms(job: Job, prior: Prior, fleet: Clusters, needs: Bytes) -> StepTerms:
@@ -212,7 +264,8 @@ def data_parallel_terms(job: Job, prior: Prior, fleet: Clusters, needs: Bytes) -
     sizes differ by at most one. The step never gets shorter when compute, memory, network or links
     inside the machine get slower, and is never below B/R.
     """
-    held = np.repeat(np.stack([s.held_bytes(needs, fleet) for s in DATA_PARALLEL]), 2, axis=0)
+    each = data_parallel(job)
+    held = np.repeat(np.stack([s.held_bytes(needs, fleet) for s in each]), 2, axis=0)
     micro = largest_micro_batch(needs, fleet.memory_bytes, held, RECOMPUTE)
     batch = np.ceil(job.batch_on(fleet.gpus) / np.maximum(fleet.gpus, 1.0))
     possible = (micro >= 1) & _runnable(job, fleet)
@@ -299,7 +352,7 @@ def _traffic_s(job: Job, fleet: Clusters, needs: Bytes, rounds: Floats) -> tuple
     """Seconds on the links inside machines and between them; (rows, clusters)."""
     n, g = fleet.machines, np.maximum(fleet.gpus_per_machine, 1.0)
     sent = np.empty((4, *rounds.shape))
-    for strategy, own in _OWN_ROWS:
+    for strategy, (_, own) in zip(data_parallel(job), _OWN_ROWS, strict=True):
         each = strategy.traffic(job, needs, rounds[own])
         sent[0, own], sent[1, own] = each.inside_bytes, each.network_bytes
         sent[2, own], sent[3, own] = each.message_bytes, each.calls

@@ -18,8 +18,7 @@ from recommender.performance.measured import slowdown
 from recommender.performance.memory import GIB, bytes_of
 from recommender.performance.priors import Prior, prior_of
 from recommender.performance.strategies import (
-    STRATEGIES,
-    STRATEGY_OF_ROW,
+    strategies,
     strategy_of,
     terms_of,
 )
@@ -78,7 +77,7 @@ def explain(job: Job, columns: MachineColumns, fleet: Clusters, row: int) -> Ste
     found = steps(job, columns, one)
     if not np.isfinite(found.step_s[0]):
         raise ValueError(why_infeasible(job, columns, fleet, row))
-    strategy = STRATEGY_OF_ROW[int(found.row[0])]
+    strategy = strategies(job)[int(found.row[0]) // 2]  # two rows each, one of the last
     layout = strategy.layout(bytes_of(job, prior_of(job)), linked(job, one), found)
     growth = float(job.batch_growth(float(one.gpus[0])))
     return StepSplit(
@@ -109,7 +108,7 @@ def why_infeasible(job: Job, columns: MachineColumns, fleet: Clusters, row: int)
         return f"the job asks for exactly {job.machines} machines"
     needs = bytes_of(job, prior_of(job))
     together = linked(job, one)
-    each = (strategy.min_memory_bytes(job, needs, together) for strategy in STRATEGIES)
+    each = (strategy.min_memory_bytes(job, needs, together) for strategy in strategies(job))
     least = [x for some in each for x in some]
     if not least:
         return strategy_of(job.sharding).why_none(job, one)

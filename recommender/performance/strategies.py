@@ -10,7 +10,12 @@ import numpy as np
 
 from recommender.job.job import Job, Sharding
 from recommender.performance.clusters import Clusters
-from recommender.performance.data_parallel import DATA_PARALLEL, data_parallel_terms
+from recommender.performance.data_parallel import (
+    DATA_PARALLEL,
+    ON_REQUEST,
+    data_parallel,
+    data_parallel_terms,
+)
 from recommender.performance.link_domain import linked
 from recommender.performance.memory import bytes_of
 from recommender.performance.model_parallel import MODEL_PARALLEL, best_layouts
@@ -42,4 +47,9 @@ def terms_of(job: Job, prior: Prior, fleet: Clusters) -> StepTerms:
 
 def strategy_of(word: Sharding) -> Strategy:
     """The strategy that a job's `sharding` requests; the simplest under `auto`."""
-    return next((s for s in STRATEGIES if word in s.words), STRATEGIES[0])
+    return next((s for s in (*STRATEGIES, *ON_REQUEST.values()) if word in s.words), STRATEGIES[0])
+
+
+def strategies(job: Job) -> tuple[Strategy, ...]:
+    """The strategies that may train a job."""
+    return (*data_parallel(job), MODEL_PARALLEL)

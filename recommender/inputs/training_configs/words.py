@@ -19,6 +19,7 @@ _OPTIMIZERS = (  # parts of the tools' names, the most specific first
     ("mcore_distributed_optim", "adamw"),  # NeMo's, of Megatron Core
 )  # fmt: skip
 _EIGHT_BITS = re.compile(r"[84][-_]?bit|bnb_8|fp8")  # of four bits: as small beside the rest
+_STAGES = {1: "zero1", 2: "zero2", 3: "fsdp"}  # of ZeRO; 3 shards like FSDP
 _NOT_FUSED = ("eager", "unfused", "local", "torch", "disabled")
 _PAIRS = ("dpo", "ipo", "orpo", "simpo", "cpo")  # of preferences
 _OF_SFT = ("nll", "dft", "chunked_nll")  # losses of SFTConfig
@@ -115,22 +116,16 @@ def megatron_recomputation(keys: Keys, paths: Sequence[str]) -> str:
 
 def zero_stage(keys: Keys, paths: Sequence[str]) -> str:
     """The sharding of a ZeRO stage: 3 shards like FSDP."""
-    return _of_stage(keys, keys.whole(*paths))
-
-
-def _of_stage(keys: Keys, stage: int) -> str:
-    if stage in (1, 2):
-        keys.unread.append(f"ZeRO stage {stage}: the best of DDP, HSDP and FSDP is planned instead")
-    return "fsdp" if stage == 3 else ""
+    return _STAGES.get(keys.whole(*paths), "")
 
 
 def zero_file(keys: Keys, paths: Sequence[str]) -> str:
     """The sharding in the name of a DeepSpeed file, such as zero3_bf16.json."""
     word = keys.text(*paths)
     name = re.sub(r"[-_]|stage", "", word.rpartition("/")[2].lower())
-    found = re.search(r"z(?:ero)?([123])", name)
+    found = re.search(r"z(?:ero)?([0123])", name)
     if found:
-        return _of_stage(keys, int(found[1]))
+        return _STAGES.get(int(found[1]), "")
     if word and word.lower() not in OFF:
         keys.unread.append(f"{paths[0]}: {word} (another file; read it with --from as well)")
     return ""
@@ -167,7 +162,8 @@ def fsdp(keys: Keys, paths: Sequence[str]) -> str:
         return ""
     if not isinstance(config, dict) and not re.search(r"SHARD|FSDP|AUTO_WRAP|[12]$", word):
         return ""
-    return "hsdp" if "HYBRID" in word else "ddp" if "NO_SHARD" in word else "fsdp"
+    kinds = (("HYBRID", "hsdp"), ("NO_SHARD", "ddp"), ("GRAD_OP", "zero2"), ("", "fsdp"))
+    return next(kind for part, kind in kinds if part in word)
 
 
 def fsdp_offload(keys: Keys, paths: Sequence[str]) -> str:
@@ -190,7 +186,8 @@ def lightning(keys: Keys, paths: Sequence[str]) -> str:
     if "fsdp" in word:
         return "hsdp" if hybrid else "fsdp"
     if "deepspeed" in word:
-        return _of_stage(keys, stage or int(word[-1:] == "3") * 3)
+        last = int(word[-1]) if word[-1:].isdecimal() else 0  # deepspeed_stage_2
+        return _STAGES.get(stage or last, "")
     return "ddp" if "ddp" in word else ""
 
 

@@ -1,10 +1,12 @@
 """Every parallelism strategy in the list, through what the step and reports ask."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from recommender.job.job import MODEL_PARALLEL_SHARDINGS, SHARDINGS
-from recommender.performance.data_parallel import ROWS, Fsdp
+from recommender.performance.data_parallel import ON_REQUEST, ROWS, Fsdp
 from recommender.performance.memory import GIB, bytes_of, extra_gathered_bytes, per_sample
 from recommender.performance.priors import prior_of
 from recommender.performance.step import explain, steps
@@ -14,6 +16,7 @@ from recommender.performance.strategies import (
     strategy_of,
     terms_of,
 )
+from recommender.performance.strategy import BUCKET_BYTES
 from tests.recommender.performance.parts import clusters, columns, llama, resnet
 
 WORDS = [word for word in SHARDINGS if word != "auto"]
@@ -21,7 +24,8 @@ WORDS = [word for word in SHARDINGS if word != "auto"]
 
 @pytest.mark.parametrize("word", WORDS)
 def test_every_word_of_a_job_file_has_one_strategy(word):
-    assert [word in strategy.words for strategy in STRATEGIES].count(True) == 1
+    known = (*STRATEGIES, *ON_REQUEST.values())
+    assert [word in strategy.words for strategy in known].count(True) == 1
     assert word in strategy_of(word).words
 
 
@@ -38,7 +42,8 @@ def test_a_step_is_explained_by_the_strategy_that_was_requested(word):
     found = columns(job)
     fleet = clusters(found, {0: 2})
     step = steps(job, found, fleet)
-    assert STRATEGY_OF_ROW[int(step.row[0])] is strategy_of(word)
+    row = "ddp" if word in ON_REQUEST else word
+    assert STRATEGY_OF_ROW[int(step.row[0])] is strategy_of(row)
     split = explain(job, found, fleet, 0)
     assert split.sharding == word or word in MODEL_PARALLEL_SHARDINGS
     assert 0 < split.memory_gib <= found.memory_bytes[0] / GIB
@@ -61,3 +66,41 @@ def test_a_job_without_any_strategy_has_no_step():
     job = resnet(sharding="tensor")
     assert not any(strategy.allowed(job) for strategy in STRATEGIES)
     assert np.isinf(steps(job, columns(job), clusters(columns(job), {0: 1})).step_s[0])
+
+
+# Bytes of the states of 7.5 B parameters in GB on so many GPUs: ZeRO's own figures (Rajbhandari et
+# al., arXiv 1910.02054, table 1), stages 1, 2 and 3.
+ZERO = {
+    1: (120.0, 120.0, 120.0), 4: (52.5, 41.3, 30.0), 16: (35.6, 21.6, 7.5),
+    64: (31.4, 16.6, 1.88), 256: (30.4, 15.4, 0.47), 1024: (30.1, 15.1, 0.12),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("gpus", ZERO)
+@pytest.mark.parametrize("stage", [1, 2, 3])
+def test_states_are_divided_as_zero_says(gpus, stage):
+    job = llama(
+        parameters=7.5e9, trainable_parameters=7.5e9, active_parameters=7.5e9, stack="tuned"
+    )
+    needs, prior = bytes_of(job, prior_of(job)), prior_of(job)
+    assert prior.gradient_bytes == 2.0
+    fleet = SimpleNamespace(gpus=np.array([float(gpus)]))
+    strategy = strategy_of({1: "zero1", 2: "zero2", 3: "fsdp"}[stage])
+    held = sum(float(part[0]) for part in strategy.held_parts(needs, fleet))
+    moving = extra_gathered_bytes(needs, float(gpus)) if stage == 3 else 0.0  # which it leaves out
+    moving += BUCKET_BYTES * (1 - 1 / gpus) if stage == 2 else 0.0
+    assert (held - moving) / 1e9 == pytest.approx(ZERO[gpus][stage - 1], rel=0.02, abs=0.005)
+
+
+def test_dividing_more_takes_less_memory_and_more_traffic():
+    words = ("ddp", "zero1", "zero2", "fsdp")
+    jobs = [llama(sharding=word, parameters=4e8, trainable_parameters=4e8) for word in words]
+    found = columns(jobs[0])
+    fleet = clusters(found, {0: 4})
+    splits = [explain(job, found, fleet, 0) for job in jobs]
+    states = [
+        sum(dict(split.memory_parts_gib)[n] for n in ("weights", "gradients", "optimizer"))
+        for split in splits
+    ]
+    assert states == sorted(states, reverse=True)
+    assert len(set(states)) == 4
