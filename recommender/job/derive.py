@@ -7,7 +7,7 @@ activations    `activations.py`; without logits, which the memory model adds
 checkpoint     weights fp32 4 B + bf16 2 B (language models) + optimiser state per parameter
 post-training  a sample of dpo is a pair, each half also through the frozen reference (F/3 more);
                grpo: a completion, with the reference; ppo: also a trained critic and a reward
-               model; generation takes a share of the time, modelled as FLOP at the same speed
+               model; generation: performance/generation.py
 adapters       r·(in + out) of every linear layer, about 20·h·r per layer (Llama 3 8B: 20.0,
                70B: 19.8, counted over the published shapes)
 """
@@ -55,14 +55,14 @@ _SEEING = ("cnn", "vit", "diffusion")  # families of pictures; the latter two in
 KINDS: dict[str, tuple[int, int, str, bool]] = {
     "dpo": (2, 1, "pair", True), "kto": (1, 3, "answer", True), "reward": (2, 0, "pair", False),
     "grpo": (1, 1, "completion", True), "ppo": (1, 2, "completion", True),
+    "distillation": (1, 0, "sequence", False),
 }  # fmt: skip
 _ADAPTER_CHECKPOINT_BYTES = 12.0  # fp32 and two moments
 _ADAPTED_PER_HIDDEN = 20.0
 _ADAPTED_TENSORS = 14  # two for each of seven matrices
 _FORWARD = 1 / 3  # of the FLOP of full training
-# Of the time of a step; assumed. Reports go from a half to nine tenths: OpenRLHF, arXiv
-# 2405.11143 (2024), and HybridFlow, arXiv 2409.19256 (2024).
-GENERATION_SHARE = 0.7
+COMPLETION = 0.75  # of an example, the rest is its prompt; assumed
+_GROUPED = 4  # query heads of each key-value head: Llama 3 8B, Mistral 7B (config.json)
 _LORA_RANK = 16  # the rank of MLPerf's Llama 2 70B LoRA task, 2024
 # Bytes kept for each training FLOP: ResNet-50 45 MB / 24.5 GFLOP, SD-XL 7 GB / 20.3 TFLOP,
 # DLRM 32 kB / 14.8 MFLOP; counted over the architectures of our presets.
@@ -228,6 +228,8 @@ def _kind_problems(file: JobFile) -> list[str]:
         return [f"post_training: {file.post_training} needs a decoder, not {file.family}"]
     if file.generation_share is not None and file.post_training not in _GENERATING:
         return ["generation_share: needs post_training: grpo or ppo; leave it out"]
+    if file.completion_tokens is not None and file.post_training not in _GENERATING:
+        return ["completion_tokens: needs post_training: grpo or ppo; leave it out"]
     if file.lora_rank is not None and file.method not in ("lora", "qlora"):
         fits = file.family in TRANSFORMERS
         instead = "choose the method lora or qlora, or leave it out" if fits else "leave it out"
@@ -327,6 +329,10 @@ def _assemble(file: JobFile, shape: _Shape, derived: _Derived, fallback_name: st
         tokens_per_sample=shape.tokens,
         flop_per_sample=shape.flop * _share_of_full_training(file, derived),
         post_training=file.post_training,
+        completion_tokens=(completion := _completion(file, shape, derived)),
+        longest_completion=completion
+        and max(shape.longest - shape.tokens + completion, completion),
+        cache_bytes_per_token=4.0 * shape.layers * (file.kv_width or shape.hidden / _GROUPED),
         other_network_bytes=_other_networks(file) * shape.params,
         samples=samples,
         global_batch=batch,
@@ -438,12 +444,27 @@ def _share_of_full_training(file: JobFile, derived: _Derived) -> float:
         trained = (2.0 + min(file.trainable_params / (file.params or 1.0), 1.0)) / 3  # rest frozen
     if file.post_training is None:
         return trained
-    others = KINDS[file.post_training][1] * _FORWARD
-    if file.post_training in _GENERATING:
-        share = derived.pick("generation_share", file.generation_share, GENERATION_SHARE)
-        critic = trained if file.post_training == "ppo" else 0.0
-        return (trained + others + critic) / (1.0 - share)
-    return trained + others
+    others = (KINDS[file.post_training][1] + _teachers(file)) * _FORWARD
+    critic = trained if file.post_training == "ppo" else 0.0
+    return (trained + others + critic) / (1.0 - (file.generation_share or 0.0))
+
+
+def _teachers(file: JobFile) -> float:
+    """Parameters of the network to learn from, over those of the one that learns."""
+    taught = file.post_training == "distillation"
+    return (file.teacher_params or file.params or 1.0) / (file.params or 1.0) if taught else 0.0
+
+
+def _completion(file: JobFile, shape: _Shape, derived: _Derived) -> float:
+    """Tokens of a sample that are generated; 0 where a stated share of the time covers them."""
+    if file.post_training not in _GENERATING or file.generation_share is not None:
+        return 0.0
+    found = derived.pick("completion_tokens", file.completion_tokens, COMPLETION * shape.tokens)
+    if found > shape.tokens:
+        raise UsageError(
+            f"completion_tokens: {found:,.0f} are more than the {shape.tokens:,} of an example"
+        )
+    return found
 
 
 def _forward_passes(file: JobFile, derived: _Derived) -> float:
@@ -458,6 +479,8 @@ def _forward_passes(file: JobFile, derived: _Derived) -> float:
 def _other_networks(file: JobFile) -> float:
     """Bytes per parameter of other networks in memory; adapters share the base's weights."""
     full = file.method in (None, "full")
+    if file.post_training == "distillation":
+        return 2.0 * _teachers(file)
     if file.post_training == "ppo":  # reference, reward, a critic with its states; or the reward
         return 2.0 + 2.0 + 16.0 if full else 2.0
     return 2.0 if file.post_training and KINDS[file.post_training][3] and full else 0.0

@@ -14,7 +14,7 @@ from recommender.inputs.project_software import FoundSoftware
 from recommender.inputs.training_configs.training_config import TrainingConfig
 from recommender.inputs.training_software import software
 from recommender.inputs.units import format_count, parse_count, parse_whole
-from recommender.job.derive import GENERATION_SHARE, TOKEN_FAMILIES
+from recommender.job.derive import COMPLETION, TOKEN_FAMILIES
 from recommender.job.model_layer import figures
 from recommender.job.schema import parse_stack
 from recommender.networks.architectures import count_network
@@ -348,12 +348,22 @@ def _post_training_lines(draft: _Answers) -> list[DraftLine]:
     kind = draft.kind
     if not kind:
         return []
-    lines = [DraftLine("post_training", kind, "dpo, kto, reward, grpo or ppo")]
-    if kind not in ("grpo", "ppo"):
-        return lines
-    share = f"{GENERATION_SHARE:.0%}"
-    draft.assumed.append(f"generation_share {share} of the time: generation_share: in the file")
-    return [*lines, DraftLine("generation_share", share, "of the time; rough: measure your own")]
+    lines = [DraftLine("post_training", kind, "dpo, kto, reward, grpo, ppo or distillation")]
+    if kind == "distillation":
+        lines.append(_teacher_line(draft))
+    return lines
+
+
+def _teacher_line(draft: _Answers) -> DraftLine:
+    """The size of the network that is learned from; one as large where it is not known."""
+    name, size = draft.config.teacher, draft.found.network.count.parameters
+    try:
+        size = find_network(name).network.count.parameters if name else size
+    except UsageError:
+        size = round(sizes_in(name)[0]) or size
+    if not name or size == draft.found.network.count.parameters:
+        draft.assumed.append("a teacher as large as the network: teacher_params: in the file")
+    return DraftLine("teacher_params", str(size), name or "as large as the network")
 
 
 def _work_lines(draft: _Answers) -> list[DraftLine]:
@@ -382,8 +392,14 @@ def _length_lines(draft: _Answers) -> list[DraftLine]:
         tokens, mean = str(longest), longest
     if mean >= _LONG:
         draft.assumed.append(f"each example has {tokens} tokens, not the data set as a whole")
-    more = [DraftLine("max_seq_len", str(longest), "it decides the memory")]
-    return [DraftLine("tokens_per_example", tokens, "in the mean"), *(more * (longest > mean))]
+    lines = [DraftLine("tokens_per_example", tokens, "in the mean")]
+    if longest > mean:
+        lines.append(DraftLine("max_seq_len", str(longest), "it decides the memory"))
+    if draft.kind in ("grpo", "ppo"):
+        written = round(min(COMPLETION * mean, draft.config.completion or mean))
+        draft.assumed.append(f"completion_tokens {written} of them: completion_tokens: in the file")
+        lines.append(DraftLine("completion_tokens", str(written), "of them generated, in the mean"))
+    return lines
 
 
 def _stated_amount(draft: _Answers) -> list[DraftLine] | None:

@@ -27,7 +27,9 @@ SERVED_SHARDINGS = ("auto", "ddp")  # that parameter servers leave: every worker
 Family = Literal["cnn", "vit", "encoder", "decoder", "moe", "encdec", "diffusion", "recsys"]
 
 
-PostTraining = Literal["dpo", "kto", "reward", "grpo", "ppo"]  # of preferences, or of rewards
+PostTraining = Literal[
+    "dpo", "kto", "reward", "grpo", "ppo", "distillation"
+]  # of preferences, or of rewards
 Optimizer = Literal[
     "adamw", "adamw_8bit", "sgd", "lamb", "adafactor", "lion", "lion_8bit", "muon", "adam_mini",
     "galore", "apollo",
@@ -180,6 +182,11 @@ class Job:
     method: Method = "full"
     unquantized_parameters: float = 0.0  # embeddings and head, under qlora
     post_training: PostTraining | None = None
+    completion_tokens: float = (
+        0.0  # of a sample that are generated; 0: none, or a share of the time
+    )
+    longest_completion: float = 0.0
+    cache_bytes_per_token: float = 0.0  # keys and values, while generating
     other_network_bytes: float = 0.0  # of networks in memory next to the trained one
     optimizer: Optimizer = "adamw"
     optimizer_in_backward: bool = False  # updates each layer as its gradient comes, and frees it

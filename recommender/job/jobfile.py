@@ -215,11 +215,13 @@ def _job(stated: _Stated, flags: Raw) -> Job:
 
 def _post_training_remarks(job: Job) -> list[str]:
     """That post-training is planned with an assumption that decides its time."""
-    if job.post_training in (None, "dpo"):
+    if job.post_training not in ("grpo", "ppo"):
         return []
-    taken = "assumed" if "generation_share" in job.assumed else "as stated"
-    message = "times of generation are rough; measure your own (measured:)"
-    return [f"{job.post_training}: generation is a share of the time, {taken}; {message}"]
+    if not job.completion_tokens:
+        return [f"{job.post_training}: generation is a share of the time, as stated"]
+    taken = ", assumed" if "completion_tokens" in job.assumed else ""
+    written = f"writes {job.completion_tokens:,.0f} tokens of each example{taken}"
+    return [f"{job.post_training}: {written}; measure your own steps (measured:)"]
 
 
 def _flag_names(flags: Raw) -> frozenset[str]:

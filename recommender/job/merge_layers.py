@@ -30,7 +30,7 @@ _NETWORK = (
     "active_params", "lookup_params", "trainable_params", "hidden", "layers", "gradient_tensors",
     "checkpoint_bytes", "memory_gib_at_batch", "measured", "calibration", "attention_width",
     "windowed_width", "window",
-    "heads", "sdpa", "adapted_width", "expert_width", "expert_groups", "gated",
+    "heads", "kv_width", "sdpa", "adapted_width", "expert_width", "expert_groups", "gated",
     *_FLOP, *_ACTIVATIONS,
 )  # fmt: skip
 # What a layer below stated about a field that the layer above changes is no longer true.

@@ -50,6 +50,7 @@ def figures(found: "FoundNetwork", adapters: bool) -> Raw:
         "windowed_width": network.windowed_width,
         "window": network.window,
         "heads": network.heads,
+        "kv_width": network.kv_width,
         "sdpa": "" if network.sdpa else "no",
         "adapted_width": network.count.adapted,
         "expert_width": network.expert_width if network.family == "moe" else 0,

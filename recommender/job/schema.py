@@ -321,8 +321,15 @@ class JobFile:
     post_training: PostTraining | None = _choice(
         *get_args(PostTraining), description="of preferences (dpo) or rewards; roughly planned"
     )
+    teacher_params: float | None = _counted(
+        "70B", most=_MAX_PARAMS, description="of the network that distillation learns from"
+    )
+    completion_tokens: float | None = _counted(
+        "450", most=_MAX_WIDTH, description="of an example that grpo and ppo generate, in the mean"
+    )
+    kv_width: int | None = _whole("1024", most=_MAX_WIDTH, description="of keys, and of values")
     generation_share: float | None = _typed(
-        units.parse_share, "70%", description="of the time that grpo and ppo spend on generation"
+        units.parse_share, "70%", description="of the time that generation takes, where it is known"
     )
     lora_rank: int | None = _whole("16", most=1e5)
     optimizer: Optimizer | None = _choice(*get_args(Optimizer))

@@ -21,6 +21,7 @@ class Network:
     windowed_width: int = 0  # the part of it whose layers see no more than `window` positions
     window: int = 0
     heads: int = 0  # of attention, for queries
+    kv_width: int = 0  # of the keys, and of the values, that generation keeps; mean of layers
     sdpa: bool = True  # transformers trains it with fused attention
     expert_width: int = 0  # of one of the experts that a token is routed to; 0 without any
     experts: int = 0  # of a layer, to be routed to

@@ -46,6 +46,7 @@ def transformer(config: Config, convention: Convention) -> Network:
         windowed_width=widths["sliding"] // len(plan),
         window=config.whole(names.WINDOW, 0) if widths["sliding"] else 0,
         heads=_number_of_heads(config, hidden),
+        kv_width=_kept_width(plan, config, hidden),
         sdpa=not convention.eager,
         adapted_attention=total(mixers).adapted,
         expert_width=_expert_width(config) if sparse else 0,
@@ -71,6 +72,15 @@ def _of_scans(scans: int, layers: int) -> str:
 
 def _number_of_heads(config: Config, hidden: int) -> int:
     return heads_of(config, hidden).number if config.has(*names.HEADS) else 0
+
+
+def _kept_width(plan: tuple[Layer, ...], config: Config, hidden: int) -> int:
+    """Half of the keys and values kept for a position; of low ranks, what they are made from."""
+    if config.has("kv_lora_rank"):
+        return (config.whole(("kv_lora_rank",)) + config.whole(("qk_rope_head_dim",), 0)) // 2
+    each = (heads_of(config, hidden, layer.mixer == "sliding") for layer in plan
+            if layer.mixer in ("attention", "sliding", "both"))  # fmt: skip
+    return sum(one.shared * (one.size + one.value) // 2 for one in each) // len(plan)
 
 
 def _attention_widths(plan: tuple[Layer, ...], config: Config, hidden: int) -> Counter[str]:

@@ -44,6 +44,7 @@ class MachineColumns:
     # (n, sd of ln speed (types,)) of clusters of more than n machines, n rising
     speed_sigma_larger: tuple[tuple[int, Floats], ...] = ()
     link_gpus: Floats | None = None  # that its links reach, other machines' too; None: its own
+    memory_bytes_per_s: Floats | None = None  # of one GPU; None: for jobs that generate nothing
 
     def links(self, kind: Ints) -> Floats:
         """Number of GPUs that the links of machines of some types connect."""

@@ -17,7 +17,7 @@ from recommender.performance.attention import (
     plain_attention_s,
 )
 from recommender.performance.checkpoint_transfer import VOLUME_BYTES_PER_S, object_store_rate
-from recommender.performance.clusters import MachineColumns, widened_at_most
+from recommender.performance.clusters import MachineColumns, widened, widened_at_most
 from recommender.performance.link_domain import link_gpus
 from recommender.performance.long_runs import with_run_spread
 from recommender.performance.low_precision import FP8, runs_in, trained_rate, wide_row
@@ -50,6 +50,9 @@ RDMA_LATENCY_S = 1e-4  # 70 us (p5) to 160 us (p4de), nccl-tests as below
 # stas00/ml-engineering (2026-08).
 RDMA_HALF_GBIT = (100.0, 400.0, 3200.0, 6400.0)
 RDMA_HALF_MIB = (20.0, 32.0, 58.0, 79.0)
+# Sd of ln (told / published) of steps with rollouts, about their mean: verl's three on H20 (its
+# docs/advance/fully_async.md), SimpleRL-Zoo and DeepScaleR (docs/models.md, "Post-training").
+GENERATION_SD = 0.5
 # Share of its training throughput that a GPU keeps in confidential mode: 18 to 32 % were lost on
 # Hopper and Blackwell under Intel TDX (NeMo AutoModel; Tinfoil, "How does NVIDIA Confidential
 # Computing impact inference and training performance?", 2026-06-23). The ends hold 90 %.
@@ -128,6 +131,9 @@ def _columns(
         fetch_per_s=_column(_fetch(job, t) for t in types),
         host_bytes_per_s=_column(t.host_gb_per_s * 1e9 * t.gpus for t in types),
         disk_bytes_per_s=_column(disk_bytes_per_s(t) for t in types),
+        memory_bytes_per_s=_column(
+            gpus[t.gpu].memory_gb_per_s * 1e9 if t.gpu in gpus else 0.0 for t in types
+        ),
         speed_sigma=np.hypot(prior.sigma_one, of_gpu),
         speed_sigma_several=np.hypot(prior.sigma_several, of_gpu),
         reasons=reasons,
@@ -147,6 +153,8 @@ def _columns(
     read = with_readings(job, columns, gpu_of, scores, doubts)
     if job.carried is not None:
         read = widened_at_most(read, job.carried.sd, free)
+    if job.completion_tokens and not job.timings and job.calibration is None:
+        read = widened(read, GENERATION_SD)
     return with_run_spread(job, with_narrow_spread(job, read))
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from recommender.arrays import Bools, Floats, Ints
 from recommender.job.job import Job
 from recommender.performance.clusters import Clusters, MachineColumns, Steps
+from recommender.performance.generation import generation_s
 from recommender.performance.link_domain import linked
 from recommender.performance.measured import slowdown
 from recommender.performance.memory import GIB, bytes_of
@@ -46,8 +47,10 @@ def steps(job: Job, columns: MachineColumns, fleet: Clusters, prior: Prior | Non
     runs = np.isfinite(seconds)
     if job.machines:
         runs &= fleet.machines == job.machines
-    step = np.where(runs, seconds * slowdown(columns, fleet), np.inf)
+    generated = generation_s(job, columns, fleet)
+    step = np.where(runs, seconds * slowdown(columns, fleet) + generated, np.inf)
     part = _parts(terms, np.where(runs, best, 0), runs)
+    part["compute_s"] = part["compute_s"] + np.where(runs, generated, 0.0)
     # What a measured slowdown adds is communication: the reading at the smallest size set R.
     known = part["compute_s"] + part["recompute_s"] + part["bubble_s"] + part["input_s"]
     exposed = np.maximum(np.where(runs, np.where(runs, step, 0.0) - known, 0.0), 0.0)

@@ -51,7 +51,7 @@ class InitFlags:
     batch_per_gpu: Annotated[Word, _job("Instead: examples per step and GPU.", "N")] = None
     gpus: Annotated[Word, _job("Number of GPUs that the file of --from is used with.", "N")] = None
     post_training: Annotated[
-        Word, _job("Training on preferences or rewards.", "dpo|kto|reward|grpo|ppo")
+        Word, _job("Training on preferences or rewards.", "dpo|kto|reward|grpo|ppo|distillation")
     ] = None
     stack: Annotated[
         Word, _job("Training software, such as trl; else what the folder's files show.", "NAME")

@@ -55,7 +55,8 @@ class TrainingConfig:
     recomputation: str = ""
     attention: str = ""  # "plain" if scores go through memory
     sharding: str = ""
-    kind: str = ""  # dpo, kto, reward, grpo, ppo
+    kind: str = ""  # dpo, kto, reward, grpo, ppo, distillation
+    teacher: str = ""  # the model to learn from
     generations: int = 0  # completions of one prompt
     completion: int = 0  # tokens of one
     unread: tuple[str, ...] = ()  # what is stated and could not be read, and why

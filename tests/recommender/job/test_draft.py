@@ -129,17 +129,18 @@ def test_a_pair_costs_two_sequences_and_a_reference() -> None:
     assert job.other_network_bytes == 2 * plain.parameters
 
 
-def test_completions_are_generated_in_a_share_of_the_time() -> None:
+def test_completions_are_generated_beside_the_training() -> None:
     draft, job = from_file("grpo.yaml", examples="1000", tokens_per_example="600")
     assert job.samples == 16_000
     plain = job_from_text(
         "schema: recommend.job/v1\nmodel: Qwen/Qwen2.5-1.5B\nbatch: 8\n"
         "examples: 1k\ntokens_per_example: 600\n"
     )
-    wanted = (1 + 1 / 3) / (1 - 0.7) * plain.flop_per_sample
+    wanted = (1 + 1 / 3) * plain.flop_per_sample
+    assert job.completion_tokens == 0.75 * job.tokens_per_sample
     assert job.flop_per_sample == pytest.approx(wanted)
-    assert any("generation_share 70%" in each for each in draft.assumed)
-    assert any("rough" in each for each in job.remarks)
+    assert any("completion_tokens" in each for each in draft.assumed)
+    assert any("tokens of each example" in each for each in job.remarks)
 
 
 def test_a_share_without_generation_is_refused() -> None:
@@ -212,3 +213,15 @@ def test_a_file_name_cannot_end_the_comment_of_its_software() -> None:
     strange = FoundSoftware(software()["trl"], "imported by a\nbatch: 7.py")
     text = draft_job(StatedJob("gpt2"), None, project=strange).text
     assert job_from_text(text).global_batch == 64
+
+
+def test_distillation_passes_a_teacher(tmp_path: Path) -> None:
+    text = (
+        "schema: recommend.job/v1\nmodel: meta-llama/Llama-3.2-1B\nbatch: 8\nexamples: 1k\n"
+        "tokens_per_example: 600\n"
+    )
+    plain = job_from_text(text)
+    taught = job_from_text(f"{text}post_training: distillation\nteacher_params: 8B\n")
+    passes = 1 + (8e9 / plain.parameters) / 3
+    assert taught.flop_per_sample == pytest.approx(passes * plain.flop_per_sample)
+    assert taught.other_network_bytes == pytest.approx(2 * 8e9)

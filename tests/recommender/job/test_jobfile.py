@@ -254,6 +254,7 @@ def test_every_field_of_a_job_has_a_key() -> None:
         "examples": "data", "other_network_bytes": "post_training",
         "unquantized_parameters": "method",
         "intensity_ratio": "activation_bytes_per_sample",
+        "longest_completion": "max_seq_len", "cache_bytes_per_token": "kv_width",
         "software": "stack", "forward_passes": "method", "token_experts": "expert_width",
         "layer_bytes_per_sample": "recomputed_activation_bytes_per_sample",
     }  # fmt: skip
