@@ -38,7 +38,7 @@ class ErrorCollector:
         """The values of a repeatable flag, one at a time."""
         several = [word for word in words or () if "," in word]
         if several and name != "--measured":
-            each = " ".join(f"{name} {shown(w.strip())}" for w in several[0].split(",")[:3])
+            each = " ".join(f"{name} {shown(w.strip(' {}[]'))}" for w in several[0].split(",")[:3])
             self.problems.append(f"{name} {shown(several[0])} names several; write {each}")
             return ()
         found = (self.parse(word, name, parse, None) for word in words or ())

@@ -97,7 +97,8 @@ def parse_csv(
     Empty lines and lines that begin with # are ignored.
     """
     refuse_bomb(text, name)
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    mark = _delimiter(text)
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=mark)
     rows: list[list[str]] = []
     lines: list[int] = []
     header: list[str] = []
@@ -109,7 +110,7 @@ def parse_csv(
                 continue
             if len(cells) > len(header):
                 raise UsageError(f"{place}: {len(cells)} cells under {len(header)} columns")
-            rows.append(cells)
+            rows.append(cells if mark == "," else list(map(_with_point, cells)))
             lines.append(reader.line_num)
             if len(rows) > most_rows:
                 raise UsageError(f"{name}: more than {most_rows} rows; is it the right file?")
@@ -126,6 +127,20 @@ def parse_csv(
     if not _is_plain(text):
         refuse_all(problem for row in table for problem in _problems(row))
     return table
+
+
+def _delimiter(text: str) -> str:
+    """What is between columns: commas, or the semicolons or tabs of other languages' tables."""
+    lines = (line for line in text.splitlines() if line.strip() and line.lstrip()[0] != "#")
+    header = next(lines, "")
+    return next((mark for mark in ";\t" if mark in header and "," not in header), ",")
+
+
+def _with_point(cell: str) -> str:
+    """A number with a decimal comma, 1.024,50, as it is read here."""
+    bare = cell.strip()
+    is_number = re.fullmatch(r"[+-]?\d{1,3}(?:\.?\d{3})*,\d+|[+-]?\d+,\d+", bare)
+    return bare.replace(".", "").replace(",", ".") if is_number else cell
 
 
 def refuse_bomb(text: str, name: str) -> None:
@@ -192,11 +207,6 @@ def _header(
 ) -> list[str]:
     if len(cells) > MAX_COLUMNS:
         raise UsageError(f"{place}: {len(cells)} columns; is it the right file?")
-    if len(cells) == 1 and re.search(r"[;\t]", cells[0]):
-        raise UsageError(
-            f"{place}: columns are apart by semicolons or tabs; save it with commas between "
-            "columns and points in numbers"
-        )
     plain = [cell.strip().lower().replace(" ", "_") for cell in cells]
     columns = [synonyms.get(cell, cell) for cell in plain]
     known = (*required, *optional)

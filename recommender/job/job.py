@@ -66,6 +66,7 @@ class Timing:
     instance_type: str = ""
     each_gpu: bool = False  # the speed is one GPU's, until the catalog says how many there are
     precision: Precision | Literal[""] = ""  # that it was taken in; "": the job's
+    of_peak: bool = False  # the speed is a share of the vendor's peak, until the catalog says it
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,13 +20,14 @@ from recommender.inputs.units.quantities import NUMBER, refusal, refuse_sign, re
 from recommender.job.job import Job, Precision, TimedRun, Timing
 from recommender.text import shown, unknown
 
-Unit = Literal["s/step", "samples/s", "tokens/s"]
+Unit = Literal["s/step", "samples/s", "tokens/s", "MFU"]
 USUAL_PER_MACHINE = 8  # GPUs in the largest common machine, where only a total is given
 
 _TIMES = r"(?:([0-9]{1,9})\s*[x×*]\s*)?"
 _CLUSTER = rf"{_TIMES}{_TIMES}({NAME})"
 _SCALE = r"((?:[kmb](?!s\s*/))?)"  # the m of ms is no million
 _RATE = rf"({NUMBER})\s*{_SCALE}\s*([a-z]+)\s*/\s*([a-z]+)(\s*/\s*gpu)?"
+_SECONDS = {"s": 1, "sec": 1, "second": 1, "min": 60, "minute": 60, "h": 3600, "hour": 3600}
 _STEPS = ("step", "steps", "it", "iteration", "iterations")
 _TOKENS = ("token", "tokens", "tok")
 _SAMPLES = (
@@ -110,6 +111,12 @@ def _cluster(cluster: str, text: str, name: str) -> tuple[int, int, str]:
 
 def _rate(rate: str, text: str, name: str) -> tuple[float, Unit, bool]:
     refuse_sign(name, rate.strip(), _INSTEAD)
+    used = re.fullmatch(rf"({NUMBER})\s*%\s*(?:of\s*)?MFU", rate.strip(), re.I)
+    if used:
+        share = refuse_size(name, text, float(used[1]) / 100, _INSTEAD)
+        return share, "MFU", False
+    # As transformers prints it: train_samples_per_second 12.3
+    rate = re.sub(rf"train_(samples|steps)_per_second\s*=?\s*({NUMBER})", r"\2 \1/s", rate.strip())
     found = re.fullmatch(_RATE, rate.strip(), re.I)
     if not found:
         raise refusal(name, text, "has no speed", _INSTEAD)
@@ -117,8 +124,9 @@ def _rate(rate: str, text: str, name: str) -> tuple[float, Unit, bool]:
     value = refuse_size(name, text, scaled(found[1], found[2]), _INSTEAD)
     if top in ("s", "sec", "ms") and bottom in _STEPS and not found[5]:
         return value / (1000 if top == "ms" else 1), "s/step", False
-    if bottom not in ("s", "sec", "second"):
+    if bottom not in _SECONDS:
         raise refusal(name, text, "has no speed", _INSTEAD)
+    value /= _SECONDS[bottom]
     if top in _STEPS and not found[5]:
         return 1 / value, "s/step", False
     if top in _TOKENS + _SAMPLES:
@@ -135,8 +143,13 @@ def timing(
         "s/step": batch * (measured.gpus or 1 if each else 1) / measured.value,
         "samples/s": measured.value,
         "tokens/s": measured.value / tokens_per_sample,
+        "MFU": measured.value,  # until the catalog says what the GPU has at most
     }[measured.unit]
     machines, precision = measured.machines, measured.precision
+    if measured.unit == "MFU":
+        named = {"gpu": measured.name} if measured.gpus else {"instance_type": measured.name}
+        found = Timing("", measured.gpus, machines, rate, precision=precision, of_peak=True)
+        return replace(found, **named)
     if measured.gpus:
         return Timing(measured.name, measured.gpus, machines, rate, precision=precision)
     return Timing("", 0, machines, rate, measured.name, each_gpu=each, precision=precision)
@@ -309,11 +322,21 @@ def on_catalog(job: Job, known: Mapping[str, Gpu], types: Iterable[InstanceType]
             found.append(replace(timing, gpu=names[timing.gpu.lower()]))
         else:
             problems.append(_refusal(timing, names.values(), machines.values()))
+    found = [_of_peak(job, each, known[each.gpu]) if each.of_peak else each for each in found]
     reasons = (above_peak(job, t.samples_per_s, known[t.gpu], t.gpus) for t in found)
     problems += [f"measured: {why}" for why in reasons if why]
     if problems:
         raise UsageError(*problems)
     return replace(job, timings=tuple(found))
+
+
+def _of_peak(job: Job, timing: Timing, gpu: Gpu) -> Timing:
+    """A timing that says which share of the vendor's peak was used, as samples per second."""
+    wide = job.precision in ("fp32", "tf32")
+    peak = (gpu.peak_tf32_tflops or gpu.peak_fp32_tflops) if wide else None
+    peak = peak or gpu.peak_bf16_tflops or gpu.peak_fp16_tflops or gpu.peak_fp32_tflops or 0.0
+    rate = timing.samples_per_s * peak * 1e12 * timing.gpus / job.flop_per_sample
+    return replace(timing, samples_per_s=rate, of_peak=False)
 
 
 def above_peak(job: Job, samples_per_s: float, gpu: Gpu, gpus: int) -> str:

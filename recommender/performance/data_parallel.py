@@ -126,8 +126,8 @@ class Ddp(DataParallel):
     2(n-1)/n·G between machines and 2(g-1)/g·G inside.
     """
 
-    name = "ddp"
-    words = ("ddp",)
+    name: ClassVar[Sharding] = "ddp"
+    words: ClassVar[tuple[Sharding, ...]] = ("ddp",)
 
     def shards(self, fleet: Clusters) -> Floats:
         """One: the states are not divided."""
@@ -149,8 +149,8 @@ class Zero1(Ddp):
     Gradients are reduced once per step and the new weights are gathered, as many bytes together.
     """
 
-    name = "zero1"
-    words = ("zero1",)
+    name: ClassVar[Sharding] = "zero1"
+    words: ClassVar[tuple[Sharding, ...]] = ("zero1",)
 
     def held_parts(self, needs: Bytes, fleet: Clusters) -> tuple[Floats, Floats, Floats]:
         """Whole weights and gradients, a share of the optimizer states."""
@@ -171,8 +171,8 @@ class Zero1(Ddp):
 class Zero2(Zero1):
     """ZeRO-1 whose gradients are divided as well, and so reduced in every micro-batch."""
 
-    name = "zero2"
-    words = ("zero2",)
+    name: ClassVar[Sharding] = "zero2"
+    words: ClassVar[tuple[Sharding, ...]] = ("zero2",)
 
     def held_parts(self, needs: Bytes, fleet: Clusters) -> tuple[Floats, Floats, Floats]:
         """Whole weights, a share of the rest, and a layer's gradients on their way."""

@@ -24,6 +24,7 @@ NAME = r"[A-Za-z][A-Za-z0-9._-]{0,63}"
 _COUNTED = rf"(?:([0-9]{{1,9}})\s*[x×*]\s*)?({NAME})"
 _LEAST = r"(.{1,40}B)\s*(?:\+|\.\.)"
 _GCP = r"[a-z][0-9]+[a-z]?-[a-z]+(-[a-z]+)?-[0-9]+g?(-[a-z]+)?"
+_OF_BOARDS = r"(?i)[\s_]|-(sxm\d?|hbm\d?e?)\b|^(A100-40GB|H100-80GB|H200-141GB|V100-16GB)$"
 _MAKERS = re.compile(r"(?i)nvidia|geforce|tesla|amd|sxm\d?|hbm\d?e?|gpu")
 _REGION = r"[a-z][a-z0-9-]{1,40}"
 _MARKETS: dict[str, Literal["on_demand", "spot"]] = {
@@ -80,7 +81,7 @@ def _plain(text: str) -> str:
         word, count = counted[2] or counted[3], counted[1] or counted[4]
         return f"{_plain(word)}:{int(count)}"
     sized = re.sub(r"(?i)\b(\d{2,3})G(iB)?\b", r"\1GB", word)
-    if sized == word and not re.search(r"[\s_]", word):
+    if sized == word and not re.search(_OF_BOARDS, word):
         return word
     parts = [part for part in re.split(r"[\s_-]+", sized) if not _MAKERS.fullmatch(part)]
     name = "-".join(part.upper() if re.fullmatch(r"(?i)\d+gb", part) else part for part in parts)

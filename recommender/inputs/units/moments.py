@@ -34,7 +34,7 @@ def deadline_moment(text: str, now: datetime, name: str = "--deadline") -> datet
         UsageError: it looks like a date and is none, or has no time of day.
     """
     bare = " ".join(text.split())
-    if not re.match(_LOOKS, bare, re.IGNORECASE):
+    if re.fullmatch(SLURM, bare) or not re.match(_LOOKS, bare, re.IGNORECASE):
         return None
     if re.fullmatch(_OWN_ZONE, bare, re.IGNORECASE):
         parse_instant(bare, name)  # refuses what is no date
@@ -106,7 +106,7 @@ def _at(day: datetime, clock: time, zone: tzinfo | None) -> datetime:
 
 def parse_deadline(text: str, now: datetime, name: str = "--deadline") -> float:
     """Read a deadline, a duration or a date after `now`, as seconds from now."""
-    moment = None if re.fullmatch(SLURM, text.strip()) else deadline_moment(text, now, name)
+    moment = deadline_moment(text, now, name)
     if moment is None:
         return parse_duration(text, name, instead=DEADLINE_INSTEAD)
     seconds = (moment - now).total_seconds()

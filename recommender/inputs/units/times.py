@@ -22,7 +22,8 @@ _NAMES = {
 # Compiled when first used: most calls read one or two of these forms.
 _PART = rf"({NUMBER})\s*([A-Za-z]+)\s*"
 _ISO = rf"P(?:({NUMBER})W)?(?:({NUMBER})D)?(?:T(?:({NUMBER})H)?(?:({NUMBER})M)?(?:({NUMBER})S)?)?"
-SLURM = r"(?:(\d{1,4})-)?(\d{1,3}):(\d{2}):(\d{2})"  # 1-12:00:00, 36:00:00
+# 1-12:00:00, 2-00, 36:00:00
+SLURM = r"(?:(\d{1,3})-(?=\d{1,2}(?::|$)))?(\d{1,3})(?:(?<=-\d{2})|:(\d{2}):(\d{2}))"
 _UTC = r"\s*(UTC|GMT)$"
 
 

@@ -13,7 +13,7 @@ from recommender.inputs.offers_file import read_offers
 from recommender.job.job import Job, Timing
 from recommender.job.jobfile import find_job
 from recommender.job.merge_layers import JobFlags
-from recommender.job.timings import in_precision, on_catalog
+from recommender.job.timings import in_precision, on_catalog, parse_measured
 from tests.catalogs.small import gpu
 
 MEMORY = {"H100": 81559, "A100-40GB": 40960}
@@ -93,3 +93,17 @@ def test_a_speed_that_no_gpu_can_reach_is_a_slip(types: list[InstanceType]) -> N
     ):
         on_catalog(_job("8xH100: 0.1 ms/step"), GPUS, types)
     assert on_catalog(_job("8xH100: 1 s/step"), GPUS, types).timings
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "unit"),
+    [
+        ("8xH100: 41% MFU", 0.41, "MFU"),
+        ("8xH100: 30 steps/min", 2.0, "s/step"),
+        ("8xH100: train_samples_per_second 12.5", 12.5, "samples/s"),
+        ("8xH100: 7200 samples/h", 2.0, "samples/s"),
+    ],
+)
+def test_speeds_as_tools_print_them(text: str, value: float, unit: str) -> None:
+    found = parse_measured(text)
+    assert (found.value, found.unit) == (pytest.approx(value), unit)

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from recommender.errors import UsageError
+from recommender.inputs.csv_text import parse_csv
 from recommender.job.timings import read_runs
 from tests.recommender.performance.parts import G6, G6X8, P3, P5
 
@@ -128,12 +129,14 @@ def test_a_log_of_every_step_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("mark", [";", "\t"])
-def test_a_sheet_saved_without_commas_is_refused_with_how_to_save_it(tmp_path, mark):
+def test_a_sheet_saved_without_commas_is_read_with_its_decimal_commas(tmp_path, mark):
     text = (
         mark.join(("instance", "machines", "step_s")) + "\n" + mark.join(("x", "1", "0,9")) + "\n"
     )
     (said,) = problems(tmp_path, text)
-    assert "save it with commas between columns" in said
+    assert "line 2, column instance: unknown instance type 'x'" in said
+    found = parse_csv(text, "timings.csv", ("machines",), ("instance", "step_s"), {})
+    assert found.column("step_s") == ["0.9"]
 
 
 def test_a_time_with_a_unit_is_requested_in_seconds(tmp_path):
