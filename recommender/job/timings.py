@@ -146,13 +146,12 @@ def timing(
         "MFU": measured.value,  # until the catalog says what the GPU has at most
     }[measured.unit]
     machines, precision = measured.machines, measured.precision
-    if measured.unit == "MFU":
-        named = {"gpu": measured.name} if measured.gpus else {"instance_type": measured.name}
-        found = Timing("", measured.gpus, machines, rate, precision=precision, of_peak=True)
-        return replace(found, **named)
+    peak = measured.unit == "MFU"
     if measured.gpus:
-        return Timing(measured.name, measured.gpus, machines, rate, precision=precision)
-    return Timing("", 0, machines, rate, measured.name, each_gpu=each, precision=precision)
+        gpus = measured.gpus
+        return Timing(measured.name, gpus, machines, rate, precision=precision, of_peak=peak)
+    own = measured.name
+    return Timing("", 0, machines, rate, own, each_gpu=each, precision=precision, of_peak=peak)
 
 
 Data = Literal["", "synthetic", "cached", "cold"]
