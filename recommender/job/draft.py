@@ -13,7 +13,7 @@ from recommender.errors import UsageError
 from recommender.inputs.project_software import FoundSoftware
 from recommender.inputs.training_configs.training_config import TrainingConfig
 from recommender.inputs.training_software import software
-from recommender.inputs.units import format_count, parse_count, parse_whole
+from recommender.inputs.units import format_count, parse_count, parse_data_at, parse_whole
 from recommender.job.derive import COMPLETION, TOKEN_FAMILIES
 from recommender.job.model_layer import figures
 from recommender.job.schema import parse_stack
@@ -60,6 +60,7 @@ class StatedJob:
     stack: str | None = None
     tokens: str | None = None
     samples: str | None = None
+    data_at: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +134,9 @@ _SOFTWARE = Question(
 )
 
 
+_DATA = Question("data_at", "Where the data lie (such as aws:us-east-1,150GB)", UNKNOWN)
+
+
 def questions(network: FoundNetwork) -> tuple[Question, ...]:
     """List the questions that the network alone does not answer."""
     if not _of_words(network):
@@ -143,6 +147,7 @@ def questions(network: FoundNetwork) -> tuple[Question, ...]:
             Question("epochs", "Epochs", "30"),
             Question("batch", "Batch: examples per step, all GPUs together", "256"),
             _SOFTWARE,
+            _DATA,
         )
     return (
         Question("method", "Train all weights or adapters (full, lora, qlora)", _method(network)),
@@ -151,6 +156,7 @@ def questions(network: FoundNetwork) -> tuple[Question, ...]:
         Question("epochs", "Epochs", "3"),
         Question("batch", "Batch: examples per step, all GPUs together", "64"),
         _SOFTWARE,
+        _DATA,
     )
 
 
@@ -239,6 +245,7 @@ def draft_job(
         *_setting_lines(config),
         *_state_lines(draft),
         *_stack_lines(draft, project),
+        *_data_lines(stated),
     ]
     return Draft(
         lines=tuple(lines),
@@ -553,6 +560,15 @@ def _stack_lines(draft: _Answers, project: FoundSoftware | None) -> list[DraftLi
         return []
     shown_by = "".join(" " if has_control(c) else c for c in found.shown_by)
     return [DraftLine("stack", found.software.name, f"{shown_by}: {found.software.in_words}")]
+
+
+def _data_lines(stated: StatedJob) -> list[DraftLine]:
+    word = (stated.data_at or UNKNOWN).strip()
+    if word.lower() == UNKNOWN:
+        return []
+    found = parse_data_at(word, "--data-at")
+    size = f", gib: {found.gib:g}" if found.gib else ""
+    return [DraftLine("data", f"{{at: {found.at}{size}}}", "where the data lie, as stated")]
 
 
 def _unknown_stack_lines() -> list[str]:

@@ -12,6 +12,7 @@ import typer
 from recommender.catalogs.files import replace_file
 from recommender.catalogs.frozen import dataclass
 from recommender.cli.groups import command_app
+from recommender.cli.open_catalog import NEW_ACCOUNT
 from recommender.cli.options import PageFlags, Word
 from recommender.cli.output import show_page
 from recommender.errors import UsageError
@@ -19,9 +20,11 @@ from recommender.inputs import units
 from recommender.inputs.files import writing
 from recommender.inputs.units.times import now
 from recommender.job.merge_layers import FILE
-from recommender.text import shown_path
+from recommender.text import shown, shown_path
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from recommender.inputs.project_software import FoundSoftware
     from recommender.inputs.training_configs.training_config import TrainingConfig
     from recommender.job.draft import Draft, StatedJob
@@ -52,6 +55,9 @@ class InitFlags:
     gpus: Annotated[Word, _job("Number of GPUs that the file of --from is used with.", "N")] = None
     post_training: Annotated[
         Word, _job("Training on preferences or rewards.", "dpo|kto|reward|grpo|ppo|distillation")
+    ] = None
+    data_at: Annotated[
+        Word, _job("Where the data lie, and their size: aws:us-east-1,150GB.", "PLACE")
     ] = None
     stack: Annotated[
         Word, _job("Training software, such as trl; else what the folder's files show.", "NAME")
@@ -107,15 +113,18 @@ def init(
     stated = StatedJob(**{name: getattr(flags, name) for name in InitFlags.__dataclass_fields__})
     if fetch:
         stated = _fetched(stated, path.parent)
-    project = find_software(path.parent)
+    project, account = find_software(path.parent), ""
     if not yes and sys.stdin is not None and sys.stdin.isatty():
         stated = _asked(stated, config, path.parent, project)
+        deadline = deadline or _answer(_DEADLINE, _is_deadline)
+        account = _answer(_ACCOUNT, _is_account)
     if stated.model is None and config is None:
         _refuse_unread(path.parent)
     draft = draft_job(stated, config, path.parent, project)
     job = job_from_text(draft.text, shown_path(path), path.stem, path.parent)
     _write(path, draft)
-    show_page(draft_page(draft, job, shown_path(path), _next(path, deadline), source), page)
+    command = _next(path, deadline, account == "new")
+    show_page(draft_page(draft, job, shown_path(path), command, source), page)
 
 
 def _training_config(sources: list[str] | None) -> "TrainingConfig | None":
@@ -210,9 +219,36 @@ def _answered_by(config: "TrainingConfig | None") -> frozenset[str]:
     return frozenset(name for name, value in answers.items() if value)
 
 
-def _next(path: Path, deadline: str | None) -> str:
+_DEADLINE = "Deadline (24h, 3d, tomorrow 08:00; none: the whole cost-time curve)", "none"
+_ACCOUNT = "Cloud account: new, or old with quotas that suffice", "old"
+
+
+def _answer(question: tuple[str, str], check: "Callable[[str], str]") -> str:
+    """Ask about the plan, not the job; again after an invalid answer."""
+    while True:
+        try:
+            return check(typer.prompt(question[0], default=question[1], err=True).strip())
+        except UsageError as error:
+            typer.echo(f"{error}", err=True)
+
+
+def _is_deadline(word: str) -> str:
+    if word.lower() == "none":
+        return ""
+    units.parse_deadline(word, now())
+    return word
+
+
+def _is_account(word: str) -> str:
+    if word.lower() not in ("new", "old"):
+        raise UsageError(f"'{shown(word)}' is neither new nor old")
+    return word.lower()
+
+
+def _next(path: Path, deadline: str | None, new_account: bool) -> str:
     """The command of the first answer."""
     words = ["recommend", *(["--deadline", deadline] if deadline else [])]
+    words += ["--quota", NEW_ACCOUNT] if new_account else []
     named = [] if path == Path(FILE) else [str(path) if path.suffix else f"./{path}"]
     return shlex.join([*words, *named])
 

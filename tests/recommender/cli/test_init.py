@@ -17,7 +17,10 @@ MORE = ("--tokens-per-example", "600", "--batch", "64", "--lora-rank", "16", "--
 
 
 class Terminal(io.StringIO):
-    """Typed answers."""
+    """Typed answers, and Return for the rest."""
+
+    def __init__(self, typed: str) -> None:
+        super().__init__(typed + 9 * "\n")
 
     def isatty(self) -> bool:
         return True
@@ -69,19 +72,25 @@ def test_the_file_of_a_training_tool_is_read(run: Run, tmp_path: Path) -> None:
 def test_at_a_terminal_questions_are_asked_and_return_takes_the_default(
     run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(sys, "stdin", Terminal("gpt2\n\n20k\n\n\n\n\n"))
+    monkeypatch.setattr(sys, "stdin", Terminal("gpt2\n\n20k\n\n\n\n\naws:us-east-1\n36h\nnew\n"))
     found = run("init")
     assert found.code == 0
+    assert "recommend --deadline 36h --quota default-new" in found.out
     assert "Examples in the data set" in found.err
     job = find_job(str(tmp_path / "recommend.yaml"))
     assert (job.parameters, job.method, job.examples) == (124_439_808, "full", 20_000)
     assert (job.epochs, job.tokens_per_sample, job.global_batch) == (3, 600, 64)
+    assert job.data.at == "aws:us-east-1"
 
 
 def test_a_question_is_repeated_after_an_invalid_answer(
     run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(sys, "stdin", Terminal("gpt2-tiny-mine\ngpt2\npeft\n\nmany\n20k\n\n\n\n\n"))
+    monkeypatch.setattr(
+        sys,
+        "stdin",
+        Terminal("gpt2-tiny-mine\ngpt2\npeft\n\nmany\n20k\n\n\n\n\n\nsoon\n\nmine"),
+    )
     found = run("init")
     assert found.code == 0
     assert "known: full, lora, qlora" in found.err
@@ -93,7 +102,7 @@ def test_a_question_is_repeated_after_an_invalid_answer(
 def test_a_batch_of_each_gpu_is_written_and_not_requested_again(
     run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(sys, "stdin", Terminal("gpt2\n\n20k\n\n\n\n"))
+    monkeypatch.setattr(sys, "stdin", Terminal("gpt2\n\n20k\n\n\n\n\n\n\n"))
     found = run("init", "--batch-per-gpu", "8")
     assert found.code == 0
     assert "all GPUs together" not in found.err
