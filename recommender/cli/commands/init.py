@@ -175,7 +175,7 @@ def _asked(
 
     def answered(each: Question) -> "StatedJob":
         while True:
-            answer = typer.prompt(each.text, default=each.usual, err=True)
+            answer = _typed(each.text, each.usual)
             found = replace(stated, **{each.field: answer})
             try:
                 _checked(found, config, folder)
@@ -227,9 +227,17 @@ def _answer(question: tuple[str, str], check: "Callable[[str], str]") -> str:
     """Ask about the plan, not the job; again after an invalid answer."""
     while True:
         try:
-            return check(typer.prompt(question[0], default=question[1], err=True).strip())
+            return check(_typed(*question).strip())
         except UsageError as error:
             typer.echo(f"{error}", err=True)
+
+
+def _typed(text: str, usual: str) -> str:
+    """What is typed; at the end of the input, or at Ctrl-C, the call ends as an interrupted one."""
+    try:
+        return str(typer.prompt(text, default=usual, err=True))
+    except typer.Abort:
+        raise KeyboardInterrupt from None
 
 
 def _is_deadline(word: str) -> str:
