@@ -9,23 +9,40 @@ from importlib import import_module
 from typing import Any
 
 HEAD_S = 10.0  # for the head of a request to arrive
-MAX_SILENT = 200  # connections without a request; of more the oldest that never asked is closed
-MAX_CONNECTIONS = 500
+MAX_OPEN = 4096  # connections; half of them may ask nothing: then the oldest that never asked ends
+OTHER_FILES = 100  # lines to the planning processes, the catalog's files
 END_S = 2  # for answers that are under way when the server is to end
 
 
 def server_config(app: Any, host: str, port: int, **others: Any) -> Any:
     """The settings of uvicorn."""
     protocol = import_module("uvicorn.protocols.http.auto").AutoHTTPProtocol
-    settings = {"http": protocol, **others}
-    settings["http"] = impatient(settings["http"])
+    settings, most = {"http": protocol, **others}, _most_open()
+    settings["http"] = impatient(settings["http"], most // 2)
+    # All that wait are accepted before any is heard: those that ask must not be the oldest by then.
     return import_module("uvicorn").Config(
         app, host=host, port=port, log_level="warning", access_log=False, server_header=False,
-        ws="none", limit_concurrency=MAX_CONNECTIONS, timeout_graceful_shutdown=END_S, **settings,
+        ws="none", limit_concurrency=most, backlog=most // 4, timeout_graceful_shutdown=END_S,
+        **settings,
     )  # fmt: skip
 
 
-def impatient(protocol: Any) -> Any:
+def _most_open() -> int:
+    """`MAX_OPEN`, or what the system allows a process."""
+    try:
+        resource: Any = import_module("resource")
+    except ImportError:  # Windows has no such limit
+        return MAX_OPEN
+    now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MAX_OPEN + OTHER_FILES
+    unlimited = most == resource.RLIM_INFINITY
+    if now != resource.RLIM_INFINITY and now < wanted:
+        now = wanted if unlimited else min(wanted, most)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (now, most))
+    return MAX_OPEN if now == resource.RLIM_INFINITY else min(MAX_OPEN, now - OTHER_FILES)
+
+
+def impatient(protocol: Any, most_silent: int) -> Any:
     """A protocol of uvicorn that closes silent connections."""
     silent: dict[Any, Any] = {}  # their time limits, the oldest first
 
@@ -60,7 +77,7 @@ def impatient(protocol: Any) -> Any:
             if self._is_asked():
                 return
             silent[self] = self.loop.call_later(HEAD_S, self.transport.close)
-            if len(silent) > MAX_SILENT:
+            if len(silent) > most_silent:
                 oldest = next((each for each in silent if not each.answered), next(iter(silent)))
                 oldest._lift()
                 oldest.transport.close()

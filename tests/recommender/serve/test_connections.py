@@ -15,7 +15,7 @@ import pytest
 
 from recommender.serve import connections
 from recommender.serve.app import Server
-from recommender.serve.connections import server_config
+from recommender.serve.connections import MAX_OPEN, server_config
 from recommender.serve.planning import Planning
 from recommender.serve.workers import Workers
 from tests.recommender.planning import small
@@ -74,12 +74,29 @@ def test_a_report_that_comes_in_many_pieces_is_whole(served: Served):
 
 def test_silent_connections_stop_nobody(served: Served):
     with ExitStack() as stack:
-        opened = [stack.enter_context(closing(served.silent())) for _ in range(600)]
+        opened = [stack.enter_context(closing(served.silent())) for _ in range(MAX_OPEN)]
         for each in opened[-100:]:
             each.sendall(b"GET / HTTP/1.1\r\nHost:")
         assert served.get("/healthz").status_code == 200
         opened[0].settimeout(30)
         assert opened[0].recv(1) == b""
+
+
+def test_whoever_asks_is_heard_before_a_flood_that_came_with_them_closes_them(served: Served):
+    """The server is busy while 50 ask and then 900 connect; it accepts all of them at once."""
+    free, busy = threading.Event(), threading.Event()
+    served.server.servers[0].get_loop().call_soon_threadsafe(lambda: (busy.set(), free.wait(30)))
+    assert busy.wait(30)
+    with ExitStack() as stack:
+        asking = [stack.enter_context(closing(served.silent())) for _ in range(50)]
+        for each in asking:
+            each.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        for _ in range(900):
+            stack.enter_context(closing(served.silent()))
+        free.set()
+        for each in asking:
+            each.settimeout(30)
+            assert each.recv(12) == b"HTTP/1.1 200"
 
 
 def test_a_head_that_does_not_end_is_not_waited_for(
