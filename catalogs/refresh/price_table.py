@@ -98,13 +98,19 @@ def comparable(reference: Reference) -> dict[Key, Offer]:
 def add_new_list(table: Table, bounds: SpotBounds | None) -> None:
     """Add what other posted spot prices did: whether there is a `new_list`, or all was `quiet`.
 
-    Of an auction, `quiet` says that this price itself stood still for a week.
+    Of an auction, `quiet` says that this price itself stood still for a week, and `kin` how far the
+    other quotes of its family in the region moved in that time.
     """
-    table["new_list"], table["quiet"] = False, False
+    table["new_list"], table["quiet"], table["kin"] = False, False, np.nan
     if bounds is None:
         return
     if bounds.auction:
         table["quiet"] = (table["last"] / table["week"] - 1).abs() < 0.1
+        since = (table["usd_per_hour"] / table["week"] - 1).abs().where(table["scope"] == "spot")
+        place = [table["family"], table["region"]]
+        others = since.groupby(place).rank(method="first", ascending=False) > 1
+        farthest = since.groupby(place).transform("max")
+        table["kin"] = farthest.where(others, since.where(others).groupby(place).transform("max"))
         return
     posted = table[(table["scope"] == "spot") & (table["days"] <= _FRESH_DAYS)]
     if len(posted) < _MIN_POSTED:

@@ -26,6 +26,7 @@ _ROUNDED = 1e-3  # a fall to 0.8 is 1.2502 in prices of four digits
 _MONTH, _AGAIN, _STEP = 31, 0.05, 0.05
 _MIN, _MIN_IN_REGION, _ALIKE = 20, 8, 0.8
 _ALIKE_PARTS = 0.95  # on one date 76 % of the sums that Google changed took one step of 5 %
+_STILL = 0.02  # of a quote in a week
 _SPOT_STEP = 0.2  # of a region's posted spot prices; Google's were 0.85 to 1.15
 
 Scope = Literal["offer", "on_demand", "spot", "part", "region", "market"]
@@ -161,6 +162,13 @@ def _spot_again(t: Table, n: Night) -> "pd.Series[bool]":
     return (twice | (crept & ~t["new_list"])) & n.posted
 
 
+def _spot_creep(t: Table, n: Night) -> "pd.Series[bool]":
+    """Of AWS's 239 changes that were more than a tenth in a week, 12 came step by step alone."""
+    since, before = t["usd_per_hour"] / t["week"] - 1, t["last"] / t["week"] - 1
+    crept = (t["change"].abs() > MOVED) & (before.abs() > _STILL / 2)
+    return crept & _beyond(since, _HELD) & (t["kin"] < _STILL) & (t["days"] <= 7)
+
+
 def _family(t: Table, n: Night) -> "pd.Series[bool]":
     news = ~(t["change"].abs() <= MOVED)
     posted = (t["scope"] == "on_demand") | n.posted
@@ -265,6 +273,8 @@ SPOT = (
          "{change:+.0%} since {since}; a move that lasts is believed"),
     Rule("spot_alone", ("spot",), _spot_alone, "wait",
          "{change:+.0%} since {since}, when all else stood still; a move that lasts is believed"),
+    Rule("spot_creep", ("spot",), _spot_creep, "wait",
+         "it was {week:g} USD/h 7 nights ago, and the others of its family stood still"),
     Rule("spot_again", ("spot",), _spot_again, "wait",
          "{change:+.0%} since {since}, and it was {week:g} 7 nights ago"),
 )  # fmt: skip
@@ -285,12 +295,12 @@ MOVES = (
     Rule("moved", ("market",),
          lambda t, n: (t["market"] == "on_demand") & (t["of"] == "prices")
          & (t["rows"] >= _MIN) & (t["moved"] > 0.25),
-         "keep", "{market}: {moved:.0%} of {rows} prices moved at once"),  # at most 0.225 (GCP)
+         "keep", "{market}: {moved:.0%} of {rows:.0f} prices moved at once"),  # at most 0.225 (GCP)
     Rule("moved", ("market",),
          lambda t, n: (t["market"] == "spot") & (t["rows"] >= _MIN)
          & (t["far"] > (n.spot.at_once if n.spot else 0)), "fail",
-         "{far:.0%} of {rows} {market} prices moved by more than 3 % at once"),
+         "{far:.0%} of {rows:.0f} {market} prices moved by more than 3 % at once"),
     Rule("jumped", ("market",),
          lambda t, n: (t["market"] == "spot") & (t["rows"] >= _MIN) & (t["jumped"] > 0.2), "keep",
-         "{jumped:.0%} of {rows} {market} prices jumped at once"),
+         "{jumped:.0%} of {rows:.0f} {market} prices jumped at once"),
 )  # fmt: skip

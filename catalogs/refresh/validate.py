@@ -79,9 +79,10 @@ class _Verdicts:
             inside |= ("offer" in rule.scopes) & (table["scope"] != "part")
             rows = table[inside]
             broken = rows[rule.breaks(rows, self.night)] if len(rows) else rows
-            for row in records(broken):
-                self._note(rule, row)
-            table = table.drop(broken.index)
+            if len(broken):
+                for row in records(broken):
+                    self._note(rule, row)
+                table = table.drop(broken.index)
         return table
 
     def refuse(self, row: Mapping[str, Any], rule: str, reason: str) -> None:
@@ -106,7 +107,7 @@ class _Verdicts:
         for rule in MOVES:
             rows = groups[groups["scope"].isin(rule.scopes)]
             broken = rows[rule.breaks(rows, self.night)] if len(rows) else rows
-            for row in records(broken):
+            for row in records(broken) if len(broken) else ():
                 said = rule.reason.format_map(row)
                 if rule.severity == "flag":
                     self.alerts.append(said)

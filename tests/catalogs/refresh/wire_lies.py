@@ -4,6 +4,7 @@ Each lie changes an honest price list: one row, a machine, a region or all; for 
 more each night. The world is that of `world.py`: its tables, all regions of its machines.
 """
 
+import os
 import pickle
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ from pathlib import Path
 from random import Random
 from shutil import copytree
 from typing import Any
+from unittest.mock import patch
 
 from recommender.catalogs.refresh.report import ProviderReport
 from recommender.catalogs.refresh.run import RefreshRequest, refresh
@@ -130,7 +132,9 @@ def aws_server(cloud: FullCloud) -> Callable[[Lists, datetime], Any]:
                 cloud.spot[raw["AvailabilityZone"][:-1]].append(raw)
         cloud.prices_changed()
         with serving(cloud):
-            yield lambda: Late(cloud, now)
+            own = {f"AWS_ENDPOINT_URL_{service}": cloud.url for service in ("EC2", "PRICING")}
+            with patch.dict(os.environ, own):
+                yield lambda: Late(cloud, now)
 
     return serve
 
@@ -141,7 +145,8 @@ class Nights:
     def __init__(self, cloud: Cloud, folder: Path) -> None:
         self.cloud, self.folder = cloud, folder
         self.world = make_world(folder / "world")
-        self._night(Store(folder / "honest"), cloud.honest, NOW)
+        report = self._night(Store(folder / "honest"), cloud.honest, NOW)
+        assert report.result == "published", report  # else no lie would be heard
         self.honest = pickle.dumps(cloud.honest)
         self.truth = {key: usd for key, (usd, _) in self.offered(Store(folder / "honest")).items()}
         assert len(self.truth) > 100
