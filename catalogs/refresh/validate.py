@@ -72,17 +72,21 @@ class _Verdicts:
 
     def left(self, table: Table, rules: Iterable[Rule]) -> Table:
         """The rows that break none of the rules."""
+        scoped: dict[Any, Table] = {}
         for rule in rules:
             if rule.severity == "wait" and self.night.reference.accept:
                 continue
-            inside = table["scope"].isin(rule.scopes)
-            inside |= ("offer" in rule.scopes) & (table["scope"] != "part")
-            rows = table[inside]
+            if rule.scopes not in scoped:
+                inside = table["scope"].isin(rule.scopes)
+                inside |= ("offer" in rule.scopes) & (table["scope"] != "part")
+                scoped[rule.scopes] = table[inside]
+            rows = scoped[rule.scopes]
             broken = rows[rule.breaks(rows, self.night)] if len(rows) else rows
             if len(broken):
                 for row in records(broken):
                     self._note(rule, row)
                 table = table.drop(broken.index)
+                scoped.clear()
         return table
 
     def refuse(self, row: Mapping[str, Any], rule: str, reason: str) -> None:
