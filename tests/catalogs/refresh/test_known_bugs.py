@@ -15,7 +15,7 @@ import recommender.catalogs
 from recommender.catalogs.refresh.run import refresh
 from recommender.catalogs.store import newest_good
 from tests.catalogs.refresh.test_faults import STEPS, Stopped
-from tests.catalogs.refresh.world import make_world
+from tests.catalogs.refresh.world import make_published_world
 
 BUGS = {
     "gpuhunt #36, ec2-instance-selector: a Capacity Block at 0.00 wins": (
@@ -166,18 +166,17 @@ def test_no_price_is_written_into_the_program_autoscaler_6536() -> None:
 @pytest.mark.parametrize("step", STEPS)
 def test_a_crash_anywhere_never_stops_later_refreshes_skypilot(tmp_path: Path, step: str) -> None:
     """SkyPilot writes the checksum after the file: a crash between counts as a user's change."""
-    world = make_world(tmp_path)
-    refresh(world.order())
+    world = make_published_world(tmp_path)
 
     def stop(at: str) -> None:
         if at == step:
             raise Stopped
 
-    world.next_day()
     with pytest.raises(Stopped):
-        refresh(world.order(at=stop))
+        refresh(world.order("azure", at=stop))
     world.next_day()
-    report = refresh(world.order())
+    report = refresh(world.order("azure"))
     found = newest_good(world.store)
     assert (report.outcome, found.name, found.skipped) == ("published", report.version, ())
-    assert {o.as_of for o in found.catalog.offers} == {"2026-11-23"}
+    dates = {o.as_of for o in found.catalog.offers if o.provider == "azure"}
+    assert dates == {"2026-11-23"}
