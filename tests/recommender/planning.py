@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from recommender.api.calls import recommend
+from recommender.api import calls
 from recommender.catalogs.catalog import Catalog
 from recommender.catalogs.load import load
 from recommender.catalogs.serialize import write_catalog
@@ -21,6 +21,9 @@ from recommender.plan.plan import Machines, Plan
 from recommender.planner.plan_pool import PlanPool
 from recommender.planner.problem import planning_problem
 from tests.catalogs.small import achieved, gpu, machine, offer, spot, tables
+from tests.recommender.planned import planned_once
+
+recommend = planned_once(calls.recommend, {})  # `recommender.recommend`, each question once
 
 NOW = datetime(2026, 9, 1, tzinfo=UTC)
 HOUR = 3600.0

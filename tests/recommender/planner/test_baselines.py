@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from recommender.api.calls import recommend
 from recommender.catalogs.catalog import Catalog, extended
 from recommender.inputs.offers_file import read_offers
 from recommender.inputs.units import parse_duration
@@ -16,7 +15,7 @@ from recommender.plan.answer import Answer
 from recommender.plan.limits import Choice, Limits, QuotaLimit
 from recommender.plan.plan import Plan
 from tests.recommender.optimize.samples import sampled
-from tests.recommender.planning import HOUR, NOW
+from tests.recommender.planning import HOUR, NOW, recommend
 from tests.shipped import snapshot
 
 

@@ -6,7 +6,6 @@ from functools import cache
 
 import pytest
 
-from recommender.api.calls import recommend
 from recommender.errors import UsageError
 from recommender.inputs.units import parse_duration
 from recommender.job.jobfile import find_job
@@ -14,7 +13,7 @@ from recommender.plan.answer import Answer, Infeasible, SensitivityStep
 from recommender.plan.limits import Choice, GpuFilter, Limits, Progress, QuotaLimit
 from recommender.text import usd
 from tests.recommender.optimize.samples import sampled
-from tests.recommender.planning import HOUR, NOW
+from tests.recommender.planning import HOUR, NOW, recommend
 from tests.shipped import snapshot
 
 HERE = Choice(regions=("us-east-1",), instances=("g4dn.xlarge", "p3.16xlarge", "p4d.24xlarge"))

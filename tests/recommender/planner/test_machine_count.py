@@ -5,14 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from recommender.api.calls import recommend
 from recommender.job.jobfile import find_job
 from recommender.job.merge_layers import JobFlags
 from recommender.performance.clusters import clusters_of
 from recommender.performance.step import steps, why_infeasible
 from recommender.plan.limits import Choice, Limits
 from tests.recommender.performance.parts import G4DN, columns, resnet
-from tests.recommender.planning import HOUR, NOW
+from tests.recommender.planning import HOUR, NOW, recommend
 from tests.shipped import snapshot
 
 HERE = Choice(regions=("us-east-1",), instances=("g4dn.xlarge", "p3.16xlarge", "p4d.24xlarge"))

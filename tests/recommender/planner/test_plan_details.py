@@ -4,12 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from recommender.api.calls import recommend
 from recommender.inputs.units import parse_comparison
 from recommender.job.jobfile import find_job
 from recommender.job.merge_layers import JobFlags
 from recommender.plan.limits import Choice, Limits
-from tests.recommender.planning import HOUR, NOW
+from tests.recommender.planning import HOUR, NOW, recommend
 from tests.shipped import snapshot
 
 HERE = Choice(regions=("us-east-1",), instances=("g4dn.xlarge", "p3.16xlarge", "p4d.24xlarge"))

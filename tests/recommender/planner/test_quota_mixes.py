@@ -5,12 +5,11 @@ from functools import cache
 
 import pytest
 
-from recommender.api.calls import recommend
 from recommender.inputs.units import parse_duration
 from recommender.job.jobfile import find_job
 from recommender.plan.answer import Answer
 from recommender.plan.limits import Choice, Limits, QuotaLimit
-from tests.recommender.planning import HOUR, NOW
+from tests.recommender.planning import HOUR, NOW, recommend
 from tests.shipped import snapshot
 from tests.speed.optimiser import quotas_of
 

@@ -4,12 +4,11 @@ from collections import Counter
 
 import pytest
 
-from recommender.api.calls import recommend
 from recommender.job.jobfile import find_job
 from recommender.plan.answer import Answer
 from recommender.plan.limits import OTHERS, Choice, Limits, QuotaLimit
 from recommender.plan.plan import Machines, Site
-from tests.recommender.planning import HOUR, NOW
+from tests.recommender.planning import HOUR, NOW, recommend
 from tests.shipped import snapshot
 from tests.speed.optimiser import quotas_of
 

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from recommender.api.calls import recommend
 from recommender.catalogs.registry import CLOUDS, OWN_CLIENTS
 from recommender.job.jobfile import find_job
 from recommender.plan.limits import Choice, Limits, Progress, QuotaLimit
@@ -12,7 +11,7 @@ from recommender.planner.problem import planning_problem
 from recommender.planner.quota_request import smallest_requests
 from recommender.text import duration
 from tests.recommender.optimize.samples import sampled
-from tests.recommender.planning import HOUR, NOW, job
+from tests.recommender.planning import HOUR, NOW, job, recommend
 from tests.shipped import snapshot
 
 CATALOG = snapshot()

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from recommender.api.calls import recommend
 from recommender.catalogs.catalog import Catalog
 from recommender.job.jobfile import find_job
 from recommender.plan.answer import Answer, SensitivityStep
@@ -21,7 +20,7 @@ from recommender.planner.ranking import HORIZON_S
 from recommender.planner.selection import ranked_plans
 from recommender.risk.monte_carlo import simulate_paths
 from recommender.text import duration, usd
-from tests.recommender.planning import HOUR, NOW, ask, everything, job, written
+from tests.recommender.planning import HOUR, NOW, ask, everything, job, recommend, written
 from tests.shipped import snapshot
 
 ASKED = {

@@ -7,14 +7,22 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from recommender.api.calls import recommend
 from recommender.catalogs.catalog import Catalog
 from recommender.errors import UsageError
 from recommender.inputs.units import brief_duration, parse_duration
 from recommender.plan.answer import Answer, SensitivityStep
 from recommender.plan.limits import OTHERS, Choice, GpuFilter, Limits, Progress, QuotaLimit
 from recommender.plan.plan import Plan
-from tests.recommender.planning import HOUR, NOW, ask, everything, job, machines_of, written
+from tests.recommender.planning import (
+    HOUR,
+    NOW,
+    ask,
+    everything,
+    job,
+    machines_of,
+    recommend,
+    written,
+)
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,6 @@ from itertools import pairwise
 
 import pytest
 
-from recommender.api.calls import recommend
 from recommender.catalogs.catalog import Catalog
 from recommender.job.jobfile import find_job
 from recommender.job.preset_files import presets
@@ -15,7 +14,7 @@ from recommender.planner.plan_pool import PlanPool
 from recommender.planner.problem import Problem, planning_problem
 from recommender.planner.ranking import CURVE
 from tests.recommender.optimize.samples import sampled
-from tests.recommender.planning import HOUR, NOW, everything, machines_of
+from tests.recommender.planning import HOUR, NOW, everything, machines_of, recommend
 from tests.shipped import snapshot
 from tests.speed.optimiser import quotas_of
 

@@ -7,13 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recommender.api.calls import recommend
 from recommender.optimize.candidate import Candidate
 from recommender.plan.answer import Answer
 from recommender.plan.limits import Limits
 from recommender.plan.report_data import ReportData
 from recommender.planner.report_data import FoundPlan, closest_to_frontier
-from tests.recommender.planning import NOW, job, small
+from tests.recommender.planning import NOW, job, recommend, small
 
 LIMITS = Limits(deadline_s=24 * 3600.0)
 

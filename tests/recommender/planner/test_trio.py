@@ -5,7 +5,6 @@ from typing import cast
 
 import pytest
 
-from recommender.api.calls import recommend
 from recommender.job.jobfile import find_job, job_from_text
 from recommender.optimize.candidate import Candidate
 from recommender.plan.effort import HOUR_USD, effort_of, generalised_cost_usd
@@ -24,7 +23,7 @@ from recommender.planner.trio import (
 from recommender.risk.path_inputs import PathInputs
 from tests.recommender.answers import HOUR, machines, plan, spread
 from tests.recommender.optimize.samples import sampled
-from tests.recommender.planning import NOW, ask
+from tests.recommender.planning import NOW, ask, recommend
 from tests.shipped import snapshot
 
 

@@ -4,7 +4,6 @@ from itertools import permutations
 
 import pytest
 
-from recommender.api.calls import recommend
 from recommender.job.jobfile import find_job
 from recommender.plan.effort import generalised_cost_usd, screened_cost_usd
 from recommender.plan.limits import Choice, Limits
@@ -12,7 +11,7 @@ from recommender.plan.plan import Plan
 from recommender.planner.trio import AS_SENSIBLE
 from tests.recommender.answers import HOUR
 from tests.recommender.optimize.samples import sampled
-from tests.recommender.planning import NOW, ask
+from tests.recommender.planning import NOW, ask, recommend
 from tests.shipped import snapshot
 
 
