@@ -202,8 +202,8 @@ def _loop(run: RunDescription) -> list[str]:
 
 
 _REMEMBER = (  # whole or not at all: it may be killed at any moment
-    'echo "$began $phase $spent $counted" > "$memory.new"',
-    'mv "$memory.new" "$memory"',
+    '{ echo "$began $phase $spent $counted" > "$memory.new" && mv "$memory.new" "$memory"; } ||',
+    '  echo "$NAME: $memory was not written" >&2',
 )
 _LEFT_S = (
     "# until a cap: of time, or of what the machines of this phase may still cost",

@@ -193,7 +193,7 @@ def test_a_quote_of_before_the_clock_went_back_has_the_room_of_a_night() -> None
 
 
 def test_spot_wrong_by_less_than_three_for_a_night_is_never_published(tmp_path: Path) -> None:
-    """Fifteen nights, each with some quotes of AWS wrong by a factor of 1.3 to 2.9."""
+    """Six nights, each with some quotes of AWS wrong by a factor of 1.3 to 2.9."""
     world, random = make_world(tmp_path), Random(5)
     true = {o.zone + o.instance_type: o.usd_per_hour for o in world.truth["aws"]}
     listed = {
@@ -214,7 +214,7 @@ def test_spot_wrong_by_less_than_three_for_a_night_is_never_published(tmp_path: 
         return replace(fetched, offers=tuple(offers))
 
     refresh(world.order("aws"))
-    for _ in range(15):
+    for _ in range(6):
         world.next_day()
         world.faults["aws"] = fault
         refresh(world.order("aws"))

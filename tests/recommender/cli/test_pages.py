@@ -9,7 +9,7 @@ from tests.recommender.cli.page_commands import ROOT, run_page
 
 
 @pytest.fixture
-def run(run_with_planner: Run, monkeypatch: pytest.MonkeyPatch) -> Run:
+def run(run_with_planner: Run, monkeypatch: pytest.MonkeyPatch, planned_once: None) -> Run:
     """Run `recommend` among few machines."""
     monkeypatch.setenv("RECOMMEND_GPU", "A10G")  # a quick search
     monkeypatch.setenv("RECOMMEND_PROVIDERS", "aws")

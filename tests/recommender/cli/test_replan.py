@@ -15,7 +15,7 @@ from recommender.train.progress_file import TrainingProgress
 from tests.recommender.cli.conftest import Run
 from tests.recommender.cli.page_commands import run_page
 
-ASK = ("llama3-8b-lora", "--deadline", "24h", "--gpu", "A10G", "--provider", "aws")
+ASK = ("resnet50-imagenet", "--deadline", "24h", "--gpu", "A10G", "--provider", "aws")
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
 

@@ -251,7 +251,7 @@ def test_the_full_policy_is_simulated_next_to_the_fallback_rule(run: Run) -> Non
     rows = run(*RESCUED, "--policy", "thresholds", "-o", "csv").out
     assert '"cost, two thresholds"' in rows
     assert "full policy" not in rows
-    assert "| full policy |" in run(*RESCUED, "--policy", "full", "-o", "markdown").out
+    assert "| two thresholds |" in run(*RESCUED, "--policy", "thresholds", "-o", "markdown").out
 
 
 @pytest.mark.usefixtures("planned_once")

@@ -159,6 +159,19 @@ def test_a_fallback_counts_at_its_own_price_on_top_of_what_the_plan_has_cost(tmp
     assert later[len(reported) :] == ["jobs cancel " + call.split()[-1] for call in reported[-2:]]
 
 
+def test_a_full_disk_ends_no_watch_and_loses_no_state(tmp_path: Path) -> None:
+    """Without the script nobody would stop the machines at a cap, or let others take over."""
+    state = tmp_path / f".{GCP.name}.state"
+    state.write_text(before := f"{START - 3600} plan 5 {START}\n", encoding="utf-8")
+    state.with_name(f"{state.name}.new").symlink_to("/dev/full")
+    done, reported, seconds = played(tmp_path, GCP, "")
+    assert done.returncode == 124
+    assert reported[-1].split()[1] == "cancel"
+    assert seconds == pytest.approx(GCP.longest_s - HOUR, abs=HOUR)
+    assert state.read_text(encoding="utf-8") == before
+    assert f"{state.name} was not written" in done.stderr
+
+
 def test_the_p99_is_a_warning_and_not_the_cap(tmp_path: Path) -> None:
     time = replace(GCP.plan.estimate.time, p99=3 * HOUR)
     run = described(replace(GCP.plan, estimate=replace(GCP.plan.estimate, time=time)))

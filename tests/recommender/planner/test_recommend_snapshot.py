@@ -220,7 +220,7 @@ def test_two_types_on_demand_are_found_where_quotas_leave_no_other_plan() -> Non
 
 @pytest.mark.parametrize(
     ("preset", "hours"),
-    [("gpt2-xl", 24), ("llama3-8b-sft", 8)],
+    [pytest.param("gpt2-xl", 24, marks=pytest.mark.slow), ("llama3-8b-sft", 8)],
 )
 def test_larger_quotas_cost_no_more(preset: str, hours: int) -> None:
     """Also where they leave a plan of one type: mixes may still be cheaper."""
@@ -236,11 +236,12 @@ def test_larger_quotas_cost_no_more(preset: str, hours: int) -> None:
 @pytest.mark.parametrize(
     ("name", "limits", "looser", "unit"),
     [
-        (
+        pytest.param(
             "llama3-8b-sft",
             Limits(deadline_s=24 * HOUR, max_overhead=0.02),
             Limits(deadline_s=24 * HOUR, max_overhead=0.03),
             "max-overhead",
+            marks=pytest.mark.slow,
         ),
         pytest.param(
             "gpt2-xl",

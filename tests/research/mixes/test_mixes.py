@@ -201,7 +201,9 @@ def test_a_plan_is_judged_and_evaluated_again_as_it_was() -> None:
     assert abs(runs.cost_usd / once.first.cost_usd - 1.0) < 0.02
 
 
-@pytest.mark.parametrize("preset", ["resnet50-imagenet", "sd-xl"])
+@pytest.mark.parametrize(
+    "preset", ["resnet50-imagenet", pytest.param("sd-xl", marks=pytest.mark.slow)]
+)
 def test_no_other_fallback_of_a_leading_cluster_is_better_than_the_best_plan(preset: str) -> None:
     """Those between two that are tried were not, and one of them cost 7 and 11 % less."""
     catalog, question = snapshot(), Question(preset, "2x fastest", "none", "default")
