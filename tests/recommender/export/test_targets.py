@@ -292,6 +292,24 @@ def test_each_minute_is_written_down_and_a_late_run_is_warned_of(tmp_path: Path)
     assert "99 runs in 100 were expected" in done.stderr
 
 
+def test_minutes_are_counted_again_after_a_disk_that_failed(tmp_path: Path) -> None:
+    """While nothing can be written a training is not ended, and what follows counts again."""
+    (tmp_path / "sleep").write_text('#!/bin/sh\necho x >> "$CHECKPOINT_DIR/slept"\n', "utf-8")
+    (tmp_path / "timeout").write_text(
+        '#!/bin/sh\ncd "$CHECKPOINT_DIR"\nrm -f paid_minutes && mkdir paid_minutes && : > slept\n'
+        'for n in $(seq 3000); do [ "$(wc -l < slept)" -ge 3 ] && break; done\n'
+        "rmdir paid_minutes && : >> paid_minutes\n"
+        'for n in $(seq 3000); do [ "$(wc -l < paid_minutes)" -ge 3 ] && break; done\n',
+        encoding="utf-8",
+    )
+    for name in ("sleep", "timeout"):
+        (tmp_path / name).chmod(0o755)
+    done = started(tmp_path, GCP)
+    assert done.returncode == 0, done.stderr
+    assert len((tmp_path / "saved" / "paid_minutes").read_text("utf-8").split()) >= 3
+    assert "paid_minutes was not written" in done.stderr
+
+
 def test_secrets_are_passed_on_by_name_and_empty_ones_are_not(tmp_path: Path) -> None:
     assert started(tmp_path, GCP, HF_TOKEN="hf", WANDB_API_KEY="").returncode == 0
     environment = (tmp_path / "environment").read_text("utf-8").splitlines()
