@@ -28,7 +28,9 @@ def test_no_machine_on_demand_alone_would_be_more_sensible(job: str) -> None:
             assert most <= generalised_cost_usd(plan, urgent=False) * (1.0 + AS_SENSIBLE), name
 
 
-@pytest.mark.parametrize("job", sampled(("vit-b-imagenet", "llama3-8b-pretrain"), ("vit-b-imagenet",)))
+@pytest.mark.parametrize(
+    "job", sampled(("vit-b-imagenet", "llama3-8b-pretrain"), ("vit-b-imagenet",))
+)
 def test_another_seed_leads_with_a_plan_that_was_called_a_tie(job: str) -> None:
     """One machine of B200 led with some seeds, and others had never looked at it."""
     limits = Limits(deadline_s=24 * HOUR)
