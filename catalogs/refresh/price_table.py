@@ -108,9 +108,11 @@ def add_new_list(table: Table, bounds: SpotBounds | None) -> None:
         table["quiet"] = (table["last"] / table["week"] - 1).abs() < 0.1
         since = (table["usd_per_hour"] / table["week"] - 1).abs().where(table["scope"] == "spot")
         place = [table["family"], table["region"]]
-        others = since.groupby(place).rank(method="first", ascending=False) > 1
-        farthest = since.groupby(place).transform("max")
-        table["kin"] = farthest.where(others, since.where(others).groupby(place).transform("max"))
+        later = since.groupby(place).rank(method="first", ascending=False) > 1
+        farthest, next_far = (
+            each.groupby(place).transform("max") for each in (since, since.where(later))
+        )
+        table["kin"] = farthest.where(later, next_far)
         return
     posted = table[(table["scope"] == "spot") & (table["days"] <= _FRESH_DAYS)]
     if len(posted) < _MIN_POSTED:

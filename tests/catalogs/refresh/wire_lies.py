@@ -146,7 +146,7 @@ class Nights:
         self.cloud, self.folder = cloud, folder
         self.world = make_world(folder / "world")
         report = self._night(Store(folder / "honest"), cloud.honest, NOW)
-        assert report.result == "published", report  # else no lie would be heard
+        assert report.result != "kept", report  # else no lie would be heard
         self.honest = pickle.dumps(cloud.honest)
         self.truth = {key: usd for key, (usd, _) in self.offered(Store(folder / "honest")).items()}
         assert len(self.truth) > 100
