@@ -57,6 +57,25 @@ def test_posted_spot_prices_move_once_a_week(provider: str, last: list[Offer]) -
     assert rules(provider, now, last, still) == set()
 
 
+@pytest.mark.parametrize(
+    ("theirs", "days", "held"), [(1.0, 1, True), (1.05, 1, False), (1.0, 8, False)]
+)
+def test_a_quote_that_leaves_its_family_step_by_step_waits_for_a_week(
+    theirs: float, days: int, held: bool
+) -> None:
+    """5 % last night, 5 % tonight: true quotes do so too, mostly with the others of their family.
+
+    What lasts is believed.
+    """
+    quotes = [o for o in offers_of("aws", "spot", days) if o.instance_type.startswith("g5.")]
+    one, *others = [o for o in quotes if o.region == quotes[0].region]
+    assert others
+    before = {held_key(o): o.usd_per_hour / theirs for o in others}
+    history = History(week={**before, held_key(one): one.usd_per_hour / 1.06})
+    found = rules("aws", [*times([one], 1.06), *others], [one, *others], history)
+    assert found == ({"spot_creep"} if held else set())
+
+
 @pytest.mark.parametrize("factor", [0.4, 0.88, 1.12, 1.6])
 def test_google_s_spot_prices_are_held_as_azure_s_when_they_move_alone(factor: float) -> None:
     name = "a3-highgpu-8g"
