@@ -63,10 +63,10 @@ Prices = Mapping[tuple[str, str, str], float]
 
 
 def shipped_prices(catalog: Catalog, provider: str) -> dict[tuple[str, str, str], float]:
-    """The shipped price of each machine by region and market; the least over zones."""
+    """The price of each machine by region and market that a refresh reads; the least over zones."""
     found: dict[tuple[str, str, str], float] = {}
     for o in catalog.offers:
-        if o.provider == provider:
+        if o.provider == provider and o.market in ("on_demand", "spot"):
             key = (o.instance_type, o.region, o.market)
             found[key] = min(o.usd_per_hour, found.get(key, o.usd_per_hour))
     return found

@@ -50,7 +50,7 @@ def compared(q: Space) -> tuple[np.ndarray, np.ndarray]:
     return np.array(rated), np.array(simulated)
 
 
-@pytest.mark.parametrize("chunk", thinned(range(6), 3))
+@pytest.mark.parametrize("chunk", thinned(range(6), 6))
 def test_plans_are_rated_in_about_the_order_of_their_simulation(chunk: int) -> None:
     found = []
     for seed in range(20 * chunk, 20 * chunk + 20):

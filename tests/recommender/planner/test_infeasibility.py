@@ -198,7 +198,7 @@ def test_a_higher_price_per_hour_is_worth_what_the_question_with_it_gains() -> N
 
 def test_a_budget_is_the_least_that_the_question_with_it_is_answered_for() -> None:
     """Estimates alone named 249 USD where 200 USD has a plan."""
-    job, choice = "llama3-8b-lora", Choice(providers=("gcp",))
+    job, choice = "llama3-8b-lora", Choice(instances=("a2-highgpu-1g", "g2-standard-8"))
     asked = Limits(deadline_s=12 * HOUR, budget_usd=15.0)
     step = next(s for s in why(job, asked, choice).relaxed if s.change.startswith("--budget"))
     least = float(step.change.split()[1])

@@ -91,8 +91,12 @@ def test_a_fallback_stays_where_there_is_quota_for_it() -> None:
 
 def test_quotas_of_clouds_that_the_file_does_not_name_are_reported_to_be_unchecked() -> None:
     def said(*quotas: QuotaLimit, provider: str = "aws") -> str:
-        choice = Choice(providers=(provider,), quotas=quotas, quotas_known=bool(quotas))
-        return "; ".join(a for a in asked(choice).assumptions if "quota" in a)
+        some_types = ("g5.12xlarge", "g2-standard-48")
+        known = bool(quotas)
+        choice = Choice(
+            providers=(provider,), instances=some_types, quotas=quotas, quotas_known=known
+        )
+        return "; ".join(a for a in asked(choice, Limits()).assumptions if "quota" in a)
 
     some = QuotaLimit("aws", "g", "any", "", "vcpu", 500.0)
     others = QuotaLimit("aws", OTHERS, "any", "", "vcpu", float("inf"))
