@@ -62,11 +62,6 @@ def precision(keys: Keys, paths: Sequence[str]) -> str:
     return ""
 
 
-def attention(keys: Keys, paths: Sequence[str]) -> str:
-    """Plain for the tools' names of attention that is not fused: scores go to memory."""
-    return "plain" if keys.text(*paths).lower() in _NOT_FUSED else ""
-
-
 def switched_attention(keys: Keys, paths: Sequence[str]) -> str:
     """axolotl's switches; without any, transformers takes sdpa where the network has it."""
     eager, flash, *fused = paths
@@ -112,11 +107,6 @@ def megatron_recomputation(keys: Keys, paths: Sequence[str]) -> str:
     """Whether every layer is recomputed: with the method `block`, only a stated number is."""
     whole, block = keys.text(paths[0]) == "full", keys.text(paths[1]) == "block"
     return "full" if whole and not block else ""
-
-
-def zero_stage(keys: Keys, paths: Sequence[str]) -> str:
-    """The sharding of a ZeRO stage: 3 shards like FSDP."""
-    return _STAGES.get(keys.whole(*paths), "")
 
 
 def zero_file(keys: Keys, paths: Sequence[str]) -> str:
@@ -173,12 +163,6 @@ def fsdp_offload(keys: Keys, paths: Sequence[str]) -> str:
     return "parameters" if keys.flag(*switches) or "offload" in words else ""
 
 
-def accelerate(keys: Keys, paths: Sequence[str]) -> str:
-    """The launcher's kind of distribution."""
-    word = keys.text(*paths).upper()
-    return "ddp" if word == "MULTI_GPU" else "fsdp" if word == "FSDP" else ""
-
-
 def lightning(keys: Keys, paths: Sequence[str]) -> str:
     """Lightning's strategies, by name or class."""
     word = keys.text(*paths[:2]).lower()
@@ -189,14 +173,6 @@ def lightning(keys: Keys, paths: Sequence[str]) -> str:
         last = int(word[-1]) if word[-1:].isdecimal() else 0  # deepspeed_stage_2
         return _STAGES.get(stage or last, "")
     return "ddp" if "ddp" in word else ""
-
-
-def parallel(keys: Keys, paths: Sequence[str]) -> str:
-    """The sharding of a network with tensor, pipeline or context parallelism, "" without it."""
-    tensor, pipeline, context = (keys.whole(path) for path in paths)
-    if context > 1:
-        return "context"
-    return "pipeline" if pipeline > 1 else "tensor" if tensor > 1 else ""
 
 
 def product(keys: Keys, paths: Sequence[str]) -> int:
@@ -255,12 +231,6 @@ def peft(keys: Keys, paths: Sequence[str]) -> str:
     return "full" if word in ("", "none") else "qlora" if word == "qlora" else "lora"
 
 
-def qlora_rank(keys: Keys, paths: Sequence[str]) -> str:
-    """Adapters where their rank is above 0."""
-    rank, four = keys.whole(paths[0]), keys.flag(paths[1])
-    return "" if not rank else "qlora" if four else "lora"
-
-
 def kind(keys: Keys, paths: Sequence[str]) -> str:
     """Post-training as our job files name it."""
     word = keys.text(*paths).rpartition(".")[2].lower().removesuffix("loss").removesuffix("trainer")
@@ -300,12 +270,6 @@ def trl_kind(keys: Keys, paths: Sequence[str]) -> str:
     if keys.has("beta") and not keys.has("loss_type"):
         keys.unread.append("beta: of DPO, ORPO, KTO and others; planned as dpo, with a reference")
     return "dpo"
-
-
-def adv(keys: Keys, paths: Sequence[str]) -> str:
-    """verl's estimator of advantages: gae needs a critic."""
-    word = keys.text(*paths).lower().rpartition(".")[2]
-    return {"": "", "gae": "ppo"}.get(word, "grpo")
 
 
 def openrlhf(keys: Keys, paths: Sequence[str]) -> str:
@@ -447,6 +411,12 @@ def word(keys: Keys, paths: Sequence[str], wanted: str) -> str:
     return (value or "1") if keys.text(*paths).lower() == text else ""
 
 
+def mapped(keys: Keys, paths: Sequence[str], wanted: str) -> str:
+    """A value for each of some words: "1:zero1|2:zero2|3:fsdp"."""
+    pairs = dict(each.split(":") for each in wanted.split("|"))
+    return pairs.get(keys.text(*paths).lower(), "")
+
+
 def usual(keys: Keys, paths: Sequence[str], value: str) -> float:
     """The default of a tool, which is named."""
     if any(keys.number(path) for path in paths):
@@ -461,38 +431,24 @@ def is_on(keys: Keys, paths: Sequence[str], value: str) -> str:
     return value if any(each not in OFF[:6] and each != "0" for each in stated) else ""
 
 
-def true16(keys: Keys, paths: Sequence[str]) -> str:
-    """No master weights where everything has 16 bits."""
-    return "no" if keys.text(*paths).lower() in ("bf16-true", "16-true", "bfloat16") else ""
-
-
-def megatron_fp8(keys: Keys, paths: Sequence[str]) -> str:
-    """MXFP8 is a recipe of Megatron-LM's 8-bit formats."""
-    eight, recipe = keys.text(*paths[:2]), keys.text(paths[2])
-    return "" if not eight else "mxfp8" if recipe == "mxfp8" else "fp8"
-
-
-def positive(keys: Keys, paths: Sequence[str]) -> float:
-    """A number; -1 means no such limit."""
-    return keys.number(*paths)
-
-
 READERS: dict[str, Reader] = {
     "text": lambda keys, paths: keys.text(*paths), "flag": lambda keys, paths: keys.flag(*paths),
     "number": lambda keys, paths: keys.number(*paths), "sum": total,
     "whole": lambda keys, paths: keys.whole(*paths),
     "lacks": lambda keys, paths: not keys.has(*paths),
     **{each.__name__: each for each in (
-        optimizer, precision, attention, switched_attention, megatron_attention, nemo_attention,
-        recomputation, megatron_recomputation, zero_stage, zero_file, zero_file_offload,
-        zero_offload, fsdp, fsdp_offload, accelerate, lightning, parallel, product, count, adapter,
-        factory_method, peft_flags, peft, qlora_rank, kind, factory_kind, trl_kind, adv, openrlhf,
+        optimizer, precision, switched_attention, megatron_attention, nemo_attention,
+        recomputation, megatron_recomputation, zero_file, zero_file_offload,
+        zero_offload, fsdp, fsdp_offload, lightning, product, count, adapter,
+        factory_method, peft_flags, peft, kind, factory_kind, trl_kind, openrlhf,
         engine, titan, torchtune, litgpt, restored, data, max_samples, classes, items, frozen,
-        targets, ratio,        freeze, true16, megatron_fp8, positive,
-    )},
+        targets, ratio,        freeze,     )},
 }  # fmt: skip
 WITH_A_WORD: dict[str, Callable[[Keys, Sequence[str], str], Any]] = {
     "duration": duration, "names": names, "word": word, "usual": usual, "is": is_on,
+    "map": mapped,
+    "both": lambda keys, paths, value: value if keys.flag(paths[1]) & keys.has(paths[0]) else "",
+    "over": lambda keys, paths, value: value if keys.whole(*paths) > 1 else "",
     "unless": lambda keys, paths, value: "" if keys.flag(*paths) else value,
     "has": lambda keys, paths, value: value if keys.has(*paths) else "",
     "above": lambda keys, paths, value: value if keys.whole(*paths) > 0 else "",
