@@ -11,19 +11,8 @@ _MATRICES = {
     "q": "q", "query": "q", "k": "k", "key": "k", "v": "v", "value": "v", "o": "o", "output": "o",
     "projection": "o", "gate": "gate", "up": "up", "down": "down", "mlp": "mlp",
 }  # fmt: skip
-_AROUND = {
-    "proj",
-    "lora",
-    "model",
-    "layers",
-    "self",
-    "attn",
-    "d",
-    "language",
-    "apply",
-    "to",
-    "text",
-}
+_AROUND = {"proj", "lora", "model", "layers", "self", "attn", "d", "language", "apply",
+           "to", "text", "experts", "block", "sparse", "moe"}  # fmt: skip
 _FROZEN = (("visual", ("vision",)), ("projector", ("projector",)), ("", ("llm", "language")))
 _PLAIN = re.compile(r"[\w.^$\[\]+*?()|\\-]+")
 

@@ -14,10 +14,11 @@ OFF = ("", "false", "no", "off", "none", "null", "0", "1", "disabled")  # 1: a d
 # Keys that change the network, the trained part or the work: never "123 more" that are not used.
 _LOUD = re.compile(
     r"expert|moe|vision|patch|image|freez|frozen|reward|kto|packing|offload|quant|adapter|mamba|"
-    r"teacher|distill|relora|galore|lisa|spectrum|qat$|ref_model|_loss$|vlm"
+    r"teacher|distill|relora|galore|lisa|spectrum|ref_model|use_\w*loss|vlm|gptq|awq"
 )
 _QUIET = re.compile(
-    r"token|save|log|wandb|path|dir|aux_loss|column|field|template|timeout|seed|dropout|eval|scal|router|fusion|grouped|z_loss"
+    r"token|save|log|wandb|path|dir|aux_loss|column|field|template|timeout|seed|dropout|eval|scal|"
+    r"revision|router|fusion|grouped|z_loss"
 )
 
 
@@ -137,7 +138,8 @@ class Keys:
         for key in self.unused():
             name = key.rpartition(".")[2].lower()
             word = shortened(_value(self.tree, key))
-            if _LOUD.search(name) and not _QUIET.search(name) and word.lower() not in OFF:
+            said = _LOUD.search(name) or key.startswith("qat.")
+            if said and not _QUIET.search(name) and word.lower() not in OFF:
                 found.append(f"{key}: {word} (not known: the plan is without it)")
         return tuple(found)
 

@@ -196,7 +196,7 @@ def total(keys: Keys, paths: Sequence[str]) -> int:
 
 def adapter(keys: Keys, paths: Sequence[str]) -> str:
     """axolotl's adapters."""
-    word, quantised = keys.text(paths[0]).lower(), keys.flag(paths[1])
+    word, quantised = keys.text(paths[0]).lower(), keys.flag(*paths[1:])
     if word in ("lora", "qlora"):
         return "qlora" if quantised else word
     if word:

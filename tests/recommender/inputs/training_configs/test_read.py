@@ -572,3 +572,18 @@ def test_a_v1_file_without_adapters_trains_all_weights(tmp_path: Path) -> None:
     assert read_training_config(path).method == "full"
     path.write_text("model_name_or_path: Qwen/Qwen3-0.6B\ncutoff_len: 512\nstage: sft\n")
     assert read_training_config(path).method == "lora"
+
+
+def test_adapters_on_experts_and_weights_of_gptq_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "axolotl.yaml"
+    text = (
+        "base_model: Qwen/Qwen3-30B-A3B\nadapter: lora\nlora_r: 16\nnum_epochs: 1\n"
+        "sequence_len: 512\nlora_target_modules: [q_proj, k_proj, v_proj, o_proj]\n"
+    )
+    path.write_text(text)
+    few = job_from_text(draft_job(StatedJob(examples="1k"), read_training_config(path)).text)
+    path.write_text(f"{text}lora_target_parameters: [experts.gate_up_proj, experts.down_proj]\n")
+    more = job_from_text(draft_job(StatedJob(examples="1k"), read_training_config(path)).text)
+    assert few.trainable_parameters < 20e6 < more.trainable_parameters
+    path.write_text(f"{text}gptq: true\n")
+    assert read_training_config(path).method == "qlora"
