@@ -523,7 +523,7 @@ def _trained_comment(config: TrainingConfig) -> str:
 
 def _trained(draft: _Answers) -> int:
     """How many parameters a file's patterns leave trainable; 0 if it says nothing."""
-    if not draft.config.trained:
+    if not draft.config.trained or draft.config.method in ("lora", "qlora"):
         return 0
     count = trained_parameters(draft.found.network, draft.config.trained)
     if count:

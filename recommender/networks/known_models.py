@@ -66,7 +66,9 @@ _TUNED = re.compile(
     r"20[12]\d|[0-3]\d{3}|[01]\d{5,7}|20\d{6}"  # 2507, 0414, 20240806
 )
 # Words of networks that have more than the model whose name stands beside them.
-_MORE = re.compile(r"vl|vision|audio|omni|multimodal|video|llava|vlm|speech|voice|embed|reward")
+_MORE = re.compile(
+    r"vl|vision|audio|omni|multimodal|video|llava|vlm|speech|voice|embed|reward|neva"
+)
 
 
 def find_shape(word: str) -> KnownModel | None:

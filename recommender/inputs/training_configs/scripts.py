@@ -281,9 +281,7 @@ def _summed(text: str, known: dict[str, str]) -> str:
 def _collect(words: list[str], found: Tree) -> None:
     for number, word in enumerate(words):
         following = words[number + 1] if number + 1 < len(words) else ""
-        if re.match(r"openrlhf\.cli\.train_", word):
-            found["module"] = word
-        elif word == "-m" or word.endswith(".py"):
+        if word == "-m" or word.endswith(".py"):
             _put(found, "module", following if word == "-m" else word)
         elif word.startswith("--") and len(word) > 2:
             key, equals, value = word[2:].partition("=")
@@ -292,6 +290,9 @@ def _collect(words: list[str], found: Tree) -> None:
         elif re.match(r"^\+{0,2}[A-Za-z_]\w*(\.\w+)+=", word):
             key, _, value = word.lstrip("+").partition("=")
             _put(found, key, value)
+
+    if own := next((each for each in words if re.match(r"openrlhf\.cli\.train_", each)), ""):
+        found["module"] = own  # in a text that is given to `--module` as a variable
 
 
 def _put(tree: Tree, path: str, value: str) -> None:

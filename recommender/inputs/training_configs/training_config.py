@@ -14,7 +14,7 @@ OFF = ("", "false", "no", "off", "none", "null", "0", "1", "disabled")  # 1: a d
 # Keys that change the network, the trained part or the work: never "123 more" that are not used.
 _LOUD = re.compile(
     r"expert|moe|vision|patch|image|freez|frozen|reward|kto|packing|offload|quant|adapter|mamba|"
-    r"teacher|distill|relora|galore|lisa|spectrum|ref_model|use_\w*loss|vlm|gptq|awq"
+    r"teacher|distill|relora|galore|lisa|spectrum|ref_model|use_(?!kl)\w*loss|vlm|gptq|awq"
 )
 _QUIET = re.compile(
     r"token|save|log|wandb|path|dir|aux_loss|column|field|template|timeout|seed|dropout|eval|scal|"
@@ -169,7 +169,9 @@ class Keys:
         target = target.lstrip(".")
         value = self.at(target)
         # A launcher nests the file under a name of its own: ${training.trainer.precision}
-        return self.at(target.partition(".")[2]) if value is None else value
+        near = (f"{path.partition('.')[0]}.{target}", target.partition(".")[2])
+        others = (self.at(each) for each in near if value is None)
+        return next((each for each in others if each is not None), value)
 
 
 def _computed(found: re.Match[str]) -> str:

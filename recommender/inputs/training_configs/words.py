@@ -272,6 +272,12 @@ def trl_kind(keys: Keys, paths: Sequence[str]) -> str:
     return "dpo"
 
 
+def adv(keys: Keys, paths: Sequence[str]) -> str:
+    """verl's estimator of advantages: gae needs a critic."""
+    word = keys.text(*paths).lower().rpartition(".")[2]
+    return {"": "", "gae": "ppo"}.get(word, "grpo")
+
+
 def openrlhf(keys: Keys, paths: Sequence[str]) -> str:
     """OpenRLHF's modules: train_sft, train_dpo, train_rm, train_kto, train_ppo_ray."""
     module, estimator = keys.text(paths[0]).lower(), keys.text(*paths[1:]).lower()
@@ -440,7 +446,7 @@ READERS: dict[str, Reader] = {
         optimizer, precision, switched_attention, megatron_attention, nemo_attention,
         recomputation, megatron_recomputation, zero_file, zero_file_offload,
         zero_offload, fsdp, fsdp_offload, lightning, product, count, adapter,
-        factory_method, peft_flags, peft, kind, factory_kind, trl_kind, openrlhf,
+        factory_method, peft_flags, peft, kind, factory_kind, trl_kind, adv, openrlhf,
         engine, titan, torchtune, litgpt, restored, data, max_samples, classes, items, frozen,
         targets, ratio,        freeze,     )},
 }  # fmt: skip

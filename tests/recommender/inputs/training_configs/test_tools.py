@@ -258,3 +258,15 @@ def test_an_unknown_model_is_planned_by_the_size_in_its_name_and_said_first(tmp_
     assert "is not known" in draft.assumed[0]
     with pytest.raises(UsageError, match="unknown model"):
         draft_job(StatedJob(), of(tmp_path, "base_model: new/Thing\n"), tmp_path)
+
+
+def test_a_module_in_a_variable_says_what_openrlhf_trains(tmp_path: Path) -> None:
+    path = tmp_path / "train_rm.sh"
+    path.write_text(
+        "read -r -d '' training_commands <<EOF\nopenrlhf.cli.train_rm \\\n"
+        "   --model.model_name_or_path Qwen/Qwen2.5-7B --train.micro_batch_size 1 \\\n"
+        "   --data.chosen_key chosen --ds.zero_stage 2\nEOF\n"
+        "deepspeed --module $training_commands\n"
+    )
+    found = read_training_config(path)
+    assert (found.kind, found.sharding, found.method) == ("reward", "zero2", "full")
