@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from recommender.arrays import Bools, Floats, Ints
+from recommender.arrays import Bools, Floats, Ints, distinct
 from recommender.catalogs.frozen import dataclass
 from recommender.optimize.candidate import Candidate, Cluster, counts_table
 from recommender.optimize.evaluate import (
@@ -45,11 +45,15 @@ RESTORE_S = 60.0  # of a checkpoint, in the rough estimate
 MIN_SD = 1e-3  # of a price that is known
 PATIENT = 0.5  # share of the interruptions after which a patient cluster moves, roughly
 LONG = 6.0  # deadlines: beyond it is late is all that counts of a time
-BY_SCENARIO = 600  # plans of a table with a fallback that are worked out scenario by scenario
+BY_SCENARIO = 1_000  # plans with a fallback that are worked out scenario by scenario,
+OF_EACH = 30  # and those of each table
 EARLIER = 300  # plans over an overhead limit whose last moments are looked for
 # Plans estimated over the overhead limit by up to this factor stay candidates; their goal is
 # multiplied by it.
 OVER = 3.0
+
+
+_Figures = tuple[Floats, Floats, Floats]  # expected cost, mean and spread of the time; (plans,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,16 +273,17 @@ class RatedPlans:
 
 def rated_plans(space: Space, tables: Sequence[Rated]) -> RatedPlans:
     """The plans of some tables under limits, alone and with the fallbacks worth trying."""
-    parts = []
+    alone, pairs = list[RatedPlans](), list[_Pairs]()
     for number, table in enumerate(tables):
-        alone = np.flatnonzero(structural(space.limits, table.found))
-        parts.append(_alone(space.limits, number, table, alone))
+        rows = np.flatnonzero(structural(space.limits, table.found))
+        figures = _figures(space.limits, table.alone)
+        alone.append(_alone(space.limits, number, table, figures).take(rows))
         if space.limits.deadline_s is not None and len(table.site.fallbacks):
-            parts.append(_with_fallbacks(space, number, table, alone))
-    if not parts:
+            pairs.append(_pairs(space, number, table, figures, rows))
+    if not alone:
         none: Any = np.zeros(0, dtype=np.int64)
         return RatedPlans(none, none, none, *np.zeros((5, 0)))
-    return RatedPlans.joined(parts)
+    return RatedPlans.joined([*alone, *_by_scenario(space, tables, pairs)])
 
 
 def structural(limits: Limits, found: Reduced) -> Bools:
@@ -289,22 +294,21 @@ def structural(limits: Limits, found: Reduced) -> Bools:
     return fits
 
 
-def _alone(limits: Limits, number: int, table: Rated, rows: Ints) -> RatedPlans:
-    found = table.alone.take(rows)
-    usd, time_s, spread_s = _figures(limits, found)
+def _alone(limits: Limits, number: int, table: Rated, figures: _Figures) -> RatedPlans:
+    usd, time_s, spread_s = figures
     due = np.inf if limits.deadline_s is None else limits.deadline_s
     return RatedPlans(
-        np.full(len(rows), number),
-        rows,
-        np.full(len(rows), -1),
+        np.full(len(table), number),
+        np.arange(len(table)),
+        np.full(len(table), -1),
         usd,
         time_s,
-        *goal_and_chance(limits, found, table.price_sd[rows]),
+        *goal_and_chance(limits, table.alone, table.price_sd),
         np.where(time_s + spread_s <= due, usd, np.inf),
     )
 
 
-def _figures(limits: Limits, found: Rates) -> tuple[Floats, Floats, Floats]:
+def _figures(limits: Limits, found: Rates) -> _Figures:
     """Expected cost, mean and standard deviation of the time; (plans,)."""
     most = np.inf if limits.deadline_s is None else LONG * limits.deadline_s
     times = np.minimum(found.time_s, most)
@@ -313,27 +317,69 @@ def _figures(limits: Limits, found: Rates) -> tuple[Floats, Floats, Floats]:
     return found.mean(found.usd), mean, np.sqrt(np.maximum(variance, 0.0))
 
 
-def _with_fallbacks(space: Space, number: int, table: Rated, alone: Ints) -> RatedPlans:
-    """Plans with the fallbacks worth trying; the first of the program of means by scenario."""
-    limits, fall = space.limits, table.site.fallbacks
-    choices = choices_of(space, fall, table.found.step_s[alone])
+@dataclass(frozen=True, slots=True)
+class _Pairs:
+    """Plans of a table with a fallback, as the program of means divides the work; (pairs,)."""
+
+    table: Ints
+    row: Ints
+    fallback: Ints
+    planned_usd: Floats
+
+    def take(self, rows: Ints) -> "_Pairs":
+        """Some of the pairs."""
+        return _Pairs(*(getattr(self, name)[rows] for name in self.__slots__))
+
+
+def _pairs(space: Space, number: int, table: Rated, figures: _Figures, alone: Ints) -> _Pairs:
+    choices = choices_of(space, table.site.fallbacks, table.found.step_s[alone])
     at, column = np.nonzero((choices >= 0) & table.found.gang.has_spot[alone, None])
-    fallback = choices[at, column]
-    terms = table.fallback_rates(space, alone[at], fallback)
-    planned = _planned_usd(limits, table.alone.take(alone), terms, at)
-    rows = _least(planned, BY_SCENARIO)
-    rows = rows[np.isfinite(planned[rows])]
-    plan, terms = alone[at[rows]], terms.take(rows)
-    found, sd = table.alone.take(plan), table.price_sd[plan]
-    last = with_fallback(found, terms)
+    fallback, row = choices[at, column], alone[at]
+    usd, mean, spread = (each[row] for each in figures)
+    work_s = table.alone.mean(table.alone.work_s)[row]
+    terms = table.fallback_rates(space, row, fallback)
+    planned = _planned_usd((usd, mean, spread), work_s, terms)
+    possible = np.flatnonzero(np.isfinite(planned))
+    return _Pairs(np.full(len(row), number), row, fallback, planned).take(possible)
+
+
+def _by_scenario(
+    space: Space, tables: Sequence[Rated], pairs: Sequence[_Pairs]
+) -> list[RatedPlans]:
+    """The first pairs by the program of means, worked out scenario by scenario."""
+    chosen = [
+        (tables[int(some.table[0])], some.take(rows))
+        for some, rows in zip(
+            pairs, _first([p.planned_usd for p in pairs], BY_SCENARIO), strict=True
+        )
+        if len(rows)
+    ]
+    if not chosen:
+        return []
+    some = _Pairs(*(np.concatenate([getattr(p, n) for _, p in chosen]) for n in _Pairs.__slots__))
+    found = Rates.joined([table.alone.take(p.row) for table, p in chosen])
+    terms = FallbackRates.joined([t.fallback_rates(space, p.row, p.fallback) for t, p in chosen])
+    sd = np.concatenate([table.price_sd[p.row] for table, p in chosen])
+    limits, last = space.limits, with_fallback(found, terms)
     usd, time_s, goal, chance = *_figures(limits, last)[:2], *goal_and_chance(limits, last, sd)
     if limits.max_overhead is not None:
         over = _within_reach(limits, found, terms, last)
         early = within_overhead(found.take(over), terms.take(over), limits.max_overhead)
         usd[over], time_s[over], _ = _figures(limits, early)
         goal[over], chance[over] = goal_and_chance(limits, early, sd[over])
-    where = np.full(len(plan), number), plan, fallback[rows]
-    return RatedPlans(*where, usd, time_s, goal, chance, planned[rows])
+    where = some.table, some.row, some.fallback
+    return [RatedPlans(*where, usd, time_s, goal, chance, some.planned_usd)]
+
+
+def _first(values: Sequence[Floats], count: int) -> list[Ints]:
+    """Of several tables the places of so many least values, and of each table of some."""
+    most = np.concatenate([np.zeros(0), *values])
+    most = np.partition(most, count)[count] if len(most) > count else np.inf
+    least = [_least(each, OF_EACH) for each in values]
+    return [
+        distinct(np.concatenate([np.flatnonzero(e < most), own]))
+        for e, own in zip(values, least, strict=True)
+    ]
 
 
 def _within_reach(limits: Limits, alone: Rates, terms: FallbackRates, last: Rates) -> Ints:
@@ -351,19 +397,18 @@ def _within_reach(limits: Limits, alone: Rates, terms: FallbackRates, last: Rate
     return over[_least(usd, EARLIER)]
 
 
-def _planned_usd(limits: Limits, each: Rates, terms: FallbackRates, at: Ints) -> Floats:
+def _planned_usd(alone: _Figures, work_s: Floats, terms: FallbackRates) -> Floats:
     """The cost of both phases, as the program of means divides the work; inf where it is late.
 
     φ = (T + σ - D)/(T + σ - T_f) of the work on the fallback: the share at which both phases end
-    together at the deadline. `at`: the plan of each fallback.
+    together at the deadline.
     """
-    usd, mean, spread = _figures(limits, each)
-    work_s = each.mean(each.work_s)[at]
-    late = (mean + spread)[at] - terms.latest_s
+    usd, mean, spread = alone
+    late = mean + spread - terms.latest_s
     whole_s = terms.start_s + work_s * terms.step_ratio
-    share = np.clip(late / np.maximum((mean + spread)[at] - whole_s, 1e-9), 0.0, 1.0)
+    share = np.clip(late / np.maximum(mean + spread - whole_s, 1e-9), 0.0, 1.0)
     share = np.where(late <= 0.0, 0.0, share)
-    both = (1.0 - share) * usd[at] + share * terms.usd_per_hour * whole_s / 3600.0
+    both = (1.0 - share) * usd + share * terms.usd_per_hour * whole_s / 3600.0
     return np.where(whole_s < terms.latest_s, both, np.inf)
 
 

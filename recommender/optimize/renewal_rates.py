@@ -19,6 +19,7 @@ These rank: a sum over few scenarios is neither a bound nor what is printed. Pla
 (`risk/monte_carlo.py`).
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 
@@ -84,6 +85,11 @@ class Rates:
     def take(self, rows: Ints) -> "Rates":
         """Some of the plans."""
         return Rates(*(getattr(self, name)[rows] for name in self.__slots__))
+
+    @staticmethod
+    def joined(parts: "Sequence[Rates]") -> "Rates":
+        """The plans of several tables."""
+        return Rates(*(np.concatenate([getattr(p, n) for p in parts]) for n in Rates.__slots__))
 
     def mean(self, values: Floats) -> Floats:
         """Weighted mean over the scenarios; (plans,)."""
@@ -265,6 +271,12 @@ class FallbackRates:
     def take(self, rows: Ints) -> "FallbackRates":
         """Some of the fallbacks."""
         return FallbackRates(*(getattr(self, name)[rows] for name in self.__slots__))
+
+    @staticmethod
+    def joined(parts: "Sequence[FallbackRates]") -> "FallbackRates":
+        """The fallbacks of several tables."""
+        names = FallbackRates.__slots__
+        return FallbackRates(*(np.concatenate([getattr(p, n) for p in parts]) for n in names))
 
 
 def within_overhead(found: Rates, fall: FallbackRates, max_overhead: float) -> Rates:
