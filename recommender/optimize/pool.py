@@ -34,7 +34,7 @@ from recommender.optimize.rating import (
     structural,
 )
 from recommender.optimize.space import Masks, Space, chance_less_error
-from recommender.optimize.thresholds import best_thresholds
+from recommender.optimize.thresholds import with_thresholds
 from recommender.optimize.watch import Watch
 from recommender.plan.frontier import unbeaten
 from recommender.plan.limits import Limits
@@ -428,10 +428,10 @@ class Pool:
         """Plans and their values, those that are a little short with their best thresholds."""
         short = space.limits.confidence - values.chance
         rows = np.flatnonzero((plans.fallback_speed > 0.0) & (short > 0.0) & (short < SHORT_OF))
+        rows = rows[np.argsort(short[rows], kind="stable")][:WITH_POLICY]
+        own = with_thresholds(self.under(space.limits), plans.take(rows))
         waits, backs = plans.wait_above.copy(), plans.back_above.copy()
-        for row in rows[np.argsort(short[rows], kind="stable")][:WITH_POLICY].tolist():
-            policy = best_thresholds(self.under(space.limits), plans.take(np.array([row])))
-            waits[row], backs[row] = policy.wait_above, policy.back_above
+        waits[rows], backs[rows] = own.wait_above, own.back_above
         changed = replace(plans, wait_above=waits, back_above=backs)
         some = np.flatnonzero((waits != plans.wait_above) | (backs != plans.back_above))
         if not len(some):

@@ -45,9 +45,9 @@ RESTORE_S = 60.0  # of a checkpoint, in the rough estimate
 MIN_SD = 1e-3  # of a price that is known
 PATIENT = 0.5  # share of the interruptions after which a patient cluster moves, roughly
 LONG = 6.0  # deadlines: beyond it is late is all that counts of a time
-BY_SCENARIO = 1_000  # plans with a fallback that are worked out scenario by scenario,
-OF_EACH = 30  # and those of each table
-EARLIER = 300  # plans over an overhead limit whose last moments are looked for
+BY_SCENARIO = 500  # plans with a fallback that are worked out scenario by scenario,
+OF_EACH = 10  # and those of each table
+EARLIER = 120  # plans over an overhead limit whose last moments are looked for
 # Plans estimated over the overhead limit by up to this factor stay candidates; their goal is
 # multiplied by it.
 OVER = 3.0

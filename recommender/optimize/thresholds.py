@@ -12,8 +12,8 @@ from itertools import product
 
 import numpy as np
 
-from recommender.catalogs.frozen import dataclass
-from recommender.optimize.evaluate import Values, values_of
+from recommender.arrays import Bools
+from recommender.optimize.evaluate import values_of
 from recommender.optimize.space import Space
 from recommender.risk.monte_carlo import simulate_paths
 from recommender.risk.path_inputs import PathInputs
@@ -25,46 +25,47 @@ WAIT_ABOVE = (0.05, 0.1, 0.2, 0.4)
 BACK_ABOVE = (0.02, 0.05, 0.1)
 
 
-@dataclass(frozen=True, slots=True)
-class Thresholds:
-    """The two numbers of `risk/policy.py`."""
-
-    wait_above: float = 0.0
-    back_above: float = np.inf
-
-    def of(self, plan: PathInputs) -> PathInputs:
-        """A plan with these thresholds; one row."""
-        each = np.array([self.wait_above]), np.array([self.back_above])
-        return replace(plan, wait_above=each[0], back_above=each[1])
-
-
-SIMPLE = Thresholds()
-
-
-def best_thresholds(space: Space, plan: PathInputs) -> Thresholds:
-    """The thresholds of a plan (one row), those of the simple rule where others gain little."""
-    if space.limits.goal == "time" or not _may_gain(space, plan):
-        return SIMPLE
-    pairs = [Thresholds(*pair) for pair in product(WAIT_ABOVE, BACK_ABOVE)]
-    grid = PathInputs.joined([pair.of(plan) for pair in pairs])
-    tried = values_of(space, grid)
-    best = pairs[int(np.argmin(tried.goal_value))]
-    both = PathInputs.joined([plan, best.of(plan)])
-    simple, other = _of_each(values_of(space.on_printed_paths(), both))
-    gains = not simple.meets_limits[0] or other.cost_usd < (1.0 - MIN_GAIN) * simple.cost_usd
-    return best if other.meets_limits[0] and gains else SIMPLE
+def with_thresholds(space: Space, plans: PathInputs) -> PathInputs:
+    """Plans with their best thresholds, those of the simple rule where others gain little."""
+    if space.limits.goal == "time" or not len(plans):
+        return plans
+    rows = np.flatnonzero(_may_gain(space, plans))
+    if not len(rows):
+        return plans
+    simple = plans.take(rows)
+    best = _best(space, simple)
+    printed = space.on_printed_paths()
+    before, after = values_of(printed, simple), values_of(printed, best)
+    gains = ~before.meets_limits | (after.cost_usd < (1.0 - MIN_GAIN) * before.cost_usd)
+    gains &= after.meets_limits
+    waits, backs = plans.wait_above.copy(), plans.back_above.copy()
+    waits[rows[gains]], backs[rows[gains]] = best.wait_above[gains], best.back_above[gains]
+    return replace(plans, wait_above=waits, back_above=backs)
 
 
-def _of_each(both: Values) -> tuple[Values, Values]:
-    return both.take(np.array([0])), both.take(np.array([1]))
+def _best(space: Space, plans: PathInputs) -> PathInputs:
+    """Plans with the pair of the grid that is best on the paths of a search."""
+    pairs = list(product(WAIT_ABOVE, BACK_ABOVE))
+    tried = values_of(space, PathInputs.joined([_with(plans, *pair) for pair in pairs]))
+    best = tried.goal_value.reshape(len(pairs), len(plans)).argmin(axis=0)
+    waits, backs = np.array(pairs).T
+    return replace(plans, wait_above=waits[best], back_above=backs[best])
 
 
-def _may_gain(space: Space, plan: PathInputs) -> bool:
-    """Whether the work of a gang's fallback costs enough more than it would on spot."""
-    deadline_s = space.limits.deadline_s
-    if deadline_s is None or plan.fallback_speed[0] <= 0.0 or plan.elastic_share[0] > 0.0:
-        return False
-    paths = simulate_paths(plan, deadline_s, space.cache.path_count, space.seed)
-    more_usd = plan.fallback_usd_per_hour[0] - plan.fallback_speed[0] * plan.spot_usd_per_hour[0]
-    gain = more_usd * paths.fallback_s.mean() / 3600.0
-    return bool(gain > MIN_GAIN * paths.expected_usd.mean())
+def _with(plans: PathInputs, wait: float, back: float) -> PathInputs:
+    count = len(plans)
+    return replace(plans, wait_above=np.full(count, wait), back_above=np.full(count, back))
+
+
+def _may_gain(space: Space, plans: PathInputs) -> Bools:
+    """Where the work of a gang's fallback costs enough more than it would on spot; (plans,)."""
+    able = (plans.fallback_speed > 0.0) & (plans.elastic_share <= 0.0)
+    rows, deadline_s = np.flatnonzero(able), space.limits.deadline_s
+    if deadline_s is None or not len(rows):
+        return np.zeros(len(plans), dtype=bool)
+    some = plans.take(rows)
+    paths = simulate_paths(some, deadline_s, space.cache.path_count, space.seed)
+    more_usd = some.fallback_usd_per_hour - some.fallback_speed * some.spot_usd_per_hour
+    gain = more_usd * paths.fallback_s.mean(axis=1) / 3600.0
+    able[rows] = gain > MIN_GAIN * paths.expected_usd.mean(axis=1)
+    return able

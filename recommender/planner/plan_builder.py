@@ -14,7 +14,7 @@ from recommender.optimize.chance import enough
 from recommender.optimize.evaluate import reduced, values_of
 from recommender.optimize.overhead_limit import switched_in_time
 from recommender.optimize.space import Space
-from recommender.optimize.thresholds import Thresholds, best_thresholds
+from recommender.optimize.thresholds import with_thresholds
 from recommender.plan.limits import MEAN_LIMITS, RATE_LIMITS, Limits
 from recommender.plan.plan import Plan
 from recommender.planner.fallback_rules import with_rules
@@ -22,8 +22,6 @@ from recommender.planner.plan_details import PlanDetails
 from recommender.planner.problem import PRINTED, Problem
 from recommender.risk.path_inputs import PathInputs
 
-# How much earlier than at the last moment a fallback starts, and its two thresholds.
-Policy = tuple[float, Thresholds]
 SAME_CHANCE = 0.005  # chances that are printed alike, in whole points
 SAME_FIGURE = 0.002  # share by which costs and times may differ that people read as the same
 
@@ -78,7 +76,7 @@ class PlanBuilder:
     sites: SitePools
     other: Limits | None = None  # than the problem's limits
     built: dict[Candidate, Evaluated] = field(default_factory=dict)
-    policies: dict[Candidate, Policy] = field(default_factory=dict)  # of those built
+    chosen: dict[Candidate, PathInputs] = field(default_factory=dict)  # with their policies
 
     def under(self, limits: Limits) -> "PlanBuilder":
         """A builder for other limits, whose deadline decides when a fallback starts."""
@@ -126,9 +124,29 @@ class PlanBuilder:
 
     def details(self, candidate: Candidate) -> PlanDetails:
         """The parts of a candidate's plan, each computed at first use."""
+        self.prepare([candidate])
+        draft = self._draft(candidate)
+        found = replace(draft.reduced, inputs=self.chosen[candidate])
+        return replace(draft, reduced=found)
+
+    def prepare(self, candidates: Iterable[Candidate]) -> None:
+        """Choose the policies of some plans, all at once: when each goes on demand and back.
+
+        On the printed paths, as early as an overhead limit requires.
+        """
+        new = [each for each in dict.fromkeys(candidates) if each not in self.chosen]
+        last = [self._draft(each).reduced.inputs for each in new]
+        early = [i.earlier(np.array([self._early_s(i)])) for i in last]
+        if not new:
+            return
+        found = with_thresholds(self.space, PathInputs.joined(early))
+        for row, candidate in enumerate(new):
+            self.chosen[candidate] = found.take(np.array([row]))
+
+    def _draft(self, candidate: Candidate) -> PlanDetails:
+        """A plan whose fallback takes over at the last moment."""
         entries, row = plans_of([candidate])
         site = self.sites.sites[candidate.site].only(entries)
-        found = reduced(self.space, site, row)
         return PlanDetails(
             problem=self.problem,
             space=self.space,
@@ -137,23 +155,12 @@ class PlanBuilder:
             pools=self.pools_of(candidate),
             fallback_pools=self._fallback_of(candidate),
             row=row,
-            reduced=replace(found, inputs=self._with_policy(candidate, found.inputs)),
+            reduced=reduced(self.space, site, row),
         )
-
-    def _with_policy(self, candidate: Candidate, last: PathInputs) -> PathInputs:
-        """A plan whose fallback takes over as its policy says, chosen on the printed paths."""
-        if candidate.fallback < 0:
-            return last
-        if candidate not in self.policies:
-            early_s = self._early_s(last)
-            thresholds = best_thresholds(self.space, last.earlier(np.array([early_s])))
-            self.policies[candidate] = early_s, thresholds
-        early_s, thresholds = self.policies[candidate]
-        return thresholds.of(last.earlier(np.array([early_s])))
 
     def _early_s(self, last: PathInputs) -> float:
         """How much earlier the fallback starts, if the overhead limit requires it."""
-        if self.limits.max_overhead is None:
+        if self.limits.max_overhead is None or last.fallback_speed[0] <= 0.0:
             return 0.0
         space = self.space.on_printed_paths()
         return float(switched_in_time(space, last, values_of(space, last)).early_s[0])

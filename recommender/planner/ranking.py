@@ -66,8 +66,10 @@ class Ranking:
         lead = self._lead(ordered)
         kinds = self._by_kind([lead, *others, *ordered])
         built: list[Evaluated] = []
-        for alike in islice(kinds.values(), max(self.top, SIMULATED)):
-            first = lead if lead in alike else _simplest(alike)
+        groups = list(kinds.values())[: max(self.top, SIMULATED)]
+        firsts = [lead if lead in alike else _simplest(alike) for alike in groups]
+        self.builder.prepare(firsts)
+        for alike, first in zip(groups, firsts, strict=True):
             rest = sorted((c for c in alike if c != first), key=ranking_key)
             meeting = self.builder.meeting([first, *rest][:KIND_PLANS])
             built += islice((e for e in meeting if e.candidate == lead or not is_detour(e.plan)), 1)

@@ -1,6 +1,6 @@
 """Candidates for an answer's first three plans besides the best by the goal."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -74,10 +74,15 @@ class TrioCandidates:
         """All candidates that meet the limits; those of the table have labels."""
         pool, limits = self.pool, self.pool.problem.limits
         known = dict(pool.builder.built) | {each.candidate: each for each in shown}
-        for candidate in (*self.references, *_safest(pool, limits)):
+        others = (*self.references, *_safest(pool, limits))
+        by_value = limits.objective not in ("cost", "time")
+        kinds = _worth_building(pool, self.worth_most) if by_value else []
+        pool.builder.prepare([*others, *(alike[0] for alike in kinds)])
+        for candidate in others:
             known.setdefault(candidate, pool.builder.build(candidate))
-        if limits.objective not in ("cost", "time"):
-            known |= {each.candidate: each for each in _worth_building(pool, self.worth_most)}
+        for alike in kinds:
+            first = next(pool.builder.meeting(alike), None)
+            known |= {} if first is None else {first.candidate: first}
         meeting = [each for each in known.values() if meets(each.plan, limits)]
         meeting = [e for e in meeting if e in shown[:1] or not is_detour(e.plan)] or meeting
         # With the objective "cost" the cheapest is shown however long it takes.
@@ -99,16 +104,15 @@ def _total_usd(pool: PlanPool, candidate: Candidate) -> float:
     )
 
 
-def _worth_building(pool: PlanPool, found: Sequence[Candidate]) -> Iterator[Evaluated]:
-    """Of each kind of machines the plan worth most, if it may be a tie with the best of all."""
+def _worth_building(pool: PlanPool, found: Sequence[Candidate]) -> list[list[Candidate]]:
+    """Of each kind of machines the plans worth most, if they may be a tie with the best of all."""
     total = {each: _total_usd(pool, each) for each in found}
     most = min(total.values(), default=0.0) * (1.0 + WORTH_BUILDING)
     kinds: dict[object, list[Candidate]] = {}
     for each in sorted(found, key=total.__getitem__):
         if total[each] <= most:
             kinds.setdefault(machines_of(pool, each), []).append(each)
-    for alike in list(kinds.values())[:MOST_BUILT]:
-        yield from list(pool.builder.meeting(alike[:KIND_PLANS]))[:1]
+    return [alike[:KIND_PLANS] for alike in list(kinds.values())[:MOST_BUILT]]
 
 
 def machines_of(pool: PlanPool, candidate: Candidate) -> tuple[object, ...]:
