@@ -373,8 +373,9 @@ def _by_scenario(
 
 def _first(values: Sequence[Floats], count: int) -> list[Ints]:
     """Of several tables the places of so many least values, and of each table of some."""
-    most = np.concatenate([np.zeros(0), *values])
-    most = np.partition(most, count)[count] if len(most) > count else np.inf
+    together = np.concatenate([np.zeros(0), *values])
+    few = len(together) <= count
+    most = np.inf if few else float(np.partition(together, count)[count])
     least = [_least(each, OF_EACH) for each in values]
     return [
         distinct(np.concatenate([np.flatnonzero(e < most), own]))
