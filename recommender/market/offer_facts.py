@@ -143,7 +143,11 @@ class Facts:
         """Sd of the logit of availability if the law was transferred from other machines."""
         if law.basis != "transferred":
             return 0.0
-        return CARRIED_COUNT_SD if t.gpu in self._traced else CARRIED_GPU_SD
+        return CARRIED_COUNT_SD if self.is_traced(t) else CARRIED_GPU_SD
+
+    def is_traced(self, t: InstanceType) -> bool:
+        """Whether spot machines with the GPU of a type were traced, of whatever size."""
+        return t.gpu in self._traced
 
     @cached_property
     def _traced(self) -> frozenset[str]:

@@ -5,21 +5,23 @@ that communicate is no saving. So the sensible plan minimises
 
     cost + hour · effort + waiting + surprise · (mean of the worst twentieth above the mean)
 
-An hour of waiting counts a fraction of an hour of work, because the job runs by itself. The usual
-time counts twice as much for a user who pays for speed (a budget, no deadline). Hours without a
-source are assumptions.
+An hour of waiting counts a fraction of an hour of work, because the job runs by itself. It counts
+twice as much for a user who pays for speed (a budget, no deadline), and a quarter where the money
+is what counts: who gives a deadline has said when the result is needed. Hours without a source are
+assumptions.
 """
 
 from math import log2
 
 from recommender.catalogs.frozen import dataclass
+from recommender.plan.limits import Goal
 from recommender.plan.plan import Plan
 
 # Median of software developers in the United States: 132,270 USD a year of 2,080 hours (BLS,
 # Occupational Employment and Wage Statistics, May 2023).
 HOUR_USD = 64.0
 WAIT_USD = HOUR_USD / 8.0  # an hour of waiting for a job that runs by itself
-URGENT_FACTOR = 2.0  # times that, for users who pay for speed
+URGENCY: dict[Goal, float] = {"time": 2.0, "frontier": 1.0, "cost": 0.25}  # times that
 UNCOUNTED_H = 0.5  # less than this does not count
 RISK_SHARE = 0.25  # of what one in twenty pays above the mean and waits above what is usual
 QUOTA_H = 0.25  # to ask for a quota that a new account lacks
@@ -81,14 +83,14 @@ def quota_h(gpus: int) -> float:
     return QUOTA_H + QUOTA_PER_GPU_H * few + ARGUE_PER_GPU_H * (gpus - few)
 
 
-def generalised_cost_usd(plan: Plan, urgent: bool) -> float:
-    """Total cost of a plan: money, effort, waiting and risk."""
+def generalised_cost_usd(plan: Plan, goal: Goal) -> float:
+    """Total cost of a plan: money, effort, waiting and risk, by what is sought."""
     cost, time = plan.estimate.cost, plan.estimate.time
     usual_h = _counted_h(time.trimmed_mean)
     return (
         cost.mean
         + HOUR_USD * effort_of(plan).total_h
-        + WAIT_USD * _urgency(urgent) * usual_h
+        + WAIT_USD * URGENCY[goal] * usual_h
         + risk_usd(cost.p95 - cost.mean, _counted_h(time.p95) - usual_h)
     )
 
@@ -104,7 +106,7 @@ def screened_cost_usd(
     gpus: int,
     machines: int,
     spot: bool,
-    urgent: bool,
+    goal: Goal,
     fallback_gpus: int = 0,
 ) -> float:
     """Lower estimate of the total cost of a plan that was not built in full.
@@ -114,16 +116,12 @@ def screened_cost_usd(
     """
     effort_h = quota_h(gpus) + RESUME_H * spot + CLUSTER_H * log2(machines)
     effort_h += quota_h(fallback_gpus) if fallback_gpus else 0.0
-    waiting_usd = WAIT_USD * _urgency(urgent) * _counted_h(time_s)
+    waiting_usd = WAIT_USD * URGENCY[goal] * _counted_h(time_s)
     return cost_usd + HOUR_USD * effort_h + waiting_usd
 
 
 def _counted_h(seconds: float) -> float:
     return max(seconds / 3600.0, UNCOUNTED_H)
-
-
-def _urgency(urgent: bool) -> float:
-    return URGENT_FACTOR if urgent else 1.0
 
 
 def reasons_of(plan: Plan) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from recommender.catalogs.frozen import dataclass
 
 SpeedGrade = Literal["measured", "scaled", "guessed"]
 PriceGrade = Literal["fresh", "old", "floor", "derived"]
-SpotGrade = Literal["measured", "carried over", "stated"]
+SpotGrade = Literal["measured", "carried over", "untraced", "stated"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,8 @@ class Evidence:
     # Has likely moved by less than a tenth; by more; is the provider's price floor, so it says
     # only that nobody bid; was computed from other prices.
     price: PriceGrade
-    # Traces of this GPU; of others; `--mtbf`. None where nothing is rented on spot.
+    # Traces of these machines; of the GPU in machines of another size; of other GPUs, as nobody
+    # traced this one; `--mtbf`. None where nothing is rented on spot.
     spot: SpotGrade | None
     price_age_days: float  # of the oldest price
     speed_sd: float  # of ln speed, of this GPU alone: part of `Estimate.speed_sigma`
@@ -29,10 +30,10 @@ class Evidence:
     def weakest(self) -> str:
         """The weakest kind of evidence; "" if everything is measured and fresh."""
         found: tuple[str | None, ...] = (self.speed, self.price, self.spot)
-        order = ("guessed", "derived", "floor", "old", "scaled", "carried over")
+        order = ("guessed", "untraced", "derived", "floor", "old", "scaled", "carried over")
         return next((word for word in order if word in found), "")
 
 
 SPEED_GRADES: tuple[SpeedGrade, ...] = ("measured", "scaled", "guessed")  # strongest first
 PRICE_GRADES: tuple[PriceGrade, ...] = ("fresh", "old", "floor", "derived")
-SPOT_GRADES: tuple[SpotGrade, ...] = ("measured", "stated", "carried over")
+SPOT_GRADES: tuple[SpotGrade, ...] = ("measured", "stated", "carried over", "untraced")

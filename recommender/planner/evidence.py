@@ -60,7 +60,9 @@ def _law(facts: Facts, pool: Pool) -> SpotGrade | None:
         return None
     if facts.choice.mtbf_h is not None:
         return "stated"
-    return "carried over" if law.basis == "transferred" else "measured"
+    if law.basis != "transferred":
+        return "measured"
+    return "carried over" if facts.is_traced(pool.type) else "untraced"
 
 
 def _carried_sd(facts: Facts, pool: Pool) -> float:

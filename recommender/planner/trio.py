@@ -38,6 +38,7 @@ TIED_COST = 0.1
 # Of the total cost, what a plan at a guessed speed or price has to save. A GPU that was never timed
 # adds an sd of ln speed of 0.18 and that of its rate (`performance/speed_evidence.py`).
 GUESS = 0.25
+GUESSED = ("guessed", "untraced", "derived", "floor")  # evidence that is no more than a guess
 TIES = 3  # ties on other machines that are in the table
 MAX_COST_FACTOR = 3.0  # of the least total cost: above it a plan is not a choice by value
 SAME_COST = 0.02  # costs closer than this are not a reason to choose
@@ -88,10 +89,11 @@ class TrioPlans:
         Not those that differ in their fallbacks only.
         """
         most, machines = _max_tie_usd(self.sensible, limits), self.sensible.plan.machines
+        founded = _has_evidence(self.sensible.plan)
         return tuple(
             rank
             for rank, each in enumerate(table, 1)
-            if each.plan.machines != machines and _is_as_sensible(each, most, limits)
+            if each.plan.machines != machines and _is_as_sensible(each, most, limits, founded)
         )
 
     def _faster(self, rank: int) -> Faster | None:
@@ -151,7 +153,8 @@ def _ties(
     That is the one with the least total cost, or the cheapest of those near it.
     """
     most = _max_tie_usd(sensible, limits)
-    near = [each for each in plans if _is_as_sensible(each, most, limits)]
+    founded = _has_evidence(sensible.plan)
+    near = [each for each in plans if _is_as_sensible(each, most, limits, founded)]
     kinds = {machines_of(pool, sensible.candidate): sensible}
     for each in sorted(near, key=lambda each: _total_usd(each, limits)):
         kinds.setdefault(machines_of(pool, each.candidate), each)
@@ -245,7 +248,7 @@ def _beats(plan: Plan, other: Plan) -> bool:
 
 def _total_usd(each: Evaluated, limits: Limits) -> float:
     """Money, effort and waiting together, in USD."""
-    return generalised_cost_usd(each.plan, urgent=limits.goal == "time")
+    return generalised_cost_usd(each.plan, limits.goal)
 
 
 def _max_tie_usd(each: Evaluated, limits: Limits) -> float:
@@ -253,14 +256,14 @@ def _max_tie_usd(each: Evaluated, limits: Limits) -> float:
     return _total_usd(each, limits) * (1.0 + TIED_COST)
 
 
-def _is_as_sensible(each: Evaluated, most: float, limits: Limits) -> bool:
-    """Whether a plan is well founded and costs no more, all counted."""
-    return _has_evidence(each.plan) and _total_usd(each, limits) <= most
+def _is_as_sensible(each: Evaluated, most: float, limits: Limits, founded: bool) -> bool:
+    """Whether a plan costs no more, all counted; of a `founded` one, whether it is one too."""
+    return _has_evidence(each.plan) >= founded and _total_usd(each, limits) <= most
 
 
 def _has_evidence(plan: Plan) -> bool:
-    """Whether its speed and its prices are more than a guess."""
-    return plan.evidence is None or plan.evidence.weakest not in ("guessed", "derived", "floor")
+    """Whether its speed, its prices and its spot law are more than a guess."""
+    return plan.evidence is None or plan.evidence.weakest not in GUESSED
 
 
 def _cheapest(plans: Sequence[Evaluated], total_usd: TotalUsd) -> Evaluated:

@@ -98,9 +98,9 @@ def _total_usd(pool: PlanPool, candidate: Candidate) -> float:
         kind = int(fall.kind[candidate.fallback])
         later = int(fall.count[candidate.fallback]) * int(pool.problem.columns.gpus[kind])
     spot = any(each.spot for each in pools)
-    urgent = pool.problem.limits.goal == "time"
+    goal = pool.problem.limits.goal
     return screened_cost_usd(
-        candidate.cost_usd, candidate.time_s, gpus, machines, spot, urgent, later
+        candidate.cost_usd, candidate.time_s, gpus, machines, spot, goal, later
     )
 
 
@@ -151,10 +151,9 @@ def _rated_total_usd(pool: PlanPool, limits: Limits, rows: Ints) -> Floats:
         gpus[mine], machines[mine] = found.fleet.gpus[at], found.fleet.machines[at]
         spot[mine] = found.gang.has_spot[at]
     columns = (plans.usd[rows], plans.time_s[rows], gpus, machines, spot)
-    urgent = limits.goal == "time"
     return np.array(
         [
-            screened_cost_usd(usd, time_s, int(g), int(m), bool(s), urgent)
+            screened_cost_usd(usd, time_s, int(g), int(m), bool(s), limits.goal)
             for usd, time_s, g, m, s in zip(*(each.tolist() for each in columns), strict=True)
         ]
     )

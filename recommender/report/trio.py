@@ -24,6 +24,7 @@ _MINOR_H = 0.05  # hours of work too few to mention
 _SAME_COST = 0.02  # plans on the same machines that cost so much more are no other choice
 _UNFOUNDED = {  # the evidence with which no plan is the sensible one, in words
     "guessed": "its speed was never measured on that GPU",
+    "untraced": "nobody traced how long that GPU stays on spot",
     "derived": "its price was derived from other prices",
     "floor": "its price is the provider's floor, which says little about availability",
 }
@@ -130,7 +131,7 @@ def _weakness(plan: Plan) -> str:
 
 
 def _total_usd(plan: Plan, answer: Answer) -> float:
-    return generalised_cost_usd(plan, urgent=answer.goal == "time")
+    return generalised_cost_usd(plan, answer.goal)
 
 
 def _against_requested(answer: Answer) -> str:

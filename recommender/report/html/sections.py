@@ -442,8 +442,9 @@ _PRICE: dict[PriceGrade, str] = {
     "derived": "derived from others",
 }
 _LAW: dict[SpotGrade, str] = {
-    "measured": "traces of this GPU",
-    "carried over": "traces of other GPUs",
+    "measured": "traces of these machines",
+    "carried over": "traces of this GPU in other machines",
+    "untraced": "traces of other GPUs",
     "stated": "as you stated (--mtbf)",
 }
 

@@ -63,7 +63,7 @@ def test_a_law_of_other_gpus_is_carried_over_and_widens_what_zones_differ_by():
     eight = asked("H100", market="spot", instances=("a3-highgpu-8g",))
     other = asked("L40S", market="spot")
     assert (eight.spot, eight.hazard_sd) == ("carried over", CARRIED_COUNT_SD)
-    assert (other.spot, other.hazard_sd) == ("carried over", CARRIED_GPU_SD)
+    assert (other.spot, other.hazard_sd) == ("untraced", CARRIED_GPU_SD)
     assert asked("L40S", market="spot", mtbf_h=3.0).spot == "stated"
     assert asked("L40S", market="on_demand").spot is None
 

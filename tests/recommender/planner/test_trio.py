@@ -8,12 +8,13 @@ import pytest
 from recommender.job.jobfile import find_job, job_from_text
 from recommender.optimize.candidate import Candidate
 from recommender.plan.effort import HOUR_USD, effort_of, generalised_cost_usd
-from recommender.plan.limits import Choice, Limits
+from recommender.plan.limits import Choice, Goal, Limits
 from recommender.plan.plan import Estimate, Fallback, Need
 from recommender.planner.plan_builder import Evaluated, is_on_demand_only
 from recommender.planner.trio import (
     AS_SENSIBLE,
     CHANCE_TOLERANCE,
+    GUESSED,
     TIED_COST,
     URGENT_HOUR_USD,
     TrioPlans,
@@ -89,25 +90,26 @@ def test_checkpoints_that_are_expensive_to_move_do_not_cost_as_much_as_the_machi
 
 
 def test_urgency_makes_time_worth_more():
-    """Of each of five hours an eighth counts, and a quarter under urgency.
+    """Of each of five hours a quarter counts under urgency, and a 32nd under a deadline.
 
     The minutes of a job that takes less than half an hour do not count.
     """
-    apart = generalised_cost_usd(one(), urgent=True) - generalised_cost_usd(one(), urgent=False)
-    assert apart == pytest.approx(HOUR_USD * 5.0 * (1 / 4 - 1 / 8))
+    apart = generalised_cost_usd(one(), "time") - generalised_cost_usd(one(), "cost")
+    assert apart == pytest.approx(HOUR_USD * 5.0 * (1 / 4 - 1 / 32))
     short, shorter = (
         replace(one(), estimate=replace(one().estimate, time=spread(*minutes, unit=60.0)))
         for minutes in ((20.0, 18.0, 25.0), (10.0, 9.0, 12.0))
     )
-    assert generalised_cost_usd(short, urgent=True) == generalised_cost_usd(shorter, urgent=True)
+    assert generalised_cost_usd(short, "time") == generalised_cost_usd(shorter, "time")
 
 
 def test_a_run_in_twenty_that_waits_for_weeks_counts_against_a_plan():
     """By hand: 480 h more for one run in twenty count a quarter, at an eighth of 64 USD."""
     usual = replace(one(), estimate=replace(one().estimate, time=spread(5.0, 4.0, 24.0, unit=HOUR)))
     late = replace(one(), estimate=replace(one().estimate, time=spread(5.0, 4.0, 504.0, unit=HOUR)))
-    for urgent in (True, False):
-        apart = generalised_cost_usd(late, urgent) - generalised_cost_usd(usual, urgent)
+    goals: tuple[Goal, ...] = ("time", "frontier", "cost")
+    for goal in goals:
+        apart = generalised_cost_usd(late, goal) - generalised_cost_usd(usual, goal)
         assert apart == pytest.approx(480.0 / 4 * HOUR_USD / 8)
 
 
@@ -122,7 +124,7 @@ def test_a_student_with_200_dollars_is_not_sent_to_a_cluster_for_minutes(job):
     sensible, fastest = answer.trio.sensible.plan, answer.trio.third.plan
     assert sensible.gpus <= 8
     assert sensible.estimate.split.start_up_s <= max(sensible.estimate.split.work_s, 600.0)
-    assert generalised_cost_usd(sensible, urgent=True) <= generalised_cost_usd(fastest, urgent=True)
+    assert generalised_cost_usd(sensible, "time") <= generalised_cost_usd(fastest, "time")
     assert fastest.estimate.time.trimmed_mean <= sensible.estimate.time.trimmed_mean
     assert answer.trio.cheapest.plan.estimate.cost.mean <= sensible.estimate.cost.mean
 
@@ -199,7 +201,7 @@ def test_a_guessed_speed_leads_no_known_one_that_costs_a_little_more():
     assert answer.trio is not None
     lead = answer.trio.sensible.plan
     assert lead.evidence is not None
-    assert lead.evidence.weakest not in ("guessed", "derived", "floor")
+    assert lead.evidence.weakest not in GUESSED
 
 
 def test_every_plan_as_sensible_and_as_well_founded_is_called_a_tie():
@@ -209,11 +211,11 @@ def test_every_plan_as_sensible_and_as_well_founded_is_called_a_tie():
         answer = ask(snapshot(), find_job(job), deadline_s=24 * HOUR)
         assert answer.trio is not None
         pick = answer.trio.sensible
-        most = generalised_cost_usd(pick.plan, urgent=False) * (1.0 + TIED_COST)
+        most = generalised_cost_usd(pick.plan, "cost") * (1.0 + TIED_COST)
         for rank, other in enumerate(answer.plans, 1):
-            near = generalised_cost_usd(other, urgent=False) <= most
+            near = generalised_cost_usd(other, "cost") <= most
             weak = other.evidence is not None
-            weak = weak and other.evidence.weakest in ("guessed", "derived", "floor")
+            weak = weak and other.evidence.weakest in GUESSED
             assert (rank in pick.ties) == (near and not weak and rank != pick.rank)
         found += len(pick.ties)
     assert found
@@ -239,7 +241,7 @@ def test_the_safest_spot_plan_is_the_likeliest_where_none_is_on_demand():
 def test_plans_under_a_budget_are_ordered_by_their_generalised_cost():
     """The first is the sensible one or as sensible; the fastest stands where it belongs."""
     answer = ask(snapshot(), find_job("resnet50-imagenet"), max_machines=16, budget_usd=200.0)
-    whole = [generalised_cost_usd(plan, urgent=True) for plan in answer.plans]
+    whole = [generalised_cost_usd(plan, "time") for plan in answer.plans]
     assert whole == sorted(whole)
     assert answer.by_value
     assert answer.trio is not None

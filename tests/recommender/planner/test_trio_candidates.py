@@ -20,12 +20,12 @@ def test_no_machine_on_demand_alone_would_be_more_sensible(job: str) -> None:
     """An L40S for 0.8 USD less and twice the time led; the H100 next to it was never looked at."""
     found = ask(snapshot(), find_job(job), deadline_s=24 * HOUR)
     assert found.trio is not None
-    most = generalised_cost_usd(found.trio.sensible.plan, urgent=False)
+    most = generalised_cost_usd(found.trio.sensible.plan, "cost")
     for name in ("p5.4xlarge", "g6e.xlarge", "g7e.2xlarge"):
         alone = Choice(instances=(name,), market="on_demand")
         other = ask(snapshot(), find_job(job), alone, deadline_s=24 * HOUR, max_machines=1)
         for plan in other.plans:
-            assert most <= generalised_cost_usd(plan, urgent=False) * (1.0 + AS_SENSIBLE), name
+            assert most <= generalised_cost_usd(plan, "cost") * (1.0 + AS_SENSIBLE), name
 
 
 @pytest.mark.parametrize(
@@ -51,8 +51,8 @@ def machines_of(plan: Plan) -> list[tuple[str, str]]:
 
 
 def test_a_plan_is_screened_by_money_waiting_and_the_least_effort() -> None:
-    """By hand, at 64 USD an hour: a quota for one GPU 0.31 h, three hours waited an eighth each."""
-    alone = screened_cost_usd(10.0, 3 * HOUR, 1, 1, spot=False, urgent=False)
-    assert alone == pytest.approx(10.0 + 64.0 * (0.25 + 1 / 16 + 3 / 8))
-    cluster = screened_cost_usd(10.0, 3 * HOUR, 2, 2, spot=True, urgent=True)
+    """By hand, at 64 USD an hour: a quota for one GPU 0.31 h, three hours waited a 32nd each."""
+    alone = screened_cost_usd(10.0, 3 * HOUR, 1, 1, spot=False, goal="cost")
+    assert alone == pytest.approx(10.0 + 64.0 * (0.25 + 1 / 16 + 3 / 32))
+    cluster = screened_cost_usd(10.0, 3 * HOUR, 2, 2, spot=True, goal="time")
     assert cluster == pytest.approx(10.0 + 64.0 * (0.25 + 2 / 16 + 0.5 + 0.5 + 3 / 4))
