@@ -29,7 +29,7 @@ RESTART_S = 200.0  # of work that an interruption of an elastic cluster costs, r
 SURE_OF_OVERHEAD = 3.0  # times the limit: what is more is over it, as short jobs meet fewer
 NUMBERS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64)  # of machines of one entry
 TYPES = 3  # of one mix, at most
-CHEAPEST, FASTEST = 4, 3  # entries of each market that are combined
+CHEAPEST, FASTEST = 5, 4  # entries of each market that are combined
 MARGINS = np.array([0.6, 0.8, 1.0, 1.25, 1.6, 2.0])
 STEPS, RANGE = 24, 100.0  # of deadlines and budgets under which points are kept
 KEPT = 16  # of each margin
@@ -109,7 +109,7 @@ def mixes_of(
     """
     found = list[Points]()
     for index in sites:
-        rows = _combined(space.sites[index], step_s, kinds)
+        rows = _combined(space.sites[index], step_s, space.limits.max_machines, kinds)
         found += _of_entries(space, index, rows, step_s, types)
     return found
 
@@ -125,18 +125,22 @@ def _of_entries(space: Space, index: int, rows: Ints, step_s: Floats, types: int
     return found
 
 
-def _combined(site: Site, step_s: Floats, kinds: Collection[int]) -> Ints:
-    """The entries whose work is cheapest, and those that are fastest, of each market."""
-    e = site.entries
+def _combined(site: Site, step_s: Floats, most: int, kinds: Collection[int]) -> Ints:
+    """Of each market the entries whose work is cheapest, and those that are fastest together.
+
+    That is with as many machines as quotas allow.
+    """
+    e, machines = site.entries, most_machines(site, most)
     one_s = machine_s(step_s)[e.kind]
     usd = e.usd_per_hour * one_s
-    allowed = within_quota(site, np.eye(len(e), dtype=np.int64)) & np.isfinite(one_s)
+    allowed = (machines >= 1) & np.isfinite(one_s)
+    all_s = one_s / np.maximum(machines, 1)
     found = list[int]()
     for market in (False, True):
         mine = np.flatnonzero(allowed & (e.spot == market))
         found += mine[np.isin(e.kind[mine], list(kinds))].tolist()
         found += mine[np.argsort(usd[mine], kind="stable")[:CHEAPEST]].tolist()
-        found += mine[np.argsort(one_s[mine], kind="stable")[:FASTEST]].tolist()
+        found += mine[np.argsort(all_s[mine], kind="stable")[:FASTEST]].tolist()
     return np.array(sorted(set(found)), dtype=np.int64)
 
 

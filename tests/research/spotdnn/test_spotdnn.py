@@ -25,14 +25,10 @@ SMALL_LIMITS = (
     Limits(hourly_usd=8.0, max_machines=20),
     Limits(hourly_usd=18.0, max_machines=20),
 )
-# A mix of more machines is as fast by the estimate that lists mixes, and 2 % slower simulated.
-# g3.16xlarge is neither among the cheapest nor among the fastest, which alone are combined.
-WORSE = {("allreduce", 18.0): 0.021, ("parameter_server", 18.0): 0.056}
-# One cluster meets it, with g3.16xlarge, on 244 of 256 paths: 95.3 %.
-UNANSWERED = {("parameter_server", 14 * HOUR)}
-# Of 1,155 clusters none meets 7 h with 95 %; 20 meet 8 h, of which the pool finds none.
-WHOLE_WORSE = {9 * HOUR: 0.024}
+# Of 1,155 clusters none meets 7 h with 95 %; 20 meet 8 h, one of them at 3.1 % less than ours.
+WHOLE_WORSE = {8 * HOUR: 0.031}
 WHOLE = (
+    Limits(deadline_s=8 * HOUR, max_machines=70),
     Limits(deadline_s=9 * HOUR, max_machines=70),
     Limits(deadline_s=10 * HOUR, max_machines=70),
     Limits(deadline_s=12 * HOUR, max_machines=70),
@@ -62,10 +58,8 @@ def test_a_small_quota_is_solved_as_by_exhaustive_search(limits, sync):
     space = problem(limits, SMALL_QUOTA, SMALL, sync=sync)
     best, _ = every(space).best()
     found = selected(space)
-    if (sync, limits.deadline_s) not in UNANSWERED:
-        assert np.isfinite(best) == bool(found.plans)
-    worse = WORSE.get((sync, limits.hourly_usd), 0.001)
-    assert found.goal <= best * (1 + worse) or not found.plans
+    assert np.isfinite(best) == bool(found.plans)
+    assert found.goal <= best * 1.001 or not found.plans
 
 
 @pytest.mark.parametrize("limits", sampled(WHOLE, WHOLE[::3]))
