@@ -127,7 +127,8 @@ class Ranking:
     def frontier(self, candidates: Iterable[Candidate]) -> Ranked:
         """Plans that no other beats in both cost and time, cheapest first."""
         kinds = self._by_kind(candidates)
-        by_kind = [sorted(alike, key=_cost_and_some_time) for alike in kinds.values()]
+        orders = _cost_and_some_time, _time  # the same machines in other places are two choices
+        by_kind = [sorted(alike, key=key) for alike in kinds.values() for key in orders]
         by_cost = sorted(chain(*kinds.values()), key=lambda each: each.cost_usd)
         # The paths of a search allow for the error of an overhead, the printed ones do not.
         firsts = [islice(self.builder.meeting(some[:KIND_PLANS]), 1) for some in by_kind]
@@ -204,6 +205,10 @@ def kind_of(builder: PlanBuilder, candidate: Candidate) -> Kind:
     types = tuple(sorted({(p.type.provider, p.type.gpu, p.spot) for p in pools}))
     gpus = sum(n * p.type.gpus for n, p in zip(candidate.counts, pools, strict=True))
     return (types, round(float(np.log(gpus) / np.log(1.5))))
+
+
+def _time(candidate: Candidate) -> float:
+    return candidate.time_s
 
 
 def _cost_and_some_time(candidate: Candidate) -> float:
