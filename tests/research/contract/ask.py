@@ -128,8 +128,9 @@ def _rented(m: Machines, places: list[str]) -> str:
 
 
 def _failed(question: Question, reported: str) -> Row:
-    first = (reported.strip().splitlines() or ["nothing was said"])[-1]
-    return Row(question.kind, question.words, "error", *[""] * 7, first, *[""] * 5)
+    said = (reported.strip().splitlines() or ["nothing was said"])[-1]
+    others = ("",) * (len(COLUMNS) - 4)
+    return Row(question.kind, question.words, "error", *others, said)
 
 
 def file_beside(path: Path) -> Path:
