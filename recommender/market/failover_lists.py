@@ -22,7 +22,6 @@ MOVE_AFTER_S = (0.5 * 3600.0, 4 * 3600.0)
 # missed plans at up to half of the time, a sixteenth found 3 % at most for 5 % more work. A wage
 # would favour large machines, and answers would depend on the currency.
 WAITING_SHARE = 1.0 / 8.0
-CHEAP_MOVE = 0.5  # of the price of a usual move: where lists of one continent are tried as well
 LIST_PRICE_RANGE = 1.6  # a failover list holds no zone more expensive than this times its first
 # Regions whose on-demand prices differ by less are listed together: a tie of the table.
 ONE_PRICE = 1.002
@@ -46,24 +45,22 @@ class FailoverLists:
         return self.facts.by([r for r in rows if o.market[r] == "spot"], "instance_type")
 
     def across_regions(self, rows: Sequence[int]) -> list[Pool]:
-        """Lists of the cheapest zones of a type, as far apart as the user allows."""
+        """Lists of the cheapest zones of a type, as far apart as the user and a continent allow."""
         pools: list[Pool] = []
         failover = self.facts.choice.failover
         for mine in self._spot_by_type(rows).values():
             if len(mine) == 1:  # most of a hundred thousand own machines
                 pools.append(Pool((mine[0],), "spot", *self._type(mine[0])))
                 continue
-            groups: list[list[int]] = [mine]
             if failover == "zone":
-                groups = list(self.facts.by(mine, "region").values())
+                lists = self._lists(self.facts.by(mine, "region").values())
             elif failover == "none":
-                groups = [[row] for row in mine]
-            lists = self._lists(groups)
+                lists = self._lists([row] for row in mine)
+            else:
+                lists = self._on_one_continent(mine)
             patient = [each for pool in lists for each in self._with_move_after(pool)]
             if patient:
                 patient += self._staying(mine)
-                for pool in self._on_one_continent(mine):
-                    patient += [pool, *self._with_move_after(pool)]
             # By what tells them apart: the hash of a machine takes as long as ten lists.
             pools += {(each.rows, each.move_after_s): each for each in (*lists, *patient)}.values()
         return pools
@@ -85,21 +82,19 @@ class FailoverLists:
         return self._cheapest_of_lengths(self._lists(self.facts.by(rows, "region").values()))
 
     def _on_one_continent(self, rows: list[int]) -> list[Pool]:
-        """Lists inside one continent where checkpoints move at half the usual price, or less.
+        """Lists that stay on a continent, none with a cheaper one of as many zones.
 
-        The cheapest zones may lie on continents between which a large checkpoint costs more to move
-        than their prices save: 11 % of a day of Llama 3.1 70B (2026-11-27).
+        Data seldom may leave a continent; a large checkpoint costs more to move between two than
+        their prices save (11 % of a day of Llama 3.1 70B, 2026-11-27).
         """
-        usual_usd = move_usd(self.facts, self.of(rows))
-        region = self.facts.catalog.offers.region
-        groups: dict[str, list[int]] = {}
-        for row in rows:
-            groups.setdefault(continent(region[row]), []).append(row)
-        pools = self._lists(group for name, group in groups.items() if name)
-        moves = ((pool, move_usd(self.facts, pool)) for pool in pools)
-        return self._cheapest_of_lengths(
-            [pool for pool, usd in moves if 0.0 < usd <= CHEAP_MOVE * usual_usd]
-        )
+        region, found = self.facts.catalog.offers.region, list[Pool]()
+        for part in self._by_quota(rows):
+            groups: dict[str, list[int]] = {}
+            for row in part:
+                groups.setdefault(continent(region[row]), []).append(row)
+            lists = (pool for group in groups.values() for pool in self._prefixes(self.of(group)))
+            found += self._cheapest_of_lengths(lists)
+        return found
 
     def _cheapest_of_lengths(self, pools: Iterable[Pool]) -> list[Pool]:
         """The lists without those that have a cheaper one of as many zones."""
@@ -110,18 +105,18 @@ class FailoverLists:
                 kept[len(pool.rows)] = pool
         return list(kept.values())
 
-    def _lists(self, groups: Iterable[list[int]]) -> list[Pool]:
+    def _lists(self, groups: Iterable[Sequence[int]]) -> list[Pool]:
         """The lists of each group of places, by its quotas and of each length."""
         parts = [part for group in groups for part in self._by_quota(group)]
         return [pool for part in parts for pool in self._prefixes(self.of(part))]
 
-    def _by_quota(self, rows: list[int]) -> list[list[int]]:
+    def _by_quota(self, rows: Sequence[int]) -> list[list[int]]:
         """The places of a type that may hold as many machines, for each such number.
 
         A list is no longer than its smallest quota: places without one are in no list.
         """
         if not self.facts.choice.quotas:
-            return [rows]
+            return [list(rows)]
         most = [min(int(self._most(row)), self.max_machines) for row in rows]
         levels = sorted({n for n in most if n > 0}) or [0]
         return [[r for r, n in zip(rows, most, strict=True) if n >= level] for level in levels]

@@ -71,8 +71,8 @@ def test_the_surest_chance_of_a_mix_is_named() -> None:
 def test_a_budget_under_quotas_is_spent_on_a_faster_mix() -> None:
     """The fastest plan was of one type or of three: 15 h for 3,340 USD.
 
-    The exact search found 11 h for 2,800 with more types; of three the fastest takes 13.4 h, of four
-    12.5 h (2026-11-29).
+    The exact search found 11 h for 2,800 with more types; three at most take 13.4 h, four 12.5 h
+    (2026-11-29).
     """
     answer = asked("gpt2-xl", Limits(budget_usd=6000.0), 96.0, True)
     best = answer.plans[answer.best - 1]
