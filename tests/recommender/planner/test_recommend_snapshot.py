@@ -147,7 +147,7 @@ def test_the_wait_for_on_demand_machines_costs_nothing() -> None:
 def test_a_plan_gets_two_thresholds_only_where_they_save_more_than_a_hundredth() -> None:
     """Where on-demand machines do much of the work, giving up early and going back is worth it."""
     limits = Limits(deadline_s=60 * HOUR)
-    choice = Choice(gpus=(GpuFilter("A100"),))
+    choice = Choice(gpus=(GpuFilter("A100"),), providers=("aws",))
     answer = recommend(find_job("gpt2-xl"), limits, choice, catalog=snapshot(), now=NOW)
     late = [plan.fallback for plan in answer.plans if plan.fallback is not None]
     ruled = [each for each in late if each.wait_above is not None and each.back_above is not None]
@@ -254,8 +254,9 @@ def test_larger_quotas_cost_no_more(preset: str, hours: int) -> None:
 def test_the_value_of_a_looser_limit_is_what_a_question_with_it_saves(
     name: str, limits: Limits, looser: Limits, unit: str
 ) -> None:
-    asked = recommend(find_job(name), limits, catalog=snapshot(), now=NOW, worth=True)
-    again = recommend(find_job(name), looser, catalog=snapshot(), now=NOW)
+    job, aws = find_job(name), Choice(providers=("aws",))
+    asked = recommend(job, limits, aws, catalog=snapshot(), now=NOW, worth=True)
+    again = recommend(job, looser, aws, catalog=snapshot(), now=NOW)
     assert asked.program is not None
     gains = {each.limit: each.gain for each in asked.program.worth}
     first, second = (a.plans[a.best - 1].estimate.cost.mean for a in (asked, again))

@@ -212,10 +212,11 @@ def test_every_plan_as_sensible_and_as_well_founded_is_called_a_tie():
         assert answer.trio is not None
         pick = answer.trio.sensible
         most = generalised_cost_usd(pick.plan, "cost") * (1.0 + TIED_COST)
+        founded = pick.plan.evidence is None or pick.plan.evidence.weakest not in GUESSED
         for rank, other in enumerate(answer.plans, 1):
             near = generalised_cost_usd(other, "cost") <= most
             weak = other.evidence is not None
-            weak = weak and other.evidence.weakest in GUESSED
+            weak = weak and other.evidence.weakest in GUESSED and founded
             assert (rank in pick.ties) == (near and not weak and rank != pick.rank)
         found += len(pick.ties)
     assert found
@@ -412,7 +413,8 @@ def test_a_larger_machine_leads_that_costs_the_same_and_ends_sooner() -> None:
     lead = answer.plans[answer.lead - 1]
     market, machines_of_lead = lead.machines[0].market, sum(m.count for m in lead.machines)
     for other in answer.plans:
-        alike = other.machines[0].market == market
+        guessed = other.evidence is not None and other.evidence.weakest in GUESSED
+        alike = other.machines[0].market == market and not guessed
         if alike and sum(m.count for m in other.machines) <= machines_of_lead:
             cheap = other.estimate.cost.mean <= lead.estimate.cost.mean
             assert not (cheap and other.estimate.time.p50 < 0.9 * lead.estimate.time.p50)
