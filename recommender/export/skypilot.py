@@ -40,7 +40,7 @@ from recommender.export.train_command import INSTALL_LINES, variables
 from recommender.export.watch_script import Steps, noted_line, watch_script
 from recommender.export.yaml_text import block, environment, inline
 from recommender.plan.plan import AtFirstOutage, Machines
-from recommender.risk.fallback import failover_round_s
+from recommender.risk.policy import failover_round_s
 from recommender.text import duration, share, usd
 
 JOB, ON_DEMAND, SCRIPT = "train.yaml", "on-demand.yaml", "launch.sh"

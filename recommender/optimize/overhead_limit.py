@@ -17,7 +17,7 @@ from recommender.arrays import Bools, Floats, Ints
 from recommender.catalogs.frozen import dataclass
 from recommender.optimize.evaluate import OVERHEAD_ERRORS, Values, values_of
 from recommender.optimize.space import Space
-from recommender.risk.monte_carlo import DrawnPlans, draw_plans
+from recommender.risk.monte_carlo import simulate_paths
 from recommender.risk.path_inputs import PathInputs
 from recommender.risk.run_statistics import Outcomes, keys_of, outcome_of
 
@@ -85,7 +85,7 @@ class _Brackets:
     """
 
     space: Space
-    drawn: DrawnPlans
+    plans: PathInputs
     slack_s: Floats  # until a fallback could take over if nothing were done before
     late: Floats  # a moment at which the limit is broken,
     late_excess: Floats  # by how much,
@@ -96,7 +96,13 @@ class _Brackets:
         """Try a moment between the two of each plan."""
         if not len(rows):
             return
-        paths = self.drawn.earlier(rows, self.slack_s[rows] * shares)
+        space, early = self.space, self.slack_s[rows] * shares
+        paths = simulate_paths(
+            self.plans.take(rows).earlier(early),
+            space.limits.deadline_s,
+            space.cache.path_count,
+            space.cache.seed,
+        )
         excess = _excess(self.space, Outcomes(*outcome_of(paths)))
         met = excess <= 0.0
         self.early[rows[met]], self.early_excess[rows[met]] = shares[met], excess[met]
@@ -115,7 +121,7 @@ def last_moments(space: Space, plans: PathInputs) -> Floats:
     cache, deadline_s = space.cache, space.limits.deadline_s or 0.0
     b = _Brackets(
         space=space,
-        drawn=draw_plans(plans, deadline_s, cache.path_count, cache.seed),
+        plans=plans,
         slack_s=np.maximum(deadline_s - plans.handover_s, 0.0),
         late=np.zeros(len(plans)),
         late_excess=_excess(space, cache.outcomes(plans, deadline_s)),

@@ -2,12 +2,14 @@
 
 from dataclasses import replace
 
+import numpy as np
+
 from recommender.optimize.evaluate import limits_met
 from recommender.plan.plan import AtFirstOutage, Fallback
 from recommender.planner.plan_details import PlanDetails
 from recommender.planner.problem import PRINTED
-from recommender.risk.fallback import failover_round_s
-from recommender.risk.monte_carlo import simulate_other_rules
+from recommender.risk.monte_carlo import simulate_paths
+from recommender.risk.policy import failover_round_s
 from recommender.risk.run_statistics import quantiles
 
 
@@ -15,9 +17,9 @@ def with_rules(fallback: Fallback, d: PlanDetails) -> Fallback:
     """Add the step of a plan's fallback, and what a switch at once or never would cost."""
     limits = d.space.limits
     max_outage_s = failover_round_s(int(d.inputs.zone_count[0]))
-    early, never = simulate_other_rules(
-        d.inputs, limits.deadline_s, PRINTED, max_outage_s, d.space.seed
-    )
+    asked = limits.deadline_s, PRINTED, d.space.seed
+    early = simulate_paths(d.inputs, *asked, most_away_s=max_outage_s)
+    never = simulate_paths(replace(d.inputs, fallback_speed=np.zeros(1)), *asked)
     at_first_outage = AtFirstOutage(
         cost_usd=float(early.expected_usd.mean()),
         time_s=quantiles(early.time_s[0], 0.5)[0],

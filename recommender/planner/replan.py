@@ -36,12 +36,10 @@ from recommender.planner.plan_details import spread_of
 from recommender.planner.plan_pool import PlanPool
 from recommender.planner.problem import PRINTED, Problem, planning_problem
 from recommender.planner.relaxed_limits import surest_plan
-from recommender.risk.fallback import queue_s
-from recommender.risk.monte_carlo import cycles_needed
 from recommender.risk.path_inputs import PathInputs
 from recommender.risk.random_numbers import SEED, price_factors, random_numbers
 from recommender.risk.run_statistics import quantiles
-from recommender.risk.spot_capacity import CLASS_CAPACITY, RunningCapacity
+from recommender.risk.spot_capacity import ClassCapacity, drawn_cycles
 from recommender.simulation.paths import SimulatedRuns, simulate
 from recommender.simulation.summary import limit_chances
 
@@ -174,10 +172,8 @@ class _Comparison:
         )  # the data are there, and so are the machines
         start_s = float(inputs.changeover_s[0])
         due_s = None if deadline_s is None else deadline_s + start_s
-        sample = simulate(inputs, due_s, PRINTED, problem.seed, RunningCapacity())
-        prices = price_factors(
-            inputs.spot_price_sigma, random_numbers(PRINTED, 8, problem.seed).price
-        )
+        sample = simulate(inputs, due_s, PRINTED, problem.seed, ClassCapacity(train=True))
+        prices = price_factors(inputs.spot_price_sigma, random_numbers(PRINTED, problem.seed).price)
         return _option(problem, evaluated, _without_start(inputs, sample, prices), 0.0)
 
     def _sites(self) -> SitePools:
@@ -279,7 +275,7 @@ class _Comparison:
 
     def _moving(self, move: _Option, lost_s: float) -> MovingCost:
         plan, inputs = move.evaluated.plan, move.evaluated.inputs
-        wait_s = _first_wait_s(inputs, self.problem.limits.deadline_s)
+        wait_s = _first_wait_s(inputs)
         start_s, usd_per_s = float(inputs.changeover_s[0]), plan.usd_per_hour / _HOUR_S
         speed = self.running.work_s / self.running.job.seconds_on(
             plan.gpus, plan.estimate.step.step_s
@@ -308,7 +304,7 @@ def _option(problem: Problem, evaluated: Evaluated, sample: SimulatedRuns, usd: 
 
 
 def _without_start(p: PathInputs, sample: SimulatedRuns, prices: Floats) -> SimulatedRuns:
-    """The runs without the start-up that lies before the clock (`RunningCapacity`).
+    """The runs without the start-up that lies before the clock (`ClassCapacity.train`).
 
     Its bill is at the spot price of each path: `prices`, relative to the expected one.
     """
@@ -323,12 +319,12 @@ def _without_start(p: PathInputs, sample: SimulatedRuns, prices: Floats) -> Simu
     )
 
 
-def _first_wait_s(p: PathInputs, deadline_s: float | None) -> Floats:
+def _first_wait_s(p: PathInputs) -> Floats:
     """How long each path waits for its first machines."""
-    sample = random_numbers(PRINTED, int(cycles_needed(p, deadline_s)[0]), SEED)
-    _, waits = CLASS_CAPACITY.runs(p, sample)
+    sample = random_numbers(PRINTED, SEED)
+    _, waits = drawn_cycles(p, sample)
     spot = waits[0][0] if p.spot_usd_per_hour[0] > 0.0 else 0.0
-    return np.asarray(spot + queue_s(p.at_once, p.wait_s, sample)[0])
+    return np.asarray(spot + sample.queue_s(p.at_once, p.wait_s)[0])
 
 
 def _rented(plan: Plan) -> tuple[tuple[str, str, str, str, int], ...]:

@@ -6,28 +6,19 @@ no slower than. Their segments come from the same arrays as the printed figures
 """
 
 import math
-from collections.abc import Generator, Iterator
-from functools import cached_property
+from collections.abc import Iterator
 
 import numpy as np
 
-from recommender.arrays import Floats
-from recommender.catalogs.frozen import dataclass
+from recommender.arrays import Floats, Ints
 from recommender.plan.report_data import Doing, Segment, Timeline
 from recommender.planner.plan_builder import Evaluated
 from recommender.planner.problem import PRINTED
-from recommender.risk.monte_carlo import (
-    PathEnds,
-    queues_of,
-    simulate_paths,
-    simulate_to_the_end,
-    switching_steps,
-)
+from recommender.risk.lanes import Lanes
+from recommender.risk.monte_carlo import simulate_paths
 from recommender.risk.path_inputs import PathInputs
-from recommender.risk.policy import has_thresholds
-from recommender.risk.random_numbers import random_numbers
-from recommender.risk.spot_capacity import Runs
-from recommender.risk.walk import Step
+from recommender.risk.random_numbers import random_numbers, some_paths
+from recommender.risk.walk import Stretch, Walk
 
 LUCK = (("lucky", 0.05), ("typical", 0.5), ("unlucky", 0.95))
 MAX_SEGMENTS = 400  # of one run; the rest is one segment
@@ -41,188 +32,99 @@ def timelines(
 ) -> tuple[Timeline, ...]:
     """Three runs of a plan; `cost_usd` is the bill of each path, shape (paths,)."""
     inputs = evaluated.inputs
-    runs, ended = simulate_to_the_end(inputs, deadline_s, PRINTED, seed)
-    switches = deadline_s is not None and bool(has_thresholds(inputs)[0])
-    steps = switching_steps(inputs, deadline_s or 0.0, PRINTED, seed) if switches else ()
-    walked = tuple(steps)
-    delay_s = queues_of(inputs, random_numbers(PRINTED, seed=seed)).fallback_s[0]
     time_s = simulate_paths(inputs, deadline_s, PRINTED, seed).time_s[0]
     order = np.argsort(time_s, kind="stable")
-    made = []
-    for luck, share in LUCK:
-        path = int(order[max(math.ceil(share * len(order) - 1e-9), 1) - 1])
-        own = _Path(inputs, runs, ended, path)
-        if switches:
-            moments = float(time_s[path]), float(delay_s[path])
-            own = _SwitchingPath(inputs, runs, ended, path, walked, *moments)
-        made.append(own.timeline(number, luck, share, float(cost_usd[path])))
-    return tuple(made)
+    ranks = [max(math.ceil(share * len(order) - 1e-9), 1) - 1 for _, share in LUCK]
+    paths = order[ranks]
+    story = _Story(inputs, cost_usd[paths])
+    walk = Walk(inputs, deadline_s, some_paths(random_numbers(PRINTED, seed), paths))
+    walk.seen, walk.paid = story.on_spot, story.on_demand
+    ended, queued_s = walk.run(), walk.queued_s[0]
+    return tuple(
+        story.timeline(place, number, luck, float(ended.time_s[place]), float(queued_s[place]))
+        for place, luck in enumerate(LUCK)
+    )
 
 
-@dataclass(frozen=True)
-class _Path:
-    """One path of one plan."""
+class _Story:
+    """What happened on some paths of one plan, in order."""
 
-    inputs: PathInputs  # one row
-    runs: Runs
-    ended: PathEnds
-    path: int
+    def __init__(self, inputs: PathInputs, cost_usd: Floats) -> None:
+        self._inputs, self._cost_usd = inputs, cost_usd
+        self._doing: list[list[Interval]] = [[] for _ in cost_usd]
+        self._interrupted: list[list[float]] = [[] for _ in cost_usd]
 
-    def timeline(self, number: int, luck: str, share: float, cost_usd: float) -> Timeline:
-        """The path in segments, its interruptions and its checkpoints."""
-        segments = tuple(self._shifted())
-        interval = float(self.inputs.interval_s[0])
-        saves = interval < float(self.inputs.work_s[0])
+    def timeline(
+        self, path: int, number: int, luck: tuple[str, float], time_s: float, queued_s: float
+    ) -> Timeline:
+        """A path in segments, after the wait for the first on-demand machines."""
+        doing = self._doing[path]
+        last = doing[-1][2] if doing else 0.0
+        told: list[Interval] = [
+            ("waiting", -queued_s, 0.0), *doing, ("further cycles", last, time_s)
+        ]  # fmt: skip
+        segments = tuple(
+            Segment(each, begin + queued_s, end + queued_s)
+            for each, begin, end in told
+            if end - begin > _SHORTEST_S
+        )
+        interval, stall = float(self._inputs.interval_s[0]), float(self._inputs.stall_s[0])
+        saves = interval < float(self._inputs.work_s[0])
         done_s = sum(s.end_s - s.start_s for s in segments if s.doing == "work")
-        cycle_s = interval + float(self.inputs.stall_s[0])
         return Timeline(
             number=number,
-            luck=luck,
-            share=share,
+            luck=luck[0],
+            share=luck[1],
             segments=_shortened(segments),
-            interruptions_s=tuple(self._interruptions()),
-            saves=int(done_s / cycle_s) if saves else 0,
-            cycle_s=cycle_s if saves else math.nan,
-            cost_usd=cost_usd,
+            interruptions_s=tuple(end + queued_s for end in self._interrupted[path]),
+            saves=int(done_s / (interval + stall)) if saves else 0,
+            cycle_s=interval + stall if saves else math.nan,
+            cost_usd=float(self._cost_usd[path]),
         )
 
-    def _of(self, values: Floats) -> float:
-        return float(values[0, self.path])
-
-    @property
-    def _last(self) -> int:
-        return int(self.ended.end.run[0, self.path])
-
-    def _shifted(self) -> Iterator[Segment]:
-        """All segments, after the wait for the first on-demand machines."""
-        queued = self._of(self.ended.alone.queued)
-        if queued > _SHORTEST_S:
-            yield Segment("waiting", 0.0, queued)
-        for doing, start_s, end_s in self._intervals():
-            if end_s - start_s > _SHORTEST_S:
-                yield Segment(doing, start_s + queued, end_s + queued)
-
-    def _intervals(self) -> Iterator[Interval]:
-        end = self.ended.end
-        stop, repeats = self._of(end.stop_s), self._of(end.repeats)
-        for cycle in range(self._last + 1):
-            yield from self._cycle(cycle, stop, repeats > 0.0 and cycle == self._last)
-        rest, delay = self._of(end.rest_s), self._of(end.delay_s)
-        if rest > 0.0:
-            ready = stop + delay + min(float(self.inputs.fallback_start_s[0]), rest)
-            yield "waiting", stop, stop + delay
-            yield "restart", stop + delay, ready
-            yield "fallback", ready, stop + delay + rest
+    def on_spot(self, s: Stretch, cycle: Ints, lane: Ints, stop: Floats, taken: bool) -> None:
+        """Lanes on spot until they stop in a cycle, interrupted or not."""
+        for last, at, until in zip(cycle.tolist(), lane.tolist(), stop.tolist(), strict=True):
+            path = int(s.lanes.path[at])
+            for number in range(int(s.cut[at]), last + 1):
+                over = number < last or taken
+                end = float(s.clock.ends[number, at]) if over else until
+                self._doing[path] += self._cycle(s, number, at, end, over)
+                if over:
+                    self._interrupted[path].append(end)
 
     def _cycle(
-        self, cycle: int, stop: float, repeated: bool
-    ) -> Iterator[tuple[Doing, float, float]]:
-        """A wait and the run behind it, up to the moment at which the first cluster stops."""
-        start = float(self.runs.starts[cycle, 0, self.path])
-        before = start - float(self.runs.waits[cycle, 0, self.path])
-        away: Doing = "on-demand part" if self.inputs.elastic_share[0] > 0.0 else "waiting"
-        yield away, min(before, stop), min(start, stop)
-        if repeated:
-            yield "further cycles", start, stop
-            return
-        interrupted = cycle < self._last
-        over = start + float(self.runs.lengths[cycle, 0, self.path]) if interrupted else stop
-        ready = min(start + float(self.inputs.changeover_s[0]), over)
-        kept = self._kept_s(cycle) if interrupted else max(over - ready, 0.0)
-        yield ("restart" if cycle else "start-up"), start, ready
-        yield "work", ready, min(ready + kept, over)
-        yield "lost work", min(ready + kept, over), over
+        self, s: Stretch, cycle: int, lane: int, end: float, taken: bool
+    ) -> Iterator[Interval]:
+        """A wait and the run behind it."""
+        start, ready = float(s.starts[cycle, lane]), min(float(s.ready[cycle, lane]), end)
+        since = max(float(s.clock.edges[cycle, lane]), float(s.lanes.entry_s[lane]))
+        elastic = self._inputs.elastic_share[0] > 0.0
+        yield "on-demand part" if elastic else "waiting", since, min(start, end)
+        kept_until = end
+        if taken:
+            after = s.durable[cycle + 1, lane]
+            if cycle + 1 < len(s.part):
+                after = after - s.part[cycle + 1, lane]
+            interval, stall = float(self._inputs.interval_s[0]), float(self._inputs.stall_s[0])
+            gained = max(float(after - s.durable[cycle, lane]), 0.0)
+            kept_until = min(ready + gained * (interval + stall) / interval, end)
+        if end > start:
+            yield "restart" if start > 0.0 and cycle + s.clock.first else "start-up", start, ready
+            yield "work", ready, kept_until
+            yield "lost work", kept_until, end
 
-    def _kept_s(self, cycle: int) -> float:
-        """Seconds of an interrupted run whose work is kept, saves included."""
-        gained = self.runs.durable[cycle + 1, 0, self.path] - self.runs.durable[cycle, 0, self.path]
-        if self.runs.on_demand_part is not None:
-            gained = gained - self.runs.on_demand_part.work[cycle + 1, 0, self.path]
-        interval = float(self.inputs.interval_s[0])
-        return max(float(gained), 0.0) * (interval + float(self.inputs.stall_s[0])) / interval
-
-    def _interruptions(self) -> Iterator[float]:
-        queued = self._of(self.ended.alone.queued)
-        for cycle in range(self._last):
-            over = self.runs.starts[cycle, 0, self.path] + self.runs.lengths[cycle, 0, self.path]
-            yield float(over) + queued
-
-
-@dataclass(frozen=True)
-class _SwitchingPath(_Path):
-    """One path of a plan with two thresholds, which may go on demand and back several times."""
-
-    steps: tuple[Step, ...]
-    time_s: float
-    delay_s: float  # until on-demand machines are there
-
-    @cached_property
-    def _events(self) -> list[tuple[Interval, bool]]:
-        """What happened when, and whether it ended in an interruption."""
-        return list(self._walked())
-
-    def _intervals(self) -> Iterator[Interval]:
-        return (interval for interval, _ in self._events)
-
-    def _interruptions(self) -> Iterator[float]:
-        queued = self._of(self.ended.alone.queued)
-        return (end_s + queued for (_, _, end_s), interrupted in self._events if interrupted)
-
-    def _walked(self) -> Iterator[tuple[Interval, bool]]:
-        edge = done = 0.0
-        rented: float | None = None
-        time_s = self.time_s - self._of(self.ended.alone.queued)
-        for start, end, left, back, switched, durable in self._cycles():
-            if rented is None:
-                away = start if math.isnan(left) else left
-                yield ("waiting", edge, away), False
-                rented = None if math.isnan(left) else left
-            entry = start
-            if rented is not None and (end >= time_s or not math.isnan(back)):
-                entry = time_s if math.isnan(back) else back
-                trains = yield from self._on_demand(rented, entry)
-                done += max(entry - trains, 0.0) * float(self.inputs.fallback_speed[0])
-                rented = None
-            if rented is None and entry < time_s:
-                stop = min(end, time_s) if math.isnan(switched) else switched
-                taken = math.isnan(switched) and end < time_s
-                yield from self._run(entry, stop, durable - done if taken else math.inf, taken)
-                rented = None if math.isnan(switched) else switched
-            edge, done = end, durable
-        if rented is not None:
-            yield from self._on_demand(rented, time_s)
-
-    def _cycles(self) -> Iterator[tuple[float, ...]]:
-        """The cycles of the path until it ends."""
-        for step in self.steps:
-            row = np.flatnonzero(step.lane == self.path)
-            if len(row):
-                each = (step.start_s, step.end_s, step.left_s, step.back_s, step.switched_s)
-                yield tuple(float(values[row[0]]) for values in (*each, step.done))
-
-    def _on_demand(
-        self, rented: float, stop: float
-    ) -> Generator[tuple[Interval, bool], None, float]:
-        """A time on demand; returns when its machines began to train."""
-        asked = rented + self.delay_s
-        trains = min(asked + float(self.inputs.fallback_start_s[0]), stop)
-        yield ("waiting", rented, asked), False
-        yield ("restart", asked, trains), False
-        yield ("fallback", trains, stop), False
-        return trains
-
-    def _run(
-        self, entry: float, stop: float, gained: float, taken: bool
-    ) -> Iterator[tuple[Interval, bool]]:
-        """A time on spot, of whose work so much was kept."""
-        ready = min(entry + float(self.inputs.changeover_s[0]), stop)
-        interval = float(self.inputs.interval_s[0])
-        kept = max(gained, 0.0) * (interval + float(self.inputs.stall_s[0])) / interval
-        kept_until = min(ready + kept, stop)
-        yield ("restart" if entry else "start-up", entry, ready), False
-        yield ("work", ready, kept_until), taken and kept_until >= stop
-        if kept_until < stop:
-            yield ("lost work", kept_until, stop), taken
+    def on_demand(self, lanes: Lanes, delay_s: Floats, until: Floats) -> None:
+        """Lanes on demand until a moment."""
+        start_s = float(self._inputs.fallback_start_s[0])
+        for place, path in enumerate(lanes.path.tolist()):
+            rented, end = float(lanes.rented_s[place]), float(until[place])
+            asked = rented + float(delay_s[place])
+            trains = min(asked + start_s, end)
+            doing: tuple[Interval, ...] = (
+                ("waiting", rented, asked), ("restart", asked, trains), ("fallback", trains, end)
+            )  # fmt: skip
+            self._doing[path] += doing
 
 
 def _shortened(segments: tuple[Segment, ...]) -> tuple[Segment, ...]:

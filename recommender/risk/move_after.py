@@ -13,27 +13,15 @@ knowing the outage in advance (the ski-rental problem; Karlin et al. 1988, Algor
 
 import numpy as np
 
-from recommender.arrays import Floats, Singles
+from recommender.arrays import Floats
 from recommender.catalogs.frozen import dataclass
 from recommender.risk.laws import OUTAGE_FAMILY
 from recommender.risk.path_inputs import PathInputs
-from recommender.risk.planes import row, until
 
 
-def stays(p: PathInputs, outages: Singles, waits: Singles) -> Singles:
-    """Waits of clusters that first try their current location; `outages` of one location, in
-    seconds.
-
-    All of shape (cycles, plans, paths).
-    """
-    return np.maximum(waits, np.minimum(row(p.move_after_s), outages))
-
-
-def moves_until(p: PathInputs, waits: Singles) -> Singles:
-    """The number of moves of each cluster by the start of each run; the first run is no move."""
-    moved = (waits >= row(p.move_after_s)).astype(np.float32)
-    moved[0] = 0.0
-    return until(moved)
+def stays(move_after_s: Floats, outages: Floats, waits: Floats) -> Floats:
+    """Waits of clusters that first try their current location; `outages` of one location."""
+    return np.maximum(waits, np.minimum(move_after_s, outages))
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,6 +72,16 @@ def policies_of(p: PathInputs, deadline_s: float | Floats) -> SwitchPolicy:
     )
 
 
+# A round over the listed places until none has given machines: about a minute for each request
+# that fails, and one for the plan to be made again (assumed).
+ROUND_S_PER_PLACE = 60.0
+
+
+def failover_round_s(places: int) -> float:
+    """Seconds until a scheduler has found that none of its locations has spot."""
+    return ROUND_S_PER_PLACE * (places + 1)
+
+
 def has_thresholds(p: PathInputs) -> Bools:
     """Which plans do more than to wait for spot to the last moment; (plans,)."""
     return (p.fallback_speed > 0.0) & ((p.wait_above > 0.0) | np.isfinite(p.back_above))

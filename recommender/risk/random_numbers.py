@@ -8,7 +8,6 @@ outages, the job's speed) are spread evenly over all paths by Sobol' points (`so
 error at the same work.
 """
 
-from collections.abc import Sequence
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -18,16 +17,19 @@ from recommender.arrays import Floats, Ints, Singles
 from recommender.catalogs.frozen import dataclass
 from recommender.risk.laws import OUTAGE_FAMILY, RUN_FAMILY, IntervalFamily
 from recommender.risk.normal_law import normal_quantile
-from recommender.risk.on_demand_wait import supply_of
+from recommender.risk.on_demand_wait import supply_of, wait_s
 from recommender.risk.sobol import BITS, sobol_points
 
 PATH_COUNT = 1024
 SEED = 7
-FEWEST = 16  # cycles drawn at least
+STRETCH = 8  # cycles that are drawn and walked at once
 MAX_LISTED_ZONES = 4  # zones of a failover list that are simulated at most
 _RUN, _OUTAGE, _MOVED, _NOTICE = 1, 2, 3, 4  # streams: one variate per cycle
 _START, _RESIDUE, _SPEED, _PRICE, _ON_DEMAND, _ZONE = 5, 6, 7, 8, 9, 20  # one per path
 _REPLACED = 10  # one per cycle
+_BY_CYCLE = {
+    "run": _RUN, "outage": _OUTAGE, "moved": _MOVED, "notice": _NOTICE, "replaced": _REPLACED
+}  # fmt: skip
 # What is spread evenly, stream and cycle, in the order of its weight: early Sobol' dimensions
 # fill their planes best.
 _EVEN = {
@@ -44,264 +46,93 @@ _EVEN = {
 
 @dataclass(frozen=True)
 class RandomNumbers:
-    """Random variates of some paths with up to `cycles` runs each, generated on demand."""
+    """Random variates of some paths, generated on demand; of their cycles `STRETCH` at a time."""
 
-    key: tuple[int, int, int]  # paths, cycles, seed
-
-    @cached_property
-    def run(self) -> Floats:
-        """(paths, cycles) scores of the family of runs: length of each run."""
-        return self.scores("run")
-
-    @cached_property
-    def outage(self) -> Floats:
-        """(paths, cycles) scores of the family of outages: length of the outage before it."""
-        return self.scores("outage")
-
-    @cached_property
-    def moved(self) -> Singles:
-        """(paths, cycles) uniform: is another listed zone up?"""
-        return self.matrix(_MOVED).astype(np.float32)
-
-    @cached_property
-    def notice(self) -> Singles:
-        """(paths, cycles) uniform: did the save beat the notice?"""
-        return self.matrix(_NOTICE).astype(np.float32)
+    paths: int
+    seed: int
 
     def zone_at(self, site: int) -> Floats:
         """(paths,) normal: availability level of one zone of the list, shared by plans."""
-        paths, _, seed = self.key
-        return _zone_at(paths, seed, site)
+        return _zone_at(self.paths, self.seed, site)
 
     @cached_property
     def start(self) -> Floats:
         """(paths,) uniform: is capacity available at the request?"""
-        return self._once(_START)
+        return self.once(_START)
 
     @cached_property
     def residue(self) -> Floats:
         """(paths,) uniform: how much of the current run or outage remains."""
-        return self._once(_RESIDUE)
+        return self.once(_RESIDUE)
 
     @cached_property
     def speed(self) -> Floats:
         """(paths,) normal: true speed relative to predicted."""
-        return normal_quantile(self._once(_SPEED))
+        return normal_quantile(self.once(_SPEED))
 
     @cached_property
     def price(self) -> Floats:
         """(paths,) normal: spot price then relative to now."""
-        return normal_quantile(self._once(_PRICE))
-
-    @cached_property
-    def on_demand(self) -> Floats:
-        """(paths,) uniform: the part of supply that is independent of spot."""
-        return self._once(_ON_DEMAND)
+        return normal_quantile(self.once(_PRICE))
 
     @cached_property
     def supply(self) -> Floats:
         """(paths,) uniform: on-demand supply, low if scarce, correlated with spot."""
-        return supply_of(self.zone_at(0), self.on_demand)
+        return supply_of(self.zone_at(0), self.once(_ON_DEMAND))
 
-    @cached_property
-    def replaced(self) -> Floats:
-        """(paths, cycles) uniform: the supply when a failed machine is replaced."""
-        return supply_of(self.zone_at(0)[:, None], self.matrix(_REPLACED))
+    def queue_s(self, at_once: Floats, median_s: Floats) -> Floats:
+        """The wait of each path for on-demand machines at their start; (plans, paths)."""
+        if np.all(at_once >= 1.0):
+            return np.zeros((len(at_once), self.paths))
+        return wait_s(at_once[:, None], median_s[:, None], self.supply[None])
 
-    def scores(self, which: str) -> Floats:
-        """(paths, cycles) scores of "run" or "outage", drawn again at every call."""
-        stream = _RUN if which == "run" else _OUTAGE
-        return _family(which).scores(self.matrix(stream))
+    def factors(self, which: str, shape: float, first: int) -> Singles:
+        """Lengths of mean one, "run" or "outage", of the cycles from `first` on; (cycles, paths).
 
-    def matrix(self, stream: int) -> Floats:
-        """(paths, cycles) uniforms of a stream, drawn eight cycles at a time."""
-        paths, cycles, seed = self.key
-        values = np.empty((paths, cycles))
-        for block, begin in enumerate(range(0, cycles, 8)):
-            drawn = uniforms(seed, stream + 100 * block, paths * 8).reshape(paths, 8)
-            values[:, begin : begin + 8] = drawn[:, : cycles - begin]
-        for cycle in _even_cycles(stream, cycles):
-            values[:, cycle] = self.even(stream, cycle)
-        return values
+        Shared by plans.
+        """
+        return _factors(self.paths, self.seed, which, shape, first)
 
-    def even(self, stream: int, cycle: int) -> Floats:
-        """(paths,) uniforms of one cycle that are spread evenly."""
-        paths, _, seed = self.key
-        return stratified(seed, 1000 * stream + cycle, paths, _EVEN[stream, cycle])
+    def uniforms(self, which: str, first: int) -> Floats:
+        """Uniforms of the cycles from `first` on, shared by plans; (cycles, paths).
 
-    def factors(self, which: str, shape: float) -> Singles:
-        """Lengths of mean one, "run" or "outage", (cycles, paths); shared by plans."""
-        paths, cycles, seed = self.key
-        return _factors(paths, _drawn(cycles), seed, which, shape)[:cycles]
+        "moved": is another listed zone up? "notice": did the save beat the notice? "replaced": the
+        supply when a failed machine is replaced. "run": behind the runs, for other laws.
+        """
+        return _uniforms_of(self.paths, self.seed, which, first)
 
-    def by_cycle(self, which: str) -> Singles:
-        """Uniforms with the cycles first, shape (cycles, paths), shared by plans."""
-        paths, cycles, seed = self.key
-        return _by_cycle(paths, _drawn(cycles), seed, which)[:cycles]
-
-    def _once(self, stream: int) -> Floats:
-        paths, _, seed = self.key
-        return stratified(seed, stream, paths, _EVEN[stream, 0])
+    def once(self, stream: int) -> Floats:
+        """(paths,) uniforms of a stream with one variate per path."""
+        return stratified(self.seed, stream, self.paths, _EVEN[stream, 0])
 
 
 @dataclass(frozen=True, eq=False)
-class FirstPaths(RandomNumbers):
-    """A view of the first paths of a larger sample."""
+class SomePaths(RandomNumbers):
+    """A view of some paths of a larger sample."""
 
     whole: RandomNumbers
+    rows: Ints
 
     def zone_at(self, site: int) -> Floats:
         """(paths,) normal: availability level of one zone of the list."""
-        return self.whole.zone_at(site)[: self.key[0]]
+        return self.whole.zone_at(site)[self.rows]
 
-    def even(self, stream: int, cycle: int) -> Floats:
-        """(paths,) uniforms of one cycle that are spread evenly."""
-        return self.whole.even(stream, cycle)[: self.key[0]]
+    def factors(self, which: str, shape: float, first: int) -> Singles:
+        """Lengths of mean one, "run" or "outage", of the cycles from `first` on."""
+        return self.whole.factors(which, shape, first)[:, self.rows]
 
-    def factors(self, which: str, shape: float) -> Singles:
-        """Lengths of mean one, "run" or "outage", (cycles, paths)."""
-        return _lengths(which, getattr(self, which), shape)
+    def uniforms(self, which: str, first: int) -> Floats:
+        """Uniforms of the cycles from `first` on."""
+        return self.whole.uniforms(which, first)[:, self.rows]
 
-    def by_cycle(self, which: str) -> Singles:
-        """Uniforms with the cycles first, shape (cycles, paths)."""
-        return _turned(getattr(self, which))
-
-    def _once(self, stream: int) -> Floats:
-        return self.whole._once(stream)[: self.key[0]]
+    def once(self, stream: int) -> Floats:
+        """(paths,) uniforms of a stream with one variate per path."""
+        return self.whole.once(stream)[self.rows]
 
 
-@dataclass(frozen=True, eq=False)
-class PathBlock(RandomNumbers):
-    """A view of some paths of a larger sample, from `begin` on."""
-
-    whole: RandomNumbers
-    begin: int
-
-    def zone_at(self, site: int) -> Floats:
-        """(paths,) normal: availability level of one zone of the list."""
-        return self.whole.zone_at(site)[self._rows]
-
-    def matrix(self, stream: int) -> Floats:
-        """(paths, cycles) uniforms of a stream."""
-        return self.whole.matrix(stream)[self._rows]
-
-    def factors(self, which: str, shape: float) -> Singles:
-        """Lengths of mean one, "run" or "outage", (cycles, paths)."""
-        return self.whole.factors(which, shape)[:, self._rows]
-
-    def by_cycle(self, which: str) -> Singles:
-        """Uniforms with the cycles first, shape (cycles, paths)."""
-        return self.whole.by_cycle(which)[:, self._rows]
-
-    @property
-    def replaced(self) -> Floats:
-        """(paths, cycles) uniform: the supply when a failed machine is replaced."""
-        return self.whole.replaced[self._rows]
-
-    @property
-    def _rows(self) -> slice:
-        return slice(self.begin, self.begin + self.key[0])
-
-    def _once(self, stream: int) -> Floats:
-        return self.whole._once(stream)[self._rows]
-
-
-def path_blocks(sample: RandomNumbers, cells: int) -> list[RandomNumbers]:
-    """A sample in blocks of so many cells (paths × cycles) at most, but whole paths."""
-    paths, cycles, seed = sample.key
-    most = max(1, cells // cycles)
-    if most >= paths:
-        return [sample]
-    return [
-        PathBlock((min(most, paths - begin), cycles, seed), sample, begin)
-        for begin in range(0, paths, most)
-    ]
-
-
-@dataclass(frozen=True, eq=False)
-class ExtendedNumbers(RandomNumbers):
-    """Some paths of other samples with more runs each, for jobs that need them.
-
-    A path's first runs do not depend on how many are drawn, so they stay the same.
-    """
-
-    parts: tuple[tuple[RandomNumbers, Ints], ...]  # samples and the rows taken of each, in order
-
-    def zone_at(self, site: int) -> Floats:
-        """(paths,) normal: availability level of one zone of the list."""
-        return np.concatenate([sample.zone_at(site)[rows] for sample, rows in self.parts])
-
-    def factors(self, which: str, shape: float) -> Singles:
-        """Lengths of mean one, "run" or "outage", (cycles, paths)."""
-        return _lengths(which, getattr(self, which), shape)
-
-    def by_cycle(self, which: str) -> Singles:
-        """Uniforms with the cycles first, shape (cycles, paths)."""
-        return _turned(getattr(self, which))
-
-    def matrix(self, stream: int) -> Floats:
-        """(paths, cycles) uniforms of a stream."""
-        blocks = range(-(-self.key[1] // 8))
-        drawn = [
-            [_picked(sample.key[2], stream + 100 * block, rows) for block in blocks]
-            for sample, rows in self.parts
-        ]
-        values = np.block(drawn)[:, : self.key[1]]
-        for cycle in _even_cycles(stream, self.key[1]):
-            values[:, cycle] = self.even(stream, cycle)
-        return values
-
-    def even(self, stream: int, cycle: int) -> Floats:
-        """(paths,) uniforms of one cycle that are spread evenly."""
-        return np.concatenate([sample.even(stream, cycle)[rows] for sample, rows in self.parts])
-
-    @cached_property
-    def start(self) -> Floats:
-        """(paths,) uniform: is capacity available at the request?"""
-        return self._taken("start")
-
-    @cached_property
-    def residue(self) -> Floats:
-        """(paths,) uniform: how much of the current run or outage remains."""
-        return self._taken("residue")
-
-    @cached_property
-    def speed(self) -> Floats:
-        """(paths,) normal: true speed relative to predicted."""
-        return self._taken("speed")
-
-    @cached_property
-    def price(self) -> Floats:
-        """(paths,) normal: spot price then relative to now."""
-        return self._taken("price")
-
-    @cached_property
-    def on_demand(self) -> Floats:
-        """(paths,) uniform: the part of supply that is independent of spot."""
-        return self._taken("on_demand")
-
-    def _taken(self, which: str) -> Floats:
-        return np.concatenate([getattr(sample, which)[rows] for sample, rows in self.parts])
-
-
-def _even_cycles(stream: int, cycles: int) -> list[int]:
-    return [cycle for of, cycle in _EVEN if of == stream and cycle < cycles]
-
-
-def extended(parts: Sequence[tuple[RandomNumbers, Ints]], cycles: int) -> ExtendedNumbers:
-    """Rows of some samples as one sample with more cycles."""
-    return ExtendedNumbers((sum(len(rows) for _, rows in parts), cycles, -1), tuple(parts))
-
-
-def _picked(seed: int, stream: int, rows: Ints) -> Floats:
-    """Eight uniforms of each row of a stream, the same as in a whole matrix; (rows, 8)."""
-    source = np.random.PCG64DXSM(np.random.SeedSequence([seed, stream]))
-    raw, passed = np.empty((len(rows), 8), dtype=np.uint64), 0
-    for place, row in enumerate(rows.tolist()):
-        source.advance(8 * row - passed)
-        raw[place] = source.random_raw(8)
-        passed = 8 * row + 8
-    return _unit(raw)
+def some_paths(whole: RandomNumbers, rows: Ints) -> SomePaths:
+    """Some paths of a sample."""
+    return SomePaths(len(rows), whole.seed, whole, rows)
 
 
 def uniforms(seed: int, stream: int, count: int) -> Floats:
@@ -346,15 +177,9 @@ def _ranks(points: NDArray[np.uint32]) -> Ints:
 
 
 @lru_cache(maxsize=32)
-def random_numbers(paths: int = PATH_COUNT, cycles: int = 32, seed: int = SEED) -> RandomNumbers:
-    """The paths of one seed; more cycles extend a path without changing its start."""
-    return RandomNumbers((paths, cycles, seed))
-
-
-@lru_cache(maxsize=32)
-def first_paths(whole: RandomNumbers, count: int) -> FirstPaths:
-    """The first paths of a sample."""
-    return FirstPaths((count, *whole.key[1:]), whole)
+def random_numbers(paths: int = PATH_COUNT, seed: int = SEED) -> RandomNumbers:
+    """The paths of one seed."""
+    return RandomNumbers(paths, seed)
 
 
 @lru_cache(maxsize=256)
@@ -377,45 +202,40 @@ def price_factors(sigma: Floats, normals: Floats) -> Floats:
     return np.asarray(np.exp(sigma * normals - 0.5 * sigma**2))
 
 
-def run_uniforms(sample: RandomNumbers) -> Floats:
-    """The uniforms behind `run`, for other laws than the shipped one; (paths, cycles)."""
-    return sample.matrix(_RUN)
-
-
 def clear_caches() -> None:
     """Free the memory of past paths, which a long simulation uses only once."""
-    for kept in (random_numbers, first_paths, stratified, _factors, _scores, _by_cycle, _zone_at):
+    for kept in (random_numbers, stratified, _factors, _scores, _uniforms_of, _zone_at):
         kept.cache_clear()
 
 
-def _drawn(cycles: int) -> int:
-    """How many cycles are drawn and kept where so many are asked for: fewer are their beginning."""
-    return max(FEWEST, 1 << (cycles - 1).bit_length())
+def _cycles_of(stream: int, paths: int, seed: int, first: int) -> Floats:
+    """Uniforms of the cycles from `first` on; (paths, cycles)."""
+    block = first // STRETCH
+    drawn = uniforms(seed, stream + 100 * block, paths * STRETCH).reshape(paths, STRETCH)
+    for (of, cycle), dimension in _EVEN.items():
+        if of == stream and first <= cycle < first + STRETCH:
+            drawn[:, cycle - first] = stratified(seed, 1000 * stream + cycle, paths, dimension)
+    return drawn
 
 
-@lru_cache(maxsize=64)
-def _factors(paths: int, cycles: int, seed: int, which: str, shape: float) -> Singles:
-    return _lengths(which, _scores(paths, cycles, seed, which), shape)
-
-
-@lru_cache(maxsize=4)  # for other shapes that follow
-def _scores(paths: int, cycles: int, seed: int, which: str) -> Floats:
-    return random_numbers(paths, cycles, seed).scores(which)
-
-
-def _lengths(which: str, scores: Floats, shape: float) -> Singles:
+@lru_cache(maxsize=512)
+def _factors(paths: int, seed: int, which: str, shape: float, first: int) -> Singles:
+    scores = _scores(paths, seed, which, first)
     return _family(which).lengths(scores.T, shape).astype(np.float32)
+
+
+@lru_cache(maxsize=64)  # for other shapes that follow
+def _scores(paths: int, seed: int, which: str, first: int) -> Floats:
+    return _family(which).scores(_cycles_of(_BY_CYCLE[which], paths, seed, first))
 
 
 def _family(which: str) -> IntervalFamily:
     return RUN_FAMILY if which == "run" else OUTAGE_FAMILY
 
 
-@lru_cache(maxsize=64)
-def _by_cycle(paths: int, cycles: int, seed: int, which: str) -> Singles:
-    stream = _MOVED if which == "moved" else _NOTICE
-    return _turned(random_numbers(paths, cycles, seed).matrix(stream).astype(np.float32))
-
-
-def _turned(values: Singles) -> Singles:
-    return np.ascontiguousarray(values.T)
+@lru_cache(maxsize=256)
+def _uniforms_of(paths: int, seed: int, which: str, first: int) -> Floats:
+    drawn = _cycles_of(_BY_CYCLE[which], paths, seed, first)
+    if which == "replaced":
+        drawn = supply_of(_zone_at(paths, seed, 0)[:, None], drawn)
+    return np.ascontiguousarray(drawn.T)

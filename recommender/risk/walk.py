@@ -1,335 +1,537 @@
-"""Walks plans with two thresholds through their paths, event by event, all paths at once.
+"""Walks clusters with all their fallbacks through their paths, each until its job ends.
 
-Such a plan may go on demand and back to spot several times (`policy.py`). A lane is one plan on one
-path. In cycle k (an outage and the run behind it) every lane that still runs takes three steps:
+A lane is one cluster on one path. `STRETCH` cycles (an outage and the run behind it) are worked out
+at once for all lanes that still run, as nobody interferes; then every plan reads off where its
+policy leaves the cluster (`policy.py`), and one that does gets a lane of its own:
 
-    away     the job waits for spot, or goes on demand
-    rented   a job on demand ends, goes back to the spot that is there, or goes on
-    run      changeover, intervals and saves until the job ends, switches or is interrupted
+    away     the job waits for spot (the on-demand part of an elastic cluster trains), or leaves
+    run      changeover, intervals and saves until the job ends, leaves or is interrupted
+    rented   a job on demand ends, or goes back to the spot that is there: a run begins
 
-Capacity comes and goes whatever the job does; paths that outlast the drawn cycles repeat them.
+Capacity comes and goes whatever the jobs do. Paths that outlast `CYCLES` go on at their own pace.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass as mutable
-from dataclasses import fields
+from collections.abc import Callable
 
 import numpy as np
 
 from recommender.arrays import Bools, Floats, Ints
 from recommender.catalogs.frozen import dataclass
+from recommender.risk.lanes import Clock, Lanes, alone
 from recommender.risk.path_inputs import PathInputs, Paths
 from recommender.risk.policy import SwitchPolicy, policies_of
-from recommender.risk.random_numbers import RandomNumbers, price_factors, time_factors
+from recommender.risk.random_numbers import STRETCH, RandomNumbers, price_factors, time_factors
+from recommender.risk.spot_capacity import CLASS_CAPACITY, Capacity
 
-ROUNDED_S = 1e-3  # work left that counts as none
-
-
-@dataclass(frozen=True, slots=True)
-class Market:
-    """When spot is there on each path of each cluster; (cycles, clusters, paths), seconds."""
-
-    lengths: Floats
-    waits: Floats
-    moved: Floats  # whether the checkpoint moves before the run
-    notified: Floats  # whether a last save beats the interruption
-    cluster: Ints  # of each plan
-
-    def cycle(self, number: int, plan: Ints, path: Ints) -> tuple[Floats, Floats, Floats, Floats]:
-        """The wait, the run, whether it moves and is notified, on some lanes."""
-        at = (number % len(self.lengths), self.cluster[plan], path)
-        return self.waits[at], self.lengths[at], self.moved[at], self.notified[at]
+CYCLES = 512  # drawn for a path at most
+ROUNDED_S = 1e-3  # seconds that count as none
+NEVER_S = 1e15
+LEAST_PACE = 1e-4  # work per second of paths that outlast all cycles, at least
+_CYCLE = np.arange(STRETCH)[:, None]
+_WEIGHTS = np.arange(STRETCH, 0, -1, dtype=np.uint8)[:, None]
 
 
-@dataclass(frozen=True, slots=True)
-class Queues:
-    """Waits for on-demand machines on each path; (plans, paths)."""
+def _first(hit: Bools) -> tuple[Ints, Bools]:
+    """The first cycle that is hit (the last if none), and whether any is.
 
-    own_s: Floats  # for those of the cluster, before its start
-    fallback_s: Floats  # at each start of the fallback
+    The weight of the first one is the largest: argmax along this axis is several times as slow.
+    """
+    most = (hit * _WEIGHTS).max(axis=0)
+    return np.minimum(STRETCH - most.astype(np.int64), STRETCH - 1), most > 0
 
 
-@mutable(slots=True)
-class _Lanes:
-    """What some lanes have done; each of shape (lanes,)."""
-
-    edge_s: Floats  # end of the market's last run
-    entry_s: Floats  # since when the job is on spot, or waits for it
-    done: Floats  # durable work
-    rented_s: Floats  # when the on-demand machines were asked for; nan: on spot or waiting
-    known: Bools  # whether a step was timed
-    began: Bools  # whether anything was ever up
-    time_s: Floats  # nan while the job runs
-    billed_s: Floats
-    up_s: Floats  # on spot
-    spot_work: Floats
-    fallback_s: Floats
-    fallback_queued_s: Floats
-    waited_s: Floats
-    restarts_s: Floats
-    lost: Floats
-    interruptions: Floats
-    moves: Floats
-
-    @staticmethod
-    def at_request(count: int) -> "_Lanes":
-        made = {each.name: np.zeros(count) for each in fields(_Lanes)}
-        made |= {"rented_s": np.full(count, np.nan), "time_s": np.full(count, np.nan)}
-        made |= {name: np.zeros(count, dtype=bool) for name in ("known", "began")}
-        return _Lanes(**made)  # type: ignore[arg-type]
-
-    def take(self, rows: Ints) -> "_Lanes":
-        return _Lanes(*(getattr(self, each.name)[rows] for each in fields(_Lanes)))
-
-    def put(self, rows: Ints, some: "_Lanes") -> None:
-        for each in fields(_Lanes):
-            getattr(self, each.name)[rows] = getattr(some, each.name)
+def _before(values: Floats, begin: Floats | float = 0.0) -> Floats:
+    """Sums of the values of earlier cycles; that of all is the last row."""
+    total = np.empty((STRETCH + 1, values.shape[1]))
+    total[0] = begin
+    for cycle in range(STRETCH):
+        np.add(total[cycle], values[cycle], out=total[cycle + 1])
+    return total
 
 
 @dataclass(frozen=True, slots=True)
-class _Terms:
-    """Figures of each lane's plan that a step needs; (lanes,)."""
+class _Sums:
+    """Of elastic clusters in earlier cycles; (cycles + 1, lanes)."""
 
-    work: Floats  # of the job, on this path
-    predicted: Floats
-    cautious: Floats
-    delay_s: Floats  # until on-demand machines are there
-    changeover_s: Floats
-    interval_s: Floats
-    stall_s: Floats
-    start_s: Floats
-    minimum_s: Floats
-    free_s: Floats
-    policy: SwitchPolicy
-
-    def take(self, rows: Ints) -> "_Terms":
-        named = {name: getattr(self, name)[rows] for name in self.__slots__ if name != "policy"}
-        return _Terms(policy=self.policy.take(rows), **named)
-
-
-def walk(
-    p: PathInputs, deadline_s: float, sample: RandomNumbers, market: Market, waits: Queues
-) -> Paths:
-    """Time and bill of gangs with two thresholds on every path."""
-    terms = _terms(p, deadline_s, sample, waits)
-    lanes = _Lanes.at_request(len(p) * sample.key[0])
-    for _ in _steps(lanes, terms, market, sample.key[0]):
-        pass
-    return _paths(p, lanes, terms.work, waits, sample)
+    part: Floats  # work of the on-demand part alone
+    capacity: Floats  # that could have been done
+    restarts: Floats  # seconds in which a part restarted
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """What lanes that still ran did in one cycle; moments are nan where nothing was decided."""
+class Stretch:
+    """Some lanes on spot through the next cycles as nobody interferes; (cycles, lanes).
 
-    lane: Ints  # plan × paths + path
-    start_s: Floats  # of the market's run
-    end_s: Floats
-    left_s: Floats  # when it went on demand while spot was away,
-    back_s: Floats  # went back to spot,
-    switched_s: Floats  # and went on demand from a run
-    done: Floats  # durable work at the end of the cycle
+    Sums of earlier cycles have one row more.
+    """
 
-
-def steps(
-    p: PathInputs, deadline_s: float, sample: RandomNumbers, market: Market, waits: Queues
-) -> Iterator[Step]:
-    """The decisions of plans with two thresholds, cycle by cycle."""
-    terms = _terms(p, deadline_s, sample, waits)
-    return _steps(_Lanes.at_request(len(p) * sample.key[0]), terms, market, sample.key[0])
-
-
-def _steps(lanes: _Lanes, terms: _Terms, market: Market, paths: int) -> Iterator[Step]:
-    """Take all lanes through cycle after cycle until none runs any more."""
-    live, cycle = np.arange(len(lanes.time_s)), 0
-    while len(live):
-        some, own = lanes.take(live), terms.take(live)
-        wait, length, moved, notified = market.cycle(cycle, live // paths, live % paths)
-        start = some.edge_s + wait
-        end = start + length
-        left = _away(some, own, start, moved * (cycle > 0))
-        back = _rented(some, own, start, end)
-        switched = _run(some, own, end, notified > 0.0)
-        yield Step(live, start, end, left, back, switched, some.done.copy())
-        left_run = np.flatnonzero(~np.isnan(switched))
-        while len(left_run):
-            again = _second_look(some, own, left_run, live, (start, end, notified))
-            left_run = left_run[~np.isnan(again.switched_s)]
-            yield again
-        some.edge_s = end
-        lanes.put(live, some)
-        live = live[np.isnan(some.time_s)]
-        cycle += 1
+    lanes: Lanes
+    clock: Clock
+    cut: Ints  # (lanes,) cycles before the job takes part
+    starts: Floats  # of the job's runs
+    begins: Floats  # from when the on-demand part of an elastic cluster trains alone; of gangs
+    back: Floats  # until when                                          both are the run's start
+    ready: Floats
+    durable: Floats  # work when the run trains; in the last row, after all cycles
+    part: Floats  # of it, what the on-demand part did before this run
+    sums: "_Sums | None"  # None: no cluster is elastic
+    up: Floats  # time of earlier runs
+    billed: Floats
+    trained: Bools  # in earlier cycles
+    last: Ints  # (lanes,) cycle in which the job would end,
+    ends: Bools  # if it does,
+    finish_s: Floats  # and when; inf
 
 
-def _second_look(
-    lanes: _Lanes, terms: _Terms, rows: Ints, lane: Ints, run: tuple[Floats, Floats, Floats]
-) -> Step:
-    """Lanes that left a run may go back to it: the stop saved work, the true speed is known."""
-    some, own = lanes.take(rows), terms.take(rows)
-    start, end, notified = (each[rows] for each in run)
-    back = _rented(some, own, start, end)
-    there, found = np.flatnonzero(~np.isnan(back)), np.full(len(rows), np.nan)
-    if len(there):
-        again, terms = some.take(there), own.take(there)
-        found[there] = _run(again, terms, end[there], notified[there] > 0.0)
-        some.put(there, again)
-    lanes.put(rows, some)
-    return Step(lane[rows], start, end, np.full(len(rows), np.nan), back, found, some.done)
-
-
-def _terms(p: PathInputs, deadline_s: float, sample: RandomNumbers, waits: Queues) -> _Terms:
-    paths = sample.key[0]
-    work = p.work_s[:, None] * time_factors(p.speed_sigma[:, None], sample.speed)
-    rules = policies_of(p, deadline_s - waits.own_s)
-    named = {
-        name: np.broadcast_to(getattr(rules, name), work.shape).ravel() for name in rules.__slots__
-    }
-
-    def each(values: Floats) -> Floats:
-        return np.repeat(values, paths)
-
-    plan = (p.changeover_s, p.interval_s, p.stall_s, p.fallback_start_s)
-    changeover, interval, stall, start = map(each, plan)
-    return _Terms(
-        work.ravel(), each(p.work_s), each(p.cautious_work_s), waits.fallback_s.ravel(),
-        changeover, interval, stall, start, each(p.minimum_s), each(p.free_s),
-        SwitchPolicy(**named),
+def _stretch(p: PathInputs, sample: RandomNumbers, lanes: Lanes, clock: Clock) -> Stretch:
+    """All that happens to lanes on spot in the next cycles if nobody interferes."""
+    c, starts, ends = lanes.cluster, clock.starts, clock.ends
+    interval, cycle_s = p.interval_s[c], p.interval_s[c] + p.stall_s[c]
+    cut = np.zeros(len(lanes), dtype=np.int64)
+    if again := bool((lanes.entry_s > lanes.edge_s).any()):
+        # On demand for a part of these cycles: their runs are none of the job's.
+        starts = np.minimum(np.maximum(starts, lanes.entry_s), ends)
+        cut = (ends <= lanes.entry_s).sum(axis=0)
+    up = ends - starts
+    ready = np.minimum(starts + p.changeover_s[c], ends)
+    usable = ends - ready
+    kept = np.floor(usable / cycle_s)
+    most = np.minimum(usable - kept * cycle_s, interval)
+    kept *= interval
+    most += kept
+    if np.any(p.notice_saves > 0.0):
+        drawn = sample.uniforms("notice", clock.first).take(lanes.path, axis=1)
+        notified = drawn < p.notice_saves[c]
+        kept = np.where(notified, usable * (interval / cycle_s), kept)
+    durable, trains = _before(kept, lanes.done), usable > 0.0
+    begins = back = starts
+    part, sums = np.zeros((1, 1)), None
+    rate = p.elastic_share[c] * (interval / cycle_s)
+    if np.any(p.elastic_share > 0.0):
+        begins, back, capacity, restarts = alone(p, lanes, clock, ready)
+        part = rate * (back - begins)
+        sums = _Sums(_before(part), _before(capacity), _before(restarts))
+        durable += sums.part
+        durable[:-1] += part
+        trains |= part > 0.0
+    last, finished = _first(durable[:-1] + most >= lanes.work)
+    at = last, np.arange(len(lanes))
+    left = lanes.work - durable[at]
+    saves = np.floor(np.maximum(left - ROUNDED_S, 0.0) / interval)
+    finish = ready[at] + left + p.stall_s[c] * saves
+    # Done while the spot part is away.
+    finish = np.where((left < 0.0) & (rate > 0.0), back[at] + left / np.maximum(rate, 1e-9), finish)
+    bill = np.maximum(up, p.minimum_s[c])
+    bill *= (up >= p.free_s[c]) & (up > 0.0) if again else up >= p.free_s[c]
+    return Stretch(
+        lanes, clock, cut, starts, begins, back, ready, durable,
+        np.broadcast_to(part, starts.shape), sums, _before(up), _before(bill),
+        np.logical_or.accumulate(trains, axis=0), last, finished,
+        np.where(finished, finish, np.inf),
     )  # fmt: skip
 
 
-def _left(lanes: _Lanes, own: _Terms, predicted: Floats) -> Floats:
-    """The work left as the policy knows it: predicted until a step was timed."""
-    return np.where(lanes.known, own.work, predicted) - lanes.done
+def _until(p: PathInputs, s: Stretch, cycle: Ints, lane: Ints, stop: Floats) -> Lanes:
+    """Some lanes until they stop at a moment in a cycle."""
+    new, at = s.lanes.take(lane), (cycle, lane)
+    c, entry = new.cluster, np.maximum(new.entry_s, new.edge_s)
+    since = np.maximum(s.clock.edges[at], entry)
+    up = np.maximum(stop - s.starts[at], 0.0)
+    waited = np.maximum(np.minimum(stop, s.starts[at]) - since, 0.0) + (since - entry) - s.up[at]
+    new.waited_s += np.where(p.elastic_share[c] > 0.0, 0.0, waited)
+    new.up_s += s.up[at] + up
+    new.billed_s += s.billed[at] + np.maximum(up, p.minimum_s[c]) * (up > 0.0)
+    new.interruptions += cycle - s.cut[lane]
+    new.moves += _moves(p, s, cycle, lane)
+    if s.sums is not None:
+        back, first, share = s.back[at], p.changeover_s[c], p.elastic_share[c]
+        rate = share * p.interval_s[c] / (p.interval_s[c] + p.stall_s[c])
+        here = np.maximum(np.minimum(stop, back) - s.begins[at], 0.0)
+        new.alone += s.sums.part[at] + rate * here
+        part = np.maximum(np.minimum(stop, back) - np.maximum(s.clock.edges[at], first), 0.0)
+        whole = np.maximum(stop - np.maximum(back, first), 0.0)
+        new.capacity += s.sums.capacity[at] + share * part + whole
+        new.part_restarts_s += s.sums.restarts[at]
+        new.part_restarts_s += np.maximum(
+            np.minimum(stop, s.ready[at]) - np.maximum(back, first), 0.0
+        )
+    return new
 
 
-def _away(lanes: _Lanes, own: _Terms, start: Floats, moved: Floats) -> Floats:
-    """Lanes without on-demand machines wait for the run, unless their patience ends first."""
-    ends = np.maximum(own.policy.patience_ends_s(_left(lanes, own, own.cautious)), lanes.edge_s)
-    waits = np.isnan(lanes.rented_s)
-    leaves = waits & (ends < start)
-    lanes.waited_s += np.where(waits, np.minimum(ends, start) - lanes.edge_s, 0.0)
-    lanes.moves += waits & (moved > 0.0)
-    lanes.rented_s = np.where(leaves, ends, lanes.rented_s)
-    lanes.entry_s = start.copy()
-    return np.where(leaves, ends, np.nan)
+def _moves(p: PathInputs, s: Stretch, cycle: Ints, lane: Ints) -> Floats:
+    """Moves of checkpoints before the runs up to a cycle; that of a return is counted there."""
+    again = s.lanes.entry_s[lane] > s.lanes.edge_s[lane]
+    if not np.any(p.move_after_s > 0.0):
+        return np.asarray(cycle - s.cut[lane] + ((s.clock.first > 0) & ~again), dtype=np.float64)
+    after = p.move_after_s[s.lanes.cluster[lane]]
+    waits = s.clock.starts[:, lane] - s.clock.edges[:-1, lane]
+    moved = (after == 0.0) | (waits >= after - ROUNDED_S)
+    moved[0] &= s.clock.first > 0
+    moved &= (cycle >= _CYCLE) & (s.cut[lane] + again <= _CYCLE)
+    return np.asarray(moved.sum(axis=0), dtype=np.float64)
 
 
-def _rented(lanes: _Lanes, own: _Terms, start: Floats, end: Floats) -> Floats:
-    """Lanes on demand end, or go back to the run that is there."""
-    rented = ~np.isnan(lanes.rented_s)
-    if not rented.any():
-        return np.full(len(start), np.nan)
-    trains = lanes.rented_s + own.delay_s + own.start_s
-    left = own.work - lanes.done
-    done_s = trains + own.policy.need_s(left)
-    wanted = own.policy.back_from_s(trains, left)
-    back = np.maximum(wanted, start)
-    returns = rented & (back < np.minimum(end, done_s))
-    ends = rented & ~returns & ((done_s <= end) | np.isinf(wanted))
-    stop = np.where(returns, back, done_s)
-    closed = returns | ends
-    lanes.fallback_s += np.where(closed, stop - lanes.rented_s - own.delay_s, 0.0)
-    lanes.fallback_queued_s += np.where(closed, own.delay_s, 0.0)
-    lanes.lost += np.where(closed & lanes.began, own.start_s * own.policy.speed, 0.0)
-    lanes.began |= closed
-    lanes.known |= closed
-    lanes.done = np.where(returns, lanes.done + (back - trains) * own.policy.speed, lanes.done)
-    lanes.moves += returns
-    lanes.entry_s = np.where(returns, back, lanes.entry_s)
-    lanes.time_s = np.where(ends, done_s, lanes.time_s)
-    lanes.rented_s = np.where(returns, np.nan, lanes.rented_s)
-    return np.where(returns, back, np.nan)
+def _after_all(p: PathInputs, s: Stretch, lane: Ints) -> Lanes:
+    """Some lanes after all cycles of a stretch, the last of which is interrupted too."""
+    last, end = np.full(len(lane), STRETCH - 1), s.clock.edges[-1, lane]
+    new = _until(p, s, last, lane, end)
+    new.billed_s = s.lanes.billed_s[lane] + s.billed[-1, lane]
+    if s.sums is not None:
+        new.part_restarts_s = s.lanes.part_restarts_s[lane] + s.sums.restarts[-1, lane]
+    new.interruptions += 1.0
+    new.known = np.maximum(new.known, s.trained[-1, lane])
+    new.done, new.edge_s, new.entry_s = s.durable[-1, lane], end, 0.0
+    return new
 
 
-def _run(lanes: _Lanes, own: _Terms, end: Floats, notified: Bools) -> Floats:
-    """Lanes on spot: the job ends, goes on demand, or is interrupted."""
-    on_spot = np.isnan(lanes.rented_s) & np.isnan(lanes.time_s)
-    entry, cycle = lanes.entry_s, own.interval_s + own.stall_s
-    pace = own.interval_s / cycle
-    ready = np.minimum(entry + own.changeover_s, end)
-    early = np.maximum(own.policy.last_moment_s(_left(lanes, own, own.predicted)), entry)
-    stops_early = early < ready
-    trains = ~stops_early & (end > ready)
-    left = own.work - lanes.done
-    intervals = np.floor(np.maximum(left - ROUNDED_S, 0.0) / own.interval_s)
-    finish = np.where(trains, ready + left + own.stall_s * intervals, np.inf)
-    late = np.where(trains, ready + _until_switch(own, ready, left), np.inf)
-    switch = np.where(stops_early, early, late)
-    switches = on_spot & (switch < np.minimum(end, finish))
-    ends = on_spot & ~switches & (finish <= end)
-    taken = on_spot & ~switches & ~ends
-    stop = np.where(switches, switch, np.where(ends, finish, end))
-    trained = np.maximum(stop - ready, 0.0)
-    whole = np.floor(trained / cycle) * own.interval_s
-    kept = np.where(taken & ~notified, whole, trained * pace)
-    kept = np.where(ends, left, np.minimum(kept, left))
-    _book(lanes, own, on_spot, taken, stop - entry, kept)
-    lanes.known |= on_spot & trains
-    lanes.time_s = np.where(ends, finish, lanes.time_s)
-    lanes.rented_s = np.where(switches, switch, lanes.rented_s)
-    lanes.interruptions += taken
-    return np.where(switches, switch, np.nan)
+@dataclass(frozen=True, slots=True)
+class _Rules:
+    """The policies of all plans with a fallback on all paths; (plans × paths,)."""
+
+    policy: SwitchPolicy
+    predicted: Floats
+    cautious: Floats
+    delay_s: Floats  # until on-demand machines are there
+    start_s: Floats
+    soonest_s: Floats  # nobody leaves before this moment, and `gain` later for each second done
+    gain: Floats
+    most_away_s: float  # that spot may be away, whatever the time
+
+    @staticmethod
+    def of(
+        p: PathInputs, due_s: Floats, work: Floats, sample: RandomNumbers, most_away_s: float | None
+    ) -> "_Rules":
+        """`due_s` (deadlines) and `work` are (plans, paths)."""
+        delay, paths = sample.queue_s(p.fallback_at_once, p.fallback_wait_s), sample.paths
+        policy = policies_of(p, due_s if most_away_s is None else np.full_like(due_s, np.inf))
+        columns = (np.broadcast_to(getattr(policy, n), work.shape) for n in policy.__slots__)
+        spread = SwitchPolicy(*(each.ravel() for each in columns))
+        most = np.maximum(work, np.maximum(p.work_s, p.cautious_work_s)[:, None]).ravel()
+        gain = (1.0 + spread.wait_above) / np.maximum(spread.speed, 1e-9)
+        each = (np.repeat(v, paths) for v in (p.work_s, p.cautious_work_s, p.fallback_start_s))
+        predicted, cautious, start = each
+        soonest = spread.due_s - gain * most
+        return _Rules(
+            spread, predicted, cautious, delay.ravel(), start,
+            soonest if most_away_s is None else np.full_like(soonest, -np.inf), gain,
+            np.inf if most_away_s is None else most_away_s,
+        )  # fmt: skip
 
 
-def _until_switch(own: _Terms, ready: Floats, left: Floats) -> Floats:
-    """Seconds of a run's training until slack is used up; what trains since a save is not safe."""
-    speed, cycle = own.policy.speed, own.interval_s + own.stall_s
-    pace = own.interval_s / cycle
-    slack = own.policy.last_moment_s(left) - ready
-    later = cycle + (slack - cycle) * speed / np.maximum(speed - pace, 1e-12)
-    found = np.where(slack <= cycle, np.maximum(slack, 0.0), later)
-    return np.where((slack > cycle) & (speed <= pace), np.inf, found)
+@dataclass(frozen=True, slots=True)
+class _Leaves:
+    """Plans that leave their cluster; (those plans,)."""
+
+    who: Ints  # plan × paths + path
+    lane: Ints
+    cycle: Ints
+    moment_s: Floats
+    done: Floats
+    known: Bools
+
+    def take(self, rows: Ints | Bools) -> "_Leaves":
+        return _Leaves(*(getattr(self, name)[rows] for name in self.__slots__))
 
 
-def _book(
-    lanes: _Lanes, own: _Terms, on_spot: Bools, taken: Bools, up_s: Floats, kept: Floats
-) -> None:
-    """A run's bill, its work, and what was lost in it."""
-    up_s = np.where(on_spot, up_s, 0.0)
-    paid = np.maximum(up_s, own.minimum_s) * (up_s > 0.0)
-    lanes.billed_s += np.where(taken & (up_s < own.free_s), 0.0, paid)
-    # The first changeover is no restart, by the time that machines are up.
-    free = np.where(lanes.fallback_s > 0.0, 0.0, own.changeover_s)
-    first = np.minimum(free, lanes.up_s + up_s) - np.minimum(free, lanes.up_s)
-    lanes.lost += np.where(on_spot, up_s - kept - first, 0.0)
-    lanes.restarts_s += np.minimum(own.changeover_s, up_s) - first
-    lanes.began |= up_s > 0.0
-    lanes.up_s += up_s
-    lanes.spot_work += np.where(on_spot, kept, 0.0)
-    lanes.done += np.where(on_spot, kept, 0.0)
+def _leaves(p: PathInputs, s: Stretch, rules: _Rules, who: Ints, lane: Ints) -> _Leaves:
+    """Which plans leave in a stretch: in the first cycle in which their policies say so."""
+    reach = np.where(s.ends, s.finish_s, s.clock.edges[-1])[lane]
+    near = rules.soonest_s[who] + rules.gain[who] * s.lanes.done[lane] < reach
+    who, lane = who[near], lane[near]
+    soonest = rules.soonest_s[who] + rules.gain[who] * (s.durable[:-1] - s.part)[:, lane]
+    may = soonest < s.clock.ends[:, lane]
+    may &= np.where(s.ends, s.last, STRETCH)[lane] >= _CYCLE
+    may &= s.cut[lane] <= _CYCLE
+    at, cycle = np.nonzero(may.T)
+    found = _looked(p, s, rules, who[at], lane[at], cycle)
+    first = np.ones(len(found.who), dtype=bool)
+    first[1:] = found.who[1:] != found.who[:-1]
+    return found.take(first)
 
 
-def _paths(
-    p: PathInputs, lanes: _Lanes, work: Floats, waits: Queues, sample: RandomNumbers
+def _looked(
+    p: PathInputs, s: Stretch, rules: _Rules, who: Ints, lane: Ints, cycle: Ints
+) -> _Leaves:
+    """Those that leave in these cycles: away, while a part trains alone, in a changeover, later.
+
+    Slack falls by a second per second but for what trains: alone, all at once; in a run, once a
+    save is over.
+    """
+    at, policy, c = (cycle, lane), rules.policy.take(who), s.lanes.cluster[lane]
+    work, durable, begins, back = s.lanes.work[lane], s.durable[at], s.begins[at], s.back[at]
+    ready, end, safe = s.ready[at], s.clock.ends[at], durable - s.part[at]
+    earlier = s.trained[np.maximum(cycle - 1, 0), lane] & (cycle > 0)
+    known, part = earlier | (s.lanes.known[lane] > 0.0), back > begins
+    since = np.maximum(s.clock.edges[at], np.maximum(s.lanes.entry_s, s.lanes.edge_s)[lane])
+    told = np.where(begins <= s.starts[at], rules.cautious[who], rules.predicted[who])
+    patience = policy.patience_ends_s(np.where(known, work, told) - safe)
+    away = np.minimum(np.maximum(patience, since), since + rules.most_away_s)
+    pace = p.interval_s[c] / (p.interval_s[c] + p.stall_s[c])
+    rate = p.elastic_share[c] * pace
+    slack = np.maximum(policy.last_moment_s(work - safe) - begins, 0.0)
+    alone = begins + _until_short(slack, policy.speed, rate, 0.0)
+    told = np.where(known | part, work, rules.predicted[who])
+    early = np.maximum(policy.last_moment_s(told - durable), back)
+    left = work - durable
+    slack = np.maximum(policy.last_moment_s(left) - ready, 0.0)
+    late = ready + _until_short(slack, policy.speed, pace, p.interval_s[c] + p.stall_s[c])
+    late = np.where(end > ready, late, NEVER_S)
+    in_run = np.minimum((late - ready) * pace, left)
+    when = [away < begins, part & (alone < back), early < ready]
+    moment = np.select(when, [away, alone, early], late)
+    done = np.select(when, [safe, safe + rate * (alone - begins), durable], durable + in_run)
+    timed = np.select(when, [known, known | part, known | part], True)
+    ending = np.where(s.ends[lane] & (cycle == s.last[lane]), s.finish_s[lane], np.inf)
+    leaves = np.flatnonzero(moment < np.minimum(end, ending))
+    return _Leaves(who, lane, cycle, moment, done, timed).take(leaves)
+
+
+def _until_short(slack: Floats, speed: Floats, gains: Floats, held: Floats | float) -> Floats:
+    """Seconds until slack is used up, if safe work grows at a rate once `held` seconds are over."""
+    later = held + (slack - held) * speed / np.maximum(speed - gains, 1e-12)
+    found = np.where(slack <= held, slack, later)
+    return np.where((slack > held) & (speed <= gains), NEVER_S, np.minimum(found, NEVER_S))
+
+
+class Walk:
+    """Plans on their way through the cycles."""
+
+    def __init__(
+        self,
+        p: PathInputs,
+        deadline_s: float | None,
+        sample: RandomNumbers,
+        capacity: Capacity = CLASS_CAPACITY,
+        most_away_s: float | None = None,
+    ) -> None:
+        rows, self.cluster = p.clusters()
+        self.clusters = c = p if len(rows) == len(p) else p.take(rows)
+        self.sample, self.market = sample, capacity.market(c, sample)
+        work = c.work_s[:, None] * time_factors(c.speed_sigma[:, None], sample.speed)
+        self.queued_s = sample.queue_s(c.at_once, c.wait_s)[self.cluster]
+        self.spot, self.hired = Lanes.at_request(work, c.changeover_s), None
+        self.lane_of = (self.cluster[:, None] * sample.paths + np.arange(sample.paths)).ravel()
+        self.shared, self.rules = len(self.spot), None
+        self.who = np.flatnonzero(np.repeat(p.fallback_speed > 0.0, sample.paths))
+        if deadline_s is None or not len(self.who):
+            self.who = self.who[:0]
+        else:
+            due_s = deadline_s - self.queued_s
+            self.rules = _Rules.of(p, due_s, work[self.cluster], sample, most_away_s)
+        self.place = np.full(self.shared + len(self.lane_of), -1)  # of lanes, in a table
+        self.needed = np.bincount(self.lane_of, minlength=len(self.place))  # by how many plans
+        self.ended: list[Lanes] = []
+        # Told of what lanes did on spot until a moment, and on demand.
+        self.seen: Callable[[Stretch, Ints, Ints, Floats, bool], None] | None = None
+        self.paid: Callable[[Lanes, Floats, Floats], None] | None = None
+
+    rules: _Rules | None
+    hired: Lanes | None
+
+    def run(self) -> Lanes:
+        """All lanes to their ends; of each plan on each path its own."""
+        for first in range(0, CYCLES, STRETCH):
+            if len(self.spot) or self.hired is not None:
+                self._stretch(first)
+        self._coast()
+        every = Lanes.joined(self.ended)
+        self.place[every.number] = np.arange(len(every))
+        return every.take(self.place[self.lane_of])
+
+    def _stretch(self, first: int) -> None:
+        """All lanes through the next cycles."""
+        spot, stay = self.spot, [self.spot.take(np.arange(0))]
+        moving: list[tuple[Lanes, Clock]] = []
+        rest: list[Lanes] = []
+        if self.hired is not None:
+            moving.append((self.hired, Clock.of(self.market, first, self.hired)))
+        if len(spot):
+            moving += self._on_spot(spot, Clock.of(self.market, first, spot), stay)
+        while moving:
+            tables, clocks = zip(*moving, strict=True)
+            moving = self._on_demand(Lanes.joined(tables), Clock.joined(clocks), stay, rest)
+        self.spot = Lanes.joined(stay[1:] or stay)
+        self.hired = Lanes.joined(rest) if rest else None
+
+    def _on_spot(self, lanes: Lanes, clock: Clock, stay: list[Lanes]) -> list[tuple[Lanes, Clock]]:
+        """Lanes on spot through a stretch: they end or stay; plans that leave them are returned."""
+        p = self.clusters
+        s = _stretch(p, self.sample, lanes, clock)
+        left, gone = np.zeros(len(lanes), dtype=np.int64), []
+        if len(self.who):
+            gone = self._leave(s, left)
+        needed = self.needed[lanes.number] > left
+        self.needed[lanes.number] -= np.where(lanes.number < self.shared, left, 0)
+        ends, stays = np.flatnonzero(s.ends & needed), np.flatnonzero(~s.ends & needed)
+        done = _until(p, s, s.last[ends], ends, s.finish_s[ends])
+        done.done, done.time_s = done.work, s.finish_s[ends]
+        self.ended.append(done)
+        stay.append(_after_all(p, s, stays))
+        if self.seen is not None:
+            self.seen(s, s.last[ends], ends, s.finish_s[ends], False)
+            self.seen(s, np.full(len(stays), STRETCH - 1), stays, clock.edges[-1, stays], True)
+        if len(self.who):
+            over = np.zeros(len(self.place), dtype=bool)
+            over[done.number] = True
+            self.who = self.who[~over[self.lane_of[self.who]]]
+        return gone
+
+    def _watching(self, lanes: Lanes) -> tuple[Ints, Ints]:
+        """Who may leave these lanes, and the place of each one's lane."""
+        self.place[lanes.number] = np.arange(len(lanes))
+        place = self.place[self.lane_of[self.who]]
+        self.place[lanes.number] = -1
+        return self.who[place >= 0], place[place >= 0]
+
+    def _leave(self, s: Stretch, left: Ints) -> list[tuple[Lanes, Clock]]:
+        """Plans that leave a cluster get lanes of their own, on demand; `left`: how many do."""
+        assert self.rules is not None
+        found = _leaves(self.clusters, s, self.rules, *self._watching(s.lanes))
+        if not len(found.who):
+            return []
+        new = _until(self.clusters, s, found.cycle, found.lane, found.moment_s)
+        if self.seen is not None:
+            self.seen(s, found.cycle, found.lane, found.moment_s, False)
+        left += np.bincount(found.lane, minlength=len(left))
+        new.rented_s, new.done, new.known = found.moment_s, found.done, found.known.astype(float)
+        self._own(new, found.who)
+        return [(new, s.clock.take(found.lane))]
+
+    def _own(self, new: Lanes, who: Ints) -> None:
+        """Lanes of plans that left another."""
+        new.number = self.lane_of[who] = self.shared + who
+        self.needed[new.number] = 1
+        new.start_up_over(self.clusters.changeover_s[new.cluster])
+        gone = np.zeros(len(self.lane_of), dtype=bool)
+        gone[who] = True
+        self.who = self.who[~gone[self.who]]
+
+    def _on_demand(
+        self, lanes: Lanes, clock: Clock, stay: list[Lanes], rest: list[Lanes]
+    ) -> list[tuple[Lanes, Clock]]:
+        """Lanes on demand through a stretch: they end, stay (`rest`), or go back in it."""
+        assert self.rules is not None
+        who, rules = lanes.number - self.shared, self.rules
+        policy, trains = rules.policy.take(who), lanes.rented_s + rules.delay_s[who]
+        trains = trains + rules.start_s[who]
+        left, ends = lanes.work - lanes.done, clock.ends
+        done_s, wanted = trains + policy.need_s(left), policy.back_from_s(trains, left)
+        cycle, here = _first((ends > wanted) | (ends >= done_s))
+        at = cycle, np.arange(len(lanes))
+        back = np.maximum(wanted, clock.starts[at])
+        returns = here & np.isfinite(wanted) & (back < np.minimum(ends[at], done_s))
+        over = ~returns & (here | np.isinf(wanted))
+        for some, stop in ((np.flatnonzero(over), done_s), (np.flatnonzero(returns), back)):
+            if not len(some):
+                continue
+            mine, until = lanes.take(some), stop[some]
+            self._book(mine, until, (until - trains[some]) * policy.speed[some])
+            if stop is done_s:
+                self.ended.append(mine)
+                continue
+            mine.moves += 1.0
+            mine.returns += 1.0
+            mine.entry_s = np.asarray(until)
+            self.who = np.concatenate([self.who, who[some]])
+            again = mine, clock.take(some)
+        waits = np.flatnonzero(~over & ~returns)
+        if len(waits):
+            rest.append(lanes.take(waits))
+            rest[-1].edge_s = clock.edges[-1, waits]
+        return self._on_spot(*again, stay) if returns.any() else []
+
+    def _book(self, lanes: Lanes, until: Floats, gained: Floats) -> None:
+        """Lanes have been on demand until a moment."""
+        assert self.rules is not None
+        who, rules = lanes.number - self.shared, self.rules
+        if self.paid is not None:
+            self.paid(lanes, rules.delay_s[who], until)
+        began = (lanes.up_s > ROUNDED_S) | (lanes.fallback_s > 0.0)
+        began |= (self.clusters.elastic_share[lanes.cluster] > 0.0) & (lanes.rented_s > 0.0)
+        lanes.fallback_s += until - lanes.rented_s - rules.delay_s[who]
+        lanes.fallback_queued_s += rules.delay_s[who]
+        lanes.restarts_lost += began * rules.start_s[who] * rules.policy.speed[who]
+        lanes.rescued += gained
+        lanes.done += gained
+        lanes.known, lanes.time_s = 1.0, until
+
+    def _coast(self) -> None:
+        """What outlasts the cycles goes on at its own pace, and on demand for good when short."""
+        hired = [] if self.hired is None else [self.hired]
+        lanes = self.spot
+        pace = np.maximum(lanes.done, LEAST_PACE * lanes.edge_s)
+        times = np.maximum(lanes.work - lanes.done, 0.0) / np.maximum(pace, 1e-9)
+        alone = lanes.take(np.arange(len(lanes))).repeated(times)
+        alone.done, alone.time_s = alone.work, alone.edge_s
+        self.ended.append(alone)
+        if self.rules is None:
+            return
+        who, lane = self._watching(lanes)
+        policy = self.rules.policy.take(who)
+        # due - t·(1 + a) = (work - done·(1 + a)) / speed
+        shrinks = np.maximum(lanes.edge_s[lane] - policy.need_s(lanes.done[lane]), 1e-9)
+        more = np.maximum(policy.last_moment_s(lanes.work[lane]) / shrinks - 1.0, 0.0)
+        leaves = np.flatnonzero(more < times[lane])
+        new = lanes.take(lane[leaves]).repeated(more[leaves])
+        new.rented_s = new.edge_s
+        self._own(new, who[leaves])
+        for each in (*hired, new):
+            who = each.number - self.shared
+            trains = each.rented_s + self.rules.delay_s[who] + self.rules.start_s[who]
+            left = each.work - each.done
+            self._book(each, trains + self.rules.policy.take(who).need_s(left), left)
+            self.ended.append(each)
+
+
+def walk(
+    p: PathInputs,
+    deadline_s: float | None,
+    sample: RandomNumbers,
+    capacity: Capacity = CLASS_CAPACITY,
+    most_away_s: float | None = None,
 ) -> Paths:
+    """Time and bill of plans on every path.
+
+    With `most_away_s` fallbacks take over once spot has been away that long, whatever the time.
+    """
+    made = Walk(p, deadline_s, sample, capacity, most_away_s)
+    return _paths(p, made.run(), made.queued_s, sample)
+
+
+def _paths(p: PathInputs, lanes: Lanes, queued: Floats, sample: RandomNumbers) -> Paths:
     """The figures of each plan on each path."""
-    shape = (len(p), sample.key[0])
-    got = {each.name: getattr(lanes, each.name).reshape(shape) for each in fields(_Lanes)}
-    work, price = work.reshape(shape), price_factors(p.spot_price_sigma[:, None], sample.price)
+    lanes.start_up_over(np.repeat(p.changeover_s, sample.paths))
+    figures = lanes.figures.reshape(-1, *queued.shape)
+    of = Lanes(lanes.number, lanes.cluster, lanes.path, figures)
+    share, changeover = p.elastic_share[:, None], p.changeover_s[:, None]
+    alone_s, elastic = of.alone / np.maximum(share, 1e-9), share > 0.0
+    on_spot = of.work - of.rescued - of.alone
+    lost = np.where(elastic, of.capacity - of.alone, of.up_s - of.uncounted_s) - on_spot
+    changed = np.minimum((of.interruptions + of.returns) * changeover, of.up_s)
+    first_s = of.time_s - of.fallback_s - of.fallback_queued_s  # on the first cluster
+    resized = np.clip(first_s - alone_s, 0.0, of.part_restarts_s)
     other = (
         p.fixed_usd[:, None]
-        + p.base_usd_per_hour[:, None] * p.rented_s(got["time_s"]) / 3600.0
-        + p.fallback_usd_per_hour[:, None] * got["fallback_s"] / 3600.0
-        + p.usd_per_move[:, None] * got["moves"]
+        + p.base_usd_per_hour[:, None] * p.rented_s(of.time_s) / 3600.0
+        + p.fallback_usd_per_hour[:, None] * of.fallback_s / 3600.0
+        + p.usd_per_move[:, None] * of.moves
     )
-    spot = p.spot_usd_per_hour[:, None] * got["billed_s"] / 3600.0
-    speed = p.fallback_speed[:, None]
+    spot = p.spot_usd_per_hour[:, None] * of.billed_s / 3600.0
     return Paths(
-        time_s=got["time_s"] + waits.own_s,
-        cost_usd=other + spot * price,
+        time_s=of.time_s + queued,
+        cost_usd=other + spot * price_factors(p.spot_price_sigma[:, None], sample.price),
         expected_usd=other + spot,
-        spot_s=got["billed_s"],
-        running_s=got["up_s"] + got["fallback_s"],
-        fallback_s=got["fallback_s"],
-        waiting_s=got["waited_s"] + got["fallback_queued_s"] + waits.own_s,
-        queued_s=waits.own_s,
-        fallback_queued_s=got["fallback_queued_s"],
-        interruptions=got["interruptions"],
-        moves=got["moves"],
-        restarts_s=got["restarts_s"],
-        trained_s=got["spot_work"] + (work - got["spot_work"]) / speed,
-        alone_s=np.zeros(shape),
-        work_s=work,
-        lost_work_s=np.maximum(got["lost"], 0.0),
+        spot_s=of.billed_s,
+        running_s=of.up_s + of.fallback_s,
+        fallback_s=of.fallback_s,
+        waiting_s=of.waited_s + of.fallback_queued_s + queued,
+        queued_s=queued,
+        fallback_queued_s=of.fallback_queued_s,
+        interruptions=of.interruptions,
+        moves=of.moves,
+        restarts_s=np.where(elastic, resized, changed),
+        trained_s=on_spot + alone_s + of.rescued / np.maximum(p.fallback_speed[:, None], 1e-9),
+        alone_s=alone_s,
+        work_s=of.work,
+        lost_work_s=np.maximum(lost, 0.0) + of.restarts_lost,
     )

@@ -46,7 +46,7 @@ class Cycle:
 
 def closed_form(p: PathInputs, deadline_s: float | None, law: RunLaw, seed: int) -> ClosedForm:
     """The first-order law of one plan; `p` holds one row, `law` the shape of its runs."""
-    sample = random_numbers(SAMPLE, 8, seed)
+    sample = random_numbers(SAMPLE, seed)
     zones = zones_of(p, sample)
     wait, variance = _waits(p, zones)
     moved = stay_law(p).moved(zones.outage_s * p.zone_count[0])[0]

@@ -19,8 +19,8 @@ from recommender.catalogs.frozen import dataclass
 from recommender.plan.limits import Limits
 from recommender.plan.plan import Plan
 from recommender.plan.simulation import ExecutorRun
-from recommender.risk.fallback import failover_round_s
 from recommender.risk.path_inputs import PathInputs
+from recommender.risk.policy import failover_round_s
 from recommender.risk.spot_capacity import Capacity
 from recommender.simulation.paths import simulate
 from recommender.simulation.summary import limit_chances, quantiles
@@ -35,7 +35,7 @@ class _Behaviour:
 
     name: str
     inputs: PathInputs
-    max_outage_s: float | None = None  # until on-demand takes over; None: the plan's rule, if any
+    most_away_s: float | None = None  # until on-demand takes over; None: the plan's rule, if any
 
 
 def executor_runs(
@@ -51,7 +51,7 @@ def executor_runs(
     found = []
     for each in _behaviours(executor, plan, inputs):
         sample = simulate(
-            each.inputs, limits.deadline_s, runs, seed, capacity, max_outage_s=each.max_outage_s
+            each.inputs, limits.deadline_s, runs, seed, capacity, most_away_s=each.most_away_s
         )
         _, together = limit_chances(sample, limits, plan.max_usd_per_hour)
         found.append(
@@ -79,6 +79,6 @@ def _behaviours(executor: str, plan: Plan, inputs: PathInputs) -> list[_Behaviou
         return [own]
     rows = [own, _Behaviour(f"{executor}, no switch", alone)]
     if executor == "skypilot" and late.machines[0].count == sum(m.count for m in plan.machines):
-        max_outage_s = failover_round_s(int(inputs.zone_count[0]))
-        rows.append(_Behaviour("skypilot, on-demand ends its list", inputs, max_outage_s))
+        most_away_s = failover_round_s(int(inputs.zone_count[0]))
+        rows.append(_Behaviour("skypilot, on-demand ends its list", inputs, most_away_s))
     return rows

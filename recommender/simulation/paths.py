@@ -1,22 +1,21 @@
 """Many Monte Carlo paths of one plan, by the engine that the search uses (`recommender/risk`)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import fields
 
 import numpy as np
 
 from recommender.arrays import Floats
 from recommender.catalogs.frozen import dataclass
-from recommender.risk.monte_carlo import cycles_needed, simulate_sample
+from recommender.risk.monte_carlo import simulate_paths
 from recommender.risk.path_inputs import PathInputs, Paths
-from recommender.risk.random_numbers import clear_caches, extended, random_numbers
+from recommender.risk.random_numbers import clear_caches
 from recommender.risk.spot_capacity import CLASS_CAPACITY, Capacity
 
 ProgressCallback = Callable[[int, int], None]  # runs done, runs in all
 
 BLOCK = 2048  # paths at a time: those behind the printed figures are the first block
 _SEEDS = 1_000_003  # between the seeds of two blocks
-_TOGETHER = 16  # blocks at a time: 20 MB of draws
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,29 +42,26 @@ def simulate(
     seed: int,
     capacity: Capacity = CLASS_CAPACITY,
     tick: ProgressCallback | None = None,
-    max_outage_s: float | None = None,
+    most_away_s: float | None = None,
 ) -> SimulatedRuns:
     """Simulate one plan `runs` times; the same seed gives the same paths.
 
-    With `max_outage_s` the fallback takes over when spot has been away that long.
-
-    The paths are those of `simulate_paths`, block by block. Few paths need all drawn runs, so all
-    are first simulated through two thirds, and the rest of some blocks together.
+    The paths are those of `simulate_paths`, block by block. With `most_away_s` the fallback takes
+    over once spot has been away that long.
     """
-    blocks = blocks_of(runs, seed)
     parts, done = [], 0
-    for begin in range(0, len(blocks), _TOGETHER):
-        parts.append(
-            _simulate_blocks(
-                inputs, deadline_s, blocks[begin : begin + _TOGETHER], capacity, max_outage_s
-            )
+    for paths, block_seed in blocks_of(runs, seed):
+        found = simulate_paths(
+            inputs, deadline_s, paths, block_seed, capacity, most_away_s=most_away_s
         )
-        for paths, _ in blocks[begin : begin + _TOGETHER]:
-            done += paths
-            if tick is not None:
-                tick(done, runs)
+        parts.append(_split_into_states(inputs, found))
         clear_caches()
-    return _concatenated(parts)
+        done += paths
+        if tick is not None:
+            tick(done, runs)
+    return SimulatedRuns(
+        *(np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(SimulatedRuns))
+    )
 
 
 def blocks_of(runs: int, seed: int) -> list[tuple[int, int]]:
@@ -74,40 +70,6 @@ def blocks_of(runs: int, seed: int) -> list[tuple[int, int]]:
         (min(BLOCK, runs - begin), seed + _SEEDS * number)
         for number, begin in enumerate(range(0, runs, BLOCK))
     ]
-
-
-def _simulate_blocks(
-    inputs: PathInputs,
-    deadline_s: float | None,
-    blocks: Sequence[tuple[int, int]],
-    capacity: Capacity,
-    max_outage_s: float | None,
-) -> SimulatedRuns:
-    """Some blocks (paths, seed): most of each in few cycles, the rest in all of them."""
-    cycles = int(cycles_needed(inputs, deadline_s)[0])
-    few = min(cycles, -(-cycles // 12) * 8)
-    parts, rest = [], []
-    for paths, seed in blocks:
-        sample = random_numbers(paths, few, seed)
-        simulated, settled = simulate_sample(inputs, deadline_s, sample, capacity, max_outage_s)
-        parts.append(_split_into_states(inputs, simulated))
-        rest.append((sample, np.flatnonzero(~settled[0])))
-    found = _concatenated(parts)
-    begins = np.cumsum([0, *(paths for paths, _ in blocks)])
-    rows = np.concatenate([begin + late for begin, (_, late) in zip(begins, rest, strict=False)])
-    if few < cycles and len(rows):
-        more = extended(rest, cycles)
-        simulated, _ = simulate_sample(inputs, deadline_s, more, capacity, max_outage_s)
-        again = _split_into_states(inputs, simulated)
-        for field in fields(SimulatedRuns):
-            getattr(found, field.name)[rows] = getattr(again, field.name)
-    return found
-
-
-def _concatenated(parts: Sequence[SimulatedRuns]) -> SimulatedRuns:
-    return SimulatedRuns(
-        *(np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(SimulatedRuns))
-    )
 
 
 def _split_into_states(inputs: PathInputs, paths: Paths) -> SimulatedRuns:

@@ -27,16 +27,17 @@ from recommender.policies.plan_policy import (
 from recommender.policies.replay import SimulatedMarket, SimulatedReplays, replay_simulated
 from recommender.policies.state import Policy
 from recommender.policies.thresholds import SAFETY_NET
-from recommender.risk.fallback import queue_s
-from recommender.risk.monte_carlo import cycles_needed
+from recommender.risk.lanes import Clock, Lanes
 from recommender.risk.path_inputs import PathInputs
 from recommender.risk.random_numbers import (
+    STRETCH,
     RandomNumbers,
     clear_caches,
     random_numbers,
     time_factors,
 )
-from recommender.risk.spot_capacity import Capacity
+from recommender.risk.spot_capacity import Capacity, Market
+from recommender.risk.walk import CYCLES
 from recommender.simulation.paths import blocks_of
 from recommender.simulation.summary import quantiles
 
@@ -68,7 +69,7 @@ def policy_runs(
     parts: Parts = {policy.name: [] for policy in policies}
     factors = []
     for paths, block_seed in blocks_of(runs, seed):
-        sample = random_numbers(paths, int(cycles_needed(inputs, deadline_s)[0]), block_seed)
+        sample = random_numbers(paths, block_seed)
         work_s = inputs.work_s[0] * time_factors(inputs.speed_sigma[:, None], sample.speed)[0]
         work_s = work_s * time_per_training_time(inputs)
         # Rules see the work left; counted from a small task, that of every path is below it.
@@ -96,39 +97,38 @@ def simulated_market(
     work_s: Floats,
 ) -> SimulatedMarket:
     """The paths of a sample as the replay needs them, tick by tick until the deadline."""
-    lengths, waits = (
-        np.asarray(each[:, 0], dtype=np.float64) for each in capacity.runs(inputs, sample)
-    )
     ticks = int(problem.task.deadline_s / problem.tick_s) + 1
-    available, run = _availability_at(
-        waits, lengths, np.arange(ticks, dtype=np.float64) * problem.tick_s
-    )
+    moments = np.arange(ticks, dtype=np.float64) * problem.tick_s
+    available, run = _availability_at(capacity.market(inputs, sample), sample.paths, moments)
     taken = np.zeros_like(available)
     taken[1:] = available[1:] & available[:-1] & (run[1:] != run[:-1])
     return SimulatedMarket(
         available=available,
         taken=taken,
         done_s=problem.task.work_s - work_s,
-        queue_s=queue_s(inputs.fallback_at_once, inputs.fallback_wait_s, sample)[0],
+        queue_s=sample.queue_s(inputs.fallback_at_once, inputs.fallback_wait_s)[0],
         free_s=float(inputs.free_s[0]),
     )
 
 
-def _availability_at(waits: Floats, lengths: Floats, moments: Floats) -> tuple[Bools, Floats]:
-    """Whether spot is there at some moments, and which run it is: (moments, paths).
-
-    What outlasts the drawn runs repeats them.
-    """
-    ends = np.cumsum(waits + lengths, axis=0)
-    begins = ends - lengths
-    count = len(ends)
-    available = np.empty((len(moments), ends.shape[1]), dtype=np.bool_)
-    run = np.empty(available.shape)
-    for path in range(ends.shape[1]):
-        around, inside = np.divmod(moments, ends[-1, path])
-        place = np.minimum(np.searchsorted(ends[:, path], inside, side="right"), count - 1)
-        available[:, path] = inside >= begins[place, path]
-        run[:, path] = around * count + place
+def _availability_at(market: Market, paths: int, moments: Floats) -> tuple[Bools, Floats]:
+    """Whether spot is there at some moments, and which run it is: (moments, paths)."""
+    lanes = Lanes.at_request(np.zeros((1, paths)), np.zeros(1))
+    available, run = (
+        np.zeros((len(moments), paths), dtype=np.bool_),
+        np.zeros((len(moments), paths)),
+    )
+    for first in range(0, CYCLES, STRETCH):
+        clock = Clock.of(market, first, lanes)
+        for path in range(paths):
+            some = slice(*np.searchsorted(moments, clock.edges[[0, -1], path]))
+            place = np.searchsorted(clock.ends[:, path], moments[some], side="right")
+            place = np.minimum(place, STRETCH - 1)
+            available[some, path] = moments[some] >= clock.starts[place, path]
+            run[some, path] = first + place
+        lanes.edge_s = clock.edges[-1]
+        if lanes.edge_s.min() > moments[-1]:
+            break
     return available, run
 
 

@@ -7,10 +7,11 @@ when its series ends, so all parts of a recording have equal weight.
 
 import numpy as np
 
-from recommender.arrays import Floats, Singles
+from recommender.arrays import Floats, Ints, distinct
 from recommender.catalogs.frozen import dataclass
 from recommender.risk.path_inputs import PathInputs
-from recommender.risk.random_numbers import RandomNumbers
+from recommender.risk.random_numbers import STRETCH, RandomNumbers
+from recommender.risk.spot_capacity import Market
 
 FOREVER_S = 1e9  # a run or a wait without end
 
@@ -39,25 +40,36 @@ class UpIntervals:
 
 
 @dataclass(frozen=True, slots=True)
+class RecordedMarket:
+    """Paths through series, each from a moment on."""
+
+    intervals: tuple[UpIntervals, ...]
+    which: Ints  # (paths,) series
+    moment_s: Floats  # (paths,) in it
+
+    def cycles(self, first: int, cluster: Ints, path: Ints) -> tuple[Floats, Floats]:
+        """Runs of the next cycles, and the wait before each."""
+        lengths, waits = np.empty((2, STRETCH, len(path)))
+        for number in distinct(self.which[path]):
+            mine = self.which[path] == number
+            moments = self.moment_s[path[mine]]
+            lengths[:, mine], waits[:, mine] = _runs_from(self.intervals[number], moments, first)
+        return lengths, waits
+
+
+@dataclass(frozen=True, slots=True)
 class RecordedCapacity:
     """The capacity of recorded series, for plans of one size."""
 
     intervals: tuple[UpIntervals, ...]
 
-    def runs(self, p: PathInputs, sample: RandomNumbers) -> tuple[Singles, Singles]:
-        """Lengths of the runs and the wait before each, seconds; the same for every plan."""
-        paths, cycles, _ = sample.key
-        lengths, waits = np.empty((2, cycles, 1, paths), dtype=np.float32)
+    def market(self, p: PathInputs, sample: RandomNumbers) -> Market:
+        """What each path meets from a moment of the recording on; the same for every plan."""
         ends = np.cumsum([s.length_s for s in self.intervals])
         moment = sample.start * ends[-1]
         which = np.minimum(np.searchsorted(ends, moment, side="right"), len(ends) - 1)
-        for number in np.unique(which):
-            mine = which == number
-            inside = moment[mine] - (ends[number] - self.intervals[number].length_s)
-            found = _runs_from(self.intervals[number], inside, cycles)
-            lengths[:, 0, mine], waits[:, 0, mine] = found
-        shape = (cycles, len(p), paths)
-        return np.broadcast_to(lengths, shape).copy(), np.broadcast_to(waits, shape).copy()
+        begins = ends - np.array([s.length_s for s in self.intervals])
+        return RecordedMarket(self.intervals, which, moment - begins[which])
 
     @property
     def run_mean_s(self) -> float:
@@ -93,20 +105,21 @@ def _up_intervals(series: RecordedSeries, machines: int) -> UpIntervals:
     return UpIntervals(begin, end, length)
 
 
-def _runs_from(intervals: UpIntervals, moment: Floats, cycles: int) -> tuple[Floats, Floats]:
-    """Runs and waits met from some moments on; (cycles, moments)."""
-    count = len(intervals.begin_s)
+def _runs_from(intervals: UpIntervals, moment: Floats, first: int) -> tuple[Floats, Floats]:
+    """Runs and waits met from some moments on, from a cycle on; (cycles, moments)."""
+    count, shape = len(intervals.begin_s), (STRETCH, len(moment))
     if not count:
-        return np.full((cycles, len(moment)), 1.0), np.full((cycles, len(moment)), FOREVER_S)
+        return np.full(shape, 1.0), np.full(shape, FOREVER_S)
     if intervals.endless:
-        return np.full((cycles, len(moment)), FOREVER_S), np.zeros((cycles, len(moment)))
+        return np.full(shape, FOREVER_S), np.zeros(shape)
     # A moment before the end of the joined last interval lies in it, one round earlier.
     early = moment + intervals.length_s < intervals.end_s[-1]
     moment = np.where(early, moment + intervals.length_s, moment)
-    first = np.searchsorted(intervals.end_s, moment, side="right")
-    turn = first[None] + np.arange(cycles)[:, None]
+    place = np.searchsorted(intervals.end_s, moment, side="right")
+    turn = place[None] + first - 1 + np.arange(STRETCH + 1)[:, None]
     begin = intervals.begin_s[turn % count] + (turn // count) * intervals.length_s
     end = intervals.end_s[turn % count] + (turn // count) * intervals.length_s
-    begin[0] = np.maximum(begin[0], moment)
-    before = np.concatenate([moment[None], end[:-1]])
+    begin, before, end = begin[1:], end[:-1], end[1:]
+    if not first:
+        begin[0], before[0] = np.maximum(begin[0], moment), moment
     return end - begin, begin - before

@@ -19,7 +19,7 @@ from recommender.risk.laws import (
     Weibull,
 )
 from recommender.risk.path_inputs import PathInputs
-from recommender.risk.spot_capacity import CLASS_CAPACITY, Capacity, OtherRunLaw
+from recommender.risk.spot_capacity import CLASS_CAPACITY, Capacity, ClassCapacity
 from recommender.simulation.deflatable import Deflatable, deflated
 from recommender.simulation.recorded import (
     FOREVER_S,
@@ -163,7 +163,7 @@ def _with_run_law(inputs: PathInputs, law: RunLaw) -> Scenario:
     else:
         assert isinstance(law, Lognormal)
         words = f"lognormal runs of sigma {law.sigma:g}, the class's mean"
-    return Scenario(inputs, OtherRunLaw(law), law, words)
+    return Scenario(inputs, ClassCapacity(law), law, words)
 
 
 def _series(path: Path, form: str, wanted: tuple[str, ...]) -> tuple[RecordedSeries, ...]:

@@ -19,7 +19,7 @@ sys.path.append(str(Path(__file__).parents[2]))
 
 import numpy as np
 
-from recommender.risk.monte_carlo import cycles_needed, simulate_paths
+from recommender.risk.monte_carlo import simulate_paths
 from recommender.risk.path_inputs import PathInputs, Paths
 from recommender.risk.random_numbers import clear_caches
 from recommender.simulation.paths import simulate
@@ -88,7 +88,6 @@ def main() -> None:
         "time_h": round(float(h.time_s.mean()) / H, 2),
         "interruptions": round(float(h.interruptions.mean()), 2),
         "fallback": round(float(np.mean(h.fallback_s > 0)), 3),
-        "cycles": int(cycles_needed(plans(1), DEADLINE_S)[0]),
     }
     ways = {
         "many plans, same paths": (plans(PLANS), PATHS, False),

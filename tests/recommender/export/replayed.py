@@ -153,7 +153,7 @@ class Cloud:
             self.spot_s += max(up_s, p.minimum_s)
 
     def quiet_s(self) -> float:
-        """For how long no look can find anything new: the looks until then are left out.
+        """For how long no look can find anything new: the looks before that are left out.
 
         Slack falls by at most a second per second, and on demand only the need falls.
         """
@@ -194,7 +194,7 @@ class Cloud:
         """Status and output of a call."""
         if request.startswith("sleep "):
             poll_s = float(request.split()[1])
-            self.pass_time(self.now + poll_s * max(1, int(self.quiet_s() / poll_s)))
+            self.pass_time(self.now + poll_s * max(1, math.ceil(self.quiet_s() / poll_s)))
             return 0, f"{START + self.now:.0f}"
         phase = "fallback" if "-fallback" in request else "plan"
         for words, answer in (

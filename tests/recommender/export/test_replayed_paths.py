@@ -11,11 +11,10 @@ import pytest
 from recommender.export.description import RunDescription
 from recommender.export.targets import export_files
 from recommender.plan.limits import Limits
-from recommender.risk.monte_carlo import cycles_needed, market_of, queues_of
 from recommender.risk.path_inputs import PathInputs, Paths
 from recommender.risk.policy import policies_of
-from recommender.risk.random_numbers import random_numbers
-from recommender.risk.spot_capacity import simulate_runs
+from recommender.risk.random_numbers import STRETCH, random_numbers
+from recommender.risk.spot_capacity import drawn_cycles
 from recommender.risk.walk import walk
 from tests.recommender import answers
 from tests.recommender.export.replayed import Cloud, Market, replayed, script_of
@@ -41,6 +40,7 @@ POLICIES = {
 }
 DEADLINE_S = 32 * HOUR
 POLL_S = 60
+STRETCHES = 8  # of runs drawn for a path
 
 
 def run_of(target: str, inputs: PathInputs) -> RunDescription:
@@ -63,15 +63,16 @@ def run_of(target: str, inputs: PathInputs) -> RunDescription:
 
 def simulated(inputs: PathInputs, deadline_s: float, paths: int) -> tuple[Paths, list[Market]]:
     """The plan's own simulation of some paths, and the market on each."""
-    sample = random_numbers(paths, int(cycles_needed(inputs, deadline_s)[0]))
-    market = market_of(simulate_runs(inputs, sample), sample)
-    queues = queues_of(inputs, sample)
-    found = walk(inputs, deadline_s, sample, market, queues)
+    sample = random_numbers(paths)
+    lengths, waits = drawn_cycles(inputs, sample, STRETCHES)
+    notices = [sample.uniforms("notice", STRETCH * n) for n in range(STRETCHES)]
+    notified = np.concatenate(notices) < inputs.notice_saves
+    queue_s = sample.queue_s(inputs.fallback_at_once, inputs.fallback_wait_s)[0]
+    found = walk(inputs, deadline_s, sample)
     return found, [
         Market(
-            market.waits[:, 0, path].tolist(), market.lengths[:, 0, path].tolist(),
-            (market.notified[:, 0, path] > 0).tolist(), float(found.work_s[0, path]),
-            float(queues.fallback_s[0, path]),
+            waits[:, 0, path].tolist(), lengths[:, 0, path].tolist(), notified[:, path].tolist(),
+            float(found.work_s[0, path]), float(queue_s[path]),
         )
         for path in range(paths)
     ]  # fmt: skip

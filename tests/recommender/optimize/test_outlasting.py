@@ -11,13 +11,13 @@ import pytest
 from recommender.optimize.evaluate import drafts_of, with_best_interval
 from recommender.optimize.space import Space, single_steps
 from recommender.plan.limits import Limits
-from recommender.risk.monte_carlo import cycles_needed
+from recommender.risk.monte_carlo import simulate_paths
+from recommender.risk.walk import CYCLES
 from tests.recommender.optimize.palette import every_cluster, every_plan, fallbacks_of, space
 from tests.recommender.optimize.pooled import on_product_paths, problem
 from tests.recommender.optimize.samples import thinned
 
 DAY = 86_400.0
-DRAWN = 512  # runs of a path at most
 
 
 def weeks_of_short_runs(deadline_days: float, availability_logit: float) -> Space:
@@ -99,5 +99,6 @@ def test_these_questions_have_paths_that_outlast_the_draws() -> None:
         plans = every_plan(q, site, every_cluster(site, q.limits.max_machines))
         found = drafts_of(q, site, plans)
         inputs = with_best_interval(found.inputs.take(np.flatnonzero(found.allowed)))
-        long += int(cycles_needed(inputs, q.limits.deadline_s).max(initial=0)) >= DRAWN
+        paths = simulate_paths(inputs, q.limits.deadline_s, 64)
+        long += bool((paths.interruptions > CYCLES).any())
     assert long > 8

@@ -14,7 +14,7 @@ from recommender.plan.replan import Replan
 from recommender.planner import replan as comparison
 from recommender.planner.replan import RunningJob, moved_prices, replan
 from recommender.risk.random_numbers import random_numbers
-from recommender.risk.spot_capacity import RunningCapacity
+from recommender.risk.spot_capacity import ClassCapacity, drawn_cycles
 from tests.recommender.planning import HOUR, NOW, ask, job, with_prices, written
 from tests.recommender.risk.cases import PLAIN, path_inputs
 
@@ -154,8 +154,8 @@ def test_a_move_does_half_an_interval_again(catalog: Catalog) -> None:
 def test_the_first_run_is_what_a_random_moment_leaves_of_one() -> None:
     """E[X²] / 2E[X], for lognormal runs: half the mean times exp(σ²); and the start before it."""
     inputs = path_inputs({**PLAIN, "run_mean_s": 20_000.0, "held": 0.0})
-    sample = random_numbers(1 << 14, 8, 7)
-    lengths, waits = RunningCapacity().runs(inputs, sample)
+    sample = random_numbers(1 << 14, 7)
+    lengths, waits = drawn_cycles(inputs, sample, capacity=ClassCapacity(train=True))
     assert float(waits[0].max()) == 0.0
     left = lengths[0, 0].astype(np.float64) - inputs.changeover_s[0]
     sigma = float(inputs.run_sigma[0])

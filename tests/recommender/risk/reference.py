@@ -7,10 +7,38 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
+
+from recommender.arrays import Floats
 from recommender.risk.path_inputs import PathInputs
-from recommender.risk.random_numbers import RandomNumbers
+from recommender.risk.random_numbers import STRETCH, random_numbers
 
 DRAWN = 512  # runs that a path may take before the reference gives up
+
+
+class Numbers:
+    """The random numbers of some paths, with so many cycles each."""
+
+    def __init__(self, paths: int, cycles: int = DRAWN, seed: int = 7) -> None:
+        self.sample = random_numbers(paths, seed)
+        stretches = range(0, cycles, STRETCH)
+        # A length of mean one is exp(z - 1/2) where the shape is 1.
+        self.run, self.outage = (
+            np.log(np.concatenate([self.sample.factors(which, 1.0, n) for n in stretches]).T) + 0.5
+            for which in ("run", "outage")
+        )
+        self.moved, self.notice, self.replaced = (
+            np.concatenate([self.sample.uniforms(which, n) for n in stretches]).T
+            for which in ("moved", "notice", "replaced")
+        )
+
+    def zone_at(self, site: int) -> Floats:
+        """Level of one zone of the list on each path."""
+        return self.sample.zone_at(site)
+
+    def __getattr__(self, name: str) -> Floats:
+        found: Floats = getattr(self.sample, name)
+        return found
 
 
 @dataclass
@@ -60,7 +88,7 @@ def queue(at_once: float, median: float, supply: float) -> float:
     return median * (longer ** (-1 / 1.1) - 1.0) / (2.0 ** (1 / 1.1) - 1.0)
 
 
-def capacity(p: Plan, numbers: RandomNumbers, path: int) -> Iterator[tuple[float, float, bool]]:
+def capacity(p: Plan, numbers: Numbers, path: int) -> Iterator[tuple[float, float, bool]]:
     """The wait before each run, the run's length, and whether the checkpoint moved before it."""
     up = up_share(p.availability_logit + p.zone_sd * numbers.zone_at(0)[path])
     nowhere = 1.0
@@ -113,7 +141,7 @@ class FallbackRule:
 
 
 def simulate_path(
-    p: Plan, numbers: RandomNumbers, path: int, deadline_s: float | None
+    p: Plan, numbers: Numbers, path: int, deadline_s: float | None
 ) -> PathOutcome | None:
     """Simulate one plan through one path; None if the random numbers do not reach to its end."""
     work = p.work_s * math.exp(p.speed_sigma * numbers.speed[path])
@@ -227,7 +255,7 @@ def _saved(p: Plan, trained_for: float) -> float:
 
 
 def _on_fallback(
-    p: Plan, numbers: RandomNumbers, path: int, outcome: PathOutcome, switch_s: float, left: float
+    p: Plan, numbers: Numbers, path: int, outcome: PathOutcome, switch_s: float, left: float
 ) -> PathOutcome:
     """The fallback does the rest."""
     delay = queue(p.fallback_at_once, p.fallback_wait_s, numbers.supply[path])
@@ -249,9 +277,7 @@ def _rented_s(p: Plan, used_s: float) -> float:
     return max(paid, p.base_minimum_s)
 
 
-def _closed(
-    p: Plan, numbers: RandomNumbers, path: int, outcome: PathOutcome, end: float
-) -> PathOutcome:
+def _closed(p: Plan, numbers: Numbers, path: int, outcome: PathOutcome, end: float) -> PathOutcome:
     """Add up the bill; nothing is charged before the cluster's own machines are there."""
     queued = queue(p.at_once, p.wait_s, numbers.supply[path])
     outcome.time_s = end + queued

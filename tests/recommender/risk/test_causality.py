@@ -8,27 +8,25 @@ import numpy as np
 import pytest
 
 from recommender.arrays import Floats
-from recommender.risk.monte_carlo import cycles_needed, market_of, path_ends, queues_of
+from recommender.risk.lanes import Lanes
 from recommender.risk.path_inputs import PathInputs
 from recommender.risk.random_numbers import RandomNumbers, random_numbers
-from recommender.risk.spot_capacity import CLASS_CAPACITY, simulate_runs
-from recommender.risk.walk import steps
+from recommender.risk.spot_capacity import GivenMarket, drawn_cycles
+from recommender.risk.walk import Walk
 from tests.recommender.optimize.samples import one_in
 from tests.recommender.risk.cases import path_inputs, random_plan
 
 PATHS, CHUNKS, PER_CHUNK = 32, 20, 60  # 16,000 pairs in all, a part of them by default
-ROUNDED_S = 2.0  # single precision
+STRETCHES = 8
+ROUNDED_S = 1.0
 
 
-class Drawn:
+class Drawn(GivenMarket):
     """Runs and waits given as arrays of shape (cycles, 1, paths)."""
 
-    def __init__(self, lengths: Floats, waits: Floats) -> None:
-        self.lengths, self.waits = lengths, waits
-
-    def runs(self, p: PathInputs, sample: RandomNumbers) -> tuple[Floats, Floats]:
+    def market(self, p: PathInputs, sample: RandomNumbers) -> GivenMarket:
         """The given runs and waits."""
-        return self.lengths.astype(np.float32), self.waits.astype(np.float32)
+        return self
 
 
 def other_future(drawn: Drawn, moment: Floats, rng: np.random.Generator) -> Drawn:
@@ -53,21 +51,18 @@ def switches(
     p: PathInputs, deadline_s: float, sample: RandomNumbers, drawn: Drawn
 ) -> list[list[float]]:
     """When each path went on demand and back again, in order."""
-    runs = simulate_runs(p, sample, drawn)
-    if not p.wait_above[0] and not np.isfinite(p.back_above[0]):
-        ends = path_ends(p, deadline_s, sample, runs)
-        own = ends.end.stop_s + ends.alone.queued
-        return [
-            [t] if rest > 0.0 else [] for t, rest in zip(own[0], ends.end.rest_s[0], strict=True)
-        ]
-    queues = queues_of(p, sample)
+    walk = Walk(p, deadline_s, sample, drawn)
     found: list[list[float]] = [[] for _ in range(PATHS)]
-    for step in steps(p, deadline_s, sample, market_of(runs, sample), queues):
-        for lane, *moments in zip(
-            step.lane, step.left_s, step.back_s, step.switched_s, strict=True
-        ):
-            found[lane] += [t for t in moments if not np.isnan(t)]
-    return found
+
+    def paid(lanes: Lanes, delay_s: Floats, until: Floats) -> None:
+        for path, rented, stop in zip(lanes.path, lanes.rented_s, until, strict=True):
+            found[path] += [rented, stop]
+
+    walk.paid = paid
+    ended = walk.run()
+    # The end of a job is no decision.
+    pairs = zip(found, ended.time_s, strict=True)
+    return [[t for t in each if abs(t - end) > ROUNDED_S] for each, end in pairs]
 
 
 def case(seed: int) -> tuple[PathInputs, float] | None:
@@ -106,8 +101,8 @@ def test_what_happens_later_decides_nothing_earlier(chunk: int) -> None:
             continue
         p, deadline_s = made
         rng = np.random.default_rng(seed + 1)
-        sample = random_numbers(PATHS, int(cycles_needed(p, deadline_s)[0]))
-        drawn = Drawn(*CLASS_CAPACITY.runs(p, sample))
+        sample = random_numbers(PATHS)
+        drawn = Drawn(*drawn_cycles(p, sample, STRETCHES))
         moment = moments(p, deadline_s, rng)
         reach = (drawn.lengths + drawn.waits).sum(axis=0)[0]
         one = switches(p, deadline_s, sample, drawn)

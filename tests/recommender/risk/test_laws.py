@@ -8,8 +8,8 @@ import pytest
 from recommender.risk.laws import RUN_FAMILY, Lognormal, RunLaw, SurvivalCurve, Weibull
 from recommender.risk.monte_carlo import simulate_paths
 from recommender.risk.normal_law import normal_quantile
-from recommender.risk.random_numbers import random_numbers, run_uniforms, uniforms
-from recommender.risk.spot_capacity import OtherRunLaw
+from recommender.risk.random_numbers import random_numbers, uniforms
+from recommender.risk.spot_capacity import ClassCapacity
 from tests.recommender.risk.cases import SPOT, path_inputs
 
 U = (np.arange(200_000) + 0.5) / 200_000
@@ -70,7 +70,7 @@ def test_a_curve_that_ends_before_everybody_died_goes_on_with_its_later_hazard()
 def test_lognormal_runs_given_as_another_law_have_the_outcomes_of_the_built_in_law() -> None:
     plan = path_inputs(SPOT)
     own = simulate_paths(plan, None, 8192)
-    law = simulate_paths(plan, None, 8192, capacity=OtherRunLaw(Lognormal(SPOT["run_sigma"])))
+    law = simulate_paths(plan, None, 8192, capacity=ClassCapacity(Lognormal(SPOT["run_sigma"])))
     for name in ("cost_usd", "interruptions", "running_s"):
         ours, theirs = getattr(own, name), getattr(law, name)
         error = np.sqrt((ours.var() + theirs.var()) / 8192)
@@ -78,10 +78,12 @@ def test_lognormal_runs_given_as_another_law_have_the_outcomes_of_the_built_in_l
 
 
 def test_the_uniforms_of_the_runs_are_those_behind_their_normals() -> None:
-    sample = random_numbers(64, 16, 3)
-    assert np.array_equal(normal_quantile(run_uniforms(sample)), sample.run)
+    sample = random_numbers(64, 3)
+    drawn = sample.uniforms("run", 0)
+    expected = RUN_FAMILY.lengths(normal_quantile(drawn), 1.3)
+    assert sample.factors("run", 1.3, 0) == pytest.approx(expected, rel=1e-6)
     plain = uniforms(3, 1, 64 * 8).reshape(64, 8)
-    assert np.array_equal(run_uniforms(sample)[:, 3:8], plain[:, 3:])  # the first are spread
+    assert np.array_equal(drawn.T[:, 3:], plain[:, 3:])  # the first are spread
 
 
 def test_survival_at_the_median_is_a_half():

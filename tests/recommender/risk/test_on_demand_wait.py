@@ -93,7 +93,7 @@ def test_what_is_always_there_needs_no_list() -> None:
 
 
 def test_supply_is_uniform_and_leans_on_the_zone_as_stated() -> None:
-    sample = random_numbers(4096, 8)
+    sample = random_numbers(4096)
     ranks = np.sort(sample.supply)
     assert np.abs(ranks - (np.arange(4096) + 0.5) / 4096).max() < 0.01
     normal = NormalDist()
@@ -115,7 +115,7 @@ def test_where_spot_is_lost_on_demand_is_short_too() -> None:
     h = simulate_paths(path_inputs(row), 14 * HOUR, 4096)
     needed = h.fallback_s[0] > 0.0
     assert 0.1 < needed.mean() < 0.6
-    late = random_numbers(4096, 8).supply < 0.3
+    late = random_numbers(4096).supply < 0.3
     assert late.mean() == pytest.approx(0.3, abs=0.01)
     assert late[needed].mean() > 0.36
 

@@ -1,7 +1,6 @@
 """Common random numbers: the same bytes everywhere, the right laws, the same for all plans."""
 
 import hashlib
-from collections.abc import Callable
 from statistics import NormalDist
 
 import numpy as np
@@ -12,9 +11,9 @@ from recommender.risk.random_numbers import (
     MAX_LISTED_ZONES,
     PATH_COUNT,
     SEED,
-    RandomNumbers,
-    extended,
+    STRETCH,
     random_numbers,
+    some_paths,
     stratified,
     uniforms,
 )
@@ -94,63 +93,50 @@ def test_normal_never_falls_where_its_pieces_meet() -> None:
 
 
 def test_normal_variates_have_the_right_moments() -> None:
-    sample = random_numbers(1024, 32, SEED).run
+    drawn = [
+        random_numbers(1024, SEED).factors("run", 1.0, first) for first in range(0, 32, STRETCH)
+    ]
+    sample = np.log(np.concatenate(drawn)) + 0.5
     assert abs(sample.mean()) < 4 / np.sqrt(sample.size)
     assert sample.var() == pytest.approx(1.0, abs=4 * np.sqrt(2 / sample.size))
 
 
 @pytest.mark.parametrize("name", ["speed", "price"])
 def test_stratification_makes_quantiles_nearly_exact(name: str) -> None:
-    sample = getattr(random_numbers(1024, 8, SEED), name)
+    sample = getattr(random_numbers(1024, SEED), name)
     for share in (0.05, 0.5, 0.95):
         near = (NormalDist().inv_cdf(share - 1 / 1024), NormalDist().inv_cdf(share + 1 / 1024))
         assert near[0] <= np.quantile(sample, share) <= near[1]
 
 
-@pytest.mark.parametrize("field", ["run", "outage", "moved", "notice"])
-def test_more_cycles_extend_a_path_and_keep_its_start(field: str) -> None:
-    longest = getattr(random_numbers(64, 512, 7), field)
-    for cycles in (8, 12, 16, 64, 256):
-        assert np.array_equal(getattr(random_numbers(64, cycles, 7), field), longest[:, :cycles])
-
-
-@pytest.mark.parametrize("field", ["start", "residue", "speed", "price", "on_demand"])
-def test_numbers_drawn_once_per_path_do_not_depend_on_its_length(field: str) -> None:
-    assert np.array_equal(
-        getattr(random_numbers(64, 8, 7), field), getattr(random_numbers(64, 256, 7), field)
-    )
-
-
 def test_shapes_are_those_of_paths_cycles_and_sites() -> None:
-    sample = random_numbers(PATH_COUNT, 16)
-    assert sample.run.shape == sample.moved.shape == (PATH_COUNT, 16)
+    sample = random_numbers(PATH_COUNT)
+    assert sample.factors("run", 1.0, STRETCH).shape == (STRETCH, PATH_COUNT)
+    assert sample.uniforms("moved", 0).shape == (STRETCH, PATH_COUNT)
     assert sample.zone_at(MAX_LISTED_ZONES - 1).shape == (PATH_COUNT,)
     assert sample.start.shape == (PATH_COUNT,)
 
 
 @pytest.mark.parametrize("sigma", [0.0, 0.5, 1.48])
 def test_lognormal_factors_have_mean_one(sigma: float) -> None:
-    sample = random_numbers(4096, 64, 7)
-    values = sample.factors("run", sigma)
+    sample = random_numbers(4096, 7)
+    values = np.concatenate([sample.factors("run", sigma, n) for n in range(0, 64, STRETCH)])
     error = np.sqrt((np.exp(sigma**2) - 1.0) / values.size)
     assert float(values.mean(dtype=float)) == pytest.approx(1.0, abs=5 * error + 1e-6)
     assert (values > 0).all()
 
 
-def test_a_longer_sample_extends_the_paths_of_a_shorter_one() -> None:
-    rows = [np.array([3, 0, 40]), np.array([63])]
-    parts = [(random_numbers(64, 8, seed), some) for seed, some in zip((7, 9), rows, strict=True)]
-    found, whole = extended(parts, 20), [random_numbers(64, 20, seed) for seed in (7, 9)]
-    assert found.key[:2] == (4, 20)
-
-    def same(of: Callable[[RandomNumbers], np.ndarray], axis: int = 0) -> None:
-        taken = [of(one).take(some, axis) for one, some in zip(whole, rows, strict=True)]
-        assert np.array_equal(of(found), np.concatenate(taken, axis))
-
-    for name in ("run", "outage", "moved", "notice"):
-        same(lambda sample, name=name: getattr(sample, name))
-    for name in ("start", "residue", "speed", "price", "on_demand"):
-        same(lambda sample, name=name: getattr(sample, name))
-    same(lambda sample: sample.zone_at(2))
-    same(lambda sample: sample.factors("run", 1.3), axis=1)
-    same(lambda sample: sample.by_cycle("moved"), axis=1)
+def test_some_paths_are_those_of_the_whole_sample() -> None:
+    rows = np.array([3, 0, 40])
+    whole = random_numbers(64, 7)
+    found = some_paths(whole, rows)
+    assert found.paths == 3
+    for name in ("start", "residue", "speed", "price", "supply"):
+        assert np.array_equal(getattr(found, name), getattr(whole, name)[rows])
+    assert np.array_equal(found.zone_at(2), whole.zone_at(2)[rows])
+    for first in (0, STRETCH):
+        for which in ("moved", "notice", "replaced"):
+            expected = whole.uniforms(which, first)[:, rows]
+            assert np.array_equal(found.uniforms(which, first), expected)
+        expected = whole.factors("run", 1.3, first)[:, rows]
+        assert np.array_equal(found.factors("run", 1.3, first), expected)

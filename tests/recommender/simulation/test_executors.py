@@ -6,7 +6,7 @@ import pytest
 
 from recommender.plan.limits import Limits
 from recommender.plan.plan import Plan
-from recommender.risk.fallback import failover_round_s
+from recommender.risk.policy import failover_round_s
 from recommender.risk.spot_capacity import CLASS_CAPACITY
 from recommender.simulation.executors import AS_COUNTED, executor_runs
 from tests.recommender.export.runs import GCP, ON_DEMAND

@@ -3,7 +3,7 @@
 import numpy as np
 
 from recommender.risk.laws import Weibull
-from recommender.risk.spot_capacity import CLASS_CAPACITY, Capacity, OtherRunLaw
+from recommender.risk.spot_capacity import CLASS_CAPACITY, Capacity, ClassCapacity
 from recommender.simulation.paths import simulate
 from tests.recommender.risk.cases import path_inputs
 
@@ -33,7 +33,7 @@ def test_the_exponential_assumption_picks_a_plan_that_simulation_shows_to_cost_m
     An exponential law of the same mean has few runs below an hour, finds spot more expensive than
     on-demand at this price, and rents on-demand.
     """
-    believed = cost(SPOT, OtherRunLaw(Weibull(1.0)))
+    believed = cost(SPOT, ClassCapacity(Weibull(1.0)))
     on_demand = cost(ON_DEMAND)
     assert believed > 1.02 * on_demand
     assert cost(SPOT) < 0.98 * on_demand

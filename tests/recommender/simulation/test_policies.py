@@ -10,7 +10,7 @@ from recommender.plan.limits import Limits
 from recommender.policies.plan_policy import policy_facts, problem_of
 from recommender.policies.thresholds import TwoThresholds
 from recommender.risk.random_numbers import random_numbers
-from recommender.risk.spot_capacity import CLASS_CAPACITY
+from recommender.risk.spot_capacity import CLASS_CAPACITY, drawn_cycles
 from recommender.simulation.paths import simulate
 from recommender.simulation.policies import policy_runs, simulated_market
 from tests.recommender.optimize.samples import sampled
@@ -63,11 +63,11 @@ def test_its_simulated_cost_is_what_the_dynamic_program_expects_if_the_laws_agre
 def test_the_paths_are_those_of_the_simulation():
     plan = path_inputs(PLAN)
     problem = problem_of(plan, LIMITS.deadline_s)
-    sample = random_numbers(512, 64, 7)
+    sample = random_numbers(512, 7)
     market = simulated_market(
         plan, CLASS_CAPACITY, sample, problem, np.full(512, problem.task.work_s)
     )
-    lengths, waits = CLASS_CAPACITY.runs(plan, sample)
+    lengths, waits = drawn_cycles(plan, sample, 40)
     begin = np.cumsum(waits[:, 0] + lengths[:, 0], axis=0) - lengths[:, 0]
     for path in range(0, 512, 37):
         for tick in range(0, len(market.available), 11):

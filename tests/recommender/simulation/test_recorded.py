@@ -5,6 +5,7 @@ import pytest
 
 from recommender.risk.monte_carlo import simulate_paths
 from recommender.risk.random_numbers import random_numbers
+from recommender.risk.spot_capacity import drawn_cycles
 from recommender.simulation.recorded import FOREVER_S, RecordedSeries, recorded_capacity
 from tests.recommender.risk.cases import path_inputs
 
@@ -21,8 +22,10 @@ def state(series: RecordedSeries, machines: int, moment: float) -> bool:
 
 @pytest.mark.parametrize("machines", [1, 2])
 def test_runs_and_waits_follow_the_recording_second_by_second(machines: int) -> None:
-    sample = random_numbers(200, 8, 5)
-    lengths, waits = recorded_capacity((STEPS,), machines).runs(path_inputs({}), sample)
+    sample = random_numbers(200, 5)
+    lengths, waits = drawn_cycles(
+        path_inputs({}), sample, capacity=recorded_capacity((STEPS,), machines)
+    )
     for path in range(200):
         clock = sample.start[path] * 1000.0
         for wait, run in zip(waits[:, 0, path], lengths[:, 0, path], strict=True):
@@ -42,23 +45,27 @@ def test_an_interval_across_both_ends_of_a_recording_is_one_interval() -> None:
 
 
 def test_capacity_that_is_always_or_never_there() -> None:
-    always = recorded_capacity((RecordedSeries((0.0,), (3,), 50.0),), 3).runs(
-        path_inputs({}), random_numbers(8, 8, 1)
+    always = drawn_cycles(
+        path_inputs({}),
+        random_numbers(8, 1),
+        capacity=recorded_capacity((RecordedSeries((0.0,), (3,), 50.0),), 3),
     )
-    assert (always[0] == np.float32(FOREVER_S)).all()
+    assert (always[0] == FOREVER_S).all()
     assert (always[1] == 0).all()
-    never = recorded_capacity((RecordedSeries((0.0,), (3,), 50.0),), 4).runs(
-        path_inputs({}), random_numbers(8, 8, 1)
+    never = drawn_cycles(
+        path_inputs({}),
+        random_numbers(8, 1),
+        capacity=recorded_capacity((RecordedSeries((0.0,), (3,), 50.0),), 4),
     )
-    assert (never[1] == np.float32(FOREVER_S)).all()
+    assert (never[1] == FOREVER_S).all()
 
 
 def test_series_count_by_their_length() -> None:
     long, short = RecordedSeries((0.0,), (1,), 900.0), RecordedSeries((0.0,), (0,), 100.0)
-    lengths, _ = recorded_capacity((long, short), 1).runs(
-        path_inputs({}), random_numbers(1000, 8, 1)
+    lengths, _ = drawn_cycles(
+        path_inputs({}), random_numbers(1000, 1), capacity=recorded_capacity((long, short), 1)
     )
-    assert (lengths[0, 0] == np.float32(FOREVER_S)).mean() == pytest.approx(0.9, abs=0.002)
+    assert (lengths[0, 0] == FOREVER_S).mean() == pytest.approx(0.9, abs=0.002)
 
 
 def test_a_replayed_job_ends_when_the_recording_lets_it() -> None:
@@ -73,7 +80,7 @@ def test_a_replayed_job_ends_when_the_recording_lets_it() -> None:
         }
     )
     found = simulate_paths(plan, None, 512, capacity=recorded_capacity((STEPS,), 2))
-    begin = random_numbers(512, 16, 7).start * 1000.0
+    begin = random_numbers(512, 7).start * 1000.0
     left = np.where(begin >= 500.0, 1100.0 - begin, np.where(begin < 100.0, 100.0 - begin, 0.0))
     expected = np.where(
         left >= 350.0, 350.0, np.where(begin < 500.0, 850.0 - begin, 1850.0 - begin)

@@ -13,8 +13,8 @@ import numpy as np
 from recommender.arrays import Floats
 from recommender.plan.accuracy import Target
 from recommender.risk.path_inputs import PathInputs
-from recommender.risk.random_numbers import random_numbers
-from recommender.risk.spot_capacity import simulate_runs
+from recommender.risk.random_numbers import STRETCH, random_numbers
+from recommender.risk.spot_capacity import drawn_cycles
 from tests.research.accuracy.spot_splits import SOURCE, LeftOut, left_out, series, sizes_of
 from tests.research.accuracy.study import Held, Study, score, share_score
 from tests.research.accuracy.tables import SPOT, reference_folder
@@ -93,8 +93,10 @@ def gang_inputs(
 
 def forecast_days(law: ZoneLaw, machines: int) -> Floats:
     """Share of a day that a gang is there, in paths that the recommender draws; (paths,)."""
-    runs = simulate_runs(gang_inputs(law, machines), random_numbers(PATHS, CYCLES))
-    begin, end = runs.starts[:, 0], runs.starts[:, 0] + runs.lengths[:, 0]
+    sample = random_numbers(PATHS)
+    lengths, waits = drawn_cycles(gang_inputs(law, machines), sample, CYCLES // STRETCH)
+    end = np.cumsum(lengths[:, 0] + waits[:, 0], axis=0)
+    begin = end - lengths[:, 0]
     up = np.minimum(end, DAY_S) - np.minimum(begin, DAY_S)
     return np.asarray(up.sum(axis=0) / DAY_S, dtype=np.float64)
 
