@@ -277,10 +277,17 @@ def _looked(
     late = ready + _until_short(slack, policy.speed, pace, p.interval_s[c] + p.stall_s[c])
     late = np.where(end > ready, late, NEVER_S)
     in_run = np.minimum((late - ready) * pace, left)
-    when = [away < begins, part & (alone < back), early < ready]
-    moment = np.select(when, [away, alone, early], late)
-    done = np.select(when, [safe, safe + rate * (alone - begins), durable], durable + in_run)
-    timed = np.select(when, [known, known | part, known | part], True)
+    moment, done = late, durable + in_run
+    sooner = early < ready
+    timed = known | part | ~sooner
+    moment, done = np.where(sooner, early, moment), np.where(sooner, durable, done)
+    if np.any(p.elastic_share > 0.0):
+        sooner = part & (alone < back)
+        moment = np.where(sooner, alone, moment)
+        done = np.where(sooner, safe + rate * (alone - begins), done)
+    sooner = away < begins
+    moment, done = np.where(sooner, away, moment), np.where(sooner, safe, done)
+    timed = np.where(sooner, known, timed)
     ending = np.where(s.ends[lane] & (cycle == s.last[lane]), s.finish_s[lane], np.inf)
     leaves = np.flatnonzero(moment < np.minimum(end, ending))
     return _Leaves(who, lane, cycle, moment, done, timed).take(leaves)
@@ -363,16 +370,18 @@ class Walk:
         needed = self.needed[lanes.number] > left
         self.needed[lanes.number] -= np.where(lanes.number < self.shared, left, 0)
         ends, stays = np.flatnonzero(s.ends & needed), np.flatnonzero(~s.ends & needed)
-        done = _until(p, s, s.last[ends], ends, s.finish_s[ends])
-        done.done, done.time_s = done.work, s.finish_s[ends]
-        self.ended.append(done)
-        stay.append(_after_all(p, s, stays))
+        if len(ends):
+            done = _until(p, s, s.last[ends], ends, s.finish_s[ends])
+            done.done, done.time_s = done.work, s.finish_s[ends]
+            self.ended.append(done)
+        if len(stays):
+            stay.append(_after_all(p, s, stays))
         if self.seen is not None:
             self.seen(s, s.last[ends], ends, s.finish_s[ends], False)
             self.seen(s, np.full(len(stays), STRETCH - 1), stays, clock.edges[-1, stays], True)
         if len(self.who):
             over = np.zeros(len(self.place), dtype=bool)
-            over[done.number] = True
+            over[lanes.number[ends]] = True
             self.who = self.who[~over[self.lane_of[self.who]]]
         return gone
 
@@ -457,8 +466,9 @@ class Walk:
 
     def _coast(self) -> None:
         """What outlasts the cycles goes on at its own pace, and on demand for good when short."""
-        hired = [] if self.hired is None else [self.hired]
-        lanes = self.spot
+        lanes, hired = self.spot, [] if self.hired is None else [self.hired]
+        if not len(lanes) and not hired:
+            return
         pace = np.maximum(lanes.done, LEAST_PACE * lanes.edge_s)
         times = np.maximum(lanes.work - lanes.done, 0.0) / np.maximum(pace, 1e-9)
         alone = lanes.take(np.arange(len(lanes))).repeated(times)
