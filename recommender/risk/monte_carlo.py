@@ -38,7 +38,7 @@ def simulate_paths(
     if first is not None and first < paths:
         sample = some_paths(sample, np.arange(first))
     size = max(1, _LANES // sample.paths)
-    if len(plans) <= size:
+    if 0 < len(plans) <= size:
         return walk(plans, deadline_s, sample, capacity, most_away_s)
     result = Paths.blank(len(plans), sample.paths)
     for begin in range(0, len(plans), size):
