@@ -61,6 +61,7 @@ class StatedJob:
     tokens: str | None = None
     samples: str | None = None
     data_at: str | None = None
+    params: str | None = None  # of a network of which nothing else is known
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +181,8 @@ def network_of(stated: StatedJob, config: TrainingConfig | None, folder: Path) -
     """
     if stated.model is not None:
         return find_network(stated.model, folder)
+    if stated.params is not None:
+        return _sized(parse_count(stated.params, "--params"), 0.0, "as stated")
     if config is None:
         return find_network(MODEL, folder)
     if config.model:
@@ -201,10 +204,13 @@ def _named(name: str, folder: Path) -> FoundNetwork:
         whole, used = sizes_in(name)
         if not whole or (folder / name).exists():
             raise
-    network = Network(
-        family="moe" if used else "decoder", count=Count(round(whole), round(used or whole))
-    )
-    return FoundNetwork(network, "", f"by its name, {shown(name)}", sized=True)
+    return _sized(whole, used, f"by its name, {shown(name)}")
+
+
+def _sized(whole: float, used: float, source: str) -> FoundNetwork:
+    """A network of which its size alone is known: a decoder, or a mixture."""
+    count = Count(round(whole), round(used or whole))
+    return FoundNetwork(Network("moe" if used else "decoder", count), "", source, sized=True)
 
 
 def _described(config: TrainingConfig) -> FoundNetwork:
@@ -235,7 +241,7 @@ def draft_job(
     _refuse_control(stated)
     found, config = network_of(stated, config, folder), config or TrainingConfig("")
     assumed: list[str] = []
-    if not stated.model and not config.tool:
+    if not (stated.model or stated.params or config.tool):
         assumed.append(f"model {MODEL}: --model")
     draft = _Answers(stated, config, found, assumed)
     lines = [

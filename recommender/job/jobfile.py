@@ -44,7 +44,7 @@ def find_job(word: str | None = None, folder: Path = Path(), flags: JobFlags | N
     flags = flags or JobFlags()
     amount = flags.tokens or flags.samples or flags.examples
     filed = any((folder / name).is_file() for name in (FILE, OTHER_FILE))
-    if word is None and flags.model and amount and not filed:
+    if word is None and (flags.model or flags.params) and amount and not filed:
         return _of_flags(flags, folder)
     return _job(_find(word, folder, flags.model), flags.raw())
 
@@ -55,7 +55,7 @@ def _of_flags(flags: JobFlags, folder: Path) -> Job:
 
     names = (
         "model", "method", "lora_rank", "examples", "epochs", "batch", "batch_per_gpu", "stack",
-        "tokens", "samples", "image_size",
+        "tokens", "samples", "image_size", "params",
     )  # fmt: skip
     draft = draft_job(StatedJob(**{name: getattr(flags, name) for name in names}), None, folder)
     own = own_layer(_parsed(draft.text, "flags"), "flags")

@@ -7,7 +7,6 @@ from recommender.job.merge_layers import Raw, merged
 
 if TYPE_CHECKING:  # most jobs name no architecture
     from recommender.networks.find import FoundNetwork
-    from recommender.networks.network import Network
 
 _DECIDING = ("model", "image_size", "patch_size")  # what decides the figures
 
@@ -57,16 +56,13 @@ def figures(found: "FoundNetwork", adapters: bool) -> Raw:
         "expert_groups": network.expert_groups if network.family == "moe" else 0,
         "gated": "" if network.gated is None else str(network.gated).lower(),
         "gradient_tensors": 0 if adapters else network.count.tensors,
-        "flop_per_sample": _flop(network),
-        "activation_bytes_per_sample": _activations(network),
+        "flop_per_sample": _exactly(network.flop_per_sample),
+        "activation_bytes_per_sample": _exactly(network.activation_bytes),
+        "recomputed_activation_bytes_per_sample": _exactly(network.recomputed_bytes),
         "sample_unit": network.sample_unit,
     }
     return {key: str(value) for key, value in counted.items() if value}
 
 
-def _activations(network: "Network") -> str:
-    return repr(network.activation_bytes) if network.activation_bytes else ""
-
-
-def _flop(network: "Network") -> str:
-    return repr(network.flop_per_sample) if network.flop_per_sample else ""
+def _exactly(value: float) -> str:
+    return repr(value) if value else ""

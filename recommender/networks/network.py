@@ -29,6 +29,7 @@ class Network:
     gated: bool | None = None  # of decoders: the feed-forward network has three matrices
     flop_per_sample: float = 0.0  # forward and backward; 0: follows from the tokens
     activation_bytes: float = 0.0  # kept of a sample for the backward pass, in 16 bits; 0 unknown
+    recomputed_bytes: float = 0.0  # the same where every layer is computed again; 0: a share of it
     sample_unit: str = ""
     adapted_attention: int = 0  # of the widths with adapters, those of attention
     projector: int = 0  # of what is beside, what turns pictures into tokens

@@ -118,6 +118,9 @@ _BLOCKS = {
 }  # fmt: skip
 
 
+# Bytes that a layer keeps of each position over its width, and of its input alone, with fused
+# attention (Korthikanti et al., arXiv 2205.05198, section 4.1)
+_KEPT, _INPUT = 34.0, 2.0
 # Their clips: latent frames of squares, 81 frames of 640 × 640 (arXiv 2503.20314) if not stated.
 _VIDEO = ("WanTransformer3DModel", "LTXVideoTransformer3DModel")
 
@@ -159,6 +162,7 @@ def dit(config: Config, image: int | None = None, patch: int | None = None) -> N
     work += layers * (meets == "cross") * 2 * hidden**2 * (seen + words)
     work += (seen + words) * singles * (4 * hidden**2 + 2 * hidden * inner) + seen * outer + once
     pairs = (seen + words * (meets == "joint")) ** 2 + (meets == "cross") * seen * words
+    held = (layers + singles) * (seen + words * (meets == "joint"))
     return Network(
         family="diffusion",
         count=count + ends,
@@ -166,6 +170,8 @@ def dit(config: Config, image: int | None = None, patch: int | None = None) -> N
         layers=layers + singles,
         attention_width=hidden,
         flop_per_sample=flop(work + 2 * (layers + singles) * hidden * pairs),
+        activation_bytes=_KEPT * hidden * held,
+        recomputed_bytes=_INPUT * hidden * held + _KEPT * hidden * held / (layers + singles),
         sample_unit="clip" if name in _VIDEO else "image",
         note=f"{'clips' if name in _VIDEO else 'images'} and words come encoded; what encodes them "
         f"is not trained{f'; clips of {seen:,} positions' if name in _VIDEO else ''}",

@@ -340,3 +340,21 @@ def test_states_without_master_weights_take_six_bytes_a_parameter() -> None:
     assert needs.most_at_once == 1
     away = job_from_text(text + "offload: parameters\n")
     assert bytes_of(away, load_priors()["decoder", "typical"]).states == 0
+
+
+def test_a_size_alone_is_planned_and_said(tmp_path: Path) -> None:
+    job = find_job(None, tmp_path, JobFlags(params="7B", tokens="1B"))
+    assert (job.parameters, job.samples * job.tokens_per_sample) == (
+        7e9,
+        pytest.approx(1e9, rel=1e-3),
+    )
+    assert any("its size is taken" in each for each in job.remarks)
+
+
+def test_a_clip_keeps_the_inputs_of_layers_that_are_computed_again() -> None:
+    text = "schema: recommend.job/v1\nmodel: Wan-AI/Wan2.1-T2V-1.3B\nbatch: 8\nsamples: 1k\n"
+    job = job_from_text(text)
+    positions = 21 * (80 // 2) ** 2
+    inputs = 2 * 1536 * 30 * positions
+    assert inputs < job.recomputed_activation_bytes_per_sample < 2 * inputs
+    assert job.activation_bytes_per_sample == 17 * inputs
