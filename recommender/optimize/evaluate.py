@@ -240,7 +240,8 @@ def drafts_of(space: Space, site: Site, plans: Plans) -> Reduced:
         replaced_wait_s=wait.replaced.wait_s,
     )
     hourly = counts @ entries.max_usd_per_hour + services
-    allowed = np.isfinite(step_s) & saves.possible & _limits_ok(space, counts, hourly)
+    allowed = np.isfinite(step_s) & saves.possible
+    allowed &= space.limits.at_every_moment(counts.sum(axis=1), hourly)
     allowed &= work * careful + changeover <= min_used(entries.maximum_s, held)
     allowed &= _fallback_ok(space, plans.fallback >= 0, gang.has_spot, terms)
     return Reduced(inputs, allowed, hourly, step_s, fleet, gang, saves)
@@ -423,14 +424,6 @@ def _fallback_terms(
         wait_s=of(fall.wait_s),
         reserve_s=np.where(has, RESERVE_S + stall_s + reserve[row], 0.0),
     )
-
-
-def _limits_ok(space: Space, counts: Ints, usd_per_hour: Floats) -> Bools:
-    """Limits that hold at every moment: machines and the price per hour."""
-    ok: Bools = counts.sum(axis=1) <= space.limits.max_machines
-    if space.limits.hourly_usd is not None:
-        ok = ok & (usd_per_hour <= space.limits.hourly_usd + TOLERANCE)
-    return ok
 
 
 def _fallback_ok(space: Space, has: Bools, has_spot: Bools, terms: FallbackTerms) -> Bools:

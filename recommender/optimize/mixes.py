@@ -22,7 +22,7 @@ from recommender.arrays import Bools, Floats, Ints, distinct
 from recommender.catalogs.frozen import dataclass
 from recommender.optimize.candidate import Cluster
 from recommender.optimize.space import Site, Space, most_machines, within_quota
-from recommender.plan.limits import TOLERANCE, Limits
+from recommender.plan.limits import Limits
 from recommender.risk.laws import gang_hazard, logistic
 
 RESTART_S = 200.0  # of work that an interruption of an elastic cluster costs, roughly
@@ -55,9 +55,7 @@ class Points:
 
     def within(self, limits: Limits) -> Bools:
         """Which points meet the limits that hold at every moment, and may meet that of overhead."""
-        fits: Bools = np.ones(len(self.usd), dtype=bool)
-        if limits.hourly_usd is not None:
-            fits &= self.max_usd_per_hour <= limits.hourly_usd + TOLERANCE
+        fits = limits.at_every_moment(self.counts.sum(axis=1), self.max_usd_per_hour)
         if limits.max_overhead is not None:
             fits &= self.overhead <= limits.max_overhead * SURE_OF_OVERHEAD
         return fits

@@ -32,7 +32,7 @@ from recommender.optimize.renewal_rates import (
 )
 from recommender.optimize.space import Site, Space, numbers_allowed
 from recommender.performance.clusters import spread_at
-from recommender.plan.limits import TOLERANCE, Limits
+from recommender.plan.limits import Limits
 from recommender.risk.laws import RUN_FAMILY, gang_doublings, gang_hazard, logistic
 from recommender.risk.normal_law import normal_cdf
 
@@ -80,10 +80,7 @@ class Rough:
 
     def allowed(self, limits: Limits) -> Bools:
         """Which clusters meet the limits that hold at every moment."""
-        fits = self.machines <= limits.max_machines
-        if limits.hourly_usd is not None:
-            fits &= self.max_usd_per_hour <= limits.hourly_usd + TOLERANCE
-        return fits
+        return limits.at_every_moment(self.machines, self.max_usd_per_hour)
 
     def promising(self, limits: Limits) -> Ints:
         """The clusters that are good at some price of time, of each market."""
@@ -288,10 +285,7 @@ def rated_plans(space: Space, tables: Sequence[Rated]) -> RatedPlans:
 
 def structural(limits: Limits, found: Reduced) -> Bools:
     """Which plans meet the limits that hold at every moment, fallbacks left out."""
-    fits = np.asarray(found.fleet.machines <= limits.max_machines)
-    if limits.hourly_usd is not None:
-        fits &= found.max_usd_per_hour <= limits.hourly_usd + TOLERANCE
-    return fits
+    return limits.at_every_moment(found.fleet.machines, found.max_usd_per_hour)
 
 
 def _alone(limits: Limits, number: int, table: Rated, figures: _Figures) -> RatedPlans:

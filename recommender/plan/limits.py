@@ -5,6 +5,7 @@ limit needs an entry there, a field in `Limits` and a flag, and nothing else (CO
 new limit").
 """
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
@@ -13,7 +14,7 @@ from recommender.catalogs.frozen import dataclass
 from recommender.catalogs.schema import BOOKED
 
 if TYPE_CHECKING:
-    from recommender.arrays import Floats
+    from recommender.arrays import Bools, Floats, Ints
     from recommender.plan.plan import Plan
 
 MarketChoice = Literal["any", "spot", "on_demand", "reserved", "no_spot"]
@@ -196,6 +197,16 @@ class Limits:
     max_overhead: float | None = None  # of checkpoints, lost work, restarts; share of the work
     max_machines: int = 16
     objective: Aim = "auto"
+
+    def at_every_moment(self, machines: "Ints | Floats", usd_per_hour: "Floats") -> "Bools":
+        """Which clusters meet the limits that hold at every moment; (clusters,)."""
+        most_usd = math.inf if self.hourly_usd is None else self.hourly_usd
+        return (machines <= self.max_machines) & (usd_per_hour <= most_usd + TOLERANCE)
+
+    @property
+    def of_size(self) -> "Limits":
+        """Those on the size of the cluster only."""
+        return Limits(max_machines=self.max_machines)
 
     @property
     def goal(self) -> Goal:

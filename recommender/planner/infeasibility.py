@@ -119,8 +119,7 @@ def _unexplored(pool: PlanPool) -> str:
 
 def _cheapest_on_demand(pool: PlanPool) -> Plan | None:
     """The cheapest plan without spot, limits or not: what the others save against."""
-    most = pool.problem.limits.max_machines
-    free = Limits(max_machines=most, confidence=0.0, objective="cost")
+    free = replace(pool.problem.limits.of_size, confidence=0.0, objective="cost")
     found = pool.select(free, "on_demand")
     return pool.builder.build(found.best).plan if found.plans else None
 

@@ -114,11 +114,8 @@ class PlanPool:
 
     def _listed(self, limits: Limits) -> list[Cluster]:
         """The mixes listed under some limits."""
-        free = Limits(
-            hourly_usd=limits.hourly_usd,
-            max_overhead=limits.max_overhead,
-            max_machines=limits.max_machines,
-        )
+        hourly, overhead = limits.hourly_usd, limits.max_overhead
+        free = replace(limits.of_size, hourly_usd=hourly, max_overhead=overhead)
         if free not in self.points:
             self.points[free] = self._points(free)
         return best_mixes(self.points[free], limits)
@@ -182,14 +179,15 @@ class PlanPool:
 
     def select_or_relaxed(self, limits: Limits, only: Only = "any") -> Selection:
         """Plans under the limits; if none meets them, under the deadline alone, else under none."""
-        most, found = limits.max_machines, self.select(limits, only)
+        size, found = limits.of_size, self.select(limits, only)
         if not found.plans and limits.deadline_s is not None:
-            in_time = Limits(limits.deadline_s, max_machines=most, confidence=limits.confidence)
+            due_s, sure = limits.deadline_s, limits.confidence
+            in_time = replace(size, deadline_s=due_s, confidence=sure)
             found = self.select(in_time, only)
         if found.plans:
             return found
         aim: Literal["time", "cost"] = "time" if limits.deadline_s is not None else "cost"
-        return self.select(Limits(objective=aim, max_machines=most, confidence=0.0), only)
+        return self.select(replace(size, objective=aim, confidence=0.0), only)
 
     def first_meeting(self, plans: Iterable[Candidate], limits: Limits) -> Evaluated | None:
         """The first of some plans that meets limits in the printed figures."""

@@ -63,7 +63,7 @@ def best_unconstrained(pool: PlanPool, aim: Literal["time", "cost"]) -> "Candida
 
     The cheapest within the horizon, because prices and spot laws say little about later times.
     """
-    limits = Limits(objective=aim, max_machines=pool.problem.limits.max_machines)
+    limits = replace(pool.problem.limits.of_size, objective=aim)
     found = pool.select(limits).plans
     if aim == "cost" and found and found[0].time_s > HORIZON_S:
         found = pool.select(cheapest_in_horizon(limits)).plans or found
