@@ -125,7 +125,7 @@ def test_a_script_does_what_was_simulated(tmp_path: Path, target: str) -> None:
 def test_a_script_does_on_many_paths_what_was_simulated(
     tmp_path: Path, target: str, policy: str
 ) -> None:
-    agree(tmp_path, target, policy, 70)
+    agree(tmp_path, target, policy, 200)
 
 
 CHOOSE = """
