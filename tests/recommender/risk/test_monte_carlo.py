@@ -231,6 +231,8 @@ def test_plans_simulated_together_have_the_outcomes_of_each_alone() -> None:
         SPOT,
         SPOT | RESCUE,
         SPOT | RESCUE | {"fallback_speed": 0.7, "reserve_s": 4_000.0},  # on the runs of the others
+        SPOT | RESCUE | {"wait_above": 0.3, "back_above": 0.1},
+        SPOT | RESCUE | {"fallback_speed": 1.5, "wait_above": 0.1, "back_above": 0.02},
         STEADY,
         SPOT | {"elastic_share": 0.4, "run_sigma": 1.0},
         SPOT | RESCUE | {"elastic_share": 0.4, "run_sigma": 1.0},
