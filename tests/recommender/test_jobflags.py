@@ -26,7 +26,6 @@ KINDS = (
 # Of these kinds every flag is asked by default; the others are slow.
 FAMILIES = (
     "resnet50-imagenet",
-    "bert-large-pretrain",
     "llama3-8b-lora",
     "dlrm",
 )

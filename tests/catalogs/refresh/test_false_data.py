@@ -292,14 +292,14 @@ def test_an_honest_night_is_published_without_a_word(provider: str) -> None:
 
 @pytest.mark.parametrize("provider", OWN_CLIENTS)
 def test_no_price_of_tax_currency_or_another_region_is_published(provider: str) -> None:
-    nights = [*uniform_faults(provider), *region_faults(provider)][::5]
+    nights = [*uniform_faults(provider), *region_faults(provider)][::10]
     each = ((name, Night(provider, shipped(), fault(fetched(provider)))) for name, fault in nights)
     assert judged(each, "old rows") == []
 
 
 @pytest.mark.parametrize("provider", OWN_CLIENTS)
 def test_no_mistyped_machine_is_published(provider: str) -> None:
-    assert judged(new_types(provider, every=75), "new types") == []
+    assert judged(new_types(provider, every=150), "new types") == []
 
 
 @pytest.mark.slow

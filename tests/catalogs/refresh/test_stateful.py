@@ -159,7 +159,7 @@ def without(fetched: Fetched, region: str) -> Fetched:
 
 TestStore = StoreMachine.TestCase
 TestStore.settings = settings(
-    max_examples=6,
+    max_examples=4,
     stateful_step_count=10,
     deadline=None,
     derandomize=True,

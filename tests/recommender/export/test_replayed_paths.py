@@ -213,7 +213,7 @@ def test_machines_that_are_given_up_are_stopped_if_they_do_not_end(
     assert found.up == {}
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", sampled(TARGETS, ("gcloud", "skypilot")))
 def test_on_demand_machines_that_come_late_are_asked_for_again(tmp_path: Path, target: str) -> None:
     """Twice they are needed, each time refused for half an hour; spot comes back in between."""
     inputs = path_inputs(CASE | POLICIES["back and forth"])

@@ -200,8 +200,8 @@ def test_the_search_stays_exact_under_own_laws(
     deadline = None if deadline_h is None else deadline_h * 3600.0
     limits = {"deadline_s": deadline, "budget_usd": 400.0 if deadline is None else None}
     whole = asked(catalog, own, **limits)
-    for name in planning.AWS:
-        for region in ("us-east-1", "us-west-2", "eu-west-1"):
+    for name in ("g4dn.xlarge", "g4dn.12xlarge"):
+        for region in ("us-east-1", "eu-west-1"):
             choice = Choice(
                 regions=(region,), instances=(name,), market="spot", failover="none", mix="no",
                 spot_laws=(own,),

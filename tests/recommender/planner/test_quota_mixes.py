@@ -35,13 +35,10 @@ QUESTIONS = [
     ("llama3-8b-sft", 3, 96.0, True),
     ("vit-b-imagenet", 4, 192.0, False),
 ]
-ALWAYS = QUESTIONS[:1]
 
 
-@pytest.mark.parametrize(
-    ("preset", "hours", "vcpus", "by_name"),
-    [pytest.param(*each, marks=() if each in ALWAYS else pytest.mark.slow) for each in QUESTIONS],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("preset", "hours", "vcpus", "by_name"), QUESTIONS)
 def test_no_deadline_below_the_minimum_named_works(
     preset: str, hours: int, vcpus: float, by_name: bool
 ) -> None:

@@ -13,6 +13,7 @@ from recommender.inputs.units import brief_duration, parse_duration
 from recommender.plan.answer import Answer, SensitivityStep
 from recommender.plan.limits import OTHERS, Choice, GpuFilter, Limits, Progress, QuotaLimit
 from recommender.plan.plan import Plan
+from tests.recommender.optimize.samples import sampled
 from tests.recommender.planning import (
     HOUR,
     NOW,
@@ -249,7 +250,7 @@ def test_the_last_machine_of_a_quota_is_used(catalog: Catalog, machines: int) ->
     assert max(sum(m.count for m in p.machines) for p in answer.plans) == machines
 
 
-@pytest.mark.parametrize("amount", [4.0, 10.0, 24.0, 100.0])
+@pytest.mark.parametrize("amount", sampled((4.0, 10.0, 24.0, 100.0), (10.0, 100.0)))
 def test_no_plan_needs_more_than_a_quota(catalog: Catalog, amount: float) -> None:
     vcpus = {"g4dn.xlarge": 4, "g4dn.2xlarge": 8, "g4dn.12xlarge": 48}
     answer = ask(catalog, choice=quota(amount), **DAY)

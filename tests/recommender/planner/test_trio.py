@@ -171,7 +171,9 @@ def test_under_a_budget_the_first_plan_does_not_cost_twice_one_spot_machine():
     assert answer.trio.sensible.plan.estimate.time.p50 < 2 * HOUR
 
 
-@pytest.mark.parametrize(("job", "other"), [("gpt2-124m", 8), ("llama3-8b-lora", 2)])
+@pytest.mark.parametrize(
+    ("job", "other"), [("gpt2-124m", 8), pytest.param("llama3-8b-lora", 2, marks=pytest.mark.slow)]
+)
 def test_other_simulated_runs_lead_with_the_same_plan(job: str, other: int) -> None:
     """Seed 8 led with four H100 in one zone, since its search met no plan of eight."""
     limits, led = Limits(deadline_s=24 * HOUR), set()
