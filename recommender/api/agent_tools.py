@@ -193,7 +193,7 @@ def _choice(
         providers=tuple(providers or ()),
         regions=tuple(regions or ()),
         gpus=tuple(parse_gpu(word, "gpus") for word in gpus or ()),
-        market="any" if spot else "on_demand",
+        market="any" if spot else "no_spot",
     )
 
 

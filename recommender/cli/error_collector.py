@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from recommender.catalogs.frozen import dataclass
 from recommender.errors import UsageError
 from recommender.inputs.units import PROVIDERS
-from recommender.plan.limits import Choice
+from recommender.plan.limits import MARKETS, Choice
 from recommender.text import nearest, shown, unknown
 
 if TYPE_CHECKING:
@@ -49,8 +49,9 @@ class ErrorCollector:
         return self.parse(word, name, one_of(choices), default)
 
     def market(self, word: str | None) -> str:
-        """The market that `--market` names, as catalogs write it; "" for both."""
-        chosen: str = self.choose(word, "--market", ("spot", "on-demand"), "")
+        """The market that `--market` names, as catalogs write it; "" for all."""
+        known = tuple(sorted(each.replace("_", "-") for each in MARKETS["any"]))
+        chosen: str = self.choose(word, "--market", known, "")
         return chosen.replace("-", "_")
 
     def attempt(self, make: Callable[[], T], default: D) -> T | D:

@@ -5,6 +5,7 @@ from typing import Any
 
 from recommender.inputs.units import PROVIDERS
 from recommender.job.preset_files import presets
+from recommender.plan.limits import MARKETS
 from recommender.plan.version import __version__
 from recommender.report.json_output import FRONTIER_SCHEMA, PLAN_SCHEMA
 from recommender.report.json_schema import schema_text
@@ -129,7 +130,7 @@ def _filters() -> list[Schema]:
         "name": {"type": "string", "maxLength": 64},
         "provider": {"enum": list(PROVIDERS)},
         "region": {"type": "string", "maxLength": 64},
-        "market": {"enum": ["spot", "on_demand"]},
+        "market": {"enum": sorted(MARKETS["any"])},
         "top": {"type": "integer", "minimum": 1, "maximum": 1000},
     }
     return [{"name": name, "in": "query", "schema": schema} for name, schema in known.items()]

@@ -5,7 +5,9 @@ from dataclasses import asdict
 
 from recommender.catalogs.catalog import Catalog
 from recommender.inputs.units import PROVIDERS
+from recommender.plan.limits import MARKETS
 from recommender.report import catalog as catalog_view
+from recommender.report import formatting as fmt
 from recommender.report.html.elements import Element, Sheet, element, written
 from recommender.report.html.page import content_policy, style_text
 from recommender.serve.question import MAX_CHARACTERS, OfferFilter
@@ -95,7 +97,7 @@ def plan_form(jobs: Sequence[tuple[str, str]], given: Given = NOTHING) -> Elemen
 
 def offer_form(given: Given) -> Element:
     """The filters of the list of offers."""
-    markets = (("", "any"), ("spot", "spot"), ("on_demand", "on demand"))
+    markets = (("", "any"), *((each, fmt.market(each)) for each in sorted(MARKETS["any"])))
     return _form(
         "catalog",
         "show",

@@ -13,7 +13,7 @@ from recommender.errors import UsageError
 from recommender.inputs.limits import parse_limit
 from recommender.inputs.units import PROVIDERS, parse_share
 from recommender.job.preset_files import presets
-from recommender.plan.limits import BUDGET, DEADLINE, HOURLY, Choice, Limits
+from recommender.plan.limits import BUDGET, DEADLINE, HOURLY, MARKETS, Choice, Limits
 from recommender.text import shown
 
 Kind = Literal["plan", "frontier", "report"]  # of answer
@@ -29,11 +29,11 @@ NUMBERS = {
     "max_overhead": (0.001, 10.0),
 }
 WORDS = {  # field of `Choice`: what it may be
-    "market": ("any", "spot", "on_demand"),
+    "market": tuple(MARKETS),
     "failover": ("none", "zone", "region"),
     "mix": ("auto", "yes", "no"),
 }
-NAMES = ("regions", "instances", "deny")  # of `Choice`, lists of names
+NAMES = ("regions", "countries", "instances", "deny")  # of `Choice`, lists of names
 FILTERS = ("name", "provider", "region", "market", "top")  # of the list of offers
 MAX_CHARACTERS, MAX_OFFERS = 64, 1000
 OBJECTIVES = ("auto", "cost", "time")
@@ -118,7 +118,7 @@ def filter_of(fields: Iterable[tuple[str, str]], most: int = 20) -> OfferFilter:
         elif name in given or len(value) > MAX_CHARACTERS:
             problems.append(f"{name}: give it once, with at most {MAX_CHARACTERS} characters")
         given[name] = value
-    for name, known in (("provider", tuple(PROVIDERS)), ("market", ("spot", "on_demand"))):
+    for name, known in (("provider", tuple(PROVIDERS)), ("market", tuple(sorted(MARKETS["any"])))):
         if name in given:
             _one_of(given[name], name, known, problems)
     top = given.get("top", f"{most}")

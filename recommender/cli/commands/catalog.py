@@ -60,7 +60,7 @@ def show(
     ] = None,
     region: Annotated[Word, typer.Option(help="Only this region.", metavar="NAME")] = None,
     market: Annotated[
-        Word, typer.Option(help="Only this market.", metavar="spot|on-demand")
+        Word, typer.Option(help="Only this market.", metavar="spot|on-demand|flex-start|…")
     ] = None,
     top: Annotated[Word, typer.Option(help="Number of offers shown (20).", metavar="N")] = None,
     catalog: _FOLDER = None,
