@@ -32,13 +32,14 @@ def capacity_note(facts: OnDemandFacts | None, chance: float) -> tuple[str, ...]
 def commitment_note(facts: Facts, pool: Pool) -> tuple[str, ...]:
     """From how many hours a month on a year's commitment costs less than the plan's price."""
     usd_per_hour = facts.commitment_usd(pool.type)
-    if usd_per_hour is None:
+    listed = facts.listed_usd(pool.rows[0])
+    if usd_per_hour is None or usd_per_hour >= listed:
         return ()
-    hours = HOURS_PER_MONTH * usd_per_hour / facts.listed_usd(pool.rows[0])
-    committed = f"a one-year commitment to {pool.type.instance_type} ({usd(usd_per_hour)} USD/h)"
-    if hours >= HOURS_PER_MONTH:
-        return (f"{committed} costs more than this price at any use",)
-    return (f"{committed} pays from {hours:,.0f} hours of it a month on",)
+    hours = HOURS_PER_MONTH * usd_per_hour / listed
+    return (
+        f"a one-year commitment to {pool.type.instance_type} ({usd(usd_per_hour)} USD/h) pays from "
+        f"{hours:,.0f} hours of it a month on",
+    )
 
 
 def batch_note(job: Job, gpus: int) -> tuple[str, ...]:

@@ -151,8 +151,7 @@ def test_a_commitment_pays_from_its_share_of_a_months_hours_on() -> None:
     (note,) = commitment_note(facts(), listed.at((here,)))
     assert f"{730 * 2.314207 / 3.673385:,.0f} hours" in note  # Google's page, 2026-10-05
     cheaper = pool("gcp", "a2-highgpu-1g", "flex_start")
-    (note,) = commitment_note(facts(), cheaper)
-    assert "costs more" in note
+    assert commitment_note(facts(), cheaper) == ()  # no use of it would
     assert commitment_note(facts(), pool("aws", "p5.48xlarge", "on_demand")) == ()
 
 
