@@ -163,6 +163,7 @@ def _offers() -> tuple[Offer, ...]:
         replace(o, as_of=min(o.as_of, "2026-08-21"))
         for o in snapshot().offers
         if (o.provider, o.instance_type) in names and o.kind != "derived"
+        if o.market in ("on_demand", "spot")
     )
 
 

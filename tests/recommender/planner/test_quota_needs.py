@@ -24,6 +24,9 @@ def asked(choice: Choice, limits: Limits = Limits(deadline_s=12 * HOUR)) -> Answ
     return recommend(job, limits, choice, catalog=CATALOG, now=NOW)
 
 
+COUNTED = {"flex_start": "spot", "reserved_block": "none"}  # as their clouds' pages say
+
+
 def used(machines: tuple[Machines, ...], sites: tuple[Site, ...]) -> Counter[tuple[str, str]]:
     """What machines take of each quota in each region of their list, counted by hand."""
     markets = {m.market for m in machines}
@@ -31,9 +34,12 @@ def used(machines: tuple[Machines, ...], sites: tuple[Site, ...]) -> Counter[tup
     found: Counter[tuple[str, str]] = Counter()
     for m in machines:
         t = CATALOG.instance_types[m.provider, m.instance_type]
+        market = COUNTED.get(m.market, m.market)
+        if market == "none":
+            continue
         (quota,) = (
             q for q in CATALOG.quotas
-            if (q.provider, q.quota_family, q.market) == (m.provider, t.quota_family, m.market)
+            if (q.provider, q.quota_family, q.market) == (m.provider, t.quota_family, market)
         )  # fmt: skip
         places = {s.region for s in sites} if sites and m.market == listed else {m.region}
         for region in places:

@@ -35,7 +35,8 @@ _CARDS = {word: card for card, word in gpuhunt._RUNPOD.items()}
 
 def shipped(provider: str) -> list[Offer]:
     """The shipped offers of a provider with a price of its own: none derived from others."""
-    return [o for o in every_cloud().offers if o.provider == provider and o.kind != "derived"]
+    priced = (o for o in every_cloud().offers if o.provider == provider and o.kind != "derived")
+    return [o for o in priced if o.market in ("on_demand", "spot")]
 
 
 def gpuhunt_rows(provider: str) -> Rows:
