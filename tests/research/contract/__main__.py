@@ -7,6 +7,7 @@ seconds stand in a file beside it, FILE with the ending .cpu.csv.
                      filter, mix, quota, metamorphic, refusal, own_job, elastic, edge
 --every N            every N-th question of each class
 --also WORDS         typed with every question: "--seed 3"
+--wide               with several times as many plans simulated: what the pool is measured against
 --jobs N             processes
 --compare A B        no questions; how the answers of B differ from those of A
 --edges              no questions; print edges.csv, deadlines near the least, anew
@@ -21,14 +22,18 @@ from functools import partial
 from multiprocessing import Pool
 from pathlib import Path
 from typing import TypeVar
+from unittest.mock import patch
 
 from recommender.job.preset_files import presets
+from recommender.optimize import pool
 from tests.research.contract.ask import COLUMNS, Row, alone, ask, file_beside
 from tests.research.contract.compare import read, report, seconds
 from tests.research.contract.questions import PROVIDERS, Question, questions
 
 T = TypeVar("T")
 CPU = ("words", "cpu_s")
+WIDE = {"ROUNDS": 6, "REFINED": 12, "ALL_FALLBACKS": 8, "CONFIRMED": 32, "MOST_CONFIRMED": 256}
+WIDE_ERRORS = {"RATES_ERROR": 0.4, "SWITCH_ERROR": 0.6}
 
 
 def main() -> None:
@@ -38,6 +43,9 @@ def main() -> None:
         print("\n".join(report(*given.compare)))
     elif given.edges:
         _print_edges()
+    elif given.wide:
+        with patch.multiple(pool, **WIDE, **WIDE_ERRORS):
+            _ask(given, given.out.absolute())
     else:
         _ask(given, given.out.absolute())
 
@@ -109,6 +117,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--classes", default="")
     parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--also", default="")
+    parser.add_argument("--wide", action="store_true")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--compare", type=Path, nargs=2)
     parser.add_argument("--edges", action="store_true")
