@@ -278,6 +278,7 @@ def single_clusters(job: Job, c: MachineColumns, most: int) -> SingleClusters:
         gpus_per_machine=c.gpus[kind],
         compute_per_s=n * c.compute_per_s[kind],
         memory_bytes=c.memory_bytes[kind],
+        device_bytes_per_s=c.device_bytes_per_s[kind],
         network_bytes_per_s=c.network_bytes_per_s[kind],
         network_half_bytes=c.network_half_bytes[kind],
         network_latency_s=c.network_latency_s[kind],

@@ -288,6 +288,10 @@ def _predicted(
             prior_of(one),
             serves_one_worker=run.servers > 0,
             launch_s=0.0,
+            gathered_launch_s=0.0,
+            adapters=False,
+            quantized_bytes=0.0,
+            update_bytes=0.0,
             model_parallel_launch_s=0.0,
         )
         step[i] = terms_of(one, prior, fleet.take(np.array([i]))).step_s.min()

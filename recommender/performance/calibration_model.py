@@ -211,6 +211,7 @@ def clusters(runs: tuple[TimedRun, ...], columns: MachineColumns) -> Clusters:
         gpus_per_machine=np.ceil(gpus / machines),
         compute_per_s=columns.compute_per_s[kind] / columns.gpus[kind] * gpus,
         memory_bytes=columns.memory_bytes[kind],
+        device_bytes_per_s=columns.device_bytes_per_s[kind],
         network_bytes_per_s=columns.network_bytes_per_s[kind],
         network_half_bytes=columns.network_half_bytes[kind],
         network_latency_s=columns.network_latency_s[kind],

@@ -23,6 +23,7 @@ class MachineColumns:
     gpus: Floats
     compute_per_s: Floats  # samples/s of the whole machine at large batches, nothing recomputed
     memory_bytes: Floats  # usable by training, of one GPU
+    device_bytes_per_s: Floats  # of the memory of one GPU
     network_bytes_per_s: Floats  # sustained, of the machine; 0 = unknown: one machine only
     network_half_bytes: Floats  # message size at which half of it is reached
     network_latency_s: Floats  # alpha of the all-reduce between machines
@@ -79,6 +80,7 @@ class Clusters:
     gpus_per_machine: Floats  # of the largest machine
     compute_per_s: Floats  # sum over machines
     memory_bytes: Floats  # smallest
+    device_bytes_per_s: Floats  # slowest
     network_bytes_per_s: Floats  # slowest
     network_half_bytes: Floats  # largest
     network_latency_s: Floats  # largest
@@ -225,6 +227,7 @@ def clusters_of(columns: MachineColumns, counts: Ints) -> Clusters:
         gpus_per_machine=largest_gpus,
         compute_per_s=total(columns.compute_per_s),
         memory_bytes=smallest(columns.memory_bytes),
+        device_bytes_per_s=smallest(columns.device_bytes_per_s),
         network_bytes_per_s=smallest(columns.network_bytes_per_s),
         network_half_bytes=largest(columns.network_half_bytes),
         network_latency_s=largest(columns.network_latency_s),

@@ -67,6 +67,10 @@ class DataParallel(Strategy):
         `last` is what the last backward pass hides, `all_of_it` what the whole compute hides.
         """
 
+    def updated(self, fleet: Clusters) -> Floats:
+        """The number of parts in which the optimizer updates the weights; (clusters,)."""
+        return self.shards(fleet)
+
     def held_bytes(self, needs: Bytes, fleet: Clusters) -> Floats:
         """Bytes of states on a GPU, including gathered ones; (clusters,)."""
         shards = np.maximum(self.shards(fleet), 1.0)
@@ -151,6 +155,10 @@ class Zero1(Ddp):
 
     name: ClassVar[Sharding] = "zero1"
     words: ClassVar[tuple[Sharding, ...]] = ("zero1",)
+
+    def updated(self, fleet: Clusters) -> Floats:
+        """The number of GPUs of the cluster."""
+        return fleet.gpus
 
     def held_parts(self, needs: Bytes, fleet: Clusters) -> tuple[Floats, Floats, Floats]:
         """Whole weights and gradients, a share of the optimizer states."""
@@ -244,6 +252,7 @@ ROWS: tuple[tuple[str, bool], ...] = tuple(
     (strategy.name, again) for strategy in DATA_PARALLEL for again in (False, True)
 )
 RECOMPUTE = np.array([again for _, again in ROWS])
+SHARDED = np.array([name != "ddp" for name, _ in ROWS])
 ALLOWED: dict[str, Bools] = {
     word: np.array([("ddp" if word in ON_REQUEST else word) in ("auto", name) for name, _ in ROWS])
     for word in SHARDINGS
@@ -261,11 +270,13 @@ def data_parallel_terms(job: Job, prior: Prior, fleet: Clusters, needs: Bytes) -
 
     step = max(compute + recompute + exposed, input), all per GPU, with compute = max((b +
     ga·b0)·N/R, ga·λ) + ga·β·k for b = ceil(B/N) samples in ga = ceil(b/m) micro-batches, whose
-    sizes differ by at most one. The step never gets shorter when compute, memory, network or links
-    inside the machine get slower, and is never below B/R.
+    sizes differ by at most one; with adapters the sum of both, and the passes over the weights of
+    `weight_traffic.py`. The step never gets shorter when compute, memory, network or links inside
+    the machine get slower, and is never below B/R.
     """
     each = data_parallel(job)
     held = np.repeat(np.stack([s.held_bytes(needs, fleet) for s in each]), 2, axis=0)
+    shards = np.maximum(np.repeat(np.stack([s.updated(fleet) for s in each]), 2, axis=0), 1.0)
     micro = largest_micro_batch(needs, fleet.memory_bytes, held, RECOMPUTE)
     batch = np.ceil(job.batch_on(fleet.gpus) / np.maximum(fleet.gpus, 1.0))
     possible = (micro >= 1) & _runnable(job, fleet)
@@ -274,9 +285,13 @@ def data_parallel_terms(job: Job, prior: Prior, fleet: Clusters, needs: Bytes) -
     with np.errstate(divide="ignore", invalid="ignore"):
         sample_s = np.where(fleet.compute_per_s > 0, fleet.gpus / fleet.compute_per_s, np.inf)
         arithmetic = (batch + rounds * prior.batch_penalty) * sample_s
-        arithmetic = np.maximum(arithmetic, rounds * prior.launch_s)
-        compute = arithmetic + rounds * prior.tensor_s * job.gradient_tensors
-        again = np.where(RECOMPUTE[:, None], job.recomputed_share * arithmetic, 0.0)
+        starts = rounds * (prior.launch_s + SHARDED[:, None] * prior.gathered_launch_s)
+        unpacked = rounds * prior.quantized_bytes / fleet.device_bytes_per_s  # of one pass
+        updated = prior.update_bytes / shards / fleet.device_bytes_per_s
+        compute = _started(prior, arithmetic, starts) + 2.0 * unpacked + updated
+        compute = compute + rounds * prior.tensor_s * job.gradient_tensors
+        again = _started(prior, job.recomputed_share * arithmetic, starts / 2.0) + unpacked
+        again = np.where(RECOMPUTE[:, None], again, 0.0)
         busy = compute + again
         exposed, network = _exposed(job, prior, fleet, needs, rounds, busy)
         feed = job.batch_on(fleet.gpus) / np.minimum(fleet.prepare_per_s, fleet.fetch_per_s)
@@ -299,6 +314,11 @@ def data_parallel_terms(job: Job, prior: Prior, fleet: Clusters, needs: Bytes) -
         experts=whole,
         again=np.broadcast_to(RECOMPUTE[:, None].astype(np.float64), step.shape),
     )
+
+
+def _started(prior: Prior, arithmetic: Floats, starts: Floats) -> Floats:
+    """Seconds of some arithmetic and of starting its kernels, which adapters do not hide."""
+    return arithmetic + starts if prior.adapters else np.maximum(arithmetic, starts)
 
 
 def _runnable(job: Job, fleet: Clusters) -> Bools:

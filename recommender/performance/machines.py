@@ -19,10 +19,9 @@ from recommender.performance.attention import (
 from recommender.performance.checkpoint_transfer import VOLUME_BYTES_PER_S, object_store_rate
 from recommender.performance.clusters import MachineColumns, widened, widened_at_most
 from recommender.performance.link_domain import link_gpus
-from recommender.performance.long_runs import with_run_spread
+from recommender.performance.job_spread import with_job_spread
 from recommender.performance.low_precision import FP8, runs_in, trained_rate, wide_row
 from recommender.performance.measured import timed_elsewhere, with_readings
-from recommender.performance.narrow_layers import with_narrow_spread
 from recommender.performance.parameter_server import load_constants, placement_sd
 from recommender.performance.priors import (
     Prior,
@@ -122,6 +121,7 @@ def _columns(
             able, count * kept * _column(speeds[t.gpu].rate for t in types), 0.0
         ),
         memory_bytes=np.where(able, _column(t.gpu_memory_mib * MIB * USABLE for t in types), 0.0),
+        device_bytes_per_s=_column(_device_bytes_per_s(gpus.get(t.gpu)) for t in types),
         network_bytes_per_s=network[:, 0],
         network_half_bytes=network[:, 1],
         network_latency_s=network[:, 2],
@@ -155,7 +155,7 @@ def _columns(
         read = widened_at_most(read, job.carried.sd, free)
     if job.completion_tokens and not job.timings and job.calibration is None:
         read = widened(read, GENERATION_SD)
-    return with_run_spread(job, with_narrow_spread(job, read))
+    return with_job_spread(job, read)
 
 
 def _confidential(types: Sequence[InstanceType]) -> tuple[Floats, Floats]:
@@ -417,6 +417,10 @@ def listed_gbit(machine: InstanceType, bytes_per_s: float) -> float:
     """The catalog's sustained Gbit/s of a machine that was measured at so many bytes/s."""
     share = 1.0 if machine.network_kind == "rdma" else TCP_SHARE
     return bytes_per_s / (share * GBIT)
+
+
+def _device_bytes_per_s(gpu: Gpu | None) -> float:
+    return gpu.memory_gb_per_s * 1e9 if gpu else float("inf")
 
 
 def _intra(machine: InstanceType) -> float:

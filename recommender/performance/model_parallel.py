@@ -142,7 +142,8 @@ def layout_terms(
 ) -> StepTerms:
     """Every term of some layouts; the fleet has one row per layout.
 
-    Per stage: arithmetic (b/t + r·b0·φ)·N/R/p, φ of `lost_share`, and r·β·k/p; all-reduces of
+    Per stage: arithmetic (b/t + r·b0·φ)·N/R/p, φ of `lost_share`, r·β·k/p and the unpacking of a
+    part of the 4-bit weights; all-reduces of
     b·s·h bytes in each of L/p layers over the links; activations handed on and gradients back,
     over the links or the network; keys and values of sequences that are shared; after the
     pipeline the replicas' gradients, hidden only
@@ -261,6 +262,8 @@ def _pipeline_times_of(
     sample_s = longest_share(job, p, chunks) * fleet.gpus / (fleet.compute_per_s * layouts.replica)
     times = 1.0 + job.recomputed_share * m.again
     launch_s = prior.tensor_s * job.gradient_tensors / p
+    unpacked_s = prior.quantized_bytes / (layouts.tensor * p) / fleet.device_bytes_per_s
+    launch_s = launch_s + (2.0 + m.again) * unpacked_s
     lost = prior.batch_penalty * layouts.tensor * lost_share(job, layouts.tensor)  # samples
     busy_s = np.where(schedule.hides, sample_s * times, 0.0)
     inside_s, between_s, latency_s = communication_s(job, fleet, layouts, chunks, m.again, busy_s)

@@ -13,11 +13,13 @@ from typing import Any
 from recommender.catalogs.frozen import dataclass
 from recommender.job.job import Job
 from recommender.performance.launch_time import (
+    gathered_launch_s,
     link_wait_s,
     min_launch_s,
     min_model_parallel_launch_s,
     routing_s,
 )
+from recommender.performance.weight_traffic import quantized_bytes, update_bytes
 
 REFERENCE_WIDTH = 1024.0  # of the transformer whose FLOP per byte a prior states
 
@@ -64,7 +66,11 @@ class Prior:
     service: float = 1.0  # factor of the time of parameter servers, from the job's own runs
     worker: float = 1.0  # the same of what an update costs its worker
     serves_one_worker: bool = False  # a worker alone has a server, as in runs that are so timed
-    launch_s: float = 0.0  # that a micro-batch takes at least (`launch_time.py`)
+    launch_s: float = 0.0  # of both passes of a micro-batch (`launch_time.py`)
+    gathered_launch_s: float = 0.0  # in addition, where weights are sharded
+    adapters: bool = False  # whose launches arithmetic does not hide
+    quantized_bytes: float = 0.0  # moved by each pass of a micro-batch to unpack 4-bit weights
+    update_bytes: float = 0.0  # moved by the optimizer in a step, of all shards
     by_gpu: bool = False  # whether ε was fitted to the GPUs' factors times the formulas
     model_parallel_launch_s: float = 0.0  # of all layers
     link_wait_s: float = 0.0  # of each all-reduce of shared layers (`launch_time.py`)
@@ -131,6 +137,10 @@ def prior_of(job: Job) -> Prior:
     prior = replace(
         prior,
         launch_s=min_launch_s(job),
+        gathered_launch_s=gathered_launch_s(job),
+        adapters=job.method != "full",
+        quantized_bytes=quantized_bytes(job),
+        update_bytes=update_bytes(job),
         model_parallel_launch_s=min_model_parallel_launch_s(job),
         link_wait_s=link_wait_s(job),
     )

@@ -8,7 +8,7 @@ from recommender.catalogs.catalog import OWN_BENCH_SOURCE
 from recommender.catalogs.registry import CLOUDS, OWN, SPOT_AUCTIONS
 from recommender.catalogs.schema import Achieved, OwnMachine
 from recommender.job.job import LOW_PRECISIONS
-from recommender.performance.long_runs import run_sd
+from recommender.performance.job_spread import run_sd
 from recommender.performance.low_precision import kept_share
 from recommender.performance.machines import machine_columns, precision_on, software_sds
 from recommender.performance.measured import MAX_OF_MATMUL, SIGMA_MEASURED, UNIT_ERROR, times_slower

@@ -155,6 +155,7 @@ def _columns(rng: np.random.Generator, kinds: int) -> MachineColumns:
         gpus=gpus,
         compute_per_s=gpus * each,
         memory_bytes=rng.choice([1.4e10, 2.2e10, 7.3e10], kinds),
+        device_bytes_per_s=np.full(kinds, 1e12),
         network_bytes_per_s=rng.choice([0.3e9, 1.2e9, 6e9, 5e10], kinds),
         network_half_bytes=rng.choice([1e6, 3e7], kinds),
         network_latency_s=np.full(kinds, 2e-4),

@@ -65,6 +65,7 @@ def test_a_run_is_predicted_as_the_recommender_would(index):
     found = replace(
         found,
         memory_bytes=np.array([1.5e9 + states + 1e9 * (run.batch + 0.5)]),
+        device_bytes_per_s=np.array([run.memory]),
         compute_per_s=np.array([8 * sample_rate(job, prior, "bf16", run.matmul, run.memory)]),
     )
     terms = terms_of(job, prior, clusters(found, {0: int(run.nodes)}))

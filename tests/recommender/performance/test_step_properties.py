@@ -31,6 +31,7 @@ JOBS = (
     llama(),
     llama(global_batch=37, stack="tuned"),
     llama(method="lora", trainable_parameters=42e6, forward_passes=2.0),
+    llama(method="qlora", trainable_parameters=42e6, forward_passes=2.0, micro_batch=1),
     llama(recomputation="full", stack="tuned", global_batch=48),
     llama(sharding="pipeline", tokens_per_sample=1024, global_batch=6),
     llama(sharding="tensor", precision="fp32"),
@@ -46,7 +47,10 @@ JOBS = (
     llama(sync="parameter_server", stack="tuned"),
 )
 SERVED = [job for job in JOBS if job.sync == "parameter_server"]
-SCALED = ("compute_per_s", "memory_bytes", "network_bytes_per_s", "intra_bytes_per_s")
+SCALED = (
+    "compute_per_s", "memory_bytes", "network_bytes_per_s", "intra_bytes_per_s",
+    "device_bytes_per_s",
+)  # fmt: skip
 
 
 def one(**values: float) -> Clusters:
@@ -66,6 +70,7 @@ def fleets(draw: some.DrawFn) -> Clusters:
         gpus_per_machine=gpus,
         compute_per_s=draw(some.floats(0.01, 1e5)),
         memory_bytes=draw(some.floats(1e9, 3e11)),
+        device_bytes_per_s=draw(some.floats(3e11, 8e12)),
         network_bytes_per_s=draw(some.floats(1e8, 4e11)),
         network_half_bytes=draw(some.sampled_from([0.0, 3e7, 8e7])),
         network_latency_s=draw(some.sampled_from([0.0, 1e-4, 5e-4])),
@@ -96,7 +101,7 @@ def test_the_step_is_never_below_the_batch_over_the_compute_rate(fleet, job):
 
 
 @settings(deadline=None, max_examples=100)
-@given(fleets(), some.sampled_from(JOBS[:6]), some.floats(0.1, 10.0))
+@given(fleets(), some.sampled_from(JOBS[:7]), some.floats(0.1, 10.0))
 def test_units_cancel(fleet, job, unit):
     """Seconds k times longer make every step k times longer."""
     prior = prior_of(job)
@@ -106,7 +111,8 @@ def test_units_cancel(fleet, job, unit):
         network_latency_s=fleet.network_latency_s * unit,
     )
     before = terms_of(job, prior, fleet).step_s
-    seconds = ("tensor_s", "launch_s", "model_parallel_launch_s", "link_wait_s")
+    seconds = ("tensor_s", "launch_s", "gathered_launch_s", "model_parallel_launch_s")
+    seconds += ("link_wait_s",)
     later = replace(prior, **{name: getattr(prior, name) * unit for name in seconds})
     after = terms_of(job, later, slow).step_s
     np.testing.assert_allclose(after, before * unit, rtol=1e-9)
@@ -166,8 +172,12 @@ def scalar(job: Job, prior: Prior, fleet: Clusters, sharding: str, recompute: bo
     batch = ceil(job.global_batch / gpus)
     rounds = ceil(batch / min(most, batch))
     arithmetic = (batch + rounds * prior.batch_penalty) * gpus / float(fleet.compute_per_s[0])
-    arithmetic = max(arithmetic, rounds * prior.launch_s)
-    busy = arithmetic * (1 + recompute * job.recomputed_share)
+    starts = prior.launch_s + (prior.gathered_launch_s if sharding != "ddp" else 0.0)
+    both = (lambda a, b: a + b) if prior.adapters else max
+    busy = both(arithmetic, rounds * starts)
+    busy += recompute * both(job.recomputed_share * arithmetic, rounds * starts / 2)
+    moved = rounds * (2 + recompute) * prior.quantized_bytes + prior.update_bytes / shards
+    busy += moved / float(fleet.device_bytes_per_s[0])
     busy += rounds * prior.tensor_s * job.gradient_tensors
     if job.sync == "parameter_server":
         alone = replace(fleet, machines=np.array([1.0]))
@@ -367,7 +377,9 @@ def layout_step(
     longest = longest_stage(job, p, chunks)
     busy = (batch / rounds / t + prior.batch_penalty * share) / c * gpu_s * longest
     busy *= 1 + again * job.recomputed_share
-    busy += prior.tensor_s * job.gradient_tensors / p
+    unpacked = (2 + again) * prior.quantized_bytes / (t * p) / float(fleet.device_bytes_per_s[0])
+    started = prior.tensor_s * job.gradient_tensors / p + unpacked
+    busy += started
     wide = 4 if job.precision == "fp32" else 2
     message = batch / rounds * job.tokens_per_sample / c * job.hidden * wide
     passed = message / links + prior.link_wait_s
@@ -388,7 +400,7 @@ def layout_step(
     hidden = prior.overlap * rounds * busy if sharded else hidden
     least = (1 / t + prior.batch_penalty * share) / c * gpu_s * longest
     least *= 1 + again * job.recomputed_share
-    least += prior.tensor_s * job.gradient_tensors / p
+    least += started
     hidden += (1 - 1 / chunks) * min(sums, p * 2 / 3 * least)
     turn *= 1 + 0.005 * log2(float(fleet.gpus[0]))
     return (rounds + (p - 1) / chunks) * turn + max(sums - hidden, 0.0)

@@ -105,6 +105,7 @@ def columns_of(job: Job, rows: Sequence[Any]) -> MachineColumns:
         + needs.states / shards
         + extra_gathered_bytes(needs, shards)
         + (micro + 0.5) * SAMPLE_BYTES,
+        device_bytes_per_s=np.array([row.memory for row in rows], dtype=np.float64),
         network_bytes_per_s=network,
         network_half_bytes=np.interp(network * 8e-9, RDMA_HALF_GBIT, RDMA_HALF_MIB) * MIB,
         network_latency_s=np.full(len(rows), RDMA_LATENCY_S),

@@ -89,6 +89,7 @@ def bare_machines(
         gpus=gpus * one,
         compute_per_s=samples_per_s * gpus * one,
         memory_bytes=ENDLESS * one,
+        device_bytes_per_s=np.inf * one,
         network_bytes_per_s=0.0 * one,
         network_half_bytes=0.0 * one,
         network_latency_s=0.0 * one,

@@ -6,6 +6,7 @@ from recommender.errors import UsageError
 from recommender.text import unknown
 from tests.research.accuracy import (
     cmdare,
+    finetuning,
     laboratories,
     later,
     later_scaling,
@@ -35,6 +36,7 @@ STUDIES: tuple[Study, ...] = (
     *laboratories.STUDIES,
     *later.STUDIES,
     *later_scaling.STUDIES,
+    *finetuning.STUDIES,
     *whole_runs.STUDIES,
     *other_gpu.STUDIES,
     *other_precision.STUDIES,

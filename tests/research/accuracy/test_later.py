@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from recommender.performance.clusters import clusters_of
-from recommender.performance.long_runs import SIGMA
+from recommender.performance.job_spread import LONG_RUN
 from recommender.performance.machines import machine_columns
 from tests.research.accuracy.later_runs import counted_runs, is_known, later_runs, networks
 from tests.research.accuracy.tables import table
@@ -94,4 +94,4 @@ def test_faults_leave_llama_405b_nine_tenths_of_its_time():
 
 
 def test_the_spread_of_long_runs_that_ships_is_that_of_the_published_ones():
-    assert round(fitted_sd(hours()), 2) == SIGMA
+    assert round(fitted_sd(hours()), 2) == LONG_RUN

@@ -27,7 +27,7 @@ from recommender.optimize.evaluate import RENDEZVOUS_S
 from recommender.performance.checkpoint import best_interval, object_store, progress
 from recommender.performance.checkpoint_transfer import transfer_of
 from recommender.performance.clusters import Clusters, clusters_of, spread_of
-from recommender.performance.long_runs import long_run_share
+from recommender.performance.job_spread import long_run_share
 from recommender.performance.machines import machine_columns
 from recommender.performance.step import steps
 from recommender.plan.accuracy import Score, Target
