@@ -226,6 +226,11 @@ class Job:
         return replace(self, stack="tuned", attention=attention, assumed=rest)
 
     @property
+    def as_script(self) -> "Job":
+        """The job in a script, if its software is not stated."""
+        return replace(self, assumed=tuple(name for name in self.assumed if name != "stack"))
+
+    @property
     def steps(self) -> float:
         """Optimiser steps of `global_batch` samples for the whole job."""
         return self.samples / self.global_batch

@@ -164,26 +164,6 @@ def _capped(spread: Floats, before: Floats, free: Floats) -> Floats:
     return np.minimum(spread, np.maximum(before, free))
 
 
-def spreads_of(columns: MachineColumns, kind: Ints) -> Floats:
-    """Every spread that clusters of some types may have; (spreads, types)."""
-    return np.concatenate([columns.speed_sigma[kind][None], multi_machine_spreads(columns, kind)])
-
-
-def multi_machine_spreads(columns: MachineColumns, kind: Ints) -> Floats:
-    """The spreads of several machines, by their number, or for any load of servers."""
-    if columns.service_sigma is None or columns.placement_sigma is None or not len(kind):
-        larger = (spread[kind] for _, spread in columns.speed_sigma_larger)
-        return np.stack([columns.speed_sigma_several[kind], *larger])
-    worker, server = columns.speed_sigma[kind], columns.service_sigma[kind]
-    # hypot((1-e)·w, e·s) is least at e = w²/(w² + s²).
-    least = worker * server / np.maximum(np.hypot(worker, server), 1e-30)
-    # A mix of types takes the most of each, which need not be one type's.
-    most = max(worker.max(), np.hypot(server.max(), columns.placement_sigma[kind].max()))
-    ends = np.array([least.min(), most]) / SPREAD_STEP
-    each = np.arange(np.floor(ends[0]), np.ceil(ends[1]) + 1.0) * SPREAD_STEP
-    return np.repeat(each[:, None], len(kind), axis=1)
-
-
 def spread_at(columns: MachineColumns, kind: Ints, machines: Ints) -> Floats:
     """The spread of clusters of so many machines of one type; both broadcast."""
     found = np.where(machines == 1, columns.speed_sigma[kind], columns.speed_sigma_several[kind])

@@ -18,8 +18,8 @@ from recommender.performance.attention import (
 )
 from recommender.performance.checkpoint_transfer import VOLUME_BYTES_PER_S, object_store_rate
 from recommender.performance.clusters import MachineColumns, widened, widened_at_most
-from recommender.performance.link_domain import link_gpus
 from recommender.performance.job_spread import with_job_spread
+from recommender.performance.link_domain import link_gpus
 from recommender.performance.low_precision import FP8, runs_in, trained_rate, wide_row
 from recommender.performance.measured import timed_elsewhere, with_readings
 from recommender.performance.parameter_server import load_constants, placement_sd
@@ -30,6 +30,7 @@ from recommender.performance.priors import (
     load_gpu_factors,
     number_format,
     prior_of,
+    recipe_share,
 )
 from recommender.performance.siblings import faster_siblings, siblings
 from recommender.performance.speed_evidence import has_runs, speed_evidence
@@ -105,7 +106,7 @@ def _columns(
     """The columns of types with those of their timings that are on their GPUs."""
     prior, factors = prior_of(job), load_gpu_factors()
     names = {t.gpu for t in types}
-    speeds = {name: bounded_speed(job, prior, name, gpus, achieved, factors) for name in names}
+    speeds = {name: scaled_speed(job, name, gpus, achieved, factors) for name in names}
     reasons = tuple(_reason(job, t, gpus, achieved, speeds[t.gpu].rate) for t in types)
     able = np.array([not reason for reason in reasons])
     count = _column(t.gpus for t in types)
@@ -113,7 +114,7 @@ def _columns(
     served = job.sync == "parameter_server"
     of_gpu = _column(_gpu_sd(job, prior, t.gpu, gpus, achieved) for t in types)
     kept, kept_sd = _confidential(types)
-    of_gpu = np.hypot(of_gpu, kept_sd)
+    of_gpu = np.hypot(np.hypot(of_gpu, kept_sd), _column(speeds[t.gpu].apart for t in types))
     columns = MachineColumns(
         names=tuple(f"{t.provider}/{t.instance_type}" for t in types),
         gpus=count,
@@ -193,6 +194,7 @@ class GpuSpeed:
     score: float  # the rate times what other networks showed the formula to miss on this GPU
     doubt: float = 0.0  # sd of ln score, from a speed of the user's besides the shipped one
     own: str = ""  # the user's figures in it
+    apart: float = 0.0  # sd of ln rate, where the software is not stated
 
 
 def gpu_speed(
@@ -282,31 +284,34 @@ def bounded_speed(
     return found
 
 
-def software_sds(
+def scaled_speed(
     job: Job,
-    names: Iterable[str],
+    name: str,
     gpus: Mapping[str, Gpu],
     achieved: Mapping[tuple[str, str], Achieved],
-) -> dict[str, float]:
-    """How much faster a job that does not state its software may be, as an sd of ln; 0 if it does.
+    factors: Mapping[tuple[str, str, str], float],
+) -> GpuSpeed:
+    """The speed of a GPU; of software that is not stated, on the scale from scripts to recipes.
 
-    By the names of GPUs. Scripts and vendors' recipes are taken to be equally likely. In ln, the
-    speed then deviates from that of the assumed stack by 0 or by the difference D of the two on
-    this GPU, of this network at this precision: D²/2 in the mean square. Plans are simulated
-    without: scripts are the slower ones, so chances and deadlines hold for both.
+    In ln, recipes are D faster, of this network at this precision on this GPU. A share x of what
+    people run is taken to be one and the rest the other: x·D in the mean, with the sd
+    D·sqrt(x·(1 - x)).
     """
-    if "stack" not in job.assumed:
-        return dict.fromkeys(names, 0.0)
-    factors, found = load_gpu_factors(), dict[str, float]()
-    stacks = job, job.as_recipe
-    for name in names:
-        script, recipe = (
-            bounded_speed(each, prior_of(each), name, gpus, achieved, factors).rate
-            for each in stacks
-        )
-        known = script > 0.0 and recipe > 0.0
-        found[name] = abs(math.log(recipe / script)) / math.sqrt(2.0) if known else 0.0
-    return found
+    share = recipe_share(job)
+    if not share:
+        return bounded_speed(job, prior_of(job), name, gpus, achieved, factors)
+    script, recipe = (
+        bounded_speed(each, prior_of(each), name, gpus, achieved, factors)
+        for each in (job.as_script, job.as_recipe)
+    )
+    if not (script.rate > 0.0 and recipe.rate > 0.0):
+        return script
+    return replace(
+        script,
+        rate=script.rate ** (1.0 - share) * recipe.rate**share,
+        score=script.score ** (1.0 - share) * recipe.score**share,
+        apart=abs(math.log(recipe.rate / script.rate)) * math.sqrt(share * (1.0 - share)),
+    )
 
 
 def _gpu_sd(

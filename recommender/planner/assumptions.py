@@ -10,12 +10,12 @@ from recommender.catalogs.schema import Achieved, OwnMachine
 from recommender.job.job import LOW_PRECISIONS
 from recommender.performance.job_spread import run_sd
 from recommender.performance.low_precision import kept_share
-from recommender.performance.machines import machine_columns, precision_on, software_sds
+from recommender.performance.machines import machine_columns, precision_on
 from recommender.performance.measured import MAX_OF_MATMUL, SIGMA_MEASURED, UNIT_ERROR, times_slower
-from recommender.performance.priors import prior_of
+from recommender.performance.priors import prior_of, recipe_share
 from recommender.plan.limits import OTHERS
 from recommender.plan.plan import OWN_TRACE, Plan
-from recommender.planner.other_software import fp8_s, recipe_s
+from recommender.planner.other_software import fp8_s, stacks_s
 from recommender.planner.problem import Problem
 from recommender.text import duration, number
 
@@ -36,9 +36,7 @@ def assumptions_of(problem: Problem, plans: tuple[Plan, ...], lead: int = 1) -> 
     on_demand = [waits] if _rents(plans) else []
     capacity = [*spots, *on_demand] if _on_spot(plans[:1]) else [*on_demand, *spots]
     guessed, software = _unmeasured(problem, plans), _stack(problem, plans, lead)
-    doubts = (
-        [*software, *guessed] if _stack_decides(problem, plans, lead) else [*guessed, *software]
-    )
+    doubts = [*software, *guessed] if _stack_decides(problem, plans) else [*guessed, *software]
     speed = [*_calibrated(problem, plans), *doubts, *_long_run(problem)]
     sentences = [*_quotas(problem, plans), *_rented_elsewhere(problem, plans[:1])]
     sentences += _convergence(problem)
@@ -86,7 +84,8 @@ def _low_precision(problem: Problem) -> list[str]:
     job = problem.job
     if job.precision not in LOW_PRECISIONS:
         return []
-    share = kept_share(prior_of(job))
+    kept = kept_share(prior_of(job))
+    share = kept + recipe_share(job) * (1.0 - kept)
     gains = f"{number(share)} of what" if share < 1.0 else "all that"
     others = "" if job.stack == "tuned" else ", a vendor's recipe (--stack tuned) all of it"
     return [
@@ -124,46 +123,50 @@ def _attention(problem: Problem) -> list[str]:
 
 
 def _stack(problem: Problem, plans: tuple[Plan, ...], lead: int) -> list[str]:
-    """That the software is not known, what the other would take, and how to say which it is."""
+    """That the software is not known, what its kinds would take, and how to say which it is."""
     if "stack" not in problem.job.assumed:
         return []
-    other = recipe_s(problem, plans[lead - 1]) if plans else None
-    takes = f" takes about {duration(other)} with plan {lead}" if other is not None else ""
-    if not _stack_decides(problem, plans, lead):
-        return [f"typical training scripts (--stack tuned: a vendor's recipe{takes})"]
-    known, _, timed = (f"{each:.1f}" for each in _speed_factors(problem, plans[lead - 1]))
-    recipe = f"; a vendor's recipe (--stack tuned){takes}" if takes else ""
-    return [
-        f"typical training scripts (all figures are for these){recipe}; a timed step (--measured) "
-        f"narrows the speed from a factor of {known} to {timed}"
+    times = stacks_s(problem, plans[lead - 1]) if plans else (None, None)
+    kinds = ("typical, a script,", "tuned, a vendor's recipe,")
+    took = [
+        f"--stack {kind} takes about {duration(time)} with plan {lead}"
+        for kind, time in zip(kinds, times, strict=True)
+        if time is not None
     ]
+    said = "; ".join(["training software not stated: speeds between scripts and recipes", *took])
+    if not _stack_decides(problem, plans):
+        return [said]
+    known, unstated, timed = (f"{each:.1f}" for each in _speed_factors(problem, plans[lead - 1]))
+    named = f"its name narrows the speed from a factor of {unstated} to {known}, a timed step"
+    if known == unstated:
+        named = f"a timed step narrows the speed from a factor of {unstated}"
+    return [f"{said}; {named} (--measured) to {timed}"]
 
 
-def _stack_decides(problem: Problem, plans: tuple[Plan, ...], lead: int) -> bool:
+def _stack_decides(problem: Problem, plans: tuple[Plan, ...]) -> bool:
     """Whether a job without timings would be better known if its software were."""
     job = problem.job
-    if not plans or "stack" not in job.assumed or job.timings or job.calibration is not None:
-        return False
-    known, unstated, _ = _speed_factors(problem, plans[lead - 1])
-    return f"{known:.1f}" != f"{unstated:.1f}"
+    unknown = "stack" in job.assumed and not job.timings and job.calibration is None
+    return bool(plans) and unknown
 
 
 def _speed_factors(problem: Problem, plan: Plan) -> tuple[float, float, float]:
     """The factor within which the speed of a plan's least known machine lies.
 
-    Of typical scripts; of these and recipes, which are faster; with a timed step.
+    Of scripts; of software that is not stated; with a timed step.
     """
     job, catalog = problem.job, problem.catalog
     keys = dict.fromkeys((each.provider, each.instance_type) for each in plan.machines)
     types = tuple(catalog.instance_types[key] for key in keys)
-    columns = machine_columns(job, types, catalog.gpus, catalog.achieved)
     several = sum(each.count for each in plan.machines) > 1
-    spread = columns.speed_sigma_several if several else columns.speed_sigma
-    known = float(spread.max())
-    software = software_sds(job, {t.gpu for t in types}, catalog.gpus, catalog.achieved)
+    found = []
+    for each in (job.as_script, job):
+        columns = machine_columns(each, types, catalog.gpus, catalog.achieved)
+        spread = columns.speed_sigma_several if several else columns.speed_sigma
+        found.append(float(spread.max()))
+    known, unstated = found
     timed = math.hypot(SIGMA_MEASURED, run_sd(job))
-    sds = known, math.hypot(known, max(software.values())), timed
-    return math.exp(Z_90 * sds[0]), math.exp(Z_90 * sds[1]), math.exp(Z_90 * sds[2])
+    return math.exp(Z_90 * known), math.exp(Z_90 * unstated), math.exp(Z_90 * timed)
 
 
 def _long_run(problem: Problem) -> list[str]:

@@ -64,7 +64,7 @@ def calibrate_file(
         catalog.instance_types[provider, name]
         for provider, _, name in (m.partition("/") for m in sorted({r.machine for r in runs}))
     )
-    bare = replace(job, calibration=None, timings=())
+    bare = replace(job.as_script, calibration=None, timings=())
     columns = machine_columns(bare, types, catalog.gpus, catalog.achieved)
     columns = replace(columns, part_links=part_links(types, catalog.instance_types.values()))
     _refuse(bare, runs, columns, catalog.gpus)

@@ -1,4 +1,4 @@
-"""What the leading plan takes with a vendor's recipe or in 8 bits, if a job states neither."""
+"""What the leading plan takes with other software or in 8 bits, if a job states neither."""
 
 from dataclasses import replace
 
@@ -12,16 +12,23 @@ from recommender.performance.step import steps
 from recommender.plan.plan import Plan
 from recommender.planner.problem import Problem
 
-RECIPE_WORTH_SAYING = 0.2  # share by which the time must differ
+STACK_WORTH_SAYING = 0.1  # share by which the time must differ
 FP8_WORTH_SAYING = 0.05
 
 
-def recipe_s(problem: Problem, plan: Plan) -> float | None:
-    """The plan's median time with `--stack tuned`; None if it is about the same, or unknown."""
+def stacks_s(problem: Problem, plan: Plan) -> tuple[float | None, float | None]:
+    """The plan's median time with `--stack typical` and `--stack tuned`.
+
+    None if it is about the same, or unknown.
+    """
     job = problem.job
     if "stack" not in job.assumed:
-        return None
-    return _other_s(problem, plan, job.as_recipe, RECIPE_WORTH_SAYING)
+        return None, None
+    script, recipe = (
+        _other_s(problem, plan, other, STACK_WORTH_SAYING)
+        for other in (job.as_script, job.as_recipe)
+    )
+    return script, recipe
 
 
 def fp8_s(problem: Problem, plan: Plan) -> float | None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from recommender.optimize.space import Space
-from recommender.performance.clusters import spreads_of
+from recommender.performance.clusters import SPREAD_STEP
 from recommender.performance.parameter_server import cluster_spread, placement_sd
 from recommender.performance.step import steps
 from tests.recommender.optimize.palette import (
@@ -63,7 +63,7 @@ def test_the_random_spaces_hold_free_and_saturated_servers() -> None:
     assert np.quantile(shares, 0.9) > 0.6
 
 
-def test_every_spread_of_a_cluster_is_one_of_its_machines() -> None:
+def test_one_machine_has_its_own_spread_and_several_have_one_of_few() -> None:
     every = set()
     for seed in SEEDS:
         asked = served(seed)
@@ -72,9 +72,12 @@ def test_every_spread_of_a_cluster_is_one_of_its_machines() -> None:
         fleet, kind = asked.fleet(site, counts), site.entries.kind
         found = steps(asked.job, asked.columns, fleet)
         spreads = cluster_spread(asked.job, asked.columns, fleet, found, kind, counts)
-        here = set(np.round(spreads, 9).tolist())
-        assert here <= set(np.round(spreads_of(asked.columns, kind), 9).ravel().tolist())
-        every |= here
+        alone = counts.sum(axis=1) == 1
+        own = asked.columns.speed_sigma[kind][counts[alone].argmax(axis=1)]
+        np.testing.assert_allclose(spreads[alone], own)
+        steps_of = spreads[~alone] / SPREAD_STEP
+        np.testing.assert_allclose(steps_of, np.round(steps_of), atol=1e-6)
+        every |= set(np.round(spreads, 9).tolist())
     assert len(every) > 10
 
 

@@ -30,7 +30,7 @@ def step_s(job, machines: int, faster: float = 1.0) -> float:
 
 def test_an_eager_fine_tuning_with_adapters_takes_more_than_its_arithmetic_on_the_newest_gpus():
     """32 layers, forward and backward at 1.2 ms each: 77 ms a step, not 27."""
-    job = find_job("llama3-8b-lora")
+    job = find_job("llama3-8b-lora").as_script
     assert prior_of(job).launch_s == min_launch_s(job) == pytest.approx(2 * 32 * 1.2e-3)
     assert step_s(job, 8) > 0.077
     assert step_s(job, 8, faster=100.0) > 0.077  # no GPU helps
@@ -49,7 +49,7 @@ def test_large_micro_batches_hide_it():
 def test_pictures_of_a_thumb_take_as_long_as_their_kernels_take_to_start():
     """DeepVM: 128 pictures of CIFAR-10 through ResNet-18 take 26 ms on an A10G, start-up included
     (4,837 images/s); 62 tensors at 0.17 ms are 10.5, arithmetic 1."""
-    job, catalog = find_job("resnet18-cifar10"), snapshot()
+    job, catalog = find_job("resnet18-cifar10").as_script, snapshot()
     types = tuple(catalog.instance_types["aws", name] for name in ("g5.xlarge", "p5.4xlarge"))
     found = machine_columns(job, types, catalog.gpus, catalog.achieved)
     each = steps(job, found, clusters_of(found, np.eye(2, dtype=int))).step_s

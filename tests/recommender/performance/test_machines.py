@@ -9,8 +9,8 @@ import pytest
 from recommender.job.job import DataSet
 from recommender.performance.calibration_model import SIGMA_GPU
 from recommender.performance.clusters import spread_of
-from recommender.performance.machines import gpu_speed, precision_on, software_sds
-from recommender.performance.priors import load_gpu_factors, load_priors, prior_of
+from recommender.performance.machines import gpu_speed, precision_on
+from recommender.performance.priors import load_gpu_factors, load_priors, prior_of, recipe_share
 from recommender.performance.speed_evidence import SIGMA_NEW_GPU, achieved_sd
 from tests.recommender.performance.parts import (
     ACHIEVED,
@@ -147,21 +147,24 @@ def test_several_machines_have_a_spread_of_their_own():
     )
 
 
-def test_a_stack_that_is_assumed_is_known_less_well_than_one_that_is_stated():
-    catalog = snapshot()
-    stated, assumed = resnet(), resnet(assumed=("stack",))
-    tuned = columns(resnet(stack="tuned"), (P3,))
-    apart = np.log(tuned.compute_per_s[0] / columns(assumed, (P3,)).compute_per_s[0])
-    found = software_sds(assumed, ("V100",), catalog.gpus, catalog.achieved)
-    # Deviations of 0 and of `apart`, equally likely
-    assert found["V100"] ** 2 == pytest.approx(np.mean([0.0, apart**2]))
-    assert software_sds(stated, ("V100",), catalog.gpus, catalog.achieved) == {"V100": 0.0}
+def test_a_stack_that_is_assumed_lies_between_scripts_and_recipes_and_is_known_less_well():
+    script, recipe, assumed = (
+        columns(resnet(**more), (P3,)) for more in ({}, {"stack": "tuned"}, {"assumed": ("stack",)})
+    )
+    apart = np.log(recipe.compute_per_s[0] / script.compute_per_s[0])
+    moved = np.log(assumed.compute_per_s[0] / script.compute_per_s[0])
+    assert moved == pytest.approx(0.2 * apart)
+    # Deviations of 0 and of `apart`, the latter with the chance 0.2
+    more = assumed.speed_sigma[0] ** 2 - script.speed_sigma[0] ** 2
+    assert more == pytest.approx(np.average([0, apart**2], weights=[0.8, 0.2]) - moved**2)
 
 
-def test_recipes_are_faster_so_the_spread_that_plans_are_simulated_with_is_that_of_scripts():
-    stated, assumed = columns(resnet(), (P3,)), columns(resnet(assumed=("stack",)), (P3,))
-    assert assumed.speed_sigma[0] == stated.speed_sigma[0]
-    assert assumed.compute_per_s == stated.compute_per_s
+def test_a_micro_batch_of_software_that_is_not_stated_costs_between_both():
+    job = llama(assumed=("stack",))
+    script, recipe = prior_of(job.as_script), prior_of(job.as_recipe)
+    assert prior_of(job).launch_s == pytest.approx((script.launch_s + recipe.launch_s) / 2)
+    assert recipe_share(job) == 0.5
+    assert recipe_share(job.as_script) == 0.0
 
 
 def test_tuned_stacks_are_not_slower():

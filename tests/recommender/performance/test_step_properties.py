@@ -31,7 +31,7 @@ JOBS = (
     llama(),
     llama(global_batch=37, stack="tuned"),
     llama(method="lora", trainable_parameters=42e6, forward_passes=2.0),
-    llama(method="qlora", trainable_parameters=42e6, forward_passes=2.0, micro_batch=1),
+    llama(method="qlora", trainable_parameters=42e6, forward_passes=2.0),
     llama(recomputation="full", stack="tuned", global_batch=48),
     llama(sharding="pipeline", tokens_per_sample=1024, global_batch=6),
     llama(sharding="tensor", precision="fp32"),

@@ -3,16 +3,19 @@
 `data/finetuning.csv` holds 166 steps that tools and laboratories published with their micro-batch
 (2023-09 to 2026-07). Rules: every row of a table with a network, GPU, method, micro-batch, tokens
 and time, on one machine, without offload to the host, with LoRA or all weights, on GPUs of the
-catalog. Left out are therefore tables that state a data set but not its tokens (ms-swift's, litgpt's
-on A10G), machines whose links the source calls slow without a figure (two RTX 3090 under FSDP), and
-4-bit weights that are multiplied in 32 bits (universal-llm-trainer: more memory than in 16).
+catalog. Left out are therefore tables that state a data set but not its tokens (ms-swift's, and
+litgpt's on A10G), machines whose links the source calls slow without a figure (two RTX 3090 under
+FSDP), and 4-bit weights that are multiplied in 32 bits (universal-llm-trainer, where they take more
+memory than 16 bits).
 `length`: exact, packed or padded as the source says, mean, or estimated (Alpaca with its prompt). A
 first look at the errors of ten of the eleven sources preceded the last two rules.
 
 A job states what its user knows: network, method, rank, tokens, micro-batch, recomputation,
 sharding and tool. Of the law's constants, the time to start the kernels of a layer is that of other
 sources (`launch_time.py`; fitted here 1.03 times as much). The other two are fitted on adapters of
-all sources but one, and so is the spread: `python -P tests/run.py tests.research.accuracy.finetuning` prints both.
+all sources but one, and so is the spread. Both are printed by
+
+    python -P tests/run.py tests.research.accuracy.finetuning
 """
 
 from collections.abc import Mapping, Sequence

@@ -46,7 +46,7 @@ from recommender.job.derive import intensity_ratio
 from recommender.job.job import DataSet, Job, Sharding
 from recommender.job.jobfile import find_job
 from recommender.performance.clusters import Clusters, MachineColumns, clusters_of
-from recommender.performance.machines import machine_columns, software_sds
+from recommender.performance.machines import machine_columns
 from recommender.performance.memory import bytes_of
 from recommender.performance.priors import prior_of
 from recommender.performance.step import steps
@@ -345,14 +345,8 @@ def predicted(run: LaterRun) -> tuple[float, float]:
 
 @cache
 def predicted_unstated(run: LaterRun) -> tuple[float, float]:
-    """The same if the job does not state its software; the sd of a run that is faster is larger."""
-    job, columns, fleet = columns_of(run, stated=False)
-    rate, sd = _predicted(job, columns, fleet, run)
-    if run.samples_per_s <= rate:
-        return rate, sd
-    catalog, gpu = snapshot(), machine_of(run, job).gpu
-    software = software_sds(job, (gpu,), catalog.gpus, catalog.achieved)[gpu]
-    return rate, float(np.hypot(sd, software))
+    """The same if the job does not state its software."""
+    return _predicted(*columns_of(run, stated=False), run)
 
 
 def _predicted(

@@ -57,7 +57,7 @@ def known_stack(reference: Path | None) -> Held:
 
 
 def unstated_stack(reference: Path | None) -> Held:
-    """The same where the job does not say its stack: all runs predicted as typical ones."""
+    """The same where the job does not say its stack: between scripts and recipes."""
     groups = groups_in(reference_folder(reference, *RUNS))
     parts, spreads = [], []
     for split in splits_of("one-unknown"):
@@ -65,8 +65,7 @@ def unstated_stack(reference: Path | None) -> Held:
         errors = unstated_errors_of(groups, split.family, left)
         both = [g.trials.rows for g in groups if g.family == split.family]
         parts.append(_part(split, errors, pd.concat(both)))
-        slower, faster = unstated_sds(groups, split.family, left)
-        spreads.append(np.where(errors > 0.0, slower, faster))  # of predicted over true speed
+        spreads.append(unstated_sds(groups, split.family, left))
     return held(parts, np.concatenate(spreads))
 
 

@@ -40,7 +40,7 @@ from tests.research.fits.transfer import (
 )
 from tests.shipped import snapshot
 
-AS_OF = "2026-11-29"
+AS_OF = "2026-11-26"
 SHIPPED = SOURCES / "performance"
 TRANSFER_SIGMA = 0.36
 NOTHING = frozenset[Left]()

@@ -9,6 +9,7 @@ import pandas as pd
 
 from recommender.arrays import Z_90, Bools, Floats
 from recommender.performance.least_squares import students_excess
+from recommender.performance.priors import UNSTATED, UNSTATED_OF
 from recommender.performance.speed_evidence import SIGMA_NEW_GPU
 from tests.research.fits.estimate import ENOUGH, Trials, estimate, trials_of
 from tests.research.fits.model import Constants, errors, left_out_by
@@ -244,42 +245,48 @@ def conformal(parts: Sequence[Floats], weights: Sequence[Floats]) -> float:
 
 
 def unstated_errors_of(groups: tuple[Group, ...], family: str, left: Left, *also: Left) -> Floats:
-    """ln errors of a source of either stack whose job does not say its stack: as typical."""
-    typical = next(g for g in groups if (g.family, g.stack) == (family, "typical"))
+    """ln errors of a source of either stack whose job does not say its stack: between both."""
+    share = UNSTATED_OF.get(family, UNSTATED)
+    typical, tuned = _errors_by_stack(groups, family, left, *also)
+    return np.asarray((1.0 - share) * typical + share * tuned)
+
+
+def _errors_by_stack(
+    groups: tuple[Group, ...], family: str, left: Left, *also: Left
+) -> tuple[Floats, Floats]:
+    """ln errors of a source of either stack as a typical script, and as a tuned recipe."""
     out = frozenset((left, *also))
     both = pd.concat([g.trials.rows for g in groups if g.family == family])
-    test = typical.scaled(_test_rows(both, left, also), out)
-    return errors(test, constants(groups, typical, out))
+    test = _test_rows(both, left, also)
+    typical, tuned = (
+        errors(group.scaled(test, out), constants(groups, group, out))
+        for group in (_group(groups, family, stack) for stack in ("typical", "tuned"))
+    )
+    return typical, tuned
+
+
+def _group(groups: tuple[Group, ...], family: str, stack: str) -> Group:
+    return next(g for g in groups if (g.family, g.stack) == (family, stack))
 
 
 def unstated_errors(groups: tuple[Group, ...], family: str, *also: Left) -> Iterator[Floats]:
     """The same of every source of a family."""
     folds = [left for g in groups if g.family == family for left in g.folds()]
-    typical = next(g for g in groups if (g.family, g.stack) == (family, "typical"))
+    typical = _group(groups, family, "typical")
     for left in dict.fromkeys(folds):
         seen = kept_rows(typical.trials.rows, frozenset((left, *also)))
         if left not in also and seen.any():
             yield unstated_errors_of(groups, family, left, *also)
 
 
-def unstated_sds(groups: tuple[Group, ...], family: str, left: Left) -> tuple[Floats, Floats]:
-    """Spreads of ln speed of every run of `unstated_errors_of`: of slower ones, of faster ones.
-
-    As `machines.software_sds` says.
-    """
-    typical, tuned = (
-        next(g for g in groups if (g.family, g.stack) == (family, stack))
-        for stack in ("typical", "tuned")
-    )
-    out = frozenset((left,))
+def unstated_sds(groups: tuple[Group, ...], family: str, left: Left) -> Floats:
+    """Spread of ln speed of every run of `unstated_errors_of`, as `machines.scaled_speed` says."""
+    typical, share = _group(groups, family, "typical"), UNSTATED_OF.get(family, UNSTATED)
     both = pd.concat([g.trials.rows for g in groups if g.family == family])
-    test = _test_rows(both, left, ())
-    found = (
-        errors(group.scaled(test, out), constants(groups, group, out)) for group in (tuned, typical)
-    )
-    between = np.subtract(*found) / np.sqrt(2.0)
-    own = np.hypot(sigma(groups, typical, False, left), gpu_sd(test, both[left.keeps(both)]))
-    return np.asarray(own), np.asarray(np.hypot(own, between))
+    apart = np.subtract(*_errors_by_stack(groups, family, left))
+    between = apart * np.sqrt(share * (1.0 - share))
+    of_gpu = gpu_sd(_test_rows(both, left, ()), both[left.keeps(both)])
+    return np.asarray(np.hypot(np.hypot(sigma(groups, typical, False, left), of_gpu), between))
 
 
 def weighted_quantile(parts: Sequence[Floats], weights: Sequence[Floats], share: float) -> float:

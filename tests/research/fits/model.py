@@ -9,7 +9,6 @@ from recommender.arrays import Bools, Floats
 from recommender.performance.machines import RDMA_HALF_GBIT, RDMA_HALF_MIB, RDMA_LATENCY_S
 from recommender.performance.priors import REFERENCE_WIDTH
 from recommender.performance.strategy import BACKWARD, BUCKET_BYTES, STRAGGLERS
-from recommender.performance.weight_traffic import DECODERS, UPDATED_BYTES
 
 MIB = 2.0**20
 TENSOR_S = {"tuned": 1e-5, "typical": 2e-5}  # two or four kernel launches of 5 us
@@ -50,7 +49,6 @@ class Columns:
     again: Floats  # 4/3 when recomputed, else 1
     tensors_s: Floats  # of one micro-batch
     sharded: Bools
-    update_s: Floats  # of the optimizer, once a step
 
     def take(self, which: Bools) -> "Columns":
         """Some of the runs."""
@@ -83,15 +81,7 @@ def columns_of(rows: pd.DataFrame) -> Columns:
         again=1.0 + _floats(rows.recompute) / 3.0,
         tensors_s=_floats(rows.tensors) * _floats(rows.tuning.map(TENSOR_S)),
         sharded=rows.sharded.to_numpy(dtype=bool),
-        update_s=_update_s(rows),
     )
-
-
-def _update_s(rows: pd.DataFrame) -> Floats:
-    """What the optimizer of scripts moves, as answers have it (`weight_traffic.py`)."""
-    scripted = ((rows.tuning == "typical") & rows.family.isin(DECODERS)).to_numpy()
-    shards = np.where(rows.sharded.to_numpy(dtype=bool), _floats(rows.nodes * rows.per_node), 1.0)
-    return scripted * UPDATED_BYTES * _floats(rows.parameters) / shards / _floats(rows.memory)
 
 
 def per_gpu_rate(
@@ -100,7 +90,6 @@ def per_gpu_rate(
     """Samples/s of one GPU by the formulas of `data_parallel.py`; `efficiency` broadcasts."""
     sample = runs.flop * (1 / (efficiency * runs.matmul) + runs.wide / (intensity * runs.memory))
     busy = runs.rounds * ((runs.micro + penalty) * sample * runs.again + runs.tensors_s)
-    busy = busy + runs.update_s
     return runs.micro * runs.rounds / (busy + _exposed(runs, busy, overlap))
 
 
