@@ -6,14 +6,17 @@ treat a link domain as one machine: with all its GPUs, the network cards of its 
 and correspondingly larger half-rate messages (a message is divided among the cards).
 
 Clusters larger than a rack are spread evenly over as few racks as possible; if the machines cannot
-be divided evenly, the largest group is used. Machines of different types are not linked, and
-parameter servers have a worker for each machine in any case.
+be divided evenly, the largest group is used. Layouts that divide the network need groups alike, of
+a number of GPUs that they divide: a power of two of machines in each rack is their other choice, so
+a rack is bandwidth and no cluster is refused for its shape. Machines of different types are not
+linked, and parameter servers have a worker for each machine in any case.
 """
 
 from dataclasses import replace
 
 import numpy as np
 
+from recommender.arrays import Floats
 from recommender.job.job import Job
 from recommender.performance.clusters import Clusters
 
@@ -29,12 +32,33 @@ def link_gpus(gpu: str, gpus: int) -> float:
 
 def linked(job: Job, fleet: Clusters) -> Clusters:
     """Treat each link domain as one machine; other clusters are unchanged."""
+    each = _together(job, fleet)
+    if each is None:
+        return fleet
+    domains = np.ceil(fleet.machines / each)
+    return _grouped(fleet, domains, np.ceil(fleet.machines / domains))
+
+
+def alike(job: Job, fleet: Clusters) -> tuple[Clusters, ...]:
+    """The fleets among which layouts of the network may choose: racks, and equal parts of them."""
+    each = _together(job, fleet)
+    if each is None:
+        return (fleet,)
+    machines = fleet.machines.astype(np.int64)
+    part = np.minimum(2.0 ** np.floor(np.log2(each)), machines & -machines)
+    return linked(job, fleet), _grouped(fleet, fleet.machines / part, part)
+
+
+def _together(job: Job, fleet: Clusters) -> Floats | None:
+    """The machines that share links, 1 where they have their own; None if all have."""
     each = np.floor(fleet.link_gpus / np.maximum(fleet.gpus_per_machine, 1.0))
     shared = (each > 1) & (fleet.machines > 1) & (fleet.network_bytes_per_s > 0)
     if job.sync != "allreduce" or not shared.any():
-        return fleet
-    domains = np.where(shared, np.ceil(fleet.machines / np.maximum(each, 1.0)), fleet.machines)
-    most = np.ceil(fleet.machines / domains)
+        return None
+    return np.where(shared, each, 1.0)
+
+
+def _grouped(fleet: Clusters, domains: Floats, most: Floats) -> Clusters:
     return replace(
         fleet,
         machines=domains,

@@ -16,7 +16,7 @@ from recommender.performance.data_parallel import (
     data_parallel,
     data_parallel_terms,
 )
-from recommender.performance.link_domain import linked
+from recommender.performance.link_domain import alike, linked
 from recommender.performance.memory import bytes_of
 from recommender.performance.model_parallel import MODEL_PARALLEL, best_layouts
 from recommender.performance.priors import Prior
@@ -36,12 +36,15 @@ def terms_of(job: Job, prior: Prior, fleet: Clusters) -> StepTerms:
     The row of the best model-parallel layout exists only if the network may be divided. Machines
     that share their links count as one (`link_domain.py`).
     """
-    needs, fleet = bytes_of(job, prior), linked(job, fleet)
-    terms = data_parallel_terms(job, prior, fleet, needs)
+    needs = bytes_of(job, prior)
+    terms = data_parallel_terms(job, prior, linked(job, fleet), needs)
     if not MODEL_PARALLEL.allowed(job):
         return terms
-    best = best_layouts(job, prior, fleet, needs)
-    names = (field.name for field in fields(StepTerms))
+    best, *others = (best_layouts(job, prior, each, needs) for each in alike(job, fleet))
+    names = [field.name for field in fields(StepTerms)]
+    for other in others:
+        faster = other.step_s < best.step_s
+        best = StepTerms(*(np.where(faster, getattr(other, n), getattr(best, n)) for n in names))
     return StepTerms(*(np.concatenate([getattr(terms, n), getattr(best, n)]) for n in names))
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from recommender.job.jobfile import job_from_text
 from recommender.performance.clusters import clusters_of
 from recommender.performance.link_domain import link_gpus, linked
 from recommender.performance.machines import machine_columns
@@ -69,6 +70,18 @@ def test_nineteen_machines_are_two_racks_of_ten_and_nine():
     assert (found.machines[0], found.gpus_per_machine[0], found.gpus[0]) == (2, 40, 76)
     hybrid = steps(replace(RESNET, sharding="hsdp"), rack(RESNET), fleet)
     assert not np.isfinite(hybrid.step_s[0])
+
+
+def test_no_number_of_machines_is_refused_between_two_that_run():
+    """Llama 405B in fp8 on 250 to 272 machines of four: 254 and 256 are no multiples of a rack."""
+    job = job_from_text(
+        "schema: recommend.job/v1\nmodel: meta-llama/Llama-3.1-405B\nmethod: full\ntokens: 1B\n"
+        "seq_len: 8192\nbatch: 768\nstack: tuned\nprecision: fp8\n"
+    )
+    fleet = clusters(rack(job), *({0: n} for n in range(250, 273, 2)))
+    step_s = steps(job, rack(job), fleet).step_s
+    assert np.isfinite(step_s).all()
+    assert step_s.max() < 2.0 * step_s.min()
 
 
 def test_other_machines_and_parameter_servers_are_as_they_were():
