@@ -40,7 +40,8 @@ def with_readings(
 
     `gpu_of`, `scores` and `doubts` (types,): a type's GPU, its speed relative to other GPUs and the
     sd of its ln that the timed spread does not include (`machines.gpu_speed`). A timed GPU gets the
-    compute rate at which the model gives the measured rate; others are scaled by their scores. For
+    compute rate at which the model gives the measured rate; others move towards what the timing and
+    their scores say, as far as it is the job's (`_kept_share`). For
     a type timed at several sizes, its network is raised until no timing is faster than the model,
     and `measured` states how much slower each one is.
     """
@@ -127,14 +128,17 @@ def _by_gpu(
     ]
     level = float(np.exp(np.mean(levels))) if levels else 1.0
     # Networks left out: 8.5 % in the median; docs/research/accuracy-training.md
-    others = np.where(usable, level * scores * columns.gpus, 0.0)
-    own = columns.compute_per_s * np.array([scale.get(gpu, 1.0) for gpu in gpu_of])
-    compute = np.where(known, own, others if levels else columns.compute_per_s)
     base = [float(doubts[names == gpu][0]) for gpu in scale]
     doubt = np.hypot(doubts, np.linalg.norm(base) / len(base))
     apart = np.array([related_sd(gpu, scale) for gpu in gpu_of])
     related = np.hypot(np.hypot(SIGMA_MEASURED, apart), doubt)
-    most = np.where(known, SIGMA_MEASURED, related)
+    kept = _kept_share(columns, related)
+    carried = np.log(np.where(usable, level * scores / np.where(usable, each, 1.0), 1.0))
+    others = np.where(usable, each * np.exp(kept * carried) * columns.gpus, 0.0)
+    own = columns.compute_per_s * np.array([scale.get(gpu, 1.0) for gpu in gpu_of])
+    compute = np.where(known, own, others if levels else columns.compute_per_s)
+    left = np.maximum(columns.speed_sigma, columns.speed_sigma_several) * np.sqrt(1.0 - kept**2)
+    most = np.where(known, SIGMA_MEASURED, left)
     return replace(
         columns,
         compute_per_s=compute,
@@ -144,6 +148,17 @@ def _by_gpu(
             (n, np.minimum(spread, most)) for n, spread in columns.speed_sigma_larger
         ),
     )
+
+
+def _kept_share(columns: MachineColumns, related: Floats) -> Floats:
+    """How much of what a timing shows on one GPU holds for the types; (types,).
+
+    ln speed misses the prediction by what is the job's and what is the GPU's. The prediction's
+    variance σ² has both, the difference between two GPUs twice the latter, so 1 - related²/(2·σ²)
+    of the timing's deviation is the job's in the mean, and σ²·(1 - that²) is left.
+    """
+    free = np.maximum(columns.speed_sigma, columns.speed_sigma_several)
+    return np.maximum(1.0 - related**2 / (2.0 * np.maximum(free, 1e-9) ** 2), 0.0)
 
 
 def _scale_of(job: Job, columns: MachineColumns, gpu_of: tuple[str, ...], timing: Timing) -> float:
