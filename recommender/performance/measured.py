@@ -29,6 +29,7 @@ MAX_OF_MATMUL = 1.2  # of what matrix multiplication reaches: FLOP of a sample a
 REACHABLE = 0.99  # of the rate at infinite compute or network: the last per cent costs all
 ROUNDS = 6  # of raising for the reading that is missed by most
 POINTS = 129  # scales tried at once; four rounds narrow 1e±6 to 1e-9
+FAR = 2.0  # sds of a GPU's deviation: what a timing shows beyond is the job's
 SIGMA_CURVE = 0.05  # timed at several sizes: between repeated runs; assumed (2026-11)
 SIGMA_MEASURED = 0.10  # timed once: scaling it to other sizes; docs/models.md (2026-11)
 
@@ -134,7 +135,9 @@ def _by_gpu(
     related = np.hypot(np.hypot(SIGMA_MEASURED, apart), doubt)
     kept = _kept_share(columns, related)
     carried = np.log(np.where(usable, level * scores / np.where(usable, each, 1.0), 1.0))
-    others = np.where(usable, each * np.exp(kept * carried) * columns.gpus, 0.0)
+    of_gpu = FAR * related / math.sqrt(2.0)
+    carried = carried - np.clip((1.0 - kept) * carried, -of_gpu, of_gpu)
+    others = np.where(usable, each * np.exp(carried) * columns.gpus, 0.0)
     own = columns.compute_per_s * np.array([scale.get(gpu, 1.0) for gpu in gpu_of])
     compute = np.where(known, own, others if levels else columns.compute_per_s)
     left = np.maximum(columns.speed_sigma, columns.speed_sigma_several) * np.sqrt(1.0 - kept**2)

@@ -181,13 +181,12 @@ def test_each_factor_scales_its_own_column_and_spreads_add_up_as_squares():
     assert larger == pytest.approx([0.16, *np.sqrt(0.16**2 + added)])
 
 
-def test_runs_say_as_much_of_other_gpus_as_a_timing_of_the_plan():
-    """A calibration and `--measured` differ by what each says of the GPU that was timed alone."""
+def test_runs_say_no_more_of_other_gpus_than_a_timing_of_the_plan():
+    """A timing is combined with the prediction without it, a calibration stands alone."""
     own = replace(fitted(timed([run(1)])).calibration, sigma=0.1, sigma_other=np.hypot(0.1, SAME))
     read = columns(replace(JOB, timings=(Timing("V100", 8, 1, 2000.0),)), TYPES)
     found = columns(replace(JOB, calibration=own), TYPES)
-    free = columns(JOB, TYPES).speed_sigma
-    assert found.speed_sigma == pytest.approx(np.minimum(free, read.speed_sigma))
+    assert (read.speed_sigma <= found.speed_sigma + 1e-9).all()
 
 
 def test_runs_never_make_another_gpu_less_certain_than_no_run():

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from recommender.job.job import DataSet
-from recommender.performance.calibration_model import SIGMA_GPU
 from recommender.performance.clusters import spread_of
 from recommender.performance.machines import gpu_speed, precision_on
 from recommender.performance.priors import load_gpu_factors, load_priors, prior_of, recipe_share
@@ -114,7 +113,7 @@ def test_every_family_and_stack_has_a_prior_with_its_origin():
             prior = load_priors()[family, stack]
             assert 0 < prior.efficiency <= 1
             assert 0 <= prior.overlap < 1
-            assert prior.sigma_one > SIGMA_GPU
+            assert prior.sigma_one > 0.1
             assert prior.sigma_several > 0.1
             assert prior.source
             assert prior.as_of.startswith("2026")

@@ -10,6 +10,7 @@ import pytest
 from recommender.catalogs.catalog import Catalog, extended
 from recommender.inputs.offers_file import read_offers
 from recommender.inputs.units import parse_duration
+from recommender.job.job import Job
 from recommender.job.jobfile import find_job
 from recommender.plan.answer import Answer
 from recommender.plan.limits import Choice, Limits, QuotaLimit
@@ -241,14 +242,14 @@ def test_own_machines_that_are_counted_are_not_waited_for(tmp_path: Path) -> Non
     assert waits[there,] == 0.0
 
 
-@pytest.mark.parametrize("job", ["llama3-70b-qlora"])
+@pytest.mark.parametrize("job", ["llama3-8b-lora"])
 def test_where_one_run_in_twenty_waits_for_days_a_deadline_that_ends_it_is_suggested(
     job: str,
 ) -> None:
     """Without limits a plan of few zones leads; asked with the deadline, the same is found."""
     answer = asked(job, Limits())
     lead = answer.plans[answer.lead - 1].estimate
-    assert lead.time.p95 > 3 * lead.time.p50
+    assert lead.time.p95 > 4 * lead.time.p50
     step = answer.sensitivity[-1]
     assert step.plan is not None
     due_s = parse_duration(step.change.removeprefix("--deadline "))
@@ -260,13 +261,13 @@ def test_where_one_run_in_twenty_waits_for_days_a_deadline_that_ends_it_is_sugge
 @pytest.mark.parametrize(
     ("job", "limits"),
     [
-        ("llama3-70b-qlora", Limits(deadline_s=48 * HOUR)),
-        ("sd-xl", Limits(deadline_s=12 * HOUR)),
+        (find_job("llama3-70b-qlora"), Limits(deadline_s=48 * HOUR)),
+        (find_job("sd-xl").as_script, Limits(deadline_s=12 * HOUR)),
     ],
 )
-def test_a_change_that_costs_more_says_what_is_gained_by_it(job: str, limits: Limits) -> None:
+def test_a_change_that_costs_more_says_what_is_gained_by_it(job: Job, limits: Limits) -> None:
     """A median that is later was all that was said of a plan without the slow runs."""
-    answer = asked(job, limits)
+    answer = recommend(job, limits, Choice(), catalog=snapshot(), now=NOW)
     first = answer.plans[answer.best - 1].estimate
     changed = [(step.effect, step.plan) for step in answer.sensitivity if step.plan is not None]
     assert any("1 run in 20 over " in effect for effect, _ in changed)
