@@ -36,7 +36,7 @@ SHORT_FLOP = 1e21
 LONG_FLOP = 1e22
 WIDE = 4096  # width of the narrowest networks but one of Megatron-LM's tables (2104.04473, table 1)
 # By the rule of the families' spreads (`tests/research/accuracy/finetuning.py`, 2026-11).
-ADAPTERS = 0.37
+ADAPTERS = 0.36
 
 
 def run_sd(job: Job) -> float:
