@@ -147,7 +147,7 @@ STUDIES: tuple[Study, ...] = (
     ),
     Study(
         "training-one-unstated",
-        "speed of one machine, nothing measured, stack not stated (CNNs and encoders, as typical)",
+        "speed of one machine, nothing measured, stack not stated (CNNs and encoders)",
         "one source left out",
         Target(mean=33.0, median=19.0),
         "two-resource roofline 36.1, median 20.7 %",
