@@ -82,7 +82,9 @@ class _PipelineTimes:
     arithmetic_s: Floats  # arithmetic without recomputation
     again: Floats  # share of the layers that are computed again
     recomputed_share: Floats  # of the arithmetic, if all are
-    launch_s: Floats  # of the gradient tensors and of kernels that start late, per micro-batch
+    launch_s: (
+        Floats  # of gradient tensors, unpacked weights and kernels that start late, per micro-batch
+    )
     all_rounds_s: Floats  # all micro-batches through one stage
     waits_s: Floats  # for the gradients of the replicas
     outside_s: Floats  # of the communication, on the network
@@ -261,9 +263,7 @@ def _pipeline_times_of(
     chunks = schedule.chunks
     sample_s = longest_share(job, p, chunks) * fleet.gpus / (fleet.compute_per_s * layouts.replica)
     times = 1.0 + job.recomputed_share * m.again
-    launch_s = prior.tensor_s * job.gradient_tensors / p
-    unpacked_s = prior.quantized_bytes / (layouts.tensor * p) / fleet.device_bytes_per_s
-    launch_s = launch_s + (2.0 + m.again) * unpacked_s
+    launch_s = _launch_s(job, prior, fleet, layouts, m.again)
     lost = prior.batch_penalty * layouts.tensor * lost_share(job, layouts.tensor)  # samples
     busy_s = np.where(schedule.hides, sample_s * times, 0.0)
     inside_s, between_s, latency_s = communication_s(job, fleet, layouts, chunks, m.again, busy_s)
@@ -305,6 +305,14 @@ def _pipeline_times_of(
         experts=layouts.experts,
         waiting=np.broadcast_to(waiting, rounds.shape),
     )
+
+
+def _launch_s(job: Job, prior: Prior, fleet: Clusters, layouts: Layouts, again: Floats) -> Floats:
+    """Seconds that gradient tensors, and 4-bit weights in each pass, add to a micro-batch."""
+    tensors_s = prior.tensor_s * job.gradient_tensors / layouts.stages
+    parts = layouts.tensor * layouts.stages
+    unpacked_s = prior.quantized_bytes / parts / fleet.device_bytes_per_s
+    return np.asarray(tensors_s + (2.0 + again) * unpacked_s)
 
 
 def _hidden(prior: Prior, layouts: Layouts, rounds: Floats, busy_s: Floats) -> Floats:

@@ -164,7 +164,7 @@ def prior_of(job: Job) -> Prior:
 
 
 def _prior_of(job: Job) -> Prior:
-    """The same of one software."""
+    """The speed constants of a job whose software is known, or taken to be."""
     prior, own = shipped_prior(job), job.calibration
     prior = replace(
         prior,
