@@ -80,12 +80,11 @@ def find_shape(word: str) -> KnownModel | None:
     whole = {_joined(parts): model for parts, model in shapes.items()}
     if found := whole.get(_joined(wanted)):
         return find_known(found)
-    if any(map(_MORE.fullmatch, wanted)):
-        return None
     spans = (wanted[i:j] for i in range(len(wanted)) for j in range(len(wanted), i + 1, -1))
     within = [span for span in spans if span in shapes and _is_telling(span)]
-    found = shapes.get(max(within, key=len, default=()))
-    return find_known(found) if found else None
+    best = max(within, key=len, default=())
+    more = any(_MORE.fullmatch(part) for part in wanted if part not in best)
+    return find_known(shapes[best]) if best and not more else None
 
 
 @cache
