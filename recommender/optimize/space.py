@@ -262,11 +262,6 @@ def numbers_allowed(site: Site, step_s: Floats) -> Bools:
     return np.asarray(allowed)
 
 
-def single_steps(job: Job, c: MachineColumns, most: int) -> Floats:
-    """Step seconds of n = 1 ... most machines of each kind; (kinds, most)."""
-    return single_clusters(job, c, most).step_s
-
-
 def single_clusters(job: Job, c: MachineColumns, most: int) -> SingleClusters:
     """Clusters of n = 1 ... most machines of each kind."""
     kind = np.repeat(np.arange(len(c.names)), most)

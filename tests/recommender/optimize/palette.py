@@ -19,7 +19,7 @@ from recommender.optimize.space import (
     Site,
     Space,
     Tier,
-    single_steps,
+    single_clusters,
     within_quota,
 )
 from recommender.performance.clusters import MachineColumns
@@ -100,7 +100,7 @@ def space(seed: int, entries: int = 3, most: int = 4, paths: int = PATHS) -> Spa
         mix=True,
         cache=OutcomeCache(paths, 7),
     )
-    step = single_steps(toy, columns, most)
+    step = single_clusters(toy, columns, most).step_s
     fallbacks = fallbacks_of(site, step)
     hours = float(step[np.isfinite(step)].min()) * toy.steps / 3600
     price = float(site.entries.usd_per_hour.mean())

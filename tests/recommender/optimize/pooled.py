@@ -13,7 +13,7 @@ from recommender.optimize.candidate import Candidate, Cluster
 from recommender.optimize.evaluate import Plans, Values, path_inputs_of, values_of
 from recommender.optimize.mixes import TYPES, best_mixes, mixes_of
 from recommender.optimize.pool import Pool, Selection
-from recommender.optimize.space import Space, single_steps
+from recommender.optimize.space import Space, single_clusters
 from recommender.plan.limits import Limits
 from recommender.planner.plan_pool import LIKELY, MIXES
 from recommender.risk.path_inputs import PathInputs
@@ -36,12 +36,12 @@ def on_product_paths(q: Space, seed: int = 7) -> Space:
 
 def pool_of(q: Space) -> Pool:
     """The pool of clusters of one entry."""
-    return Pool(q, single_steps(q.job, q.columns, q.limits.max_machines))
+    return Pool(q, single_clusters(q.job, q.columns, q.limits.max_machines).step_s)
 
 
 def mixes_in(q: Space, kinds: tuple[int, ...] = ()) -> Pool:
     """The pool of clusters of several entries."""
-    step_s = single_steps(q.job, q.columns, q.limits.max_machines)
+    step_s = single_clusters(q.job, q.columns, q.limits.max_machines).step_s
 
     def listed(limits: Limits) -> list[Cluster]:
         under = replace(q, limits=limits)

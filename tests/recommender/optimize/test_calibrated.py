@@ -7,7 +7,7 @@ import pytest
 
 from recommender.job.job import Calibration, Fitted, Job, Timing
 from recommender.optimize.evaluate import drafts_of
-from recommender.optimize.space import Space, single_steps
+from recommender.optimize.space import Space, single_clusters
 from recommender.performance.calibration import name_of, with_calibration
 from recommender.performance.clusters import SPREAD_STEP, MachineColumns, spread_at
 from recommender.performance.measured import with_readings
@@ -60,7 +60,7 @@ def calibrated(asked: Space, seed: int) -> Space:
     bare = replace(asked.columns, network_half_bytes=half)
     job = replace(asked.job, calibration=calibration(rng, asked.job, bare))
     columns = with_calibration(job, bare, gpu_of)
-    step = single_steps(job, columns, 3)[0]
+    step = single_clusters(job, columns, 3).step_s[0]
     if seed % 3 == 0 and np.isfinite(step[[0, 2]]).all():
         gpus = int(columns.gpus[0])
         rates = job.global_batch / step[[0, 2]] * rng.uniform(0.6, 1.0, 2)
@@ -75,7 +75,9 @@ def calibrated(asked: Space, seed: int) -> Space:
     site = asked.sites[0]
     if len(site.fallbacks):
         most = asked.limits.max_machines
-        site = replace(site, fallbacks=fallbacks_of(site, single_steps(job, columns, most)))
+        site = replace(
+            site, fallbacks=fallbacks_of(site, single_clusters(job, columns, most).step_s)
+        )
     return replace(asked, job=job, columns=columns, sites=(site,))
 
 

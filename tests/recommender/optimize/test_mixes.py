@@ -8,7 +8,7 @@ import pytest
 
 from recommender.optimize.candidate import Cluster
 from recommender.optimize.mixes import NUMBERS, TYPES, best_mixes, mixes_of
-from recommender.optimize.space import Space, single_steps
+from recommender.optimize.space import Space, single_clusters
 from recommender.plan.limits import Limits
 from tests.recommender.optimize.palette import every_cluster, space
 from tests.recommender.optimize.pooled import every, mixes_in, on_product_paths
@@ -18,7 +18,7 @@ TOLERANCE = 1e-3
 
 
 def listed(q: Space, types: int = TYPES) -> list[Cluster]:
-    step_s = single_steps(q.job, q.columns, q.limits.max_machines)
+    step_s = single_clusters(q.job, q.columns, q.limits.max_machines).step_s
     return best_mixes(mixes_of(q, range(1), step_s, types, ()), q.limits)
 
 
@@ -55,7 +55,7 @@ def test_of_few_machines_the_numbers_that_are_listed_are_all_there_are(seed: int
     q = space(seed, entries=2, most=4)
     q = replace(q, limits=Limits(max_machines=4, confidence=q.limits.confidence))
     e = q.sites[0].entries
-    step_s = single_steps(q.job, q.columns, 4)
+    step_s = single_clusters(q.job, q.columns, 4).step_s
     usable = np.isfinite(step_s[e.kind, 0])
     every_one = [c for c in every_cluster(q.sites[0], 4).tolist() if sum(n > 0 for n in c) == 2]
     if usable.all() and len(every_one) <= 12:  # of one margin so many are kept

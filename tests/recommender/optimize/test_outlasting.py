@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from recommender.optimize.evaluate import drafts_of, with_best_interval
-from recommender.optimize.space import Space, single_steps
+from recommender.optimize.space import Space, single_clusters
 from recommender.plan.limits import Limits
 from recommender.risk.monte_carlo import simulate_paths
 from recommender.risk.walk import CYCLES
@@ -56,7 +56,7 @@ def weeks_of_short_runs(deadline_days: float, availability_logit: float) -> Spac
         wait_s=np.array([0.0, 3600.0]),
     )
     site = replace(site, entries=entries, quota_use=np.ones((1, 2)), quota=np.array([1e9]))
-    site = replace(site, fallbacks=fallbacks_of(site, single_steps(job, columns, 4)))
+    site = replace(site, fallbacks=fallbacks_of(site, single_clusters(job, columns, 4).step_s))
     limits = Limits(deadline_s=deadline_days * DAY, confidence=0.5, max_machines=4)
     return replace(q, job=job, columns=columns, sites=(site,), steps_left=job.steps, limits=limits)
 
@@ -65,7 +65,7 @@ def outlasting(seed: int) -> Space:
     """A random question of 600 half-hour spot runs, if its fastest cluster had no changeovers."""
     q = space(seed, entries=2 + seed % 3, most=3)
     site, run_s = q.sites[0], 1800.0
-    step = single_steps(q.job, q.columns, q.limits.max_machines)
+    step = single_clusters(q.job, q.columns, q.limits.max_machines).step_s
     work_s = 600 * run_s
     steps = work_s / float(step[np.isfinite(step)].min())
     e, factor = site.entries, np.random.default_rng(seed).uniform(1.0, 10.0)

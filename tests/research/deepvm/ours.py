@@ -24,7 +24,7 @@ from recommender.catalogs.tables import TABLES
 from recommender.job.job import Job, Timing
 from recommender.optimize.candidate import Candidate
 from recommender.optimize.pool import Pool
-from recommender.optimize.space import Space, single_steps
+from recommender.optimize.space import Space, single_clusters
 from recommender.plan.limits import Choice, Limits, Progress
 from recommender.planner.problem import Problem, planning_problem
 from tests.recommender.optimize.palette import job as network
@@ -168,5 +168,5 @@ def problem(job: Job, limits: Limits, known: Catalog) -> Problem:
 def fastest(space: Space, usd_per_hour: float) -> Candidate:
     """Our own choice for the least expected time under a price per hour."""
     limits = replace(space.limits, hourly_usd=usd_per_hour)
-    step_s = single_steps(space.job, space.columns, limits.max_machines)
+    step_s = single_clusters(space.job, space.columns, limits.max_machines).step_s
     return Pool(replace(space, limits=limits), step_s).select(limits).best
