@@ -223,8 +223,6 @@ def moves_by(rows: Table, by: Sequence[str]) -> Table:
         rows=("change", "size"),
         families=("family", "nunique"),
         middle=("change", "median"),
-        low=("change", "min"),
-        high=("change", "max"),
         moved=("moved", "mean"),
         far=("far", "mean"),
     )
