@@ -107,9 +107,10 @@ def _able(builder: PlanBuilder, drafts: list[_Draft]) -> list[_Draft]:
 def _drafts(problem: Problem, free: Problem, place: int) -> Iterator[_Draft]:
     """Possible requests to one provider: each number of each type, in its cheapest region."""
     sites, spot = free.single_type_sites, problem.choice.market == "spot"
+    market = "spot" if spot else "on_demand"
     site, pools = sites.sites[place], sites.pools[place]
     alone = (len(regions_of(problem.facts, pool)) == 1 for pool in pools)  # one region, one need
-    wanted = [e for e, one in enumerate(alone) if one and pools[e].spot == spot]
+    wanted = [e for e, one in enumerate(alone) if one and pools[e].market == market]
     wanted.sort(key=lambda entry: float(site.entries.usd_per_hour[entry]))
     cheapest = {pools[entry].kind: entry for entry in reversed(wanted)}
     for kind, entry in sorted(cheapest.items()):
