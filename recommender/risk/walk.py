@@ -316,9 +316,11 @@ class Walk:
         self.sample, self.market = sample, capacity.market(c, sample)
         work = c.work_s[:, None] * time_factors(c.speed_sigma[:, None], sample.speed)
         self.queued_s = sample.queue_s(c.at_once, c.wait_s)[self.cluster]
-        self.spot, self.hired = Lanes.at_request(work, c.changeover_s), None
+        self.spot = Lanes.at_request(work, c.changeover_s)
+        self.hired: Lanes | None = None  # on demand
         self.lane_of = (self.cluster[:, None] * sample.paths + np.arange(sample.paths)).ravel()
-        self.shared, self.rules = len(self.spot), None
+        self.shared = len(self.spot)
+        self.rules: _Rules | None = None
         self.who = np.flatnonzero(np.repeat(p.fallback_speed > 0.0, sample.paths))
         if deadline_s is None or not len(self.who):
             self.who = self.who[:0]
@@ -331,9 +333,6 @@ class Walk:
         # Told of what lanes did on spot until a moment, and on demand.
         self.seen: Callable[[Stretch, Ints, Ints, Floats, bool], None] | None = None
         self.paid: Callable[[Lanes, Floats, Floats], None] | None = None
-
-    rules: _Rules | None
-    hired: Lanes | None
 
     def run(self) -> Lanes:
         """All lanes to their ends; of each plan on each path its own."""
