@@ -82,7 +82,7 @@ def _rates(value: Any, name: str) -> dict[str, float]:
 
 
 def _table(inner: _Form, key: Callable[[str, str], Any] = lambda word, _: word) -> _Form:
-    """The same form under each name: pairs of name and value."""
+    """A form under each of several names: pairs of name and value."""
 
     def read(value: Any, name: str) -> tuple[Any, ...]:
         rows = [(str(k), v, f"{name.removesuffix(':')}.{k}:")

@@ -34,6 +34,7 @@ from recommender.job.job import (
     DataSet,
     Job,
     Precision,
+    Timing,
     moment_bytes,
 )
 from recommender.job.schema import Batch, DataFile, JobFile
@@ -312,14 +313,13 @@ def _assemble(file: JobFile, shape: _Shape, derived: _Derived, fallback_name: st
     batch = _batch(file.batch or file.batch_per_gpu, shape)
     samples = _samples(file, shape, batch, derived)
     _refuse_too_little(file, shape, samples, batch)
-    name = file.name or fallback_name
     trainable = _trainable(file, shape, derived)
     kept = _activations(file, shape, derived)
-    saves = derived.pick(
-        "asynchronous_save", file.asynchronous_save, _software(file).saves == "background"
-    )
+    completion = _completion(file, shape, derived)
+    longest = completion and max(shape.longest - shape.tokens + completion, completion)
+    usual = _software(file).saves == "background"
     return Job(
-        name=name,
+        name=file.name or fallback_name,
         title=file.title or _title(file, shape, samples),
         family=file.family or "decoder",
         parameters=shape.params,
@@ -329,9 +329,8 @@ def _assemble(file: JobFile, shape: _Shape, derived: _Derived, fallback_name: st
         tokens_per_sample=shape.tokens,
         flop_per_sample=shape.flop * _share_of_full_training(file, derived),
         post_training=file.post_training,
-        completion_tokens=(completion := _completion(file, shape, derived)),
-        longest_completion=completion
-        and max(shape.longest - shape.tokens + completion, completion),
+        completion_tokens=completion,
+        longest_completion=longest,
         cache_bytes_per_token=4.0 * shape.layers * (file.kv_width or shape.hidden / _GROUPED),
         other_network_bytes=_other_networks(file) * shape.params,
         samples=samples,
@@ -359,16 +358,19 @@ def _assemble(file: JobFile, shape: _Shape, derived: _Derived, fallback_name: st
         heads=shape.heads,
         stack=derived.pick("stack", file.stack.stack if file.stack else None, "typical"),
         software=file.stack.name if file.stack else "",
-        asynchronous_save=saves,
+        asynchronous_save=derived.pick("asynchronous_save", file.asynchronous_save, usual),
         setup_s=file.setup,
-        timings=tuple(
-            timing(m, batch, shape.tokens, file.batch_per_gpu is not None) for m in file.measured
-        ),
+        timings=_timings(file, shape, batch),
         calibration=file.calibration,
         memory_gib_at_batch=tuple(sorted(file.memory_gib_at_batch.items())),
         assumed=tuple(dict.fromkeys(derived.assumed)),
         **_stated(file),
     )
+
+
+def _timings(file: JobFile, shape: _Shape, batch: int) -> tuple[Timing, ...]:
+    each_gpu = file.batch_per_gpu is not None
+    return tuple(timing(each, batch, shape.tokens, each_gpu) for each in file.measured)
 
 
 def _stated(file: JobFile) -> dict[str, Any]:

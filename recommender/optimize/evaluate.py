@@ -104,6 +104,12 @@ class Gang:
         """The laws of some plans."""
         return Gang(*(getattr(self, name)[rows] for name in self.__slots__))
 
+    @property
+    def inputs(self) -> dict[str, Floats]:
+        """What path inputs hold of them."""
+        other = ("has_spot", "price_sigma", "notice_s", "runs_from_start")
+        return {name: getattr(self, name) for name in self.__slots__ if name not in other}
+
 
 def values_of(space: Space, inputs: PathInputs) -> Values:
     """Simulate plans and evaluate their paths under the limits."""
@@ -214,13 +220,7 @@ def drafts_of(space: Space, site: Site, plans: Plans) -> Reduced:
         fixed_usd=largest_used(entries.fixed_usd, counts),
         usd_per_move=largest_used(entries.usd_per_move, counts),
         move_after_s=largest_used(entries.move_after_s, counts),
-        run_mean_s=gang.run_mean_s,
-        run_sigma=gang.run_sigma,
-        outage_sigma=gang.outage_sigma,
-        availability_logit=gang.availability_logit,
-        zone_sd=gang.zone_sd,
-        zone_count=gang.zone_count,
-        correlation=gang.correlation,
+        **gang.inputs,
         runs_from_start=gang.runs_from_start,
         changeover_s=changeover,
         interval_s=saves.interval_min_s,
@@ -230,8 +230,6 @@ def drafts_of(space: Space, site: Site, plans: Plans) -> Reduced:
         boot_s=np.where(share > 0.0, boot, 0.0),
         # Its ranks meet, and each of its machines reads the whole checkpoint.
         resize_s=np.where(share > 0.0, RENDEZVOUS_S + saves.restore_s, 0.0),
-        minimum_s=gang.minimum_s,
-        free_s=gang.free_s,
         **terms.inputs,
         cautious_work_s=work * np.where(share > 0.0, 1.0, careful),
         at_once=wait.start.at_once,

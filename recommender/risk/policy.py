@@ -22,6 +22,10 @@ from recommender.arrays import Bools, Floats, Ints
 from recommender.catalogs.frozen import dataclass
 from recommender.risk.path_inputs import PathInputs
 
+# A round over the listed places until none has given machines: about a minute for each request
+# that fails, and one for the plan to be made again (assumed).
+ROUND_S_PER_PLACE = 60.0
+
 
 @dataclass(frozen=True, slots=True)
 class SwitchPolicy:
@@ -70,11 +74,6 @@ def policies_of(p: PathInputs, deadline_s: float | Floats) -> SwitchPolicy:
         back_above=p.back_above[:, None],
         changeover_s=p.changeover_s[:, None],
     )
-
-
-# A round over the listed places until none has given machines: about a minute for each request
-# that fails, and one for the plan to be made again (assumed).
-ROUND_S_PER_PLACE = 60.0
 
 
 def failover_round_s(places: int) -> float:

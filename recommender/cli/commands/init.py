@@ -103,28 +103,33 @@ def init(
     from recommender.report.draft_page import draft_page
 
     path = Path(to)
-    if os.path.lexists(path) and not force:
-        raise UsageError(f"{shown_path(path)} exists; write --force to replace it, or --to FILE")
-    if deadline is not None:
-        units.parse_deadline(deadline, now())
+    _refuse_early(path, deadline, force)
     config = _training_config(source)
     if config is None and flags.model is None:
         config, source = _of_folder(path.parent)
     stated = StatedJob(**{name: getattr(flags, name) for name in InitFlags.__dataclass_fields__})
     if fetch:
         stated = _fetched(stated, path.parent)
-    project, account = find_software(path.parent), ""
+    project, new = find_software(path.parent), False
     if not yes and sys.stdin is not None and sys.stdin.isatty():
         stated = _asked(stated, config, path.parent, project)
         deadline = deadline or _answer(_DEADLINE, _is_deadline)
-        account = _answer(_ACCOUNT, _is_account)
+        new = _answer(_ACCOUNT, _is_account) == "new"
     if stated.model is None and config is None:
         _refuse_unread(path.parent)
     draft = draft_job(stated, config, path.parent, project)
     job = job_from_text(draft.text, shown_path(path), path.stem, path.parent)
     _write(path, draft)
-    command = _next(path, deadline, account == "new")
-    show_page(draft_page(draft, job, shown_path(path), command, source), page)
+    next_ = _next(path, deadline, new)
+    show_page(draft_page(draft, job, shown_path(path), next_, source), page)
+
+
+def _refuse_early(path: Path, deadline: str | None, force: bool) -> None:
+    """Refuse what needs no reading: a file that is there, a deadline that is none."""
+    if os.path.lexists(path) and not force:
+        raise UsageError(f"{shown_path(path)} exists; write --force to replace it, or --to FILE")
+    if deadline is not None:
+        units.parse_deadline(deadline, now())
 
 
 def _training_config(sources: list[str] | None) -> "TrainingConfig | None":
