@@ -310,10 +310,10 @@ def test_the_policy_is_written_as_a_table(run: Run, tmp_path: Path) -> None:
         ((*RESCUED, "--policy-table", "."), "--policy-table . is a folder"),
         ((*RESCUED, "--policy-table", "none/there.csv"), "cannot be written"),
         (
-            ("gpt2-124m", "--deadline", "300h", *ONE_TYPE, "--policy", "full"),
+            ("gpt2-124m", "--deadline", "300h", "--market", "spot", *ONE_TYPE, "--policy", "full"),
             "no on-demand fallback",
         ),
-        ((*ALONE, "--policy-table", "x.csv"), "no on-demand fallback"),
+        ((*ALONE, "--market", "spot", "--policy-table", "x.csv"), "no on-demand fallback"),
         (("gpt2-xl", *ONE_TYPE, "--policy", "full"), "there is no deadline"),
     ],
 )
