@@ -7,6 +7,7 @@ A function imports what it alone needs, so that the server starts quickly.
 """
 
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +23,36 @@ from recommender.job.preset_files import presets
 from recommender.job.schema import MAX_STATED
 from recommender.plan.limits import BUDGET, DEADLINE, HOURLY, Choice, Limits, Progress
 from recommender.report.answer_frame import PlanRequest
-from recommender.text import unknown
+from recommender.report.json_output import dumps
+from recommender.text import shown, unknown
 
 _NOWHERE = Path("/nonexistent")  # where models of a draft could be files: nowhere
+_KEPT = 64  # answers of a server that can be exported
+
+
+class _Answers:
+    """The documents of the last answers, by a name for each."""
+
+    def __init__(self) -> None:
+        self.documents: dict[str, dict[str, Any]] = {}
+
+    def keep(self, document: dict[str, Any]) -> str:
+        """Keep a document and name it: equal answers have equal names."""
+        name = sha256(dumps(document).encode()).hexdigest()[:12]
+        self.documents[name] = self.documents.pop(name, document)
+        for oldest in list(self.documents)[:-_KEPT]:
+            del self.documents[oldest]
+        return name
+
+    def named(self, name: str) -> dict[str, Any]:
+        """The document of a name; raises `UsageError` if there is none."""
+        if name not in self.documents:
+            again = "pass the id of an answer of recommend_plan, or call it again"
+            raise UsageError(f"id {shown(name)} names none of the last {_KEPT} answers; {again}")
+        return self.documents[name]
+
+
+_ANSWERS = _Answers()
 
 
 def recommend_plan(
@@ -42,7 +70,6 @@ def recommend_plan(
     done: str | None = None,
     elapsed: str | None = None,
     spent: str | None = None,
-    top: int = 5,
 ) -> dict[str, Any]:
     """Rank cloud GPU VMs to rent for a training job, with cost, time and the chance to finish in
     time.
@@ -50,17 +77,29 @@ def recommend_plan(
     job: a preset (llama3-8b-lora, resnet50-imagenet, ...) or the YAML text of a job file from
     init_job. deadline "24h" gives the cheapest plans in time, budget "200" (USD) or hourly "30"
     (USD/h) for the fastest; machines fixes the number of machines. done "40%", elapsed "9h" and
-    spent "61" plan the rest of a running job. The answer has the schema recommend.plan/v1; `lead`
-    is the number of the plan to rent. If `status` is "infeasible", `infeasible` says which limit is
-    in the way.
+    spent "61" plan the rest of a running job. The first of `plans` is the one to rent; each has
+    its `catch`, and `first` says what to ask the provider for. `id` names the answer for
+    export_plan and answer_document. If `status` is "infeasible", `why` says which limit is in the
+    way, `would_work` what meets it.
     """
     progress = _progress(done, elapsed, spent)
     limits = replace(_limits(None, None, None, confidence), max_machines=max_machines)
     answer = recommend(
         _on(_job(job), machines), limits, _choice(providers, regions, gpus, spot),
-        deadline=deadline, budget=budget, hourly=hourly, progress=progress, top=top,
+        deadline=deadline, budget=budget, hourly=hourly, progress=progress,
     )  # fmt: skip
-    return answer.to_dict()
+    from recommender.report.short_forms import short_object
+
+    assert answer.request is not None
+    return {"id": _ANSWERS.keep(answer.to_dict()), **short_object(answer, answer.request)}
+
+
+def answer_document(id: str) -> dict[str, Any]:
+    """Return everything about an answer of recommend_plan: all plans, bills, assumptions (90 kB).
+
+    The document has the schema recommend.plan/v1; `lead` is the number of the plan to rent.
+    """
+    return _ANSWERS.named(id)
 
 
 def explain_machine(
@@ -123,11 +162,10 @@ def init_job(
     return {"text": draft.text, **page.facts}
 
 
-def export_plan(
-    answer: dict[str, Any], to: str | None = None, plan: str | None = None
-) -> dict[str, Any]:
+def export_plan(id: str, to: str | None = None, plan: str | None = None) -> dict[str, Any]:
     """Return the files that run a plan of a recommend_plan answer, by name; nothing is rented.
 
+    id: that of the answer.
     to: skypilot, dstack, slurm, torchrun, terraform, aws-cli, gcloud or azure-cli (default:
     skypilot, or a target that supports the plan); plan: a number or a role such as cheapest
     (default: the leading plan). `start` is the command that launches it, for torchrun on each
@@ -137,7 +175,7 @@ def export_plan(
     from recommender.export.start import start_line, usual_target
     from recommender.export.targets import export_files
 
-    found = answer_of(answer)
+    found = answer_of(_ANSWERS.named(id))
     run = found.described(found.named(plan))
     target = to or usual_target(run.plan)
     files = {each.name: each.text for each in export_files(run, target, "")}
@@ -153,7 +191,9 @@ def catalog_status() -> dict[str, Any]:
     return {**facts, "passed_over": list(found.skipped)}
 
 
-TOOLS = (recommend_plan, explain_machine, init_job, export_plan, catalog_status)
+TOOLS = (
+    recommend_plan, answer_document, explain_machine, init_job, export_plan, catalog_status,
+)  # fmt: skip
 
 
 def _job(word: str) -> Job:

@@ -1,7 +1,8 @@
 """The Python API: questions as on the command line, answers as objects.
 
 answer = recommend("resnet50-imagenet", deadline="24h")
-answer.to_dict(), answer.to_pandas()
+print(answer)
+answer.sensible, answer.to_dict(), answer.to_pandas()
 
 A function imports what it alone needs, so that `from recommender import recommend` is quick.
 """
@@ -43,6 +44,20 @@ class AnswerWithRequest(Answer):
     """An answer together with its question."""
 
     request: PlanRequest | None = None
+
+    def __repr__(self) -> str:
+        """What `recommend` prints: three plans, their cost, time and chance, and what to do."""
+        from recommender.report.short_forms import short_text
+
+        assert self.request is not None  # `recommend` sets it
+        return short_text(self, self.request).rstrip()
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: these plans as a table."""
+        from recommender.report.html.short_table import short_table
+
+        assert self.request is not None
+        return short_table(self, self.request)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the document of `recommend ... --json` (schema recommend.plan/v1)."""

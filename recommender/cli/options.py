@@ -313,7 +313,7 @@ class OutputFlags:
         Word, _out("Output format.", "-o", "--output", metavar="table|json|csv|markdown")
     ] = None
     json: Annotated[bool, _out("Same as --output json.", "--json")] = False
-    quiet: Annotated[bool, _out("Print the table only.", "-q", "--quiet")] = False
+    quiet: Annotated[bool, _out("Print the plans only.", "-q", "--quiet")] = False
     color: Annotated[Word, _out("Colour on the terminal.", metavar="auto|always|never")] = None
 
 
@@ -358,11 +358,16 @@ class TraceFlags:
 class AnswerFlags:
     """How much of an answer is shown."""
 
-    top: Annotated[Word, _out("Number of plans shown (5).", metavar="N")] = None
+    table: Annotated[bool, _out("All plans as a table, and what limits are worth.", "--table")] = (
+        False
+    )
+    top: Annotated[Word, _out("Number of plans of the table (5).", metavar="N")] = None
     all_regions: Annotated[
-        bool, _out("List every region a plan could run in.", "--all-regions")
+        bool, _out("The table with every region a plan could run in.", "--all-regions")
     ] = False
-    explain: Annotated[Word, _out("Break down plan N: time, memory, money.", metavar="N")] = None
+    explain: Annotated[Word, _out("Plan N term by term: why, risk, bill, proof.", metavar="N")] = (
+        None
+    )
     currency: Annotated[
         Word, _out("Show costs in this currency too, at your rate.", metavar="EUR=0.86")
     ] = None

@@ -32,6 +32,7 @@ class OutputOptions:
     top: int = 5
     explain: int = 0  # number of a plan, 0 = none
     all_regions: bool = False
+    table: bool = False  # all plans
 
     def screen(self) -> Screen:
         """The screen this form is written on."""
@@ -52,6 +53,7 @@ def output_options(
         top=max(top, explain),
         explain=explain,
         all_regions=answer.all_regions,
+        table=answer.table or answer.all_regions or answer.top is not None,
     )
 
 
@@ -100,19 +102,25 @@ def text_of(answer: Answer, request: PlanRequest, form: OutputOptions) -> str:
         return csv_markdown.render_csv(answer)
     from recommender.report import csv_markdown
 
-    return csv_markdown.render_markdown(answer, request, form.quiet)
+    return csv_markdown.render_markdown(answer, request, form.table, form.quiet)
 
 
 def _table(answer: Answer, request: PlanRequest, form: OutputOptions) -> None:
+    """The answer on a terminal: a plan term by term, all plans, or the short form."""
     on = form.screen()
     if form.explain and answer.status == "ok":
         from recommender.report import explain
 
-        write_blocks(explain.render(answer, request, form.explain, on.width), on)
-        return
-    from recommender.report import answer_table
+        blocks = explain.render(answer, request, form.explain, on.width)
+    elif form.table and answer.status == "ok":
+        from recommender.report import answer_table
 
-    write_blocks(answer_table.render(answer, request, on.width, form.quiet, form.all_regions), on)
+        blocks = answer_table.render(answer, request, on.width, form.quiet, form.all_regions)
+    else:
+        from recommender.report.short_forms import short_blocks
+
+        blocks = short_blocks(answer, request, on.width, form.quiet)
+    write_blocks(blocks, on)
 
 
 def show_page(page: "Page", flags: PageFlags) -> None:

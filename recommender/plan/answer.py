@@ -218,6 +218,11 @@ class Answer:
     report: ReportData | None = None  # if a report is requested; in no other format
 
     @property
+    def sensible(self) -> Plan | None:
+        """The plan that is worth its money, a person's time counted; None if there is no plan."""
+        return None if self.trio is None else self.trio.sensible.plan
+
+    @property
     def lead(self) -> int:
         """Number of the leading plan: the one to rent by default."""
         return 1 if self.trio is None else self.trio.picks[0].rank

@@ -1,4 +1,4 @@
-"""The text below the table: how the leading plan runs, what it needs, what changes it."""
+"""How a plan runs and what it needs, a sentence per subject."""
 
 from dataclasses import replace
 
@@ -10,9 +10,8 @@ from recommender.report import cells
 from recommender.report import formatting as fmt
 from recommender.report.answer_frame import PlanRequest
 from recommender.report.launch import write_sentence
-from recommender.report.layout import BLANK, FAINT, STRONG, Block, grid, inset, labelled, text
+from recommender.report.layout import Block, labelled
 from recommender.report.limit_words import why_not
-from recommender.report.trio import why_it_leads
 from recommender.text import interruptions_words
 
 _WHERE = {"object_store": "the bucket", "anchor": "the anchor", "memory_tier": "the memory tier"}
@@ -20,33 +19,9 @@ _BACKGROUND = (
     "counts on saves in the background (where training waits for them, as in Transformers: "
     "asynchronous_save: no in the job file)"
 )
-_NARROW = 60
 _SAME = 1e-9
 _SMALL = 0.005  # parts of the time below this share are left out
-_WEIGHTY = 3  # assumptions shown; the planner lists the most important first
 _HEAVY = 0.2  # of the bill, from which on what is not a machine is named
-
-
-def advice(answer: Answer, request: PlanRequest, width: int) -> list[Block]:
-    """Everything below the table."""
-    if not answer.plans:
-        return []
-    blocks: list[Block] = [BLANK, text(headline(answer, request), STRONG)]
-    blocks += plan_blocks(answer.plans[answer.lead - 1], request, why_it_leads(answer))
-    steps = [(fmt.clean(s.change), fmt.clean(s.effect)) for s in answer.sensitivity if s.changes]
-    if steps:
-        blocks += [BLANK, text(changed(answer), STRONG), inset(grid(steps))]
-    return [*blocks, *_assumed(answer)]
-
-
-def _assumed(answer: Answer) -> list[Block]:
-    """The most important assumptions, and where the others are listed."""
-    if not answer.assumptions:
-        return []
-    first = "; ".join(fmt.clean(each).rstrip(".") for each in answer.assumptions[:_WEIGHTY])
-    others = len(answer.assumptions) - _WEIGHTY
-    more = f" {others} more: --explain {answer.lead}." if others > 0 else ""
-    return [BLANK, text(f"Assumed: {first}.{more}", FAINT)]
 
 
 def changed(answer: Answer) -> str:
@@ -58,11 +33,6 @@ def changed(answer: Answer) -> str:
     return f"What other limits would change, against plan {answer.best}"
 
 
-def headline(answer: Answer, request: PlanRequest) -> str:
-    """The saving of the leading plan, or its number, as a title."""
-    return comparison(answer, request) or f"Plan {answer.lead}:"
-
-
 def comparison(answer: Answer, request: PlanRequest) -> str:
     """The saving of the leading plan, against on-demand and against today's machines."""
     first, parts = answer.plans[answer.lead - 1], []
@@ -72,7 +42,7 @@ def comparison(answer: Answer, request: PlanRequest) -> str:
     elif first.saving is not None:
         parts.append(_against_on_demand(answer, request, first.saving))
     if answer.compared is not None:
-        parts.append(_against_today(first, answer.compared))
+        parts.append(against_today(first, answer.compared))
     return f"Plan {answer.lead} {'; it '.join(parts)}." if parts else ""
 
 
@@ -80,7 +50,8 @@ def _held(plan: Plan) -> str:
     return " and ".join(dict.fromkeys(fmt.market(m.market) for m in plan.machines))
 
 
-def _against_today(first: Plan, today: Plan) -> str:
+def against_today(first: Plan, today: Plan) -> str:
+    """What a plan saves against the machines that the user rents today."""
     saved = 1 - first.estimate.cost.mean / today.estimate.cost.mean
     times = [fmt.duration(plan.estimate.time.p50) for plan in (first, today)]
     share = fmt.percent(abs(saved))
@@ -230,7 +201,7 @@ def save_sentence(plan: Plan) -> str:
     """Where checkpoints go, how often, and whether the provider's notice covers one."""
     saving = plan.checkpointing
     if saving.path == "none":
-        return "for crashes only, as exported files do; the estimate counts no checkpoints"
+        return "only against crashes: the files that run it do; cost and time here leave it out"
     every = f"every {cells.intervals(saving)} to {_WHERE[saving.path]}{_as_good(saving)}"
     text = f"{every} ({_length_of_save(saving)})"
     spot = any(m.market == "spot" for m in plan.machines)
@@ -253,7 +224,7 @@ def _length_of_save(saving: Checkpointing) -> str:
 def _as_good(saving: Checkpointing) -> str:
     """That a range of intervals does as well: the optimum is flat."""
     low, high = saving.as_good_s
-    return ", all within 0.1 %" if low < high else ""
+    return ", the cost within 0.1 % the same" if low < high else ""
 
 
 def _notice(provider: str, saving: Checkpointing) -> str:

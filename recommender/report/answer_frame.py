@@ -1,5 +1,6 @@
 """The lines above and under the table of an answer: question, prices, baselines, proof."""
 
+from collections.abc import Sequence
 from dataclasses import field
 
 from recommender.catalogs.frozen import dataclass
@@ -18,9 +19,9 @@ from recommender.text import NO_MONEY
 
 FIGURES = "Mean cost and median time; below them the range of 9 in 10 runs"
 _TIME_ORDER = "; in the order of mean time"
+FRESH_DAYS = 7  # younger prices need no word about how to renew them
 _MAX_TOP = 1000  # plans that may be requested
 RENEW = "recommend catalog update"  # needs no account
-FRESH_DAYS = 7  # younger prices need no word about how to renew them
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +54,8 @@ def job_line(request: PlanRequest) -> str:
 
 def goal_line(answer: Answer, request: PlanRequest) -> str:
     """The objective, and the limits with their confidence."""
-    limits = request.limits
-    promise = limits_in_words(limits)
-    if not promise:
+    asked = asked_words(request)
+    if not asked:
         return {
             "cost": "Cheapest plans, without any limit",
             "time": "Fastest plans, without any limit",
@@ -63,11 +63,17 @@ def goal_line(answer: Answer, request: PlanRequest) -> str:
         }[answer.goal]
     what = {"cost": "Cheapest plans", "time": "Fastest plans", "frontier": "Best plans"}
     goal = "Best-value plans" if answer.by_value else what[answer.goal]
+    return f"{goal} that {asked}"
+
+
+def asked_words(request: PlanRequest) -> str:
+    """The limits with their confidence, and what is left of a running job; "" without limits."""
+    promise = limits_in_words(request.limits)
+    if not promise:
+        return ""
     by = f" (deadline {request.deadline_at})" if request.deadline_at else ""
-    by += _left(request)
-    return (
-        f"{goal} that {promise} with at least {fmt.exact(100.0 * limits.confidence)} % chance{by}"
-    )
+    sure = fmt.exact(100.0 * request.limits.confidence)
+    return f"{promise} with {sure} % chance{by}{_left(request)}"
 
 
 def _left(request: PlanRequest) -> str:
@@ -84,17 +90,20 @@ def _left(request: PlanRequest) -> str:
 
 def price_line(answer: Answer, request: PlanRequest) -> str:
     """The age of the prices that the shown plans rent at, by market, and what renews them."""
-    ages = _ages(answer)
-    if not ages:
-        return ""
-    oldest = max(max(days) for days in ages.values())
+    meant = "used as quoted" if request.choice.prices_as_quoted else "the spans allow for it"
+    found = age_words(answer.plans, f" ({meant})")
+    return f"Prices rented here: {found}." if found else ""
+
+
+def age_words(plans: Sequence[Plan], meant: str = "") -> str:
+    """The age of the prices that plans and their fallbacks rent at; "" where none is dated."""
+    ages = sorted(_ages(plans).items())
+    oldest = max((max(days) for _, days in ages), default=0)
     if oldest == 0:
-        return "Prices are from today."
-    kinds = [f"{fmt.market(market)} {_days(days)}" for market, days in sorted(ages.items())]
-    quoted = request.choice.prices_as_quoted
-    meant = "used as quoted" if quoted else "the spans allow for it"
-    found = f"Prices rented here: {', '.join(kinds)} days old; {meant}."
-    return found if oldest < FRESH_DAYS else f"{found} {RENEW} renews them."
+        return "from today" if ages else ""
+    kinds = ", ".join(f"{fmt.market(market)} {_days(days)}" for market, days in ages)
+    renewed = f"; {RENEW} renews them" if oldest >= FRESH_DAYS else ""
+    return f"{kinds} days old{meant}{renewed}"
 
 
 def currency_line(answer: Answer, request: PlanRequest) -> str:
@@ -112,21 +121,16 @@ def currency_line(answer: Answer, request: PlanRequest) -> str:
     return f"in {code}: {', '.join(costs)}; 1 USD = {fmt.number(rate)} {code}, your rate{when}"
 
 
-def _ages(answer: Answer) -> dict[str, list[int]]:
-    """Days since the prices of the shown plans and of their fallbacks, by market."""
-    rented = [
-        (machine.provider, machine.market, machine.as_of)
-        for plan in answer.plans
-        for machine in (*plan.machines, *(plan.fallback.machines if plan.fallback else ()))
-    ]
-    dates = rented or [(price.provider, price.market, price.as_of) for price in answer.prices]
+def _ages(plans: Sequence[Plan]) -> dict[str, list[int]]:
+    """Days since the prices of plans and of their fallbacks, by market."""
     ages: dict[str, list[int]] = {}
-    for provider, market, as_of in dates:
-        age = age_days(as_of)
-        dated_by_default = provider == OWN and age == 0
-        if age is not None and not dated_by_default:
-            ages.setdefault(market, []).append(age)
-    return ages or {market: [0] for _, market, _ in dates[:1]}
+    for plan in plans:
+        for m in (*plan.machines, *(plan.fallback.machines if plan.fallback else ())):
+            age = age_days(m.as_of)
+            dated_by_default = m.provider == OWN and age == 0
+            if age is not None and not dated_by_default:
+                ages.setdefault(m.market, []).append(age)
+    return ages
 
 
 def _days(ages: list[int]) -> str:
@@ -152,22 +156,28 @@ def closing_facts(answer: Answer, request: PlanRequest) -> list[str]:
         *_baselines(answer, request),
         *_more(answer),
         *_regions(answer),
-        _proof(answer),
+        proof_words(answer),
     ]
 
 
-def _proof(answer: Answer) -> str:
+def proof_words(answer: Answer) -> str:
     """How sure the first place is: proven, or what was not looked at."""
-    proof = answer.proof
+    proof, best = answer.proof, answer.best
     mixes = f" and {proof.mixes_rated:,} mixes" if proof.mixes_rated else ""
-    looked = f"{proof.rated:,} clusters{mixes} rated, {proof.plans_simulated:,} plans simulated"
+    looked = f"{proof.rated:,} clusters{mixes} compared, {proof.plans_simulated:,} plans simulated"
     if proof.status == "optimal":
-        if sum(machines.gpus > 0 for machines in answer.plans[answer.best - 1].machines) > 1:
-            return f"plan {answer.best}, a mix, beats all clusters of one machine type: {looked}"
-        what = "the fastest" if answer.by_value else "best"
-        return f"plan {answer.best} proven {what} among clusters of one machine type: {looked}"
-    left = fmt.plural(proof.open_clusters, "other cluster")
-    return f"best found: {looked}; {left} could be better only if no work were lost (--prove)"
+        better = "faster" if answer.goal == "time" else "cheaper"
+        if sum(machines.gpus > 0 for machines in answer.plans[best - 1].machines) > 1:
+            return f"plan {best} mixes machines; no cluster of one type is {better}: {looked}"
+        return (
+            f"no other cluster of one machine type can be {better} than plan {best}, even if it "
+            f"lost no work: {looked}"
+        )
+    left = fmt.plural(proof.open_clusters, "other")
+    return (
+        f"{looked}; plan {best} is the best of these, and {left} could be better only by losing no "
+        "work (--prove)"
+    )
 
 
 def _more(answer: Answer) -> list[str]:

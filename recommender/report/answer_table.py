@@ -1,4 +1,4 @@
-"""The main answer: the best plans in a table, and the details of the leading one."""
+"""All plans of an answer as a table, and what stands around it."""
 
 from collections.abc import Sequence
 
@@ -9,9 +9,9 @@ from recommender.plan.answer import Answer
 from recommender.plan.plan import Plan
 from recommender.report import answer_frame, cells
 from recommender.report import formatting as fmt
-from recommender.report.advice import advice
+from recommender.report.advice import changed, comparison
 from recommender.report.answer_frame import PlanRequest, closing_facts
-from recommender.report.infeasible import infeasible_blocks
+from recommender.report.explain import check_blocks
 from recommender.report.layout import (
     BLANK,
     FAINT,
@@ -19,14 +19,14 @@ from recommender.report.layout import (
     WARNING,
     Block,
     Column,
-    Framed,
     add_row,
     fits,
-    labelled,
+    grid,
+    inset,
     sheet,
     text,
 )
-from recommender.report.trio import tie_line, trio_parts
+from recommender.report.trio import role_words, tie_line
 
 CURVE_PLANS, CURVE_COLUMNS = 3, 24  # fewer plans make no curve
 HEAVY = 0.2  # checkpoint overhead from which on it is shown at any width
@@ -42,42 +42,28 @@ def render(
     quiet: bool = False,
     all_regions: bool = False,
 ) -> list[Block]:
-    """The whole answer; `quiet` leaves only the table."""
-    if answer.status != "ok":
-        return infeasible_blocks(answer, request, width)
+    """All plans, and what stands around them; `quiet` leaves only the table."""
     limited = request.limits.max_overhead is not None
     table = plans_table(answer, width, all_regions, limited)
     if quiet:
         return [table]
+    steps = [(fmt.clean(s.change), fmt.clean(s.effect)) for s in answer.sensitivity if s.changes]
+    facts = closing_facts(answer, request)
     return [
         *_heading(answer, request),
         BLANK,
-        *_trio(answer),
         table,
         text(answer_frame.legend(answer), FAINT),
         *([text(costs)] if (costs := answer_frame.currency_line(answer, request)) else []),
-        *_curve(answer),
-        *([text(tie)] if (tie := tie_line(answer)) else []),
+        *curve(answer),
         BLANK,
-        text(" · ".join(closing_facts(answer, request))),
-        *advice(answer, request, width),
-        *_check_blocks(answer),
+        *(text(each) for each in (tie_line(answer), comparison(answer, request)) if each),
+        *(text(f"{each[:1].upper()}{each[1:]}.") for each in facts),
+        *([BLANK, text(changed(answer), STRONG), inset(grid(steps))] if steps else []),
+        *check_blocks(answer),
+        BLANK,
+        text(f"How plan {answer.lead} runs, and what is assumed: --explain {answer.lead}", FAINT),
     ]
-
-
-def _check_blocks(answer: Answer) -> list[Block]:
-    """What `--verify` found."""
-    if not answer.checks:
-        return []
-    from recommender.report.explain import check_blocks  # only `--verify` needs it
-
-    return check_blocks(answer)
-
-
-def _trio(answer: Answer) -> list[Block]:
-    """The plans that most people would take, in a frame on a terminal."""
-    parts = [(roles.replace(", ", ",\n"), words) for roles, words in trio_parts(answer.trio)]
-    return [Framed(labelled(parts, markets=True)), BLANK] if parts else []
 
 
 def _heading(answer: Answer, request: PlanRequest) -> list[Block]:
@@ -90,7 +76,7 @@ def _heading(answer: Answer, request: PlanRequest) -> list[Block]:
     ]
 
 
-def _curve(answer: Answer) -> list[Block]:
+def curve(answer: Answer) -> list[Block]:
     """Where no limit chose: the least cost for each time, over the logarithm of the time."""
     points = sorted((p.estimate.time.p50, p.estimate.cost.mean) for p in answer.plans)
     if answer.goal != "frontier" or len(points) < CURVE_PLANS:
@@ -132,17 +118,27 @@ def plans_table(
         (Column("USD/h"), cells.price_cells(plans)),
         *(overhead if shown else []),
     ]
-    best = plans[answer.best - 1]
-    machines: Sequence[Cell] = [
-        (*_machines(p, all_regions), *cells.fallback_of(p, plans), *cells.knee(p, best))
-        for p in plans
-    ]
+    machines = plan_lines(answer, plans, all_regions)
     rows = _Rows(names, str(answer.lead))
     return (
         _as_wide_as_fits(rows, machines, spans + tail, [] if shown else overhead, plans, width)
         or _fitting(rows, _under(machines, tail), spans, width)
         or _table(rows, _under(machines, spans + tail), [])
     )
+
+
+def plan_lines(answer: Answer, plans: Sequence[Plan], all_regions: bool = False) -> list[Cell]:
+    """What each plan of a table rents, where, and what distinguishes it."""
+    best, roles = plans[answer.best - 1], role_words(answer.trio)
+    return [
+        (
+            *_machines(plan, all_regions),
+            *cells.fallback_of(plan, plans),
+            *cells.bend(plan, best, answer.best),
+            *roles.get(rank, ()),
+        )
+        for rank, plan in enumerate(plans, 1)
+    ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ _PATHS = {
     "none": "none",
 }
 _FLAGS = {
-    "floor": "price at the provider's floor",
+    "floor": "at the lowest price allowed",
     "zone_median": "price derived: median of zones",
     "sibling": "price derived from other sizes of the family",
     "advisor": "price derived from AWS's spot advisor",
@@ -71,14 +71,14 @@ def place(plan: Plan) -> str:
     return (named if named == region else f"{named} {fmt.clean(region)}") + more
 
 
-def knee(plan: Plan, first: Plan) -> tuple[str, ...]:
-    """The saving at the knee of the frontier, and its extra time."""
-    if "knee" not in plan.labels or plan is first:
+def bend(plan: Plan, best: Plan, rank: int) -> tuple[str, ...]:
+    """At the bend of the curve of cost and time: what the plan saves, and its extra time."""
+    if "knee" not in plan.labels or plan is best:
         return ()
-    cheaper = 1 - plan.estimate.cost.mean / first.estimate.cost.mean
-    slower = plan.estimate.time.p50 / first.estimate.time.p50 - 1
+    cheaper = 1 - plan.estimate.cost.mean / best.estimate.cost.mean
+    slower = plan.estimate.time.p50 / best.estimate.time.p50 - 1
     after = f"{fmt.percent(slower)} slower" if slower >= 0.0005 else "no slower"
-    return (f"knee: {fmt.percent(cheaper)} cheaper, {after}",)
+    return (f"{fmt.percent(cheaper)} cheaper than plan {rank}, {after}",)
 
 
 def fallback_of(plan: Plan, plans: Sequence[Plan]) -> tuple[str, ...]:
@@ -99,7 +99,7 @@ def remarks(plan: Plan) -> tuple[str, ...]:
     flags = {m.price_flag or m.price_kind for m in plan.machines if _is_derived(m)}
     words = [_FLAGS.get(flag, f"price {fmt.clean(flag)}") for flag in sorted(flags)]
     if plan.move_after_s:
-        words.append(f"moves after {fmt.duration(plan.move_after_s)} without spot")
+        words.append(f"{fmt.duration(plan.move_after_s)} without spot: next region")
     return tuple(words)  # each on a line of its own, which leaves room for more figures
 
 

@@ -7,13 +7,16 @@ from collections.abc import Iterable, Sequence
 
 from recommender.plan.answer import Answer
 from recommender.plan.plan import Plan
-from recommender.report import advice, answer_frame, cells, infeasible
+from recommender.report import answer_frame, cells, infeasible
 from recommender.report import formatting as fmt
+from recommender.report.advice import changed, comparison
 from recommender.report.answer_frame import PlanRequest, closing_facts
+from recommender.report.answer_table import plan_lines
 from recommender.report.explain import check_words
 from recommender.report.launch import launch_line
 from recommender.report.layout import drawn
-from recommender.report.trio import tie_line, trio_parts, why_it_leads
+from recommender.report.short_answer import short_answer
+from recommender.report.trio import tie_line
 
 COLUMNS = (
     "rank",
@@ -115,88 +118,86 @@ def safe(cell: str) -> str:
 _SPECIAL = str.maketrans({c: f"\\{c}" for c in "\\`*_[]<>|#"})
 
 
-def render_markdown(answer: Answer, request: PlanRequest, quiet: bool = False) -> str:
-    """Title, table, and the sentences about the leading plan as a list."""
+def render_markdown(
+    answer: Answer, request: PlanRequest, every: bool = False, quiet: bool = False
+) -> str:
+    """The plans that most people would take and what to do, or every plan as a table."""
     if answer.status != "ok":
         return _infeasible(answer, request)
+    parts = _every(answer, request, quiet) if every else _short(answer, request, quiet)
+    return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def _short(answer: Answer, request: PlanRequest, quiet: bool) -> list[str]:
+    short = short_answer(answer, request)
+    head = ["", _escape(short.asked), *short.headings]
+    rows = [
+        [plan.role, "<br>".join(map(_escape, filter(None, lines))), *plan.figures]
+        for plan in short.plans
+        for lines in [(plan.machines, plan.where, plan.catch)]
+    ]
+    table = _markdown_table(head, rows, left=2)
+    if quiet:
+        return [table]
+    labels = [*short.steps, ("Prices", short.prices), ("More", short.more)]
+    return [
+        f"**{_escape(short.job)}**",
+        *_warnings(answer),
+        table,
+        _escape(short.span),
+        "\n".join(f"* **{name}**: {_escape(words)}" for name, words in labels if words),
+    ]
+
+
+def _every(answer: Answer, request: PlanRequest, quiet: bool) -> list[str]:
     table = _table(answer)
     if quiet:
-        return "\n".join(table) + "\n"
-    parts = [
+        return [table]
+    prices = answer_frame.price_line(answer, request)
+    facts = [tie_line(answer), comparison(answer, request), *closing_facts(answer, request)]
+    return [
         f"**{_escape(answer_frame.job_line(request))}**",
-        f"{_escape(answer_frame.goal_line(answer, request))}."
-        f" {_escape(answer_frame.price_line(answer, request))}".rstrip(),
-        *(f"**Warning:** {_escape(w)}" for w in answer.warnings),
-        *_trio(answer),
-        "\n".join(table),
-        _escape(f"{answer_frame.legend(answer)} {tie_line(answer)}".rstrip()),
-        _sentences(closing_facts(answer, request), " · "),
-        *_first(answer, request),
+        _escape(f"{answer_frame.goal_line(answer, request)}. {prices}".rstrip()),
+        *_warnings(answer),
+        table,
+        _escape(answer_frame.legend(answer)),
+        "\n".join(f"* {_escape(each)}" for each in facts if each),
         *_changes(answer),
         *_checks(answer),
     ]
-    if answer.assumptions:
-        parts.append(f"Assumed: {_sentences(answer.assumptions, '; ')}.")
-    return "\n\n".join(parts) + "\n"
 
 
-def _table(answer: Answer) -> list[str]:
+def _warnings(answer: Answer) -> list[str]:
+    return [f"**Warning:** {_escape(each)}" for each in answer.warnings]
+
+
+def _table(answer: Answer) -> str:
     plans = [*answer.plans, *([answer.compared] if answer.compared else [])]
-    best = answer.plans[answer.best - 1]
     names = [str(i) for i in range(1, len(answer.plans) + 1)] + ["now"]
-    costs, (heading, times) = (
-        cells.cost_cells(plans),
-        cells.time_column([plan.estimate.time for plan in plans]),
-    )
+    heading, times = cells.time_column([plan.estimate.time for plan in plans])
     head = ["#", "machines", "cost USD", heading, "chance", "USD/h"]
+    columns = zip(
+        names, plan_lines(answer, plans), cells.cost_cells(plans), times, plans,
+        cells.price_cells(plans), strict=False,
+    )  # fmt: skip
     rows = [
         [
-            names[i],
-            "<br>".join(
-                map(
-                    _escape,
-                    (
-                        *cells.machines_lines(plan),
-                        *cells.fallback_of(plan, plans),
-                        *cells.knee(plan, best),
-                    ),
-                )
-            ),
-            f"{costs[i][0]} ({costs[i][1]})",
-            f"{times[i][0]} ({times[i][1]})",
+            name,
+            "<br>".join(map(_escape, lines)),
+            f"{cost[0]} ({cost[1]})",
+            f"{time[0]} ({time[1]})",
             fmt.share(plan.estimate.chance),
-            cells.price_cells(plans)[i][0],
+            price[0],
         ]
-        for i, plan in enumerate(plans)
+        for name, lines, cost, time, plan, price in columns
     ]
-    return [_markdown_row(head), "|--:|:--|--:|--:|--:|--:|", *map(_markdown_row, rows)]
+    return _markdown_table(head, rows, left=2)
 
 
-def _markdown_row(given: Sequence[str]) -> str:
-    return f"| {' | '.join(given)} |"
-
-
-def _first(answer: Answer, request: PlanRequest) -> list[str]:
-    if not answer.plans:
-        return []
-    plan = answer.plans[answer.lead - 1]
-    remarks = [("why", why_it_leads(answer)), *advice.sentences(plan, request)]
-    parts = [(label, words) for label, words in remarks if words]
-    items = "\n".join(f"* *{label}*: {_escape(words)}" for label, words in parts)
-    return [_escape(advice.headline(answer, request)), items, *_code(plan, answer.lead)]
-
-
-def _code(plan: Plan, number: int) -> list[str]:
-    line = launch_line(plan, number)
-    if line is None:
-        return []
-    fence = "~~~~" if "```" in line else "```"
-    return [f"{fence}sh\n{line}\n{fence}"]
-
-
-def _trio(answer: Answer) -> list[str]:
-    parts = trio_parts(answer.trio)
-    return ["\n".join(f"* *{role}*: {_escape(words)}" for role, words in parts)] if parts else []
+def _markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]], left: int) -> str:
+    """A table whose first columns are words and whose others are figures."""
+    rule = [":--" if i < left else "--:" for i in range(len(head))]
+    return "\n".join(f"| {' | '.join(row)} |" for row in (head, rule, *rows))
 
 
 def _changes(answer: Answer) -> list[str]:
@@ -204,7 +205,7 @@ def _changes(answer: Answer) -> list[str]:
     items = [f"* {_escape(step.change)}: {_escape(step.effect)}" for step in steps]
     if not items:
         return []
-    return [f"{advice.changed(answer)}:\n\n" + "\n".join(items)]
+    return [f"{changed(answer)}:\n\n" + "\n".join(items)]
 
 
 def _checks(answer: Answer) -> list[str]:
@@ -219,11 +220,6 @@ def _infeasible(answer: Answer, request: PlanRequest) -> str:
     """The lines of a terminal as a code block."""
     blocks = infeasible.infeasible_blocks(answer, request, _BLOCK)
     return f"```text\n{drawn(blocks, _BLOCK)}```\n"
-
-
-def _sentences(foreign: Sequence[str], between: str) -> str:
-    """Several strings in a row; each is cut where it is too long, not the whole."""
-    return between.join(map(_escape, foreign))
 
 
 def _escape(foreign: str) -> str:

@@ -10,7 +10,7 @@ from recommender.plan.answer import Answer, Check, Difference, LimitWorth, Polic
 from recommender.plan.plan import OWN_TRACE, Estimate, OnDemandFacts, Plan, SpotFacts, StepSplit
 from recommender.report import answer_frame, cells
 from recommender.report import formatting as fmt
-from recommender.report.advice import plan_blocks
+from recommender.report.advice import comparison, plan_blocks
 from recommender.report.answer_frame import PlanRequest
 from recommender.report.layout import (
     BLANK,
@@ -26,6 +26,7 @@ from recommender.report.layout import (
     sheet,
     text,
 )
+from recommender.report.trio import tie_line, why_it_leads
 
 _SHORT = {"on-demand": "od", None: "late"}
 _ERRORS = 3.0  # standard errors beyond which a difference is no accident
@@ -85,47 +86,36 @@ def _cell(up: str | None, away: str | None) -> str:
 
 
 def program_blocks(answer: Answer) -> list[Block]:
-    """The linear program behind the ranking: its shares, and the value of limits."""
+    """The linear program behind the ranking: what it chose, and the value of limits."""
     program = answer.program
     if program is None or program.status != "optimal":
         return []
-    words = f"{plan_shares(answer)} {divided_words(answer)}"
-    return [BLANK, text("Linear program", STRONG), text(words), labelled(worth_words(answer))]
+    words = program_words(answer)
+    return [BLANK, text("Linear program", STRONG), *map(text, words), labelled(worth_words(answer))]
 
 
-def plan_shares(answer: Answer) -> str:
-    """Which machines do how much of the work of the best plan."""
-    program = answer.program
-    if program is None or not program.plan_shares:
-        return ""
-    return f"Work of plan {answer.best}: {_listed(program.plan_shares)}."
-
-
-def divided_words(answer: Answer) -> str:
-    """How the program divides the work, and how much better than the best plan that is."""
+def program_words(answer: Answer) -> list[str]:
+    """How the program divides the work, and the plan of one cluster that was made of it."""
     program = answer.program
     if program is None:
-        return ""
-    among = fmt.plural(program.columns, "configuration")
-    if not program.plan_shares:
-        return (
-            f"By estimates, the best division of the work among {among}: {_listed(program.shares)}."
-        )
-    if program.plan_share >= _WHOLE:
-        return f"Among {among}, the program gives all of the work to this plan."
-    if program.saving < _NOTHING:
-        return f"No division of the work among {among} is clearly better by the program's rates."
-    better = "takes" if answer.goal == "time" else "costs"
-    less = f"{better} {fmt.percent(program.saving)} less: {_listed(program.shares)}."
-    if len({each.configuration for each in program.shares}) == 1:
-        return (
-            f"By the program's rates, which know each limit by itself and no slow runs, one of "
-            f"{among} alone {less}"
-        )
-    return (
-        f"By the program's rates, the best division of the work among {among} {less} No plan "
-        "divides the work like this: a plan uses one cluster and its fallback."
+        return []
+    chose = (
+        f"By the figures of the simulated runs, the program's choice among "
+        f"{fmt.plural(program.columns, 'configuration')}: {_listed(program.shares)} of the work."
     )
+    if not program.plan_shares:
+        return [chose]
+    done = f"Plan {answer.best} does {_listed(program.plan_shares)}"
+    if program.plan_share >= _WHOLE:
+        return [f"{chose} That is plan {answer.best}."]
+    if program.saving < _NOTHING:
+        return [chose, f"{done}, which is as good."]
+    better = "takes" if answer.goal == "time" else "costs"
+    return [
+        f"{chose} It {better} {fmt.percent(program.saving)} less than plan {answer.best}, but "
+        "knows no slow runs and each limit by itself.",
+        f"{done}: of the configurations simulated run by run, the best that meets the limits.",
+    ]
 
 
 def _listed(shares: Sequence[ProgramShare]) -> str:
@@ -193,13 +183,30 @@ def render(answer: Answer, request: PlanRequest, number: int, width: int) -> lis
         text(answer_frame.job_line(request), STRONG),
         text(f"Plan {number}: {', '.join(cells.machines_lines(plan))}", STRONG),
         BLANK,
-        *plan_blocks(plan, request),
+        *([text(comparison(answer, request))] if number == answer.lead else []),
+        *plan_blocks(plan, request, _why(answer, number)),
     ]
     for title, terms in sections(plan, request):
         blocks += [BLANK, text(title, STRONG), _terms(terms, width)]
     blocks += policy_blocks(answer.policy, width)
     blocks += program_blocks(answer)
-    return blocks + _lost(answer, number) + _assumed(answer) + _derived(request)
+    blocks += [*_lost(answer, number), *_sure(answer), *check_blocks(answer)]
+    return [*blocks, *_assumed(answer), *_derived(request)]
+
+
+def _why(answer: Answer, number: int) -> str:
+    """Why the plan is one of the three, and what it takes to get it going."""
+    picks = () if answer.trio is None else answer.trio.picks
+    reasons = dict.fromkeys(each for pick in picks if pick.rank == number for each in pick.reasons)
+    leads = why_it_leads(answer) if number == answer.lead else ""
+    return "; ".join(filter(None, (leads, *reasons)))
+
+
+def _sure(answer: Answer) -> list[Block]:
+    """How sure the first place is: what else was looked at, and what may be better after all."""
+    proof = answer_frame.proof_words(answer)
+    said = [f"{proof[:1].upper()}{proof[1:]}.", tie_line(answer)]
+    return [BLANK, text("Is it the best?", STRONG), *(inset(text(each)) for each in said if each)]
 
 
 def sections(plan: Plan, request: PlanRequest) -> list[tuple[str, Sequence[Term]]]:

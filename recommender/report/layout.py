@@ -127,9 +127,7 @@ def inset(block: Block, indent: int = 2) -> Padding:
     return Padding.indent(block, indent)
 
 
-def grid(
-    rows: Sequence[Sequence[str]], right: Sequence[int] = (), gap: int = 2, markets: bool = False
-) -> Table:
+def grid(rows: Sequence[Sequence[str]], right: Sequence[int] = (), gap: int = 2) -> Table:
     """Rows in columns without a header; those of `right` are right-aligned and uncut."""
     table = Table.grid(padding=(0, gap))
     for i, cells in enumerate(zip(*rows, strict=True)):
@@ -139,7 +137,7 @@ def grid(
             table.columns[i].justify = "right"
             table.columns[i].width = max(map(len, cells))
     for row in rows:
-        table.add_row(*map(marked if markets else text, row))
+        table.add_row(*map(text, row))
     return table
 
 
@@ -167,12 +165,12 @@ class Framed:
         return Panel(self.block, expand=False, border_style=FAINT)
 
 
-def labelled(parts: Sequence[tuple[str, str]], markets: bool = False) -> Padding:
+def labelled(parts: Sequence[tuple[str, str]], indent: int = 2) -> Padding:
     """Paragraphs with hanging labels, as in the lines below a plan."""
-    table = grid(parts, gap=1, markets=markets)
+    table = grid(parts, gap=1)
     if table.columns:
         table.columns[0].min_width = max(_LABEL, table.columns[0].min_width or 0)
-    return inset(table)
+    return inset(table, indent)
 
 
 @dataclass(frozen=True, slots=True)

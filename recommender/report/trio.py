@@ -1,58 +1,43 @@
-"""The plans that an answer leads with, each in a line that a person would say aloud, and ties."""
+"""Why a plan of an answer leads, what the others are to most people, and ties."""
 
-from collections import Counter
-from dataclasses import replace
-
-from recommender.catalogs.registry import OWN
 from recommender.plan.answer import Answer, Pick, Trio
 from recommender.plan.effort import effort_of, generalised_cost_usd
-from recommender.plan.plan import Machines, Need, Plan
-from recommender.report import cells
+from recommender.plan.plan import Plan
 from recommender.report import formatting as fmt
 
-MIN_BEST_SHARE = (
-    0.1  # share of the draws from which on a plan counts among those that may be the best
-)
-TIE = 0.75  # no plan that is the best in so many of them: a tie
-_RENTED = {"spot": "on spot", "on_demand": "on demand"}
+MIN_BEST_SHARE = 0.1  # of the draws, from which on a plan may be the best
 _BEST = {"cost": "the cheapest", "time": "the fastest"}
-_STATED_BY_FIGURES = (  # reasons that the sentence shows by its figures
-    "a quota to ask for",
-    "one machine",
-)
 _MINOR_H = 0.05  # hours of work too few to mention
 _SAME_COST = 0.02  # plans on the same machines that cost so much more are no other choice
 _UNFOUNDED = {  # the evidence with which no plan is the sensible one, in words
-    "guessed": "its speed was never measured on that GPU",
-    "untraced": "nobody traced how long that GPU stays on spot",
+    "guessed": "its speed was never measured on this GPU",
+    "untraced": "nobody traced how long it stays on spot",
     "derived": "its price was derived from other prices",
-    "floor": "its price is the provider's floor, which says little about availability",
+    "floor": "at the lowest price that the provider allows: there may be none",
 }
 _MINOR_TAIL = 0.2  # share of what 1 run in 20 takes, below which it decides nothing
 
 
-def trio_parts(trio: Trio | None) -> list[tuple[str, str]]:
-    """Roles and what to rent; a plan that has several roles is shown once."""
+def role_words(trio: Trio | None) -> dict[int, tuple[str, ...]]:
+    """What the leading plans are to most people, by their numbers: lines of a table's cell."""
     if trio is None:
-        return []
+        return {}
     roles: dict[int, list[Pick]] = {}
     for pick in trio.picks:
         roles.setdefault(pick.rank, []).append(pick)
-    why = fmt.listing([each for each in trio.picks[0].reasons if each not in _STATED_BY_FIGURES])
-    parts: list[tuple[str, str]] = []
-    for rank, picks in roles.items():
-        tie = _tie(picks)
-        words = [f"{one_sentence(picks[0].plan)} (plan {rank}{tie})", *map(faster_still, picks)]
-        words.insert(1, why if not parts else "")
-        parts.append((", ".join(pick.role for pick in picks), "; ".join(filter(None, words))))
-    return parts
+    return {
+        rank: (
+            fmt.listing(["rent this"] * (rank == trio.picks[0].rank) + [p.role for p in picks]),
+            *filter(None, (each for pick in picks for each in (_ties(pick), faster_still(pick)))),
+        )
+        for rank, picks in roles.items()
+    }
 
 
-def _tie(picks: list[Pick]) -> str:
-    """That plans are as sensible as the one of these roles; "" where none is."""
-    ranks = [str(rank) for pick in picks for rank in pick.ties]
-    plans = "plan" if len(ranks) == 1 else "plans"
-    return f"; a tie with {plans} {fmt.listing(ranks)}" if ranks else ""
+def _ties(pick: Pick) -> str:
+    """That other plans are as sensible; "" where none is."""
+    plans = "plan" if len(pick.ties) == 1 else "plans"
+    return f"as sensible: {plans} {fmt.listing([str(n) for n in pick.ties])}" if pick.ties else ""
 
 
 def faster_still(pick: Pick) -> str:
@@ -63,51 +48,6 @@ def faster_still(pick: Pick) -> str:
     return f"faster still, by {less} for {more} USD more: plan {pick.faster.rank}"
 
 
-def one_sentence(plan: Plan) -> str:
-    """What to rent, what it costs, how long it takes and what it needs, in one sentence."""
-    estimate = plan.estimate
-    machines = " + ".join(_rented(m) for m in plan.machines)
-    takes = "Use" if all(m.provider == OWN for m in plan.machines) else "Rent"
-    figures = (
-        f"about {fmt.usd(estimate.cost.mean)} USD, about {cells.duration_with_tail(estimate.time)}"
-    )
-    requests = _requests(plan)
-    needs = f"; needs {requests}" if requests else ""
-    return f"{takes} {machines}{_place(plan)}: {figures}{needs}"
-
-
-def _rented(m: Machines) -> str:
-    machine = f"{m.count}× {fmt.clean(m.instance_type)}"
-    if m.provider == OWN and m.market == "on_demand":
-        return machine
-    return f"{machine} {_RENTED.get(m.market, fmt.market(m.market))}"
-
-
-def _place(plan: Plan) -> str:
-    """The places in words; empty for the user's own machines."""
-    first, region = plan.machines[0], fmt.clean(cells.first_region(plan))
-    if first.provider != OWN:
-        return f" in {fmt.provider(first.provider)} {region}"
-    return "" if region == OWN else f" in {region}"
-
-
-def _lacking(need: Need) -> bool:
-    """Whether it has to be requested."""
-    known = need.yours if need.yours is not None else need.new_accounts
-    return need.amount > (known or 0.0)
-
-
-def _requests(plan: Plan) -> str:
-    """The quotas to ask for, each once for all the regions of a failover list."""
-    regions = Counter(replace(n, region="", yours=None) for n in plan.needs if _lacking(n))
-    parts = []
-    for need, count in regions.items():
-        where = f" in each of {count} regions" if count > 1 else ""
-        words = f"{cells.amount_of(need)} of quota{where}"
-        parts.append(f"{words} for the fallback" if need.fallback else words)
-    return fmt.listing(parts)
-
-
 def why_it_leads(answer: Answer) -> str:
     """Why the plan that leads is not the one requested, nor one that only seems better."""
     return "; ".join(filter(None, (_against_requested(answer), _unfounded(answer))))
@@ -116,17 +56,18 @@ def why_it_leads(answer: Answer) -> str:
 def _unfounded(answer: Answer) -> str:
     """The plan that would be the sensible one if its speed and its price were known; "" if none."""
     led = answer.plans[answer.lead - 1]
-    if answer.trio is None or answer.trio.asked != "sensible" or _weakness(led):
+    if answer.trio is None or answer.trio.asked != "sensible" or weakness(led):
         return ""
     most = _total_usd(led, answer)
-    weak = [(_total_usd(p, answer), i) for i, p in enumerate(answer.plans, 1) if _weakness(p)]
+    weak = [(_total_usd(p, answer), i) for i, p in enumerate(answer.plans, 1) if weakness(p)]
     total, rank = min(weak, default=(most, 0))
     if total >= most:
         return ""
-    return f"plan {rank} would be better value, but {_weakness(answer.plans[rank - 1])}"
+    return f"plan {rank} would be better value, but {weakness(answer.plans[rank - 1])}"
 
 
-def _weakness(plan: Plan) -> str:
+def weakness(plan: Plan) -> str:
+    """The evidence that keeps a plan from being the sensible one, in words; "" if none does."""
     return "" if plan.evidence is None else _UNFOUNDED.get(plan.evidence.weakest, "")
 
 
@@ -162,30 +103,27 @@ def _against_requested(answer: Answer) -> str:
 
 
 def tie_line(answer: Answer) -> str:
-    """How often each plan is the best over what speeds and prices may be; a tie is called one."""
-    shares = [(rank, plan.best_share or 0.0) for rank, plan in enumerate(answer.plans, 1)]
-    ranked = sorted(
-        (each for each in shares if each[1] >= MIN_BEST_SHARE), key=lambda each: -each[1]
-    )
+    """How often each plan is the best over what speeds and prices may be."""
     best = _BEST.get(answer.goal)
-    if best is None or len(answer.plans) < 2 or not ranked:
+    shares = {rank: plan.best_share or 0.0 for rank, plan in enumerate(answer.plans, 1)}
+    ranked = [rank for rank in sorted(shares, key=lambda r: -shares[r]) if shares[rank]]
+    parts: list[tuple[float, str]] = []
+    while ranked:
+        rank, twins = ranked[0], _alike(answer, ranked[0])
+        ranked = [each for each in ranked[1:] if each not in twins]
+        share = shares[rank] + sum(shares[each] for each in twins)
+        name = fmt.listing([str(each) for each in (rank, *twins)], "or")
+        alike = " (the same machines at about the same cost)" if twins else ""
+        parts.append((share, f"plan {name}{alike} in {fmt.percent(share)}"))
+    said = [
+        words
+        for share, words in sorted(parts, key=lambda part: -part[0])
+        if share >= MIN_BEST_SHARE
+    ]
+    if best is None or len(answer.plans) < 2 or not said:
         return ""
-    (rank, most), *others = ranked
-    if rank == answer.best and answer.by_value and most >= TIE:
-        return ""  # the trio names the fastest, or what is faster still
-    if most >= TIE or not others:
-        alike = _alike(answer, rank)
-        shared = sum(answer.plans[each - 1].best_share or 0.0 for each in alike)
-        often = fmt.percent(most + shared)
-        if alike:
-            plans = fmt.listing([str(each) for each in (rank, *alike)], "or")
-            return (
-                f"Plan {plans}, which rent the same machines at about the same cost, is {best} in "
-                f"{often} of the draws of speeds and prices."
-            )
-        return f"Plan {rank} is {best} in {often} of the draws of speeds and prices."
-    named = [f"{rank} ({fmt.percent(share)})" for rank, share in ranked]
-    return f"A tie: speeds and prices decide whether plan {fmt.listing(named, 'or')} is {best}."
+    draws = [f"{said[0]} of their draws", *said[1:]]
+    return f"Speeds and prices are not known exactly: {best} is {fmt.listing(draws)}."
 
 
 def _alike(answer: Answer, rank: int) -> list[int]:

@@ -401,7 +401,7 @@ def program(answer: Answer) -> list[Element]:
     shares = tuple((fmt.clean(s.configuration), fmt.percent(s.share)) for s in facts.shares)
     worth = tuple(explain.worth_words(answer))
     parts: list[Child] = [
-        element("p", f"{explain.plan_shares(answer)} {explain.divided_words(answer)}"),
+        *(element("p", each) for each in explain.program_words(answer)),
         Sheet("Shares of the work", ("configuration", "share"), shares, frozenset({1})).element(),
     ]
     if worth:

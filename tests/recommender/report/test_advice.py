@@ -36,7 +36,7 @@ def test_the_time_is_the_median_and_what_one_run_in_twenty_exceeds() -> None:
 def test_intervals_that_are_as_good_are_named_where_there_are_others() -> None:
     saving = replace(GCP.checkpointing, interval_s=600.0, as_good_s=(300.0, 1200.0))
     said = save_sentence(replace(GCP, checkpointing=saving))
-    assert said.startswith("every 5 to 20 min to the bucket, all within 0.1 % (takes")
+    assert said.startswith("every 5 to 20 min to the bucket, the cost within 0.1 % the same (takes")
     alone = replace(saving, as_good_s=(600.0, 600.0))
     assert "within" not in save_sentence(replace(GCP, checkpointing=alone))
     hours = replace(saving, as_good_s=(1800.0, 7200.0))
@@ -45,7 +45,7 @@ def test_intervals_that_are_as_good_are_named_where_there_are_others() -> None:
 
 def test_a_plan_without_checkpoints_in_its_estimate_says_that_exported_files_save() -> None:
     saving = replace(GCP.checkpointing, path="none")
-    assert save_sentence(replace(GCP, checkpointing=saving)).startswith("for crashes only")
+    assert save_sentence(replace(GCP, checkpointing=saving)).startswith("only against crashes")
 
 
 def test_what_is_no_machine_is_reported_where_it_is_a_good_part_of_the_bill() -> None:
@@ -78,7 +78,7 @@ def test_a_plan_with_recomputation_advises_activation_checkpointing() -> None:
 def test_patience_before_a_move_is_reported_only_where_there_is_some() -> None:
     patient = replace(GCP, move_after_s=1800.0)
     assert "after 30 min without spot in its zone, failover to" in spot_sentence(patient)
-    assert "moves after 30 min without spot" in cells.remarks(patient)
+    assert "30 min without spot: next region" in cells.remarks(patient)
     assert "without spot" not in spot_sentence(GCP)
     assert not cells.remarks(GCP)
 

@@ -26,8 +26,10 @@ from recommender.report import (
     json_schema,
 )
 from recommender.report import formatting as fmt
+from recommender.report.html.short_table import short_table
 from recommender.report.launch import launch_line, run_of, write_sentence
 from recommender.report.layout import drawn
+from recommender.report.short_forms import short_text
 from tests.recommender.answers import (
     ANSWER,
     AWS_H100,
@@ -106,16 +108,19 @@ def test_hostile_words_reach_no_terminal_and_no_markup() -> None:
     for made in (
         drawn(answer_table.render(answer, QUESTION, 80), 80),  # type: ignore[arg-type]
         drawn(explain.render(answer, QUESTION, 1, 80), 80),  # type: ignore[arg-type]
-        csv_markdown.render_markdown(answer, QUESTION),  # type: ignore[arg-type]
+        short_text(answer, QUESTION),  # type: ignore[arg-type]
     ):
         assert "\x1b" not in made
-    prose = re.sub(r"```sh\n.*\n```", "", csv_markdown.render_markdown(answer, QUESTION))  # type: ignore[arg-type]
-    assert not re.search(r"(?<!\\)<b>", prose)
+    for every in (False, True):
+        prose = csv_markdown.render_markdown(answer, QUESTION, every)  # type: ignore[arg-type]
+        assert "\x1b" not in prose
+        assert not re.search(r"(?<!\\)<b>", prose)
+    assert "<b>" not in short_table(answer, QUESTION)  # type: ignore[arg-type]
 
 
 def test_every_form_lists_every_plan_with_its_cost() -> None:
     forms = [drawn(answer_table.render(ANSWER, QUESTION, width), width) for width in (60, 80, 140)]
-    forms.append(csv_markdown.render_markdown(ANSWER, QUESTION).replace("\\", ""))
+    forms.append(csv_markdown.render_markdown(ANSWER, QUESTION, every=True).replace("\\", ""))
     for made in forms:
         for plan in ANSWER.plans:
             assert plan.machines[0].instance_type in made

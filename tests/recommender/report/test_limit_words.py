@@ -68,7 +68,7 @@ def test_simulated_limits_are_named_by_their_value() -> None:
 
 def test_the_chance_is_repeated_as_it_was_asked_for() -> None:
     asked = replace(QUESTION, limits=Limits(deadline_s=24 * H, confidence=0.999))
-    assert goal_line(ANSWER, asked).endswith("with at least 99.9 % chance")
+    assert goal_line(ANSWER, asked).endswith("with 99.9 % chance")
 
 
 def test_what_is_left_of_a_job_that_runs_is_repeated() -> None:

@@ -22,12 +22,13 @@ from recommender.plan.simulation import (
     Simulation,
     State,
 )
-from recommender.report import answer_table, csv_markdown, json_schema, layout, simulation
+from recommender.report import answer_table, csv_markdown, explain, json_schema, layout, simulation
 from recommender.report import formatting as fmt
 from recommender.report.answer_frame import PlanRequest
 from recommender.report.explain import check_words
 from recommender.report.json_output import document, dumps
 from recommender.report.layout import drawn
+from recommender.report.short_forms import short_text
 from recommender.report.svg import svg
 from tests.recommender.answers import ANSWER
 
@@ -181,12 +182,13 @@ def test_a_check_reports_both_figures_their_difference_and_its_error() -> None:
 
 
 def test_a_check_is_printed_below_the_answer_and_in_its_other_forms() -> None:
-    assert "Verified with 20,480 new simulated runs each" in drawn(
-        answer_table.render(VERIFIED, ASKED, 80), 80
-    )
-    assert "Verified with 20,480 new simulated runs each" in csv_markdown.render_markdown(
-        VERIFIED, ASKED
-    )
+    for page in (
+        drawn(answer_table.render(VERIFIED, ASKED, 80), 80),
+        drawn(explain.render(VERIFIED, ASKED, 1, 80), 80),
+        csv_markdown.render_markdown(VERIFIED, ASKED, every=True),
+    ):
+        assert "Verified with 20,480 new simulated runs each" in page
+    assert "103 USD simulated" in " ".join(short_text(VERIFIED, ASKED).split())
     made = json.loads(dumps(document(VERIFIED, ASKED)))
     jsonschema.Draft202012Validator(json.loads(json_schema.schema_text())).validate(made)
     assert made["checks"][0]["differences"][0]["simulated"] == 103

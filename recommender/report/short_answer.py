@@ -1,0 +1,263 @@
+"""The answer that a person acts on: three plans, the first one's span, what to ask for and type."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import replace
+
+from recommender.catalogs.frozen import dataclass
+from recommender.catalogs.registry import CLOUDS, OWN
+from recommender.job.derive import size_of_work
+from recommender.plan.answer import Answer, Pick
+from recommender.plan.effort import HOUR_USD, Effort, effort_of, risk_usd
+from recommender.plan.plan import Need, Plan
+from recommender.report import cells
+from recommender.report import formatting as fmt
+from recommender.report.advice import against_today
+from recommender.report.answer_frame import PlanRequest, age_words, asked_words
+from recommender.report.launch import write_sentence
+from recommender.report.trio import weakness
+from recommender.text import interruptions_words
+
+TAIL = 2.0  # times the usual, from which on what 1 run in 20 takes is a catch
+Z_SPAN = 3.29  # standard deviations from 5 to 95 %
+_OLD_DAYS = 90  # a price of which age is the catch where there is no other
+
+
+@dataclass(frozen=True, slots=True)
+class ShortPlan:
+    """A plan in the words of a row."""
+
+    plan: Plan
+    role: str  # "rent", "cheapest", "now"
+    rank: int  # its number in the table of all plans; 0: none
+    machines: str  # "1× p5.4xlarge on-demand"
+    where: str  # "1 H100 · AWS us-east-1"
+    figures: tuple[str, ...]  # cost, time, and where there are limits the chance
+    catch: str  # the one thing to know before renting it; "" if there is none
+
+    @property
+    def said(self) -> tuple[object, ...]:
+        """What a reader sees: rows that say the same are one."""
+        return self.machines, self.where, self.figures, self.catch
+
+
+@dataclass(frozen=True, slots=True)
+class ShortAnswer:
+    """An answer with plans, as every form for people prints it."""
+
+    job: str
+    asked: str
+    headings: tuple[str, ...]  # of the figures
+    plans: tuple[ShortPlan, ...]
+    span: str
+    steps: tuple[tuple[str, str], ...]  # "First", "Then", each with its sentence
+    prices: str
+    more: str
+
+
+def short_answer(answer: Answer, request: PlanRequest) -> ShortAnswer:
+    """The short form of an answer that has plans."""
+    lead = answer.plans[answer.lead - 1]
+    limited = answer.goal != "frontier"
+    steps = (
+        ("First", first_words(lead, request)),
+        ("Then", fmt.clean(write_sentence(lead, request))),
+    )
+    return ShortAnswer(
+        job=job_words(request),
+        asked=asked_words(request) or "without any limit",
+        headings=("cost", "time", *(["chance"] if limited else [])),
+        plans=_plans(answer, limited),
+        span=_span(lead, request),
+        steps=tuple((name, words) for name, words in steps if words),
+        prices=age_words([lead]),
+        more=_more(answer),
+    )
+
+
+def job_words(request: PlanRequest) -> str:
+    """What was understood of the job."""
+    job = request.job
+    method = [job.method] if job.method != "full" and job.method not in job.name else []
+    return ", ".join([f"{fmt.clean(job.name)}: {fmt.clean(size_of_work(job))}", *method])
+
+
+# The rows
+
+
+def _plans(answer: Answer, limited: bool) -> tuple[ShortPlan, ...]:
+    """The plan to rent, the others that most people would take, and today's machines."""
+    roles: dict[int, list[str]] = {answer.lead: []}
+    for pick in _picks(answer):
+        roles.setdefault(pick.rank, []).append(pick.role)
+    rows = [
+        _row(answer.plans[rank - 1], rank, names, answer, limited) for rank, names in roles.items()
+    ]
+    if answer.compared is not None:
+        rows.append(_row(answer.compared, 0, ["now"], answer, limited))
+    return tuple({row.said: row for row in reversed(rows)}.values())[::-1]
+
+
+def _picks(answer: Answer) -> tuple[Pick, ...]:
+    return () if answer.trio is None else answer.trio.picks
+
+
+def _row(plan: Plan, rank: int, roles: list[str], answer: Answer, limited: bool) -> ShortPlan:
+    leads, estimate = rank == answer.lead, plan.estimate
+    named = [role for role in roles if not leads or role != "sensible"]
+    own = all(m.provider == OWN for m in plan.machines)
+    role, *others = ["use" if own else "rent", *named] if leads else named
+    also = f"also the {fmt.listing(others)}" if others else ""
+    chance = [fmt.share(estimate.chance)] if limited else []
+    return ShortPlan(
+        plan,
+        role,
+        rank,
+        cells.short_machines(plan),
+        " · ".join(filter(None, (also, cells.gpus(plan.machines), place_words(plan)))),
+        (f"{fmt.usd(estimate.cost.mean)} USD", fmt.duration(estimate.time.p50), *chance),
+        catch(plan, leads) if rank else _against(answer.plans[answer.lead - 1], plan),
+    )
+
+
+def _against(first: Plan, today: Plan) -> str:
+    return f"the first {against_today(first, today)}"
+
+
+def place_words(plan: Plan) -> str:
+    """The cloud and the first region; other regions of the failover list as a number."""
+    first, region = plan.machines[0], cells.first_region(plan)
+    cloud = "your machines" if first.provider == OWN else fmt.provider(first.provider)
+    others = len({site.region for site in plan.sites} - {region})
+    named = cloud if region == first.provider else f"{cloud} {fmt.clean(region)}"
+    return f"{named} or {fmt.plural(others, 'other region')}" if others else named
+
+
+def catch(plan: Plan, leads: bool) -> str:
+    """The one thing to know before renting a plan: a guess, or what costs most besides the bill.
+
+    The quota of the plan that leads is what to ask for first, and not repeated.
+    """
+    weak = weakness(plan)
+    if weak:
+        return weak
+    effort = effort_of(plan)
+    found = [*_tail(plan), *([] if leads else _quota(plan, effort)), *_work(plan, effort)]
+    usd, words = max(found, default=(0.0, ""))
+    return words if usd else _age(plan)
+
+
+def _tail(plan: Plan) -> Iterable[tuple[float, str]]:
+    """What one run in twenty takes and costs, if it is twice the usual."""
+    cost, time = plan.estimate.cost, plan.estimate.time
+    if time.p95 >= TAIL * time.p50:
+        late_h = (time.p95 - time.p50) / 3600.0
+        yield risk_usd(0.0, late_h), f"1 run in 20 takes over {fmt.duration(time.p95)}"
+    if cost.p95 >= TAIL * cost.mean:
+        dear = f"1 run in 20 costs over {fmt.usd(cost.p95)} USD"
+        yield risk_usd(cost.p95 - cost.mean, 0.0), dear
+
+
+def _quota(plan: Plan, effort: Effort) -> Iterable[tuple[float, str]]:
+    """The quotas to ask for, each once for all the regions of a failover list."""
+    parts = []
+    for need, regions in lacking(plan):
+        where = f" in each of {len(regions)} regions" if len(regions) > 1 else ""
+        late = " for the fallback" if need.fallback else ""
+        parts.append(f"{cells.amount_of(need)}{where}{late}")
+    if parts:
+        yield HOUR_USD * effort.quota_h, f"needs a quota of {fmt.listing(parts)}"
+
+
+def _work(plan: Plan, effort: Effort) -> Iterable[tuple[float, str]]:
+    """Interruptions, and machines that have to find each other."""
+    found = plan.estimate
+    if effort.resume_h:
+        often = interruptions_words(found.interrupted, found.interruptions, found.interruptions_p95)
+        untraced = plan.evidence is not None and plan.evidence.spot == "carried over"
+        going_by = ", going by other GPUs" if untraced else ""
+        usd = HOUR_USD * (effort.resume_h + effort.interruptions_h)
+        yield usd, f"interrupted {often.partition(';')[0]}{going_by}"
+    count = sum(m.count for m in plan.machines)
+    yield HOUR_USD * effort.cluster_h, f"{count} machines that train as one"
+
+
+def _age(plan: Plan) -> str:
+    days = 0.0 if plan.evidence is None else plan.evidence.price_age_days
+    return f"a price of {days:.0f} days ago" if days >= _OLD_DAYS else ""
+
+
+# The first plan
+
+
+def _span(plan: Plan, request: PlanRequest) -> str:
+    """What nine runs in ten stay within, and what would narrow it most."""
+    cost, time = plan.estimate.cost, plan.estimate.time
+    unit, name = cells.unit_of([time.p50])
+    hours = cells.span(time, unit, cells.decimals([time.p50 / unit]))
+    typical = ", at the speed of typical scripts" if "stack" in request.job.assumed else ""
+    return (
+        f"9 in 10 runs of the first: {fmt.usd_span(cost.p05, cost.p95)} USD, {hours} {name}"
+        f"{typical}; {_narrows(plan, request)}."
+    )
+
+
+def _narrows(plan: Plan, request: PlanRequest) -> str:
+    """What makes the span: of speed, price and capacity the one that varies most."""
+    estimate, time = plan.estimate, plan.estimate.time
+    whole = math.log(time.p95 / time.p05) / Z_SPAN if time.p05 > 0.0 else 0.0
+    capacity = math.sqrt(max(whole**2 - estimate.speed_sigma**2, 0.0))
+    most = max(estimate.speed_sigma, estimate.price_sigma, capacity)
+    if most == estimate.speed_sigma:
+        timed = bool(request.job.timings)
+        return "most of it is the speed" if timed else "a timed step narrows it most (--measured)"
+    if most == estimate.price_sigma:
+        return "newer prices narrow it most (recommend catalog update)"
+    if any(m.market == "spot" for m in plan.machines):
+        return "most of it is waiting for spot and lost work (none with --no-spot)"
+    return "most of it is waiting for machines (none if yours are held: --assume-on-demand 100%)"
+
+
+def first_words(plan: Plan, request: PlanRequest) -> str:
+    """What to ask for before the plan can be started: a quota in its first region, or nothing."""
+    provider = plan.machines[0].provider
+    if provider == OWN:
+        return ""
+    info, name = CLOUDS.get(provider), fmt.provider(provider)
+    asked = [_request(need, regions) for need, regions in lacking(plan)]
+    if not asked:
+        enough = plan.needs and request.choice.quotas_known
+        return f"nothing to ask for{': your quotas suffice' if enough else f' at {name}'}"
+    page = f", at {info.quota_page}" if info and info.quota_page else ""
+    yours = "" if request.choice.quotas_known else "; if you have it: --quota FILE"
+    return f"ask {name} for {'; '.join(asked)}{page}{yours}"
+
+
+def lacking(plan: Plan) -> list[tuple[Need, list[str]]]:
+    """The quotas that have to be requested, each with its regions, the first ones first."""
+    regions: dict[Need, list[str]] = {}
+    for need in plan.needs:
+        known = need.yours if need.yours is not None else need.new_accounts
+        if need.amount > (known or 0.0):
+            regions.setdefault(replace(need, region="", yours=None), []).append(need.region)
+    return list(regions.items())
+
+
+def _request(need: Need, regions: list[str]) -> str:
+    words = f'"{fmt.clean(need.name)}" ≥ {cells.amount_of(need)} in {fmt.clean(regions[0])}'
+    new = need.new_accounts
+    notes = [f"new accounts have {fmt.exact(new)}"] if new is not None else []
+    if len(regions) > 1:
+        others = fmt.plural(len(regions) - 1, "other region")
+        notes.append(f"the same in {others} for failover, --failover zone plans without")
+    late = " for the fallback" if need.fallback else ""
+    known = f" ({'; '.join(notes)})" if notes else ""
+    return f"{words}{late}{known}"
+
+
+def _more(answer: Answer) -> str:
+    """Where everything else is said."""
+    return (
+        f"--table {fmt.plural(len(answer.plans), 'plan')} · --explain {answer.lead} why, risk, "
+        "bill, proof · --report FILE"
+    )

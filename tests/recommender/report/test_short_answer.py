@@ -1,0 +1,197 @@
+"""The short answer: what a row says, what is asked for first, and that nothing else is lost."""
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from recommender.plan.answer import Pick, Trio
+from recommender.plan.evidence import Evidence
+from recommender.plan.plan import Need, Plan
+from recommender.report import answer_table, explain
+from recommender.report.html.short_table import short_table
+from recommender.report.layout import drawn
+from recommender.report.short_answer import catch, first_words, place_words, short_answer
+from recommender.report.short_forms import short_blocks, short_object, short_text
+from tests.recommender.answers import (
+    ANSWER,
+    AWS_A100,
+    GCP,
+    HURT,
+    INFEASIBLE,
+    ON_DEMAND,
+    QUESTION,
+    machines,
+    plan,
+    spread,
+)
+from tests.recommender.report.full_answers import DEADLINE, FULL
+
+ONCE = Path(__file__).parent / "once_printed"
+NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?(?:e\d+)?")
+HOUR = 3600.0
+LONG = plan(
+    machines("Standard_NC96ads_A100_v4_and_more", "A100-80GB-PCIe", "azure:eastus"),
+    ("eastus",), (1240.0, 900.0, 1600.0), (30.0, 20.0, 40.0), 0.97,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FULL)
+def test_every_figure_of_the_long_answer_is_in_the_table_or_in_the_explanation(name: str) -> None:
+    """`once_printed` holds what was printed by default when everything was."""
+    answer, request = FULL[name]
+    pages = [
+        drawn(answer_table.render(answer, request, 200), 200),
+        drawn(explain.render(answer, request, answer.lead, 200), 200),
+    ]
+    once = figures((ONCE / f"{name}.txt").read_text("utf-8"))
+    assert len(once) > 60
+    assert once - figures("\n".join(pages)) == set()
+
+
+def figures(page: str) -> set[float]:
+    """The numbers of a page, however they are written."""
+    return {float(each.replace(",", "")) for each in NUMBER.findall(page)}
+
+
+@pytest.mark.parametrize("name", FULL)
+@pytest.mark.parametrize("width", [40, 60, 80, 120, 200])
+def test_it_is_short_and_fits_any_terminal(name: str, width: int) -> None:
+    lines = drawn(short_blocks(*FULL[name], width), width).splitlines()
+    words = {word for line in lines for word in line.split()}
+    assert max(map(len, lines)) <= max(width, 9 + max(map(len, words)))
+    assert width < 80 or len(lines) <= 28
+
+
+def test_the_plans_have_a_frame_only_where_there_are_colours() -> None:
+    for width in (40, 80, 120, 200):
+        painted = drawn(short_blocks(*FULL["deadline"], width), width, colour=True)
+        assert painted.count("╭") == painted.count("╯") == 1
+        assert "╭" not in drawn(short_blocks(*FULL["deadline"], width), width)
+
+
+def test_figures_stand_below_each_other_however_long_a_name_is() -> None:
+    trio = Trio(Pick("sensible", 2, ON_DEMAND), Pick("cheapest", 1, LONG), Pick("safest", 3, GCP))
+    text = short_text(replace(ANSWER, plans=(LONG, ON_DEMAND, GCP), trio=trio), QUESTION)
+    ends = [line.rindex(" USD ") for line in text.splitlines() if re.search(r" USD +\d", line)]
+    assert len(ends) == 3
+    assert len(set(ends)) == 1
+
+
+def test_plans_of_several_roles_have_one_row_and_the_first_is_the_one_to_rent() -> None:
+    rows = short_answer(DEADLINE, QUESTION).plans
+    assert [(row.role, row.rank) for row in rows] == [("rent", 5), ("cheapest", 1), ("now", 0)]
+    assert rows[0].where.startswith("also the safest · 8 A100")
+    own = tuple(replace(m, provider="own") for m in ON_DEMAND.machines)
+    mine = replace(ANSWER, plans=(replace(ON_DEMAND, machines=own),))
+    assert short_answer(mine, QUESTION).plans[0].role == "use"
+
+
+def test_rows_that_say_the_same_are_one() -> None:
+    twin = replace(GCP, checkpointing=replace(GCP.checkpointing, interval_s=60.0))
+    trio = Trio(Pick("sensible", 3, ON_DEMAND), Pick("cheapest", 1, GCP), Pick("safest", 2, twin))
+    rows = short_answer(replace(ANSWER, plans=(GCP, twin, ON_DEMAND), trio=trio), QUESTION).plans
+    assert [row.role for row in rows] == ["rent", "cheapest"]
+
+
+def founded(made: Plan, **grades: str) -> Plan:
+    known = Evidence("measured", "fresh", "measured", 5.0, 0.1, 0.1, 0.1)
+    return replace(made, evidence=replace(known, **grades))  # type: ignore[arg-type]
+
+
+def needing(made: Plan, amount: float, *regions: str, fallback: bool = False) -> Plan:
+    needs = [Need("Running G", amount, "vcpu", each, 0.0, fallback=fallback) for each in regions]
+    return replace(made, needs=(*made.needs, *needs))
+
+
+PLAIN = replace(ON_DEMAND, needs=())
+
+
+def test_a_guess_is_the_catch_before_anything_else() -> None:
+    guessed = founded(needing(PLAIN, 96.0, "us-east-1"), speed="guessed")
+    assert catch(guessed, False) == "its speed was never measured on this GPU"
+
+
+def test_the_catch_is_what_costs_most_of_quota_tail_and_work() -> None:
+    late = replace(PLAIN.estimate, time=spread(5.0, 3.0, 40.0, HOUR))
+    assert catch(replace(PLAIN, estimate=late), False) == "1 run in 20 takes over 40 h"
+    both = needing(replace(PLAIN, estimate=late), 96.0, "a", "b")
+    # 45 min of asking are worth 48 USD; a quarter of 35 h at 8 USD are worth 70.
+    assert catch(both, False) == "1 run in 20 takes over 40 h"
+    assert catch(needing(PLAIN, 96.0, "a", "b"), False) == (
+        "needs a quota of 96 vCPU in each of 2 regions"
+    )
+    spot = replace(GCP, needs=())
+    assert catch(spot, False) == "interrupted in 90 % of the runs"
+    assert catch(founded(spot, spot="carried over"), False).endswith(", going by other GPUs")
+
+
+def test_what_is_asked_for_first_is_no_catch_of_the_first() -> None:
+    asked = needing(PLAIN, 96.0, "us-east-1")
+    assert catch(asked, True) == ""
+    assert '"Running G" ≥ 96 vCPU in us-east-1 (new accounts have 0)' in first_words(
+        asked, QUESTION
+    )
+
+
+def test_one_quota_is_asked_for_in_the_first_region() -> None:
+    said = first_words(needing(PLAIN, 96.0, "us-east-1", "us-west-2", "eu-west-1"), QUESTION)
+    assert said.count("96 vCPU") == 1
+    assert "in us-east-1 (new accounts have 0; the same in 2 other regions for failover" in said
+    assert "us-west-2" not in said
+    both = needing(needing(PLAIN, 96.0, "us-east-1"), 48.0, "us-east-1", fallback=True)
+    assert "≥ 48 vCPU in us-east-1 for the fallback" in first_words(both, QUESTION)
+
+
+def test_where_quotas_suffice_nothing_is_asked_for() -> None:
+    yours = replace(PLAIN, needs=(Need("Running G", 4.0, "vcpu", "us-east-1", 0.0, yours=8.0),))
+    assert first_words(yours, QUESTION).startswith("nothing to ask for")
+    own = tuple(replace(m, provider="own") for m in PLAIN.machines)
+    assert first_words(replace(PLAIN, machines=own), QUESTION) == ""
+
+
+def test_the_place_names_the_cloud_and_counts_other_regions() -> None:
+    assert place_words(GCP) == "GCP europe-north1 or 2 other regions"
+    assert place_words(ON_DEMAND) == "AWS us-east-1"
+
+
+def test_what_narrows_the_span_is_what_varies_most() -> None:
+    answer = replace(ANSWER, plans=(PLAIN,), trio=None)
+    sure = replace(PLAIN.estimate, speed_sigma=0.3, price_sigma=0.01)
+    said = {
+        "--measured": sure,
+        "catalog update": replace(sure, speed_sigma=0.3, price_sigma=0.9),
+        "waiting for machines": replace(sure, speed_sigma=0.01),
+    }
+    for words, estimate in said.items():
+        led = replace(answer, plans=(replace(PLAIN, estimate=estimate),))
+        assert words in short_answer(led, QUESTION).span
+
+
+def test_an_agent_reads_two_kilobytes_with_the_same_figures() -> None:
+    for answer, request in FULL.values():
+        made = short_object(answer, request)
+        assert len(json.dumps(made)) <= 2048
+        assert made["plans"][0]["plan"] == answer.lead
+        lead = answer.plans[answer.lead - 1].estimate
+        assert made["plans"][0]["cost_usd"] == pytest.approx(lead.cost.mean)
+        assert made["plans"][0]["chance"] == pytest.approx(lead.chance)
+    refused = short_object(INFEASIBLE, HURT)
+    assert refused["why"] == list(INFEASIBLE.infeasible.binding)  # type: ignore[union-attr]
+    assert "--deadline 6h50m" in {each["change"] for each in refused["would_work"]}
+
+
+def test_a_notebook_shows_what_a_terminal_shows() -> None:
+    for answer, request in (*FULL.values(), (INFEASIBLE, HURT)):
+        shown = re.sub(r"<[^>]*>", " ", short_table(answer, request)).replace("\u00a0", " ")
+        shown = shown.replace("&gt;", ">").replace("&amp;", "&")
+        for row in short_answer(answer, request).plans if answer.plans else ():
+            assert all(figure in shown for figure in row.figures)
+            assert row.catch in shown
+
+
+def test_a_cluster_says_that_its_machines_train_as_one() -> None:
+    four = replace(AWS_A100.machines[0], count=4, market="on_demand")
+    assert catch(replace(PLAIN, machines=(four,)), False) == "4 machines that train as one"
