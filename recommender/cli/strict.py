@@ -34,7 +34,7 @@ USUAL: tuple[str, ...] = (
     "--gpu",
     "--no-spot",
 )
-USUAL += ("--quota", "--explain", "--json")
+USUAL += ("--quota", "--table", "--explain", "--json")
 # What other tools call some flags, and what to write instead.
 _ELSEWHERE = {
     "--spot": "--market spot",

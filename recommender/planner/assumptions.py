@@ -331,11 +331,16 @@ def _spot(names: list[str], basis: str, as_of: str) -> str:
         part = basis.removeprefix(OWN_TRACE)
         return f"spot law: {OWN_TRACE} of {', '.join(names)}, fitted {as_of}{part}"
     how = {
-        "measured": "as measured until",
-        "transferred": "transferred from other GPUs, traces until",
-    }.get(basis, "with the mean of --mtbf, else as in traces until")
-    classes = "class" if len(names) == 1 else "classes"
-    return f"spot up and down times of {classes} {', '.join(names)} {how} {as_of}"
+        "measured": "as recorded until",
+        "transferred": "as recorded of other GPUs until",
+    }.get(basis, "with the mean of --mtbf, else as recorded until")
+    return f"spot of {', '.join(map(_class_words, names))}: up and away {how} {as_of}"
+
+
+def _class_words(name: str) -> str:
+    """A class of spot machines in words: "H100", "A100 (2-4 GPUs)"."""
+    gpu, _, gpus = name.rpartition("x")
+    return f"{gpu.upper()} ({gpus} GPUs)" if gpu and gpus[:1].isdigit() else name.upper()
 
 
 def warnings_of(problem: Problem, plans: tuple[Plan, ...], lead: int = 1) -> tuple[str, ...]:

@@ -49,6 +49,7 @@ def render(
         return [table]
     steps = [(fmt.clean(s.change), fmt.clean(s.effect)) for s in answer.sensitivity if s.changes]
     facts = closing_facts(answer, request)
+    changes: list[Block] = [BLANK, text(changed(answer), STRONG), inset(grid(steps))]
     return [
         *_heading(answer, request),
         BLANK,
@@ -59,7 +60,7 @@ def render(
         BLANK,
         *(text(each) for each in (tie_line(answer), comparison(answer, request)) if each),
         *(text(f"{each[:1].upper()}{each[1:]}.") for each in facts),
-        *([BLANK, text(changed(answer), STRONG), inset(grid(steps))] if steps else []),
+        *(changes if steps else []),
         *check_blocks(answer),
         BLANK,
         text(f"How plan {answer.lead} runs, and what is assumed: --explain {answer.lead}", FAINT),

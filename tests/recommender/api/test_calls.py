@@ -8,6 +8,7 @@ import jsonschema
 import pytest
 
 from recommender import Answer, Choice, GpuFilter, Limits, UsageError, backtest, recommend, simulate
+from recommender.api import agent_tools
 from recommender.cli import main
 from recommender.report.json_schema import schema_text
 from recommender.traces.read import chosen
@@ -43,6 +44,32 @@ def test_the_document_is_that_of_the_command_line(
     made = json.loads(json.dumps(answer.to_dict()))  # type: ignore[attr-defined]
     assert made == typed
     jsonschema.validate(answer.to_dict(), json.loads(schema_text()))  # type: ignore[attr-defined]
+
+
+def test_an_answer_prints_as_the_command_line_does(answer: Answer) -> None:
+    printed = f"{answer}"
+    assert len(printed) < 3000
+    assert answer.sensible is not None
+    assert answer.sensible.machines[0].instance_type in printed
+    assert "First" in printed
+    assert "<table>" in answer._repr_html_()  # type: ignore[attr-defined]
+
+
+def test_an_agent_gets_what_it_can_read_and_a_name_for_the_rest(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("RECOMMEND_NOW", NOW.isoformat())
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    short = agent_tools.recommend_plan(
+        "resnet50-imagenet", deadline="48h", gpus=["A10G"], providers=["aws"]
+    )
+    assert len(json.dumps(short)) <= 2048
+    whole = agent_tools.answer_document(short["id"])
+    assert whole["lead"] == short["plans"][0]["plan"]
+    files = agent_tools.export_plan(short["id"], to="torchrun")["files"]
+    assert any("resnet50-imagenet" in text for text in files.values())
+    with pytest.raises(UsageError, match="none of the last 64 answers"):
+        agent_tools.export_plan("unknown")
 
 
 def test_plans_are_rows_of_a_table(answer: Answer) -> None:

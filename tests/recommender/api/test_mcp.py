@@ -36,7 +36,7 @@ def asked(*calls: tuple[str, dict[str, Any]]) -> list[Any]:
     return asyncio.run(ask())
 
 
-def test_an_agent_sees_five_tools_that_say_what_they_take() -> None:
+def test_an_agent_sees_six_tools_that_say_what_they_take() -> None:
     async def listed() -> Any:
         async with Client(server()) as client:
             assert "Nothing is ever rented" in (client.instructions or "")
@@ -44,7 +44,8 @@ def test_an_agent_sees_five_tools_that_say_what_they_take() -> None:
 
     tools = {tool.name: tool for tool in asyncio.run(listed())}
     assert set(tools) == {
-        "recommend_plan", "explain_machine", "init_job", "export_plan", "catalog_status",
+        "recommend_plan", "answer_document", "explain_machine", "init_job", "export_plan",
+        "catalog_status",
     }  # fmt: skip
     assert tools["recommend_plan"].input_schema["required"] == ["job"]
     assert all(len(tool.description) > 60 for tool in tools.values())
@@ -57,16 +58,22 @@ def test_from_a_model_to_files_that_run_a_plan() -> None:
     }))  # fmt: skip
     assert "90M tokens" in drafted.structured_content["work"]
     ask = {"job": drafted.structured_content["text"], "deadline": "24h", "providers": ["gcp"],
-           "gpus": ["L4"], "machines": 2, "top": 2}  # fmt: skip
+           "gpus": ["L4"], "machines": 2}  # fmt: skip
     (planned,) = asked(("recommend_plan", ask))
-    answer = planned.structured_content
+    short = planned.structured_content
+    assert len(json.dumps(short)) <= 2048
+    assert short["status"] == "ok"
+    named = {"id": short["id"]}
+    whole, exported, status = asked(
+        ("answer_document", named),
+        ("export_plan", {**named, "to": "gcloud"}),
+        ("catalog_status", {}),
+    )
+    answer = whole.structured_content
     jsonschema.validate(answer, SCHEMA)
-    assert answer["status"] == "ok"
+    assert answer["lead"] == short["plans"][0]["plan"]
     assert answer["inputs"]["limits"]["deadline_s"] == 86_400
     assert {sum(m["count"] for m in plan["machines"]) for plan in answer["plans"]} == {2}
-    exported, status = asked(
-        ("export_plan", {"answer": answer, "to": "gcloud"}), ("catalog_status", {})
-    )
     files = exported.structured_content["files"]
     assert set(files) == {"launch.sh", "machine.sh"}
     assert answer["plans"][answer["lead"] - 1]["machines"][0]["instance_type"] in files["launch.sh"]
@@ -87,7 +94,7 @@ def test_a_machine_is_explained() -> None:
         ("recommend_plan", {"job": "/etc/passwd"}, "unknown job"),
         ("recommend_plan", {"job": "gpt2-xl", "deadline": "soonish"}, "deadline"),
         ("recommend_plan", {"job": "gpt2-xl", "machines": 0}, "none of 1 to 4096"),
-        ("export_plan", {"answer": {}, "to": "skypilot"}, "has no inputs"),
+        ("export_plan", {"id": "none", "to": "skypilot"}, "none of the last 64 answers"),
         ("init_job", {"model": "/etc/passwd", "examples": "5k"}, "passwd"),
         ("init_job", {"model": "gpt2", "examples": "5k", "stack": "trl\nbatch: 1"}, "--stack"),
     ],
