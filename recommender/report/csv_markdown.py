@@ -164,7 +164,15 @@ def _every(answer: Answer, request: PlanRequest, quiet: bool) -> list[str]:
         "\n".join(f"* {_escape(each)}" for each in facts if each),
         *_changes(answer),
         *_checks(answer),
+        *_assumed(answer),
     ]
+
+
+def _assumed(answer: Answer) -> list[str]:
+    """All that is taken for granted; each is cut where it is too long, not the whole."""
+    return (
+        [f"Assumed: {'; '.join(map(_escape, answer.assumptions))}."] if answer.assumptions else []
+    )
 
 
 def _warnings(answer: Answer) -> list[str]:

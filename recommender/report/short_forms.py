@@ -9,7 +9,7 @@ from rich.text import Text
 
 from recommender.plan.answer import Answer
 from recommender.report import formatting as fmt
-from recommender.report.answer_frame import PlanRequest
+from recommender.report.answer_frame import PlanRequest, currency_line
 from recommender.report.answer_table import curve
 from recommender.report.explain import check_words
 from recommender.report.infeasible import headline, infeasible_blocks
@@ -53,6 +53,7 @@ def short_blocks(
         *(text(f"warning: {fmt.clean(w)}", WARNING) for w in answer.warnings),
         Framed(plans),
         text(short.span),
+        *([text(costs)] if (costs := currency_line(answer, request)) else []),
         *curve(answer),
         BLANK,
         labelled([(name, words) for name, words in labels if words], indent=0),
