@@ -78,8 +78,8 @@ def _plans(short: ShortAnswer, width: int) -> Group:
     for plan in short.plans:
         style = RENT if plan.rank == short.plans[0].rank else STRONG
         first = _line([room, *figures], marked(plan.machines, STRONG), plan.figures)
-        lines.append(_side_by_side(role, Text(plan.role, style), first))
-        lines.append(inset(_below(plan), role))
+        lines.append(_side_by_side([role, width - role], Text(plan.role, style), first))
+        lines.append(_side_by_side([role, width - role], "", _below(plan)))
     return Group(*lines)
 
 
@@ -92,10 +92,10 @@ def _line(widths: Sequence[int], first: Block, figures: Sequence[str], style: st
     return table
 
 
-def _side_by_side(width: int, left: Block, right: Block) -> Table:
+def _side_by_side(widths: Sequence[int], left: Block, right: Block) -> Table:
     table = Table.grid()
-    table.add_column(width=width)
-    table.add_column()
+    for width in widths:
+        table.add_column(width=width)
     table.add_row(left, right)
     return table
 

@@ -194,5 +194,5 @@ def test_with_json_in_the_settings_file_errors_are_json(run: Run, tmp_path: Path
 def test_all_assumptions_reach_markdown_however_many(run: Run, planner: Planner) -> None:
     many = tuple(f"assumption {number} of a long list of them" for number in range(20))
     planner.answer = replace(planner.answer, assumptions=many)
-    out = run("--deadline", "24h", "resnet50-imagenet", "-o", "markdown").out
+    out = run("--deadline", "24h", JOB, "-o", "markdown", "--table").out
     assert all(each in out for each in many)
