@@ -227,7 +227,11 @@ def first_words(plan: Plan, request: PlanRequest) -> str:
     asked = [_request(need, regions) for need, regions in lacking(plan)]
     if not asked:
         enough = plan.needs and request.choice.quotas_known
-        return f"nothing to ask for{': your quotas suffice' if enough else f' at {name}'}"
+        return (
+            "nothing: your quotas suffice"
+            if enough
+            else f"an account at {name}; no quota to ask for"
+        )
     page = f", at {info.quota_page}" if info and info.quota_page else ""
     yours = "" if request.choice.quotas_known else "; if you have it: --quota FILE"
     return f"ask {name} for {'; '.join(asked)}{page}{yours}"

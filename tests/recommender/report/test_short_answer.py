@@ -147,7 +147,9 @@ def test_one_quota_is_asked_for_in_the_first_region() -> None:
 
 def test_where_quotas_suffice_nothing_is_asked_for() -> None:
     yours = replace(PLAIN, needs=(Need("Running G", 4.0, "vcpu", "us-east-1", 0.0, yours=8.0),))
-    assert first_words(yours, QUESTION).startswith("nothing to ask for")
+    assert first_words(yours, QUESTION) == "an account at AWS; no quota to ask for"
+    known = replace(QUESTION, choice=replace(QUESTION.choice, quotas_known=True))
+    assert first_words(yours, known) == "nothing: your quotas suffice"
     own = tuple(replace(m, provider="own") for m in PLAIN.machines)
     assert first_words(replace(PLAIN, machines=own), QUESTION) == ""
 
