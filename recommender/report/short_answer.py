@@ -195,10 +195,11 @@ def _span(plan: Plan, request: PlanRequest) -> str:
     cost, time = plan.estimate.cost, plan.estimate.time
     unit, name = cells.unit_of([time.p50])
     hours = cells.span(time, unit, cells.decimals([time.p50 / unit]))
-    typical = ", at the speed of typical scripts" if "stack" in request.job.assumed else ""
+    unstated = "stack" in request.job.assumed and not request.job.timings
+    of = " (training software not stated: --stack)" if unstated else ""
     return (
         f"9 in 10 runs of the first: {fmt.usd_span(cost.p05, cost.p95)} USD, {hours} {name}"
-        f"{typical}; {_narrows(plan, request)}."
+        f"{of}; {_narrows(plan, request)}."
     )
 
 

@@ -27,7 +27,8 @@ def role_words(trio: Trio | None) -> dict[int, tuple[str, ...]]:
         roles.setdefault(pick.rank, []).append(pick)
     return {
         rank: (
-            fmt.listing(["rent this"] * (rank == trio.picks[0].rank) + [p.role for p in picks]),
+            ("rent this: " if rank == trio.picks[0].rank else "")
+            + fmt.listing([pick.role for pick in picks]),
             *filter(None, (each for pick in picks for each in (_ties(pick), faster_still(pick)))),
         )
         for rank, picks in roles.items()

@@ -25,7 +25,7 @@ def test_the_command_of_the_documentation_writes_a_report_of_the_printed_answer(
     monkeypatch.setenv("RECOMMEND_NOW", "2026-11-21T12:00Z")
     assert main(shlex.split(call)) == 0
     out, err = capsys.readouterr()
-    assert "Cheapest plans that finish within 24 h" in out
+    assert "finish within 24 h with 95 % chance" in out
     assert err == "wrote report.html; open it with a browser\n"
     text = (tmp_path / "report.html").read_text("utf-8")
     assert len(text.encode()) <= MAX_BYTES

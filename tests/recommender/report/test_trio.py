@@ -41,12 +41,12 @@ def three(sensible: Plan, cheapest: Plan, third: Plan) -> Trio:
 
 def test_the_table_says_what_its_leading_plans_are() -> None:
     words = role_words(three(SMALL, GCP, ON_DEMAND))
-    assert words == {4: ("rent this and sensible",), 1: ("cheapest",), 5: ("safest",)}
+    assert words == {4: ("rent this: sensible",), 1: ("cheapest",), 5: ("safest",)}
     same = Trio(Pick("sensible", 1, GCP), Pick("cheapest", 1, GCP), Pick("fastest", 2, AWS_A100))
-    assert role_words(same)[1] == ("rent this, sensible and cheapest",)
+    assert role_words(same)[1] == ("rent this: sensible and cheapest",)
     assert role_words(None) == {}
     asked = replace(three(SMALL, GCP, ON_DEMAND), asked="cheapest")
-    assert role_words(asked)[1] == ("rent this and cheapest",)
+    assert role_words(asked)[1] == ("rent this: cheapest",)
 
 
 def test_plans_that_are_as_sensible_are_named() -> None:
