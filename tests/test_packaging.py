@@ -146,7 +146,7 @@ def test_the_commands_are_installed():
         (
             "import sys; from recommender.cli import run; "
             "sys.argv[1:] = ['--deadline', '24h', 'resnet50-imagenet']; sys.exit(run())",
-            "Cheapest plans that finish within 24 h",
+            "finish within 24 h with 95 % chance",
         ),
         (
             "import sys; from recommender.benchmarks.command import main; "
