@@ -24,7 +24,8 @@ from recommender.risk.run_statistics import Outcomes, keys_of, outcome_of
 # Moments that are tried until one meets the limit, in times of a usual run: from its end on few
 # paths are handed over. Then the bracket is refined so often.
 TRIED = (1.5, 1.1, 0.8, 0.5, 0.25)
-REFINED = 6
+REFINED, ROUGHLY = 6, 2  # on the printed paths, and on those of a search
+NO_CHOICE = 1.25  # of the least cost of plans that meet the limits: what costs more leads nothing
 TOLERANCE = 0.002  # below the limit, as a share of it: near enough
 
 
@@ -44,6 +45,9 @@ def switched_in_time(space: Space, inputs: PathInputs, values: Values) -> Switch
     """
     early_s = np.zeros(len(inputs))
     rows = np.flatnonzero(_misses_overhead_only(space, inputs, values))
+    if space.limits.goal == "cost":  # the earlier they switch, the more they cost
+        most_usd = NO_CHOICE * values.cost_usd[values.meets_limits].min(initial=np.inf)
+        rows = rows[values.cost_usd[rows] <= most_usd]
     if not len(rows):
         return Switched(values, early_s)
     found_s = _remembered(space, inputs.take(rows))
@@ -135,7 +139,7 @@ def last_moments(space: Space, plans: PathInputs) -> Floats:
         share = np.clip(1.0 - times * usual, 0.0, 1.0)
         rows = np.flatnonzero(np.isinf(b.early) & (share > b.late))
         b.evaluate(rows, share[rows])
-    for _ in range(REFINED):
+    for _ in range(REFINED if space.printed is None else ROUGHLY):
         rows = np.flatnonzero(
             np.isfinite(b.early)
             & (b.early > 0.0)
