@@ -191,8 +191,8 @@ memory="${STATE_DIR:-.}/.$NAME.state"
 read -r began phase spent counted < "$memory"
 spent=${spent:-0} counted=${counted:-$(date +%s)}
 remember() {
-  echo "$began $phase $spent $counted" > "$memory.new"
-  mv "$memory.new" "$memory"
+  { echo "$began $phase $spent $counted" > "$memory.new" && mv "$memory.new" "$memory"; } ||
+    echo "$NAME: $memory was not written" >&2
 }
 
 left_s() {

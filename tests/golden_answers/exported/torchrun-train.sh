@@ -82,7 +82,7 @@ newest=$(
 if [ "$NODE_RANK" = 0 ]; then
   (
     while sleep 60 > /dev/null 2>&1; do
-      echo "$USD_PER_HOUR" >> "$paid"
+      echo "$USD_PER_HOUR" >> "$paid" || echo "$paid was not written" >&2
       late=$(( $(date +%s) - $(cat "$began") - WARN_AFTER_S ))
       if [ "$late" -ge 0 ] && [ "$late" -lt 60 ]; then
         echo "warning: 99 runs in 100 were expected to be done by now" >&2
