@@ -29,7 +29,7 @@ CASES: list[tuple[list[str], str, object]] = [
     (["--instance", "p5.48xlarge"], "choice.instances", ("p5.48xlarge",)),
     (["--deny", "T4", "--deny", "azure"], "choice.deny", ("T4", "azure")),
     (["--market", "on-demand"], "choice.market", "on_demand"),
-    (["--no-spot"], "choice.market", "on_demand"),
+    (["--no-spot"], "choice.market", "no_spot"),
     (["--failover", "zone"], "choice.failover", "zone"),
     (["--no-mix"], "choice.mix", "no"),
     (["--mix"], "choice.mix", "yes"),

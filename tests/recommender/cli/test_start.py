@@ -100,7 +100,7 @@ def test_flags_complete_before_and_after_the_job() -> None:
 
 
 def test_a_flag_that_takes_one_of_a_few_words_completes_to_them() -> None:
-    assert completions("--market", "") == ["any", "spot", "on-demand"]
+    assert completions("--market", "") == ["any", "spot", "on-demand", "reserved"]
     assert completions("--deadline", "24h", "-o", "m") == ["markdown"]
 
 
