@@ -41,7 +41,12 @@ def test_a_run_is_planned_exported_interrupted_replanned_and_ends_as_if_undistur
     script = (tmp_path / "run" / "train.sh").read_text("utf-8")
     (usd_per_hour,) = re.findall(r"^export USD_PER_HOUR=(.*)$", script, re.MULTILINE)
     spent_usd = float(usd_per_hour) * progress["uptime_s"] / 3600
-    assert 1 < float(usd_per_hour) < 2  # one H100 on spot
+    answer = json.loads((tmp_path / "answer.json").read_text("utf-8"))
+    (machine,) = answer["plans"][answer["trio"][0]["rank"] - 1]["machines"]
+    rented = (machine["count"], machine["gpus"], machine["gpu"], machine["market"])
+    assert rented == (1, 1, "H100", "spot")
+    assert float(usd_per_hour) == pytest.approx(machine["usd_per_hour"], abs=5e-4)
+    assert 1 < float(usd_per_hour) < 3
     assert progress["spent_usd"] == pytest.approx(spent_usd, abs=1e-6)
     undisturbed = ended(
         tmp_path, "python", str(RUN / "train.py"), CHECKPOINT_DIR=str(tmp_path / "undisturbed")

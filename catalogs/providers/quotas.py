@@ -71,7 +71,11 @@ def shipped_places(provider: str) -> Places:
     ):
         if seller == provider:
             found[name][region].add(zone)
+    # A price of a whole region names no zone; where others do, it is no further place.
     return {
-        name: {region: tuple(sorted(zones)) for region, zones in sorted(regions.items())}
+        name: {
+            region: tuple(sorted(zones - {""} or zones))
+            for region, zones in sorted(regions.items())
+        }
         for name, regions in sorted(found.items())
     }

@@ -10,7 +10,7 @@ from recommender.catalogs.providers.contract import Fetched
 from recommender.catalogs.refresh.draft import usd_per_gpu
 from recommender.catalogs.refresh.reference import Reference, Validated
 from recommender.catalogs.refresh.validate import validate
-from recommender.catalogs.schema import Offer, Source
+from recommender.catalogs.schema import Market, Offer, Source
 from tests.shipped import snapshot
 
 NOW = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
@@ -36,13 +36,18 @@ def today(offer: Offer, **changed: Any) -> Offer:
     return replace(offer, **({"as_of": "2026-11-21", "source": 1} | changed))
 
 
-def validated(*offers: Offer, accept: bool = False, **more: Any) -> Validated:
+def validated(
+    *offers: Offer,
+    accept: bool = False,
+    markets: frozenset[Market] = frozenset({"on_demand", "spot"}),
+    **more: Any,
+) -> Validated:
     """What is left of a fetch of AWS."""
     fetched = Fetched(
         provider="aws",
         started=NOW,
         finished=NOW,
-        markets=frozenset({"on_demand", "spot"}),
+        markets=markets,
         offers=offers,
         sources=(Source(1, "price list", "facts", "row", "read nightly"),),
         **more,
@@ -61,7 +66,9 @@ def rules(found: Validated) -> list[str]:
 
 def test_an_honest_fetch_passes_whole() -> None:
     offers = [today(o) for o in LAST if o.usd_per_hour and o.region == "us-east-1"]
-    found = validated(*offers)
+    markets = frozenset(offer.market for offer in offers)
+    assert markets == {"on_demand", "spot", "reserved_block"}  # Capacity Blocks too
+    found = validated(*offers, markets=markets)
     assert found.quarantined == ()
     assert len(found.offers) == len(offers)
 
