@@ -37,9 +37,9 @@ class Cloud(Client):
 
 @cache
 def truth(name: str) -> Sequence[Offer]:
-    """The shipped offers of a provider that are quoted, not derived."""
-    offers = snapshot().offers
-    return tuple(o for o in offers if o.provider == name and o.kind != "derived")
+    """The shipped offers of a provider that its price lists quote: not derived, not booked."""
+    quoted = (o for o in snapshot().offers if o.provider == name and o.kind != "derived")
+    return tuple(o for o in quoted if o.market in ("on_demand", "spot"))
 
 
 def install(

@@ -25,12 +25,12 @@ FLAGS = (
 WORDS = (  # flags that take words; those that take a number inside a word are in PARTS
     "objective", "measured", "quota", "offers", "discount", "data_at", "compare", "precision",
     "method", "optimizer", "sharding", "elastic", "stack", "image", "catalog", "prove", "verify",
-    "save_lp", "all_regions", "prices_as_quoted", "model", "image_size",
+    "save_lp", "all_regions", "prices_as_quoted", "model", "image_size", "table", "currency",
 )  # fmt: skip
 PARTS = (
     ("--measured", "8xH100: {} s/step"), ("--measured", "{}xH100: 3 s/step"),
     ("--discount", "aws={}"), ("--data-at", "aws:us-east-1,{}GB"), ("--gpu", "A100:{}"),
-    ("--gpu", "{}GB+"), ("--compare", "{}x p4d.24xlarge"),
+    ("--gpu", "{}GB+"), ("--compare", "{}x p4d.24xlarge"), ("--currency", "EUR={}"),
 )  # fmt: skip
 JOB = "llama3-8b-lora"
 TOGETHER = {"--max-global-batch": ("--batch-per-gpu", "1")}  # what a flag goes together with

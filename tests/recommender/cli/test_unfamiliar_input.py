@@ -21,7 +21,7 @@ HEAD = "schema: recommend.job/v1\nlike: resnet50-imagenet\n"
         ("--gpu H100:8,A100", "--gpu H100:8,A100 names several; write --gpu H100:8 --gpu A100"),
         ("--provider aws,gcp", "names several; write --provider aws --provider gcp"),
         ("--region us-east-1,us-west-2", "names several; write --region us-east-1 --region us-we"),
-        ("--gpu A100-40GB", "--gpu: unknown GPU 'A100-40GB'; did you mean A100?"),
+        ("--gpu A100-20GB", "--gpu: unknown GPU 'A100-20GB'; did you mean A100?"),
         ("--gpu nvidia-h100", "--gpu: unknown GPU 'nvidia-h100'; did you mean H100?"),
         ("--instance p5", "--instance: unknown instance type 'p5'; did you mean p5*?"),
         ("--region us", "--region: unknown region 'us'; did you mean us*?"),
@@ -62,6 +62,7 @@ def test_what_cannot_be_meant_is_answered_with_what_can(
     [
         (("--market", "on_demand"), ("--market", "on-demand")),
         (("--checkpoint-to", "object-store"), ("--checkpoint-to", "object_store")),
+        (("--gpu", "A100-40GB"), ("--gpu", "A100")),
         (("--precision", "BF16"), ("--precision", "bf16")),
         (("--provider", "AWS"), ("--provider", "aws")),
         (("--compare", "8 p4d.24xlarge"), ("--compare", "8x p4d.24xlarge")),
