@@ -178,10 +178,15 @@ def test_of_two_plans_as_fast_the_one_a_third_cheaper_leads() -> None:
 
 def test_every_law_of_spot_that_plans_rest_on_is_named() -> None:
     answer = asked("resnet50-imagenet", Limits(deadline_s=24 * HOUR))
-    text = " ".join(answer.assumptions)
-    names = {plan.spot.name for plan in answer.plans if plan.spot}
-    assert len(names) > 1
-    assert all(name in text for name in names)
+    named = [
+        each.removeprefix("spot of ").partition(": up and away ")[0].split(", ")
+        for each in answer.assumptions
+        if each.startswith("spot of ")
+    ]
+    words = {"a100x2-4": "A100 (2-4 GPUs)", "smallx8": "SMALL (8 GPUs)"}
+    laws = {plan.spot.name for plan in answer.plans if plan.spot}
+    assert len(laws) > 1
+    assert {words.get(law, law.upper()) for law in laws} == {each for of in named for each in of}
 
 
 def test_plans_that_save_nothing_have_no_interval() -> None:
@@ -247,14 +252,15 @@ def test_where_one_run_in_twenty_waits_for_days_a_deadline_that_ends_it_is_sugge
     job: str,
 ) -> None:
     """Without limits a plan of few zones leads; asked with the deadline, the same is found."""
-    answer = asked(job, Limits())
+    aws = Choice(providers=("aws",))
+    answer = asked(job, Limits(), aws)
     lead = answer.plans[answer.lead - 1].estimate
     assert lead.time.p95 > 4 * lead.time.p50
     step = answer.sensitivity[-1]
     assert step.plan is not None
     due_s = parse_duration(step.change.removeprefix("--deadline "))
     assert step.plan.estimate.time.p95 <= due_s < lead.time.p95
-    then = asked(job, Limits(deadline_s=due_s))
+    then = asked(job, Limits(deadline_s=due_s), aws)
     assert then.plans[0].estimate.cost.mean <= step.plan.estimate.cost.mean * 1.001
 
 
@@ -262,7 +268,7 @@ def test_where_one_run_in_twenty_waits_for_days_a_deadline_that_ends_it_is_sugge
     ("job", "limits"),
     [
         (find_job("llama3-70b-qlora"), Limits(deadline_s=48 * HOUR)),
-        (find_job("sd-xl").as_script, Limits(deadline_s=12 * HOUR)),
+        (find_job("sd-xl").as_script, Limits(deadline_s=10 * HOUR)),
     ],
 )
 def test_a_change_that_costs_more_says_what_is_gained_by_it(job: Job, limits: Limits) -> None:

@@ -43,7 +43,7 @@ def test_a_program_under_quotas_is_written(tmp_path: Path, hours: float) -> None
 
 
 def test_what_the_reported_program_uses_is_simulated_and_costs_no_more_than_the_plan() -> None:
-    limits = Limits(deadline_s=199.0 * 60.0)
+    limits = Limits(deadline_s=210.0 * 60.0)
     job = find_job("llama3-8b-sft")
     pool = PlanPool(planning_problem(job, limits, Choice(), snapshot(), Progress(), NOW, 0))
     found = reported_program(pool, ranked_plans(pool, 1).plans)
