@@ -24,6 +24,7 @@ from recommender.optimize.evaluate import (
 )
 from recommender.optimize.fallback_choices import choices_of
 from recommender.optimize.renewal_rates import (
+    SPEED_LEVEL,
     FallbackRates,
     Rates,
     rates,
@@ -184,6 +185,11 @@ class Rated:
         return np.where(inputs.spot_usd_per_hour > 0.0, inputs.spot_price_sigma, 0.0)
 
     @property
+    def level(self) -> Floats:
+        """By how much ln of the time differs from one level of speed to the next."""
+        return self.found.inputs.speed_sigma * SPEED_LEVEL
+
+    @property
     def mixed(self) -> bool:
         """Whether its clusters are of several entries."""
         return int((self.plans.counts[0] > 0).sum()) > 1
@@ -297,7 +303,7 @@ def _alone(limits: Limits, number: int, table: Rated, figures: _Figures) -> Rate
         np.full(len(table), -1),
         usd,
         time_s,
-        *goal_and_chance(limits, table.alone, table.price_sd),
+        *goal_and_chance(limits, table.alone, table.price_sd, table.level),
         np.where(time_s + spread_s <= due, usd, np.inf),
     )
 
@@ -407,14 +413,19 @@ def _planned_usd(alone: _Figures, work_s: Floats, terms: FallbackRates) -> Float
     return np.where(whole_s < terms.latest_s, both, np.inf)
 
 
-def goal_and_chance(limits: Limits, found: Rates, price_sd: Floats) -> tuple[Floats, Floats]:
+def goal_and_chance(
+    limits: Limits, found: Rates, price_sd: Floats, level: Floats | float = 0.0
+) -> tuple[Floats, Floats]:
     """What is minimised, and how often the limits are met; (plans,).
+
+    A scenario stands for all times within half a `level` of ln of its own.
 
     `price_sd`: of ln of a plan's spot price, which scenarios leave out.
     """
     met = np.ones(found.usd.shape)
     if limits.deadline_s is not None:
-        met *= found.time_s <= limits.deadline_s
+        early = (limits.deadline_s - found.time_s) / np.maximum(found.time_s, 1e-9)
+        met *= np.clip(0.5 + early / np.maximum(level, MIN_SD)[..., None], 0.0, 1.0)
     if limits.budget_usd is not None:
         room = np.log(limits.budget_usd / np.maximum(found.usd, 1e-9))
         met *= normal_cdf(room / np.maximum(price_sd, MIN_SD)[:, None])

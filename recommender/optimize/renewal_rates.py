@@ -36,6 +36,7 @@ from recommender.risk.path_inputs import PathInputs
 ZONES = 6  # levels of how good the listed zones are
 OUTAGES = 4  # lengths of what is left of an outage at the request
 SPEEDS = 3  # true over predicted speed
+SPEED_LEVEL = 0.967  # sd from one of these to the next: the normal quantile of 5/6
 MIN_CHANCE = 0.05  # of an interruption, where their number is shared out over the runs with some
 # Interruptions of a run over their mean, where there are some: thirds of an exponential law.
 COUNTS = (0.19, 0.72, 2.09)

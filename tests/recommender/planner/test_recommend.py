@@ -398,10 +398,10 @@ def test_next_to_a_mix_a_limit_is_worth_what_asking_with_mixes_again_saves(
         limits = Limits(deadline_s=hours * HOUR, max_machines=6)
         return recommend(job(), limits, choice, catalog=catalog, now=NOW, worth=True)
 
-    answer, looser = asked(25.0), asked(26.0)
+    answer, looser = asked(27.0), asked(28.0)
     assert len(answer.plans[0].machines) == 2
     told = {step.change: step.plan for step in answer.sensitivity if step.plan}
-    again = {"--deadline 37h30m": asked(37.5), "every quota × 1.5": asked(25.0, machines=3.0)}
+    again = {"--deadline 40h30m": asked(40.5), "every quota × 1.5": asked(27.0, machines=3.0)}
     assert set(told) == set(again)
     for change, plan in told.items():
         (least, *_) = again[change].plans

@@ -190,15 +190,16 @@ def test_a_cheaper_plan_that_the_curve_leaves_out_is_left_open_by_the_proof(pres
 
 
 def test_a_curve_holds_what_was_met_on_the_way_and_eight_plans_at_most() -> None:
-    """A third more hours than the fastest takes cost a quarter of it.
+    """Half more hours than the fastest takes cost half of it.
 
     When only the cheapest plan of some deadlines was met, and all were met in 95 % of runs, what
     waits seldom and long was left out: six hours cost 5,681 USD, then 4,206.
     """
     curve = recommend(find_job("llama3-70b-sft"), catalog=snapshot(), now=NOW).plans
     min_s = min(plan.estimate.time.p50 for plan in curve)
-    nearly = [p.estimate.cost.mean for p in curve if p.estimate.time.p50 < 1.35 * min_s]
-    assert min(nearly) < 2100.0
+    nearly = [p.estimate.cost.mean for p in curve if p.estimate.time.p50 < 1.5 * min_s]
+    fastest = [p.estimate.cost.mean for p in curve if p.estimate.time.p50 == min_s]
+    assert min(nearly) < 0.55 * min(fastest)
     curve = recommend(find_job("gpt2-124m"), catalog=snapshot(), now=NOW).plans
     assert len(curve) <= CURVE
     longer = recommend(find_job("gpt2-124m"), catalog=snapshot(), now=NOW, top=99).plans

@@ -395,7 +395,7 @@ def test_a_percent_of_the_time_is_not_paid_for_nor_reported_as_faster() -> None:
     assert told.rank == 2
 
 
-@pytest.mark.parametrize(("job", "minutes"), [("llama3-8b-lora", 72), ("gpt2-124m", 46)])
+@pytest.mark.parametrize(("job", "minutes"), [("llama3-8b-lora", 90), ("gpt2-124m", 46)])
 def test_no_plan_leads_or_follows_whose_runs_mostly_end_on_the_fallback(
     job: str, minutes: int
 ) -> None:

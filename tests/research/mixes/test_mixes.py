@@ -224,8 +224,7 @@ def test_no_other_fallback_of_a_leading_cluster_is_better_than_the_best_plan(pre
 def test_mixes_on_demand_are_found_where_those_with_spot_use_the_search_up() -> None:
     question = Question("mixtral-8x7b-sft", "24h", "96 vCPU", "default")
     catalog = snapshot()
-    found = ranked_plans(
-        PlanPool(problem_of(question, catalog, choice_of(question, catalog))), 1
-    ).plans
+    choice = replace(choice_of(question, catalog), market="on_demand")
+    found = ranked_plans(PlanPool(problem_of(question, catalog, choice)), 1).plans
     assert len(found[0].plan.machines) > 1
     assert {m.market for m in found[0].plan.machines} == {"on_demand"}
