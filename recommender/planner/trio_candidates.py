@@ -59,6 +59,7 @@ class TrioCandidates:
         pool, limits = self.pool, self.pool.problem.limits
         one = replace(limits, max_machines=1, objective="cost")
         found = [
+            *([] if limits.goal == "cost" else [pool.select(cheapest_in_horizon(limits))]),
             pool.select(one, "one GPU"),
             pool.select(one, "uninterrupted"),
             pool.select_or_relaxed(limits, "on_demand"),

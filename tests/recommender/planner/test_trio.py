@@ -313,8 +313,7 @@ def test_the_cheapest_under_a_price_per_hour_is_as_cheap_as_without_where_it_cos
     cheapest = free.trio.cheapest.plan
     assert cheapest.max_usd_per_hour <= 30.0
     found = under.trio.cheapest.plan.estimate.cost.mean
-    # The pool of the question with a price per hour misses 2.7 % (2026-11-29).
-    assert found == pytest.approx(cheapest.estimate.cost.mean, rel=0.03)
+    assert found == pytest.approx(cheapest.estimate.cost.mean, rel=0.005)
 
 
 def test_the_cheapest_does_not_take_months_where_others_do_not():
