@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from recommender.catalogs.errors import CatalogError
 from recommender.catalogs.frozen import dataclass
+from recommender.catalogs.schema import BOOKED
 from recommender.cli.error_collector import ErrorCollector
 from recommender.cli.screen import write_text
 from recommender.inputs import units
@@ -129,28 +130,29 @@ def load_catalog(path: str | None) -> "Catalog":
     return with_own_speeds(opened.catalog)
 
 
-def without_old_prices(
-    catalog: "Catalog", max_age_s: float | None, providers: tuple[str, ...]
-) -> "Catalog":
+def without_old_prices(catalog: "Catalog", max_age_s: float | None, choice: Choice) -> "Catalog":
     """The catalog without prices older than allowed; say how many those were.
 
+    Booked capacity, which few lists renew, is missed only where it alone is asked for.
+
     Raises:
-        CatalogError: all prices are older, or all of a provider in `providers` in a market.
+        CatalogError: all prices are older, or all of a provider that was named in a market.
     """
     if max_age_s is None:
         return catalog
     from recommender.catalogs.catalog import without_dates
 
     allowed = units.format_duration(max_age_s)
-    dates = catalog.price_dates()
+    missed = BOOKED if choice.market == "reserved" else ("on_demand", "spot")
     old = [
         f"{fmt.provider(date.provider)} {fmt.market(date.market)} {age_days(date.newest)} days"
-        for date in dates
-        if not providers or date.provider in providers
+        for date in catalog.price_dates()
+        if date.market in missed
+        if not choice.providers or date.provider in choice.providers
         if _is_old(date.newest, max_age_s)
     ]
     recent = without_dates(catalog, lambda as_of: _is_old(as_of, max_age_s))
-    if old and (providers or not len(recent.offers)):
+    if old and (choice.providers or not len(recent.offers)):
         raise CatalogError(
             f"prices are older than --max-age {allowed}: {', '.join(old)}; "
             "allow more, or name a newer catalog with --catalog"

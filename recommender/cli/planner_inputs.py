@@ -83,7 +83,7 @@ def read_inputs(call: PlannerFlags, top: int, errors: ErrorCollector) -> Planner
     errors.problems += _too_few_machines(call, limits, job)
     errors.raise_all()
     assert job is not None  # else the reader has stopped
-    catalog = without_old_prices(catalog, max_age, choice.providers)
+    catalog = without_old_prices(catalog, max_age, choice)
     warn(_idle(call, limits))
     at = deadline_at(call.limits)
     if at is not None:  # a moment says what is left, and is no time of the whole job

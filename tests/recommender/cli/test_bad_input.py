@@ -30,7 +30,7 @@ MISTAKES = [
     (["--provider", "aws", "--region", "us-central1"], "--region us-central1: no region of aws;"),
     (["--zone", "nowhere"], "--zone: unknown zone 'nowhere'"),
     (["--gpu", "H10"], "--gpu: unknown GPU 'H10'; did you mean H100?"),
-    (["--gpu", "A100-40GB"], "--gpu: unknown GPU 'A100-40GB'; did you mean A100?"),
+    (["--gpu", "A100-20GB"], "--gpu: unknown GPU 'A100-20GB'; did you mean A100?"),
     (["--gpu", "nvidia-a100-80gb"], "did you mean A100-80GB?"),
     (["--gpu", "A100:"], "--gpu A100: cannot be read"),
     (["--instance", "p5.48xlarg"], "--instance: unknown instance type 'p5.48xlarg'"),
@@ -138,6 +138,20 @@ def test_old_prices_are_refused_by_max_age(run: Run) -> None:
     assert "prices are older than --max-age 30d: Azure on-demand" in result.err
     assert run(JOB, "--max-age", "2y", "--provider", "azure").code == 2
     assert run(JOB, "--max-age", "300d", "--provider", "azure").code == 0
+
+
+def test_old_booked_prices_are_missed_only_where_they_are_asked_for(
+    run: Run, planner: Planner
+) -> None:
+    result = run(JOB, "--max-age", "60d", "--provider", "azure")  # its commitments are older
+    assert result.code == 0
+    assert "older than --max-age 60d are left out" in result.err
+    offers = planner.calls[-1]["catalog"].offers
+    kept = {m for p, m in zip(offers.provider, offers.market, strict=True) if p == "azure"}
+    assert kept == {"on_demand", "spot"}
+    result = run(JOB, "--max-age", "43d", "--provider", "aws", "--market", "reserved")
+    assert (result.code, result.out) == (4, "")
+    assert "older than --max-age 43d: AWS reserved block 44 days; allow" in result.err
 
 
 def test_an_internal_error_has_no_traceback(run: Run, planner: Planner) -> None:

@@ -143,8 +143,11 @@ def test_status_shows_the_ages_of_the_version_in_use(
     assert "fetched 9.6 d ago" in status.out
     document = json.loads(run("catalog", "status", "--json").out)
     assert document["held"] == first
-    asked = [row for row in document["fetched"] if row["provider"] in OWN_CLIENTS]
+    rows = [row for row in document["fetched"] if row["provider"] in OWN_CLIENTS]
+    asked = [row for row in rows if row["market"] in ("on_demand", "spot")]
     assert {row["fetched_at"][:10] for row in asked} == {"2026-11-20"}
+    others = {row["reason"] for row in rows if row not in asked}  # booked capacity
+    assert others == {"from the shipped snapshot"}
 
 
 def test_single_old_prices_are_left_out_by_max_age(
