@@ -187,7 +187,7 @@ def test_a_price_per_hour_is_the_least_that_pays_for_a_plan_and_its_fallback(gpu
 
 def test_a_higher_price_per_hour_is_worth_what_the_question_with_it_gains() -> None:
     choice = Choice(gpus=(GpuFilter("L40S"),), mix="no")
-    limits = Limits(deadline_s=10 * HOUR, hourly_usd=60.0)
+    limits = Limits(deadline_s=18 * HOUR, hourly_usd=60.0)
     job = find_job("llama3-8b-lora")
     first = recommend(job, limits, choice, catalog=snapshot(), now=NOW)
     step = next(s for s in first.sensitivity if s.change == "--hourly 90")
@@ -200,7 +200,7 @@ def test_a_higher_price_per_hour_is_worth_what_the_question_with_it_gains() -> N
 def test_a_budget_is_the_least_that_the_question_with_it_is_answered_for() -> None:
     """Estimates alone named 249 USD where 200 USD has a plan."""
     job, choice = "llama3-8b-lora", Choice(instances=("a2-highgpu-1g", "g2-standard-8"))
-    asked = Limits(deadline_s=12 * HOUR, budget_usd=15.0)
+    asked = Limits(deadline_s=16 * HOUR, budget_usd=15.0)
     step = next(s for s in why(job, asked, choice).relaxed if s.change.startswith("--budget"))
     least = float(step.change.split()[1])
     for share, some in ((1.0, True), (0.85, False)):
@@ -223,14 +223,14 @@ def test_infeasible_is_reported_only_where_every_mix_is_ruled_out() -> None:
 
 
 @cache
-def too_slow_within_a_day() -> Infeasible:
+def too_slow_within_two_days() -> Infeasible:
     """A job that no plan ends in time."""
-    return why("t5-3b", Limits(deadline_s=24 * HOUR), Choice())
+    return why("t5-3b", Limits(deadline_s=48 * HOUR), Choice())
 
 
 def test_the_nearest_plans_are_ones_to_act_on() -> None:
     """A deadline a little longer costs much less, and a lower chance is enough."""
-    found = too_slow_within_a_day()
+    found = too_slow_within_two_days()
     least, longer, less_sure = found.relaxed
     assert least.plan is not None
     assert longer.plan is not None
@@ -291,7 +291,7 @@ def test_the_cheapest_plan_named_is_none_that_takes_months() -> None:
 
 def test_a_mean_between_far_ends_is_reported_with_them() -> None:
     """Whether the fallback is needed decides between 1,000 and 30,000 USD."""
-    least = too_slow_within_a_day().relaxed[0]
+    least = too_slow_within_two_days().relaxed[0]
     assert least.plan is not None
     cost = least.plan.estimate.cost
     assert cost.p95 > 3.0 * cost.p05
