@@ -13,11 +13,17 @@ of a layer's forward pass are between 0.26 and 1.2 ms (`launch_time.py`), which 
 nine of ten figures. From a width of 4,096 on, the runs of model parallelism that the spread of
 decoders follows from show what is left of it; below, it counts in proportion to ln of the width.
 
+Recipes of narrow decoders. The spread of recipes on one machine is that of runs from a width of
+4,096 on. Narrower ones are timed by few: GPT-2 124M of llm.c takes 0.71 of the predicted time
+(discussion 481, 2024-05), GPT-2 XL 0.82 (677), so at the widest doubt they have the spread of
+constants that are transferred from other software.
+
 Adapters. Scripts that fine-tune differ more than those that train: in padding, in the precision of
 adapters, in dropout. Eleven laboratories, each predicted without it, are in their spans with this.
 """
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -35,6 +41,8 @@ LONG_RUN = 0.22
 SHORT_FLOP = 1e21
 LONG_FLOP = 1e22
 WIDE = 4096  # width of the narrowest networks but one of Megatron-LM's tables (2104.04473, table 1)
+# Sd that 0.15, of wide decoders (`priors.csv`), lacks of 0.36, of constants that are transferred.
+NARROW_RECIPE = 0.33
 # By the rule of the families' spreads (`tests/research/accuracy/finetuning.py`, 2026-11).
 ADAPTERS = 0.36
 
@@ -56,8 +64,21 @@ def narrow_sd(job: Job) -> float:
     if not shared or job.hidden < 1 or job.timings or job.calibration is not None:
         return 0.0
     whole = math.log(EAGER_LAYER_S / FUSED_LAYER_S) / (2.0 * Z_90)
+    return whole * _narrowness(job)
+
+
+def narrow_recipe_sd(job: Job) -> float:
+    """Sd of ln speed of a narrow decoder's recipe on one machine; 0 for others, after timings."""
+    recipe = job.family == "decoder" and job.stack == "tuned" and job.hidden > 0
+    if not recipe or job.timings or job.calibration is not None:
+        return 0.0
+    return NARROW_RECIPE * _narrowness(job)
+
+
+def _narrowness(job: Job) -> float:
+    """From 0 for layers as wide as those of large models to 1, in ln of the width."""
     ends = np.log([REFERENCE_WIDTH, WIDE])
-    return whole * float(np.interp(math.log(job.hidden), ends, [1.0, 0.0]))
+    return float(np.interp(math.log(job.hidden), ends, [1.0, 0.0]))
 
 
 def adapters_sd(job: Job) -> float:
@@ -67,4 +88,6 @@ def adapters_sd(job: Job) -> float:
 
 def with_job_spread(job: Job, columns: MachineColumns) -> MachineColumns:
     """Columns whose spreads are those of the job's run instead of a step of its family."""
+    one = np.hypot(columns.speed_sigma, narrow_recipe_sd(job))
+    columns = replace(columns, speed_sigma=one)
     return widened(columns, math.hypot(run_sd(job), narrow_sd(job), adapters_sd(job)))

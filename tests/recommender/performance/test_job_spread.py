@@ -10,8 +10,10 @@ from recommender.performance.job_spread import (
     ADAPTERS,
     LONG_FLOP,
     LONG_RUN,
+    NARROW_RECIPE,
     SHORT_FLOP,
     adapters_sd,
+    narrow_recipe_sd,
     narrow_sd,
     run_sd,
 )
@@ -64,3 +66,16 @@ def test_scripts_that_train_adapters_are_less_certain_than_recipes_and_timed_one
     wide, narrow = columns(lora, (P5,)).speed_sigma, columns(llama(), (P5,)).speed_sigma
     assert adapters_sd(lora) == ADAPTERS
     assert wide == pytest.approx(np.hypot(narrow, ADAPTERS))
+
+
+def test_recipes_of_narrow_decoders_are_less_certain_on_one_machine_until_timed():
+    wide, narrow, script = (
+        llama(hidden=hidden, stack=stack)
+        for hidden, stack in ((4096, "tuned"), (1024, "tuned"), (1024, "typical"))
+    )
+    timed = replace(narrow, timings=(Timing("H100", 8, 1, 20.0),))
+    assert [narrow_recipe_sd(job) for job in (wide, script, timed, JOB)] == [0, 0, 0, 0]
+    assert narrow_recipe_sd(narrow) == NARROW_RECIPE
+    sure, doubted = columns(wide, TYPES), columns(narrow, TYPES)
+    assert doubted.speed_sigma == pytest.approx(np.hypot(sure.speed_sigma, NARROW_RECIPE))
+    assert doubted.speed_sigma_several == pytest.approx(sure.speed_sigma_several)
