@@ -34,7 +34,7 @@ class Verdict:
     preset: str
     question: str
     before: str  # plan 1 of commit 12d7d4d where nobody would have taken it
-    words: str  # "yes", "no" or "almost", and why
+    words: str  # "yes", "no" or "almost", and why; "not read again since" of an answer that changed
 
 
 def verdicts() -> dict[tuple[str, str], Verdict]:
