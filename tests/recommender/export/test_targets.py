@@ -296,7 +296,8 @@ def test_minutes_are_counted_again_after_a_disk_that_failed(tmp_path: Path) -> N
     """While nothing can be written a training is not ended, and what follows counts again."""
     (tmp_path / "sleep").write_text('#!/bin/sh\necho x >> "$CHECKPOINT_DIR/slept"\n', "utf-8")
     (tmp_path / "timeout").write_text(
-        '#!/bin/sh\ncd "$CHECKPOINT_DIR"\nuntil rm -f paid_minutes && mkdir paid_minutes; do :; done\n'
+        '#!/bin/sh\ncd "$CHECKPOINT_DIR"\n'
+        "until rm -f paid_minutes && mkdir paid_minutes; do :; done\n"
         ": > slept\n"
         'for n in $(seq 3000); do [ "$(wc -l < slept)" -ge 3 ] && break; done\n'
         "rmdir paid_minutes && : >> paid_minutes\n"
