@@ -23,6 +23,8 @@ from recommender.text import duration, number
 # blocks of up to 64 instances (Capacity Blocks for ML, 2026-08).
 CONTRACT_MACHINES = 64
 _IN_WORDS = ("stack", "precision", "attention")  # fields of the job that have their own sentences
+# Classes of spot machines that hold several GPUs, in words.
+_GROUPS = {"small": "T4 to RTX", "old": "P100 and older", "other": "other accelerators"}
 
 
 def assumptions_of(problem: Problem, plans: tuple[Plan, ...], lead: int = 1) -> tuple[str, ...]:
@@ -340,7 +342,10 @@ def _spot(names: list[str], basis: str, as_of: str) -> str:
 def _class_words(name: str) -> str:
     """A class of spot machines in words: "H100", "A100 (2-4 GPUs)"."""
     gpu, _, gpus = name.rpartition("x")
-    return f"{gpu.upper()} ({gpus} GPUs)" if gpu and gpus[:1].isdigit() else name.upper()
+    if not gpus[:1].isdigit():
+        gpu, gpus = name, ""
+    many = f" ({gpus} GPUs)" if gpus else ""
+    return f"{_GROUPS.get(gpu, gpu.upper())}{many}"
 
 
 def warnings_of(problem: Problem, plans: tuple[Plan, ...], lead: int = 1) -> tuple[str, ...]:
