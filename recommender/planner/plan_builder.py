@@ -11,9 +11,9 @@ from recommender.market.offer_facts import Pool
 from recommender.market.sites import SitePools
 from recommender.optimize.candidate import Candidate, plans_of
 from recommender.optimize.chance import enough
-from recommender.optimize.evaluate import reduced, values_of
+from recommender.optimize.evaluate import Plans, Reduced, reduced, values_of
 from recommender.optimize.overhead_limit import switched_in_time
-from recommender.optimize.space import Space
+from recommender.optimize.space import Site, Space
 from recommender.optimize.thresholds import with_thresholds
 from recommender.plan.limits import MEAN_LIMITS, RATE_LIMITS, Limits
 from recommender.plan.plan import Plan
@@ -76,7 +76,7 @@ class PlanBuilder:
     sites: SitePools
     other: Limits | None = None  # than the problem's limits
     built: dict[Candidate, Evaluated] = field(default_factory=dict)
-    chosen: dict[Candidate, PathInputs] = field(default_factory=dict)  # with their policies
+    chosen: dict[Candidate, Reduced] = field(default_factory=dict)  # with their policies
 
     def under(self, limits: Limits) -> "PlanBuilder":
         """A builder for other limits, whose deadline decides when a fallback starts."""
@@ -125,28 +125,7 @@ class PlanBuilder:
     def details(self, candidate: Candidate) -> PlanDetails:
         """The parts of a candidate's plan, each computed at first use."""
         self.prepare([candidate])
-        draft = self._draft(candidate)
-        found = replace(draft.reduced, inputs=self.chosen[candidate])
-        return replace(draft, reduced=found)
-
-    def prepare(self, candidates: Iterable[Candidate]) -> None:
-        """Choose the policies of some plans, all at once: when each goes on demand and back.
-
-        On the printed paths, as early as an overhead limit requires.
-        """
-        new = [each for each in dict.fromkeys(candidates) if each not in self.chosen]
-        last = [self._draft(each).reduced.inputs for each in new]
-        early = [i.earlier(np.array([self._early_s(i)])) for i in last]
-        if not new:
-            return
-        found = with_thresholds(self.space, PathInputs.joined(early))
-        for row, candidate in enumerate(new):
-            self.chosen[candidate] = found.take(np.array([row]))
-
-    def _draft(self, candidate: Candidate) -> PlanDetails:
-        """A plan whose fallback takes over at the last moment."""
-        entries, row = plans_of([candidate])
-        site = self.sites.sites[candidate.site].only(entries)
+        site, row = self._row_of(candidate)
         return PlanDetails(
             problem=self.problem,
             space=self.space,
@@ -155,8 +134,27 @@ class PlanBuilder:
             pools=self.pools_of(candidate),
             fallback_pools=self._fallback_of(candidate),
             row=row,
-            reduced=reduced(self.space, site, row),
+            reduced=self.chosen[candidate],
         )
+
+    def prepare(self, candidates: Iterable[Candidate]) -> None:
+        """Choose the policies of some plans, all at once: when each goes on demand and back.
+
+        On the printed paths, as early as an overhead limit requires.
+        """
+        new = [each for each in dict.fromkeys(candidates) if each not in self.chosen]
+        if not new:
+            return
+        last = [reduced(self.space, *self._row_of(each)) for each in new]
+        early = [each.inputs.earlier(np.array([self._early_s(each.inputs)])) for each in last]
+        found = with_thresholds(self.space, PathInputs.joined(early))
+        for number, (candidate, each) in enumerate(zip(new, last, strict=True)):
+            self.chosen[candidate] = replace(each, inputs=found.take(np.array([number])))
+
+    def _row_of(self, candidate: Candidate) -> tuple[Site, Plans]:
+        """A candidate as the only plan of the entries that it uses."""
+        entries, row = plans_of([candidate])
+        return self.sites.sites[candidate.site].only(entries), row
 
     def _early_s(self, last: PathInputs) -> float:
         """How much earlier the fallback starts, if the overhead limit requires it."""
