@@ -429,11 +429,9 @@ class Pool:
         short = space.limits.confidence - values.chance
         rows = np.flatnonzero((plans.fallback_speed > 0.0) & (short > 0.0) & (short < SHORT_OF))
         rows = rows[np.argsort(short[rows], kind="stable")][:WITH_POLICY]
-        own = with_thresholds(self.under(space.limits), plans.take(rows))
-        waits, backs = plans.wait_above.copy(), plans.back_above.copy()
-        waits[rows], backs[rows] = own.wait_above, own.back_above
-        changed = replace(plans, wait_above=waits, back_above=backs)
-        some = np.flatnonzero((waits != plans.wait_above) | (backs != plans.back_above))
+        changed = with_thresholds(self.under(space.limits), plans, rows)
+        other = (changed.wait_above != plans.wait_above) | (changed.back_above != plans.back_above)
+        some = np.flatnonzero(other)
         if not len(some):
             return plans, values
         return changed, values.with_rows(some, values_of(space, changed.take(some)))

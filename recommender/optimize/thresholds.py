@@ -12,7 +12,7 @@ from itertools import product
 
 import numpy as np
 
-from recommender.arrays import Bools
+from recommender.arrays import Bools, Ints
 from recommender.optimize.evaluate import values_of
 from recommender.optimize.space import Space
 from recommender.risk.monte_carlo import simulate_paths
@@ -25,11 +25,11 @@ WAIT_ABOVE = (0.05, 0.1, 0.2, 0.4)
 BACK_ABOVE = (0.02, 0.05, 0.1)
 
 
-def with_thresholds(space: Space, plans: PathInputs) -> PathInputs:
-    """Plans with their best thresholds, those of the simple rule where others gain little."""
-    if space.limits.goal == "time" or not len(plans):
+def with_thresholds(space: Space, plans: PathInputs, among: Ints) -> PathInputs:
+    """Plans, some of them with their best thresholds where these gain more than a little."""
+    if space.limits.goal == "time" or not len(among):
         return plans
-    rows = np.flatnonzero(_may_gain(space, plans))
+    rows = among[_may_gain(space, plans.take(among))]
     if not len(rows):
         return plans
     simple = plans.take(rows)

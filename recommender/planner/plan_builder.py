@@ -147,7 +147,7 @@ class PlanBuilder:
             return
         last = [reduced(self.space, *self._row_of(each)) for each in new]
         early = [each.inputs.earlier(np.array([self._early_s(each.inputs)])) for each in last]
-        found = with_thresholds(self.space, PathInputs.joined(early))
+        found = with_thresholds(self.space, PathInputs.joined(early), np.arange(len(new)))
         for number, (candidate, each) in enumerate(zip(new, last, strict=True)):
             self.chosen[candidate] = replace(each, inputs=found.take(np.array([number])))
 

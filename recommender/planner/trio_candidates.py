@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import islice
 
 import numpy as np
 
@@ -82,8 +83,7 @@ class TrioCandidates:
         for candidate in others:
             known.setdefault(candidate, pool.builder.build(candidate))
         for alike in kinds:
-            first = next(pool.builder.meeting(alike), None)
-            known |= {} if first is None else {first.candidate: first}
+            known |= {each.candidate: each for each in islice(pool.builder.meeting(alike), 1)}
         meeting = [each for each in known.values() if meets(each.plan, limits)]
         meeting = [e for e in meeting if e in shown[:1] or not is_detour(e.plan)] or meeting
         # With the objective "cost" the cheapest is shown however long it takes.
