@@ -512,24 +512,12 @@ class Pool:
 
     def columns(self, limits: Limits, selection: Selection) -> Columns:
         """The simulated plans of a selection as columns of the linear program."""
-        tried = selection.tried
+        tried, space = selection.tried, self.under(limits)
         if tried is None:
             return Columns((), *np.zeros((6, 0)))
         early = np.array([plan.early_s for plan in tried.plans])
-        inputs = tried.inputs.earlier(early)
-        found = self.space.cache.outcomes(inputs, limits.deadline_s)
-        paths = found.time_s.shape[1]
-        rank = max(int(np.ceil(limits.confidence * paths)) - 1, 0)  # of the runs in order
-        hourly = np.maximum(inputs.base_usd_per_hour + inputs.spot_usd_per_hour, 0.0)
-        return Columns(
-            tuple(map(shape_of, tried.plans)),
-            usd=found.expected_usd,
-            usd_quantile=np.sort(found.cost_usd, axis=1)[:, rank],
-            time_s=trimmed_mean(found.time_s),
-            time_quantile_s=np.sort(found.time_s, axis=1)[:, rank],
-            overhead=found.overhead,
-            max_usd_per_hour=np.maximum(hourly, inputs.fallback_usd_per_hour),
-        )
+        plans, asked = tuple(map(shape_of, tried.plans)), np.full(len(tried), limits.confidence)
+        return columns_of(space, plans, tried.inputs.earlier(early), asked)
 
     def proven(self, limits: Limits) -> Selection:
         """The best plan of one machine type, everything simulated that the bound does not exclude.
@@ -583,6 +571,36 @@ class Pool:
         slow = np.exp(rough.speed_sigma * normal_quantile(np.array([max(asked, 0.5)])))
         late = min_s * slow > limits.deadline_s
         return np.where(late, np.inf, min_s if by_time else min_usd)
+
+
+def columns_of(
+    space: Space, plans: tuple[Candidate, ...], inputs: PathInputs, chance: Floats
+) -> Columns:
+    """Plans as columns of the linear program, with quantiles at a chance of each."""
+    found = space.cache.outcomes(inputs, space.limits.deadline_s)
+    paths = found.time_s.shape[1]
+    rank = np.maximum(np.ceil(chance * paths - 1e-9).astype(np.int64) - 1, 0)[:, None]
+    hourly = np.maximum(inputs.base_usd_per_hour + inputs.spot_usd_per_hour, 0.0)
+    return Columns(
+        plans,
+        usd=found.expected_usd,
+        usd_quantile=np.take_along_axis(np.sort(found.cost_usd, axis=1), rank, axis=1)[:, 0],
+        time_s=trimmed_mean(found.time_s),
+        time_quantile_s=np.take_along_axis(np.sort(found.time_s, axis=1), rank, axis=1)[:, 0],
+        overhead=found.overhead,
+        max_usd_per_hour=np.maximum(hourly, inputs.fallback_usd_per_hour),
+    )
+
+
+def column_of_answer(space: Space, plan: Candidate, inputs: PathInputs) -> Columns:
+    """An answer's own plan as a column, by the printed paths and its own policy.
+
+    It may be short of the chance that is asked by the error of a sample.
+    """
+    printed = space.on_printed_paths()
+    found = printed.cache.outcomes(inputs, space.limits.deadline_s)
+    chance = np.minimum(limits_met(space.limits, found).mean(axis=1), space.limits.confidence)
+    return columns_of(printed, (shape_of(plan),), inputs, chance)
 
 
 def choices(space: Space, table: Rated, rows: Ints) -> Ints:

@@ -111,6 +111,12 @@ class Columns:
                 kept.append(row)
         return self.take(np.array(kept[:MAX_COLUMNS], dtype=np.int64))
 
+    def with_others(self, others: "Columns") -> "Columns":
+        """These columns and others, those of the same plan left out."""
+        own = self.take(np.flatnonzero([plan not in others.plans for plan in self.plans]))
+        both = ([getattr(part, name) for part in (own, others)] for name in self.__slots__[1:])
+        return Columns((*own.plans, *others.plans), *map(np.concatenate, both))
+
 
 def _beaten(by: Floats, figures: Floats) -> bool:
     return bool((by <= figures[:, None]).all(axis=0).any())
@@ -166,13 +172,10 @@ def _with_rows(model: Model, names: Sequence[str]) -> Model:
     return Model(model.name, model.objective, model.variables, kept)
 
 
-def master_program(space: Space, columns: Columns, plan: Candidate | None) -> MasterProgram:
-    """Build and solve the program of the columns that no other dominates, and of one plan."""
+def master_program(space: Space, columns: Columns, answer: Columns | None) -> MasterProgram:
+    """Build and solve the program of the columns that no other dominates, and of an answer's."""
     kept = columns.undominated(space.limits)
-    if plan is not None and plan not in kept.plans:
-        mine = columns.take(np.array([columns.plans.index(plan)]))
-        both = ([getattr(part, name) for part in (kept, mine)] for name in Columns.__slots__[1:])
-        kept = Columns((*kept.plans, *mine.plans), *map(np.concatenate, both))
+    kept = kept if answer is None else kept.with_others(answer)
     words = [_words(space, each) for each in kept.plans]
     paths = [each.checkpoint_path for each in kept.plans]
     names = tuple(map(_name, range(1, len(words) + 1), words, paths))

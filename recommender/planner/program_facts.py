@@ -10,7 +10,7 @@ from recommender.catalogs.frozen import dataclass
 from recommender.market.quota_rows import one_machine_more
 from recommender.optimize import program as rows
 from recommender.optimize.candidate import Candidate
-from recommender.optimize.pool import CHOSEN, shape_of
+from recommender.optimize.pool import CHOSEN, column_of_answer, shape_of
 from recommender.optimize.program import MasterProgram, master_program
 from recommender.plan.answer import LimitWorth, ProgramFacts, ProgramShare
 from recommender.plan.limits import BUDGET, DEADLINE, HOURLY, MAX_OVERHEAD, Limit, Limits
@@ -77,13 +77,12 @@ class ReportedProgram:
 
 def reported_program(pool: PlanPool, best: Sequence[Evaluated]) -> ReportedProgram | None:
     """The program of the plans that were simulated; None if no machine can train the job."""
-    limits = pool.problem.limits
     space, plan = pool.problem.space(pool.sites), shape_of(best[0].candidate) if best else None
-    columns = pool.pool.columns(limits, pool.best)
+    own = column_of_answer(space, plan, best[0].inputs) if plan else None
+    columns = pool.pool.columns(pool.problem.limits, pool.best)
     if not len(columns):
         return None
-    plan = plan if plan in columns.plans else None
-    program = master_program(space, columns, plan)
+    program = master_program(space, columns, own)
     used = [program.columns.plans[row] for row in np.flatnonzero(program.share > SHOWN).tolist()]
     wanted = dict.fromkeys([*used, *([] if plan is None else [plan])])
     late = {each: _fallback_share(pool, each) for each in wanted if each.fallback >= 0}

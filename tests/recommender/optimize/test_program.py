@@ -111,8 +111,10 @@ def program_of(q: Space) -> MasterProgram | None:
     columns = pool.columns(q.limits, selection)
     if not len(columns):
         return None
-    plan = shape_of(selection.best) if selection.plans else None
-    return master_program(q, columns, plan if plan in columns.plans else None)
+    own = None
+    if selection.plans and (plan := shape_of(selection.best)) in columns.plans:
+        own = columns.take(np.array([columns.plans.index(plan)]))
+    return master_program(q, columns, own)
 
 
 def min_of_pairs(program: MasterProgram) -> float:
