@@ -434,18 +434,18 @@ def _fallback_ok(space: Space, has: Bools, has_spot: Bools, terms: FallbackTerms
 
 def plans_without_fallback(space: Space, site: Site, counts: Ints) -> Plans:
     """Every sensible checkpoint path for these clusters, without a fallback."""
-    has_spot = (counts[:, site.entries.spot] > 0).any(axis=1)
-    anchored = has_spot & (counts[:, ~site.entries.spot] > 0).any(axis=1)
-    rows, paths = [], []
-    for path in space.checkpoint_paths:
-        fits = np.full(len(counts), path == OBJECT_STORE)
-        fits |= ~has_spot if path == NONE else anchored if path == ANCHOR else has_spot
-        found = np.flatnonzero(fits)
-        rows.append(found)
-        paths.append(np.full(len(found), path))
-    row = np.concatenate(rows)
-    order = np.argsort(row, kind="stable")
-    return Plans(counts[row[order]], np.concatenate(paths)[order], np.full(len(row), -1))
+    row, path = np.nonzero(sensible_paths(space, site.entries.spot, counts))
+    paths = np.array(space.checkpoint_paths, dtype=np.int64)
+    return Plans(counts[row], paths[path], np.full(len(row), -1))
+
+
+def sensible_paths(space: Space, spot: Bools, counts: Ints) -> Bools:
+    """Which of the checkpoint paths suit which clusters; (clusters, paths)."""
+    has_spot = (counts[:, spot] > 0).any(axis=1)
+    anchored = has_spot & (counts[:, ~spot] > 0).any(axis=1)
+    every = np.ones(len(counts), dtype=bool)
+    of = {NONE: ~has_spot, OBJECT_STORE: every, ANCHOR: anchored}
+    return np.stack([of.get(path, has_spot) for path in space.checkpoint_paths], axis=1)
 
 
 def with_fallbacks(

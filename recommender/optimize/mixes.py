@@ -3,10 +3,11 @@
 Such a mix pays where quotas leave few machines of each type, where a job trains on while its spot
 machines are away, or where capacity is scarce. x_e machines of each of two or three entries e:
 
-    speed      S = Σ x_e·s_e(N), N = Σ x_e          s_e(N): of one machine in a cluster of N like it
+    step       t = 1/Σ x_e·s_e + max_e c_e(N)       s_e: speed of one machine, N = Σ x_e;
+                                                    c_e(N): what N machines like it take besides
     quota q    Σ u_qe·x_e <= Q_q        hourly  Σ p_e·x_e <= H        N <= the most machines
-    deadline   S >= m·W/D               margins m: waits and lost work leave less than the deadline
-    min        W/S·Σ p_e·x_e            or, under a budget, the least time at margins of the budget
+    deadline   W·t <= D/m               margins m: waits and lost work leave less than the deadline
+    min        W·t·Σ p_e·x_e            or, under a budget, the least time at margins of the budget
 
 Adding good points as cuts one after the other takes hundreds of solves of an integer program; all
 points on a grid of numbers are a few array operations. The best of each margin are rated and
@@ -21,6 +22,7 @@ import numpy as np
 from recommender.arrays import Bools, Floats, Ints, distinct
 from recommender.catalogs.frozen import dataclass
 from recommender.optimize.candidate import Cluster
+from recommender.optimize.evaluate import sensible_paths
 from recommender.optimize.space import Site, Space, most_machines, within_quota
 from recommender.plan.limits import Limits
 from recommender.risk.laws import gang_hazard, logistic
@@ -117,6 +119,7 @@ def _of_entries(space: Space, index: int, rows: Ints, step_s: Floats, types: int
     found = list[Points]()
     for size in range(2, min(types, most) + 1):
         counts = _numbers(site, rows, size, most)
+        counts = counts[sensible_paths(space, site.entries.spot[rows], counts).any(axis=1)]
         if len(counts):
             points = _estimated(space, index, rows, step_s, counts)
             found.append(points.worth_keeping(space.limits))
@@ -166,14 +169,16 @@ def _numbers(site: Site, rows: Ints, size: int, most: int) -> Ints:
 
 
 def _estimated(space: Space, index: int, rows: Ints, step_s: Floats, counts: Ints) -> Points:
-    """Cost and time, each entry as fast as in a cluster of as many machines like it."""
+    """Cost and time: speeds add up, and all wait for the slowest exchange."""
     e, machines = space.sites[index].only(rows).entries, counts.sum(axis=1)
-    each_s = step_s[e.kind][:, machines - 1].T * machines[:, None]  # (points, entries)
-    each_s = np.where(np.isfinite(each_s), each_s, machine_s(step_s)[e.kind])
+    one_s = machine_s(step_s)[e.kind]
+    exchange_s = step_s[e.kind][:, machines - 1].T - one_s / machines[:, None]
+    exchange_s = np.where((counts > 0) & np.isfinite(exchange_s), exchange_s, 0.0).max(axis=1)
     up = logistic(e.availability_logit)
     there = np.where(e.spot, np.minimum(up ** (1.0 / np.maximum(e.zone_count, 1.0)), 1.0), 1.0)
-    speed = (counts * there / np.where(counts > 0, each_s, np.inf)).sum(axis=1)
-    time_s = space.steps_left / np.maximum(speed, 1e-30)
+    speed = (counts * there / one_s).sum(axis=1)
+    step = 1.0 / np.maximum(speed, 1e-30) + np.maximum(exchange_s, 0.0)
+    time_s = space.steps_left * step
     hourly = counts @ (e.usd_per_hour * there)
     ends = np.where(counts > 0, gang_hazard(np.maximum(counts, 1), e.co_interruption), 0.0)
     rate = (np.where(e.spot, ends, 0.0) / e.run_mean_s).sum(axis=1)

@@ -149,10 +149,6 @@ def test_a_path_for_checkpoints_that_no_plan_uses_is_reported() -> None:
     assert not any("no plan shown" in each for each in usual.warnings)
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="of the mixes with an anchor none is listed that beats one machine (2026-11)",
-)
 def test_an_anchor_that_is_requested_is_found() -> None:
     choice = Choice(checkpoint_to="anchor", providers=("aws",), regions=("us-east-*",))
     best = asked("resnet50-imagenet", Limits(deadline_s=24 * HOUR), choice).plans[0]
