@@ -1,5 +1,6 @@
 """What is read from files for one call: the catalog, quotas, own machines."""
 
+import math
 import os
 import sys
 from dataclasses import replace
@@ -13,9 +14,10 @@ from recommender.catalogs.schema import BOOKED
 from recommender.cli.error_collector import ErrorCollector
 from recommender.cli.screen import write_text
 from recommender.inputs import units
+from recommender.inputs.settings import ACCOUNTS
 from recommender.inputs.units.times import now
 from recommender.performance.measurements.folder import folder, holds_tables
-from recommender.plan.limits import Choice, QuotaLimit
+from recommender.plan.limits import OTHERS, Choice, QuotaLimit
 from recommender.report import formatting as fmt
 from recommender.report.formatting import age_days
 from recommender.text import shown_path
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
     from recommender.catalogs.catalog import Catalog
     from recommender.catalogs.store import Store
 
-NEW_ACCOUNT = "default-new"
+NEW_ACCOUNT, OLD_ACCOUNT = ACCOUNTS["new"], ACCOUNTS["old"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +196,8 @@ def _quotas(word: str, catalog: "Catalog") -> tuple[QuotaLimit, ...]:
 
     if word.lower() == NEW_ACCOUNT:
         return _new_account_quotas(catalog)
+    if word.lower() == OLD_ACCOUNT:
+        return _granted_quotas(catalog)
     names = [(each.provider, each.name) for each in catalog.quotas]
     return read_quotas(Path(word), [*names, *((p, n) for p, over in OVER.items() for n in over)])
 
@@ -210,6 +214,14 @@ def _new_account_quotas(catalog: "Catalog") -> tuple[QuotaLimit, ...]:
             amount=quota.default_new,
         )
         for quota in catalog.quotas
+    )
+
+
+def _granted_quotas(catalog: "Catalog") -> tuple[QuotaLimit, ...]:
+    """As much as anybody needs, of every cloud that has quotas."""
+    return tuple(
+        QuotaLimit(provider, OTHERS, "any", "", "machine", math.inf)
+        for provider in dict.fromkeys(quota.provider for quota in catalog.quotas)
     )
 
 

@@ -164,7 +164,8 @@ class OwnFlags:
     quota: Annotated[
         Word,
         _own(
-            "File of your account's quotas (unlisted ones are 0); default-new: a new account's.",
+            "File of your account's quotas (unlisted ones are 0); default-new: a new account's; "
+            "granted: whatever a plan needs.",
             metavar="FILE",
         ),
     ] = None
@@ -398,10 +399,12 @@ _KEYS = {
 
 def changed_settings(errors: ErrorCollector) -> Mapping[str, str | tuple[str, ...]]:
     """The settings that differ from the defaults, as text."""
-    from recommender.inputs.settings import load
+    from recommender.inputs.settings import ACCOUNTS, load
 
     found = errors.attempt(lambda: load({}, Path()), {})
-    return {key: each.value for key, each in found.items() if each.origin != "default"}
+    changed = {key: each.value for key, each in found.items() if each.origin != "default"}
+    account = changed.pop("account", None)
+    return changed if account is None else {"quota": ACCOUNTS[f"{account}"], **changed}
 
 
 def with_settings(flags: F, settings: Mapping[str, str | tuple[str, ...]]) -> F:

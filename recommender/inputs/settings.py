@@ -26,6 +26,9 @@ _MAY_NAME_US = re.compile(
     r"""^[ \t]*+\[?[ \t]*+["']?tool["']?[ \t]*+(?:\]|[^\n]*recommend)""", re.MULTILINE
 )
 
+# What `--quota` is where an account's age is all that is known of it.
+ACCOUNTS = {"new": "default-new", "old": "granted"}
+
 Value = str | tuple[str, ...]
 
 
@@ -75,6 +78,7 @@ KEYS: Mapping[str, _Key] = {
     "discount": _Key((), units.parse_discount),
     "data_at": _Key("", units.parse_data_at),
     "quota": _Key("", _word),
+    "account": _Key("", _one_of(*ACCOUNTS)),
     "offers": _Key("", _word),
     "stack": _Key("typical", _one_of(*software())),
     "image": _Key("cold", _one_of("cold", "prebuilt")),

@@ -7,7 +7,7 @@ from recommender.catalogs.frozen import dataclass
 from recommender.plan.plan import Plan
 from recommender.plan.report_data import ReportData
 
-Role = Literal["sensible", "cheapest", "fastest", "safest"]
+Role = Literal["sensible", "cheapest", "fastest", "safest", "today"]
 SAME_PLAN = "the same plan"  # what a changed limit does that changes nothing
 
 
@@ -43,15 +43,17 @@ class Trio:
     sensible: Pick
     cheapest: Pick
     third: Pick
+    # The most sensible that a new account can start now, where the sensible plan needs a quota.
+    today: Pick | None = None
     # Which plan is described first and in full: the sensible one, unless an objective was stated.
     asked: Role = "sensible"
 
     @property
     def picks(self) -> tuple[Pick, ...]:
-        """All three picks, the leading one first."""
-        three = (self.sensible, self.cheapest, self.third)
-        first = next((pick for pick in three if pick.role == self.asked), self.sensible)
-        return (first, *(pick for pick in three if pick is not first))
+        """All picks, the leading one first."""
+        picks = (self.sensible, *([self.today] if self.today else []), self.cheapest, self.third)
+        first = next((pick for pick in picks if pick.role == self.asked), self.sensible)
+        return (first, *(pick for pick in picks if pick is not first))
 
 
 @dataclass(frozen=True, slots=True)

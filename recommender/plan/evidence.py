@@ -6,6 +6,8 @@ from recommender.catalogs.frozen import dataclass
 
 SpeedGrade = Literal["measured", "scaled", "guessed"]
 PriceGrade = Literal["fresh", "old", "floor", "derived"]
+# When booked machines begin was never published: assumed. Elsewhere it is as on demand.
+BeginGrade = Literal["usual", "assumed"]
 SpotGrade = Literal["measured", "carried over", "untraced", "stated"]
 
 
@@ -25,12 +27,24 @@ class Evidence:
     speed_sd: float  # of ln speed, of this GPU alone: part of `Estimate.speed_sigma`
     price_sd: float  # of ln of the price per hour
     hazard_sd: float  # of the logit of spot availability, besides what zones differ by
+    begin: BeginGrade = "usual"
+
+    @property
+    def guesses(self) -> tuple[str, ...]:
+        """What nobody measured, besides the speed, whose spread is known."""
+        price = self.price if self.price in ("derived", "floor") else ""
+        spot = self.spot if self.spot == "untraced" else ""
+        begin = self.begin if self.begin == "assumed" else ""
+        return tuple(filter(None, (price, spot, begin)))
 
     @property
     def weakest(self) -> str:
         """The weakest kind of evidence; "" if everything is measured and fresh."""
-        found: tuple[str | None, ...] = (self.speed, self.price, self.spot)
-        order = ("guessed", "untraced", "derived", "floor", "old", "scaled", "carried over")
+        found: tuple[str | None, ...] = (self.speed, self.price, self.spot, self.begin)
+        order = (
+            *("guessed", "untraced", "derived", "floor", "assumed"),
+            *("old", "scaled", "carried over"),
+        )
         return next((word for word in order if word in found), "")
 
 

@@ -225,6 +225,12 @@ class Need:
     yours: float | None = None  # what the user reports theirs is; None = not reported
     fallback: bool = False  # needed by the fallback alone
 
+    @property
+    def missing(self) -> bool:
+        """Whether it has to be requested: more than the user has, or than a new account has."""
+        known = self.new_accounts if self.yours is None else self.yours
+        return self.amount > (known or 0.0)
+
 
 @dataclass(frozen=True, slots=True)
 class SpotFacts:
@@ -282,6 +288,12 @@ class Plan:
     on_demand: OnDemandFacts | None = None  # None: it starts no such machines
     # For which only the checkpoint's region is tried before the list goes on.
     move_after_s: float = 0.0
+
+    @property
+    def startable(self) -> bool:
+        """Whether an account that has asked for nothing can start it now."""
+        booked = any(m.market == "reserved_block" for m in self.machines)
+        return not booked and not any(need.missing for need in self.needs)
 
     @property
     def mixed(self) -> bool:

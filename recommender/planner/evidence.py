@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from recommender.catalogs.schema import BOOKED
 from recommender.market.offer_facts import Facts, Pool
 from recommender.performance.machines import precision_on
 from recommender.performance.priors import prior_of
@@ -33,6 +34,7 @@ def evidence_of(problem: Problem, pools: Sequence[Pool]) -> Evidence:
         speed_sd=max(s.sd for s in speeds),
         price_sd=max(facts.offer_price_sd(row) for row in firsts),
         hazard_sd=max(_carried_sd(facts, pool) for pool in pools),
+        begin="assumed" if any(pool.market in BOOKED for pool in pools) else "usual",
     )
 
 

@@ -12,8 +12,8 @@ from recommender.optimize.candidate import Candidate
 from recommender.plan.answer import Faster, Pick, Role, Trio
 from recommender.plan.effort import (
     HOUR_USD,
+    doubted_cost_usd,
     effort_of,
-    generalised_cost_usd,
     reasons_of,
 )
 from recommender.plan.limits import Limits
@@ -35,10 +35,6 @@ AS_SENSIBLE = 0.05  # plans that cost so much more at most, all counted, are as 
 # And so much more at most are called a tie: with other simulated runs the same plan costs mostly up
 # to 4 % more or less, once 8 %, all counted (nineteen presets, three seeds, 2026-11-26).
 TIED_COST = 0.1
-# Of the total cost, what a plan at a guessed speed or price has to save. A GPU that was never timed
-# adds an sd of ln speed of 0.18 and that of its rate (`performance/speed_evidence.py`).
-GUESS = 0.25
-GUESSED = ("guessed", "untraced", "derived", "floor")  # evidence that is no more than a guess
 TIES = 3  # ties on other machines that are in the table
 MAX_COST_FACTOR = 3.0  # of the least total cost: above it a plan is not a choice by value
 SAME_COST = 0.02  # costs closer than this are not a reason to choose
@@ -58,6 +54,7 @@ class TrioPlans:
     cheapest: Evaluated
     third: Evaluated
     third_role: Role
+    today: Evaluated | None  # what a new account can start now; None where the sensible plan is it
     fastest: Evaluated  # at any price
     kinds: tuple[Evaluated, ...]  # the best of each kind by value, the best first
     ties: tuple[Evaluated, ...]  # on other machines, the best first
@@ -79,21 +76,20 @@ class TrioPlans:
             ),
             cheapest=pick("cheapest", self.cheapest),
             third=replace(pick(self.third_role, self.third), faster=faster),
+            today=None if self.today is None else pick("today", self.today),
             asked=_lead_role(limits),
         )
 
     def _as_sensible(self, table: Sequence[Evaluated], limits: Limits) -> tuple[int, ...]:
         """Plans that differ from the sensible one by less than other draws would change.
 
-        Well founded and at most as expensive in total: with another seed they might replace it.
-        Not those that differ in their fallbacks only.
+        With another seed they might replace it. Not those that differ in their fallbacks only.
         """
         most, machines = _max_tie_usd(self.sensible, limits), self.sensible.plan.machines
-        founded = _has_evidence(self.sensible.plan)
         return tuple(
             rank
             for rank, each in enumerate(table, 1)
-            if each.plan.machines != machines and _is_as_sensible(each, most, limits, founded)
+            if each.plan.machines != machines and _total_usd(each, limits) <= most
         )
 
     def _faster(self, rank: int) -> Faster | None:
@@ -109,8 +105,7 @@ def choose_trio(candidates: TrioCandidates, ranked: Ranked) -> TrioPlans | None:
     """The trio of the plans that meet the limits; None where none does."""
     pool, shown = candidates.pool, ranked.plans
     limits = pool.problem.limits
-    plans = list(shown) if limits.goal == "frontier" else candidates.plans(shown)
-    plans = _without_duplicates(plans, shown)
+    plans = _without_duplicates(candidates.plans(shown), shown)
     if not plans:
         return None
     keeping = ranks_in(plans)
@@ -120,16 +115,26 @@ def choose_trio(candidates: TrioCandidates, ranked: Ranked) -> TrioPlans | None:
         return _total_usd(each, limits)
 
     sensible = _sensible(plans, total_usd)
-    fastest = best if best and limits.goal == "time" else _fastest(plans)
+    curve = [each for each in plans if each in shown] if limits.goal == "frontier" else []
+    fastest = best if best and limits.goal == "time" else _fastest(curve or plans)
     return TrioPlans(
         sensible=sensible,
         cheapest=best if best and limits.goal == "cost" else _cheapest(plans, total_usd),
         third=_third(plans, sensible, fastest, limits),
         third_role=_third_role(limits),
+        today=None if sensible.plan.startable else _today(candidates, plans, total_usd),
         fastest=fastest,
         kinds=_kinds(pool, plans, limits) if limits.by_value else (),
-        ties=_ties(pool, plans, sensible, limits),
+        ties=_ties(pool, curve or plans, sensible, limits),
     )
+
+
+def _today(
+    candidates: TrioCandidates, plans: Sequence[Evaluated], total_usd: TotalUsd
+) -> Evaluated | None:
+    """The most sensible of the plans that a new account can start; None where there is none."""
+    found = [each for each in (*plans, *candidates.startable) if each.plan.startable]
+    return _sensible(found, total_usd) if found else None
 
 
 def _without_duplicates(plans: Sequence[Evaluated], first: Sequence[Evaluated]) -> list[Evaluated]:
@@ -153,8 +158,7 @@ def _ties(
     That is the one with the least total cost, or the cheapest of those near it.
     """
     most = _max_tie_usd(sensible, limits)
-    founded = _has_evidence(sensible.plan)
-    near = [each for each in plans if _is_as_sensible(each, most, limits, founded)]
+    near = [each for each in plans if _total_usd(each, limits) <= most]
     kinds = {machines_of(pool, sensible.candidate): sensible}
     for each in sorted(near, key=lambda each: _total_usd(each, limits)):
         kinds.setdefault(machines_of(pool, each.candidate), each)
@@ -181,7 +185,8 @@ def table_of(found: TrioPlans | None, ranked: Ranked, limits: Limits) -> tuple[E
     chosen = found.kinds[: len(ranked.plans)] if limits.by_value else ranked.plans
     labelled = {each.candidate: each for each in ranked.plans}
     plans: dict[Candidate, Evaluated] = {}
-    picked = (*ranked.plans[:1], found.sensible, found.cheapest, found.third)
+    today = () if found.today is None else (found.today,)
+    picked = (*ranked.plans[:1], found.sensible, found.cheapest, found.third, *today)
     for each in (*chosen, *picked, *found.ties):
         plans.setdefault(each.candidate, labelled.get(each.candidate, each))
     if limits.goal != "frontier":
@@ -221,14 +226,11 @@ def _lead_role(limits: Limits) -> Role:
 def _sensible(plans: Collection[Evaluated], total_usd: TotalUsd) -> Evaluated:
     """The least of money, effort and waiting; of near-ties the cheapest.
 
-    What rests on a guess leads only where it saves more than the guess may be off. A larger machine
-    that is cheaper, sooner and surer leads although its quota takes longer to get.
+    A larger machine that is cheaper, sooner and surer leads although its quota takes longer to get.
     """
-    least = min(map(total_usd, plans)) * (1.0 + GUESS)
-    known = [each for each in plans if _has_evidence(each.plan) and total_usd(each) <= least]
-    most = min(map(total_usd, known or plans)) * (1.0 + AS_SENSIBLE)
-    found = _cheapest([each for each in known or plans if total_usd(each) <= most], total_usd)
-    better = [each for each in known or plans if _beats(each.plan, found.plan)]
+    most = min(map(total_usd, plans)) * (1.0 + AS_SENSIBLE)
+    found = _cheapest([each for each in plans if total_usd(each) <= most], total_usd)
+    better = [each for each in plans if _beats(each.plan, found.plan)]
     return min(better, key=total_usd, default=found)
 
 
@@ -247,23 +249,13 @@ def _beats(plan: Plan, other: Plan) -> bool:
 
 
 def _total_usd(each: Evaluated, limits: Limits) -> float:
-    """Money, effort and waiting together, in USD."""
-    return generalised_cost_usd(each.plan, limits.goal)
+    """Money, effort and waiting together, in USD, if what is known of it errs against it."""
+    return doubted_cost_usd(each.plan, limits.goal)
 
 
 def _max_tie_usd(each: Evaluated, limits: Limits) -> float:
     """What a plan may cost, all counted, that other simulated runs might put in its place."""
     return _total_usd(each, limits) * (1.0 + TIED_COST)
-
-
-def _is_as_sensible(each: Evaluated, most: float, limits: Limits, founded: bool) -> bool:
-    """Whether a plan costs no more, all counted; of a `founded` one, whether it is one too."""
-    return _has_evidence(each.plan) >= founded and _total_usd(each, limits) <= most
-
-
-def _has_evidence(plan: Plan) -> bool:
-    """Whether its speed, its prices and its spot law are more than a guess."""
-    return plan.evidence is None or plan.evidence.weakest not in GUESSED
 
 
 def _cheapest(plans: Sequence[Evaluated], total_usd: TotalUsd) -> Evaluated:
@@ -283,7 +275,7 @@ def _third(
     if limits.objective == "time":
         return fastest
     return (
-        _safest(plans)
+        _safest(plans, limits)
         if _third_role(limits) == "safest"
         else _fastest_worth_paying(plans, sensible)
     )
@@ -319,18 +311,15 @@ def _fastest(plans: Sequence[Evaluated]) -> Evaluated:
     return min(plans, key=order)
 
 
-def _safest(plans: Sequence[Evaluated]) -> Evaluated:
+def _safest(plans: Sequence[Evaluated], limits: Limits) -> Evaluated:
     """Without spot if such a plan is about as likely to be in time as any, else the likeliest.
 
-    Of these the cheapest that is well founded.
+    Of these the one that costs least, all counted.
     """
     best = max(each.plan.estimate.chance for each in plans)
 
     def likely(less: float) -> list[Evaluated]:
         return [each for each in plans if each.plan.estimate.chance >= best - less]
 
-    def order(each: Evaluated) -> tuple[bool, float]:
-        return not _has_evidence(each.plan), each.plan.estimate.cost.mean
-
     held = [each for each in likely(CHANCE_TOLERANCE) if is_uninterrupted(each.plan)]
-    return min(held or likely(SAME_CHANCE), key=order)
+    return min(held or likely(SAME_CHANCE), key=lambda each: _total_usd(each, limits))

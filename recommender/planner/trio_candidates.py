@@ -9,8 +9,11 @@ import numpy as np
 
 from recommender.arrays import Floats, Ints
 from recommender.catalogs.frozen import dataclass
+from recommender.market.account_quotas import quota_use
+from recommender.market.offer_facts import Pool
+from recommender.market.quota_rows import quota_market
 from recommender.optimize.candidate import Candidate, Cluster
-from recommender.optimize.pool import EPSILON
+from recommender.optimize.pool import EPSILON, NEXT_TO, Among
 from recommender.plan.effort import screened_cost_usd
 from recommender.plan.limits import Limits
 from recommender.planner.baselines import best_of_each_kind
@@ -72,6 +75,15 @@ class TrioCandidates:
             *(min(some, key=lambda each: _total_usd(pool, each)) for some in plans),
         ]
 
+    @cached_property
+    def startable(self) -> list[Evaluated]:
+        """The best plans of machines that need no quota which a new account lacks."""
+        pool, limits = self.pool, self.pool.problem.limits
+        found = []
+        for each in (limits, *([] if limits.goal == "cost" else [cheapest_in_horizon(limits)])):
+            found += pool.pool.select(each, _startable(pool), NEXT_TO).plans[:KIND_PLANS]
+        return within_horizon(list(pool.builder.meeting(dict.fromkeys(found))))
+
     def plans(self, shown: Sequence[Evaluated]) -> list[Evaluated]:
         """All candidates that meet the limits; those of the table have labels."""
         pool, limits = self.pool, self.pool.problem.limits
@@ -88,6 +100,18 @@ class TrioCandidates:
         meeting = [e for e in meeting if e in shown[:1] or not is_detour(e.plan)] or meeting
         # With the objective "cost" the cheapest is shown however long it takes.
         return meeting if limits.objective == "cost" else within_horizon(meeting)
+
+
+def _startable(pool: PlanPool) -> Among:
+    """The machines of which a new account can start one at least."""
+    facts = pool.problem.facts
+
+    def starts(machine: Pool) -> bool:
+        quota = facts.quotas.quota(machine.type, quota_market(facts, machine))
+        return quota is None or quota.default_new >= quota_use(machine.type, quota.unit)
+
+    pools = pool.problem.single_type_sites.pools
+    return Among("startable", tuple(np.array([*map(starts, site)], dtype=bool) for site in pools))
 
 
 def _total_usd(pool: PlanPool, candidate: Candidate) -> float:

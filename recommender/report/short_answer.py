@@ -225,31 +225,30 @@ def first_words(plan: Plan, request: PlanRequest) -> str:
     if provider == OWN:
         return ""
     info, name = CLOUDS.get(provider), fmt.provider(provider)
-    asked = [_request(need, regions) for need, regions in lacking(plan)]
-    if not asked:
-        enough = plan.needs and request.choice.quotas_known
-        return (
-            "nothing: your quotas suffice"
-            if enough
-            else f"an account at {name}; no quota to ask for"
-        )
     page = f", at {info.quota_page}" if info and info.quota_page else ""
-    yours = "" if request.choice.quotas_known else "; if you have it: --quota FILE"
-    return f"ask {name} for {'; '.join(asked)}{page}{yours}"
+    asked = [_request(need, regions) for need, regions in lacking(plan)]
+    if asked:
+        yours = "" if request.choice.quotas_known else "; if you have it: --quota FILE"
+        return f"ask {name} for {'; '.join(asked)}{page}{yours}"
+    if not plan.needs or not request.choice.quotas_known:
+        return f"an account at {name}; no quota to ask for"
+    unread = [need for need in plan.needs if need.yours is not None and math.isinf(need.yours)]
+    if not unread:
+        return "nothing: your quotas suffice"
+    return f"check that you have {_amount(unread[0])} in {fmt.clean(unread[0].region)}{page}"
 
 
 def lacking(plan: Plan) -> list[tuple[Need, list[str]]]:
     """The quotas that have to be requested, each with its regions, the first ones first."""
     regions: dict[Need, list[str]] = {}
     for need in plan.needs:
-        known = need.yours if need.yours is not None else need.new_accounts
-        if need.amount > (known or 0.0):
+        if need.missing:
             regions.setdefault(replace(need, region="", yours=None), []).append(need.region)
     return list(regions.items())
 
 
 def _request(need: Need, regions: list[str]) -> str:
-    words = f'"{fmt.clean(need.name)}" ≥ {cells.amount_of(need)} in {fmt.clean(regions[0])}'
+    words = f"{_amount(need)} in {fmt.clean(regions[0])}"
     new = need.new_accounts
     notes = [f"new accounts have {fmt.exact(new)}"] if new is not None else []
     if len(regions) > 1:
@@ -258,6 +257,10 @@ def _request(need: Need, regions: list[str]) -> str:
     late = " for the fallback" if need.fallback else ""
     known = f" ({'; '.join(notes)})" if notes else ""
     return f"{words}{late}{known}"
+
+
+def _amount(need: Need) -> str:
+    return f'"{fmt.clean(need.name)}" ≥ {cells.amount_of(need)}'
 
 
 def _more(answer: Answer) -> str:

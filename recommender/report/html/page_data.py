@@ -29,7 +29,7 @@ from recommender.report.limit_words import as_typed
 
 STEPS = 4096  # per factor of e
 _MAX = 32_767
-_DETAILED = 8  # plans of which every printed path travels; of others, every eighth
+_DETAILED = 8  # first plans, of which, as of those that lead, every printed path travels
 _FEW = 6  # plans of a table; each one more leaves out some that have no name
 _LEFT_OUT = 6  # since a plan of the table takes as much room in a page
 _THINNED = 8
@@ -189,7 +189,9 @@ def _origin(limit: float | None, middle: float) -> float:
 
 def _row(index: int, plan: SimulatedPlan, answer: Answer, scale: Scale) -> PlanRow:
     cost, time, unit = plan.cost, plan.time, scale.unit_s
-    thin = 1 if plan.kind != "table" or plan.number <= _DETAILED else _THINNED
+    picked = answer.trio is not None and plan.number in [p.rank for p in answer.trio.picks]
+    whole = plan.kind != "table" or plan.number <= _DETAILED or picked
+    thin = 1 if whole else _THINNED
     return PlanRow(
         id=index,
         kind=plan.kind,

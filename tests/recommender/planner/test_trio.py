@@ -1,5 +1,6 @@
 """The three plans that an answer leads with."""
 
+import math
 from dataclasses import replace
 from typing import cast
 
@@ -7,14 +8,20 @@ import pytest
 
 from recommender.job.jobfile import find_job, job_from_text
 from recommender.optimize.candidate import Candidate
-from recommender.plan.effort import HOUR_USD, effort_of, generalised_cost_usd
+from recommender.plan.effort import (
+    HOUR_USD,
+    doubted_cost_usd,
+    effort_of,
+    generalised_cost_usd,
+    own_error,
+)
+from recommender.plan.evidence import Evidence
 from recommender.plan.limits import Choice, Goal, Limits
 from recommender.plan.plan import Estimate, Fallback, Need
 from recommender.planner.plan_builder import Evaluated, is_on_demand_only, is_uninterrupted
 from recommender.planner.trio import (
     AS_SENSIBLE,
     CHANCE_TOLERANCE,
-    GUESSED,
     TIED_COST,
     URGENT_HOUR_USD,
     TrioPlans,
@@ -137,7 +144,7 @@ def test_a_small_fine_tuning_under_a_budget_is_not_sent_to_eight_of_the_newest_g
     )
     answer = ask(snapshot(), job, max_machines=16, budget_usd=60.0)
     assert answer.trio is not None
-    assert answer.trio.sensible.plan.gpus <= 2
+    assert answer.trio.sensible.plan.gpus <= 4
     assert answer.trio.sensible.plan.estimate.cost.mean < 20.0
 
 
@@ -197,13 +204,35 @@ def test_the_three_meet_the_limits_and_their_ranks_name_plans_of_the_table():
     assert trio.third.plan.estimate.chance >= trio.cheapest.plan.estimate.chance - CHANCE_TOLERANCE
 
 
-def test_a_guessed_speed_leads_no_known_one_that_costs_a_little_more():
-    """Two untimed H100-NVL led over one H100 that cost a tenth more in total."""
-    answer = ask(snapshot(), find_job("whisper-large"), deadline_s=24 * HOUR)
+@pytest.mark.parametrize("job", sampled(("whisper-large", "gpt2-xl", "dlrm"), ("whisper-large",)))
+def test_what_rests_on_guesses_leads_only_where_it_is_better_within_its_own_error(job: str):
+    """Untimed H100-NVL at a floor price, on a spot market nobody traced, led 13 of 76 answers."""
+    answer = ask(snapshot(), find_job(job), deadline_s=24 * HOUR)
     assert answer.trio is not None
-    lead = answer.trio.sensible.plan
-    assert lead.evidence is not None
-    assert lead.evidence.weakest not in GUESSED
+    lead = doubted_cost_usd(answer.trio.sensible.plan, "cost")
+    least = min(doubted_cost_usd(plan, "cost") for plan in answer.plans)
+    assert lead <= least * (1.0 + AS_SENSIBLE)
+
+
+def test_a_plan_counts_with_what_its_evidence_leaves_open() -> None:
+    """By hand: speed 0.3 and price 0.4 are 0.5 together; a tenth of the time hangs on the market.
+
+    A law that nobody traced errs by 1.1 on that tenth, and is a guess of a quarter itself.
+    """
+    work_s = one().estimate.split
+    split = replace(work_s, start_up_s=0.0, work_s=900.0, checkpoint_s=0.0, lost_s=60.0,
+                    restart_s=40.0, waiting_s=0.0)  # fmt: skip
+    known = Evidence("measured", "fresh", None, 1.0, 0.3, 0.4, 0.0)
+    plain = replace(one(), estimate=replace(one().estimate, split=split), evidence=known)
+    assert own_error(plain) == pytest.approx(0.5)
+    untraced = replace(known, spot="untraced", hazard_sd=1.1, speed_sd=0.0, price_sd=0.0)
+    found = own_error(replace(plain, evidence=untraced))
+    assert found == pytest.approx(math.hypot(0.11, math.log(1.25)))
+    work_usd = HOUR_USD * effort_of(plain).total_h
+    rest_usd = generalised_cost_usd(plain, "cost") - work_usd
+    counted = work_usd + rest_usd * math.exp(0.5)
+    assert doubted_cost_usd(plain, "cost") == pytest.approx(counted)
+    assert own_error(replace(plain, evidence=None)) == 0.0
 
 
 def test_every_plan_as_sensible_and_as_well_founded_is_called_a_tie():
@@ -213,13 +242,11 @@ def test_every_plan_as_sensible_and_as_well_founded_is_called_a_tie():
         answer = ask(snapshot(), find_job(job), deadline_s=24 * HOUR)
         assert answer.trio is not None
         pick = answer.trio.sensible
-        most = generalised_cost_usd(pick.plan, "cost") * (1.0 + TIED_COST)
-        founded = pick.plan.evidence is None or pick.plan.evidence.weakest not in GUESSED
+        most = doubted_cost_usd(pick.plan, "cost") * (1.0 + TIED_COST)
         for rank, other in enumerate(answer.plans, 1):
-            near = generalised_cost_usd(other, "cost") <= most
-            weak = other.evidence is not None
-            weak = weak and other.evidence.weakest in GUESSED and founded
-            assert (rank in pick.ties) == (near and not weak and rank != pick.rank)
+            near = doubted_cost_usd(other, "cost") <= most
+            same = other.machines == pick.plan.machines
+            assert (rank in pick.ties) == (near and not same)
         found += len(pick.ties)
     assert found
 
@@ -244,7 +271,7 @@ def test_the_safest_spot_plan_is_the_likeliest_where_none_is_on_demand():
 def test_plans_under_a_budget_are_ordered_by_their_generalised_cost():
     """The first is the sensible one or as sensible; the fastest stands where it belongs."""
     answer = ask(snapshot(), find_job("resnet50-imagenet"), max_machines=16, budget_usd=200.0)
-    whole = [generalised_cost_usd(plan, "time") for plan in answer.plans]
+    whole = [doubted_cost_usd(plan, "time") for plan in answer.plans]
     assert whole == sorted(whole)
     assert answer.by_value
     assert answer.trio is not None
@@ -386,7 +413,7 @@ def test_a_percent_of_the_time_is_not_paid_for_nor_reported_as_faster() -> None:
     """A machine that receives checkpoints saved 8 s of 14 min for 40 cents more."""
     plain, faster, slow = costing(1, 4.7, 0.233), costing(2, 5.1, 0.231), costing(3, 3.0, 0.5)
     assert _fastest_worth_paying([slow, faster, plain], slow) == plain
-    trio = TrioPlans(slow, slow, plain, "fastest", faster, (), ())
+    trio = TrioPlans(slow, slow, plain, "fastest", None, faster, (), ())
     assert trio.numbered([plain, faster, slow], Limits(budget_usd=10.0)).third.faster is None
     much = replace(trio, fastest=costing(2, 9.0, 0.2))
     told = much.numbered([plain, much.fastest, slow], Limits(budget_usd=10.0)).third.faster
@@ -414,8 +441,8 @@ def test_a_larger_machine_leads_that_costs_the_same_and_ends_sooner() -> None:
     lead = answer.plans[answer.lead - 1]
     market, machines_of_lead = lead.machines[0].market, sum(m.count for m in lead.machines)
     for other in answer.plans:
-        guessed = other.evidence is not None and other.evidence.weakest in GUESSED
-        alike = other.machines[0].market == market and not guessed
+        surer = own_error(other) <= own_error(lead)
+        alike = other.machines[0].market == market and surer
         if alike and sum(m.count for m in other.machines) <= machines_of_lead:
             cheap = other.estimate.cost.mean <= lead.estimate.cost.mean
             assert not (cheap and other.estimate.time.p50 < 0.9 * lead.estimate.time.p50)
