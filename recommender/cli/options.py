@@ -164,8 +164,7 @@ class OwnFlags:
     quota: Annotated[
         Word,
         _own(
-            "File of your account's quotas (unlisted ones are 0); default-new: a new account's; "
-            "granted: whatever a plan needs.",
+            "File of your account's quotas (others: 0), or default-new or granted.",
             metavar="FILE",
         ),
     ] = None

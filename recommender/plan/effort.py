@@ -32,8 +32,8 @@ ARGUE_PER_GPU_H = 1.0 / 8.0
 ONE_MACHINE = 8  # GPUs of the largest machines that clouds rent
 RESUME_H = 0.5  # to see that the job resumes from its checkpoints
 CLUSTER_H = 0.5  # to start two machines that find each other, and for each doubling again
-# What nobody measured, traced or quoted may be off by: an untimed GPU adds an sd of ln speed of 0.18
-# and that of its rate (`performance/speed_evidence.py`); of the others nothing better is known.
+# What nobody measured, traced or quoted may be off by. An untimed GPU adds an sd of ln speed of
+# 0.18 and that of its rate (`performance/speed_evidence.py`); of the others nothing is known.
 GUESS = 0.25
 INTERRUPTION_H = 1.0 / 30.0  # at each interruption
 

@@ -224,12 +224,13 @@ def _lead_role(limits: Limits) -> Role:
 
 
 def _sensible(plans: Collection[Evaluated], total_usd: TotalUsd) -> Evaluated:
-    """The least of money, effort and waiting; of near-ties the cheapest.
+    """The least of money, effort and waiting; of near-ties the cheapest that can be started now.
 
     A larger machine that is cheaper, sooner and surer leads although its quota takes longer to get.
     """
     most = min(map(total_usd, plans)) * (1.0 + AS_SENSIBLE)
-    found = _cheapest([each for each in plans if total_usd(each) <= most], total_usd)
+    near = [each for each in plans if total_usd(each) <= most]
+    found = _cheapest([each for each in near if each.plan.startable] or near, total_usd)
     better = [each for each in plans if _beats(each.plan, found.plan)]
     return min(better, key=total_usd, default=found)
 

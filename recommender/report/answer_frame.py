@@ -14,7 +14,7 @@ from recommender.plan.plan import Plan
 from recommender.report import cells
 from recommender.report import formatting as fmt
 from recommender.report.formatting import age_days
-from recommender.report.limit_words import limits_in_words, why_not
+from recommender.report.limit_words import as_typed, limits_in_words, why_not
 from recommender.text import NO_MONEY
 
 FIGURES = "Mean cost and median time; below them the range of 9 in 10 runs"
@@ -66,14 +66,22 @@ def goal_line(answer: Answer, request: PlanRequest) -> str:
     return f"{goal} that {asked}"
 
 
-def asked_words(request: PlanRequest) -> str:
-    """The limits with their confidence, and what is left of a running job; "" without limits."""
+def asked_words(request: PlanRequest, brief: bool = False) -> str:
+    """The limits with their confidence, and what is left of a running job; "" without limits.
+
+    A deadline that is a moment is said as both, or if it is to be `brief` as the moment.
+    """
     promise = limits_in_words(request.limits)
     if not promise:
         return ""
-    by = f" (deadline {request.deadline_at})" if request.deadline_at else ""
+    if request.deadline_at:  # the moment is what was asked, the time what is left until then
+        left = f"finish within {as_typed('time', request.limits.deadline_s or 0.0)}"
+        in_words = f"finish by {request.deadline_at}"
+        promise = promise.replace(
+            left, in_words if brief else f"{left}, by {request.deadline_at},", 1
+        )
     sure = fmt.exact(100.0 * request.limits.confidence)
-    return f"{promise} with {sure} % chance{by}{_left(request)}"
+    return f"{promise} with {sure} % chance{_left(request)}"
 
 
 def _left(request: PlanRequest) -> str:

@@ -15,7 +15,7 @@ from recommender.report.answer_table import plan_lines
 from recommender.report.explain import check_words
 from recommender.report.launch import launch_line
 from recommender.report.layout import drawn
-from recommender.report.short_answer import short_answer
+from recommender.report.short_forms import short_form
 from recommender.report.trio import tie_line
 
 COLUMNS = (
@@ -122,14 +122,14 @@ def render_markdown(
     answer: Answer, request: PlanRequest, every: bool = False, quiet: bool = False
 ) -> str:
     """The plans that most people would take and what to do, or every plan as a table."""
-    if answer.status != "ok":
+    if every and answer.status != "ok":
         return _infeasible(answer, request)
     parts = _every(answer, request, quiet) if every else _short(answer, request, quiet)
     return "\n\n".join(filter(None, parts)) + "\n"
 
 
 def _short(answer: Answer, request: PlanRequest, quiet: bool) -> list[str]:
-    short = short_answer(answer, request)
+    short = short_form(answer, request)
     head = ["", _escape(short.asked), *short.headings]
     rows = [
         [plan.role, "<br>".join(map(_escape, filter(None, lines))), *plan.figures]
@@ -137,11 +137,14 @@ def _short(answer: Answer, request: PlanRequest, quiet: bool) -> list[str]:
         for lines in [(plan.machines, plan.where, plan.catch)]
     ]
     table = _markdown_table(head, rows, left=2)
+    verdict = [_escape(short.verdict)] if short.verdict else []
+    table = table if rows else ""
     if quiet:
-        return [table]
+        return [*verdict, table]
     labels = [*short.steps, ("Prices", short.prices), ("More", short.more)]
     return [
         f"**{_escape(short.job)}**",
+        *verdict,
         *_warnings(answer),
         table,
         _escape(short.span),

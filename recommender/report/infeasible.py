@@ -38,7 +38,7 @@ def infeasible_blocks(answer: Answer, request: PlanRequest, width: int) -> list[
         BLANK,
         *([labelled(labels)] if labels else []),
         *_nearest(why, width),
-        *_extremes(why),
+        *_ends(why),
     ]
 
 
@@ -134,7 +134,13 @@ def _brief(plan: Plan) -> str:
     return f"{text}, {fmt.percent(plan.saving)} below the cheapest on-demand plan"
 
 
-def _extremes(why: Infeasible) -> list[Block]:
+def _ends(why: Infeasible) -> list[Block]:
+    """The ends of the curve, each as a sentence."""
+    found = [text(f"{r.title()} {words}: {_brief(plan)}.") for r, words, plan in extremes(why)]
+    return [BLANK, *found] if found else []
+
+
+def extremes(why: Infeasible) -> list[tuple[str, str, Plan]]:
     """The ends of the curve; none of the plans above has a shorter time than the fastest.
 
     Plans are ordered by a mean of slow runs, too, and people read medians. The cheapest ends within
@@ -145,10 +151,10 @@ def _extremes(why: Infeasible) -> list[Block]:
     found = []
     if why.fastest is not None:
         fastest = min((why.fastest, *listed), key=lambda plan: plan.estimate.time.p50)
-        found.append(text(f"Fastest without limits: {_brief(fastest)}."))
+        found.append(("fastest", "without limits", fastest))
     if why.cheapest is not None:
         least_usd = min((plan.estimate.cost.mean for plan in listed), default=math.inf)
         slower = least_usd < why.cheapest.estimate.cost.mean
-        name = "Cheapest that ends within a month" if slower else "Cheapest without limits"
-        found.append(text(f"{name}: {_brief(why.cheapest)}."))
-    return [BLANK, *found] if found else []
+        words = "that ends within a month" if slower else "without limits"
+        found.append(("cheapest", words, why.cheapest))
+    return found

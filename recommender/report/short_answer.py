@@ -53,6 +53,7 @@ class ShortAnswer:
     steps: tuple[tuple[str, str], ...]  # "First", "Then", each with its sentence
     prices: str
     more: str
+    verdict: str = ""  # that there is no plan, and how sure that is
 
 
 def short_answer(answer: Answer, request: PlanRequest) -> ShortAnswer:
@@ -65,7 +66,7 @@ def short_answer(answer: Answer, request: PlanRequest) -> ShortAnswer:
     )
     return ShortAnswer(
         job=job_words(request),
-        asked=asked_words(request) or "without any limit",
+        asked=asked_words(request, brief=True) or "without any limit",
         headings=("cost", "time", *(["chance"] if limited else [])),
         plans=_plans(answer, limited),
         span=_span(lead, request),
@@ -235,7 +236,7 @@ def first_words(plan: Plan, request: PlanRequest) -> str:
     unread = [need for need in plan.needs if need.yours is not None and math.isinf(need.yours)]
     if not unread:
         return "nothing: your quotas suffice"
-    return f"check that you have {_amount(unread[0])} in {fmt.clean(unread[0].region)}{page}"
+    return f"check that you have {amount_words(unread[0])} in {fmt.clean(unread[0].region)}{page}"
 
 
 def lacking(plan: Plan) -> list[tuple[Need, list[str]]]:
@@ -248,7 +249,7 @@ def lacking(plan: Plan) -> list[tuple[Need, list[str]]]:
 
 
 def _request(need: Need, regions: list[str]) -> str:
-    words = f"{_amount(need)} in {fmt.clean(regions[0])}"
+    words = f"{amount_words(need)} in {fmt.clean(regions[0])}"
     new = need.new_accounts
     notes = [f"new accounts have {fmt.exact(new)}"] if new is not None else []
     if len(regions) > 1:
@@ -259,7 +260,8 @@ def _request(need: Need, regions: list[str]) -> str:
     return f"{words}{late}{known}"
 
 
-def _amount(need: Need) -> str:
+def amount_words(need: Need) -> str:
+    """A quota by its name in the console, and how much of it."""
     return f'"{fmt.clean(need.name)}" ≥ {cells.amount_of(need)}'
 
 

@@ -12,7 +12,7 @@ from recommender.report import formatting as fmt
 from recommender.report.answer_frame import PlanRequest, currency_line
 from recommender.report.answer_table import curve
 from recommender.report.explain import check_words
-from recommender.report.infeasible import headline, infeasible_blocks
+from recommender.report.infeasible import headline
 from recommender.report.json_output import plain
 from recommender.report.layout import (
     BLANK,
@@ -28,6 +28,7 @@ from recommender.report.layout import (
     text,
 )
 from recommender.report.short_answer import ShortAnswer, ShortPlan, short_answer
+from recommender.report.short_refusal import short_refusal
 
 RENT = "bold green"
 _FRAME = 4  # columns of the frame around the plans
@@ -41,23 +42,28 @@ def short_blocks(
     answer: Answer, request: PlanRequest, width: int = 80, quiet: bool = False
 ) -> list[Block]:
     """The answer on a terminal; `quiet` leaves only the plans."""
-    if answer.status != "ok":
-        return infeasible_blocks(answer, request, width)
-    short = short_answer(answer, request)
-    plans = _plans(short, min(width - _FRAME, _WIDEST))
+    short = short_form(answer, request)
+    verdict = [text(short.verdict, STRONG)] if short.verdict else []
+    plans = [Framed(_plans(short, min(width - _FRAME, _WIDEST)))] if short.plans else []
     if quiet:
-        return [plans]
+        return [*verdict, *plans]
     labels = [*short.steps, *_checked(answer), ("Prices", short.prices), ("More", short.more)]
     return [
-        text(short.job, STRONG),
+        text(short.job, FAINT if verdict else STRONG),
+        *verdict,
         *(text(f"warning: {fmt.clean(w)}", WARNING) for w in answer.warnings),
-        Framed(plans),
-        text(short.span),
+        *plans,
+        *([text(short.span)] if short.span else []),
         *([text(costs)] if (costs := currency_line(answer, request)) else []),
         *curve(answer),
         BLANK,
         labelled([(name, words) for name, words in labels if words], indent=0),
     ]
+
+
+def short_form(answer: Answer, request: PlanRequest) -> ShortAnswer:
+    """What every form for people says of an answer or a refusal."""
+    return (short_answer if answer.status == "ok" else short_refusal)(answer, request)
 
 
 def _checked(answer: Answer) -> list[tuple[str, str]]:
@@ -76,7 +82,7 @@ def _plans(short: ShortAnswer, width: int) -> Group:
         return Group(*(block for plan in short.plans for block in _stacked(short, plan)))
     lines: list[Block] = [_line([role + room, *figures], text(short.asked), short.headings, FAINT)]
     for plan in short.plans:
-        style = RENT if plan.rank == short.plans[0].rank else STRONG
+        style = RENT if plan is short.plans[0] else STRONG
         first = _line([room, *figures], marked(plan.machines, STRONG), plan.figures)
         lines.append(_side_by_side([role, width - role], Text(plan.role, style), first))
         lines.append(_side_by_side([role, width - role], "", _below(plan)))
@@ -107,7 +113,7 @@ def _below(plan: ShortPlan) -> Text:
 
 def _stacked(short: ShortAnswer, plan: ShortPlan) -> list[Block]:
     """The lines of a plan on a narrow terminal, and before the first one what was asked."""
-    first = plan.rank == short.plans[0].rank
+    first = plan is short.plans[0]
     named = dict(zip(short.headings, plan.figures, strict=True))
     chance = [f"{named['chance']} chance"] if "chance" in named else []
     title = text(f"{plan.role} ", RENT if first else STRONG)

@@ -32,7 +32,7 @@ def test_an_answer_is_exit_0_and_a_table(run: Run) -> None:
 def test_no_plan_is_an_answer_on_stdout_with_exit_3(run: Run) -> None:
     result = run("--hourly", "1", JOB)
     assert (result.code, result.err) == (3, "")
-    assert result.out.startswith("No plan meets the limit with 95 % chance.")
+    assert "No plan meets the limit with 95 % chance." in result.out.splitlines()
     made = run("--hourly", "1", JOB, "--json")
     assert made.code == 3
     assert json.loads(made.out)["status"] == "infeasible"

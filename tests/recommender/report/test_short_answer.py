@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from recommender.plan.answer import Pick, Trio
+from recommender.plan.answer import Pick, SensitivityStep, Trio
 from recommender.plan.evidence import Evidence
 from recommender.plan.plan import Need, Plan
 from recommender.report import answer_table, explain
 from recommender.report.html.short_table import short_table
 from recommender.report.layout import drawn
 from recommender.report.short_answer import catch, first_words, place_words, short_answer
-from recommender.report.short_forms import short_blocks, short_object, short_text
+from recommender.report.short_forms import short_blocks, short_form, short_object, short_text
 from tests.recommender.answers import (
     ANSWER,
     AWS_A100,
@@ -192,6 +192,33 @@ def test_a_notebook_shows_what_a_terminal_shows() -> None:
         for row in short_answer(answer, request).plans if answer.plans else ():
             assert all(figure in shown for figure in row.figures)
             assert row.catch in shown
+
+
+@pytest.mark.parametrize("width", [40, 80, 120])
+def test_a_refusal_names_the_nearest_plan_of_each_way_and_what_to_change(width: int) -> None:
+    """By hand: more time costs 267 USD, a higher price 313; what no plan follows is no way."""
+    text = short_text(INFEASIBLE, HURT, width)
+    assert width < 80 or len(text.splitlines()) <= 20
+    short = short_form(INFEASIBLE, HURT)
+    assert [row.role for row in short.plans] == ["nearest", "or", "or"]
+    ways = ["--deadline 6h50m", "--hourly 221", "--confidence 0.5 --hourly 166"]
+    assert sorted(row.where.partition(" · ")[0] for row in short.plans) == sorted(
+        f"with {way}" for way in ways
+    )
+    steps = dict(short.steps)
+    assert steps["First"] == f"repeat this call {short.plans[0].where.partition(' · ')[0]}"
+    why = INFEASIBLE.infeasible
+    assert why is not None
+    assert all(each in steps["Why"] for each in why.binding)
+
+
+def test_a_larger_quota_is_asked_for_before_the_call_is_repeated() -> None:
+    asked = needing(PLAIN, 96.0, "us-east-1")
+    step = SensitivityStep("AWS quota: 96 vCPU", "", asked, offers=True)
+    why = replace(INFEASIBLE.infeasible, relaxed=(step,), fastest=None)  # type: ignore[type-var]
+    steps = dict(short_form(replace(INFEASIBLE, infeasible=why), HURT).steps)
+    assert steps["First"] == first_words(asked, HURT)
+    assert "--quota FILE" in steps["Then"]
 
 
 def test_a_cluster_says_that_its_machines_train_as_one() -> None:
