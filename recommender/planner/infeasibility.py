@@ -40,9 +40,10 @@ WIDE = 3.0  # a span whose end is so many times its beginning is printed next to
 WORTH_IT = 0.8  # a longer deadline is named where it costs, or asks of another limit, so much less
 
 
-def infeasible(pool: PlanPool) -> Infeasible:
+def infeasible(pool: PlanPool, asked: Limits | None = None) -> Infeasible:
     """Find the limits that bind, by how much, and the closest plans if one of them is relaxed.
 
+    The limits `asked` are those that may be, if not all of the pool's are.
     The fastest and the cheapest plan without limits are those of a question with that objective.
     """
     problem = pool.problem
@@ -54,7 +55,7 @@ def infeasible(pool: PlanPool) -> Infeasible:
     limits = problem.limits
     fastest, cheapest = (_built(pool, best_unconstrained(pool, aim)) for aim in ("time", "cost"))
     baseline = _cheapest_on_demand(pool)
-    looser = each_relaxed(limits, pool)
+    looser = each_relaxed(limits, pool, asked or limits)
     near = [[] if each.is_far(limits) else _steps(each, pool) for each in looser]
     steps = list(chain(*near))
     # Of each limit the sentence and the table are of the same plan.

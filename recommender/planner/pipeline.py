@@ -28,13 +28,13 @@ from recommender.planner.plan_pool import PlanPool
 from recommender.planner.problem import Problem
 from recommender.planner.program_facts import ReportedProgram, program_facts, reported_program
 from recommender.planner.proof import proof_of
-from recommender.planner.ranking import Ranked
+from recommender.planner.ranking import HORIZON_S, Ranked
 from recommender.planner.selection import ranked_plans
 from recommender.planner.sensitivity import sensitivity, tail_cut
 from recommender.planner.ties import best_shares
 from recommender.planner.trio import TrioPlans, choose_trio, table_of
 from recommender.planner.trio_candidates import TrioCandidates
-from recommender.text import shown_path
+from recommender.text import duration, shown_path
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,8 @@ class Pipeline:
         by_value = self.problem.limits.goal == "cost" and self.problem.limits.objective == "auto"
         others = self.candidates.references if curve else ()
         others = self.candidates.worth_most if by_value else others
-        return ranked_plans(self.pool, self.options.top, others)
+        found = ranked_plans(self.pool, self.options.top, others)
+        return Ranked((), 0) if self.problem.limits.by_value and _is_endless(found) else found
 
     @cached_property
     def program(self) -> ReportedProgram | None:
@@ -118,11 +119,19 @@ class Pipeline:
         compared = None if compare is None else current_setup(self.problem, compare).plan
         if self.options.save_lp is not None:
             save_program(self.program, self.options.save_lp)
-        if not self.pool.best.plans:
-            from recommender.planner.infeasibility import infeasible  # most answers need none
+        return self._answer(compared, None if self.ranked.plans else self._refusal())
 
-            return self._answer(compared, infeasible(self.pool))
-        return self._answer(compared, None)
+    def _refusal(self) -> Infeasible:
+        """Why no plan meets the limits; where one does in months, why none within the horizon."""
+        from recommender.planner.infeasibility import infeasible  # most answers need none
+
+        if not self.pool.best.plans:
+            return infeasible(self.pool)
+        problem, best = self.problem, self.pool.best.best
+        soon = replace(problem.limits, deadline_s=HORIZON_S)
+        why = infeasible(PlanPool(replace(problem, limits=soon)), problem.limits)
+        late = f"it is kept only by plans of {duration(best.time_s)}, and prices change meanwhile"
+        return replace(why, binding=(late, *why.binding))
 
     def _answer(self, compared: Plan | None, failed: Infeasible | None) -> Answer:
         problem, ranked = self.problem, self.ranked
@@ -189,6 +198,11 @@ class Pipeline:
         from recommender.planner.report_data import report_data  # most answers need none
 
         return report_data(self.pool, table, plain, self.lead, with_runs=options.report)
+
+
+def _is_endless(found: Ranked) -> bool:
+    """Whether every plan takes longer than anything is known ahead."""
+    return bool(found.plans) and all(p.plan.estimate.time.p50 > HORIZON_S for p in found.plans)
 
 
 def _of_plan(rank: int, steps: tuple[SensitivityStep, ...]) -> tuple[SensitivityStep, ...]:

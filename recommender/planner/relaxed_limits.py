@@ -49,9 +49,9 @@ def horizon_s(asked: Limits) -> float:
     return max(FAR_DEADLINE * (asked.deadline_s or 0.0), WEEK_S)
 
 
-def each_relaxed(limits: Limits, pool: PlanPool) -> list[Relaxed]:
-    """Each limit relaxed alone, if that makes a plan possible; the confidence comes last."""
-    found = [relaxed(limit, limits, pool) for limit, _ in limits.given(LIMITS)]
+def each_relaxed(limits: Limits, pool: PlanPool, asked: Limits) -> list[Relaxed]:
+    """Each limit asked relaxed alone, if a plan is possible then; the confidence comes last."""
+    found = [relaxed(limit, limits, pool) for limit, _ in asked.given(LIMITS)]
     found.append(_lower_confidence(limits, pool))
     return [each for each in found if each is not None]
 

@@ -59,7 +59,7 @@ def test_each_limit_is_relaxed_alone_and_its_plan_meets_what_is_suggested() -> N
     limits = Limits(deadline_s=2.0 * HOUR, budget_usd=2.0, max_machines=2)
     pool = PlanPool(problem(limits))
     assert not pool.best.plans
-    for each in each_relaxed(limits, pool):
+    for each in each_relaxed(limits, pool, limits):
         assert meets(each.plan, each.limits)
         if each.limit is not None:
             assert each.limits == replace(
