@@ -1,5 +1,6 @@
 """Every flag reaches the planner; settings stand below flags."""
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -114,6 +115,22 @@ def test_quotas_come_from_a_file_or_are_those_of_a_new_account(
     assert [(q.quota_family, q.amount) for q in choice.quotas] == [("p", 192.0)]
     run(JOB, "--quota", "default-new")
     assert len(planner.calls[-1]["choice"].quotas) > 10
+
+
+def test_an_account_is_said_once_and_a_file_of_quotas_wins(
+    run: Run, planner: Planner, tmp_path: Path
+) -> None:
+    run(JOB, "--quota", "default-new")
+    new = planner.calls[-1]["choice"].quotas
+    assert run("config", "set", "account", "new").code == 0
+    run(JOB)
+    assert planner.calls[-1]["choice"].quotas == new
+    run("config", "set", "account", "old")
+    run(JOB)
+    assert all(math.isinf(quota.amount) for quota in planner.calls[-1]["choice"].quotas)
+    (tmp_path / "quotas.csv").write_text("provider,family,amount\naws,p,192\n")
+    run(JOB, "--quota", "quotas.csv")
+    assert [quota.amount for quota in planner.calls[-1]["choice"].quotas] == [192.0]
 
 
 def test_own_machines_join_the_catalog(run: Run, planner: Planner, tmp_path: Path) -> None:

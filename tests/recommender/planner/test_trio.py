@@ -32,7 +32,7 @@ from recommender.risk.path_inputs import PathInputs
 from tests.recommender.answers import HOUR, machines, plan, spread
 from tests.recommender.optimize.samples import sampled
 from tests.recommender.planning import NOW, ask, recommend
-from tests.shipped import snapshot
+from tests.shipped import every_cloud, snapshot
 
 
 def one(market: str = "on_demand", count: int = 1, **changes: object):
@@ -233,6 +233,26 @@ def test_a_plan_counts_with_what_its_evidence_leaves_open() -> None:
     counted = work_usd + rest_usd * math.exp(0.5)
     assert doubted_cost_usd(plain, "cost") == pytest.approx(counted)
     assert own_error(replace(plain, evidence=None)) == 0.0
+
+
+def test_a_new_account_is_told_what_it_can_start_where_the_first_plan_needs_a_quota() -> None:
+    """Of Google, where new accounts have no such GPU, and of a GPU cloud without quotas."""
+    days, both = Limits(deadline_s=72 * HOUR), Choice(providers=("gcp", "crusoe"))
+    answer = recommend(find_job("gpt2-medium"), days, both, catalog=every_cloud(), now=NOW)
+    assert answer.trio is not None
+    assert not answer.trio.sensible.plan.startable
+    today = answer.trio.today
+    assert today is not None
+    assert {m.provider for m in today.plan.machines} == {"crusoe"}
+    least = min(doubted_cost_usd(p, "cost") for p in answer.plans if p.startable)
+    assert doubted_cost_usd(today.plan, "cost") <= least * (1.0 + AS_SENSIBLE)
+
+
+def test_nothing_is_for_today_where_every_machine_needs_a_quota() -> None:
+    days, one_cloud = Limits(deadline_s=72 * HOUR), Choice(providers=("gcp",))
+    answer = recommend(find_job("gpt2-medium"), days, one_cloud, catalog=snapshot(), now=NOW)
+    assert answer.trio is not None
+    assert answer.trio.today is None
 
 
 def test_every_plan_as_sensible_and_as_well_founded_is_called_a_tie():
