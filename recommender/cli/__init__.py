@@ -14,7 +14,6 @@ KEPT_BYTES = 8 << 20  # arrays up to this size stay in the process, up to twice 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run `recommend` with the given words, or those of the call; give the exit code."""
-    gc.set_threshold(COLLECT_AFTER)
     return run_guarded(_run, list(sys.argv[1:] if argv is None else argv))
 
 
@@ -22,6 +21,7 @@ def run() -> int:
     """Run `recommend` as a program of its own, which ends with the call."""
     os.umask(os.umask(0o077) | 0o002)  # whatever the shell allows: nothing for all to write
     _prepare_for_arrays()
+    gc.set_threshold(COLLECT_AFTER)
     code = main()
     gc.freeze()  # the interpreter would look for garbage once more as it ends: 12 % (2026-11)
     return code
