@@ -51,7 +51,7 @@ CONFIRMED, FEW = 16, 4  # plans simulated on the printed paths at once
 BEGUN = 512  # printed paths looked at first where a chance is short on those of a search
 # Of the chance: plans that are short by less may meet it with thresholds, so many at once.
 SHORT_OF, WITH_POLICY = 0.02, 8
-MOST_CONFIRMED = 96
+LOOKED_AT, MOST_CONFIRMED = 4, 96  # times as many begun at once; of one selection
 # Shares by which a rated goal may be too high, about; with a switch that an overhead limit moves.
 RATES_ERROR, SWITCH_ERROR = 0.25, 0.4
 PATHS_ERROR = 0.02  # share by which a goal on the paths of a search may be off, about
@@ -358,21 +358,24 @@ class Pool:
         Those that cannot be better than one `below` are not confirmed.
         """
         goal, met = tried.values.goal_value, tried.values.meets_limits
-        left = np.flatnonzero(np.isfinite(goal))
+        left, likely = np.flatnonzero(np.isfinite(goal)), met.copy()
         printed, best, done = list[Candidate](), below, 0
         while len(left) and done < MOST_CONFIRMED:
             # What meets the limits on these paths is the surest to cut others off.
             first = (~met[left], goal[left]) if best == np.inf else (goal[left],)
-            some = left[np.lexsort(first[::-1])][:at_once]
-            some = some[goal[some] < best * (1.0 + PATHS_ERROR)]
-            if not len(some):
+            queue = left[np.lexsort(first[::-1])]
+            queue = queue[goal[queue] < best * (1.0 + PATHS_ERROR)]
+            if not len(queue):
                 break
-            likely = some[met[some] | self._begins_well(limits, tried.take(some.tolist()))]
-            printed += self._printed(limits, tried.take(likely.tolist())) if len(likely) else []
+            some = queue[:at_once]
+            if not likely[some].all():
+                some = queue[~likely[queue]][: LOOKED_AT * at_once]
+                likely[some] = self._begins_well(limits, tried.take(some.tolist()))
+                left = left[~np.isin(left, some[~likely[some]])]
+                continue
+            printed += self._printed(limits, tried.take(some.tolist()))
             best = min((each.goal_value for each in printed), default=below)
-            confirmed = np.zeros(len(goal), dtype=bool)
-            confirmed[some] = True
-            left, done = left[~confirmed[left]], done + len(likely)
+            left, done = left[~np.isin(left, some)], done + len(some)
         others = [self._figures(tried, int(row)) for row in left[met[left] & (goal[left] >= best)]]
         plans = tuple(sorted([*printed, *others], key=ranking_key))
         return Selection(plans, tried, len(tried))
