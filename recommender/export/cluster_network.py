@@ -1,4 +1,4 @@
-"""What several machines need of network and bucket, and what an exported file leaves to its user.
+"""What several machines need of the network, and what an exported file leaves to its user.
 
 The estimate counts on the network that a machine type is sold with. AWS's EFA is requested by the
 files themselves. Google's and Azure's fast networks need networks, images or scale sets that are
@@ -8,7 +8,6 @@ set up once, which a file of a run does not do: it says so.
 import re
 
 from recommender.export.description import RunDescription
-from recommender.text import duration
 
 # "Networking and GPU machines" (docs.cloud.google.com/compute/docs/gpus/gpu-network-bandwidth, read
 # 2026-11): one network for each interface of GPUDirect, one RDMA network for all of RoCE.
@@ -24,7 +23,6 @@ _GOOGLE = {
     "a4-highgpu-8g": _ROCE,
 }
 _GOOGLE_PAGE = "docs.cloud.google.com/compute/docs/gpus/gpu-network-bandwidth"
-WORTH_A_WORD_S = 30.0  # of a restart that is estimated as some minutes
 # Sizes with an r reach each other by InfiniBand ("Azure virtual machine sizes naming conventions",
 # learn.microsoft.com, 2026-11).
 _INFINIBAND = re.compile(r"Standard_N[CD]\d+[a-z]*r")
@@ -37,13 +35,12 @@ _EFA = re.compile(
 
 
 def cluster_network_words(run: RunDescription, file: str, groups: str) -> list[str]:
-    """What several machines get and lack of the network and reads that the estimate counts on.
+    """What several machines get and lack of the network that the estimate counts on.
 
     They are the plan's or the fallback's. `groups` says what becomes of the groups that AWS needs
     and `file` creates.
     """
     found = [_efa_words(run, file, groups), *map(_network_words, _clusters(run))]
-    found.append(_restore_words(run))
     return [words for words in dict.fromkeys(found) if words]
 
 
@@ -65,19 +62,6 @@ def _efa_words(run: RunDescription, file: str, groups: str) -> str:
     return (
         f"On {' and '.join(types)}, {file} requests EFA on every network card, and creates a "
         f"security group and a cluster placement group for it ({groups})."
-    )
-
-
-def _restore_words(run: RunDescription) -> str:
-    """How much longer restarts take where machines that share a checkpoint each fetch all of it."""
-    # Nothing for one machine; a fallback is not interrupted.
-    longer_s = (run.nodes - 1) * run.plan.checkpointing.restore_s
-    if not run.counts_on_checkpoints or run.job.writer == "chief" or longer_s < WORTH_A_WORD_S:
-        return ""
-    size_gb = run.job.checkpoint_bytes / 1e9
-    return (
-        f"After an interruption each machine fetches all {size_gb:,.0f} GB of the checkpoint, "
-        f"where the estimate counts its share: a restart takes up to {duration(longer_s)} longer."
     )
 
 

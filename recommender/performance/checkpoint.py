@@ -97,8 +97,8 @@ def object_store(
 ) -> SavePaths:
     """Checkpoints in a bucket, written to the machines' disks and uploaded behind the training.
 
-    Every machine writes its part, or one chief writer all. The chief of a parameter-server job
-    writes to the bucket itself, in one stream.
+    Every machine writes its part, or one chief writer all, and every machine fetches all of it. The
+    chief of a parameter-server job writes to the bucket itself, in one stream.
     """
     size, network, disk = job.checkpoint_bytes, fleet.network_bytes_per_s, fleet.disk_bytes_per_s
     chief = job.writer == "chief"
@@ -108,7 +108,7 @@ def object_store(
     if chief and job.sync == "parameter_server":
         written = write_s(CHIEF_STREAM, size, job.gradient_tensors, network_share(network))
         upload = np.zeros_like(written)
-    restore = transfer.restore_s(size, writers, network, disk)
+    restore = transfer.restore_s(size, fleet.machines, writers, network, disk)
     return _saved(job, fleet, "object_store", Times(written, upload, restore), notice_s)
 
 

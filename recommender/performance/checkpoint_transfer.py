@@ -2,7 +2,10 @@
 
 A training writes its checkpoint to the disks of its machines; the tool of the cloud uploads it
 behind the training, every machine its own part, and only one that is uploaded whole is resumed
-from. Plans count with the rates of `checkpoint_transfers.csv`; exported files run the same tool
+from. The tool fetches all of it to every machine: a process needs more than it wrote, as what all
+hold alike lies in the file of one of them (torch.distributed.checkpoint, `dedup_save_plans`,
+PyTorch 2.9). From a folder that all machines share a training reads the bytes that it needs. Plans
+count with the rates of `checkpoint_transfers.csv`; exported files run the same tool
 (`recommender/export/checkpoint_upload.py`).
 """
 
@@ -41,8 +44,9 @@ MB = 1e6
 class Transfer:
     """The tool that moves the checkpoints of machines of one provider."""
 
-    provider: str  # "" for all others, and for machines of one's own
+    provider: str  # "" for clouds without a tool of their own
     tool: str
+    shared: bool  # a folder that the training itself reads and writes on every machine
     upload_bytes_per_s: float  # of one machine
     restore_bytes_per_s: float
     source: str
@@ -54,14 +58,12 @@ class Transfer:
         return PICK_UP_S + size_bytes / np.minimum(each * writers, BUCKET_BYTES_PER_S)
 
     def restore_s(
-        self, size_bytes: float, readers: Floats, network: Floats, disk: Floats
+        self, size_bytes: float, machines: Floats, parts: Floats, network: Floats, disk: Floats
     ) -> Floats:
-        """Seconds until every machine has its part of the checkpoint on its disk.
-
-        Where one chief writes, each machine reads all of it: as long as one reader takes.
-        """
+        """Seconds until every machine has what it reads: all, or one of the `parts` of a folder."""
+        read = size_bytes / parts if self.shared else size_bytes
         each = _least(self.restore_bytes_per_s, network, disk)
-        return np.asarray(size_bytes / np.minimum(each * readers, BUCKET_BYTES_PER_S))
+        return np.asarray(read / np.minimum(each, BUCKET_BYTES_PER_S / machines))
 
 
 @cache
@@ -113,6 +115,7 @@ def _read(row: dict[str, str]) -> Transfer:
     return Transfer(
         provider=row["provider"],
         tool=row["tool"],
+        shared=row["shared"] == "yes",
         upload_bytes_per_s=float(row["upload_mb_per_s"]) * MB,
         restore_bytes_per_s=float(row["restore_mb_per_s"]) * MB,
         source=row["source"],

@@ -547,23 +547,6 @@ def test_what_only_the_fallbacks_machines_need_of_their_network_is_reported(
         assert (said in header_of(one, target)) == one.trains_on_several == (count > 1)
 
 
-@pytest.mark.parametrize("target", ["aws-cli", "terraform"])
-def test_a_restart_that_fetches_more_than_the_estimate_counts_is_reported(target: str) -> None:
-    """Each of four machines reads all that the estimate lets four read in a minute."""
-    job = replace(SEVERAL.job, checkpoint_bytes=654e9)
-    saves = replace(SEVERAL.plan.checkpointing, restore_s=60.0)
-    several = replace(SEVERAL, plan=replace(SEVERAL.plan, checkpointing=saves), job=job)
-    text = header_of(several, target)
-    assert "fetches all 654 GB of the checkpoint" in text
-    assert "a restart takes up to 3 min longer" in text
-    for other in (
-        replace(several, job=replace(job, writer="chief")),  # every machine reads all anyway
-        replace(several, plan=replace(AWS.plan, checkpointing=saves)),  # one machine
-        replace(several, plan=replace(several.plan, checkpointing=replace(saves, restore_s=5))),
-    ):
-        assert "fetches all" not in header_of(other, target)
-
-
 CODE = ("train.py", "data/list.txt", "requirements.txt")
 KEPT_BACK = (".env", ".venv/lib/torch.py", "conf/.secret", ".git/config", "a/__pycache__/b.pyc")
 

@@ -124,7 +124,7 @@ def predicted(row: Mapping[str, str]) -> tuple[float, float, float]:
 
 def goodput(job: Job, fleet: Clusters, boot_s: float) -> float:
     """Share of the time that faults of its machines leave a cluster for work that is not lost."""
-    saves = object_store(job, fleet, 0.0, transfer_of(""))
+    saves = object_store(job, fleet, 0.0, transfer_of("own"))
     mean_s = 3600.0 / (job.fault_rate_per_hour * fleet.machines)
     law = mean_s, np.full_like(mean_s, RUN_SIGMA), boot_s + RENDEZVOUS_S + saves.restore_s
     between = best_interval(*law, saves.stall_s, saves.transfer_s, saves.notice_saves)
