@@ -2,6 +2,8 @@
 
     python -P tests/run.py tests.research.judge [RUNS]
 
+writes judge.csv beside this file, whose figures docs/research/simulation.md tells.
+
 The best three plans of presets within 24 h and 48 h, without and with a limit on checkpoint
 overhead, each by 20,000 runs of `tests/recommender/simulation/events.py`. Of each question also its
 first spot plan with up to two slower fallbacks, which the search does not choose: the cheapest at
@@ -10,10 +12,12 @@ an answer are, with the moment of the switch that the limit asks for. Besides wh
 runs), the same simulation of 65,536 others: the sampling error of what is told is in the first.
 """
 
+import csv
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 
@@ -34,6 +38,11 @@ OVERHEADS = (None, 0.01, 0.05)
 HOURS = (24.0, 48.0)
 SLOWER = (0.25, 0.6, 0.95)  # speeds of fallbacks between which one is added
 FRESH, OTHER_SEED = 65_536, 11
+FILE = Path(__file__).with_suffix(".csv")
+COLUMNS = (
+    "question", "plan", "fallback_speed",
+    *(f"{of}_{name}" for of in ("told", "fresh", "events") for name in ("usd", "chance", "lost")),
+)  # fmt: skip
 
 
 Figures = tuple[float, float, float]  # cost in USD, chance and overhead
@@ -50,13 +59,11 @@ class Row:
     fresh: Figures  # by many runs of what is told
     events: Figures
 
-    def __str__(self) -> str:
-        (usd, chance, lost), (usd_2, chance_2, lost_2) = self.told, self.events
-        return (
-            f"| {self.question} | {self.plan} | {self.speed:.2f} | {usd:,.2f} | {usd_2 / usd:.3f} "
-            f"| {usd_2 / self.fresh[0]:.3f} | {chance:.2%} | {100 * (chance - chance_2):+.2f} "
-            f"| {100 * (self.fresh[1] - chance_2):+.2f} | {lost:.2%} | {lost_2:.2%} |"
-        )
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """A row of the file."""
+        figures = (*self.told, *self.fresh, *self.events)
+        return (self.question, self.plan, f"{self.speed:.3f}", *(f"{x:.6g}" for x in figures))
 
 
 def judged(search: PlanPool, question: str, one: Evaluated, runs: int) -> Row:
@@ -114,11 +121,15 @@ def rows(runs: int) -> Iterator[Row]:
 
 
 def main(runs: int = 20_000) -> None:
-    """Print all rows, then what they differ by."""
+    """Write all rows, and print what they differ by."""
     found = []
-    for row in rows(runs):
-        found.append(row)
-        print(row, flush=True)
+    with FILE.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(COLUMNS)
+        for row in rows(runs):
+            found.append(row)
+            writer.writerow(row.cells)
+            file.flush()
     slow = sum(0.0 < row.speed < 1.0 for row in found)
     print(f"{len(found)} plans, {slow} with slower fallbacks")
     for name, of in (("told", lambda row: row.told), ("fresh runs", lambda row: row.fresh)):
