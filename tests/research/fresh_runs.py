@@ -44,7 +44,7 @@ class Row:
 
 def fresh_chance(search: PlanPool, plan: Evaluated) -> float:
     """The share of fresh runs that meet the limits."""
-    limits, one = search.problem.limits, search.builder.details(plan.candidate).one_plan
+    limits, one = search.problem.limits, plan.inputs
     kept = []
     for seed in SEEDS:
         paths = simulate_paths(one, limits.deadline_s, RUNS, seed)

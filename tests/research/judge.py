@@ -68,7 +68,7 @@ class Row:
 
 def judged(search: PlanPool, question: str, one: Evaluated, runs: int) -> Row:
     """A plan by both simulations."""
-    limits, inputs = search.problem.limits, search.builder.details(one.candidate).one_plan
+    limits, inputs = search.problem.limits, one.inputs
     told, deadline_s = one.plan.estimate, limits.deadline_s
     assert deadline_s is not None
     paths = by_events(inputs, deadline_s, runs, f"judge {question}")
