@@ -10,6 +10,7 @@ where or in which order they are made.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from importlib import import_module
 from typing import Any, Literal, Protocol
 
@@ -18,31 +19,72 @@ import numpy as np
 from recommender.arrays import Bools, Floats, Ints
 from recommender.catalogs.frozen import dataclass
 from recommender.errors import UsageError
-from recommender.policies.availability_fit import ZoneClass, of_zone, zone_class
-from recommender.policies.optimal import SemiMarkov
-from recommender.policies.replay import optimum, replay, windows
+from recommender.policies.availability_fit import ZoneClass, of_zone, of_zones, zone_class
+from recommender.policies.hindsight import optimum
+from recommender.policies.optimal import MultiZone, SemiMarkov
+from recommender.policies.replay import RecordedZones, replay
 from recommender.policies.rules import Greedy, SpotOnly
-from recommender.policies.state import ModePrices, Policy, Task
+from recommender.policies.state import ModePrices, Offers, Policy, Task
 
 EVERY_S = 4 * 3600.0  # between start moments
 RETRIES = 3  # times a piece of work is tried again after an error of its worker
 
 
 @dataclass(frozen=True, slots=True)
-class BacktestTrace:
-    """One zone's recorded availability: the part to learn from, and the part to evaluate on."""
+class Market:
+    """Zones that one job may use: the part to learn from, and the part to evaluate on."""
 
     name: str
-    tick_s: float
-    past: Bools  # (ticks,) before the judged part; may be empty for rules that learn nothing
-    judged: Bools  # (ticks,)
-    prices: ModePrices | None = None  # of this zone; None: those of the back-test
-    one_fewer: Bools | None = None  # (ticks,) judged part for a gang of one spot machine fewer
+    past: Bools  # (zones, ticks) before the judged part; may be empty for rules that learn nothing
+    judged: RecordedZones
+    one_fewer: Bools | None = None  # (zones, ticks) judged, for a gang of one spot machine fewer
+
+    @staticmethod
+    def of_one(
+        name: str, tick_s: float, past: Bools, judged: Bools, prices: ModePrices
+    ) -> "Market":
+        """One zone; (ticks,)."""
+        return Market(name, past[None], RecordedZones.of_one(judged, tick_s, prices))
+
+    @staticmethod
+    def together(markets: "Sequence[Market]", move_usd: Floats) -> "Market":
+        """Zones that begin and end together and have one tick, between which a job may move.
+
+        `move_usd` (zones, zones) from row to column.
+        """
+        shapes = {(m.tick_s, m.past.shape[1], m.judged.ticks) for m in markets}
+        if len(shapes) > 1:
+            ticks = (f"{tick:g} s x {past + judged}" for tick, past, judged in sorted(shapes))
+            raise UsageError(
+                "several zones need traces of one tick and one length; these have "
+                + ", ".join(ticks)
+            )
+        offers = [each.judged.offers for each in markets]
+        spot = np.concatenate([each.spot_usd_per_hour for each in offers])
+        rent = np.concatenate([each.on_demand_usd_per_hour for each in offers])
+        judged = np.concatenate([each.judged.available for each in markets])
+        return Market(
+            f"{len(markets)} zones together",
+            np.concatenate([each.past for each in markets]),
+            RecordedZones(judged, Offers(spot, rent, move_usd, offers[0].tick_s)),
+        )
+
+    @property
+    def tick_s(self) -> float:
+        """Length of a tick."""
+        return self.judged.offers.tick_s
+
+    def kept_rented(self, idle_usd: float, spot_usd: float) -> RecordedZones:
+        """The judged part where something is paid all the time, and spot costs so much in all."""
+        offers = replace(
+            self.judged.offers, idle_usd_per_hour=idle_usd, spot_usd_per_hour=np.array([spot_usd])
+        )
+        return replace(self.judged, offers=offers)
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The yardsticks of one trace and setting; USD per window."""
+    """The yardsticks of one market and setting; USD per window."""
 
     starts: Ints
     greedy_usd: Floats
@@ -80,8 +122,8 @@ class Contender(Protocol):
     def name(self) -> str:
         """Name in the table."""
 
-    def enter(self, trace: BacktestTrace, prices: ModePrices) -> tuple[Policy, ModePrices]:
-        """The policy for a trace, and what its machines cost."""
+    def enter(self, market: Market) -> tuple[Policy, RecordedZones]:
+        """The policy for a market, and what it meets there, at the prices of its machines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +137,9 @@ class FixedRule:
         """The rule's own name."""
         return self.policy.name
 
-    def enter(self, trace: BacktestTrace, prices: ModePrices) -> tuple[Policy, ModePrices]:
+    def enter(self, market: Market) -> tuple[Policy, RecordedZones]:
         """The rule at the market's prices."""
-        return self.policy, prices
+        return self.policy, market.judged
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,16 +150,30 @@ class FittedPolicy:
     confidence: float = 1.0
     name: str = "cost-optimal"
 
-    def enter(self, trace: BacktestTrace, prices: ModePrices) -> tuple[Policy, ModePrices]:
+    def enter(self, market: Market) -> tuple[Policy, RecordedZones]:
         """Fit to the past only: the evaluated part is not looked at."""
-        if len(trace.past) > 1:
-            kind = self.kind or zone_class([trace.past], trace.tick_s)
-            law = of_zone(trace.past, trace.tick_s, kind)
+        past, tick_s = market.past[0], market.tick_s
+        if len(past) > 1:
+            law = of_zone(past, tick_s, self.kind or zone_class([past], tick_s))
         elif self.kind is not None:
             law = self.kind.unwatched
         else:
-            raise UsageError(f"trace {trace.name} has no past and no class to stand for it")
-        return SemiMarkov(law, self.confidence, self.name), prices
+            raise UsageError(f"trace {market.name} has no past and no class to stand for it")
+        return SemiMarkov(law, self.confidence, self.name), market.judged
+
+
+@dataclass(frozen=True, slots=True)
+class FittedZones:
+    """The cost-optimal policy over several zones, fitted to their pasts."""
+
+    name: str = "multi-region"
+
+    def enter(self, market: Market) -> tuple[Policy, RecordedZones]:
+        """Fit to the past only: the judged part is not looked at."""
+        if market.past.shape[1] < 2:
+            raise UsageError(f"{market.name}: no past to fit; raise --past above 0")
+        laws = of_zones(list(market.past), market.tick_s)
+        return MultiZone(laws, self.name), market.judged
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,18 +181,22 @@ class SingleAnchor:
     """DeepVM's Single Anchor: n - 1 spot machines and one on-demand machine that is always kept.
 
     As a policy (Kim et al., CCGrid 2024; their code names no rule for lost spot): wait until
-    spot is back; the anchor with the checkpoint is paid all the time. `prices` are those of the
+    spot is back; the anchor with the checkpoint is paid all the time. Prices are those of the
     whole cluster of `machines`; availability is that of n - 1 machines (`Trace.one_fewer`).
     """
 
     machines: int
     name: str = "DeepVM single anchor"
 
-    def enter(self, trace: BacktestTrace, prices: ModePrices) -> tuple[Policy, ModePrices]:
+    def enter(self, market: Market) -> tuple[Policy, RecordedZones]:
         """Spot or wait, with the anchor on the bill."""
+        prices = market.judged.offers.prices
         anchor = prices.on_demand / self.machines
         spot = prices.spot * (self.machines - 1) / self.machines + anchor
-        return SpotOnly(self.name), ModePrices(spot, prices.on_demand, prices.idle + anchor)
+        seen = market.kept_rented(prices.idle + anchor, spot)
+        if market.one_fewer is not None:
+            seen = replace(seen, available=market.one_fewer)
+        return SpotOnly(self.name), seen
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,42 +206,33 @@ class Tiering:
     receivers_usd_per_hour: float
     name: str = "DeepVM tiering"
 
-    def enter(self, trace: BacktestTrace, prices: ModePrices) -> tuple[Policy, ModePrices]:
+    def enter(self, market: Market) -> tuple[Policy, RecordedZones]:
         """Spot or wait, with the receivers on the bill."""
-        more = self.receivers_usd_per_hour
-        return SpotOnly(self.name), ModePrices(
-            prices.spot + more, prices.on_demand, prices.idle + more
-        )
+        more, prices = self.receivers_usd_per_hour, market.judged.offers.prices
+        return SpotOnly(self.name), market.kept_rented(prices.idle + more, prices.spot + more)
 
 
-def bounds(
-    trace: BacktestTrace, task: Task, prices: ModePrices, every_s: float = EVERY_S
-) -> Bounds:
+def bounds(market: Market, task: Task, every_s: float = EVERY_S) -> Bounds:
     """Greedy and optimum of every window whose deadline lies inside the judged part."""
-    starts = windows(len(trace.judged), trace.tick_s, task, every_s)
+    judged = market.judged
+    starts = judged.windows(task, every_s)
     if len(starts) == 0:
         raise UsageError(
-            f"trace {trace.name}: the evaluated part is "
-            f"{len(trace.judged) * trace.tick_s / 3600:.0f} "
+            f"trace {market.name}: the evaluated part is "
+            f"{judged.ticks * market.tick_s / 3600:.0f} "
             f"h long, shorter than the deadline of {task.deadline_s / 3600:.0f} h"
         )
-    greedy = replay(Greedy(), trace.judged, trace.tick_s, starts, task, prices).cost_usd
-    best = optimum(trace.judged, trace.tick_s, starts, task, prices)
-    return Bounds(starts, greedy, best)
+    greedy = replay(Greedy(), judged, starts, task).cost_usd
+    return Bounds(starts, greedy, optimum(judged, starts, task))
 
 
-def judge(
-    contender: Contender, trace: BacktestTrace, task: Task, prices: ModePrices, within: Bounds
-) -> BacktestRow:
-    """Replay one contender on one trace and setting."""
-    policy, paid = contender.enter(trace, prices)
-    anchored = isinstance(contender, SingleAnchor) and trace.one_fewer is not None
-    seen = trace.one_fewer if anchored else trace.judged
-    assert seen is not None
-    result = replay(policy, seen, trace.tick_s, within.starts, task, paid)
+def judge(contender: Contender, market: Market, task: Task, within: Bounds) -> BacktestRow:
+    """Replay one contender on one market and setting."""
+    policy, seen = contender.enter(market)
+    result = replay(policy, seen, within.starts, task)
     return BacktestRow(
         policy=contender.name,
-        trace=trace.name,
+        trace=market.name,
         task=task,
         windows=len(within.starts),
         mean_usd=float(result.cost_usd.mean()),
@@ -195,59 +246,40 @@ def judge(
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """One trace under one setting, with every policy that is evaluated on it."""
+    """One market under one setting, with every policy that is evaluated on it."""
 
     contenders: tuple[Contender, ...]
-    trace: BacktestTrace
+    market: Market
     task: Task
-    prices: ModePrices
     every_s: float = EVERY_S
 
     def rows(self) -> tuple[BacktestRow, ...]:
         """The rows of this piece of work: a pure function of plain data."""
-        within = bounds(self.trace, self.task, self.prices, self.every_s)
-        one = (self.trace, self.task, self.prices, within)
-        return tuple(judge(each, *one) for each in self.contenders)
+        within = bounds(self.market, self.task, self.every_s)
+        return tuple(judge(each, self.market, self.task, within) for each in self.contenders)
 
 
 def pieces(
     contenders: Sequence[Contender],
-    traces: Sequence[BacktestTrace],
+    markets: Sequence[Market],
     tasks: Sequence[Task],
-    prices: ModePrices,
     every_s: float = EVERY_S,
 ) -> tuple[Piece, ...]:
     """The work of a back-test; raises `UsageError` where no trace is as long as a deadline."""
     found = tuple(
-        Piece(tuple(contenders), trace, task, trace.prices or prices, every_s)
-        for trace in traces
+        Piece(tuple(contenders), market, task, every_s)
+        for market in markets
         for task in tasks
-        if len(windows(len(trace.judged), trace.tick_s, task, every_s))
+        if len(market.judged.windows(task, every_s))
     )
     if not found:
-        raise too_short(max((len(t.judged) * t.tick_s for t in traces), default=0.0))
+        lengths = (each.judged.ticks * each.tick_s for each in markets)
+        raise UsageError(
+            "no trace is as long as a deadline: the longest evaluated part has "
+            f"{max(lengths, default=0.0) / 3600.0:.3g} "
+            "h; give longer traces, a shorter --job, or a smaller --past"
+        )
     return found
-
-
-def too_short(longest_s: float) -> UsageError:
-    """The error message if no trace is as long as a deadline."""
-    return UsageError(
-        "no trace is as long as a deadline: the longest evaluated part has "
-        f"{longest_s / 3600.0:.3g} "
-        "h; give longer traces, a shorter --job, or a smaller --past"
-    )
-
-
-def backtest(
-    contenders: Sequence[Contender],
-    traces: Sequence[BacktestTrace],
-    tasks: Sequence[Task],
-    prices: ModePrices,
-    every_s: float = EVERY_S,
-) -> tuple[BacktestRow, ...]:
-    """The whole table, one after the other; traces shorter than a deadline are left out of it."""
-    work = pieces(contenders, traces, tasks, prices, every_s)
-    return tuple(row for piece in work for row in piece.rows())
 
 
 def closed(greedy_usd: float, policy_usd: float, optimum_usd: float) -> float | None:
@@ -268,13 +300,6 @@ Engine = Literal["serial", "loky", "dask"]
 ENGINES: tuple[Engine, ...] = ("serial", "loky", "dask")
 
 
-class Work(Protocol):
-    """A piece of work."""
-
-    def rows(self) -> tuple[BacktestRow, ...]:
-        """Its rows, by nothing but its own data."""
-
-
 @dataclass(frozen=True, slots=True)
 class Workers:
     """The processes that do the work."""
@@ -284,13 +309,8 @@ class Workers:
     address: str = ""  # of an existing Dask cluster
 
 
-def judged(piece: Work) -> tuple[BacktestRow, ...]:
-    """The rows of one piece of work."""
-    return piece.rows()
-
-
 def run(
-    work: Sequence[Work], workers: Workers, tick: Callable[[int, int], None] | None = None
+    work: Sequence[Piece], workers: Workers, tick: Callable[[int, int], None] | None = None
 ) -> tuple[BacktestRow, ...]:
     """All rows, in the order of the work; `tick` hears how many pieces are done."""
     rows: list[BacktestRow] = []
@@ -301,17 +321,17 @@ def run(
     return tuple(rows)
 
 
-def _each(work: Sequence[Work], workers: Workers) -> Iterator[tuple[BacktestRow, ...]]:
+def _each(work: Sequence[Piece], workers: Workers) -> Iterator[tuple[BacktestRow, ...]]:
     if workers.engine == "serial":
-        yield from map(judged, work)
+        yield from map(Piece.rows, work)
     elif workers.engine == "loky":
         joblib: Any = import_module("joblib")  # has no types
         many = joblib.Parallel(n_jobs=workers.jobs, backend="loky", return_as="generator")
-        yield from many(joblib.delayed(judged)(piece) for piece in work)
+        yield from many(joblib.delayed(Piece.rows)(piece) for piece in work)
     else:
         with _cluster(workers) as client:
             # Work of a worker that dies is done again by another one.
-            for future in client.map(judged, work, pure=False, retries=RETRIES):
+            for future in client.map(Piece.rows, work, pure=False, retries=RETRIES):
                 yield future.result()
 
 

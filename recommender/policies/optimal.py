@@ -36,7 +36,6 @@ from recommender.policies.policy_table import (
     size,
 )
 from recommender.policies.replay import DONE_S
-from recommender.policies.replay_zones import RecordedZones, ZoneDecide, ZoneState, move_costs
 from recommender.policies.rules import whole_ticks
 from recommender.policies.state import (
     NONE,
@@ -44,7 +43,7 @@ from recommender.policies.state import (
     SPOT,
     Decide,
     ModePrices,
-    Modes,
+    Offers,
     PolicyState,
     Task,
 )
@@ -80,12 +79,12 @@ class SemiMarkov:
         """The policy as a table of costs to go."""
         return policy_table(chain(self.law, tick_s), task, prices, tick_s)
 
-    def begin(self, task: Task, prices: ModePrices, tick_s: float, windows: int) -> Decide:
+    def begin(self, task: Task, offers: Offers, windows: int) -> Decide:
         """Belief and table of one replay."""
-        law = chain(self.law, tick_s)
+        law = chain(self.law, offers.tick_s)
 
         def watch(task: Task) -> Decide:
-            table = self.table(task, prices, tick_s)
+            table = self.table(task, offers.prices, offers.tick_s)
             return _Watch(law, table, task, np.tile(law.usual, (windows, 1))).decide
 
         strict = watch(task)
@@ -106,7 +105,7 @@ class _Watch:
     task: Task
     belief: Floats  # (windows, states) before the coming tick is seen
 
-    def decide(self, state: PolicyState) -> Modes:
+    def decide(self, state: PolicyState) -> Ints:
         """The least expected cost among what is safe; on-demand where nothing is."""
         belief = self._see(state.available)
         left = self.table.ticks - round(state.now_s / self.table.tick_s)
@@ -132,7 +131,7 @@ class _Watch:
         """Expected cost to go when a mode runs in the coming tick."""
         pay = np.where(state.mode == mode, state.start_up_s, self.task.changeover_s)
         slack = spare if mode == NONE else spare - pay
-        return self.table.at(left, np.int8(mode), belief, slack)
+        return self.table.at(left, mode, belief, slack)
 
     def _safe(self, spare: Floats) -> Bools:
         """Can on-demand, started in the next tick, still end in time?"""
@@ -172,10 +171,10 @@ class MultiZone:
     laws: tuple[Availability, ...]  # of each zone, in the order of the market
     name: str = "multi-region"
 
-    def begin(self, task: Task, zones: RecordedZones, windows: int) -> ZoneDecide:
+    def begin(self, task: Task, zones: Offers, windows: int) -> Decide:
         """Beliefs and table of one replay."""
-        if len(self.laws) != len(zones.available):
-            raise UsageError(f"{len(self.laws)} laws for {len(zones.available)} zones: one each")
+        if len(self.laws) != len(zones):
+            raise UsageError(f"{len(self.laws)} laws for {len(zones)} zones: one each")
         chains = [chain(law, zones.tick_s) for law in self.laws]
         grid_s = zones.tick_s * max(1, round(GRID_S / zones.tick_s))
         kept = chosen(zones, [each.share_up for each in chains])
@@ -189,7 +188,7 @@ class MultiZone:
         return _WatchZones(task, zones, chains, kept, small, table, rent, belief).decide
 
 
-def chosen(zones: RecordedZones, share_up: Sequence[float]) -> list[int]:
+def chosen(zones: Offers, share_up: Sequence[float]) -> list[int]:
     """The zones that the programme sees: cheapest per hour, with on-demand in outages."""
     up = np.array(share_up)
     hour = up * zones.spot_usd_per_hour + (1.0 - up) * zones.on_demand_usd_per_hour.min()
@@ -198,7 +197,7 @@ def chosen(zones: RecordedZones, share_up: Sequence[float]) -> list[int]:
 
 def _aggregated(
     laws: Sequence[Availability],
-    zones: RecordedZones,
+    zones: Offers,
     kept: Sequence[int],
     task: Task,
     grid_s: float,
@@ -220,7 +219,7 @@ class _WatchZones:
     """The decisions of one replay: all beliefs move with every tick seen."""
 
     task: Task
-    zones: RecordedZones
+    zones: Offers
     chains: list[Chain]
     kept: list[int]
     small: list[AggregatedStates]
@@ -228,10 +227,10 @@ class _WatchZones:
     rent: int  # zone in whose region on-demand is cheapest
     belief: list[Floats] = field(default_factory=list)  # per zone (windows, states), before a look
 
-    def decide(self, state: ZoneState) -> Ints:
+    def decide(self, state: PolicyState) -> Ints:
         """The least expected cost among what is safe; on-demand where nothing is."""
-        joint = self._see(state.available)
-        count, tick_s = len(self.zones.available), self.zones.tick_s
+        joint = self._see(state.zones)
+        count, tick_s = len(self.zones), self.zones.tick_s
         rent = 1 + count + self.rent
         left_s = tick_s * int((self.task.deadline_s - state.now_s) / tick_s + 1e-9)
         if left_s <= 0.0:
@@ -240,7 +239,7 @@ class _WatchZones:
         left = left_s / self.table.tick_s
         idle = self.table.at(left, 0, joint, spare)
         usd = [np.where(self._safe(spare - tick_s), idle, np.inf)]
-        move = move_costs(self.zones, state.place)
+        move = self.zones.move_costs(state.place)
         for number, zone in enumerate([*self.kept, self.rent], 1):
             mode = rent if number > len(self.kept) else 1 + zone
             same = state.mode == mode
@@ -248,7 +247,7 @@ class _WatchZones:
             cost = self.table.at(left, number, joint, spare - pay)
             cost = cost + np.where(same, 0.0, move[:, zone])
             if mode != rent:
-                there = state.available[:, zone] & self._spot_safe(state, pay, left_s)
+                there = state.zones[:, zone] & self._spot_safe(state, pay, left_s)
                 cost = np.where(there, cost, np.inf)
             usd.append(np.minimum(cost, float(NEVER)) if mode == rent else cost)
         modes = np.array([0, *(1 + zone for zone in self.kept), rent])
@@ -270,7 +269,7 @@ class _WatchZones:
         """Can on-demand, started in the next tick, still end in time?"""
         return whole_ticks(self.task.changeover_s - spare, self.zones.tick_s) <= 1e-6
 
-    def _spot_safe(self, state: ZoneState, pay: Floats, left_s: float) -> Bools:
+    def _spot_safe(self, state: PolicyState, pay: Floats, left_s: float) -> Bools:
         """Can it, when spot runs for one tick and then vanishes?"""
         tick_s = self.zones.tick_s
         work = self.task.work_s - state.done_s - np.maximum(tick_s - pay, 0.0)

@@ -207,7 +207,7 @@ def policy_facts(
     def cells(up: bool, belief: Floats) -> tuple[tuple[str | None, ...], ...]:
         lefts = [min(round(time_s / problem.tick_s), table.ticks) for time_s in times]
         return tuple(
-            tuple(choice_at(table, task, left, w, int(NONE), up, belief).choice for w in works)
+            tuple(choice_at(table, task, left, w, NONE, up, belief).choice for w in works)
             for left in lefts
         )
 
@@ -274,11 +274,11 @@ def _rows(problem: PolicyProblem) -> Iterator[Sequence[str]]:
             work_s = task.work_s * k / STEPS
             time_h, work_h = left * problem.tick_s / 3600.0, work_s / 3600.0
             for mode in (NONE, SPOT, ON_DEMAND):
-                decision, usd = _choices(table, left, int(mode), work_s, task.changeover_s, law.up)
+                decision, usd = _choices(table, left, mode, work_s, task.changeover_s, law.up)
                 for place, state in enumerate(states):
                     if met[place] and usd[place] < LATE_USD and (law.up[place] or mode != SPOT):
                         yield (
-                            f"{time_h:.6g}", f"{work_h:.6g}", _RUNNING[int(mode)], *state,
+                            f"{time_h:.6g}", f"{work_h:.6g}", _RUNNING[mode], *state,
                             NAMES[decision[place]], f"{usd[place]:.6g}",
                         )  # fmt: skip
 

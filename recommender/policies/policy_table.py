@@ -53,7 +53,7 @@ class PolicyTable:
         """Ticks from the start to the deadline."""
         return len(self.usd) - 1
 
-    def at(self, left: int, mode: np.int8, belief: Floats, slack_s: Floats) -> Floats:
+    def at(self, left: int, mode: int, belief: Floats, slack_s: Floats) -> Floats:
         """Expected cost to go per window, linear in the slack; NEVER where it is below zero.
 
         `belief` (windows, states) weighs the states, `slack_s` (windows,).

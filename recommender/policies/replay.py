@@ -1,4 +1,4 @@
-"""Exact replay of fallback policies on recorded availability, tick by tick.
+"""Exact replay of fallback policies on recorded availability of one zone or several, tick by tick.
 
 The rules of a tick are those of the "Can't Be Late" benchmark (Wu et al., NSDI'24), in which
 a tick is paid in full:
@@ -8,19 +8,13 @@ a tick is paid in full:
     3. cost += price·tick;  work = max(tick - start-up, 0);  start-up -= tick - work
     4. the job ends with the tick that leaves at most 1 ms of work
 
+A gang sits in one zone at a time. Its checkpoint lies where it ran last; starting elsewhere costs
+the price of a move (egress of checkpoint and data) besides. The first start is free of moves.
+
 Besides what the plain replay knows of a tick, a drawn market may say that a machine was reclaimed
 while others are there at once (a failover list), that on-demand has to be queued for, how much is
 left to do, and that an interruption before some age costs nothing.
-
-Exact dynamic programme over tick × mode × time lost. Of the time up to the deadline
-
-    lost = tick·(idle ticks) + changeover·(starts) <= deadline - work
-
-must hold, whatever the order; so the state is the time lost so far, in the greatest common
-divisor of tick, changeover and work, and the value the money spent so far.
 """
-
-from math import gcd
 
 import numpy as np
 
@@ -29,11 +23,12 @@ from recommender.catalogs.frozen import dataclass
 from recommender.errors import UsageError
 from recommender.policies.state import (
     NONE,
+    NOWHERE,
     ON_DEMAND,
     SPOT,
     Decide,
     ModePrices,
-    Modes,
+    Offers,
     Policy,
     PolicyState,
     Task,
@@ -41,8 +36,35 @@ from recommender.policies.state import (
 
 DONE_S = 1e-3  # work left that counts as none
 _PATIENCE = 1.5  # deadlines after which a run that waits past the end of the series is given up
-_BATCH_CELLS = 1 << 15  # windows × levels per batch: three modes of them stay in the cache
-_MAX_LEVELS = 200_000
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedZones:
+    """Recorded availability of zones that a job may use, and what they cost."""
+
+    available: Bools  # (zones, ticks)
+    offers: Offers
+
+    def __post_init__(self) -> None:
+        zones = len(self.available)
+        if zones != len(self.offers):
+            raise UsageError(f"{zones} zones need as many prices, not {len(self.offers)}")
+
+    @staticmethod
+    def of_one(available: Bools, tick_s: float, prices: ModePrices) -> "RecordedZones":
+        """One zone; (ticks,)."""
+        return RecordedZones(available[None], Offers.of_one(prices, tick_s))
+
+    @property
+    def ticks(self) -> int:
+        """Length of the series."""
+        return int(self.available.shape[1])
+
+    def windows(self, task: Task, every_s: float) -> Ints:
+        """Start ticks, `every_s` apart, of all windows whose deadline lies inside the series."""
+        tick_s = self.offers.tick_s
+        last = self.ticks - int(np.ceil(task.deadline_s / tick_s - 1e-9))
+        return np.arange(0, max(last + 1, 0), max(1, round(every_s / tick_s)), dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,81 +76,78 @@ class Replays:
     spot_s: Floats  # paid on spot
     on_demand_s: Floats
     starts: Ints  # changes to spot or on-demand
+    moves: Ints  # of them, away from the checkpoint
+    moves_usd: Floats
 
     def late(self, deadline_s: float) -> Bools:
         """Which windows missed a deadline."""
         return self.finish_s > deadline_s + DONE_S
 
 
-def replay(
-    policy: Policy, available: Bools, tick_s: float, starts: Ints, task: Task, prices: ModePrices
-) -> Replays:
-    """Costs and ends of a policy from each start tick of one availability series.
+def replay(policy: Policy, recorded: RecordedZones, starts: Ints, task: Task) -> Replays:
+    """Costs and ends of a policy from each start tick of recorded series.
 
-    `available` (ticks,) says in which ticks spot can be had; past its end it cannot. A window
-    that still waits there after one and a half deadlines counts as not finished. Errors:
-    UsageError for start ticks outside the series.
+    Past the end of the series spot cannot be had. A window that still waits there after one and a
+    half deadlines counts as not finished. Errors: UsageError for start ticks outside the series.
     """
-    _check(available, tick_s, starts)
-    run = ReplayState(len(starts), task, prices, tick_s)
-    decide = policy.begin(task, prices, tick_s, len(starts))
+    offers, tick_s, length = recorded.offers, recorded.offers.tick_s, recorded.ticks
+    _check(length, tick_s, starts)
+    run = ReplayState(len(starts), task, offers)
+    decide = policy.begin(task, offers, len(starts))
     longest = task.work_s + task.changeover_s + _PATIENCE * task.deadline_s
     after = int(np.ceil(longest / tick_s)) + 1
-    ticks = len(available) - int(starts.min()) + after if len(starts) else 0
-    padded = np.concatenate([available, np.zeros(len(available) + after, dtype=np.bool_)])
+    ticks = length - int(starts.min()) + after if len(starts) else 0
+    padded = np.pad(recorded.available, ((0, 0), (0, length + after)))
     for tick in range(ticks):
-        beyond = (starts + tick >= len(available)) & (tick * tick_s >= _PATIENCE * task.deadline_s)
-        run.stopped |= beyond & (run.mode != ON_DEMAND)
+        beyond = (starts + tick >= length) & (tick * tick_s >= _PATIENCE * task.deadline_s)
+        run.stopped |= beyond & (run.mode <= len(offers))
         if bool(run.stopped.all()):
             break
-        run.step(decide, tick, padded[starts + tick])
+        run.step(decide, tick, padded[:, starts + tick].T)
     return run.result()
 
 
-def windows(ticks: int, tick_s: float, task: Task, every_s: float) -> Ints:
-    """Start ticks, `every_s` apart, of all windows whose deadline lies inside the series."""
-    last = ticks - int(np.ceil(task.deadline_s / tick_s - 1e-9))
-    return np.arange(0, max(last + 1, 0), max(1, round(every_s / tick_s)), dtype=np.int64)
-
-
-def _check(available: Bools, tick_s: float, starts: Ints) -> None:
+def _check(ticks: int, tick_s: float, starts: Ints) -> None:
     if tick_s <= 0.0:
         raise UsageError(f"tick of {tick_s} s: must be above 0")
-    if len(starts) and (int(starts.min()) < 0 or int(starts.max()) >= len(available)):
-        raise UsageError(f"start ticks must lie in 0 to {len(available) - 1}, the series")
+    if len(starts) and (int(starts.min()) < 0 or int(starts.max()) >= ticks):
+        raise UsageError(f"start ticks must lie in 0 to {ticks - 1}, the series")
 
 
 class ReplayState:
     """The windows in flight."""
 
-    def __init__(self, count: int, task: Task, prices: ModePrices, tick_s: float) -> None:
-        self.task, self.tick_s = task, tick_s
-        self.usd = prices.by_mode * tick_s / 3600.0
-        self.mode: Modes = np.zeros(count, dtype=np.int8)
-        self.done, self.start_up = np.zeros(count), np.zeros(count)
-        self.cost, self.finish = np.zeros(count), np.full(count, np.inf)
-        self.ticks = np.zeros((3, count), dtype=np.int64)
-        self.starts: Ints = np.zeros(count, dtype=np.int64)
+    def __init__(self, count: int, task: Task, offers: Offers) -> None:
+        self.task, self.offers, self.tick_s = task, offers, offers.tick_s
+        self.usd, self.windows = offers.usd_by_mode, np.arange(count)
+        self.mode: Ints = np.zeros(count, dtype=np.int64)
+        self.place: Ints = np.full(count, NOWHERE, dtype=np.int64)
+        self.done, self.start_up, self.cost, self.moves_usd = np.zeros((4, count))
+        self.finish = np.full(count, np.inf)
+        self.ticks: Ints = np.zeros((len(self.usd), count), dtype=np.int64)
+        self.starts, self.moves = np.zeros((2, count), dtype=np.int64)
         self.stopped: Bools = np.zeros(count, dtype=np.bool_)
         self.queue_s: Floats = np.zeros(count)  # until an on-demand machine starts
 
-    def step(self, decide: Decide, tick: int, available: Bools, taken: Bools | None = None) -> None:
-        """One tick of every window that still runs; `taken`: spot is there, but other machines."""
-        now = tick * self.tick_s
-        lost = ~available if taken is None else ~available | taken
-        self.mode = np.where((self.mode == SPOT) & lost, NONE, self.mode)
-        want = decide(PolicyState(now, self.mode, self.done, self.start_up, available))
-        if bool(((want == SPOT) & ~available & ~self.stopped).any()):
+    def step(self, decide: Decide, tick: int, here: Bools, taken: Bools | None = None) -> None:
+        """One tick of every window that still runs, with spot `here`; (windows, zones).
+
+        `taken`: spot is there, but other machines than before.
+        """
+        now, live = tick * self.tick_s, ~self.stopped
+        lost = self._on_spot(self.mode) & ~self._is_in(here, self.mode)
+        if taken is not None:
+            lost |= self._on_spot(self.mode) & taken
+        self.mode = np.where(lost, NONE, self.mode)
+        seen = PolicyState(now, self.mode, self.done, self.start_up, here, self.place)
+        want = decide(seen)
+        if bool((live & self._on_spot(want) & ~self._is_in(here, want)).any()):
             raise UsageError(f"the policy asked for spot at {now:.0f} s, where there is none")
-        live = ~self.stopped
-        change = live & (want != self.mode) & (want != NONE)
-        pay = self.task.changeover_s + np.where(want == ON_DEMAND, self.queue_s, 0.0)
-        self.start_up = np.where(change, pay, self.start_up)
-        self.starts += change
+        self._begin(live & (want != self.mode) & (want != NONE), want)
         self.mode = np.where(live, want, self.mode)
         runs = live & (self.mode != NONE)
         self.cost += np.where(live, self.usd[self.mode], 0.0)
-        self.ticks[self.mode, np.arange(len(live))] += live
+        self.ticks[self.mode, self.windows] += live
         work = np.where(runs, np.maximum(self.tick_s - self.start_up, 0.0), 0.0)
         self.start_up = np.where(runs, self.start_up - (self.tick_s - work), self.start_up)
         self.done = self.done + np.minimum(work, self.task.work_s - self.done)
@@ -136,16 +155,36 @@ class ReplayState:
         self.finish[ended] = now + self.tick_s
         self.stopped |= ended
 
+    def _begin(self, change: Bools, want: Ints) -> None:
+        """Start machines, where the checkpoint is or elsewhere."""
+        zone = (want - 1) % len(self.offers)
+        queued = np.where(want > len(self.offers), self.queue_s, 0.0)
+        self.start_up = np.where(change, self.task.changeover_s + queued, self.start_up)
+        self.starts += change
+        self.moves += change & (self.place != NOWHERE) & (zone != self.place)
+        usd = np.where(change, self.offers.move_costs(self.place)[self.windows, zone], 0.0)
+        self.cost += usd
+        self.moves_usd += usd
+        self.place = np.where(change, zone, self.place)
+
+    def _on_spot(self, mode: Ints) -> Bools:
+        return (mode > NONE) & (mode <= len(self.offers))
+
+    def _is_in(self, here: Bools, mode: Ints) -> Bools:
+        """Whether spot is in the zone of a mode."""
+        found: Bools = here[self.windows, (mode - 1) % len(self.offers)]
+        return found
+
     def finish_on_demand(self, now_s: float) -> Ints:
         """To their end at once: those on demand that nothing will interrupt; ticks each took.
 
         A queue for on-demand machines may be years long, so these ticks are counted, not stepped.
         """
-        staying = ~self.stopped & (self.mode == ON_DEMAND)
+        staying = ~self.stopped & (self.mode > len(self.offers))
         left_s = self.start_up + self.task.work_s - self.done - DONE_S
         more = np.where(staying, np.ceil(left_s / self.tick_s), 0.0).astype(np.int64)
-        self.cost += more * self.usd[ON_DEMAND]
-        self.ticks[ON_DEMAND] += more
+        self.cost += more * self.usd[self.mode]
+        self.ticks[self.mode, self.windows] += more
         self.done = np.where(staying, self.task.work_s, self.done)
         self.finish = np.where(staying, now_s + more * self.tick_s, self.finish)
         self.stopped |= staying
@@ -153,8 +192,11 @@ class ReplayState:
 
     def result(self) -> Replays:
         """What came of it."""
-        spot_s, on_demand_s = self.ticks[SPOT] * self.tick_s, self.ticks[ON_DEMAND] * self.tick_s
-        return Replays(self.cost, self.finish, spot_s, on_demand_s, self.starts)
+        count = len(self.offers)
+        spot_s = self.ticks[1 : 1 + count].sum(axis=0) * self.tick_s
+        on_demand_s = self.ticks[1 + count :].sum(axis=0) * self.tick_s
+        paid = self.cost, self.finish, spot_s, on_demand_s
+        return Replays(*paid, self.starts, self.moves, self.moves_usd)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,9 +227,10 @@ def replay_simulated(
     back to; a policy that waits there never finishes.
     """
     count, ticks = len(market.done_s), len(market.available)
-    run = ReplayState(count, task, prices, tick_s)
+    offers = Offers.of_one(prices, tick_s)
+    run = ReplayState(count, task, offers)
     run.done, run.queue_s = market.done_s.copy(), market.queue_s
-    decide = policy.begin(task, prices, tick_s, count)
+    decide = policy.begin(task, offers, count)
     interruptions: Ints = np.zeros(count, dtype=np.int64)
     age, queued = np.zeros(count), np.zeros(count)
     spot_usd = (prices.spot - prices.idle) / 3600.0
@@ -201,7 +244,7 @@ def replay_simulated(
         interruptions += lost
         run.cost -= np.where(lost & (age < market.free_s), spot_usd * age, 0.0)
         age = np.where(lost | (before != SPOT), 0.0, age)
-        run.step(decide, tick, here, taken)
+        run.step(decide, tick, here[:, None], taken)
         rented = live & (run.mode == ON_DEMAND)
         queued = np.where(rented & (before != ON_DEMAND), market.queue_s, queued)
         unpaid = np.where(rented, np.minimum(queued, tick_s), 0.0)
@@ -213,67 +256,3 @@ def replay_simulated(
     more = run.finish_on_demand((ticks + 1) * tick_s)
     run.cost -= np.minimum(queued, more * tick_s) * queue_usd
     return SimulatedReplays(run.result(), interruptions)
-
-
-def optimum(
-    available: Bools, tick_s: float, starts: Ints, task: Task, prices: ModePrices
-) -> Floats:
-    """Least cost in USD with the trace known, per start tick; inf where nothing is in time.
-
-    Work counts as minus one changeover at each start of a machine, ticks are paid in full and
-    waiting at `prices.idle`. Windows must lie inside the series.
-    """
-    ticks = int(np.floor(task.deadline_s / tick_s + 1e-9))
-    if len(starts) and int(starts.max()) + ticks > len(available):
-        raise UsageError(f"the window at tick {int(starts.max())} ends after the series")
-    tick, changeover, most = _levels(tick_s, task, ticks)
-    if most < changeover:
-        return np.full(len(starts), np.inf)
-    size = max(1, _BATCH_CELLS // (most + 1))
-    costs = np.empty(len(starts))
-    usd = prices.by_mode * tick_s / 3600.0
-    for begin in range(0, len(starts), size):
-        rows = starts[begin : begin + size]
-        seen = available[rows[:, None] + np.arange(ticks)[None]]
-        costs[begin : begin + size] = _cheapest(seen, tick, changeover, most, usd)
-    return costs
-
-
-def _levels(tick_s: float, task: Task, ticks: int) -> tuple[int, int, int]:
-    """Tick, changeover and the most time that may be lost, in units of their divisor."""
-    scale = 1000
-    tick, changeover = round(tick_s * scale), round(task.changeover_s * scale)
-    unit = gcd(tick, changeover)
-    most = (ticks * tick - round(task.work_s * scale)) // unit
-    if most > _MAX_LEVELS:
-        raise UsageError(
-            f"tick {tick_s} s and changeover {task.changeover_s} s have no common divisor that "
-            "is coarse enough for the exact optimum; round them to whole seconds"
-        )
-    return tick // unit, changeover // unit, most
-
-
-def _cheapest(seen: Bools, tick: int, changeover: int, most: int, usd: Floats) -> Floats:
-    """Least cost of windows × ticks of known availability.
-
-    Idle ticks after the end are lost time like those before it and cost nothing. Where waiting
-    costs money, the job may therefore end at any tick by which the work can be done.
-    """
-    windows, ticks = seen.shape
-    best = np.full(windows, np.inf)
-    cost = np.full((3, windows, most + 1), np.inf)
-    cost[0, :, 0] = 0.0
-    for now in range(ticks):
-        idle, spot, on_demand = cost
-        begun = np.full((2, windows, most + 1), np.inf)
-        begun[0, :, changeover:] = np.minimum(idle, on_demand)[:, : most + 1 - changeover]
-        begun[1, :, changeover:] = np.minimum(idle, spot)[:, : most + 1 - changeover]
-        after = np.full_like(cost, np.inf)
-        after[0, :, tick:] = cost.min(axis=0)[:, : most + 1 - tick] + usd[0]
-        after[1] = np.where(seen[:, now, None], np.minimum(spot, begun[0]) + usd[1], np.inf)
-        after[2] = np.minimum(on_demand, begun[1]) + usd[2]
-        cost = after
-        in_time = most - (ticks - 1 - now) * tick  # what may be lost to be done by now
-        if in_time >= 0 and (usd[0] > 0.0 or now == ticks - 1):
-            best = np.minimum(best, cost[:, :, : in_time + 1].min(axis=(0, 2)))
-    return best

@@ -6,18 +6,9 @@ Deadlines", NSDI'24; with them the published costs of the authors' repository co
 
 import numpy as np
 
-from recommender.arrays import Floats
+from recommender.arrays import Floats, Ints
 from recommender.catalogs.frozen import dataclass
-from recommender.policies.state import (
-    NONE,
-    ON_DEMAND,
-    SPOT,
-    Decide,
-    ModePrices,
-    Modes,
-    PolicyState,
-    Task,
-)
+from recommender.policies.state import NONE, ON_DEMAND, SPOT, Decide, Offers, PolicyState, Task
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +17,7 @@ class OnDemand:
 
     name: str = "on-demand"
 
-    def begin(self, task: Task, prices: ModePrices, tick_s: float, windows: int) -> Decide:
+    def begin(self, task: Task, offers: Offers, windows: int) -> Decide:
         """Every tick on-demand."""
         return lambda state: np.full(len(state.mode), ON_DEMAND)
 
@@ -37,25 +28,36 @@ class SpotOnly:
 
     name: str = "spot-only"
 
-    def begin(self, task: Task, prices: ModePrices, tick_s: float, windows: int) -> Decide:
+    def begin(self, task: Task, offers: Offers, windows: int) -> Decide:
         """Spot or nothing."""
         return lambda state: np.where(state.available, SPOT, NONE)
 
 
 @dataclass(frozen=True, slots=True)
 class Greedy:
-    """Spot or wait, until the time left only covers the work left; then on-demand to the end."""
+    """The cheapest zone that is up, or wait, until the time left only covers the work left.
+
+    Then on-demand to the end: the rule counts one start-up; a spot machine that runs then is kept.
+    """
 
     name: str = "greedy"
 
-    def begin(self, task: Task, prices: ModePrices, tick_s: float, windows: int) -> Decide:
-        """The fallback rule counts one start-up; a spot machine that runs then is kept."""
+    def begin(self, task: Task, offers: Offers, windows: int) -> Decide:
+        """Running spot is kept; the price of a move counts as spread over the work left."""
+        count = len(offers)
 
-        def decide(state: PolicyState) -> Modes:
-            left = task.work_s - state.done_s + task.changeover_s
-            urgent = whole_ticks(left, tick_s) >= task.deadline_s - state.now_s
-            last_resort = np.where(state.mode == SPOT, SPOT, ON_DEMAND)
-            return np.where(urgent, last_resort, np.where(state.available, SPOT, NONE))
+        def decide(state: PolicyState) -> Ints:
+            left = task.work_s - state.done_s
+            hours = np.maximum(left, offers.tick_s)[:, None] / 3600.0
+            move = offers.move_costs(state.place) / hours
+            spot = np.where(state.zones, offers.spot_usd_per_hour + move, np.inf)
+            rent = offers.on_demand_usd_per_hour + move
+            on_spot = (state.mode > 0) & (state.mode <= count)
+            want = np.where(state.zones.any(axis=1), 1 + spot.argmin(axis=1), NONE)
+            want = np.where(on_spot, state.mode, want)
+            kept = np.where(state.mode > 0, state.mode, 1 + count + rent.argmin(axis=1))
+            due = whole_ticks(left + task.changeover_s, offers.tick_s)
+            return np.where(due >= task.deadline_s - state.now_s, kept, want)
 
         return decide
 
@@ -66,11 +68,11 @@ class UniformProgress:
 
     name: str = "uniform progress"
 
-    def begin(self, task: Task, prices: ModePrices, tick_s: float, windows: int) -> Decide:
+    def begin(self, task: Task, offers: Offers, windows: int) -> Decide:
         """Behind the line without spot: on-demand, left only with a lead of two start-ups."""
-        pace = task.work_s / task.deadline_s
+        pace, tick_s = task.work_s / task.deadline_s, offers.tick_s
 
-        def decide(state: PolicyState) -> Modes:
+        def decide(state: PolicyState) -> Ints:
             now, done, mode = state.now_s, state.done_s, state.mode
             rest = np.where(done < now * pace, ON_DEMAND, NONE)
             want = np.where(state.available, SPOT, rest)

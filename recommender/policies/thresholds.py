@@ -14,7 +14,7 @@ come from `optimize/thresholds.py`; its simulation is that of `risk/walk.py`.
 
 import numpy as np
 
-from recommender.arrays import Bools, Floats
+from recommender.arrays import Bools, Floats, Ints
 from recommender.catalogs.frozen import dataclass
 from recommender.policies.availability import Chain
 from recommender.policies.policy_table import NEVER, after_spot, started
@@ -26,7 +26,7 @@ from recommender.policies.state import (
     SPOT,
     Decide,
     ModePrices,
-    Modes,
+    Offers,
     PolicyState,
     Task,
 )
@@ -44,10 +44,11 @@ class TwoThresholds:
     back: float
     name: str = "two thresholds"
 
-    def begin(self, task: Task, prices: ModePrices, tick_s: float, windows: int) -> Decide:
+    def begin(self, task: Task, offers: Offers, windows: int) -> Decide:
         """The rule as decisions."""
+        tick_s = offers.tick_s
 
-        def decide(state: PolicyState) -> Modes:
+        def decide(state: PolicyState) -> Ints:
             work = task.work_s - state.done_s
             left = tick_s * np.floor((task.deadline_s - state.now_s) / tick_s + 1e-9)
             slack = left - work - task.changeover_s
@@ -61,7 +62,7 @@ class TwoThresholds:
         return decide
 
 
-def _safe(want: Modes, state: PolicyState, task: Task, tick_s: float, left: float) -> Bools:
+def _safe(want: Ints, state: PolicyState, task: Task, tick_s: float, left: float) -> Bools:
     """Can on-demand still meet the deadline if it starts only in the next tick?"""
     pay = np.where((state.mode == SPOT), state.start_up_s, task.changeover_s)
     gain = np.where(want == SPOT, np.maximum(tick_s - pay, 0.0), 0.0)
@@ -110,7 +111,7 @@ def _chosen(rule: TwoThresholds, run: Floats, law: Chain, left: int, changeover:
         if mode != NONE:
             options[mode] = run[mode]
         for up in (False, True):
-            want = _wanted(rule, int(mode), up, slack, left, changeover)
+            want = _wanted(rule, mode, up, slack, left, changeover)
             rows = law.up == up
             found[mode, rows] = np.take_along_axis(
                 options[:, rows], np.broadcast_to(want, (1, int(rows.sum()), len(want))), axis=0

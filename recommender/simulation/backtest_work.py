@@ -1,6 +1,7 @@
 """Prepares a backtest from recorded series: split traces, prices, policies by name."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -10,36 +11,28 @@ from recommender.errors import UsageError
 from recommender.inputs.units import parse_duration
 from recommender.policies.availability_fit import zone_class
 from recommender.policies.backtest import (
-    BacktestTrace,
     Contender,
     FittedPolicy,
+    FittedZones,
     FixedRule,
+    Market,
+    Piece,
     SingleAnchor,
     Tiering,
-    Work,
     pieces,
 )
-from recommender.policies.backtest_zones import (
-    FittedZones,
-    ZoneContender,
-    ZoneRule,
-    market_of,
-    zones_pieces,
-)
-from recommender.policies.replay_zones import Failover
 from recommender.policies.rules import Greedy, OnDemand, SpotOnly, UniformProgress
 from recommender.policies.state import ModePrices, Policy, Task
 from recommender.text import duration, shown
 from recommender.traces.trace import Trace as Series
 
-ZONE_POLICIES = ("failover", "multi-region")  # of one job that may move between the traces' zones
 TICK_S = 300.0  # of traces whose changes are exact
 _RULES: dict[str, Policy] = {
     "on-demand": OnDemand(), "spot-only": SpotOnly(), "greedy": Greedy(),
     "uniform-progress": UniformProgress(),
 }  # fmt: skip
-_ZONE_RULES: dict[str, ZoneContender] = {
-    "failover": ZoneRule(Failover()),
+_ZONE_RULES: dict[str, Contender] = {
+    "failover": FixedRule(Greedy("failover")),
     "multi-region": FittedZones(),
 }
 
@@ -60,7 +53,7 @@ class BacktestSettings:
     @property
     def zone_policies(self) -> list[str]:
         """Policies of one job that may move between the zones of all traces."""
-        return [name for name in self.policies if name in ZONE_POLICIES]
+        return [name for name in self.policies if name in _ZONE_RULES]
 
 
 def parse_task(word: str, name: str) -> Task:
@@ -93,23 +86,23 @@ def check_series(series: Sequence[Series], settings: BacktestSettings) -> None:
 
 def work_of(
     series: Sequence[Series], prices: Sequence[ModePrices], settings: BacktestSettings
-) -> tuple[Work, ...]:
+) -> tuple[Piece, ...]:
     """Every trace under every job setting; `prices` has one entry per series."""
-    traces = cut_traces(series, prices, settings)
-    contenders = _contenders(traces, settings)
-    work: list[Work] = []
+    markets = cut_traces(series, prices, settings)
+    contenders = _contenders(markets, settings)
+    work: list[Piece] = []
     if contenders:
-        work += pieces(contenders, traces, settings.tasks, prices[0], settings.every_s)
+        work += pieces(contenders, markets, settings.tasks, settings.every_s)
     if settings.zone_policies:
-        market = market_of(traces, prices[0], _move_prices(series, settings.move_usd))
+        market = Market.together(markets, _move_prices(series, settings.move_usd))
         rules = [_ZONE_RULES[name] for name in settings.zone_policies]
-        work += zones_pieces(rules, market, settings.tasks, settings.every_s)
+        work += pieces(rules, (market,), settings.tasks, settings.every_s)
     return tuple(work)
 
 
 def cut_traces(
     series: Sequence[Series], prices: Sequence[ModePrices], settings: BacktestSettings
-) -> tuple[BacktestTrace, ...]:
+) -> tuple[Market, ...]:
     """Split each series into a part to learn from and a part to evaluate on.
 
     Series of one market are first cut to the shortest.
@@ -123,21 +116,25 @@ def cut_traces(
         raise UsageError(f"--machines {machines}: no trace ever has as many up{then}")
     one_clock = bool(settings.zone_policies) and len(set(ticks)) == 1
     end = min(map(len, ups)) if one_clock else None
-    traces = []
+    markets = []
     for each, up, tick_s, usd in zip(series, ups, ticks, prices, strict=True):
         cut = int(len(up[:end]) * settings.past_share)
-        one_fewer = each.up(machines - 1, tick_s)[cut:end] if machines > 1 else None
-        traces.append(BacktestTrace(each.name, tick_s, up[:cut], up[cut:end], usd, one_fewer))
-    return tuple(traces)
+        market = Market.of_one(each.name, tick_s, up[:cut], up[cut:end], usd)
+        if machines > 1:
+            market = replace(market, one_fewer=each.up(machines - 1, tick_s)[None, cut:end])
+        markets.append(market)
+    return tuple(markets)
 
 
-def _contenders(traces: Sequence[BacktestTrace], settings: BacktestSettings) -> list[Contender]:
+def _contenders(markets: Sequence[Market], settings: BacktestSettings) -> list[Contender]:
     """Policies of one zone: rules, ours, and DeepVM's two, which pay while they wait."""
     wanted = settings.policies
     found: list[Contender] = [FixedRule(_RULES[name]) for name in wanted if name in _RULES]
     if "cost-optimal" in wanted:
-        alike = [t.past for t in traces if t.tick_s == traces[0].tick_s and len(t.past) > 1]
-        kind = zone_class(alike, traces[0].tick_s) if alike else None
+        tick_s = markets[0].tick_s
+        same = [each for each in markets if each.tick_s == tick_s]
+        alike = [each.past[0] for each in same if each.past.shape[1] > 1]
+        kind = zone_class(alike, tick_s) if alike else None
         found.append(FittedPolicy(kind, settings.confidence))
     if "single-anchor" in wanted:
         found.append(SingleAnchor(settings.machines))

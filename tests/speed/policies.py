@@ -12,10 +12,10 @@ from recommender.policies.availability import chain
 from recommender.policies.availability_fit import of_zone, zone_class
 from recommender.policies.optimal import SemiMarkov
 from recommender.policies.policy_table import policy_table
-from recommender.policies.replay import replay, windows
+from recommender.policies.replay import replay
 from recommender.policies.rules import Greedy, UniformProgress
 from tests.recommender.policies.laws import HEAVY
-from tests.recommender.policies.markets import PRICES, hours, simulated
+from tests.recommender.policies.markets import PRICES, hours, one, simulated
 
 TICK = 600.0
 TASK = hours(48, 60, 0.1)  # the 60 h job
@@ -30,10 +30,10 @@ def main() -> None:
     process = chain(law, TICK)
     table = min(_timed(lambda: policy_table(process, TASK, PRICES, TICK)) for _ in range(REPEATS))
     series = simulated(HEAVY, TICK, 20_000, seed=9)
-    starts = windows(len(series), TICK, TASK, 3_600.0)
+    starts = one(series, TICK, PRICES).windows(TASK, 3_600.0)
     rates = {
         policy.name: len(starts)
-        / _timed(lambda policy=policy: replay(policy, series, TICK, starts, TASK, PRICES))
+        / _timed(lambda policy=policy: replay(policy, one(series, TICK, PRICES), starts, TASK))
         for policy in (Greedy(), UniformProgress(), SemiMarkov(law))
     }
     found = {

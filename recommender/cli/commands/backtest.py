@@ -15,7 +15,7 @@ from recommender.errors import UsageError
 from recommender.inputs import units
 
 if TYPE_CHECKING:
-    from recommender.policies.backtest import Work, Workers
+    from recommender.policies.backtest import Piece, Workers
     from recommender.simulation.backtest_work import BacktestSettings
 
 SETTINGS = ("48h/52h/6m", "48h/60h/6m", "24h/36h/12m", "24h/48h/6m")
@@ -159,7 +159,7 @@ def _workers(flags: WorkerFlags, errors: ErrorCollector) -> "Workers":
 
 def _work(
     files: Sequence[str], trace: TraceFlags, trial: TrialFlags, past: float, errors: ErrorCollector
-) -> "tuple[tuple[Work, ...], int]":
+) -> "tuple[tuple[Piece, ...], int]":
     """Every trace under every job setting, and how many traces; mistakes are raised together."""
     from recommender.cli.commands.trace import chosen_series
     from recommender.policies.state import ModePrices

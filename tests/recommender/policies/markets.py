@@ -11,10 +11,13 @@ import pytest
 
 from recommender.arrays import Bools
 from recommender.policies.availability import Availability
+from recommender.policies.replay import RecordedZones
 from recommender.policies.state import ModePrices, Task
 
 GOLDEN = Path(__file__).with_name("golden.csv")
 PRICES = ModePrices(spot=0.9731, on_demand=3.06)  # p3.2xlarge us-west-2, those of the golden costs
+
+one = RecordedZones.of_one
 
 reference = pytest.mark.skipif(
     not os.environ.get("RECOMMEND_REFERENCE_DATA"), reason="needs RECOMMEND_REFERENCE_DATA"

@@ -10,7 +10,7 @@ in two again. Needs RECOMMEND_REFERENCE_DATA.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
@@ -20,18 +20,18 @@ from recommender.policies.availability import Availability, chain
 from recommender.policies.availability_fit import ZoneClass, of_zone, zone_class
 from recommender.policies.backtest import (
     BacktestRow,
-    BacktestTrace,
     Bounds,
     Contender,
     FittedPolicy,
     FixedRule,
+    Market,
     bounds,
     closed_by_sums,
     judge,
 )
-from recommender.policies.replay import windows
+from recommender.policies.replay import RecordedZones
 from recommender.policies.rules import OnDemand, UniformProgress
-from recommender.policies.state import Decide, ModePrices, Policy, Task
+from recommender.policies.state import Decide, Offers, Policy, Task
 from recommender.policies.thresholds import SAFETY_NET, TwoThresholds, rule_usd
 from tests.recommender.policies.markets import PRICES, hours, nodes_up
 
@@ -73,11 +73,11 @@ class Thresholds:
     kind: ZoneClass
     name: str = "plan's policy"
 
-    def enter(self, trace: BacktestTrace, prices: ModePrices) -> tuple[Policy, ModePrices]:
+    def enter(self, market: Market) -> tuple[Policy, RecordedZones]:
         """Chosen when the task is known."""
-        watched = len(trace.past) > 1
-        own = of_zone(trace.past, trace.tick_s, self.kind) if watched else self.kind.unwatched
-        return _Late(own, self.name), prices
+        past, tick_s = market.past[0], market.tick_s
+        own = of_zone(past, tick_s, self.kind) if len(past) > 1 else self.kind.unwatched
+        return _Late(own, self.name), market.judged
 
 
 @dataclass(frozen=True)
@@ -85,27 +85,28 @@ class _Late:
     law: Availability
     name: str = "plan's policy"
 
-    def begin(self, task: Task, prices: ModePrices, tick_s: float, count: int) -> Decide:
+    def begin(self, task: Task, offers: Offers, count: int) -> Decide:
         process = chain(self.law, PLAN_TICK_S)
         pairs = [SAFETY_NET, *(TwoThresholds(*pair) for pair in product(WAIT_ABOVE, BACK_ABOVE))]
-        usd = [rule_usd(pair, process, task, prices, PLAN_TICK_S) for pair in pairs]
-        return pairs[int(np.argmin(usd))].begin(task, prices, tick_s, count)
+        usd = [rule_usd(pair, process, task, offers.prices, PLAN_TICK_S) for pair in pairs]
+        return pairs[int(np.argmin(usd))].begin(task, offers, count)
 
 
-def traces(name: str) -> list[BacktestTrace]:
+def traces(name: str) -> list[Market]:
     """The traces of a set, cut in the middle."""
     ids, need = SETS[name]
     found = []
     for trace_id in ids:
         nodes, tick_s = nodes_up(trace_id)
         up = nodes >= need
-        found.append(BacktestTrace(trace_id, tick_s, up[: len(up) // 2], up[len(up) // 2 :]))
+        half = len(up) // 2
+        found.append(Market.of_one(trace_id, tick_s, up[:half], up[half:], PRICES))
     return found
 
 
-def contenders(of_set: Sequence[BacktestTrace], index: int) -> list[Contender]:
+def contenders(of_set: Sequence[Market], index: int) -> list[Contender]:
     """Everything that is judged on one trace."""
-    own = zone_class([trace.past for trace in of_set], of_set[0].tick_s)
+    own = zone_class([trace.past[0] for trace in of_set], of_set[0].tick_s)
     return [
         FixedRule(OnDemand()),
         FixedRule(UniformProgress()),
@@ -115,13 +116,11 @@ def contenders(of_set: Sequence[BacktestTrace], index: int) -> list[Contender]:
     ]
 
 
-def left_out(
-    of_set: Sequence[BacktestTrace], index: int
-) -> tuple[Contender, Contender, BacktestTrace]:
+def left_out(of_set: Sequence[Market], index: int) -> tuple[Contender, Contender, Market]:
     """The policies of a zone without a recording, as a plan knows zones."""
     trace = of_set[index]
-    others = [other.past for other in of_set if other is not trace]
-    blind = BacktestTrace(trace.name, trace.tick_s, trace.past[:0], trace.judged)
+    others = [other.past[0] for other in of_set if other is not trace]
+    blind = replace(trace, past=trace.past[:, :0])
     kind = zone_class(others, trace.tick_s)
     optimal = FittedPolicy(kind, name="cost-optimal, zone left out")
     return optimal, Thresholds(kind, "plan's policy, zone left out"), blind
@@ -132,13 +131,13 @@ def run(name: str, tasks: Sequence[Task] = TASKS) -> list[BacktestRow]:
     of_set, rows = traces(name), []
     for index, trace in enumerate(of_set):
         for task in tasks:
-            if len(windows(len(trace.judged), trace.tick_s, task, 4 * 3600.0)) == 0:
+            if len(trace.judged.windows(task, 4 * 3600.0)) == 0:
                 continue
-            within: Bounds = bounds(trace, task, PRICES)
+            within: Bounds = bounds(trace, task)
             for each in contenders(of_set, index):
-                rows.append(judge(each, trace, task, PRICES, within))
+                rows.append(judge(each, trace, task, within))
             *blind, unseen = left_out(of_set, index)
-            rows += [judge(each, unseen, task, PRICES, within) for each in blind]
+            rows += [judge(each, unseen, task, within) for each in blind]
     return rows
 
 

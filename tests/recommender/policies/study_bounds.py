@@ -16,7 +16,7 @@ first halves cut in two. Needs RECOMMEND_REFERENCE_DATA; five minutes of one cor
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -25,16 +25,16 @@ from recommender.policies.availability import Availability, belief_after_look, c
 from recommender.policies.availability_fit import ages, of_zone, zone_class
 from recommender.policies.backtest import (
     BacktestRow,
-    BacktestTrace,
     Bounds,
+    Market,
     bounds,
     closed_by_sums,
     judge,
 )
 from recommender.policies.optimal import SemiMarkov
-from recommender.policies.replay import windows
-from recommender.policies.state import ModePrices, Policy, Task
-from tests.recommender.policies.markets import PRICES, simulated
+from recommender.policies.replay import RecordedZones
+from recommender.policies.state import Policy, Task
+from tests.recommender.policies.markets import simulated
 from tests.recommender.policies.study import SETS, TASKS, traces
 
 SEEDS = (1, 2, 3)
@@ -50,9 +50,9 @@ class Knows:
     law: Availability
     name: str
 
-    def enter(self, trace: BacktestTrace, prices: ModePrices) -> tuple[Policy, ModePrices]:
+    def enter(self, market: Market) -> tuple[Policy, RecordedZones]:
         """No fit."""
-        return SemiMarkov(self.law), prices
+        return SemiMarkov(self.law), market.judged
 
 
 def one_regime(series: Bools, tick_s: float) -> Availability:
@@ -61,45 +61,45 @@ def one_regime(series: Bools, tick_s: float) -> Availability:
     return Availability(law.edges_h, law.exits_per_hour[:1], np.zeros((1, 1)))
 
 
-def settings(trace: BacktestTrace) -> Iterator[tuple[Task, Bounds]]:
+def settings(trace: Market) -> Iterator[tuple[Task, Bounds]]:
     """The settings that a trace is long enough for, and their yardsticks."""
     for task in TASKS:
-        if len(windows(len(trace.judged), trace.tick_s, task, 4 * 3600.0)):
-            yield task, bounds(trace, task, PRICES)
+        if len(trace.judged.windows(task, 4 * 3600.0)):
+            yield task, bounds(trace, task)
 
 
 def drawn(name: str, seed: int) -> list[BacktestRow]:
     """Series of known law in the place of the judged halves."""
     rows = []
     for index, trace in enumerate(traces(name)):
-        law = one_regime(trace.judged, trace.tick_s)
-        series = simulated(law, trace.tick_s, len(trace.judged), 1000 * seed + index)
-        made = BacktestTrace(trace.name, trace.tick_s, trace.past, series)
+        law = one_regime(trace.judged.available[0], trace.tick_s)
+        series = simulated(law, trace.tick_s, trace.judged.ticks, 1000 * seed + index)
+        made = replace(trace, judged=replace(trace.judged, available=series[None]))
         reported = Knows(law, f"drawn, law known, seed {seed}")
-        rows += [judge(reported, made, task, PRICES, within) for task, within in settings(made)]
+        rows += [judge(reported, made, task, within) for task, within in settings(made)]
     return rows
 
 
 def recorded(name: str) -> list[BacktestRow]:
     """In hindsight, and fitted again as the judged halves unfold."""
     of_set, rows = traces(name), []
-    kind = zone_class([trace.judged for trace in of_set], of_set[0].tick_s)
+    kind = zone_class([trace.judged.available[0] for trace in of_set], of_set[0].tick_s)
     for index, trace in enumerate(of_set):
-        known = Knows(of_zone(trace.judged, trace.tick_s, kind), "in hindsight")
+        known = Knows(of_zone(trace.judged.available[0], trace.tick_s, kind), "in hindsight")
         learnt = [Knows(refitted(of_set, index, part), "refitted") for part in range(REFITS)]
         for task, within in settings(trace):
-            rows.append(judge(known, trace, task, PRICES, within))
-            part = within.starts * REFITS // len(trace.judged)
+            rows.append(judge(known, trace, task, within))
+            part = within.starts * REFITS // trace.judged.ticks
             for number in np.unique(part):
                 only = part_of(within, part == number)
-                rows.append(judge(learnt[int(number)], trace, task, PRICES, only))
+                rows.append(judge(learnt[int(number)], trace, task, only))
     return rows
 
 
-def refitted(of_set: Sequence[BacktestTrace], index: int, part: int) -> Availability:
+def refitted(of_set: Sequence[Market], index: int, part: int) -> Availability:
     """The law of a zone from all that was seen of its set before a part of the judged halves."""
     pasts = [
-        np.concatenate([each.past, each.judged[: len(each.judged) * part // REFITS]])
+        np.append(each.past[0], each.judged.available[0, : each.judged.ticks * part // REFITS])
         for each in of_set
     ]
     tick_s = of_set[index].tick_s

@@ -10,9 +10,10 @@ between regions, the upper end of Google's list. Needs RECOMMEND_REFERENCE_DATA.
 
 import numpy as np
 
-from recommender.policies.backtest import BacktestRow
-from recommender.policies.backtest_zones import FittedZones, ZoneRule, ZonesTrace, zones_pieces
-from recommender.policies.replay_zones import Failover, RecordedZones
+from recommender.policies.backtest import BacktestRow, FittedZones, FixedRule, Market, pieces
+from recommender.policies.replay import RecordedZones
+from recommender.policies.rules import Greedy
+from recommender.policies.state import Offers
 from tests.recommender.policies.markets import hours, nodes_up
 
 USD = {  # zone: spot, on-demand
@@ -29,7 +30,7 @@ TASK = hours(43.2, 51.8, 0.2)
 EGRESS_USD = 50.0 * 0.08
 
 
-def market(nodes: int, without: tuple[str, ...] = ()) -> ZonesTrace:
+def market(nodes: int, without: tuple[str, ...] = ()) -> Market:
     """The traces cut in the middle; prices of the whole gang."""
     names = [name for name in USD if name not in without]
     past, judged, tick_s = [], [], 0.0
@@ -39,14 +40,14 @@ def market(nodes: int, without: tuple[str, ...] = ()) -> ZonesTrace:
         judged.append(found[len(found) // 2 :] >= nodes)
     spot, on_demand = nodes * np.array([USD[name] for name in names]).T
     move = np.array([[EGRESS_USD * (a[:-2] != b[:-2]) for b in names] for a in names])
-    zones = RecordedZones(np.array(judged), spot, on_demand, move, tick_s)
-    return ZonesTrace(f"{nodes} x H100, {len(names)} zones", np.array(past), zones)
+    zones = RecordedZones(np.array(judged), Offers(spot, on_demand, move, tick_s))
+    return Market(f"{nodes} x H100, {len(names)} zones", np.array(past), zones)
 
 
-def rows(of: ZonesTrace) -> tuple[BacktestRow, ...]:
+def rows(of: Market) -> tuple[BacktestRow, ...]:
     """Failover and the cost-optimal policy on one market."""
-    contenders = (ZoneRule(Failover()), FittedZones())
-    (piece,) = zones_pieces(contenders, of, (TASK,), every_s=8 * 3600.0)
+    contenders = (FixedRule(Greedy("failover")), FittedZones())
+    (piece,) = pieces(contenders, (of,), (TASK,), every_s=8 * 3600.0)
     return piece.rows()
 
 

@@ -9,7 +9,7 @@ zones in the place of the lumped one. Needs RECOMMEND_REFERENCE_DATA; two minute
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from unittest.mock import patch
 
@@ -18,16 +18,11 @@ import numpy as np
 from recommender.arrays import Floats
 from recommender.policies import optimal
 from recommender.policies.availability import AggregatedStates, Availability, Chain, chain
+from recommender.policies.hindsight import optimum
 from recommender.policies.optimal import MultiZone
-from recommender.policies.replay import windows
-from recommender.policies.replay_zones import (
-    Failover,
-    RecordedZones,
-    ZoneDecide,
-    optimum_zones,
-    replay_zones,
-)
-from recommender.policies.state import Task
+from recommender.policies.replay import RecordedZones, replay
+from recommender.policies.rules import Greedy
+from recommender.policies.state import Decide, Offers, Policy, Task
 from tests.recommender.policies.markets import simulated
 from tests.recommender.policies.study_bounds import one_regime
 from tests.recommender.policies.study_zones import TASK, market
@@ -42,15 +37,13 @@ class Exact:
     laws: tuple[Availability, ...]
     name: str = "exact"
 
-    def begin(self, task: Task, zones: RecordedZones, count: int) -> ZoneDecide:
+    def begin(self, task: Task, zones: Offers, count: int) -> Decide:
         """No lumps: each state that occurs stands for itself."""
-        with patch.object(optimal, "_lumped", partial(_whole, zones=zones)):
+        with patch.object(optimal, "_aggregated", partial(_whole, zones=zones)):
             return MultiZone(self.laws).begin(task, zones, count)
 
 
-def _whole(
-    laws: Sequence[Availability], *_: object, zones: RecordedZones
-) -> list[AggregatedStates]:
+def _whole(laws: Sequence[Availability], *_: object, zones: Offers) -> list[AggregatedStates]:
     return [itself(chain(law, zones.tick_s)) for law in laws]
 
 
@@ -66,28 +59,25 @@ def itself(law: Chain) -> AggregatedStates:
 
 def some(zones: RecordedZones, kept: Sequence[int]) -> RecordedZones:
     """Some zones; on-demand at the lowest price of all."""
-    rent = np.full(len(kept), zones.on_demand_usd_per_hour.min())
-    return RecordedZones(
-        zones.available[kept], zones.spot_usd_per_hour[kept], rent,
-        zones.move_usd[np.ix_(kept, kept)], zones.tick_s,
-    )  # fmt: skip
+    offers = zones.offers
+    rent = np.full(len(kept), offers.on_demand_usd_per_hour.min())
+    move_usd = offers.move_usd[np.ix_(kept, kept)]
+    few = Offers(offers.spot_usd_per_hour[kept], rent, move_usd, offers.tick_s)
+    return RecordedZones(zones.available[kept], few)
 
 
 def drawn(zones: RecordedZones, laws: Sequence[Availability], seed: int) -> RecordedZones:
     """The same market with series of known law."""
-    ticks = zones.available.shape[1]
-    series = [simulated(law, zones.tick_s, ticks, 77 * seed + i) for i, law in enumerate(laws)]
-    return RecordedZones(
-        np.stack(series), zones.spot_usd_per_hour, zones.on_demand_usd_per_hour,
-        zones.move_usd, zones.tick_s,
-    )  # fmt: skip
+    tick_s, ticks = zones.offers.tick_s, zones.ticks
+    series = [simulated(law, tick_s, ticks, 77 * seed + i) for i, law in enumerate(laws)]
+    return replace(zones, available=np.stack(series))
 
 
-def above(zones: RecordedZones, policies: Sequence[object]) -> Floats:
+def above(zones: RecordedZones, policies: Sequence[Policy]) -> Floats:
     """How far above the optimum each policy is, as a share."""
-    starts = windows(zones.available.shape[1], zones.tick_s, TASK, 8 * 3600.0)
-    best = optimum_zones(zones, starts, TASK).mean()
-    usd = [replay_zones(policy, zones, starts, TASK).cost_usd.mean() for policy in policies]
+    starts = zones.windows(TASK, 8 * 3600.0)
+    best = optimum(zones, starts, TASK).mean()
+    usd = [replay(policy, zones, starts, TASK).cost_usd.mean() for policy in policies]
     return np.array(usd) / best - 1.0
 
 
@@ -106,13 +96,13 @@ def main() -> None:
     """Print both bounds for gangs of eight and sixteen."""
     for nodes in (8, 16):
         of = market(nodes, ("asia-south2-b",))
-        laws = [one_regime(series, of.judged.tick_s) for series in of.judged.available]
-        policies = (Failover(), MultiZone(tuple(laws)))
+        laws = [one_regime(series, of.tick_s) for series in of.judged.available]
+        policies = (Greedy(), MultiZone(tuple(laws)))
         found = [above(drawn(of.judged, laws, seed), policies) for seed in range(SEEDS)]
         show(f"{of.name}, law known", ("failover", "multi-region"), found)
-        up = np.array([chain(law, of.judged.tick_s).share_up for law in laws])
-        rent = of.judged.on_demand_usd_per_hour.min()
-        hour = up * of.judged.spot_usd_per_hour + (1.0 - up) * rent
+        up = np.array([chain(law, of.tick_s).share_up for law in laws])
+        rent = of.judged.offers.on_demand_usd_per_hour.min()
+        hour = up * of.judged.offers.spot_usd_per_hour + (1.0 - up) * rent
         kept = sorted(int(zone) for zone in np.argsort(hour, kind="stable")[:FEW])
         few, own = some(of.judged, kept), tuple(laws[zone] for zone in kept)
         pair = (MultiZone(own), Exact(own))

@@ -12,14 +12,14 @@ import pytest
 from recommender.errors import UsageError
 from recommender.policies.backtest import (
     ENGINES,
-    BacktestTrace,
     FixedRule,
+    Market,
     Piece,
     Workers,
-    backtest,
     pieces,
     run,
 )
+from recommender.policies.replay import RecordedZones
 from recommender.policies.rules import Greedy, OnDemand, UniformProgress
 from recommender.policies.state import ModePrices, Policy, Task
 
@@ -31,12 +31,12 @@ RULES = (FixedRule(Greedy()), FixedRule(UniformProgress()), FixedRule(OnDemand()
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
 
 
-def traces() -> tuple[BacktestTrace, ...]:
+def traces() -> tuple[Market, ...]:
     """Three zones of two days, up for some hours and down for some."""
     made = []
     for period in (7, 11, 19):
         up = (np.arange(288) // period) % 3 != 1
-        made.append(BacktestTrace(f"zone {period}", 600.0, up[:144], up[144:]))
+        made.append(Market.of_one(f"zone {period}", 600.0, up[:144], up[144:], PRICES))
     return tuple(made)
 
 
@@ -51,22 +51,23 @@ class DiesOnce:
         """As the greedy rule."""
         return "greedy"
 
-    def enter(self, trace: BacktestTrace, prices: ModePrices) -> tuple[Policy, ModePrices]:
+    def enter(self, market: Market) -> tuple[Policy, RecordedZones]:
         """Leave a mark and die; a process that finds the mark goes on."""
         try:
             Path(self.mark).mkdir()
         except FileExistsError:
-            return Greedy(), prices
+            return Greedy(), market.judged
         os.kill(os.getpid(), signal.SIGKILL)
         raise AssertionError("still alive")
 
 
 def work(*extra: DiesOnce) -> tuple[Piece, ...]:
-    return pieces([*RULES, *extra], traces(), TASKS, PRICES)
+    return pieces([*RULES, *extra], traces(), TASKS)
 
 
-def test_one_process_gives_the_rows_of_the_plain_table() -> None:
-    assert run(work(), Workers()) == backtest(RULES, traces(), TASKS, PRICES)
+def test_one_process_gives_the_rows_of_each_piece() -> None:
+    rows = [row for piece in work() for row in piece.rows()]
+    assert list(run(work(), Workers())) == rows
 
 
 def test_processes_of_loky_give_the_same_rows_in_the_same_order() -> None:
@@ -99,7 +100,7 @@ def test_every_piece_is_heard_of() -> None:
 
 def test_traces_shorter_than_every_deadline_are_refused() -> None:
     with pytest.raises(UsageError, match="longest evaluated part has 24 h"):
-        pieces(RULES, traces(), (Task(20 * HOUR, 30 * HOUR, 600.0),), PRICES)
+        pieces(RULES, traces(), (Task(20 * HOUR, 30 * HOUR, 600.0),))
 
 
 def test_a_cluster_that_is_not_there_is_named() -> None:

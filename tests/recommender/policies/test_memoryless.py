@@ -11,10 +11,10 @@ from recommender.policies.availability import Availability, chain
 from recommender.policies.availability_fit import zone_class
 from recommender.policies.optimal import SemiMarkov, expected_usd
 from recommender.policies.policy_table import policy_table
-from recommender.policies.replay import replay, windows
+from recommender.policies.replay import replay
 from recommender.policies.state import ModePrices, Task
 from tests.recommender.policies.laws import HEAVY, STEADY, memoryless
-from tests.recommender.policies.markets import PRICES, hours, simulated
+from tests.recommender.policies.markets import PRICES, hours, one, simulated
 
 TICK = 600.0
 RECORD, LATER = (simulated(HEAVY, TICK, 150_000, seed) for seed in (4, 5))
@@ -39,8 +39,8 @@ def promised(law: Availability, task: Task, prices: ModePrices) -> float:
 
 
 def paid(law: Availability, series: np.ndarray, task: Task, prices: ModePrices) -> float:
-    starts = windows(len(series), TICK, task, 12 * 3600.0)
-    return float(replay(SemiMarkov(law), series, TICK, starts, task, prices).cost_usd.mean())
+    starts = one(series, TICK, PRICES).windows(task, 12 * 3600.0)
+    return float(replay(SemiMarkov(law), one(series, TICK, prices), starts, task).cost_usd.mean())
 
 
 def test_the_exponential_law_picks_the_more_expensive_zone_and_ours_does_not(by_age, exponential):

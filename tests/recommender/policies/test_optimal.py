@@ -7,13 +7,14 @@ from hypothesis import strategies as st
 
 from recommender.errors import UsageError
 from recommender.policies.availability import chain
+from recommender.policies.hindsight import optimum
 from recommender.policies.optimal import GRACE, SemiMarkov, expected_usd
 from recommender.policies.policy_table import policy_table
-from recommender.policies.replay import optimum, replay, windows
+from recommender.policies.replay import replay
 from recommender.policies.rules import Greedy, UniformProgress
 from recommender.policies.state import ModePrices
 from tests.recommender.policies.laws import ALWAYS, HEAVY, NEVER_UP, STEADY
-from tests.recommender.policies.markets import PRICES, hours, simulated
+from tests.recommender.policies.markets import PRICES, hours, one, simulated
 
 TICK = 600.0
 TASK = hours(24, 36, 0.2)
@@ -21,17 +22,17 @@ FIRST = np.array([0])
 
 
 def costs(policy, series, task=TASK, tick_s=TICK, prices=PRICES):
-    starts = windows(len(series), tick_s, task, 6 * 3600.0)
-    return replay(policy, series, tick_s, starts, task, prices)
+    starts = one(series, tick_s, PRICES).windows(task, 6 * 3600.0)
+    return replay(policy, one(series, tick_s, prices), starts, task)
 
 
 def test_with_spot_always_there_it_costs_the_spot_price():
-    found = replay(SemiMarkov(ALWAYS), np.ones(250, dtype=bool), TICK, FIRST, TASK, PRICES)
+    found = replay(SemiMarkov(ALWAYS), one(np.ones(250, dtype=bool), TICK, PRICES), FIRST, TASK)
     assert found.cost_usd[0] == pytest.approx(PRICES.spot * (24 + 2 / 6))  # whole ticks
 
 
 def test_with_spot_never_there_it_costs_the_on_demand_price():
-    found = replay(SemiMarkov(NEVER_UP), np.zeros(250, dtype=bool), TICK, FIRST, TASK, PRICES)
+    found = replay(SemiMarkov(NEVER_UP), one(np.zeros(250, dtype=bool), TICK, PRICES), FIRST, TASK)
     assert found.cost_usd[0] == pytest.approx(PRICES.on_demand * (24 + 2 / 6))
 
 
@@ -49,8 +50,8 @@ def test_on_its_own_law_it_beats_the_published_rules():
         series = simulated(law, TICK, 40_000, seed=6)
         ours = costs(SemiMarkov(law), series).cost_usd.mean()
         greedy, uniform = (costs(rule, series).cost_usd.mean() for rule in rules())
-        starts = windows(len(series), TICK, TASK, 6 * 3600.0)
-        best = optimum(series, TICK, starts, TASK, PRICES).mean()
+        starts = one(series, TICK, PRICES).windows(TASK, 6 * 3600.0)
+        best = optimum(one(series, TICK, PRICES), starts, TASK).mean()
         assert best <= ours < min(greedy, uniform)
         assert (greedy - ours) / (greedy - best) > least
 
@@ -70,7 +71,7 @@ def test_at_full_confidence_it_is_never_late(runs, setting, tick_s):
     series = np.repeat(np.arange(len(runs)) % 2 == 0, runs)
     series = np.tile(series, 1 + int(task.deadline_s / tick_s) // len(series) + 1)
     starts = np.arange(0, len(series) - int(task.deadline_s / tick_s), 7)
-    found = replay(SemiMarkov(HEAVY), series, tick_s, starts, task, PRICES)
+    found = replay(SemiMarkov(HEAVY), one(series, tick_s, PRICES), starts, task)
     assert not found.late(task.deadline_s).any()
 
 

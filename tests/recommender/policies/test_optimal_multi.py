@@ -7,13 +7,14 @@ import pytest
 
 from recommender.errors import UsageError
 from recommender.policies.availability import aggregate_states, chain, time_left
+from recommender.policies.hindsight import optimum
 from recommender.policies.optimal import MAX_ZONES, MultiZone, SemiMarkov, chosen
 from recommender.policies.policy_table import ZonePrices, joint_table, policy_table
-from recommender.policies.replay import replay, windows
-from recommender.policies.replay_zones import Failover, RecordedZones, optimum_zones, replay_zones
-from recommender.policies.state import ON_DEMAND, SPOT, ModePrices
+from recommender.policies.replay import RecordedZones, replay
+from recommender.policies.rules import Greedy
+from recommender.policies.state import ON_DEMAND, SPOT, ModePrices, Offers
 from tests.recommender.policies.laws import ALWAYS, HEAVY, NEVER_UP, STEADY, law
-from tests.recommender.policies.markets import PRICES, hours, simulated
+from tests.recommender.policies.markets import PRICES, hours, one, simulated
 
 TICK = 600.0
 TASK = hours(12, 16, 0.2)
@@ -23,11 +24,11 @@ FLICKERS = law((6.0,) * 6, (3.0, 3.0, 2.0, 2.0, 2.0, 2.0))
 def market(laws, spot, ticks=2_000, move=0.5, on_demand=3.06, seed=0):
     up = np.stack([simulated(each, TICK, ticks, seed + i) for i, each in enumerate(laws)])
     moves = move * (1.0 - np.eye(len(laws)))
-    return RecordedZones(up, np.array(spot), np.full(len(laws), on_demand), moves, TICK)
+    return RecordedZones(up, Offers(np.array(spot), np.full(len(laws), on_demand), moves, TICK))
 
 
 def starts(zones, every_h=6.0, task=TASK):
-    return windows(zones.available.shape[1], TICK, task, every_h * 3600.0)
+    return zones.windows(task, every_h * 3600.0)
 
 
 @pytest.mark.parametrize("ups", [1, 2, 3])
@@ -72,14 +73,14 @@ def test_the_table_of_one_memoryless_zone_is_the_table_of_a_single_zone():
 
 def test_with_one_zone_it_costs_what_the_single_zone_policy_costs():
     zones = market([STEADY], [PRICES.spot], move=0.0)
-    found = replay_zones(MultiZone((STEADY,)), zones, starts(zones), TASK).cost_usd
-    alone = replay(SemiMarkov(STEADY), zones.available[0], TICK, starts(zones), TASK, PRICES)
+    found = replay(MultiZone((STEADY,)), zones, starts(zones), TASK).cost_usd
+    alone = replay(SemiMarkov(STEADY), one(zones.available[0], TICK, PRICES), starts(zones), TASK)
     assert found.mean() == pytest.approx(alone.cost_usd.mean(), rel=0.01)
 
 
 def test_a_cheap_zone_that_is_always_up_is_taken_at_once_and_kept():
     zones = market([HEAVY, ALWAYS], [1.5, 1.0])
-    found = replay_zones(MultiZone((HEAVY, ALWAYS)), zones, starts(zones), TASK)
+    found = replay(MultiZone((HEAVY, ALWAYS)), zones, starts(zones), TASK)
     assert found.moves.sum() == 0
     assert found.cost_usd == pytest.approx(1.0 * (12 + 2 / 6))
 
@@ -87,22 +88,21 @@ def test_a_cheap_zone_that_is_always_up_is_taken_at_once_and_kept():
 def test_a_flickering_zone_is_left_alone_though_it_is_cheaper():
     laws = (FLICKERS, ALWAYS)
     zones = market(laws, [0.9, 1.0])
-    found = replay_zones(MultiZone(laws), zones, starts(zones), TASK)
+    found = replay(MultiZone(laws), zones, starts(zones), TASK)
     assert found.cost_usd == pytest.approx(1.0 * (12 + 2 / 6))
-    assert (
-        found.cost_usd.mean() < replay_zones(Failover(), zones, starts(zones), TASK).cost_usd.mean()
-    )
+    assert found.cost_usd.mean() < replay(Greedy(), zones, starts(zones), TASK).cost_usd.mean()
 
 
 def test_an_old_run_elsewhere_that_is_much_cheaper_is_worth_a_move():
     laws = (HEAVY, ALWAYS)
     zones = market(laws, [0.4, 2.0], move=0.1)
-    found = replay_zones(MultiZone(laws), zones, starts(zones), TASK)
-    best = optimum_zones(zones, starts(zones), TASK)
+    found = replay(MultiZone(laws), zones, starts(zones), TASK)
+    best = optimum(zones, starts(zones), TASK)
     assert found.moves.mean() > 1.0
     assert best.mean() <= found.cost_usd.mean() < 0.9 * 2.0 * 12
-    dear = replace(zones, move_usd=100.0 * (1.0 - np.eye(2)))
-    assert replay_zones(MultiZone(laws), dear, starts(zones), TASK).moves.sum() == 0
+    offers = replace(zones.offers, move_usd=100.0 * (1.0 - np.eye(2)))
+    dear = replace(zones, offers=offers)
+    assert replay(MultiZone(laws), dear, starts(zones), TASK).moves.sum() == 0
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -111,35 +111,35 @@ def test_it_is_never_late_and_more_expensive_than_the_optimum(seed, setting):
     task, laws = hours(*setting), (HEAVY, FLICKERS, STEADY)
     zones = market(laws, [1.0, 0.8, 1.2], ticks=600, seed=seed)
     when = starts(zones, 3.0, task)
-    found = replay_zones(MultiZone((STEADY, HEAVY, FLICKERS)), zones, when, task)
+    found = replay(MultiZone((STEADY, HEAVY, FLICKERS)), zones, when, task)
     assert (found.finish_s <= task.deadline_s + 1e-3).all()
-    assert (found.cost_usd >= optimum_zones(zones, when, task) - 1e-6).all()
+    assert (found.cost_usd >= optimum(zones, when, task) - 1e-6).all()
 
 
 def test_of_many_zones_those_enter_whose_hour_costs_least():
     zones = market([STEADY] * 7, [1.0, 1.1, 1.2, 1.3, 1.4, 0.5, 0.6], ticks=50)
     share = [0.9, 0.9, 0.9, 0.9, 0.9, 0.01, 0.9]
-    assert chosen(zones, share) == [0, 1, 2, 3, 6]
-    assert len(chosen(zones, share)) == MAX_ZONES
+    assert chosen(zones.offers, share) == [0, 1, 2, 3, 6]
+    assert len(chosen(zones.offers, share)) == MAX_ZONES
 
 
 def test_a_zone_outside_the_programme_and_one_never_up_change_nothing():
     laws = (ALWAYS, *[NEVER_UP] * 6)
     zones = market(laws, [1.0, *[0.5] * 6])
-    found = replay_zones(MultiZone(laws), zones, starts(zones), TASK)
+    found = replay(MultiZone(laws), zones, starts(zones), TASK)
     assert found.cost_usd == pytest.approx(1.0 * (12 + 2 / 6))
 
 
 def test_ticks_finer_than_the_grid_are_simulated():
-    up = np.repeat(simulated(STEADY, TICK, 1_200, seed=3)[None], 3, axis=1)
-    fine = RecordedZones(up, np.array([1.0]), np.array([3.06]), np.zeros((1, 1)), TICK / 3.0)
-    when = windows(up.shape[1], fine.tick_s, TASK, 6 * 3600.0)
-    found = replay_zones(MultiZone((STEADY,)), fine, when, TASK)
-    alone = replay(SemiMarkov(STEADY), up[0], fine.tick_s, when, TASK, ModePrices(1.0, 3.06))
+    up = np.repeat(simulated(STEADY, TICK, 1_200, seed=3), 3)
+    fine = one(up, TICK / 3.0, ModePrices(1.0, 3.06))
+    when = fine.windows(TASK, 6 * 3600.0)
+    found = replay(MultiZone((STEADY,)), fine, when, TASK)
+    alone = replay(SemiMarkov(STEADY), fine, when, TASK)
     assert (found.finish_s <= TASK.deadline_s + 1e-3).all()
     assert found.cost_usd.mean() == pytest.approx(alone.cost_usd.mean(), rel=0.03)
 
 
 def test_every_zone_needs_a_law():
     with pytest.raises(UsageError, match="1 laws for 2 zones"):
-        MultiZone((STEADY,)).begin(TASK, market([STEADY] * 2, [1.0, 1.0], ticks=50), 1)
+        MultiZone((STEADY,)).begin(TASK, market([STEADY] * 2, [1.0, 1.0], ticks=50).offers, 1)

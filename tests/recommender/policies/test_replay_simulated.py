@@ -8,7 +8,7 @@ from recommender.policies.rules import Greedy, OnDemand, SpotOnly, UniformProgre
 from recommender.policies.state import ModePrices, Task
 from recommender.policies.thresholds import SAFETY_NET
 from tests.recommender.policies.laws import HEAVY
-from tests.recommender.policies.markets import hours, simulated
+from tests.recommender.policies.markets import hours, one, simulated
 
 TICK, HOUR = 600.0, 3600.0
 TASK = hours(12, 20, 0.2)
@@ -26,12 +26,12 @@ def market(available, taken=None, **facts):
 def test_without_more_to_say_it_is_the_replay_of_the_benchmark(policy):
     series = simulated(HEAVY, TICK, 3_000, seed=2)
     starts = np.arange(0, 2_000, 37)
-    one = replay(policy, series, TICK, starts, TASK, PRICES)
+    plain = replay(policy, one(series, TICK, PRICES), starts, TASK)
     length = 200
     many = market(np.stack([series[s : s + length] for s in starts], axis=1))
     found = replay_simulated(policy, many, TICK, TASK, PRICES).replays
-    assert np.array_equal(found.cost_usd, one.cost_usd)
-    assert np.array_equal(found.finish_s, one.finish_s)
+    assert np.array_equal(found.cost_usd, plain.cost_usd)
+    assert np.array_equal(found.finish_s, plain.finish_s)
 
 
 def test_a_machine_taken_while_others_are_there_costs_one_more_start():

@@ -1,4 +1,4 @@
-"""Several zones: one zone is the old case, moves are paid, the optimum is the best of all plans."""
+"""Several zones: moves are paid, the optimum is the best of all plans."""
 
 from itertools import product
 
@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from recommender.errors import UsageError
-from recommender.policies.replay import optimum, replay
-from recommender.policies.replay_zones import Failover, RecordedZones, optimum_zones, replay_zones
+from recommender.policies.hindsight import optimum
+from recommender.policies.replay import RecordedZones, replay
 from recommender.policies.rules import Greedy
-from recommender.policies.state import ModePrices, Task
+from recommender.policies.state import ModePrices, Offers, Task
 from tests.recommender.policies import study_zones
-from tests.recommender.policies.markets import PRICES, golden, reference
+from tests.recommender.policies.markets import PRICES, golden, one, reference
 
 HOUR = 3600.0
 FIRST = np.array([0])
@@ -20,47 +20,45 @@ FIRST = np.array([0])
 def zones(rows, spot=(1.0, 1.2), on_demand=(3.0, 3.0), move=0.5, tick_s=HOUR):
     up = np.array([[each == "1" for each in row] for row in rows])
     moves = move * (1.0 - np.eye(len(rows)))
-    return RecordedZones(up, np.array(spot), np.array(on_demand), moves, tick_s)
+    return RecordedZones(up, Offers(np.array(spot), np.array(on_demand), moves, tick_s))
 
 
 @pytest.mark.parametrize("window", golden(), ids=lambda window: window.name)
-def test_with_one_zone_nothing_changes(window):
-    one = RecordedZones(
-        window.available[None],
-        np.array([PRICES.spot]),
-        np.array([PRICES.on_demand]),
-        np.zeros((1, 1)),
+def test_a_second_zone_like_the_first_one_changes_nothing(window):
+    alone = one(window.available, window.tick_s, PRICES)
+    pair = Offers(
+        *(np.full(2, usd) for usd in (PRICES.spot, PRICES.on_demand)),
+        np.zeros((2, 2)),
         window.tick_s,
     )
-    found = replay_zones(Failover(), one, FIRST, window.task)
-    same = replay(Greedy(), window.available, window.tick_s, FIRST, window.task, PRICES)
+    both = RecordedZones(np.stack([window.available] * 2), pair)
+    found = replay(Greedy(), both, FIRST, window.task)
+    same = replay(Greedy(), alone, FIRST, window.task)
     assert found.cost_usd[0] == pytest.approx(same.cost_usd[0])
-    assert optimum_zones(one, FIRST, window.task)[0] == pytest.approx(
-        window.usd["optimum"], abs=1e-6
-    )
+    assert optimum(both, FIRST, window.task)[0] == pytest.approx(window.usd["optimum"], abs=1e-6)
 
 
 def test_a_move_is_paid_once_and_the_first_start_is_free():
     both = zones(["1100000", "0111111"])
-    found = replay_zones(Failover(), both, FIRST, Task(4 * HOUR, 7 * HOUR, 0.0))
+    found = replay(Greedy(), both, FIRST, Task(4 * HOUR, 7 * HOUR, 0.0))
     assert (found.moves[0], found.moves_usd[0]) == (1, 0.5)
     assert found.cost_usd[0] == pytest.approx(2 * 1.0 + 2 * 1.2 + 0.5)
 
 
 def test_running_spot_is_kept_though_another_zone_is_cheaper():
-    found = replay_zones(Failover(), zones(["0111", "1111"]), FIRST, Task(3 * HOUR, 4 * HOUR, 0.0))
+    found = replay(Greedy(), zones(["0111", "1111"]), FIRST, Task(3 * HOUR, 4 * HOUR, 0.0))
     assert found.cost_usd[0] == pytest.approx(3 * 1.2)
 
 
 def test_on_demand_begins_when_time_is_short():
-    found = replay_zones(Failover(), zones(["0000", "0000"]), FIRST, Task(2 * HOUR, 4 * HOUR, 0.0))
+    found = replay(Greedy(), zones(["0000", "0000"]), FIRST, Task(2 * HOUR, 4 * HOUR, 0.0))
     assert found.cost_usd[0] == pytest.approx(6.0)
     assert found.finish_s[0] == 4 * HOUR
 
 
 def cheapest_by_enumeration(market, task):
     count, ticks = market.available.shape
-    usd = np.concatenate([[0.0], market.spot_usd_per_hour, market.on_demand_usd_per_hour])
+    usd = market.offers.usd_by_mode
     best = np.inf
     for modes in product(range(1 + 2 * count), repeat=ticks):
         cost, work, mode, place = 0.0, 0.0, 0, None
@@ -69,7 +67,7 @@ def cheapest_by_enumeration(market, task):
             if 0 < want <= count and not market.available[zone, tick]:
                 break
             if want and want != mode:
-                cost += market.move_usd[place, zone] if place is not None else 0.0
+                cost += market.offers.move_usd[place, zone] if place is not None else 0.0
                 work, place = work - task.changeover_s, zone
             cost, work, mode = cost + usd[want], work + HOUR * (want > 0), want
         else:
@@ -88,20 +86,18 @@ def test_the_optimum_is_the_best_of_all_plans(seed):
         move=rng.uniform(0.0, 1.0),
     )
     task = Task(float(rng.integers(4, 12)) * 900.0, 5 * HOUR, float(rng.integers(0, 3)) * 900.0)
-    assert optimum_zones(market, FIRST, task)[0] == pytest.approx(
-        cheapest_by_enumeration(market, task)
-    )
+    assert optimum(market, FIRST, task)[0] == pytest.approx(cheapest_by_enumeration(market, task))
 
 
 def test_more_zones_never_make_the_optimum_more_expensive():
     rng = np.random.default_rng(4)
     rows = ["".join(rng.choice(["0", "1"], 60)) for _ in range(3)]
     task, prices = Task(20 * HOUR, 26 * HOUR, 900.0), [1.0, 1.1, 1.2]
-    costs = [
-        optimum_zones(zones(rows[:n], prices[:n], [3.0] * n), FIRST, task)[0] for n in (1, 2, 3)
-    ]
+    costs = [optimum(zones(rows[:n], prices[:n], [3.0] * n), FIRST, task)[0] for n in (1, 2, 3)]
     alone = np.array([each == "1" for each in rows[0]])
-    assert costs[0] == pytest.approx(optimum(alone, HOUR, FIRST, task, ModePrices(1.0, 3.0))[0])
+    assert costs[0] == pytest.approx(
+        optimum(one(alone, HOUR, ModePrices(1.0, 3.0)), FIRST, task)[0]
+    )
     assert costs[0] >= costs[1] >= costs[2]
 
 

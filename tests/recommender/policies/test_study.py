@@ -2,7 +2,7 @@
 
 import pytest
 
-from recommender.policies.backtest import BacktestTrace, closed_by_sums
+from recommender.policies.backtest import Market, closed_by_sums
 from tests.recommender.policies.markets import reference
 from tests.recommender.policies.study import SETS, TASKS, dearer, late_share, left_out, run, traces
 
@@ -13,10 +13,10 @@ OURS, LIKELY, UNWATCHED = "cost-optimal", "cost-optimal, 95 %", "cost-optimal, z
 def test_a_zone_left_out_is_fitted_on_the_others_only():
     of_set = traces("16 x V100, AWS 2023")
     contender, _, blind = left_out(of_set, 0)
-    assert len(blind.past) == 0
-    other: BacktestTrace = of_set[1]
-    law, _ = contender.enter(blind, None)
-    again, *_ = left_out([of_set[0], other], 0)[0].enter(blind, None)
+    assert blind.past.size == 0
+    other: Market = of_set[1]
+    law, _ = contender.enter(blind)
+    again, *_ = left_out([of_set[0], other], 0)[0].enter(blind)
     assert (law.law.exits_per_hour == again.law.exits_per_hour).all()
     poor, usual, good = law.law.exits_per_hour  # one other zone, no worse and no better one seen
     assert (poor[0] < usual[0]).all()

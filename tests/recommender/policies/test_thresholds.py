@@ -9,16 +9,16 @@ from recommender.optimize.thresholds import BACK_ABOVE, WAIT_ABOVE
 from recommender.policies.availability import chain
 from recommender.policies.availability_fit import exit_rates, of_class
 from recommender.policies.optimal import SemiMarkov
-from recommender.policies.replay import replay, windows
+from recommender.policies.replay import replay
 from recommender.policies.rules import Greedy
-from recommender.policies.state import NONE, ON_DEMAND, SPOT, PolicyState
+from recommender.policies.state import NONE, ON_DEMAND, SPOT, Offers, PolicyState
 from recommender.policies.thresholds import (
     TwoThresholds,
     rule_usd,
 )
 from recommender.risk.laws import RUN_FAMILY
 from tests.recommender.policies.laws import HEAVY
-from tests.recommender.policies.markets import PRICES, hours, simulated
+from tests.recommender.policies.markets import PRICES, hours, one, simulated
 
 TICK = 600.0
 TASK = hours(24, 36, 0.2)
@@ -30,7 +30,8 @@ def state(mode, done_h, now_h, available):
         np.array([mode]),
         np.array([done_h * 3600.0]),
         np.zeros(1),
-        np.array([available]),
+        np.array([[available]]),
+        np.zeros(1, dtype=np.int64),
     )
 
 
@@ -49,7 +50,7 @@ def state(mode, done_h, now_h, available):
 )
 def test_the_rule_does_what_its_figures_say(mode, done_h, now_h, available, want):
     rule = TwoThresholds(wait=0.2167, back=0.1)
-    decide = rule.begin(TASK, PRICES, TICK, 1)
+    decide = rule.begin(TASK, Offers.of_one(PRICES, TICK), 1)
     assert decide(state(mode, done_h, now_h, available))[0] == want
 
 
@@ -58,9 +59,9 @@ def test_two_figures_keep_most_of_what_the_whole_table_saves():
     pairs = [TwoThresholds(*pair) for pair in product(WAIT_ABOVE, BACK_ABOVE)]
     rule = min(pairs, key=lambda pair: rule_usd(pair, process, TASK, PRICES, TICK))
     series = simulated(HEAVY, TICK, 60_000, seed=6)
-    starts = windows(len(series), TICK, TASK, 6 * 3600.0)
+    starts = one(series, TICK, PRICES).windows(TASK, 6 * 3600.0)
     greedy, full, short = (
-        replay(policy, series, TICK, starts, TASK, PRICES)
+        replay(policy, one(series, TICK, PRICES), starts, TASK)
         for policy in (Greedy(), SemiMarkov(HEAVY), rule)
     )
     assert not short.late(TASK.deadline_s).any()
