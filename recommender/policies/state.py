@@ -108,7 +108,7 @@ class PolicyState:
 
     @property
     def available(self) -> Bools:
-        """The same of the first zone."""
+        """Can spot be had in the first zone?"""
         return self.zones[:, 0]
 
 
