@@ -1,4 +1,4 @@
-"""GPU clouds: providers without a client of their own here, whose prices come from public lists.
+"""GPU clouds and marketplaces: providers without a client of their own, read from public lists.
 
 One `ProviderInfo` each; their shipped machines and prices are one file each in
 `tests/research/snapshot/hand/clouds`. Bounds were measured on the lists of 2026-09 and 2026-10,
@@ -196,6 +196,37 @@ SCALEWAY = ProviderInfo(
     quota_unit="gpu",
 )
 
+VAST = ProviderInfo(
+    name="vast",
+    label="Vast",
+    bounds=PriceBounds(
+        region_spread=(0.9, 1.1),
+        regions=1,
+        gpus=frozenset({"H100", "H200", "L40S"}),
+        spot=None,
+        level=(0.1, 1.6),
+    ),
+    region_pattern=ANY_REGION,
+    quota_unit="gpu",
+    sky_name="vast",
+    marketplace=True,
+)
+
+LIUM = ProviderInfo(
+    name="lium",
+    label="Lium",
+    bounds=PriceBounds(
+        region_spread=(0.5, 2.0),
+        regions=1,
+        gpus=frozenset({"B200", "B300", "H200"}),
+        spot=None,
+        level=(0.1, 1.6),
+    ),
+    region_pattern=r"[A-Z]{2}",  # countries
+    quota_unit="gpu",
+    marketplace=True,
+)
+
 GPU_CLOUDS = (
     LAMBDA,
     NEBIUS,
@@ -210,4 +241,6 @@ GPU_CLOUDS = (
     DIGITALOCEAN,
     VULTR,
     SCALEWAY,
+    VAST,
+    LIUM,
 )

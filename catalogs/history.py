@@ -1,4 +1,7 @@
-"""What changed between two catalogs, and prices of every version as Parquet files.
+"""What changed between two catalogs, and how prices moved: shipped, and of every version kept.
+
+`snapshot/past_prices.csv.gz` holds a year of changes up to the snapshot, one line for a machine in
+a region and market: "2026-04-02:8.468 2026-05-01:8.51". Prices of every version are Parquet files:
 
     history/date=2026-11-21/000042-20261121T020304Z-1f0c2a9b.parquet
 
@@ -6,8 +9,11 @@ Only offers read on that day are in it, so that every row is a price that its pr
 its date. pandas, DuckDB and Dask read the folder as one table with a column `date`.
 """
 
+import csv
+import gzip
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,7 +23,7 @@ from recommender.catalogs.catalog import Catalog, Offers
 from recommender.catalogs.errors import CatalogError, StoreError
 from recommender.catalogs.files import replace_file
 from recommender.catalogs.frozen import dataclass
-from recommender.catalogs.load import load
+from recommender.catalogs.load import SNAPSHOT, load, load_snapshot
 from recommender.catalogs.schema import Offer
 from recommender.catalogs.store import Store
 
@@ -25,6 +31,9 @@ Key = tuple[str, str, str, str, str]  # provider, instance type, region, zone, m
 _SAME = 1e-6  # prices of one type differ in the 8th digit between sources
 HISTORY = "history"
 MISSING = "no history is kept: pip install 'recommend-gpus[history]' adds it (pyarrow)"
+SHIPPED = SNAPSHOT / "past_prices.csv.gz"
+COLUMNS = ("provider", "instance_type", "region", "market", "prices")  # of the shipped ones
+ShippedKey = tuple[str, str, str, str]
 _COLUMNS = (
     "provider", "instance_type", "region", "zone", "market", "usd_per_hour", "obtainable", "kind",
     "flag",
@@ -145,10 +154,11 @@ def points(
 ) -> list[PricePoint]:
     """All known prices of a machine in a region, oldest first.
 
-    From the Parquet files and the versions that are kept; `damaged` is called for each file or
-    version that cannot be read.
+    From what is shipped, the Parquet files and the versions that are kept; `damaged` is called for
+    each file or version that cannot be read.
     """
-    found = {
+    listed = [*_of_shipped(instance_type, region), *_of(load_snapshot(), instance_type, region)]
+    found = {(p.date, p.provider, p.zone, p.market): p for p in listed} | {
         (p.date, p.provider, p.zone, p.market): p
         for source in (_from_versions, _from_files)
         for p in source(store, instance_type, region, damaged)
@@ -159,12 +169,15 @@ def points(
 def recent_prices(
     store: Store, wanted: Iterable[Key], newest: int
 ) -> dict[Key, tuple[tuple[str, float], ...]]:
-    """Day and price of offers in the newest kept versions, oldest first, without damaged ones.
+    """Day and price of offers: the shipped ones, then those of the newest kept versions.
 
-    An offer that was read once is listed once, however many versions repeat its price.
+    Oldest first, without damaged versions. An offer that was read once is listed once, however many
+    versions repeat its price. Shipped prices are by region, and hold in each of its zones.
     """
-    keys = set(wanted)
-    found: dict[Key, dict[str, float]] = {key: {} for key in keys}
+    keys, past = set(wanted), shipped_prices()
+    found: dict[Key, dict[str, float]] = {
+        key: dict(past.get((*key[:3], key[4]), ())) for key in keys
+    }
     for name in store.names()[-newest:]:
         try:
             columns = load(store.path(name)).offers
@@ -175,6 +188,27 @@ def recent_prices(
             if _key(offer) in keys:
                 found[_key(offer)][offer.as_of[:10]] = offer.usd_per_hour
     return {key: tuple(sorted(days.items())) for key, days in found.items()}
+
+
+@cache
+def shipped_prices() -> Mapping[ShippedKey, tuple[tuple[str, float], ...]]:
+    """Day and price of a year up to the snapshot, where they changed, oldest first."""
+    with gzip.open(SHIPPED, "rt", encoding="utf-8", newline="") as file:
+        return {
+            (r["provider"], r["instance_type"], r["region"], r["market"]): _steps(r["prices"])
+            for r in csv.DictReader(file)
+        }
+
+
+def _steps(text: str) -> tuple[tuple[str, float], ...]:
+    return tuple((day, float(usd)) for day, _, usd in (s.partition(":") for s in text.split()))
+
+
+def _of_shipped(instance_type: str, region: str) -> Iterator[PricePoint]:
+    for (provider, name, place, market), steps in shipped_prices().items():
+        if (name, place) == (instance_type, region):
+            for day, usd in steps:
+                yield PricePoint(day, provider, place, "", market, usd)
 
 
 def _rows_of(columns: Offers, types: set[str]) -> list[int]:

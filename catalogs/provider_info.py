@@ -57,6 +57,8 @@ class ProviderInfo:
     family_pattern: str = r"(?!)"  # how families of machines begin that people call by one word
     quota_page: str = ""  # where an increase is requested
     sky_name: str = ""  # as `sky launch --infra` names it; "": SkyPilot does not know it
+    # Hosts of strangers, one box each: a price is the median of those that offer a machine.
+    marketplace: bool = False
     has_client: bool = False  # asks the provider itself; without one only published lists do
     notice_owner: str = "the"  # whose interruption notice: "Google's"
     credential_variables: tuple[str, ...] = ()  # looked for by `recommend doctor`

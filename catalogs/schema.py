@@ -27,6 +27,7 @@ Kind = Literal["quote", "composed", "derived", "measured", "fallback"]
 # Machines of a gang until its availability has fallen by one slope. Mean over eight H100 zones
 # at n = 1…16 (SkyNomad, October 2025): a knee of 8 misses by 0.4 points, of 1 by 1.6.
 GANG_KNEE = 8.0
+ONE_HOST = "one_host"  # `network_basis` of a box that no network joins to others: no fleet
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +88,7 @@ class InstanceType:
     network_gbit_per_s: float | None  # sustained (baseline), of the whole machine
     network_peak_gbit_per_s: float | None
     network_kind: str  # "rdma" (the GPU's memory or EFA is reached past the kernel), "tcp"
-    network_basis: str  # "listed", "documented", "measured", "scaled", "unknown"
+    network_basis: str  # "listed", "documented", "measured", "scaled", "unknown", `ONE_HOST`
     intra_kind: str  # "nvswitch", "nvlink", "xgmi", "neuronlink", "pcie", "" for one GPU
     intra_gb_per_s: float | None  # per GPU and direction, achieved by an all-reduce
     host_gb_per_s: float  # GPU to host copy, per GPU
@@ -183,6 +184,13 @@ class BillingRule:
     wait_s: float | None = None  # median wait for a start; None: as on demand
     upfront: bool = False  # paid in advance, whole
     quota_market: str = ""  # whose quota it counts on: "" its own, "none" no quota
+    egress_usd_per_gb: float | None = None  # of what leaves; None: the provider's fee, as for disks
+    disk_usd_per_gib_month: float | None = None
+    currency: str = "USD"  # it charges in, with what 1 USD was in it: "EUR=0.88@2026-10-01"
+    countries: tuple[str, ...] = ()  # where it is, if its region does not say
+    new_account: float | None = None  # machines that a new account may rent; None: not stated
+    launcher: str = ""  # the cloud as SkyPilot names it; "": as its provider is registered
+    rented_as: str = ""  # the owner's name of the machine, where it has another here
 
 
 @dataclass(frozen=True, slots=True)

@@ -233,7 +233,8 @@ def odd_between_clouds(catalog: Catalog, prices: Prices) -> Iterator[str]:
             clouds[provider] = min(usd, clouds.get(provider, usd))
     for gpu, clouds in cheapest.items():
         for provider, usd in clouds.items():
-            others = [clouds[name] for name in clouds if name != provider]
+            stores = (name for name in clouds if not CLOUDS[name].marketplace)
+            others = [clouds[name] for name in stores if name != provider]
             low, high = CLOUDS[provider].bounds.level
             if others and not low <= usd / median(others) <= high:
                 yield f"{gpu} at {provider}: USD per GPU is far from that of other clouds: {clouds}"

@@ -20,7 +20,7 @@ from recommender.performance.measurements.folder import folder, holds_tables
 from recommender.plan.limits import OTHERS, Choice, QuotaLimit
 from recommender.report import formatting as fmt
 from recommender.report.formatting import age_days
-from recommender.text import shown_path
+from recommender.text import shown, shown_path
 
 if TYPE_CHECKING:
     from recommender.catalogs.catalog import Catalog
@@ -179,11 +179,12 @@ def with_files(
 ) -> tuple["Catalog", Choice]:
     """The catalog with own machines, and the choice with all quotas and the laws of own traces."""
     quotas: tuple[QuotaLimit, ...] = ()
-    if quota is not None:
-        quotas = errors.attempt(lambda: _quotas(quota, catalog), ())
+    own: tuple[QuotaLimit, ...] = ()
     if offers is not None:
         catalog, own = errors.attempt(lambda: with_own_machines(catalog, offers), (catalog, ()))
-        quotas += own
+    if quota is not None:
+        quotas = errors.attempt(lambda: _quotas(quota, catalog), ())
+    quotas += own
     from recommender.traces.law_store import stored  # reads YAML; help needs none
 
     laws = errors.attempt(stored, ())
@@ -203,8 +204,20 @@ def _quotas(word: str, catalog: "Catalog") -> tuple[QuotaLimit, ...]:
 
 
 def _new_account_quotas(catalog: "Catalog") -> tuple[QuotaLimit, ...]:
-    """What a new account may run."""
-    return tuple(
+    """What a new account may run: by its quotas, and by the terms of offers."""
+    stated = tuple(
+        QuotaLimit(
+            provider=terms.provider,
+            quota_family=terms.instance_type or OTHERS,
+            market="spot" if terms.market == "spot" else "on_demand",
+            region="",
+            unit="machine",
+            amount=terms.new_account,
+        )
+        for terms in catalog.billing
+        if terms.new_account is not None
+    )
+    return stated + tuple(
         QuotaLimit(
             provider=quota.provider,
             quota_family=quota.quota_family,
@@ -232,4 +245,9 @@ def with_own_machines(catalog: "Catalog", path: str) -> tuple["Catalog", tuple[Q
 
     memory = {name: gpu.memory_mib for name, gpu in catalog.gpus.items()}
     own = read_offers(Path(path), memory, catalog.instance_types.values(), now().date())
+    if own.older:
+        what = (
+            "1 row gives way to one" if own.older == 1 else f"{own.older} rows give way to others"
+        )
+        warn((f"{shown(Path(path).name)}: {what} of the same machine with a newer date",))
     return extended(catalog, own.hardware, own.offers, own.terms), own.limits

@@ -16,7 +16,7 @@ SkyPilot's rules, as its code of version 0.14.1 has them (read 2026-11-23):
 """
 
 from recommender.catalogs.provider_info import ANY_REGION
-from recommender.catalogs.registry import CLOUDS
+from recommender.catalogs.registry import OWN
 from recommender.export.checkpoint_upload import ROOT, task_lines, upload_words
 from recommender.export.description import Location, RunDescription
 from recommender.export.files import ExportFile
@@ -35,7 +35,7 @@ from recommender.export.header import (
     yours_words,
 )
 from recommender.export.launchers import RankVariables
-from recommender.export.start import SECRETS, bucket_keys, bucket_names, start_line
+from recommender.export.start import SECRETS, bucket_keys, bucket_names, sky_name, start_line
 from recommender.export.train_command import INSTALL_LINES, variables
 from recommender.export.watch_script import Steps, noted_line, watch_script
 from recommender.export.yaml_text import block, environment, inline
@@ -98,7 +98,7 @@ def files(run: RunDescription, folder: str) -> tuple[ExportFile, ...]:
 
 def why_not(run: RunDescription) -> str:
     """Why SkyPilot cannot run a plan; empty where it can."""
-    if run.provider is None or not run.provider.sky_name:
+    if not sky_name(run.machines):
         return f"SkyPilot rents no machines of {run.rents_from}; export --to torchrun"
     if run.mixed:
         return (
@@ -205,16 +205,20 @@ def _recovery(run: RunDescription) -> list[str]:
 
 def _entries(machines: Machines, location: Location) -> list[str]:
     """One line of resources for each place; AWS regions are given without zones."""
-    cloud = CLOUDS[machines.provider].sky_name
+    cloud, hardware = sky_name(machines), {"instance_type": machines.instance_type}
+    if machines.provider == OWN:
+        named = machines.terms.rented_as if machines.terms else ""
+        gpus = f"{machines.gpu}:{machines.gpus}"
+        hardware = {"instance_type": named} if named else {"accelerators": gpus}
     places = [f"{cloud}/{location.region}/{zone}" for zone in location.zones]
-    anywhere = location.region == ANY_REGION
+    anywhere = location.region in (ANY_REGION, OWN)  # a row that names no place has the latter
     places = places or [cloud if anywhere else f"{cloud}/{location.region}"]
     # EFA on the types that have it; elsewhere the word means other images, or is refused.
     cards = {"network_tier": "best"} if machines.provider == "aws" and machines.count > 1 else {}
     return [
         inline({
             "infra": place,
-            "instance_type": machines.instance_type,
+            **hardware,
             "use_spot": machines.market == "spot",
             **cards,
         })
@@ -274,7 +278,7 @@ def _remarks(run: RunDescription) -> tuple[str, ...]:
         f"SkyPilot knows no deadline: {SCRIPT} makes the switch, on a machine that stays on. "
         f"Started without it, this job waits for spot.{unswitched_words(run)}"
     )
-    cloud = CLOUDS[run.machines.provider].sky_name
+    cloud = sky_name(run.machines)
     install = f"pip install 'skypilot[{cloud}]'; sky check"
     found = [f"Needed first: the bucket, and SkyPilot with access to {cloud} ({install})."]
     found += fallback_words(run, who)

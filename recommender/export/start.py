@@ -49,9 +49,11 @@ def bucket_names(provider: str) -> dict[str, str]:
 
 
 def bucket_keys(provider: str) -> tuple[str, ...]:
-    """The secrets that open a bucket whose machines have no role of their own: on GPU clouds."""
+    """The secrets that open a bucket from machines without a role of their own: not on clouds
+    that have buckets.
+    """
     cloud = CLOUDS.get(provider)
-    return () if cloud is None or cloud.has_client else S3_KEYS
+    return () if cloud is not None and cloud.has_client else S3_KEYS
 
 
 # What starts booked machines, by provider and market; elsewhere they are started by hand.
@@ -77,10 +79,15 @@ def usual_target(plan: Plan) -> str:
     first = plan.machines[0]
     if first.market in BOOKED:
         return _BOOKED.get(_place(first), "torchrun")
-    cloud = CLOUDS.get(first.provider)
-    known = cloud is not None and cloud.sky_name
     plain = not plan.mixed and not first.confidential
-    return "skypilot" if known and plain else "torchrun"
+    return "skypilot" if sky_name(first) and plain else "torchrun"
+
+
+def sky_name(machines: Machines) -> str:
+    """The cloud of machines as SkyPilot names it; empty where it rents none of them."""
+    cloud = CLOUDS.get(machines.provider)
+    stated = machines.terms.launcher if machines.terms else ""
+    return stated or (cloud.sky_name if cloud else "")
 
 
 def start_place(nodes: int, target: str) -> str:

@@ -1,17 +1,18 @@
 """Reads machines and prices outside the catalog from a user's CSV file: `--offers FILE`."""
 
+import re
 from array import array
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from datetime import date
 from operator import attrgetter
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from recommender.catalogs.catalog import Offers
 from recommender.catalogs.frozen import dataclass
 from recommender.catalogs.registry import OWN
-from recommender.catalogs.schema import BillingRule, InstanceType, Market, OwnMachine
+from recommender.catalogs.schema import ONE_HOST, BillingRule, InstanceType, Market, OwnMachine
 from recommender.errors import UsageError
 from recommender.inputs.csv_text import (
     MARKETS,
@@ -23,7 +24,7 @@ from recommender.inputs.csv_text import (
     read_each,
 )
 from recommender.inputs.own_hardware import Links, assumed, bare, links, reference
-from recommender.inputs.units import count_of, parse_money, whole_of
+from recommender.inputs.units import count_of, parse_currency, parse_money, whole_of
 from recommender.plan.limits import QuotaLimit
 from recommender.text import shown, unknown
 
@@ -31,9 +32,11 @@ _REQUIRED = ("label", "gpu", "gpus", "usd_per_hour")
 _OPTIONAL = (
     "count", "market", "region", "instance_type", "network_gbit_per_s", "network", "intra",
     "intra_gb_per_s", "vcpus", "memory_gib", "disk_mb_per_s", "host_gb_per_s", "gpu_memory_gib",
-    "as_of", "minimum_h", "step_h", "maximum_h", "start_h", "notice_s",
+    "one_host", "as_of", "minimum_h", "step_h", "maximum_h", "start_h", "notice_s", "upfront",
+    "egress_per_gb", "disk_per_gb_month", "currency", "country", "new_account", "launcher",
 )  # fmt: skip
-_TERMS = ("minimum_h", "step_h", "maximum_h", "start_h", "notice_s")
+_TERMS = _OPTIONAL[_OPTIONAL.index("as_of") + 1 :]
+_TIMES = ("minimum_h", "step_h", "maximum_h", "start_h")
 COLUMNS = (*_REQUIRED, *_OPTIONAL)
 _NAMED_BY = ("label", "instance_type")
 _NOT_HARDWARE = (*_NAMED_BY, "usd_per_hour", "count", "market", "region", "as_of", *_TERMS)
@@ -44,6 +47,10 @@ _SOLD_IN = {word: cast(Market, market) for word, market in MARKETS.items() if ma
 _SOLD_IN["reserved"] = "reserved_block"
 _SYNONYMS = {"provider": "label", "price": "usd_per_hour", "machines": "count"}
 _NETWORKS = {"tcp": "tcp", "ethernet": "tcp", "rdma": "rdma", "infiniband": "rdma", "efa": "rdma"}
+_YES = {"yes": True, "no": False, "true": True, "false": False}
+_COUNTRIES = re.compile(r"[A-Z]{2}( [A-Z]{2})*")
+_LAUNCHER = re.compile(r"[a-z][a-z0-9_/-]*")
+_GB_PER_GIB = 2.0**30 / 1e9
 _KINDS = ("pcie", "nvlink", "nvswitch", "xgmi", "neuronlink", "roce", "ici")
 _LINKS = {kind: kind for kind in _KINDS}
 # USD per hour of machines that cost nothing more: plans are compared by ratios of costs, so of
@@ -51,6 +58,7 @@ _LINKS = {kind: kind for kind in _KINDS}
 _PAID_ANYWAY = 1e-9
 _GPUS = whole_of("8", most=1024)
 _COUNT = whole_of("4", most=100_000)
+_ACCOUNT = count_of("4", "0 (on request)", most=1e5)
 _HOURS = count_of("24", most=1e5)
 _SECONDS = count_of("120", most=1e7)
 _SIZE = count_of("64", most=1e6)  # vCPUs, GiB, Gbit/s, GB/s, MB/s
@@ -64,6 +72,7 @@ class OwnMachines:
     offers: Offers
     limits: tuple[QuotaLimit, ...]
     terms: tuple[BillingRule, ...] = ()  # of those whose rows state some
+    older: int = 0  # rows that one with a newer date replaces
 
 
 def read_offers(
@@ -80,14 +89,14 @@ def read_offers(
         names = _names(table)
         machines = table.read(_HARDWARE, reader.machine)
         markets = table.read(("market",), _market)
-        usd_per_hour = table.read(("usd_per_hour",), _usd_per_hour)
+        usd_per_hour = table.read(("usd_per_hour", "currency"), _usd_per_hour)
         dates = table.read(("as_of",), reader.date)
-        terms = table.read((*_TERMS, "market"), reader.terms)
+        terms = table.read((*_TERMS, "market", "instance_type"), reader.terms)
     except UsageError:
         read_each(table, reader.refuse)  # reports the mistakes of every row
         raise
     try:
-        counts = table.read(("count",), _count)
+        counts = table.read(("count", "one_host"), _count)
     except UsageError:
         read_each(table, _count)
         raise
@@ -96,12 +105,29 @@ def read_offers(
         for count, usd in zip(counts, usd_per_hour, strict=True)
     ]
     regions = [region or "own" for region in table.column("region")]
+    kept = _newest(list(zip(names, regions, markets, strict=True)), dates)
     return OwnMachines(
         _by_name(names, machines, table.name),
-        _own_offers(names, regions, markets, usd_per_hour, dates),
-        _limits(names, regions, counts),
+        _own_offers(*_some(kept, names, regions, markets, usd_per_hour, dates)),
+        _limits(*_some(kept, names, regions, counts)),
         _terms_by_name(names, terms, table.name),
+        older=len(names) - len(kept),
     )
+
+
+def _newest(offers: Sequence[object], dates: Sequence[str]) -> list[int]:
+    """The rows that hold: of one machine in one place and market those of the newest date."""
+    newest: dict[object, str] = {}
+    for offer, day in zip(offers, dates, strict=True):
+        newest[offer] = max(day, newest.get(offer, day))
+    pairs = enumerate(zip(offers, dates, strict=True))
+    return [row for row, (offer, day) in pairs if day == newest[offer]]
+
+
+def _some(rows: Sequence[int], *columns: Sequence[Any]) -> Iterator[Sequence[Any]]:
+    """Some rows of columns."""
+    for column in columns:
+        yield column if len(rows) == len(column) else [column[row] for row in rows]
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +152,8 @@ class _Reader:
         """On which terms a row's machine is rented; None where it does not say."""
         if not any(name in row.cells for name in _TERMS):
             return None
-        hours = {name: _given(row, name, _HOURS) for name in _TERMS[:-1]}
-        least, step, most, start = (None if h is None else 3600.0 * h for h in hours.values())
+        hours = (_given(row, name, _HOURS) for name in _TIMES)
+        least, step, most, start = (None if h is None else 3600.0 * h for h in hours)
         if most is not None and most < (least or 0.0):
             raise UsageError(f"{row.where('maximum_h')} is less than minimum_h")
         return BillingRule(
@@ -142,6 +168,14 @@ class _Reader:
             maximum_s=most,
             lead_s=start or 0.0,
             wait_s=start,
+            upfront=chosen_cell(row, "upfront", _YES, "no"),
+            egress_usd_per_gb=_given(row, "egress_per_gb", _usd(row)),
+            disk_usd_per_gib_month=_per_gib(_given(row, "disk_per_gb_month", _usd(row))),
+            currency=row.cells.get("currency", "USD"),
+            countries=tuple(_like(row, "country", _COUNTRIES, "DE, or DE FR").split()),
+            new_account=_given(row, "new_account", _account),
+            launcher=_like(row, "launcher", _LAUNCHER, "lambda, as in sky launch --infra lambda"),
+            rented_as=row.cells.get("instance_type", ""),
         )
 
     def date(self, row: CsvRow) -> str:
@@ -180,21 +214,53 @@ def _market(row: CsvRow) -> Market:
 def _usd_per_hour(row: CsvRow) -> float:
     """What an hour costs; next to nothing if it is paid anyway."""
     where = row.where("usd_per_hour")
-    return parse_money(needed_cell(row, "usd_per_hour"), where, zero=True) or _PAID_ANYWAY
+    return _usd(row)(needed_cell(row, "usd_per_hour"), where) or _PAID_ANYWAY
+
+
+def _usd(row: CsvRow) -> Callable[[str, str], float]:
+    """What reads an amount of a row's currency, as USD."""
+    text, rate = row.cells.get("currency", "USD"), 1.0
+    if text.upper() != "USD":
+        _, rate, _ = parse_currency(text, row.where("currency"))
+    return lambda amount, where: parse_money(amount, where, zero=True) / rate
+
+
+def _per_gib(usd_per_gb: float | None) -> float | None:
+    return None if usd_per_gb is None else usd_per_gb * _GB_PER_GIB
+
+
+def _account(text: str, where: str) -> float:
+    """How many machines a new account may rent: 0 where it has to ask."""
+    return 0.0 if text == "0" else _ACCOUNT(text, where)
+
+
+def _like(row: CsvRow, column: str, form: re.Pattern[str], example: str) -> str:
+    text = row.cells.get(column, "")
+    if text and not form.fullmatch(text):
+        raise UsageError(f"{row.where(column)} {shown(text)} is none; write {example}")
+    return text
 
 
 def _count(row: CsvRow) -> int | None:
     """How many there are of a machine; None where its row does not say."""
-    text = row.cells.get("count")
+    text = row.cells.get("count", "1" if _one_host(row) else None)
     return None if text is None else _COUNT(text, row.where("count"))
+
+
+def _one_host(row: CsvRow) -> bool:
+    return chosen_cell(row, "one_host", _YES, "no")
 
 
 def _hardware(row: CsvRow, like: InstanceType) -> InstanceType:
     """A machine as its row describes it, without links; the rest is that of a similar machine."""
     name = _name(needed_cell(row, "label"), row.cells.get("instance_type", ""))
     network = _optional(row, "network_gbit_per_s")
+    alone = _one_host(row)
+    if alone and network:
+        raise UsageError(f"{row.where('one_host')} yes, but network_gbit_per_s leads to others")
     basis = "documented" if network else "scaled" if like.network_gbit_per_s else "unknown"
-    network = network or like.network_gbit_per_s
+    basis = ONE_HOST if alone else basis
+    network = None if alone else network or like.network_gbit_per_s
     return replace(
         like,
         provider="own",

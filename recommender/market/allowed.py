@@ -28,9 +28,16 @@ class Allowed:
 def allowed_offers(catalog: Catalog, choice: Choice) -> Allowed:
     """Select offers that can be rented and that the user did not exclude."""
     types, o = _type_exclusions(catalog, choice), catalog.offers
-    places = list(zip(o.provider, o.region, o.zone, o.market, o.obtainable, o.kind, strict=True))
+    stated = _stated_countries(catalog) if choice.countries else {}
+    names = zip(o.provider, o.market, o.instance_type, strict=True)
+    where = [stated.get(name, ()) for name in names] if stated else [()] * len(o)
+    places = list(
+        zip(o.provider, o.region, o.zone, o.market, o.obtainable, o.kind, where, strict=True)
+    )
     some = {place: row for row, place in enumerate(places)}
-    there = {place: _offer_exclusion(catalog, row, choice) for place, row in some.items()}
+    there = {
+        place: _offer_exclusion(catalog, row, choice, place[-1]) for place, row in some.items()
+    }
     kinds = zip(o.provider, o.instance_type, strict=True)
     why = [
         types.get(kind, "no hardware facts") or there[place]
@@ -88,14 +95,19 @@ def _matches_gpu(t: InstanceType, gpu_filter: GpuFilter) -> bool:
     return t.gpu_memory_mib * GIB_PER_MIB >= gpu_filter.memory_gib * NOMINAL
 
 
-def _is_in(countries: tuple[str, ...], provider: str, region: str) -> bool:
+def _stated_countries(catalog: Catalog) -> dict[tuple[str, str, str], tuple[str, ...]]:
+    """Where machines may be whose terms say so, by provider, market and name."""
+    rows = catalog.billing
+    return {(b.provider, b.market, b.instance_type): b.countries for b in rows if b.countries}
+
+
+def _is_in(countries: tuple[str, ...], provider: str, where: frozenset[str]) -> bool:
     """Whether a machine is surely in one of these countries; one's own are where one put them."""
-    where = countries_of(provider, region)
-    return provider == OWN or bool(where) and where <= set(countries)
+    return where <= set(countries) if where else provider == OWN
 
 
-def _offer_exclusion(catalog: Catalog, row: int, choice: Choice) -> str:
-    """Why an offer of an allowed type is left out; "" if it is not."""
+def _offer_exclusion(catalog: Catalog, row: int, choice: Choice, countries: tuple[str, ...]) -> str:
+    """Why an offer of an allowed type is left out; "" if it is not. `countries` are stated."""
     o = catalog.offers
     market, state = o.market[row], o.obtainable[row]
     if state not in ("open", _ONLY_IN.get(market)):
@@ -106,7 +118,8 @@ def _offer_exclusion(catalog: Catalog, row: int, choice: Choice) -> str:
         return "not among --provider"
     if choice.regions and not any(_matches(o.region[row], r) for r in choice.regions):
         return "not among --region"
-    if choice.countries and not _is_in(choice.countries, o.provider[row], o.region[row]):
+    where = frozenset(countries) or countries_of(o.provider[row], o.region[row])
+    if choice.countries and not _is_in(choice.countries, o.provider[row], where):
         return "not among --country"
     if choice.zones and not any(_matches(o.zone[row], z) for z in choice.zones):
         return "not among --zone"

@@ -112,7 +112,8 @@ class OwnOffers:
         spot = [r for r in own if o.market[r] == "spot" and places[o.instance_type[r]] == 1]
         spot.sort(key=o.instance_type.__getitem__)
         single = [*(row for row in own if o.market[row] != "spot"), *spot]
-        usd = [self.facts.planning_price(row) + fees(OWN, o.market[row]) for row in single]
+        price = self.facts.planning_price
+        usd = [price(r) + fees(OWN, o.market[r], o.instance_type[r]) for r in single]
         beaten = {*single} - self._kept(single, usd, ((),) * len(single))
         return [row for row in rows if row not in beaten]
 

@@ -9,7 +9,15 @@ import numpy as np
 
 from recommender.catalogs.frozen import dataclass
 from recommender.catalogs.schema import BOOKED
-from recommender.market.offer_facts import GIB, Facts, Pool, copies_usd, move_usd, places_of
+from recommender.market.offer_facts import (
+    GIB,
+    Facts,
+    Pool,
+    copies_usd,
+    move_usd,
+    places_of,
+    save_usd,
+)
 from recommender.optimize.space import Entries
 from recommender.performance.checkpoint_transfer import object_store_rate
 from recommender.performance.machines import disk_bytes_per_s, network_of
@@ -48,12 +56,11 @@ class OfferEntries:
         regions of an on-demand list weigh the same. The cheapest are tried first, so this is not
         too low for any number of machines.
         """
-        o, fees = self.facts.catalog.offers, self.facts.running_fees
         if len(pool.rows) == 1:
             return self.max_usd(pool)
         if not pool.spot:
             usd = sum(map(self.facts.planning_price, pool.rows)) / len(pool.rows)
-            return usd + fees(o.provider[pool.rows[0]], pool.market)
+            return usd + self._fees(pool)
         law = self.facts.spot_class(pool.type)
         weights, down = [], 1.0
         for row in pool.rows:
@@ -63,13 +70,16 @@ class OfferEntries:
         price = sum(
             w * self.facts.planning_price(r) for w, r in zip(weights, pool.rows, strict=True)
         )
-        return price / sum(weights) + fees(o.provider[pool.rows[0]], pool.market)
+        return price / sum(weights) + self._fees(pool)
 
     def max_usd(self, pool: Pool) -> float:
         """USD per hour of one machine at the most expensive location, for hourly limits."""
-        provider = self.facts.catalog.offers.provider[pool.rows[0]]
-        fees = self.facts.running_fees(provider, pool.market)
-        return max(map(self.facts.planning_price, pool.rows)) + fees
+        return max(map(self.facts.planning_price, pool.rows)) + self._fees(pool)
+
+    def _fees(self, pool: Pool) -> float:
+        """USD per hour that a running machine costs besides its price."""
+        t = pool.type
+        return self.facts.running_fees(t.provider, pool.market, t.instance_type)
 
     def of(self, pools: Sequence[Pool]) -> Entries:
         """One entry per pool."""
@@ -101,6 +111,7 @@ class OfferEntries:
             self.max_machines,
             copies_usd(self.facts, pool.rows),
             move_usd(self.facts, pool),
+            save_usd(self.facts, pool),
             pool.move_after_s,
             self.start_s(pool),
         )

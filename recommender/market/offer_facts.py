@@ -9,8 +9,8 @@ from itertools import permutations
 
 from recommender.catalogs.catalog import Catalog
 from recommender.catalogs.frozen import dataclass
-from recommender.catalogs.registry import OWN, SPOT_AUCTIONS
-from recommender.catalogs.schema import BillingRule, InstanceType, SpotClass
+from recommender.catalogs.registry import CLOUDS, OWN, SPOT_AUCTIONS
+from recommender.catalogs.schema import ONE_HOST, BillingRule, InstanceType, SpotClass
 from recommender.job.job import Job
 from recommender.market.account_quotas import AccountQuotas
 from recommender.market.quotes import expected_quote, median, persistence
@@ -155,18 +155,24 @@ class Facts:
         laws = self.catalog.spot_classes
         return frozenset(gpu for c in laws if c.basis == "measured" for gpu in c.gpus)
 
-    def running_fees(self, provider: str, market: str) -> float:
+    def running_fees(self, provider: str, market: str, name: str = "") -> float:
         """Boot disk and address of one running machine, USD per hour."""
-        key = (provider, market)
+        stated = self.stated_terms(provider, market, name)
+        key = (provider, market, stated.disk_usd_per_gib_month if stated else None)
         if key not in self._running:
             item = "ipv4_spot_hour" if market == "spot" else "ipv4_hour"
-            disk = self.fee(provider, "boot_disk_gib_month") * BOOT_DISK_GIB / HOURS_PER_MONTH
-            self._running[key] = disk + self.fee(provider, item)
+            disk = self.fee(provider, "boot_disk_gib_month") if key[2] is None else key[2]
+            self._running[key] = disk * BOOT_DISK_GIB / HOURS_PER_MONTH + self.fee(provider, item)
         return self._running[key]
 
     @cached_property
-    def _running(self) -> dict[tuple[str, str], float]:
+    def _running(self) -> dict[tuple[str, str, float | None], float]:
         return {}
+
+    def egress_usd(self, t: InstanceType, market: str) -> float:
+        """USD per GB that leaves a machine's provider."""
+        stated = self.terms(t, market).egress_usd_per_gb
+        return self.fee(t.provider, "egress_internet_gb") if stated is None else stated
 
     def boot_s(self, t: InstanceType) -> float:
         """Seconds from the request to a running container."""
@@ -250,12 +256,12 @@ class Facts:
         wait are scaled like the availability of the class's spot machines; the slope is the loss
         with more machines (`on_demand_wait.OnDemandLaw`). Where the terms of a market state a wait,
         nobody starts at once. The user's own machines with a count are always available,
-        unless their file states how long they take to get.
+        unless their file states how long they take to get; a single host is somebody else's.
         """
         stated = self.terms(t, market).wait_s
         if stated is not None:
             return 0.0, stated, 0.0
-        if t.provider == OWN and t.instance_type in self.counted:
+        if t.provider == OWN and t.instance_type in self.counted and t.network_basis != ONE_HOST:
             return 1.0, 0.0, 0.0
         share, wait_s = self._waits.get(t.gpu, (1.0, 0.0))
         if self.choice.on_demand_obtainable is not None:
@@ -276,7 +282,8 @@ class Facts:
     @cached_property
     def counted(self) -> frozenset[str]:
         """The user's own machines with a stated count."""
-        return frozenset(q.quota_family for q in self.choice.quotas if q.provider == OWN)
+        quotas = (q for q in self.choice.quotas if q.provider == OWN)
+        return frozenset(q.quota_family for q in quotas if q.market == "any")
 
     @cached_property
     def _waits(self) -> dict[str, tuple[float, float]]:
@@ -446,6 +453,14 @@ def move_usd(facts: Facts, pool: Pool) -> float:
         return 0.0
     gb = facts.job.checkpoint_bytes / GB
     return gb * migration_usd_per_gb(facts, *places_of(facts, pool.rows))
+
+
+def save_usd(facts: Facts, pool: Pool) -> float:
+    """Egress of one checkpoint to a bucket; nothing where the provider has buckets of its own."""
+    cloud = CLOUDS.get(pool.type.provider)
+    if cloud is not None and cloud.has_client:
+        return 0.0
+    return facts.job.checkpoint_bytes / GB * facts.egress_usd(pool.type, pool.market)
 
 
 def copies_usd(facts: Facts, rows: Sequence[int]) -> float:

@@ -170,7 +170,12 @@ def path_inputs_of(space: Space, site: Site, plans: Plans) -> tuple[PathInputs, 
 def reduced(space: Space, site: Site, plans: Plans) -> Reduced:
     """Plans as path inputs with the best checkpoint interval, and their parts."""
     draft = drafts_of(space, site, plans)
-    return replace(draft, inputs=with_best_interval(draft.inputs))
+    inputs, usd = with_best_interval(draft.inputs), site.entries.usd_per_save
+    if usd.any():
+        saves = np.where(plans.checkpoint_path == NONE, 0.0, inputs.work_s / inputs.interval_s)
+        leaves = largest_used(usd, plans.counts) * (saves + 1.0)  # and the trained model
+        inputs = replace(inputs, fixed_usd=inputs.fixed_usd + leaves)
+    return replace(draft, inputs=inputs)
 
 
 def with_best_interval(drafts: PathInputs) -> PathInputs:

@@ -39,6 +39,7 @@ class Entries:
     cap: Ints  # most machines of it
     fixed_usd: Floats  # paid once: egress of the data
     usd_per_move: Floats  # egress of one checkpoint to the next zone of the list
+    usd_per_save: Floats  # egress of one to a bucket elsewhere; 0 at clouds with buckets
     move_after_s: Floats  # for which only its last region is tried before a move; 0: not at all
     boot_s: Floats  # request to a running container, data staged
     run_mean_s: Floats  # spot: of one machine

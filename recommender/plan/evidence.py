@@ -9,6 +9,8 @@ PriceGrade = Literal["fresh", "old", "floor", "derived"]
 # When booked machines begin was never published: assumed. Elsewhere it is as on demand.
 BeginGrade = Literal["usual", "assumed"]
 SpotGrade = Literal["measured", "carried over", "untraced", "stated"]
+# Of vCPUs and memory; unpublished: the smallest that other clouds have with these GPUs.
+SizeGrade = Literal["published", "unpublished"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,7 @@ class Evidence:
     price_sd: float  # of ln of the price per hour
     hazard_sd: float  # of the logit of spot availability, besides what zones differ by
     begin: BeginGrade = "usual"
+    size: SizeGrade = "published"
 
     @property
     def guesses(self) -> tuple[str, ...]:
@@ -35,14 +38,15 @@ class Evidence:
         price = self.price if self.price in ("derived", "floor") else ""
         spot = self.spot if self.spot == "untraced" else ""
         begin = self.begin if self.begin == "assumed" else ""
-        return tuple(filter(None, (price, spot, begin)))
+        size = self.size if self.size == "unpublished" else ""
+        return tuple(filter(None, (price, spot, begin, size)))
 
     @property
     def weakest(self) -> str:
         """The weakest kind of evidence; "" if everything is measured and fresh."""
-        found: tuple[str | None, ...] = (self.speed, self.price, self.spot, self.begin)
+        found: tuple[str | None, ...] = (self.speed, self.price, self.spot, self.begin, self.size)
         order = (
-            *("guessed", "untraced", "derived", "floor", "assumed"),
+            *("guessed", "untraced", "derived", "floor", "assumed", "unpublished"),
             *("old", "scaled", "carried over"),
         )
         return next((word for word in order if word in found), "")

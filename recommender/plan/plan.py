@@ -16,6 +16,29 @@ OWN_TRACE = "your trace"  # begins the basis of a spot law of the user's own
 
 
 @dataclass(frozen=True, slots=True)
+class Terms:
+    """On which terms a machine is rented: the contract that its offer states.
+
+    The same for offers that were refreshed, published, exported, or read from a user's own file.
+    """
+
+    minimum_s: float  # least time that is charged,
+    step_s: float  # in whole steps of this
+    maximum_s: float | None  # longest rental; None: as long as wanted
+    notice_s: float  # warning before an interruption
+    upfront: bool  # paid in advance, whole
+    egress_usd_per_gb: float  # of what leaves the provider
+    disk_usd_per_gib_month: float
+    currency: str  # it charges in: "USD", or with what 1 USD was in it "EUR=0.88@2026-10-01"
+    countries: tuple[str, ...]  # where it may be; empty: not known
+    one_host: bool  # one box: no fleet of them can be rented
+    rdma: bool  # machines reach each other's memory
+    new_account: float | None  # machines that a new account may rent; None: not stated
+    launcher: str  # the cloud as SkyPilot names it; empty: it does not know it
+    rented_as: str  # the owner's name of the machine; empty: not known
+
+
+@dataclass(frozen=True, slots=True)
 class Machines:
     """`count` machines of one type in one market."""
 
@@ -32,6 +55,7 @@ class Machines:
     price_flag: str
     as_of: str
     confidential: bool = False  # a confidential VM: a security type of its own at launch
+    terms: Terms | None = None  # None in answers of older programs
 
 
 @dataclass(frozen=True, slots=True)

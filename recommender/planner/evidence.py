@@ -35,6 +35,7 @@ def evidence_of(problem: Problem, pools: Sequence[Pool]) -> Evidence:
         price_sd=max(facts.offer_price_sd(row) for row in firsts),
         hazard_sd=max(_carried_sd(facts, pool) for pool in pools),
         begin="assumed" if any(pool.market in BOOKED for pool in pools) else "usual",
+        size="unpublished" if any(p.type.kind == "fallback" for p in pools) else "published",
     )
 
 

@@ -9,10 +9,17 @@ import numpy as np
 from recommender.arrays import Floats, Ints
 from recommender.catalogs.frozen import dataclass
 from recommender.catalogs.registry import is_confidential
+from recommender.market.contract import terms_of
 from recommender.market.offer_facts import Pool
 from recommender.optimize.candidate import Candidate
 from recommender.optimize.chance import sure_chances
-from recommender.optimize.evaluate import Plans, Reduced, limits_met, servers_usd_per_hour
+from recommender.optimize.evaluate import (
+    Plans,
+    Reduced,
+    largest_used,
+    limits_met,
+    servers_usd_per_hour,
+)
 from recommender.optimize.space import Site, Space
 from recommender.performance.checkpoint import CHECKPOINT_PATHS, as_good_intervals
 from recommender.performance.clusters import clusters_of
@@ -163,6 +170,7 @@ class PlanDetails:
             price_flag=o.flag,
             as_of=o.as_of,
             confidential=is_confidential(o.provider, o.instance_type),
+            terms=terms_of(self.problem.facts, o),
         )
 
     @cached_property
@@ -293,9 +301,10 @@ class PlanDetails:
             items.append(
                 BillItem("on-demand fallback", fall_h * float(inputs.fallback_usd_per_hour[0]))
             )
-        items.append(
-            BillItem("data: egress to all regions of the list", float(inputs.fixed_usd[0]))
-        )
+        data_usd = float(largest_used(self.site.entries.fixed_usd, self.row.counts)[0])
+        items.append(BillItem("data: egress to all regions of the list", data_usd))
+        saved_usd = float(inputs.fixed_usd[0]) - data_usd
+        items.append(BillItem("egress of checkpoints and the trained model", saved_usd))
         moves = float(paths.moves.mean()) * float(inputs.usd_per_move[0])
         items.append(BillItem("checkpoints moved between regions", moves))
         if self.candidate.checkpoint_path != 0:
@@ -326,7 +335,7 @@ class PlanDetails:
         paid_usd = self.site.entries.usd_per_hour.tolist()
         for m, pool, paid in zip(self.machines, self.pools, paid_usd, strict=True):
             hours = m.count * (spot_h if m.market == "spot" else self._paid_h)
-            fee = facts.running_fees(m.provider, m.market)
+            fee = facts.running_fees(m.provider, m.market, m.instance_type)
             name = f"{m.count}x {m.instance_type} {m.market.replace('_', '-')}"
             items.append(BillItem(name, m.usd_per_hour * hours))
             fees += fee * hours
@@ -334,7 +343,8 @@ class PlanDetails:
             zones += (paid - fee - planned) * hours
             risen += (planned - m.usd_per_hour) * hours
         for m in self.tier:
-            fees += m.count * facts.running_fees(m.provider, m.market) * self._paid_h
+            fee = facts.running_fees(m.provider, m.market, m.instance_type)
+            fees += m.count * fee * self._paid_h
         return items, fees, zones, risen
 
     def _needs(self) -> tuple[Need, ...]:

@@ -15,6 +15,7 @@ _UNFOUNDED = {  # the evidence with which no plan is the sensible one, in words
     "derived": "its price was derived from other prices",
     "floor": "at the lowest price that the provider allows: there may be none",
     "assumed": "when such machines begin was never published",
+    "unpublished": "its vCPUs and memory are not published",
 }
 _MINOR_TAIL = 0.2  # share of what 1 run in 20 takes, below which it decides nothing
 

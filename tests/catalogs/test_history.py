@@ -10,9 +10,10 @@ import pytest
 
 from recommender.catalogs import history, store
 from recommender.catalogs.errors import ProviderError
+from recommender.catalogs.load import load_snapshot
 from recommender.catalogs.refresh.run import refresh
 from recommender.catalogs.schema import Offer
-from recommender.catalogs.store import GENERATIONS, write_lock
+from recommender.catalogs.store import GENERATIONS, Store, write_lock
 from tests.catalogs.refresh.world import World, make_world
 
 PLACE = ("a2-highgpu-1g", "us-central1")
@@ -67,7 +68,7 @@ def test_every_night_is_a_partition_that_outlives_its_version(
     assert days[0] == "date=2026-11-21"
     assert len(world.store.names()) == GENERATIONS
     spot = [p for p in history.points(world.store, *PLACE) if p.market == "spot"]
-    one = [p.usd_per_hour for p in spot if p.zone == spot[0].zone and p.date >= "2026-11-21"]
+    one = [p.usd_per_hour for p in spot if p.zone == spot[-1].zone and p.date >= "2026-11-21"]
     assert len(one) == GENERATIONS + 3
     assert one == pytest.approx([one[0] * 1.01**i for i in range(len(one))])
 
@@ -206,3 +207,28 @@ def test_recent_prices_are_those_of_the_newest_versions_a_day_each(world: World)
         assert days[-3:] == ("2026-11-22", "2026-11-23", "2026-11-24")
         assert usd[-1] == pytest.approx(usd[-3] * 1.01**2)
     assert history.recent_prices(world.store, [], 3) == {}
+
+
+def test_a_year_of_prices_ships_and_ends_in_the_snapshot_s_own(tmp_path: Path) -> None:
+    listed = {
+        (o.provider, o.instance_type, o.region, o.market): o.usd_per_hour
+        for o in load_snapshot().offers
+    }
+    past = history.shipped_prices()
+    assert {key[0] for key in past} >= {"aws", "gcp", "azure", "lambda", "nebius", "runpod"}
+    for key, steps in past.items():
+        days = [day for day, _ in steps]
+        assert days == sorted(set(days))
+        assert len(days) > 1
+        assert key in listed
+    # Google's A2 in Iowa, from the list of 2026-10-05 on.
+    held = history.points(Store(tmp_path), "a2-highgpu-1g", "us-central1")
+    assert {p.market for p in held} >= {"on_demand", "spot"}
+    assert len({p.date for p in held if p.market == "spot"}) > 2
+
+
+def test_shipped_prices_of_a_region_are_the_trend_of_its_zones(tmp_path: Path) -> None:
+    key = ("gcp", "a2-highgpu-1g", "us-central1", "us-central1-a", "spot")
+    (trend,) = history.recent_prices(Store(tmp_path), [key], 3).values()
+    assert len(trend) > 2
+    assert trend == history.shipped_prices()["gcp", "a2-highgpu-1g", "us-central1", "spot"]

@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
+from statistics import median
 
 from recommender.catalogs import files
 from recommender.catalogs.bounds import check_table, read_plain_file
@@ -21,6 +22,7 @@ from recommender.catalogs.providers.contract import (
 )
 from recommender.catalogs.providers.http import Web
 from recommender.catalogs.providers.quotas import shipped_places
+from recommender.catalogs.registry import CLOUDS
 from recommender.catalogs.schema import Market, Offer, Source
 
 MAX_BYTES = 64_000_000  # of a table; the largest real ones have some 3 MB
@@ -88,7 +90,8 @@ def fetched(provider: str, wanted: Wanted, web: Web, found: PublicList) -> Fetch
 def _placed(provider: str, rows: Iterable[Row]) -> tuple[list[Row], list[Quarantined]]:
     """Rows where the catalog places a machine: once, if it has one price wherever it is in stock.
 
-    Machines times regions is no statement of stock. Where such prices differ, none is believed.
+    Machines times regions is no statement of stock. Where such prices differ, none is believed, but
+    of a marketplace, where each is another host's: there it is the median of the hosts.
     """
     places = shipped_places(provider)
     anywhere = {name for name, regions in places.items() if set(regions) == {ANY_REGION}}
@@ -100,6 +103,9 @@ def _placed(provider: str, rows: Iterable[Row]) -> tuple[list[Row], list[Quarant
         else:
             kept.append(row)
     for (name, market), found in sorted(prices.items()):
+        if CLOUDS[provider].marketplace:
+            kept.append(Row(name, ANY_REGION, "", market, median(found)))
+            continue
         if len(found) > 1:
             what = f"{provider} {name} {ANY_REGION} {market}"
             reason = f"has several prices: {', '.join(f'{usd:g}' for usd in sorted(found))}"

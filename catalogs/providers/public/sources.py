@@ -15,7 +15,7 @@ _LISTS: Mapping[str, str] = MappingProxyType(
     {
         "aws": "aws",
         **dict.fromkeys(("gcp", "lambda", "nebius", "oci", "runpod", "verda"), "gpuhunt"),
-        **dict.fromkeys(("hyperstack", "jarvislabs"), "skypilot"),
+        **dict.fromkeys(("hyperstack", "jarvislabs", "lium", "vast"), "skypilot"),
     }
 )
 

@@ -72,16 +72,16 @@ def history(
     from recommender.report import versions
 
     opened = store_at(store)
-    _refuse_empty(opened)
     notes: list[str] = []
     found = points(opened, instance, region, notes.append)
     warn(tuple(notes))
     if not found:
         raise CatalogError(
-            f"{opened.root}: no price of {shown(instance)} in {shown(region)} is kept; "
+            f"no price of {shown(instance)} in {shown(region)} is shipped, or in {opened.root}; "
             "names are those of recommend catalog show"
         )
-    below = [] if has_pyarrow() else [f"{len(opened.names())} versions; {MISSING}"]
+    kept = opened.names()
+    below = [f"{len(kept)} versions; {MISSING}"] if kept and not has_pyarrow() else []
     if plot:
         drawn = versions.plot(versions.series(found), f"{instance} in {region}")
         replace_file(Path(plot), drawn.encode("utf-8"))

@@ -77,7 +77,7 @@ def price_part(series: Sequence[PriceSeries]) -> list[Element]:
     sheet = Sheet("USD per machine and hour, by the day that it was read", columns, rows,
                   frozenset(range(1, len(columns))))  # fmt: skip
     alt = "Prices of the machines of the plans that lead, over the days that they were read on."
-    words = "As they were read, of the versions that the catalog's store keeps."
+    words = "As listed in the year before this release, then in the versions that are kept."
     return [section("price-history", "Price history", element("p", words),
                     figure("prices", alt, sheet.element()))]  # fmt: skip
 

@@ -200,6 +200,7 @@ def _site(rng: np.random.Generator, columns: MachineColumns, entries: int, most:
             cap=rng.integers(1, 4, entries) if quota else np.full(entries, most),
             fixed_usd=ones * float(rng.choice([0.0, 2.0])),
             usd_per_move=np.where(spot, 0.1, 0.0),
+            usd_per_save=np.zeros(len(spot)),
             move_after_s=np.where(spot & (sites > 1.0), patience, 0.0),
             boot_s=np.full(entries, float(rng.choice([60.0, 420.0]))),
             run_mean_s=law[:, 0] * 3600,

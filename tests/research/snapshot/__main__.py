@@ -10,6 +10,7 @@ from recommender.catalogs.load import SNAPSHOT, load
 from recommender.catalogs.serialize import write_catalog
 from recommender.catalogs.validation import publication_problems
 from tests.research.snapshot.assemble import snapshot_tables
+from tests.research.snapshot.past_prices import write_past_prices
 
 
 def main() -> int:
@@ -20,6 +21,8 @@ def main() -> int:
     options = parser.parse_args()
     manifest = write_catalog(options.out, snapshot_tables(options.reference))
     catalog = load(manifest)
+    types = catalog.instance_types.values()
+    write_past_prices(options.out, options.reference, catalog.offers, types)
     for date in catalog.price_dates():
         print(f"{date.provider:6} {date.market:10} {date.offers:6} {date.oldest} to {date.newest}")
     problems = publication_problems(catalog)

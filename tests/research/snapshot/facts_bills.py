@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from recommender.catalogs.schema import BillingRule, Egress, Fee, Market, Provider
-from tests.research.snapshot.reading import Cells, read_hand
+from tests.research.snapshot.reading import Cells, number, read_hand
 from tests.research.snapshot.sources import SourceBook
 
 AS_OF = "2026-08-22"
@@ -162,6 +162,8 @@ def billing(sources: SourceBook) -> list[BillingRule]:
             notice_s=float(row["notice_s"]) if market == "spot" else 0.0,
             source=_terms(sources, row),
             as_of=row["as_of"],
+            currency=row["currency"],
+            new_account=number(row["new_account"]),
         )
         for row in read_hand("cloud_terms")
         for market in _CLOUD_MARKETS

@@ -2,8 +2,10 @@
 
 A row is a machine as its provider names it, with its own dates and sources. `regions` is `anywhere`
 where one list holds wherever the machine is in stock: types times regions say nothing of stock.
-Left out: marketplaces, where a row is a stranger's host at one moment, prices without a date, and
-machines whose name was not seen.
+`size_source` is where vCPUs, memory and disk come from, if not from the price list; sizes that
+nobody published are the smallest with these GPUs at other clouds, and of kind "fallback".
+On a marketplace a row is a stranger's host; a price by GPU is the median of the hosts, derived.
+Left out: prices without a date, and machines whose name was not seen.
 """
 
 from collections.abc import Iterator
@@ -17,7 +19,10 @@ from tests.research.snapshot.machines import pcie_generations
 from tests.research.snapshot.reading import HAND, Cells, number, read_hand, read_table
 from tests.research.snapshot.sources import SourceBook, cite
 
+# Two readings of the median ask for an H100 on Vast, 2.40 USD/h (2026-10-19) and 4.00 (2026-10-10).
+MEDIAN_ERROR = 0.4
 NAMES = tuple(info.name for info in GPU_CLOUDS)
+ASSUMED = "smallest of other clouds"  # the source of sizes that nobody published
 
 
 def cloud_offers(book: SourceBook) -> list[Offer]:
@@ -43,7 +48,8 @@ def cloud_machines(reference: Path, gpus: list[Gpu], book: SourceBook) -> list[I
     alone = {row["provider"] for row in read_hand("cloud_terms") if row["one_host"] == "yes"}
     machines = []
     for provider in NAMES:
-        for row in rows_of(provider):
+        named = {row["instance_type"]: row for row in rows_of(provider)}  # of hosts alike one
+        for row in named.values():
             gpu, gpus_each = row["gpu"], int(row["gpus"])
             intra = intra_machine(gpu, gpus_each)
             rate = number(row["network_gbit_per_s"])
@@ -66,13 +72,13 @@ def cloud_machines(reference: Path, gpus: list[Gpu], book: SourceBook) -> list[I
                     intra_kind=intra.kind,
                     intra_gb_per_s=intra.gb_per_s,
                     host_gb_per_s=host.rate(provider, gpu, pcie.get(gpu, "")),
-                    local_disk_gib=0.0,
+                    local_disk_gib=number(row["local_disk_gib"]) or 0.0,
                     local_disk_mb_per_s=0.0,
                     quota_family=gpu,
                     status=row["status"],  # type: ignore[arg-type]
-                    kind="quote",
-                    source=cite(book, row["source"] or row["spot_source"]),
-                    as_of=row["as_of"] or row["spot_as_of"],
+                    kind="fallback" if row["size_source"] == ASSUMED else "quote",
+                    source=cite(book, row["size_source"] or row["source"] or row["spot_source"]),
+                    as_of=row["size_as_of"] or row["as_of"] or row["spot_as_of"],
                 )
             )
     return machines
@@ -87,6 +93,7 @@ def rows_of(provider: str) -> tuple[Cells, ...]:
 def _offer(
     provider: str, row: Cells, region: str, market: Market, kind: str, book: SourceBook
 ) -> Offer:
+    median = row["note"].startswith("median")
     return Offer(
         provider=provider,
         instance_type=row["instance_type"],
@@ -95,9 +102,9 @@ def _offer(
         market=market,
         usd_per_hour=float(row[f"{kind}usd_per_hour"]),
         obtainable=row["status"],  # type: ignore[arg-type]
-        kind="quote",
+        kind="derived" if median else "quote",
         flag="",
-        uncertainty=0.0,
+        uncertainty=MEDIAN_ERROR if median else 0.0,
         interruption_range=None,
         source=cite(book, row[f"{kind}source"]),
         as_of=row[f"{kind}as_of"],

@@ -88,6 +88,7 @@ def _site(types: tuple[str, ...], quota: int) -> Site:
             cap=np.full(count, quota),
             fixed_usd=0.0 * ones,
             usd_per_move=0.0 * ones,
+            usd_per_save=0.0 * ones,
             move_after_s=0.0 * ones,
             boot_s=120.0 * ones,
             run_mean_s=1e12 * ones,
