@@ -15,6 +15,7 @@ from recommender.catalogs.providers.clients import Maker
 from recommender.catalogs.providers.contract import Provider, Wanted
 from recommender.catalogs.providers.http import Patience
 from recommender.catalogs.providers.public import aws, gpuhunt, skypilot
+from recommender.catalogs.registry import CLOUDS
 from recommender.catalogs.schema import Offer
 from tests.catalogs.providers.azure.items import item, server_of
 from tests.catalogs.providers.gcp.skus import NOW
@@ -23,7 +24,7 @@ from tests.shipped import every_cloud
 
 VERSION = "20261121-4711"  # of the day of NOW
 SHA = "0123456789abcdef" * 2 + "01234567"
-SKY_NAMES = ("hyperstack", "jarvislabs")
+SKY_NAMES = ("hyperstack", "jarvislabs", "lium", "vast")
 PATIENCE = Patience(tries=2, first_wait_s=0.0, sleep=lambda seconds: None)
 Rows = list[dict[str, Any]]
 _HEAD = (
@@ -35,7 +36,9 @@ _CARDS = {word: card for card, word in gpuhunt._RUNPOD.items()}
 
 def shipped(provider: str) -> list[Offer]:
     """The shipped offers of a provider with a price of its own: none derived from others."""
-    priced = (o for o in every_cloud().offers if o.provider == provider and o.kind != "derived")
+    hosts = CLOUDS[provider].marketplace  # whose medians are derived
+    mine = (o for o in every_cloud().offers if o.provider == provider)
+    priced = (o for o in mine if o.kind != "derived" or hosts)
     return [o for o in priced if o.market in ("on_demand", "spot")]
 
 
