@@ -65,6 +65,7 @@ class Outcome:
 
     report: RefreshReport
     worst: float  # the largest share by which a published price is off
+    renewed: bool  # whether every offer was read anew, at its true price: nothing was wrong
 
     @property
     def held(self) -> bool:
@@ -73,10 +74,10 @@ class Outcome:
 
     @property
     def told(self) -> bool:
-        """Whether the report says that something was wrong."""
+        """Whether the report says that something was wrong, if something was."""
         (found,) = self.report.providers
         said = (found.reasons, found.alerts, found.quarantined, found.failed, found.gone)
-        return found.result != "published" or any(said) or found.kept > 0 or bool(found.ignored)
+        return self.renewed or found.result != "published" or any(said) or found.kept > 0
 
 
 def columns(name: str) -> tuple[str, str, str]:
@@ -195,7 +196,7 @@ def night(name: str, fault: Fault, root: Path) -> Outcome:
             store=Store(root / "store"), makers={name: maker}, base=base(root), clock=lambda: NOW
         )
         report = refresh(request)
-    return Outcome(report, _worst(name, root / "store"))
+    return Outcome(report, *_compared(name, root / "store"))
 
 
 @dataclass
@@ -237,18 +238,19 @@ class Handed:
         return fetched(self.name, wanted, web, PublicList(rows, day, source))
 
 
-def _worst(name: str, root: Path) -> float:
-    """How far a published price is off at most."""
+def _compared(name: str, root: Path) -> tuple[float, bool]:
+    """How far a published price is off at most, and whether all were read anew and are true."""
     store = Store(root)
     held = store.current()
-    offers = load(store.path(held)).offers if held else ()
-    truth = {_key(o): o.usd_per_hour for o in every_cloud().offers if o.provider == name}
+    offers = [o for o in load(store.path(held)).offers if o.provider == name] if held else []
+    truth = {_key(o): o for o in every_cloud().offers if o.provider == name}
     off = [
-        abs(o.usd_per_hour / truth[_key(o)] - 1.0) if _key(o) in truth else 1.0
+        abs(o.usd_per_hour / truth[_key(o)].usd_per_hour - 1.0) if _key(o) in truth else 1.0
         for o in offers
-        if o.provider == name
     ]
-    return max(off, default=0.0)
+    anew = [o for o in offers if _key(o) in truth and o.as_of > truth[_key(o)].as_of]
+    worst = max(off, default=0.0)
+    return worst, worst < 1e-9 and len(anew) == len(truth)
 
 
 def _key(offer: Offer) -> Key:
