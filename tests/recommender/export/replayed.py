@@ -10,6 +10,7 @@ import math
 import os
 import select
 import subprocess
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -52,24 +53,39 @@ class Market:
     notified: list[bool]
     work_s: float
     queue_s: float = 0.0  # for on-demand machines
+    moved: list[bool] | None = None  # a run is in another region than the last; None: in any
+
+
+# Between two rounds without machines: SkyPilot 0.14.1 (sky/utils/common_utils.py, Backoff, from
+# RETRY_INIT_GAP_SECONDS of sky/jobs/recovery_strategy.py on; read 2026-11). Its jitter is left out.
+BACKOFF_S = (60.0, 96.0, 153.6, 245.8, 300.0)
+
+
+def found_s(since: float, opens: float) -> float:
+    """When SkyPilot, which asks for machines since a moment, gets those that are there later."""
+    at, gaps = since, list(BACKOFF_S)
+    while at < opens:
+        at += gaps.pop(0) if len(gaps) > 1 else gaps[0]
+    return at
 
 
 class Cloud:
     """The machines, the job and the bill of one run; times since its start."""
 
     def __init__(self, plan: SimpleNamespace, market: Market, run: RunDescription) -> None:
-        later, self.deadline_s = run.on_fallback, run.limits.deadline_s or 0.0
-        assert later is not None
         self.plan, self.market, self.name = plan, market, run.name
-        self.planned_s = {"plan": run.work_s, "fallback": later.work_s}
-        self.nodes = {"plan": run.nodes, "fallback": later.nodes}
+        self.runs = {"plan": run, "fallback": run.on_fallback or run}
+        self.deadline_s, self.budget_usd = run.limits.deadline_s or math.inf, run.budget_usd
+        self.listed_usd = 0.0  # at the prices that the script has
         self.now = self.done = self.spot_s = self.fallback_s = 0.0
         self.cycle, self.opens = 0, market.waits[0]
         self.closes = self.opens + market.lengths[0]
         self.up: dict[str, float] = {}  # since when the machines of a phase are there
         self.asked: float | None = None  # when on-demand machines were
         self.timed = ""  # the phase in which steps were timed last
-        self.region = ""
+        self.where: dict[str, str] = {}  # the region of the last machines of a phase
+        self.moves = 0
+        self.since = 0.0  # when SkyPilot began to look for machines
         self.obeys = True  # machines end when they are asked to
         self.ended_s: float | None = None
         self.switches: list[float] = []
@@ -107,6 +123,7 @@ class Cloud:
     def pass_time(self, until: float) -> None:
         """Whatever happens until a moment."""
         while self.ended_s is None:
+            self.recover(until)
             phase = min(self.up, key=self.finish_s, default="")
             end = self.finish_s(phase) if phase else float("inf")
             if min(end, self.closes) > until:
@@ -119,8 +136,13 @@ class Cloud:
             self.interrupt()
         self.note_speed(until)
         self.now = until
-        if self.jobs.get("plan") == "wanted" and self.opens <= until:  # SkyPilot recovers itself
-            self.up.setdefault("plan", self.opens)
+
+    def recover(self, until: float) -> None:
+        """SkyPilot recovers a job itself."""
+        if self.jobs.get("plan") == "wanted" and "plan" not in self.up:
+            at = found_s(self.since, self.opens)
+            if at < self.closes and at <= until:
+                self.up["plan"] = at
 
     def note_speed(self, until: float) -> None:
         """Steps are timed from the first one on."""
@@ -132,6 +154,7 @@ class Cloud:
         """Spot goes; the next outage and run follow."""
         end, market = self.closes, self.market
         self.note_speed(end)
+        self.since = end if "plan" in self.up else self.since
         if "plan" in self.up:
             place = self.cycle % len(market.lengths)
             kept = self.saved("plan", end)
@@ -147,6 +170,7 @@ class Cloud:
     def close(self, phase: str, end: float, interrupted: bool = False) -> None:
         """The machines of a phase are gone: their hours are paid."""
         p, up_s = self.plan, end - self.up.pop(phase)
+        self.listed_usd += up_s * self.runs[phase].plan.usd_per_hour / 3600.0
         if phase == "fallback":
             self.fallback_s += up_s
         elif not (interrupted and up_s < p.free_s) and up_s > 0.0:
@@ -160,15 +184,19 @@ class Cloud:
         p, now = self.plan, self.now
         if self.ended_s is not None:
             return 0.0
+        moments = [self.finish_s(phase) for phase in self.up]
+        moments += [self.ready_s(phase) for phase in self.up if self.ready_s(phase) >= now]
+        if "fallback" not in self.up or math.isfinite(p.back_above):
+            moments += [each for each in (self.opens, self.closes) if each > now]
+        if self.budget_usd is not None:
+            moments += [now + self.paid_for_s(phase) for phase in self.up]
+        if not p.fallback_speed:
+            return min(moments, default=math.inf) - now
         known = bool(self.timed)
         safe = self.done + sum(self.saved(phase, now) for phase in self.up)
         need = ((self.market.work_s if known else p.work_s) - safe) / p.fallback_speed
         careful = need * (1.0 if known else p.cautious_work_s / p.work_s)
         left = self.deadline_s - p.reserve_s - p.fallback_start_s - now
-        moments = [self.finish_s(phase) for phase in self.up]
-        moments += [self.ready_s(phase) for phase in self.up if self.ready_s(phase) >= now]
-        if "fallback" not in self.up or math.isfinite(p.back_above):
-            moments += [each for each in (self.opens, self.closes) if each > now]
         if "fallback" in self.up:
             spare = left - need - p.changeover_s
             if 0.0 < spare <= p.back_above * need and math.isfinite(p.back_above):
@@ -180,12 +208,18 @@ class Cloud:
                 moments.append(now + left - (1.0 + p.wait_above) * careful)
         return min(moments) - now
 
+    def paid_for_s(self, phase: str) -> float:
+        """How long the budget still pays for the machines of a phase."""
+        assert self.budget_usd is not None
+        hourly = self.runs[phase].plan.usd_per_hour
+        return (self.budget_usd - self.listed_usd) / hourly * 3600.0 - self.now + self.up[phase]
+
     @property
     def cost_usd(self) -> float:
         """The bill at the expected price, moves left out."""
         p = self.plan
         hourly = self.spot_s * p.spot_usd_per_hour + self.fallback_s * p.fallback_usd_per_hour
-        hourly += (self.ended_s or 0.0) * p.base_usd_per_hour
+        hourly += (self.ended_s or self.now) * p.base_usd_per_hour
         return float(p.fixed_usd + hourly / 3600.0)
 
     # What the tools are asked for -----------------------------------------------------------
@@ -216,11 +250,25 @@ class Cloud:
                 self.switches.append(self.now)
             if self.now < self.asked + self.market.queue_s:
                 return 1, ""
-        elif not self.opens <= self.now < self.closes:
+            self.where[phase] = self.region_of(request)
+        elif not self.opens <= self.now < self.closes or not self.is_in(request):
             return 1, ""
         self.up[phase] = self.now
-        self.region = request.partition("--region ")[2].split(" ")[0]
         return 0, f"{phase}-0"
+
+    def region_of(self, request: str) -> str:
+        """The region that a request names; of names that contain each other the longer one."""
+        regions = {each.region for run in self.runs.values() for each in run.locations}
+        return max((each for each in regions if each in request), key=len, default="")
+
+    def is_in(self, request: str) -> bool:
+        """Whether the spot machines that are there are in the region that is asked."""
+        asked, last, moved = self.region_of(request), self.where.get("plan", ""), self.market.moved
+        here = not last or moved is None or (asked != last) == moved[self.cycle % len(moved)]
+        if here:
+            self.moves += bool(last) and asked != last
+            self.where["plan"] = asked
+        return here
 
     def stop(self, phase: str, request: str) -> tuple[int, str]:
         """They save, then end."""
@@ -235,10 +283,12 @@ class Cloud:
 
     def listed(self, phase: str, request: str) -> tuple[int, str]:
         """The machines of a phase that are there; of AWS, in one region."""
-        elsewhere = "describe-instances" in request and f"--region {self.region} " not in request
+        elsewhere = "describe-instances" in request and (
+            self.region_of(request) != self.where.get(phase)
+        )
         if elsewhere or phase not in self.up:
             return 0, ""
-        return 0, "\\n".join(f"x-{phase}-{rank}" for rank in range(self.nodes[phase]))
+        return 0, "\\n".join(f"x-{phase}-{rank}" for rank in range(self.runs[phase].nodes))
 
     def launch(self, phase: str, request: str) -> tuple[int, str]:
         """A managed job, which looks for machines itself."""
@@ -246,9 +296,8 @@ class Cloud:
             found = self.start(phase, request)
             self.jobs |= {} if found[0] else {phase: "wanted"}
             return found
-        self.jobs[phase] = "wanted"
-        if self.opens <= self.now < self.closes:
-            self.up[phase] = self.now
+        self.jobs[phase], self.since = "wanted", self.now
+        self.recover(self.now)
         return 0, ""
 
     def queue(self, phase: str, request: str) -> tuple[int, str]:
@@ -286,7 +335,7 @@ class Cloud:
         if self.timed:
             faster = 1.0 if self.timed == "plan" else self.plan.fallback_speed
             noted["step_s"] = self.market.work_s / faster / STEPS
-            noted["planned_work_s"] = self.planned_s[self.timed]
+            noted["planned_work_s"] = self.runs[self.timed].work_s
         return 0, json.dumps(noted, indent=1).replace("\n", "\\n")
 
 
@@ -311,30 +360,41 @@ def replayed(folder: Path, cloud: Cloud, poll_s: int) -> Cloud:
         "PATH": os.environ["PATH"], "HERE": str(folder), "BASH_ENV": str(folder / "prelude"),
         "POLL_S": f"{poll_s}", **NAMED,
     }  # fmt: skip
-    requests = os.open(folder / "requests", os.O_RDWR)
-    replies = os.open(folder / "replies", os.O_RDWR)
     cloud.pass_time(0.0)
+    for left in folder.glob(".*.state*"):  # of a run that was stopped at a cap
+        left.unlink()
     with (folder / "log").open("w", encoding="utf-8") as log:
         script = subprocess.Popen(
             ["bash", "launch.sh"], cwd=folder, env=environment, stdout=log, stderr=log
         )
         try:
-            _serve(script, cloud, requests, replies)
+            served(script, cloud.reply, folder)
         finally:
             script.kill()
             script.wait()
-            os.close(requests)
-            os.close(replies)
     return cloud
 
 
-def _serve(script: subprocess.Popen[bytes], cloud: Cloud, requests: int, replies: int) -> None:
+def served(
+    script: subprocess.Popen[bytes],
+    reply: Callable[[str], tuple[int, str]],
+    folder: Path,
+    is_over: Callable[[], bool] = lambda: False,
+) -> None:
+    """Answer what a script asks, until it ends or is interrupted."""
+    requests, replies = (os.open(folder / each, os.O_RDWR) for each in ("requests", "replies"))
     held = b""
-    while script.poll() is None:
-        if not select.select([requests], [], [], 0.01)[0]:
-            continue
-        held += os.read(requests, 65_536)
-        *lines, held = held.split(b"\n")
-        for line in lines:
-            status, text = cloud.reply(line.decode())
-            os.write(replies, f"{status}|{text}\n".encode())
+    try:
+        while script.poll() is None and not is_over():
+            if not select.select([requests], [], [], 0.01)[0]:
+                continue
+            held += os.read(requests, 65_536)
+            *lines, held = held.split(b"\n")
+            for line in lines:
+                status, text = reply(line.decode())
+                if is_over():
+                    break
+                os.write(replies, f"{status}|{text}\n".encode())
+    finally:
+        os.close(requests)
+        os.close(replies)

@@ -1,4 +1,4 @@
-"""Exported scripts on many drawn paths, told against run: by hand, about a second a path.
+"""Exported files on many drawn paths, told against run: by hand, half a second a path.
 
     python -P tests/run.py tests.recommender.export.replayed_study [PATHS [TARGET [POLICY]]]
 
@@ -9,40 +9,34 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.recommender.export.test_replayed_paths import (
-    CASE,
-    DEADLINE_S,
-    HOUR,
-    POLICIES,
-    POLL_S,
-    TARGETS,
-    compared,
-    run_of,
-)
-from tests.recommender.risk.cases import path_inputs
+import numpy as np
+
+from tests.recommender.export.test_replayed_paths import HOUR, PAIRS, POLL_S, case_of, compared
 
 
 def row(target: str, policy: str, paths: int) -> str:
     """One target: run over told for time and cost, and what differs."""
-    inputs = path_inputs(CASE | POLICIES[policy])
+    run, inputs = case_of(target, policy)
     with TemporaryDirectory() as folder:
-        told, seen = compared(
-            Path(folder) / "run", target, run_of(target, inputs), inputs, paths, POLL_S
-        )
-    time, cost, late = told[0], told[1], [float((t[0] > DEADLINE_S).mean()) for t in (told, seen)]
-    hours = [t[2].mean() / HOUR for t in (told, seen)]
-    other = float((abs(seen[0] - time) > 0.02 * time).mean())
+        told, seen = compared(Path(folder) / "run", target, run, inputs, paths, POLL_S)
+    both = told.ended & seen.ended
+    time, cost = (
+        getattr(seen, each)[both].mean() / getattr(told, each)[both].mean()
+        for each in ("time_s", "cost_usd")
+    )
+    hours = [each.fallback_s.mean() / HOUR for each in (told, seen)]
+    other = float((np.abs(seen.time_s - told.time_s)[both] > 0.02 * told.time_s[both]).mean())
     return (
-        f"| `{target}` | {policy} | {paths} | {seen[0].mean() / time.mean():.4f} "
-        f"| {seen[1].mean() / cost.mean():.4f} | {hours[0]:.2f} → {hours[1]:.2f} "
-        f"| {late[0]:.1%} → {late[1]:.1%} | {other:.1%} |"
+        f"| `{target}` | {policy} | {paths} | {time:.4f} | {cost:.4f} "
+        f"| {hours[0]:.2f} → {hours[1]:.2f} | {told.met.mean():.1%} → {seen.met.mean():.1%} "
+        f"| {other:.1%} | {told.moves.mean():.2f} → {seen.moves.mean():.2f} |"
     )
 
 
 def main(paths: int = 200, target: str = "", policy: str = "") -> None:
     """Print the table."""
-    for each in [target] if target else TARGETS:
-        for rule in [policy] if policy else POLICIES:
+    for each, rule in PAIRS:
+        if target in ("", each) and policy in ("", rule):
             print(row(each, rule, paths), flush=True)
 
 
