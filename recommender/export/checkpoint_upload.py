@@ -256,7 +256,7 @@ def task_lines(run: RunDescription, ranks: RankVariables) -> list[str]:
 
 def shared_words(run: RunDescription) -> list[str]:
     """What the plan counts on where CHECKPOINT_DIR is the user's own."""
-    tool, saving = transfer_of(run.machines.provider), run.plan.checkpointing
+    tool, saving = transfer_of(run.machines.provider), run.saving
     if saving.path != "object_store":
         return []
     rate = f"{tool.upload_bytes_per_s / _MB:.0f} MB/s"
@@ -270,16 +270,9 @@ def upload_words(run: RunDescription) -> list[str]:
     """Which tool moves the checkpoints, how fast, how many are kept; and what a cut one leaves."""
     tool = transfer_of(run.machines.provider)
     upload, back = tool.upload_bytes_per_s / _MB, tool.restore_bytes_per_s / _MB
-    words = (
+    return [
         "Checkpoints (checkpoint-* and step-* in CHECKPOINT_DIR) are written to the disk and "
         f"uploaded behind the training by {tool.tool}, counted at {upload:.0f} MB/s a machine, "
         f"back at {back:.0f}, as others measured. What an interruption cuts off is not resumed "
         "from: the one before is."
-    )
-    planned_s = run.plan.checkpointing.interval_s
-    if run.counts_on_checkpoints and run.checkpoint_interval_s > planned_s:
-        words += (
-            f" The plan saves every {duration(planned_s)}; this file can keep "
-            f"{duration(run.checkpoint_interval_s)} at best, and loses more work."
-        )
-    return [words]
+    ]

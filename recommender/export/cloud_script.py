@@ -10,11 +10,13 @@ from recommender.export.cluster_network import cluster_network_words
 from recommender.export.description import Location, RunDescription, locations_of
 from recommender.export.files import ExportFile
 from recommender.export.header import (
+    as_run_words,
     cap_words,
     disk_words,
     fallback_words,
     header,
     move_after_words,
+    saves_elsewhere_words,
     yours_words,
 )
 from recommender.export.machine_script import MACHINE, MachineSteps, machine_script
@@ -103,6 +105,8 @@ def cloud_files(
         "dot (.env, .venv, .git) are not uploaded.",
         *cloud.remarks,
         *_network_words(run),
+        *saves_elsewhere_words(run),
+        *as_run_words(run, target, "So this file comes to"),
         *upload_words(run),
         *disk_words(run),
         *yours_words(run, _SECRETS_HOW),

@@ -11,15 +11,15 @@ from recommender.job.job import Job
 from recommender.performance.checkpoint import (
     USUAL_S,
     crash_save_interval_s,
-    least_interval_s,
 )
 from recommender.performance.checkpoint_transfer import (
     disk_held_bytes,
     transfer_of,
     usual_at_least,
 )
+from recommender.plan.as_run import lacking
 from recommender.plan.limits import Limits
-from recommender.plan.plan import Fallback, Machines, Plan, StepSplit
+from recommender.plan.plan import AsRun, Checkpointing, Fallback, Machines, Plan, StepSplit
 
 HOUR_S = 3600.0
 _NAME = 40  # characters: labels of Google Cloud and clusters of SkyPilot take at least these
@@ -112,6 +112,7 @@ class RunDescription:
             estimate=replace(estimate, step=fallback.step or estimate.step),
             # On demand: for crashes only, as the estimate counts.
             checkpointing=replace(self.plan.checkpointing, path="none"),
+            in_bucket=None,
         )
         return replace(self, plan=plan, fallback_work_s=self.work_s / fallback.speed)
 
@@ -147,29 +148,34 @@ class RunDescription:
         return locations_of(self.plan)
 
     @property
+    def saving(self) -> Checkpointing:
+        """How it saves: to a bucket, whatever receivers of its own the plan counts on."""
+        return self.plan.in_bucket or self.plan.checkpointing
+
+    @property
     def counts_on_checkpoints(self) -> bool:
         """Whether the estimate holds what saves cost: where spot machines train."""
-        return self.plan.checkpointing.path != "none"
+        return self.saving.path != "none"
 
     @property
     def checkpoint_interval_s(self) -> float:
-        """Between two checkpoints: the plan's, or the shortest that its file can keep."""
+        """Between two checkpoints: the plan's, or the shortest that the target's disk can keep."""
         if not self.counts_on_checkpoints:
             tool = transfer_of(self.machines.provider)
             crash_s = crash_save_interval_s(self.job, self.nodes, self.plan.gpus, self.work_s, tool)
             return max(crash_s, usual_at_least(self.slowest_save_s, USUAL_S))
-        kept_s = max(self.safe_after_s, self.slowest_save_s)
-        planned_s = self.plan.checkpointing.interval_s
-        return usual_at_least(kept_s, USUAL_S) if kept_s > planned_s else planned_s
+        planned_s, slow_s = self.saving.interval_s, self.slowest_save_s
+        return usual_at_least(slow_s, USUAL_S) if slow_s > planned_s else planned_s
 
     @property
     def safe_after_s(self) -> float:
         """From a save to a checkpoint in the bucket; 0 where the plan counts on none."""
-        saving = self.plan.checkpointing
-        if saving.path in ("object_store", "none"):
-            return saving.lag_s
-        # The plan's receivers are not in the file.
-        return least_interval_s(self.job, self.nodes, transfer_of(self.machines.provider))
+        return self.saving.lag_s
+
+    def as_run_by(self, target: str, *extra: str) -> AsRun | None:
+        """What the plan comes to there; None where the target does all of it."""
+        lacks = lacking(target, self.plan, self.job.writer != "chief", *extra)
+        return next((each for each in self.plan.as_run if each.lacking == lacks), None)
 
     @property
     def work_s(self) -> float:

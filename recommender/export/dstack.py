@@ -14,11 +14,11 @@ from dataclasses import replace
 from recommender.export.description import RunDescription
 from recommender.export.files import ExportFile
 from recommender.export.header import (
+    as_run_words,
     cap_words,
     commented,
     fallback_words,
     header,
-    unswitched_words,
     yours_words,
 )
 from recommender.export.launchers import RankVariables
@@ -27,10 +27,10 @@ from recommender.export.start import DSTACK_FILES, SECRETS, start_line
 from recommender.export.train_command import INSTALL_LINES, repeated_lines, variables
 from recommender.export.yaml_text import block, sequence
 from recommender.performance.checkpoint_transfer import VOLUME_BYTES_PER_S
+from recommender.plan.as_run import WITH_VOLUMES
 from recommender.text import duration
 
 TASK, VOLUME = DSTACK_FILES
-_WITH_VOLUMES = ("aws", "gcp")
 _MOUNT, _CODE = "/checkpoints", "/code"
 _RANKS = RankVariables(
     "$DSTACK_NODES_NUM", "$DSTACK_NODE_RANK", "$DSTACK_MASTER_NODE_IP", "$DSTACK_GPUS_PER_NODE"
@@ -113,7 +113,7 @@ def why_not(run: RunDescription) -> str:
         return "its nodes are of one machine type, and this plan mixes them; export --to torchrun"
     if run.machines.confidential:
         return "it sets no security type, which confidential VMs need; export --to torchrun"
-    if run.nodes > 1 or run.machines.provider not in _WITH_VOLUMES:
+    if run.nodes > 1 or run.machines.provider not in WITH_VOLUMES:
         return (
             "its volumes, which would hold the checkpoints, are of one machine of AWS or Google "
             "Cloud; export --to skypilot"
@@ -125,8 +125,7 @@ def _remarks(run: RunDescription) -> tuple[str, ...]:
     found = [
         *fallback_words(
             run,
-            "dstack knows no deadline: you stop this run and start one on demand then."
-            f"{unswitched_words(run)}",
+            "dstack knows no deadline: you stop this run and start one on demand then.",
         ),
         f"Copy this file next to your training script; it uploads that folder. Create the volume "
         f"for the checkpoints first: dstack apply -f {VOLUME}",
@@ -141,5 +140,6 @@ def _remarks(run: RunDescription) -> tuple[str, ...]:
         f"{duration(run.slowest_save_s)} each, for which training waits unless it saves in the "
         "background; the plan counts on uploads to a bucket instead."
     )
+    found += as_run_words(run, "dstack", "So this file comes to")
     cap = cap_words(run, "LONGEST_RUN_S and max_duration", _COUNTED)
     return (*found, *yours_words(run, _SECRETS_HOW), cap)

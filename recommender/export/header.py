@@ -190,24 +190,35 @@ def move_after_words(run: RunDescription, who: str) -> list[str]:
     ]
 
 
-def unswitched_words(run: RunDescription) -> str:
-    """The chance without the switch to on-demand, as a sentence; empty if it is not known."""
-    fallback = run.fallback
-    if fallback is None or math.isnan(fallback.chance_without):
-        return ""
-    chance = share(fallback.chance_without)
-    return f" Without the switch the limits are met with {chance} chance."
+def as_run_words(run: RunDescription, target: str, start: str, *extra: str) -> list[str]:
+    """What the plan comes to as a target runs it; nothing where that does all of it.
+
+    `start` begins the sentence; `extra` is what it lacks besides, without its own script.
+    """
+    found = run.as_run_by(target, *extra)
+    if found is None:
+        return []
+    met = f", limits met with {share(found.chance)} chance" if _limits(run) else ""
+    return [
+        f"{start}: {usd(found.cost_usd)} USD on average, {duration(found.time_s)}{met} "
+        f"({_without(found.lacking)})."
+    ]
+
+
+def _without(lacks: tuple[str, ...]) -> str:
+    return ", ".join(lacks)
 
 
 def saves_elsewhere_words(run: RunDescription) -> list[str]:
     """That the plan counts on a faster place for checkpoints than a bucket."""
-    path = run.plan.checkpointing.path
-    if path not in ("anchor", "memory_tier"):
+    path, stored = run.plan.checkpointing.path, run.plan.in_bucket
+    if stored is None:
         return []
     place = "the disk of an on-demand machine" if path == "anchor" else "CPU machines of its own"
     return [
-        f"The plan saves to {place} (see recommend --explain); this file saves to CHECKPOINT_DIR "
-        "instead: in a bucket that stalls training for longer."
+        f"The plan saves every {duration(run.plan.checkpointing.interval_s)} to {place} (see "
+        f"recommend --explain); this file saves every {duration(stored.interval_s)} to "
+        "CHECKPOINT_DIR instead."
     ]
 
 

@@ -21,6 +21,7 @@ from recommender.export.checkpoint_upload import ROOT, task_lines, upload_words
 from recommender.export.description import Location, RunDescription
 from recommender.export.files import ExportFile
 from recommender.export.header import (
+    as_run_words,
     cap_words,
     commented,
     disk_words,
@@ -31,7 +32,6 @@ from recommender.export.header import (
     move_after_words,
     policy_words,
     saves_elsewhere_words,
-    unswitched_words,
     yours_words,
 )
 from recommender.export.launchers import RankVariables
@@ -39,9 +39,9 @@ from recommender.export.start import SECRETS, bucket_keys, bucket_names, sky_nam
 from recommender.export.train_command import INSTALL_LINES, variables
 from recommender.export.watch_script import Steps, noted_line, watch_script
 from recommender.export.yaml_text import block, environment, inline
-from recommender.plan.plan import AtFirstOutage, Machines
+from recommender.plan.as_run import LIST_ENDS_ON_DEMAND, NO_SWITCH
+from recommender.plan.plan import Machines
 from recommender.risk.policy import failover_round_s
-from recommender.text import duration, share, usd
 
 JOB, ON_DEMAND, SCRIPT = "train.yaml", "on-demand.yaml", "launch.sh"
 _RANKS = RankVariables(
@@ -255,28 +255,10 @@ def ends_list(run: RunDescription) -> bool:
     return fallback is not None and fallback.machines[0].count == run.nodes
 
 
-def _at_first_outage(run: RunDescription) -> list[str]:
-    """What the plan comes to where SkyPilot is left alone with on-demand machines in its list."""
-    fallback = run.fallback
-    if fallback is None or fallback.at_first_outage is None or not ends_list(run):
-        return []
-    return [
-        f"With the on-demand machines at the end of the list below, without {SCRIPT}: "
-        f"{_figures(fallback.at_first_outage)}."
-    ]
-
-
-def _figures(found: AtFirstOutage) -> str:
-    return (
-        f"{usd(found.cost_usd)} USD on average, {duration(found.time_s)}, limits met with "
-        f"{share(found.chance)} chance"
-    )
-
-
 def _remarks(run: RunDescription) -> tuple[str, ...]:
     who = (
         f"SkyPilot knows no deadline: {SCRIPT} makes the switch, on a machine that stays on. "
-        f"Started without it, this job waits for spot.{unswitched_words(run)}"
+        "Started without it, this job waits for spot."
     )
     cloud = sky_name(run.machines)
     install = f"pip install 'skypilot[{cloud}]'; sky check"
@@ -287,7 +269,12 @@ def _remarks(run: RunDescription) -> tuple[str, ...]:
         "SkyPilot tries the next region at once: it resumes sooner and pays for more moves "
         "(recommend --failover zone plans for one region).",
     )
-    found += _at_first_outage(run)
+    found += saves_elsewhere_words(run)
+    found += as_run_words(run, "skypilot", "So these files come to")
+    found += as_run_words(run, "skypilot", f"{JOB} without {SCRIPT} comes to", NO_SWITCH)
+    if ends_list(run):
+        listed = f"{JOB} with the on-demand machines at the end of its list below comes to"
+        found += as_run_words(run, "skypilot", listed, LIST_ENDS_ON_DEMAND)
     zones = any(location.zone_ids for location in run.locations)
     if zones:
         found.append(
@@ -295,7 +282,6 @@ def _remarks(run: RunDescription) -> tuple[str, ...]:
         )
     if run.trains_on_several:
         found.append(_CARDS_OF_AWS if run.machines.provider == "aws" else _CARDS)
-    found += saves_elsewhere_words(run)
     found += [*upload_words(run), *disk_words(run), *yours_words(run, _SECRETS_HOW)]
     cap = "LONGEST_RUN_S" if run.fallback is None else "LONGEST_RUN_S in all three files"
     return (*found, cap_words(run, cap, _COUNTED))

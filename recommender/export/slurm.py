@@ -10,11 +10,12 @@ from recommender.export.checkpoint_upload import shared_words
 from recommender.export.description import RunDescription
 from recommender.export.files import ExportFile
 from recommender.export.header import (
+    as_run_words,
     cap_words,
     commented,
     fallback_words,
     header,
-    unswitched_words,
+    saves_elsewhere_words,
     yours_words,
 )
 from recommender.export.launchers import RankVariables
@@ -75,10 +76,11 @@ def _remarks(run: RunDescription) -> tuple[str, ...]:
         "where it goes on, so the plan's failover list is not used.",
         *fallback_words(
             run,
-            "Slurm does not: submit this job to an on-demand partition then."
-            f"{unswitched_words(run)}",
+            "Slurm does not: submit this job to an on-demand partition then.",
         ),
     ]
+    found += saves_elsewhere_words(run)
+    found += as_run_words(run, "slurm", "Left to Slurm")
     yours = yours_words(run, "sbatch passes your environment on", "load it before sbatch")
     how = "--time counts each start anew; Slurm queues it again only if a node is lost. "
     cap = cap_words(run, "LONGEST_RUN_S and --time", how)

@@ -7,6 +7,7 @@ from recommender.errors import UsageError
 from recommender.export.description import RunDescription
 from recommender.export.files import ExportFile
 from recommender.export.start import TARGETS, why_not_booked
+from recommender.plan.as_run import ELSEWHERE
 from recommender.text import unknown
 
 
@@ -35,6 +36,11 @@ def export_files(run: RunDescription, target: str, folder: str) -> tuple[ExportF
         why = why_not_booked(run.plan, target) or module.why_not(run)
         if why:
             raise UsageError(f"--to {target}: {why}")
+        if run.saving.path in ELSEWHERE:  # of an answer of an older version
+            raise UsageError(
+                f"--to {target}: the answer does not say how the plan saves to a bucket; ask again "
+                "with recommend ... --json"
+            )
         return module.files(run, folder)
     except (ArithmeticError, ValueError) as error:  # of an answer that another program wrote
         raise UsageError(

@@ -13,13 +13,14 @@ from recommender.export.cluster_network import cluster_network_words
 from recommender.export.description import RunDescription
 from recommender.export.files import ExportFile
 from recommender.export.header import (
+    as_run_words,
     cap_words,
     commented,
     disk_words,
     fallback_words,
     header,
     large_disk,
-    unswitched_words,
+    saves_elsewhere_words,
     yours_words,
 )
 from recommender.export.machine_script import MACHINE, machine_script
@@ -77,10 +78,12 @@ def _remarks(run: RunDescription) -> tuple[str, ...]:
         "there; terraform destroy at the end. Keep its state, which holds the first start.",
         *fallback_words(
             run,
-            f"You make the switch: terraform apply -var on_demand=true.{unswitched_words(run)}",
+            "You make the switch: terraform apply -var on_demand=true.",
         ),
         "CODE_DIR's files (variable code_dir) are put into the bucket for the machines.",
     ]
+    found += saves_elsewhere_words(run)
+    found += as_run_words(run, "terraform", "Left to Terraform")
     how = "USD are counted while it trains: boots come on top. Destroy the machines yourself. "
     cap = cap_words(run, f"longest_run_s here and LONGEST_RUN_S in {MACHINE}", how)
     secrets = (

@@ -4,12 +4,12 @@ from recommender.export.checkpoint_upload import shared_words
 from recommender.export.description import RunDescription
 from recommender.export.files import ExportFile
 from recommender.export.header import (
+    as_run_words,
     cap_words,
     commented,
     fallback_words,
     header,
     saves_elsewhere_words,
-    unswitched_words,
     yours_words,
 )
 from recommender.export.launchers import RankVariables
@@ -52,7 +52,7 @@ def _remarks(run: RunDescription) -> tuple[str, ...]:
         "replaced after an interruption and stopped by you.",
         *fallback_words(
             run,
-            f"You make the switch: start this script on those machines.{unswitched_words(run)}",
+            "You make the switch: start this script on those machines.",
         ),
         "CHECKPOINT_DIR is a mounted bucket or a shared disk, the same on every machine.",
         *saves_elsewhere_words(run),
@@ -65,6 +65,7 @@ def _remarks(run: RunDescription) -> tuple[str, ...]:
             "are away: start this script again on the remaining ones, with their number as "
             "NNODES, and on all when spot is back. GLOBAL_BATCH stays; passes per step get more."
         )
+    found += as_run_words(run, "torchrun", "Without the switch")
     yours = yours_words(run, "the script passes your environment on", "activate it before")
     how = "That ends the training; the machines are yours to stop. "
     return (*found, *shared_words(run), *yours, cap_words(run, how=how))

@@ -100,11 +100,11 @@ def changed_by_fallback(run: RunDescription) -> tuple[Variable, ...]:
 def _interval(run: RunDescription) -> tuple[Variable, ...]:
     """Between two checkpoints; a plan that counts on none has them for crashes."""
     if run.counts_on_checkpoints:
-        low, high = run.plan.checkpointing.as_good_s
+        low, high = run.saving.as_good_s
         meaning = f"{low:.0f} to {high:.0f} cost next to nothing more" if low < high else "the best"
-        if run.checkpoint_interval_s > run.plan.checkpointing.interval_s:
+        if run.checkpoint_interval_s > run.saving.interval_s:
             meaning = "the shortest that is uploaded in time"
-        if run.plan.checkpointing.needs_background:
+        if run.saving.needs_background:
             meaning += "; for saves in the background, far longer if training waits for them"
     else:
         meaning = "for crashes: the estimate counts on no checkpoints"

@@ -96,17 +96,14 @@ class Checkpointing:
 
 
 @dataclass(frozen=True, slots=True)
-class AtFirstOutage:
-    """A plan whose fallback takes over as soon as no listed location has spot, whatever time is
-    left.
+class AsRun:
+    """What a plan comes to as a tool runs it that cannot do all of it."""
 
-    Schedulers that know no deadline do this if on-demand machines end their list (SkyPilot).
-    """
-
+    lacking: tuple[str, ...]  # what is left out (`plan/as_run.py`)
     cost_usd: float  # mean
     time_s: float  # median
     chance: float  # all limits met
-    probability: float  # share of the runs in which it takes over
+    probability: float  # share of the runs with the fallback's machines
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,9 +160,6 @@ class Fallback:
     back_above: float | None = None
     changeover_s: float = 0.0  # until spot machines that were given train
     caution: float = 1.0  # times the predicted work, while it waits for its first machines
-    # What other rules would make of it, of the plans that are shown in a table.
-    at_first_outage: AtFirstOutage | None = None  # None: its cluster is a mix
-    chance_without: float = math.nan  # all limits met, if it were never started
     # Of the plans that are shown in a table: its machines need not have the plan's layout.
     step: StepSplit | None = None
 
@@ -312,6 +306,10 @@ class Plan:
     on_demand: OnDemandFacts | None = None  # None: it starts no such machines
     # For which only the checkpoint's region is tried before the list goes on.
     move_after_s: float = 0.0
+    # Of the plans that are shown in a table: as tools run it that cannot do all of it, and how it
+    # saves to a bucket where it counts on receivers of its own.
+    as_run: tuple[AsRun, ...] = ()
+    in_bucket: Checkpointing | None = None
 
     @property
     def startable(self) -> bool:

@@ -13,11 +13,12 @@ from recommender.optimize.candidate import Candidate, plans_of
 from recommender.optimize.chance import enough
 from recommender.optimize.evaluate import Plans, Reduced, reduced, values_of
 from recommender.optimize.overhead_limit import switched_in_time
-from recommender.optimize.space import Site, Space
+from recommender.optimize.space import OBJECT_STORE, Site, Space
 from recommender.optimize.thresholds import with_thresholds
+from recommender.plan.as_run import ELSEWHERE
 from recommender.plan.limits import MEAN_LIMITS, RATE_LIMITS, Limits
 from recommender.plan.plan import Plan
-from recommender.planner.fallback_rules import with_rules
+from recommender.planner.as_run import as_run
 from recommender.planner.plan_details import PlanDetails
 from recommender.planner.problem import PRINTED, Problem
 from recommender.risk.path_inputs import PathInputs
@@ -95,12 +96,16 @@ class PlanBuilder:
         return self.built[candidate]
 
     def in_full(self, evaluated: Evaluated) -> Evaluated:
-        """A printed plan, with the figures of other rules for its fallback."""
-        plan = evaluated.plan
-        if plan.fallback is None:
-            return evaluated
-        rules = with_rules(plan.fallback, self.details(evaluated.candidate))
-        return replace(evaluated, plan=replace(plan, fallback=rules))
+        """A printed plan, with what it comes to as tools run it that cannot do all of it."""
+        plan, details = evaluated.plan, self.details(evaluated.candidate)
+        stored = details
+        if plan.checkpointing.path in ELSEWHERE:
+            stored = self.details(replace(evaluated.candidate, checkpoint_path=OBJECT_STORE))
+            plan = replace(plan, in_bucket=stored.checkpointing())
+        if plan.fallback is not None:
+            fallback = replace(plan.fallback, step=details.fallback_step())
+            plan = replace(plan, fallback=fallback)
+        return replace(evaluated, plan=replace(plan, as_run=as_run(plan, details, stored)))
 
     def meeting(self, candidates: Iterable[Candidate]) -> Iterator[Evaluated]:
         """The plans of those candidates that also meet the limits on the printed paths."""

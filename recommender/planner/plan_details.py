@@ -110,7 +110,7 @@ class PlanDetails:
             machines=self.machines,
             sites=self.sites,
             move_after_s=float(self.inputs.move_after_s[0]),
-            checkpointing=self._checkpointing(),
+            checkpointing=self.checkpointing(),
             fallback=self._fallback,
             estimate=self._estimate(),
             usd_per_hour=self.usd_per_hour,
@@ -190,7 +190,8 @@ class PlanDetails:
         o, usd = self.problem.catalog.offers, self.problem.facts.listed_usd
         return tuple(Place(o.region[r], o.zone[r], usd(r), o.flag[r]) for r in pool.rows)
 
-    def _checkpointing(self) -> Checkpointing:
+    def checkpointing(self) -> Checkpointing:
+        """How it saves."""
         saves, path = self.reduced.saves, self.candidate.checkpoint_path
         return Checkpointing(
             path=CHECKPOINT_PATHS[path],

@@ -1,14 +1,6 @@
 """Simulates a plan as an export target really runs it, on the paths of the plan's own rule.
 
-A plan with a deadline waits for spot and switches to on-demand machines in time. Scripts for the
-clouds' own tools do so too. Other targets follow their own rules:
-
-* SkyPilot (0.14.1, `sky.jobs.recovery_strategy`) tries the locations of `ordered` from the top at
-  each start and recovery, and again after a round without machines. It knows no deadline: on-demand
-  machines at the end of the list are rented after the first round without spot and are kept; if
-  they are not listed nothing takes over.
-* dstack (0.22) keeps a run with a volume in one region; Slurm, Terraform and torchrun start what
-  the user says so. Nothing takes over unless the user does it.
+What each target lacks is in `plan/as_run.py`.
 """
 
 from dataclasses import replace
@@ -16,6 +8,17 @@ from dataclasses import replace
 import numpy as np
 
 from recommender.catalogs.frozen import dataclass
+from recommender.plan.as_run import (
+    IN_BUCKET,
+    LIST_ENDS_ON_DEMAND,
+    MOVES_AT_ONCE,
+    NO_SWITCH,
+    ON_VOLUME,
+    ONE_ZONE,
+    WHOLE_RESTORES,
+    Lacking,
+    lacking,
+)
 from recommender.plan.limits import Limits
 from recommender.plan.plan import Plan
 from recommender.plan.simulation import ExecutorRun
@@ -26,7 +29,6 @@ from recommender.simulation.paths import simulate
 from recommender.simulation.summary import limit_chances, quantiles
 
 AS_COUNTED = "as the plan counts"
-_SWITCH = ("aws-cli", "gcloud", "azure-cli")  # their launch.sh applies the plan's rule
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,19 +68,32 @@ def executor_runs(
     return tuple(found)
 
 
+def without(inputs: PathInputs, plan: Plan, lacking: Lacking) -> PathInputs:
+    """A plan's inputs as a tool runs it that lacks the switch, patience, zones or part reads."""
+    others_s = (sum(m.count for m in plan.machines) - 1) * plan.checkpointing.restore_s
+    for each, name, value in (
+        (MOVES_AT_ONCE, "move_after_s", 0.0),
+        (ONE_ZONE, "zone_count", 1.0),
+        (NO_SWITCH, "fallback_speed", 0.0),
+        (WHOLE_RESTORES, "changeover_s", float(inputs.changeover_s[0]) + others_s),
+    ):
+        if each in lacking:
+            inputs = replace(inputs, **{name: np.array([value])})
+    return inputs
+
+
 def _behaviours(executor: str, plan: Plan, inputs: PathInputs) -> list[_Behaviour]:
-    own, late = _Behaviour(AS_COUNTED, inputs), plan.fallback
-    if executor in _SWITCH:
-        return [own]
-    alone = replace(inputs, fallback_speed=np.zeros(1))
-    if executor == "dstack":
-        here = sum(site.region == plan.sites[0].region for site in plan.sites)
-        alone = replace(alone, zone_count=np.array([float(max(here, 1))]))
-        return [own, _Behaviour("dstack, one region, no switch", alone)]
-    if late is None:
-        return [own]
-    rows = [own, _Behaviour(f"{executor}, no switch", alone)]
-    if executor == "skypilot" and late.machines[0].count == sum(m.count for m in plan.machines):
-        most_away_s = failover_round_s(int(inputs.zone_count[0]))
-        rows.append(_Behaviour("skypilot, on-demand ends its list", inputs, most_away_s))
-    return rows
+    """By the plan's own rule, and by the target with its own script and without."""
+    found = [_Behaviour(AS_COUNTED, inputs)]
+    alone = ((NO_SWITCH,), (LIST_ENDS_ON_DEMAND,)) if executor == "skypilot" else ()
+    for extra in ((), *alone):
+        lacks = lacking(executor, plan, True, *extra)
+        simulated = [each for each in lacks if each not in (IN_BUCKET, ON_VOLUME)]
+        if not set(extra) <= set(lacks) or not simulated:
+            continue
+        most_away_s = None
+        if LIST_ENDS_ON_DEMAND in lacks:
+            most_away_s = failover_round_s(int(inputs.zone_count[0]))
+        name = f"{executor}, {', '.join(simulated)}"
+        found.append(_Behaviour(name, without(inputs, plan, lacks), most_away_s))
+    return found

@@ -3,8 +3,9 @@
 from dataclasses import replace
 
 from recommender.export.description import RunDescription, description_of
+from recommender.plan.as_run import LIST_ENDS_ON_DEMAND, NO_SWITCH, ON_VOLUME, ONE_ZONE
 from recommender.plan.limits import Limits
-from recommender.plan.plan import AtFirstOutage, Need, Plan
+from recommender.plan.plan import AsRun, Need, Plan
 from tests.recommender import answers
 
 HOUR = 3600.0
@@ -18,13 +19,12 @@ def described(plan: Plan, limits: Limits = LIMITS) -> RunDescription:
     )
 
 
-assert answers.GCP.fallback is not None
 WITH_FALLBACK = replace(
     answers.GCP,
-    fallback=replace(
-        answers.GCP.fallback,
-        at_first_outage=AtFirstOutage(97.0, 7 * HOUR, 0.992, 0.3),
-        chance_without=0.91,
+    as_run=(
+        AsRun((NO_SWITCH,), 61.0, 9 * HOUR, 0.91, 0.0),
+        AsRun((LIST_ENDS_ON_DEMAND,), 97.0, 7 * HOUR, 0.992, 0.3),
+        AsRun((NO_SWITCH, ONE_ZONE, ON_VOLUME), 66.0, 11 * HOUR, 0.84, 0.0),
     ),
 )
 GCP = described(WITH_FALLBACK)

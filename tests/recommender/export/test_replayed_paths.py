@@ -193,7 +193,7 @@ def agree(folder: Path, target: str, policy: str, paths: int) -> None:
 
 @pytest.mark.parametrize("target", sampled(SCRIPTED, ("gcloud", "skypilot")))
 def test_a_script_does_what_was_simulated(tmp_path: Path, target: str) -> None:
-    agree(tmp_path, target, "back and forth", 8)
+    agree(tmp_path, target, "back and forth", 6)
 
 
 @pytest.mark.parametrize("target", sampled(CLOUDS, ("slurm", "terraform")))
@@ -231,7 +231,7 @@ def chosen(run: RunDescription, cases: list[tuple[str, int, str]]) -> list[str]:
     return done.stdout.split()
 
 
-@pytest.mark.parametrize("policy", [each for each in POLICIES if each not in SPOT_ALONE])
+@pytest.mark.parametrize("policy", ["to the last moment", "slower machines", "back and forth"])
 def test_the_decision_is_that_of_the_policy(policy: str) -> None:
     """On random histories, by the policy's own moments; borders within a second are left out."""
     inputs, rng = path_inputs(CASE | POLICIES[policy]), np.random.default_rng(5)

@@ -15,9 +15,10 @@ from recommender.export.description import RunDescription
 from recommender.export.start import TARGETS, start_line, usual_target
 from recommender.export.targets import export_files, target_of
 from recommender.export.train_command import SCRIPT, variables
-from recommender.plan.plan import StepSplit
+from recommender.plan.as_run import IN_BUCKET, NO_SWITCH
+from recommender.plan.plan import AsRun, StepSplit
 from tests.recommender import golden
-from tests.recommender.export.runs import ALL, AWS, AZURE, GCP, MIXED, ON_DEMAND, TWO_MACHINES
+from tests.recommender.export.runs import ALL, AWS, AZURE, GCP, HOUR, MIXED, ON_DEMAND, TWO_MACHINES
 
 TORCHRUN = """#!/usr/bin/env bash
 printf '%s\\n' "$@" > "$(dirname "$0")/arguments"
@@ -349,10 +350,22 @@ def test_a_folder_for_checkpoints_may_be_named_where_the_machines_are_ones_own(t
 
 
 def test_a_plan_that_saves_to_its_own_machines_says_where_the_file_saves():
-    anchored = replace(GCP.plan.checkpointing, path="anchor")
-    run = replace(GCP, plan=replace(GCP.plan, checkpointing=anchored))
-    for target in ("torchrun", "skypilot"):
-        assert "The plan saves to the disk of an" in export_files(run, target, "run")[0].text
+    anchored = replace(GCP.plan.checkpointing, path="anchor", interval_s=300.0)
+    stored = replace(GCP.plan.checkpointing, interval_s=1200.0)
+    comes_to = tuple(
+        AsRun(lacks, 81.0, 11 * HOUR, 0.93, 0.2) for lacks in ((IN_BUCKET,), (NO_SWITCH, IN_BUCKET))
+    )
+    plan = replace(GCP.plan, checkpointing=anchored, in_bucket=stored, as_run=comes_to)
+    for target in ("torchrun", "skypilot", "slurm", "terraform", "gcloud"):
+        text = " ".join(export_files(replace(GCP, plan=plan), target, "run")[0].text.split())
+        text = text.replace(" # ", " ")
+        assert "The plan saves every 5 min to the disk of an on-demand machine" in text
+        assert "81 USD on average, 11 h, limits met with 93 % chance" in text
+        assert "CHECKPOINT_INTERVAL_S=1200" in text.replace(": '", "=") or target in (
+            "gcloud", "terraform",
+        )  # fmt: skip
+    with pytest.raises(UsageError, match="how the plan saves to a bucket"):
+        export_files(replace(GCP, plan=replace(plan, in_bucket=None)), "gcloud", "run")
 
 
 def test_a_mix_whose_training_can_shrink_says_how_it_goes_on_without_spot():

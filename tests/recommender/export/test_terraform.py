@@ -29,7 +29,8 @@ def test_locations_are_listed_in_the_order_of_the_plan(name: str):
 
 def test_the_fallback_is_a_variable_that_the_user_has_to_set():
     text = " ".join(main(GCP).replace("\n#", "").split())
-    assert "on_demand=true. Without the switch the limits are met with 91 % chance." in text
+    assert "You make the switch: terraform apply -var on_demand=true." in text
+    assert "Left to Terraform: 61 USD on average, 9 h, limits met with 91 % chance" in text
     assert 'machine_type = var.on_demand ? "a3-highgpu-8g" : "a3-highgpu-8g"' in text
     assert "on_demand" not in main(ON_DEMAND)
     assert "spot = false" in " ".join(main(ON_DEMAND).split())

@@ -58,5 +58,5 @@ def test_on_demand_machines_of_another_number_cannot_end_the_list():
     assert list(runs("skypilot", ON_DEMAND.plan)) == [AS_COUNTED]
 
 
-def test_dstack_stays_in_the_first_region():
-    assert list(runs("dstack")) == [AS_COUNTED, "dstack, one region, no switch"]
+def test_dstack_stays_in_the_first_zone():
+    assert list(runs("dstack")) == [AS_COUNTED, "dstack, no switch, one zone"]
