@@ -43,7 +43,7 @@ def write_export(
     """Write the files that run a plan to a folder, and name them; no target: the usual one."""
     from recommender.export.files import write_files
     from recommender.export.helper import helper_file
-    from recommender.export.launchers import launcher_of
+    from recommender.export.launchers import named_by_user
     from recommender.export.start import start_line, start_place, usual_target
     from recommender.export.targets import export_files
 
@@ -54,7 +54,7 @@ def write_export(
     where = start_place(run.nodes, chosen)
     start = f"start {where} with" if where else "start with"
     lines.append(f"{start}: {start_line(run.plan, chosen, folder)}")
-    yours = ", ".join(f"{n}={v}" for n, v, _ in launcher_of(run.job.software).yours)
+    yours = ", ".join(f"{n}={v}" for n, v, _ in named_by_user(run.job))
     lines.append(
         f"which runs your training ({yours} in the files names it) from the folder that you start "
         "it in"

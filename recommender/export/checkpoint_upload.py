@@ -11,9 +11,11 @@ import math
 from recommender.catalogs.frozen import dataclass
 from recommender.export.description import RunDescription
 from recommender.export.launchers import RankVariables, launcher_of
+from recommender.export.start import bucket_of
 from recommender.export.train_command import CAPPED, PAID, newest_complete, repeated_lines
 from recommender.export.watch_script import assignment, shell_function
 from recommender.performance.checkpoint_transfer import POLL_S, QUIET_S, transfer_of
+from recommender.plan.plan import Machines
 from recommender.text import duration
 
 ROOT = "/checkpoints"  # keys of the bucket are paths below it
@@ -88,9 +90,9 @@ _AZURE = BucketCommands(
 COMMANDS = {"aws": _AWS, "gcp": _GCP, "azure": _AZURE}
 
 
-def commands_of(provider: str) -> BucketCommands:
+def commands_of(machines: Machines) -> BucketCommands:
     """The tool of a cloud's bucket; a GPU cloud's machines use any bucket that speaks S3."""
-    return COMMANDS.get(provider, _AWS)
+    return COMMANDS.get(bucket_of(machines), _AWS)
 
 
 _AS_ROOT = ('if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi',)
@@ -184,10 +186,10 @@ def disk_lines(run: RunDescription) -> list[str]:
     ]
 
 
-def function_lines(provider: str) -> list[str]:
+def function_lines(machines: Machines) -> list[str]:
     """The shell functions of the bucket."""
     names = ("get_folder", "put_folder", "put_file", "drop_folder", "show")
-    commands = commands_of(provider)
+    commands = commands_of(machines)
     return [line for name in names for line in shell_function(name, getattr(commands, name))]
 
 
@@ -233,14 +235,13 @@ def training_lines(run: RunDescription, ranks: RankVariables, asked: str = "") -
 
 def task_lines(run: RunDescription, ranks: RankVariables) -> list[str]:
     """All commands of one machine, for others' schedulers."""
-    provider = run.machines.provider
     return [
         "set -euo pipefail",
         assignment("NAME", run.name),
         f'NNODES="{ranks.nodes}" NODE_RANK="{ranks.rank}"',
         *disk_lines(run),
-        *commands_of(provider).setup,
-        *function_lines(provider),
+        *commands_of(run.machines).setup,
+        *function_lines(run.machines),
         "# When the first machine began: the cap counts from it.",
         'began="$CHECKPOINT_DIR/began"',
         'show "$NAME/began" > "$began" || true',
@@ -268,11 +269,11 @@ def shared_words(run: RunDescription) -> list[str]:
 
 def upload_words(run: RunDescription) -> list[str]:
     """Which tool moves the checkpoints, how fast, how many are kept; and what a cut one leaves."""
-    tool = transfer_of(run.machines.provider)
+    tool = transfer_of(bucket_of(run.machines))
     upload, back = tool.upload_bytes_per_s / _MB, tool.restore_bytes_per_s / _MB
     return [
         "Checkpoints (checkpoint-* and step-* in CHECKPOINT_DIR) are written to the disk and "
         f"uploaded behind the training by {tool.tool}, counted at {upload:.0f} MB/s a machine, "
-        f"back at {back:.0f}, as others measured. What an interruption cuts off is not resumed "
-        "from: the one before is."
+        f"back at {back:.0f} ({tool.source}). What an interruption cuts off is not resumed from: "
+        "the one before is."
     ]

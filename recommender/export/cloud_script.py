@@ -26,7 +26,6 @@ from recommender.export.train_command import changed_by_fallback
 from recommender.export.watch_script import (
     Steps,
     assignment,
-    noted_line,
     shell_function,
     watch_script,
 )
@@ -166,7 +165,6 @@ def _steps(run: RunDescription, cloud: CloudSteps) -> Steps:
             'drop "$NAME/secrets" > /dev/null 2>&1 || true  # there may be none',
         ),
         state=_STATE,
-        noted=(noted_line(run),),
         keep_fallback=() if fallback is None else _keep_fallback(run, fallback),
         stop_fallback=('stop_machines "$NAME-$began-fallback" || true',),
         let_plan_end=('ask_to_end "$NAME-$began-plan"',),

@@ -131,8 +131,10 @@ class RunDescription:
 
     @property
     def disk_gb(self) -> int:
-        """A machine's disk: the system, and what it holds of checkpoints."""
-        return max(USUAL_DISK_GB, math.ceil(_SYSTEM_GB) + self.checkpoints_gb)
+        """A machine's disk: the system, checkpoints, and data that are copied to it first."""
+        data = self.job.data
+        staged_gb = math.ceil(data.gib * 2**30 / 1e9) if data.read == "stage" else 0
+        return max(USUAL_DISK_GB, math.ceil(_SYSTEM_GB) + self.checkpoints_gb + staged_gb)
 
     @property
     def checkpoints_gb(self) -> int:
@@ -174,7 +176,7 @@ class RunDescription:
 
     def as_run_by(self, target: str, *extra: str) -> AsRun | None:
         """What the plan comes to there; None where the target does all of it."""
-        lacks = lacking(target, self.plan, self.job.writer != "chief", *extra)
+        lacks = lacking(target, self.plan, *extra)
         return next((each for each in self.plan.as_run if each.lacking == lacks), None)
 
     @property

@@ -266,8 +266,10 @@ def cap_words(run: RunDescription, cap: str = "LONGEST_RUN_S", how: str = "") ->
     usd = "" if run.budget_usd is None else (
         f"once its machines have cost {exact(run.budget_usd)} USD at USD_PER_HOUR (BUDGET_USD), or "
     )  # fmt: skip
+    warned = f"The log warns after {duration(run.usual_s)}, which 1 run in 100 exceeds. "
+    if run.usual_s >= run.longest_s:
+        warned = ""
     return (
         f"Stopped for good {usd}{after}; it ends with status 124 and is not started again. {how}"
-        f"The log warns after {duration(run.usual_s)}, which 1 run in 100 exceeds. "
-        "It resumes from what is in CHECKPOINT_DIR: empty that for another training."
+        f"{warned}It resumes from what is in CHECKPOINT_DIR: empty that for another training."
     )

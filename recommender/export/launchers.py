@@ -9,6 +9,7 @@ checkpoints as overrides of it; scripts read them in the environment.
 
 from recommender.catalogs.frozen import dataclass
 from recommender.export.start import TRAIN_SCRIPT
+from recommender.job.job import Job
 
 MASTER_PORT = 29500  # of torchrun (PyTorch 2 documentation)
 _RESUME = '${{newest:+--resume_from_checkpoint "$newest"}}'
@@ -75,10 +76,11 @@ _LAUNCHERS = {
             f'--rdzv-endpoint "{{master}}:{MASTER_PORT}"',
             '"$TRAIN_RECIPE" --config "$TRAIN_CONFIG" output_dir="$CHECKPOINT_DIR"',
             'batch_size="$MICRO_BATCH" gradient_accumulation_steps="$ACCUMULATION"',
-            '$([ ! -e "$CHECKPOINT_DIR/recipe_state" ] || echo resume_from_checkpoint=True)',
+            '"resume_from_checkpoint='
+            '$(if [ -e "$CHECKPOINT_DIR/recipe_state" ]; then echo True; else echo False; fi)"',
         ),
         (
-            ("TRAIN_RECIPE", "lora_finetune_distributed", "recipe of torchtune, see tune ls"),
+            ("TRAIN_RECIPE", "{method}_finetune_distributed", "recipe of torchtune, see tune ls"),
             _CONFIG,
         ),
         "torchtune saves after each epoch, not at the plan's interval: an interruption costs more "
@@ -116,6 +118,13 @@ _LAUNCHERS = {
     **dict.fromkeys(("", "tuned", "typical", "transformers", "trl", "diffusers"), _TRAINER),
     **dict.fromkeys(("flax", "maxtext", "keras"), _PYTHON),
 }
+
+
+def named_by_user(job: Job) -> tuple[tuple[str, str, str], ...]:
+    """The variables by which the user names what is started, with a first value and a meaning."""
+    method = "full" if job.method == "full" else "lora"
+    named = launcher_of(job.software).yours
+    return tuple((name, value.format(method=method), meaning) for name, value, meaning in named)
 
 
 def launcher_of(software: str) -> Launcher:

@@ -6,8 +6,8 @@ ends itself. Checkpoints go through `checkpoint_upload.py`.
 
 from recommender.catalogs.frozen import dataclass
 from recommender.export.checkpoint_upload import (
-    COMMANDS,
     ROOT,
+    commands_of,
     disk_lines,
     function_lines,
     training_lines,
@@ -48,7 +48,7 @@ def machine_script(run: RunDescription, steps: MachineSteps) -> str:
         "set -euo pipefail",
         *_environment_lines(run),
         *disk_lines(run),
-        *function_lines(run.machines.provider),
+        *function_lines(run.machines),
         *shell_function("end_machine", steps.end_machine),
         *_boot_lines(run, steps),
         'echo "$RUN_ID" > "$CHECKPOINT_DIR/began"  # the cap counts from the first start',
@@ -87,7 +87,7 @@ def _boot_lines(run: RunDescription, steps: MachineSteps) -> list[str]:
         "# Whatever happens below, this machine ends when the time of the run is over.",
         '(sleep "$LEFT_S"; end_machine) &',
         *steps.setup,
-        *COMMANDS[run.machines.provider].setup,
+        *commands_of(run.machines).setup,
         *steps.rank,
         *shell_function("finish", (*(() if run.fallback is None else _GIVEN_UP), *_FINISH)),
         "ended=failed  # unless training ends well",

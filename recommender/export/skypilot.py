@@ -17,7 +17,7 @@ SkyPilot's rules, as its code of version 0.14.1 has them (read 2026-11-23):
 
 from recommender.catalogs.provider_info import ANY_REGION
 from recommender.catalogs.registry import OWN
-from recommender.export.checkpoint_upload import ROOT, task_lines, upload_words
+from recommender.export.checkpoint_upload import ROOT, commands_of, task_lines, upload_words
 from recommender.export.description import Location, RunDescription
 from recommender.export.files import ExportFile
 from recommender.export.header import (
@@ -37,10 +37,11 @@ from recommender.export.header import (
 from recommender.export.launchers import RankVariables
 from recommender.export.start import SECRETS, bucket_keys, bucket_names, sky_name, start_line
 from recommender.export.train_command import INSTALL_LINES, variables
-from recommender.export.watch_script import Steps, noted_line, watch_script
+from recommender.export.watch_script import Steps, shell_function, watch_script
 from recommender.export.yaml_text import block, environment, inline
 from recommender.plan.as_run import LIST_ENDS_ON_DEMAND, NO_SWITCH
 from recommender.plan.plan import Machines
+from recommender.plan.sky_clouds import CLUSTERS, CONTROLLER, DISKS, SPOT, lacks
 from recommender.risk.policy import failover_round_s
 
 JOB, ON_DEMAND, SCRIPT = "train.yaml", "on-demand.yaml", "launch.sh"
@@ -98,8 +99,9 @@ def files(run: RunDescription, folder: str) -> tuple[ExportFile, ...]:
 
 def why_not(run: RunDescription) -> str:
     """Why SkyPilot cannot run a plan; empty where it can."""
-    if not sky_name(run.machines):
-        return f"SkyPilot rents no machines of {run.rents_from}; export --to torchrun"
+    missing = _missing(run) or (_missing(run.on_fallback) if run.on_fallback else "")
+    if missing:
+        return f"{missing}; export --to torchrun"
     if run.mixed:
         return (
             "its clusters are of one machine type and market, and this plan mixes them; export "
@@ -108,6 +110,18 @@ def why_not(run: RunDescription) -> str:
     if run.machines.confidential:
         return "it sets no security type, which confidential VMs need; export --to torchrun"
     return ""
+
+
+def _missing(run: RunDescription) -> str:
+    """What SkyPilot does not do on the cloud of some machines; empty where it does all."""
+    cloud = sky_name(run.machines)
+    if not cloud:
+        named = "" if run.provider else " (a column launcher of --offers names one that does)"
+        return f"SkyPilot rents no machines of {run.rents_from}{named}"
+    used = (CLUSTERS,) if run.nodes > 1 else ()
+    used += (SPOT,) if run.spot else ()
+    lacking = [each for each in used if each in lacks(cloud)]
+    return f"SkyPilot starts no {' and no '.join(lacking)} on {cloud}" if lacking else ""
 
 
 def _job(run: RunDescription, folder: str) -> str:
@@ -154,7 +168,7 @@ def _script_head(run: RunDescription, folder: str) -> list[str]:
 
 def _setup(run: RunDescription) -> tuple[str, ...]:
     """What names the bucket, and how SkyPilot is asked."""
-    names = bucket_names(run.machines.provider)
+    names = bucket_names(run.machines)
     asked = [f': "${{{each}:?export {each}={word} first}}"' for each, word in names.items()]
     flags = " ".join(f"--env {each}" for each in names)
     secrets = " ".join(_secrets(run))
@@ -163,7 +177,7 @@ def _setup(run: RunDescription) -> tuple[str, ...]:
 
 
 def _secrets(run: RunDescription) -> tuple[str, ...]:
-    return (*SECRETS, *bucket_keys(run.machines.provider))
+    return (*SECRETS, *bucket_keys(run.machines))
 
 
 def _steps(run: RunDescription) -> Steps:
@@ -171,6 +185,7 @@ def _steps(run: RunDescription) -> Steps:
         setup=(
             *_setup(run),
             f'ROUND_S={failover_round_s(len(run.plan.sites)):.0f} since=""',
+            *shell_function("show", commands_of(run.machines).show)[:-1],
         ),
         keep_plan=(f'start_job "$NAME-$began-plan" "$here/{JOB}"',),
         stop_plan=('sky jobs cancel --yes --graceful --name "$NAME-$began-plan" || true',),
@@ -187,7 +202,6 @@ def _steps(run: RunDescription) -> Steps:
             "  *) echo waiting ;;",
             "esac",
         ),
-        noted=(noted_line(run),),
         no_spot=_NO_SPOT,
     )
 
@@ -199,8 +213,12 @@ def _recovery(run: RunDescription) -> list[str]:
         "  job_recovery: {strategy: EAGER_NEXT_REGION, max_restarts_on_errors: 0}",
         "  # image_id: docker:YOUR-IMAGE  # else SkyPilot's own, with conda and drivers",
         f"  disk_size: {run.disk_gb}",
-        *(["  disk_tier: high  # checkpoints are written to it"] if large_disk(run) else []),
+        *(["  disk_tier: high  # checkpoints are written to it"] if _has_fast_disk(run) else []),
     ]
+
+
+def _has_fast_disk(run: RunDescription) -> bool:
+    return large_disk(run) and DISKS not in lacks(sky_name(run.machines))
 
 
 def _entries(machines: Machines, location: Location) -> list[str]:
@@ -263,6 +281,11 @@ def _remarks(run: RunDescription) -> tuple[str, ...]:
     cloud = sky_name(run.machines)
     install = f"pip install 'skypilot[{cloud}]'; sky check"
     found = [f"Needed first: the bucket, and SkyPilot with access to {cloud} ({install})."]
+    if CONTROLLER in lacks(cloud):
+        found.append(
+            "SkyPilot's own machine, which watches the job, cannot be there: it needs access to "
+            "another cloud or a Kubernetes cluster as well."
+        )
     found += fallback_words(run, who)
     found += move_after_words(
         run,
@@ -292,7 +315,7 @@ def _text(run: RunDescription, name: str, nodes: int, head: list[str], resources
     lines += environment(variables(run, f"{ROOT}/{run.name}"))
     lines += [
         "  # Yours: sky jobs launch --env CHECKPOINT_BUCKET=...",
-        *(f"  {name}: null" for name in bucket_names(run.machines.provider)),
+        *(f"  {name}: null" for name in bucket_names(run.machines)),
         "",
         "# Given by name: sky jobs launch --secret NAME.",
         "secrets:",

@@ -1,6 +1,6 @@
 """How an exported plan is started, and which target a plan is usually exported to."""
 
-from recommender.catalogs.registry import CLOUDS
+from recommender.catalogs.registry import CLOUDS, OWN
 from recommender.catalogs.schema import BOOKED
 from recommender.export.quoting import shell
 from recommender.plan.plan import Machines, Plan
@@ -41,19 +41,24 @@ _VARIABLES = {  # of Terraform, by provider
 }  # fmt: skip
 
 
-def bucket_names(provider: str) -> dict[str, str]:
-    """What names a bucket of a provider in the environment, with a word to be replaced."""
-    account = {"AZURE_STORAGE_ACCOUNT": "YOUR-ACCOUNT"} if provider == "azure" else {}
-    place = {"AWS_ENDPOINT_URL": "https://YOUR-STORE"} if bucket_keys(provider) else {}
+def bucket_of(machines: Machines) -> str:
+    """Whose bucket machines use: their cloud's, "" any that speaks S3, or of one's own machines."""
+    cloud = CLOUDS.get(machines.provider)
+    if cloud is not None and cloud.has_client:
+        return machines.provider
+    return "" if sky_name(machines) or cloud is not None else OWN
+
+
+def bucket_names(machines: Machines) -> dict[str, str]:
+    """What names a bucket in the environment, with a word to be replaced."""
+    account = {"AZURE_STORAGE_ACCOUNT": "YOUR-ACCOUNT"} if bucket_of(machines) == "azure" else {}
+    place = {"AWS_ENDPOINT_URL": "https://YOUR-STORE"} if bucket_keys(machines) else {}
     return {"CHECKPOINT_BUCKET": BUCKET, **account, **place}
 
 
-def bucket_keys(provider: str) -> tuple[str, ...]:
-    """The secrets that open a bucket from machines without a role of their own: not on clouds
-    that have buckets.
-    """
-    cloud = CLOUDS.get(provider)
-    return () if cloud is not None and cloud.has_client else S3_KEYS
+def bucket_keys(machines: Machines) -> tuple[str, ...]:
+    """The secrets that open a bucket whose machines have no role of their own: on GPU clouds."""
+    return S3_KEYS if bucket_of(machines) == "" else ()
 
 
 # What starts booked machines, by provider and market; elsewhere they are started by hand.
@@ -121,7 +126,7 @@ def _sky_words(plan: Plan, folder: str) -> Start:
         return ("bash", in_folder(folder, "launch.sh"))
     named = _named(plan)
     flags = [word for each in named for word in ("--env", each)]
-    flags += [word for each in bucket_keys(_provider(plan)) for word in ("--secret", each)]
+    flags += [word for each in bucket_keys(plan.machines[0]) for word in ("--secret", each)]
     return ("sky", "jobs", "launch", *flags, in_folder(folder, "train.yaml"))
 
 
@@ -130,7 +135,7 @@ def _provider(plan: Plan) -> str:
 
 
 def _named(plan: Plan) -> tuple[str, ...]:
-    names = bucket_names(_provider(plan))
+    names = bucket_names(plan.machines[0])
     return tuple(f"{name}={word}" for name, word in names.items())
 
 

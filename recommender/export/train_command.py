@@ -10,7 +10,7 @@ import re
 from recommender.catalogs.frozen import dataclass
 from recommender.export.description import RunDescription
 from recommender.export.helper import HELPER
-from recommender.export.launchers import RankVariables, launch_lines, launcher_of
+from recommender.export.launchers import RankVariables, launch_lines, named_by_user
 from recommender.export.start import SECRETS
 from recommender.performance.checkpoint_transfer import KEPT
 from recommender.plan.plan import StepSplit
@@ -39,7 +39,7 @@ def variables(run: RunDescription, checkpoint_dir: str) -> tuple[Variable, ...]:
     gpus = sum(m.count * m.gpus for m in run.plan.machines)
     batch = float(job.batch_on(gpus))
     return (
-        *(Variable(*each) for each in launcher_of(job.software).yours),
+        *(Variable(*each) for each in named_by_user(job)),
         Variable(
             "GLOBAL_BATCH", f"{batch:.0f}", f"samples per optimiser step{_even(step, gpus, batch)}"
         ),
@@ -70,7 +70,7 @@ def variables(run: RunDescription, checkpoint_dir: str) -> tuple[Variable, ...]:
             "of all machines, at the first place; for progress.json of recommender.train",
         ),
         Variable(
-            "PLANNED_WORK_S", f"{run.work_s:.6g}", "seconds of training, as estimated; for the same"
+            "PLANNED_WORK_S", f"{run.work_s:.4g}", "seconds of training, as estimated; for the same"
         ),
     )
 

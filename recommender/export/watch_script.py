@@ -13,15 +13,6 @@ from recommender.export.header import commented
 from recommender.export.quoting import shell
 from recommender.export.train_command import CAPPED
 
-# A file of the run in the bucket, by its name.
-_NOTED = {
-    "aws": 'aws s3 cp --quiet "s3://$CHECKPOINT_BUCKET/$NAME/$1" - 2> /dev/null',
-    "gcp": 'gcloud storage cat "gs://$CHECKPOINT_BUCKET/$NAME/$1" 2> /dev/null',
-    "azure": (
-        'az storage blob download --container-name "$CHECKPOINT_BUCKET" '
-        '--name "$NAME/$1" --no-progress --only-show-errors 2> /dev/null'
-    ),
-}
 # Besides its upload: to see the request, the last save, and the 30 s that torchrun gives processes.
 SAVED_S = 600  # assumed (2026-11)
 _NOT_STARTED = 'echo "$NAME: not started, tried again" >&2'
@@ -31,11 +22,10 @@ _NOT_STARTED = 'echo "$NAME: not started, tried again" >&2'
 class Steps:
     """What a target does, as lines of bash."""
 
-    setup: tuple[str, ...]  # variables, functions of its own
+    setup: tuple[str, ...]  # variables, functions of its own, `show` of a file of the bucket
     keep_plan: tuple[str, ...]  # start what is missing of the plan's machines
     stop_plan: tuple[str, ...]
     state: tuple[str, ...]  # print running, waiting, missing, unknown, done, failed or stopped
-    noted: tuple[str, ...]  # print the file $1 of the run in the bucket, or fail
     no_spot: tuple[str, ...] = ('[ "$current" = missing ]',)  # it was asked for, and none came
     let_plan_end: tuple[str, ...] = ()  # as soon as it has saved what it trained
     let_fallback_end: tuple[str, ...] = ()
@@ -51,7 +41,6 @@ def watch_script(run: RunDescription, steps: Steps, head: list[str]) -> str:
     lines += shell_function("stop_plan", steps.stop_plan)
     lines += shell_function("state", steps.state)
     if run.fallback is not None:
-        lines += shell_function("noted", steps.noted)
         lines += shell_function("keep_fallback", steps.keep_fallback)
         lines += shell_function("stop_fallback", steps.stop_fallback)
         lines += shell_function("no_spot", steps.no_spot)
@@ -61,11 +50,6 @@ def watch_script(run: RunDescription, steps: Steps, head: list[str]) -> str:
             lines += shell_function(name, body)
     lines += _loop(run)
     return "\n".join(lines) + "\n"
-
-
-def noted_line(run: RunDescription) -> str:
-    """Print a file that the machines of the run have put into the bucket."""
-    return _NOTED[run.machines.provider]
 
 
 def assignment(name: str, value: str | int | float) -> str:
@@ -243,7 +227,7 @@ _FOLLOW_POLICY = [
     '      *) leaving="" ;;',
     "    esac",
     "  fi",
-    "  noticed=$(noted progress.json || noted progress || true)",
+    '  noticed=$(show "$NAME/progress.json" || show "$NAME/progress" || true)',
     '  if [ "$phase $current" != "fallback running" ]; then before=$noticed; fi',
     "  choice=$(choice)",
     '  if [ "$phase" = plan ] && [ "$choice" != now ] && [ "$current" = missing ]; then',

@@ -14,34 +14,28 @@ MOVES_AT_ONCE = "moves at once"  # where the plan waits in the region of its che
 ONE_ZONE = "one zone"
 IN_BUCKET = "saves to a bucket"  # where the plan has receivers of its own
 ON_VOLUME = "saves to a volume"
-WHOLE_RESTORES = "whole restores"  # on every machine of a cluster, not its part
-_ALL = (
-    NO_SWITCH, LIST_ENDS_ON_DEMAND, MOVES_AT_ONCE, ONE_ZONE, IN_BUCKET, ON_VOLUME, WHOLE_RESTORES,
-)  # fmt: skip
+_ALL = (NO_SWITCH, LIST_ENDS_ON_DEMAND, MOVES_AT_ONCE, ONE_ZONE, IN_BUCKET, ON_VOLUME)
 Lacking = tuple[str, ...]
 
 _OF_TARGETS: dict[str, Lacking] = {
-    "skypilot": (MOVES_AT_ONCE, IN_BUCKET, WHOLE_RESTORES),
+    "skypilot": (MOVES_AT_ONCE, IN_BUCKET),
     "dstack": (NO_SWITCH, ONE_ZONE, ON_VOLUME),
     "slurm": (NO_SWITCH, IN_BUCKET),
     "torchrun": (NO_SWITCH, IN_BUCKET),
-    "terraform": (NO_SWITCH, IN_BUCKET, WHOLE_RESTORES),
-    **dict.fromkeys(("aws-cli", "gcloud", "azure-cli"), (IN_BUCKET, WHOLE_RESTORES)),
+    "terraform": (NO_SWITCH, IN_BUCKET),
+    **dict.fromkeys(("aws-cli", "gcloud", "azure-cli"), (IN_BUCKET,)),
 }
 ELSEWHERE = ("anchor", "memory_tier")  # paths of checkpoints that no exported file has
 WITH_VOLUMES = ("aws", "gcp")  # on which dstack makes volumes, of one machine
 
 
-def lacking(target: str, plan: Plan, in_parts: bool, *extra: str) -> Lacking:
-    """What a target lacks of all that a plan does; `extra` if its own script is not used.
-
-    `in_parts`: each machine of a cluster writes and reads its part of a checkpoint.
-    """
+def lacking(target: str, plan: Plan, *extra: str) -> Lacking:
+    """What a target lacks of all that a plan does; `extra` if its own script is not used."""
     lacks = {*_OF_TARGETS[target], *extra}
-    return tuple(each for each in _ALL if each in lacks and _is_used(each, plan, in_parts))
+    return tuple(each for each in _ALL if each in lacks and _is_used(each, plan))
 
 
-def _is_used(what: str, plan: Plan, in_parts: bool) -> bool:
+def _is_used(what: str, plan: Plan) -> bool:
     """Whether a plan counts on it."""
     saving, fallback = plan.checkpointing, plan.fallback
     machines = sum(m.count for m in plan.machines)
@@ -55,16 +49,14 @@ def _is_used(what: str, plan: Plan, in_parts: bool) -> bool:
         return len(plan.sites) > 1 and saving.path != "none"
     if what == IN_BUCKET:
         return saving.path in ELSEWHERE
-    if what == ON_VOLUME:
-        return saving.path != "none"
-    return saving.path != "none" and machines > 1 and in_parts
+    return saving.path != "none"  # on a volume
 
 
-def variants(plan: Plan, in_parts: bool) -> tuple[Lacking, ...]:
+def variants(plan: Plan) -> tuple[Lacking, ...]:
     """All that a plan may be run without, by one target or another."""
     first, alone = plan.machines[0], (NO_SWITCH, LIST_ENDS_ON_DEMAND)
     has_volume = plan.gpus == first.gpus and first.provider in WITH_VOLUMES
     targets = [each for each in _OF_TARGETS if each != "dstack" or has_volume]
-    found = [lacking(target, plan, in_parts) for target in targets]
-    found += [lacking("skypilot", plan, in_parts, each) for each in alone]
+    found = [lacking(target, plan) for target in targets]
+    found += [lacking("skypilot", plan, each) for each in alone]
     return tuple(dict.fromkeys(each for each in found if each))

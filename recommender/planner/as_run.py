@@ -26,12 +26,11 @@ from recommender.simulation.executors import without
 
 def as_run(plan: Plan, own: PlanDetails, stored: PlanDetails) -> tuple[AsRun, ...]:
     """The plan without what one tool or another lacks; `stored`: it saves to a bucket."""
-    in_parts = own.problem.job.writer != "chief"
-    return tuple(_simulated(plan, own, stored, each) for each in variants(plan, in_parts))
+    return tuple(_simulated(own, stored, each) for each in variants(plan))
 
 
-def _simulated(plan: Plan, own: PlanDetails, stored: PlanDetails, lacking: Lacking) -> AsRun:
-    inputs = _inputs(plan, own, stored, lacking)
+def _simulated(own: PlanDetails, stored: PlanDetails, lacking: Lacking) -> AsRun:
+    inputs = _inputs(own, stored, lacking)
     most_away_s = None
     if LIST_ENDS_ON_DEMAND in lacking:
         most_away_s = failover_round_s(int(inputs.zone_count[0]))
@@ -47,14 +46,14 @@ def _simulated(plan: Plan, own: PlanDetails, stored: PlanDetails, lacking: Lacki
     )
 
 
-def _inputs(plan: Plan, own: PlanDetails, stored: PlanDetails, lacking: Lacking) -> PathInputs:
+def _inputs(own: PlanDetails, stored: PlanDetails, lacking: Lacking) -> PathInputs:
     inputs, saving = own.inputs, stored.checkpointing()
     if IN_BUCKET in lacking or ON_VOLUME in lacking:  # with the numbers of the plan's own policy
         policy = {name: getattr(own.inputs, name) for name in OF_FALLBACKS}
         inputs = replace(stored.inputs, **policy)
     if ON_VOLUME in lacking:
         inputs = _on_volume(inputs, saving, own.problem.job.checkpoint_bytes)
-    return without(inputs, replace(plan, checkpointing=saving), lacking)
+    return without(inputs, lacking)
 
 
 def _on_volume(inputs: PathInputs, saving: Checkpointing, size_bytes: float) -> PathInputs:

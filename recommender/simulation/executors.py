@@ -15,7 +15,6 @@ from recommender.plan.as_run import (
     NO_SWITCH,
     ON_VOLUME,
     ONE_ZONE,
-    WHOLE_RESTORES,
     Lacking,
     lacking,
 )
@@ -68,14 +67,12 @@ def executor_runs(
     return tuple(found)
 
 
-def without(inputs: PathInputs, plan: Plan, lacking: Lacking) -> PathInputs:
-    """A plan's inputs as a tool runs it that lacks the switch, patience, zones or part reads."""
-    others_s = (sum(m.count for m in plan.machines) - 1) * plan.checkpointing.restore_s
+def without(inputs: PathInputs, lacking: Lacking) -> PathInputs:
+    """A plan's inputs as a tool runs it that lacks the switch, patience or zones."""
     for each, name, value in (
         (MOVES_AT_ONCE, "move_after_s", 0.0),
         (ONE_ZONE, "zone_count", 1.0),
         (NO_SWITCH, "fallback_speed", 0.0),
-        (WHOLE_RESTORES, "changeover_s", float(inputs.changeover_s[0]) + others_s),
     ):
         if each in lacking:
             inputs = replace(inputs, **{name: np.array([value])})
@@ -87,7 +84,7 @@ def _behaviours(executor: str, plan: Plan, inputs: PathInputs) -> list[_Behaviou
     found = [_Behaviour(AS_COUNTED, inputs)]
     alone = ((NO_SWITCH,), (LIST_ENDS_ON_DEMAND,)) if executor == "skypilot" else ()
     for extra in ((), *alone):
-        lacks = lacking(executor, plan, True, *extra)
+        lacks = lacking(executor, plan, *extra)
         simulated = [each for each in lacks if each not in (IN_BUCKET, ON_VOLUME)]
         if not set(extra) <= set(lacks) or not simulated:
             continue
@@ -95,5 +92,5 @@ def _behaviours(executor: str, plan: Plan, inputs: PathInputs) -> list[_Behaviou
         if LIST_ENDS_ON_DEMAND in lacks:
             most_away_s = failover_round_s(int(inputs.zone_count[0]))
         name = f"{executor}, {', '.join(simulated)}"
-        found.append(_Behaviour(name, without(inputs, plan, lacks), most_away_s))
+        found.append(_Behaviour(name, without(inputs, lacks), most_away_s))
     return found

@@ -12,7 +12,7 @@ from recommender.export.description import RunDescription
 from recommender.export.start import start_line
 from recommender.export.targets import export_files
 from recommender.plan.limits import Limits
-from recommender.plan.plan import Need
+from recommender.plan.plan import Need, Terms
 from recommender.report import formatting as fmt
 from tests.recommender import answers
 from tests.recommender.export.runs import ALL, AWS, GCP, MIXED, ON_DEMAND, described
@@ -137,3 +137,53 @@ def test_the_header_repeats_the_figures_of_the_answer():
     text = export_files(run, "skypilot", "run")[0].text
     assert "of 2,304 vCPU in us-east-2" in text
     assert f"Met with {fmt.share(0.967)} chance: at most 1,234.5 USD." in text
+
+
+def rented(provider: str, count: int = 1, **changes: Any) -> RunDescription:
+    """The first plan on machines of another cloud, with a fallback there."""
+    spot = replace(GCP.plan.machines[0], provider=provider, count=count, **changes)
+    assert GCP.plan.fallback is not None
+    late = replace(GCP.plan.fallback, machines=(replace(spot, market="on_demand"),))
+    return replace(GCP, plan=replace(GCP.plan, machines=(spot,), sites=(), fallback=late))
+
+
+def test_a_gpu_cloud_gets_what_skypilot_does_there():
+    """Disks of a kind and clusters are refused by its own check of features."""
+    assert job(rented("nebius"))["resources"]["disk_tier"] == "high"
+    assert "disk_tier" not in job(rented("verda"))["resources"]
+    with pytest.raises(UsageError, match="no clusters of several machines on verda"):
+        export_files(rented("verda", 2), "skypilot", "")
+    with pytest.raises(UsageError, match="no spot machines on lambda"):
+        export_files(rented("lambda"), "skypilot", "")
+    assert job(rented("nebius", 2))["num_nodes"] == 2
+    assert "cannot be there" in export_files(rented("verda"), "skypilot", "")[0].text
+
+
+def test_a_script_for_a_gpu_cloud_reads_the_bucket_that_its_machines_write():
+    """Any that speaks S3; there was none for clouds without a bucket of their own."""
+    script = export_files(rented("nebius"), "skypilot", "")[2].text
+    assert "aws s3 cp --quiet" in script
+    assert '"${AWS_ENDPOINT_URL:?export' in script
+    assert "by aws s3, counted at 298 MB/s" in " ".join(
+        export_files(rented("nebius"), "skypilot", "")[0].text.replace("\n#", "").split()
+    )
+
+
+def test_machines_of_ones_own_list_are_rented_where_skypilot_knows_the_cloud():
+    terms = Terms(0.0, 1.0, None, 0.0, False, 0.0, 0.0, "USD", (), True, False, None, "vast", "8x")
+    run = rented("own", terms=terms, region="own", zone="")
+    place = {"infra": "vast", "instance_type": "8x", "use_spot": True}
+    assert job(run)["resources"]["ordered"] == [place]
+    assert job(run)["secrets"].keys() >= {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"}
+    assert "disk_tier" not in job(run)["resources"]
+    with pytest.raises(UsageError, match="no clusters of several machines on vast"):
+        export_files(rented("own", 2, terms=terms), "skypilot", "")
+    with pytest.raises(UsageError, match="a column launcher of --offers"):
+        export_files(rented("own"), "skypilot", "")
+
+
+def test_what_one_run_in_a_hundred_exceeds_is_a_warning_only_before_the_cap():
+    late = replace(GCP.plan.estimate, time=replace(GCP.plan.estimate.time, p99=30 * 3600.0))
+    for plan, said in ((GCP.plan, True), (replace(GCP.plan, estimate=late), False)):
+        text = export_files(replace(GCP, plan=plan), "skypilot", "")[0].text
+        assert ("The log warns" in " ".join(text.replace("\n#", "").split())) is said

@@ -49,7 +49,7 @@ def by_lack(plan: Plan) -> dict[tuple[str, ...], AsRun]:
 def test_without_a_switch_and_in_one_zone_it_comes_to_what_the_second_simulator_finds() -> None:
     one = plans("object_store", "any", "g5.12xlarge")[0]
     alone = replace(one.inputs, fallback_speed=np.zeros(1))
-    found = by_lack(one.plan)[lacking("slurm", one.plan, True)]
+    found = by_lack(one.plan)[lacking("slurm", one.plan)]
     seen = by_events(alone, DEADLINE_S, 1500, "no switch")
     assert found.cost_usd == pytest.approx(seen["expected_usd"].mean(), rel=0.05)
     assert found.chance == pytest.approx((seen["time_s"] <= DEADLINE_S).mean(), abs=0.04)
@@ -59,21 +59,20 @@ def test_without_a_switch_and_in_one_zone_it_comes_to_what_the_second_simulator_
 
 def test_every_variant_of_a_plan_has_figures_and_what_no_tool_lacks_has_none() -> None:
     for one in plans("object_store", "any", "g5.12xlarge"):
-        in_parts = find_job("resnet50-imagenet").writer != "chief"
-        assert [each.lacking for each in one.plan.as_run] == list(variants(one.plan, in_parts))
+        assert [each.lacking for each in one.plan.as_run] == list(variants(one.plan))
         assert all(np.isfinite([each.cost_usd, each.time_s]).all() for each in one.plan.as_run)
         assert one.plan.in_bucket is None
 
 
 def test_what_is_lacking_depends_on_what_a_plan_does() -> None:
     plan = plans("object_store", "any", "g5.12xlarge")[0].plan
-    assert NO_SWITCH in lacking("slurm", plan, True)
-    assert NO_SWITCH not in lacking("gcloud", plan, True)
-    assert NO_SWITCH not in lacking("slurm", replace(plan, fallback=None), True)
-    assert ON_VOLUME in lacking("dstack", plan, True)
-    assert (ONE_ZONE in lacking("dstack", plan, True)) == (len(plan.sites) > 1)
+    assert NO_SWITCH in lacking("slurm", plan)
+    assert NO_SWITCH not in lacking("gcloud", plan)
+    assert NO_SWITCH not in lacking("slurm", replace(plan, fallback=None))
+    assert ON_VOLUME in lacking("dstack", plan)
+    assert (ONE_ZONE in lacking("dstack", plan)) == (len(plan.sites) > 1)
     safe = replace(plan.checkpointing, path="none")
-    assert lacking("dstack", replace(plan, fallback=None, checkpointing=safe), True) == ()
+    assert lacking("dstack", replace(plan, fallback=None, checkpointing=safe)) == ()
 
 
 def test_a_plan_with_receivers_of_its_own_says_how_it_saves_to_a_bucket() -> None:
@@ -85,5 +84,5 @@ def test_a_plan_with_receivers_of_its_own_says_how_it_saves_to_a_bucket() -> Non
         assert stored.path == "object_store"
         assert stored.interval_s >= stored.lag_s
         for target in ("aws-cli", "skypilot", "slurm"):
-            assert IN_BUCKET in lacking(target, one.plan, True)
-        assert by_lack(one.plan)[lacking("aws-cli", one.plan, True)].cost_usd > 0.0
+            assert IN_BUCKET in lacking(target, one.plan)
+        assert by_lack(one.plan)[lacking("aws-cli", one.plan)].cost_usd > 0.0
