@@ -118,9 +118,8 @@ def _missing(run: RunDescription) -> str:
     if not cloud:
         named = "" if run.provider else " (a column launcher of --offers names one that does)"
         return f"SkyPilot rents no machines of {run.rents_from}{named}"
-    used = (CLUSTERS,) if run.nodes > 1 else ()
-    used += (SPOT,) if run.spot else ()
-    lacking = [each for each in used if each in lacks(cloud)]
+    used = {CLUSTERS: run.nodes > 1, SPOT: run.spot}
+    lacking = [each for each in lacks(cloud) if used.get(each)]
     return f"SkyPilot starts no {' and no '.join(lacking)} on {cloud}" if lacking else ""
 
 
