@@ -28,7 +28,7 @@ import numpy as np
 from recommender.arrays import Floats, Ints
 from recommender.catalogs.frozen import dataclass
 from recommender.risk.laws import OUTAGE_FAMILY, RUN_FAMILY, logistic
-from recommender.risk.move_after import stay_law
+from recommender.risk.move_after import patient_wait_s, share_moved
 from recommender.risk.normal_law import normal_quantile
 from recommender.risk.on_demand_wait import wait_s
 from recommender.risk.path_inputs import PathInputs
@@ -242,8 +242,7 @@ def _capacity(p: PathInputs, s: Scenarios) -> _Capacity:
     moved = np.ones_like(outage)
     if np.any(p.move_after_s > 0.0):
         one_s = outage * p.zone_count[:, None]
-        stay = stay_law(p)
-        wait, moved = stay.wait_s(one_s, nowhere), stay.moved(one_s)
+        wait, moved = patient_wait_s(p, one_s, nowhere), share_moved(p, one_s)
     down = (1.0 - up) * nowhere
     late = s.residue > 0.0
     alone = p.spot_usd_per_hour <= 0.0

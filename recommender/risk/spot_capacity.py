@@ -11,7 +11,6 @@ import numpy as np
 from recommender.arrays import Bools, Floats, Ints, Singles
 from recommender.catalogs.frozen import dataclass
 from recommender.risk.laws import OUTAGE_FAMILY, RUN_FAMILY, RunLaw, logistic
-from recommender.risk.move_after import stays
 from recommender.risk.on_demand_wait import wait_s
 from recommender.risk.path_inputs import PathInputs
 from recommender.risk.random_numbers import MAX_LISTED_ZONES, STRETCH, RandomNumbers
@@ -71,7 +70,8 @@ class _ClassMarket:
         others = self._sample.uniforms("moved", first).take(path, axis=1)
         waits = outages * (others < z.others_down.take(place))
         if np.any(p.move_after_s > 0.0):
-            waits = stays(p.move_after_s[cluster], outages * p.zone_count[cluster], waits)
+            own = outages * p.zone_count[cluster]
+            waits = np.maximum(waits, np.minimum(p.move_after_s[cluster], own))
         if np.any(p.replaced_wait_s > 0.0):
             law = p.replaced_at_once[cluster], p.replaced_wait_s[cluster]
             waits += wait_s(*law, self._sample.uniforms("replaced", first).take(path, axis=1))
@@ -108,20 +108,6 @@ class _ClassMarket:
             return shapes[0].take(path, axis=1)
         place = self._shape_of[which][cluster] * self._paths + path
         return np.concatenate(shapes, axis=1).take(place, axis=1)
-
-
-@dataclass(frozen=True, slots=True)
-class GivenMarket:
-    """Runs and waits that are known, (cycles, clusters, paths); what outlasts them repeats them."""
-
-    lengths: Floats
-    waits: Floats
-
-    def cycles(self, first: int, cluster: Ints, path: Ints) -> tuple[Floats, Floats]:
-        """Runs of the next cycles, and the wait before each."""
-        turn = (first + np.arange(STRETCH)) % len(self.lengths)
-        at = turn[:, None], cluster, path
-        return self.lengths[at].astype(np.float64), self.waits[at].astype(np.float64)
 
 
 def drawn_cycles(

@@ -22,7 +22,7 @@ from recommender.arrays import Floats
 from recommender.catalogs.frozen import dataclass
 from recommender.plan.simulation import ClosedForm
 from recommender.risk.laws import OUTAGE_FAMILY, RunLaw
-from recommender.risk.move_after import stay_law
+from recommender.risk.move_after import patient_wait_s, share_moved
 from recommender.risk.normal_law import mills_ratio, normal_cdf
 from recommender.risk.on_demand_wait import wait_s
 from recommender.risk.path_inputs import PathInputs
@@ -49,7 +49,7 @@ def closed_form(p: PathInputs, deadline_s: float | None, law: RunLaw, seed: int)
     sample = random_numbers(SAMPLE, seed)
     zones = zones_of(p, sample)
     wait, variance = _waits(p, zones)
-    moved = stay_law(p).moved(zones.outage_s * p.zone_count[0])[0]
+    moved = share_moved(p, zones.outage_s * p.zone_count[0])[0]
     cycle = _cycle(p, law, wait, variance, moved)
     work = p.work_s[0] * time_factors(float(p.speed_sigma[0]), sample.speed)
     if deadline_s is None or p.fallback_speed[0] <= 0.0:
@@ -66,7 +66,7 @@ def _waits(p: PathInputs, zones: Zones) -> tuple[Floats, Floats]:
     taken as they are of the wait without and what the patience adds at most.
     """
     outage, nowhere = zones.outage_s[0], zones.others_down[0]
-    wait = stay_law(p).wait_s(zones.outage_s * p.zone_count[0], zones.others_down)[0]
+    wait = patient_wait_s(p, zones.outage_s * p.zone_count[0], zones.others_down)[0]
     square = outage**2 * OUTAGE_FAMILY.mean_square(p.outage_sigma)[0] * nowhere
     square += p.move_after_s[0] * np.maximum(wait - outage * nowhere, 0.0)
     return wait, np.maximum(square - wait**2, 0.0)

@@ -4,14 +4,16 @@ Every path is simulated twice: as drawn, and with another future from a random m
 outage of that moment ends at another time, and all that follows is drawn anew.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 
-from recommender.arrays import Floats
+from recommender.arrays import Floats, Ints
 from recommender.risk.lanes import Lanes
 from recommender.risk.path_inputs import PathInputs
-from recommender.risk.random_numbers import RandomNumbers, random_numbers
-from recommender.risk.spot_capacity import GivenMarket, drawn_cycles
+from recommender.risk.random_numbers import STRETCH, RandomNumbers, random_numbers
+from recommender.risk.spot_capacity import drawn_cycles
 from recommender.risk.walk import Walk
 from tests.recommender.optimize.samples import one_in
 from tests.recommender.risk.cases import path_inputs, random_plan
@@ -21,12 +23,22 @@ STRETCHES = 8
 ROUNDED_S = 1.0
 
 
-class Drawn(GivenMarket):
-    """Runs and waits given as arrays of shape (cycles, 1, paths)."""
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """Runs and waits given as arrays of shape (cycles, 1, paths); what outlasts them repeats."""
 
-    def market(self, p: PathInputs, sample: RandomNumbers) -> GivenMarket:
+    lengths: Floats
+    waits: Floats
+
+    def market(self, p: PathInputs, sample: RandomNumbers) -> "Drawn":
         """The given runs and waits."""
         return self
+
+    def cycles(self, first: int, cluster: Ints, path: Ints) -> tuple[Floats, Floats]:
+        """Runs of the next cycles, and the wait before each."""
+        turn = (first + np.arange(STRETCH)) % len(self.lengths)
+        at = turn[:, None], cluster, path
+        return self.lengths[at].astype(np.float64), self.waits[at].astype(np.float64)
 
 
 def other_future(drawn: Drawn, moment: Floats, rng: np.random.Generator) -> Drawn:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from recommender.risk.monte_carlo import simulate_paths
-from recommender.risk.move_after import stay_law
+from recommender.risk.move_after import patient_wait_s, share_moved
 from tests.recommender.risk.cases import SPOT, path_inputs
 
 H = 3600.0
@@ -22,15 +22,15 @@ def test_the_mean_wait_and_the_share_moved_are_those_of_drawn_outages() -> None:
     wait = np.maximum(elsewhere, np.minimum(outage, patience))
     row = {"zone_count": float(k), "move_after_s": patience, "outage_sigma": sigma}
     plan, law = path_inputs(row), np.full((1, 1), mean)
-    reported = stay_law(plan).wait_s(law, np.full((1, 1), nowhere))
+    reported = patient_wait_s(plan, law, np.full((1, 1), nowhere))
     assert reported[0, 0] == pytest.approx(wait.mean(), rel=5e-3)
-    assert stay_law(plan).moved(law)[0, 0] == pytest.approx((outage >= patience).mean(), rel=5e-3)
+    assert share_moved(plan, law)[0, 0] == pytest.approx((outage >= patience).mean(), rel=5e-3)
 
 
 def test_without_patience_the_law_is_what_it_was() -> None:
     plan, law, nowhere = path_inputs(LISTED), np.full((1, 1), 5 * H), np.full((1, 1), 0.3)
-    assert stay_law(plan).wait_s(law, nowhere)[0, 0] == pytest.approx(0.3 * 5 * H / 3)
-    assert stay_law(plan).moved(law)[0, 0] == 1.0
+    assert patient_wait_s(plan, law, nowhere)[0, 0] == pytest.approx(0.3 * 5 * H / 3)
+    assert share_moved(plan, law)[0, 0] == 1.0
     paths = simulate_paths(plan, None, 256)
     assert np.array_equal(paths.moves, paths.interruptions)
 
