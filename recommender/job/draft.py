@@ -19,10 +19,8 @@ from recommender.job.model_layer import figures
 from recommender.job.schema import parse_stack
 from recommender.networks.architectures import count_network
 from recommender.networks.config import Config
-from recommender.networks.count import Count
-from recommender.networks.find import FoundNetwork, find_network
+from recommender.networks.find import FoundNetwork, find_network, sized
 from recommender.networks.known_models import find_shape, sizes_in
-from recommender.networks.network import Network
 from recommender.networks.trained import adapted_width, trained_parameters
 from recommender.text import has_control, shown
 
@@ -182,11 +180,11 @@ def network_of(stated: StatedJob, config: TrainingConfig | None, folder: Path) -
     if stated.model is not None:
         return find_network(stated.model, folder)
     if stated.params is not None:
-        return _sized(parse_count(stated.params, "--params"), 0.0, "as stated")
+        return sized(parse_count(stated.params, "--params"), 0.0, "as stated")
     if config is None:
         return find_network(MODEL, folder)
     if config.model:
-        return _named(config.model, folder)
+        return find_network(config.model, folder)
     if config.network is not None:
         return _described(config)
     why = (each for each in config.unread if each.startswith("model: ") or "${" in each)
@@ -194,23 +192,6 @@ def network_of(stated: StatedJob, config: TrainingConfig | None, folder: Path) -
     raise UsageError(
         f"the {config.tool} file names no network; give --model", *filter(None, [reason])
     )
-
-
-def _named(name: str, folder: Path) -> FoundNetwork:
-    """The network of a name in a tool's file; an unknown one by the size that its name states."""
-    try:
-        return find_network(name, folder)
-    except UsageError:
-        whole, used = sizes_in(name)
-        if not whole or (folder / name).exists():
-            raise
-    return _sized(whole, used, f"by its name, {shown(name)}")
-
-
-def _sized(whole: float, used: float, source: str) -> FoundNetwork:
-    """A network of which its size alone is known: a decoder, or a mixture."""
-    count = Count(round(whole), round(used or whole))
-    return FoundNetwork(Network("moe" if used else "decoder", count), "", source, sized=True)
 
 
 def _described(config: TrainingConfig) -> FoundNetwork:
@@ -274,7 +255,7 @@ def _refuse_control(stated: StatedJob) -> None:
 
 def _renamed(found: FoundNetwork) -> tuple[str, ...]:
     if found.sized:
-        return (f"the network is not known, its size is taken {found.source}: --model or --fetch",)
+        return (f"the network is not known, taken {found.source}: --model or --fetch",)
     return (f"{found.name} has the shape of {found.shape_of}: --model",) if found.shape_of else ()
 
 

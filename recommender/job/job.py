@@ -20,7 +20,9 @@ Recomputation = Literal["auto", "full"]  # auto: only where memory asks for it; 
 Stack = Literal["tuned", "typical"]  # vendors' recipes and MLPerf; everybody else's scripts
 Method = Literal["full", "lora", "qlora"]
 # How weights lie on the GPUs; `performance/strategies.py` has the strategy of each word.
-Sharding = Literal["auto", "ddp", "zero1", "zero2", "hsdp", "fsdp", "tensor", "pipeline", "context"]
+Sharding = Literal[
+    "auto", "ddp", "zero1", "zero2", "zero3", "hsdp", "fsdp", "tensor", "pipeline", "context"
+]  # fmt: skip
 SHARDINGS: tuple[Sharding, ...] = get_args(Sharding)
 MODEL_PARALLEL_SHARDINGS = ("tensor", "pipeline", "context")  # GPUs share the work on a sample
 SERVED_SHARDINGS = ("auto", "ddp")  # that parameter servers leave: every worker holds all states

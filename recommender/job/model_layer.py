@@ -61,7 +61,8 @@ def figures(found: "FoundNetwork", adapters: bool) -> Raw:
         "recomputed_activation_bytes_per_sample": _exactly(network.recomputed_bytes),
         "sample_unit": network.sample_unit,
     }
-    return {key: str(value) for key, value in counted.items() if value}
+    text: Raw = {key: str(value) for key, value in counted.items() if value}
+    return {**text, "assumed": ["hidden", "layers"]} if found.sized else text
 
 
 def _exactly(value: float) -> str:

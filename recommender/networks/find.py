@@ -7,11 +7,14 @@ from recommender.errors import UsageError
 from recommender.inputs.files import read_text
 from recommender.networks.architectures import count_network
 from recommender.networks.config import Config, parse_config
+from recommender.networks.count import Count
 from recommender.networks.known_models import (
     find_known,
+    find_relative,
     find_shape,
     known_models,
     nearest_known,
+    sizes_in,
 )
 from recommender.networks.network import Network
 from recommender.text import shown
@@ -27,7 +30,7 @@ class FoundNetwork:
     name: str
     source: str
     shape_of: str = ""  # the known model whose figures it has, where it is none itself
-    sized: bool = False  # nothing but its size is known
+    sized: bool = False  # nothing but its size is known, and perhaps a relative
 
 
 def find_network(
@@ -48,10 +51,32 @@ def find_network(
     if known is not None:
         return FoundNetwork(count_network(known.config, image, patch), known.name, known.source)
     known = find_shape(word)
-    if known is None:
+    if known is not None:
+        network = count_network(known.config, image, patch)
+        return FoundNetwork(network, word, f"the shape of {known.name}", known.name)
+    return _of_size(word, image, patch)
+
+
+def _of_size(word: str, image: int | None, patch: int | None) -> FoundNetwork:
+    """An unknown network with the size in its name: a relative's shape, or a plain one."""
+    whole, used = sizes_in(word)
+    relative = find_relative(word)
+    if relative is not None:
+        network = count_network(relative.config, image, patch)
+        if network.hidden and network.layers:
+            source = f"the shape of {relative.name}, scaled to the size in the name"
+            return FoundNetwork(network.resized(whole, used), word, source, sized=True)
+    if not whole:
         raise UsageError(_unknown(word))
-    network = count_network(known.config, image, patch)
-    return FoundNetwork(network, word, f"the shape of {known.name}", known.name)
+    meant = nearest_known(word)
+    hint = f"; did you mean {meant}?" if meant else ""
+    return sized(whole, used, f"by the size in the name{hint}", word)
+
+
+def sized(whole: float, used: float, source: str, name: str = "") -> FoundNetwork:
+    """A network of which its size alone is known: a decoder, or a mixture."""
+    count = Count(round(whole), round(used or whole))
+    return FoundNetwork(Network("moe" if used else "decoder", count), name, source, sized=True)
 
 
 def _file(word: str, folder: Path) -> Path | None:

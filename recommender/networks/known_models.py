@@ -4,10 +4,11 @@ import json
 import re
 from functools import cache
 from importlib.resources import files
+from math import inf, log
 from typing import Any
 
 from recommender.catalogs.frozen import dataclass
-from recommender.networks.config import Config
+from recommender.networks.config import EXPERTS, Config
 from recommender.text import nearest
 
 
@@ -58,16 +59,17 @@ def find_known(word: str) -> KnownModel | None:
 
 
 # Words in a name that say how a network was tuned or is stored, and not its shape.
-_UNITS = {"b": 1e9, "m": 1e6}
-_SIZE = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)([bm])(?![\w.])")  # "70b"
+_UNITS = {"t": 1e12, "b": 1e9, "m": 1e6}
+_SIZE = re.compile(r"(?<![\w.])(\d+(?:[._]\d+)?)([tbm])(?![\w.])")  # "70b", "1_8b", "1t"
 _TUNED = re.compile(
     r"meta|base|pt|hf|instruct|chat|it|unsloth|bnb|[48]bit|thinking|reasoning|deduped|awq|gptq|gguf|"
-    r"int[48]|fp8|nf4|nvfp4|mxfp4|bf16|fp16|w4a16|w8a8|dynamic|sft|dpo|quantized|coder|code|math|non|"
+    r"ft|rl|mpo|preview|int[48]|fp8|nf4|nvfp4|mxfp4|bf16|fp16|w4a16|w8a8|dynamic|sft|dpo|quantized|coder|code|math|non|"
     r"20[12]\d|[0-3]\d{3}|[01]\d{5,7}|20\d{6}"  # 2507, 0414, 20240806
 )
+_LONG = 8  # letters
 # Words of networks that have more than the model whose name stands beside them.
 _MORE = re.compile(
-    r"vl|vision|audio|omni|multimodal|video|llava|vlm|speech|voice|embed|reward|neva"
+    r"vl|vision|audio|omni|multimodal|video|llava|vlm|speech|voice|embed|reward|neva|mplug"
 )
 
 
@@ -80,8 +82,9 @@ def find_shape(word: str) -> KnownModel | None:
     whole = {_joined(parts): model for parts, model in shapes.items()}
     if found := whole.get(_joined(wanted)):
         return find_known(found)
-    spans = (wanted[i:j] for i in range(len(wanted)) for j in range(len(wanted), i + 1, -1))
-    within = [span for span in spans if span in shapes and _is_telling(span)]
+    spans = (wanted[i:j] for i in range(len(wanted)) for j in range(len(wanted), i, -1))
+    plain = not any(each.isdigit() for each in "".join(wanted))
+    within = [s for s in spans if s in shapes and (_is_telling(s) or plain and _is_long(s))]
     best = max(within, key=len, default=())
     more = any(_MORE.fullmatch(part) for part in wanted if part not in best)
     return find_known(shapes[best]) if best and not more else None
@@ -96,6 +99,33 @@ def _shapes() -> dict[tuple[str, ...], str]:
     return {**bare, **parts}
 
 
+def find_relative(word: str) -> KnownModel | None:
+    """Find the known model most like an unknown one of the same family, of the size in its name.
+
+    The family is a word of both names. Of its models those come first that are mixtures if this
+    one is, see or hear if it does, share most of its other words, and are of about its size.
+    """
+    whole, used = sizes_in(word)
+    wanted = set(_parts(word))
+    related = [
+        (parts, find_known(name))
+        for parts, name in _shapes().items()
+        if parts[0] in wanted and parts[0].isalpha() and len(parts[0]) > 2
+    ]
+    if not whole or not related:
+        return None
+
+    def likeness(each: tuple[tuple[str, ...], KnownModel | None]) -> tuple[float, ...]:
+        parts, model = each
+        own = sizes_in(model.name)[0] if model else 0.0
+        alike = model is not None and model.config.has(*EXPERTS) == (used > 0)
+        more = {part for part in wanted ^ set(parts) if _MORE.fullmatch(part)}
+        shared = len(wanted & set(parts)) - 0.1 * len(parts)
+        return alike, -len(more), shared, -abs(log(own / whole)) if own else -inf
+
+    return max(related, key=likeness)[1]
+
+
 def _joined(parts: tuple[str, ...]) -> str:
     return "".join(parts).replace(".", "")
 
@@ -103,6 +133,11 @@ def _joined(parts: tuple[str, ...]) -> str:
 def _is_telling(parts: tuple[str, ...]) -> bool:
     """Whether parts of a name say a family and a size or a number."""
     return parts[0].isalpha() and len(parts[0]) > 2 and any(p[:1].isdigit() for p in parts)
+
+
+def _is_long(parts: tuple[str, ...]) -> bool:
+    """Whether a name without numbers is a family's own: ModernBERT."""
+    return len(parts[0]) >= _LONG
 
 
 def _parts(name: str) -> tuple[str, ...]:
@@ -114,10 +149,22 @@ def _parts(name: str) -> tuple[str, ...]:
     return tuple(piece for found in pieces for piece in found)
 
 
+@cache
+def _sizes() -> dict[tuple[str, ...], tuple[float, float]]:
+    """Billions of parameters, all and active, of models whose names do not state them."""
+    return {_parts(name): tuple(sizes) for name, sizes in _table()["sizes"].items()}
+
+
 def sizes_in(name: str) -> tuple[float, float]:
-    """Parameters that a name states, all and active: "48B-A3B", "350M"; 0 for what it does not."""
-    bare = name.lower().rpartition("/")[2].replace("_", "-")
-    found = [float(size) * _UNITS[unit] for size, unit in _SIZE.findall(bare)]
+    """Parameters of a name, all and active: "48B-A3B", "350M", "grok-1"; 0 for what it lacks."""
+    parts = _parts(name)
+    begins = (parts[:count] for count in range(len(parts), 0, -1))
+    listed = next((_sizes()[begin] for begin in begins if begin in _sizes()), None)
+    if listed is not None:
+        return listed[0] * 1e9, listed[1] * 1e9
+    bare = re.sub(r"(?<!\d)_|_(?!\d+[tbm])", "-", name.lower().rpartition("/")[2])
+    sizes = _SIZE.findall(bare)
+    found = [float(size.replace("_", ".")) * _UNITS[unit] for size, unit in sizes]
     used = re.search(r"(?<![\w.])a(\d+(?:\.\d+)?)b(?![\w.])", bare)
     return (max(found) if found else 0.0), (float(used[1]) * 1e9 if used else 0.0)
 

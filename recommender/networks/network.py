@@ -5,6 +5,8 @@ from dataclasses import replace
 from recommender.catalogs.frozen import dataclass
 from recommender.networks.count import Count
 
+_WIDTHS = 64  # of networks are multiples of this
+_SCALED = ("hidden", "attention_width", "windowed_width", "heads", "kv_width", "expert_width")
 BACKWARD = 3  # forward and backward together over forward alone (Kaplan et al. 2020, 2001.08361)
 
 
@@ -39,6 +41,29 @@ class Network:
     def with_note(self, note: str) -> "Network":
         """The network with one more thing that was taken for granted."""
         return replace(self, note="; ".join(each for each in (self.note, note) if each))
+
+    def resized(self, parameters: float, active: float) -> "Network":
+        """A network of the same kind with more or fewer parameters, wider and deeper alike."""
+        ratio = parameters / self.count.parameters
+        wider = max(round(self.hidden * ratio ** (1 / 3) / _WIDTHS), 1) * _WIDTHS / self.hidden
+        deeper = max(round(self.layers * ratio / wider**2), 1) / self.layers
+        whole = self.count
+        count = Count(
+            round(parameters),
+            round(active or parameters * whole.active / whole.parameters),
+            round(whole.lookup * wider),
+            round(whole.tensors * deeper),
+            round(whole.adapted * wider * deeper),
+        )
+        return replace(
+            self,
+            count=count,
+            layers=round(self.layers * deeper),
+            flop_per_sample=self.flop_per_sample * ratio,
+            activation_bytes=self.activation_bytes * wider * deeper,
+            recomputed_bytes=self.recomputed_bytes * wider * deeper,
+            **{name: round(getattr(self, name) * wider) for name in _SCALED},
+        )
 
     def with_part(self, part: Count, projector: int, note: str) -> "Network":
         """The network with a part that tokens do not pass."""

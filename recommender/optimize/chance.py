@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from recommender.arrays import Bools, Floats
-from recommender.optimize.evaluate import limits_met
+from recommender.optimize.evaluate import chance_of
 from recommender.optimize.space import Space
 from recommender.plan.limits import Limits
 from recommender.risk.monte_carlo import simulate_paths
@@ -66,7 +66,7 @@ def _followed(space: Space, plans: PathInputs, chances: Floats) -> Floats:
     for number in range(1, SAMPLES):
         seed = cache.seed + number * OTHER
         paths = simulate_paths(plans.take(open_), limits.deadline_s, cache.path_count, seed)
-        met = limits_met(limits, paths).mean(axis=1)
+        met = chance_of(limits, paths, plans.take(open_))
         found[open_] += (met - found[open_]) / (number + 1)
         if number in LOOKS:
             open_ = open_[near(limits, found[open_], (number + 1) * cache.path_count)]

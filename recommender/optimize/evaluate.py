@@ -114,7 +114,7 @@ class Gang:
 def values_of(space: Space, inputs: PathInputs) -> Values:
     """Simulate plans and evaluate their paths under the limits."""
     limits, found = space.limits, space.cache.outcomes(inputs, space.limits.deadline_s)
-    time, chance = trimmed_mean(found.time_s), limits_met(limits, found).mean(axis=1)
+    time, chance = trimmed_mean(found.time_s), chance_of(limits, found, inputs)
     possible = chance >= space.min_chance - 1e-12
     met = chance >= limits.confidence - 1e-12
     least = found
@@ -134,6 +134,11 @@ def limits_met(limits: Limits, runs: PathFigures) -> Bools:
     for limit, most in limits.given(PATH_LIMITS):
         ok &= limit.of_paths(runs) <= most
     return ok
+
+
+def chance_of(limits: Limits, runs: PathFigures, plans: PathInputs) -> Floats:
+    """The chance that plans fit the memory and their runs meet every limit; (plans,)."""
+    return np.asarray(limits_met(limits, runs).mean(axis=-1) * plans.fits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +221,7 @@ def drafts_of(space: Space, site: Site, plans: Plans) -> Reduced:
     inputs = PathInputs(
         work_s=work,
         speed_sigma=sigma,
+        fits=found.fits,
         base_usd_per_hour=base,
         base_minimum_s=largest_used(entries.minimum_s, held),
         base_step_s=largest_used(entries.step_s, held),

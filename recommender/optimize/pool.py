@@ -20,7 +20,7 @@ from recommender.arrays import Bools, Floats, Ints
 from recommender.catalogs.frozen import dataclass
 from recommender.optimize.candidate import Candidate, Cluster, ranking_key
 from recommender.optimize.chance import ERRORS, chance_error, enough, near, sure_chances
-from recommender.optimize.evaluate import Values, limits_met, values_of, with_fallbacks
+from recommender.optimize.evaluate import Values, chance_of, values_of, with_fallbacks
 from recommender.optimize.fallback_choices import choices_of, every_choice
 from recommender.optimize.overhead_limit import switched_in_time
 from recommender.optimize.program import Columns, better, order, surest
@@ -388,7 +388,7 @@ class Pool:
         paths = simulate_paths(
             some.inputs.earlier(early), limits.deadline_s, whole, space.seed, first=first
         )
-        begun = limits_met(limits, paths).mean(axis=1)
+        begun = chance_of(limits, paths, some.inputs)
         return np.asarray(begun >= chance_less_error(asked, first, whole))
 
     def _printed(self, limits: Limits, some: Simulated) -> list[Candidate]:
@@ -602,7 +602,7 @@ def column_of_answer(space: Space, plan: Candidate, inputs: PathInputs) -> Colum
     """
     printed = space.on_printed_paths()
     found = printed.cache.outcomes(inputs, space.limits.deadline_s)
-    chance = np.minimum(limits_met(space.limits, found).mean(axis=1), space.limits.confidence)
+    chance = np.minimum(chance_of(space.limits, found, inputs), space.limits.confidence)
     return columns_of(printed, (shape_of(plan),), inputs, chance)
 
 

@@ -22,6 +22,7 @@ from recommender.risk.run_statistics import OutcomeCache
 Masks = tuple[Bools, ...]  # per site, which entries may be used
 
 CHANCE_ERRORS = 3.0  # standard errors within which a chance in a search may be enough
+MIN_FITS = 0.95  # chance that a fallback, on which a plan relies, fits the memory
 NONE, OBJECT_STORE, ANCHOR, MEMORY_TIER = range(4)  # as in `CHECKPOINT_PATHS`
 
 
@@ -144,6 +145,12 @@ class SingleClusters:
     def step_s(self) -> Floats:
         """Step seconds by kind and number of machines; (kinds, most)."""
         return self.steps.step_s.reshape(-1, self.most)
+
+    @property
+    def likely_step_s(self) -> Floats:
+        """The same where the memory is likely to be enough, else inf."""
+        likely = np.where(self.steps.fits >= MIN_FITS, self.steps.step_s, np.inf)
+        return likely.reshape(-1, self.most)
 
     def rows_of(self, kind: Ints, counts: Ints) -> Ints | None:
         """The rows of clusters of these kinds with these `counts`; None if some are missing."""

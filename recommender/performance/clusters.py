@@ -122,6 +122,7 @@ class Steps:
     sharded: Floats  # 1 where a layout divides the weights among all GPUs as well
     experts: Floats  # GPUs that divide the experts of a layer
     again: Floats  # share of the layers that are computed again in the backward pass
+    fits: Floats  # chance that the memory is enough, in small micro-batches if it has to be
 
     def take(self, rows: Ints) -> "Steps":
         """The steps of some rows, in their order."""

@@ -35,6 +35,13 @@ from recommender.performance.strategy import (
     Strategy,
 )
 
+# What DeepSpeed's stages hold in an update, in copies of the weights: 32-bit gradients, and two of
+# what lies between under PyTorch's AdamW. ZeRO-3 does so for a group at a time (`sub_group_size`:
+# 1e9; docs of DeepSpeed, read 2026-11-29). Fitted: 2 are 12 % too few for Qwen 1.8B, Qwen2.5 7B and
+# DeepSeek Coder 33B (docs/research/memory.md), DeepSpeed's own fused AdamW needs 1.
+ZERO_COPIES = 3.0
+GROUP_PARAMETERS = 1e9
+
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
@@ -76,6 +83,11 @@ class DataParallel(Strategy):
         shards = np.maximum(self.shards(fleet), 1.0)
         return needs.states / shards + extra_gathered_bytes(needs, shards)
 
+    def updating_bytes(self, needs: Bytes, fleet: Clusters) -> Floats:
+        """Bytes of states on a GPU during an update, and what it holds besides; (clusters,)."""
+        shards = np.maximum(self.shards(fleet), 1.0)
+        return (needs.states + needs.update) / shards
+
     def held_parts(self, needs: Bytes, fleet: Clusters) -> tuple[Floats, Floats, Floats]:
         """Weights, gradients and optimizer states on a GPU; (clusters,) each."""
         shards = np.maximum(self.shards(fleet), 1.0)
@@ -97,14 +109,18 @@ class DataParallel(Strategy):
         kept = needs.inputs + layer_excess_bytes(needs) if again else needs.activations
         activations, logits = micro * kept, micro * needs.logits
         held = weights, gradients, optimizer, activations, logits, needs.context
-        return LayoutReport(self.name, gib_lines(*held))
+        more = float(self.updating_bytes(needs, one)[0]) + needs.context - sum(held)
+        return LayoutReport(self.name, gib_lines(*held, update=max(more, 0.0)))
 
     def min_memory_bytes(self, job: Job, needs: Bytes, one: Clusters) -> list[float]:
         """Memory without and with full recomputation."""
         if not self.allowed(job) or not job.may_have(one.gpus)[0]:
             return []
-        held = float(self.held_bytes(needs, one)[0])
-        return [needs.context + held + per_sample(needs, again) for again in (False, True)]
+        held, updating = (
+            float(each(needs, one)[0]) for each in (self.held_bytes, self.updating_bytes)
+        )
+        trains = (held + per_sample(needs, again) for again in (False, True))
+        return [needs.context + max(each, updating) for each in trains]
 
     def why_none(self, job: Job, one: Clusters) -> str:
         """The reason: fewer samples than GPUs, or a larger batch than allowed."""
@@ -156,6 +172,11 @@ class Zero1(Ddp):
     name: ClassVar[Sharding] = "zero1"
     words: ClassVar[tuple[Sharding, ...]] = ("zero1",)
 
+    def updating_bytes(self, needs: Bytes, fleet: Clusters) -> Floats:
+        """Whole weights, and a share of the rest, of 32-bit gradients and of what is between."""
+        shared = needs.gradients + needs.optimizer + ZERO_COPIES * needs.update
+        return needs.weights + shared / np.maximum(fleet.gpus, 1.0)
+
     def updated(self, fleet: Clusters) -> Floats:
         """The number of GPUs of the cluster."""
         return fleet.gpus
@@ -177,16 +198,14 @@ class Zero1(Ddp):
 
 
 class Zero2(Zero1):
-    """ZeRO-1 whose gradients are divided as well, and so reduced in every micro-batch."""
+    """ZeRO-1 whose gradients are divided as well, and so reduced in every micro-batch.
+
+    They are whole before that: DeepSpeed counts 4 bytes a parameter besides what it divides
+    (`estimate_zero2_model_states_mem_needs`, read 2026-11-29).
+    """
 
     name: ClassVar[Sharding] = "zero2"
     words: ClassVar[tuple[Sharding, ...]] = ("zero2",)
-
-    def held_parts(self, needs: Bytes, fleet: Clusters) -> tuple[Floats, Floats, Floats]:
-        """Whole weights, a share of the rest, and a layer's gradients on their way."""
-        weights, gradients, optimizer = super().held_parts(needs, fleet)
-        shards = np.maximum(fleet.gpus, 1.0)
-        return weights, gradients / shards + BUCKET_BYTES * (1.0 - 1.0 / shards), optimizer
 
     def traffic(self, job: Job, needs: Bytes, rounds: Floats | float) -> Traffic:
         """A reduction in every micro-batch, one gather of the weights."""
@@ -200,8 +219,8 @@ class Fsdp(DataParallel):
     Each micro-batch has two gathers and one reduction, hidden behind all of the compute.
     """
 
-    name = "fsdp"
-    words = ("fsdp",)
+    name: ClassVar[Sharding] = "fsdp"
+    words: ClassVar[tuple[Sharding, ...]] = ("fsdp",)
 
     def shards(self, fleet: Clusters) -> Floats:
         """The number of GPUs of the cluster."""
@@ -215,6 +234,19 @@ class Fsdp(DataParallel):
     def exposed_s(self, inside: Floats, between: Floats, last: Floats, all_of_it: Floats) -> Floats:
         """The part that the whole compute does not hide."""
         return inside + between - all_of_it
+
+
+class Zero3(Fsdp):
+    """DeepSpeed's ZeRO-3: FSDP that updates its shard in groups, from 32-bit gradients."""
+
+    name = "zero3"
+    words = ("zero3",)
+
+    def updating_bytes(self, needs: Bytes, fleet: Clusters) -> Floats:
+        """All states, and for a group of weights 32-bit gradients and what is between."""
+        shards = np.maximum(self.shards(fleet), 1.0)
+        part = np.minimum(1.0 / shards, GROUP_PARAMETERS / max(needs.trained, 1.0))
+        return needs.states / shards + ZERO_COPIES * needs.update * part
 
 
 class Hsdp(DataParallel):
@@ -245,8 +277,9 @@ class Hsdp(DataParallel):
 
 
 DATA_PARALLEL: tuple[DataParallel, ...] = (Ddp(), Hsdp(), Fsdp())
-# In the rows of DDP where a job asks for them: the best of the three is no dearer where it fits.
-ON_REQUEST: dict[str, DataParallel] = {each.name: each for each in (Zero1(), Zero2())}
+# DeepSpeed's stages take the rows of DDP and of FSDP where a job asks for them.
+ON_REQUEST: dict[str, DataParallel] = {each.name: each for each in (Zero1(), Zero2(), Zero3())}
+_ROW_OF = {"zero1": "ddp", "zero2": "ddp", "zero3": "fsdp"}
 # Rows of the arrays: the strategy's name, and whether all activations are recomputed.
 ROWS: tuple[tuple[str, bool], ...] = tuple(
     (strategy.name, again) for strategy in DATA_PARALLEL for again in (False, True)
@@ -254,15 +287,15 @@ ROWS: tuple[tuple[str, bool], ...] = tuple(
 RECOMPUTE = np.array([again for _, again in ROWS])
 SHARDED = np.array([name != "ddp" for name, _ in ROWS])
 ALLOWED: dict[str, Bools] = {
-    word: np.array([("ddp" if word in ON_REQUEST else word) in ("auto", name) for name, _ in ROWS])
+    word: np.array([_ROW_OF.get(word, word) in ("auto", name) for name, _ in ROWS])
     for word in SHARDINGS
 }
 
 
 def data_parallel(job: Job) -> tuple[DataParallel, ...]:
     """The strategies of the rows for a job."""
-    first = ON_REQUEST.get(job.sharding, DATA_PARALLEL[0])
-    return (first, *DATA_PARALLEL[1:])
+    row = _ROW_OF.get(job.sharding)
+    return tuple(ON_REQUEST[job.sharding] if each.name == row else each for each in DATA_PARALLEL)
 
 
 def data_parallel_terms(job: Job, prior: Prior, fleet: Clusters, needs: Bytes) -> StepTerms:
@@ -276,8 +309,9 @@ def data_parallel_terms(job: Job, prior: Prior, fleet: Clusters, needs: Bytes) -
     """
     each = data_parallel(job)
     held = np.repeat(np.stack([s.held_bytes(needs, fleet) for s in each]), 2, axis=0)
+    updating = np.repeat(np.stack([s.updating_bytes(needs, fleet) for s in each]), 2, axis=0)
     shards = np.maximum(np.repeat(np.stack([s.updated(fleet) for s in each]), 2, axis=0), 1.0)
-    micro = largest_micro_batch(needs, fleet.memory_bytes, held, RECOMPUTE)
+    micro = largest_micro_batch(needs, fleet.memory_bytes, held, RECOMPUTE, updating)
     batch = np.ceil(job.batch_on(fleet.gpus) / np.maximum(fleet.gpus, 1.0))
     possible = (micro >= 1) & _runnable(job, fleet)
     micro = np.clip(micro, 1.0, batch)
@@ -313,6 +347,7 @@ def data_parallel_terms(job: Job, prior: Prior, fleet: Clusters, needs: Bytes) -
         sharded=np.zeros(step.shape),
         experts=whole,
         again=np.broadcast_to(RECOMPUTE[:, None].astype(np.float64), step.shape),
+        least_bytes=needs.context + np.maximum(held + per_sample(needs, True), updating),
     )
 
 

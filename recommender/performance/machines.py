@@ -39,7 +39,7 @@ from recommender.performance.speed_evidence import has_runs, speed_evidence
 # one H100 fleet differ by 3 % at 95 % (2025), cuBLAS releases by a few per cent.
 BETWEEN_MACHINES = 0.05
 MIB = 2.0**20
-USABLE = 0.92  # of device memory; assumed: the rest is lost to fragmentation (2026-11)
+USABLE = 0.92  # of device memory: what a plan fills at most (`memory.fits`)
 GBIT = 1e9 / 8
 TCP_SHARE = 0.85  # of the baseline rate, NCCL: allreduce.md, BinhangYuan/tc_cluster_setting (2022)
 TCP_LATENCY_S = 5e-4  # per doubling of machines; fitted on the same

@@ -7,6 +7,7 @@ from recommender.catalogs.frozen import dataclass
 from recommender.job.activations import logit_bytes
 from recommender.job.job import Job, moment_bytes
 from recommender.performance.priors import Prior
+from recommender.risk.normal_law import normal_cdf, normal_quantile
 
 GIB = 2.0**30
 CONTEXT_BYTES = 1.5e9  # CUDA context, NCCL buffers, fragmentation; assumed (2026-11)
@@ -17,6 +18,19 @@ UNQUANTIZED_BYTES = 4.0
 # Per parameter that full training counts as not trainable: rows of embedding tables, updated
 # sparsely in fp32 without state by plain SGD (DLRM, arXiv 1906.00091; DeepLearningExamples)
 TABLE_BYTES = 4.0
+# Copies of the weights that an update holds while activations are gone: "~ sizeof(params) more peak
+# memory ... due to the intermediates being a tensorlist" (PyTorch, AdamW: foreach, the default;
+# docs of 2.9, read 2026-11-29). Optimizers that update weight by weight, and fused ones, hold none.
+FOREACH = ("adamw",)
+
+
+# Sd of ln (needed / predicted): 0.07 of 28 readings of full or divided training and 0.06 of 59 of
+# adapters on one GPU that have no other cause (docs/research/memory.md); the user's own assumed.
+_SD, _ADAPTERS_SD, _MEASURED_SD = 0.08, 0.06, 0.03
+# What programs see of a GPU's memory, over what a plan fills at most: 79.1 of 80 GiB (A100), 23.7
+# of 24 (RTX 3090), 31.7 of 32 (V100), 39.4 of 40, 22.1 of 22.5 (A10G); PyTorch's messages.
+VISIBLE = 0.98 / 0.92
+SURE = 0.99  # chance from which on a setting counts as sure to fit
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +53,8 @@ class Bytes:
     routed: float = 0.0  # share of weights and gradients that lies in experts
     layer: float = 0.0  # of `recomputed`, what one layer holds: not at once with the logits
     most_at_once: float = np.inf  # samples of a micro-batch, where the user states how many
+    update: float = 0.0  # besides the states during an update, divided like them
+    trained: float = 0.0  # parameters
     whole: float = 0.0  # weights and gradients that are in one piece where the states are divided
 
     @property
@@ -97,8 +113,38 @@ def bytes_of(job: Job, prior: Prior) -> Bytes:
         layer=min(job.layer_bytes_per_sample, job.recomputed_activation_bytes_per_sample),
         whole=_whole(job, gathered, gradient * trained),
         most_at_once=float(job.micro_batch or np.inf),
+        update=_update_bytes(job),
+        trained=trained,
     )
     return _as_measured(job, plain)
+
+
+def memory_sd(job: Job) -> float:
+    """Sd of ln (needed / predicted memory)."""
+    if job.memory_gib_at_batch:
+        return _MEASURED_SD
+    whole = job.sharding in ("auto", "ddp") and job.offload == "none"
+    return _ADAPTERS_SD if job.method != "full" and whole else _SD
+
+
+def fit_chance(job: Job, needed: Floats, usable: Floats) -> Floats:
+    """The chance that a prediction fits the memory of which a plan fills so much at most."""
+    with np.errstate(divide="ignore"):
+        room = np.log(VISIBLE * usable / np.maximum(needed, 1.0))
+    return np.asarray(normal_cdf(room / memory_sd(job)))
+
+
+def sure_bytes(job: Job, usable: float) -> float:
+    """The largest prediction that is sure to fit."""
+    return VISIBLE * usable * float(np.exp(-memory_sd(job) * normal_quantile(np.array([SURE]))[0]))
+
+
+def _update_bytes(job: Job) -> float:
+    """One copy of the trained weights, in the precision in which they are updated."""
+    short = job.precision not in ("fp32", "tf32") and job.method == "full"
+    each = 2.0 if short and not job.master_weights else 4.0
+    alone = job.optimizer_in_backward or job.offload != "none" or job.stack == "tuned"
+    return 0.0 if alone or job.optimizer not in FOREACH else each * job.trainable_parameters
 
 
 def expert_share(job: Job) -> float:
@@ -147,16 +193,22 @@ def layer_excess_bytes(needs: Bytes) -> float:
 
 
 def largest_micro_batch(
-    needs: Bytes, memory_bytes: Floats, held_bytes: Floats, recompute: Bools
+    needs: Bytes,
+    memory_bytes: Floats,
+    held_bytes: Floats,
+    recompute: Bools,
+    updating_bytes: Floats | float = 0.0,
 ) -> Floats:
-    """The largest micro-batch that fits one GPU; 0 if not even one sample does.
+    """The largest micro-batch that fits one GPU; 0 if not even one sample or the update does.
 
-    `memory_bytes` (clusters,), `held_bytes` of states (rows, clusters), `recompute` (rows,).
+    `memory_bytes` (clusters,), `held_bytes` of states (rows, clusters), `recompute` (rows,),
+    `updating_bytes` of states and what an update holds besides them (rows, clusters).
     """
     each = np.where(recompute, per_sample(needs, True), per_sample(needs, False))[:, None]
     room = memory_bytes - needs.context - held_bytes
     with np.errstate(divide="ignore", invalid="ignore"):
         fits = np.where(each > 0, np.floor(room / each), np.inf)
+    fits = np.where(memory_bytes - needs.context >= updating_bytes, fits, 0.0)
     return np.where(room > 0, np.clip(fits, 0.0, needs.most_at_once), 0.0)
 
 
@@ -167,6 +219,7 @@ def gib_lines(
     activations: float,
     logits: float,
     context: float,
+    update: float = 0.0,
 ) -> tuple[tuple[str, float], ...]:
     """The memory of one GPU line by line, converted from bytes to GiB."""
     lines = (
@@ -176,6 +229,7 @@ def gib_lines(
         ("activations", activations),
         ("logits", logits),
         ("context", context),
+        ("update", update),
     )
     return tuple((name, value / GIB) for name, value in lines)
 

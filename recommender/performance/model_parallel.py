@@ -109,6 +109,8 @@ def best_layouts(job: Job, prior: Prior, fleet: Clusters, needs: Bytes) -> StepT
     memory, gpus = fleet.memory_bytes[layouts.cluster], fleet.gpus[layouts.cluster]
     least = sample_bytes(needs, 1.0, layouts.parts, layouts.stages) + needs.context
     held = held_bytes(needs, gpus, layouts.tensor, layouts.stages, layouts.sharded, layouts.experts)
+    least_bytes = np.full((1, len(fleet)), np.inf)
+    np.minimum.at(least_bytes[0], layouts.cluster, least + held)
     layouts = layouts.take(memory >= least + held)
     turns = _pipeline_times(job, prior, fleet.take(layouts.cluster), needs, layouts)
     again, step_s = turns.step_s.argmin(axis=0), turns.step_s.min(axis=0)
@@ -121,7 +123,7 @@ def best_layouts(job: Job, prior: Prior, fleet: Clusters, needs: Bytes) -> StepT
     for name in StepTerms.__slots__:
         terms[name] = np.full((1, len(fleet)), np.inf if name == "step_s" else 1.0)
         terms[name][0, cluster] = getattr(found, name)
-    return StepTerms(**terms)
+    return StepTerms(**terms | {"least_bytes": least_bytes})
 
 
 def chunks_of(job: Job, stages: Floats, counts: Sequence[float]) -> Floats:
@@ -359,6 +361,7 @@ def _terms(c: _PipelineTimes) -> StepTerms:
         sharded=c.sharded,
         experts=c.experts,
         again=c.again,
+        least_bytes=np.full_like(c.step_s, np.inf),  # `best_layouts` has that of all
     )
 
 

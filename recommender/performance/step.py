@@ -8,6 +8,8 @@ If the batch of each GPU is fixed, N GPUs train on N times `job.global_batch` in
 Plans need the time of a fixed amount of work, so `steps` gives the N-th part.
 """
 
+from dataclasses import replace
+
 import numpy as np
 
 from recommender.arrays import Bools, Floats, Ints
@@ -16,7 +18,7 @@ from recommender.performance.clusters import Clusters, MachineColumns, Steps
 from recommender.performance.generation import generation_s
 from recommender.performance.link_domain import linked
 from recommender.performance.measured import slowdown
-from recommender.performance.memory import GIB, bytes_of
+from recommender.performance.memory import GIB, SURE, VISIBLE, bytes_of, fit_chance, sure_bytes
 from recommender.performance.priors import Prior, prior_of
 from recommender.performance.strategies import (
     strategies,
@@ -45,6 +47,7 @@ def steps(job: Job, columns: MachineColumns, fleet: Clusters, prior: Prior | Non
     seconds = terms.step_s.min(axis=0)
     best = (terms.step_s <= seconds * TIE).argmax(axis=0)
     runs = np.isfinite(seconds)
+    least = np.where(np.isfinite(terms.step_s), terms.least_bytes, np.inf).min(axis=0)
     if job.machines:
         runs &= fleet.machines == job.machines
     generated = generation_s(job, columns, fleet)
@@ -63,6 +66,7 @@ def steps(job: Job, columns: MachineColumns, fleet: Clusters, prior: Prior | Non
         exposed_network_s=exposed * network,
         exposed_intra_s=exposed * (1.0 - network),
         row=np.where(runs, best, 0).astype(np.int64),
+        fits=np.where(runs, fit_chance(job, least, fleet.memory_bytes), 0.0),
         **part,
     )
 
@@ -96,6 +100,32 @@ def explain(job: Job, columns: MachineColumns, fleet: Clusters, row: int) -> Ste
         sharding=layout.label,
         memory_gib=sum(gib for _, gib in layout.memory_parts_gib),
         memory_parts_gib=layout.memory_parts_gib,
+        visible_gib=VISIBLE * float(one.memory_bytes[0]) / GIB,
+        memory_fits=float(found.fits[0]),
+    )
+
+
+def safer_setting(job: Job, columns: MachineColumns, fleet: Clusters, row: int) -> str:
+    """The first change of a step's setting with which a cluster is sure to fit; "" without one."""
+    one = fleet.take(np.array([row]))
+    step, sure = explain(job, columns, one, 0), sure_bytes(job, float(one.memory_bytes[0])) / GIB
+    parts = dict(step.memory_parts_gib)
+    samples = parts["activations"] + parts["logits"]
+    micro = int(step.micro_batch * (sure - step.memory_gib + samples) / max(samples, 1e-9))
+    if 1 <= micro < step.micro_batch and not parts["update"]:
+        return f"micro_batch: {micro}"
+    for words, changed in _states_with_less(job) if job.method == "full" else ():
+        if steps(changed, columns, one).fits[0] >= SURE:
+            return words
+    return ""
+
+
+def _states_with_less(job: Job) -> tuple[tuple[str, Job], ...]:
+    """A job with states that take less memory, from those that change its training least."""
+    return (
+        ("optimizer: adamw_8bit", replace(job, optimizer="adamw_8bit")),
+        ("offload: optimizer", replace(job, offload="optimizer")),
+        ("offload: parameters", replace(job, offload="parameters")),
     )
 
 

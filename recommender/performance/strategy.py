@@ -40,6 +40,7 @@ class StepTerms:
     sharded: Floats  # 1 where a layout divides the weights among all GPUs as well
     experts: Floats  # GPUs that divide the experts of a layer
     again: Floats  # share of the layers that are computed again in the backward pass
+    least_bytes: Floats  # of memory, with one sample at once and all layers computed again
 
 
 @dataclass(frozen=True, slots=True)

@@ -121,7 +121,14 @@ class StepSplit:
     sharding: str  # label of the strategy: "fsdp", or degrees: "TP 8 × PP 4 × DP 2"
     memory_gib: float  # of one GPU
     memory_parts_gib: tuple[tuple[str, float], ...] = ()
+    visible_gib: float = math.inf  # of the GPU's memory, what programs see
+    memory_fits: float = 1.0  # chance that it is enough, in small micro-batches if it has to be
     bubble_s: float = 0.0  # stages of a pipeline that wait for its first and last micro-batch
+
+    @property
+    def memory_share(self) -> float:
+        """How much of what programs see of a GPU's memory is filled."""
+        return self.memory_gib / self.visible_gib
 
     @property
     def is_model_parallel(self) -> bool:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from recommender.optimize.evaluate import limits_met
+from recommender.optimize.evaluate import chance_of
 from recommender.performance.checkpoint import USUAL_S
 from recommender.performance.checkpoint_transfer import VOLUME_BYTES_PER_S, usual_at_least
 from recommender.plan.as_run import (
@@ -41,7 +41,7 @@ def _simulated(own: PlanDetails, stored: PlanDetails, lacking: Lacking) -> AsRun
         lacking=lacking,
         cost_usd=float(paths.expected_usd.mean()),
         time_s=quantiles(paths.time_s[0], 0.5)[0],
-        chance=float(limits_met(limits, paths).mean()),
+        chance=float(chance_of(limits, paths, inputs)[0]),
         probability=float((paths.fallback_s > 0).mean()),
     )
 

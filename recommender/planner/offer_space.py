@@ -112,7 +112,7 @@ class SiteSpace:
     def builder(self) -> SiteBuilder:
         """Builds sites from offers."""
         offers = self.offers
-        kinds, step_s = offers.kinds.of, offers.step_s
+        kinds, step_s = offers.kinds.of, offers.singles.likely_step_s
         return SiteBuilder(self.facts, self.max_machines, kinds, step_s, self.steps_left)
 
     @cached_property

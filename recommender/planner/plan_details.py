@@ -16,15 +16,15 @@ from recommender.optimize.chance import sure_chances
 from recommender.optimize.evaluate import (
     Plans,
     Reduced,
+    chance_of,
     largest_used,
-    limits_met,
     servers_usd_per_hour,
 )
 from recommender.optimize.space import Site, Space
 from recommender.performance.checkpoint import CHECKPOINT_PATHS, as_good_intervals
 from recommender.performance.clusters import clusters_of
 from recommender.performance.parameter_server import servers_of
-from recommender.performance.step import explain
+from recommender.performance.step import explain, safer_setting
 from recommender.plan.limits import PATH_LIMITS
 from recommender.plan.plan import (
     BillItem,
@@ -43,11 +43,13 @@ from recommender.plan.plan import (
 from recommender.plan.plan import Site as Place
 from recommender.planner.evidence import evidence_of
 from recommender.planner.plan_notes import (
+    FULL,
     batch_note,
     capacity_note,
     commitment_note,
     elastic_note,
     free_time_note,
+    memory_note,
     servers_note,
 )
 from recommender.planner.problem import PRINTED, Problem
@@ -259,7 +261,7 @@ class PlanDetails:
     @cached_property
     def chance(self) -> float:
         """The chance that all limits are met; a little short of the one asked, on more paths."""
-        printed = limits_met(self.space.limits, self.paths).mean(axis=1)
+        printed = chance_of(self.space.limits, self.paths, self.inputs)
         if printed[0] >= self.space.limits.confidence:
             return float(printed[0])
         return float(sure_chances(self.space, self.inputs, printed)[0])
@@ -271,17 +273,28 @@ class PlanDetails:
             cost=spread_of(paths.cost_usd[0], float(paths.expected_usd.mean())),
             time=spread_of(paths.time_s[0], float(paths.time_s.mean())),
             chance=self.chance,
-            chance_if_speed_known=float(limits_met(space.limits, sure).mean()),
+            chance_if_speed_known=float(chance_of(space.limits, sure, inputs)[0]),
             interruptions=float(paths.interruptions.mean()),
             overhead=float(checkpoint_overhead(paths)[0]),
             split=_time_split(inputs, paths, middle_rows(paths.time_s[0])),
-            step=explain(space.job, space.columns, self.reduced.fleet, 0),
+            step=self._step,
             bill=self._bill(),
             speed_sigma=float(inputs.speed_sigma[0]),
             price_sigma=float(inputs.spot_price_sigma[0]),
             interrupted=float((paths.interruptions[0] > 0).mean()),
             interruptions_p95=quantiles(paths.interruptions[0], 0.95)[0],
         )
+
+    @cached_property
+    def _step(self) -> StepSplit:
+        """A step of the cluster, and the memory of one of its GPUs."""
+        return explain(self.space.job, self.space.columns, self.reduced.fleet, 0)
+
+    def _safer(self) -> str:
+        """A setting that surely fits the memory, where this one may not."""
+        if self._step.memory_share <= FULL:
+            return ""
+        return safer_setting(self.space.job, self.space.columns, self.reduced.fleet, 0)
 
     def _bill(self) -> tuple[BillItem, ...]:
         """The expected bill, line by line; the lines sum to the expected cost.
@@ -359,9 +372,11 @@ class PlanDetails:
         """What to know of the plan besides its figures."""
         job, inputs, paths = self.problem.job, self.inputs, self.paths
         servers = int(servers_of(job, self.row.counts.sum(axis=1))[0])
+        gpus = sum(m.count * m.gpus for m in self.machines)
         return (
             *capacity_note(self._on_demand_facts, self.chance),
-            *batch_note(job, sum(m.count * m.gpus for m in self.machines)),
+            *batch_note(job, gpus),
+            *memory_note(job, self._step, gpus, self._safer()),
             *servers_note(servers, self._servers_usd_per_hour),
             *elastic_note(inputs, paths),
             *free_time_note(inputs, paths),
@@ -384,7 +399,7 @@ class PlanDetails:
             at_once=at_once,
             late=float((wait_s > HOUR_S).mean()),
             wait_p95_s=quantiles(wait_s[asked], 0.95)[0] if asked.any() else 0.0,
-            chance_if_at_once=float(limits_met(self.space.limits, sure).mean()),
+            chance_if_at_once=float(chance_of(self.space.limits, sure, inputs)[0]),
         )
 
     def _spot_facts(self) -> SpotFacts | None:

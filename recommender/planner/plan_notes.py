@@ -2,12 +2,13 @@
 
 from recommender.job.job import Job
 from recommender.market.offer_facts import HOURS_PER_MONTH, Facts, Pool
-from recommender.plan.plan import OnDemandFacts
+from recommender.plan.plan import OnDemandFacts, StepSplit
 from recommender.risk.path_inputs import PathInputs, Paths
 from recommender.text import duration, percent, share, usd
 
 HOUR_S = 3600.0
 SEEN_IN_CHANCE = 0.005  # of the limits' chance: what rests on on-demand capacity is worth a note
+FULL = 0.85  # of a GPU's memory, from which on a plan says so
 UNPAID = 0.5  # of a plan's cost, from which on free spot time is worth a note
 
 
@@ -47,6 +48,24 @@ def batch_note(job: Job, gpus: int) -> tuple[str, ...]:
     if not job.batch_per_gpu:
         return ()
     return (f"global batch {job.batch_on(gpus):,.0f}: {job.global_batch:,} on each GPU",)
+
+
+def memory_note(job: Job, step: StepSplit, gpus: int, safer: str) -> tuple[str, ...]:
+    """How full the memory of a GPU is, with a setting that is sure to fit, and what must be set."""
+    notes = []
+    if step.memory_share > FULL:
+        sure = f"{safer} is sure to fit" if safer else "more GPUs, or larger ones, are sure to fit"
+        notes.append(
+            f"fills {percent(step.memory_share)} of each GPU's memory and may run out; {sure}"
+        )
+    whole = 2.0 * job.trainable_parameters * (1.0 - 1.0 / gpus) / step.memory_gib / 2**30
+    divided = step.sharding in ("fsdp", "hsdp") and step.accumulation > 1
+    if divided and step.memory_share * (1.0 + whole) > FULL:
+        notes.append(
+            "fits if FSDP reduces gradients in every micro-batch (accelerate: sync_each_batch: "
+            f"true, not its default): else each GPU holds {whole * step.memory_gib:.0f} GiB more"
+        )
+    return tuple(notes)
 
 
 def servers_note(servers: int, usd_per_hour: float) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ import numpy as np
 
 from recommender.arrays import Z_90, Floats
 from recommender.catalogs.frozen import dataclass
-from recommender.optimize.evaluate import limits_met
+from recommender.optimize.evaluate import chance_of
 from recommender.plan.plan import Machines, Plan
 from recommender.plan.report_data import BreakEven, Swing, SwingEnd
 from recommender.planner.plan_builder import Evaluated
@@ -188,7 +188,7 @@ def _tried(problem: Problem, table: Sequence[Evaluated], factors: Floats, change
         paths.expected_usd.mean(axis=1).reshape(shape),
         trimmed_mean(paths.time_s).reshape(shape),
         medians.reshape(shape),
-        limits_met(limits, paths).mean(axis=1).reshape(shape),
+        chance_of(limits, paths, many).reshape(shape),
     )
 
 

@@ -34,7 +34,7 @@ def _check(problem: Problem, evaluated: Evaluated, rank: int) -> Check:
         (
             _of_mean("cost_usd", estimate.cost.mean, sample.cost_usd),
             _of_median("time_s", estimate.time.p50, sample.time_s),
-            _of_mean("chance", estimate.chance, together),
+            _of_mean("chance", estimate.chance, together * evaluated.inputs.fits[0]),
         ),
     )
 

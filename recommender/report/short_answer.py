@@ -18,6 +18,7 @@ from recommender.report.launch import write_sentence
 from recommender.report.trio import weakness
 from recommender.text import interruptions_words
 
+TIGHT = 0.99  # chance to fit the memory below which it is the catch
 TAIL = 2.0  # times the usual, from which on what 1 run in 20 takes is a catch
 Z_SPAN = 3.29  # standard deviations from 5 to 95 %
 _OLD_DAYS = 90  # a price of which age is the catch where there is no other
@@ -139,6 +140,9 @@ def catch(plan: Plan, leads: bool) -> str:
 
     The quota of the plan that leads is what to ask for first, and not repeated.
     """
+    fits = plan.estimate.step.memory_fits
+    if fits < TIGHT:
+        return f"fits its GPUs' memory with {fmt.share(fits)} chance"
     weak = weakness(plan)
     if weak:
         return weak

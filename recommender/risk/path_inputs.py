@@ -23,6 +23,7 @@ class PathInputs:
 
     work_s: Floats  # training time on the whole cluster, nothing lost
     speed_sigma: Floats
+    fits: Floats  # chance that its GPUs' memory is enough: of a run that does not fit, nothing is
     base_usd_per_hour: Floats  # machines paid from the first to the last second,
     base_minimum_s: Floats  # for so long at least,
     base_step_s: Floats  # in whole steps of this,

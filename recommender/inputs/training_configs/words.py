@@ -19,7 +19,7 @@ _OPTIMIZERS = (  # parts of the tools' names, the most specific first
     ("mcore_distributed_optim", "adamw"),  # NeMo's, of Megatron Core
 )  # fmt: skip
 _EIGHT_BITS = re.compile(r"[84][-_]?bit|bnb_8|fp8")  # of four bits: as small beside the rest
-_STAGES = {1: "zero1", 2: "zero2", 3: "fsdp"}  # of ZeRO; 3 shards like FSDP
+_STAGES = {1: "zero1", 2: "zero2", 3: "zero3"}  # of ZeRO
 _NOT_FUSED = ("eager", "unfused", "local", "torch", "disabled")
 _PAIRS = ("dpo", "ipo", "orpo", "simpo", "cpo")  # of preferences
 _OF_SFT = ("nll", "dft", "chunked_nll")  # losses of SFTConfig

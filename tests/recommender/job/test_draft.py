@@ -162,7 +162,7 @@ def test_a_file_without_a_network_is_refused_with_a_request_for_one() -> None:
     with pytest.raises(UsageError, match="give --model"):
         from_file("deepspeed.json")
     _, job = from_file("deepspeed.json", model="gpt2", gpus="4")
-    assert (job.global_batch, job.sharding) == (128, "fsdp")
+    assert (job.global_batch, job.sharding) == (128, "zero3")
 
 
 @pytest.mark.parametrize("path", sorted(CONFIGS.glob("*.[tjy]*")), ids=lambda path: path.name)

@@ -348,7 +348,7 @@ def test_a_size_alone_is_planned_and_said(tmp_path: Path) -> None:
         7e9,
         pytest.approx(1e9, rel=1e-3),
     )
-    assert any("its size is taken" in each for each in job.remarks)
+    assert any("is not known, taken as stated" in each for each in job.remarks)
 
 
 def test_a_clip_keeps_the_inputs_of_layers_that_are_computed_again() -> None:

@@ -10,6 +10,7 @@ NEVER_ENDS = 1e12
 PLAIN: dict[str, float] = {
     "work_s": 36_000.0,
     "speed_sigma": 0.0,
+    "fits": 1.0,
     "base_usd_per_hour": 0.0,
     "base_minimum_s": 0.0,
     "base_step_s": 1.0,

@@ -35,7 +35,7 @@ def test_axolotl_with_adapters() -> None:
 def test_axolotl_of_preferences() -> None:
     found = read("axolotl_dpo.yaml")
     assert (found.kind, found.method, found.packed) == ("dpo", "full", False)
-    assert found.sharding == "fsdp"  # zero3_bf16.json
+    assert found.sharding == "zero3"  # zero3_bf16.json
     assert found.optimizer == "adamw_8bit"
 
 
@@ -121,7 +121,7 @@ def test_lightning_names_what_is_a_class_of_the_users_own() -> None:
 def test_deepspeed_holds_no_network() -> None:
     found = read("deepspeed.json")
     assert (found.micro_batch, found.accumulation, found.batch) == (4, 8, 0)
-    assert (found.precision, found.sharding, found.optimizer) == ("mixed", "fsdp", "adamw")
+    assert (found.precision, found.sharding, found.optimizer) == ("mixed", "zero3", "adamw")
     assert "train_batch_size: auto" in found.unread
     assert any("holds neither" in each for each in found.unread)
 
@@ -252,7 +252,7 @@ def test_offload_of_deepspeed_is_read(tmp_path: Path) -> None:
     text = """{"zero_optimization": {"stage": 3, "offload_optimizer": {"device": "cpu"},
         "offload_param": {"device": "none"}}, "train_micro_batch_size_per_gpu": "auto"}"""
     found = of(tmp_path, text, "ds.json")
-    assert found.sharding == "fsdp"
+    assert found.sharding == "zero3"
     assert found.offload == "optimizer"
     assert "train_micro_batch_size_per_gpu: auto" in found.unread
 

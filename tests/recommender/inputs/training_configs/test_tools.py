@@ -207,7 +207,7 @@ def test_a_second_file_says_what_the_first_leaves_open(tmp_path: Path) -> None:
     for order in ([first, second], [second, first]):
         found = read_together(order)
         assert (found.tool, found.model) == ("LLaMA-Factory", "gpt2")
-        assert (found.sharding, found.offload, found.micro_batch) == ("fsdp", "optimizer", 2)
+        assert (found.sharding, found.offload, found.micro_batch) == ("zero3", "optimizer", 2)
 
 
 @pytest.mark.parametrize(("text", "wanted"), [
@@ -225,7 +225,7 @@ def test_a_second_file_says_what_the_first_leaves_open(tmp_path: Path) -> None:
      {"optimizer": "galore_in_backward", "masters": "no", "method": "full", "lora_rank": 0}),
     ("base_model: gpt2\nrl: kto\nunfrozen_parameters: [^lm_head]\n"
      "deepspeed: zero3_cpuoffload.json\n",
-     {"kind": "kto", "trained": ("^lm_head",), "offload": "optimizer", "sharding": "fsdp"}),
+     {"kind": "kto", "trained": ("^lm_head",), "offload": "optimizer", "sharding": "zero3"}),
     ("base_model: gpt2\nreward_model: true\n", {"kind": "reward"}),
 ])  # fmt: skip
 def test_states_and_kinds(tmp_path: Path, text: str, wanted: dict[str, object]) -> None:
