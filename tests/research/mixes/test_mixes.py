@@ -79,7 +79,7 @@ def test_overhead_limits_are_combined_with_both_deadlines() -> None:
 
 
 def test_a_plan_that_others_beat_without_the_overhead_limit_is_named() -> None:
-    question = Question("dlrm", "24h, overhead 5%", "none", "default")
+    question = replace(QUESTION, limits="24h, overhead 5%")
     catalog = snapshot()
     search = PlanPool(problem_of(question, catalog, choice_of(question, catalog)))
     first = ranked_plans(search, 1).plans[0]
@@ -201,9 +201,8 @@ def test_a_plan_is_judged_and_evaluated_again_as_it_was() -> None:
     assert abs(runs.cost_usd / once.first.cost_usd - 1.0) < 0.02
 
 
-@pytest.mark.parametrize(
-    "preset", ["resnet50-imagenet", pytest.param("sd-xl", marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("preset", ["resnet50-imagenet", "sd-xl"])
 def test_no_other_fallback_of_a_leading_cluster_is_better_than_the_best_plan(preset: str) -> None:
     """Those between two that are tried were not, and one of them cost 7 and 11 % less."""
     catalog, question = snapshot(), Question(preset, "2x fastest", "none", "default")
