@@ -197,6 +197,7 @@ def test_a_higher_price_per_hour_is_worth_what_the_question_with_it_gains() -> N
     assert step.plan.estimate.cost.mean == pytest.approx(least, rel=0.01)
 
 
+@pytest.mark.slow
 def test_a_budget_is_the_least_that_the_question_with_it_is_answered_for() -> None:
     """Estimates alone named 249 USD where 200 USD has a plan."""
     job, choice = "llama3-8b-lora", Choice(instances=("a2-highgpu-1g", "g2-standard-8"))
@@ -211,12 +212,12 @@ def test_a_budget_is_the_least_that_the_question_with_it_is_answered_for() -> No
 
 def test_infeasible_is_reported_only_where_every_mix_is_ruled_out() -> None:
     """Ten minutes are too few for any cluster; a little less than the least may do for a mix."""
-    asked = find_job("llama3-8b-sft")
-    hopeless = recommend(asked, Limits(deadline_s=HOUR / 6), catalog=snapshot(), now=NOW)
+    asked, gcp = find_job("llama3-8b-sft"), Choice(providers=("gcp",))
+    hopeless = recommend(asked, Limits(deadline_s=HOUR / 6), gcp, catalog=snapshot(), now=NOW)
     assert hopeless.status == "infeasible"
     assert hopeless.infeasible is not None
     assert hopeless.infeasible.unexplored == ""
-    near = recommend(asked, Limits(deadline_s=1.5 * HOUR), catalog=snapshot(), now=NOW)
+    near = recommend(asked, Limits(deadline_s=1.5 * HOUR), gcp, catalog=snapshot(), now=NOW)
     assert near.status == "unknown"
     assert near.infeasible is not None
     assert "--prove" in near.infeasible.unexplored
@@ -225,7 +226,7 @@ def test_infeasible_is_reported_only_where_every_mix_is_ruled_out() -> None:
 @cache
 def too_slow_within_two_days() -> Infeasible:
     """A job that no plan ends in time."""
-    return why("t5-3b", Limits(deadline_s=48 * HOUR), Choice())
+    return why("t5-3b", Limits(deadline_s=48 * HOUR), Choice(providers=("gcp",)))
 
 
 def test_the_nearest_plans_are_ones_to_act_on() -> None:
