@@ -188,6 +188,7 @@ def test_secrets_reach_the_machines_and_no_log_or_boot_file(tmp_path: Path, targ
 WITH_BUDGET = described(replace(GCP.plan, fallback=None), Limits(budget_usd=300.0))
 
 
+@pytest.mark.slow
 def test_the_budget_stops_machines_and_what_is_no_machine_costs_nothing(tmp_path: Path) -> None:
     """They are lost after an hour of five, and there is no other for the next three."""
     price = GCP.plan.usd_per_hour

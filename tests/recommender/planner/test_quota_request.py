@@ -6,7 +6,7 @@ import pytest
 
 from recommender.catalogs.registry import CLOUDS, OWN_CLIENTS
 from recommender.job.jobfile import find_job
-from recommender.plan.limits import Choice, Limits, Progress, QuotaLimit
+from recommender.plan.limits import Choice, GpuFilter, Limits, Progress, QuotaLimit
 from recommender.planner.problem import planning_problem
 from recommender.planner.quota_request import smallest_requests
 from recommender.text import duration
@@ -54,7 +54,8 @@ def test_what_is_requested_is_enough_and_less_is_not(name: str, provider: str) -
 
 
 def test_a_new_account_learns_which_quotas_to_request_where() -> None:
-    answer = recommend(job("3"), LIMITS["deadline"], NEW, catalog=CATALOG, now=NOW)
+    choice = replace(NEW, gpus=(GpuFilter("T4"),))  # which all of them have
+    answer = recommend(job("3"), LIMITS["deadline"], choice, catalog=CATALOG, now=NOW)
     assert answer.infeasible is not None
     steps = 0
     for name in OWN_CLIENTS:

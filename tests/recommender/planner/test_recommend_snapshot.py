@@ -62,7 +62,7 @@ def search_of(name: str) -> PlanPool:
     return PlanPool(problem)
 
 
-@pytest.mark.parametrize("name", sampled(presets(), presets()[::3]))
+@pytest.mark.parametrize("name", sampled(presets(), presets()[::8]))
 def test_the_best_plans_of_every_preset_can_be_rented_and_used(name: str) -> None:
     search = search_of(name)
     best: list[Candidate] = sorted(search.best.plans, key=lambda c: c.goal_value)[:6]
