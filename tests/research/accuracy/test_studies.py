@@ -26,8 +26,10 @@ pytestmark = pytest.mark.accuracy
 
 
 COMMITTED = {each.key: each for each in committed_findings()}
-# Fits by the hundred: seconds to half a minute each. One of them stands for the others.
-HUNDREDS = tuple(f"gavel-{gpu}" for gpu in ("k80", "p100", "k80-links", "p100-links", "v100-links"))
+# Fits by the hundred: seconds to half a minute each.
+HUNDREDS = ("finetuning", *(
+    f"gavel-{gpu}{own}" for gpu in ("k80", "p100", "v100") for own in ("", "-links")
+))  # fmt: skip
 OWN = [
     pytest.param(study, id=study.key, marks=pytest.mark.slow if study.key in HUNDREDS else ())
     for study in STUDIES
