@@ -74,6 +74,7 @@ def test_processes_of_loky_give_the_same_rows_in_the_same_order() -> None:
     assert run(work(), Workers("loky", jobs=2)) == run(work(), Workers())
 
 
+@pytest.mark.slow
 def test_a_dask_cluster_gives_the_same_rows_although_a_worker_is_killed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
