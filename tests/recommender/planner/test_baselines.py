@@ -264,7 +264,9 @@ def test_where_one_run_in_twenty_waits_for_days_a_deadline_that_ends_it_is_sugge
     ("job", "limits"),
     [
         (find_job("llama3-70b-qlora"), Limits(deadline_s=48 * HOUR)),
-        (find_job("sd-xl").as_script, Limits(deadline_s=10 * HOUR)),
+        pytest.param(
+            find_job("sd-xl").as_script, Limits(deadline_s=10 * HOUR), marks=pytest.mark.slow
+        ),
     ],
 )
 def test_a_change_that_costs_more_says_what_is_gained_by_it(job: Job, limits: Limits) -> None:

@@ -20,6 +20,7 @@ from recommender.planner.ranking import HORIZON_S
 from recommender.planner.selection import ranked_plans
 from recommender.risk.monte_carlo import simulate_paths
 from recommender.text import duration, usd
+from tests.recommender.optimize.samples import sampled
 from tests.recommender.planning import HOUR, NOW, ask, everything, job, recommend, written
 from tests.shipped import snapshot
 
@@ -41,7 +42,7 @@ def problem_under(limits: Limits, catalog: Catalog) -> Problem:
     return planning_problem(job("90"), limits, Choice(), catalog, Progress(), NOW, 7)
 
 
-@pytest.fixture(scope="module", params=ASKED)
+@pytest.fixture(scope="module", params=sampled(ASKED, ("deadline", "hourly", "both")))
 def shipped(request: pytest.FixtureRequest) -> tuple[Limits, Answer]:
     limits = ASKED[request.param]
     return limits, recommend(job("90"), limits, catalog=snapshot(), now=NOW)

@@ -42,7 +42,10 @@ QUESTIONS: dict[str, dict[str, float]] = {
 }
 
 
-@pytest.fixture(scope="module", params=QUESTIONS)
+USUAL = ("deadline", "budget", "hourly", "no limit")
+
+
+@pytest.fixture(scope="module", params=sampled(QUESTIONS, USUAL))
 def answered(request: pytest.FixtureRequest, catalog: Catalog) -> tuple[Limits, Answer]:
     limits = QUESTIONS[request.param]
     return Limits(max_machines=6, **limits), ask(catalog, **limits)  # type: ignore[arg-type]

@@ -34,6 +34,9 @@ from tests.recommender.optimize.samples import sampled
 from tests.recommender.planning import NOW, ask, recommend
 from tests.shipped import every_cloud, snapshot
 
+# Their checkpoints are expensive to move.
+MOVED = sampled(("llama3-70b-sft", "mixtral-8x7b-sft"), ("llama3-70b-sft",))
+
 
 def one(market: str = "on_demand", count: int = 1, **changes: object):
     rented = machines("box", "H100", "aws:us-east-1", market, count=count)
@@ -82,7 +85,7 @@ def test_for_a_job_of_a_day_on_one_machine_the_first_plan_is_no_cluster_of_four(
     assert answer.trio.sensible.plan.gpus <= 16
 
 
-@pytest.mark.parametrize("job", ["llama3-70b-sft", "mixtral-8x7b-sft"])
+@pytest.mark.parametrize("job", MOVED)
 def test_checkpoints_that_are_expensive_to_move_do_not_cost_as_much_as_the_machines(
     job: str,
 ) -> None:
@@ -339,7 +342,7 @@ def test_no_plan_no_trio():
     assert answer.trio is None
 
 
-@pytest.mark.parametrize("job", ["llama3-70b-sft", "mixtral-8x7b-sft"])
+@pytest.mark.parametrize("job", MOVED)
 def test_the_three_cost_at_most_the_hourly_limit(job):
     """Plans found for what stands next to the answer may cost more by the hour."""
     answer = ask(snapshot(), find_job(job), max_machines=16, hourly_usd=30.0)
@@ -350,6 +353,7 @@ def test_the_three_cost_at_most_the_hourly_limit(job):
     assert fastest.time.p50 <= sensible.time.p50  # tails order plans, medians are printed
 
 
+@pytest.mark.slow
 def test_the_cheapest_under_a_price_per_hour_is_as_cheap_as_without_where_it_costs_less():
     """The cheapest of all may take a year, and a short search for it hides the next."""
     job = find_job("vit-l-imagenet")
@@ -363,6 +367,7 @@ def test_the_cheapest_under_a_price_per_hour_is_as_cheap_as_without_where_it_cos
     assert found == pytest.approx(cheapest.estimate.cost.mean, rel=0.005)
 
 
+@pytest.mark.slow
 def test_the_cheapest_does_not_take_months_where_others_do_not():
     answer = ask(snapshot(), find_job("vit-l-imagenet"), max_machines=16)
     assert answer.trio is not None
@@ -441,7 +446,10 @@ def test_a_percent_of_the_time_is_not_paid_for_nor_reported_as_faster() -> None:
     assert told.rank == 2
 
 
-@pytest.mark.parametrize(("job", "minutes"), [("llama3-8b-lora", 90), ("gpt2-124m", 46)])
+@pytest.mark.parametrize(
+    ("job", "minutes"),
+    [pytest.param("llama3-8b-lora", 90, marks=pytest.mark.slow), ("gpt2-124m", 46)],
+)
 def test_no_plan_leads_or_follows_whose_runs_mostly_end_on_the_fallback(
     job: str, minutes: int
 ) -> None:
