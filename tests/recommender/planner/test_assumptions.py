@@ -52,7 +52,8 @@ def test_the_software_is_requested_before_a_gpu_is_reported_to_be_unmeasured(
 
 def test_a_timing_far_slower_than_expected_gives_a_warning(printed: Printed) -> None:
     """A step of 310 s instead of 3.1 s is a wrong unit or batch; half of the speed is not."""
-    words = ("llama3-8b-sft", "--hourly", "60", "--gpu", "H100", "--provider", "aws", "--measured")
+    words = ("llama3-8b-sft", "--hourly", "60", "--gpu", "H100", "--provider", "aws",
+             "--max-machines", "1", "--measured")  # fmt: skip
     assert "times slower than expected; check its unit" in printed(*words, "8xH100: 310 s/step")
     usual = printed(*words, "8xH100: 6 s/step")
     assert "slower than expected" not in usual
@@ -78,7 +79,7 @@ def test_a_timing_on_excluded_gpus_counts(printed: Printed) -> None:
 
 def test_own_machines_need_no_quota_and_are_never_short(tmp_path: Path, printed: Printed) -> None:
     (tmp_path / "own.csv").write_text("label,gpu,gpus,usd_per_hour,count\nlab,RTX-4090,4,0.6,1\n")
-    words = ("resnet50-imagenet", "--offers", "own.csv", "--explain", "1")
+    words = ("resnet50-imagenet", "--offers", "own.csv", "--max-machines", "1", "--explain", "1")
     for flag, is_told in (("--provider=own", False), ("--provider=gcp", True)):
         said = printed(*words, flag)
         assert ("quotas not checked" in said) == is_told

@@ -3,7 +3,6 @@
 import re
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,7 +20,7 @@ from recommender.planner.selection import ranked_plans
 from recommender.risk.monte_carlo import simulate_paths
 from recommender.text import duration, usd
 from tests.recommender.optimize.samples import sampled
-from tests.recommender.planning import HOUR, NOW, ask, everything, job, recommend, written
+from tests.recommender.planning import HOUR, NOW, ask, everything, job, recommend, small
 from tests.shipped import snapshot
 
 ASKED = {
@@ -34,8 +33,8 @@ ASKED = {
 
 
 @pytest.fixture(scope="module")
-def catalog(tmp_path_factory: pytest.TempPathFactory) -> Catalog:
-    return written(Path(tmp_path_factory.mktemp("catalog")))
+def catalog() -> Catalog:
+    return small()
 
 
 def problem_under(limits: Limits, catalog: Catalog) -> Problem:

@@ -23,13 +23,13 @@ from tests.recommender.planning import (
     job,
     machines_of,
     recommend,
-    written,
+    small,
 )
 
 
 @pytest.fixture(scope="module")
-def catalog(tmp_path_factory: pytest.TempPathFactory) -> Catalog:
-    return written(Path(tmp_path_factory.mktemp("catalog")))
+def catalog() -> Catalog:
+    return small()
 
 
 QUESTIONS: dict[str, dict[str, float]] = {

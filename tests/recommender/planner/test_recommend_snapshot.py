@@ -21,6 +21,7 @@ from tests.speed.optimiser import quotas_of
 # AWS and Azure sell parts of one GPU under these names.
 PARTS_OF_A_GPU = ("g6f.", "gr6f.", *(f"Standard_NV{n}ads_A10" for n in (6, 12, 18)))
 RENTABLE = {("open", "spot"), ("open", "on_demand"), ("spot_only", "spot")}
+LORA, LONG = ("llama3-8b-lora",), ("gpt2-xl",)  # of like jobs those that are asked by default
 DAYS = {"llama3-70b-sft": 20, "mixtral-8x7b-sft": 20, "llama3-8b-pretrain": 200, "t5-3b": 30}
 
 
@@ -119,7 +120,7 @@ def test_other_accelerators_enter_only_when_requested(choice: Choice, allowed: s
     assert {problem.catalog.gpus[t.gpu].vendor for t in problem.offers.types} <= allowed
 
 
-@pytest.mark.parametrize("name", ["resnet50-imagenet", "llama3-8b-lora"])
+@pytest.mark.parametrize("name", sampled(("resnet50-imagenet", "llama3-8b-lora"), LORA))
 def test_a_whole_answer_of_the_snapshot_adds_up(name: str) -> None:
     answer = recommend(find_job(name), Limits(deadline_s=48 * HOUR), catalog=snapshot(), now=NOW)
     for plan in everything(answer):
@@ -170,7 +171,7 @@ def test_a_fallback_has_the_step_of_its_own_machines() -> None:
         assert fallback.step.memory_gib <= memory_gib[fallback.machines[0].gpu]
 
 
-@pytest.mark.parametrize("preset", ["gpt2-xl", "resnet50-imagenet"])
+@pytest.mark.parametrize("preset", sampled(("gpt2-xl", "resnet50-imagenet"), LONG))
 def test_a_frontier_has_no_duplicates_and_ends_within_a_month(preset: str) -> None:
     plans = recommend(find_job(preset), catalog=snapshot(), now=NOW).plans
     assert len(plans) > 1
@@ -180,7 +181,7 @@ def test_a_frontier_has_no_duplicates_and_ends_within_a_month(preset: str) -> No
         assert faster.estimate.time.trimmed_mean < 0.98 * cheaper.estimate.time.trimmed_mean
 
 
-@pytest.mark.parametrize("preset", ["bert-large-pretrain", "gpt2-xl"])
+@pytest.mark.parametrize("preset", sampled(("bert-large-pretrain", "gpt2-xl"), LONG))
 def test_a_cheaper_plan_that_the_curve_leaves_out_is_left_open_by_the_proof(preset: str) -> None:
     """A lone GPU, ten days or months long, costs 2 % less than the curve's cheapest."""
     answer = recommend(find_job(preset), catalog=snapshot(), now=NOW)
@@ -218,10 +219,8 @@ def test_two_types_on_demand_are_found_where_quotas_leave_no_other_plan() -> Non
     assert lead.estimate.chance >= 0.95
 
 
-@pytest.mark.parametrize(
-    ("preset", "hours"),
-    [pytest.param("gpt2-xl", 24, marks=pytest.mark.slow), ("llama3-8b-sft", 8)],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("preset", "hours"), [("gpt2-xl", 24), ("llama3-8b-sft", 8)])
 def test_larger_quotas_cost_no_more(preset: str, hours: int) -> None:
     """Also where they leave a plan of one type: mixes may still be cheaper."""
     limits = Limits(deadline_s=hours * HOUR)

@@ -15,7 +15,7 @@ from recommender.planner import replan as comparison
 from recommender.planner.replan import RunningJob, moved_prices, replan
 from recommender.risk.random_numbers import random_numbers
 from recommender.risk.spot_capacity import ClassCapacity, drawn_cycles
-from tests.recommender.planning import HOUR, NOW, ask, job, with_prices, written
+from tests.recommender.planning import HOUR, NOW, ask, job, small, with_prices
 from tests.recommender.risk.cases import PLAIN, path_inputs
 
 LIMITS = Limits(deadline_s=60 * HOUR, max_machines=6)
@@ -23,8 +23,8 @@ HALF = Progress(done_share=0.5, elapsed_s=5 * HOUR)
 
 
 @pytest.fixture(scope="module")
-def catalog(tmp_path_factory: pytest.TempPathFactory) -> Catalog:
-    return written(tmp_path_factory.mktemp("small"))
+def catalog() -> Catalog:
+    return small()
 
 
 def on_demand(catalog: Catalog) -> Plan:

@@ -12,15 +12,15 @@ from recommender.plan.standing import MachineStanding
 from recommender.planner.problem import Problem, planning_problem
 from recommender.planner.standing import standing
 from recommender.risk.random_numbers import SEED
-from tests.recommender.planning import HOUR, NOW, ask, job, with_prices, written
+from tests.recommender.planning import HOUR, NOW, ask, job, small, with_prices
 
 LIMITS = Limits(deadline_s=60 * HOUR, max_machines=6)
 ON_DEMAND = Choice(market="on_demand")
 
 
 @pytest.fixture(scope="module")
-def catalog(tmp_path_factory: pytest.TempPathFactory) -> Catalog:
-    return written(tmp_path_factory.mktemp("small"))
+def catalog() -> Catalog:
+    return small()
 
 
 def asked(

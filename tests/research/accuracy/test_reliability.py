@@ -55,6 +55,7 @@ def test_a_brier_score_by_hand():
     assert found.of_base_rate == pytest.approx(0.25 * 0.75)
 
 
+@pytest.mark.slow
 @pytest.mark.reference
 def test_the_table_of_the_page_is_what_the_forecasts_give():
     page = Path(__file__).parents[3] / "docs" / "research" / "risk.md"
