@@ -13,7 +13,6 @@ from recommender.policies.policy_table import policy_table
 from recommender.policies.replay import replay
 from recommender.policies.rules import Greedy, UniformProgress
 from recommender.policies.state import ModePrices
-from tests.recommender.optimize.samples import sampled
 from tests.recommender.policies.laws import ALWAYS, HEAVY, NEVER_UP, STEADY
 from tests.recommender.policies.markets import PRICES, hours, one, simulated
 
@@ -37,7 +36,7 @@ def test_with_spot_never_there_it_costs_the_on_demand_price():
     assert found.cost_usd[0] == pytest.approx(PRICES.on_demand * (24 + 2 / 6))
 
 
-@pytest.mark.parametrize("law", sampled((HEAVY, STEADY), (HEAVY,)))
+@pytest.mark.parametrize("law", [HEAVY, pytest.param(STEADY, marks=pytest.mark.slow)])
 def test_the_table_expects_what_replay_on_its_own_law_costs(law):
     process = chain(law, TICK)
     expected = expected_usd(policy_table(process, TASK, PRICES, TICK), process, TASK)
