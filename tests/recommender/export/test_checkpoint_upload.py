@@ -60,7 +60,7 @@ def made(run: RunDescription, target: str) -> str:
 QUESTIONS = list(itertools.product(presets(), TOOL))
 
 
-@pytest.mark.parametrize("question", thinned(QUESTIONS, 8), ids=lambda each: "-".join(each))
+@pytest.mark.parametrize("question", thinned(QUESTIONS, 16), ids=lambda each: "-".join(each))
 def test_every_file_can_keep_its_interval_on_its_disk(question: tuple[str, str]):
     """Of every preset on every cloud, in the words of every target that can run its plans."""
     name, cloud = question

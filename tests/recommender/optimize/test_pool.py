@@ -89,7 +89,9 @@ def test_the_last_machine_of_a_quota_is_used() -> None:
         for found in selected(q).plans:
             counts = reevaluated(q, found).counts
             used += bool(np.isclose(counts @ site.quota_use.T, site.quota).any())
-    assert used >= 5
+        if used >= 5:
+            return
+    pytest.fail(f"of 30 questions {used} plans use a whole quota")
 
 
 @pytest.mark.parametrize("seed", range(0, 24, 3))
