@@ -92,6 +92,7 @@ def test_where_more_quota_would_not_help_none_is_requested() -> None:
     assert smallest_requests(rich) == ()
 
 
+@pytest.mark.slow
 def test_a_budget_where_quotas_leave_a_few_spot_machines_alone_has_an_answer() -> None:
     quotas = (
         QuotaLimit("azure", "others", "spot", "eastus", "vcpu", float("inf")),

@@ -35,7 +35,7 @@ def differences(
     return wrong, compared, beyond
 
 
-@pytest.mark.parametrize("chunk", one_in(2, CHUNKS))
+@pytest.mark.parametrize("chunk", one_in(5, CHUNKS))
 def test_every_path_of_random_plans_equals_the_reference(chunk: int) -> None:
     numbers = Numbers(PATHS)
     compared = beyond = 0

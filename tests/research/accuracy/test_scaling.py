@@ -29,7 +29,10 @@ def test_deepvm_is_calibrated_on_eight_machines_and_predicts_more():
     assert held.measured[-1] == pytest.approx(10.772441 / 39)
 
 
-@pytest.mark.parametrize(("instance", "most"), [("g3s", 2.5), ("g4dn", 4.1), ("g5", 3.0)])
+@pytest.mark.parametrize(
+    ("instance", "most"),
+    [pytest.param("g3s", 2.5, marks=pytest.mark.slow), ("g4dn", 4.1), ("g5", 3.0)],
+)
 def test_a_user_of_eight_machines_scales_deepvm_as_well_as_two_free_terms(instance, most):
     """Non-negative least squares on latency and bandwidth: 1.9, 4.1 and 2.7 %."""
     assert score(scaling.deepvm(f"{instance}.xlarge").held()).mean <= most

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.accuracy
 
 COMMITTED = {each.key: each for each in committed_findings()}
 # Fits by the hundred: seconds to half a minute each.
-HUNDREDS = ("finetuning", *(
+HUNDREDS = ("finetuning", "deepvm-g3s", *(
     f"gavel-{gpu}{own}" for gpu in ("k80", "p100", "v100") for own in ("", "-links")
 ))  # fmt: skip
 OWN = [
