@@ -104,7 +104,7 @@ def moments(p: PathInputs, deadline_s: float, rng: np.random.Generator) -> Float
     return rng.uniform(0.0, 1.0, PATHS) * np.where(late, 1.2 * deadline_s, soon)
 
 
-@pytest.mark.parametrize("chunk", one_in(3, CHUNKS))
+@pytest.mark.parametrize("chunk", one_in(10, CHUNKS))
 def test_what_happens_later_decides_nothing_earlier(chunk: int) -> None:
     compared = decided = 0
     for seed in range(chunk * PER_CHUNK, (chunk + 1) * PER_CHUNK):

@@ -18,7 +18,7 @@ from tests.recommender.optimize.samples import thinned
 
 FIRST, STEPS, SAVED = 4, 8, (2, 4, 6, 8)
 PARTS = 7
-FAILURES = thinned([(number, part) for part in range(PARTS) for number in ERRORS], 9)
+FAILURES = thinned([(number, part) for part in range(PARTS) for number in ERRORS], 18)
 
 
 class Walk:
