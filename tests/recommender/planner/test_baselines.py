@@ -42,7 +42,7 @@ def test_an_hourly_limit_is_met_at_every_place_of_a_failover_list(job: str, usd:
 
 def test_the_same_plan_costs_the_same_under_a_tighter_limit() -> None:
     """Its fallback would start earlier, so it is a different plan."""
-    choice = Choice(failover="none", providers=("aws",))
+    choice = Choice(failover="none")
     answer = asked("resnet50-imagenet", Limits(deadline_s=24 * HOUR), choice)
     tighter = asked("resnet50-imagenet", Limits(deadline_s=14.4 * HOUR), choice)
     cost, other = (each.plans[0].estimate.cost.mean for each in (answer, tighter))
