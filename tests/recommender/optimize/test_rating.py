@@ -11,6 +11,7 @@ from tests.recommender.optimize.samples import thinned
 from tests.recommender.optimize.test_pool import question
 
 LEAST = 0.9  # rank correlation of rated and simulated goals
+ENOUGH = 8  # questions of a chunk that have plans to compare
 
 
 def ranks(values: np.ndarray) -> np.ndarray:
@@ -59,6 +60,8 @@ def test_plans_are_rated_in_about_the_order_of_their_simulation(chunk: int) -> N
             rated, simulated = compared(q)
             if len(rated) >= 6:
                 found.append(correlation(rated, simulated))
+        if len(found) == ENOUGH:
+            break
     assert len(found) >= 5
     assert np.median(found) >= LEAST
     assert np.quantile(found, 0.1) >= LEAST - 0.25

@@ -137,6 +137,7 @@ def test_no_timed_step_makes_a_long_run_more_certain_than_published_ones_are(
     assert "narrows the speed from a factor of 1.6 (--measured) to 1.5" in long
 
 
+@pytest.mark.slow
 def test_llama_405b_on_as_many_gpus_as_it_was_trained_on_takes_as_long_as_published(
     tmp_path: Path, printed: Printed
 ) -> None:

@@ -243,6 +243,7 @@ def test_own_machines_that_are_counted_are_not_waited_for(tmp_path: Path) -> Non
     assert waits[there,] == 0.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("job", ["llama3-8b-lora"])
 def test_where_one_run_in_twenty_waits_for_days_a_deadline_that_ends_it_is_suggested(
     job: str,

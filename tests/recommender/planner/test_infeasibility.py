@@ -185,6 +185,7 @@ def test_a_price_per_hour_is_the_least_that_pays_for_a_plan_and_its_fallback(gpu
     assert not found(0.9).plans
 
 
+@pytest.mark.slow
 def test_a_higher_price_per_hour_is_worth_what_the_question_with_it_gains() -> None:
     choice = Choice(gpus=(GpuFilter("L40S"),), mix="no")
     limits = Limits(deadline_s=18 * HOUR, hourly_usd=60.0)

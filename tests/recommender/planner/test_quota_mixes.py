@@ -53,6 +53,7 @@ def test_no_deadline_below_the_minimum_named_works(
     assert asked(preset, lower, vcpus, by_name).status != "ok"
 
 
+@pytest.mark.slow
 def test_the_surest_chance_of_a_mix_is_named() -> None:
     limits = Limits(deadline_s=12 * HOUR)
     refused = asked("gpt2-xl", limits, 192.0, False)

@@ -156,6 +156,7 @@ def test_a_first_plan_that_falls_short_comes_with_a_warning(catalog: Catalog) ->
     assert warnings_of(problem, (plan,)) == ()
 
 
+@pytest.mark.slow
 def test_the_cheapest_of_a_curve_is_the_cheapest_that_ends_within_the_horizon() -> None:
     """The cheapest of all takes 41 days in one run of twenty; the next was never built."""
     asked, now = find_job("mixtral-8x7b-sft"), datetime(2026, 11, 27, tzinfo=UTC)

@@ -190,6 +190,7 @@ def test_a_cheaper_plan_that_the_curve_leaves_out_is_left_open_by_the_proof(pres
     assert least >= best * (1.0 - answer.proof.gap) * 0.998
 
 
+@pytest.mark.slow
 def test_a_curve_holds_what_was_met_on_the_way_and_eight_plans_at_most() -> None:
     """Half more hours than the fastest takes cost half of it.
 

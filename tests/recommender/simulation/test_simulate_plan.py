@@ -78,7 +78,9 @@ def test_machines_can_be_named() -> None:
 
 
 def test_where_no_plan_meets_the_limits_the_answer_says_why() -> None:
-    found = simulate_plan(problem(Limits(deadline_s=60.0)), None, SimulationOptions())
+    found = simulate_plan(
+        problem(Limits(deadline_s=60.0, max_machines=1)), None, SimulationOptions()
+    )
     assert found.simulation is None
     assert found.answer is not None
     assert found.answer.status == "infeasible"
