@@ -21,6 +21,7 @@ from recommender.text import (
 )
 
 WIDTH = 96
+MINUTE_S = 60.0
 _AS_IS = "  "  # begins a line that can be copied whole
 _UNITS = {"vcpu": "vCPU", "gpu": "GPU", "machine": "machine"}
 
@@ -33,10 +34,32 @@ def header(run: RunDescription, start: str, remarks: tuple[str, ...]) -> list[st
         f"Written by {run.tool} from {run.which}; catalog {run.catalog}, prices of "
         f"{run.price_date}. Nothing is rented until you start it:",
         f"{_AS_IS}{start}",
+        *terms_words(run),
         *quota_words(run),
         *unzoned_words(run),
         *remarks,
     ]
+
+
+def terms_words(run: RunDescription) -> list[str]:
+    """The terms of the machines that a bill of seconds does not show."""
+    terms = run.machines.terms
+    if terms is None:
+        return []
+    code, _, rate = terms.currency.partition("=")
+    usd_is, _, day = rate.partition("@")
+    longest, host = terms.maximum_s, run.provider is not None and run.provider.marketplace
+    found = {
+        f"charged in steps of {duration(terms.step_s)}": terms.step_s > MINUTE_S,
+        f"for {duration(terms.minimum_s)} at least": terms.minimum_s > terms.step_s > MINUTE_S,
+        f"for {duration(longest or 0.0)} at most": longest is not None,
+        "paid in advance": terms.upfront,
+        f"charged in {code} (1 USD was {usd_is}, {day or 'as you say'})": bool(rate),
+        "one host of somebody else, who can read what is on it": host,
+        "a new account has to ask for them": terms.new_account == 0.0,
+    }
+    told = ", ".join(words for words, holds in found.items() if holds)
+    return [f"These machines: {told}."] if told else []
 
 
 def commented(sentences: list[str], mark: str = "#") -> list[str]:

@@ -1,6 +1,7 @@
 """GPU clouds in the shipped catalog: bounds of their own, clusters, and files that launch them."""
 
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from recommender.catalogs.catalog import Catalog
 from recommender.catalogs.rentable import sold_as
 from recommender.catalogs.validation import odd_between_clouds, on_demand_prices
 from recommender.cli import main
+from recommender.market.allowed import allowed_offers
 from recommender.plan.limits import Choice, Limits
 from tests.recommender.planning import HOUR, NOW
 from tests.shipped import every_cloud
@@ -37,7 +39,7 @@ def test_a_cloud_may_be_cheaper_than_others_but_not_by_a_wrong_unit(
     assert any(line.startswith("H100 at hyperstack") for line in said) == odd
 
 
-@pytest.mark.parametrize("provider", ["lambda", "runpod", "verda", "jarvislabs", "vultr"])
+@pytest.mark.parametrize("provider", ["lambda", "runpod", "verda", "jarvislabs", "vultr", "vast"])
 def test_machines_that_no_network_joins_are_rented_one_by_one(provider: str) -> None:
     answer = recommend(
         "resnet50-imagenet",
@@ -62,6 +64,39 @@ def test_a_listed_machine_that_nobody_rents_is_not_open_there_and_is_elsewhere()
     assert sold_as("aws", "p5.4xlarge", "on_demand", "ap-south-1") is None
     assert sold_as("aws", "p6-b300.48xlarge", "on_demand", "sa-east-1") == "unknown"
     assert sold_as("aws", "p6-b300.48xlarge", "spot", "us-east-1") is None
+
+
+@pytest.mark.parametrize(
+    ("provider", "pattern", "market", "regions"),
+    [
+        ("aws", "p5.4xlarge", "on_demand", "us-*"),
+        ("aws", "p5.4xlarge", "spot", "us-*"),
+        ("aws", "p5e.48xlarge", "on_demand", "*"),
+        ("aws", "p6-b300.48xlarge", "on_demand", "*"),
+        ("aws", "trn2*", "on_demand", "*"),
+        ("gcp", "a3-highgpu-[124]g", "on_demand", "*"),
+        ("gcp", "a3-ultragpu-8g", "on_demand", "*"),
+        ("gcp", "a4-highgpu-8g", "on_demand", "*"),
+        ("gcp", "a4x*", "*", "*"),
+        ("azure", "Standard_ND128isr_NDR_GB200_v6", "*", "*"),
+        ("azure", "Standard_ND96isr_H200_v5", "spot", "*"),
+        ("crusoe", "*-sxm-ib.8x", "*", "*"),
+        ("oci", "BM.GPU.GB200.4", "*", "*"),
+    ],
+)
+def test_what_nobody_can_rent_is_in_no_plan(
+    provider: str, pattern: str, market: str, regions: str
+) -> None:
+    """The facts of rentable.csv (2026-10 and 2026-11), asked of the offers that plans may use."""
+    o = every_cloud().offers
+    named = [
+        (o.provider[r], o.instance_type[r], o.region[r])
+        for r in allowed_offers(every_cloud(), Choice()).rows
+        if o.provider[r] == provider and fnmatchcase(o.market[r], market)
+    ]
+    assert not [
+        each for each in named if fnmatchcase(each[1], pattern) and fnmatchcase(each[2], regions)
+    ]
 
 
 def test_every_spot_machine_has_a_law_and_every_machine_a_wait() -> None:

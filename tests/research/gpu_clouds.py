@@ -85,17 +85,27 @@ def words(plan: Plan) -> str:
     return f"{first.count}× {first.instance_type} {market}, {label}"
 
 
+def grade(plan: Plan) -> str:
+    """How well founded a plan is: A measured and fresh, B carried over or old, C partly a guess."""
+    known = plan.evidence
+    if known is None or known.speed == "guessed" or known.guesses:
+        return "C"
+    return "B" if known.weakest else "A"
+
+
 def main() -> int:
     """Print one row per question, and the medians."""
-    rows = [row for preset in PRESETS for row in rows_of(preset)]
-    print("| job | question | three large clouds | USD | h | all clouds | USD | h | cost × |")
-    print("|:--|:--|:--|--:|--:|:--|--:|--:|--:|")
-    for row in rows:
+    print("| job | question | three large clouds | USD | h | | all clouds | USD | h | | cost × |")
+    print("|:--|:--|:--|--:|--:|:--|:--|--:|--:|:--|--:|", flush=True)
+    rows: list[Row] = []
+    for row in (row for preset in PRESETS for row in rows_of(preset)):
+        rows.append(row)
         cells = [row.preset, row.question]
         for plan in (row.before, row.after):
             estimate = plan.estimate
             cells += [words(plan), f"{estimate.cost.mean:.0f}", f"{estimate.time.p50 / 3600:.1f}"]
-        print(f"| {' | '.join(cells)} | {row.times:.2f} |")
+            cells.append(grade(plan))
+        print(f"| {' | '.join(cells)} | {row.times:.2f} |", flush=True)
     for question in dict.fromkeys(row.question for row in rows):
         some = [row.times for row in rows if row.question == question]
         print(f"{question}: {median(some):.2f} ({min(some):.2f}-{max(some):.2f})")

@@ -174,12 +174,14 @@ def test_a_stated_country_is_kept(tmp_path: Path, country: str, planned: bool) -
 def test_a_launcher_s_name_makes_an_own_offer_one_of_skypilot(
     tmp_path: Path, named: str, hardware: dict[str, str]
 ) -> None:
-    own = read(tmp_path, launcher="lambda", instance_type=named, region="us-east-1")
+    columns = {"instance_type": named, "region": "us-east-1", "currency": "EUR=0.8@2026-11-27"}
+    own = read(tmp_path, launcher="lambda", **columns)
     plan = plan_of(own)
     assert usual_target(plan) == "skypilot"
     job, limits = find_job("llama3-8b-sft"), Limits(deadline_s=100 * HOUR)
     run = description_of(plan, "plan 1", job, limits, tool="recommend", catalog="c")
     (task, *_) = export_files(run, "skypilot", "run")
+    assert "EUR (1 USD was 0.8, 2026-11-27)" in task.text
     (entry,) = yaml.safe_load(task.text)["resources"]["ordered"]
     assert entry == {"infra": "lambda/us-east-1", **hardware, "use_spot": False}
 

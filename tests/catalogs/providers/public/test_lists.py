@@ -65,6 +65,16 @@ def test_a_machine_with_several_prices_anywhere_is_not_believed() -> None:
     assert [q.rule for q in made.quarantined] == ["regions_differ"]
 
 
+def test_a_marketplace_s_price_is_the_median_of_its_hosts() -> None:
+    one, *_ = skypilot_rows("vast")
+    asks = {"Texas, US, NA": 3, "France, FR, EU": 9, "Vietnam, VN, AS": 5}
+    hosts = [{**one, "Region": place, "Price": usd} for place, usd in asks.items()]
+    made = read("vast", World(sky={"vast": hosts}))
+    (offer,) = made.offers
+    assert (offer.region, offer.usd_per_hour, offer.kind) == (ANY_REGION, 5.0, "derived")
+    assert made.quarantined == ()
+
+
 @pytest.mark.parametrize(
     "change", [{"flags": "gcp-dws-calendar-mode"}, {"flags": "runpod-cluster"}, {"price": 0}]
 )
