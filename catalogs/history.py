@@ -1,6 +1,6 @@
 """What changed between two catalogs, and how prices moved: shipped, and of every version kept.
 
-`snapshot/past_prices.csv.gz` holds a year of changes up to the snapshot, one line for a machine in
+`past_prices.csv.gz` holds a year of changes up to the snapshot, one line for a machine in
 a region and market: "2026-04-02:8.468 2026-05-01:8.51". Prices of every version are Parquet files:
 
     history/date=2026-11-21/000042-20261121T020304Z-1f0c2a9b.parquet
@@ -23,7 +23,7 @@ from recommender.catalogs.catalog import Catalog, Offers
 from recommender.catalogs.errors import CatalogError, StoreError
 from recommender.catalogs.files import replace_file
 from recommender.catalogs.frozen import dataclass
-from recommender.catalogs.load import SNAPSHOT, load, load_snapshot
+from recommender.catalogs.load import load, load_snapshot
 from recommender.catalogs.schema import Offer
 from recommender.catalogs.store import Store
 
@@ -31,7 +31,7 @@ Key = tuple[str, str, str, str, str]  # provider, instance type, region, zone, m
 _SAME = 1e-6  # prices of one type differ in the 8th digit between sources
 HISTORY = "history"
 MISSING = "no history is kept: pip install 'recommend-gpus[history]' adds it (pyarrow)"
-SHIPPED = SNAPSHOT / "past_prices.csv.gz"
+SHIPPED = Path(__file__).with_name("past_prices.csv.gz")
 COLUMNS = ("provider", "instance_type", "region", "market", "prices")  # of the shipped ones
 ShippedKey = tuple[str, str, str, str]
 _COLUMNS = (

@@ -22,7 +22,8 @@ from recommender.text import shown, shown_path
 
 SCHEMA = "recommend.plan/v1"
 _MAX_BYTES = 2**26
-_NAMES = ("provider", "instance_type", "region", "zone")  # they go into files and commands
+# They go into files and commands.
+_NAMES = ("provider", "instance_type", "region", "zone", "launcher", "rented_as")
 _NAME = re.compile(r"[\w.+:/@() -]*")
 _HINT = "write it again with recommend ... --json > ANSWER.json"
 

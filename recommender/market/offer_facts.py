@@ -32,6 +32,9 @@ CARRIED_GPU_SD, CARRIED_COUNT_SD = 1.1, 0.6
 # Sd of ln(quote / median of its type) over the zones of an auction: what a place may cost that is
 # planned at its type's median (954 zones of AWS, mid 2026; docs/research/quotes.md).
 FLOOR_SD = 0.38
+# Sd of ln(what a host of a marketplace asks / the price listed): two medians for an H100 on Vast,
+# 4.00 USD/h on 2026-10-10 and 2.40 on 2026-10-19 (ewyluda/gpu-price-index and a price page).
+HOSTS_SD = 0.36
 MEDIAN_ERROR = 0.6745  # of a normal law, in sd: a catalog states the median error of derived prices
 # A price that the market has made: as quoted, as quoted in an imported version, after a jump.
 _MARKET_FLAGS = ("", "imported", "jump")
@@ -223,6 +226,8 @@ class Facts:
         o = self.catalog.offers
         provider, market = o.provider[row], o.market[row]
         known = self.price_sigma(provider, market, o.as_of[row], o.uncertainty[row])
+        if provider in CLOUDS and CLOUDS[provider].marketplace:
+            known = math.hypot(known, HOSTS_SD)
         at_floor = o.flag[row] == "floor" and market == "spot" and provider in SPOT_AUCTIONS
         return math.hypot(known, FLOOR_SD) if at_floor else known
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from recommender.catalogs.registry import CLOUDS
 from recommender.catalogs.schema import BOOKED
 from recommender.market.offer_facts import Facts, Pool
 from recommender.performance.machines import precision_on
@@ -49,7 +50,8 @@ def _speed(problem: Problem, pool: Pool) -> SpeedEvidence:
 
 def _price(facts: Facts, row: int) -> PriceGrade:
     o = facts.catalog.offers
-    if o.kind[row] == "derived":
+    cloud = CLOUDS.get(o.provider[row])
+    if o.kind[row] == "derived" or (cloud is not None and cloud.marketplace):
         return "derived"
     if o.flag[row] == "floor":
         return "floor"

@@ -7,6 +7,7 @@ its budget 1.8 times the cheapest plan that meets no limit, rounded to two digit
 """
 
 from dataclasses import dataclass, replace
+from math import isfinite, nan
 from statistics import median
 
 from recommender.api.calls import recommend
@@ -32,13 +33,14 @@ class Row:
 
     preset: str
     question: str
-    before: Plan
-    after: Plan
+    before: Plan | None  # None: no plan meets the limits
+    after: Plan | None
 
     @property
     def times(self) -> float:
         """The cost of the leading plan with all clouds, times that with the large ones."""
-        return self.after.estimate.cost.mean / self.before.estimate.cost.mean
+        costs = [nan if p is None else p.estimate.cost.mean for p in (self.before, self.after)]
+        return costs[1] / costs[0]
 
 
 def ask(preset: str, limits: Limits, choice: Choice) -> Answer:
@@ -46,14 +48,14 @@ def ask(preset: str, limits: Limits, choice: Choice) -> Answer:
     return recommend(preset, limits, choice, catalog=load_snapshot(), now=NOW)
 
 
-def lead(answer: Answer) -> Plan:
-    """The plan that is described first."""
-    return answer.plans[answer.lead - 1]
+def lead(answer: Answer) -> Plan | None:
+    """The plan that is described first; None where no plan meets the limits."""
+    return answer.plans[answer.lead - 1] if answer.plans else None
 
 
 def rows_of(preset: str) -> list[Row]:
     """The three questions of a preset."""
-    box = lead(ask(preset, Limits(max_machines=1), ONE_BOX)).estimate.time.p50
+    box = ask(preset, Limits(max_machines=1), ONE_BOX).plans[0].estimate.time.p50
     deadline = Limits(deadline_s=rounded(2.0 * box))
     least = min(p.estimate.cost.mean for p in ask(preset, Limits(), Choice(providers=LARGE)).plans)
     questions = (
@@ -93,6 +95,13 @@ def grade(plan: Plan) -> str:
     return "B" if known.weakest else "A"
 
 
+def shown(plan: Plan) -> list[str]:
+    """The cells of a plan: what it rents, USD, hours, grade."""
+    found = plan.estimate
+    hours = f"{found.time.p50 / 3600:.1f}"
+    return [words(plan), f"{found.cost.mean:.0f}", hours, grade(plan)]
+
+
 def main() -> int:
     """Print one row per question, and the medians."""
     print("| job | question | three large clouds | USD | h | | all clouds | USD | h | | cost × |")
@@ -102,12 +111,10 @@ def main() -> int:
         rows.append(row)
         cells = [row.preset, row.question]
         for plan in (row.before, row.after):
-            estimate = plan.estimate
-            cells += [words(plan), f"{estimate.cost.mean:.0f}", f"{estimate.time.p50 / 3600:.1f}"]
-            cells.append(grade(plan))
+            cells += ["none", "", "", ""] if plan is None else shown(plan)
         print(f"| {' | '.join(cells)} | {row.times:.2f} |", flush=True)
     for question in dict.fromkeys(row.question for row in rows):
-        some = [row.times for row in rows if row.question == question]
+        some = [r.times for r in rows if r.question == question and isfinite(r.times)]
         print(f"{question}: {median(some):.2f} ({min(some):.2f}-{max(some):.2f})")
     return 0
 

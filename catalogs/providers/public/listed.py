@@ -23,7 +23,7 @@ from recommender.catalogs.providers.contract import (
 from recommender.catalogs.providers.http import Web
 from recommender.catalogs.providers.quotas import shipped_places
 from recommender.catalogs.registry import CLOUDS
-from recommender.catalogs.schema import Kind, Market, Offer, Source
+from recommender.catalogs.schema import Market, Offer, Source
 
 MAX_BYTES = 64_000_000  # of a table; the largest real ones have some 3 MB
 Cells = Mapping[str, str]
@@ -118,11 +118,7 @@ def _placed(provider: str, rows: Iterable[Row]) -> tuple[list[Row], list[Quarant
 
 def _offer(row: Row, wanted: Wanted, day: str) -> Offer:
     machine, usd = wanted.types[row.instance_type], row.usd_per_hour
-    hosts = CLOUDS[machine.provider].marketplace and row.region == ANY_REGION
-    kind: Kind = "derived" if hosts else "quote"
-    return read_offer(
-        machine, row.region, row.market, usd, source=1, as_of=day, zone=row.zone, kind=kind
-    )
+    return read_offer(machine, row.region, row.market, usd, source=1, as_of=day, zone=row.zone)
 
 
 def _unknown(rows: Iterable[Row], wanted: Wanted) -> Iterator[UnknownType]:

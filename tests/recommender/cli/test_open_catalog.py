@@ -29,7 +29,7 @@ def test_the_mark_of_a_catalog_folder_changes_with_its_manifest(tmp_path: Path) 
         ("./folder",),
         (JOB, "--quota", "folder"),
         (JOB, "--offers", "folder"),
-        ("simulate", JOB, "--trace", "folder"),
+        ("simulate", JOB, "--market", "spot", "--trace", "folder"),
         ("calibrate", JOB, "folder"),
         ("trace", "show", "folder"),
         ("jobs", "show", "./folder"),
@@ -64,7 +64,10 @@ def test_a_job_may_come_through_a_pipe(run: Run, planner: Planner) -> None:
         (("diff",), "no version is kept yet; recommend catalog refresh fetches the first"),
         (("export", "x.tar"), "no version is kept yet; recommend catalog refresh fetches the"),
         (("rollback",), "no version is kept yet; recommend catalog refresh fetches the first"),
-        (("history", "p5.48xlarge", "--region", "us-east-1"), "no version is kept yet"),
+        (
+            ("history", "p5.48xlarge", "--region", "moon"),
+            "no price of p5.48xlarge in moon is shipped",
+        ),
         (("status", "--catalog", "empty"), "empty: is a file; name a catalog folder or a store"),
     ],
 )

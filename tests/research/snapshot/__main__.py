@@ -22,7 +22,7 @@ def main() -> int:
     manifest = write_catalog(options.out, snapshot_tables(options.reference))
     catalog = load(manifest)
     types = catalog.instance_types.values()
-    write_past_prices(options.out, options.reference, catalog.offers, types)
+    write_past_prices(options.out.parent, options.reference, catalog.offers, types)
     for date in catalog.price_dates():
         print(f"{date.provider:6} {date.market:10} {date.offers:6} {date.oldest} to {date.newest}")
     problems = publication_problems(catalog)

@@ -4,7 +4,7 @@ A row is a machine as its provider names it, with its own dates and sources. `re
 where one list holds wherever the machine is in stock: types times regions say nothing of stock.
 `size_source` is where vCPUs, memory and disk come from, if not from the price list; sizes that
 nobody published are the smallest with these GPUs at other clouds, and of kind "fallback".
-On a marketplace a row is a stranger's host; a price by GPU is the median of the hosts, derived.
+On a marketplace a row is a stranger's host; a price by GPU is the median of the hosts.
 Left out: prices without a date, and machines whose name was not seen.
 """
 
@@ -19,8 +19,6 @@ from tests.research.snapshot.machines import pcie_generations
 from tests.research.snapshot.reading import HAND, Cells, number, read_hand, read_table
 from tests.research.snapshot.sources import SourceBook, cite
 
-# Two readings of the median ask for an H100 on Vast, 2.40 USD/h (2026-10-19) and 4.00 (2026-10-10).
-MEDIAN_ERROR = 0.4
 NAMES = tuple(info.name for info in GPU_CLOUDS)
 ASSUMED = "smallest of other clouds"  # the source of sizes that nobody published
 
@@ -93,7 +91,6 @@ def rows_of(provider: str) -> tuple[Cells, ...]:
 def _offer(
     provider: str, row: Cells, region: str, market: Market, kind: str, book: SourceBook
 ) -> Offer:
-    median = row["note"].startswith("median")
     return Offer(
         provider=provider,
         instance_type=row["instance_type"],
@@ -102,9 +99,9 @@ def _offer(
         market=market,
         usd_per_hour=float(row[f"{kind}usd_per_hour"]),
         obtainable=row["status"],  # type: ignore[arg-type]
-        kind="derived" if median else "quote",
+        kind="quote",
         flag="",
-        uncertainty=MEDIAN_ERROR if median else 0.0,
+        uncertainty=0.0,
         interruption_range=None,
         source=cite(book, row[f"{kind}source"]),
         as_of=row[f"{kind}as_of"],

@@ -25,7 +25,7 @@ Series = dict[ShippedKey, dict[str, float]]  # USD by day
 def write_past_prices(
     folder: Path, reference: Path, offers: Iterable[Offer], types: Iterable[InstanceType]
 ) -> Path:
-    """Write the series next to a snapshot's tables."""
+    """Write the series next to a snapshot's folder."""
     path = folder / SHIPPED.name
     path.write_bytes(gzipped(_table(series(reference / "prices", list(offers), types)).encode()))
     return path

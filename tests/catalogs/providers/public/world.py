@@ -15,7 +15,6 @@ from recommender.catalogs.providers.clients import Maker
 from recommender.catalogs.providers.contract import Provider, Wanted
 from recommender.catalogs.providers.http import Patience
 from recommender.catalogs.providers.public import aws, gpuhunt, skypilot
-from recommender.catalogs.registry import CLOUDS
 from recommender.catalogs.schema import Offer
 from tests.catalogs.providers.azure.items import item, server_of
 from tests.catalogs.providers.gcp.skus import NOW
@@ -36,9 +35,7 @@ _CARDS = {word: card for card, word in gpuhunt._RUNPOD.items()}
 
 def shipped(provider: str) -> list[Offer]:
     """The shipped offers of a provider with a price of its own: none derived from others."""
-    hosts = CLOUDS[provider].marketplace  # whose medians are derived
-    mine = (o for o in every_cloud().offers if o.provider == provider)
-    priced = (o for o in mine if o.kind != "derived" or hosts)
+    priced = (o for o in every_cloud().offers if o.provider == provider and o.kind != "derived")
     return [o for o in priced if o.market in ("on_demand", "spot")]
 
 
