@@ -174,7 +174,7 @@ def _steps(run: RunDescription, cloud: CloudSteps) -> Steps:
 
 def _keep_fallback(run: RunDescription, fallback: Fallback) -> tuple[str, ...]:
     machines = fallback.machines[0]
-    changed = tuple(f"{each.name}={each.value}" for each in changed_by_fallback(run))
+    changed = tuple(assignment(each.name, each.value) for each in changed_by_fallback(run))
     return (
         *_keep("fallback", machines, machines.count, changed, True),
         _EACH_PLACE % "FALLBACK_PLACES",
@@ -188,7 +188,7 @@ def _keep_fallback(run: RunDescription, fallback: Fallback) -> tuple[str, ...]:
 def _keep(
     phase: str, machines: Machines, count: int, changed: tuple[str, ...], changes: bool
 ) -> tuple[str, ...]:
-    """Lines before a start; `changed` are variables that the plan's script has otherwise.
+    """Lines before a start; `changed` assigns variables that the plan's script has otherwise.
 
     With `changes` the machines may have been asked to end, for those of the other phase.
     """

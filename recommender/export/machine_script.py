@@ -69,10 +69,12 @@ def _environment_lines(run: RunDescription) -> list[str]:
     ]
     changed = {each.name for each in changed_by_fallback(run)}
     for each in variables(run, f"{ROOT}/{run.name}"):
+        lines.append(f"# {each.meaning}")
         value = assignment(each.name, each.value)
         if each.name in changed:  # set before, where the fallback has taken over
-            value = f"{each.name}=${{{each.name}:-{each.value}}}"
-        lines += [f"# {each.meaning}", f"export {value}"]
+            lines.append(f'[ -n "${{{each.name}:-}}" ] || export {value}')
+        else:
+            lines.append(f"export {value}")
     return [
         *lines,
         "# What your script leaves here is in the bucket at the end.",

@@ -190,6 +190,8 @@ class Cloud:
             moments += [each for each in (self.opens, self.closes) if each > now]
         if self.budget_usd is not None:
             moments += [now + self.paid_for_s(phase) for phase in self.up]
+        if self.jobs.get("plan") == "wanted" and "plan" not in self.up:
+            moments.append(max(found_s(self.since, self.opens), now))
         if not p.fallback_speed:
             return min(moments, default=math.inf) - now
         known = bool(self.timed)

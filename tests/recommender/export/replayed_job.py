@@ -21,7 +21,7 @@ from recommender.export.train_command import PAID
 from tests.recommender.export.replayed import PRELUDE, START, Market, found_s, served
 
 # Whatever runs beside the training ends at once: this process keeps its notes.
-_STANDS_IN = r"""
+STANDS_IN = r"""
 date() { ask date; }
 sleep() { if [ "$BASHPID" != "$$" ]; then exit 0; fi; ask "sleep $1" > /dev/null; }
 timeout() { ask "timeout $2"; }
@@ -189,6 +189,6 @@ def write_job(run: RunDescription, target: str, folder: Path) -> None:
     text = text.replace("/checkpoints", f"{folder}/disk").replace("/opt/", "/none/")
     text = re.sub("LONGEST_RUN_S='?", r"\g<0>9", text)  # as the simulation has no cap
     (folder / "job").write_text(text, encoding="utf-8")
-    (folder / "prelude").write_text(PRELUDE + _STANDS_IN, encoding="utf-8")
+    (folder / "prelude").write_text(PRELUDE + STANDS_IN, encoding="utf-8")
     for name in ("requests", "replies"):
         os.mkfifo(folder / name)
