@@ -184,13 +184,14 @@ def _steps(run: RunDescription) -> Steps:
         setup=(
             *_setup(run),
             f'ROUND_S={failover_round_s(len(run.plan.sites)):.0f} since=""',
+            'owed=""  # an on-demand job that was to be started',
             *shell_function("show", commands_of(run.machines).show)[:-1],
         ),
         keep_plan=(f'start_job "$NAME-$began-plan" "$here/{JOB}"',),
         stop_plan=('sky jobs cancel --yes --graceful --name "$NAME-$began-plan" || true',),
-        keep_fallback=(f'start_job "$NAME-$began-fallback" "$here/{ON_DEMAND}"',),
+        keep_fallback=(f'start_job "$NAME-$began-fallback" "$here/{ON_DEMAND}" && owed=""',),
         stop_fallback=('sky jobs cancel --yes --graceful --name "$NAME-$began-fallback" || true',),
-        let_plan_end=("stop_plan",),
+        let_plan_end=("stop_plan", "owed=yes"),
         let_fallback_end=("stop_fallback",),
         state=(
             'case "$(job_state "$NAME-$began-$phase")" in',

@@ -122,7 +122,7 @@ _POLICY = {
         'echo "$NAME: $1, on-demand machines take over"',
         "let_plan_end",
         "leaving=plan end_by=$(( $(date +%s) + SAVE_S ))",
-        "phase=fallback current=missing owed=yes",
+        "phase=fallback current=missing",
         "remember",
     ),
     "go_back": (
@@ -215,7 +215,6 @@ _KEEP_PLAN = [
 ]
 _MEMORY_OF_THE_POLICY = [
     "asked=$BACK_ABOVE  # for spot beside on-demand machines, perhaps",
-    'owed=""  # on-demand machines that were to be started',
     'before=""  # what was noted before they were there',
     'leaving=""  # machines that are given up, until they have ended',
 ]
@@ -240,7 +239,6 @@ _FOLLOW_POLICY = [
     '    "fallback stay") if [ -n "$asked" ]; then asked=""; stop_plan; fi ;;',
     "  esac",
     '  if [ "$phase $current" = "fallback missing" ]; then',
-    '    if keep_fallback; then owed=""',
-    '    else echo "$NAME: on-demand not started, tried again" >&2; fi',
+    '    keep_fallback || echo "$NAME: on-demand not started, tried again" >&2',
     "  fi",
 ]

@@ -74,7 +74,7 @@ def test_terraform_evaluates_what_the_plan_decides(tmp_path: Path):
     assert (late["nodes"], late["spot"]) == (1, False)
     # The first start stays the first; the script is told what the fallback changes.
     assert late["head"].startswith(first["head"].rstrip())
-    assert late["head"].endswith("\nexport USD_PER_HOUR=97")
+    assert late["head"].endswith(" USD_PER_HOUR=97")
     third = decided(tmp_path, "-var", "place=2")
     assert third["place"]["region"] == "asia-south2"
     refused = terraform(tmp_path, "plan", "-var", "checkpoint_bucket=ours", "-var", "place=3")
