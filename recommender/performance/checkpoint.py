@@ -115,7 +115,8 @@ def object_store(
 def anchor(job: Job, fleet: Clusters, notice_s: Floats | float) -> SavePaths:
     """Checkpoints on the local disk of one on-demand machine of the cluster.
 
-    All shards except its own arrive through one network card and go to one disk.
+    All shards except its own arrive through one network card and go to one disk; all of them
+    leave it for each other machine.
     """
     disk = fleet.disk_bytes_per_s
     others = (fleet.machines - 1) / fleet.machines
@@ -123,7 +124,10 @@ def anchor(job: Job, fleet: Clusters, notice_s: Floats | float) -> SavePaths:
     rate = np.minimum(disk, np.where(others > 0, nic / np.maximum(others, 1e-9), np.inf))
     possible = disk > 0
     transfer = job.checkpoint_bytes / np.where(possible, rate, 1.0)
-    times = Times(transfer, np.zeros_like(transfer), transfer)
+    back = job.checkpoint_bytes * np.maximum(
+        1.0 / np.where(possible, disk, 1.0), (fleet.machines - 1.0) / nic
+    )
+    times = Times(transfer, np.zeros_like(transfer), back)
     found = _saved(job, fleet, "anchor", times, notice_s)
     return _only(found, possible)
 
@@ -153,7 +157,8 @@ def memory_tier(
         network_share(np.asarray(receiver.network_bytes_per_s)), transfer.upload_bytes_per_s
     )
     flush = job.checkpoint_bytes / np.minimum(each * receivers, BUCKET_BYTES_PER_S)
-    found = _saved(job, fleet, "memory_tier", Times(sent, np.zeros_like(sent), sent), notice_s)
+    times = Times(sent, np.zeros_like(sent), fleet.machines * sent)  # all of it, to each machine
+    found = _saved(job, fleet, "memory_tier", times, notice_s)
     # A checkpoint is safe in the tier; the next one waits until this one is in the bucket.
     least = np.maximum(found.interval_min_s, flush - (0.0 if job.asynchronous_save else sent))
     return _only(replace(found, interval_min_s=least), possible)

@@ -166,7 +166,10 @@ def test_an_anchor_is_bound_by_its_disk_or_its_network():
     assert anchor(job, many, 30.0).transfer_s[0] == pytest.approx(SIZE / 2e9)
     job, slow = fleet(G6, machines=4)
     nic = 0.85 * 2.5e9 / 8
-    assert anchor(job, slow, 30.0).transfer_s[0] == pytest.approx(SIZE * 3 / 4 / nic)
+    saved = anchor(job, slow, 30.0)
+    assert saved.transfer_s[0] == pytest.approx(SIZE * 3 / 4 / nic)
+    copied = SIZE / slow.host_bytes_per_s[0]
+    assert saved.restore_s[0] == pytest.approx(SIZE * 3 / nic + copied)  # all of it, to three
 
 
 def test_a_memory_tier_shares_its_network_and_holds_two_buffers():
@@ -175,6 +178,8 @@ def test_a_memory_tier_shares_its_network_and_holds_two_buffers():
     saved = memory_tier(job, eight, 30.0, receiver, 4, AWS)
     assert saved.possible[0]
     assert saved.transfer_s[0] == pytest.approx(SIZE / (4 * 1.25e9))
+    copied = SIZE / eight.host_bytes_per_s[0]
+    assert saved.restore_s[0] == pytest.approx(8 * SIZE / (4 * 1.25e9) + copied)  # all, to each
     assert saved.interval_min_s[0] > 0
     assert not memory_tier(job, eight, 30.0, receiver, 3, AWS).possible[0]  # 75 GB each
 
