@@ -8,14 +8,21 @@ import sys
 
 import sky
 import yaml
+from sky.clouds import CloudImplementationFeatures
 
 
 def understood(path: str) -> dict[str, object]:
-    """The job as SkyPilot has read it; raises what its loader raises."""
+    """The job as SkyPilot has read it; raises what it does not read, or not do on that cloud."""
     with open(path, encoding="utf-8") as file:
         config = yaml.safe_load(file)
-    task = sky.Task.from_yaml_config(config, env_overrides=[("CHECKPOINT_BUCKET", "our-bucket")])
+    given = [(name, "ours") for name, value in config["envs"].items() if value is None]
+    task = sky.Task.from_yaml_config(config, env_overrides=given)
     resources = task.resources if isinstance(task.resources, list) else list(task.resources)
+    for each in resources:
+        used = each.get_required_cloud_features()
+        if task.num_nodes > 1:
+            used.add(CloudImplementationFeatures.MULTI_NODE)
+        each.cloud.check_features_are_supported(each, used)
     return {
         "name": task.name,
         "nodes": task.num_nodes,

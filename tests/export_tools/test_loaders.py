@@ -9,11 +9,13 @@ import json
 import os
 import re
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import yaml
 
+from recommender.export.description import RunDescription
 from recommender.export.start import TARGETS
 from recommender.export.targets import export_files, target_of
 from tests.export_tools import sky_catalog
@@ -22,11 +24,26 @@ from tests.recommender.export.runs import AZURE, GCP, described
 from tests.recommender.export.test_cloud_scripts import START, played
 
 HERE = Path(__file__).parent
+GPU_CLOUDS = {
+    "lambda": ("gpu_8x_h100_sxm5", "anywhere"),
+    "nebius": ("gpu-h100-sxm_8gpu-128vcpu-1600gb", "eu-north1"),
+    "runpod": ("8x_H100_SECURE", "anywhere"),
+}
+
+
+def gpu_cloud(name: str, machine: str, region: str) -> RunDescription:
+    """An on-demand plan there, with checkpoints that take large disks."""
+    first = answers.machines(machine, "H100", f"{name}:{region}", "on_demand", zone="")
+    run = described(replace(answers.ON_DEMAND, machines=(first,)))
+    return replace(run, job=replace(run.job, checkpoint_bytes=4e11))
+
+
 RUNS = {
     "gcp": GCP,
     "on-demand": described(answers.ON_DEMAND),
     "aws": described(answers.AWS_H100),
     "azure": AZURE,
+    **{name: gpu_cloud(name, *place) for name, place in GPU_CLOUDS.items()},
 }
 
 
@@ -73,7 +90,7 @@ def test_skypilot_loads_every_job_as_it_was_meant(tmp_path: Path):
     ]
     assert all(job["ordered"] or len(job["places"]) == 1 for job in jobs.values())
     assert jobs["gcp-on-demand.yaml"]["places"][0][-1] is False
-    assert jobs["gcp-train.yaml"]["mounts"] == ["/checkpoints"]
+    assert jobs["gcp-train.yaml"]["mounts"] == []  # checkpoints are uploaded
 
 
 def test_dstack_loads_every_task(tmp_path: Path):

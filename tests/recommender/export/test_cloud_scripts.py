@@ -391,7 +391,7 @@ def test_the_fallbacks_machines_get_their_own_micro_batch():
     saves = f"CHECKPOINT_INTERVAL_S=7200 CHECKPOINT_INTERVAL_STEPS={int(7200 / 2.1)}"
     changed = f"MICRO_BATCH=2 {saves} USD_PER_HOUR=97"
     assert f'write_boot_file "$count" {changed}\n' in files["launch.sh"]
-    assert "export MICRO_BATCH=${MICRO_BATCH:-8}\n" in files["machine.sh"]
+    assert '[ -n "${MICRO_BATCH:-}" ] || export MICRO_BATCH=8\n' in files["machine.sh"]
     text = export_files(run, "terraform", "")[0].text
     assert f'var.on_demand ? "export {changed}" : ""' in text
     late_job = yaml.safe_load(export_files(run, "skypilot", "")[1].text)["envs"]
