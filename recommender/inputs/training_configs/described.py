@@ -131,7 +131,13 @@ def _towers(keys: Keys, inside: str) -> Fields | None:
 
 
 def megatron(keys: Keys, inside: str) -> Fields | None:
-    """A decoder in the words of Megatron-LM."""
+    """A decoder in the words of Megatron-LM; none where its shape depends on the call."""
+    if any([_is_open(keys, f"{inside}{each}") for each in _MEGATRON]):
+        return None
+    if keys.flag(f"{inside}is_hybrid_model"):
+        keys.unread.append("model: a hybrid of scans and attention, which is not read from "
+                           "arguments; give --model")  # fmt: skip
+        return None
     found: Fields = {}
     for theirs, ours in _MEGATRON.items():
         value = keys.whole(f"{inside}{theirs}")
@@ -156,6 +162,11 @@ def megatron(keys: Keys, inside: str) -> Fields | None:
     found["model_type"] = "llama" if gated else "gpt_neox"
     found["tie_word_embeddings"] = _tied(keys, inside)
     return {**found, "vocab_size": words} if words else found
+
+
+def _is_open(keys: Keys, path: str) -> bool:
+    """Whether a value depends on the call of a script; it is recorded as unread."""
+    return "${" in str(keys.at(path)) and not keys.text(path)
 
 
 def _frequency(word: str) -> Fields:

@@ -221,10 +221,22 @@ def read_shell(text: str, folder: Path) -> Tree:
         filled = _filled(value, known)[:_MAX_TEXT]
         # In branches a name has several values, and which of them is not known.
         known[name] = filled if known.get(name, filled) == filled else f"${{{name}}}"
-    commands = (line for line in lines if _assigned(line) is None)
-    words = [word for line in commands for word in _words(_filled(_listed(line), known))]
+    words: list[str] = []
+    chosen: dict[str, list[Tree]] = {}  # what a variable that holds options may hold
+    for line in (line for line in lines if _assigned(line) is None):
+        options = re.match(r"(?:export\s+)?(\w+)=([\"'])(.*)\2$", line)
+        if options is None:
+            words += _words(_filled(_listed(line), known))
+            continue
+        usual: list[Tree] = [{}] if options[1] in known else []  # a branch leaves it empty
+        _collect(_words(_filled(options[3], known))[:_MAX_WORDS], tree := {})
+        chosen.setdefault(options[1], usual).append(tree)
     found: Tree = {}
     _collect(words[:_MAX_WORDS], found)
+    for trees in chosen.values():
+        for key in dict.fromkeys(key for tree in trees for key in tree):
+            values = [tree.get(key) for tree in trees]
+            _put(found, key, values[0] if values.count(values[0]) == len(values) else _SEVERAL)
     return found
 
 

@@ -125,6 +125,35 @@ def test_a_size_that_depends_on_a_branch_is_not_guessed(tmp_path: Path) -> None:
     assert of(tmp_path, twice, "run.sh").network is None
 
 
+OPTIONS = """
+if [ $SIZE = dense ]; then
+  gqa_options=" \\
+      --group-query-attention --num-query-groups 8"
+  moe_options=" \\
+      "
+%s
+fi
+pretrain="torchrun pretrain.py --num-layers 32 --hidden-size 4096 --num-attention-heads 32 \\
+    --ffn-hidden-size 14336 --swiglu --train-iters 9 --vocab-size 32000 \\
+    --untie-embeddings-and-output-weights ${gqa_options} ${moe_options}"
+"""
+
+
+def test_options_in_variables_are_read_and_those_of_branches_are_not_guessed(
+    tmp_path: Path,
+) -> None:
+    """Mistral 7B and Mixtral in one script, as in Pai-Megatron-Patch."""
+    one = of(tmp_path, OPTIONS % "", "run.sh")
+    assert one.network is not None
+    assert one.network["num_key_value_heads"] == 8
+    mixture = 'else\n moe_options=" --num-experts 8 --moe-router-topk 2"'
+    both = of(tmp_path, OPTIONS % mixture, "run.sh")
+    assert both.network is None
+    assert any(each.startswith("num_experts: ") for each in both.unread)
+    hybrid = 'else\n other=" --is-hybrid-model --mamba-state-dim 128"'
+    assert of(tmp_path, OPTIONS % hybrid, "run.sh").network is None
+
+
 def test_verls_overrides_count_prompts_times_completions(tmp_path: Path) -> None:
     script = """MODEL=Qwen/Qwen2.5-7B
     python3 -m verl.trainer.main_ppo algorithm.adv_estimator=grpo \\
