@@ -5,8 +5,9 @@ lost machine, the next place and the switch to on-demand each take another `terr
 """
 
 from dataclasses import replace
+from importlib.resources import files as package_files
 
-from recommender.export import aws_cli, azure_cli, gcloud, terraform_clouds
+from recommender.export import aws_cli, azure_cli, gcloud
 from recommender.export.checkpoint_upload import upload_words
 from recommender.export.cloud_script import places_of
 from recommender.export.cluster_network import cluster_network_words
@@ -35,39 +36,56 @@ _AWS_STEPS = replace(
     rank=(': "${NODE_RANK:?}"  # main.tf sets it',),
     master=("MASTER_ADDR=${MASTER_ADDR:-localhost}  # main.tf sets it but on the first",),
 )
+# Named in the files of `clouds/`, which hold what no plan changes.
+_IMAGES = {
+    "IMAGE_PARAMETER": aws_cli.IMAGE.removeprefix("resolve:ssm:"),
+    "IMAGE_FAMILY": gcloud.IMAGE_FAMILY,
+    "IMAGE_PROJECT": gcloud.IMAGE_PROJECT,
+}
 _CLOUDS = {
-    "aws": (
-        terraform_clouds.AWS.replace("IMAGE_PARAMETER", aws_cli.IMAGE.removeprefix("resolve:ssm:")),
-        _AWS_STEPS,
-        aws_cli.why_not,
-    ),
-    "gcp": (
-        terraform_clouds.GCP.replace("IMAGE_FAMILY", gcloud.IMAGE_FAMILY).replace(
-            "IMAGE_PROJECT", gcloud.IMAGE_PROJECT
-        ),
-        gcloud.MACHINE_STEPS,
-        gcloud.why_not,
-    ),
-    "azure": (terraform_clouds.AZURE, azure_cli.MACHINE_STEPS, azure_cli.why_not),
+    "aws": (_AWS_STEPS, aws_cli.why_not),
+    "gcp": (gcloud.MACHINE_STEPS, gcloud.why_not),
+    "azure": (azure_cli.MACHINE_STEPS, azure_cli.why_not),
 }
 
 
 def files(run: RunDescription, folder: str) -> tuple[ExportFile, ...]:
     """`main.tf` and what the machines run."""
-    resources, steps, _ = _CLOUDS[run.machines.provider]
+    steps, _ = _CLOUDS[run.machines.provider]
     head = commented(header(run, start_line(run.plan, "terraform", folder), _remarks(run)))
-    lines = [*head, "", *_variables(run), *_locals(run), "", *_BEGAN, "", resources]
+    lines = [
+        *head,
+        "",
+        *_variables(run),
+        *_locals(run),
+        "",
+        *_BEGAN,
+        "",
+        _resources(run.machines.provider),
+    ]
     return (
         ExportFile(MAIN, "\n".join(lines)),
         ExportFile(MACHINE, machine_script(run, steps), True),
     )
 
 
+def _resources(provider: str) -> str:
+    """What Terraform makes on a cloud, by the locals that the plan decides.
+
+    Arguments as of the providers named there (registry.terraform.io, 2026-11). AWS's takes a region
+    for each resource from version 6 on, so a move to the next place ends what runs at the last one.
+    """
+    text = package_files(__package__).joinpath("clouds", f"{provider}.tf").read_text("utf-8")
+    for name, image in _IMAGES.items():
+        text = text.replace(name, image)
+    return text
+
+
 def why_not(run: RunDescription) -> str:
     """Why Terraform's machines of one cloud cannot run a plan; empty where they can."""
     if run.machines.provider not in _CLOUDS:
         return f"it is written for AWS, Google Cloud and Azure, not for {run.rents_from}"
-    return _CLOUDS[run.machines.provider][2](run)
+    return _CLOUDS[run.machines.provider][1](run)
 
 
 def _remarks(run: RunDescription) -> tuple[str, ...]:
