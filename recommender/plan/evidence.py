@@ -5,7 +5,8 @@ from typing import Literal
 from recommender.catalogs.frozen import dataclass
 
 SpeedGrade = Literal["measured", "scaled", "guessed"]
-PriceGrade = Literal["fresh", "old", "floor", "derived"]
+# Asked: the median of what hosts of a marketplace ask, of whom one is rented.
+PriceGrade = Literal["fresh", "old", "floor", "derived", "asked"]
 # When booked machines begin was never published: assumed. Elsewhere it is as on demand.
 BeginGrade = Literal["usual", "assumed"]
 SpotGrade = Literal["measured", "carried over", "untraced", "stated"]
@@ -39,19 +40,21 @@ class Evidence:
         spot = self.spot if self.spot == "untraced" else ""
         begin = self.begin if self.begin == "assumed" else ""
         size = self.size if self.size == "unpublished" else ""
-        return tuple(filter(None, (price, spot, begin, size)))
+        # What that host asks, and whether it stays.
+        host = ("asked", "host") if self.price == "asked" else ()
+        return (*filter(None, (price, spot, begin, size)), *host)
 
     @property
     def weakest(self) -> str:
         """The weakest kind of evidence; "" if everything is measured and fresh."""
         found: tuple[str | None, ...] = (self.speed, self.price, self.spot, self.begin, self.size)
         order = (
-            *("guessed", "untraced", "derived", "floor", "assumed", "unpublished"),
+            *("asked", "guessed", "untraced", "derived", "floor", "assumed", "unpublished"),
             *("old", "scaled", "carried over"),
         )
         return next((word for word in order if word in found), "")
 
 
 SPEED_GRADES: tuple[SpeedGrade, ...] = ("measured", "scaled", "guessed")  # strongest first
-PRICE_GRADES: tuple[PriceGrade, ...] = ("fresh", "old", "floor", "derived")
+PRICE_GRADES: tuple[PriceGrade, ...] = ("fresh", "old", "floor", "derived", "asked")
 SPOT_GRADES: tuple[SpotGrade, ...] = ("measured", "stated", "carried over", "untraced")

@@ -51,7 +51,9 @@ def _speed(problem: Problem, pool: Pool) -> SpeedEvidence:
 def _price(facts: Facts, row: int) -> PriceGrade:
     o = facts.catalog.offers
     cloud = CLOUDS.get(o.provider[row])
-    if o.kind[row] == "derived" or (cloud is not None and cloud.marketplace):
+    if cloud is not None and cloud.marketplace:
+        return "asked"
+    if o.kind[row] == "derived":
         return "derived"
     if o.flag[row] == "floor":
         return "floor"

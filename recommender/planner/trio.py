@@ -312,15 +312,20 @@ def _fastest(plans: Sequence[Evaluated]) -> Evaluated:
     return min(plans, key=order)
 
 
+def _stays(plan: Plan) -> bool:
+    known = plan.evidence
+    return is_uninterrupted(plan) and (known is None or known.price != "asked")
+
+
 def _safest(plans: Sequence[Evaluated], limits: Limits) -> Evaluated:
     """Without spot if such a plan is about as likely to be in time as any, else the likeliest.
 
-    Of these the one that costs least, all counted.
+    Of these the one that costs least, all counted. Nobody promises that a stranger's host stays.
     """
     best = max(each.plan.estimate.chance for each in plans)
 
     def likely(less: float) -> list[Evaluated]:
         return [each for each in plans if each.plan.estimate.chance >= best - less]
 
-    held = [each for each in likely(CHANCE_TOLERANCE) if is_uninterrupted(each.plan)]
+    held = [each for each in likely(CHANCE_TOLERANCE) if _stays(each.plan)]
     return min(held or likely(SAME_CHANCE), key=lambda each: _total_usd(each, limits))

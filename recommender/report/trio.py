@@ -12,6 +12,7 @@ _SAME_COST = 0.02  # plans on the same machines that cost so much more are no ot
 _UNFOUNDED = {  # the evidence with which no plan is the sensible one, in words
     "guessed": "its speed was never measured on this GPU",
     "untraced": "nobody traced how long it stays on spot",
+    "asked": "one host of a stranger, who can read your data and may ask more",
     "derived": "its price was derived from other prices",
     "floor": "at the lowest price that the provider allows: there may be none",
     "assumed": "when such machines begin was never published",

@@ -1,11 +1,13 @@
 """What the GPU clouds change: the same questions with the three large clouds, and with all.
 
-    python -P tests/run.py tests.research.gpu_clouds
+    python -P tests/run.py tests.research.gpu_clouds [PRESET ...]
 
 Prints the table of docs/markets.md. The deadline of a job is twice the time of one p5.48xlarge,
 its budget 1.8 times the cheapest plan that meets no limit, rounded to two digits.
 """
 
+import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import isfinite, nan
 from statistics import median
@@ -102,12 +104,12 @@ def shown(plan: Plan) -> list[str]:
     return [words(plan), f"{found.cost.mean:.0f}", hours, grade(plan)]
 
 
-def main() -> int:
+def main(presets: Sequence[str]) -> int:
     """Print one row per question, and the medians."""
     print("| job | question | three large clouds | USD | h | | all clouds | USD | h | | cost × |")
     print("|:--|:--|:--|--:|--:|:--|:--|--:|--:|:--|--:|", flush=True)
     rows: list[Row] = []
-    for row in (row for preset in PRESETS for row in rows_of(preset)):
+    for row in (row for preset in presets or PRESETS for row in rows_of(preset)):
         rows.append(row)
         cells = [row.preset, row.question]
         for plan in (row.before, row.after):
@@ -120,4 +122,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(main(sys.argv[1:]))

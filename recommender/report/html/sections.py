@@ -440,6 +440,7 @@ _PRICE: dict[PriceGrade, str] = {
     "old": "may have moved",
     "floor": "at the price floor",
     "derived": "derived from others",
+    "asked": "asked by hosts of a marketplace",
 }
 _LAW: dict[SpotGrade, str] = {
     "measured": "traces of these machines",
