@@ -137,3 +137,16 @@ def test_a_plan_is_written_for_skypilot_with_a_bucket_that_speaks_s3(
     assert (provider, entry["instance_type"]) in every_cloud().instance_types
     assert {"CHECKPOINT_BUCKET", "AWS_ENDPOINT_URL"} <= task["envs"].keys()
     assert {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"} <= task["secrets"].keys()
+
+
+@pytest.mark.parametrize(
+    ("provider", "guesses"), [("vast", ("asked", "host")), ("together", ("unpublished",))]
+)
+def test_what_nobody_published_of_a_cloud_counts_against_its_plans(
+    provider: str, guesses: tuple[str, ...]
+) -> None:
+    limits, choice = Limits(deadline_s=100 * HOUR, max_machines=1), Choice(providers=(provider,))
+    answer = recommend("resnet50-imagenet", limits, choice, catalog=every_cloud(), now=NOW)
+    for plan in answer.plans:
+        assert plan.evidence
+        assert plan.evidence.guesses == guesses

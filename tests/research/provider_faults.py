@@ -1,6 +1,6 @@
-"""What the guards make of faults in the answer of every provider: `tests.catalogs.providers.every`.
+"""What the guards make of faults in the answers of all providers: `tests.catalogs.providers.every`.
 
-`python -P tests/run.py tests.research.provider_faults [NAME ...]` prints a line for each: 50 faults,
+`python -P tests/run.py tests.research.provider_faults [NAME ...]` prints a line for each: faults,
 how many published no price that is off by a tenth, and of how many the report tells.
 """
 
@@ -9,7 +9,6 @@ import tempfile
 from pathlib import Path
 
 from tests.catalogs.providers import every
-
 
 MOST = 50
 
