@@ -3,7 +3,7 @@
     python -P tests/run.py tests.research.gpu_clouds [PRESET ...]
 
 Prints the table of docs/markets.md. The deadline of a job is twice the time of one p5.48xlarge,
-its budget 1.8 times the cheapest plan that meets no limit, rounded to two digits.
+its budget 1.8 times the cheapest plan of at most 30 days, rounded to two digits.
 """
 
 import sys
@@ -26,6 +26,7 @@ PRESETS = (
     "llama3-8b-sft", "llama3-70b-qlora", "t5-3b",
 )  # fmt: skip
 LARGE = tuple(name for name, info in CLOUDS.items() if info.has_client)
+MONTH_S = 30 * 86400.0  # a budget that only longer plans keep is refused
 ONE_BOX = Choice(instances=("p5.48xlarge",), market="on_demand", providers=("aws",))
 
 
@@ -59,7 +60,8 @@ def rows_of(preset: str) -> list[Row]:
     """The three questions of a preset."""
     box = ask(preset, Limits(max_machines=1), ONE_BOX).plans[0].estimate.time.p50
     deadline = Limits(deadline_s=rounded(2.0 * box))
-    least = min(p.estimate.cost.mean for p in ask(preset, Limits(), Choice(providers=LARGE)).plans)
+    free = ask(preset, Limits(), Choice(providers=LARGE)).plans
+    least = min(p.estimate.cost.mean for p in free if p.estimate.time.p95 <= MONTH_S)
     questions = (
         ("deadline, no spot", deadline, Choice(market="on_demand")),
         ("deadline", deadline, Choice()),
