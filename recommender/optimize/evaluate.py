@@ -445,17 +445,17 @@ def _fallback_ok(space: Space, has: Bools, has_spot: Bools, terms: FallbackTerms
 
 def plans_without_fallback(space: Space, site: Site, counts: Ints) -> Plans:
     """Every sensible checkpoint path for these clusters, without a fallback."""
-    row, path = np.nonzero(sensible_paths(space, site.entries.spot, counts))
+    spot, used = site.entries.spot, counts > 0
+    has_spot, held = (np.asarray(used[:, some].any(axis=1)) for some in (spot, ~spot))
+    row, path = np.nonzero(sensible_paths(space, has_spot, held))
     paths = np.array(space.checkpoint_paths, dtype=np.int64)
     return Plans(counts[row], paths[path], np.full(len(row), -1))
 
 
-def sensible_paths(space: Space, spot: Bools, counts: Ints) -> Bools:
-    """Which of the checkpoint paths suit which clusters; (clusters, paths)."""
-    has_spot = (counts[:, spot] > 0).any(axis=1)
-    anchored = has_spot & (counts[:, ~spot] > 0).any(axis=1)
-    every = np.ones(len(counts), dtype=bool)
-    of = {NONE: ~has_spot, OBJECT_STORE: every, ANCHOR: anchored}
+def sensible_paths(space: Space, has_spot: Bools, has_on_demand: Bools) -> Bools:
+    """Which of the checkpoint paths suit clusters of these markets; (clusters, paths)."""
+    every = np.ones(len(has_spot), dtype=bool)
+    of = {NONE: ~has_spot, OBJECT_STORE: every, ANCHOR: has_spot & has_on_demand}
     return np.stack([of.get(path, has_spot) for path in space.checkpoint_paths], axis=1)
 
 

@@ -14,7 +14,7 @@ points on a grid of numbers are a few array operations. The best of each margin 
 simulated like clusters of one type (`rating.py`).
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from itertools import chain, combinations
 
 import numpy as np
@@ -23,7 +23,7 @@ from recommender.arrays import Bools, Floats, Ints, distinct
 from recommender.catalogs.frozen import dataclass
 from recommender.optimize.candidate import Cluster
 from recommender.optimize.evaluate import sensible_paths
-from recommender.optimize.space import Site, Space, most_machines, within_quota
+from recommender.optimize.space import Site, Space, most_machines
 from recommender.plan.limits import Limits
 from recommender.risk.laws import gang_hazard, logistic
 
@@ -35,6 +35,7 @@ CHEAPEST, FASTEST = 5, 4  # entries of each market that are combined
 MARGINS = np.array([0.6, 0.8, 1.0, 1.25, 1.6, 2.0])
 STEPS, RANGE = 24, 100.0  # of deadlines and budgets under which points are kept
 KEPT = 16  # of each margin
+AT_ONCE = 100_000  # points
 LISTS = 3  # of regions on demand, of each provider, by each measure
 
 
@@ -43,8 +44,8 @@ class Points:
     """Numbers of machines of some entries of a region, and rough figures; (points,)."""
 
     index: int  # of the region
-    rows: Ints  # entries
-    counts: Ints  # (points, rows)
+    entries: Ints  # (points, types)
+    counts: Ints  # (points, types)
     usd: Floats
     time_s: Floats
     max_usd_per_hour: Floats
@@ -52,8 +53,13 @@ class Points:
 
     def take(self, points: Ints) -> "Points":
         """Some of the points."""
-        figures = (getattr(self, name)[points] for name in self.__slots__[2:])
-        return Points(self.index, self.rows, *figures)
+        return Points(self.index, *(getattr(self, name)[points] for name in self.__slots__[1:]))
+
+    @staticmethod
+    def joined(parts: "Sequence[Points]") -> "Points":
+        """The points of several parts of a region."""
+        columns = ([getattr(part, name) for part in parts] for name in Points.__slots__[1:])
+        return Points(parts[0].index, *map(np.concatenate, columns))
 
     def within(self, limits: Limits) -> Bools:
         """Which points meet the limits that hold at every moment, and may meet that of overhead."""
@@ -77,16 +83,19 @@ class Points:
         if not len(fits):
             return self.take(fits)
         some, kept = self.take(fits), list[Ints]()
-        for goal, limited in ((some.usd, some.time_s), (some.time_s, some.usd)):
+        due_s = (limits.deadline_s or np.inf) / MARGINS
+        for goal, limited, asked in (
+            (some.usd, some.time_s, due_s),
+            (some.time_s, some.usd, due_s[:0]),
+        ):
             least = max(float(limited.min()), 1e-9)
-            kept.append(_best(goal, limited, np.geomspace(least, RANGE * least, STEPS)))
-        kept.append(_best(some.usd, some.time_s, (limits.deadline_s or np.inf) / MARGINS))
+            most = np.concatenate([np.geomspace(least, RANGE * least, STEPS), asked])
+            kept.append(_best(goal, limited, most))
         return some.take(distinct(np.concatenate(kept)))
 
     def _cluster(self, point: int) -> Cluster:
-        used = np.flatnonzero(self.counts[point])
-        entries, numbers = self.rows[used].tolist(), self.counts[point][used].tolist()
-        return Cluster(self.index, tuple(entries), tuple(numbers))
+        entries, counts = self.entries[point].tolist(), self.counts[point].tolist()
+        return Cluster(self.index, tuple(entries), tuple(counts))
 
 
 def best_mixes(points: Iterable[Points], limits: Limits) -> list[Cluster]:
@@ -96,8 +105,10 @@ def best_mixes(points: Iterable[Points], limits: Limits) -> list[Cluster]:
 
 def _best(goal: Floats, limited: Floats, most: Floats) -> Ints:
     """The places of the least goals where another figure is within each of some values."""
-    taken = [_least(np.where(limited <= each, goal, np.inf)) for each in most]
-    return distinct(np.concatenate(taken))
+    ranked = np.argsort(goal, kind="stable")
+    ranked = ranked[: int(np.isfinite(goal).sum())]
+    limited = limited[ranked]
+    return distinct(np.concatenate([ranked[np.flatnonzero(limited <= m)[:KEPT]] for m in most]))
 
 
 def mixes_of(
@@ -115,14 +126,17 @@ def mixes_of(
 
 
 def _of_entries(space: Space, index: int, rows: Ints, step_s: Floats, types: int) -> list[Points]:
-    site, most = space.sites[index], min(space.limits.max_machines, step_s.shape[1])
+    most = min(space.limits.max_machines, step_s.shape[1])
     found = list[Points]()
-    for size in range(2, min(types, most) + 1):
-        counts = _numbers(site, rows, size, most)
-        counts = counts[sensible_paths(space, site.entries.spot[rows], counts).any(axis=1)]
-        if len(counts):
-            points = _estimated(space, index, rows, step_s, counts)
-            found.append(points.worth_keeping(space.limits))
+    for size in range(2, min(types, most, len(rows)) + 1):
+        mixes, grid = _types_of(space, space.sites[index], rows, size), _grid(size, most)
+        at_once = max(AT_ONCE // max(len(grid), 1), 1)
+        parts = [
+            _estimated(space, index, step_s, *_allowed(space.sites[index], some, grid, most))
+            for some in np.split(mixes, range(at_once, len(mixes), at_once))
+        ]
+        parts = [part.worth_keeping(space.limits) for part in parts]
+        found.append(Points.joined(parts).worth_keeping(space.limits))
     return found
 
 
@@ -152,48 +166,51 @@ def machine_s(step_s: Floats) -> Floats:
     return np.asarray(step_s[np.arange(len(step_s)), first] * (first + 1))
 
 
-def _numbers(site: Site, rows: Ints, size: int, most: int) -> Ints:
-    """Every number of machines of so many of the entries; (points, rows)."""
+def _types_of(space: Space, site: Site, rows: Ints, size: int) -> Ints:
+    """So many of the entries in every way, where a checkpoint path suits them; (mixes, size)."""
+    found = rows[np.array(list(combinations(range(len(rows)), size)), dtype=np.int64)]
+    spot = site.entries.spot[found]
+    has_spot, held = (np.asarray(some.any(axis=1)) for some in (spot, ~spot))
+    return found[sensible_paths(space, has_spot, held).any(axis=1)]
+
+
+def _grid(size: int, most: int) -> Ints:
+    """Every listed number of machines of so many entries, `most` together; (numbers, size)."""
     numbers = np.array([n for n in NUMBERS if n < most], dtype=np.int64)
-    if not len(numbers) or len(rows) < size:
-        return np.zeros((0, len(rows)), dtype=np.int64)
     grid = np.stack(np.meshgrid(*[numbers] * size, indexing="ij"), axis=-1).reshape(-1, size)
-    grid = grid[grid.sum(axis=1) <= most]
-    parts = []
-    for chosen in combinations(range(len(rows)), size):
-        counts = np.zeros((len(grid), len(rows)), dtype=np.int64)
-        counts[:, list(chosen)] = grid
-        parts.append(counts)
-    counts = np.concatenate(parts)
-    return counts[within_quota(site.only(rows), counts)]
+    return grid[grid.sum(axis=1) <= most]
 
 
-def _estimated(space: Space, index: int, rows: Ints, step_s: Floats, counts: Ints) -> Points:
+def _allowed(site: Site, mixes: Ints, grid: Ints, most: int) -> tuple[Ints, Ints]:
+    """The entries and the numbers of machines of the clusters within quotas; (points, size)."""
+    entries, counts = np.repeat(mixes, len(grid), axis=0), np.tile(grid, (len(mixes), 1))
+    fits = np.flatnonzero((counts <= most_machines(site, most)[entries]).all(axis=1))
+    used = distinct(mixes.ravel())
+    for use, quota in zip(site.quota_use, site.quota, strict=True):
+        if np.count_nonzero(use[used]) > 1:
+            together = (use[entries[fits]] * counts[fits]).sum(axis=1)
+            fits = fits[together <= quota + 1e-9]
+    return entries[fits], counts[fits]
+
+
+def _estimated(space: Space, index: int, step_s: Floats, entries: Ints, counts: Ints) -> Points:
     """Cost and time: speeds add up, and all wait for the slowest exchange."""
-    e, machines = space.sites[index].only(rows).entries, counts.sum(axis=1)
+    e, machines = space.sites[index].entries, counts.sum(axis=1)
     one_s = machine_s(step_s)[e.kind]
-    exchange_s = step_s[e.kind][:, machines - 1].T - one_s / machines[:, None]
-    exchange_s = np.where((counts > 0) & np.isfinite(exchange_s), exchange_s, 0.0).max(axis=1)
+    exchange_s = step_s[e.kind[entries], machines[:, None] - 1] - one_s[entries] / machines[:, None]
+    exchange_s = np.where(np.isfinite(exchange_s), exchange_s, 0.0).max(axis=1)
     up = logistic(e.availability_logit)
     there = np.where(e.spot, np.minimum(up ** (1.0 / np.maximum(e.zone_count, 1.0)), 1.0), 1.0)
-    speed = (counts * there / one_s).sum(axis=1)
+    speed = (counts * (there / one_s)[entries]).sum(axis=1)
     step = 1.0 / np.maximum(speed, 1e-30) + np.maximum(exchange_s, 0.0)
     time_s = space.steps_left * step
-    hourly = counts @ (e.usd_per_hour * there)
-    ends = np.where(counts > 0, gang_hazard(np.maximum(counts, 1), e.co_interruption), 0.0)
-    rate = (np.where(e.spot, ends, 0.0) / e.run_mean_s).sum(axis=1)
-    both = (counts[:, e.spot] > 0).any(axis=1) & (counts[:, ~e.spot] > 0).any(axis=1)
+    hourly = (counts * (e.usd_per_hour * there)[entries]).sum(axis=1)
+    rate = gang_hazard(counts, e.co_interruption[entries]) / e.run_mean_s[entries]
+    rate = np.where(e.spot[entries], rate, 0.0).sum(axis=1)
+    both = e.spot[entries].any(axis=1) & ~e.spot[entries].all(axis=1)
     lost = np.where(both, RESTART_S * rate, np.inf)
-    usd, most = hourly * time_s / 3600.0, counts @ e.max_usd_per_hour
-    return Points(index, rows, counts, usd, time_s, most, lost)
-
-
-def _least(values: Floats) -> Ints:
-    places = np.arange(len(values))
-    if len(values) > KEPT:
-        places = np.flatnonzero(values <= np.partition(values, KEPT - 1)[KEPT - 1])
-    order = places[np.argsort(values[places], kind="stable")][:KEPT]
-    return order[np.isfinite(values[order])]
+    usd, most = hourly * time_s / 3600.0, (counts * e.max_usd_per_hour[entries]).sum(axis=1)
+    return Points(index, entries, counts, usd, time_s, most, lost)
 
 
 def on_demand_mixes(space: Space, sites: range, step_s: Floats) -> list[Points]:

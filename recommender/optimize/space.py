@@ -241,14 +241,6 @@ def _take(columns: MachineColumns, rows: Ints) -> MachineColumns:
     return replace(columns, **numbers)
 
 
-def within_quota(site: Site, counts: Ints) -> Bools:
-    """Which clusters respect every cap and quota; the last machine of a quota is usable."""
-    fits = np.asarray((counts <= site.entries.cap).all(axis=1))
-    if len(site.quota):
-        fits &= (counts @ site.quota_use.T <= site.quota + 1e-9).all(axis=1)
-    return fits
-
-
 def most_machines(site: Site, most: int) -> Ints:
     """The most machines of each entry alone: no more than `most`, its cap and the quotas allow."""
     allowed = np.minimum(site.entries.cap, most).astype(np.float64)

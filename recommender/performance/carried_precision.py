@@ -107,7 +107,7 @@ def _timings(
 ) -> tuple[tuple[Timing, ...], float, list[str]]:
     """The timings to plan with, the sd that their precision adds, and which are not used."""
     timed = {timing.gpu for timing in job.timings}
-    on = tuple(each for each in types if each.gpu in timed)
+    on = tuple(each for each in types if each.gpu in timed) if timed else ()
     lacks = [_lack(timing, job, on, gpus) for timing in job.timings]
     sds = [
         math.inf if lack else _distance(timing.precision, job, gpus[timing.gpu])

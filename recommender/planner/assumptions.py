@@ -378,6 +378,8 @@ def warnings_of(problem: Problem, plans: tuple[Plan, ...], lead: int = 1) -> tup
 def _slow_timings(problem: Problem) -> tuple[str, ...]:
     """Warnings of timings that are so slow that their unit or batch is probably wrong."""
     job, catalog = problem.job, problem.catalog
+    if not job.timings:
+        return ()
     gpus = {timing.gpu for timing in job.timings}
     types = [each for each in catalog.instance_types.values() if each.gpu in gpus]
     if not types:

@@ -54,7 +54,9 @@ def quotas(rows: int) -> Iterator[Row]:
     """The same quotas in so many rows: of every region, or once for all regions where 0."""
     catalog = load_snapshot()
     types, o = catalog.instance_types.values(), catalog.offers
-    families = sorted({(t.provider, t.quota_family) for t in types if t.gpu and t.quota_family})
+    families = sorted(
+        {(t.provider, t.quota_family) for t in types if t.gpu and t.provider in AMOUNT}
+    )
     places = sorted(set(zip(o.provider, o.region, strict=True))) if rows else []
     yield ("provider", "family", "market", "region", "amount")
     for provider, family in families:

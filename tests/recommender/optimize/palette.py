@@ -20,7 +20,6 @@ from recommender.optimize.space import (
     Space,
     Tier,
     single_clusters,
-    within_quota,
 )
 from recommender.performance.clusters import MachineColumns
 from recommender.plan.limits import Limits
@@ -274,6 +273,14 @@ def fallbacks_of(site: Site, step: np.ndarray) -> Fallbacks:
         at_once=many * 0.9,
         wait_s=many * 3600.0,
     )
+
+
+def within_quota(site: Site, counts: np.ndarray) -> np.ndarray:
+    """Which clusters respect every cap and quota; the last machine of a quota is usable."""
+    fits = np.asarray((counts <= site.entries.cap).all(axis=1))
+    if len(site.quota):
+        fits &= (counts @ site.quota_use.T <= site.quota + 1e-9).all(axis=1)
+    return fits
 
 
 def every_cluster(site: Site, most: int) -> np.ndarray:
