@@ -178,7 +178,7 @@ def _grid(size: int, most: int) -> Ints:
     """Every listed number of machines of so many entries, `most` together; (numbers, size)."""
     numbers = np.array([n for n in NUMBERS if n < most], dtype=np.int64)
     grid = np.stack(np.meshgrid(*[numbers] * size, indexing="ij"), axis=-1).reshape(-1, size)
-    return grid[grid.sum(axis=1) <= most]
+    return np.asarray(grid[grid.sum(axis=1) <= most])
 
 
 def _allowed(site: Site, mixes: Ints, grid: Ints, most: int) -> tuple[Ints, Ints]:

@@ -181,7 +181,6 @@ class Space:
     printed: OutcomeCache | None = field(default=None, compare=False)
     singles: SingleClusters | None = field(default=None, compare=False)  # if they are known
     # Chances near the one that is asked for, on more paths (`chance.py`).
-    sure: dict[tuple[bytes, Limits], float] = field(default_factory=dict, compare=False)
 
     @property
     def path_count(self) -> int:

@@ -260,10 +260,8 @@ class PlanDetails:
 
     @cached_property
     def chance(self) -> float:
-        """The chance that all limits are met; a little short of the one asked, on more paths."""
+        """The chance that all limits are met; near the one asked, on more paths."""
         printed = chance_of(self.space.limits, self.paths, self.inputs)
-        if printed[0] >= self.space.limits.confidence:
-            return float(printed[0])
         return float(sure_chances(self.space, self.inputs, printed)[0])
 
     def _estimate(self) -> Estimate:

@@ -15,6 +15,7 @@ import numpy as np
 
 from recommender.arrays import Bools, Floats, Ints
 from recommender.catalogs.frozen import dataclass
+from recommender.plan.limits import Limits
 from recommender.risk.monte_carlo import simulate_paths
 from recommender.risk.path_inputs import PathInputs, Paths
 
@@ -64,6 +65,8 @@ class OutcomeCache:
     known: dict[bytes, Outcome] = field(default_factory=dict)
     # How many seconds earlier plans switch under an overhead limit; inf: nothing meets it.
     switches: dict[tuple[bytes, float], float] = field(default_factory=dict)
+    # How often limits are met, of plans near the chance that is asked, on more paths.
+    chances: dict[tuple[bytes, Limits], float] = field(default_factory=dict)
 
     def outcomes(self, inputs: PathInputs, deadline_s: float | None) -> Outcomes:
         """The outcomes of some plans; only new ones are simulated."""

@@ -29,9 +29,7 @@ TOLERANCE = 1e-3  # by this share a plan may be worse
 
 def on_product_paths(q: Space, seed: int = 7) -> Space:
     """The question with few paths that compare plans and more that decide, as in the planner."""
-    return replace(
-        q, cache=OutcomeCache(SEARCHED, seed), printed=OutcomeCache(PRINTED, seed), sure={}
-    )
+    return replace(q, cache=OutcomeCache(SEARCHED, seed), printed=OutcomeCache(PRINTED, seed))
 
 
 def pool_of(q: Space) -> Pool:

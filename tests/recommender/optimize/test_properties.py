@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from recommender.optimize.candidate import Candidate
 from recommender.optimize.evaluate import Plans, path_inputs_of
-from recommender.optimize.pool import Selection
 from recommender.optimize.space import Entries, Site, Space
 from recommender.plan.limits import Limits
 from recommender.risk.monte_carlo import simulate_paths
@@ -23,13 +22,8 @@ questions = st.integers(0, 40_000).map(lambda seed: space(seed, 2 + seed % 2, 3)
 few = settings(max_examples=10, deadline=None, derandomize=True)
 
 
-def found(q: Space) -> Selection:
-    """What is selected, nothing remembered of other questions."""
-    return selected(replace(q, sure={}))
-
-
 def best(q: Space) -> Candidate | None:
-    plans = found(q).plans
+    plans = selected(q).plans
     return plans[0] if plans else None
 
 
@@ -210,7 +204,7 @@ def test_more_work_never_costs_less(q: Space, more: float) -> None:
 @given(questions)
 @few
 def test_every_plan_meets_its_limits_on_enough_paths(q: Space) -> None:
-    for plan in [each for each in found(q).plans if each.printed]:
+    for plan in [each for each in selected(q).plans if each.printed]:
         h = paths_of(q, plan)
         late = over = np.zeros(h.time_s.shape, dtype=bool)
         if q.limits.deadline_s is not None:
@@ -275,7 +269,7 @@ def test_an_entry_listed_twice_changes_nothing(q: Space, which: int) -> None:
 @given(questions)
 @few
 def test_the_same_question_has_the_same_answer(q: Space) -> None:
-    once, again = found(q), found(q)
+    once, again = selected(q), selected(q)
     assert once.plans == again.plans
     assert once.simulated == again.simulated
 
