@@ -179,7 +179,11 @@ def test_every_law_of_spot_that_plans_rest_on_is_named() -> None:
         for each in answer.assumptions
         if each.startswith("spot of ")
     ]
-    words = {"a100x2-4": "A100 (2-4 GPUs)", "smallx8": "T4 to RTX (8 GPUs)"}
+    words = {
+        "a100x2-4": "A100 (2-4 GPUs)",
+        "h200x2-4": "H200 (2-4 GPUs)",
+        "smallx8": "T4 to RTX (8 GPUs)",
+    }
     laws = {plan.spot.name for plan in answer.plans if plan.spot}
     assert len(laws) > 1
     assert {words.get(law, law.upper()) for law in laws} == {each for of in named for each in of}
