@@ -18,7 +18,7 @@ from recommender.risk.random_numbers import SEED, random_numbers, some_paths
 from recommender.risk.spot_capacity import CLASS_CAPACITY, Capacity
 from recommender.risk.walk import walk
 
-_LANES = 1 << 15  # plans × paths at once: their arrays stay in the second-level cache
+_LANES = 1 << 14  # clusters × paths at once: their arrays stay in the second-level cache
 
 
 def simulate_paths(
@@ -37,13 +37,12 @@ def simulate_paths(
     sample = random_numbers(paths, seed)
     if first is not None and first < paths:
         sample = some_paths(sample, np.arange(first))
-    size = max(1, _LANES // sample.paths)
-    if 0 < len(plans) <= size:
+    batch = plans.clusters()[1] // max(1, _LANES // sample.paths)  # those of a cluster share a walk
+    if len(plans) and not batch.any():
         return walk(plans, deadline_s, sample, capacity, most_away_s)
     result = Paths.blank(len(plans), sample.paths)
-    order = np.argsort(plans.clusters()[1], kind="stable")  # plans of a cluster share a walk
-    for begin in range(0, len(plans), size):
-        rows = order[begin : begin + size]
+    for each in range(1 + int(batch.max(initial=-1))):
+        rows = np.flatnonzero(batch == each)
         result.put(rows, walk(plans.take(rows), deadline_s, sample, capacity, most_away_s))
     return result
 
