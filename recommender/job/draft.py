@@ -366,11 +366,9 @@ def _work_lines(draft: _Answers) -> list[DraftLine]:
     length = draft.stated.tokens_per_example
     images = _image_lines(draft)
     if not _of_words(draft.found):
-        if length and config.tool:
+        if length:
             draft.assumed.append(f"tokens_per_example {length} is not used: samples are images")
-            length = None
-        words = [DraftLine("tokens_per_example", length)] if length else []
-        return [*images, *(amount or _example_lines(draft)), *words, batch]
+        return [*images, *(amount or _example_lines(draft)), batch]
     if config.packed and config.tokens:
         whole = DraftLine("seq_len", str(config.tokens), "tokens in a sequence")
         return [*images, *(amount or _packed_lines(draft)), whole, batch]

@@ -106,24 +106,33 @@ def find_relative(word: str) -> KnownModel | None:
     one is, see or hear if it does, share most of its other words, and are of about its size.
     """
     whole, used = sizes_in(word)
-    wanted = set(_parts(word))
+    parts = _parts(word)
+    wanted, version = set(parts), _version(parts)
     related = [
-        (parts, find_known(name))
-        for parts, name in _shapes().items()
-        if parts[0] in wanted and parts[0].isalpha() and len(parts[0]) > 2
+        (own, find_known(name))
+        for own, name in _shapes().items()
+        if own[0] in wanted and own[0].isalpha() and len(own[0]) > 2
     ]
     if not whole or not related:
         return None
 
     def likeness(each: tuple[tuple[str, ...], KnownModel | None]) -> tuple[float, ...]:
-        parts, model = each
-        own = sizes_in(model.name)[0] if model else 0.0
+        own, model = each
+        size = sizes_in(model.name)[0] if model else 0.0
         alike = model is not None and model.config.has(*EXPERTS) == (used > 0)
-        more = {part for part in wanted ^ set(parts) if _MORE.fullmatch(part)}
-        shared = len(wanted & set(parts)) - 0.1 * len(parts)
-        return alike, -len(more), shared, -abs(log(own / whole)) if own else -inf
+        more = {part for part in wanted ^ set(own) if _MORE.fullmatch(part)}
+        shared = len(wanted & set(own))
+        nearest = -abs(log(size / whole)) if size else -inf
+        older = abs(int(_version(own)) - int(version))
+        return alike, -len(more), shared, -older, nearest, -len(own)
 
     return max(related, key=likeness)[1]
+
+
+def _version(parts: tuple[str, ...]) -> float:
+    """The first number of a name that is no size; 0 without one."""
+    numbers = (re.fullmatch(r"v?(\d+(?:\.\d+)?)", part) for part in parts)
+    return next((float(found[1]) for found in numbers if found), 0.0)
 
 
 def _joined(parts: tuple[str, ...]) -> str:

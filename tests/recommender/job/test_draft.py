@@ -69,16 +69,18 @@ def test_adapters_of_a_diffusion_network_are_what_files_of_kohyas_scripts_hold()
     [
         (StatedJob("microsoft/resnet-50", "lora"), "lora needs a transformer or a UNet"),
         (StatedJob("Qwen/Qwen2.5-7B", image_size="224"), "image_size: a sequence job has none"),
-        (
-            StatedJob("google/vit-base-patch16-224", tokens_per_example="50"),
-            "no sequences of tokens",
-        ),
         (StatedJob("google/vit-base-patch16-224", post_training="dpo"), "dpo needs a decoder"),
     ],
 )
 def test_what_is_said_and_cannot_be_is_refused(said: StatedJob, reason: str) -> None:
     with pytest.raises(UsageError, match=reason):
         job_from_text(draft_job(said, None).text)
+
+
+def test_tokens_of_an_example_are_not_used_for_images_and_said() -> None:
+    draft = draft_job(StatedJob("google/vit-base-patch16-224", tokens_per_example="50"), None)
+    assert job_from_text(draft.text).tokens_per_sample == 1
+    assert any("tokens_per_example 50 is not used" in each for each in draft.assumed)
 
 
 @pytest.mark.parametrize(
