@@ -229,14 +229,16 @@ def read_shell(text: str, folder: Path) -> Tree:
             words += _words(_filled(_listed(line), known))
             continue
         usual: list[Tree] = [{}] if options[1] in known else []  # a branch leaves it empty
-        _collect(_words(_filled(options[3], known))[:_MAX_WORDS], tree := {})
+        tree: Tree = {}
+        _collect(_words(_filled(options[3], known))[:_MAX_WORDS], tree)
         chosen.setdefault(options[1], usual).append(tree)
     found: Tree = {}
     _collect(words[:_MAX_WORDS], found)
     for trees in chosen.values():
         for key in dict.fromkeys(key for tree in trees for key in tree):
             values = [tree.get(key) for tree in trees]
-            _put(found, key, values[0] if values.count(values[0]) == len(values) else _SEVERAL)
+            alike = values.count(values[0]) == len(values)
+            _put(found, key, str(values[0]) if alike else _SEVERAL)
     return found
 
 
