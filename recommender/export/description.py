@@ -155,6 +155,12 @@ class RunDescription:
         return self.plan.in_bucket or self.plan.checkpointing
 
     @property
+    def usd_per_hour(self) -> float:
+        """List price of all that a file rents: not the plan's own receivers of checkpoints."""
+        receivers = self.plan.checkpointing.machines if self.plan.in_bucket else ()
+        return self.plan.usd_per_hour - sum(m.count * m.usd_per_hour for m in receivers)
+
+    @property
     def counts_on_checkpoints(self) -> bool:
         """Whether the estimate holds what saves cost: where spot machines train."""
         return self.saving.path != "none"
@@ -197,7 +203,7 @@ class RunDescription:
     @property
     def budget_usd(self) -> float | None:
         """What its machines may cost; None if nothing limits that."""
-        return self.limits.budget_usd if self.plan.usd_per_hour > 0 else None
+        return self.limits.budget_usd if self.usd_per_hour > 0 else None
 
     @property
     def usual_s(self) -> float:
@@ -207,7 +213,7 @@ class RunDescription:
 
     def _seconds_of(self, usd: float) -> float:
         """How long so many USD pay for the plan's machines."""
-        return usd / self.plan.usd_per_hour * HOUR_S
+        return usd / self.usd_per_hour * HOUR_S
 
     @property
     def price_date(self) -> str:

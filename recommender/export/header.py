@@ -106,7 +106,7 @@ def estimate_words(run: RunDescription) -> list[str]:
     if run.spot:
         often = interruptions_words(found.interrupted, found.interruptions, found.interruptions_p95)
         lines.append(
-            f"Spot is interrupted {often}. List price {number(run.plan.usd_per_hour)} USD/h while "
+            f"Spot is interrupted {often}. List price {number(run.usd_per_hour)} USD/h while "
             "everything runs."
         )
     return lines

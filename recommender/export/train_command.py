@@ -66,7 +66,7 @@ def variables(run: RunDescription, checkpoint_dir: str) -> tuple[Variable, ...]:
         Variable("CHECKPOINTS_KEPT", str(KEPT), "on the disk: save_total_limit of the Trainer"),
         Variable(
             "USD_PER_HOUR",
-            f"{run.plan.usd_per_hour:.4g}",
+            f"{run.usd_per_hour:.4g}",
             "of all machines, at the first place; for progress.json of recommender.train",
         ),
         Variable(

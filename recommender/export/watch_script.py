@@ -148,9 +148,9 @@ _POLICY = {
 def _loop(run: RunDescription) -> list[str]:
     has_fallback = run.fallback is not None
     later = run.on_fallback
-    prices = [f"usd_per_hour={run.plan.usd_per_hour:.6g}"]
+    prices = [f"usd_per_hour={run.usd_per_hour:.6g}"]
     if later is not None:
-        late = f"usd_per_hour={later.plan.usd_per_hour:.6g}"
+        late = f"usd_per_hour={later.usd_per_hour:.6g}"
         prices.append(f'if [ "$phase" = fallback ]; then {late}; fi')
     return [
         "# For a new start: first start, phase, USD so far, and when they were counted.",

@@ -355,12 +355,15 @@ def test_a_plan_that_saves_to_its_own_machines_says_where_the_file_saves():
     comes_to = tuple(
         AsRun(lacks, 81.0, 11 * HOUR, 0.93, 0.2) for lacks in ((IN_BUCKET,), (NO_SWITCH, IN_BUCKET))
     )
+    receiver = replace(GCP.plan.machines[0], usd_per_hour=2.2)
+    anchored = replace(anchored, machines=(receiver,))
     plan = replace(GCP.plan, checkpointing=anchored, in_bucket=stored, as_run=comes_to)
     for target in ("torchrun", "skypilot", "slurm", "terraform", "gcloud"):
         text = " ".join(export_files(replace(GCP, plan=plan), target, "run")[0].text.split())
         text = text.replace(" # ", " ")
         assert "The plan saves every 5 min to the disk of an on-demand machine" in text
         assert "81 USD on average, 11 h, limits met with 93 % chance" in text
+        assert f"List price {GCP.plan.usd_per_hour - 2.2:g} USD/h" in text
         assert "CHECKPOINT_INTERVAL_S=1200" in text.replace(": '", "=") or target in (
             "gcloud", "terraform",
         )  # fmt: skip
