@@ -5,7 +5,7 @@ Starlette is loaded where a server is made, so that nothing else needs it.
 
 import json
 import logging
-from asyncio import create_task, sleep, timeout, to_thread
+from asyncio import FIRST_COMPLETED, create_task, sleep, timeout, to_thread, wait
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -25,7 +25,14 @@ from recommender.report import json_output
 from recommender.serve import metrics, openapi, pages
 from recommender.serve.catalog_source import CHECK_S, CatalogSource
 from recommender.serve.planning import Busy, Planning
-from recommender.serve.question import OfferFilter, filter_of, question_of, question_of_form
+from recommender.serve.question import (
+    Kind,
+    OfferFilter,
+    Question,
+    filter_of,
+    question_of,
+    question_of_form,
+)
 from recommender.serve.workers import Workers
 from recommender.text import shown
 
@@ -41,6 +48,7 @@ HEADERS = {
 }
 
 MAX_LISTINGS = 32  # answers about offers that are kept, of 1.4 MB at most
+GONE = 499  # nginx's code for a caller who left; nobody hears it
 PAGES = ("/", "/report", "/catalog")  # for people: errors are shown as a page
 
 log = logging.getLogger(__name__)
@@ -123,15 +131,35 @@ class Server:
     # Requests for the planner
 
     async def _plan(self, request: Any) -> Any:
-        return _reply(await self.planning.answer("plan", question_of(await _body(request))), JSON)
+        question = question_of(await _body(request))
+        return _reply(await self._planned(request, "plan", question), JSON)
 
     async def _frontier(self, request: Any) -> Any:
         question = question_of(await _body(request))
-        return _reply(await self.planning.answer("frontier", question), JSON)
+        return _reply(await self._planned(request, "frontier", question), JSON)
 
     async def _report(self, request: Any) -> Any:
         question = question_of_form(dict(request.query_params))
-        return _reply(await self.planning.answer("report", question), HTML)
+        return _reply(await self._planned(request, "report", question), HTML)
+
+    async def _planned(self, request: Any, kind: Kind, question: Question) -> bytes:
+        """The answer of a question, for as long as its caller stays.
+
+        Pages and programs of one address stand in different lines: whoever looks at a page does not
+        wait behind all that a program asks.
+        """
+        address = request.client.host if request.client else ""
+        line = f"{address} {request.url.path in PAGES}"
+        asked = create_task(self.planning.answer(kind, question, line))
+        gone = create_task(_gone(request))
+        try:
+            await wait((asked, gone), return_when=FIRST_COMPLETED)
+            if not asked.done():
+                raise Refused(GONE, "USAGE", "the caller left")
+            return asked.result()
+        finally:
+            gone.cancel()
+            asked.cancel()
 
     # What is known already
 
@@ -165,7 +193,7 @@ class Server:
 
     async def _metrics(self, _: Any) -> Any:
         kept = sum(map(len, self.planning.kept.values()))
-        text = self.counts.text(len(self.planning.running), kept)
+        text = self.counts.text(len(self.planning.asked), kept)
         return _reply(text.encode("utf-8"), metrics.TYPE)
 
     # Around every request
@@ -223,6 +251,12 @@ def _check_site(request: Any) -> None:
     site = request.headers.get("sec-fetch-site", "none")
     if site not in ("same-origin", "none") and request.url.path != "/":
         raise Refused(403, "USAGE", "another site's page asks this; ask here")
+
+
+async def _gone(request: Any) -> None:
+    """Wait until the caller leaves."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
 
 
 @cache

@@ -1,8 +1,11 @@
-"""Answers for many callers: each question is planned once, few wait, and the latest are kept.
+"""Answers for many callers: each question is planned once, in turns, and the latest are kept.
 
 A question that is being planned is planned once for all its callers; recent answers are kept, up
-to a size, for the day and the catalog. Nothing else is kept between questions. If too many callers
-wait, the next is refused at once, with the time after which those will have their answers.
+to a size, for the day and the catalog. Nothing else is kept between questions. Callers stand in
+lines, and the lines take turns: whoever asks much waits behind their own questions, not in front
+of everybody else's. A question that nobody waits for any more is not planned. If a caller would
+wait too long, they are refused at once, with the time after which there is room; if all places are
+taken, the longest line gives one up for a shorter one.
 """
 
 import asyncio
@@ -20,7 +23,7 @@ from recommender.serve.question import Kind, Question
 Key = tuple[Kind, Question, str, date]
 
 MAX_WAITING = 64  # questions, those that are planned among them
-MAX_WAIT_S = 60.0  # as long as a question may be planned
+MAX_WAIT_S = 60.0  # nginx's default proxy_read_timeout, as of 2026-11: then nobody hears the answer
 MAX_KEPT_BYTES = 64 * 2**20
 
 
@@ -42,43 +45,119 @@ class Pool(Protocol):
 
 
 class Busy(Exception):
-    """Too many questions wait; those before it are through after `retry_s`."""
+    """Too many questions wait; there is room for another after `retry_s`."""
 
     def __init__(self, retry_s: int) -> None:
         self.retry_s = retry_s
         super().__init__(retry_s)
 
 
+class Asked:
+    """A question, its answer to come, and how many wait for it."""
+
+    def __init__(self, key: Key) -> None:
+        self.key, self.callers = key, 0
+        self.answer: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+        self.answer.add_done_callback(_heard)
+
+
+def _heard(answer: "asyncio.Future[bytes]") -> None:
+    """Let an error that nobody waits for any more be no news."""
+    if not answer.cancelled():
+        answer.exception()
+
+
 @dataclass(frozen=True)
 class Planning:
-    """The questions that are being planned, and what was answered lately."""
+    """The questions that wait, those that are being planned, and what was answered lately."""
 
     workers: Pool
     most_waiting: int = MAX_WAITING
     most_bytes: int = MAX_KEPT_BYTES
-    running: dict[Key, "asyncio.Task[bytes]"] = field(default_factory=dict)
+    asked: dict[Key, Asked] = field(default_factory=dict)
+    lines: dict[str, list[Asked]] = field(default_factory=dict)  # the next turn first
+    running: dict[Asked, "asyncio.Task[None]"] = field(default_factory=dict)
     kept: OrderedDict[Key, bytes] = field(default_factory=OrderedDict)
 
-    async def answer(self, kind: Kind, question: Question) -> bytes:
-        """The answer of a question; raises `Busy`, and what the workers raise."""
+    async def answer(self, kind: Kind, question: Question, line: str = "") -> bytes:
+        """The answer of a question; raises `Busy`, and what the workers raise.
+
+        Questions of one `line` are planned in their order.
+        """
         key = (kind, question, self.workers.edition, now().date())
         if key in self.kept:
             self.kept.move_to_end(key)
             return self.kept[key]
-        if key not in self.running:
-            wait_s = self.workers.mean_s * len(self.running) / self.workers.count
-            if len(self.running) >= self.most_waiting or wait_s > MAX_WAIT_S:
-                raise Busy(math.ceil(wait_s))
-            self.running[key] = asyncio.create_task(self._planned(key))
-        return await asyncio.shield(self.running[key])  # for the others, should one caller leave
-
-    async def _planned(self, key: Key) -> bytes:
+        asked = self._lined_up(key, line)
+        asked.callers += 1
         try:
-            found = await self.workers.ask(*key[:2])
-            self._keep(key, found)
-            return found
+            return await asyncio.shield(asked.answer)  # for the others, should one caller leave
         finally:
-            del self.running[key]
+            asked.callers -= 1
+            if not asked.callers and asked not in self.running:
+                self._leave(asked)
+
+    def _lined_up(self, key: Key, line: str) -> Asked:
+        """The question in this line; where others asked it already, it is planned once."""
+        asked = self.asked.get(key)
+        if asked is None:
+            self._make_room(line)
+            asked = self.asked[key] = Asked(key)
+        if asked not in self.running and asked not in self.lines.get(line, ()):
+            self.lines.setdefault(line, []).append(asked)
+            self._take_turns()
+        return asked
+
+    def _make_room(self, line: str) -> None:
+        """Refuse a caller who would wait too long; let the longest line yield to a shorter one."""
+        mine = len(self.lines.get(line, ())) + 1
+        ahead = {each: min(len(waiting), mine) for each, waiting in self.lines.items()}
+        before = len(self.running) + sum({**ahead, line: mine - 1}.values())
+        each_s = self.workers.mean_s / self.workers.count
+        if before * each_s > MAX_WAIT_S:
+            raise Busy(math.ceil(max(before * each_s - MAX_WAIT_S, each_s)))
+        if len(self.asked) < self.most_waiting:
+            return
+        longest = max(self.lines.values(), key=len, default=[])
+        if len(longest) <= mine:
+            raise Busy(math.ceil(each_s))
+        last = longest[-1]
+        last.answer.set_exception(Busy(math.ceil(each_s)))
+        self._leave(last)
+
+    def _take_turns(self) -> None:
+        """Plan the first question of the next line, as long as a worker is idle."""
+        while self.lines and len(self.running) < self.workers.count:
+            line = next(iter(self.lines))
+            asked = self.lines[line][0]
+            self.lines[line] = self.lines.pop(line)  # the last now
+            self._leave_lines(asked)
+            self.running[asked] = asyncio.create_task(self._plan(asked))
+
+    async def _plan(self, asked: Asked) -> None:
+        try:
+            found = await self.workers.ask(*asked.key[:2])
+            self._keep(asked.key, found)
+            asked.answer.set_result(found)
+        except Exception as error:
+            asked.answer.set_exception(error)
+        finally:
+            asked.answer.cancel()  # if this was cancelled
+            del self.running[asked], self.asked[asked.key]
+        self._take_turns()
+
+    def _leave(self, asked: Asked) -> None:
+        """Let a question go that is not to be planned."""
+        self._leave_lines(asked)
+        if self.asked.get(asked.key) is asked:  # and not a later one
+            del self.asked[asked.key]
+
+    def _leave_lines(self, asked: Asked) -> None:
+        for line, waiting in [*self.lines.items()]:
+            if asked in waiting:
+                waiting.remove(asked)
+            if not waiting:
+                del self.lines[line]
 
     def _keep(self, key: Key, found: bytes) -> None:
         """Keep an answer, and drop the least recently used ones."""

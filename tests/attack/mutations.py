@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 from collections.abc import Callable, Iterator
 from copy import deepcopy
 from random import Random
@@ -79,7 +80,7 @@ ODD: tuple[Any, ...] = (
 def restructured(content: bytes, ending: str, draw: Random) -> bytes:
     """A file of the same form: values, keys, rows and columns are others, or elsewhere."""
     text = content.decode()
-    change = {".json": _json, ".yaml": _yaml, ".csv": _csv, ".toml": _toml}[ending]
+    change = {".json": _json, ".yaml": _yaml, ".csv": _csv, ".toml": _toml}.get(ending, _script)
     return change(text, draw).encode("utf-8", "surrogatepass")
 
 
@@ -88,7 +89,11 @@ def _json(text: str, draw: Random) -> str:
 
 
 def _yaml(text: str, draw: Random) -> str:
-    return str(yaml.dump(_grown(yaml.safe_load(text), draw), sort_keys=False))
+    try:
+        tree = yaml.safe_load(text)
+    except yaml.YAMLError:  # a tag of a tool
+        return _script(text, draw)
+    return str(yaml.dump(_grown(tree, draw), sort_keys=False))
 
 
 def _grown(tree: Any, draw: Random) -> Any:
@@ -173,4 +178,30 @@ def _toml(text: str, draw: Random) -> str:
         at = draw.randrange(len(lines))
         key = lines[at].partition("=")[0]
         lines[at] = draw.choice((f"{key}= {json.dumps(draw.choice(ODD))}", key, "", f"[{key}]"))
+    return "\n".join(lines) + "\n"
+
+
+_WORD = re.compile(r"[\w./-]+|['\"(){}\[\]=$\\,:]")
+_OF_SCRIPTS = (
+    "$X", "${X:-1}", "$((1/0))", "$((9**9**9))", "$(date)", "9**9**9", "1/0", "1e400", "int('x')",
+    "x=x", "f'{x}'", "lambda x: x", "A=$A$A", "[0]*10**9", "'a'*10**9", "1<<10**9", "(1,)*9999999",
+    "(", "[", "{", "'", '"', "\\", "$", "",
+)  # fmt: skip
+
+
+def _script(text: str, draw: Random) -> str:
+    """Words and lines of a script are others, or elsewhere."""
+    lines = text.splitlines()
+    for _ in range(draw.choice((1, 1, 2, 3))):
+        at, other = draw.randrange(len(lines)), draw.randrange(len(lines))
+        words, change = list(_WORD.finditer(lines[at])), draw.randrange(6)
+        if change < 3 and words:
+            word, value = draw.choice(words), draw.choice((str(draw.choice(ODD)), "", *_OF_SCRIPTS))
+            lines[at] = lines[at][: word.start()] + value + lines[at][word.end() :]
+        elif change == 3:
+            lines[at], lines[other] = lines[other], lines[at]
+        elif change == 4:
+            lines.insert(at, lines[other])
+        elif len(lines) > 1:
+            del lines[at]
     return "\n".join(lines) + "\n"

@@ -11,17 +11,15 @@ import resource
 import shutil
 import string
 import tarfile
-import time
 import zipfile
 from collections.abc import Callable, Iterator
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import redirect_stderr
 from datetime import date
 from pathlib import Path
 from random import Random
 
 import pytest
 
-from recommender.benchmarks.errors import BenchError
 from recommender.benchmarks.record import dumps, parse_record
 from recommender.catalogs.archive import read_files
 from recommender.catalogs.errors import RecommendError
@@ -40,63 +38,18 @@ from recommender.networks.find import find_network
 from recommender.traces.law_store import stored
 from recommender.traces.read import read_traces
 from recommender.train.progress_file import read_progress
-from tests.attack.mutations import TOKENS, mutated, restructured
+from tests.attack import seeds
+from tests.attack.mutations import TOKENS, mutated
+from tests.attack.whole_commands import MAX_KIB, READING, called, read_whole, tried
 from tests.benchmarks.machines import record
 from tests.catalogs import small
 
-MAX_S, MAX_KIB = 5.0, 2**20
-SAMPLE, WHOLE = 25, 1_200
+SAMPLE, SOME, WHOLE = 25, 3, 1_200
 PRINTED = Path(__file__).parents[1] / "golden_answers" / "printed"
 TRAINERS = Path(__file__).parents[1] / "recommender" / "inputs" / "training_configs"
 MACHINES = tuple(load_snapshot().instance_types.values())
 TODAY = date(2026, 11, 23)
 MEMORY = {"T4": 16384, "H100": 81559}
-
-OFFERS = """label,gpu,gpus,usd_per_hour,region,market,count,as_of
-rack 1,H100,8,16.5,cellar,on-demand,4,2026-11-01
-rack 2,T4,1,0.3,attic,spot,2,
-"""
-QUOTAS = """provider,family,market,region,unit,amount
-aws,"All P5 Spot Instance Requests",spot,us-east-2,vcpu,192
-gcp,NVIDIA H100 GPUs,any,,gpu,8
-"""
-QUOTAS_YAML = """quotas:
-- {provider: aws, family: P5, market: spot, region: us-east-2, unit: vcpu, amount: 192}
-- {provider: gcp, family: NVIDIA H100 GPUs, amount: 8}
-"""
-SETTINGS = """providers = ["aws", "gcp"]
-confidence = "90%"
-discount = {aws = "10%"}
-max_machines = 8
-"""
-TRACE = """series,t_s,event,value,provider,zone,gpu,gpus,capacity,kind,start,step_s
-a,0,machines,2,gcp,us-central1-a,H100,8,4,probe,2026-01-01T00:00:00Z,60
-a,3600,machines,0,,,,,,,,
-a,7200,machines,4,,,,,,,,
-a,90000,end,,,,,,,,,
-"""
-SPOT_TRACE = json.dumps({"metadata": {"gap_seconds": 600}, "data": [0, 1, 1, 2, 0] * 40})
-AWS_PRICES = json.dumps({"SpotPriceHistory": [
-    {"AvailabilityZone": "us-east-1a", "InstanceType": "p5.48xlarge", "SpotPrice": f"{20 + n}",
-     "ProductDescription": "Linux/UNIX", "Timestamp": f"2026-01-0{n}T00:00:00+00:00"}
-    for n in range(1, 9)
-]})  # fmt: skip
-TIMINGS = """instance,machines,batch,step_s
-p3.2xlarge,1,64,0.35
-p3.2xlarge,4,256,0.61
-"""
-PROGRESS = json.dumps({
-    "schema": "recommend.progress.v1", "step": 400, "total_steps": 1000, "done_share": 0.4,
-    "checkpoint": "step-400", "began_at": "2026-11-20T03:00:00+00:00",
-    "at": "2026-11-20T12:00:00+00:00", "elapsed_s": 32400.0, "uptime_s": 30000.0,
-    "interruptions": 2, "interval_s": 600.0, "spent_usd": 61.0,
-})  # fmt: skip
-NETWORK = json.dumps({
-    "model_type": "llama", "vocab_size": 32000, "hidden_size": 4096, "num_hidden_layers": 32,
-    "num_attention_heads": 32, "num_key_value_heads": 8, "intermediate_size": 14336,
-    "max_position_embeddings": 8192, "tie_word_embeddings": False, "torch_dtype": "bfloat16",
-})  # fmt: skip
-LAWS = json.dumps({"schema": "recommend.spot-laws/v2", "laws": []})
 
 Read = Callable[[Path], object]
 
@@ -151,22 +104,22 @@ def table() -> bytes:
 # name: the file's ending, a valid one, what reads it
 KINDS: dict[str, tuple[str, bytes, Read]] = {
     "job": (".yaml", template("resnet50-imagenet").encode(), lambda p: find_job(str(p))),
-    "offers": (".csv", OFFERS.encode(), lambda p: read_offers(p, MEMORY, MACHINES, TODAY)),
-    "quotas": (".csv", QUOTAS.encode(), read_quotas),
-    "quotas in YAML": (".yaml", QUOTAS_YAML.encode(), read_quotas),
-    "settings": (".toml", SETTINGS.encode(), lambda p: settings.load({}, p.parent, {}, p)),
-    "trace": (".csv", TRACE.encode(), read_traces),
-    "spot trace": (".json", SPOT_TRACE.encode(), lambda p: read_traces(p, "spot-traces")),
-    "AWS prices": (".json", AWS_PRICES.encode(), read_traces),
-    "spot laws": (".json", LAWS.encode(), stored),
+    "offers": (".csv", seeds.OFFERS.encode(), lambda p: read_offers(p, MEMORY, MACHINES, TODAY)),
+    "quotas": (".csv", seeds.QUOTAS.encode(), read_quotas),
+    "quotas in YAML": (".yaml", seeds.QUOTAS_YAML.encode(), read_quotas),
+    "settings": (".toml", seeds.SETTINGS.encode(), lambda p: settings.load({}, p.parent, {}, p)),
+    "trace": (".csv", seeds.TRACE.encode(), read_traces),
+    "spot trace": (".json", seeds.SPOT_TRACE.encode(), lambda p: read_traces(p, "spot-traces")),
+    "AWS prices": (".json", seeds.AWS_PRICES.encode(), read_traces),
+    "spot laws": (".json", seeds.LAWS.encode(), stored),
     "benchmark record": (".json", dumps(record()).encode(),
                          lambda p: parse_record(p.read_text("utf-8", "replace"), p.name)),
     "catalog table": (".csv", table(), read_table),
     "catalog manifest": (".json", (SNAPSHOT / "manifest.json").read_bytes(), read_manifest),
-    "timings": (".csv", TIMINGS.encode(), lambda p: read_runs(p, MACHINES, 256)),
+    "timings": (".csv", seeds.TIMINGS.encode(), lambda p: read_runs(p, MACHINES, 256)),
     "answer": (".json", (PRINTED / "infeasible-deadline.json").read_bytes(), read_answer),
-    "progress": (".json", PROGRESS.encode(), read_progress),
-    "network": (".json", NETWORK.encode(), lambda p: find_network(str(p))),
+    "progress": (".json", seeds.PROGRESS.encode(), read_progress),
+    "network": (".json", seeds.NETWORK.encode(), lambda p: find_network(str(p))),
     "training file": (".yaml", (TRAINERS / "axolotl_qlora.yaml").read_bytes(),
                       read_training_config),
     "training file in TOML": (".toml", (TRAINERS / "torchtitan.toml").read_bytes(),
@@ -176,20 +129,6 @@ KINDS: dict[str, tuple[str, bytes, Read]] = {
     "tar.xz": (".tar.xz", tarred(b"{}" * 500, "xz"), read_files),
     "zip": (".zip", zipped(b"{}" * 500), read_files),
 }  # fmt: skip
-
-
-def tried(act: Callable[[], object]) -> str:
-    """What went wrong with an act that may only succeed or refuse; empty where nothing did."""
-    began = time.process_time()
-    try:
-        act()
-    except (RecommendError, BenchError) as error:
-        if not str(error).strip() or "Traceback" in str(error):
-            return f"said {error!r}"
-    except Exception as error:  # what nobody has foreseen
-        return f"{type(error).__name__}: {error}"[:200]
-    took = time.process_time() - began
-    return f"took {took:.1f} s" if took > MAX_S else ""
 
 
 def attacked(name: str, folder: Path, tries: int) -> list[str]:
@@ -240,22 +179,6 @@ def calls(draw: Random, tries: int) -> Iterator[list[str]]:
         yield ["plan", "--nosuchflag", *words[1:]] if words[0] == "plan" else words
 
 
-def called(words: list[str], codes: tuple[int, ...] = (0, 2, 3, 4)) -> str:
-    """What went wrong with a call of the command line."""
-    out, err, ended = io.StringIO(), io.StringIO(), []
-    with redirect_stdout(out), redirect_stderr(err):
-        problem = tried(lambda: ended.append(main(words)))
-    if problem:
-        return f"{words}: {problem}"
-    code, said = ended[0], err.getvalue()
-    if code not in codes or "internal error" in said or "Traceback" in said:
-        return f"{words}: code {code}, {said[-200:]}"
-    if code != 0 and not (said or out.getvalue()):  # that no plan is feasible is an answer
-        return f"{words}: code {code} without a word"
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return f"{words}: {peak} KiB" if peak > MAX_KIB else ""
-
-
 @pytest.fixture
 def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty folder to work in, and nobody's settings."""
@@ -276,63 +199,9 @@ def test_wrong_calls_are_refused(empty: Path) -> None:
     assert [each for each in found if each] == []
 
 
-# Of a kind of file: where it is put (in the folder, or where a setting of this user is), and a
-# command that reads it.
-READING: dict[str, tuple[str, str, tuple[str, ...]]] = {
-    "a job": ("job", "f.yaml", ("jobs", "show", "f.yaml")),
-    "a trace": ("trace", "f.csv", ("trace", "show", "f.csv")),
-    "a trace, fitted": ("trace", "f.csv", ("trace", "fit", "f.csv")),
-    "a spot trace": ("spot trace", "f.json", ("trace", "convert", "f.json")),
-    "prices of AWS": ("AWS prices", "f.json", ("trace", "convert", "f.json")),
-    "a record": ("benchmark record", "f.json", ("bench", "import", "f.json")),
-    "two records": ("benchmark record", "f.json", ("bench", "compare", "f.json", "f.json")),
-    "an answer": ("answer", "f.json", ("export", "f.json", "--to", "skypilot", "--plan", "cheapest",
-                                       "-o", "run")),
-    "an answer for Slurm": ("answer", "f.json", ("export", "f.json", "--to", "slurm", "-o", "run")),
-    "a network": ("network", "f.json",
-                  ("init", "--model", "f.json", "--examples", "50k", "--tokens-per-example", "600",
-                   "--to", "made.yaml")),
-    "a training": ("training file", "f.yaml",
-                   ("init", "--from", "f.yaml", "--gpus", "8", "--examples", "50k",
-                    "--to", "made.yaml")),
-    "timings": ("timings", "f.csv", ("calibrate", "resnet50-imagenet", "f.csv")),
-    "settings": ("settings", "XDG_CONFIG_HOME/recommend/config.toml", ("config", "show")),
-    "a manifest": ("catalog manifest", "c/manifest.json", ("catalog", "show", "H100",
-                                                         "--catalog", "c")),
-    "own offers": ("offers", "f.csv", ("resnet50-imagenet", "--deadline", "400h", "--provider",
-                                      "own", "--offers", "f.csv")),
-    "quotas": ("quotas", "f.csv", ("explain", "a2-highgpu-1g", "resnet50-imagenet", "--deadline",
-                                  "400h", "--gpu", "A100:1", "--no-spot", "--quota", "f.csv")),
-}  # fmt: skip
-SOME, MANY = 3, 800
-
-
-def read_whole(name: str, folder: Path, tries: int) -> list[str]:
-    """Files of the same form that a whole command neither read nor refused well."""
-    kind, place, words = READING[name]
-    valid = KINDS[kind][1] if kind != "answer" else (PRINTED / "deadline.json").read_bytes()
-    draw, path, found = Random(f"{name} 20261129"), folder / place, []
-    if place.startswith("c/"):
-        shutil.copytree(SNAPSHOT, folder / "c")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(valid)
-    assert called(list(words), codes=(0,)) == ""  # else the same refusal would be met each time
-    for _ in range(tries):
-        path.write_bytes(restructured(valid, path.suffix, draw))
-        (folder / "made.yaml").unlink(missing_ok=True)
-        found.append(called(list(words), codes=(0, 1, 2, 3, 4)))
-    return [f"{name}: {each}" for each in found if each]
-
-
 @pytest.mark.parametrize("name", READING)
 def test_a_sample_of_odd_files_is_read_by_whole_commands(name: str, empty: Path) -> None:
-    assert read_whole(name, empty, SOME) == []
-
-
-@pytest.mark.attack
-@pytest.mark.parametrize("name", READING)
-def test_odd_files_are_read_by_whole_commands(name: str, empty: Path) -> None:
-    assert read_whole(name, empty, MANY) == []
+    assert [each for each in read_whole(name, SOME) if each] == []
 
 
 def addresses(draw: Random, tries: int) -> Iterator[str]:
@@ -397,7 +266,7 @@ def outputs(draw: Random, tries: int) -> Iterator[str]:
 
 def odd_outputs(folder: Path, tries: int) -> list[str]:
     """Outputs of which not one line was said, with code 0, 1 or 2, or that harmed a bystander."""
-    (folder / "t.csv").write_text(TRACE)
+    (folder / "t.csv").write_text(seeds.TRACE)
     (folder / "folder").mkdir()
     (folder / "file").write_text("mine")
     (folder / "link").symlink_to("target")
@@ -422,7 +291,7 @@ def test_outputs_are_written_or_refused(empty: Path) -> None:
 
 @pytest.mark.parametrize("out", ["/dev/full", "nowhere/x", "/", "/proc/x", "circle"])
 def test_an_output_that_cannot_be_written_is_one_line(out: str, empty: Path) -> None:
-    (empty / "t.csv").write_text(TRACE)
+    (empty / "t.csv").write_text(seeds.TRACE)
     (empty / "circle").symlink_to("circle")
     err = io.StringIO()
     with redirect_stderr(err):

@@ -5,8 +5,10 @@
 uvicorn uses uvloop and httptools where they are installed. Beside the clients so many connections
 are open that send nothing, and so many reports are requested as pages of other sites do.
 Kept: everybody asks what was asked before (plan, frontier, report, offers, first page). Cold: each
-question is new, and the measurement lasts until all that had asked are answered. Printed: requests
-by status, median, 95 % and longest time, memory (PSS) of the server and its processes; JSON last.
+question is new, and the measurement lasts until all that had asked are answered; a client that is
+told when to ask again does so then, and its time counts from when it asked first. A person at the
+same address looks at one new report after another. Printed: requests by status, median, 95 % and
+longest time, the same of the person, memory (PSS) of the server and its processes; JSON last.
 
 Where others compute on the same machine, Linux shares its cores between sessions whatever their
 `nice` (sched_autogroup); `echo -15 > /proc/self/autogroup` in a session of its own (setsid), as
@@ -53,7 +55,20 @@ async def kept(http: httpx.AsyncClient, draw: random.Random) -> httpx.Response:
 async def cold(http: httpx.AsyncClient, draw: random.Random) -> httpx.Response:
     """A deadline that was not requested before."""
     limits = {"deadline_s": 36_000 + draw.randrange(400_000)}
-    return await http.post("/api/plan", json={"job": JOB, "limits": limits})
+    return await patiently(lambda: http.post("/api/plan", json={"job": JOB, "limits": limits}))
+
+
+async def looked_at(http: httpx.AsyncClient, draw: random.Random) -> httpx.Response:
+    """A report that was not requested before."""
+    params = {**REPORT, "deadline": f"{600 + draw.randrange(6_000)}m"}
+    return await patiently(lambda: http.get("/report", params=params))
+
+
+async def patiently(ask: Callable[[], Awaitable[httpx.Response]]) -> httpx.Response:
+    """What is answered in the end."""
+    while (found := await ask()).status_code == 503:
+        await asyncio.sleep(int(found.headers["retry-after"]))
+    return found
 
 
 async def silence(number: int) -> None:
@@ -86,16 +101,17 @@ async def beside(ask: Ask, given: argparse.Namespace) -> dict[str, Any]:
     silent = asyncio.create_task(silence(given.silent))
     await asyncio.sleep(1)
     odd = asyncio.create_task(strangers(given.cross_site))
-    found = await measured(ask, given.seconds)
+    person = asyncio.create_task(measured(looked_at, given.seconds, 1))
+    found = await measured(ask, given.seconds, CLIENTS)
     silent.cancel()
-    return {**found, "cross_site": dict(await odd)}
+    return {**found, "person": await person, "cross_site": dict(await odd)}
 
 
-async def measured(ask: Ask, seconds: float) -> dict[str, Any]:
-    """All clients at once, each its next request when it has the last answer."""
+async def measured(ask: Ask, seconds: float, clients: int) -> dict[str, Any]:
+    """So many clients at once, each its next request when it has the last answer."""
     took: list[float] = []
     statuses: Counter[str] = Counter()
-    limits = httpx.Limits(max_connections=CLIENTS)
+    limits = httpx.Limits(max_connections=clients)
     async with httpx.AsyncClient(
         base_url=f"http://127.0.0.1:{PORT}", timeout=600.0, limits=limits
     ) as http:
@@ -114,7 +130,7 @@ async def measured(ask: Ask, seconds: float) -> dict[str, Any]:
                     statuses[type(error).__name__] += 1
                 took.append(monotonic() - asked)
 
-        await asyncio.gather(*map(client, range(CLIENTS)))
+        await asyncio.gather(*map(client, range(clients)))
     took.sort()
     return {
         "requests": len(took),

@@ -130,7 +130,7 @@ def test_a_caller_for_whom_there_is_no_place_gets_a_retry_time(client: Any):
     http = httpx.AsyncClient(transport=httpx.ASGITransport(full), base_url="http://localhost")
     found = client.loop.run_until_complete(http.post("/api/plan", json=BODY))
     assert found.status_code == 503
-    assert found.headers["retry-after"] == "0"
+    assert int(found.headers["retry-after"]) > 0
     jsonschema.validate(found.json(), json.loads(schema_text()))
 
 
