@@ -1,24 +1,12 @@
-"""Reads JSON and files over HTTPS: deadline, size limit, retries, copies of unchanged files.
+"""Reads JSON and files over HTTPS: deadline, size limit, retries."""
 
-A copy is one file: a line of JSON (address, validators, checksum), then the content, gzipped. It is
-used only if the server confirms that the file is unchanged (304 Not Modified), so it is as current
-as a download.
-"""
-
-import gzip
-import hashlib
-import json
 import random
 import time
-import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import urlsplit
 
-from recommender.catalogs import files
 from recommender.catalogs.errors import ProviderError
 from recommender.catalogs.files import parse_json
 from recommender.catalogs.providers.contract import Wanted
@@ -27,50 +15,7 @@ if TYPE_CHECKING:
     import httpx
 
 
-VALIDATORS = MappingProxyType({"ETag": "If-None-Match", "Last-Modified": "If-Modified-Since"})
 _MAX_BYTES = 64_000_000  # of one answer; the largest real one, all machine types, has 10 MB
-
-
-@dataclass(frozen=True, slots=True)
-class Copy:
-    """An earlier response of an address, and the headers of a conditional request for it."""
-
-    content: bytes
-    headers: Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class Copies:
-    """A folder of copies by name; without a folder nothing is kept."""
-
-    folder: Path | None
-
-    def find(self, name: str, url: str) -> Copy | None:
-        """The copy of an address; None if there is none or it is damaged."""
-        if self.folder is None:
-            return None
-        try:
-            head, _, packed = (self.folder / name).read_bytes().partition(b"\n")
-            about = parse_json(head)
-            content = gzip.decompress(packed)
-            headers = {str(key): str(value) for key, value in about["headers"].items()}
-            same = about["url"] == url and about["sha256"] == hashlib.sha256(content).hexdigest()
-        except (OSError, EOFError, ValueError, KeyError, TypeError, AttributeError, zlib.error):
-            return None
-        return Copy(content, headers) if same and headers else None
-
-    def save(self, name: str, url: str, answered: Mapping[str, str], content: bytes) -> None:
-        """Save a complete response; a full disk loses only the copy."""
-        headers = {ask: answered[key] for key, ask in VALIDATORS.items() if answered.get(key)}
-        if self.folder is None or not headers:
-            return
-        about = {"url": url, "headers": headers, "sha256": hashlib.sha256(content).hexdigest()}
-        packed = gzip.compress(content, compresslevel=1, mtime=0)
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            files.replace_file(self.folder / name, json.dumps(about).encode() + b"\n" + packed)
-        except OSError:
-            return
 
 
 _AGAIN = frozenset({429, 500, 502, 503, 504})

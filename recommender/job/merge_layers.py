@@ -91,7 +91,7 @@ def merged(lower: Raw, upper: Raw) -> Raw:
     if isinstance(kept.get("data"), dict) and isinstance(upper.get("data"), dict):
         both["data"] = {**_still_true(kept["data"], upper["data"]), **upper["data"]}
     if isinstance(kept.get("assumed"), list) and isinstance(upper.get("assumed", []), list):
-        still = [name for name in kept["assumed"] if not _restated(name, upper)]
+        still = [name for name in kept["assumed"] if not _restated(str(name), upper)]
         both["assumed"] = [*still, *upper.get("assumed", [])]
     return both
 

@@ -5,7 +5,9 @@ from collections.abc import Iterator, Sequence
 
 from recommender.networks.network import Network
 
-_MAX = 120  # characters of a pattern; longer ones, and those that may run away, are not tried
+_MAX = 120  # characters of a pattern; longer ones, and those that take many steps, are not tried
+_NAME = 60  # characters of a name
+_STEPS = 10**6  # of all patterns with a name: a second for 300 names
 # How tools name the matrices of a layer, and what else stands in their patterns.
 _MATRICES = {
     "q": "q", "query": "q", "k": "k", "key": "k", "v": "v", "value": "v", "o": "o", "output": "o",
@@ -15,6 +17,8 @@ _AROUND = {"proj", "lora", "model", "layers", "self", "attn", "d", "language", "
            "to", "text", "experts", "block", "sparse", "moe"}  # fmt: skip
 _FROZEN = (("visual", ("vision",)), ("projector", ("projector",)), ("", ("llm", "language")))
 _PLAIN = re.compile(r"[\w.^$\[\]+*?()|\\-]+")
+_REPEATED = re.compile(r"\)[*+?{]|[*+?][*+?]")
+_QUANTIFIER = re.compile(r"[*+?]")
 
 
 def trained_parameters(network: Network, stated: Sequence[str]) -> int:
@@ -32,7 +36,7 @@ def trained_parameters(network: Network, stated: Sequence[str]) -> int:
         first = network.layers - int(last[1])
         wanted = [rf"layers\.{layer}\." for layer in range(max(first, 0), network.layers)]
         return _under(parts, wanted)
-    return _under(parts, [each for each in stated if _is_safe(each)])
+    return _under(parts, [*_short(stated)])
 
 
 def adapted_width(network: Network, targets: Sequence[str]) -> int:
@@ -60,13 +64,15 @@ def _is_frozen(name: str, frozen: Sequence[str]) -> bool:
     return any(word in each for each in frozen for word in wanted)
 
 
-def _is_safe(pattern: str) -> bool:
-    """Whether a pattern cannot take for ever: no group is repeated."""
-    return (
-        len(pattern) <= _MAX
-        and _PLAIN.fullmatch(pattern) is not None
-        and not re.search(r"\)[*+?{]|[*+?][*+?]", pattern)
-    )
+def _short(patterns: Sequence[str]) -> Iterator[str]:
+    """Patterns that are compared with a name in few steps: a quantifier may try each of its ends."""
+    left = _STEPS
+    for each in patterns:
+        if len(each) <= _MAX and _PLAIN.fullmatch(each) and not _REPEATED.search(each):
+            left -= _NAME ** (1 + len(_QUANTIFIER.findall(each)))
+            if left < 0:
+                return
+            yield each
 
 
 def _under(parts: dict[str, int], patterns: Sequence[str]) -> int:

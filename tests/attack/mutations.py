@@ -92,6 +92,8 @@ def _yaml(text: str, draw: Random) -> str:
     try:
         tree = yaml.safe_load(text)
     except yaml.YAMLError:  # a tag of a tool
+        tree = None
+    if not isinstance(tree, dict | list):
         return _script(text, draw)
     return str(yaml.dump(_grown(tree, draw), sort_keys=False))
 

@@ -19,7 +19,6 @@ from time import perf_counter
 
 ROOT = Path(__file__).parents[2]
 ROWS = {"gcp": 18_000, "azure": 17_500}  # with the 4,800 of AWS some 40,000
-PADDING = 4_000_000  # bytes of other products in the price list file of each region
 PATH = f"import sys; sys.path.append({str(ROOT)!r})\n"  # of `tests`, after the installed package
 MAX_SECONDS, MAX_MB = 20.0, 400.0  # of three providers with 40,000 rows, on two cores
 
@@ -33,7 +32,7 @@ gcp = clouds.gcp_list()
 gcp = clouds.gcp_list(int(sys.argv[1]) - len(gcp))
 azure = clouds.azure_list()
 azure = clouds.azure_list(int(sys.argv[2]) - len(azure))
-aws = server.serving(full.full_cloud(padding=int(sys.argv[3])))
+aws = server.serving(full.full_cloud())
 with aws as first, gcp_skus.price_list(gcp) as one, azure_items.price_list(azure) as other:
     print(first.url, one.address, other.address, flush=True)
     sys.stdin.read()
@@ -42,20 +41,19 @@ REFRESH = """
 import json, resource, sys, time
 start = time.perf_counter()
 from pathlib import Path
-from recommender.catalogs.refresh.run import Order, refresh
+from recommender.catalogs.refresh.run import RefreshRequest, refresh
 from recommender.catalogs.store import Store
-from recommender.catalogs.providers.aws.provider import Aws
-from recommender.catalogs.providers.aws.public_files import Places
+from recommender.catalogs.providers.aws.provider import Aws, Places
 from tests.catalogs.providers.azure import items as azure_items
 from tests.catalogs.providers.gcp import skus as gcp_skus
 from tests.catalogs.refresh.servers import Server
 aws, gcp, azure, folder, names = sys.argv[1:]
 made = {
-    "aws": lambda: Aws(Places(prices=aws, advisor=f"{aws}/spot-advisor-data.json")),
+    "aws": lambda: Aws(Places(f"{aws}/pages", f"{aws}/spot-advisor-data.json")),
     "gcp": lambda: gcp_skus.client(Server(gcp)),
     "azure": lambda: azure_items.client(Server(azure)),
 }
-report = refresh(Order(
+report = refresh(RefreshRequest(
     store=Store(Path(folder)), makers={n: made[n] for n in names.split(",")},
     clock=lambda: gcp_skus.NOW,
 ))
@@ -137,7 +135,7 @@ def _status(folder: str, env: dict[str, str]) -> dict[str, object]:
 def main() -> None:
     """Measure each cloud and all at once, print a table, end with JSON."""
     server = subprocess.Popen(
-        [sys.executable, "-c", PATH + SERVE, *map(str, ROWS.values()), str(PADDING)],
+        [sys.executable, "-c", PATH + SERVE, *map(str, ROWS.values())],
         cwd=ROOT,
         env={**os.environ, "PYTHONSAFEPATH": "1"},
         stdin=subprocess.PIPE,

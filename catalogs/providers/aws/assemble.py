@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from recommender.catalogs.providers.aws.capacity_blocks import HOURS
 from recommender.catalogs.providers.aws.machines import Machines
 from recommender.catalogs.providers.aws.price_list import Listing
-from recommender.catalogs.providers.aws.public_files import Ranges
 from recommender.catalogs.providers.aws.regions import RegionRead
+from recommender.catalogs.providers.aws.spot_advisor import Ranges
 from recommender.catalogs.providers.contract import Failed, Quarantined, UnknownType, Wanted
 from recommender.catalogs.schema import InstanceType, Market, Obtainable, Offer, Source
 
-API, FILES = "AWS Price List API", "AWS price list files"
+API = "AWS Price List API"
 _LISTED, _SPOT, _BLOCK = 1, 2, 3
 _LICENCE = "none stated (public price facts)"
 

@@ -10,11 +10,13 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, wait
+from contextlib import contextmanager
 from threading import Thread
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from recommender.catalogs.errors import ProviderError, ProviderFault
 from recommender.catalogs.providers.contract import Counters, SeenPages, ThreadResult, Wanted
+from recommender.catalogs.providers.http import Patience, Web
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2 import EC2Client
@@ -51,11 +53,11 @@ class Caller:
     Clients may be used from several threads, but are created by one at a time.
     """
 
-    def __init__(self, wanted: Wanted) -> None:
+    def __init__(self, wanted: Wanted, patience: Patience | None = None) -> None:
         from boto3.session import Session
         from botocore.config import Config
 
-        self.wanted = wanted
+        self.wanted, self._patience = wanted, patience or Patience()
         self._lock = threading.Lock()
         self._counts = {"calls": 0, "attempts": 0, "pages": 0, "bytes": 0}
         self._call = threading.local()
@@ -114,16 +116,17 @@ class Caller:
             seen.add([rows for rows in listed if isinstance(rows, list) and rows])
             yield page
 
-    def got(self, size: int) -> None:
-        """Count a public file's bytes."""
-        with self._lock:
-            self._counts["bytes"] += size
-
-    def count_call(self) -> None:
-        """Count the request of a public file."""
-        with self._lock:
-            self._counts["calls"] += 1
-            self._counts["attempts"] += 1
+    @contextmanager
+    def web(self) -> Iterator[Web]:
+        """Reads public files, and counts them."""
+        with Web("aws", self.wanted, patience=self._patience) as web:
+            try:
+                yield web
+            finally:
+                with self._lock:
+                    self._counts["calls"] += web.calls - web.retries
+                    self._counts["attempts"] += web.calls
+                    self._counts["bytes"] += web.bytes
 
     def counters(self, raw_rows: int, ignored: int) -> Counters:
         """Return the counts so far."""
@@ -157,7 +160,8 @@ class Caller:
             self._counts["attempts"] += 1
 
     def _answered(self, http_response: Any, **_: Any) -> None:
-        self.got(len(http_response.content))
+        with self._lock:
+            self._counts["bytes"] += len(http_response.content)
 
 
 def _errors() -> tuple[type[Exception], ...]:

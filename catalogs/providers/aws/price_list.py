@@ -54,7 +54,6 @@ class PriceRow:
     licence: str
     capacity_status: str
     market_option: str
-    term: str
     usage_type: str
     operation: str
     vcpus: str
@@ -106,7 +105,6 @@ _MEANT: tuple[tuple[str, str, _Words], ...] = (
     ("capacity_status", "Used", bool),
     ("market_option", "OnDemand", _OTHER_MARKET.__contains__),
     ("location_type", "AWS Region", bool),
-    ("term", "OnDemand", {"Reserved"}.__contains__),
     ("operation", "RunInstances", lambda word: bool(_OTHER_OPERATION.fullmatch(word))),
 )
 
@@ -316,7 +314,6 @@ def read_item(text: str, out: Listing) -> PriceRow | None:
             licence=get("licenseModel", ""),
             capacity_status=get("capacitystatus", ""),
             market_option=get("marketoption", ""),
-            term="OnDemand",
             usage_type=get("usagetype", ""),
             operation=get("operation", ""),
             vcpus=get("vcpu", ""),

@@ -1,8 +1,8 @@
 """AWS: list prices of all regions, spot prices of the account's regions, Capacity Blocks.
 
 Uses credentials of the standard chain (minimal permissions: deploy/aws-iam-policy.json). Without
-them, or if the Price List API cannot be read, on-demand prices come from the public files, and spot
-prices stay as they were. AWS does not sell flex-start.
+them, or if the Price List API cannot be read, on-demand prices come from AWS's price pages, and
+spot prices stay as they were. AWS does not sell flex-start.
 """
 
 import time
@@ -16,14 +16,7 @@ from recommender.catalogs.load import load_snapshot
 from recommender.catalogs.providers.aws import assemble
 from recommender.catalogs.providers.aws.client import HOME, Caller, Tasks
 from recommender.catalogs.providers.aws.machines import Machines, machines_of
-from recommender.catalogs.providers.aws.price_list import Listing, list_prices, merged
-from recommender.catalogs.providers.aws.public_files import (
-    Places,
-    Ranges,
-    bulk_files,
-    bulk_prices,
-    read_advisor,
-)
+from recommender.catalogs.providers.aws.price_list import Listed, Listing, list_prices, merged
 from recommender.catalogs.providers.aws.quotas import (
     quota_names,
     read_quotas,
@@ -31,11 +24,14 @@ from recommender.catalogs.providers.aws.quotas import (
     scores_wanted,
 )
 from recommender.catalogs.providers.aws.regions import RegionRead, account_regions, read_region
+from recommender.catalogs.providers.aws.spot_advisor import ADVISOR, Ranges, read_advisor
 from recommender.catalogs.providers.contract import Failed, Fetched, QuotaValue, Wanted
+from recommender.catalogs.providers.http import Patience
+from recommender.catalogs.providers.public.aws import DOCUMENTS, LOCATIONS, PAGES, listed_prices
+from recommender.catalogs.providers.quotas import shipped_places
 from recommender.catalogs.schema import InstanceType, Market
 
 _REGIONS_AT_ONCE = 8
-_FILES_AT_ONCE = 4
 _NO_CREDENTIALS = ProviderError(
     "aws", "credentials", "no credentials were found; see `aws configure` or set AWS_PROFILE"
 )
@@ -49,6 +45,14 @@ class Prices:
     source: str
     failed: tuple[Failed, ...] = ()
     warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where the public files are."""
+
+    documents: str = DOCUMENTS
+    advisor: str = ADVISOR
 
 
 @dataclass(slots=True)
@@ -65,13 +69,13 @@ class Aws:
 
     name = "aws"
 
-    def __init__(self, places: Places) -> None:
-        self._places = places
+    def __init__(self, places: Places | None = None, patience: Patience | None = None) -> None:
+        self._places, self._patience = places or Places(), patience
 
     def fetch(self, wanted: Wanted) -> Fetched:
         """Read everything requested; see `Provider.fetch`."""
         began = time.monotonic()
-        caller = Caller(wanted)
+        caller = Caller(wanted, self._patience)
         if wanted.parts == {"quotas"}:
             return _fetched_quotas(caller, began)
         return self._offers(caller, began)
@@ -86,7 +90,7 @@ class Aws:
         pricing = None
         if "on_demand" in wanted.parts:
             pricing = Tasks({"": partial(self._prices, caller, known)}, 1)
-        advice = Tasks({"": partial(read_advisor, caller, self._places.advisor)}, 1)
+        advice = Tasks({"": partial(self._advice, caller)}, 1)
         reads = _regions(caller, known, notes)
         machines = machines_of({name: read.machines for name, read in reads.items()}, wanted)
         if reads and scores_wanted():
@@ -98,6 +102,10 @@ class Aws:
             caller, began, reads, machines, prices, _ranges(advice, wanted, notes), notes
         )
 
+    def _advice(self, caller: Caller) -> Ranges:
+        with caller.web() as web:
+            return read_advisor(web, self._places.advisor)
+
     def _prices(self, caller: Caller, known: bool) -> Prices:
         warnings: tuple[str, ...] = ()
         machines: Mapping[str, InstanceType | None] = caller.wanted.types
@@ -108,22 +116,30 @@ class Aws:
                 return Prices(merged([listing]), assemble.API)
             except ProviderError as error:
                 caller.wanted.check_time("aws")
-                warnings = (f"{error.reason}; the public price list files are read",)
-        files = bulk_files(caller, self._places.prices)
-        tasks = {
-            region: partial(bulk_prices, caller, region, url, machines)
-            for region, url in files.items()
-        }
-        found, failed = Tasks(tasks, _FILES_AT_ONCE).results(caller.wanted)
+                warnings = (f"{error.reason}; the public price pages are read",)
+        with caller.web() as web:
+            found, failed = listed_prices(web, caller.wanted, self._places.documents)
         if not found:
             raise next(iter(failed.values()))
-        lost = tuple(Failed(region, "on_demand", e.reason) for region, e in failed.items())
-        return Prices(merged(found.values()), assemble.FILES, lost, warnings)
+        lost = [Failed(region, "on_demand", e.reason) for region, e in failed.items()]
+        lost += [Failed(region, "on_demand", "no price page names it") for region in _unlisted()]
+        return Prices(_listing(found), PAGES, tuple(lost), warnings)
 
 
 def provider() -> Aws:
     """Make the client; credentials come from boto3's standard chain."""
-    return Aws(Places())
+    return Aws()
+
+
+def _unlisted() -> list[str]:
+    """Regions of the shipped catalog that the price pages do not name: GovCloud."""
+    shipped = {region for places in shipped_places("aws").values() for region in places}
+    return sorted(shipped - LOCATIONS.keys())
+
+
+def _listing(prices: Mapping[tuple[str, str], float]) -> Listing:
+    found = [Listed(name, region, usd) for (name, region), usd in prices.items()]
+    return Listing(found, rows=len(found))
 
 
 def _regions(caller: Caller, known: bool, notes: _Notes) -> dict[str, RegionRead]:

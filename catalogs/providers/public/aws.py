@@ -7,7 +7,7 @@ region whose lowest one is the feed's price; elsewhere there is one offer, of th
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite
 from types import MappingProxyType
 from typing import Any
@@ -19,7 +19,7 @@ from recommender.catalogs.providers.http import Patience, Web
 from recommender.catalogs.providers.public import skypilot
 from recommender.catalogs.schema import Market, Offer, Source
 
-_DOCUMENTS = "https://b0.p.awsstatic.com/pricing/2.0/meteredUnitMaps/ec2/USD/current"
+DOCUMENTS = "https://b0.p.awsstatic.com/pricing/2.0/meteredUnitMaps/ec2/USD/current"
 _LIST = "ec2-ondemand-without-sec-sel"
 _FEED = "https://website.spot.ec2.aws.a2z.com/spot.json"
 _SAME = 0.05  # as far apart are two quotes of one price, read some hours apart
@@ -43,17 +43,14 @@ LOCATIONS: Mapping[str, str] = MappingProxyType(
         "af-south-1": "Africa (Cape Town)",
     }
 )  # fmt: skip
-_NAMES = ("AWS on-demand price documents", "AWS spot price feed", skypilot.SOURCE.name)
+PAGES = "AWS on-demand price documents"
+_FACTS = "facts of public pages"
 _SOURCES = (
-    *(
-        Source(number, name, "facts of public pages", "row", words)
-        for number, name, words in (
-            (1, _NAMES[0], "list prices of EC2 by region, b0.p.awsstatic.com"),
-            (2, _NAMES[1], "lowest spot price of a region, website.spot.ec2.aws.a2z.com"),
-        )
-    ),
-    Source(3, _NAMES[2], skypilot.SOURCE.licence, "row", skypilot.SOURCE.attribution),
-)
+    Source(1, PAGES, _FACTS, "row", "list prices of EC2 by region, b0.p.awsstatic.com"),
+    Source(2, "AWS spot price feed", _FACTS, "row",
+           "lowest spot price of a region, website.spot.ec2.aws.a2z.com"),
+    replace(skypilot.SOURCE, source=3),
+)  # fmt: skip
 Prices = dict[tuple[str, str], float]  # USD by (instance type, region)
 Zones = Mapping[tuple[str, str], Mapping[str, float]]  # USD by zone id, of the same
 
@@ -67,7 +64,7 @@ def reader(_name: str) -> "AwsLists":
 class Places:
     """Where the documents are."""
 
-    documents: str = _DOCUMENTS
+    documents: str = DOCUMENTS
     feed: str = _FEED
     zones: skypilot.Places = skypilot.Places()
 
@@ -87,7 +84,7 @@ class AwsLists:
             ProviderError: neither can be read.
         """
         with Web("aws", wanted, patience=self.patience) as web:
-            listed, failed = self._listed(web, wanted)
+            listed, errors = listed_prices(web, wanted, self.places.documents)
             spot, problem = _or_problem(lambda: feed_prices(web.json(self.places.feed)))
             zones, no_zones = _or_problem(lambda: self._zones(web, wanted)) if spot else ({}, "")
             if not listed and not spot:
@@ -97,8 +94,8 @@ class AwsLists:
             *_offers(_without_zones(spot, zones), wanted, "spot", 2),
             *_zone_offers(spot, zones, wanted),
         ]
-        if problem:
-            failed = (*failed, Failed("", "spot", problem))
+        failed = [Failed(region, "on_demand", e.reason) for region, e in errors.items()]
+        failed += [Failed("", "spot", problem)] if problem else []
         return Fetched(
             provider="aws",
             started=wanted.now,
@@ -106,26 +103,11 @@ class AwsLists:
             markets=wanted.listed_markets,
             offers=tuple(offer for offer in offers if offer.market in wanted.listed_markets),
             sources=_SOURCES,
-            failed=failed,
+            failed=tuple(failed),
             warnings=(f"spot quotes by zone: {no_zones}",) if no_zones else (),
             counters=Counters(calls=web.calls, retries=web.retries, bytes=web.bytes),
             machines=frozenset(offer.instance_type for offer in offers),
         )
-
-    def _listed(self, web: Web, wanted: Wanted) -> tuple[Prices, tuple[Failed, ...]]:
-        found: Prices = {}
-        failed = []
-        for region, location in LOCATIONS.items():
-            address = f"{self.places.documents}/{_LIST}/{quote(location)}/Linux/index.json"
-            try:
-                found |= document_prices(web.json(address), region, location)
-            except ProviderError as error:
-                if error.fault == "network":  # of the others nothing else can come
-                    failed.append(Failed("", "on_demand", error.reason))
-                    break
-                failed.append(Failed(region, "on_demand", error.reason))
-            wanted.progress(f"list prices of {region}")
-        return found, tuple(failed)
 
     def _zones(self, web: Web, wanted: Wanted) -> Zones:
         """Spot quotes by zone id, of each machine in each region."""
@@ -147,6 +129,26 @@ def _or_problem(read: Any) -> tuple[Any, str]:
         return {}, error.reason
     except KeyError as error:
         return {}, f"no column {error}"
+
+
+def listed_prices(
+    web: Web, wanted: Wanted, documents: str
+) -> tuple[Prices, dict[str, ProviderError]]:
+    """The list prices of the regions wanted, and why some ("": all that follow) were not read."""
+    found: Prices = {}
+    failed = {}
+    for region, location in LOCATIONS.items():
+        if wanted.regions and region not in wanted.regions:
+            continue
+        address = f"{documents}/{_LIST}/{quote(location)}/Linux/index.json"
+        try:
+            found |= document_prices(web.json(address), region, location)
+        except ProviderError as error:
+            if error.fault == "network":  # of the others nothing else can come
+                return found, {**failed, "": error}
+            failed[region] = error
+        wanted.progress(f"list prices of {region}")
+    return found, failed
 
 
 def document_prices(tree: Any, region: str, location: str) -> Prices:

@@ -176,6 +176,7 @@ def test_all_problems_at_once() -> None:
         (OWN + "setup: 300\n", "setup: 300 has no unit"),
         (OWN + "nonsense: 1\n", "unknown key 'nonsense'; recommend jobs schema lists them"),
         (OWN + "reshard: no\n", "unknown key 'reshard'"),
+        (OWN + "assumed: [{a: 1}, [2]]\n", "assumed: must be one value"),
     ],
 )
 def test_bad_files(text: str, reason: str) -> None:

@@ -143,6 +143,7 @@ EXPERTS = 8 * 3 * 64 * 32
         (("^lm_head.weight$",), 64 * 1000),
         (("^lm_head.weight$", "^model.embed_tokens.weight$"), 2 * 64 * 1000),
         (("no such part",), 0), (("((a+)+)+$",), 0), (("[",), 0),
+        ((".*" * 50 + "x$",), 0), (("a?" * 40 + "a" * 40,), 0),  # would be compared for years
     ],
 )  # fmt: skip
 def test_patterns_of_what_is_trained(stated: tuple[str, ...], wanted: int) -> None:

@@ -1,8 +1,6 @@
 """A small AWS: price lists, EC2, quotas, public files, and its bad days."""
 
-import csv
 import fnmatch
-import io
 import json
 import re
 import threading
@@ -12,8 +10,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any
+from urllib.parse import unquote
 
+from recommender.catalogs.providers.aws.provider import Places
 from recommender.catalogs.providers.contract import Wanted
+from recommender.catalogs.providers.public.aws import LOCATIONS
 from recommender.catalogs.schema import InstanceType
 from tests.catalogs.providers.aws import wire
 from tests.shipped import snapshot
@@ -47,7 +48,6 @@ class Cloud:
     regions: tuple[str, ...]
     page: int = 7
     url: str = ""
-    tagged: bool = True  # files carry an ETag
     gone: set[tuple[str, str]] = field(default_factory=set)  # (type, region) not offered
     trouble: dict[tuple[str, str], list[Any]] = field(default_factory=lambda: defaultdict(list))
     seen: Counter[str] = field(default_factory=Counter)
@@ -188,18 +188,15 @@ class Cloud:
         """A public file."""
         if path == "/spot-advisor-data.json":
             return json.dumps(self.advisor).encode()
-        root = "/offers/v1.0/aws/AmazonEC2"
-        if path == f"{root}/current/region_index.json":
-            regions = {
-                name: {
-                    "regionCode": name,
-                    "currentVersionUrl": f"{root}/20261120/{name}/index.json",
-                }
-                for name in (*self.regions, "us-west-2-lax-1")
-            }
-            return json.dumps({"formatVersion": "v1.0", "regions": regions}).encode()
-        found = re.fullmatch(rf"{root}/20261120/([\w-]+)/index\.csv", path)
-        return bulk_file(self.items, found[1]) if found else None
+        found = re.fullmatch(r"/pages/ec2-ondemand-without-sec-sel/([^/]+)/Linux/index.json", path)
+        location = unquote(found[1]) if found else ""
+        regions = [name for name, words in LOCATIONS.items() if words == location]
+        return _document(self.items, regions[0], location) if regions else None
+
+    @property
+    def places(self) -> Places:
+        """Where its public files are."""
+        return Places(f"{self.url}/pages", f"{self.url}/spot-advisor-data.json")
 
 
 def zones(region: str) -> dict[str, str]:
@@ -299,37 +296,17 @@ def dimension_of(item: Item) -> Item:
     return dimension  # type: ignore[no-any-return]
 
 
-_BULK = {
-    "Instance Type": "instanceType", "Region Code": "regionCode", "Location Type": "locationType",
-    "Operating System": "operatingSystem", "Tenancy": "tenancy",
-    "Pre Installed S/W": "preInstalledSw", "License Model": "licenseModel",
-    "CapacityStatus": "capacitystatus", "MarketOption": "marketoption", "usageType": "usagetype",
-    "operation": "operation", "vCPU": "vcpu", "GPU": "gpu",
-}  # fmt: skip
-
-
-def bulk_file(items: list[Item], region: str) -> bytes:
-    """The price list file of a region."""
-    out = io.StringIO(newline="")
-    for name in ("FormatVersion", "Disclaimer", "Publication Date", "Version", "OfferCode"):
-        out.write(f'"{name}","of the file"\n')
-    writer = csv.writer(out, quoting=csv.QUOTE_ALL, lineterminator="\n")
-    head = ["SKU", "TermType", "EffectiveDate", "StartingRange", "EndingRange", "Unit",
-            "PricePerUnit", "Currency"]  # fmt: skip
-    writer.writerow([*head, *_BULK])
-    for item in items:
-        attributes = item["product"]["attributes"]
-        if attributes["regionCode"] != region:
-            continue
-        price = dimension_of(item)
-        cells = [attributes.get(name, "") for name in _BULK.values()]
-        (currency,) = price["pricePerUnit"]
-        usd = price["pricePerUnit"][currency]
-        writer.writerow([item["product"]["sku"], "OnDemand", "2026-11-01", price["beginRange"],
-                         price["endRange"], price["unit"], usd, currency, *cells])  # fmt: skip
-        writer.writerow([item["product"]["sku"], "Reserved", "2026-11-01", "0", "Inf", "Hrs",
-                         "0.1", currency, *cells])  # fmt: skip
-    return out.getvalue().encode()
+def _document(items: list[Item], region: str, location: str) -> bytes:
+    """The list prices of a region, as the price pages read them."""
+    rows = {
+        item["product"]["sku"]: {
+            "Instance Type": item["product"]["attributes"]["instanceType"],
+            "price": dimension_of(item)["pricePerUnit"].get("USD", ""),
+        }
+        for item in items
+        if item["product"]["attributes"]["regionCode"] == region
+    }
+    return json.dumps({"regions": {location: rows}}).encode()
 
 
 @cache

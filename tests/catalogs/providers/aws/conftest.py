@@ -10,10 +10,9 @@ import botocore.client
 import botocore.loaders
 import pytest
 
-from recommender.catalogs.providers.aws import public_files
 from recommender.catalogs.providers.aws.provider import Aws
-from recommender.catalogs.providers.aws.public_files import Places
 from recommender.catalogs.providers.contract import Fetched
+from recommender.catalogs.providers.http import Patience
 from tests.catalogs.providers.aws.cloud import CANARY, Cloud, make_cloud
 from tests.catalogs.providers.aws.server import serving
 
@@ -53,7 +52,6 @@ def cloud(
     monkeypatch.setattr("botocore.endpoint.time", SimpleNamespace(sleep=lambda seconds: None))
     monkeypatch.setattr("botocore.session.create_loader", _loader)
     monkeypatch.setattr("botocore.client.ClientCreator._create_methods", methods_of)
-    monkeypatch.setattr(public_files, "_WAITS_S", (0.0, 0.0))
     with serving(make_cloud()) as served:
         for service in ("EC2", "PRICING", "SERVICE_QUOTAS"):
             monkeypatch.setenv(f"AWS_ENDPOINT_URL_{service}", served.url)
@@ -65,8 +63,9 @@ def read(cloud: Cloud) -> Read:
     """Reads the local AWS with the real clients."""
 
     def fetch(**more: Any) -> Fetched:
-        places = Places(prices=cloud.url, advisor=f"{cloud.url}/spot-advisor-data.json")
-        return Aws(places).fetch(cloud.wanted(**more))
+        return Aws(cloud.places, Patience(tries=3, sleep=lambda seconds: None)).fetch(
+            cloud.wanted(**more)
+        )
 
     return fetch
 

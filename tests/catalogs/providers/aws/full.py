@@ -14,7 +14,6 @@ class FullCloud(Cloud):
 
     made: dict[str, bytes] = field(default_factory=dict)
     files: dict[str, bytes | None] = field(default_factory=dict)
-    padding: int = 0  # bytes of other products in each price list file
 
     def _good(self, action: str, region: str, query: Item) -> bytes:
         key = json.dumps([action, region, query], sort_keys=True)
@@ -26,8 +25,6 @@ class FullCloud(Cloud):
         """A public file as before."""
         if path not in self.files:
             self.files[path] = super().file(path)
-            if path.endswith(".csv") and (content := self.files[path]):
-                self.files[path] = content + _others(content, self.padding)
         return self.files[path]
 
     def prices_changed(self) -> None:
@@ -37,14 +34,14 @@ class FullCloud(Cloud):
         self.files.clear()
 
 
-def full_cloud(padding: int = 0) -> FullCloud:
+def full_cloud() -> FullCloud:
     """All machines of AWS in the catalog, each spot price for both Linux products."""
     catalog = snapshot()
     names = tuple(name for provider, name in catalog.instance_types if provider == "aws")
     regions = sorted({o.region for o in catalog.offers if o.provider == "aws"})
     small = make_cloud(names, tuple(regions))
     held: dict[str, Any] = {each.name: getattr(small, each.name) for each in fields(small)}
-    whole = FullCloud(**held, padding=padding)
+    whole = FullCloud(**held)
     whole.page = 1000
     for quotes in whole.spot.values():
         quotes += [{**q, "ProductDescription": "Linux/UNIX (Amazon VPC)"} for q in quotes]
@@ -52,9 +49,3 @@ def full_cloud(padding: int = 0) -> FullCloud:
             for i in whole.items}  # fmt: skip
     whole.gone = {(n, r) for n in names for r in regions if (n, r) not in sold}
     return whole
-
-
-def _others(content: bytes, size: int) -> bytes:
-    """Lines of other systems, as most lines of a price list file are."""
-    line = content.splitlines()[-1].replace(b'"Linux"', b'"Windows"') + b"\n"
-    return line * (size // len(line))

@@ -1,6 +1,5 @@
 """Serves a cloud on a local socket, with its bad days."""
 
-import hashlib
 import json
 import re
 import threading
@@ -42,14 +41,9 @@ class _Handler(BaseHTTPRequestHandler):
                 self._send((200, content[: len(content) // 2]), len(content))
                 return
         content = self.cloud.file(path)
-        tag = f'"{hashlib.md5(content or b"").hexdigest()}"' if self.cloud.tagged else ""
-        if tag and self.headers.get("If-None-Match") == tag:
-            self.cloud.seen["304"] += 1
-            self._send((304, b""))
-            return
-        self._send((200, content) if content is not None else (404, b"no"), tag=tag)
+        self._send((200, content) if content is not None else (404, b"no"))
 
-    def _send(self, answer: Answer | str, length: int | None = None, tag: str = "") -> None:
+    def _send(self, answer: Answer | str, length: int | None = None) -> None:
         if isinstance(answer, str):
             if answer == "truncate":
                 self._send((200, b"<?xml version='1.0'?><Desc"), 4000)
@@ -59,8 +53,6 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(status)
         self.send_header("Content-Type", "application/x-amz-json-1.1")
         self.send_header("Content-Length", str(length or len(body)))
-        if tag:
-            self.send_header("ETag", tag)
         self.end_headers()
         self.wfile.write(body)
         if length:

@@ -140,7 +140,7 @@ def test_the_client_is_found_by_its_name() -> None:
 
 def test_the_real_client_speaks_https_only() -> None:
     places: Any = provider()._places
-    assert places.prices.startswith("https://")
+    assert places.documents.startswith("https://")
     assert places.advisor.startswith("https://")
 
 

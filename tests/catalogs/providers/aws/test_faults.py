@@ -16,7 +16,7 @@ from tests.catalogs.providers.aws.cloud import CANARY, REGIONS, SHUT, Cloud
 from tests.catalogs.providers.aws.conftest import Read
 
 ALL = frozenset({"on_demand", "spot", "reserved_block"})
-INDEX = "/offers/v1.0/aws/AmazonEC2/current/region_index.json"
+PAGE = "/pages/ec2-ondemand-without-sec-sel/US%20East%20%28N.%20Virginia%29/Linux/index.json"
 ADVISOR = "/spot-advisor-data.json"
 EC2 = (
     "DescribeAvailabilityZones",
@@ -150,15 +150,15 @@ def test_the_whole_of_ec2_down_is_one_line(cloud: Cloud, read: Read) -> None:
 
 
 @pytest.mark.parametrize("bad", ["always down", "ExpiredTokenException", "AccessDeniedException"])
-def test_without_the_price_list_api_the_public_files_are_read(
+def test_without_the_price_list_api_the_price_pages_are_read(
     cloud: Cloud, read: Read, bad: Any
 ) -> None:
     cloud.trouble["GetProducts", ""] = [bad] * 20
     fetched = read()
     assert prices(fetched) == truth(cloud)
     assert fetched.failed == ()
-    assert any("the public price list files are read" in said for said in fetched.warnings)
-    assert fetched.sources[0].name == "AWS price list files"
+    assert any("the public price pages are read" in said for said in fetched.warnings)
+    assert fetched.sources[0].name == "AWS on-demand price documents"
 
 
 def test_without_credentials_on_demand_prices_are_read_and_spot_fails(
@@ -193,7 +193,7 @@ def test_a_token_that_expires_between_regions_loses_only_the_rest(cloud: Cloud, 
 def test_all_of_aws_down_is_an_error_with_its_kind(cloud: Cloud, read: Read) -> None:
     for action in ("DescribeRegions", "GetProducts"):
         cloud.trouble[action, ""] = ["always down"]
-    cloud.trouble["GET", ""] = [503] * 20
+    cloud.trouble["GET", ""] = [503] * 200
     with pytest.raises(ProviderError) as error:
         read()
     assert (error.value.provider, error.value.fault) == ("aws", "server")
@@ -255,33 +255,23 @@ def _without_advisor(
 def test_a_public_file_is_requested_again_after_429_skypilot_5438(
     cloud: Cloud, read: Read, nobody: None
 ) -> None:
-    cloud.trouble["GET", INDEX] = [429, 503]
+    cloud.trouble["GET", PAGE] = [429, 503]
     fetched = read(parts=frozenset({"on_demand"}))
     assert len(fetched.offers) == len(cloud.items)
 
 
-@pytest.mark.parametrize("bad", ["truncate", 404, 403])
-def test_a_price_list_file_that_is_cut_fails_its_region(
+@pytest.mark.parametrize("bad", [404, 403])
+def test_a_price_page_that_is_not_there_fails_its_region(
     cloud: Cloud, read: Read, nobody: None, bad: Any
 ) -> None:
-    path = "/offers/v1.0/aws/AmazonEC2/20261120/us-east-1/index.csv"
-    cloud.trouble["GET", path] = [bad]
+    cloud.trouble["GET", PAGE] = [bad]
     fetched = read(parts=frozenset({"on_demand"}))
     assert [(f.region, f.market) for f in fetched.failed] == [("us-east-1", "on_demand")]
     assert {o.region for o in fetched.offers} == {"us-west-2", "eu-west-1"}
 
 
-def test_a_price_list_file_without_a_column_fails(cloud: Cloud, read: Read, nobody: None) -> None:
-    file = cloud.file
-    cloud.file = lambda path: (file(path) or b"").replace(b'"MarketOption"', b'"Market"')  # type: ignore[method-assign]
-    with pytest.raises(ProviderError, match="no column MarketOption"):
-        read(parts=frozenset({"on_demand"}))
-
-
-@pytest.mark.parametrize(
-    "content", [b"", b"{", b"[]", b'{"regions": {}}', b'{"regions": {"x": 1}}']
-)
-def test_an_index_of_another_form_is_an_error(
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"regions": {}}', b'{"regions": 1}'])
+def test_price_pages_of_another_form_are_an_error(
     cloud: Cloud, read: Read, nobody: None, content: bytes
 ) -> None:
     cloud.file = lambda path: content  # type: ignore[method-assign]
@@ -290,12 +280,10 @@ def test_an_index_of_another_form_is_an_error(
     assert error.value.fault == "format"
 
 
-def test_an_index_cannot_lead_elsewhere(cloud: Cloud, read: Read, nobody: None) -> None:
-    file = cloud.file
-    cloud.file = lambda path: (file(path) or b"").replace(  # type: ignore[method-assign]
-        b"/offers/v1.0/aws/AmazonEC2/20261120/us", b"//evil.example/us"
-    )
-    assert {o.region for o in read(parts=frozenset({"on_demand"})).offers} == {"eu-west-1"}
+def test_pages_are_read_of_the_regions_asked_for(cloud: Cloud, read: Read, nobody: None) -> None:
+    fetched = read(parts=frozenset({"on_demand"}), regions=("eu-west-1",))
+    assert {o.region for o in fetched.offers} == {"eu-west-1"}
+    assert cloud.seen["GET"] == 2  # and the spot advisor
 
 
 def test_no_secret_in_any_fetch_or_error(

@@ -1,4 +1,4 @@
-"""The price list: what is a price, by both of its ways, and what is refused by name."""
+"""The price list: what is a price, and what is refused by name."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,25 +7,14 @@ import pytest
 
 from recommender.catalogs.providers.aws.client import Caller
 from recommender.catalogs.providers.aws.price_list import Listed, Listing, list_prices, merged
-from recommender.catalogs.providers.aws.public_files import bulk_files, bulk_prices
 from tests.catalogs.providers.aws.cloud import Cloud, Item, dimension_of, item_of
 
 Change = Callable[[Item], None]
-Way = Callable[[Cloud], Listing]
 NAME, REGION = "p5.48xlarge", "us-east-1"
 
 
-def by_api(cloud: Cloud) -> Listing:
+def listed(cloud: Cloud) -> Listing:
     return merged([list_prices(Caller(cloud.wanted()), cloud.types)])
-
-
-def by_files(cloud: Cloud) -> Listing:
-    caller = Caller(cloud.wanted())
-    files = bulk_files(caller, cloud.url)
-    return merged(bulk_prices(caller, r, url, cloud.types) for r, url in files.items())
-
-
-WAYS = pytest.mark.parametrize("way", [by_api, by_files])
 
 
 def says(attribute: str, word: str) -> Change:
@@ -96,89 +85,81 @@ def prices(listing: Listing) -> dict[tuple[str, str], float]:
     return {(p.instance_type, p.region): p.usd_per_hour for p in listing.prices}
 
 
-@WAYS
-def test_every_price_is_read(cloud: Cloud, way: Way) -> None:
-    listing = way(cloud)
+def test_every_price_is_read(cloud: Cloud) -> None:
+    listing = listed(cloud)
     assert len(listing.prices) == len(cloud.items)
     assert prices(listing)[NAME, REGION] == 55.04
     assert listing.quarantined == []
 
 
-@WAYS
 @pytest.mark.parametrize("name", REFUSED)
-def test_a_changed_row_is_refused_by_name(cloud: Cloud, way: Way, name: str) -> None:
+def test_a_changed_row_is_refused_by_name(cloud: Cloud, name: str) -> None:
     change, rule = REFUSED[name]
     item = cloud.item(NAME, REGION)
     change(item)
     item["product"]["attributes"]["mutant"] = "yes"  # the server lets it through its filters
-    listing = way(cloud)
+    listing = listed(cloud)
     assert (NAME, REGION) not in prices(listing)
     assert [(row.rule, NAME in row.what) for row in listing.quarantined] == [(rule, True)]
     assert len(listing.prices) == len(cloud.items) - 1
 
 
-@WAYS
 @pytest.mark.parametrize("name", IGNORED)
-def test_a_look_alike_next_to_the_price_changes_nothing(cloud: Cloud, way: Way, name: str) -> None:
+def test_a_look_alike_next_to_the_price_changes_nothing(cloud: Cloud, name: str) -> None:
     twin = item_of(cloud.types[NAME], REGION, 21.0)
     twin["product"]["attributes"]["mutant"] = "yes"
     IGNORED[name](twin)
     cloud.items.insert(0, twin)
-    listing = way(cloud)
+    listing = listed(cloud)
     assert prices(listing)[NAME, REGION] == 55.04
     assert listing.quarantined == []
 
 
-@WAYS
-def test_a_capacity_block_at_0_00_is_no_price_gpuhunt_36(cloud: Cloud, way: Way) -> None:
+def test_a_capacity_block_at_0_00_is_no_price_gpuhunt_36(cloud: Cloud) -> None:
     """The only row of p5 in the region is the Capacity Block's: no offer, above all not 0.00."""
     item = cloud.item(NAME, REGION)
     IGNORED["a Capacity Block at 0.00"](item)
     item["product"]["attributes"]["mutant"] = "yes"
-    listing = way(cloud)
+    listing = listed(cloud)
     assert (NAME, REGION) not in prices(listing)
     assert min(p.usd_per_hour for p in listing.prices) > 0
 
 
-@WAYS
-def test_an_h200_for_nothing_is_refused_skypilot_4657(cloud: Cloud, way: Way) -> None:
+def test_an_h200_for_nothing_is_refused_skypilot_4657(cloud: Cloud) -> None:
     dimension_of(cloud.item("p5en.48xlarge", "us-east-1"))["pricePerUnit"] = {"USD": "0.0"}
-    listing = way(cloud)
+    listing = listed(cloud)
     assert ("p5en.48xlarge", "us-east-1") not in {
         (price.instance_type, price.region) for price in listing.prices
     }
     assert [row.what for row in listing.quarantined if "p5en.48xlarge us-east-1" in row.what]
 
 
-@WAYS
-def test_two_prices_of_one_machine_are_both_refused_skypilot_1367(cloud: Cloud, way: Way) -> None:
+def test_two_prices_of_one_machine_are_both_refused_skypilot_1367(cloud: Cloud) -> None:
     cloud.items.append(item_of(cloud.types[NAME], REGION, 98.32))
-    listing = way(cloud)
+    listing = listed(cloud)
     assert (NAME, REGION) not in prices(listing)
     assert [row.rule for row in listing.quarantined] == ["duplicate"]
     assert "55.04 and 98.32" in listing.quarantined[0].reason
 
 
-@WAYS
-def test_the_same_price_twice_is_one_price(cloud: Cloud, way: Way) -> None:
+def test_the_same_price_twice_is_one_price(cloud: Cloud) -> None:
     cloud.items.append(item_of(cloud.types["p4d.24xlarge"], REGION, 21.95764))
     found = [
-        p for p in way(cloud).prices if (p.instance_type, p.region) == ("p4d.24xlarge", REGION)
+        p for p in listed(cloud).prices if (p.instance_type, p.region) == ("p4d.24xlarge", REGION)
     ]
     assert found == [Listed("p4d.24xlarge", REGION, 21.957642)]
 
 
-@WAYS
-def test_a_local_zone_that_looks_like_a_region_is_none(cloud: Cloud, way: Way) -> None:
+def test_a_local_zone_that_looks_like_a_region_is_none(cloud: Cloud) -> None:
     twin = item_of(cloud.types["g4dn.xlarge"], "us-west-2", 0.7)
     twin["product"]["attributes"] |= {"regionCode": "us-west-2-lax-1", "mutant": "yes"}
     cloud.items.append(twin)
-    assert {p.region for p in way(cloud).prices} == {"us-east-1", "us-west-2", "eu-west-1"}
+    assert {p.region for p in listed(cloud).prices} == {"us-east-1", "us-west-2", "eu-west-1"}
 
 
 def test_an_item_without_terms_is_refused(cloud: Cloud) -> None:
     del cloud.item(NAME, REGION)["terms"]
-    listing = by_api(cloud)
+    listing = listed(cloud)
     assert (NAME, REGION) not in prices(listing)
     assert [(r.rule, NAME in r.what) for r in listing.quarantined] == [("missing_part", True)]
 
@@ -187,7 +168,7 @@ def test_an_item_with_two_prices_is_refused(cloud: Cloud) -> None:
     item = cloud.item(NAME, REGION)
     terms = item["terms"]["OnDemand"]
     terms["other"] = next(iter(terms.values()))
-    listing = by_api(cloud)
+    listing = listed(cloud)
     assert (NAME, REGION) not in prices(listing)
     assert [row.rule for row in listing.quarantined] == ["format"]
 
@@ -195,7 +176,7 @@ def test_an_item_with_two_prices_is_refused(cloud: Cloud) -> None:
 def test_a_price_of_tomorrow_is_refused(cloud: Cloud) -> None:
     (term,) = cloud.item(NAME, REGION)["terms"]["OnDemand"].values()
     term["effectiveDate"] = "2027-01-01T00:00:00Z"
-    listing = by_api(cloud)
+    listing = listed(cloud)
     assert [row.rule for row in listing.quarantined] == ["date"]
 
 
@@ -204,14 +185,14 @@ def test_items_that_are_no_json_are_refused(cloud: Cloud) -> None:
         return 200, page.replace(b'{\\"product\\"', b"{product", 1)
 
     cloud.trouble["GetProducts", ""] = [broken]
-    listing = by_api(cloud)
+    listing = listed(cloud)
     assert [row.rule for row in listing.quarantined] == ["format"]
     assert len(listing.prices) == len(cloud.items) - 1
 
 
 def test_an_expired_page_starts_the_listing_again(cloud: Cloud) -> None:
     cloud.trouble["GetProducts", ""] = [lambda page: (200, page), "ExpiredNextTokenException"]
-    listing = by_api(cloud)
+    listing = listed(cloud)
     assert len(listing.prices) == len(cloud.items)
     assert listing.quarantined == []
 
@@ -228,4 +209,3 @@ def test_only_the_regions_requested_are_listed(cloud: Cloud) -> None:
     caller = Caller(cloud.wanted(regions=("eu-west-1",)))
     listing = list_prices(caller, cloud.types)
     assert {p.region for p in listing.prices} == {"eu-west-1"}
-    assert set(bulk_files(caller, cloud.url)) == {"eu-west-1"}

@@ -12,8 +12,8 @@ import pytest
 
 from recommender.catalogs.catalog import Catalog
 from recommender.catalogs.providers.aws.provider import Aws
-from recommender.catalogs.providers.aws.public_files import Places
 from recommender.catalogs.providers.contract import Fetched, Wanted
+from recommender.catalogs.providers.http import Patience
 from recommender.catalogs.refresh.run import RefreshRequest, refresh
 from recommender.catalogs.store import Store, newest_good
 from tests.catalogs.providers.aws import test_prices, test_spot
@@ -44,7 +44,7 @@ class Late(Aws):
     """A client that believes the night that the test says it is."""
 
     def __init__(self, cloud: Cloud, now: datetime) -> None:
-        super().__init__(Places(prices=cloud.url, advisor=f"{cloud.url}/spot-advisor-data.json"))
+        super().__init__(cloud.places, Patience(sleep=lambda seconds: None))
         self._now = now
 
     def fetch(self, wanted: Wanted) -> Fetched:

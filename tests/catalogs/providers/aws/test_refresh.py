@@ -10,7 +10,6 @@ import pytest
 
 from recommender.catalogs.catalog import Catalog
 from recommender.catalogs.providers.aws.provider import Aws
-from recommender.catalogs.providers.aws.public_files import Places
 from recommender.catalogs.refresh.report import RefreshReport, facts
 from recommender.catalogs.refresh.run import RefreshRequest, refresh
 from recommender.catalogs.store import Store, newest_good
@@ -37,10 +36,9 @@ def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cloud]:
 
 def night(cloud: Cloud, folder: Path, **more: Any) -> RefreshReport:
     """One refresh of AWS into a store."""
-    places = Places(prices=cloud.url, advisor=f"{cloud.url}/spot-advisor-data.json")
     order = RefreshRequest(
         store=Store(folder),
-        makers={"aws": lambda: Aws(places)},
+        makers={"aws": lambda: Aws(cloud.places)},
         canaries=CANARIES,
         clock=lambda: NOW,
         **more,

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from recommender.catalogs.providers.aws.provider import Aws
-from recommender.catalogs.providers.aws.public_files import Places
 from recommender.catalogs.refresh.report import RefreshReport
 from recommender.catalogs.refresh.run import RefreshRequest, refresh
 from recommender.catalogs.store import Store, newest_good
@@ -22,7 +21,7 @@ from tests.shipped import snapshot
 
 def night(store: Store, aws: Cloud, gcp: Server, azure: Server) -> RefreshReport:
     """One refresh of all three."""
-    places = Places(prices=aws.url, advisor=f"{aws.url}/spot-advisor-data.json")
+    places = aws.places
     makers = {
         "aws": lambda: Aws(places),
         "gcp": lambda: gcp_skus.client(gcp),
