@@ -2,19 +2,20 @@
 
 import random
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from recommender.catalogs.errors import ProviderError
 from recommender.catalogs.files import parse_json
-from recommender.catalogs.providers.contract import Wanted
+from recommender.catalogs.providers.contract import SeenPages, Wanted
 
 if TYPE_CHECKING:
     import httpx
 
 
+_MAX_PAGES = 5000  # of a listing; GPU machines of all Azure regions are some 200 pages
 _MAX_BYTES = 64_000_000  # of one answer; the largest real one, all machine types, has 10 MB
 
 
@@ -73,6 +74,27 @@ class Web:
         except ValueError:
             where = urlsplit(address).netloc
             self._refuse("format", f"{where} sent an answer that is no JSON")
+
+    def pages(self, start: str, rows: str, following: str) -> Iterator[dict[str, Any]]:
+        """The pages of a listing from an address on; `rows` and `following` are fields of a page.
+
+        What follows is a token or the next address.
+
+        Raises:
+            ProviderError: as `json`; a page is one of before or of elsewhere, or they never end.
+        """
+        seen, address = SeenPages(self._provider, _MAX_PAGES), start
+        while address:
+            page = self.json(address)
+            more = page.get(following) or "" if isinstance(page, dict) else None
+            if not isinstance(more, str):
+                self._refuse("format", "a page of a list has no known form")
+            seen.add(page.get(rows))
+            yield page
+            token = more and f"{start}&pageToken={quote(more, safe='')}"
+            address = token if following == "nextPageToken" else more
+            if address and _server(address) != _server(start):
+                self._refuse("format", "the next page is on another server")
 
     def content(
         self, address: str, body: object = None, form: Mapping[str, str] | None = None
@@ -150,6 +172,15 @@ class Web:
 
     def _refuse(self, fault: Any, reason: str) -> NoReturn:
         raise self._error(fault, reason) from None
+
+
+def _server(address: str) -> tuple[str, str, int]:
+    try:
+        parts = urlsplit(address)
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+        return parts.scheme, parts.hostname or "", port
+    except ValueError:
+        return "", "", 0
 
 
 def _seconds(text: str) -> float:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 from recommender.catalogs.errors import ProviderError
 from recommender.catalogs.load import load_snapshot
@@ -20,7 +20,6 @@ from recommender.catalogs.providers.contract import (
     Counters,
     Failed,
     Fetched,
-    SeenPages,
     Wanted,
     read_offer,
 )
@@ -30,7 +29,6 @@ from recommender.catalogs.schema import Market, Offer, Source
 
 ADDRESS = "https://prices.azure.com/api/retail/prices"
 _VERSION = "2023-01-01-preview"  # values in filters count in the case they are written in
-_MAX_PAGES = 5000  # of 100 to 1,000 rows; GPU machines of all regions are some 20,000 rows
 _SMALL_REGION = 10  # offers in the snapshot; a region with less may have closed
 _SOURCE = Source(
     source=1,
@@ -71,9 +69,9 @@ class Azure:
         pages = 0
         with Web("azure", wanted, patience=self.patience) as web:
             for start in self._starts(wanted):
-                for items in self._pages(web, start):
+                for page in web.pages(start, "Items", "NextPageLink"):
                     pages += 1
-                    for item in items:
+                    for item in _items(page):
                         reader.take(item)
                     wanted.progress(f"{reader.rows} prices read")
         prices = reader.prices()
@@ -117,37 +115,16 @@ class Azure:
             query = f"api-version={_VERSION}&currencyCode='USD'&$filter={quote(terms)}"
             yield f"{self.address}?{query}"
 
-    def _pages(self, web: Web, start: str) -> Iterator[list[Any]]:
-        """The rows of each page; a page of before or of elsewhere ends the reading."""
-        seen, address = SeenPages("azure", _MAX_PAGES), start
-        while address:
-            if _server(address) != _server(self.address):
-                raise ProviderError("azure", "format", "the next page is on another server")
-            items, address = _page(web.json(address))
-            seen.add(items)
-            yield items
 
-
-def _page(answer: Any) -> tuple[list[Any], str]:
-    """The rows of a page, and the address of the next one."""
-    if not isinstance(answer, dict) or not isinstance(answer.get("Items"), list):
+def _items(page: dict[str, Any]) -> list[Any]:
+    """The rows of a page."""
+    items = page.get("Items")
+    if not isinstance(items, list):
         raise ProviderError("azure", "format", "a page has no known form")
-    items, following = answer["Items"], answer.get("NextPageLink")
-    if answer.get("Count", len(items)) != len(items):
-        reason = f"a page of {answer['Count']} rows holds {len(items)}"
+    if page.get("Count", len(items)) != len(items):
+        reason = f"a page of {page['Count']} rows holds {len(items)}"
         raise ProviderError("azure", "format", reason)
-    if following is not None and not isinstance(following, str):
-        raise ProviderError("azure", "format", "the link to the next page is no text")
-    return items, following or ""
-
-
-def _server(address: str) -> tuple[str, str, int]:
-    try:
-        parts = urlsplit(address)
-        port = parts.port or (443 if parts.scheme == "https" else 80)
-        return parts.scheme, parts.hostname or "", port
-    except ValueError:
-        return "", "", 0
+    return items
 
 
 def _offers(prices: Prices, wanted: Wanted, markets: frozenset[Market]) -> Iterator[Offer]:

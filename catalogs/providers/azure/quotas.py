@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from math import isfinite
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 from recommender.catalogs.errors import ProviderError
 from recommender.catalogs.providers.contract import Failed, QuotaValue, Wanted
@@ -25,7 +25,6 @@ from recommender.catalogs.schema import Quota
 
 _MANAGEMENT = "https://management.azure.com"
 _VERSION = "2024-07-01"
-_MAX_PAGES = 20
 _AZ_S = 60.0
 _SIGN_IN = (
     "set AZURE_TENANT_ID, AZURE_CLIENT_ID and AZURE_CLIENT_SECRET or AZURE_FEDERATED_TOKEN_FILE, "
@@ -156,18 +155,10 @@ def _proof(account: Account) -> dict[str, str]:
 def _usages(web: Web, account: Account, region: str) -> Iterator[Mapping[str, Any]]:
     path = f"subscriptions/{quote(account.subscription, safe='')}/providers/Microsoft.Compute"
     address = f"{account.management}/{path}/locations/{quote(region)}/usages?api-version={_VERSION}"
-    for _ in range(_MAX_PAGES):
-        page = web.json(address)
-        if not isinstance(page, dict) or not isinstance(page.get("value"), list):
+    for page in web.pages(address, "value", "nextLink"):
+        if not isinstance(page.get("value"), list):
             raise ProviderError("azure", "format", "the quotas have no known form")
         yield from page["value"]
-        following = page.get("nextLink") or ""
-        if not following:
-            return
-        if urlsplit(str(following))[:2] != urlsplit(address)[:2]:
-            raise ProviderError("azure", "format", "the next page is on another server")
-        address = str(following)
-    raise ProviderError("azure", "format", "the pages of quotas never end")
 
 
 def _values(

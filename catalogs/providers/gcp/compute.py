@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
-from urllib.parse import quote
 
 from recommender.catalogs.errors import ProviderError
 from recommender.catalogs.providers.contract import Quarantined, UnknownType
@@ -25,7 +24,6 @@ _CARDS = MappingProxyType(
         "V100": "nvidia-tesla-v100",
     }
 )
-_MAX_PAGES = 1000
 _REGIONS = 2  # whose spot prices must be known to judge a machine's composition
 _PRICE_TOLERANCE = 0.02  # between Google's own price of a spot machine and the sum of its parts
 
@@ -113,10 +111,8 @@ def _listed(web: Web, settings: Settings, what: str) -> tuple[dict[str, list[Any
     address = f"{settings.compute}/compute/v1/projects/{settings.project}/aggregated/{what}"
     found: dict[str, list[Any]] = defaultdict(list)
     down: set[str] = set()
-    token = ""
-    for _ in range(_MAX_PAGES):
-        more = f"&pageToken={quote(token, safe='')}" if token else ""
-        page = web.json(f"{address}?maxResults=500&returnPartialSuccess=true{more}")
+    start = f"{address}?maxResults=500&returnPartialSuccess=true"
+    for page in web.pages(start, "items", "nextPageToken"):
         try:
             for scope, part in page.get("items", {}).items():
                 zone = scope.rpartition("/")[2]
@@ -124,15 +120,9 @@ def _listed(web: Web, settings: Settings, what: str) -> tuple[dict[str, list[Any
                 if part.get("warning", {}).get("code", "") == "UNREACHABLE":
                     down.add(zone)
             down |= {name.rpartition("/")[2] for name in page.get("unreachables", ())}
-            following = str(page.get("nextPageToken", ""))
         except (AttributeError, TypeError, KeyError) as error:
             raise ProviderError("gcp", "format", f"{what}: the answer has no known form") from error
-        if not following:
-            return found, down
-        if following == token:
-            break
-        token = following
-    raise ProviderError("gcp", "format", f"the pages of {what} never end")
+    return found, down
 
 
 def _is_current(row: Mapping[str, Any]) -> bool:

@@ -8,7 +8,6 @@ their names are reported as missing.
 from collections.abc import Iterable, Iterator, Mapping
 from math import isfinite
 from typing import Any
-from urllib.parse import quote
 
 from recommender.catalogs.errors import ProviderError
 from recommender.catalogs.providers.contract import Failed, QuotaValue, Wanted
@@ -18,7 +17,6 @@ from recommender.catalogs.providers.quotas import QuotasRead, value_of
 from recommender.catalogs.schema import Quota
 
 _ALL = "GPUS_ALL_REGIONS"  # limits the GPUs of all regions together; 0 for a new project
-_MAX_PAGES = 20
 
 
 def read_quotas(
@@ -54,14 +52,8 @@ def read_quotas(
 
 def _regions(web: Web, settings: Settings) -> Iterator[Any]:
     address = f"{settings.compute}/compute/v1/projects/{settings.project}/regions?maxResults=500"
-    token = ""
-    for _ in range(_MAX_PAGES):
-        page = web.json(address + (f"&pageToken={quote(token, safe='')}" if token else ""))
+    for page in web.pages(address, "items", "nextPageToken"):
         yield from page.get("items", ())
-        token = str(page.get("nextPageToken", ""))
-        if not token:
-            return
-    raise ProviderError("gcp", "format", "the pages of regions never end")
 
 
 def _values(
