@@ -26,8 +26,9 @@ test:  ## everything but what is marked slow, on all cores
 test-all:  ## the slow ones as well: tens of minutes
 	pytest -m "slow or not slow"
 
-attack:  ## 30,900 hostile files, flags, archives, addresses and outputs; by hand
+attack:  ## 30,900 hostile files, flags, archives, addresses and outputs, 16,000 files by command; by hand
 	pytest -m attack
+	python -P tests/run.py tests.attack.whole_commands
 
 locks:  ## pin what deploy/ and development install, with hashes; what is pinned stays if it still fits
 	uv pip compile -q pyproject.toml deploy/requirements.in --universal --python-version 3.11 \

@@ -244,7 +244,7 @@ def read_whole(name: str, tries: int) -> Iterator[str]:
 def main_() -> None:
     """Try so many files, and print."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("files", type=int, nargs="?", default=12_000)
+    parser.add_argument("files", type=int, nargs="?", default=16_000)
     tries = parser.parse_args().files
     shares = {name: SHARES.get(name, 1.0) for name in READING}
     for name in READING:

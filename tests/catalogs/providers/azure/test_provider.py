@@ -146,7 +146,7 @@ def test_links_that_lead_in_a_circle_end_the_reading():
 
 
 def test_the_port_in_a_link_is_no_other_server():
-    from recommender.catalogs.providers.azure.provider import _server
+    from recommender.catalogs.providers.http import _server
 
     assert _server("https://prices.azure.com:443/api?$skip=100") == _server(ADDRESS)
     assert _server("http://prices.azure.com/api") != _server(ADDRESS)
