@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import Any
 
 HEAD_S = 10.0  # for the head of a request to arrive
+MAX_HEAD_BYTES = 65_536  # of it, as h11 has it; httptools keeps whatever comes
 MAX_OPEN = 4096  # connections; half of them may ask nothing: then the oldest that never asked ends
 OTHER_FILES = 100  # lines to the planning processes, the catalog's files
 END_S = 2  # for answers that are under way when the server is to end
@@ -49,7 +50,7 @@ def impatient(protocol: Any, most_silent: int) -> Any:
     class Impatient(protocol):  # type: ignore[misc]
         """One connection."""
 
-        answered = False
+        answered, head_bytes = False, 0
 
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
@@ -57,12 +58,15 @@ def impatient(protocol: Any, most_silent: int) -> Any:
 
         def data_received(self, data: bytes) -> None:
             super().data_received(data)
+            self.head_bytes += len(data)
             if self._is_asked():
                 self._lift()
+            elif self.head_bytes > MAX_HEAD_BYTES:
+                self.transport.close()
 
         def on_response_complete(self) -> None:
             super().on_response_complete()
-            self.answered = True
+            self.answered, self.head_bytes = True, 0
             self._lift()
             self._limit()
 

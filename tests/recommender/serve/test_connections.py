@@ -116,6 +116,26 @@ def test_a_head_that_does_not_end_is_not_waited_for(
         assert said.startswith(b"HTTP/1.1 200")
 
 
+@pytest.mark.parametrize("length", [70_000, 5_000_000])
+def test_a_body_that_is_too_long_is_an_answer(served: Served, length: int):
+    address = f"http://127.0.0.1:{served.address[1]}/api/plan"
+    head = {"content-type": "application/json"}
+    found = httpx.post(address, content=b" " * length, headers=head, timeout=30)
+    assert found.status_code == 413
+
+
+@pytest.mark.parametrize("start", [b"GET /", b"GET / HTTP/1.1\r\nHost: localhost\r\nX: "])
+def test_a_head_of_any_length_is_not_kept(
+    served: Served, start: bytes, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(connections, "HEAD_S", 60)  # it is not the time that ends it
+    with closing(served.silent()) as opened:
+        opened.settimeout(30)
+        with pytest.raises(ConnectionError):
+            opened.sendall(start + b"a" * 100_000_000)
+    assert served.get("/healthz").status_code == 200
+
+
 @pytest.mark.parametrize("site", ["cross-site", "same-site"])
 def test_a_page_elsewhere_gets_no_answer(served: Served, site: str):
     assert served.get(REPORT, **{"Sec-Fetch-Site": site}).status_code == 403
