@@ -225,7 +225,7 @@ COMMANDS = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "ending"), COMMANDS, ids=" ".join)
+@pytest.mark.parametrize(("name", "ending"), COMMANDS, ids=map(" ".join, COMMANDS))
 def test_a_whole_command_takes_twice_the_time_for_twice_the_file(
     name: str, ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

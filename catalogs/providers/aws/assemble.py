@@ -4,11 +4,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from recommender.catalogs.providers.aws.capacity_blocks import HOURS
-from recommender.catalogs.providers.aws.machines import Machines
 from recommender.catalogs.providers.aws.price_list import Listing
 from recommender.catalogs.providers.aws.regions import RegionRead
 from recommender.catalogs.providers.aws.spot_advisor import Ranges
-from recommender.catalogs.providers.contract import Failed, Quarantined, UnknownType, Wanted
+from recommender.catalogs.providers.contract import Failed, Quarantined, Wanted
 from recommender.catalogs.schema import InstanceType, Market, Obtainable, Offer, Source
 
 API = "AWS Price List API"
@@ -122,18 +121,6 @@ def lost_blocks(reads: Mapping[str, RegionRead], warnings: list[str]) -> list[Fa
     return [Failed(region, "reserved_block", error.reason) for region, error in errors.items()]
 
 
-def unknown_types(machines: Machines, listing: Listing) -> tuple[UnknownType, ...]:
-    """Machines with GPUs that the catalog cannot describe, in either list."""
-    known = {each.instance_type for each in machines.unknown}
-    known |= {each.instance_type for each in machines.new}
-    listed = [
-        UnknownType(name, "", _number(gpus), 0, "in the price list only")
-        for name, gpus in sorted(listing.gpu_types.items())
-        if name not in known
-    ]
-    return (*machines.unknown, *listed)
-
-
 def quarantined(listing: Listing, reads: Mapping[str, RegionRead]) -> tuple[Quarantined, ...]:
     """All rows that were not accepted."""
     found: list[Quarantined] = list(listing.quarantined)
@@ -156,10 +143,3 @@ def counts(listing: Listing, reads: Mapping[str, RegionRead]) -> tuple[int, int]
     """The number of rows received, and of those known to be irrelevant."""
     rows = listing.rows + sum(read.spot.rows + read.blocks.rows for read in reads.values())
     return rows, listing.ignored + sum(read.spot.ignored for read in reads.values())
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return 0.0

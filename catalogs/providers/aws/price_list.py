@@ -86,7 +86,6 @@ class Listing:
 
     prices: list[Listed] = field(default_factory=list)
     quarantined: list[Quarantined] = field(default_factory=list)
-    gpu_types: dict[str, str] = field(default_factory=dict)  # with GPUs, but not requested
     rows: int = 0
     ignored: int = 0
 
@@ -117,7 +116,7 @@ def judge(
     `machines` are the requested ones; None if the catalog does not describe one yet.
     """
     out.rows += 1
-    if _is_ignored(row, machines, out):
+    if _is_ignored(row, machines):
         out.ignored += 1
         return
     problem = _problem(row, machines[row.instance_type], today)
@@ -130,7 +129,7 @@ def judge(
         out.prices.append(Listed(row.instance_type, row.region, usd))
 
 
-def _is_ignored(row: PriceRow, machines: Mapping[str, InstanceType | None], out: Listing) -> bool:
+def _is_ignored(row: PriceRow, machines: Mapping[str, InstanceType | None]) -> bool:
     for attribute, meant, known in _MEANT:
         word = getattr(row, attribute)
         if word != meant and known(word):
@@ -140,11 +139,7 @@ def _is_ignored(row: PriceRow, machines: Mapping[str, InstanceType | None], out:
         return True
     if LOCAL.fullmatch(row.region):
         return True
-    if row.instance_type in machines:
-        return False
-    if row.gpus not in ("", "NA", "0") and row.instance_type:
-        out.gpu_types[row.instance_type] = row.gpus
-    return True
+    return row.instance_type not in machines
 
 
 def _problem(row: PriceRow, machine: InstanceType | None, today: str) -> tuple[str, str] | None:
@@ -205,7 +200,6 @@ def merged(listings: Iterable[Listing]) -> Listing:
     for each in listings:
         whole.prices += each.prices
         whole.quarantined += each.quarantined
-        whole.gpu_types |= each.gpu_types
         whole.rows += each.rows
         whole.ignored += each.ignored
     without_duplicates(whole)

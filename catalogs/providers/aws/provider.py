@@ -248,7 +248,7 @@ def _fetched(
         offers=tuple(offers),
         sources=assemble.sources(prices.source if prices else ""),
         types=machines.new,
-        unknown_types=assemble.unknown_types(machines, listing),
+        unknown_types=machines.unknown,
         quarantined=assemble.quarantined(listing, reads),
         failed=tuple(notes.failed),
         warnings=(*notes.warnings, *machines.warnings),

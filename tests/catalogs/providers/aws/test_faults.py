@@ -296,7 +296,7 @@ def test_no_secret_in_any_fetch_or_error(
         cloud.trouble.clear()
         cloud.trouble[action, ""] = [bad] * 30
         said.append(repr(asdict(read(parts=ALL, progress=said.append))))
-    cloud.trouble["GET", ""] = [500] * 20
+    cloud.trouble["GET", ""] = [500] * 200
     cloud.trouble["DescribeRegions", ""] = cloud.trouble["GetProducts", ""] = ["AuthFailure"] * 9
     with pytest.raises(ProviderError) as error:
         read(progress=said.append)

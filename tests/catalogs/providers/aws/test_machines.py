@@ -139,13 +139,6 @@ def test_govcloud_is_listed_but_not_open_to_everybody(cloud: Cloud, read: Read) 
     assert offer.obtainable == "unknown"
 
 
-def test_machines_of_the_price_list_alone_are_named(cloud: Cloud, read: Read, nobody: None) -> None:
-    machine = replace(cloud.types["p5.48xlarge"], instance_type="p9.large")
-    cloud.items.append(item_of(machine, "us-east-1", 9.0))
-    fetched = read(parts=frozenset({"on_demand"}))
-    assert fetched.unknown_types == (UnknownType("p9.large", "", 8.0, 0, "in the price list only"),)
-
-
 def test_a_block_costs_its_fee_over_its_hours_in_a_market_of_its_own(
     cloud: Cloud, read: Read
 ) -> None:
