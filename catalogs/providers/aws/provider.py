@@ -27,8 +27,7 @@ from recommender.catalogs.providers.aws.regions import RegionRead, account_regio
 from recommender.catalogs.providers.aws.spot_advisor import ADVISOR, Ranges, read_advisor
 from recommender.catalogs.providers.contract import Failed, Fetched, QuotaValue, Wanted
 from recommender.catalogs.providers.http import Patience
-from recommender.catalogs.providers.public.aws import DOCUMENTS, LOCATIONS, PAGES, listed_prices
-from recommender.catalogs.providers.quotas import shipped_places
+from recommender.catalogs.providers.public.aws import DOCUMENTS, PAGES, listed_prices
 from recommender.catalogs.schema import InstanceType, Market
 
 _REGIONS_AT_ONCE = 8
@@ -121,20 +120,13 @@ class Aws:
             found, failed = listed_prices(web, caller.wanted, self._places.documents)
         if not found:
             raise next(iter(failed.values()))
-        lost = [Failed(region, "on_demand", e.reason) for region, e in failed.items()]
-        lost += [Failed(region, "on_demand", "no price page names it") for region in _unlisted()]
-        return Prices(_listing(found), PAGES, tuple(lost), warnings)
+        lost = tuple(Failed(region, "on_demand", e.reason) for region, e in failed.items())
+        return Prices(_listing(found), PAGES, lost, warnings)
 
 
 def provider() -> Aws:
     """Make the client; credentials come from boto3's standard chain."""
     return Aws()
-
-
-def _unlisted() -> list[str]:
-    """Regions of the shipped catalog that the price pages do not name: GovCloud."""
-    shipped = {region for places in shipped_places("aws").values() for region in places}
-    return sorted(shipped - LOCATIONS.keys())
 
 
 def _listing(prices: Mapping[tuple[str, str], float]) -> Listing:
