@@ -136,7 +136,7 @@ def listed_prices(
 ) -> tuple[Prices, dict[str, ProviderError]]:
     """The list prices of the regions wanted, and why some ("": all that follow) were not read."""
     found: Prices = {}
-    failed = {}
+    failed: dict[str, ProviderError] = {}
     for region, location in LOCATIONS.items():
         if wanted.regions and region not in wanted.regions:
             continue
