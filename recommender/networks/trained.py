@@ -65,7 +65,7 @@ def _is_frozen(name: str, frozen: Sequence[str]) -> bool:
 
 
 def _short(patterns: Sequence[str]) -> Iterator[str]:
-    """Patterns that are compared with a name in few steps: a quantifier may try each of its ends."""
+    """Patterns that take few steps: a quantifier may try each of its ends."""
     left = _STEPS
     for each in patterns:
         if len(each) <= _MAX and _PLAIN.fullmatch(each) and not _REPEATED.search(each):

@@ -1,6 +1,6 @@
 """Odd files through whole commands, from the file to the answer. By hand (20 CPU minutes):
 
-    python -P tests/run.py tests.attack.whole_commands [files]
+    python -P tests/run.py tests.attack.whole_commands [FILES [KIND ...]]
 
 Seeds are the valid files that the project has: presets, job files, files of the tests of each
 reader, configs of known models, tables, answers. Each try is a file of the same form with other
@@ -245,9 +245,11 @@ def main_() -> None:
     """Try so many files, and print."""
     parser = argparse.ArgumentParser()
     parser.add_argument("files", type=int, nargs="?", default=16_000)
-    tries = parser.parse_args().files
+    parser.add_argument("kinds", nargs="*", metavar="KIND", help="only these")
+    given = parser.parse_args()
+    tries, kinds = given.files, given.kinds or READING
     shares = {name: SHARES.get(name, 1.0) for name in READING}
-    for name in READING:
+    for name in kinds:
         wanted = round(tries * shares[name] / sum(shares.values()))
         began, bad, slowest = time.process_time(), [], 0.0
         with TemporaryDirectory() as folder:
