@@ -13,6 +13,7 @@ import ast
 import io
 import json
 import os
+import re
 import resource
 import shutil
 import sys
@@ -134,10 +135,11 @@ def one(ending: str, content: str | bytes) -> Callable[[], tuple[Seed, ...]]:
 
 
 def answers() -> tuple[Seed, ...]:
-    """Answers with plans, one of a mix among them."""
+    """Answers with plans: of each cloud, and of a mix."""
     found = files("golden_answers/printed", "deadline.json", "mix-quota.json")
-    aws = found[0][1]
-    return (*found, *((".json", aws.replace(b'"aws"', b'"%s"' % each)) for each in CLOUDS))
+    made = [re.sub(rb'"(?:aws|azure|gcp)"', cloud, found[0][1]) for cloud in CLOUDS]
+    made += [re.sub(rb'"Standard_\w+"', b'"a2-highgpu-1g"', each) for each in made]
+    return (*found, *((".json", answer) for answer in made))
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +155,7 @@ class Reading:
         return [str(place) if word == "FILE" else word for word in self.words]
 
 
-CLOUDS = (b"gcp", b"azure")
+CLOUDS = (b'"aws"', b'"gcp"', b'"azure"')
 EXPORTS = ("skypilot", "dstack", "slurm", "torchrun", "terraform", "aws-cli", "gcloud", "azure-cli")
 MADE = ("--gpus", "8", "--examples", "50k", "--to", "made.yaml")
 SIZE = (*MADE, "--tokens-per-example", "600")
