@@ -13,6 +13,7 @@ import math
 from collections import OrderedDict
 from dataclasses import field
 from datetime import date
+from functools import partial
 from typing import Protocol
 
 from recommender.catalogs.frozen import dataclass
@@ -76,7 +77,7 @@ class Planning:
     most_bytes: int = MAX_KEPT_BYTES
     asked: dict[Key, Asked] = field(default_factory=dict)
     lines: dict[str, list[Asked]] = field(default_factory=dict)  # the next turn first
-    running: dict[Asked, "asyncio.Task[None]"] = field(default_factory=dict)
+    running: dict[Asked, "asyncio.Task[bytes]"] = field(default_factory=dict)
     kept: OrderedDict[Key, bytes] = field(default_factory=OrderedDict)
 
     async def answer(self, kind: Kind, question: Question, line: str = "") -> bytes:
@@ -132,18 +133,21 @@ class Planning:
             asked = self.lines[line][0]
             self.lines[line] = self.lines.pop(line)  # the last now
             self._leave_lines(asked)
-            self.running[asked] = asyncio.create_task(self._plan(asked))
+            self.running[asked] = asyncio.create_task(self.workers.ask(*asked.key[:2]))
+            self.running[asked].add_done_callback(partial(self._end, asked))
 
-    async def _plan(self, asked: Asked) -> None:
-        try:
-            found = await self.workers.ask(*asked.key[:2])
-            self._keep(asked.key, found)
-            asked.answer.set_result(found)
-        except Exception as error:
+    def _end(self, asked: Asked, planned: "asyncio.Task[bytes]") -> None:
+        """Tell the callers what came of a question, and plan the next one."""
+        del self.running[asked], self.asked[asked.key]
+        if planned.cancelled():  # the server ends
+            asked.answer.cancel()
+            return
+        error = planned.exception()
+        if error is None:
+            self._keep(asked.key, planned.result())
+            asked.answer.set_result(planned.result())
+        else:
             asked.answer.set_exception(error)
-        finally:
-            asked.answer.cancel()  # if this was cancelled
-            del self.running[asked], self.asked[asked.key]
         self._take_turns()
 
     def _leave(self, asked: Asked) -> None:
