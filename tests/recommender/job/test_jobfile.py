@@ -343,6 +343,16 @@ def test_states_without_master_weights_take_six_bytes_a_parameter() -> None:
     assert bytes_of(away, load_priors()["decoder", "typical"]).states == 0
 
 
+def test_offloaded_states_leave_the_weights() -> None:
+    """ZeRO-Offload trains 13 billion parameters on one V100 of 32 GB (arXiv 2101.06840, 2021)."""
+    text = "schema: recommend.job/v1\nfamily: decoder\nparams: 13B\nbatch: 8\ntokens: 10M\n"
+    needs = bytes_of(
+        job_from_text(text + "offload: optimizer\n"), load_priors()["decoder", "typical"]
+    )
+    assert needs.states == pytest.approx(26e9)
+    assert needs.states + needs.context < 0.92 * 32 * 2**30
+
+
 def test_a_size_alone_is_planned_and_said(tmp_path: Path) -> None:
     job = find_job(None, tmp_path, JobFlags(params="7B", tokens="1B"))
     assert (job.parameters, job.samples * job.tokens_per_sample) == (
