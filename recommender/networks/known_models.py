@@ -82,6 +82,8 @@ def find_shape(word: str) -> KnownModel | None:
     whole = {_joined(parts): model for parts, model in shapes.items()}
     if found := whole.get(_joined(wanted)):
         return find_known(found)
+    if _listed(wanted):
+        return None
     spans = (wanted[i:j] for i in range(len(wanted)) for j in range(len(wanted), i, -1))
     plain = not any(each.isdigit() for each in "".join(wanted))
     within = [s for s in spans if s in shapes and (_is_telling(s) or plain and _is_long(s))]
@@ -95,7 +97,8 @@ def _shapes() -> dict[tuple[str, ...], str]:
     """The known model of each name without words of tuning; with and without its version."""
     named = {**{each.name: each.name for each in reversed(known_models())}, **_same_shape()}
     parts = {_parts(name): model for name, model in named.items()}
-    bare = {p[:-1]: model for p, model in parts.items() if re.fullmatch(r"v\d[\d.]*", p[-1])}
+    versions = (p for p in parts if len(p) > 2 and re.fullmatch(r"v\d[\d.]*", p[-1]))
+    bare = {p[:-1]: parts[p] for p in versions}
     return {**bare, **parts}
 
 
@@ -164,11 +167,15 @@ def _sizes() -> dict[tuple[str, ...], tuple[float, float]]:
     return {_parts(name): tuple(sizes) for name, sizes in _table()["sizes"].items()}
 
 
+def _listed(parts: tuple[str, ...]) -> tuple[float, float] | None:
+    """The sizes of the longest listed name with which one begins."""
+    begins = (parts[:count] for count in range(len(parts), 0, -1))
+    return next((_sizes()[begin] for begin in begins if begin in _sizes()), None)
+
+
 def sizes_in(name: str) -> tuple[float, float]:
     """Parameters of a name, all and active: "48B-A3B", "350M", "grok-1"; 0 for what it lacks."""
-    parts = _parts(name)
-    begins = (parts[:count] for count in range(len(parts), 0, -1))
-    listed = next((_sizes()[begin] for begin in begins if begin in _sizes()), None)
+    listed = _listed(_parts(name))
     if listed is not None:
         return listed[0] * 1e9, listed[1] * 1e9
     bare = re.sub(r"(?<!\d)_|_(?!\d+[tbm])", "-", name.lower().rpartition("/")[2])

@@ -139,6 +139,7 @@ def test_a_name_without_a_size_may_be_known_by_it() -> None:
     for name in ("MiniMaxAI/MiniMax-M1-80k", "x/MiniMax-M1-GGUF"):
         count = find_network(name).network.count
         assert (count.parameters, count.active) == (456e9, 45.9e9)
+    assert find_network("deepseek-ai/DeepSeek-OCR-2").network.count.parameters == 3.34e9
 
 
 def test_a_model_replaces_the_network_of_a_preset_and_keeps_the_rest() -> None:
