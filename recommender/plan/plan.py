@@ -322,7 +322,13 @@ class Plan:
     def startable(self) -> bool:
         """Whether an account that has asked for nothing can start it now."""
         booked = any(m.market == "reserved_block" for m in self.machines)
-        return not booked and not any(need.missing for need in self.needs)
+        return not (booked or self.on_request or any(need.missing for need in self.needs))
+
+    @property
+    def on_request(self) -> bool:
+        """Whether it has more machines of a cloud than that rents to a new account."""
+        known = ((m.count, m.terms.new_account) for m in self.machines if m.terms)
+        return any(most is not None and count > most for count, most in known)
 
     @property
     def mixed(self) -> bool:

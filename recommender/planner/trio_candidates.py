@@ -108,6 +108,8 @@ def _startable(pool: PlanPool) -> Among:
 
     def starts(machine: Pool) -> bool:
         quota = facts.quotas.quota(machine.type, quota_market(facts, machine))
+        if facts.terms(machine.type, machine.market).new_account == 0.0:
+            return False
         return quota is None or quota.default_new >= quota_use(machine.type, quota.unit)
 
     pools = pool.problem.single_type_sites.pools

@@ -235,6 +235,8 @@ def first_words(plan: Plan, request: PlanRequest) -> str:
     if asked:
         yours = "" if request.choice.quotas_known else "; if you have it: --quota FILE"
         return f"ask {name} for {'; '.join(asked)}{page}{yours}"
+    if plan.on_request:
+        return f"an account at {name}, which rents such machines to new ones on request"
     if not plan.needs or not request.choice.quotas_known:
         return f"an account at {name}; no quota to ask for"
     unread = [need for need in plan.needs if need.yours is not None and math.isinf(need.yours)]

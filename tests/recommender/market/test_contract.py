@@ -156,6 +156,10 @@ def test_a_new_account_may_rent_what_the_offer_says(tmp_path: Path) -> None:
     mine = tuple(q for q in _new_account_quotas(world(own)) if q.provider == "own")
     assert [(q.quota_family, q.amount) for q in mine] == [("lab", 0.0)]
     assert not asked(replace(own, limits=mine)).plans
+    assert plan_of(own).on_request
+    assert not plan_of(own).startable
+    assert plan_of(read(tmp_path)).startable
+    own = read(tmp_path, new_account="0")
     assert asked(own).plans
     shipped = {q.provider for q in _new_account_quotas(every_cloud()) if q.amount == 0.0}
     assert "digitalocean" in shipped
