@@ -173,14 +173,16 @@ def agree(folder: Path, target: str, policy: str, paths: int) -> None:
     run, inputs = case_of(target, policy)
     told, seen = compared(folder, target, run, inputs, paths, POLL_S)
     both = told.ended & seen.ended
-    # SkyPilot asks at all places for a while before there is no spot: it waits longer, for less.
-    less = 0.08 if target == "skypilot" and "wait_above" in POLICIES[policy] else 0.02
+    # SkyPilot asks at all places for a while before there is no spot, and pauses between rounds:
+    # it goes on demand later, or misses spot that is there.
+    by_sky = target == "skypilot"
+    less, more = (0.08, 0.04) if by_sky and "wait_above" in POLICIES[policy] else (0.02, 0.02)
     time, cost = (
         getattr(seen, each)[both].mean() / getattr(told, each)[both].mean()
         for each in ("time_s", "cost_usd")
     )
     assert time == pytest.approx(1.0, abs=0.02)
-    assert 1.0 - less <= cost <= 1.02
+    assert 1.0 - less <= cost <= 1.0 + more
     assert np.abs(seen.fallback_s - told.fallback_s).mean() <= 0.02 * told.time_s.mean()
     assert seen.met.mean() == pytest.approx(told.met.mean(), abs=0.01)
     assert both.mean() >= told.met.mean() - 0.01
@@ -188,7 +190,9 @@ def agree(folder: Path, target: str, policy: str, paths: int) -> None:
         assert both.all()
         assert (told.fallback_s > 0.0).any()  # some went on demand
     moved = np.abs(seen.time_s - told.time_s)[both] > 0.02 * told.time_s[both]
-    assert moved.mean() <= 0.05  # a look that comes too late for a run that is over is another path
+    assert moved.mean() <= (
+        0.2 if by_sky else 0.05
+    )  # a look that comes too late for a run that is over is another path
 
 
 @pytest.mark.parametrize("target", sampled(SCRIPTED, ("gcloud", "skypilot")))
